@@ -1,0 +1,140 @@
+//! What can go wrong, in one enum.
+//!
+//! Each variant says where and what, and maps to one class of R condition
+//! ([`Error::class`]); the R side adds nothing to the message.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A place in an input file, as a reader would look it up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A line, counted from 1.
+    Line(u64),
+    /// A byte offset, counted from 0, in the data after decompression.
+    Byte(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Line(n) => write!(f, "line {n}"),
+            Place::Byte(n) => write!(f, "byte {n}"),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file is missing, not a file, or not readable.
+    #[error("Cannot read `{}`: {}.", path.display(), reason(source))]
+    Open { path: PathBuf, source: io::Error },
+
+    /// The target cannot be written; what was there before is untouched.
+    #[error("Cannot write `{}`: {}.", path.display(), reason(source))]
+    Write { path: PathBuf, source: io::Error },
+
+    /// The content breaks the rules of its format.
+    #[error("{input}, {place}: {message}")]
+    Parse {
+        input: String,
+        place: Place,
+        message: String,
+    },
+
+    /// The content is of another format than the one asked for.
+    #[error("{input} is not {wanted}: {found}")]
+    Foreign {
+        input: String,
+        wanted: &'static str,
+        found: String,
+    },
+
+    /// A table breaks a rule of the data model.
+    #[error("{0}")]
+    Invalid(#[from] Invalid),
+
+    /// The target format cannot hold what the profile says.
+    #[error("{0}")]
+    Lossy(String),
+
+    /// A valid wish that this package does not fulfil.
+    #[error("{0}")]
+    Unsupported(String),
+
+    /// An allocation failed; `0` says for what.
+    #[error("Not enough memory for {0}.")]
+    Memory(&'static str),
+
+    /// The user pressed Ctrl-C, or R jumped out of a call made for us.
+    #[error("Interrupted.")]
+    Interrupted,
+}
+
+/// A broken rule of the data model, with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invalid {
+    pub table: &'static str,
+    pub column: Option<&'static str>,
+    /// Row, counted from 1.
+    pub row: Option<usize>,
+    pub rule: String,
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Table `{}`", self.table)?;
+        if let Some(column) = self.column {
+            write!(f, ", column `{column}`")?;
+        }
+        if let Some(row) = self.row {
+            write!(f, ", row {row}")?;
+        }
+        write!(f, ": {}.", self.rule)
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+impl Error {
+    /// The class of the R condition.
+    pub fn class(&self) -> &'static str {
+        match self {
+            Error::Open { .. } => "profile_error_open",
+            Error::Write { .. } => "profile_error_write",
+            Error::Parse { .. } | Error::Foreign { .. } => "profile_error_parse",
+            Error::Invalid(_) => "profile_error_invalid",
+            Error::Lossy(_) => "profile_error_lossy",
+            Error::Unsupported(_) => "profile_error_unsupported",
+            Error::Memory(_) => "profile_error_memory",
+            Error::Interrupted => "profile_interrupt",
+        }
+    }
+
+    /// The place in the input, where the error has one.
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Error::Parse { place, .. } => Some(*place),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn open(path: &Path, source: io::Error) -> Error {
+        Error::Open {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
+/// The operating system's words without Rust's "(os error 2)".
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}

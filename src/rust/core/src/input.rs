@@ -1,0 +1,35 @@
+//! Where bytes come from: opening a file, and what is known about it.
+
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+/// What a reader is told about its input.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// How messages call the input.
+    pub name: String,
+    /// What `sources.source_uri` says.
+    pub uri: Option<String>,
+    /// Seconds since 1970.
+    pub timestamp: Option<f64>,
+}
+
+/// Opens a regular file or anything else that can be read from start to end,
+/// and tells when it was last written.
+pub fn open(path: &Path) -> Result<(File, Option<f64>)> {
+    let file = File::open(path).map_err(|e| Error::open(path, e))?;
+    let about = file.metadata().map_err(|e| Error::open(path, e))?;
+    if about.is_dir() {
+        let error = io::Error::new(io::ErrorKind::IsADirectory, "it is a directory");
+        return Err(Error::open(path, error));
+    }
+    let modified = about.is_file().then(|| about.modified().ok()).flatten();
+    let seconds = modified.and_then(|time| match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => Some(after.as_secs_f64()),
+        Err(_) => None,
+    });
+    Ok((file, seconds))
+}

@@ -1,0 +1,57 @@
+//! Finds equal rows.
+//!
+//! Each table keeps its columns itself; the interner holds only (hash, row)
+//! pairs, so a row exists once. The hash is seeded anew in each process: rows
+//! that collide on purpose cannot be prepared. Row numbers never depend on it.
+
+use crate::error::{Error, Result};
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use std::hash::{BuildHasher, Hash};
+
+#[derive(Debug, Default, Clone)]
+pub struct Interner {
+    rows: HashTable<(u64, u32)>,
+    state: RandomState,
+}
+
+impl Interner {
+    #[inline]
+    pub fn hash(&self, row: impl Hash) -> u64 {
+        self.state.hash_one(row)
+    }
+
+    /// The row with this hash for which `equal` holds.
+    #[inline]
+    pub fn find(&self, hash: u64, equal: impl Fn(u32) -> bool) -> Option<u32> {
+        self.rows
+            .find(hash, |&(h, row)| h == hash && equal(row))
+            .map(|&(_, row)| row)
+    }
+
+    /// Remembers `row`, which `find` did not know.
+    pub fn insert(&mut self, hash: u64, row: u32) -> Result<()> {
+        self.rows
+            .try_reserve(1, |&(h, _)| h)
+            .map_err(|_| Error::Memory("the index of a table"))?;
+        self.rows.insert_unique(hash, (hash, row), |&(h, _)| h);
+        Ok(())
+    }
+
+    pub fn clear(&mut self) {
+        self.rows.clear();
+    }
+}
+
+/// The number of the next row, while it fits an id.
+pub fn next_row(len: usize, table: &'static str) -> Result<u32> {
+    // R's ids are 32-bit integers counted from 1.
+    if len < i32::MAX as usize {
+        Ok(len as u32)
+    } else {
+        Err(Error::Unsupported(format!(
+            "More than {} distinct {table}: R's integer ids end there.",
+            i32::MAX
+        )))
+    }
+}

@@ -1,0 +1,13 @@
+//! Labels: one row for each key-value pair that a pprof sample carries.
+
+use super::strings::StringId;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Label {
+    /// Row in the samples, counted from 0.
+    pub sample: usize,
+    pub key: StringId,
+    pub str: Option<StringId>,
+    pub num: Option<i64>,
+    pub unit: Option<StringId>,
+}

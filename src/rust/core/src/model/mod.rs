@@ -1,0 +1,92 @@
+//! The profile in memory: columns, one file for each table.
+//!
+//! ```text
+//! Sources ◄── Samples ──► Stacks ──► Locations ──► Functions ──► Strings
+//!                │
+//!        Values, Labels (as long as, or pointing into, the samples)
+//! ```
+//!
+//! Ids are row numbers of a type of their own, so a stack cannot be taken for a
+//! frame. Strings, functions, locations and stacks are interned. Whoever builds
+//! a [`Profile`] gets ids only from its tables, so an id always resolves: the
+//! checks of [`crate::tables`] are for data that comes from outside.
+
+mod functions;
+mod interner;
+mod labels;
+mod locations;
+mod samples;
+mod sources;
+mod stacks;
+mod strings;
+mod values;
+
+pub use functions::{Function, FunctionId, Functions};
+pub use interner::{Interner, next_row};
+pub use labels::Label;
+pub use locations::{Location, LocationId, Locations};
+pub use samples::{Samples, Toplevel};
+pub use sources::{Period, RprofOptions, Source, SourceFile, SourceId};
+pub use stacks::{StackId, Stacks};
+pub use strings::{StringId, Strings};
+pub use values::{ValueType, Values};
+
+use crate::error::Result;
+use crate::memory::TryGrow;
+
+#[derive(Debug, Default, Clone)]
+pub struct Profile {
+    pub strings: Strings,
+    pub functions: Functions,
+    pub locations: Locations,
+    pub stacks: Stacks,
+    pub sources: Vec<Source>,
+    pub samples: Samples,
+    pub values: Vec<Values>,
+    /// In the order of their samples.
+    pub labels: Vec<Label>,
+}
+
+impl Profile {
+    pub fn add_source(&mut self, source: Source) -> Result<SourceId> {
+        let row = next_row(self.sources.len(), "sources")?;
+        self.sources.try_push(source, "sources")?;
+        Ok(SourceId(row))
+    }
+
+    /// The location of an R function: one name, and where it was in which file.
+    pub fn frame(&mut self, name: &str, filename: StringId, line: i32) -> Result<LocationId> {
+        let name = self.strings.intern(name)?;
+        let function = self.functions.intern(Function {
+            name,
+            system_name: name,
+            filename,
+            start_line: Some(0),
+        })?;
+        self.locations.intern(Location {
+            function: Some(function),
+            line: Some(line),
+        })
+    }
+
+    /// The function of a location, where it is known.
+    pub fn function_of(&self, location: LocationId) -> Option<Function> {
+        let function = self.locations.get(location).function?;
+        Some(self.functions.get(function))
+    }
+
+    /// The column of the type that counts samples.
+    pub fn counts(&self) -> Option<&Values> {
+        self.value("samples", "count")
+    }
+
+    pub fn value(&self, name: &str, unit: &str) -> Option<&Values> {
+        self.values
+            .iter()
+            .find(|v| v.type_.name == name && v.type_.unit == unit)
+    }
+
+    pub fn source_ids(&self) -> impl ExactSizeIterator<Item = SourceId> + use<> {
+        (0..self.sources.len() as u32).map(SourceId)
+    }
+}

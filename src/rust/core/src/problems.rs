@@ -1,0 +1,152 @@
+//! What was odd in an input, and how it was read all the same.
+//!
+//! A file that a killed process left behind, or an editor touched, still holds
+//! a profile. Readers take what is there and note here what they did; R turns
+//! the notes into one warning and a table.
+
+use crate::error::Place;
+
+/// How many problems of a kind are kept with their place; beyond that they are
+/// counted only.
+const KEPT: usize = 1000;
+/// How much of the text is quoted.
+const QUOTED: usize = 60;
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident $key:literal $lost:literal $what:literal,)*) => {
+        /// A kind of problem.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum ProblemKind { $($(#[$doc])* $name,)* }
+
+        impl ProblemKind {
+            pub const ALL: &'static [ProblemKind] = &[$(ProblemKind::$name,)*];
+
+            /// A short name, stable between releases.
+            pub fn key(self) -> &'static str {
+                match self { $(ProblemKind::$name => $key,)* }
+            }
+
+            /// Whether something of what was recorded is missing.
+            pub fn lost(self) -> bool {
+                match self { $(ProblemKind::$name => $lost,)* }
+            }
+
+            /// What was found and how it was read.
+            pub fn describe(self) -> &'static str {
+                match self { $(ProblemKind::$name => $what,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    ByteOrderMark "byte_order_mark" false
+        "a byte order mark before the first line, skipped",
+    CarriageReturns "carriage_returns" false
+        "lines that end in CR LF, read as if they ended in LF",
+    BlankLine "blank_line" false
+        "a blank line, skipped",
+    NoHeader "no_header" true
+        "no header line: the sampling interval is unknown",
+    CutHeader "cut_header" true
+        "the file ends inside its header line: the sampling interval is unknown",
+    LineFeedInName "line_feed_in_name" false
+        "a function name that holds a line feed, joined from its lines",
+    NotUtf8 "not_utf8" false
+        "a name that is not UTF-8, read as Latin-1",
+    NulByte "nul_byte" false
+        "a NUL byte, shown as <00>",
+    EmptyName "empty_name" false
+        "an item without a name, read as <Anonymous>",
+    CutName "cut_name" true
+        "a name that breaks off inside a character",
+    NoFinalLineFeed "no_final_line_feed" false
+        "no line feed after the last line, which is complete",
+    TrimmedLine "trimmed_line" false
+        "a line without the blank at its end, read as if it were there",
+    CutSample "cut_sample" true
+        "the file ends inside a sample (was the process killed?): its outer frames are missing",
+    TornSample "torn_sample" true
+        "a sample that breaks off or does not parse: kept up to that point",
+    StrayText "stray_text" true
+        "text that is no part of a sample, skipped",
+    UnknownFile "unknown_file" true
+        "a file number without a `#File` line: its file name is left empty",
+    RepeatedFile "repeated_file" false
+        "a file number that stands for a second file from here on",
+    BadLineNumber "bad_line_number" true
+        "a line number that is negative or too large, read as 0 (unknown)",
+    NoMemory "no_memory" true
+        "a sample without memory figures in a memory profile",
+    CutGzip "cut_gzip" true
+        "the gzip data end early: read up to that point",
+    ImpreciseValue "imprecise_value" true
+        "a value beyond 2^53, which R's numbers hold only nearly",
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    pub kind: ProblemKind,
+    pub place: Place,
+    /// The start of the text it is about.
+    pub text: String,
+}
+
+#[derive(Debug, Default, Clone)]
+pub struct Problems {
+    kept: Vec<Problem>,
+    counts: Vec<(ProblemKind, u64)>,
+}
+
+impl Problems {
+    pub fn note(&mut self, kind: ProblemKind, place: Place, text: &[u8]) {
+        let seen = match self.counts.iter_mut().find(|(k, _)| *k == kind) {
+            Some((_, count)) => {
+                *count += 1;
+                *count
+            }
+            None => {
+                self.counts.push((kind, 1));
+                1
+            }
+        };
+        if seen <= KEPT as u64 {
+            self.kept.push(Problem {
+                kind,
+                place,
+                text: quote(text),
+            });
+        }
+    }
+
+    /// Each kind that was seen and how often, in the order of first sight.
+    pub fn counts(&self) -> &[(ProblemKind, u64)] {
+        &self.counts
+    }
+
+    /// The first thousand of each kind, in the order of the input.
+    pub fn kept(&self) -> &[Problem] {
+        &self.kept
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+}
+
+/// The start of a text on one line, as it can be printed.
+fn quote(text: &[u8]) -> String {
+    let cut = &text[..text.len().min(QUOTED)];
+    let mut out = String::new();
+    for c in String::from_utf8_lossy(cut).chars() {
+        if c.is_control() {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    if text.len() > QUOTED {
+        out.push('…');
+    }
+    out
+}
