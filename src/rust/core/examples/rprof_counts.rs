@@ -1,0 +1,42 @@
+//! Prints what a reader found in Rprof files: one line of counts for each file.
+
+use profile_core::input::Origin;
+use profile_core::rprof;
+use std::path::Path;
+use std::time::Instant;
+
+fn main() {
+    for path in std::env::args().skip(1) {
+        let start = Instant::now();
+        match rprof::read_path(Path::new(&path), Origin::default(), &|| false) {
+            Ok((profile, problems)) => {
+                let seconds = start.elapsed().as_secs_f64();
+                let frames: usize = profile
+                    .samples
+                    .stack
+                    .iter()
+                    .map(|s| profile.stacks.get(*s).len())
+                    .sum();
+                println!(
+                    "{path}: {} samples, {frames} frames, {} stacks, {} locations, {} sources, {seconds:.3} s",
+                    profile.samples.len(),
+                    profile.stacks.len(),
+                    profile.locations.len(),
+                    profile.sources.len(),
+                );
+                for (kind, count) in problems.counts() {
+                    println!("    {count} x {}", kind.describe());
+                }
+                for problem in problems.kept().iter().take(3) {
+                    println!(
+                        "    {}: {} {}",
+                        problem.place,
+                        problem.kind.key(),
+                        problem.text
+                    );
+                }
+            }
+            Err(error) => println!("{path}: {error}"),
+        }
+    }
+}

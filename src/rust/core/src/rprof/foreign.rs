@@ -1,0 +1,123 @@
+//! What a file that is no Rprof file looks like.
+
+use memchr::memmem;
+
+/// Names the format that `start`, the first bytes of a file after
+/// decompression, looks like, and what to do with it.
+pub fn describe(start: &[u8]) -> String {
+    known(start)
+        .unwrap_or_else(|| "its first line is neither an `Rprof()` header nor a sample.".to_owned())
+}
+
+/// The same, but `None` for what resembles nothing.
+pub fn known(start: &[u8]) -> Option<String> {
+    const MAGIC: [(&[u8], &str); 10] = [
+        (
+            b"BZh",
+            "it is compressed with bzip2; read it through `bzfile()`.",
+        ),
+        (
+            b"\xfd7zXZ\0",
+            "it is compressed with xz; read it through `xzfile()`.",
+        ),
+        (
+            b"\x28\xb5\x2f\xfd",
+            "it is compressed with zstd; decompress it first.",
+        ),
+        (b"\xff\xfe", "it is UTF-16 text; save it as UTF-8."),
+        (b"\xfe\xff", "it is UTF-16 text; save it as UTF-8."),
+        (b"PK\x03\x04", "it looks like a zip archive."),
+        (b"RDX", "it looks like an R data file; use `load()`."),
+        (b"X\n\0\0\0", "it looks like an R object; use `readRDS()`."),
+        (b"\x7fELF", "it looks like a program or library."),
+        (b"<", "it looks like HTML or XML."),
+    ];
+    if let Some((_, what)) = MAGIC.iter().find(|(magic, _)| start.starts_with(magic)) {
+        return Some((*what).to_owned());
+    }
+    if is_rprofmem(start) {
+        return Some(
+            "it looks like the output of `Rprofmem()`, which records allocations, not time."
+                .to_owned(),
+        );
+    }
+    let text = start.trim_ascii_start();
+    if text.starts_with(b"{") || text.starts_with(b"[{") {
+        return Some("it looks like JSON.".to_owned());
+    }
+    if looks_like_protobuf(start) {
+        return Some("it looks like a pprof profile; use `read_pprof()`.".to_owned());
+    }
+    None
+}
+
+/// `192 :"f" "g" ` or `new page:"f" "g" `.
+fn is_rprofmem(start: &[u8]) -> bool {
+    let line = start.split(|&b| b == b'\n').next().unwrap_or(start);
+    if line.starts_with(b"new page:") {
+        return true;
+    }
+    let digits = line.iter().take_while(|b| b.is_ascii_digit()).count();
+    digits > 0 && line[digits..].starts_with(b" :")
+}
+
+/// A protocol buffer message with the field numbers of `profile.proto`: the
+/// first fields have numbers 1 to 15 and the wire type that belongs to them.
+fn looks_like_protobuf(start: &[u8]) -> bool {
+    let mut at = 0;
+    let mut fields = 0;
+    while fields < 3 {
+        let Some(&key) = start.get(at) else { break };
+        let length_delimited = matches!(key >> 3, 1..=6 | 11 | 13) && key & 7 == 2;
+        let varint = matches!(key >> 3, 7..=10 | 12 | 14 | 15) && key & 7 == 0;
+        if !length_delimited && !varint {
+            return false;
+        }
+        let Some((value, length)) = varint_at(&start[at + 1..]) else {
+            return false;
+        };
+        at += 1 + length;
+        if length_delimited {
+            let Some(next) = usize::try_from(value).ok().and_then(|v| at.checked_add(v)) else {
+                return false;
+            };
+            at = next;
+        }
+        fields += 1;
+    }
+    let control = |b: &u8| *b < 0x20 && !b.is_ascii_whitespace();
+    fields > 0 && (start.iter().any(control) || memmem::find(start, b"\n\n").is_some())
+}
+
+fn varint_at(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0;
+    for (i, &byte) in bytes.iter().take(10).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * i);
+        if byte < 0x80 {
+            return Some((value, i + 1));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_formats_are_named() {
+        let says = |bytes: &[u8], word: &str| {
+            let text = describe(bytes);
+            assert!(text.contains(word), "{text}");
+        };
+        says(b"160048 :\"rnorm\" \"f\" \n", "Rprofmem");
+        says(b"new page:\"f\" \n", "Rprofmem");
+        says(
+            b"\x0a\x04\x08\x01\x10\x02\x12\x05\x0a\x01\x01\x12\x00",
+            "read_pprof",
+        );
+        says(b"{\"a\": 1}", "JSON");
+        says(b"BZh91AY", "bzfile");
+        says(b"hello world\n", "neither");
+    }
+}
