@@ -1,0 +1,53 @@
+// What R may call: each entry point hands over to Rust (rust/src/lib.rs) and
+// then lets R go on with a jump that was caught meanwhile (shim.c).
+
+#include "shim.h"
+#include <R_ext/Rdynload.h>
+#include <R_ext/Visibility.h>
+
+#define ENTRY_1(name)                                                          \
+    SEXP profile_rust_##name(SEXP);                                            \
+    static SEXP name(SEXP a) { return profile_resume(profile_rust_##name(a)); }
+#define ENTRY_2(name)                                                          \
+    SEXP profile_rust_##name(SEXP, SEXP);                                      \
+    static SEXP name(SEXP a, SEXP b) {                                         \
+        return profile_resume(profile_rust_##name(a, b));                      \
+    }
+#define ENTRY_3(name)                                                          \
+    SEXP profile_rust_##name(SEXP, SEXP, SEXP);                                \
+    static SEXP name(SEXP a, SEXP b, SEXP c) {                                 \
+        return profile_resume(profile_rust_##name(a, b, c));                   \
+    }
+#define ENTRY_4(name)                                                          \
+    SEXP profile_rust_##name(SEXP, SEXP, SEXP, SEXP);                          \
+    static SEXP name(SEXP a, SEXP b, SEXP c, SEXP d) {                         \
+        return profile_resume(profile_rust_##name(a, b, c, d));                \
+    }
+
+ENTRY_4(read_rprof)
+ENTRY_4(read_pprof)
+ENTRY_2(write_rprof)
+ENTRY_3(write_pprof)
+ENTRY_1(validate)
+ENTRY_2(summarise)
+ENTRY_1(frames)
+
+#define CALL(name, arguments) {#name, (DL_FUNC) &name, arguments}
+
+static const R_CallMethodDef calls[] = {
+    CALL(read_rprof, 4),
+    CALL(read_pprof, 4),
+    CALL(write_rprof, 2),
+    CALL(write_pprof, 3),
+    CALL(validate, 1),
+    CALL(summarise, 2),
+    CALL(frames, 1),
+    {NULL, NULL, 0},
+};
+
+attribute_visible void R_init_profile(DllInfo *dll) {
+    R_registerRoutines(dll, NULL, calls, NULL, NULL);
+    R_useDynamicSymbols(dll, FALSE);
+    R_forceSymbols(dll, TRUE);
+    profile_shim_init();
+}
