@@ -5,7 +5,7 @@
 //! - [`model`]: the profile in memory, one file for each table;
 //! - [`rprof`], [`pprof`]: a format each, with its reader and its writer;
 //! - [`problems`]: what was odd in an input; [`error`]: what cannot be read;
-//! - [`gzip`], [`input`], [`memory`], [`cancel`]: what they share.
+//! - [`gzip`], [`input`], [`save`], [`memory`], [`cancel`]: what they share.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,9 @@ pub mod gzip;
 pub mod input;
 pub mod memory;
 pub mod model;
+pub mod pprof;
 pub mod problems;
 pub mod rprof;
+pub mod save;
 
 pub use error::{Error, Result};

@@ -1,0 +1,31 @@
+//! Converts an Rprof file to pprof and says how long each half took:
+//! `rprof_to_pprof Rprof.out p.pb.gz [--in-order]`.
+
+use profile_core::input::Origin;
+use profile_core::pprof::{self, WriteOptions};
+use profile_core::{Error, rprof};
+use std::path::Path;
+use std::time::Instant;
+
+fn main() -> Result<(), Error> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [from, to, rest @ ..] = args.as_slice() else {
+        eprintln!("rprof_to_pprof FROM TO [--in-order]");
+        std::process::exit(2);
+    };
+    let options = WriteOptions {
+        aggregate: rest.is_empty(),
+    };
+    let origin = Origin {
+        name: from.clone(),
+        uri: Some(from.clone()),
+        timestamp: None,
+    };
+    let start = Instant::now();
+    let (profile, _) = rprof::read_path(Path::new(from), origin, &|| false)?;
+    let read = start.elapsed();
+    pprof::write_path(&profile, &options, Path::new(to), &|| false)?;
+    let write = start.elapsed() - read;
+    println!("{from}: read {read:.1?}, written {write:.1?}");
+    Ok(())
+}

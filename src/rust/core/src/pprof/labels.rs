@@ -1,0 +1,169 @@
+//! The labels of a sample as they are written.
+//!
+//! To the labels that a sample has come two that the model knows otherwise: the
+//! run it is from, when there are several, and whether R was collecting
+//! garbage. Sets of labels repeat, so each distinct one is encoded once.
+
+use super::numbers::{Pieces, Texts};
+use super::proto::{label, sample};
+use super::wire;
+use crate::error::Result;
+use crate::memory::TryGrow;
+use crate::model::{Label, Profile, SourceId, StackId};
+
+const RUN: &str = "run";
+const GC: &str = "gc";
+/// How R's profiler calls the frame of the garbage collector.
+const GC_FRAME: &str = "<GC>";
+
+/// A label in numbers of the string table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Numbered {
+    key: u64,
+    str: Option<u64>,
+    num: Option<i64>,
+    unit: u64,
+}
+
+/// Gives each sample the number of its set of labels; to be asked for the
+/// samples in their order.
+pub struct Labels<'a> {
+    profile: &'a Profile,
+    /// The labels that are left for the samples to come.
+    left: &'a [Label],
+    sort: bool,
+    pub sets: Pieces,
+    collects: Vec<bool>,
+    /// Sets of samples without labels of their own: by source, without and with
+    /// garbage collection.
+    common: Vec<[Option<u32>; 2]>,
+    scratch: Vec<Numbered>,
+    encoded: Vec<u8>,
+}
+
+impl<'a> Labels<'a> {
+    /// `sort`: equal labels in another order are the same set.
+    pub fn new(profile: &'a Profile, sort: bool) -> Result<Labels<'a>> {
+        let mut collects = Vec::new();
+        collects.try_fill(profile.stacks.len(), false, "stacks")?;
+        for (id, collects) in profile.stacks.ids().zip(&mut collects) {
+            let frame = profile.stacks.get(id).first();
+            let function = frame.and_then(|&frame| profile.function_of(frame));
+            *collects = function.is_some_and(|f| profile.strings.get(f.name) == GC_FRAME);
+        }
+        let mut common = Vec::new();
+        common.try_fill(profile.sources.len(), [None, None], "sources")?;
+        Ok(Labels {
+            profile,
+            left: &profile.labels,
+            sort,
+            sets: Pieces::default(),
+            collects,
+            common,
+            scratch: Vec::new(),
+            encoded: Vec::new(),
+        })
+    }
+
+    #[inline]
+    pub fn of(
+        &mut self,
+        row: usize,
+        source: SourceId,
+        stack: StackId,
+        texts: &mut Texts<'a>,
+    ) -> Result<u32> {
+        let count = self.left.iter().take_while(|l| l.sample <= row).count();
+        let (own, left) = self.left.split_at(count);
+        self.left = left;
+        let collects = self.collects[stack.row()];
+        if !own.is_empty() {
+            return self.intern(own, source, collects, texts);
+        }
+        let (source_row, collects_row) = (source.row(), usize::from(collects));
+        if let Some(set) = self.common[source_row][collects_row] {
+            return Ok(set);
+        }
+        let set = self.intern(own, source, collects, texts)?;
+        self.common[source_row][collects_row] = Some(set);
+        Ok(set)
+    }
+
+    fn intern(
+        &mut self,
+        own: &[Label],
+        source: SourceId,
+        collects: bool,
+        texts: &mut Texts<'a>,
+    ) -> Result<u32> {
+        let strings = &self.profile.strings;
+        self.scratch.clear();
+        for label in own {
+            let mut number = |id| texts.of_string(id, strings.get(id));
+            let numbered = Numbered {
+                key: number(label.key)?,
+                str: label.str.map(&mut number).transpose()?,
+                num: label.num,
+                unit: label.unit.map(&mut number).transpose()?.unwrap_or(0),
+            };
+            self.scratch.try_push(numbered, "labels")?;
+        }
+        if self.profile.sources.len() > 1 {
+            // A bare number would be read as a range.
+            let run = format!("run-{}", source.0 + 1);
+            self.add(own, RUN, run, texts)?;
+        }
+        if collects {
+            self.add(own, GC, "yes".to_owned(), texts)?;
+        }
+        if self.sort {
+            self.scratch.sort_unstable();
+        }
+        self.encode()
+    }
+
+    /// Adds a label unless the sample has one of this key: it may have been
+    /// written here before.
+    fn add(
+        &mut self,
+        own: &[Label],
+        key: &'static str,
+        value: String,
+        texts: &mut Texts<'a>,
+    ) -> Result<()> {
+        let strings = &self.profile.strings;
+        if own.iter().any(|label| strings.get(label.key) == key) {
+            return Ok(());
+        }
+        let numbered = Numbered {
+            key: texts.of(key)?,
+            str: Some(texts.of(value)?),
+            num: None,
+            unit: 0,
+        };
+        self.scratch.try_push(numbered, "labels")
+    }
+
+    fn encode(&mut self) -> Result<u32> {
+        self.encoded.clear();
+        let mut one = Vec::with_capacity(4 * wire::LONGEST_FIELD);
+        for numbered in &self.scratch {
+            one.clear();
+            wire::put_uint(&mut one, label::KEY, numbered.key);
+            // Written even when 0 or empty: that the field is there tells a
+            // text from a number.
+            if let Some(str) = numbered.str {
+                wire::put_uint(&mut one, label::STR, str);
+            }
+            if let Some(num) = numbered.num {
+                wire::put_int(&mut one, label::NUM, num);
+            }
+            if numbered.unit != 0 {
+                wire::put_uint(&mut one, label::NUM_UNIT, numbered.unit);
+            }
+            wire::put_head(&mut self.encoded, sample::LABEL, one.len());
+            self.encoded.try_extend(&one, "labels")?;
+        }
+        self.sets.intern(&self.encoded)
+    }
+}

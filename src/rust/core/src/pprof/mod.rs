@@ -1,0 +1,22 @@
+//! pprof: the profiles of Go's `pprof` and of what it inspired, one protocol
+//! buffer message (`profile.proto`), most often gzip'd.
+//!
+//! Reading gives the samples as they are stored, one for each `Sample`. Not
+//! read are mappings, addresses, columns, `is_folded`, `drop_frames`,
+//! `keep_frames` and `doc_url`.
+//!
+//! Writing aims at what makes a profile useful in `pprof`, see [`write()`].
+
+mod about;
+mod columns;
+mod labels;
+mod numbers;
+mod output;
+mod proto;
+mod read;
+mod symbols;
+mod wire;
+mod write;
+
+pub use read::{read, read_path};
+pub use write::{WriteOptions, write, write_path};

@@ -1,0 +1,50 @@
+//! Fields on their way out.
+//!
+//! A compressor works on large pieces best, so small fields are gathered first.
+
+use super::wire;
+use crate::error::Result;
+use crate::save;
+use std::io::Write;
+
+const CHUNK: usize = 1 << 16;
+
+pub struct Output<'o> {
+    out: &'o mut dyn Write,
+    buffer: Vec<u8>,
+}
+
+impl<'o> Output<'o> {
+    pub fn new(out: &'o mut dyn Write) -> Output<'o> {
+        Output {
+            out,
+            buffer: Vec::with_capacity(CHUNK),
+        }
+    }
+
+    /// One field, whose content is given in parts.
+    pub fn field(&mut self, number: u32, parts: &[&[u8]]) -> Result<()> {
+        let mut head = Vec::with_capacity(wire::LONGEST_FIELD);
+        wire::put_head(&mut head, number, parts.iter().map(|part| part.len()).sum());
+        self.bytes(&head)?;
+        parts.iter().try_for_each(|part| self.bytes(part))
+    }
+
+    /// Fields that are encoded already.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.buffer.len() + bytes.len() > CHUNK {
+            self.flush()?;
+        }
+        if bytes.len() > CHUNK {
+            return self.out.write_all(bytes).map_err(save::failed);
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    pub fn flush(&mut self) -> Result<()> {
+        self.out.write_all(&self.buffer).map_err(save::failed)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,296 @@
+//! Protocol buffers on the wire: varints, and fields made of them.
+//!
+//! A message is a row of fields, each a tag (number and wire type) and a value.
+//! This is all of the encoding that pprof needs, so no library is used: the
+//! reader decodes from the bytes straight into columns, and knows for each value
+//! at which byte it stands.
+
+use crate::error::{Error, Result as CoreResult};
+
+/// Why a message cannot be read.
+#[derive(Debug)]
+pub enum Fault {
+    /// The content is wrong at this byte.
+    At {
+        at: usize,
+        message: String,
+    },
+    Other(Error),
+}
+
+pub type Result<T> = std::result::Result<T, Fault>;
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        Fault::Other(error)
+    }
+}
+
+/// The content is wrong at byte `at`.
+#[cold]
+pub fn fault<T>(at: usize, message: impl Into<String>) -> Result<T> {
+    Err(Fault::At {
+        at,
+        message: message.into(),
+    })
+}
+
+/// The part of a message that is not read yet.
+#[derive(Debug, Clone, Copy)]
+pub struct Message<'a> {
+    rest: &'a [u8],
+    /// Where `rest` stands in the whole input.
+    at: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Field<'a> {
+    pub number: u32,
+    /// Where the field starts in the whole input.
+    pub at: usize,
+    value: Value<'a>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Value<'a> {
+    Varint(u64),
+    Bytes(Message<'a>),
+    /// Four or eight bytes; nothing in pprof is stored so.
+    Fixed,
+}
+
+impl<'a> Message<'a> {
+    pub fn new(bytes: &'a [u8]) -> Message<'a> {
+        Message { rest: bytes, at: 0 }
+    }
+
+    /// Where the next field starts in the whole input.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    pub fn bytes(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The next field, `None` at the end.
+    #[inline]
+    pub fn field(&mut self) -> Result<Option<Field<'a>>> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let at = self.at;
+        let tag = self.varint()?;
+        let number = match u32::try_from(tag >> 3) {
+            Ok(number) if number > 0 => number,
+            _ => return fault(at, format!("There is no field number {}.", tag >> 3)),
+        };
+        let value = match tag & 7 {
+            0 => Value::Varint(self.varint()?),
+            1 => self.skip(8)?,
+            2 => {
+                let length = self.varint()?;
+                Value::Bytes(self.take(length)?)
+            }
+            5 => self.skip(4)?,
+            other => return fault(at, format!("There is no wire type {other}.")),
+        };
+        Ok(Some(Field { number, at, value }))
+    }
+
+    #[inline]
+    fn take(&mut self, length: u64) -> Result<Message<'a>> {
+        let split = usize::try_from(length)
+            .ok()
+            .and_then(|length| self.rest.split_at_checked(length));
+        let Some((taken, rest)) = split else {
+            return fault(
+                self.at,
+                format!(
+                    "A field of {length} bytes starts here, but only {} follow. \
+                     Is the file cut off?",
+                    self.rest.len()
+                ),
+            );
+        };
+        let message = Message {
+            rest: taken,
+            at: self.at,
+        };
+        self.rest = rest;
+        self.at += taken.len();
+        Ok(message)
+    }
+
+    fn skip(&mut self, length: u64) -> Result<Value<'a>> {
+        self.take(length)?;
+        Ok(Value::Fixed)
+    }
+
+    /// Seven bits a byte, the lowest first; at most ten bytes, of which those
+    /// bits count that fit.
+    #[inline]
+    pub fn varint(&mut self) -> Result<u64> {
+        if let [byte @ 0..=0x7f, rest @ ..] = self.rest {
+            self.rest = rest;
+            self.at += 1;
+            return Ok(u64::from(*byte));
+        }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Result<u64> {
+        let mut value = 0;
+        for (i, &byte) in self.rest.iter().take(10).enumerate() {
+            value |= u64::from(byte & 0x7f) << (7 * i);
+            if byte < 0x80 {
+                self.rest = &self.rest[i + 1..];
+                self.at += i + 1;
+                return Ok(value);
+            }
+        }
+        if self.rest.len() < 10 {
+            fault(self.at, "A number breaks off here. Is the file cut off?")
+        } else {
+            fault(self.at, "A number of more than ten bytes starts here.")
+        }
+    }
+}
+
+impl<'a> Field<'a> {
+    #[inline]
+    pub fn uint(&self) -> Result<u64> {
+        match self.value {
+            Value::Varint(value) => Ok(value),
+            _ => self.mistyped("a number"),
+        }
+    }
+
+    /// A signed number: its two's complement in 64 bits.
+    #[inline]
+    pub fn int(&self) -> Result<i64> {
+        Ok(self.uint()? as i64)
+    }
+
+    #[inline]
+    pub fn message(&self) -> Result<Message<'a>> {
+        match self.value {
+            Value::Bytes(message) => Ok(message),
+            _ => self.mistyped("a text or message"),
+        }
+    }
+
+    /// The numbers of a repeated field when they are packed into one.
+    #[inline]
+    pub fn packed(&self) -> Option<Message<'a>> {
+        match self.value {
+            Value::Bytes(message) => Some(message),
+            _ => None,
+        }
+    }
+
+    /// The numbers of a repeated field, packed or a single one.
+    #[inline]
+    pub fn each(&self, mut found: impl FnMut(u64) -> CoreResult<()>) -> Result<()> {
+        match self.value {
+            Value::Varint(value) => found(value)?,
+            Value::Bytes(mut packed) => {
+                while !packed.rest.is_empty() {
+                    found(packed.varint()?)?;
+                }
+            }
+            Value::Fixed => return self.mistyped("numbers"),
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn mistyped<T>(&self, wanted: &str) -> Result<T> {
+        fault(
+            self.at,
+            format!("Field {} should hold {wanted} but does not.", self.number),
+        )
+    }
+}
+
+/// The most bytes of a number with its tag, for field numbers below 16.
+pub const LONGEST_FIELD: usize = 11;
+
+/// Appends a number. Room is best reserved by the caller, who knows how many
+/// follow.
+#[inline]
+pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+#[inline]
+pub fn put_uint(out: &mut Vec<u8>, number: u32, value: u64) {
+    put_varint(out, u64::from(number) << 3);
+    put_varint(out, value);
+}
+
+#[inline]
+pub fn put_int(out: &mut Vec<u8>, number: u32, value: i64) {
+    put_uint(out, number, value as u64);
+}
+
+/// The tag and length of `length` bytes that follow.
+#[inline]
+pub fn put_head(out: &mut Vec<u8>, number: u32, length: usize) {
+    put_varint(out, u64::from(number) << 3 | 2);
+    put_varint(out, length as u64);
+}
+
+/// A repeated field. As Go does it: packed when there are more than two.
+pub fn put_repeated(out: &mut Vec<u8>, number: u32, values: impl Iterator<Item = u64> + Clone) {
+    if values.clone().nth(2).is_none() {
+        values.for_each(|value| put_uint(out, number, value));
+        return;
+    }
+    put_head(out, number, values.clone().map(length).sum());
+    values.for_each(|value| put_varint(out, value));
+}
+
+/// How many bytes a number takes.
+#[inline]
+pub fn length(value: u64) -> usize {
+    (value | 1).ilog2() as usize / 7 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back() {
+        for value in [0, 1, 127, 128, 300, 1 << 53, u64::MAX - 1, u64::MAX] {
+            let mut bytes = Vec::new();
+            put_varint(&mut bytes, value);
+            assert_eq!(bytes.len(), length(value));
+            assert_eq!(Message::new(&bytes).varint().unwrap(), value);
+        }
+        // Longer than needed, and with bits that do not fit.
+        assert_eq!(Message::new(&[0x81, 0x00]).varint().unwrap(), 1);
+        let mut wide = [0xff; 10];
+        wide[9] = 0x7f;
+        assert_eq!(Message::new(&wide).varint().unwrap(), u64::MAX);
+        assert!(Message::new(&[0xff; 11]).varint().is_err());
+        assert!(Message::new(&[0x80]).varint().is_err());
+    }
+
+    #[test]
+    fn repeated_numbers_are_packed_from_three_on() {
+        let bytes = |values: &[u64]| {
+            let mut out = Vec::new();
+            put_repeated(&mut out, 1, values.iter().copied());
+            out
+        };
+        assert_eq!(bytes(&[]), []);
+        assert_eq!(bytes(&[5, 6]), [8, 5, 8, 6]);
+        assert_eq!(bytes(&[5, 6, 300]), [10, 4, 5, 6, 0xac, 2]);
+    }
+}
