@@ -12,12 +12,19 @@ use crate::memory::TryGrow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FunctionId(pub(crate) u32);
 
+impl FunctionId {
+    /// The row in its table, counted from 0.
+    pub fn row(self) -> usize {
+        self.0 as usize
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Function {
     pub name: StringId,
     pub system_name: StringId,
     pub filename: StringId,
-    pub start_line: Option<i32>,
+    pub start_line: i32,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -25,7 +32,7 @@ pub struct Functions {
     pub(crate) name: Vec<StringId>,
     pub(crate) system_name: Vec<StringId>,
     pub(crate) filename: Vec<StringId>,
-    pub(crate) start_line: Vec<Option<i32>>,
+    pub(crate) start_line: Vec<i32>,
     index: Interner,
 }
 

@@ -12,6 +12,13 @@ use crate::memory::TryGrow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LocationId(pub(crate) u32);
 
+impl LocationId {
+    /// The row in its table, counted from 0.
+    pub fn row(self) -> usize {
+        self.0 as usize
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Location {
     pub function: Option<FunctionId>,

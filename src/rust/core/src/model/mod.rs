@@ -61,7 +61,7 @@ impl Profile {
             name,
             system_name: name,
             filename,
-            start_line: Some(0),
+            start_line: 0,
         })?;
         self.locations.intern(Location {
             function: Some(function),

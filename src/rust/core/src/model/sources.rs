@@ -9,6 +9,13 @@ use super::strings::StringId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub(crate) u32);
 
+impl SourceId {
+    /// The row in its table, counted from 0.
+    pub fn row(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// One recorded run, and what was said about it as a whole.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Source {

@@ -10,6 +10,13 @@ use crate::memory::TryGrow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StringId(pub(crate) u32);
 
+impl StringId {
+    /// The row in its table, counted from 0.
+    pub fn row(self) -> usize {
+        self.0 as usize
+    }
+}
+
 #[derive(Debug, Default, Clone)]
 pub struct Strings {
     text: String,

@@ -3,6 +3,7 @@
 //! Each takes bytes and answers what stands there; none knows the file.
 
 use memchr::memchr;
+use std::fmt;
 
 /// The first line of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,6 +39,19 @@ pub fn header(line: &[u8]) -> Option<Header> {
         line,
         interval: Some(interval),
     })
+}
+
+impl fmt::Display for Header {
+    /// The line as R writes it; a missing interval is 0, which R never writes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (on, option) in [(self.memory, MEMORY), (self.gc, GC), (self.line, LINE)] {
+            if on {
+                f.write_str(&String::from_utf8_lossy(option))?;
+            }
+        }
+        let interval = self.interval.unwrap_or(0);
+        write!(f, "{}{interval}", String::from_utf8_lossy(INTERVAL))
+    }
 }
 
 /// A header that breaks off before its end, as in a file of a killed process.

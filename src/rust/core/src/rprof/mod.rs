@@ -23,9 +23,11 @@ mod memory;
 
 mod parse;
 mod read;
-mod text;
+pub(crate) mod text;
+mod write;
 
-pub use grammar::Header;
+pub use grammar::{Header, header as parse_header};
 pub use memory::{LEVELS, is_level};
 
-pub use read::{read, read_path};
+pub use read::{read, read_bytes, read_path};
+pub use write::{Report, header, write, write_path};

@@ -40,6 +40,16 @@ pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Pr
     read(content, origin, stop)
 }
 
+/// Reads the bytes of an Rprof file, gzip'd or not.
+pub fn read_bytes(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
+    let content = Content::new(bytes).map_err(|e| Error::Parse {
+        input: origin.name.clone(),
+        place: Place::Byte(0),
+        message: e.to_string(),
+    })?;
+    read(content, origin, stop)
+}
+
 /// Reads Rprof output from anywhere.
 pub fn read(mut input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
     let mut reader = Reader::new(origin);
