@@ -19,5 +19,7 @@ pub mod pprof;
 pub mod problems;
 pub mod rprof;
 pub mod save;
+pub mod summary;
+pub mod tables;
 
 pub use error::{Error, Result};

@@ -1,0 +1,161 @@
+//! Where the values fall: self and total by function and by line.
+//!
+//! The sums are made for each distinct stack first, so the cost of the rest
+//! follows the stacks. As in `utils::summaryRprof()` a function that is on a
+//! stack more than once counts once, functions are told apart by name, and a
+//! line's self is what falls on the innermost frame that has a line.
+
+use crate::cancel::{self, Stop};
+use crate::error::Result;
+use crate::memory::TryGrow;
+use crate::model::{LocationId, Profile, StringId};
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// A number for each sample.
+pub enum Weight<'a> {
+    /// The values of a type; a sample without one counts as 0.
+    Column(&'a [f64]),
+    /// Counts times the nanoseconds between two samples of the sample's source.
+    Time(&'a [f64], Vec<f64>),
+}
+
+impl Weight<'_> {
+    /// The sampled time, where counts and all periods are known.
+    pub fn time(profile: &Profile) -> Option<Weight<'_>> {
+        let counts = profile.counts()?;
+        let periods: Option<Vec<f64>> = profile
+            .sources
+            .iter()
+            .map(|s| s.period.as_ref()?.nanoseconds())
+            .collect();
+        Some(Weight::Time(&counts.column, periods?))
+    }
+
+    fn of(&self, profile: &Profile, row: usize) -> f64 {
+        match self {
+            Weight::Column(values) if values[row].is_nan() => 0.0,
+            Weight::Column(values) => values[row],
+            Weight::Time(counts, periods) => {
+                counts[row] * periods[profile.samples.source[row].0 as usize]
+            }
+        }
+    }
+
+    /// The sum for each distinct stack.
+    fn by_stack(&self, profile: &Profile, stop: Stop) -> Result<Vec<f64>> {
+        let mut sums = Vec::new();
+        sums.try_fill(profile.stacks.len(), 0.0, "sums")?;
+        for (row, stack) in profile.samples.stack.iter().enumerate() {
+            if row % 100_000 == 0 {
+                cancel::check(stop)?;
+            }
+            sums[stack.0 as usize] += self.of(profile, row);
+        }
+        Ok(sums)
+    }
+}
+
+/// One row for each function or line; for each weight its self and total.
+#[derive(Debug)]
+pub struct Summary<Key> {
+    pub keys: Vec<Key>,
+    pub self_: Vec<Vec<f64>>,
+    pub total: Vec<Vec<f64>>,
+}
+
+/// By function name.
+pub fn by_function(
+    profile: &Profile,
+    weights: &[Weight],
+    stop: Stop,
+) -> Result<Summary<Option<StringId>>> {
+    let key = |location: LocationId| Some(profile.function_of(location).map(|f| f.name));
+    summarise(profile, weights, stop, key)
+}
+
+/// A file and a line in it.
+pub type Line = (StringId, i32);
+
+/// By line, for locations that have one.
+pub fn by_line(profile: &Profile, weights: &[Weight], stop: Stop) -> Result<Summary<Line>> {
+    let key = |location: LocationId| {
+        let line = profile.locations.get(location).line?;
+        let filename = profile.function_of(location)?.filename;
+        (line > 0).then_some((filename, line))
+    };
+    summarise(profile, weights, stop, key)
+}
+
+fn summarise<Key: Eq + Hash + Copy>(
+    profile: &Profile,
+    weights: &[Weight],
+    stop: Stop,
+    key: impl Fn(LocationId) -> Option<Key>,
+) -> Result<Summary<Key>> {
+    // The row of each location, looked up once.
+    let mut rows: HashMap<Key, u32> = HashMap::new();
+    let mut keys = Vec::new();
+    let mut row_of: Vec<Option<u32>> = Vec::new();
+    for location in profile.locations.ids() {
+        let row = match key(location) {
+            None => None,
+            Some(key) => {
+                let next = keys.len() as u32;
+                let row = *rows.entry(key).or_insert(next);
+                if row == next {
+                    keys.try_push(key, "a summary")?;
+                }
+                Some(row)
+            }
+        };
+        row_of.try_push(row, "a summary")?;
+    }
+    let mut summary = Summary {
+        self_: Vec::new(),
+        total: Vec::new(),
+        keys,
+    };
+    for weight in weights {
+        let sums = weight.by_stack(profile, stop)?;
+        let mut self_ = Vec::new();
+        let mut total = Vec::new();
+        let mut last_stack = Vec::new();
+        self_.try_fill(summary.keys.len(), 0.0, "a summary")?;
+        total.try_fill(summary.keys.len(), 0.0, "a summary")?;
+        last_stack.try_fill(summary.keys.len(), u32::MAX, "a summary")?;
+        for stack in profile.stacks.ids() {
+            let sum = sums[stack.0 as usize];
+            if sum == 0.0 {
+                continue;
+            }
+            let mut innermost = true;
+            for location in profile.stacks.get(stack) {
+                let Some(row) = row_of[location.0 as usize] else {
+                    continue;
+                };
+                let row = row as usize;
+                if innermost {
+                    self_[row] += sum;
+                    innermost = false;
+                }
+                if last_stack[row] != stack.0 {
+                    last_stack[row] = stack.0;
+                    total[row] += sum;
+                }
+            }
+        }
+        summary.self_.push(self_);
+        summary.total.push(total);
+    }
+    Ok(summary)
+}
+
+/// The sum over all samples that have frames: what shares are shares of.
+pub fn sum_with_frames(profile: &Profile, weight: &Weight) -> f64 {
+    let stacks = profile.samples.stack.iter().enumerate();
+    stacks
+        .filter(|(_, stack)| !profile.stacks.get(**stack).is_empty())
+        .map(|(row, _)| weight.of(profile, row))
+        .sum()
+}

@@ -1,0 +1,112 @@
+//! From an id to its row.
+
+use super::NA;
+use crate::error::{Error, Invalid, Result};
+use crate::memory::TryGrow;
+use std::collections::HashMap;
+
+/// The rows of a table by their ids.
+#[derive(Debug)]
+pub enum Ids {
+    /// 1, 2, 3, …: what readers make.
+    Sequence(usize),
+    /// Ids in a narrow range: the row + 1 for each of them, 0 for gaps.
+    Range(i32, Vec<u32>),
+    /// Anything else.
+    Map(HashMap<i32, u32>),
+}
+
+impl Ids {
+    /// Fails on NA and on an id that is there twice.
+    pub fn new(table: &'static str, column: &'static str, ids: &[i32]) -> Result<Ids> {
+        if ids.iter().zip(1..).all(|(&id, row)| id == row) {
+            return Ok(Ids::Sequence(ids.len()));
+        }
+        let invalid = |row: usize, rule: String| {
+            Error::Invalid(Invalid {
+                table,
+                column: Some(column),
+                row: Some(row + 1),
+                rule,
+            })
+        };
+        if let Some(row) = ids.iter().position(|&id| id == NA) {
+            return Err(invalid(row, "an id must not be NA".to_owned()));
+        }
+        let twice = |row: usize| invalid(row, format!("the id {} is there twice", ids[row]));
+        let (low, high) = ids
+            .iter()
+            .fold((i32::MAX, i32::MIN), |(l, h), &id| (l.min(id), h.max(id)));
+        let range = (i64::from(high) - i64::from(low) + 1) as usize;
+        if range <= ids.len().saturating_mul(8) + 1024 {
+            let mut rows = Vec::new();
+            rows.try_fill(range, 0, "an index of ids")?;
+            for (row, &id) in ids.iter().enumerate() {
+                let slot = &mut rows[(i64::from(id) - i64::from(low)) as usize];
+                if *slot != 0 {
+                    return Err(twice(row));
+                }
+                *slot = row as u32 + 1;
+            }
+            return Ok(Ids::Range(low, rows));
+        }
+        let mut rows = HashMap::new();
+        rows.try_reserve(ids.len())
+            .map_err(|_| Error::Memory("an index of ids"))?;
+        for (row, &id) in ids.iter().enumerate() {
+            if rows.insert(id, row as u32).is_some() {
+                return Err(twice(row));
+            }
+        }
+        Ok(Ids::Map(rows))
+    }
+
+    /// The row of an id, counted from 0.
+    #[inline]
+    pub fn row(&self, id: i32) -> Option<usize> {
+        match self {
+            Ids::Sequence(len) => {
+                let row = (id as usize).wrapping_sub(1);
+                (row < *len).then_some(row)
+            }
+            Ids::Range(low, rows) => {
+                let at = usize::try_from(i64::from(id) - i64::from(*low)).ok()?;
+                (*rows.get(at)? as usize).checked_sub(1)
+            }
+            Ids::Map(rows) => rows.get(&id).map(|&row| row as usize),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_id_finds_its_row() {
+        for ids in [
+            vec![1, 2, 3],
+            vec![7, 3, 5],
+            vec![-2_000_000_000, 2_000_000_000, 0],
+        ] {
+            let index = Ids::new("t", "c", &ids).unwrap();
+            for (row, &id) in ids.iter().enumerate() {
+                assert_eq!(index.row(id), Some(row));
+            }
+            for foreign in [4, NA, -1, 100] {
+                assert_eq!(index.row(foreign), None, "{foreign}");
+            }
+        }
+    }
+
+    #[test]
+    fn ids_are_unique_and_there() {
+        let message = |ids: &[i32]| Ids::new("t", "c", ids).unwrap_err().to_string();
+        assert_eq!(
+            message(&[1, 2, 1]),
+            "Table `t`, column `c`, row 3: the id 1 is there twice."
+        );
+        assert!(message(&[1, NA]).contains("row 2: an id must not be NA"));
+        assert!(message(&[1, 2_000_000_000, 1]).contains("row 3"));
+    }
+}
