@@ -209,6 +209,9 @@ static SEXP do_data(void *data) {
     case REALSXP:
         request[1] = (void *) REAL_RO(x);
         break;
+    case RAWSXP:
+        request[1] = (void *) RAW_RO(x);
+        break;
     case STRSXP:
         request[1] = (void *) STRING_PTR_RO(x);
         break;
@@ -225,6 +228,7 @@ static const void *data_of(SEXP x) {
 
 const int *profile_integers(SEXP x) { return data_of(x); }
 const double *profile_doubles(SEXP x) { return data_of(x); }
+const unsigned char *profile_bytes(SEXP x) { return data_of(x); }
 const SEXP *profile_strings(SEXP x) { return data_of(x); }
 
 // The string as UTF-8. NA is size -1 (and a pointer that is not NULL).
@@ -247,21 +251,13 @@ const char *profile_utf8(SEXP string, int *size) {
 }
 
 int profile_type(SEXP x) { return TYPEOF(x); }
-int profile_is_factor(SEXP x) { return Rf_isFactor(x); }
+int profile_inherits(SEXP x, const char *class) { return Rf_inherits(x, class); }
 R_xlen_t profile_length(SEXP x) { return Rf_xlength(x); }
 SEXP profile_element(SEXP list, R_xlen_t i) { return VECTOR_ELT(list, i); }
 
-// The first element of that name, or NULL.
-SEXP profile_named(SEXP list, const char *name) {
-    SEXP names = Rf_getAttrib(list, R_NamesSymbol);
-    if (TYPEOF(names) != STRSXP)
-        return NULL;
-    R_xlen_t n = Rf_xlength(names);
-    for (R_xlen_t i = 0; i < n; ++i)
-        if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0)
-            return VECTOR_ELT(list, i);
-    return NULL;
-}
+// R's NULL where there are none. The names of a list are an attribute, which is
+// looked up without allocating.
+SEXP profile_names(SEXP x) { return Rf_getAttrib(x, R_NamesSymbol); }
 
 void profile_set_element(SEXP list, R_xlen_t i, SEXP value) { SET_VECTOR_ELT(list, i, value); }
 int *profile_integer_slots(SEXP x) { return TYPEOF(x) == LGLSXP ? LOGICAL(x) : INTEGER(x); }

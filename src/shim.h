@@ -26,15 +26,16 @@ int profile_set_names(SEXP list, const char *const *names);
 int profile_set_tibble(SEXP list, R_xlen_t rows);
 const int *profile_integers(SEXP x);
 const double *profile_doubles(SEXP x);
+const unsigned char *profile_bytes(SEXP x);
 const SEXP *profile_strings(SEXP x);
 const char *profile_utf8(SEXP string, int *size);
 
 // These cannot jump.
 int profile_type(SEXP x);
-int profile_is_factor(SEXP x);
+int profile_inherits(SEXP x, const char *class);
 R_xlen_t profile_length(SEXP x);
 SEXP profile_element(SEXP list, R_xlen_t i);
-SEXP profile_named(SEXP list, const char *name);
+SEXP profile_names(SEXP x);
 void profile_set_element(SEXP list, R_xlen_t i, SEXP value);
 int *profile_integer_slots(SEXP x);
 double *profile_double_slots(SEXP x);

@@ -1,0 +1,116 @@
+//! Columns of a tibble: allocated by R, filled through a slice.
+
+use crate::r::Slots;
+use profile_core::error::{Error, Result};
+use profile_core::memory::TryGrow;
+use std::collections::HashMap;
+use std::ffi::CStr;
+
+/// R's `NA_integer_`.
+pub const NA: i32 = i32::MIN;
+
+/// R's `NA_real_`: a NaN whose low word is 1954.
+pub const NA_REAL: f64 = f64::from_bits(0x7ff0_0000_0000_07a2);
+
+/// A tibble in the making: its columns are given in the order of its names.
+pub struct Tibble {
+    slots: Slots,
+    rows: usize,
+    next: usize,
+}
+
+impl Tibble {
+    pub fn new(parent: Slots, slot: usize, names: &[&CStr], rows: usize) -> Result<Tibble> {
+        if rows > i32::MAX as usize {
+            return Err(Error::Unsupported(format!(
+                "A table of {rows} rows: R's data frames end at {}.",
+                i32::MAX
+            )));
+        }
+        Ok(Tibble {
+            slots: parent.list(slot, names)?,
+            rows,
+            next: 0,
+        })
+    }
+
+    fn slot(&mut self) -> usize {
+        self.next += 1;
+        self.next - 1
+    }
+
+    pub fn integers(&mut self, values: impl IntoIterator<Item = i32>) -> Result<()> {
+        let slot = self.slot();
+        fill(self.slots.integers(slot, self.rows)?, values);
+        Ok(())
+    }
+
+    pub fn logicals(&mut self, values: impl IntoIterator<Item = Option<bool>>) -> Result<()> {
+        let slot = self.slot();
+        let values = values.into_iter().map(|v| v.map_or(NA, i32::from));
+        fill(self.slots.logicals(slot, self.rows)?, values);
+        Ok(())
+    }
+
+    pub fn doubles(&mut self, values: impl IntoIterator<Item = f64>) -> Result<()> {
+        let slot = self.slot();
+        fill(self.slots.doubles(slot, self.rows)?, values);
+        Ok(())
+    }
+
+    /// The raw slice of a new integer column, for columns of millions of rows.
+    pub fn integer_slots(&mut self) -> Result<&'static mut [i32]> {
+        let slot = self.slot();
+        self.slots.integers(slot, self.rows)
+    }
+
+    pub fn double_slots(&mut self) -> Result<&'static mut [f64]> {
+        let slot = self.slot();
+        self.slots.doubles(slot, self.rows)
+    }
+
+    /// Strings as an index into few distinct ones; -1 is NA.
+    pub fn indexed(&mut self, distinct: &[&str], rows: &[i32]) -> Result<()> {
+        let slot = self.slot();
+        self.slots.strings(slot, distinct, rows)
+    }
+
+    /// Strings that may repeat.
+    pub fn strings<'s>(&mut self, values: impl IntoIterator<Item = Option<&'s str>>) -> Result<()> {
+        let mut distinct: Vec<&str> = Vec::new();
+        let mut seen: HashMap<&str, i32> = HashMap::new();
+        let mut rows: Vec<i32> = Vec::new();
+        for value in values {
+            let row = match value {
+                None => -1,
+                Some(text) => *seen.entry(text).or_insert_with(|| {
+                    distinct.push(text);
+                    distinct.len() as i32 - 1
+                }),
+            };
+            rows.try_push(row, "a column of strings")?;
+        }
+        self.indexed(&distinct, &rows)
+    }
+
+    /// v1's list column.
+    pub fn stacks(&mut self, frames: &[i32], ends: &[usize], rows: &[i32]) -> Result<()> {
+        let slot = self.slot();
+        self.slots.stacks(slot, frames, ends, rows)
+    }
+
+    pub fn finish(self) -> Result<()> {
+        debug_assert_eq!(self.next, self.slots_len());
+        self.slots.set_tibble(self.rows)
+    }
+
+    fn slots_len(&self) -> usize {
+        self.next
+    }
+}
+
+fn fill<T>(slots: &mut [T], values: impl IntoIterator<Item = T>) {
+    for (slot, value) in slots.iter_mut().zip(values) {
+        *slot = value;
+    }
+}

@@ -1,0 +1,85 @@
+//! Gives a profile to R: from the model to the tables of each version.
+
+mod flat;
+mod summary;
+mod v1;
+mod v2;
+
+pub use flat::put_flat;
+pub use summary::put_summaries;
+
+use crate::columns::{NA, Tibble};
+use crate::r::Slots;
+use profile_core::cancel::Stop;
+use profile_core::error::Result;
+use profile_core::model::{Profile, StringId};
+use profile_core::problems::Problems;
+
+/// `list(tables, problem_counts)`; the second is empty for a regular file.
+pub fn put_result(
+    pair: Slots,
+    slot: usize,
+    profile: &Profile,
+    problems: &Problems,
+    version: &str,
+    stop: Stop,
+) -> Result<()> {
+    let both = pair.list(slot, &[c"tables", c"counts"])?;
+    if version == "1.0" {
+        v1::put(both, 0, profile)?;
+    } else {
+        v2::put(both, 0, profile, problems, stop)?;
+    }
+    put_counts(both, 1, problems)
+}
+
+fn put_meta(parent: Slots, slot: usize, version: &str) -> Result<()> {
+    let mut table = Tibble::new(parent, slot, &[c"key", c"value"], 1)?;
+    table.strings([Some("version")])?;
+    table.strings([Some(version)])?;
+    table.finish()
+}
+
+fn ids(count: usize) -> impl Iterator<Item = i32> {
+    (1..).take(count)
+}
+
+fn put_locations(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
+    let names = [c"location_id", c"function_id", c"line"];
+    let all = || profile.locations.ids().map(|id| profile.locations.get(id));
+    let mut table = Tibble::new(parent, slot, &names, profile.locations.len())?;
+    table.integers(ids(profile.locations.len()))?;
+    table.integers(all().map(|l| l.function.map_or(NA, |f| f.row() as i32 + 1)))?;
+    table.integers(all().map(|l| l.line.unwrap_or(NA)))?;
+    table.finish()
+}
+
+fn put_functions(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
+    let names = [
+        c"function_id",
+        c"name",
+        c"system_name",
+        c"filename",
+        c"start_line",
+    ];
+    let all = || profile.functions.ids().map(|id| profile.functions.get(id));
+    let text = |id: StringId| Some(profile.strings.get(id));
+    let mut table = Tibble::new(parent, slot, &names, profile.functions.len())?;
+    table.integers(ids(profile.functions.len()))?;
+    table.strings(all().map(|f| text(f.name)))?;
+    table.strings(all().map(|f| text(f.system_name)))?;
+    table.strings(all().map(|f| text(f.filename)))?;
+    table.integers(all().map(|f| f.start_line))?;
+    table.finish()
+}
+
+fn put_counts(parent: Slots, slot: usize, problems: &Problems) -> Result<()> {
+    let counts = problems.counts();
+    let names = [c"problem", c"count", c"lost", c"description"];
+    let mut table = Tibble::new(parent, slot, &names, counts.len())?;
+    table.strings(counts.iter().map(|(kind, _)| Some(kind.key())))?;
+    table.doubles(counts.iter().map(|(_, count)| *count as f64))?;
+    table.logicals(counts.iter().map(|(kind, _)| Some(kind.lost())))?;
+    table.strings(counts.iter().map(|(kind, _)| Some(kind.describe())))?;
+    table.finish()
+}

@@ -1,0 +1,118 @@
+//! Version "1.0": five tables, the stacks in a list column.
+
+use super::{put_functions, put_locations, put_meta};
+use crate::columns::Tibble;
+use crate::r::Slots;
+use profile_core::error::{Error, Result};
+use profile_core::memory::TryGrow;
+use profile_core::model::{Profile, Values};
+use profile_core::rprof;
+
+/// The five tables of version "1.0", and where they came from. A sample without
+/// a count, or with a count of 0, has no place there.
+pub fn put(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
+    let Some(counts) = v1_counts(profile) else {
+        return Err(Error::Lossy(
+            "Version \"1.0\" holds counts of samples, and no value type of this profile is one. \
+             Use `version = \"2.0\"`."
+                .to_owned(),
+        ));
+    };
+    let rprof = profile.sources.iter().any(|s| s.kind == "rprof");
+    let origin = if rprof { c".rprof" } else { c".msg" };
+    let names = [
+        c"meta",
+        c"sample_types",
+        c"samples",
+        c"locations",
+        c"functions",
+        origin,
+    ];
+    let tables = parent.list(slot, &names)?;
+    put_meta(tables, 0, "1.0")?;
+    let mut types = Tibble::new(tables, 1, &[c"type", c"unit"], 1)?;
+    types.strings([Some("samples")])?;
+    types.strings([Some("count")])?;
+    types.finish()?;
+    put_samples(tables, 2, profile, counts)?;
+    put_locations(tables, 3, profile)?;
+    put_functions(tables, 4, profile)?;
+    if rprof {
+        put_rprof(tables, 5, profile)
+    } else {
+        let message = tables.list(5, &[c"comment"])?;
+        let comments: Vec<&str> = profile
+            .sources
+            .iter()
+            .flat_map(|s| s.comments.iter().map(String::as_str))
+            .collect();
+        let rows: Vec<i32> = (0..comments.len() as i32).collect();
+        message.strings(0, &comments, &rows)
+    }
+}
+
+/// The counting type: `samples/count`, else the first in `count`.
+fn v1_counts(profile: &Profile) -> Option<&[f64]> {
+    let counts = profile.counts().or_else(|| {
+        let in_counts = |v: &&Values| v.type_.unit == "count";
+        profile.values.iter().find(in_counts)
+    });
+    match counts {
+        Some(counts) => Some(&counts.column),
+        None if profile.samples.is_empty() => Some(&[]),
+        None => None,
+    }
+}
+
+fn put_samples(parent: Slots, slot: usize, profile: &Profile, counts: &[f64]) -> Result<()> {
+    let mut frames: Vec<i32> = Vec::new();
+    let mut ends: Vec<usize> = Vec::new();
+    for stack in profile.stacks.ids() {
+        for frame in profile.stacks.get(stack) {
+            frames.try_push(frame.row() as i32 + 1, "stacks")?;
+        }
+        ends.try_push(frames.len(), "stacks")?;
+    }
+    let mut value: Vec<i32> = Vec::new();
+    let mut stack_of: Vec<i32> = Vec::new();
+    for (row, (&count, stack)) in counts.iter().zip(&profile.samples.stack).enumerate() {
+        if count.is_nan() || count <= 0.0 {
+            continue;
+        }
+        if count > f64::from(i32::MAX) || count.fract() != 0.0 {
+            return Err(Error::Lossy(format!(
+                "Sample {} counts {count} times, which version \"1.0\" cannot hold as an integer. \
+                 Use `version = \"2.0\"`.",
+                row + 1
+            )));
+        }
+        value.try_push(count as i32, "samples")?;
+        stack_of.try_push(stack.row() as i32, "samples")?;
+    }
+    let mut samples = Tibble::new(parent, slot, &[c"value", c"locations"], value.len())?;
+    samples.integers(value)?;
+    samples.stacks(&frames, &ends, &stack_of)?;
+    samples.finish()
+}
+
+/// `.rprof`: the header and the `#File` lines, as text.
+fn put_rprof(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
+    let rprof = parent.list(slot, &[c"header", c"files"])?;
+    let headers: Vec<String> = profile
+        .sources
+        .iter()
+        .filter_map(|source| Some(rprof::header(source)?.to_string()))
+        .collect();
+    let files: Vec<String> = profile
+        .sources
+        .iter()
+        .flat_map(|s| s.files.iter())
+        .map(|f| format!("#File {}: {}", f.number, profile.strings.get(f.filename)))
+        .collect();
+    for (slot, texts) in [(0, &headers), (1, &files)] {
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let rows: Vec<i32> = (0..texts.len() as i32).collect();
+        rprof.strings(slot, &texts, &rows)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! What R may call, and nothing else: each function takes its arguments apart,
+//! calls the core and gives the result back. The C side is `src/entrypoint.c`.
+
+mod columns;
+mod give;
+mod outcome;
+mod r;
+mod take;
+
+use outcome::{VALUE, outcome};
+use profile_core::error::{Error, Result};
+use profile_core::input::Origin;
+use profile_core::model::Profile;
+use profile_core::problems::Problems;
+
+use profile_core::{pprof, rprof};
+use r::{RAWSXP, Raw, Sexp, stop};
+use std::path::Path;
+
+/// An argument of the call at hand.
+fn argument<'call>(raw: Raw) -> Result<Sexp<'call>> {
+    // SAFETY: R keeps the arguments of `.Call()` alive until it returns.
+    unsafe { Sexp::from_raw(raw) }.ok_or(Error::Interrupted)
+}
+
+fn text_argument<'call>(raw: Raw) -> Result<&'call str> {
+    Ok(argument(raw)?.text()?.unwrap_or_default())
+}
+
+/// Reads from a path (a string) or from bytes (a raw vector, named `name`).
+fn read(
+    input: Raw,
+    name: Raw,
+    uri: Raw,
+    from_path: impl FnOnce(&Path, Origin) -> Result<(Profile, Problems)>,
+    from_bytes: impl FnOnce(&[u8], Origin) -> Result<(Profile, Problems)>,
+) -> Result<(Profile, Problems)> {
+    let input = argument(input)?;
+    let origin = Origin {
+        name: text_argument(name)?.to_owned(),
+        uri: argument(uri)?.text()?.map(str::to_owned),
+        timestamp: None,
+    };
+    if input.kind() == RAWSXP {
+        from_bytes(input.bytes()?, origin)
+    } else {
+        from_path(Path::new(input.text()?.unwrap_or_default()), origin)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_read_rprof(input: Raw, name: Raw, version: Raw, uri: Raw) -> Raw {
+    outcome(|pair| {
+        let (profile, problems) = read(
+            input,
+            name,
+            uri,
+            |path, origin| rprof::read_path(path, origin, &stop),
+            |bytes, origin| rprof::read_bytes(bytes, origin, &stop),
+        )?;
+        let version = text_argument(version)?;
+        give::put_result(pair, VALUE, &profile, &problems, version, &stop)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_read_pprof(input: Raw, name: Raw, version: Raw, uri: Raw) -> Raw {
+    outcome(|pair| {
+        let (profile, problems) = read(
+            input,
+            name,
+            uri,
+            |path, origin| pprof::read_path(path, origin, &stop),
+            |bytes, origin| pprof::read(bytes, origin, &stop),
+        )?;
+        let version = text_argument(version)?;
+        give::put_result(pair, VALUE, &profile, &problems, version, &stop)
+    })
+}
+
+/// Gives `list(assumed_intervals, empty_samples)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_write_rprof(x: Raw, path: Raw) -> Raw {
+    outcome(|pair| {
+        let profile = take::profile(argument(x)?, &stop)?;
+        let report = rprof::write_path(&profile, Path::new(text_argument(path)?), &stop)?;
+        let counts = pair.list(VALUE, &[c"assumed_intervals", c"empty_samples"])?;
+        counts.doubles(0, 1)?[0] = report.assumed_intervals as f64;
+        counts.doubles(1, 1)?[0] = report.empty_samples as f64;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_write_pprof(x: Raw, path: Raw, aggregate: Raw) -> Raw {
+    outcome(|_| {
+        let profile = take::profile(argument(x)?, &stop)?;
+        let options = pprof::WriteOptions {
+            aggregate: argument(aggregate)?.flag()?,
+        };
+        pprof::write_path(&profile, &options, Path::new(text_argument(path)?), &stop)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_validate(x: Raw) -> Raw {
+    outcome(|_| take::check(argument(x)?, &stop))
+}
+
+/// Gives `list(by_function, by_line)`; `type_` is a sample type, or NULL for the
+/// one that counts samples.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_summarise(x: Raw, type_: Raw) -> Raw {
+    outcome(|pair| {
+        let profile = take::profile(argument(x)?, &stop)?;
+        let wanted = argument(type_)?.text()?;
+        give::put_summaries(pair, VALUE, &profile, wanted, &stop)
+    })
+}
+
+/// Gives one tibble with a row for each frame of each sample.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_frames(x: Raw) -> Raw {
+    outcome(|pair| {
+        let profile = take::profile(argument(x)?, &stop)?;
+        give::put_flat(pair, VALUE, &profile, &stop)
+    })
+}

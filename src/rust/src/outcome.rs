@@ -1,0 +1,106 @@
+//! How a result crosses to R: as a value, never by a jump or a panic.
+//!
+//! Every entry point returns `list(list(value, error))`, where one of the two is
+//! NULL. `R/rust.R` is the only place that takes it apart; it raises errors with
+//! the user's call.
+
+use crate::r::{self, Raw, Slots};
+use profile_core::error::{Error, Place, Result};
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+/// The slot that the work fills with its result.
+pub const VALUE: usize = 0;
+const ERROR: usize = 1;
+
+/// Runs `work`, which fills slot [`VALUE`] of the list it gets.
+pub fn outcome(work: impl FnOnce(Slots) -> Result<()>) -> Raw {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(remember_panics);
+    r::protected_list(|root| {
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let pair = root.list(0, &[c"value", c"error"])?;
+            match work(pair) {
+                Ok(()) => Ok(()),
+                // R jumped, or wants to: no more calls to it.
+                Err(Error::Interrupted) => Err(Error::Interrupted),
+                Err(error) => put_error(pair, &error),
+            }
+        }));
+        if done.is_err() {
+            let message = PANIC.take().unwrap_or_else(|| "a panic".to_owned());
+            // If even this fails, R has jumped and the entry point goes on.
+            let _ = root
+                .list(0, &[c"value", c"error"])
+                .and_then(|pair| put_panic(pair, &message));
+        }
+    })
+}
+
+/// Fields of the condition that R makes: class, message, and the place.
+fn put_error(pair: Slots, error: &Error) -> Result<()> {
+    let names = [
+        c"class", c"message", c"path", c"line", c"byte", c"table", c"column", c"row", c"rule",
+    ];
+    let fields = pair.list(ERROR, &names)?;
+    put_text(fields, 0, Some(error.class()))?;
+    put_text(fields, 1, Some(&error.to_string()))?;
+    let path = match error {
+        Error::Open { path, .. } | Error::Write { path, .. } => {
+            Some(path.to_string_lossy().into_owned())
+        }
+        Error::Parse { input, .. } | Error::Foreign { input, .. } => Some(input.clone()),
+        _ => None,
+    };
+    put_text(fields, 2, path.as_deref())?;
+    let (line, byte) = match error.place() {
+        Some(Place::Line(n)) => (Some(n), None),
+        Some(Place::Byte(n)) => (None, Some(n)),
+        None => (None, None),
+    };
+    put_number(fields, 3, line.map(|n| n as f64))?;
+    put_number(fields, 4, byte.map(|n| n as f64))?;
+    if let Error::Invalid(invalid) = error {
+        put_text(fields, 5, Some(invalid.table))?;
+        put_text(fields, 6, invalid.column)?;
+        put_number(fields, 7, invalid.row.map(|n| n as f64))?;
+        put_text(fields, 8, Some(&invalid.rule))?;
+    }
+    Ok(())
+}
+
+fn put_panic(pair: Slots, message: &str) -> Result<()> {
+    let fields = pair.list(ERROR, &[c"class", c"message"])?;
+    put_text(fields, 0, Some("profile_error_internal"))?;
+    let message = format!("Internal error, please report it: {message}.");
+    put_text(fields, 1, Some(&message))
+}
+
+/// Nothing is left NULL, R's own "no value".
+fn put_text(fields: Slots, slot: usize, text: Option<&str>) -> Result<()> {
+    match text {
+        // A NUL would make R refuse the string.
+        Some(text) => fields.strings(slot, &[&text.replace('\0', "<00>")], &[0]),
+        None => Ok(()),
+    }
+}
+
+fn put_number(fields: Slots, slot: usize, number: Option<f64>) -> Result<()> {
+    if let Some(number) = number {
+        fields.doubles(slot, 1)?[0] = number;
+    }
+    Ok(())
+}
+
+thread_local! {
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Keeps a panic's message for the error instead of printing it.
+fn remember_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let text = info.to_string().replace('\n', " ");
+        PANIC.set(Some(text));
+    }));
+}
