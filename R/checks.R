@@ -1,0 +1,33 @@
+# Checks of arguments: what reaches the core has the type it expects.
+
+check_path <- function(path, call) {
+  if (!rlang::is_string(path) || path == "") {
+    abort_argument("`path` must be a path: one string that is not empty.", call)
+  }
+}
+
+check_version <- function(version, call) {
+  if (!rlang::is_string(version, c("1.0", "2.0"))) {
+    abort_argument("`version` must be \"1.0\" or \"2.0\".", call)
+  }
+}
+
+check_uri <- function(source_uri, call) {
+  if (inherits(source_uri, "connection")) {
+    return(summary(source_uri)$description)
+  }
+  if (length(source_uri) != 1 || !(is.character(source_uri) || is.na(source_uri))) {
+    abort_argument("`source_uri` must be one string, or `NA`.", call)
+  }
+  enc2utf8(as.character(source_uri))
+}
+
+check_profile <- function(x, call) {
+  if (!is.list(x) || is.data.frame(x)) {
+    abort_profile(
+      "`x` must be a profile, a list of tables as `read_rprof()` gives it.",
+      "profile_error_invalid",
+      call = call
+    )
+  }
+}

@@ -1,0 +1,159 @@
+# Readers: check the arguments, call the core, make the object.
+
+#' Read profiler data
+#'
+#' @description
+#' `read_rprof()` reads what [Rprof()] wrote: every combination of memory, GC and
+#' line profiling, several runs in one file (`append = TRUE`), and files that a
+#' killed process or an editor left behind.
+#'
+#' `read_pprof()` reads the profiles of `pprof` (`profile.proto`), as Go, and
+#' many other languages and tools, write them.
+#'
+#' @details
+#' A file is read as it is: one row of `samples` for each sample as recorded, in
+#' its order. Files compressed with gzip are read as they are.
+#'
+#' What is odd in an Rprof file is read as well as it can be, reported in *one*
+#' warning of class `profile_warning`, and listed by [profile_problems()]. The
+#' warning has class `profile_warning_incomplete` when something is missing, as
+#' at the end of a file whose process was killed.
+#'
+#' ## Places in Rprof files
+#'
+#' With `line.profiling = TRUE` Rprof notes a file and a line before an item: the
+#' line that was running *inside* that function. That is what `line` in
+#' `locations` and `filename` in `functions` mean. A function seen in two files
+#' has two rows. With promises, code that a caller wrote runs inside the callee's
+#' frame: `data.frame()` can be shown with a line of your own file.
+#'
+#' Rprof does not record when a sample was taken, which clock was used, or where
+#' a function starts (`start_line` is 0).
+#'
+#' ## Names
+#'
+#' Function names are kept as they are: `data.frame` stays `data.frame`. Bytes
+#' that are not UTF-8 are read as Latin-1 (Windows-1252).
+#'
+#' ## Not read from pprof files yet
+#'
+#' Addresses and mappings, columns, and the `drop_frames` and `keep_frames`
+#' expressions.
+#'
+#' @param path A path, or a connection as [readLines()] takes it.
+#' @param ... Must be empty.
+#' @param version `"2.0"` for the tables of [profile_data], `"1.0"` for those of
+#'   versions 1.x of this package. Pass it if your code depends on the tables.
+#' @param source_uri What `sources$source_uri` shall say, by default the path.
+#'   `NA` for nothing.
+#'
+#' @return An object of class `profile_data`, see [profile_data]. It is valid by
+#'   the rules of [validate_profile()].
+#'
+#' @section Errors:
+#' All have class `profile_error`. A file that is missing or cannot be read gives
+#' `profile_error_open`; content of another kind, or damaged beyond reading,
+#' `profile_error_parse`, which says what it looks like, and where.
+#'
+#' @seealso [write_rprof()], [write_pprof()], [summary.profile_data()]
+#' @export
+#' @examples
+#' path <- system.file("samples/rprof/1.out", package = "profile")
+#' x <- read_rprof(path)
+#' x
+#'
+#' # the tables
+#' x$functions
+#' x$sample_locations
+#'
+#' path <- system.file("samples/proto/1.out.prof.pb.gz", package = "profile")
+#' read_pprof(path)
+read_rprof <- function(path, ..., version = "2.0", source_uri = path) {
+  rlang::check_dots_empty()
+  read_profile_file(path, version, source_uri, missing(source_uri), C_read_rprof, rlang::current_env())
+}
+
+#' @rdname read_rprof
+#' @export
+read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
+  rlang::check_dots_empty()
+  read_profile_file(path, version, source_uri, missing(source_uri), C_read_pprof, rlang::current_env())
+}
+
+read_profile_file <- function(path, version, source_uri, default_uri, entry, call) {
+  check_version(version, call)
+  if (inherits(path, "connection")) {
+    name <- summary(path)$description
+    input <- read_bytes(path)
+    uri <- name
+  } else {
+    check_path(path, call)
+    name <- enc2utf8(path)
+    input <- enc2utf8(path.expand(path))
+    uri <- name
+  }
+  if (!default_uri) {
+    uri <- check_uri(source_uri, call)
+  }
+  name <- paste0("`", name, "`")
+  result <- rust(.Call(entry, input, name, version, uri), call)
+  warn_problems(result$counts, name, call)
+  new_profile_data(result$tables, version)
+}
+
+# All bytes of a connection. One that is open in text mode gives lines only.
+read_bytes <- function(con) {
+  if (!isOpen(con)) {
+    open(con, "rb")
+    on.exit(close(con))
+  }
+  if (summary(con)$text == "text") {
+    lines <- readLines(con, warn = FALSE)
+    return(charToRaw(paste0(lines, "\n", collapse = "")))
+  }
+  chunks <- list()
+  repeat {
+    chunk <- readBin(con, "raw", n = 2^24)
+    if (length(chunk) == 0) {
+      break
+    }
+    chunks[[length(chunks) + 1]] <- chunk
+  }
+  as.raw(unlist(chunks))
+}
+
+#' What was odd in an input
+#'
+#' A file that was cut, torn, edited or written in another encoding is read as
+#' well as it can be. This lists what was found and what was made of it.
+#'
+#' @param x A profile, see [profile_data].
+#'
+#' @return A tibble with a row for each problem, in the order of the file; no row
+#'   for a regular file. Of each kind the first thousand are kept.
+#'   \describe{
+#'   \item{line, byte}{(double) where it is: a line, from 1, or a byte, from 0}
+#'   \item{problem}{(character) a short name of its kind, stable between releases}
+#'   \item{lost}{(logical) whether something that was recorded is missing}
+#'   \item{description}{(character) what was found, and how it was read}
+#'   \item{text}{(character) the start of the text it is about}
+#'   }
+#'   Profiles of version 1.0 do not keep their problems: the warning has the
+#'   counts.
+#' @export
+#' @examples
+#' path <- tempfile()
+#' writeLines(c("sample.interval=20000", "\"f\" \"g\" ", "\"f\" \"g"), path)
+#' x <- suppressWarnings(read_rprof(path))
+#' profile_problems(x)
+profile_problems <- function(x) {
+  check_profile(x, rlang::current_env())
+  problems <- x[[".problems"]]
+  if (is.null(problems)) {
+    problems <- tibble::tibble(
+      line = double(), byte = double(), problem = character(),
+      lost = logical(), description = character(), text = character()
+    )
+  }
+  problems
+}

@@ -1,0 +1,108 @@
+# The contract of the tables; the rules are checked in the core.
+
+#' The profile data format
+#'
+#' @description
+#' `validate_profile()` holds a profile against the rules of its version, the one
+#' in its `meta` table, and says which rule is broken where. Readers give valid
+#' profiles; writers check before they write.
+#'
+#' @details
+#' A profile is a named list of [tibbles][tibble::tibble] of class
+#' `profile_data`. Components and columns beyond those named here must have a
+#' name with a leading dot.
+#'
+#' # Version 2.0
+#'
+#' Seven tables, linked by integer keys that are unique and not `NA`.
+#'
+#' | table | columns | meaning of a row |
+#' |---|---|---|
+#' | `meta` | `key`, `value` (character) | a fact about the whole; one row has key `version` and value `2.0` |
+#' | `sources` | `source_id` (integer), `source_type`, `source_uri` (character), `source_timestamp` (double) | a recorded run: a file, or a block of an Rprof file written with `append = TRUE` |
+#' | `samples` | `sample_id`, `source_id` (integer) | a sample, as it was recorded, in that order |
+#' | `sample_values` | `sample_id` (integer), `type`, `unit` (character), `value` (double) | a number that a sample carries |
+#' | `sample_locations` | `sample_id`, `depth`, `location_id` (integer) | a frame of a sample's stack |
+#' | `locations` | `location_id`, `function_id`, `line` (integer) | a line of a function |
+#' | `functions` | `function_id` (integer), `name`, `system_name`, `filename` (character), `start_line` (integer) | a function in a file |
+#'
+#' - `source_type` is `"rprof"`, `"pprof"`, or another word that is not empty;
+#'   `source_uri` is a path or `NA`; `source_timestamp` is in seconds since 1970,
+#'   for a file the time it was last written, `NA` if unknown.
+#' - The key of `sample_values` is `sample_id` and `type`; values are finite. A
+#'   time profile has one row for each sample, 1 `samples` in `count`.
+#' - The key of `sample_locations` is `sample_id` and `depth`, which is 1 for the
+#'   innermost frame, the function that was running. A sample may have no frame.
+#' - `function_id` in `locations` may be `NA`: an address without a symbol.
+#'   `line` is 0 or `NA` if unknown, and not negative.
+#' - `name` and `system_name` are not empty and not `NA`; for R functions they are
+#'   equal. `filename` is empty if unknown, `start_line` 0.
+#'
+#' ## Memory profiles
+#'
+#' `Rprof(memory.profiling = TRUE)` notes four numbers at each sample:
+#' `vsize_small` and `vsize_large` (memory in use for small and large vectors) and
+#' `nodes` (for all else), in bytes, and `duplications` since the sample before, a
+#' count. R writes the first two in cells of 8 bytes; here, as in
+#' `summaryRprof(memory = "tseries")`, they are bytes. These are levels, so their
+#' sums mean nothing. From them follow `alloc_size` and `dealloc_size` in bytes:
+#' the sum of what the three levels rose or fell since the sample before, by the
+#' rule of [summaryRprof()]; 0 for the first sample of a run.
+#'
+#' ## What stands beside the seven tables
+#'
+#' Only what there is:
+#'
+#' - in `sources`: `.period` (double), `.period_type`, `.period_unit` (character):
+#'   what lies between two samples, for Rprof the interval, such as 20000, `cpu`,
+#'   `microseconds`; `.duration_nanos` (double); `.default_type` (character), the
+#'   type a viewer shows first; `.memory_profiling`, `.gc_profiling`,
+#'   `.line_profiling` (logical), the options of an Rprof run;
+#' - in `samples`: `.toplevel_filename` (character), `.toplevel_line` (integer),
+#'   the place from which the outermost frame was called, where Rprof noted it;
+#' - `.files`: `source_id`, `number` (integer), `filename` (character),
+#'   `sample_id` (integer), the `#File` lines of an Rprof run and the sample that
+#'   each stood before, `NA` at the end;
+#' - `.labels`: `sample_id` (integer), `key`, `str` (character), `num` (double),
+#'   `unit` (character), the labels of pprof samples;
+#' - `.comments`: `source_id` (integer), `comment` (character);
+#' - `.problems`: see [profile_problems()].
+#'
+#' # Version 1.0
+#'
+#' The tables of versions 1.x of this package, in this order.
+#'
+#' | table | columns |
+#' |---|---|
+#' | `meta` | `key`, `value` (character): one row, key `version`, value `1.0` |
+#' | `sample_types` | `type`, `unit` (character): one row, `samples` and `count` |
+#' | `samples` | `value` (integer, 1 or more), `locations` (list of tibbles with one integer column, `location_id`, innermost first) |
+#' | `locations` | as above |
+#' | `functions` | as above |
+#'
+#' A hidden component tells the origin: `.rprof`, a list with the text of
+#' `header` and `files`, or `.msg` for pprof. Samples with equal stacks share one
+#' tibble. Memory figures, labels, sources and time stamps have no place here.
+#'
+#' @param x A profile, as [read_rprof()] or [read_pprof()] gives it, or made by
+#'   hand.
+#'
+#' @return `x`, invisibly. A broken rule is an error of class
+#'   `profile_error_invalid` with the fields `table`, `column`, `row` and `rule`,
+#'   as far as they apply.
+#'
+#' @name validate_profile
+#' @aliases profile_data
+#' @export
+#' @examples
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#' validate_profile(x)
+#'
+#' x$locations$line[3] <- -1L
+#' try(validate_profile(x))
+validate_profile <- function(x) {
+  call <- rlang::current_env()
+  check_profile(x, call)
+  rust(.Call(C_validate, x), call)
+  invisible(x)
+}

@@ -1,0 +1,105 @@
+# Writers: check the arguments, call the core, return the profile.
+
+#' Write profiler data
+#'
+#' @description
+#' `write_pprof()` writes a file for [pprof](https://github.com/google/pprof) and
+#' all tools that read its format: speedscope, Pyroscope, Grafana, and others.
+#'
+#' `write_rprof()` writes what [Rprof()] would have written, for [summaryRprof()],
+#' profvis, proftools and others.
+#'
+#' @details
+#' ## pprof
+#'
+#' The file is compressed with gzip. It holds
+#' - the value types: for Rprof data `samples` in `count`, `cpu` in `nanoseconds`
+#'   (the count times the sampling interval), and for memory profiles
+#'   `alloc_space` in `bytes`; for other data the types it has;
+#' - functions under their R names, their files and lines;
+#' - the labels of the samples, and for Rprof data the labels `run` (`run-1`,
+#'   `run-2`, …, where there is more than one run) and `gc`;
+#' - the sampling period, the duration, the time stamp, and as a comment where
+#'   the data came from.
+#'
+#' With `aggregate = TRUE` equal stacks (with equal labels) become one sample,
+#' with the sums of their values. This is smaller and all that `pprof` needs. The
+#' levels that a memory profile records (`vsize_small` and so on) have no
+#' meaningful sum: only `aggregate = FALSE` writes them, along with every sample
+#' in its order, which viewers that show time need.
+#'
+#' ## Rprof
+#'
+#' A regular file that was read comes back byte for byte: header, interval, the
+#' `#File` lines where they stood, memory figures, and the runs of a file written
+#' with `append = TRUE`. A sample with a count of n becomes n lines. What the
+#' format cannot hold is reported by a warning of class `profile_warning_lossy`.
+#' A function that is not known is written as `<unknown>`.
+#'
+#' ## Safety
+#'
+#' The data go to a temporary file beside `path`, which replaces `path` when it is
+#' complete: after an error, a full disk or Ctrl-C the old file is as it was.
+#'
+#' @param x A profile, see [profile_data]; it is checked by the rules of
+#'   [validate_profile()].
+#' @param path Path of the file to write.
+#' @param ... Must be empty.
+#' @param aggregate Whether to sum up equal stacks.
+#'
+#' @return `x`, invisibly.
+#'
+#' @section Errors:
+#' `profile_error_write` when the file cannot be written, `profile_error_invalid`
+#' when `x` breaks a rule, `profile_error_lossy` when `x` has nothing the format
+#' could hold: no counts of samples (Rprof), or values that are no integers
+#' (pprof).
+#'
+#' @seealso [read_rprof()], [read_pprof()]
+#' @export
+#' @examples
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#'
+#' path <- tempfile(fileext = ".pb.gz")
+#' write_pprof(x, path)
+#' read_pprof(path)
+#'
+#' write_rprof(x, tempfile())
+write_pprof <- function(x, path, ..., aggregate = TRUE) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  check_profile(x, call)
+  check_path(path, call)
+  if (!rlang::is_bool(aggregate)) {
+    abort_argument("`aggregate` must be `TRUE` or `FALSE`.", call)
+  }
+  rust(.Call(C_write_pprof, x, enc2utf8(path.expand(path)), aggregate), call)
+  invisible(x)
+}
+
+#' @rdname write_pprof
+#' @export
+write_rprof <- function(x, path) {
+  call <- rlang::current_env()
+  check_profile(x, call)
+  check_path(path, call)
+  report <- rust(.Call(C_write_rprof, x, enc2utf8(path.expand(path))), call)
+  assumed <- report$assumed_intervals > 0
+  empty <- report$empty_samples > 0
+  if (assumed || empty) {
+    warn_profile(
+      c(
+        paste0("`", path, "` says less than the profile."),
+        x = if (assumed) {
+          "The sampling interval is not known: wrote 20000 microseconds, the default of `Rprof()`."
+        },
+        x = if (empty) {
+          paste0("Samples without a frame have no line in an Rprof file: ", report$empty_samples, ".")
+        }
+      ),
+      "profile_warning_lossy",
+      call = call
+    )
+  }
+  invisible(x)
+}
