@@ -9,12 +9,18 @@
 
 mod about;
 mod columns;
+mod ids;
 mod labels;
+mod load;
 mod numbers;
+mod outline;
 mod output;
 mod proto;
 mod read;
+mod samples;
 mod symbols;
+mod tables;
+mod texts;
 mod wire;
 mod write;
 

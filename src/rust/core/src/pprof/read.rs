@@ -1,14 +1,96 @@
-//! stub
-use crate::cancel::Stop;
-use crate::error::Result;
-use crate::input::Origin;
+//! Reads a pprof message straight into columns.
+//!
+//! The file is gone through twice. The first time everything but the samples is
+//! collected ([`Outline`]), since the string table may come last and the tables
+//! refer to each other in any order; the second time the samples are read.
+//! What Go's reader refuses is refused here too, with the byte at which it
+//! stands.
+
+use super::load;
+use super::outline::Outline;
+use super::proto::profile as field;
+use super::samples::SampleReader;
+use super::tables;
+use super::wire::{Fault, Message, Result as WireResult, fault};
+use crate::cancel::{self, Stop};
+use crate::error::{Error, Place, Result};
+use crate::gzip::Content;
+use crate::input::{self, Origin};
 use crate::model::Profile;
 use crate::problems::Problems;
 use std::io::Read;
 use std::path::Path;
-pub fn read_path(_path: &Path, _origin: Origin, _stop: Stop) -> Result<(Profile, Problems)> {
-    Err(crate::Error::Unsupported("not yet".to_owned()))
+
+/// Bytes between two questions whether to stop.
+pub const STRIDE: usize = 1 << 20;
+
+/// Reads a pprof file, gzip'd or not.
+pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
+    let (file, modified) = input::open(path)?;
+    let origin = Origin {
+        timestamp: origin.timestamp.or(modified),
+        ..origin
+    };
+    let content = Content::new(file).map_err(|e| Error::open(path, e))?;
+    decode(&load::load(content, &origin.name, stop)?, origin, stop)
 }
-pub fn read(_input: impl Read, _origin: Origin, _stop: Stop) -> Result<(Profile, Problems)> {
-    Err(crate::Error::Unsupported("not yet".to_owned()))
+
+/// Reads a pprof message from anywhere, gzip'd or not.
+///
+/// Two sample types of the same name are told apart: the second is called
+/// `name/unit`. Two that agree in their units as well are refused, as is a
+/// message of 2 GiB.
+pub fn read(input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
+    let content = Content::new(input).map_err(|e| load::damaged(&origin.name, 0, &e))?;
+    decode(&load::load(content, &origin.name, stop)?, origin, stop)
+}
+
+fn decode(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
+    let name = origin.name.clone();
+    build(bytes, origin, stop).map_err(|fault| match fault {
+        Fault::Other(error) => error,
+        Fault::At { at, message } => load::foreign(&name, bytes).unwrap_or(Error::Parse {
+            input: name,
+            place: Place::Byte(at as u64),
+            message,
+        }),
+    })
+}
+
+fn build(bytes: &[u8], origin: Origin, stop: Stop) -> WireResult<(Profile, Problems)> {
+    let mut outline = Outline::read(bytes, stop)?;
+    let mut profile = Profile::default();
+    let mut problems = Problems::default();
+    tables::types(&mut outline, &origin.name, &mut profile, &mut problems)?;
+    let source = tables::source(&mut outline, origin, &mut problems)?;
+    let source = profile.add_source(source)?;
+    let functions = tables::functions(&mut outline, &mut profile, &mut problems)?;
+    let locations = tables::locations(&outline, &functions, &mut profile, &mut problems)?;
+    if outline.types.is_empty() && outline.samples > 0 {
+        return fault(
+            outline.first_sample,
+            "There are samples, but no sample type says what their values mean.",
+        );
+    }
+    let mut reader = SampleReader {
+        bytes,
+        texts: outline.texts,
+        locations,
+        source,
+        profile,
+        problems,
+        scratch: Default::default(),
+    };
+    let mut message = Message::new(bytes);
+    let mut next = 0;
+    while let Some(found) = message.field()? {
+        if found.at >= next {
+            cancel::check(stop)?;
+            next = found.at + STRIDE;
+        }
+        if found.number == field::SAMPLE {
+            reader.sample(found.message()?)?;
+        }
+    }
+    Ok((reader.profile, reader.problems))
 }

@@ -1,0 +1,100 @@
+//! Gets the whole message into memory, and tells what is none.
+//!
+//! The string table may stand at the end, after all that refers to it, so a
+//! message cannot be read in one go from start to end.
+
+use crate::cancel::{self, Stop};
+use crate::error::{Error, Place, Result};
+use crate::gzip::Content;
+use std::io::{ErrorKind, Read};
+
+const CHUNK: usize = 1 << 20;
+/// No protocol buffer message is larger. A few kilobytes of gzip'd zeros would
+/// otherwise fill any memory.
+pub const LARGEST: usize = i32::MAX as usize;
+/// What is looked at to tell a foreign format.
+const SNIFFED: usize = 100;
+
+/// Reads everything; `name` is what messages call the input.
+pub fn load(mut content: Content<impl Read>, name: &str, stop: Stop) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    loop {
+        cancel::check(stop)?;
+        bytes
+            .try_reserve(CHUNK)
+            .map_err(|_| Error::Memory("a pprof profile"))?;
+        let before = bytes.len();
+        let read = content.by_ref().take(CHUNK as u64).read_to_end(&mut bytes);
+        if let Err(error) = read {
+            return Err(damaged(name, bytes.len(), &error));
+        }
+        if before == 0 && !could_be_message(&bytes) {
+            return Err(foreign(name, &bytes).unwrap_or_else(|| no_message(name)));
+        }
+        if bytes.len() > LARGEST {
+            return Err(Error::Unsupported(format!(
+                "{name} is larger than 2 GiB after decompression, which no protocol buffer \
+                 message may be."
+            )));
+        }
+        if bytes.len() == before {
+            return Ok(bytes);
+        }
+    }
+}
+
+pub fn damaged(name: &str, at: usize, error: &std::io::Error) -> Error {
+    let message = if error.kind() == ErrorKind::UnexpectedEof {
+        "The gzip data end early. Is the file cut off?".to_owned()
+    } else {
+        format!("The data cannot be read on: {error}.")
+    };
+    Error::Parse {
+        input: name.to_owned(),
+        place: Place::Byte(at as u64),
+        message,
+    }
+}
+
+/// Whether the first byte can be the tag of a field, which that of most texts
+/// and a row of zeros is not.
+fn could_be_message(bytes: &[u8]) -> bool {
+    bytes
+        .first()
+        .is_some_and(|byte| byte >> 3 != 0 && matches!(byte & 7, 0 | 1 | 2 | 5))
+}
+
+/// What the content is, when it is text; asked once it turned out to be no
+/// message, since a message may start like text.
+pub fn foreign(name: &str, bytes: &[u8]) -> Option<Error> {
+    let start = &bytes[..bytes.len().min(SNIFFED)];
+    let rprof = memchr::memmem::find(start, b"sample.interval=").is_some();
+    let found = if bytes.is_empty() {
+        "it is empty."
+    } else if !is_text(start) {
+        return None;
+    } else if rprof || start.starts_with(b"\"") {
+        "it looks like an Rprof file; use `read_rprof()`."
+    } else {
+        "its content is no protocol buffer message, but text."
+    };
+    Some(Error::Foreign {
+        input: name.to_owned(),
+        wanted: "a pprof profile",
+        found: found.to_owned(),
+    })
+}
+
+fn no_message(name: &str) -> Error {
+    Error::Foreign {
+        input: name.to_owned(),
+        wanted: "a pprof profile",
+        found: "its content is no protocol buffer message.".to_owned(),
+    }
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    bytes
+        .iter()
+        .all(|&byte| byte >= 0x20 && byte != 0x7f || matches!(byte, b'\n' | b'\r' | b'\t'))
+}

@@ -1,0 +1,125 @@
+//! The first look at a message: where its tables stand, and its single facts.
+
+use super::proto::{profile as field, value_type};
+use super::read::STRIDE;
+use super::texts::{Index, TextTable};
+use super::wire::{Message, Result, fault};
+use crate::cancel::{self, Stop};
+use crate::memory::TryGrow;
+
+const WHAT: &str = "the tables of a profile";
+
+/// The name and unit of a value.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Named {
+    pub type_: Index,
+    pub unit: Index,
+}
+
+pub struct Outline<'a> {
+    pub texts: TextTable<'a>,
+    pub types: Vec<Named>,
+    pub functions: Vec<Message<'a>>,
+    pub locations: Vec<Message<'a>>,
+    pub comments: Vec<Index>,
+    /// How many samples there are, and where the first stands.
+    pub samples: usize,
+    pub first_sample: usize,
+    pub time: i64,
+    pub duration: i64,
+    pub period_type: Option<Named>,
+    pub period: i64,
+    pub period_at: usize,
+    pub default_type: Index,
+}
+
+impl<'a> Outline<'a> {
+    pub fn read(bytes: &'a [u8], stop: Stop) -> Result<Outline<'a>> {
+        let mut outline = Outline {
+            texts: TextTable::new(bytes),
+            types: Vec::new(),
+            functions: Vec::new(),
+            locations: Vec::new(),
+            comments: Vec::new(),
+            samples: 0,
+            first_sample: 0,
+            time: 0,
+            duration: 0,
+            period_type: None,
+            period: 0,
+            period_at: 0,
+            default_type: Index::default(),
+        };
+        let mut message = Message::new(bytes);
+        let mut next = 0;
+        while let Some(found) = message.field()? {
+            if found.at >= next {
+                cancel::check(stop)?;
+                next = found.at + STRIDE;
+            }
+            let at = found.at;
+            match found.number {
+                field::SAMPLE_TYPE => {
+                    outline.types.try_push(named(found.message()?)?, WHAT)?;
+                }
+                field::SAMPLE => {
+                    found.message()?;
+                    if outline.samples == 0 {
+                        outline.first_sample = at;
+                    }
+                    outline.samples += 1;
+                }
+                field::LOCATION => outline.locations.try_push(found.message()?, WHAT)?,
+                field::FUNCTION => outline.functions.try_push(found.message()?, WHAT)?,
+                field::STRING_TABLE => {
+                    let text = found.message()?;
+                    outline.texts.add(text.at(), text.bytes().len())?;
+                }
+                field::TIME_NANOS => {
+                    // As Go tells it.
+                    if outline.time != 0 {
+                        return fault(
+                            at,
+                            "A second time of recording. Are these several profiles in one file?",
+                        );
+                    }
+                    outline.time = found.int()?;
+                }
+                field::DURATION_NANOS => outline.duration = found.int()?,
+                field::PERIOD_TYPE => outline.period_type = Some(named(found.message()?)?),
+                field::PERIOD => {
+                    outline.period = found.int()?;
+                    outline.period_at = at;
+                }
+                field::COMMENT => {
+                    found.each(|index| outline.comments.try_push(Index { index, at }, WHAT))?
+                }
+                field::DEFAULT_SAMPLE_TYPE => {
+                    let index = found.uint()?;
+                    outline.default_type = Index { index, at };
+                }
+                _ => {}
+            }
+        }
+        outline.texts.check()?;
+        Ok(outline)
+    }
+}
+
+fn named(mut message: Message) -> Result<Named> {
+    let mut named = Named::default();
+    while let Some(found) = message.field()? {
+        let index = |at| {
+            Ok::<_, super::wire::Fault>(Index {
+                index: found.uint()?,
+                at,
+            })
+        };
+        match found.number {
+            value_type::TYPE => named.type_ = index(found.at)?,
+            value_type::UNIT => named.unit = index(found.at)?,
+            _ => {}
+        }
+    }
+    Ok(named)
+}

@@ -1,0 +1,130 @@
+//! The string table of a file.
+//!
+//! Everything else refers to it by index, in any order, and may come first. A
+//! string is decoded when it is asked for, once.
+
+use super::wire::{Result, fault};
+use crate::error::{Error, Place};
+use crate::memory::TryGrow;
+use crate::model::{StringId, Strings};
+use crate::problems::{ProblemKind, Problems};
+use crate::rprof::text::{self, Was};
+
+/// An index into the table, and where in the file it stands.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Index {
+    pub index: u64,
+    pub at: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    start: u32,
+    length: u32,
+    id: Option<StringId>,
+}
+
+pub struct TextTable<'a> {
+    bytes: &'a [u8],
+    entries: Vec<Entry>,
+}
+
+impl<'a> TextTable<'a> {
+    /// `bytes` is the whole file.
+    pub fn new(bytes: &'a [u8]) -> TextTable<'a> {
+        TextTable {
+            bytes,
+            entries: Vec::new(),
+        }
+    }
+
+    /// Adds the next string: so many bytes from `start` on.
+    pub fn add(&mut self, start: usize, length: usize) -> Result<()> {
+        if self.entries.is_empty() && length != 0 {
+            return fault(start, "The first string is not empty, as it must be.");
+        }
+        // The file is smaller than 2 GiB.
+        let entry = Entry {
+            start: start as u32,
+            length: length as u32,
+            id: None,
+        };
+        self.entries.try_push(entry, "the string table")?;
+        Ok(())
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The table is complete; an index of 0 needs its first entry.
+    pub fn check(&self) -> Result<()> {
+        if self.entries.is_empty() {
+            return fault(
+                self.bytes.len(),
+                "The file ends without a string table. Is it a pprof profile?",
+            );
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, index: Index) -> Result<&mut Entry> {
+        let Index { index, at } = index;
+        let count = self.entries.len();
+        let row = usize::try_from(index).unwrap_or(usize::MAX);
+        match self.entries.get_mut(row) {
+            Some(entry) => Ok(entry),
+            None => fault(
+                at,
+                format!(
+                    "String {} is asked for, but there are only {count}.",
+                    index as i64
+                ),
+            ),
+        }
+    }
+
+    /// The string as a row of the model.
+    pub fn id(
+        &mut self,
+        index: Index,
+        strings: &mut Strings,
+        problems: &mut Problems,
+    ) -> Result<StringId> {
+        let bytes = self.bytes;
+        let entry = self.entry(index)?;
+        if let Some(id) = entry.id {
+            return Ok(id);
+        }
+        let text = decode(bytes, *entry, problems);
+        let id = strings.intern(&text)?;
+        entry.id = Some(id);
+        Ok(id)
+    }
+
+    /// The string by itself, for the few that are no row of the model.
+    pub fn string(&mut self, index: Index, problems: &mut Problems) -> Result<String> {
+        let entry = *self.entry(index)?;
+        let text = decode(self.bytes, entry, problems);
+        let mut string = String::new();
+        string
+            .try_reserve_exact(text.len())
+            .map_err(|_| Error::Memory("strings"))?;
+        string.push_str(&text);
+        Ok(string)
+    }
+}
+
+fn decode<'a>(bytes: &'a [u8], entry: Entry, problems: &mut Problems) -> std::borrow::Cow<'a, str> {
+    let start = entry.start as usize;
+    let bytes = &bytes[start..start + entry.length as usize];
+    let decoded = text::decode(bytes);
+    let kind = match decoded.was {
+        Was::Utf8 => return decoded.text,
+        Was::Latin1 => ProblemKind::NotUtf8,
+        Was::CutUtf8 => ProblemKind::CutName,
+        Was::Nul => ProblemKind::NulByte,
+    };
+    problems.note(kind, Place::Byte(start as u64), bytes);
+    decoded.text
+}
