@@ -61,11 +61,11 @@ fn build(bytes: &[u8], origin: Origin, stop: Stop) -> WireResult<(Profile, Probl
     let mut outline = Outline::read(bytes, stop)?;
     let mut profile = Profile::default();
     let mut problems = Problems::default();
+    let functions = tables::functions(&mut outline, &mut profile, &mut problems)?;
+    let locations = tables::locations(&outline, &functions, &mut profile, &mut problems)?;
     tables::types(&mut outline, &origin.name, &mut profile, &mut problems)?;
     let source = tables::source(&mut outline, origin, &mut problems)?;
     let source = profile.add_source(source)?;
-    let functions = tables::functions(&mut outline, &mut profile, &mut problems)?;
-    let locations = tables::locations(&outline, &functions, &mut profile, &mut problems)?;
     if outline.types.is_empty() && outline.samples > 0 {
         return fault(
             outline.first_sample,

@@ -91,10 +91,14 @@ pub fn source(outline: &mut Outline, origin: Origin, problems: &mut Problems) ->
     let mut seen = Vec::new();
     seen.try_fill(texts.len(), false, "comments")?;
     for &comment in &outline.comments {
-        let text = texts.string(comment, problems)?;
-        if !std::mem::replace(&mut seen[comment.index as usize], true) {
-            source.comments.try_push(text, "comments")?;
+        let row = usize::try_from(comment.index).unwrap_or(usize::MAX);
+        if seen.get(row) == Some(&true) {
+            continue;
         }
+        source
+            .comments
+            .try_push(texts.string(comment, problems)?, "comments")?;
+        seen[row] = true;
     }
     Ok(source)
 }

@@ -23,6 +23,9 @@ use std::path::Path;
 
 /// Samples between two questions whether to stop.
 const ROWS: usize = 10_000;
+/// Of gzip. Level 6 takes a tenth longer for files that are a fiftieth smaller;
+/// level 1 takes two thirds of the time for files larger by a third.
+const LEVEL: u32 = 5;
 
 #[derive(Debug, Clone, Copy)]
 pub struct WriteOptions {
@@ -54,8 +57,6 @@ pub fn write_path(
         gzip.finish().map(|_| ()).map_err(save::failed)
     })
 }
-
-const LEVEL: u32 = 6;
 
 /// Writes a pprof message, not compressed.
 ///

@@ -1,0 +1,134 @@
+//! Damage: whatever the bytes, reading ends, in a profile or an error.
+
+use super::build::*;
+use super::real;
+use flate2::read::MultiGzDecoder;
+use profile_core::Error;
+use std::fs::File;
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_message_cut_anywhere_is_read_or_refused() {
+    let bytes = base()
+        .int(9, -1)
+        .message(11, value_type(5, 6))
+        .packed(13, &[3, 4, 3])
+        .message(
+            2,
+            sample(&[1, 2, 1], &[-1]).message(3, new().uint(1, 3).int(3, -4)),
+        )
+        .message(2, sample(&[2], &[300]))
+        .0;
+    let mut whole = 0;
+    for end in 0..bytes.len() {
+        match try_read(&bytes[..end]) {
+            Ok(_) => whole += 1,
+            Err(Error::Parse { .. } | Error::Foreign { .. }) => {}
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    // Only a cut between two fields goes unseen.
+    assert!(whole < 20, "{whole}");
+}
+
+/// xorshift64*, so that a failure comes again.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % end.max(1)
+    }
+}
+
+fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
+    for _ in 0..=random.below(4) {
+        let at = random.below(bytes.len());
+        match random.below(5) {
+            0 => bytes[at] ^= 1 << random.below(8),
+            1 => bytes[at] = random.below(256) as u8,
+            2 => bytes.truncate(at + 1),
+            3 => {
+                let end = bytes.len().min(at + random.below(50));
+                let copy = bytes[at..end].to_vec();
+                let to = random.below(bytes.len());
+                bytes.splice(to..to, copy);
+            }
+            _ => {
+                let end = bytes.len().min(at + 1 + random.below(8));
+                bytes.drain(at..end);
+            }
+        }
+        if bytes.is_empty() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn random_damage_is_survived() {
+    let mut seeds: Vec<Vec<u8>> = real::files()
+        .iter()
+        .map(|file| {
+            let mut bytes = Vec::new();
+            let mut decoder = MultiGzDecoder::new(File::open(file).unwrap());
+            decoder.read_to_end(&mut bytes).unwrap();
+            bytes
+        })
+        .collect();
+    seeds.push(base().message(2, sample(&[1, 2, 1], &[-1])).0);
+    let mut random = Random(20_240_229);
+    let start = Instant::now();
+    let mut read = 0;
+    for round in 0.. {
+        if start.elapsed() > Duration::from_secs(1) {
+            break;
+        }
+        let mut bytes = seeds[round % seeds.len()].clone();
+        mutate(&mut bytes, &mut random);
+        if let Ok((profile, _)) = try_read(&bytes) {
+            read += 1;
+            // What can be read can be written, unless it does not fit.
+            let mut out = Vec::new();
+            let options = Default::default();
+            let _ = profile_core::pprof::write(&profile, &options, &mut out, &|| false);
+            if !out.is_empty() {
+                try_read(&out).unwrap();
+            }
+        }
+    }
+    assert!(read > 0);
+}
+
+#[test]
+fn claims_are_not_believed() {
+    // Lengths and ids beyond what is there allocate nothing.
+    let long = new().varint(2 << 3 | 2).varint(u64::MAX);
+    assert!(try_read(&base().then(&long).0).is_err());
+    let far = base().message(4, location(u64::MAX - 1, &[]));
+    assert!(try_read(&far.0).is_ok());
+    // A small file whose stacks would have a thousand million frames.
+    let lines = vec![(1, 1); 30_000];
+    let ids = vec![3; 30_000];
+    let bomb = base()
+        .message(4, location(3, &lines))
+        .message(2, sample(&ids, &[1]));
+    assert!(refused(&bomb).1.contains("frames"));
+    // Thousands of comments and types that share one long text.
+    let long = "x".repeat(1 << 20);
+    let comments = vec![7; 1 << 16];
+    let comments = base().strings(&[&long]).packed(13, &comments);
+    assert_eq!(read(&comments).sources[0].comments.len(), 1);
+    let types = (0..2000).fold(base(), |b, _| b.message(1, value_type(1, 2)));
+    assert!(matches!(try_read(&types.0), Err(Error::Unsupported(_))));
+}
+
+#[test]
+fn a_wish_to_stop_is_heard() {
+    let bytes = base().0;
+    let result = profile_core::pprof::read(&bytes[..], origin(), &|| true);
+    assert!(matches!(result, Err(Error::Interrupted)));
+}

@@ -1,0 +1,148 @@
+//! What is written, of Rprof's profiles above all.
+
+use super::build::*;
+use profile_core::model::Profile;
+use profile_core::pprof::{self, WriteOptions};
+use profile_core::{Error, Result};
+use std::fs;
+
+fn again(profile: &Profile, aggregate: bool) -> Profile {
+    try_read(&write(profile, aggregate)).unwrap().0
+}
+
+#[test]
+fn rprof_becomes_what_pprof_users_expect() {
+    let profile = read_rprof(
+        "memory profiling: GC profiling: line profiling: sample.interval=20000\n\
+         #File 1: a.R\n\
+         :1:2:3:4:\"f\" 1#3 \"%<>%\" \n\
+         :2:2:3:4:\"<GC>\" \"f\" 1#3 \"%<>%\" \n\
+         :3:2:3:4:\"f\" 1#3 \"%<>%\" \n",
+    );
+    let summed = again(&profile, true);
+    let shown = show(&summed);
+    assert_eq!(shown[0], "samples/count cpu/nanoseconds alloc_space/bytes ");
+    assert_eq!(shown[1..].len(), 2);
+    assert!(shown[1].starts_with("2 40000000 8 : f"), "{}", shown[1]);
+    assert!(shown[2].starts_with("1 20000000 8 : <GC>"), "{}", shown[2]);
+    assert!(shown[2].ends_with("[gc (Some(\"yes\"), None, None)]"));
+    let source = &summed.sources[0];
+    assert_eq!(source.default_type.as_deref(), Some("cpu"));
+    assert_eq!(source.duration, Some(60_000_000));
+    assert_eq!(
+        source.comments,
+        ["Rprof: Rprof.out, 20000 us, memory gc line"]
+    );
+    let period = source.period.as_ref().unwrap();
+    assert_eq!((period.value, period.unit.as_str()), (2e7, "nanoseconds"));
+
+    let ordered = show(&again(&profile, false));
+    assert_eq!(
+        ordered[0],
+        "samples/count cpu/nanoseconds alloc_space/bytes vsize_small/bytes \
+         vsize_large/bytes nodes/bytes duplications/count alloc_size/bytes dealloc_size/bytes "
+    );
+    assert_eq!(ordered.len(), 4);
+    // Levels stay out of sums, whoever wrote them.
+    assert_eq!(show(&again(&again(&profile, false), true)), shown);
+}
+
+#[test]
+fn names_stand_alone() {
+    // pprof demangles a name that is the system name as well.
+    let bytes = write(
+        &read_rprof("sample.interval=20000\n\"<Anonymous>\" \n"),
+        true,
+    );
+    let function = new().uint(1, 1).uint(2, 6).uint(4, 0);
+    let field = new().message(5, function).0;
+    assert!(bytes.windows(field.len()).any(|w| w == field));
+    let summed = try_read(&bytes).unwrap().0;
+    assert_eq!(frames(&summed, 0), "<Anonymous>:0 ");
+}
+
+#[test]
+fn runs_are_labels() {
+    let profile = read_rprof(
+        "sample.interval=20000\n\"f\" \nsample.interval=10000\n\"f\" \n\"<GC>\" \"f\" \n\"f\" \n",
+    );
+    let summed = again(&profile, true);
+    let expected = [
+        "samples/count cpu/nanoseconds ",
+        "1 20000000 : f:0 [run (Some(\"run-1\"), None, None)]",
+        "2 20000000 : f:0 [run (Some(\"run-2\"), None, None)]",
+        "1 10000000 : <GC>:0 f:0 \
+         [run (Some(\"run-2\"), None, None)][gc (Some(\"yes\"), None, None)]",
+    ];
+    assert_eq!(show(&summed), expected);
+    assert_eq!(summed.sources[0].duration, Some(50_000_000));
+    // Two periods are none.
+    assert!(summed.sources[0].period.is_none());
+    // Nothing is labelled twice.
+    assert_eq!(show(&again(&summed, true)), expected);
+}
+
+#[test]
+fn a_profile_may_be_empty() {
+    let summed = again(&read_rprof("sample.interval=20000\n"), true);
+    assert_eq!(show(&summed), ["samples/count cpu/nanoseconds "]);
+    assert!(show(&again(&Profile::default(), true))[0].is_empty());
+}
+
+#[test]
+fn labels_in_another_order_are_the_same() {
+    let label = |key: u64| new().uint(1, key).uint(2, 5);
+    let both = |a, b| sample(&[1], &[1]).message(3, label(a)).message(3, label(b));
+    let message = base().message(2, both(3, 4)).message(2, both(4, 3));
+    let profile = read(&message);
+    assert_eq!(again(&profile, true).samples.len(), 1);
+    assert_eq!(show(&again(&profile, false)), show(&profile));
+}
+
+#[test]
+fn what_does_not_fit_is_said() {
+    let fails = |value: f64| -> Result<()> {
+        let mut profile = read_rprof("sample.interval=20000\n\"f\" \n\"f\" \n");
+        profile.values[0].column[1] = value;
+        let mut out = Vec::new();
+        pprof::write(&profile, &WriteOptions::default(), &mut out, &|| false)
+    };
+    for value in [0.5, f64::INFINITY, 1e19, -1e19] {
+        let error = fails(value).unwrap_err();
+        assert!(matches!(error, Error::Lossy(_)));
+        let text = error.to_string();
+        assert!(
+            text.contains("Sample 2") && text.contains("`samples`"),
+            "{text}"
+        );
+    }
+    // Count and time of a sample: the one fits, the other does not.
+    assert!(fails(9e15).unwrap_err().to_string().contains("`cpu`"));
+    assert!(fails(f64::NAN).is_ok());
+    let sum = base()
+        .message(2, sample(&[1], &[1 << 62]))
+        .message(2, sample(&[1], &[1 << 62]));
+    let mut out = Vec::new();
+    let error = pprof::write(&read(&sum), &WriteOptions::default(), &mut out, &|| false);
+    assert!(error.unwrap_err().to_string().contains("sum of type"));
+}
+
+#[test]
+fn files_are_written_whole_and_always_alike() {
+    let path = std::env::temp_dir().join(format!("profile-pprof-{}.pb.gz", std::process::id()));
+    let profile = read_rprof("sample.interval=20000\n\"f\" \n");
+    let options = WriteOptions::default();
+    pprof::write_path(&profile, &options, &path, &|| false).unwrap();
+    let first = fs::read(&path).unwrap();
+    let stopped = pprof::write_path(&profile, &options, &path, &|| true);
+    assert!(matches!(stopped, Err(Error::Interrupted)));
+    assert_eq!(fs::read(&path).unwrap(), first);
+    pprof::write_path(&profile.clone(), &options, &path, &|| false).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), first);
+    assert_eq!(first[4..8], [0; 4]);
+    let (read, _) = pprof::read_path(&path, origin(), &|| false).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert_eq!(show(&read)[1], "1 20000000 : f:0 ");
+    let missing = pprof::read_path(&path, origin(), &|| false);
+    assert!(matches!(missing, Err(Error::Open { .. })));
+}
