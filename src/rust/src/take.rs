@@ -97,7 +97,7 @@ impl<'call> Columns<'call> {
     fn required(all: &Named<'call>, schema: &Table) -> Result<Columns<'call>> {
         let found = all
             .get(schema.name)
-            .ok_or_else(|| wrong(schema.name, None, "is missing"))?;
+            .ok_or_else(|| wrong(schema.name, None, "it is missing"))?;
         let columns = Columns::of(schema.name, found)?;
         for column in schema.columns {
             columns.check(column.name, column.kind)?;
@@ -151,7 +151,7 @@ impl<'call> Columns<'call> {
         let column = self
             .columns
             .get(name)
-            .ok_or_else(|| wrong(self.table, Some(name), "is missing"))?;
+            .ok_or_else(|| wrong(self.table, Some(name), "it is missing"))?;
         let wanted = match kind {
             Kind::Integer => INTSXP,
             Kind::Double => REALSXP,
@@ -183,7 +183,7 @@ impl<'call> Columns<'call> {
     fn column(&self, name: &'static str) -> Result<Sexp<'call>> {
         self.columns
             .get(name)
-            .ok_or_else(|| wrong(self.table, Some(name), "is missing"))
+            .ok_or_else(|| wrong(self.table, Some(name), "it is missing"))
     }
 
     fn integers(&self, name: &'static str) -> Result<&'call [i32]> {

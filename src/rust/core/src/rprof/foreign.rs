@@ -2,6 +2,9 @@
 
 use memchr::memmem;
 
+/// How many bytes are looked at.
+pub const SNIFFED: usize = 4096;
+
 /// Names the format that `start`, the first bytes of a file after
 /// decompression, looks like, and what to do with it.
 pub fn describe(start: &[u8]) -> String {
@@ -82,6 +85,10 @@ fn looks_like_protobuf(start: &[u8]) -> bool {
                 return false;
             };
             at = next;
+        }
+        // The start of a file may end inside a field, a whole file does not.
+        if at > start.len() && start.len() < SNIFFED {
+            return false;
         }
         fields += 1;
     }

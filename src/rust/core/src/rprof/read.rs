@@ -4,7 +4,7 @@
 //! a megabyte is read, cut into lines, and reused. Each line goes to
 //! [`Reader::line`]; most end in one look-up there.
 
-use super::foreign;
+use super::foreign::{self, SNIFFED};
 use super::grammar::{self, Header};
 use super::memory::MemoryColumns;
 use super::parse::{Context, End, Parsed, Stack, StackParser};
@@ -26,8 +26,6 @@ const LONGEST_LINE: usize = 64 << 20;
 /// R <= 4.2 cuts names at 498 bytes, so no name of its has more.
 const JOINED_LINES: usize = 500;
 const JOINED_BYTES: usize = 64 << 10;
-/// What is looked at to tell a foreign format.
-const SNIFFED: usize = 4096;
 
 /// Reads an Rprof file, gzip'd or not.
 pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
@@ -54,9 +52,12 @@ pub fn read_bytes(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, 
 pub fn read(mut input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
     let mut reader = Reader::new(origin);
     let mut buffer = vec![0; CHUNK];
-    // `buffer[..filled]` holds the start of a line and whatever follows it.
+    // `buffer[..filled]` holds the start of a line and whatever follows it; up to
+    // `searched` there is no line feed.
     let mut filled = 0;
-    loop {
+    let mut searched = 0;
+    let mut ended = false;
+    while !ended {
         cancel::check(stop)?;
         if filled == buffer.len() {
             if buffer.len() >= LONGEST_LINE {
@@ -65,28 +66,30 @@ pub fn read(mut input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile
             let double = buffer.len() * 2;
             buffer.try_fill(double, 0, "a long line")?;
         }
-        let count = match input.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(count) => count,
+        match input.read(&mut buffer[filled..]) {
+            Ok(0) => ended = true,
+            Ok(count) => filled += count,
             Err(e) if e.kind() == ErrorKind::Interrupted => continue,
             Err(e) if e.kind() == ErrorKind::UnexpectedEof => {
                 reader.note(ProblemKind::CutGzip, b"");
-                break;
+                ended = true;
             }
             Err(e) => return Err(reader.damaged(&e)),
-        };
-        let searched = filled;
-        filled += count;
+        }
+        if reader.number == 0 && filled < SNIFFED && !ended {
+            // The first line is judged with what follows it in view.
+            continue;
+        }
         let mut start = 0;
-        let mut search = searched;
-        while let Some(length) = memchr(b'\n', &buffer[search..filled]) {
-            let end = search + length;
+        while let Some(length) = memchr(b'\n', &buffer[searched..filled]) {
+            let end = searched + length;
             reader.line(&buffer[start..end], &buffer[start..filled])?;
             start = end + 1;
-            search = start;
+            searched = start;
         }
         buffer.copy_within(start..filled, 0);
         filled -= start;
+        searched = filled;
     }
     reader.finish(&buffer[..filled])
 }
@@ -214,7 +217,11 @@ impl Reader {
         if let Some(header) = grammar::header(line) {
             return self.start_block(header);
         }
-        if line.is_empty() && rest.len() > 1 {
+        if line.is_empty() {
+            // A protocol buffer message may start with the byte of a line feed.
+            if foreign::known(&rest[..rest.len().min(SNIFFED)]).is_some() {
+                return Err(self.foreign(rest));
+            }
             self.note(ProblemKind::BlankLine, b"");
             return Ok(());
         }

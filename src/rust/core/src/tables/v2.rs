@@ -7,11 +7,14 @@ use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
 use crate::model::{
-    Label, LocationId, Period, Profile, RprofOptions, Source, SourceFile, SourceId, Toplevel,
-    Values,
+    Label, LocationId, Period, Profile, RprofOptions, Source, SourceFile, SourceId, StackId,
+    Toplevel, Values,
 };
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
 
 const ROWS_PER_CHECK: usize = 1 << 20;
+const SAMPLES_PER_CHECK: usize = 10_000;
 
 /// The seven tables, and what stands beside them.
 #[derive(Debug, Default)]
@@ -346,13 +349,45 @@ pub fn profile_from_v2(tables: &TablesV2, stop: Stop) -> Result<Profile> {
     for row in 0..tables.source_id.len() {
         profile.add_source(source(tables, row))?;
     }
+    let stacks = take_stacks(&mut profile, tables, &checked, &locations, stop)?;
+    for (&stack, &source) in stacks.iter().zip(tables.sample_source) {
+        let source = checked.sources.row(source).unwrap_or(0) as u32;
+        profile.samples.stack.try_push(stack, "samples")?;
+        profile
+            .samples
+            .source
+            .try_push(SourceId(source), "samples")?;
+    }
+    profile.values = checked.values;
+    take_dotted(&mut profile, tables, &checked.sources, &checked.samples)?;
+    Ok(profile)
+}
+
+/// The stack of each sample. Runs of rows repeat, so a run is looked up as the
+/// bytes it is, before anybody looks at its locations.
+fn take_stacks<'a>(
+    profile: &mut Profile,
+    tables: &TablesV2<'a>,
+    checked: &Checked,
+    locations: &[LocationId],
+    stop: Stop,
+) -> Result<Vec<StackId>> {
+    let mut known: HashMap<&'a [i32], StackId, RandomState> = HashMap::default();
+    let mut stacks = Vec::new();
     let mut stack: Vec<LocationId> = Vec::new();
-    for (row, &source) in tables.sample_source.iter().enumerate() {
-        if row % 10_000 == 0 {
+    for (row, &(start, end)) in checked.runs.of_sample.iter().enumerate() {
+        if row % SAMPLES_PER_CHECK == 0 {
             cancel::check(stop)?;
         }
+        let run = match checked.runs.order {
+            Some(_) => &[],
+            None => &tables.frame_location[start..end],
+        };
+        if let Some(&stack) = known.get(run).filter(|_| !run.is_empty()) {
+            stacks.try_push(stack, "samples")?;
+            continue;
+        }
         stack.clear();
-        let (start, end) = checked.runs.of_sample[row];
         for at in start..end {
             let frame = match &checked.runs.order {
                 Some(order) => order[at] as usize,
@@ -362,17 +397,14 @@ pub fn profile_from_v2(tables: &TablesV2, stop: Stop) -> Result<Profile> {
                 stack.try_push(locations[location], "a stack")?;
             }
         }
-        let stack = profile.stacks.intern(&stack)?;
-        profile.samples.stack.try_push(stack, "samples")?;
-        let source = checked.sources.row(source).unwrap_or(0) as u32;
-        profile
-            .samples
-            .source
-            .try_push(SourceId(source), "samples")?;
+        let id = profile.stacks.intern(&stack)?;
+        known
+            .try_reserve(1)
+            .map_err(|_| Error::Memory("the index of stacks"))?;
+        known.insert(run, id);
+        stacks.try_push(id, "samples")?;
     }
-    profile.values = checked.values;
-    take_dotted(&mut profile, tables, &checked.sources, &checked.samples)?;
-    Ok(profile)
+    Ok(stacks)
 }
 
 fn source(tables: &TablesV2, row: usize) -> Source {
