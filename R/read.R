@@ -40,7 +40,8 @@
 #' Addresses and mappings, columns, and the `drop_frames` and `keep_frames`
 #' expressions.
 #'
-#' @param path A path, or a connection as [readLines()] takes it.
+#' @param path A path, or a connection as [readLines()] takes it. What
+#'   is left in one that is open is read; one that is not is read from its start.
 #' @param ... Must be empty.
 #' @param version `"2.0"` for the tables of [profile_data], `"1.0"` for those of
 #'   versions 1.x of this package. Pass it if your code depends on the tables.
@@ -101,25 +102,40 @@ read_profile_file <- function(path, version, source_uri, default_uri, entry, cal
   new_profile_data(result$tables, version)
 }
 
-# All bytes of a connection. One that is open in text mode gives lines only.
+# All bytes of a connection.
 read_bytes <- function(con) {
   if (!isOpen(con)) {
-    open(con, "rb")
+    # To close() a connection is to destroy it, so the user's own stays shut and
+    # another one is opened for the same thing, where that can be said.
+    about <- summary(con)
+    con <- switch(
+      sub("-.*", "", about$class),
+      file = file(about$description, "rb"),
+      gzfile = gzfile(about$description, "rb"),
+      bzfile = bzfile(about$description, "rb"),
+      xzfile = xzfile(about$description, "rb"),
+      pipe = pipe(about$description, "rb"),
+      url = url(about$description, "rb"),
+      {
+        open(con, "rb")
+        con
+      }
+    )
     on.exit(close(con))
   }
   if (summary(con)$text == "text") {
+    # An open connection in text mode gives lines only.
     lines <- readLines(con, warn = FALSE)
     return(charToRaw(paste0(lines, "\n", collapse = "")))
   }
   chunks <- list()
   repeat {
-    chunk <- readBin(con, "raw", n = 2^24)
+    chunk <- readBin(con, "raw", 2^24)
     if (length(chunk) == 0) {
-      break
+      return(as.raw(unlist(chunks)))
     }
     chunks[[length(chunks) + 1]] <- chunk
   }
-  as.raw(unlist(chunks))
 }
 
 #' What was odd in an input
