@@ -1,0 +1,89 @@
+# Files and truths that several tests share.
+
+data_path <- function(...) {
+  testthat::test_path("data", ...)
+}
+
+rprof_path <- function(file) {
+  data_path("rprof", file)
+}
+
+# The files that Rprof() wrote or that are edits of such files, without those
+# that are none.
+rprof_files <- function() {
+  files <- dir(data_path("rprof"))
+  setdiff(files, c("edit_zero_bytes.out", grep("^rprofmem", files, value = TRUE)))
+}
+
+# Files that R wrote to their end and nobody edited: they come back unchanged.
+regular_files <- function() {
+  grep("^(edit|killed|latin1)", rprof_files(), invert = TRUE, value = TRUE)
+}
+
+read_quietly <- function(path, ...) {
+  suppressWarnings(read_rprof(path, ...), classes = "profile_warning")
+}
+
+write_file <- function(..., path = withr::local_tempfile(.local_envir = parent.frame())) {
+  lines <- c(...)
+  con <- file(path, "wb")
+  on.exit(close(con))
+  writeLines(lines, con, useBytes = TRUE)
+  path
+}
+
+write_bytes <- function(bytes, path = withr::local_tempfile(.local_envir = parent.frame())) {
+  writeBin(if (is.character(bytes)) charToRaw(bytes) else bytes, path)
+  path
+}
+
+file_bytes <- function(path) {
+  readBin(path, "raw", file.size(path))
+}
+
+# Stacks as text, innermost first, one string for each sample.
+stacks <- function(x) {
+  flat <- as_tibble(x)
+  unname(vapply(
+    split(flat$name, factor(flat$sample_id, seq_len(nrow(x$samples)))),
+    paste, character(1), collapse = " < "
+  ))
+}
+
+# A small profile to break or to write.
+small_profile <- function(..., .local_envir = parent.frame()) {
+  path <- withr::local_tempfile(.local_envir = .local_envir)
+  write_file(
+    "line profiling: sample.interval=10000",
+    "#File 1: a.R",
+    "1#3 \"f\" 1#7 \"g\" ",
+    "\"h\" 1#8 \"g\" ",
+    "1#3 \"f\" 1#7 \"g\" ",
+    path = path
+  )
+  read_rprof(path, ..., source_uri = "small.out")
+}
+
+go_pprof <- function() {
+  go <- Sys.which("go")
+  if (go == "") {
+    testthat::skip("go is not installed: pprof's own view is not tested")
+  }
+  function(...) {
+    out <- suppressWarnings(system2(go, c("tool", "pprof", ...), stdout = TRUE, stderr = TRUE))
+    testthat::expect_null(attr(out, "status"), label = paste(c("go tool pprof:", out), collapse = "\n"))
+    out
+  }
+}
+
+# Expects one warning of a class and gives the value.
+expect_profile_warning <- function(expr, class) {
+  value <- NULL
+  testthat::expect_warning(value <- expr, class = class)
+  value
+}
+
+# testthat 3.1.6 has expect_no_warning(), 3.1.0 has not.
+expect_no_warning <- function(expr) {
+  testthat::expect_warning(expr, NA)
+}

@@ -1,0 +1,126 @@
+# Every rule of both versions, broken once.
+
+broken <- function(x, change) {
+  x <- change(x)
+  error <- tryCatch(
+    {
+      validate_profile(x)
+      NULL
+    },
+    profile_error_invalid = identity
+  )
+  expect_s3_class(error, "profile_error_invalid")
+  conditionMessage(error)
+}
+
+test_that("what readers give is valid, and comes back invisibly", {
+  for (version in c("1.0", "2.0")) {
+    x <- small_profile(version = version)
+    expect_identical(expect_invisible(validate_profile(x)), x)
+  }
+})
+
+test_that("each rule of version 2.0 is named with its place", {
+  x <- small_profile()
+  say <- function(change) cat(broken(x, change), "\n")
+  expect_snapshot({
+    say(function(x) { x$samples <- NULL; x })
+    say(function(x) { x$samples <- 1; x })
+    say(function(x) { x$samples$source_id <- NULL; x })
+    say(function(x) { x$samples$source_id <- as.numeric(x$samples$source_id); x })
+    say(function(x) { x$functions$name <- factor(x$functions$name); x })
+    say(function(x) { x$functions$package <- "base"; x })
+    say(function(x) { x$meta$value <- "3.0"; x })
+    say(function(x) { x$meta$key <- "v"; x })
+    say(function(x) { x$meta <- x$meta[c(1, 1), ]; x })
+    say(function(x) { x$sources$source_type <- ""; x })
+    say(function(x) { x$sources$source_id <- NA_integer_; x })
+    say(function(x) { x$samples$source_id[2] <- 9L; x })
+    say(function(x) { x$samples$sample_id[3] <- 1L; x })
+    say(function(x) { x$sample_values$sample_id[2] <- 7L; x })
+    say(function(x) { x$sample_values <- x$sample_values[c(1, 1, 2, 3), ]; x })
+    say(function(x) { x$sample_values$value[2] <- NA; x })
+    say(function(x) { x$sample_values$value[2] <- Inf; x })
+    say(function(x) { x$sample_values$type[2] <- ""; x })
+    say(function(x) { x$sample_values$unit[2] <- NA; x })
+    say(function(x) { x$sample_locations$sample_id[6] <- 7L; x })
+    say(function(x) { x$sample_locations$depth[2] <- 0L; x })
+    say(function(x) { x$sample_locations$depth[2] <- 1L; x })
+    say(function(x) { x$sample_locations$location_id[2] <- 99L; x })
+    say(function(x) { x$sample_locations$location_id[2] <- NA; x })
+    say(function(x) { x$locations$location_id[2] <- 1L; x })
+    say(function(x) { x$locations$function_id[2] <- 99L; x })
+    say(function(x) { x$locations$line[2] <- -1L; x })
+    say(function(x) { x$functions$function_id[2] <- 1L; x })
+    say(function(x) { x$functions$name[2] <- ""; x })
+    say(function(x) { x$functions$system_name[2] <- NA; x })
+    say(function(x) { x$functions$start_line[2] <- -1L; x })
+    say(function(x) { x$.files$source_id <- 7L; x })
+    say(function(x) { x$sources$.period <- "often"; x })
+  })
+})
+
+test_that("a type in two units is one key", {
+  x <- small_profile()
+  extra <- x$sample_values
+  extra$unit <- "other"
+  both <- function(x) {
+    x$sample_values <- rbind(x$sample_values, extra[2, ])
+    x
+  }
+  expect_match(broken(x, both), "row 4: sample 2 has `samples` twice")
+  x$sample_values$unit[2] <- "other"
+  validate_profile(x)
+})
+
+test_that("what version 2.0 allows is allowed", {
+  x <- small_profile()
+  x$locations$function_id[1] <- NA
+  x$locations$line[1] <- NA
+  x$functions$.package <- "base"
+  x$.mine <- 1
+  validate_profile(x)
+  # rows in any order, ids of any size, depths with gaps
+  x <- small_profile()
+  before <- stacks(x)
+  shuffle <- c(6, 1, 4, 2, 3, 5)
+  x$sample_locations <- x$sample_locations[shuffle, ]
+  x$sample_locations$depth <- x$sample_locations$depth * 10L
+  x$locations$location_id <- x$locations$location_id * 1000L
+  x$sample_locations$location_id <- x$sample_locations$location_id * 1000L
+  validate_profile(x)
+  expect_equal(stacks(x), before)
+})
+
+test_that("each rule of version 1.0 is named with its place", {
+  x <- small_profile(version = "1.0")
+  say <- function(change) cat(broken(x, change), "\n")
+  expect_snapshot({
+    say(function(x) { x$samples <- NULL; x })
+    say(function(x) { x[c(2, 1, 3:5)] |> structure(names = names(x)[c(2, 1, 3:5)], class = class(x)) })
+    say(function(x) { x$meta <- rbind(x$meta, x$meta); x })
+    say(function(x) { x$sample_types$unit <- "seconds"; x })
+    say(function(x) { x$samples$value[2] <- 0L; x })
+    say(function(x) { x$samples$value[2] <- NA; x })
+    say(function(x) { x$samples$locations[[2]] <- 1:3; x })
+    say(function(x) { x$samples$locations[[2]]$location_id[1] <- 99L; x })
+    say(function(x) { x$locations$function_id[2] <- 99L; x })
+    say(function(x) { x$locations$line[2] <- -1L; x })
+    say(function(x) { x$locations$location_id[2] <- 1L; x })
+    say(function(x) { x$functions$name[1] <- ""; x })
+    say(function(x) { x$functions$filename <- NULL; x })
+  })
+  expect_error(validate_profile(1), class = "profile_error_invalid")
+  expect_error(validate_profile(data.frame()), class = "profile_error_invalid")
+})
+
+test_that("an error has the place in fields and the user's call", {
+  x <- small_profile()
+  x$locations$line[2] <- -1L
+  error <- tryCatch(validate_profile(x), error = identity)
+  expect_equal(
+    error[c("table", "column", "row", "rule")],
+    list(table = "locations", column = "line", row = 2, rule = "must not be negative")
+  )
+  expect_equal(as.character(conditionCall(error)[[1]]), "validate_profile")
+})
