@@ -95,8 +95,7 @@ impl<'a> Outline<'a> {
                     found.each(|index| outline.comments.try_push(Index { index, at }, WHAT))?
                 }
                 field::DEFAULT_SAMPLE_TYPE => {
-                    let index = found.uint()?;
-                    outline.default_type = Index { index, at };
+                    outline.default_type = Index::of(&found)?;
                 }
                 _ => {}
             }
@@ -109,15 +108,9 @@ impl<'a> Outline<'a> {
 fn named(mut message: Message) -> Result<Named> {
     let mut named = Named::default();
     while let Some(found) = message.field()? {
-        let index = |at| {
-            Ok::<_, super::wire::Fault>(Index {
-                index: found.uint()?,
-                at,
-            })
-        };
         match found.number {
-            value_type::TYPE => named.type_ = index(found.at)?,
-            value_type::UNIT => named.unit = index(found.at)?,
+            value_type::TYPE => named.type_ = Index::of(&found)?,
+            value_type::UNIT => named.unit = Index::of(&found)?,
             _ => {}
         }
     }

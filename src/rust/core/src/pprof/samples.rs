@@ -174,18 +174,11 @@ impl<'a> SampleReader<'a> {
         let mut str = None;
         let mut num = None;
         while let Some(found) = message.field()? {
-            let at = found.at;
-            let index = || {
-                Ok::<_, super::wire::Fault>(Index {
-                    index: found.uint()?,
-                    at,
-                })
-            };
             match found.number {
-                label::KEY => key = index()?,
-                label::STR => str = Some(index()?),
+                label::KEY => key = Index::of(&found)?,
+                label::STR => str = Some(Index::of(&found)?),
                 label::NUM => num = Some(found.int()?),
-                label::NUM_UNIT => unit = index()?,
+                label::NUM_UNIT => unit = Index::of(&found)?,
                 _ => {}
             }
         }

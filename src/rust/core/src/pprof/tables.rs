@@ -141,17 +141,11 @@ pub fn functions(
         let mut start_line = 0;
         while let Some(found) = message.field()? {
             let at = found.at;
-            let index = || {
-                Ok::<_, super::wire::Fault>(Index {
-                    index: found.uint()?,
-                    at,
-                })
-            };
             match found.number {
                 function::ID => id = found.uint()?,
-                function::NAME => name = index()?,
-                function::SYSTEM_NAME => system_name = index()?,
-                function::FILENAME => filename = index()?,
+                function::NAME => name = Index::of(&found)?,
+                function::SYSTEM_NAME => system_name = Index::of(&found)?,
+                function::FILENAME => filename = Index::of(&found)?,
                 function::START_LINE => {
                     start_line = line_number(found.int()?, at, problems);
                 }

@@ -3,7 +3,7 @@
 //! Everything else refers to it by index, in any order, and may come first. A
 //! string is decoded when it is asked for, once.
 
-use super::wire::{Result, fault};
+use super::wire::{Field, Result, fault};
 use crate::error::{Error, Place};
 use crate::memory::TryGrow;
 use crate::model::{StringId, Strings};
@@ -15,6 +15,15 @@ use crate::rprof::text::{self, Was};
 pub struct Index {
     pub index: u64,
     pub at: usize,
+}
+
+impl Index {
+    pub fn of(field: &Field) -> Result<Index> {
+        Ok(Index {
+            index: field.uint()?,
+            at: field.at,
+        })
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

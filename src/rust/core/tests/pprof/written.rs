@@ -62,6 +62,28 @@ fn names_stand_alone() {
 }
 
 #[test]
+fn time_that_is_recorded_goes_before_time_that_is_derived() {
+    let mut profile = read_rprof("sample.interval=20000\n\"f\" \n\"g\" \n");
+    let mut time = profile.values[0].clone();
+    time.type_.name = "cpu".to_owned();
+    time.type_.unit = "nanoseconds".to_owned();
+    time.column = vec![f64::NAN, 5.0];
+    profile.values.push(time);
+    let expected = [
+        "samples/count cpu/nanoseconds ",
+        "1 20000000 : f:0 ",
+        "1 5 : g:0 ",
+    ];
+    assert_eq!(show(&again(&profile, true)), expected);
+    // Another unit is another thing.
+    profile.values[1].type_.unit = "count".to_owned();
+    assert_eq!(
+        show(&again(&profile, true))[1..],
+        ["1 0 : f:0 ", "1 5 : g:0 "]
+    );
+}
+
+#[test]
 fn runs_are_labels() {
     let profile = read_rprof(
         "sample.interval=20000\n\"f\" \nsample.interval=10000\n\"f\" \n\"<GC>\" \"f\" \n\"f\" \n",
