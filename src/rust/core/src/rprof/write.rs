@@ -250,16 +250,18 @@ fn push_number(out: &mut Vec<u8>, mut value: u64) {
     out[start..].reverse();
 }
 
-/// The text of each distinct stack, made once for each block: file numbers hold
-/// within a block only.
+/// The text of each distinct stack, made once as long as file numbers keep their
+/// meaning: within a block, in a regular file.
 struct StackTexts<'a> {
     profile: &'a Profile,
     line: bool,
     text: Vec<u8>,
-    /// For each stack where its text stands, and the block it was made in.
+    /// For each stack where its text stands, and the epoch it was made in.
     known: Vec<(usize, usize, u32)>,
-    block: u32,
+    /// How often the file numbers have changed their meaning.
+    epoch: u32,
     numbers: HashMap<StringId, u32>,
+    filenames: HashMap<u32, StringId>,
     highest: u32,
     /// `#File` lines of the source that are still to be written.
     recorded: std::vec::IntoIter<SourceFile>,
@@ -274,8 +276,9 @@ impl<'a> StackTexts<'a> {
             line: false,
             text: Vec::new(),
             known,
-            block: 0,
+            epoch: 0,
             numbers: HashMap::new(),
+            filenames: HashMap::new(),
             highest: 0,
             recorded: Vec::new().into_iter(),
         })
@@ -283,9 +286,10 @@ impl<'a> StackTexts<'a> {
 
     fn start_block(&mut self, source: &Source, line: bool) {
         self.line = line;
-        self.block += 1;
+        self.epoch += 1;
         self.text.clear();
         self.numbers.clear();
+        self.filenames.clear();
         self.highest = 0;
         let files = if line {
             source.files.clone()
@@ -311,6 +315,14 @@ impl<'a> StackTexts<'a> {
     }
 
     fn define(&mut self, filename: StringId, number: u32, out: &mut Vec<u8>) -> Result<()> {
+        // A number that stands for another file from here on: what was written
+        // with it means something else now.
+        if let Some(old) = self.filenames.insert(number, filename) {
+            if old != filename && self.numbers.get(&old) == Some(&number) {
+                self.numbers.remove(&old);
+                self.epoch += 1;
+            }
+        }
         self.numbers.insert(filename, number);
         out.try_extend(b"#File ", "a line")?;
         push_number(out, u64::from(number));
@@ -322,8 +334,8 @@ impl<'a> StackTexts<'a> {
     /// The stack's text as a range for [`StackTexts::get`]; `#File` lines that
     /// it needs first go to `files`.
     fn of(&mut self, stack: StackId, files: &mut Vec<u8>) -> Result<(usize, usize)> {
-        let (start, end, block) = self.known[stack.0 as usize];
-        if block == self.block {
+        let (start, end, epoch) = self.known[stack.0 as usize];
+        if epoch == self.epoch {
             return Ok((start, end));
         }
         let mut text = std::mem::take(&mut self.text);
@@ -331,7 +343,7 @@ impl<'a> StackTexts<'a> {
         for &location in self.profile.stacks.get(stack) {
             self.item(location, &mut text, files)?;
         }
-        self.known[stack.0 as usize] = (start, text.len(), self.block);
+        self.known[stack.0 as usize] = (start, text.len(), self.epoch);
         self.text = text;
         Ok((start, self.text.len()))
     }

@@ -1,0 +1,173 @@
+//! Rprof files through the core alone: real ones, cut ones, and what random
+//! changes of real ones have found (`examples/mutate.rs`).
+
+use profile_core::error::{Error, Result};
+use profile_core::input::Origin;
+use profile_core::model::Profile;
+use profile_core::problems::{ProblemKind, Problems};
+use profile_core::rprof;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+fn go_on() -> bool {
+    false
+}
+
+fn origin() -> Origin {
+    Origin {
+        name: "input".to_owned(),
+        ..Origin::default()
+    }
+}
+
+fn read(text: &[u8]) -> Result<(Profile, Problems)> {
+    rprof::read_bytes(text, origin(), &go_on)
+}
+
+fn written(profile: &Profile) -> String {
+    let mut out = Vec::new();
+    rprof::write(profile, Path::new("out"), &mut out, &go_on).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// The stacks as text, innermost first.
+fn stacks(profile: &Profile) -> Vec<String> {
+    let frame = |&location: &_| {
+        let function = profile.function_of(location).unwrap();
+        let line = profile.locations.get(location).line.unwrap();
+        let file = profile.strings.get(function.filename);
+        format!("{}@{file}:{line}", profile.strings.get(function.name))
+    };
+    let samples = profile.samples.stack.iter();
+    samples
+        .map(|&s| {
+            let frames: Vec<String> = profile.stacks.get(s).iter().map(frame).collect();
+            frames.join(" ")
+        })
+        .collect()
+}
+
+fn corpus() -> Vec<PathBuf> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/testthat/data/rprof");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(data)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    assert!(files.len() > 60);
+    files
+}
+
+fn kinds(problems: &Problems) -> Vec<ProblemKind> {
+    problems.counts().iter().map(|(kind, _)| *kind).collect()
+}
+
+/// A reader that gives a few bytes at a time.
+struct Drip<'a>(&'a [u8], usize);
+
+impl Read for Drip<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.1.min(buffer.len()).min(self.0.len());
+        buffer[..count].copy_from_slice(&self.0[..count]);
+        self.0 = &self.0[count..];
+        Ok(count)
+    }
+}
+
+#[test]
+fn it_does_not_matter_how_the_bytes_arrive() {
+    for path in corpus() {
+        let bytes = std::fs::read(&path).unwrap();
+        if bytes.len() > 100_000 || path.extension().is_some_and(|e| e == "gz") {
+            continue;
+        }
+        let whole = read(&bytes);
+        for step in [1, 7, 4096] {
+            let dripped = rprof::read(Drip(&bytes, step), origin(), &go_on);
+            match (&whole, dripped) {
+                (Ok((a, p)), Ok((b, q))) => {
+                    assert_eq!(stacks(a), stacks(&b), "{}", path.display());
+                    assert_eq!(p.kept(), q.kept(), "{}", path.display());
+                }
+                (Err(a), Err(b)) => assert_eq!(a.to_string(), b.to_string()),
+                _ => panic!("{}", path.display()),
+            }
+        }
+    }
+}
+
+#[test]
+fn files_cut_at_any_byte_are_read_or_refused() {
+    for name in ["append_line2.out", "newline_memory_gc_line.out"] {
+        let path = corpus().into_iter().find(|p| p.ends_with(name)).unwrap();
+        let bytes = std::fs::read(path).unwrap();
+        let full = read(&bytes).unwrap().0.samples.len();
+        let mut before = 0;
+        for end in 0..bytes.len().min(2500) {
+            if let Ok((profile, _)) = read(&bytes[..end]) {
+                let count = profile.samples.len();
+                assert!(count <= full);
+                // a longer file never holds fewer samples, but for the last one
+                assert!(count + 1 >= before, "{name} at {end}");
+                before = count;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_number_that_changes_its_file_keeps_both() {
+    // found by mutation: the second meaning was given to the first as well
+    let text = "line profiling: sample.interval=20000\n\
+                #File 1: a\n#File 2: b\n1#1 \"f\" 2#2 \"g\" \n\
+                #File 2: c\n1#1 \"f\" 2#2 \"g\" \n#File 3: b\n3#2 \"g\" \n";
+    let (profile, problems) = read(text.as_bytes()).unwrap();
+    assert_eq!(kinds(&problems), [ProblemKind::RepeatedFile]);
+    let expected = ["f@a:1 g@b:2", "f@a:1 g@c:2", "g@b:2"];
+    assert_eq!(stacks(&profile), expected);
+    assert_eq!(written(&profile), text);
+}
+
+#[test]
+fn a_file_that_is_named_after_its_first_use_is_known_from_there() {
+    let text = "line profiling: sample.interval=1\n1#1 \"f\" \n#File 1: a\n1#1 \"f\" \n";
+    let (profile, problems) = read(text.as_bytes()).unwrap();
+    assert_eq!(kinds(&problems), [ProblemKind::UnknownFile]);
+    assert_eq!(stacks(&profile), ["f@:1", "f@a:1"]);
+}
+
+#[test]
+fn the_user_can_stop() {
+    let path = corpus()
+        .into_iter()
+        .find(|p| p.ends_with("basic_all.out"))
+        .unwrap();
+    let stop = || true;
+    let result = rprof::read_path(&path, origin(), &stop);
+    assert!(matches!(result, Err(Error::Interrupted)));
+    let (profile, _) = rprof::read_path(&path, origin(), &go_on).unwrap();
+    let mut profile = profile;
+    profile.values[0].column[0] = 1e9;
+    let result = rprof::write(&profile, Path::new("x"), &mut io::sink(), &stop);
+    assert!(matches!(result, Err(Error::Interrupted)));
+}
+
+#[test]
+fn a_line_without_an_end_is_refused_in_bounded_memory() {
+    let endless = io::repeat(b'x').take(1 << 32);
+    match rprof::read(endless, origin(), &go_on) {
+        Err(Error::Foreign { .. }) => {}
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+}
+
+#[test]
+fn names_that_never_end_cost_linear_time() {
+    // each line could go on in the next
+    let mut text = b"sample.interval=20000\n".to_vec();
+    for _ in 0..200_000 {
+        text.extend_from_slice(b"x\"y\n\"\n");
+    }
+    let (_, problems) = read(&text).unwrap();
+    assert!(problems.kept().len() <= 2000);
+}
