@@ -1,0 +1,268 @@
+//! Reads what nobody wrote: real files, changed at random, for as long as asked.
+//!
+//! ```sh
+//! cargo run --release --example mutate -- SECONDS [SEED] [FILE ...]
+//! ```
+//!
+//! Files are those of the package's tests unless named. Each input is read as
+//! both formats. Whatever comes out must be written, and read back as the same
+//! profile; nothing may panic or take longer than a second for each megabyte.
+//! What fails is left in the folder for temporary files, with its name printed.
+
+use profile_core::error::{Error, Result};
+use profile_core::input::Origin;
+use profile_core::model::Profile;
+use profile_core::problems::Problems;
+use profile_core::{pprof, rprof};
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A small generator of numbers (xorshift64*), the same on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+}
+
+/// Bytes that mean something to one of the formats.
+const PIECES: [&[u8]; 24] = [
+    b"\"",
+    b"\" \"",
+    b"\" ",
+    b" ",
+    b"\n",
+    b"\r\n",
+    b"\n\n",
+    b":1:2:3:4:",
+    b":18446744073709551615:0:0:0:",
+    b"1#2 ",
+    b"99#7 ",
+    b"1#-3 ",
+    b"4294967295#2147483648 ",
+    b"#File 1: x\n",
+    b"#File 2: \n",
+    b"sample.interval=20000\n",
+    b"memory profiling: sample.interval=1\n",
+    b"line profiling: sample.interval=0\n",
+    b"\"<GC>\" ",
+    b"\xff\xfe",
+    b"\xc3",
+    b"\0",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+    b"\x80\x80\x80\x80\x10",
+];
+
+fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
+    for _ in 0..1 + random.below(6) {
+        let at = random.below(bytes.len() + 1);
+        match random.below(7) {
+            0 if !bytes.is_empty() => {
+                let at = random.below(bytes.len());
+                bytes[at] = random.next() as u8;
+            }
+            1 => {
+                let piece = PIECES[random.below(PIECES.len())];
+                bytes.splice(at..at, piece.iter().copied());
+            }
+            2 => {
+                let end = (at + random.below(40)).min(bytes.len());
+                bytes.drain(at..end);
+            }
+            3 => {
+                let end = (at + random.below(200)).min(bytes.len());
+                let copy = bytes[at..end].to_vec();
+                let to = random.below(bytes.len() + 1);
+                bytes.splice(to..to, copy);
+            }
+            4 => bytes.truncate(at),
+            5 if !bytes.is_empty() => {
+                let at = random.below(bytes.len());
+                bytes[at] ^= 1 << random.below(8);
+            }
+            _ => {
+                bytes.drain(..at.min(random.below(100)));
+            }
+        }
+    }
+}
+
+fn origin() -> Origin {
+    Origin {
+        name: "input".to_owned(),
+        ..Origin::default()
+    }
+}
+
+fn read_rprof(bytes: &[u8]) -> Result<(Profile, Problems)> {
+    rprof::read_bytes(bytes, origin(), &|| false)
+}
+
+fn read_pprof(bytes: &[u8]) -> Result<(Profile, Problems)> {
+    pprof::read(bytes, origin(), &|| false)
+}
+
+/// A frame as both formats can tell it.
+type Frame<'p> = (&'p str, &'p str, i32);
+
+/// The frames of each sample, as often as it counts.
+fn samples(profile: &Profile, repeat: bool) -> Vec<Vec<Frame<'_>>> {
+    let text = |id| profile.strings.get(id);
+    let mut out = Vec::new();
+    for (row, &stack) in profile.samples.stack.iter().enumerate() {
+        let frames: Vec<Frame> = profile
+            .stacks
+            .get(stack)
+            .iter()
+            .map(|&l| {
+                let f = profile.function_of(l);
+                // pprof has no place for the line of an unknown function.
+                let line = f.and(profile.locations.get(l).line).unwrap_or(0);
+                (
+                    f.map_or("<unknown>", |f| text(f.name)),
+                    f.map_or("", |f| text(f.filename)),
+                    line,
+                )
+            })
+            .collect();
+        let times = match profile.counts() {
+            Some(counts) if repeat => counts.column[row] as usize,
+            _ => 1,
+        };
+        for _ in 0..times {
+            out.push(frames.clone());
+        }
+    }
+    out
+}
+
+/// Counts that would make a file of gigabytes are not written here.
+fn is_small(profile: &Profile) -> bool {
+    match profile.counts() {
+        Some(counts) => counts.column.iter().map(|c| c.abs()).sum::<f64>() < 1e5,
+        None => true,
+    }
+}
+
+/// What must hold of one input.
+fn examine(bytes: &[u8]) -> std::result::Result<(), String> {
+    if let Ok((profile, _)) = read_rprof(bytes) {
+        let path = Path::new("again");
+        let mut again = Vec::new();
+        rprof::write(&profile, path, &mut again, &|| false)
+            .map_err(|e| format!("an Rprof file that was read cannot be written: {e}"))?;
+        let (second, _) = read_rprof(&again).map_err(|e| format!("nor read again: {e}"))?;
+        let has_frames = |s: &Vec<Frame>| !s.is_empty();
+        let keep = |p| {
+            let mut all = samples(p, false);
+            all.retain(has_frames);
+            all
+        };
+        // A name with a line feed may look like something else between other
+        // neighbours; so may a carriage return at its end.
+        let plain = |p: &Profile| p.strings.iter().all(|s| !s.contains(['\n', '\r']));
+        if plain(&profile) && keep(&profile) != keep(&second) {
+            return Err("written as Rprof, it reads back as another profile".to_owned());
+        }
+        there_and_back(&profile)?;
+    }
+    if let Ok((profile, _)) = read_pprof(bytes) {
+        there_and_back(&profile)?;
+        if is_small(&profile) {
+            match rprof::write(&profile, Path::new("x"), &mut Vec::new(), &|| false) {
+                Ok(_) | Err(Error::Lossy(_)) => {}
+                Err(e) => return Err(format!("a pprof profile cannot be written as Rprof: {e}")),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn there_and_back(profile: &Profile) -> std::result::Result<(), String> {
+    let options = pprof::WriteOptions { aggregate: false };
+    let mut bytes = Vec::new();
+    match pprof::write(profile, &options, &mut bytes, &|| false) {
+        Ok(()) => {}
+        Err(Error::Lossy(_)) => return Ok(()),
+        Err(e) => return Err(format!("it cannot be written as pprof: {e}")),
+    }
+    let (second, _) = read_pprof(&bytes).map_err(|e| format!("our pprof cannot be read: {e}"))?;
+    if samples(profile, false) != samples(&second, false) {
+        return Err("written as pprof, it reads back as another profile".to_owned());
+    }
+    Ok(())
+}
+
+fn corpus() -> Vec<PathBuf> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/testthat/data");
+    let mut files = Vec::new();
+    for folder in ["rprof", "pprof"] {
+        if let Ok(entries) = fs::read_dir(data.join(folder)) {
+            files.extend(entries.flatten().map(|entry| entry.path()));
+        }
+    }
+    files.sort();
+    files
+}
+
+/// A file's bytes, inflated, and not more than can be read often.
+fn seed_of(path: &Path) -> Option<Vec<u8>> {
+    let bytes = fs::read(path).ok()?;
+    let mut plain = Vec::new();
+    let mut content = profile_core::gzip::Content::new(&bytes[..]).ok()?;
+    std::io::Read::read_to_end(&mut content, &mut plain).ok()?;
+    plain.truncate(6000);
+    Some(plain)
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let seconds = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(10);
+    let seed = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(1);
+    let mut files: Vec<PathBuf> = arguments.map(PathBuf::from).collect();
+    if files.is_empty() {
+        files = corpus();
+    }
+    let seeds: Vec<Vec<u8>> = files.iter().filter_map(|p| seed_of(p)).collect();
+    assert!(!seeds.is_empty(), "no file to start from");
+    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed);
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let (mut inputs, mut failed) = (0u64, 0u64);
+    std::panic::set_hook(Box::new(|_| {}));
+    while Instant::now() < end {
+        let mut bytes = seeds[random.below(seeds.len())].clone();
+        mutate(&mut bytes, &mut random);
+        let start = Instant::now();
+        let result = catch_unwind(AssertUnwindSafe(|| examine(&bytes)))
+            .unwrap_or_else(|_| Err("a panic".to_owned()));
+        let result = match start.elapsed() {
+            time if time > Duration::from_secs(1) => Err(format!("it takes {time:?}")),
+            _ => result,
+        };
+        inputs += 1;
+        if let Err(why) = result {
+            failed += 1;
+            let path = std::env::temp_dir().join(format!("profile-mutate-{seed}-{inputs}"));
+            let _ = fs::write(&path, &bytes);
+            println!("{}: {why}", path.display());
+        }
+        if failed > 20 {
+            break;
+        }
+    }
+    println!(
+        "{inputs} inputs from {} files, {failed} failed",
+        seeds.len()
+    );
+    std::process::exit(i32::from(failed > 0));
+}
