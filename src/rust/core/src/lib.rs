@@ -21,5 +21,6 @@ pub mod rprof;
 pub mod save;
 pub mod summary;
 pub mod tables;
+pub mod text;
 
 pub use error::{Error, Result};

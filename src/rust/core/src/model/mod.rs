@@ -29,7 +29,7 @@ pub use samples::{Samples, Toplevel};
 pub use sources::{Period, RprofOptions, Source, SourceFile, SourceId};
 pub use stacks::{StackId, Stacks};
 pub use strings::{StringId, Strings};
-pub use values::{ValueType, Values};
+pub use values::{LEVELS, ValueType, Values, is_level};
 
 use crate::error::Result;
 use crate::memory::TryGrow;

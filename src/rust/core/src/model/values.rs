@@ -33,3 +33,18 @@ impl Values {
         })
     }
 }
+
+/// The raw memory figures of R's profiler, with the names and units that
+/// `summaryRprof(memory = "tseries")` gives them: levels at the time of the
+/// sample, but for the last, which counts since the sample before.
+pub const LEVELS: [(&str, &str); 4] = [
+    ("vsize_small", "bytes"),
+    ("vsize_large", "bytes"),
+    ("nodes", "bytes"),
+    ("duplications", "count"),
+];
+
+/// Whether a type is a raw figure, of which a sum would mean nothing.
+pub fn is_level(name: &str, unit: &str) -> bool {
+    LEVELS.contains(&(name, unit))
+}

@@ -6,8 +6,7 @@
 //! and are written only where nothing is summed.
 
 use crate::error::{Error, Result};
-use crate::model::{Profile, Source, SourceId, Values};
-use crate::rprof::{LEVELS, is_level};
+use crate::model::{LEVELS, Profile, Source, SourceId, Values, is_level};
 
 const COUNT: (&str, &str) = ("samples", "count");
 const TIME: (&str, &str) = ("cpu", "nanoseconds");

@@ -8,7 +8,7 @@ use crate::error::{Error, Place};
 use crate::memory::TryGrow;
 use crate::model::{StringId, Strings};
 use crate::problems::{ProblemKind, Problems};
-use crate::rprof::text::{self, Was};
+use crate::text::{self, Was};
 
 /// An index into the table, and where in the file it stands.
 #[derive(Debug, Clone, Copy, Default)]

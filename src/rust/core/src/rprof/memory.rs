@@ -8,26 +8,13 @@
 
 use crate::error::Result;
 use crate::memory::TryGrow;
-use crate::model::Values;
+use crate::model::{LEVELS, Values};
 
-/// Types and units of what is recorded, as `summaryRprof(memory = "tseries")`
-/// names and scales them.
-pub const LEVELS: [(&str, &str); 4] = [
-    ("vsize_small", "bytes"),
-    ("vsize_large", "bytes"),
-    ("nodes", "bytes"),
-    ("duplications", "count"),
-];
 const ALLOCATED: (&str, &str) = ("alloc_size", "bytes");
 const FREED: (&str, &str) = ("dealloc_size", "bytes");
 
 /// Bytes in a vector cell.
 const CELL: u64 = 8;
-
-/// Whether a sample type is a raw figure that must not be summed.
-pub fn is_level(name: &str, unit: &str) -> bool {
-    LEVELS.contains(&(name, unit))
-}
 
 /// The six columns of a memory profile, filled sample by sample.
 #[derive(Debug, Default)]

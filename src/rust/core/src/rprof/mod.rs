@@ -23,11 +23,9 @@ mod memory;
 
 mod parse;
 mod read;
-pub(crate) mod text;
 mod write;
 
 pub use grammar::{Header, header as parse_header};
-pub use memory::{LEVELS, is_level};
 
 pub use read::{read, read_bytes, read_path};
 pub use write::{Report, header, write, write_path};

@@ -8,11 +8,11 @@
 
 use super::cache::TextCache;
 use super::grammar::{self, Place};
-use super::text::{self, Was};
 use crate::error::{self, Result};
 use crate::memory::TryGrow;
 use crate::model::{LocationId, Profile, StackId, StringId};
 use crate::problems::{ProblemKind, Problems};
+use crate::text::{self, Was};
 use std::collections::{HashMap, HashSet};
 
 /// Where a sample's outermost frame was called from.

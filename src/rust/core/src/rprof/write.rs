@@ -6,12 +6,12 @@
 //! the [`Report`] says what it could not hold.
 
 use super::grammar::Header;
-use super::memory::LEVELS;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
 use crate::model::{
-    LocationId, Profile, RprofOptions, Source, SourceFile, SourceId, StackId, StringId, Values,
+    LEVELS, LocationId, Profile, RprofOptions, Source, SourceFile, SourceId, StackId, StringId,
+    Values,
 };
 use crate::save;
 use std::collections::HashMap;
