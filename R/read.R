@@ -70,35 +70,42 @@
 #' path <- system.file("samples/proto/1.out.prof.pb.gz", package = "profile")
 #' read_pprof(path)
 read_rprof <- function(path, ..., version = "2.0", source_uri = path) {
+  call <- rlang::current_env()
   rlang::check_dots_empty()
-  read_profile_file(path, version, source_uri, missing(source_uri), C_read_rprof, rlang::current_env())
+  check_version(version, call)
+  input <- profile_input(path, call)
+  uri <- if (missing(source_uri)) input$name else check_uri(source_uri, call)
+  result <- rust(.Call(C_read_rprof, input$data, input$quoted, version, uri), call)
+  finish_read(result, input, version, call)
 }
 
 #' @rdname read_rprof
 #' @export
 read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
+  call <- rlang::current_env()
   rlang::check_dots_empty()
-  read_profile_file(path, version, source_uri, missing(source_uri), C_read_pprof, rlang::current_env())
+  check_version(version, call)
+  input <- profile_input(path, call)
+  uri <- if (missing(source_uri)) input$name else check_uri(source_uri, call)
+  result <- rust(.Call(C_read_pprof, input$data, input$quoted, version, uri), call)
+  finish_read(result, input, version, call)
 }
 
-read_profile_file <- function(path, version, source_uri, default_uri, entry, call) {
-  check_version(version, call)
+# What the core reads, a path or bytes, and what it is called.
+profile_input <- function(path, call) {
   if (inherits(path, "connection")) {
-    name <- summary(path)$description
-    input <- read_bytes(path)
-    uri <- name
+    name <- enc2utf8(summary(path)$description)
+    data <- read_bytes(path)
   } else {
     check_path(path, call)
     name <- enc2utf8(path)
-    input <- enc2utf8(path.expand(path))
-    uri <- name
+    data <- path.expand(name)
   }
-  if (!default_uri) {
-    uri <- check_uri(source_uri, call)
-  }
-  name <- paste0("`", name, "`")
-  result <- rust(.Call(entry, input, name, version, uri), call)
-  warn_problems(result$counts, name, call)
+  list(data = data, name = name, quoted = paste0("`", name, "`"))
+}
+
+finish_read <- function(result, input, version, call) {
+  warn_problems(result$counts, input$quoted, call)
   new_profile_data(result$tables, version)
 }
 
