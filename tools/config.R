@@ -36,7 +36,8 @@ find_tool <- function(name) {
       "(Debian, Ubuntu: apt-get install cargo; Fedora: dnf install cargo; macOS: brew install rust)."
     )
   }
-  normalizePath(found, "/")
+  # Not the file a link points to: rustup tells its tools apart by the name.
+  file.path(normalizePath(dirname(found), "/"), basename(found))
 }
 
 cargo <- find_tool("cargo")
