@@ -129,6 +129,19 @@ fn a_number_that_changes_its_file_keeps_both() {
 }
 
 #[test]
+fn a_number_is_not_taken_before_its_time() {
+    // found by mutation: file 3 is unknown, so it is "", which 2 means later on
+    let text = "line profiling: sample.interval=20000\n\
+                #File 1: a\n#File 2: b\n1#1 \"f\" 2#2 \"g\" 3#4 \"h\" \n\
+                #File 2: \n2#5 \"g\" \n";
+    let (profile, _) = read(text.as_bytes()).unwrap();
+    let expected = ["f@a:1 g@b:2 h@:4", "g@:5"];
+    assert_eq!(stacks(&profile), expected);
+    let again = read(written(&profile).as_bytes()).unwrap().0;
+    assert_eq!(stacks(&again), expected);
+}
+
+#[test]
 fn a_file_that_is_named_after_its_first_use_is_known_from_there() {
     let text = "line profiling: sample.interval=1\n1#1 \"f\" \n#File 1: a\n1#1 \"f\" \n";
     let (profile, problems) = read(text.as_bytes()).unwrap();

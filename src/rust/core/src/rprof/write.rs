@@ -392,9 +392,15 @@ impl<'a> StackTexts<'a> {
         let number = match self.numbers.get(&filename) {
             Some(number) => *number,
             None => {
-                let ahead = self.recorded.as_slice().iter();
-                let recorded = ahead.clone().find(|f| f.filename == filename);
-                let number = match recorded {
+                // Its line may stand further on; a number that is taken until
+                // then is no use.
+                let ahead = self.recorded.as_slice();
+                let free = |f: &&SourceFile| {
+                    !self.filenames.contains_key(&f.number)
+                        && ahead.iter().filter(|g| g.number == f.number).count() == 1
+                };
+                let recorded = ahead.iter().find(|f| f.filename == filename);
+                let number = match recorded.filter(free) {
                     Some(file) => file.number,
                     None => {
                         self.highest = self.highest.saturating_add(1);
