@@ -161,8 +161,6 @@ read_bytes <- function(con) {
 #'   \item{description}{(character) what was found, and how it was read}
 #'   \item{text}{(character) the start of the text it is about}
 #'   }
-#'   Profiles of version 1.0 do not keep their problems: the warning has the
-#'   counts.
 #' @export
 #' @examples
 #' path <- tempfile()

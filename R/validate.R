@@ -81,7 +81,8 @@
 #' | `functions` | as above |
 #'
 #' A hidden component tells the origin: `.rprof`, a list with the text of
-#' `header` and `files`, or `.msg` for pprof. Samples with equal stacks share one
+#' `header` and `files`, or `.msg` for pprof; another, `.problems`, has what was odd
+#' ([profile_problems()]). Samples with equal stacks share one
 #' tibble. Memory figures, labels, sources and time stamps have no place here.
 #'
 #' @param x A profile, as [read_rprof()] or [read_pprof()] gives it, or made by

@@ -60,6 +60,10 @@ kinds! {
         "an item without a name, read as <Anonymous>",
     CutName "cut_name" true
         "a name that breaks off inside a character",
+    LongName "long_name" true
+        "a name of 498 bytes, where R 4.2 and older cut a name",
+    LongSample "long_sample" true
+        "a sample of 10,000 bytes, where R 4.2 and older leave out the outer frames",
     NoFinalLineFeed "no_final_line_feed" false
         "no line feed after the last line, which is complete",
     TrimmedLine "trimmed_line" false

@@ -8,10 +8,10 @@ mod v2;
 pub use flat::put_flat;
 pub use summary::put_summaries;
 
-use crate::columns::{NA, Tibble};
+use crate::columns::{NA, NA_REAL, Tibble};
 use crate::r::Slots;
 use profile_core::cancel::Stop;
-use profile_core::error::Result;
+use profile_core::error::{Place, Result};
 use profile_core::model::{Profile, StringId};
 use profile_core::problems::Problems;
 
@@ -26,7 +26,7 @@ pub fn put_result(
 ) -> Result<()> {
     let both = pair.list(slot, &[c"tables", c"counts"])?;
     if version == "1.0" {
-        v1::put(both, 0, profile)?;
+        v1::put(both, 0, profile, problems)?;
     } else {
         v2::put(both, 0, profile, problems, stop)?;
     }
@@ -81,5 +81,31 @@ fn put_counts(parent: Slots, slot: usize, problems: &Problems) -> Result<()> {
     table.doubles(counts.iter().map(|(_, count)| *count as f64))?;
     table.logicals(counts.iter().map(|(kind, _)| Some(kind.lost())))?;
     table.strings(counts.iter().map(|(kind, _)| Some(kind.describe())))?;
+    table.finish()
+}
+
+pub(super) fn put_problems(parent: Slots, slot: usize, problems: &Problems) -> Result<()> {
+    let names = [
+        c"line",
+        c"byte",
+        c"problem",
+        c"lost",
+        c"description",
+        c"text",
+    ];
+    let kept = problems.kept();
+    let mut table = Tibble::new(parent, slot, &names, kept.len())?;
+    table.doubles(kept.iter().map(|p| match p.place {
+        Place::Line(n) => n as f64,
+        Place::Byte(_) => NA_REAL,
+    }))?;
+    table.doubles(kept.iter().map(|p| match p.place {
+        Place::Byte(n) => n as f64,
+        Place::Line(_) => NA_REAL,
+    }))?;
+    table.strings(kept.iter().map(|p| Some(p.kind.key())))?;
+    table.logicals(kept.iter().map(|p| Some(p.kind.lost())))?;
+    table.strings(kept.iter().map(|p| Some(p.kind.describe())))?;
+    table.strings(kept.iter().map(|p| Some(p.text.as_str())))?;
     table.finish()
 }

@@ -1,16 +1,18 @@
 //! Version "1.0": five tables, the stacks in a list column.
 
-use super::{put_functions, put_locations, put_meta};
+use super::{put_functions, put_locations, put_meta, put_problems};
 use crate::columns::Tibble;
 use crate::r::Slots;
 use profile_core::error::{Error, Result};
 use profile_core::memory::TryGrow;
 use profile_core::model::{Profile, Values};
+use profile_core::problems::Problems;
 use profile_core::rprof;
+use std::ffi::CStr;
 
 /// The five tables of version "1.0", and where they came from. A sample without
 /// a count, or with a count of 0, has no place there.
-pub fn put(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
+pub fn put(parent: Slots, slot: usize, profile: &Profile, problems: &Problems) -> Result<()> {
     let Some(counts) = v1_counts(profile) else {
         return Err(Error::Lossy(
             "Version \"1.0\" holds counts of samples, and no value type of this profile is one. \
@@ -20,7 +22,7 @@ pub fn put(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     };
     let rprof = profile.sources.iter().any(|s| s.kind == "rprof");
     let origin = if rprof { c".rprof" } else { c".msg" };
-    let names = [
+    let mut names: Vec<&CStr> = vec![
         c"meta",
         c"sample_types",
         c"samples",
@@ -28,6 +30,9 @@ pub fn put(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
         c"functions",
         origin,
     ];
+    if !problems.is_empty() {
+        names.push(c".problems");
+    }
     let tables = parent.list(slot, &names)?;
     put_meta(tables, 0, "1.0")?;
     let mut types = Tibble::new(tables, 1, &[c"type", c"unit"], 1)?;
@@ -37,6 +42,9 @@ pub fn put(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     put_samples(tables, 2, profile, counts)?;
     put_locations(tables, 3, profile)?;
     put_functions(tables, 4, profile)?;
+    if !problems.is_empty() {
+        put_problems(tables, 6, problems)?;
+    }
     if rprof {
         put_rprof(tables, 5, profile)
     } else {

@@ -1,11 +1,11 @@
 //! Version "2.0": seven flat tables, and tables with a leading dot for what they
 //! cannot hold.
 
-use super::{ids, put_functions, put_locations, put_meta};
+use super::{ids, put_functions, put_locations, put_meta, put_problems};
 use crate::columns::{NA, NA_REAL, Tibble};
 use crate::r::Slots;
 use profile_core::cancel::{self, Stop};
-use profile_core::error::{Error, Place, Result};
+use profile_core::error::{Error, Result};
 use profile_core::model::{Profile, RprofOptions, Source, StringId};
 use profile_core::problems::Problems;
 use std::ffi::CStr;
@@ -242,31 +242,5 @@ fn put_comments(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     let mut table = Tibble::new(parent, slot, &[c"source_id", c"comment"], all().count())?;
     table.integers(all().map(|(id, _)| id))?;
     table.strings(all().map(|(_, c)| Some(c)))?;
-    table.finish()
-}
-
-fn put_problems(parent: Slots, slot: usize, problems: &Problems) -> Result<()> {
-    let names = [
-        c"line",
-        c"byte",
-        c"problem",
-        c"lost",
-        c"description",
-        c"text",
-    ];
-    let kept = problems.kept();
-    let mut table = Tibble::new(parent, slot, &names, kept.len())?;
-    table.doubles(kept.iter().map(|p| match p.place {
-        Place::Line(n) => n as f64,
-        Place::Byte(_) => NA_REAL,
-    }))?;
-    table.doubles(kept.iter().map(|p| match p.place {
-        Place::Byte(n) => n as f64,
-        Place::Line(_) => NA_REAL,
-    }))?;
-    table.strings(kept.iter().map(|p| Some(p.kind.key())))?;
-    table.logicals(kept.iter().map(|p| Some(p.kind.lost())))?;
-    table.strings(kept.iter().map(|p| Some(p.kind.describe())))?;
-    table.strings(kept.iter().map(|p| Some(p.text.as_str())))?;
     table.finish()
 }

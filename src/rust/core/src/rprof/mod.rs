@@ -14,11 +14,12 @@
 //!
 //! A name is not escaped. It may hold quotes, blanks and line feeds, so where
 //! it ends is a matter of what follows ([`grammar`]), and where a sample ends
-//! may be a matter of the next line ([`read`]).
+//! may be a matter of the next line ([`lines`]).
 
 mod cache;
 mod foreign;
 mod grammar;
+mod lines;
 mod memory;
 
 mod parse;

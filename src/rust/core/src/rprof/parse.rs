@@ -15,6 +15,9 @@ use crate::problems::{ProblemKind, Problems};
 use crate::text::{self, Was};
 use std::collections::{HashMap, HashSet};
 
+/// R <= 4.2 prints an item into 500 bytes, two of which are quotes.
+const LONGEST_NAME: usize = 498;
+
 /// Where a sample's outermost frame was called from.
 pub type CallSite = (StringId, i32);
 
@@ -234,6 +237,9 @@ impl StackParser {
     ) -> Result<LocationId> {
         if name.contains(&b'\n') {
             context.note(ProblemKind::LineFeedInName, name);
+        }
+        if name.len() == LONGEST_NAME {
+            context.note(ProblemKind::LongName, name);
         }
         let mut name = context.decode(name);
         if name.is_empty() {

@@ -1,0 +1,498 @@
+//! From lines to samples.
+//!
+//! [`LineReader::line`] gets every line of a file in turn; most end in one
+//! look-up there. A sample whose line ends inside a name waits as [`Pending`]:
+//! names may hold line feeds, and lines may be torn, which only the next line
+//! can tell apart.
+
+use super::foreign::{self, SNIFFED};
+use super::grammar::{self, Header};
+use super::memory::MemoryColumns;
+use super::parse::{Context, End, Parsed, Stack, StackParser};
+use crate::error::{Error, Place, Result};
+use crate::input::Origin;
+use crate::memory::TryGrow;
+use crate::model::{Period, Profile, RprofOptions, Source, SourceFile, SourceId, Toplevel, Values};
+use crate::problems::{ProblemKind, Problems};
+
+/// A name that holds line feeds is looked for over this many lines and bytes.
+/// R <= 4.2 cuts names at 498 bytes, so no name of its has more.
+const JOINED_LINES: usize = 500;
+const JOINED_BYTES: usize = 64 << 10;
+/// R <= 4.2 adds no item to a line that has reached the first, and none makes it
+/// longer than the second.
+const LONG_LINE: std::ops::Range<usize> = 10_000..10_500;
+
+pub struct LineReader {
+    origin: Origin,
+    profile: Profile,
+    problems: Problems,
+    memory: MemoryColumns,
+    parser: StackParser,
+    block: Option<Block>,
+    pending: Option<Pending>,
+    /// Lines end in CR LF.
+    carriage_returns: bool,
+    /// The number of the line at hand, from 1.
+    number: u64,
+    /// Bytes before the line at hand.
+    offset: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    source: SourceId,
+    header: Header,
+}
+
+/// A sample whose line ends inside a name: the next lines may hold the rest.
+struct Pending {
+    number: u64,
+    memory: Option<[u64; 4]>,
+    text: Vec<u8>,
+    /// Where the text of each further line starts.
+    breaks: Vec<usize>,
+}
+
+impl LineReader {
+    pub fn new(origin: Origin) -> LineReader {
+        LineReader {
+            origin,
+            profile: Profile::default(),
+            problems: Problems::default(),
+            memory: MemoryColumns::default(),
+            parser: StackParser::default(),
+            block: None,
+            pending: None,
+            carriage_returns: false,
+            number: 0,
+            offset: 0,
+        }
+    }
+
+    /// Whether no line has come yet.
+    pub fn is_at_start(&self) -> bool {
+        self.number == 0
+    }
+
+    pub fn note(&mut self, kind: ProblemKind, text: &[u8]) {
+        self.problems.note(kind, Place::Line(self.number), text);
+    }
+
+    fn context(&mut self) -> (&mut StackParser, Context<'_>) {
+        (
+            &mut self.parser,
+            Context {
+                profile: &mut self.profile,
+                problems: &mut self.problems,
+                line: self.number,
+            },
+        )
+    }
+
+    pub fn foreign(&self, start: &[u8]) -> Error {
+        Error::Foreign {
+            input: self.origin.name.clone(),
+            wanted: "an Rprof file",
+            found: foreign::describe(&start[..start.len().min(SNIFFED)]),
+        }
+    }
+
+    pub fn damaged(&self, error: &std::io::Error) -> Error {
+        Error::Parse {
+            input: self.origin.name.clone(),
+            place: Place::Line(self.number + 1),
+            message: format!("The data cannot be read on: {error}."),
+        }
+    }
+
+    /// One line without its line feed; `rest` starts with it and goes on to the
+    /// end of the chunk.
+    pub fn line(&mut self, line: &[u8], rest: &[u8]) -> Result<()> {
+        self.number += 1;
+        self.offset += line.len() as u64 + 1;
+        let mut line = line;
+        if self.number == 1 {
+            if let Some(text) = line.strip_prefix(b"\xef\xbb\xbf") {
+                self.note(ProblemKind::ByteOrderMark, b"");
+                line = text;
+            }
+        }
+        let line = self.without_carriage_return(line);
+        let Some(block) = self.block else {
+            return self.first_line(line, rest);
+        };
+        if self.pending.is_some() && self.continues(line, block)? {
+            return Ok(());
+        }
+        self.line_of(block, line)
+    }
+
+    /// R's lines end in a blank or, for headers, in what the pattern knows; a CR
+    /// there comes from an editor or a transfer. Inside a name that goes on in
+    /// the next line it is kept.
+    fn without_carriage_return<'l>(&mut self, line: &'l [u8]) -> &'l [u8] {
+        let Some(text) = line.strip_suffix(b"\r") else {
+            return line;
+        };
+        if !self.carriage_returns {
+            let header = grammar::header(text).is_some();
+            if !header && !text.is_empty() && !text.ends_with(b" ") {
+                return line;
+            }
+            self.note(ProblemKind::CarriageReturns, b"");
+            self.carriage_returns = true;
+        }
+        text
+    }
+
+    /// A line before the first block: a header, or a reason to do without.
+    fn first_line(&mut self, line: &[u8], rest: &[u8]) -> Result<()> {
+        if let Some(header) = grammar::header(line) {
+            return self.start_block(header);
+        }
+        if line.is_empty() {
+            // A protocol buffer message may start with the byte of a line feed.
+            if foreign::known(&rest[..rest.len().min(SNIFFED)]).is_some() {
+                return Err(self.foreign(rest));
+            }
+            self.note(ProblemKind::BlankLine, b"");
+            return Ok(());
+        }
+        let prefix = grammar::memory_prefix(line);
+        let text = &line[prefix.map_or(0, |(_, at)| at)..];
+        let sample = grammar::starts_with_item(text, true) || (prefix.is_some() && text.is_empty());
+        let file = grammar::file_line(line).is_some();
+        let torn = foreign::known(&rest[..rest.len().min(SNIFFED)]).is_none()
+            && text.ends_with(b"\" ")
+            && !text.contains(&0);
+        if !(sample || file || torn) {
+            return Err(self.foreign(rest));
+        }
+        self.note(ProblemKind::NoHeader, line);
+        self.start_block(Header {
+            memory: prefix.is_some(),
+            gc: false,
+            line: true,
+            interval: None,
+        })?;
+        match self.block {
+            Some(block) => self.line_of(block, line),
+            None => Ok(()),
+        }
+    }
+
+    fn start_block(&mut self, header: Header) -> Result<()> {
+        let period = header.interval.map(|interval| Period {
+            value: interval as f64,
+            // `Rprof()` can also count elapsed time (R >= 4.4), but no file
+            // says so.
+            type_: "cpu".to_owned(),
+            unit: "microseconds".to_owned(),
+        });
+        let source = self.profile.add_source(Source {
+            kind: "rprof".to_owned(),
+            uri: self.origin.uri.clone(),
+            timestamp: self.origin.timestamp,
+            period,
+            options: Some(RprofOptions {
+                memory: header.memory,
+                gc: header.gc,
+                line: header.line,
+            }),
+            ..Source::default()
+        })?;
+        self.parser.start_block(header.line);
+        self.memory.start_block();
+        self.block = Some(Block { source, header });
+        Ok(())
+    }
+
+    /// A line inside a block, with no sample pending.
+    #[inline]
+    fn line_of(&mut self, block: Block, line: &[u8]) -> Result<()> {
+        match line.first() {
+            Some(b'"' | b':' | b'0'..=b'9') => self.sample_line(block, line),
+            _ => self.other_line(block, line),
+        }
+    }
+
+    #[inline]
+    fn sample_line(&mut self, block: Block, line: &[u8]) -> Result<()> {
+        if LONG_LINE.contains(&line.len()) {
+            self.note(ProblemKind::LongSample, line);
+        }
+        let mut memory = None;
+        let mut text = line;
+        if block.header.memory {
+            match grammar::memory_prefix(line) {
+                Some((numbers, at)) => {
+                    memory = Some(numbers);
+                    text = &line[at..];
+                }
+                None => self.note(ProblemKind::NoMemory, line),
+            }
+        }
+        if let Some(stack) = self.parser.known(text) {
+            return self.push(block, stack, memory);
+        }
+        let (parser, mut context) = self.context();
+        match parser.learn(text, &mut context)? {
+            Parsed::Whole(stack) => self.push(block, stack, memory),
+            Parsed::Broken(End::OpenName) => {
+                let mut start = Vec::new();
+                start.try_extend(text, "a line")?;
+                self.pending = Some(Pending {
+                    number: self.number,
+                    memory,
+                    text: start,
+                    breaks: Vec::new(),
+                });
+                Ok(())
+            }
+            Parsed::Broken(_) => self.push_part(block, text, memory, ProblemKind::TornSample),
+        }
+    }
+
+    /// Headers, `#File` lines, and what should not be there.
+    fn other_line(&mut self, block: Block, line: &[u8]) -> Result<()> {
+        if let Some(header) = grammar::header(line) {
+            return self.start_block(header);
+        }
+        if line.is_empty() {
+            self.note(ProblemKind::BlankLine, b"");
+            return Ok(());
+        }
+        if block.header.line {
+            if let Some((number, path)) = grammar::file_line(line) {
+                return self.file(block, number, path);
+            }
+        }
+        self.note(ProblemKind::StrayText, line);
+        Ok(())
+    }
+
+    fn file(&mut self, block: Block, number: u32, path: &[u8]) -> Result<()> {
+        let before = self.profile.samples.len();
+        let (parser, mut context) = self.context();
+        let path = context.decode(path);
+        let filename = context.profile.strings.intern(&path)?;
+        parser.define_file(number, filename, &mut context);
+        self.profile.sources[block.source.0 as usize]
+            .files
+            .try_push(
+                SourceFile {
+                    number,
+                    filename,
+                    before,
+                },
+                "the list of files",
+            )
+    }
+
+    /// Whether the pending sample takes this line. If not, the sample is closed
+    /// and the line stands for itself.
+    fn continues(&mut self, line: &[u8], block: Block) -> Result<bool> {
+        let Some(mut pending) = self.pending.take() else {
+            return Ok(false);
+        };
+        let starts_anew = grammar::header(line).is_some()
+            || (block.header.line && grammar::file_line(line).is_some())
+            || if block.header.memory {
+                grammar::memory_prefix(line).is_some()
+            } else {
+                starts_sample(line, block.header.line)
+            };
+        let too_long = pending.breaks.len() + 1 >= JOINED_LINES
+            || pending.text.len() + line.len() >= JOINED_BYTES;
+        if starts_anew || too_long {
+            self.close(block, pending)?;
+            return Ok(false);
+        }
+        pending.text.try_push(b'\n', "a line")?;
+        pending.breaks.try_push(pending.text.len(), "a line")?;
+        pending.text.try_extend(line, "a line")?;
+        // Without a quote the name that is open stays open.
+        if line.contains(&b'"') {
+            let (parser, mut context) = self.context();
+            context.line = pending.number;
+            if let Parsed::Whole(stack) = parser.learn(&pending.text, &mut context)? {
+                self.push(block, stack, pending.memory)?;
+                return Ok(true);
+            }
+        }
+        self.pending = Some(pending);
+        Ok(true)
+    }
+
+    /// A pending sample that no further line completes: it was trimmed, or torn.
+    fn close(&mut self, block: Block, pending: Pending) -> Result<()> {
+        let here = self.number;
+        self.number = pending.number;
+        let first = pending.breaks.first().map_or(pending.text.len(), |b| b - 1);
+        self.close_line(block, &pending.text[..first], pending.memory)?;
+        // The lines that were taken along stand for themselves again. Under
+        // memory profiling they cannot be samples: they have no figures.
+        if !block.header.memory {
+            for (i, &start) in pending.breaks.iter().enumerate() {
+                self.number = pending.number + 1 + i as u64;
+                let end = pending
+                    .breaks
+                    .get(i + 1)
+                    .map_or(pending.text.len(), |b| b - 1);
+                self.close_line(block, &pending.text[start..end], None)?;
+            }
+        }
+        self.number = here;
+        Ok(())
+    }
+
+    fn close_line(&mut self, block: Block, text: &[u8], memory: Option<[u64; 4]>) -> Result<()> {
+        if !text.ends_with(b" ") {
+            let whole = with_blank(text)?;
+            if let Some(stack) = self.parser.known(&whole) {
+                self.note(ProblemKind::TrimmedLine, text);
+                return self.push(block, stack, memory);
+            }
+            let (parser, mut context) = self.context();
+            if let Parsed::Whole(stack) = parser.learn(&whole, &mut context)? {
+                self.note(ProblemKind::TrimmedLine, text);
+                return self.push(block, stack, memory);
+            }
+        }
+        self.push_part(block, text, memory, ProblemKind::TornSample)
+    }
+
+    /// Keeps the frames before the place where the text breaks off.
+    fn push_part(
+        &mut self,
+        block: Block,
+        text: &[u8],
+        memory: Option<[u64; 4]>,
+        kind: ProblemKind,
+    ) -> Result<()> {
+        let (parser, mut context) = self.context();
+        let stack = parser.part(text, &mut context)?;
+        if self.profile.stacks.get(stack.id).is_empty() && memory.is_none() {
+            let kind = match kind {
+                ProblemKind::CutSample => kind,
+                _ => ProblemKind::StrayText,
+            };
+            self.note(kind, text);
+            return Ok(());
+        }
+        self.note(kind, text);
+        self.push(block, stack, memory)
+    }
+
+    #[inline]
+    fn push(&mut self, block: Block, stack: Stack, memory: Option<[u64; 4]>) -> Result<()> {
+        let row = self.profile.samples.len();
+        if row >= i32::MAX as usize {
+            return Err(Error::Unsupported(format!(
+                "{}: more than {} samples, which R cannot number.",
+                self.origin.name,
+                i32::MAX
+            )));
+        }
+        let samples = &mut self.profile.samples;
+        samples.source.try_push(block.source, "samples")?;
+        samples.stack.try_push(stack.id, "samples")?;
+        if let Some((filename, line)) = stack.toplevel {
+            samples.toplevel.try_push(
+                Toplevel {
+                    sample: row,
+                    filename,
+                    line,
+                },
+                "samples",
+            )?;
+        }
+        match memory {
+            Some(raw) => self.memory.record(row, raw),
+            None => Ok(()),
+        }
+    }
+
+    /// The end of the input; `rest` is what stands after the last line feed.
+    pub fn finish(mut self, rest: &[u8]) -> Result<(Profile, Problems)> {
+        if !rest.is_empty() {
+            self.last_line(rest)?;
+        }
+        if let (Some(block), Some(pending)) = (self.block, self.pending.take()) {
+            self.close(block, pending)?;
+        }
+        if self.block.is_none() {
+            return Err(Error::Foreign {
+                input: self.origin.name,
+                wanted: "an Rprof file",
+                found: if self.offset == 0 && rest.is_empty() {
+                    "it is empty; `Rprof()` writes at least a header, when it is stopped."
+                        .to_owned()
+                } else {
+                    "it has no line but blank ones.".to_owned()
+                },
+            });
+        }
+        let count = self.profile.samples.len();
+        let mut counts = Values::absent("samples", "count", 0)?;
+        counts.column.try_fill(count, 1.0, "sample values")?;
+        self.profile.values.push(counts);
+        self.profile.values.extend(self.memory.finish(count)?);
+        Ok((self.profile, self.problems))
+    }
+
+    /// A line without a line feed: whole, or cut when the process ended.
+    fn last_line(&mut self, line: &[u8]) -> Result<()> {
+        self.number += 1;
+        let line = match self.number {
+            1 => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
+            _ => line,
+        };
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let header = grammar::header(line);
+        if header.is_none() && line.len() > 6 && grammar::is_cut_header(line) {
+            self.note(ProblemKind::CutHeader, line);
+            return self.start_block(Header::default());
+        }
+        let samples = self.profile.samples.len();
+        self.number -= 1;
+        self.line(line, line)?;
+        if header.is_some() || (self.pending.is_none() && self.profile.samples.len() > samples) {
+            self.note(ProblemKind::NoFinalLineFeed, line);
+            return Ok(());
+        }
+        let (Some(block), Some(pending)) = (self.block, self.pending.take()) else {
+            return Ok(());
+        };
+        if !pending.breaks.is_empty() {
+            self.pending = Some(pending);
+            return Ok(());
+        }
+        if line.ends_with(b"\"") {
+            // The cut may have taken the blank and the line feed alone.
+            return self.close(block, pending);
+        }
+        self.push_part(block, &pending.text, pending.memory, ProblemKind::CutSample)
+    }
+}
+
+/// Whether a line is a sample by itself. One that starts with `" "` may also be
+/// the end of a name that ends in a line feed, which is likelier than a name
+/// that starts with a blank. A name that runs to the end of the line counts as
+/// well: the blank may have been trimmed.
+fn starts_sample(line: &[u8], line_profiling: bool) -> bool {
+    if line.starts_with(b"\" \"") || line == b"\" " {
+        return false;
+    }
+    let trimmed = || line.len() > 2 && line.starts_with(b"\"") && line.ends_with(b"\"");
+    grammar::starts_with_item(line, line_profiling) || trimmed()
+}
+
+/// The text with the blank that each item ends in.
+fn with_blank(text: &[u8]) -> Result<Vec<u8>> {
+    let mut whole = Vec::new();
+    whole.try_extend(text, "a line")?;
+    whole.try_push(b' ', "a line")?;
+    Ok(whole)
+}

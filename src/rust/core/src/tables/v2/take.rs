@@ -1,0 +1,200 @@
+//! Takes version "2.0" in: from tables that were checked to a profile.
+
+use super::TablesV2;
+use super::check::{Checked, check};
+use crate::cancel::{self, Stop};
+use crate::error::{Error, Result};
+use crate::memory::TryGrow;
+use crate::model::{
+    Label, LocationId, Period, Profile, RprofOptions, Source, SourceFile, SourceId, StackId,
+    Toplevel,
+};
+use crate::tables::ids::Ids;
+use crate::tables::{NA, Text, checks};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+
+const SAMPLES_PER_CHECK: usize = 10_000;
+
+/// Checks the tables and makes a profile of them.
+pub fn profile_from_v2(tables: &TablesV2, stop: Stop) -> Result<Profile> {
+    let checked = check(tables, stop)?;
+    let mut profile = Profile::default();
+    let locations = checks::take_locations(
+        &mut profile,
+        &tables.functions,
+        &checked.functions,
+        &tables.locations,
+    )?;
+    for row in 0..tables.source_id.len() {
+        profile.add_source(source(tables, row))?;
+    }
+    let stacks = take_stacks(&mut profile, tables, &checked, &locations, stop)?;
+    for (&stack, &source) in stacks.iter().zip(tables.sample_source) {
+        let source = checked.sources.row(source).unwrap_or(0) as u32;
+        profile.samples.stack.try_push(stack, "samples")?;
+        profile
+            .samples
+            .source
+            .try_push(SourceId(source), "samples")?;
+    }
+    profile.values = checked.values;
+    take_dotted(&mut profile, tables, &checked.sources, &checked.samples)?;
+    Ok(profile)
+}
+
+/// The stack of each sample. Runs of rows repeat, so a run is looked up as the
+/// bytes it is, before anybody looks at its locations.
+fn take_stacks<'a>(
+    profile: &mut Profile,
+    tables: &TablesV2<'a>,
+    checked: &Checked,
+    locations: &[LocationId],
+    stop: Stop,
+) -> Result<Vec<StackId>> {
+    let mut known: HashMap<&'a [i32], StackId, RandomState> = HashMap::default();
+    let mut stacks = Vec::new();
+    let mut stack: Vec<LocationId> = Vec::new();
+    for (row, &(start, end)) in checked.runs.of_sample.iter().enumerate() {
+        if row % SAMPLES_PER_CHECK == 0 {
+            cancel::check(stop)?;
+        }
+        let run = match checked.runs.order {
+            Some(_) => &[],
+            None => &tables.frame_location[start..end],
+        };
+        if let Some(&stack) = known.get(run).filter(|_| !run.is_empty()) {
+            stacks.try_push(stack, "samples")?;
+            continue;
+        }
+        stack.clear();
+        for at in start..end {
+            let frame = match &checked.runs.order {
+                Some(order) => order[at] as usize,
+                None => at,
+            };
+            if let Some(location) = checked.locations.row(tables.frame_location[frame]) {
+                stack.try_push(locations[location], "a stack")?;
+            }
+        }
+        let id = profile.stacks.intern(&stack)?;
+        known
+            .try_reserve(1)
+            .map_err(|_| Error::Memory("the index of stacks"))?;
+        known.insert(run, id);
+        stacks.try_push(id, "samples")?;
+    }
+    Ok(stacks)
+}
+
+fn source(tables: &TablesV2, row: usize) -> Source {
+    let facts = &tables.facts;
+    let text = |column: &Option<Text>| column.as_ref()?.get(row).map(str::to_owned);
+    let number = |column: Option<&[f64]>| column.map(|c| c[row]).filter(|v| !v.is_nan());
+    let flag = |column: Option<&[i32]>| column.map(|c| c[row]).filter(|v| *v != NA);
+    let options = match (flag(facts.memory), flag(facts.gc), flag(facts.line)) {
+        (None, None, None) => None,
+        (memory, gc, line) => Some(RprofOptions {
+            memory: memory == Some(1),
+            gc: gc == Some(1),
+            line: line == Some(1),
+        }),
+    };
+    Source {
+        kind: tables.source_type.get(row).unwrap_or_default().to_owned(),
+        uri: tables.source_uri.get(row).map(str::to_owned),
+        timestamp: Some(tables.source_timestamp[row]).filter(|v| !v.is_nan()),
+        period: number(facts.period).map(|value| Period {
+            value,
+            type_: text(&facts.period_type).unwrap_or_default(),
+            unit: text(&facts.period_unit).unwrap_or_default(),
+        }),
+        duration: number(facts.duration).map(|v| v as i64),
+        default_type: text(&facts.default_type),
+        comments: Vec::new(),
+        options,
+        files: Vec::new(),
+    }
+}
+
+fn take_dotted(
+    profile: &mut Profile,
+    tables: &TablesV2,
+    sources: &Ids,
+    samples: &Ids,
+) -> Result<()> {
+    if let Some(places) = &tables.places {
+        for sample in 0..places.line.len() {
+            let (Some(filename), line) = (places.filename.get(sample), places.line[sample]) else {
+                continue;
+            };
+            let filename = profile.strings.intern(filename)?;
+            profile.samples.toplevel.try_push(
+                Toplevel {
+                    sample,
+                    filename,
+                    line: line.max(0),
+                },
+                "samples",
+            )?;
+        }
+    }
+    if let Some(files) = &tables.files {
+        for row in 0..files.source_id.len() {
+            let file = SourceFile {
+                number: files.number[row].max(0) as u32,
+                filename: profile
+                    .strings
+                    .intern(files.filename.get(row).unwrap_or(""))?,
+                // A sample that was filtered away leaves its file to the next.
+                before: samples
+                    .row(files.sample_id[row])
+                    .unwrap_or_else(|| next_sample(tables, files.sample_id[row])),
+            };
+            if let Some(source) = sources.row(files.source_id[row]) {
+                profile.sources[source].files.try_push(file, "files")?;
+            }
+        }
+    }
+    if let Some(labels) = &tables.labels {
+        for row in 0..labels.sample_id.len() {
+            let mut intern = |text: Option<&str>| match text {
+                Some(text) => profile.strings.intern(text).map(Some),
+                None => Ok(None),
+            };
+            let key = labels.key.get(row).unwrap_or("");
+            let label = Label {
+                sample: samples.row(labels.sample_id[row]).unwrap_or(0),
+                str: intern(labels.str.get(row))?,
+                unit: intern(labels.unit.get(row))?,
+                num: Some(labels.num[row])
+                    .filter(|v| !v.is_nan())
+                    .map(|v| v as i64),
+                key: profile.strings.intern(key)?,
+            };
+            profile.labels.try_push(label, "labels")?;
+        }
+        profile.labels.sort_by_key(|label| label.sample);
+    }
+    if let Some(comments) = &tables.comments {
+        for (row, &id) in comments.source_id.iter().enumerate() {
+            if let (Some(source), Some(comment)) = (sources.row(id), comments.comment.get(row)) {
+                profile.sources[source].comments.push(comment.to_owned());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The row of the first sample with a greater id; NA is the end.
+fn next_sample(tables: &TablesV2, id: i32) -> usize {
+    let end = tables.sample_id.len();
+    if id == NA {
+        return end;
+    }
+    tables
+        .sample_id
+        .iter()
+        .position(|&other| other > id)
+        .unwrap_or(end)
+}

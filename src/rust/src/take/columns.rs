@@ -1,0 +1,219 @@
+//! Tables of R as columns that are there and of their type.
+
+use crate::r::{INTSXP, LGLSXP, REALSXP, STRSXP, Sexp, VECSXP, utf8};
+use profile_core::error::{Error, Invalid, Result};
+use profile_core::memory::TryGrow;
+use profile_core::tables::{Kind, Table, Text};
+use std::collections::HashMap;
+
+/// A list and the names of its elements.
+pub struct Named<'call> {
+    pub elements: Vec<(&'call str, Sexp<'call>)>,
+}
+
+impl<'call> Named<'call> {
+    pub fn new(list: Sexp<'call>) -> Result<Named<'call>> {
+        let elements = list.names()?.into_iter().zip(list.elements()).collect();
+        Ok(Named { elements })
+    }
+
+    pub fn get(&self, name: &str) -> Option<Sexp<'call>> {
+        let found = self.elements.iter().find(|(n, _)| *n == name);
+        found.map(|(_, element)| *element)
+    }
+}
+
+/// The columns of one table, there and of the right type.
+pub struct Columns<'call> {
+    table: &'static str,
+    columns: Named<'call>,
+    rows: usize,
+}
+
+pub fn wrong(table: &'static str, column: Option<&'static str>, rule: impl Into<String>) -> Error {
+    Error::Invalid(Invalid {
+        table,
+        column,
+        row: None,
+        rule: rule.into(),
+    })
+}
+
+impl<'call> Columns<'call> {
+    /// A table of the schema: all its columns and no other, but for those with a
+    /// leading dot.
+    pub fn required(all: &Named<'call>, schema: &Table) -> Result<Columns<'call>> {
+        let found = all
+            .get(schema.name)
+            .ok_or_else(|| wrong(schema.name, None, "it is missing"))?;
+        let columns = Columns::of(schema.name, found)?;
+        for column in schema.columns {
+            columns.check(column.name, column.kind)?;
+        }
+        for (name, _) in &columns.columns.elements {
+            let known = schema.columns.iter().any(|c| c.name == *name);
+            if !known && !name.starts_with('.') {
+                return Err(wrong(
+                    schema.name,
+                    None,
+                    format!(
+                        "the column `{name}` is not part of it; further columns need a leading dot"
+                    ),
+                ));
+            }
+        }
+        Ok(columns)
+    }
+
+    /// A table with a leading dot, where it is there.
+    pub fn optional(
+        all: &Named<'call>,
+        name: &'static str,
+        schema: &[(&'static str, Kind)],
+    ) -> Result<Option<Columns<'call>>> {
+        let Some(found) = all.get(name) else {
+            return Ok(None);
+        };
+        let columns = Columns::of(name, found)?;
+        for (column, kind) in schema {
+            columns.check(column, *kind)?;
+        }
+        Ok(Some(columns))
+    }
+
+    pub fn of(table: &'static str, found: Sexp<'call>) -> Result<Columns<'call>> {
+        if found.kind() != VECSXP || !found.inherits(c"data.frame") {
+            let rule = format!("must be a data frame, not {}", found.kind_name());
+            return Err(wrong(table, None, rule));
+        }
+        let columns = Named::new(found)?;
+        let rows = columns.elements.first().map_or(0, |(_, c)| c.len());
+        Ok(Columns {
+            table,
+            columns,
+            rows,
+        })
+    }
+
+    pub fn check(&self, name: &'static str, kind: Kind) -> Result<()> {
+        let column = self
+            .columns
+            .get(name)
+            .ok_or_else(|| wrong(self.table, Some(name), "it is missing"))?;
+        let wanted = match kind {
+            Kind::Integer => INTSXP,
+            Kind::Double => REALSXP,
+            Kind::Text => STRSXP,
+            Kind::List => VECSXP,
+            Kind::Logical => LGLSXP,
+        };
+        if column.kind() != wanted || column.inherits(c"factor") {
+            return Err(wrong(
+                self.table,
+                Some(name),
+                format!("must be {}, not {}", kind.name(), column.kind_name()),
+            ));
+        }
+        if column.len() != self.rows {
+            return Err(wrong(
+                self.table,
+                Some(name),
+                format!(
+                    "has {} rows where the first column has {}",
+                    column.len(),
+                    self.rows
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    pub fn column(&self, name: &'static str) -> Result<Sexp<'call>> {
+        self.columns
+            .get(name)
+            .ok_or_else(|| wrong(self.table, Some(name), "it is missing"))
+    }
+
+    pub fn integers(&self, name: &'static str) -> Result<&'call [i32]> {
+        self.column(name)?.integers()
+    }
+
+    pub fn doubles(&self, name: &'static str) -> Result<&'call [f64]> {
+        self.column(name)?.doubles()
+    }
+
+    pub fn text(&self, name: &'static str) -> Result<Text<'call>> {
+        text(self.column(name)?)
+    }
+
+    /// A column with a leading dot: of its type where it is there.
+    pub fn has(&self, name: &'static str, kind: Kind) -> Result<bool> {
+        match self.columns.get(name) {
+            None => Ok(false),
+            Some(_) => self.check(name, kind).map(|()| true),
+        }
+    }
+
+    pub fn optional_doubles(&self, name: &'static str) -> Result<Option<&'call [f64]>> {
+        Ok(match self.has(name, Kind::Double)? {
+            true => Some(self.doubles(name)?),
+            false => None,
+        })
+    }
+
+    pub fn optional_logicals(&self, name: &'static str) -> Result<Option<&'call [i32]>> {
+        Ok(match self.has(name, Kind::Logical)? {
+            true => Some(self.integers(name)?),
+            false => None,
+        })
+    }
+
+    pub fn optional_text(&self, name: &'static str) -> Result<Option<Text<'call>>> {
+        Ok(match self.has(name, Kind::Text)? {
+            true => Some(self.text(name)?),
+            false => None,
+        })
+    }
+}
+
+/// The distinct strings of a column. R holds equal strings once, so they are
+/// told apart by their address; two encodings of one text are merged.
+pub fn text<'call>(column: Sexp<'call>) -> Result<Text<'call>> {
+    let strings = column.strings()?;
+    let mut out = Text::default();
+    out.rows
+        .try_reserve_exact(strings.len())
+        .map_err(|_| Error::Memory("a column of strings"))?;
+    let mut by_address = HashMap::new();
+    let mut by_text: HashMap<&str, i32> = HashMap::new();
+    // A column of sample types takes turns between a few strings.
+    let mut recent = [(std::ptr::null_mut(), -1); 8];
+    for (i, &string) in strings.iter().enumerate() {
+        if let Some((_, row)) = recent.iter().find(|(s, _)| *s == string) {
+            out.rows.push(*row);
+            continue;
+        }
+        let row = match by_address.get(&string) {
+            Some(row) => *row,
+            None => {
+                let row = match utf8(string)? {
+                    None => -1,
+                    Some(text) => match by_text.get(text) {
+                        Some(row) => *row,
+                        None => {
+                            out.distinct.try_push(text, "a column of strings")?;
+                            let row = out.distinct.len() as i32 - 1;
+                            by_text.insert(text, row);
+                            row
+                        }
+                    },
+                };
+                by_address.insert(string, row);
+                row
+            }
+        };
+        recent[i % recent.len()] = (string, row);
+        out.rows.push(row);
+    }
+    Ok(out)
+}
