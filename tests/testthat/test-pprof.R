@@ -177,3 +177,35 @@ test_that("what is no pprof file is refused with a hint", {
   expect_error(read_pprof(rprof_path("edit_zero_bytes.out")), "empty", class = "profile_error_parse")
   expect_error(read_pprof("no-such-file"), class = "profile_error_open")
 })
+
+test_that("pprof -http shows our file", {
+  skip_on_cran()
+  pprof <- go_pprof()
+  path <- withr::local_tempfile(fileext = ".pb.gz")
+  write_pprof(read_rprof(rprof_path("names_line.out")), path)
+  log <- withr::local_tempfile()
+  pid_file <- withr::local_tempfile()
+  command <- paste(
+    "echo $$ >", pid_file, "; exec go tool pprof -no_browser -http=127.0.0.1:0", path, ">", log, "2>&1"
+  )
+  system2("bash", c("-c", shQuote(command)), wait = FALSE)
+  withr::defer(tools::pskill(as.integer(readLines(pid_file))))
+  address <- character()
+  for (i in 1:100) {
+    Sys.sleep(0.1)
+    said <- if (file.exists(log)) readLines(log, warn = FALSE) else character()
+    address <- sub(".*(http://[0-9.:]+).*", "\\1", grep("http://", said, value = TRUE))
+    if (length(address) > 0) break
+  }
+  expect_length(address, 1)
+  page <- NULL
+  for (i in 1:50) {
+    page <- tryCatch(
+      suppressWarnings(readLines(paste0(address, "/ui/flamegraph"), warn = FALSE)),
+      error = function(e) NULL
+    )
+    if (!is.null(page)) break
+    Sys.sleep(0.1)
+  }
+  expect_true(any(grepl("a name with spaces", page, fixed = TRUE)))
+})

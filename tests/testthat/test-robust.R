@@ -1,0 +1,128 @@
+# What must not take R down: Ctrl-C, little memory, hostile files.
+
+# Runs R code in a process of its own, with this version of the package.
+run_r <- function(code, prefix = "", wait = TRUE) {
+  script <- write_file(code, path = tempfile(fileext = ".R"))
+  output <- tempfile()
+  libs <- paste(normalizePath(.libPaths()), collapse = ":")
+  command <- paste0(
+    prefix, " R_LIBS=", shQuote(libs), " exec ", shQuote(file.path(R.home("bin"), "Rscript")), " ",
+    shQuote(script), " > ", shQuote(output), " 2>&1"
+  )
+  if (wait) {
+    status <- suppressWarnings(system2("bash", c("-c", shQuote(command))))
+    return(list(status = status, output = readLines(output)))
+  }
+  pid_file <- tempfile()
+  system2("bash", c("-c", shQuote(paste0("echo $$ > ", pid_file, "; ", command))), wait = FALSE)
+  list(pid = function() as.integer(readLines(pid_file)), output = output)
+}
+
+wait_for <- function(condition, seconds = 20) {
+  end <- Sys.time() + seconds
+  while (Sys.time() < end) {
+    if (condition()) {
+      return(TRUE)
+    }
+    Sys.sleep(0.02)
+  }
+  FALSE
+}
+
+# A gzip file of about 400 MB of samples, small on disk.
+big_profile <- function(path) {
+  con <- gzfile(path, "wb", compression = 1)
+  on.exit(close(con))
+  writeLines("sample.interval=20000", con)
+  line <- paste0(sprintf("\"some_function_%02d\" ", 1:20), collapse = "")
+  lines <- rep(line, 10000)
+  for (i in 1:100) writeLines(lines, con)
+}
+
+test_that("Ctrl-C stops a long read within a second and leaves R sound", {
+  skip_on_cran()
+  skip_on_os("windows")
+  big <- withr::local_tempfile(fileext = ".gz")
+  big_profile(big)
+  started <- withr::local_tempfile()
+  small <- normalizePath(rprof_path("basic_all.out"))
+  process <- run_r(wait = FALSE, c(
+    "library(profile)",
+    sprintf("big <- '%s'; small <- '%s'; invisible(file.create('%s'))", big, small, started),
+    "end <- tryCatch({ repeat read_rprof(big); 'finished' }, interrupt = function(e) 'interrupted')",
+    "stopped <- Sys.time()",
+    "x <- read_rprof(small)",
+    "cat(end, nrow(x$samples), as.numeric(stopped))"
+  ))
+  expect_true(wait_for(function() file.exists(started)))
+  Sys.sleep(0.3)
+  sent <- Sys.time()
+  tools::pskill(process$pid(), tools::SIGINT)
+  expect_true(wait_for(function() length(readLines(process$output, warn = FALSE)) > 0))
+  words <- strsplit(readLines(process$output, warn = FALSE), " ")[[1]]
+  expect_equal(words[1:2], c("interrupted", "203"))
+  expect_lt(as.numeric(words[[3]]) - as.numeric(sent), 1)
+})
+
+test_that("with too little memory there is an error, not an abort", {
+  skip_on_cran()
+  skip_on_os(c("windows", "mac"))
+  big <- withr::local_tempfile(fileext = ".gz")
+  big_profile(big)
+  result <- run_r(prefix = "ulimit -v 350000;", c(
+    "library(profile)",
+    sprintf("big <- '%s'", big),
+    "e <- tryCatch(read_rprof(big), error = identity)",
+    "cat(conditionMessage(e), '\\n')",
+    "invisible(gc())",
+    "cat('R goes on')"
+  ))
+  expect_equal(result$status, 0)
+  expect_match(result$output[[1]], "cannot allocate|Not enough memory")
+  expect_equal(result$output[[length(result$output)]], "R goes on")
+})
+
+test_that("a bomb of zeros and one of line feeds end soon", {
+  path <- withr::local_tempfile()
+  con <- gzfile(path, "wb")
+  for (i in 1:50) writeBin(raw(1e6), con)
+  close(con)
+  expect_error(read_rprof(path), class = "profile_error_parse")
+  expect_error(read_pprof(path), class = "profile_error_parse")
+  con <- gzfile(path, "wb")
+  writeLines("sample.interval=20000", con)
+  for (i in 1:20) writeBin(rep(charToRaw("\n"), 1e6), con)
+  close(con)
+  x <- read_quietly(path)
+  expect_equal(nrow(x$samples), 0)
+  expect_equal(nrow(profile_problems(x)), 1000)
+})
+
+test_that("random changes of real files never do harm", {
+  set.seed(1)
+  files <- c("multi_memory_gc_line.out", "newline_plain.out", "append_line2.out", "latin1_names.out")
+  path <- withr::local_tempfile()
+  for (i in 1:300) {
+    bytes <- utils::head(file_bytes(rprof_path(sample(files, 1))), 3000)
+    at <- sample(length(bytes), 10)
+    bytes[at] <- as.raw(sample(c(0:255, 34, 34, 10, 10, 32, 35, 58), 10, replace = TRUE))
+    x <- tryCatch(read_quietly(write_bytes(bytes)), profile_error = identity)
+    if (inherits(x, "profile_data")) {
+      validate_profile(x)
+      suppressWarnings(write_rprof(x, path), classes = "profile_warning")
+      write_pprof(x, path)
+      validate_profile(read_pprof(path))
+    } else {
+      expect_s3_class(x, "profile_error")
+    }
+  }
+})
+
+test_that("names that look like formats are names", {
+  path <- write_file("sample.interval=20000", "\"%s%n%%\" \"{x}\" \"<cli>\" ")
+  x <- read_rprof(path, source_uri = "%s{x}")
+  expect_equal(stacks(x), "%s%n%% < {x} < <cli>")
+  expect_output(print(x), "%s%n%%", fixed = TRUE)
+  error <- tryCatch(read_rprof("{oops}%s"), error = identity)
+  expect_match(conditionMessage(error), "{oops}%s", fixed = TRUE)
+})
