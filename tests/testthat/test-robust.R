@@ -11,7 +11,7 @@ run_r <- function(code, prefix = "", wait = TRUE) {
   )
   if (wait) {
     status <- suppressWarnings(system2("bash", c("-c", shQuote(command))))
-    return(list(status = status, output = readLines(output)))
+    return(list(status = status, output = readLines(output, warn = FALSE)))
   }
   pid_file <- tempfile()
   system2("bash", c("-c", shQuote(paste0("echo $$ > ", pid_file, "; ", command))), wait = FALSE)
