@@ -1,6 +1,7 @@
 //! Where bytes come from: opening a file, and what is known about it.
 
 use crate::error::{Error, Result};
+use crate::gzip::Content;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -17,9 +18,23 @@ pub struct Origin {
     pub timestamp: Option<f64>,
 }
 
+/// Opens a file for reading, gzip'd or not, and notes when it was last written.
+pub fn open(path: &Path, origin: Origin) -> Result<(Content<File>, Origin)> {
+    let (file, modified) = open_file(path)?;
+    let content = Content::new(file).map_err(|e| Error::open(path, e))?;
+    let timestamp = origin.timestamp.or(modified);
+    Ok((
+        content,
+        Origin {
+            timestamp,
+            ..origin
+        },
+    ))
+}
+
 /// Opens a regular file or anything else that can be read from start to end,
 /// and tells when it was last written.
-pub fn open(path: &Path) -> Result<(File, Option<f64>)> {
+fn open_file(path: &Path) -> Result<(File, Option<f64>)> {
     let file = File::open(path).map_err(|e| Error::open(path, e))?;
     let about = file.metadata().map_err(|e| Error::open(path, e))?;
     if about.is_dir() {

@@ -7,6 +7,26 @@
 //! - [`problems`]: what was odd in an input; [`error`]: what cannot be read;
 //! - [`gzip`], [`input`], [`save`], [`memory`], [`cancel`]: what they share.
 
+//!
+//! Everything that a reader makes can be written again, in either format:
+//!
+//! ```
+//! use profile_core::input::Origin;
+//! use profile_core::{pprof, rprof};
+//!
+//! let go_on = || false;
+//! let file = b"sample.interval=20000\n\"inner\" \"outer\" \n";
+//! let (profile, problems) = rprof::read_bytes(file, Origin::default(), &go_on)?;
+//! assert!(problems.is_empty());
+//! let stack = profile.stacks.get(profile.samples.stack[0]);
+//! let innermost = profile.function_of(stack[0]).map(|f| profile.strings.get(f.name));
+//! assert_eq!(innermost, Some("inner"));
+//!
+//! let mut message = Vec::new();
+//! pprof::write(&profile, &pprof::WriteOptions::default(), &mut message, &go_on)?;
+//! # Ok::<(), profile_core::Error>(())
+//! ```
+
 #![forbid(unsafe_code)]
 
 pub mod cancel;

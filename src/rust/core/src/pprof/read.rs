@@ -26,12 +26,7 @@ pub const STRIDE: usize = 1 << 20;
 
 /// Reads a pprof file, gzip'd or not.
 pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
-    let (file, modified) = input::open(path)?;
-    let origin = Origin {
-        timestamp: origin.timestamp.or(modified),
-        ..origin
-    };
-    let content = Content::new(file).map_err(|e| Error::open(path, e))?;
+    let (content, origin) = input::open(path, origin)?;
     decode(&load::load(content, &origin.name, stop)?, origin, stop)
 }
 

@@ -1,57 +1,43 @@
 //! From lines to samples.
 //!
 //! [`LineReader::line`] gets every line of a file in turn; most end in one
-//! look-up there. A sample whose line ends inside a name waits as [`Pending`]:
-//! names may hold line feeds, and lines may be torn, which only the next line
-//! can tell apart.
+//! look-up there. A sample whose line ends inside a name waits ([`Pending`]).
 
 use super::foreign::{self, SNIFFED};
 use super::grammar::{self, Header};
 use super::memory::MemoryColumns;
 use super::parse::{Context, End, Parsed, Stack, StackParser};
+use super::pending::Pending;
 use crate::error::{Error, Place, Result};
 use crate::input::Origin;
 use crate::memory::TryGrow;
 use crate::model::{Period, Profile, RprofOptions, Source, SourceFile, SourceId, Toplevel, Values};
 use crate::problems::{ProblemKind, Problems};
 
-/// A name that holds line feeds is looked for over this many lines and bytes.
-/// R <= 4.2 cuts names at 498 bytes, so no name of its has more.
-const JOINED_LINES: usize = 500;
-const JOINED_BYTES: usize = 64 << 10;
 /// R <= 4.2 adds no item to a line that has reached the first, and none makes it
 /// longer than the second.
 const LONG_LINE: std::ops::Range<usize> = 10_000..10_500;
 
 pub struct LineReader {
     origin: Origin,
-    profile: Profile,
-    problems: Problems,
+    pub(super) profile: Profile,
+    pub(super) problems: Problems,
     memory: MemoryColumns,
-    parser: StackParser,
+    pub(super) parser: StackParser,
     block: Option<Block>,
-    pending: Option<Pending>,
+    pub(super) pending: Option<Pending>,
     /// Lines end in CR LF.
     carriage_returns: bool,
     /// The number of the line at hand, from 1.
-    number: u64,
+    pub(super) number: u64,
     /// Bytes before the line at hand.
     offset: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Block {
-    source: SourceId,
-    header: Header,
-}
-
-/// A sample whose line ends inside a name: the next lines may hold the rest.
-struct Pending {
-    number: u64,
-    memory: Option<[u64; 4]>,
-    text: Vec<u8>,
-    /// Where the text of each further line starts.
-    breaks: Vec<usize>,
+pub(super) struct Block {
+    pub source: SourceId,
+    pub header: Header,
 }
 
 impl LineReader {
@@ -79,7 +65,7 @@ impl LineReader {
         self.problems.note(kind, Place::Line(self.number), text);
     }
 
-    fn context(&mut self) -> (&mut StackParser, Context<'_>) {
+    pub(super) fn context(&mut self) -> (&mut StackParser, Context<'_>) {
         (
             &mut self.parser,
             Context {
@@ -290,81 +276,8 @@ impl LineReader {
             )
     }
 
-    /// Whether the pending sample takes this line. If not, the sample is closed
-    /// and the line stands for itself.
-    fn continues(&mut self, line: &[u8], block: Block) -> Result<bool> {
-        let Some(mut pending) = self.pending.take() else {
-            return Ok(false);
-        };
-        let starts_anew = grammar::header(line).is_some()
-            || (block.header.line && grammar::file_line(line).is_some())
-            || if block.header.memory {
-                grammar::memory_prefix(line).is_some()
-            } else {
-                starts_sample(line, block.header.line)
-            };
-        let too_long = pending.breaks.len() + 1 >= JOINED_LINES
-            || pending.text.len() + line.len() >= JOINED_BYTES;
-        if starts_anew || too_long {
-            self.close(block, pending)?;
-            return Ok(false);
-        }
-        pending.text.try_push(b'\n', "a line")?;
-        pending.breaks.try_push(pending.text.len(), "a line")?;
-        pending.text.try_extend(line, "a line")?;
-        // Without a quote the name that is open stays open.
-        if line.contains(&b'"') {
-            let (parser, mut context) = self.context();
-            context.line = pending.number;
-            if let Parsed::Whole(stack) = parser.learn(&pending.text, &mut context)? {
-                self.push(block, stack, pending.memory)?;
-                return Ok(true);
-            }
-        }
-        self.pending = Some(pending);
-        Ok(true)
-    }
-
-    /// A pending sample that no further line completes: it was trimmed, or torn.
-    fn close(&mut self, block: Block, pending: Pending) -> Result<()> {
-        let here = self.number;
-        self.number = pending.number;
-        let first = pending.breaks.first().map_or(pending.text.len(), |b| b - 1);
-        self.close_line(block, &pending.text[..first], pending.memory)?;
-        // The lines that were taken along stand for themselves again. Under
-        // memory profiling they cannot be samples: they have no figures.
-        if !block.header.memory {
-            for (i, &start) in pending.breaks.iter().enumerate() {
-                self.number = pending.number + 1 + i as u64;
-                let end = pending
-                    .breaks
-                    .get(i + 1)
-                    .map_or(pending.text.len(), |b| b - 1);
-                self.close_line(block, &pending.text[start..end], None)?;
-            }
-        }
-        self.number = here;
-        Ok(())
-    }
-
-    fn close_line(&mut self, block: Block, text: &[u8], memory: Option<[u64; 4]>) -> Result<()> {
-        if !text.ends_with(b" ") {
-            let whole = with_blank(text)?;
-            if let Some(stack) = self.parser.known(&whole) {
-                self.note(ProblemKind::TrimmedLine, text);
-                return self.push(block, stack, memory);
-            }
-            let (parser, mut context) = self.context();
-            if let Parsed::Whole(stack) = parser.learn(&whole, &mut context)? {
-                self.note(ProblemKind::TrimmedLine, text);
-                return self.push(block, stack, memory);
-            }
-        }
-        self.push_part(block, text, memory, ProblemKind::TornSample)
-    }
-
     /// Keeps the frames before the place where the text breaks off.
-    fn push_part(
+    pub(super) fn push_part(
         &mut self,
         block: Block,
         text: &[u8],
@@ -386,7 +299,12 @@ impl LineReader {
     }
 
     #[inline]
-    fn push(&mut self, block: Block, stack: Stack, memory: Option<[u64; 4]>) -> Result<()> {
+    pub(super) fn push(
+        &mut self,
+        block: Block,
+        stack: Stack,
+        memory: Option<[u64; 4]>,
+    ) -> Result<()> {
         let row = self.profile.samples.len();
         if row >= i32::MAX as usize {
             return Err(Error::Unsupported(format!(
@@ -475,24 +393,4 @@ impl LineReader {
         }
         self.push_part(block, &pending.text, pending.memory, ProblemKind::CutSample)
     }
-}
-
-/// Whether a line is a sample by itself. One that starts with `" "` may also be
-/// the end of a name that ends in a line feed, which is likelier than a name
-/// that starts with a blank. A name that runs to the end of the line counts as
-/// well: the blank may have been trimmed.
-fn starts_sample(line: &[u8], line_profiling: bool) -> bool {
-    if line.starts_with(b"\" \"") || line == b"\" " {
-        return false;
-    }
-    let trimmed = || line.len() > 2 && line.starts_with(b"\"") && line.ends_with(b"\"");
-    grammar::starts_with_item(line, line_profiling) || trimmed()
-}
-
-/// The text with the blank that each item ends in.
-fn with_blank(text: &[u8]) -> Result<Vec<u8>> {
-    let mut whole = Vec::new();
-    whole.try_extend(text, "a line")?;
-    whole.try_push(b' ', "a line")?;
-    Ok(whole)
 }

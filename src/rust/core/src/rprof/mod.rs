@@ -13,8 +13,8 @@
 //! ```
 //!
 //! A name is not escaped. It may hold quotes, blanks and line feeds, so where
-//! it ends is a matter of what follows ([`grammar`]), and where a sample ends
-//! may be a matter of the next line ([`lines`]).
+//! it ends is a matter of what follows (`grammar`), and where a sample ends
+//! may be a matter of the next line (`pending`).
 
 mod cache;
 mod foreign;
@@ -23,6 +23,7 @@ mod lines;
 mod memory;
 
 mod parse;
+mod pending;
 mod read;
 mod write;
 

@@ -23,12 +23,7 @@ const LONGEST_LINE: usize = 64 << 20;
 
 /// Reads an Rprof file, gzip'd or not.
 pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
-    let (file, modified) = input::open(path)?;
-    let origin = Origin {
-        timestamp: origin.timestamp.or(modified),
-        ..origin
-    };
-    let content = Content::new(file).map_err(|e| Error::open(path, e))?;
+    let (content, origin) = input::open(path, origin)?;
     read(content, origin, stop)
 }
 
