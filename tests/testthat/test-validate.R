@@ -26,6 +26,7 @@ test_that("each rule of version 2.0 is named with its place", {
   expect_snapshot({
     say(function(x) { x$samples <- NULL; x })
     say(function(x) { x$samples <- 1; x })
+    say(function(x) { x$notes <- x$meta; x })
     say(function(x) { x$samples$source_id <- NULL; x })
     say(function(x) { x$samples$source_id <- as.numeric(x$samples$source_id); x })
     say(function(x) { x$functions$name <- factor(x$functions$name); x })
@@ -98,6 +99,7 @@ test_that("each rule of version 1.0 is named with its place", {
   expect_snapshot({
     say(function(x) { x$samples <- NULL; x })
     say(function(x) { x[c(2, 1, 3:5)] |> structure(names = names(x)[c(2, 1, 3:5)], class = class(x)) })
+    say(function(x) { x$notes <- x$meta; x })
     say(function(x) { x$meta <- rbind(x$meta, x$meta); x })
     say(function(x) { x$sample_types$unit <- "seconds"; x })
     say(function(x) { x$samples$value[2] <- 0L; x })

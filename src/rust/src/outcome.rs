@@ -62,7 +62,7 @@ fn put_error(pair: Slots, error: &Error) -> Result<()> {
     put_number(fields, 3, line.map(|n| n as f64))?;
     put_number(fields, 4, byte.map(|n| n as f64))?;
     if let Error::Invalid(invalid) = error {
-        put_text(fields, 5, Some(invalid.table))?;
+        put_text(fields, 5, Some(&invalid.table))?;
         put_text(fields, 6, invalid.column)?;
         put_number(fields, 7, invalid.row.map(|n| n as f64))?;
         put_text(fields, 8, Some(&invalid.rule))?;

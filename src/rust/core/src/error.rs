@@ -3,6 +3,7 @@
 //! Each variant says where and what, and maps to one class of R condition
 //! ([`Error::class`]); the R side adds nothing to the message.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -77,7 +78,7 @@ pub enum Error {
 /// A broken rule of the data model, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
-    pub table: &'static str,
+    pub table: Cow<'static, str>,
     pub column: Option<&'static str>,
     /// Row, counted from 1.
     pub row: Option<usize>,

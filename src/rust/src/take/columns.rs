@@ -4,6 +4,7 @@ use crate::r::{INTSXP, LGLSXP, REALSXP, STRSXP, Sexp, VECSXP, utf8};
 use profile_core::error::{Error, Invalid, Result};
 use profile_core::memory::TryGrow;
 use profile_core::tables::{Kind, Table, Text};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// A list and the names of its elements.
@@ -15,6 +16,20 @@ impl<'call> Named<'call> {
     pub fn new(list: Sexp<'call>) -> Result<Named<'call>> {
         let elements = list.names()?.into_iter().zip(list.elements()).collect();
         Ok(Named { elements })
+    }
+
+    /// A list of tables has those of its version, and any with a leading dot.
+    pub fn check_names(&self, schema: &[Table]) -> Result<()> {
+        for (name, _) in &self.elements {
+            if !name.starts_with('.') && schema.iter().all(|table| table.name != *name) {
+                return Err(wrong(
+                    (*name).to_owned(),
+                    None,
+                    "it is not part of this version; further tables need a leading dot",
+                ));
+            }
+        }
+        Ok(())
     }
 
     pub fn get(&self, name: &str) -> Option<Sexp<'call>> {
@@ -32,7 +47,7 @@ pub struct Columns<'call> {
 
 pub fn wrong(table: &'static str, column: Option<&'static str>, rule: impl Into<String>) -> Error {
     Error::Invalid(Invalid {
-        table,
+        table: table.into(),
         column,
         row: None,
         rule: rule.into(),

@@ -13,7 +13,7 @@ use profile_core::cancel::Stop;
 use profile_core::error::{Error, Invalid, Result};
 use profile_core::model::Profile;
 use profile_core::tables::{
-    Functions, Locations, Meta, TablesV1, TablesV2, V2, check_v1, check_v2, profile_from_v1,
+    Functions, Locations, Meta, TablesV1, TablesV2, V1, V2, check_v1, check_v2, profile_from_v1,
     profile_from_v2,
 };
 
@@ -44,10 +44,16 @@ fn tables<'call>(x: Sexp<'call>) -> Result<Tables<'call>> {
     let meta = meta(&all)?;
     let row = (0..meta.key.len()).find(|&row| meta.key.get(row) == Some("version"));
     match row.and_then(|row| meta.value.get(row)) {
-        Some("1.0") => Ok(Tables::V1(Box::new(v1::tables_v1(&all, meta)?))),
-        Some("2.0") => Ok(Tables::V2(Box::new(v2::tables_v2(&all, meta)?))),
+        Some("1.0") => {
+            all.check_names(V1)?;
+            Ok(Tables::V1(Box::new(v1::tables_v1(&all, meta)?)))
+        }
+        Some("2.0") => {
+            all.check_names(V2)?;
+            Ok(Tables::V2(Box::new(v2::tables_v2(&all, meta)?)))
+        }
         version => Err(Error::Invalid(Invalid {
-            table: "meta",
+            table: "meta".into(),
             column: Some("value"),
             row: row.map(|row| row + 1),
             rule: match version {

@@ -51,7 +51,7 @@ fn stacks_v1<'call>(column: Sexp<'call>) -> Result<(Vec<u32>, Vec<&'call [i32]>)
                 let ids = Named::new(element)?.get("location_id");
                 let Some(ids) = ids.filter(|ids| ids.kind() == INTSXP) else {
                     return Err(Error::Invalid(Invalid {
-                        table: "samples",
+                        table: "samples".into(),
                         column: Some("locations"),
                         row: Some(row + 1),
                         rule: "must be a tibble with one integer column, `location_id`".to_owned(),

@@ -13,7 +13,7 @@ pub fn invalid(
     rule: impl Into<String>,
 ) -> Error {
     Error::Invalid(Invalid {
-        table,
+        table: table.into(),
         column: Some(column),
         row: Some(row + 1),
         rule: rule.into(),
@@ -61,7 +61,7 @@ pub fn meta(meta: &Meta, version: &str) -> Result<()> {
             ),
         )),
         None => Err(Error::Invalid(Invalid {
-            table: "meta",
+            table: "meta".into(),
             column: Some("key"),
             row: None,
             rule: "must have a row `version`".to_owned(),

@@ -24,7 +24,7 @@ impl Ids {
         }
         let invalid = |row: usize, rule: String| {
             Error::Invalid(Invalid {
-                table,
+                table: table.into(),
                 column: Some(column),
                 row: Some(row + 1),
                 rule,

@@ -35,7 +35,7 @@ fn check(tables: &TablesV1, stop: Stop) -> Result<(Ids, Ids)> {
     checks::meta(&tables.meta, "1.0")?;
     if tables.meta.key.len() != 1 {
         return Err(Error::Invalid(Invalid {
-            table: "meta",
+            table: "meta".into(),
             column: None,
             row: None,
             rule: "must have exactly one row, `version`".to_owned(),
@@ -46,7 +46,7 @@ fn check(tables: &TablesV1, stop: Stop) -> Result<(Ids, Ids)> {
         .collect();
     if types != [(Some("samples"), Some("count"))] {
         return Err(Error::Invalid(Invalid {
-            table: "sample_types",
+            table: "sample_types".into(),
             column: None,
             row: None,
             rule: "must be one row, type `samples` and unit `count`".to_owned(),
