@@ -45,7 +45,11 @@ pub struct Columns<'call> {
     rows: usize,
 }
 
-pub fn wrong(table: &'static str, column: Option<&'static str>, rule: impl Into<String>) -> Error {
+pub fn wrong(
+    table: impl Into<Cow<'static, str>>,
+    column: Option<&'static str>,
+    rule: impl Into<String>,
+) -> Error {
     Error::Invalid(Invalid {
         table: table.into(),
         column,
