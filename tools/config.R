@@ -6,6 +6,8 @@
 #
 # DEBUG=1 builds quickly instead of well.
 
+windows <- .Platform$OS.type == "windows"
+
 fail <- function(...) {
   message(...)
   quit("no", status = 1)
@@ -16,19 +18,16 @@ minimum <- local({
   sub(".*rustc \\(>= ([0-9.]+)\\).*", "\\1", requirements)
 })
 
-windows <- .Platform$OS.type == "windows"
-r_cmd <- file.path(R.home("bin"), "R")
-compiler <- system2(r_cmd, c("CMD", "config", "CC"), stdout = TRUE)
-wasm <- any(grepl("emcc", compiler)) || grepl("wasm|emscripten", R.version$platform)
+# ---- The tools -------------------------------------------------------------
 
+# On the PATH, else where rustup puts it: not every shell has that on its PATH.
 find_tool <- function(name) {
-  found <- Sys.which(name)
-  if (found == "") {
-    # Where rustup puts it, for shells that do not have it on the PATH.
-    home <- Sys.getenv("CARGO_HOME", file.path(path.expand("~"), ".cargo"))
-    found <- Sys.which(file.path(home, "bin", name))
-  }
-  if (found == "") {
+  # R's own "~" is the documents folder on Windows.
+  home <- if (windows) Sys.getenv("USERPROFILE") else path.expand("~")
+  folders <- c(file.path(Sys.getenv("CARGO_HOME"), "bin"), file.path(home, ".cargo", "bin"))
+  found <- c(Sys.which(name), file.path(folders, paste0(name, if (windows) ".exe")))
+  found <- found[file.exists(found)]
+  if (length(found) == 0) {
     fail(
       name, " was not found on the PATH or in ~/.cargo/bin.\n",
       "This package needs Rust ", minimum, " or later: install it from ",
@@ -37,78 +36,91 @@ find_tool <- function(name) {
     )
   }
   # Not the file a link points to: rustup tells its tools apart by the name.
-  file.path(normalizePath(dirname(found), "/"), basename(found))
+  file.path(normalizePath(dirname(found[[1]]), "/"), basename(found[[1]]))
+}
+
+run <- function(tool, args) {
+  output <- suppressWarnings(system2(tool, args, stdout = TRUE, stderr = TRUE))
+  if (!is.null(attr(output, "status"))) {
+    fail(paste(c(paste(tool, args, "failed:"), output), collapse = "\n"))
+  }
+  output
 }
 
 cargo <- find_tool("cargo")
 rustc <- find_tool("rustc")
-cat(system2(cargo, "--version", stdout = TRUE), "\n")
-version <- system2(rustc, "--version", stdout = TRUE)
-cat(version, "\n")
-number <- sub("^rustc ([0-9.]+).*", "\\1", version[[1]])
-if (package_version(number) < minimum) {
-  fail("Rust ", minimum, " or later is needed, found ", number, ". `rustup update` gets a newer one.")
+cat(run(cargo, "--version"), sep = "\n")
+cat(run(rustc, "--version"), sep = "\n")
+about_rustc <- run(rustc, "-vV")
+about <- function(key) {
+  sub(".*: ", "", grep(paste0("^", key, ": "), about_rustc, value = TRUE))
+}
+# A nightly is 1.96.0-nightly.
+if (package_version(sub("-.*", "", about("release"))) < minimum) {
+  fail(
+    "Rust ", minimum, " or later is needed, but ", rustc, " is ", about("release"), ".\n",
+    "`rustup update` gets a newer one; without rustup, see https://rustup.rs."
+  )
 }
 
-rust <- normalizePath("src/rust", "/")
-env <- paste0("PATH=\"", dirname(rustc), ":$(PATH)\"")
-args <- "--locked"
+# ---- How to build ----------------------------------------------------------
 
-vendored <- file.path(rust, "vendor.tar.xz")
+# R's machine, not rustc's: one may run emulated, or build for the other.
+compiler <- run(file.path(R.home("bin"), "R"), "CMD config CC")
+arm <- grepl("aarch64|arm64", R.version$arch)
+env <- paste0("RUSTC=\"", rustc, "\"")
+wasm <- any(grepl("emcc", compiler))
+if (wasm) {
+  triple <- "wasm32-unknown-emscripten"
+  libs <- ""
+  # There is no unwinding there: a panic, which is a bug, ends the process.
+  env <- c(env, "CARGO_PROFILE_RELEASE_PANIC=abort", "CARGO_PROFILE_DEV_PANIC=abort")
+} else if (windows) {
+  # R is built with GCC (on ARM with LLVM), so Rust must not be built for MSVC.
+  triple <- if (arm) "aarch64-pc-windows-gnullvm" else "x86_64-pc-windows-gnu"
+  libs <- "-lkernel32 -lntdll -luserenv -lws2_32 -ldbghelp"
+} else if (Sys.info()[["sysname"]] == "Darwin") {
+  triple <- if (arm) "aarch64-apple-darwin" else "x86_64-apple-darwin"
+  libs <- "-lm"
+} else {
+  triple <- about("host")
+  libs <- "-lpthread -ldl -lm"
+}
+
+profile <- if (Sys.getenv("DEBUG") %in% c("", "0", "false")) "release" else "debug"
+args <- c("--locked", paste0("--target=", triple), if (profile == "release") "--release")
+
+vendored <- "src/rust/vendor.tar.xz"
 release <- file.exists(vendored)
 if (release) {
-  utils::untar(vendored, exdir = rust, tar = "internal")
-  config <- file.path(rust, "vendor-config.toml")
+  utils::untar(vendored, exdir = "src/rust", tar = "internal")
+  rust <- normalizePath("src/rust", "/")
   writeLines(
     c(
       "[source.crates-io]", "replace-with = \"vendored\"",
-      "[source.vendored]", paste0("directory = \"", file.path(rust, "vendor"), "\"")
+      "[source.vendored]", paste0("directory = \"", rust, "/vendor\"")
     ),
-    config
+    "src/rust/vendor-config.toml"
   )
-  env <- c(env, paste0("CARGO_HOME=\"", file.path(rust, "cargo-home"), "\""))
+  env <- c(env, paste0("CARGO_HOME=\"", rust, "/cargo-home\""))
   # Two jobs are what CRAN allows.
   args <- c(args, "--offline", "--config rust/vendor-config.toml", "-j 2")
 }
 
-profile <- if (Sys.getenv("DEBUG") %in% c("", "0", "false")) "release" else "debug"
-if (profile == "release") {
-  args <- c(args, "--release")
-}
+# ---- Makevars --------------------------------------------------------------
 
-triple <- ""
-libs <- "-lpthread -ldl -lm"
-if (wasm) {
-  triple <- "wasm32-unknown-emscripten"
-  # There is no unwinding there: a panic, which is a bug, ends the process.
-  env <- c(env, "CARGO_PROFILE_RELEASE_PANIC=abort", "CARGO_PROFILE_DEV_PANIC=abort")
-} else if (windows) {
-  triple <- "x86_64-pc-windows-gnu"
-  libs <- "-lws2_32 -ladvapi32 -luserenv -lbcrypt -lntdll"
-  # rustc's GNU target names a library that Rtools does not have; it is not used.
-  file.create("src/libgcc_eh.a")
-  env <- c(env, "LIBRARY_PATH=\"$(CURDIR):$(LIBRARY_PATH)\"")
-} else if (Sys.info()[["sysname"]] == "Darwin") {
-  libs <- "-liconv -lm"
+values <- c(
+  LIBDIR = paste0("rust/target/", triple, "/", profile),
+  LIBS = libs,
+  AFTER = if (release) "after-release" else "",
+  ENV = paste(env, collapse = " "),
+  CARGO = cargo,
+  # Not what is to be debugged, nor what strip here does not know.
+  STRIP = if (profile == "release" && !wasm) "strip -S" else ": not stripped:",
+  ARGS = paste(args, collapse = " ")
+)
+lines <- readLines("src/Makevars.in")
+for (key in names(values)) {
+  lines <- gsub(paste0("@", key, "@"), values[[key]], lines, fixed = TRUE)
 }
-if (triple != "") {
-  args <- c(args, paste0("--target=", triple))
-}
-
-fill <- function(name) {
-  lines <- readLines(paste0(name, ".in"))
-  values <- c(
-    TRIPLE_DIR = if (triple == "") "" else paste0(triple, "/"),
-    PROFILE = profile,
-    LIBS = libs,
-    AFTER = if (release) "after-release" else "",
-    ENV = paste(env, collapse = " "),
-    CARGO = cargo,
-    ARGS = paste(args, collapse = " ")
-  )
-  for (key in names(values)) {
-    lines <- gsub(paste0("@", key, "@"), values[[key]], lines, fixed = TRUE)
-  }
-  writeLines(lines, name)
-}
-fill(if (windows) "src/Makevars.win" else "src/Makevars")
+writeLines(lines, if (windows) "src/Makevars.win" else "src/Makevars")
