@@ -9,6 +9,7 @@ metadata <- function() {
     c("metadata", "--format-version", "1", "--locked", "--manifest-path", "src/rust/Cargo.toml"),
     stdout = TRUE
   )
+  Encoding(output) <- "UTF-8"
   jsonlite::fromJSON(paste(output, collapse = ""), simplifyVector = FALSE)
 }
 
@@ -38,11 +39,11 @@ lines <- c(
 
 path <- file.path("inst", "AUTHORS")
 if ("--check" %in% commandArgs(TRUE)) {
-  if (!file.exists(path) || !identical(readLines(path), lines)) {
+  if (!file.exists(path) || !identical(readLines(path, encoding = "UTF-8"), lines)) {
     message(path, " is not up to date: run `Rscript tools/authors.R`.")
     quit("no", status = 1)
   }
   cat(length(packages), "crates\n")
 } else {
-  writeLines(lines, path)
+  writeLines(lines, path, useBytes = TRUE)
 }
