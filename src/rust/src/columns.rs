@@ -13,14 +13,19 @@ pub const NA: i32 = i32::MIN;
 pub const NA_REAL: f64 = f64::from_bits(0x7ff0_0000_0000_07a2);
 
 /// A tibble in the making: its columns are given in the order of its names.
-pub struct Tibble {
-    slots: Slots,
+pub struct Tibble<'call> {
+    slots: Slots<'call>,
     rows: usize,
     next: usize,
 }
 
-impl Tibble {
-    pub fn new(parent: Slots, slot: usize, names: &[&CStr], rows: usize) -> Result<Tibble> {
+impl<'call> Tibble<'call> {
+    pub fn new(
+        parent: Slots<'call>,
+        slot: usize,
+        names: &[&CStr],
+        rows: usize,
+    ) -> Result<Tibble<'call>> {
         if rows > i32::MAX as usize {
             return Err(Error::Unsupported(format!(
                 "A table of {rows} rows: R's data frames end at {}.",
@@ -59,12 +64,12 @@ impl Tibble {
     }
 
     /// The raw slice of a new integer column, for columns of millions of rows.
-    pub fn integer_slots(&mut self) -> Result<&'static mut [i32]> {
+    pub fn integer_slots(&mut self) -> Result<&'call mut [i32]> {
         let slot = self.slot();
         self.slots.integers(slot, self.rows)
     }
 
-    pub fn double_slots(&mut self) -> Result<&'static mut [f64]> {
+    pub fn double_slots(&mut self) -> Result<&'call mut [f64]> {
         let slot = self.slot();
         self.slots.doubles(slot, self.rows)
     }
@@ -100,12 +105,8 @@ impl Tibble {
     }
 
     pub fn finish(self) -> Result<()> {
-        debug_assert_eq!(self.next, self.slots_len());
+        debug_assert_eq!(self.next, self.slots.len());
         self.slots.set_tibble(self.rows)
-    }
-
-    fn slots_len(&self) -> usize {
-        self.next
     }
 }
 

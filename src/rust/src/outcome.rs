@@ -1,8 +1,8 @@
 //! How a result crosses to R: as a value, never by a jump or a panic.
 //!
-//! Every entry point returns `list(list(value, error))`, where one of the two is
-//! NULL. `R/rust.R` is the only place that takes it apart; it raises errors with
-//! the user's call.
+//! Every entry point returns `list(result, bug)`. The first is `list(value, error)`,
+//! one of which is NULL; the second is NULL, or such a list for a panic. `R/rust.R`
+//! is the only place that takes it apart; it raises errors with the user's call.
 
 use crate::r::{self, Raw, Slots};
 use profile_core::error::{Error, Place, Result};
@@ -13,14 +13,16 @@ use std::sync::Once;
 /// The slot that the work fills with its result.
 pub const VALUE: usize = 0;
 const ERROR: usize = 1;
+const RESULT: usize = 0;
+const BUG: usize = 1;
 
 /// Runs `work`, which fills slot [`VALUE`] of the list it gets.
 pub fn outcome(work: impl FnOnce(Slots) -> Result<()>) -> Raw {
     static QUIET: Once = Once::new();
     QUIET.call_once(remember_panics);
-    r::protected_list(|root| {
+    r::protected_list(2, |root| {
         let done = catch_unwind(AssertUnwindSafe(|| {
-            let pair = root.list(0, &[c"value", c"error"])?;
+            let pair = root.list(RESULT, &[c"value", c"error"])?;
             match work(pair) {
                 Ok(()) => Ok(()),
                 // R jumped, or wants to: no more calls to it.
@@ -32,7 +34,7 @@ pub fn outcome(work: impl FnOnce(Slots) -> Result<()>) -> Raw {
             let message = PANIC.take().unwrap_or_else(|| "a panic".to_owned());
             // If even this fails, R has jumped and the entry point goes on.
             let _ = root
-                .list(0, &[c"value", c"error"])
+                .list(BUG, &[c"value", c"error"])
                 .and_then(|pair| put_panic(pair, &message));
         }
     })

@@ -226,48 +226,52 @@ pub fn utf8<'call>(string: Raw) -> Result<Option<&'call str>> {
 
 /// A list of fixed length that is protected or part of one that is. What goes
 /// into it is made and put in place at once, so the garbage collector never
-/// sees it loose.
+/// sees it loose. A slot is filled once: slices of its vector stay good until
+/// the call ends.
 #[derive(Debug, Clone, Copy)]
-pub struct Slots(Raw);
+pub struct Slots<'call>(Raw, PhantomData<&'call ()>);
 
-impl Slots {
+impl<'call> Slots<'call> {
     fn new_vector(self, slot: usize, kind: c_int, len: usize) -> Result<Raw> {
+        // SAFETY: a live list, and the slot is one of its own; a slot that was not
+        // filled holds R's NULL, of type 0.
+        let free = slot < self.len()
+            && unsafe { profile_type(profile_element(self.0, slot as isize)) } == 0;
+        assert!(free, "slot {slot} is filled once");
         // SAFETY: the shim catches the failure of the allocation.
         let vector = unsafe { profile_alloc(kind, len as isize) };
         if vector.is_null() {
             return Err(JUMPED);
         }
-        debug_assert!(slot < self.len());
-        // SAFETY: callers name slots that exist (their lists are made with as
-        // many names); SET_VECTOR_ELT checks the bound again.
+        // SAFETY: the slot exists.
         unsafe { profile_set_element(self.0, slot as isize, vector) };
         Ok(vector)
     }
 
-    fn len(self) -> usize {
+    pub fn len(self) -> usize {
         // SAFETY: a live list.
         unsafe { profile_length(self.0) }.max(0) as usize
     }
 
-    pub fn integers(self, slot: usize, len: usize) -> Result<&'static mut [i32]> {
+    pub fn integers(self, slot: usize, len: usize) -> Result<&'call mut [i32]> {
         self.integer_like(slot, INTSXP, len)
     }
 
-    pub fn logicals(self, slot: usize, len: usize) -> Result<&'static mut [i32]> {
+    pub fn logicals(self, slot: usize, len: usize) -> Result<&'call mut [i32]> {
         self.integer_like(slot, LGLSXP, len)
     }
 
-    fn integer_like(self, slot: usize, kind: c_int, len: usize) -> Result<&'static mut [i32]> {
+    fn integer_like(self, slot: usize, kind: c_int, len: usize) -> Result<&'call mut [i32]> {
         let vector = self.new_vector(slot, kind, len)?;
         if len == 0 {
             return Ok(&mut []);
         }
-        // SAFETY: a fresh vector of `len` ints that nobody else sees before the
-        // call returns; all of it is filled by the caller.
+        // SAFETY: a fresh vector of `len` ints, reachable from the result until the
+        // call returns, of which there is no other slice.
         Ok(unsafe { std::slice::from_raw_parts_mut(profile_integer_slots(vector), len) })
     }
 
-    pub fn doubles(self, slot: usize, len: usize) -> Result<&'static mut [f64]> {
+    pub fn doubles(self, slot: usize, len: usize) -> Result<&'call mut [f64]> {
         let vector = self.new_vector(slot, REALSXP, len)?;
         if len == 0 {
             return Ok(&mut []);
@@ -314,14 +318,14 @@ impl Slots {
     }
 
     /// A list with one slot for each name.
-    pub fn list(self, slot: usize, names: &[&CStr]) -> Result<Slots> {
+    pub fn list(self, slot: usize, names: &[&CStr]) -> Result<Slots<'call>> {
         let list = self.new_vector(slot, VECSXP, names.len())?;
         let names: Vec<*const c_char> = names.iter().map(|n| n.as_ptr()).collect();
         // SAFETY: as many names as slots; the shim catches jumps.
         if unsafe { profile_set_names(list, names.as_ptr()) } == 0 {
             return Err(JUMPED);
         }
-        Ok(Slots(list))
+        Ok(Slots(list, PhantomData))
     }
 
     /// Makes this list a tibble of that many rows.
@@ -334,18 +338,18 @@ impl Slots {
     }
 }
 
-/// Makes a list of one slot, protected while `fill` runs, and returns it; a null
+/// Makes a list of `slots`, protected while `fill` runs, and returns it; a null
 /// pointer when R has not even memory for that.
-pub fn protected_list(fill: impl FnOnce(Slots)) -> Raw {
+pub fn protected_list(slots: usize, fill: impl for<'call> FnOnce(Slots<'call>)) -> Raw {
     // SAFETY: the shim catches the failure; protect and unprotect are paired,
     // and `fill` neither jumps nor unwinds (outcome.rs catches panics).
     unsafe {
-        let list = profile_alloc(VECSXP, 1);
+        let list = profile_alloc(VECSXP, slots as isize);
         if list.is_null() {
             return list;
         }
         profile_protect(list);
-        fill(Slots(list));
+        fill(Slots(list, PhantomData));
         profile_unprotect();
         list
     }

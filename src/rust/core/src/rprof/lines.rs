@@ -30,8 +30,6 @@ pub struct LineReader {
     carriage_returns: bool,
     /// The number of the line at hand, from 1.
     pub(super) number: u64,
-    /// Bytes before the line at hand.
-    offset: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +50,6 @@ impl LineReader {
             pending: None,
             carriage_returns: false,
             number: 0,
-            offset: 0,
         }
     }
 
@@ -96,7 +93,6 @@ impl LineReader {
     /// end of the chunk.
     pub fn line(&mut self, line: &[u8], rest: &[u8]) -> Result<()> {
         self.number += 1;
-        self.offset += line.len() as u64 + 1;
         let mut line = line;
         if self.number == 1 {
             if let Some(text) = line.strip_prefix(b"\xef\xbb\xbf") {
@@ -344,7 +340,7 @@ impl LineReader {
             return Err(Error::Foreign {
                 input: self.origin.name,
                 wanted: "an Rprof file",
-                found: if self.offset == 0 && rest.is_empty() {
+                found: if self.number == 0 {
                     "it is empty; `Rprof()` writes at least a header, when it is stopped."
                         .to_owned()
                 } else {
@@ -383,14 +379,11 @@ impl LineReader {
         let (Some(block), Some(pending)) = (self.block, self.pending.take()) else {
             return Ok(());
         };
-        if !pending.breaks.is_empty() {
-            self.pending = Some(pending);
-            return Ok(());
-        }
-        if line.ends_with(b"\"") {
+        if pending.breaks.is_empty() && line.ends_with(b"\"") {
             // The cut may have taken the blank and the line feed alone.
             return self.close(block, pending);
         }
+        self.number = pending.number;
         self.push_part(block, &pending.text, pending.memory, ProblemKind::CutSample)
     }
 }

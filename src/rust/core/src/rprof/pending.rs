@@ -15,6 +15,7 @@ use crate::problems::ProblemKind;
 /// R <= 4.2 cuts names at 498 bytes, so no name of its has more.
 const JOINED_LINES: usize = 500;
 const JOINED_BYTES: usize = 64 << 10;
+
 /// A sample whose line ends inside a name: the next lines may hold the rest.
 pub struct Pending {
     pub number: u64,
@@ -49,9 +50,14 @@ impl LineReader {
         pending.text.try_extend(line, "a line")?;
         // Without a quote the name that is open stays open.
         if line.contains(&b'"') {
+            let known = self.parser.known(&pending.text);
             let (parser, mut context) = self.context();
             context.line = pending.number;
-            if let Parsed::Whole(stack) = parser.learn(&pending.text, &mut context)? {
+            let whole = match known {
+                Some(stack) => Parsed::Whole(stack),
+                None => parser.learn(&pending.text, &mut context)?,
+            };
+            if let Parsed::Whole(stack) = whole {
                 self.push(block, stack, pending.memory)?;
                 return Ok(true);
             }
