@@ -28,6 +28,7 @@ ENTRY_4(read_rprof)
 ENTRY_4(read_pprof)
 ENTRY_2(write_rprof)
 ENTRY_3(write_pprof)
+ENTRY_2(convert)
 ENTRY_1(validate)
 ENTRY_2(summarise)
 ENTRY_1(frames)
@@ -39,6 +40,7 @@ static const R_CallMethodDef calls[] = {
     CALL(read_pprof, 4),
     CALL(write_rprof, 2),
     CALL(write_pprof, 3),
+    CALL(convert, 2),
     CALL(validate, 1),
     CALL(summarise, 2),
     CALL(frames, 1),

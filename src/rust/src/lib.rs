@@ -13,7 +13,7 @@ use profile_core::input::Origin;
 use profile_core::model::Profile;
 use profile_core::problems::Problems;
 
-use profile_core::{pprof, rprof};
+use profile_core::{convert, pprof, rprof};
 use r::{RAWSXP, Raw, Sexp, stop};
 use std::path::Path;
 
@@ -99,6 +99,19 @@ pub extern "C" fn profile_rust_write_pprof(x: Raw, path: Raw, aggregate: Raw) ->
             aggregate: argument(aggregate)?.flag()?,
         };
         pprof::write_path(&profile, &options, Path::new(text_argument(path)?), &stop)
+    })
+}
+
+/// Gives the tables of the version that `version` names, from the other one.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_convert(x: Raw, version: Raw) -> Raw {
+    outcome(|pair| {
+        let version = text_argument(version)?;
+        let mut profile = take::profile(argument(x)?, &stop)?;
+        if version == "2.0" {
+            convert::repeat_samples(&mut profile, &stop)?;
+        }
+        give::put_tables(pair, VALUE, &profile, &Problems::default(), version, &stop)
     })
 }
 

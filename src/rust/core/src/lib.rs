@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cancel;
+pub mod convert;
 pub mod error;
 pub mod gzip;
 pub mod input;

@@ -25,12 +25,24 @@ pub fn put_result(
     stop: Stop,
 ) -> Result<()> {
     let both = pair.list(slot, &[c"tables", c"counts"])?;
-    if version == "1.0" {
-        v1::put(both, 0, profile, problems)?;
-    } else {
-        v2::put(both, 0, profile, problems, stop)?;
-    }
+    put_tables(both, 0, profile, problems, version, stop)?;
     put_counts(both, 1, problems)
+}
+
+/// The tables of a version.
+pub fn put_tables(
+    parent: Slots,
+    slot: usize,
+    profile: &Profile,
+    problems: &Problems,
+    version: &str,
+    stop: Stop,
+) -> Result<()> {
+    if version == "1.0" {
+        v1::put(parent, slot, profile, problems)
+    } else {
+        v2::put(parent, slot, profile, problems, stop)
+    }
 }
 
 fn put_meta(parent: Slots, slot: usize, version: &str) -> Result<()> {

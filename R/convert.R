@@ -1,0 +1,60 @@
+# Between the two versions of the tables.
+
+#' Convert between versions of the tables
+#'
+#' @description
+#' `profile_v2_from_v1()` gives the tables of version 2.0 for a profile of version
+#' 1.0, `profile_v1_from_v2()` the other way round. See [profile_data] for both.
+#'
+#' @details
+#' From 1.0 to 2.0 nothing is lost. A sample with a `value` of n becomes n
+#' samples, each with the value 1 of type `samples` in `count`. There is one
+#' source; its type is `"rprof"` or `"pprof"`, by the hidden component `.rprof` or
+#' `.msg`, else `"manual"`, its URI is `NA`. The sampling interval and the options
+#' that the header in `.rprof` states stand in columns with a leading dot.
+#'
+#' From 2.0 to 1.0 each sample becomes one row, also where its neighbours have the
+#' same stack, in its order. `value` is the value of type `samples` in `count`, or
+#' else of the first type that is in `count`; samples where it is 0 are left out.
+#' Other types, labels, sources and their times have no place in version 1.0.
+#'
+#' @param x A profile. One that is of the wanted version comes back as it is.
+#'
+#' @return A profile of the other version.
+#'
+#' @section Errors:
+#' `profile_error_invalid` when `x` breaks a rule of its version.
+#' `profile_v1_from_v2()` has `profile_error_lossy` when no type counts, or a count
+#' is no integer that R could hold.
+#' @export
+#' @examples
+#' path <- system.file("samples/rprof/1.out", package = "profile")
+#' old <- read_rprof(path, version = "1.0")
+#' new <- profile_v2_from_v1(old)
+#' new$samples
+#' profile_v1_from_v2(new)$samples
+profile_v2_from_v1 <- function(x) {
+  call <- rlang::current_env()
+  check_profile(x, call)
+  if (identical(profile_version(x), "2.0")) {
+    return(validate_profile(x))
+  }
+  converted(rust(.Call(C_convert, x, "2.0"), call), x, "2.0")
+}
+
+#' @rdname profile_v2_from_v1
+#' @export
+profile_v1_from_v2 <- function(x) {
+  call <- rlang::current_env()
+  check_profile(x, call)
+  if (identical(profile_version(x), "1.0")) {
+    return(validate_profile(x))
+  }
+  converted(rust(.Call(C_convert, x, "1.0"), call), x, "1.0")
+}
+
+# What was odd when it was read goes along.
+converted <- function(tables, x, version) {
+  tables$.problems <- x[[".problems"]]
+  new_profile_data(tables, version)
+}

@@ -1,0 +1,39 @@
+//! From counted samples to recorded ones.
+
+use crate::cancel::{self, Stop};
+use crate::error::{Error, Result};
+use crate::memory::TryGrow;
+use crate::model::{Profile, Samples, Values};
+
+const SAMPLES_PER_CHECK: usize = 10_000;
+
+/// Version "1.0" says how often in a row a stack was seen; version "2.0" has a
+/// row for each time. The profile must have counts and nothing else that hangs on
+/// its samples, as what version "1.0" can hold does.
+pub fn repeat_samples(profile: &mut Profile, stop: Stop) -> Result<()> {
+    let Some(counts) = profile.counts() else {
+        return Ok(());
+    };
+    let total: f64 = counts.column.iter().sum();
+    if total > f64::from(i32::MAX) {
+        return Err(Error::Unsupported(format!(
+            "{total} samples: a table of version \"2.0\" has {} rows at most.",
+            i32::MAX
+        )));
+    }
+    let mut samples = Samples::default();
+    let rows = profile.samples.stack.iter().zip(&profile.samples.source);
+    for (row, ((&stack, &source), &count)) in rows.zip(&counts.column).enumerate() {
+        if row % SAMPLES_PER_CHECK == 0 {
+            cancel::check(stop)?;
+        }
+        let len = samples.len() + count as usize;
+        samples.stack.try_fill(len, stack, "samples")?;
+        samples.source.try_fill(len, source, "samples")?;
+    }
+    let mut ones = Values::absent("samples", "count", 0)?;
+    ones.column.try_fill(samples.len(), 1.0, "sample values")?;
+    profile.samples = samples;
+    profile.values = vec![ones];
+    Ok(())
+}

@@ -1,0 +1,67 @@
+test_that("version 1.0 becomes 2.0 with a row for each count", {
+  x <- small_profile(version = "1.0")
+  x$samples$value <- c(2L, 1L, 3L)
+  y <- profile_v2_from_v1(x)
+  expect_s3_class(y, c("profile_v2", "profile_data"), exact = TRUE)
+  validate_profile(y)
+  expect_equal(stacks(y), rep(c("f < g", "h < g", "f < g"), c(2, 1, 3)))
+  expect_equal(y$sample_values, tibble::tibble(
+    sample_id = 1:6, type = "samples", unit = "count", value = 1
+  ))
+  expect_equal(y$sample_locations$depth, rep(1:2, 6))
+  expect_equal(y$sources$source_type, "rprof")
+  expect_equal(y$sources$source_uri, NA_character_)
+  expect_equal(y$sources$.period, 10000)
+  expect_equal(y$meta$value, "2.0")
+})
+
+test_that("the hidden component tells the type of the source", {
+  x <- small_profile(version = "1.0")
+  x$.rprof <- NULL
+  expect_equal(profile_v2_from_v1(x)$sources$source_type, "manual")
+  x$.msg <- list()
+  expect_equal(profile_v2_from_v1(x)$sources$source_type, "pprof")
+})
+
+test_that("there and back is the same, for every file", {
+  for (file in rprof_files()) {
+    one <- read_quietly(rprof_path(file), version = "1.0")
+    two <- profile_v2_from_v1(one)
+    expect_equal(stacks(two), stacks(read_quietly(rprof_path(file))), info = file)
+    back <- profile_v1_from_v2(two)
+    tables <- c("meta", "sample_types", "samples", "locations", "functions", ".problems")
+    expect_equal(back[tables], one[tables], info = file)
+  }
+})
+
+test_that("version 2.0 becomes 1.0 sample by sample", {
+  x <- small_profile()
+  y <- profile_v1_from_v2(x)
+  validate_profile(y)
+  expect_equal(y$samples$value, c(1L, 1L, 1L))
+  expect_equal(y$samples, small_profile(version = "1.0")$samples)
+  x$sample_values$value <- c(2, 0, 5)
+  expect_equal(profile_v1_from_v2(x)$samples$value, c(2L, 5L))
+})
+
+test_that("what version 1.0 cannot hold is an error", {
+  x <- small_profile()
+  x$sample_values$type <- "cpu"
+  x$sample_values$unit <- "nanoseconds"
+  expect_error(profile_v1_from_v2(x), class = "profile_error_lossy")
+  x <- small_profile()
+  x$sample_values$value[2] <- 3e9
+  expect_error(profile_v1_from_v2(x), "Sample 2", class = "profile_error_lossy")
+  x <- small_profile(version = "1.0")
+  x$samples$value <- rep(.Machine$integer.max, 3)
+  expect_error(profile_v2_from_v1(x), class = "profile_error_unsupported")
+})
+
+test_that("a profile of the wanted version comes back as it is", {
+  x <- small_profile()
+  expect_identical(profile_v2_from_v1(x), x)
+  x <- small_profile(version = "1.0")
+  expect_identical(profile_v1_from_v2(x), x)
+  x$samples$value[1] <- 0L
+  expect_error(profile_v1_from_v2(x), class = "profile_error_invalid")
+})
