@@ -39,10 +39,15 @@ format_count <- function(n) {
 
 format_samples <- function(x, summary) {
   time <- attr(summary, "time")
+  sum <- attr(summary, "sum")
+  # Aggregated profiles count several in one row.
+  counted <- if (attr(summary, "type") == "samples" && sum > nrow(x$samples)) {
+    paste0(" rows, ", format_count(sum), " samples")
+  }
   paste0(
-    format_count(nrow(x$samples)),
+    format_count(nrow(x$samples)), counted,
     if (!is.null(time)) paste0(", ", format_seconds(time)),
-    ", ", format_count(nrow(x$functions)), " functions"
+    ", ", format_count(nrow(summary$by_function)), " functions"
   )
 }
 
@@ -55,7 +60,9 @@ format_types <- function(x) {
   if (nrow(types) == 0) {
     return()
   }
-  paste0("Values:    ", paste0(types$type, " (", types$unit, ")", collapse = ", "))
+  words <- paste0(types$type, "\u00a0(", types$unit, ")", collapse = ", ")
+  lines <- strwrap(words, width = 75, initial = "Values:    ", prefix = "           ")
+  gsub("\u00a0", " ", lines, fixed = TRUE)
 }
 
 format_sources <- function(sources) {
@@ -167,6 +174,12 @@ print.profile_summary <- function(x, ...) {
 
 #' @export
 format.profile_summary <- function(x, ...) {
+  # A long path would push everything else out of sight.
+  place <- paste0(basename(x$by_line$filename), ":", x$by_line$line)
+  by_place <- x$by_line
+  by_place$line <- NULL
+  names(by_place)[[1]] <- "place"
+  by_place$place <- place
   c(
     paste0(
       "<profile summary> ", format_count(attr(x, "sum")), " ", attr(x, "type"),
@@ -174,7 +187,7 @@ format.profile_summary <- function(x, ...) {
     ),
     "By function:",
     format(x$by_function, ...),
-    if (nrow(x$by_line) > 0) c("By line:", format(x$by_line, ...))
+    if (nrow(x$by_line) > 0) c("By line:", format(by_place, ...))
   )
 }
 

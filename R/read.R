@@ -52,7 +52,7 @@
 #'   the rules of [validate_profile()].
 #'
 #' @section Errors:
-#' All have class `profile_error`. A file that is missing or cannot be read gives
+#' All but that of arguments in `...` have class `profile_error`. A file that is missing or cannot be read gives
 #' `profile_error_open`; content of another kind, or damaged beyond reading,
 #' `profile_error_parse`, which says what it looks like, and where.
 #'

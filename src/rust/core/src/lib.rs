@@ -5,8 +5,10 @@
 //! - [`model`]: the profile in memory, one file for each table;
 //! - [`rprof`], [`pprof`]: a format each, with its reader and its writer;
 //! - [`problems`]: what was odd in an input; [`error`]: what cannot be read;
-//! - [`gzip`], [`input`], [`save`], [`memory`], [`cancel`]: what they share.
-
+//! - [`tables`]: what comes back from users, checked; [`convert`]: between its
+//!   versions; [`summary`]: self and total;
+//! - [`gzip`], [`input`], [`save`], [`text`], [`memory`], [`cancel`]: what they
+//!   share.
 //!
 //! Everything that a reader makes can be written again, in either format:
 //!

@@ -1,6 +1,6 @@
 //! Tables of R as columns that are there and of their type.
 
-use crate::r::{INTSXP, LGLSXP, REALSXP, STRSXP, Sexp, VECSXP, utf8};
+use crate::r::{INTSXP, LGLSXP, REALSXP, Raw, STRSXP, Sexp, VECSXP, utf8};
 use profile_core::error::{Error, Invalid, Result};
 use profile_core::memory::TryGrow;
 use profile_core::tables::{Kind, Table, Text};
@@ -205,11 +205,19 @@ pub fn text<'call>(column: Sexp<'call>) -> Result<Text<'call>> {
         .map_err(|_| Error::Memory("a column of strings"))?;
     let mut by_address = HashMap::new();
     let mut by_text: HashMap<&str, i32> = HashMap::new();
-    // A column of sample types takes turns between a few strings.
-    let mut recent = [(std::ptr::null_mut(), -1); 8];
-    for (i, &string) in strings.iter().enumerate() {
-        if let Some((_, row)) = recent.iter().find(|(s, _)| *s == string) {
-            out.rows.push(*row);
+    // A column of sample types takes turns between a few strings, others repeat
+    // one: the string after the last one, in the order of first sight, or the last
+    // one again, is most often right.
+    let mut seen: Vec<(Raw, i32)> = Vec::new();
+    let mut last = 0;
+    for &string in strings {
+        let next = if last + 1 < seen.len() { last + 1 } else { 0 };
+        if let Some(at) = [next, last]
+            .into_iter()
+            .find(|&at| seen.get(at).is_some_and(|(address, _)| *address == string))
+        {
+            out.rows.push(seen[at].1);
+            last = at;
             continue;
         }
         let row = match by_address.get(&string) {
@@ -228,10 +236,11 @@ pub fn text<'call>(column: Sexp<'call>) -> Result<Text<'call>> {
                     },
                 };
                 by_address.insert(string, row);
+                last = seen.len();
+                seen.try_push((string, row), "a column of strings")?;
                 row
             }
         };
-        recent[i % recent.len()] = (string, row);
         out.rows.push(row);
     }
     Ok(out)
