@@ -72,6 +72,8 @@ go_pprof <- function() {
   function(...) {
     out <- suppressWarnings(system2(go, c("tool", "pprof", ...), stdout = TRUE, stderr = TRUE))
     testthat::expect_null(attr(out, "status"), label = paste(c("go tool pprof:", out), collapse = "\n"))
+    # Go writes UTF-8 in every locale.
+    Encoding(out) <- "UTF-8"
     out
   }
 }

@@ -76,6 +76,7 @@ test_that("RProtoBuf decodes our file to the same content", {
     close(con)
     message <- RProtoBuf::read(RProtoBuf::P("perftools.profiles.Profile"), bytes)
     strings <- message$string_table
+    Encoding(strings) <- "UTF-8"
     functions <- lapply(message$`function`, as.list)
     name <- strings[vapply(functions, function(f) as.numeric(f$name), 0) + 1]
     filename <- strings[vapply(functions, function(f) as.numeric(f$filename), 0) + 1]
