@@ -49,7 +49,7 @@ kinds! {
     NoHeader "no_header" true
         "no header line: the sampling interval is unknown",
     CutHeader "cut_header" true
-        "the file ends inside its header line: the sampling interval is unknown",
+        "the file ends inside the header line of a run, of which nothing is known",
     LineFeedInName "line_feed_in_name" false
         "a function name that holds a line feed, joined from its lines",
     NotUtf8 "not_utf8" false
@@ -70,6 +70,8 @@ kinds! {
         "a line without the blank at its end, read as if it were there",
     CutSample "cut_sample" true
         "the file ends inside a sample (was the process killed?): its outer frames are missing",
+    CutFileLine "cut_file_line" false
+        "the file ends inside a `#File` line, before any sample that needs it",
     TornSample "torn_sample" true
         "a sample that breaks off or does not parse: kept up to that point",
     StrayText "stray_text" true
@@ -131,6 +133,10 @@ impl Problems {
     /// The first thousand of each kind, in the order of the input.
     pub fn kept(&self) -> &[Problem] {
         &self.kept
+    }
+
+    pub fn has(&self, kind: ProblemKind) -> bool {
+        self.counts.iter().any(|(k, _)| *k == kind)
     }
 
     pub fn is_empty(&self) -> bool {

@@ -367,7 +367,12 @@ impl LineReader {
         let header = grammar::header(line);
         if header.is_none() && line.len() > 6 && grammar::is_cut_header(line) {
             self.note(ProblemKind::CutHeader, line);
-            return self.start_block(Header::default());
+            // A run of which not even the header is whole says nothing; but a
+            // file that starts like this is an Rprof file.
+            return match self.block {
+                Some(_) => Ok(()),
+                None => self.start_block(Header::default()),
+            };
         }
         let samples = self.profile.samples.len();
         self.number -= 1;
@@ -377,10 +382,15 @@ impl LineReader {
             return Ok(());
         }
         let (Some(block), Some(pending)) = (self.block, self.pending.take()) else {
+            if grammar::file_line(line).is_some() {
+                self.note(ProblemKind::CutFileLine, line);
+            }
             return Ok(());
         };
-        if pending.breaks.is_empty() && line.ends_with(b"\"") {
-            // The cut may have taken the blank and the line feed alone.
+        // A quote at the end may be inside a name. It ends the name where all
+        // lines have lost their blank.
+        let trimmed = line.ends_with(b"\"") && self.problems.has(ProblemKind::TrimmedLine);
+        if pending.breaks.is_empty() && trimmed {
             return self.close(block, pending);
         }
         self.number = pending.number;
