@@ -269,6 +269,22 @@ test_that("a file that is cut anywhere is read or refused, never more than it ho
   }
 })
 
+test_that("what a cut leaves in doubt is not guessed", {
+  header <- "line profiling: sample.interval=20000\n#File 1: a.R\n\"f\" \"g\" \n"
+  cut <- function(rest) read_quietly(write_bytes(paste0(header, rest)))
+  # the quote may be one of the name, the line 12 may have been 123
+  expect_equal(stacks(cut("\"f\" \"g\"")), c("f < g", "f"))
+  expect_equal(stacks(cut("\"f\" 1#12 \"g\" 1#12")), c("f < g", "f"))
+  expect_equal(profile_problems(cut("\"f\" \"g\""))$problem, "cut_sample")
+  # neither a run nor a file
+  x <- cut("memory profiling: samp")
+  expect_equal(nrow(x$sources), 1)
+  expect_equal(profile_problems(x)$problem, "cut_header")
+  expect_equal(profile_problems(cut("#File 2: b"))$problem, "cut_file_line")
+  # inside a name that goes on in the next line
+  expect_equal(stacks(cut("\"f\" \"two\nlin")), c("f < g", "f"))
+})
+
 test_that("gzip data that end early are read up to there", {
   bytes <- file_bytes(rprof_path("edit_gz.out.gz"))
   x <- read_quietly(write_bytes(bytes[1:2000]))

@@ -184,3 +184,98 @@ fn names_that_never_end_cost_linear_time() {
     let (_, problems) = read(&text).unwrap();
     assert!(problems.kept().len() <= 2000);
 }
+
+/// A small generator of numbers (xorshift64*), the same on every machine.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % n
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    fn of<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+const NAMES: [&str; 20] = [
+    "f",
+    "data.frame",
+    "%in%",
+    "l[[\"a b\"]]",
+    "x$f",
+    "pkg::f",
+    "pkg:::g",
+    "<Anonymous>",
+    "<GC>",
+    "f\"q",
+    " leading",
+    "trailing ",
+    "a b c",
+    "1#2",
+    "1#2 x",
+    "#File 1: z",
+    ":1:2:3:4:",
+    "sample.interval=5",
+    "grüße",
+    "%s%n",
+];
+
+#[test]
+fn what_was_written_by_the_grammar_is_read() {
+    let mut random = Random(7);
+    for round in 0..2000 {
+        let mut text = String::new();
+        let mut expected = Vec::new();
+        for _ in 0..1 + random.below(3) {
+            let [memory, gc, line] = [0; 3].map(|_| random.chance(50));
+            for (on, option) in [(memory, "memory"), (gc, "GC"), (line, "line")] {
+                if on {
+                    text += &format!("{option} profiling: ");
+                }
+            }
+            text += &format!("sample.interval={}\n", 1 + random.below(20_000));
+            let mut files = 0;
+            for _ in 0..random.below(20) {
+                let mut sample = String::new();
+                let mut stack = Vec::new();
+                if memory {
+                    for _ in 0..4 {
+                        sample += &format!(":{}", random.below(1 << 30));
+                    }
+                    sample += ":";
+                }
+                for _ in 0..random.below(8) + u64::from(!memory) {
+                    let name = random.of(&NAMES);
+                    let mut place = "@:0".to_owned();
+                    if line && random.chance(50) {
+                        // R numbers files as they come
+                        let file = 1 + random.below(files + 1);
+                        if file > files {
+                            files = file;
+                            text += &format!("#File {file}: dir {file}/#1: x.R\n");
+                        }
+                        let number = random.below(1000);
+                        sample += &format!("{file}#{number} ");
+                        place = format!("@dir {file}/#1: x.R:{number}");
+                    }
+                    sample += &format!("\"{name}\" ");
+                    stack.push(format!("{name}{place}"));
+                }
+                text += &format!("{sample}\n");
+                expected.push(stack.join(" "));
+            }
+        }
+        let (profile, problems) = read(text.as_bytes()).unwrap();
+        assert_eq!(stacks(&profile), expected, "round {round}:\n{text}");
+        assert!(problems.is_empty(), "round {round}:\n{text}");
+        assert_eq!(written(&profile), text, "round {round}");
+    }
+}
