@@ -9,6 +9,8 @@ use crate::gzip::Content;
 use std::io::{ErrorKind, Read};
 
 const CHUNK: usize = 1 << 20;
+/// Bytes between two questions whether to stop, for all who go through a message.
+pub const STRIDE: usize = 1 << 20;
 /// No protocol buffer message is larger. A few kilobytes of gzip'd zeros would
 /// otherwise fill any memory.
 pub const LARGEST: usize = i32::MAX as usize;

@@ -1,7 +1,7 @@
 //! The first look at a message: where its tables stand, and its single facts.
 
+use super::load::STRIDE;
 use super::proto::{profile as field, value_type};
-use super::read::STRIDE;
 use super::texts::{Index, TextTable};
 use super::wire::{Message, Result, fault};
 use crate::cancel::{self, Stop};

@@ -6,7 +6,7 @@
 //! What Go's reader refuses is refused here too, with the byte at which it
 //! stands.
 
-use super::load;
+use super::load::{self, STRIDE};
 use super::outline::Outline;
 use super::proto::profile as field;
 use super::samples::SampleReader;
@@ -20,9 +20,6 @@ use crate::model::Profile;
 use crate::problems::Problems;
 use std::io::Read;
 use std::path::Path;
-
-/// Bytes between two questions whether to stop.
-pub const STRIDE: usize = 1 << 20;
 
 /// Reads a pprof file, gzip'd or not.
 pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
