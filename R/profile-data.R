@@ -28,7 +28,7 @@ format.profile_data <- function(x, ..., n = 5) {
     paste0("Samples:   ", format_samples(x, summary)),
     if (version == "2.0") format_types(x),
     if (version == "2.0") format_sources(x$sources),
-    format_hottest(summary$by_function, n),
+    format_hottest(summary$by_function, n, attr(summary, "type")),
     format_problems(x)
   )
 }
@@ -76,7 +76,7 @@ format_sources <- function(sources) {
   paste0(c("Sources:   ", rep("           ", length(lines)))[seq_along(lines)], lines)
 }
 
-format_hottest <- function(by_function, n) {
+format_hottest <- function(by_function, n, type) {
   if (nrow(by_function) == 0) {
     return("No function was seen running.")
   }
@@ -87,7 +87,7 @@ format_hottest <- function(by_function, n) {
   name <- ifelse(is.na(shown$name), "<unknown>", shown$name)
   more <- nrow(by_function) - nrow(shown)
   c(
-    "  self%  total%  function",
+    paste0("  self%  total%  function", if (type != "samples") paste0(", by ", type)),
     paste0("  ", percent(shown$self_share), "   ", percent(shown$total_share), "  ", name),
     if (more > 0) paste0("                 and ", format_count(more), " more, see `summary()`")
   )

@@ -170,6 +170,7 @@ test_that("a profile of another producer becomes an Rprof file", {
   y <- read_rprof(path)
   expect_equal(nrow(y$samples), sum(x$sample_values$value[x$sample_values$type == "samples"]))
   heap <- read_pprof(data_path("pprof", "go_heap.pb.gz"))
+  expect_output(print(heap), "function, by inuse_space")
   expect_error(write_rprof(heap, path), class = "profile_error_lossy")
 })
 
