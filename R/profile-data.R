@@ -8,8 +8,11 @@ new_profile_data <- function(tables, version) {
 # The version that `meta` says, NA where it says none.
 profile_version <- function(x) {
   meta <- x[["meta"]]
+  if (!is.data.frame(meta)) {
+    return(NA_character_)
+  }
   value <- meta[["value"]][match("version", meta[["key"]])]
-  if (is.null(value)) NA_character_ else value
+  if (is.null(value)) NA_character_ else as.character(value)
 }
 
 #' @export
@@ -22,15 +25,26 @@ print.profile_data <- function(x, ...) {
 format.profile_data <- function(x, ..., n = 5) {
   rlang::check_dots_empty()
   version <- profile_version(x)
-  summary <- summary(x)
+  head <- paste0("<profile ", version, ">")
+  summary <- tryCatch(summary(x), profile_error = identity)
+  if (inherits(summary, "profile_error")) {
+    # Somebody is editing it, and looks at what there is.
+    return(c(head, format_tables(x), paste0("Not valid: ", conditionMessage(summary))))
+  }
   c(
-    paste0("<profile ", version, ">"),
+    head,
     paste0("Samples:   ", format_samples(x, summary)),
-    if (version == "2.0") format_types(x),
+    if (version == "2.0") format_types(attr(summary, "types")),
     if (version == "2.0") format_sources(x$sources),
     format_hottest(summary$by_function, n, attr(summary, "type")),
     format_problems(x)
   )
+}
+
+format_tables <- function(x) {
+  tables <- Filter(is.data.frame, unclass(x))
+  rows <- format(vapply(tables, nrow, 0L), big.mark = ",")
+  paste0("  ", format(names(tables)), "  ", rows, " rows")
 }
 
 format_count <- function(n) {
@@ -55,8 +69,7 @@ format_seconds <- function(seconds) {
   paste(format(signif(seconds, 3), big.mark = ",", trim = TRUE, scientific = FALSE), "s")
 }
 
-format_types <- function(x) {
-  types <- unique(x$sample_values[c("type", "unit")])
+format_types <- function(types) {
   if (nrow(types) == 0) {
     return()
   }
@@ -147,6 +160,7 @@ summary.profile_data <- function(object, ..., type = NULL) {
     class = "profile_summary",
     type = sums$type,
     unit = sums$unit,
+    types = sums$types,
     sum = sums$sum,
     time = if (length(sums$time) == 1) sums$time / 1e9
   )

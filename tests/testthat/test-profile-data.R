@@ -10,6 +10,18 @@ test_that("a profile prints what it is", {
   })
 })
 
+test_that("a profile that is not valid can still be printed", {
+  x <- small_profile()
+  x$functions <- x$functions[-1, ]
+  expect_snapshot(x)
+  x$meta <- 1
+  expect_output(print(x), "Not valid")
+  x$meta <- NULL
+  expect_output(print(x), "Not valid")
+  x[1:6] <- NULL
+  expect_output(print(x), "Not valid")
+})
+
 test_that("version 2.0 has the documented tables", {
   x <- small_profile()
   expect_s3_class(x, c("profile_v2", "profile_data"), exact = TRUE)

@@ -8,7 +8,7 @@ use profile_core::model::{Profile, Values};
 use profile_core::summary::{self, Summary, Weight};
 use std::ffi::CStr;
 
-/// `list(type, unit, sum, by_function, by_line, time)`. The tables hold self and total
+/// `list(type, unit, sum, by_function, by_line, time, types)`. The tables hold self and total
 /// of the wanted type, of time where it can be told, and of the bytes allocated
 /// where they were recorded.
 pub fn put_summaries(
@@ -38,6 +38,7 @@ pub fn put_summaries(
         c"by_function",
         c"by_line",
         c"time",
+        c"types",
     ];
     let out = parent.list(slot, &names)?;
     let type_ = values.map(|v| &v.type_);
@@ -45,6 +46,7 @@ pub fn put_summaries(
     out.strings(1, &[type_.map_or("count", |t| &t.unit)], &[0])?;
     out.doubles(2, 1)?[0] = summary::sum_with_frames(profile, &weights[0]);
 
+    put_types(out, 6, profile)?;
     if let Some(nanoseconds) = nanoseconds {
         out.doubles(5, 1)?[0] = nanoseconds;
     }
@@ -72,6 +74,15 @@ pub fn put_summaries(
     table.strings(order.iter().map(file))?;
     table.integers(order.iter().map(|row| lines.keys[*row].1))?;
     put_weights(&mut table, &lines, &order)?;
+    table.finish()
+}
+
+/// All sample types, which R would have to look for in millions of rows.
+fn put_types(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
+    let types = || profile.values.iter().map(|v| &v.type_);
+    let mut table = Tibble::new(parent, slot, &[c"type", c"unit"], profile.values.len())?;
+    table.strings(types().map(|t| Some(t.name.as_str())))?;
+    table.strings(types().map(|t| Some(t.unit.as_str())))?;
     table.finish()
 }
 
