@@ -14,7 +14,7 @@ check_version <- function(version, call) {
 
 check_uri <- function(source_uri, call) {
   if (inherits(source_uri, "connection")) {
-    return(summary(source_uri)$description)
+    return(enc2utf8(summary(source_uri)$description))
   }
   if (length(source_uri) != 1 || !(is.character(source_uri) || is.na(source_uri))) {
     abort_argument("`source_uri` must be one string, or `NA`.", call)

@@ -73,9 +73,8 @@ read_rprof <- function(path, ..., version = "2.0", source_uri = path) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   check_version(version, call)
-  input <- profile_input(path, call)
-  uri <- if (missing(source_uri)) input$name else check_uri(source_uri, call)
-  result <- rust(.Call(C_read_rprof, input$data, input$quoted, version, uri), call)
+  input <- profile_input(path, source_uri, call)
+  result <- rust(.Call(C_read_rprof, input$data, input$name, version, input$uri), call)
   finish_read(result, input, version, call)
 }
 
@@ -85,27 +84,27 @@ read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   check_version(version, call)
-  input <- profile_input(path, call)
-  uri <- if (missing(source_uri)) input$name else check_uri(source_uri, call)
-  result <- rust(.Call(C_read_pprof, input$data, input$quoted, version, uri), call)
+  input <- profile_input(path, source_uri, call)
+  result <- rust(.Call(C_read_pprof, input$data, input$name, version, input$uri), call)
   finish_read(result, input, version, call)
 }
 
-# What the core reads, a path or bytes, and what it is called.
-profile_input <- function(path, call) {
-  if (inherits(path, "connection")) {
-    name <- enc2utf8(summary(path)$description)
-    data <- read_bytes(path)
-  } else {
+# What the core reads (a path or bytes), what messages call it, and its URI. To
+# read a connection may end it, so it is asked for its description first.
+profile_input <- function(path, source_uri, call) {
+  is_connection <- inherits(path, "connection")
+  if (!is_connection) {
     check_path(path, call)
-    name <- enc2utf8(path)
-    data <- path.expand(name)
   }
-  list(data = data, name = name, quoted = paste0("`", name, "`"))
+  list(
+    name = paste0("`", check_uri(path, call), "`"),
+    uri = check_uri(source_uri, call),
+    data = if (is_connection) read_bytes(path) else path.expand(enc2utf8(path))
+  )
 }
 
 finish_read <- function(result, input, version, call) {
-  warn_problems(result$counts, input$quoted, call)
+  warn_problems(result$counts, input$name, call)
   new_profile_data(result$tables, version)
 }
 
@@ -133,7 +132,7 @@ read_bytes <- function(con) {
   if (summary(con)$text == "text") {
     # An open connection in text mode gives lines only.
     lines <- readLines(con, warn = FALSE)
-    return(charToRaw(paste0(lines, "\n", collapse = "")))
+    return(charToRaw(paste0(lines, rep("\n", length(lines)), collapse = "")))
   }
   chunks <- list()
   repeat {

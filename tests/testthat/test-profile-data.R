@@ -78,6 +78,12 @@ test_that("summary() agrees with summaryRprof() where that is right", {
   }
 })
 
+test_that("summaryRprof() takes the header of a second run for a sample, summary() does not", {
+  path <- rprof_path("append_plain3.out")
+  expect_true("sample.interval=20000" %in% rownames(utils::summaryRprof(path)$by.total))
+  expect_false("sample.interval=20000" %in% summary(read_rprof(path))$by_function$name)
+})
+
 test_that("summary() by line agrees with summaryRprof()", {
   for (file in c("basic_line.out", "multi_line.out", "files120_line_numfiles200.out")) {
     x <- read_rprof(rprof_path(file))

@@ -97,15 +97,20 @@ test_that("a process that is killed while it writes leaves the old file", {
   )
   script <- write_file(code)
   libs <- paste(.libPaths(), collapse = ":")
-  status <- system2(
-    "bash",
-    c("-c", shQuote(paste0(
-      "ulimit -f 100; R_LIBS='", libs, "' ", shQuote(file.path(R.home("bin"), "Rscript")), " ", shQuote(script)
-    ))),
-    stdout = FALSE, stderr = FALSE
-  )
-  expect_true(status != 0)
+  run <- function(limit) {
+    system2(
+      "bash",
+      c("-c", shQuote(paste0(
+        limit, " R_LIBS='", libs, "' ", shQuote(file.path(R.home("bin"), "Rscript")), " ", shQuote(script)
+      ))),
+      stdout = FALSE, stderr = FALSE
+    )
+  }
+  expect_true(run("ulimit -f 100;") != 0)
   expect_equal(readLines(path), "old")
+  # it was the limit that ended it
+  expect_equal(run(""), 0)
+  expect_identical(file_bytes(path), file_bytes(rprof_path("deep_plain.out")))
 })
 
 test_that("an empty profile makes the way there and back", {

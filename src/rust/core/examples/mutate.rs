@@ -157,9 +157,8 @@ fn is_small(profile: &Profile) -> bool {
 /// What must hold of one input.
 fn examine(bytes: &[u8]) -> std::result::Result<(), String> {
     if let Ok((profile, _)) = read_rprof(bytes) {
-        let path = Path::new("again");
         let mut again = Vec::new();
-        rprof::write(&profile, path, &mut again, &|| false)
+        rprof::write(&profile, &mut again, &|| false)
             .map_err(|e| format!("an Rprof file that was read cannot be written: {e}"))?;
         let (second, _) = read_rprof(&again).map_err(|e| format!("nor read again: {e}"))?;
         let has_frames = |s: &Vec<Frame>| !s.is_empty();
@@ -179,7 +178,7 @@ fn examine(bytes: &[u8]) -> std::result::Result<(), String> {
     if let Ok((profile, _)) = read_pprof(bytes) {
         there_and_back(&profile)?;
         if is_small(&profile) {
-            match rprof::write(&profile, Path::new("x"), &mut Vec::new(), &|| false) {
+            match rprof::write(&profile, &mut Vec::new(), &|| false) {
                 Ok(_) | Err(Error::Lossy(_)) => {}
                 Err(e) => return Err(format!("a pprof profile cannot be written as Rprof: {e}")),
             }

@@ -26,7 +26,7 @@ fn read(text: &[u8]) -> Result<(Profile, Problems)> {
 
 fn written(profile: &Profile) -> String {
     let mut out = Vec::new();
-    rprof::write(profile, Path::new("out"), &mut out, &go_on).unwrap();
+    rprof::write(profile, &mut out, &go_on).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -161,7 +161,7 @@ fn the_user_can_stop() {
     let (profile, _) = rprof::read_path(&path, origin(), &go_on).unwrap();
     let mut profile = profile;
     profile.values[0].column[0] = 1e9;
-    let result = rprof::write(&profile, Path::new("x"), &mut io::sink(), &stop);
+    let result = rprof::write(&profile, &mut io::sink(), &stop);
     assert!(matches!(result, Err(Error::Interrupted)));
 }
 

@@ -37,20 +37,14 @@ pub struct Report {
 pub fn write_path(profile: &Profile, path: &Path, stop: Stop) -> Result<Report> {
     let mut report = Report::default();
     save::replace(path, |out| {
-        report = write(profile, path, out, stop)?;
+        report = write(profile, out, stop)?;
         Ok(())
     })?;
     Ok(report)
 }
 
-/// Writes a profile to `out`, which errors call `path`.
-pub fn write(profile: &Profile, path: &Path, out: &mut dyn Write, stop: Stop) -> Result<Report> {
-    let mut put = |bytes: &[u8]| {
-        out.write_all(bytes).map_err(|source| Error::Write {
-            path: path.to_owned(),
-            source,
-        })
-    };
+pub fn write(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Report> {
+    let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(save::failed);
     let counts = Counts::of(profile)?;
     let rows = rows_by_source(profile)?;
     let mut report = Report::default();
