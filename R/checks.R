@@ -22,12 +22,32 @@ check_uri <- function(source_uri, call) {
   enc2utf8(as.character(source_uri))
 }
 
-check_profile <- function(x, call) {
+# The tables of a profile, whatever holds them.
+as_profile <- function(x, call) {
+  if (is_dm(x)) {
+    return(tables_of_dm(x, call))
+  }
   if (!is.list(x) || is.data.frame(x)) {
     abort_profile(
-      "`x` must be a profile, a list of tables as `read_rprof()` gives it.",
+      "`x` must be a profile: a list of tables as `read_rprof()` gives it, or a dm of them.",
       "profile_error_invalid",
       call = call
     )
   }
+  x
+}
+
+# The same, checked and of version 2.0.
+as_v2 <- function(x, call) {
+  x <- as_profile(x, call)
+  if (identical(profile_version(x), "1.0")) {
+    return(converted(rust(.Call(C_convert, x, "2.0"), call), x, "2.0"))
+  }
+  rust(.Call(C_validate, x), call)
+  x
+}
+
+# Told apart from a list of profiles.
+is_profile <- function(x) {
+  is_dm(x) || is.list(x) && !is.data.frame(x) && is.data.frame(x[["meta"]])
 }

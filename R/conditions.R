@@ -28,6 +28,19 @@ abort_argument <- function(message, call) {
   abort_profile(message, "profile_error_argument", call = call)
 }
 
+# As the core says it of what it checks.
+abort_invalid <- function(rule, table, column = NULL, row = NULL, call) {
+  place <- paste0(
+    "Table `", table, "`",
+    if (!is.null(column)) paste0(", column `", column, "`"),
+    if (!is.null(row)) paste0(", row ", row)
+  )
+  abort_profile(
+    paste0(place, ": ", rule, "."), "profile_error_invalid",
+    table = table, column = column, row = row, rule = rule, call = call
+  )
+}
+
 # One warning for a file, whatever was odd and however often: `counts` has a row
 # for each kind of problem.
 warn_problems <- function(counts, name, call) {

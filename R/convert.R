@@ -34,27 +34,28 @@
 #' new$samples
 #' profile_v1_from_v2(new)$samples
 profile_v2_from_v1 <- function(x) {
-  call <- rlang::current_env()
-  check_profile(x, call)
-  if (identical(profile_version(x), "2.0")) {
-    return(validate_profile(x))
-  }
-  converted(rust(.Call(C_convert, x, "2.0"), call), x, "2.0")
+  as_v2(x, rlang::current_env())
 }
 
 #' @rdname profile_v2_from_v1
 #' @export
 profile_v1_from_v2 <- function(x) {
   call <- rlang::current_env()
-  check_profile(x, call)
+  x <- as_profile(x, call)
   if (identical(profile_version(x), "1.0")) {
-    return(validate_profile(x))
+    rust(.Call(C_validate, x), call)
+    return(x)
   }
   converted(rust(.Call(C_convert, x, "1.0"), call), x, "1.0")
 }
 
-# What was odd when it was read goes along.
+# What was odd when it was read goes along; version 1.0 has no ids of sources.
 converted <- function(tables, x, version) {
-  tables$.problems <- x[[".problems"]]
+  problems <- x[[".problems"]]
+  if (!is.null(problems)) {
+    problems$source_id <- NULL
+    of_source <- if (version == "2.0") tibble::tibble(source_id = rep(1L, nrow(problems)))
+    tables$.problems <- tibble::as_tibble(c(of_source, problems))
+  }
   new_profile_data(tables, version)
 }

@@ -9,4 +9,5 @@
 #' @keywords internal
 #' @useDynLib profile, .registration = TRUE, .fixes = "C_"
 #' @importFrom tibble as_tibble
+#' @importFrom rlang %||%
 "_PACKAGE"

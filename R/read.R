@@ -154,6 +154,8 @@ read_bytes <- function(con) {
 #' @return A tibble with a row for each problem, in the order of the file; no row
 #'   for a regular file. Of each kind the first thousand are kept.
 #'   \describe{
+#'   \item{source_id}{(integer) the source it was found in, the first one of an Rprof
+#'     file of several runs; not in version 1.0}
 #'   \item{line, byte}{(double) where it is: a line, from 1, or a byte, from 0}
 #'   \item{problem}{(character) a short name of its kind, stable between releases}
 #'   \item{lost}{(logical) whether something that was recorded is missing}
@@ -167,13 +169,10 @@ read_bytes <- function(con) {
 #' x <- suppressWarnings(read_rprof(path))
 #' profile_problems(x)
 profile_problems <- function(x) {
-  check_profile(x, rlang::current_env())
+  x <- as_profile(x, rlang::current_env())
   problems <- x[[".problems"]]
   if (is.null(problems)) {
-    problems <- tibble::tibble(
-      line = double(), byte = double(), problem = character(),
-      lost = logical(), description = character(), text = character()
-    )
+    problems <- schema()$dotted$.problems
   }
   problems
 }

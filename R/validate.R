@@ -103,7 +103,6 @@
 #' try(validate_profile(x))
 validate_profile <- function(x) {
   call <- rlang::current_env()
-  check_profile(x, call)
-  rust(.Call(C_validate, x), call)
+  rust(.Call(C_validate, as_profile(x, call)), call)
   invisible(x)
 }

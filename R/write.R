@@ -68,12 +68,12 @@
 write_pprof <- function(x, path, ..., aggregate = TRUE) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
-  check_profile(x, call)
+  tables <- as_profile(x, call)
   check_path(path, call)
   if (!rlang::is_bool(aggregate)) {
     abort_argument("`aggregate` must be `TRUE` or `FALSE`.", call)
   }
-  rust(.Call(C_write_pprof, x, enc2utf8(path.expand(path)), aggregate), call)
+  rust(.Call(C_write_pprof, tables, enc2utf8(path.expand(path)), aggregate), call)
   invisible(x)
 }
 
@@ -81,9 +81,9 @@ write_pprof <- function(x, path, ..., aggregate = TRUE) {
 #' @export
 write_rprof <- function(x, path) {
   call <- rlang::current_env()
-  check_profile(x, call)
+  tables <- as_profile(x, call)
   check_path(path, call)
-  report <- rust(.Call(C_write_rprof, x, enc2utf8(path.expand(path))), call)
+  report <- rust(.Call(C_write_rprof, tables, enc2utf8(path.expand(path))), call)
   assumed <- report$assumed_intervals > 0
   empty <- report$empty_samples > 0
   if (assumed || empty) {

@@ -5,6 +5,9 @@
 #include <R_ext/Rdynload.h>
 #include <R_ext/Visibility.h>
 
+#define ENTRY_0(name)                                                          \
+    SEXP profile_rust_##name(void);                                            \
+    static SEXP name(void) { return profile_resume(profile_rust_##name()); }
 #define ENTRY_1(name)                                                          \
     SEXP profile_rust_##name(SEXP);                                            \
     static SEXP name(SEXP a) { return profile_resume(profile_rust_##name(a)); }
@@ -32,6 +35,8 @@ ENTRY_2(convert)
 ENTRY_1(validate)
 ENTRY_2(summarise)
 ENTRY_1(frames)
+ENTRY_0(schema)
+ENTRY_4(remap)
 
 #define CALL(name, arguments) {#name, (DL_FUNC) &name, arguments}
 
@@ -44,6 +49,8 @@ static const R_CallMethodDef calls[] = {
     CALL(validate, 1),
     CALL(summarise, 2),
     CALL(frames, 1),
+    CALL(schema, 0),
+    CALL(remap, 4),
     {NULL, NULL, 0},
 };
 

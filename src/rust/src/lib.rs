@@ -12,7 +12,7 @@ use profile_core::error::{Error, Result};
 use profile_core::input::Origin;
 use profile_core::model::Profile;
 use profile_core::problems::Problems;
-
+use profile_core::tables::{DOTTED, Renamed, V2, remap};
 use profile_core::{convert, pprof, rprof};
 use r::{RAWSXP, Raw, Sexp, stop};
 use std::path::Path;
@@ -137,5 +137,38 @@ pub extern "C" fn profile_rust_frames(x: Raw) -> Raw {
     outcome(|pair| {
         let profile = take::profile(argument(x)?, &stop)?;
         give::put_flat(pair, VALUE, &profile, &stop)
+    })
+}
+
+/// Gives `list(tables, dotted)`: every table of version "2.0" without rows, and
+/// what may stand beside them.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_schema() -> Raw {
+    outcome(|pair| {
+        let both = pair.list(VALUE, &[c"tables", c"dotted"])?;
+        give::put_schema(both, 0, V2)?;
+        give::put_schema(both, 1, DOTTED)
+    })
+}
+
+/// Gives one vector: the ids of all `columns`, which are those of the tables in
+/// `from`, under their names in `to`; NA where a table has no such id.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_remap(columns: Raw, from: Raw, to: Raw, table: Raw) -> Raw {
+    outcome(|pair| {
+        let (from, to) = (argument(from)?.elements(), argument(to)?.elements());
+        let mut all = Vec::new();
+        for ((column, from), to) in argument(columns)?.elements().zip(from).zip(to) {
+            all.push(Renamed {
+                column: column.integers()?,
+                from: from.integers()?,
+                to: to.integers()?,
+            });
+        }
+        let rows = all.iter().map(|renamed| renamed.column.len()).sum();
+        let name = text_argument(table)?;
+        let table = V2.iter().find(|table| table.name == name);
+        let table = table.ok_or_else(|| Error::Unsupported(format!("No table `{name}`.")))?;
+        remap(&all, table, pair.integers(VALUE, rows)?, &stop)
     })
 }

@@ -1,11 +1,13 @@
 //! Gives a profile to R: from the model to the tables of each version.
 
 mod flat;
+mod schema;
 mod summary;
 mod v1;
 mod v2;
 
 pub use flat::put_flat;
+pub use schema::put_schema;
 pub use summary::put_summaries;
 
 use crate::columns::{NA, NA_REAL, Tibble};
@@ -96,8 +98,15 @@ fn put_counts(parent: Slots, slot: usize, problems: &Problems) -> Result<()> {
     table.finish()
 }
 
-pub(super) fn put_problems(parent: Slots, slot: usize, problems: &Problems) -> Result<()> {
+/// `source` is the id of the first source of the input; version "1.0" has none.
+pub(super) fn put_problems(
+    parent: Slots,
+    slot: usize,
+    problems: &Problems,
+    source: Option<i32>,
+) -> Result<()> {
     let names = [
+        c"source_id",
         c"line",
         c"byte",
         c"problem",
@@ -106,7 +115,11 @@ pub(super) fn put_problems(parent: Slots, slot: usize, problems: &Problems) -> R
         c"text",
     ];
     let kept = problems.kept();
-    let mut table = Tibble::new(parent, slot, &names, kept.len())?;
+    let names = &names[usize::from(source.is_none())..];
+    let mut table = Tibble::new(parent, slot, names, kept.len())?;
+    if let Some(source) = source {
+        table.integers(kept.iter().map(|_| source))?;
+    }
     table.doubles(kept.iter().map(|p| match p.place {
         Place::Line(n) => n as f64,
         Place::Byte(_) => NA_REAL,

@@ -43,7 +43,7 @@ pub fn put(parent: Slots, slot: usize, profile: &Profile, problems: &Problems) -
     put_locations(tables, 3, profile)?;
     put_functions(tables, 4, profile)?;
     if !problems.is_empty() {
-        put_problems(tables, 6, problems)?;
+        put_problems(tables, 6, problems, None)?;
     }
     if rprof {
         put_rprof(tables, 5, profile)

@@ -56,7 +56,10 @@ pub fn put(
             b".files" => put_files(tables, i, profile)?,
             b".labels" => put_labels(tables, i, profile)?,
             b".comments" => put_comments(tables, i, profile)?,
-            _ => put_problems(tables, i, problems)?,
+            _ => {
+                let source = if sources.is_empty() { NA } else { 1 };
+                put_problems(tables, i, problems, Some(source))?;
+            }
         }
     }
     Ok(())

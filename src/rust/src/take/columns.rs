@@ -85,17 +85,13 @@ impl<'call> Columns<'call> {
     }
 
     /// A table with a leading dot, where it is there.
-    pub fn optional(
-        all: &Named<'call>,
-        name: &'static str,
-        schema: &[(&'static str, Kind)],
-    ) -> Result<Option<Columns<'call>>> {
-        let Some(found) = all.get(name) else {
+    pub fn optional(all: &Named<'call>, schema: &Table) -> Result<Option<Columns<'call>>> {
+        let Some(found) = all.get(schema.name) else {
             return Ok(None);
         };
-        let columns = Columns::of(name, found)?;
-        for (column, kind) in schema {
-            columns.check(column, *kind)?;
+        let columns = Columns::of(schema.name, found)?;
+        for column in schema.columns {
+            columns.check(column.name, column.kind)?;
         }
         Ok(Some(columns))
     }

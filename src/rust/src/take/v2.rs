@@ -1,13 +1,20 @@
 //! Version "2.0": seven flat tables, and those with a leading dot.
 
-use super::columns::{Columns, Named};
+use super::columns::{Columns, Named, wrong};
 use super::{functions, locations};
 use profile_core::error::Result;
 use profile_core::tables::{
-    Comments, Files, Kind, Labels, Meta, SamplePlaces, SourceFacts, TablesV2, V2,
+    COMMENTS, Comments, FILES, Files, Kind, LABELS, Labels, Meta, SamplePlaces, SourceFacts,
+    TablesV2, V2,
 };
 
 pub fn tables_v2<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV2<'call>> {
+    for (name, table) in &all.elements {
+        if !table.inherits(c"data.frame") {
+            let rule = format!("must be a data frame, not {}", table.kind_name());
+            return Err(wrong((*name).to_owned(), None, rule));
+        }
+    }
     let table = |i: usize| Columns::required(all, &V2[i]);
     let (sources, samples, values, frames) = (table(1)?, table(2)?, table(3)?, table(4)?);
     Ok(TablesV2 {
@@ -54,13 +61,7 @@ pub fn tables_v2<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV
 }
 
 fn files<'call>(all: &Named<'call>) -> Result<Option<Files<'call>>> {
-    let schema = [
-        ("source_id", Kind::Integer),
-        ("number", Kind::Integer),
-        ("filename", Kind::Text),
-        ("sample_id", Kind::Integer),
-    ];
-    let Some(table) = Columns::optional(all, ".files", &schema)? else {
+    let Some(table) = Columns::optional(all, &FILES)? else {
         return Ok(None);
     };
     Ok(Some(Files {
@@ -72,14 +73,7 @@ fn files<'call>(all: &Named<'call>) -> Result<Option<Files<'call>>> {
 }
 
 fn labels<'call>(all: &Named<'call>) -> Result<Option<Labels<'call>>> {
-    let schema = [
-        ("sample_id", Kind::Integer),
-        ("key", Kind::Text),
-        ("str", Kind::Text),
-        ("num", Kind::Double),
-        ("unit", Kind::Text),
-    ];
-    let Some(table) = Columns::optional(all, ".labels", &schema)? else {
+    let Some(table) = Columns::optional(all, &LABELS)? else {
         return Ok(None);
     };
     Ok(Some(Labels {
@@ -92,8 +86,7 @@ fn labels<'call>(all: &Named<'call>) -> Result<Option<Labels<'call>>> {
 }
 
 fn comments<'call>(all: &Named<'call>) -> Result<Option<Comments<'call>>> {
-    let schema = [("source_id", Kind::Integer), ("comment", Kind::Text)];
-    let Some(table) = Columns::optional(all, ".comments", &schema)? else {
+    let Some(table) = Columns::optional(all, &COMMENTS)? else {
         return Ok(None);
     };
     Ok(Some(Comments {

@@ -11,11 +11,13 @@
 
 mod checks;
 mod ids;
+mod remap;
 mod schema;
 mod v1;
 mod v2;
 
-pub use schema::{Column, Kind, Table, V1, V2};
+pub use remap::{Renamed, remap};
+pub use schema::{COMMENTS, Column, DOTTED, FILES, Kind, LABELS, Table, V1, V2};
 pub use v1::{TablesV1, check_v1, profile_from_v1};
 pub use v2::{
     Comments, Files, Labels, SamplePlaces, SourceFacts, TablesV2, check_v2, profile_from_v2,

@@ -1,4 +1,7 @@
 //! Which tables and columns each version has, as data.
+//!
+//! A column that is called `source_id`, `sample_id`, `location_id` or
+//! `function_id` holds ids of the table that is named so, wherever it stands.
 
 use Kind::{Double, Integer, List, Logical, Text};
 
@@ -114,3 +117,75 @@ pub const V2: &[Table] = &[
     LOCATIONS,
     FUNCTIONS,
 ];
+
+/// What may stand beside the tables of version "2.0": columns with a leading dot
+/// of those, and further tables. They are there where a source says so much.
+pub const DOTTED: &[Table] = &[
+    Table {
+        name: "sources",
+        columns: &[
+            column(".period", Double),
+            column(".period_type", Text),
+            column(".period_unit", Text),
+            column(".duration_nanos", Double),
+            column(".default_type", Text),
+            column(".memory_profiling", Logical),
+            column(".gc_profiling", Logical),
+            column(".line_profiling", Logical),
+        ],
+    },
+    Table {
+        name: "samples",
+        columns: &[
+            column(".toplevel_filename", Text),
+            column(".toplevel_line", Integer),
+        ],
+    },
+    FILES,
+    LABELS,
+    COMMENTS,
+    PROBLEMS,
+];
+
+/// The `#File` lines of Rprof runs.
+pub const FILES: Table = Table {
+    name: ".files",
+    columns: &[
+        column("source_id", Integer),
+        column("number", Integer),
+        column("filename", Text),
+        column("sample_id", Integer),
+    ],
+};
+
+/// The labels of pprof samples.
+pub const LABELS: Table = Table {
+    name: ".labels",
+    columns: &[
+        column("sample_id", Integer),
+        column("key", Text),
+        column("str", Text),
+        column("num", Double),
+        column("unit", Text),
+    ],
+};
+
+/// The comments of sources.
+pub const COMMENTS: Table = Table {
+    name: ".comments",
+    columns: &[column("source_id", Integer), column("comment", Text)],
+};
+
+/// What was odd in the input; nothing in the core reads it back.
+const PROBLEMS: Table = Table {
+    name: ".problems",
+    columns: &[
+        column("source_id", Integer),
+        column("line", Double),
+        column("byte", Double),
+        column("problem", Text),
+        column("lost", Logical),
+        column("description", Text),
+        column("text", Text),
+    ],
+};
