@@ -1,0 +1,134 @@
+# Several profiles as one: tables under each other, ids renamed on the way.
+
+#' Combine profiles
+#'
+#' Puts any number of profiles into one, with all their samples, in order, and all
+#' that is known about where they came from.
+#'
+#' @details
+#' The profiles may be of either version, of different origin, and of different
+#' sample types; a sample has the values that were measured for it. Every source
+#' stays a source of its own, also when one profile is given twice.
+#'
+#' Ids are assigned anew, from 1. Functions that are equal in every column are
+#' stored once, and so are locations. Columns and tables with a leading dot come
+#' along, a user's own as well: a column that one profile lacks is `NA` there, and
+#' columns called `source_id`, `sample_id`, `location_id` or `function_id` follow
+#' the ids of those tables. Rows of `meta` that are equal are stored once.
+#'
+#' How the arguments are grouped makes no difference: `combine_profiles(a, b, c)` is
+#' `combine_profiles(combine_profiles(a, b), c)`. The time it takes grows with the
+#' number of rows only.
+#'
+#' @param ... Profiles ([profile_data], of either version, or a dm as
+#'   [dm_from_profile()] gives it), or one list of them. None at all give a
+#'   profile without samples.
+#'
+#' @return A profile of version 2.0.
+#'
+#' @section Errors:
+#' `profile_error_invalid` when a profile breaks a rule of its version, or when
+#' columns of the same name cannot be put under each other; `profile_error_argument`
+#' when an argument is no profile.
+#'
+#' @seealso [copy_profile_to()] for more profiles than memory can hold.
+#' @export
+#' @examples
+#' path <- system.file("samples/rprof", c("1.out", "memory.out"), package = "profile")
+#' both <- combine_profiles(lapply(path, read_rprof))
+#' both
+#' both$sources
+combine_profiles <- function(...) {
+  call <- rlang::current_env()
+  profiles <- rlang::list2(...)
+  if (length(profiles) == 1 && rlang::is_bare_list(profiles[[1]])) {
+    profiles <- profiles[[1]]
+  }
+  for (i in seq_along(profiles)) {
+    if (!is_profile(profiles[[i]])) {
+      abort_argument(paste0("Argument ", i, " is not a profile."), call)
+    }
+  }
+  profiles <- lapply(profiles, function(x) settle_files(as_v2(x, call)))
+  bind_profiles(profiles, call)
+}
+
+# Profiles whose ids resolve, under each other.
+bind_profiles <- function(profiles, call) {
+  empty <- schema()$tables
+  empty$meta <- tibble::tibble(key = "version", value = "2.0")
+  profiles <- c(list(empty), profiles)
+  tables <- unique(unlist(lapply(profiles, names)))
+  bound <- rlang::set_names(vector("list", length(tables)), tables)
+  ids <- list()
+  for (table in parents_first(tables)) {
+    rows <- bind_tables(profiles, table, ids, call)
+    key <- names(key_parents)[match(table, key_parents)]
+    if (table == "meta") {
+      rows <- vctrs::vec_unique(rows)
+    } else if (!is.na(key)) {
+      # Functions and locations are what they say; runs and samples are events.
+      what <- rows[names(rows) != key]
+      merged <- table %in% c("functions", "locations")
+      first <- if (merged) vctrs::vec_duplicate_id(what) else seq_len(nrow(rows))
+      kept <- first == seq_along(first)
+      new <- cumsum(kept)[first]
+      sizes <- vapply(profiles, function(x) NROW(x[[table]]), 0L)
+      ids[[key]] <- split_by_size(new, sizes)
+      if (!all(kept)) {
+        rows <- vctrs::vec_slice(rows, kept)
+      }
+      rows[[key]] <- seq_len(nrow(rows))
+    }
+    bound[[table]] <- rows
+  }
+  new_profile_data(bound, "2.0")
+}
+
+# One table of all profiles. `ids` has the new ids of the tables it refers to.
+bind_tables <- function(profiles, table, ids, call) {
+  there <- vapply(profiles, function(x) !is.null(x[[table]]), TRUE)
+  profiles <- profiles[there]
+  parts <- lapply(profiles, `[[`, table)
+  if (!all(vapply(parts, is.data.frame, TRUE))) {
+    abort_invalid("must be a data frame", table, call = call)
+  }
+  columns <- unique(unlist(lapply(parts, names)))
+  keys <- references(table, columns)
+  out <- lapply(rlang::set_names(columns), function(column) {
+    pieces <- lapply(parts, function(part) {
+      part[[column]] %||% vctrs::unspecified(nrow(part))
+    })
+    if (column %in% keys) {
+      bind_ids(pieces, profiles, ids[[column]][there], table, column, call)
+    } else {
+      tryCatch(vctrs::vec_c(!!!pieces), vctrs_error_incompatible_type = function(e) {
+        said <- Filter(function(piece) !inherits(piece, "vctrs_unspecified"), pieces)
+        types <- unique(vapply(said, vctrs::vec_ptype_full, ""))
+        rule <- paste("cannot be both", paste(types, collapse = " and "))
+        abort_invalid(rule, table, column, call = call)
+      })
+    }
+  })
+  tibble::new_tibble(out, nrow = sum(vapply(parts, nrow, 0L)))
+}
+
+bind_ids <- function(pieces, profiles, new, table, key, call) {
+  pieces <- lapply(pieces, vctrs::vec_cast, integer())
+  old <- lapply(profiles, function(x) x[[key_parents[[key]]]][[key]])
+  bound <- rename_ids(pieces, old, new, key, call)
+  # The core has checked what it knows; a user's own table may refer to nothing.
+  if (startsWith(table, ".")) {
+    lost <- is.na(bound) & !is.na(unlist(pieces))
+    if (any(lost)) {
+      rule <- paste0("refers to a row that table `", key_parents[[key]], "` does not have")
+      abort_invalid(rule, table, key, call = call)
+    }
+  }
+  bound
+}
+
+split_by_size <- function(x, sizes) {
+  ends <- cumsum(sizes)
+  Map(function(end, size) x[seq.int(end - size + 1, length.out = size)], ends, sizes)
+}

@@ -1,0 +1,130 @@
+test_that("a valid profile of a reader comes back as it is", {
+  for (file in regular_files()) {
+    x <- read_quietly(rprof_path(file))
+    if (!any(table(factor(x$samples$source_id, x$sources$source_id)) == 0)) {
+      expect_identical(compact_profile(x), x, info = file)
+    }
+  }
+})
+
+test_that("samples can be filtered", {
+  x <- read_quietly(rprof_path("multi_memory_gc_line.out"))
+  kept <- seq(2, nrow(x$samples), by = 3)
+  y <- x
+  y$samples <- y$samples[kept, ]
+  y <- compact_profile(y)
+  validate_profile(y)
+  expect_equal(stacks(y), stacks(x)[kept])
+  expect_equal(
+    y$sample_values$value,
+    x$sample_values$value[x$sample_values$sample_id %in% kept]
+  )
+  expect_setequal(y$functions$function_id, y$locations$function_id)
+  expect_setequal(y$locations$location_id, y$sample_locations$location_id)
+  write_rprof(y, withr::local_tempfile())
+})
+
+test_that("a source that is dropped takes everything along", {
+  x <- read_quietly(rprof_path("append_line2.out"))
+  y <- x
+  y$sources <- y$sources[2, ]
+  y <- compact_profile(y)
+  expect_equal(y$sources$source_id, 1)
+  expect_equal(nrow(y$samples), sum(x$samples$source_id == 2))
+  expect_equal(y$.files$filename, x$.files$filename[x$.files$source_id == 2])
+})
+
+test_that("frames can be dropped from either end", {
+  x <- small_profile()
+  outer <- x
+  outer$sample_locations <- outer$sample_locations[outer$sample_locations$depth < 2, ]
+  expect_equal(stacks(compact_profile(outer)), sub(" <.*", "", stacks(x)))
+  inner <- x
+  inner$sample_locations <- inner$sample_locations[inner$sample_locations$depth > 1, ]
+  y <- compact_profile(inner)
+  expect_equal(y$sample_locations$depth, rep(1L, 3))
+  expect_equal(stacks(y), sub(".*< ", "", stacks(x)))
+})
+
+test_that("a function that is dropped is taken out of the stacks", {
+  x <- small_profile()
+  x$functions <- x$functions[x$functions$name != "g", ]
+  expect_equal(stacks(compact_profile(x)), c("f", "h", "f"))
+})
+
+test_that("functions that become equal become one", {
+  x <- small_profile()
+  x$functions$name[x$functions$name == "h"] <- "f"
+  x$functions$system_name <- x$functions$name
+  x$functions$filename <- "a.R"
+  y <- compact_profile(x)
+  expect_equal(sort(y$functions$name), c("f", "g"))
+  expect_equal(stacks(y), rep("f < g", 3))
+})
+
+test_that("values can be added, in any order", {
+  x <- small_profile()
+  new <- x$sample_values
+  new$type <- "bytes"
+  new$value <- c(10, 20, 30)
+  x$sample_values <- rbind(x$sample_values, new)
+  y <- compact_profile(x)
+  expect_equal(y$sample_values$type, rep(c("samples", "bytes"), 3))
+  expect_equal(y$sample_values$value, c(1, 10, 1, 20, 1, 30))
+})
+
+test_that("types come back where that loses nothing", {
+  x <- small_profile()
+  y <- x
+  y$samples$sample_id <- as.numeric(y$samples$sample_id)
+  y$functions$name <- factor(y$functions$name)
+  y$locations <- as.data.frame(y$locations)
+  y$sources$.gc_profiling <- as.numeric(y$sources$.gc_profiling)
+  expect_error(validate_profile(y), class = "profile_error_invalid")
+  expect_identical(compact_profile(y), x)
+})
+
+test_that("rows in any order are sorted", {
+  x <- small_profile()
+  y <- x
+  y$sample_locations <- y$sample_locations[rev(seq_len(nrow(y$sample_locations))), ]
+  y$sample_values <- y$sample_values[3:1, ]
+  expect_identical(compact_profile(y), x)
+})
+
+test_that("a user's own table follows its samples", {
+  x <- small_profile()
+  x$.notes <- tibble::tibble(sample_id = c(1L, 3L, NA), note = c("a", "b", "c"))
+  x$samples <- x$samples[2:3, ]
+  y <- compact_profile(x)
+  expect_equal(y$.notes, tibble::tibble(sample_id = c(2L, NA), note = c("b", "c")))
+})
+
+test_that("what stays broken is an error that names the place", {
+  x <- small_profile()
+  change <- function(table, column, value, row = 1) {
+    x[[table]][[column]][row] <- value
+    x
+  }
+  twice <- change("sample_locations", "depth", 2L)
+  no_table <- x
+  no_table$samples <- NULL
+  no_column <- x
+  no_column$samples$source_id <- NULL
+  expect_snapshot(error = TRUE, {
+    compact_profile(change("locations", "line", 1.5))
+    compact_profile(change("locations", "line", "a"))
+    compact_profile(change("functions", "name", NA))
+    compact_profile(change("samples", "sample_id", 2L))
+    compact_profile(change("samples", "sample_id", NA))
+    compact_profile(twice)
+    compact_profile(no_table)
+    compact_profile(no_column)
+    compact_profile(1)
+  })
+})
+
+test_that("version 1.0 is converted", {
+  x <- small_profile(version = "1.0")
+  expect_identical(compact_profile(x), profile_v2_from_v1(x))
+})

@@ -1,0 +1,98 @@
+test_that("without dm there is a clear error", {
+  skip_if(rlang::is_installed("dm"), "dm is installed")
+  expect_error(
+    dm_from_profile(small_profile()), "not installed",
+    class = "profile_error_unsupported"
+  )
+})
+
+full <- function() {
+  combine_profiles(
+    read_quietly(rprof_path("multi_memory_gc_line.out")),
+    read_pprof(data_path("pprof", "go_cpu.pb.gz")),
+    small_profile(version = "1.0")
+  )
+}
+
+test_that("all keys are set and hold", {
+  skip_if_not_installed("dm")
+  x <- dm_from_profile(full())
+  expect_s3_class(x, "dm")
+  constraints <- dm::dm_examine_constraints(x)
+  expect_true(all(constraints$is_key))
+  primary <- dm::dm_get_all_pks(x)
+  keys <- rlang::set_names(lapply(primary$pk_col, as.character), primary$table)
+  expect_equal(keys$sample_values, c("sample_id", "type"))
+  expect_equal(keys$sample_locations, c("sample_id", "depth"))
+  expect_setequal(names(keys), c(
+    "sources", "samples", "sample_values", "sample_locations", "locations", "functions"
+  ))
+  foreign <- dm::dm_get_all_fks(x)
+  expect_setequal(
+    paste(foreign$child_table, foreign$parent_table),
+    c(
+      "samples sources", "sample_values samples", "sample_locations samples",
+      "sample_locations locations", "locations functions", ".files sources",
+      ".labels samples"
+    )
+  )
+})
+
+test_that("columns are shared", {
+  skip_if_not_installed("dm")
+  x <- full()
+  y <- dm_from_profile(x)
+  address <- function(x) rlang::obj_address(x$sample_locations$location_id)
+  expect_equal(address(y), address(x))
+})
+
+test_that("there and back, through as_dm() as well", {
+  skip_if_not_installed("dm")
+  x <- full()
+  y <- dm::as_dm(x)
+  expect_identical(profile_v2_from_v1(y), x)
+  expect_identical(dm::dm_get_tables(dm_from_profile(y)), dm::dm_get_tables(y))
+  old <- small_profile(version = "1.0")
+  expect_identical(profile_v2_from_v1(dm::as_dm(old)), profile_v2_from_v1(old))
+})
+
+test_that("it flattens to one table", {
+  skip_if_not_installed("dm")
+  x <- full()
+  flat <- dm::dm_flatten_to_tbl(dm_from_profile(x), sample_locations, .recursive = TRUE)
+  expect_equal(nrow(flat), nrow(x$sample_locations))
+  expect_equal(flat$name, as_tibble(x)$name)
+})
+
+test_that("a filtered dm is a profile for every function", {
+  skip_if_not_installed("dm")
+  x <- full()
+  f <- x$functions$name[[2]]
+  y <- dm::dm_filter(dm_from_profile(x), functions = (name == !!f))
+  validate_profile(y)
+  with_f <- unique(as_tibble(x)$sample_id[as_tibble(x)$name == f])
+  expect_gt(length(with_f), 0)
+  tables <- compact_profile(y)
+  expect_equal(nrow(tables$samples), length(with_f))
+  expect_equal(combine_profiles(y, y)$samples$sample_id, seq_len(2 * length(with_f)))
+  expect_equal(profile_problems(y), profile_problems(x))
+  path <- withr::local_tempfile()
+  expect_identical(expect_invisible(write_pprof(y, path)), y)
+  expect_gt(nrow(read_pprof(path)$samples), 0)
+  expect_identical(expect_invisible(write_rprof(y, path)), y)
+  expect_s3_class(profile_v1_from_v2(y), "profile_data")
+})
+
+test_that("a dm that is no profile is refused", {
+  skip_if_not_installed("dm")
+  x <- dm_from_profile(small_profile())
+  more <- dm::dm(x, cars)
+  zoomed <- dm::dm_zoom_to(x, samples)
+  expect_snapshot(error = TRUE, {
+    validate_profile(zoomed)
+    validate_profile(dm::dm_select_tbl(x, -samples))
+    validate_profile(dm::dm_select(x, locations, -line))
+    validate_profile(more)
+    dm_from_profile(cars)
+  })
+})
