@@ -51,3 +51,13 @@ as_v2 <- function(x, call) {
 is_profile <- function(x) {
   is_dm(x) || is.list(x) && !is.data.frame(x) && is.data.frame(x[["meta"]])
 }
+
+need_package <- function(package, call) {
+  if (!rlang::is_installed(package)) {
+    abort_profile(
+      paste0("The package ", package, " is not installed; `install.packages(\"", package, "\")` gets it."),
+      "profile_error_unsupported",
+      call = call
+    )
+  }
+}

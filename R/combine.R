@@ -55,10 +55,13 @@ combine_profiles <- function(...) {
 
 # Profiles whose ids resolve, under each other.
 bind_profiles <- function(profiles, call) {
-  empty <- schema()$tables
+  known <- schema()
+  empty <- known$tables
   empty$meta <- tibble::tibble(key = "version", value = "2.0")
   profiles <- c(list(empty), profiles)
   tables <- unique(unlist(lapply(profiles, names)))
+  in_order <- c(names(known$tables), names(known$dotted))
+  tables <- union(intersect(in_order, tables), tables)
   bound <- rlang::set_names(vector("list", length(tables)), tables)
   ids <- list()
   for (table in parents_first(tables)) {

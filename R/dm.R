@@ -40,13 +40,7 @@
 #'   compact_profile()
 dm_from_profile <- function(x) {
   call <- rlang::current_env()
-  if (!rlang::is_installed("dm")) {
-    abort_profile(
-      "The package dm is not installed; `install.packages(\"dm\")` gets it.",
-      "profile_error_unsupported",
-      call = call
-    )
-  }
+  need_package("dm", call)
   if (is_dm(x)) {
     # A table may have been lost, or its keys.
     x <- as_profile(x, call)

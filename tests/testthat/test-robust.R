@@ -1,34 +1,5 @@
 # What must not take R down: Ctrl-C, little memory, hostile files.
 
-# Runs R code in a process of its own, with this version of the package.
-run_r <- function(code, prefix = "", wait = TRUE, env = "") {
-  script <- write_file(code, path = tempfile(fileext = ".R"))
-  output <- tempfile()
-  libs <- paste(normalizePath(.libPaths()), collapse = ":")
-  command <- paste0(
-    prefix, " R_LIBS=", shQuote(libs), " exec ", env, " ", shQuote(file.path(R.home("bin"), "Rscript")), " ",
-    shQuote(script), " > ", shQuote(output), " 2>&1"
-  )
-  if (wait) {
-    status <- suppressWarnings(system2("bash", c("-c", shQuote(command))))
-    return(list(status = status, output = readLines(output, warn = FALSE)))
-  }
-  pid_file <- tempfile()
-  system2("bash", c("-c", shQuote(paste0("echo $$ > ", pid_file, "; ", command))), wait = FALSE)
-  list(pid = function() as.integer(readLines(pid_file)), output = output)
-}
-
-wait_for <- function(condition, seconds = 20) {
-  end <- Sys.time() + seconds
-  while (Sys.time() < end) {
-    if (condition()) {
-      return(TRUE)
-    }
-    Sys.sleep(0.02)
-  }
-  FALSE
-}
-
 # A gzip file of about 400 MB of samples, small on disk.
 big_profile <- function(path) {
   con <- gzfile(path, "wb", compression = 1)

@@ -1,0 +1,113 @@
+# Profiles that stay in the database, which does the sums.
+
+#' Profiles that stay in a database
+#'
+#' The tables of [copy_profile_to()] as lazy tables of dbplyr, for the runs that are
+#' asked for: `dplyr` verbs on them are computed by the database, and so is
+#' `summary()`. [profile_from_con()] loads what fits into memory.
+#'
+#' @inheritParams copy_profile_to
+#' @param ... For `tbl_profile()`, conditions on the columns of `sources`, as in
+#'   `dplyr::filter()`. Otherwise, must be empty.
+#' @param object What `tbl_profile()` gives.
+#' @param type The sample type to sum.
+#'
+#' @return `tbl_profile()`: a list of class `tbl_profile` with a lazy table for each of
+#'   the seven. Ids are those of the database. `locations` and `functions` are those of
+#'   all runs.
+#'
+#'   `summary()`: a lazy table with a row for each function, and columns `name`, `self`,
+#'   `total`, `self_share` and `total_share`, as in [summary.profile_data()], in no
+#'   order. `dplyr::collect()` gets it.
+#' @export
+#' @examplesIf rlang::is_installed(c("DBI", "RSQLite", "dplyr", "dbplyr"))
+#' con <- DBI::dbConnect(RSQLite::SQLite())
+#' path <- system.file("samples/rprof", c("1.out", "memory.out"), package = "profile")
+#' for (run in path) copy_profile_to(con, read_rprof(run))
+#'
+#' runs <- tbl_profile(con, source_type == "rprof")
+#' runs
+#' summary(runs) |>
+#'   dplyr::arrange(dplyr::desc(self)) |>
+#'   head(3)
+#'
+#' # Samples by run
+#' dplyr::count(runs$samples, source_id)
+#' DBI::dbDisconnect(con)
+tbl_profile <- function(con, ..., schema = NULL) {
+  call <- rlang::current_env()
+  for (package in c("DBI", "dplyr", "dbplyr")) {
+    need_package(package, call)
+  }
+  ids <- chosen_sources(con, rlang::enquos(...), schema, call)
+  names <- names(schema()$tables)
+  tables <- lapply(rlang::set_names(names), function(table) {
+    columns <- DBI::dbListFields(con, table_id(schema, table))
+    # To find the locations of some runs means to go through all their frames;
+    # joins do that when it is time.
+    shared <- table %in% c("locations", "functions")
+    chosen <- if (shared) "" else where_sources(con, schema, table, columns, ids)
+    sql <- paste("SELECT * FROM", quoted(con, schema, table), chosen)
+    dplyr::tbl(con, dbplyr::sql(sql), vars = columns)
+  })
+  structure(tables, class = "tbl_profile")
+}
+
+#' @export
+print.tbl_profile <- function(x, ...) {
+  cat(format(x, ...), sep = "\n")
+  invisible(x)
+}
+
+#' @export
+format.tbl_profile <- function(x, ...) {
+  rlang::check_dots_empty()
+  samples <- dplyr::collect(dplyr::count(x$samples))$n
+  c(
+    "<profile 2.0 in a database>",
+    paste0("Samples:   ", format_count(as.numeric(samples))),
+    format_sources(dplyr::collect(x$sources))
+  )
+}
+
+#' @rdname tbl_profile
+#' @export
+summary.tbl_profile <- function(object, ..., type = "samples") {
+  rlang::check_dots_empty()
+  if (!rlang::is_string(type)) {
+    abort_argument("`type` must be one string, the name of a sample type.", rlang::current_env())
+  }
+  .data <- rlang::.data
+  values <- dplyr::filter(object$sample_values, .data$type == !!type)
+  values <- dplyr::select(values, "sample_id", "value")
+  names <- dplyr::inner_join(
+    dplyr::select(object$locations, "location_id", "function_id"),
+    dplyr::select(object$functions, "function_id", "name"),
+    by = "function_id"
+  )
+  # With the samples that have a value; an address without a symbol has no name.
+  frames <- dplyr::inner_join(object$sample_locations, values, by = "sample_id")
+  frames <- dplyr::left_join(frames, names, by = "location_id")
+  innermost <- dplyr::summarise(
+    dplyr::group_by(object$sample_locations, .data$sample_id),
+    depth = min(.data$depth, na.rm = TRUE), .groups = "drop"
+  )
+  self <- dplyr::inner_join(frames, innermost, by = c("sample_id", "depth"))
+  # A function that is on a stack more than once counts once there.
+  total <- dplyr::distinct(frames, .data$sample_id, .data$name, .data$value)
+  sum_by_name <- function(rows, column) {
+    rows <- dplyr::group_by(rows, .data$name)
+    dplyr::summarise(rows, !!column := sum(.data$value, na.rm = TRUE), .groups = "drop")
+  }
+  sums <- dplyr::left_join(
+    sum_by_name(total, "total"), sum_by_name(self, "self"),
+    by = "name", na_matches = "na"
+  )
+  sums <- dplyr::mutate(sums, self = dplyr::coalesce(.data$self, 0))
+  # Each sample with a frame falls on one function's self.
+  dplyr::transmute(
+    sums, .data$name, .data$self, .data$total,
+    self_share = .data$self / sum(.data$self, na.rm = TRUE),
+    total_share = .data$total / sum(.data$self, na.rm = TRUE)
+  )
+}

@@ -1,0 +1,220 @@
+# The same tests for each database that is there: SQLite in a file, and PostgreSQL
+# where PROFILE_TEST_POSTGRES says how to connect, such as
+# "host=127.0.0.1 port=5432 user=postgres dbname=postgres".
+
+# Connects to an empty database; `connect` is R code that does it in another process.
+for_each_database <- function(code) {
+  skip_if_not_installed("DBI")
+  skip_if_not_installed("bit64")
+  tested <- 0
+  if (rlang::is_installed("RSQLite")) {
+    path <- withr::local_tempfile()
+    connect <- sprintf("DBI::dbConnect(RSQLite::SQLite(), %s)", deparse(path))
+    on_database(connect, NULL, code)
+    tested <- tested + 1
+  }
+  postgres <- Sys.getenv("PROFILE_TEST_POSTGRES")
+  if (postgres != "" && rlang::is_installed("RPostgres")) {
+    words <- strsplit(postgres, " +")[[1]]
+    arguments <- paste0(sub("=.*", "", words), " = ", dQuote(sub(".*=", "", words), FALSE))
+    connect <- sprintf(
+      "DBI::dbConnect(RPostgres::Postgres(), %s, timezone = 'UTC', timezone_out = 'UTC')",
+      paste(arguments, collapse = ", ")
+    )
+    schema <- paste0("profile_test_", Sys.getpid())
+    # The driver looks for the time zone of the machine, which may not say it.
+    withr::local_envvar(TZ = "UTC")
+    con <- eval(parse(text = connect))
+    withr::defer({
+      DBI::dbExecute(con, paste("DROP SCHEMA IF EXISTS", schema, "CASCADE"))
+      DBI::dbDisconnect(con)
+    })
+    DBI::dbExecute(con, paste("CREATE SCHEMA", schema))
+    on_database(connect, schema, code)
+    tested <- tested + 1
+  }
+  if (tested == 0) {
+    skip("neither RSQLite nor PostgreSQL is there")
+  }
+}
+
+on_database <- function(connect, schema, code) {
+  con <- eval(parse(text = connect))
+  on.exit(DBI::dbDisconnect(con))
+  code(con, schema, connect)
+}
+
+several <- function() {
+  x <- read_quietly(rprof_path("multi_memory_gc_line.out"))
+  x$functions$.package <- "base"
+  x$.notes <- tibble::tibble(
+    sample_id = c(3L, 1L), note = c("third", NA), size = c(2.5, 1e300)
+  )
+  list(
+    x,
+    read_pprof(data_path("pprof", "go_cpu.pb.gz")),
+    read_quietly(rprof_path("files120_line_numfiles200.out")),
+    small_profile(version = "1.0"),
+    read_quietly(rprof_path("names_plain.out"))
+  )
+}
+
+store <- function(con, profiles, schema) {
+  for (x in profiles) copy_profile_to(con, x, schema = schema)
+}
+
+count_rows <- function(con, schema, table) {
+  as.numeric(DBI::dbGetQuery(con, paste("SELECT count(*) AS n FROM", quoted(con, schema, table)))$n)
+}
+
+test_that("what was stored run by run is what combining gives", {
+  for_each_database(function(con, schema, connect) {
+    all <- several()
+    store(con, all, schema)
+    expect_identical(profile_from_con(con, schema = schema), combine_profiles(all))
+  })
+})
+
+test_that("runs are filtered before they are loaded", {
+  for_each_database(function(con, schema, connect) {
+    all <- several()
+    store(con, all, schema)
+    load <- function(...) profile_from_con(con, ..., schema = schema)
+    expect_identical(load(source_type == "pprof"), combine_profiles(all[[2]]))
+    uri <- all[[3]]$sources$source_uri
+    expect_identical(load(source_uri == uri), combine_profiles(all[[3]]))
+    expect_identical(load(.period == 20000, .memory_profiling), combine_profiles(all[[1]]))
+    expect_identical(load(source_id %in% c(1, 3)), combine_profiles(all[c(1, 3)]))
+    none <- load(source_uri == "nowhere")
+    expect_identical(none, combine_profiles())
+    expect_error(load(no_column == 1), "no_column", class = "profile_error_argument")
+    expect_error(load("a"), class = "profile_error_argument")
+  })
+})
+
+test_that("the ids that a profile got are told", {
+  for_each_database(function(con, schema, connect) {
+    x <- small_profile()
+    expect_equal(copy_profile_to(con, x, schema = schema)$source_id, 1)
+    y <- expect_invisible(copy_profile_to(con, combine_profiles(x, x), schema = schema))
+    expect_equal(y$source_id, 2:3)
+    expect_equal(count_rows(con, schema, "samples"), 9)
+    expect_error(copy_profile_to(con, 1), class = "profile_error_invalid")
+  })
+})
+
+test_that("ids may pass what an integer of R holds", {
+  for_each_database(function(con, schema, connect) {
+    all <- several()
+    copy_profile_to(con, all[[1]], schema = schema)
+    DBI::dbExecute(con, paste(
+      "UPDATE", quoted(con, schema, ".next_ids"), "SET next_id = next_id + 3000000000"
+    ))
+    store(con, all[-1], schema)
+    expect_identical(profile_from_con(con, schema = schema), combine_profiles(all))
+    expect_identical(
+      profile_from_con(con, source_id > 3e9, source_type == "pprof", schema = schema),
+      combine_profiles(all[[2]])
+    )
+  })
+})
+
+test_that("nothing is left of a profile that could not be stored", {
+  for_each_database(function(con, schema, connect) {
+    x <- small_profile()
+    copy_profile_to(con, x, schema = schema)
+    # The last table to be written.
+    y <- x
+    y$.zzz <- tibble::tibble(sample_id = 1L, what = list(mean))
+    expect_error(copy_profile_to(con, y, schema = schema))
+    expect_false(has_table(con, schema, ".zzz"))
+    expect_identical(profile_from_con(con, schema = schema), x)
+    copy_profile_to(con, x, schema = schema)
+    expect_identical(profile_from_con(con, schema = schema), combine_profiles(x, x))
+  })
+})
+
+test_that("nothing is left by a process that was killed", {
+  skip_on_cran()
+  skip_on_os("windows")
+  for_each_database(function(con, schema, connect) {
+    x <- small_profile()
+    copy_profile_to(con, x, schema = schema)
+    ready <- tempfile()
+    # It stops for good between two tables of its transaction.
+    process <- run_r(wait = FALSE, c(
+      "library(profile)",
+      sprintf("con <- %s", connect),
+      "trace <- getFromNamespace('append_rows', 'profile')",
+      "slow <- function(con, schema, table, rows) {",
+      "  trace(con, schema, table, rows)",
+      sprintf("  if (table == 'sample_values') { file.create(%s); Sys.sleep(100) }", deparse(ready)),
+      "}",
+      "assignInNamespace('append_rows', slow, 'profile')",
+      sprintf("x <- read_rprof(%s)", deparse(normalizePath(rprof_path("basic_all.out")))),
+      sprintf("copy_profile_to(con, x, schema = %s)", deparse(schema))
+    ))
+    expect_true(wait_for(function() file.exists(ready)))
+    # Another process sees nothing of it, before and after.
+    expect_identical(profile_from_con(con, schema = schema), x)
+    tools::pskill(process$pid(), tools::SIGKILL)
+    copy_profile_to(con, x, schema = schema)
+    expect_identical(profile_from_con(con, schema = schema), combine_profiles(x, x))
+  })
+})
+
+test_that("writers at once lose nothing", {
+  skip_on_cran()
+  skip_on_os("windows")
+  for_each_database(function(con, schema, connect) {
+    start <- tempfile()
+    file <- normalizePath(rprof_path("basic_all.out"))
+    x <- read_quietly(file)
+    writers <- lapply(1:3, function(i) {
+      run_r(wait = FALSE, c(
+        "library(profile)",
+        sprintf("con <- %s", connect),
+        sprintf("x <- read_rprof(%s, source_uri = 'writer %d')", deparse(file), i),
+        sprintf("while (!file.exists(%s)) Sys.sleep(0.005)", deparse(start)),
+        sprintf("for (i in 1:5) copy_profile_to(con, x, schema = %s)", deparse(schema)),
+        "cat('done\n')"
+      ))
+    })
+    file.create(start)
+    done <- function() all(vapply(writers, function(w) file.exists(w$output) && "done" %in% readLines(w$output), TRUE))
+    expect_true(wait_for(done, 60), info = unlist(lapply(writers, function(w) readLines(w$output))))
+    y <- profile_from_con(con, schema = schema)
+    expect_equal(as.vector(table(y$sources$source_uri)), c(5, 5, 5))
+    expect_identical(stacks(y), rep(stacks(x), 15))
+    expect_equal(nrow(y$sample_values), 15 * nrow(x$sample_values))
+  })
+})
+
+test_that("the database sums as R does", {
+  for (package in c("dplyr", "dbplyr")) skip_if_not_installed(package)
+  for_each_database(function(con, schema, connect) {
+    all <- several()
+    store(con, all, schema)
+    expect_sums <- function(lazy, x, type = NULL) {
+      wanted <- summary(x, type = type)$by_function
+      sums <- dplyr::collect(summary(lazy, type = type %||% "samples"))
+      expect_equal(nrow(sums), nrow(wanted))
+      sums <- sums[match(wanted$name, sums$name), ]
+      columns <- c("name", "self", "total", "self_share", "total_share")
+      expect_equal(as.data.frame(sums[columns]), as.data.frame(wanted[columns]))
+    }
+    expect_sums(tbl_profile(con, schema = schema), combine_profiles(all))
+    go <- tbl_profile(con, source_type == "pprof", schema = schema)
+    expect_sums(go, all[[2]])
+    expect_sums(go, all[[2]], "cpu")
+    expect_match(format(go), "go_cpu", all = FALSE)
+    expect_equal(dplyr::collect(dplyr::count(go$samples))$n |> as.numeric(), nrow(all[[2]]$samples))
+    expect_error(summary(go, type = 1), class = "profile_error_argument")
+  })
+})
+
+test_that("a database without profiles is refused", {
+  for_each_database(function(con, schema, connect) {
+    expect_error(profile_from_con(con, schema = schema), "sources", class = "profile_error_invalid")
+  })
+})
