@@ -17,8 +17,8 @@
 #'   (the count times the sampling interval), and for memory profiles
 #'   `alloc_space` in `bytes`; for other data the types it has;
 #' - functions under their R names, their files and lines;
-#' - the labels of the samples, and for Rprof data the labels `run` (`run-1`,
-#'   `run-2`, …, where there is more than one run) and `gc`;
+#' - the labels of the samples, `run` (`run-1`, `run-2`, …) where there is more than
+#'   one source, and `gc` for Rprof data;
 #' - the sampling period, the duration, the time stamp, and as a comment where
 #'   the data came from.
 #'
@@ -27,6 +27,13 @@
 #' levels that a memory profile records (`vsize_small` and so on) have no
 #' meaningful sum: only `aggregate = FALSE` writes them, along with every sample
 #' in its order, which viewers that show time need.
+#'
+#' A pprof file knows one origin only. With `sources = TRUE` each sample says what its
+#' source is, by a label for each column of `sources`: `source_id` (a number),
+#' `source_type`, `source_uri`, `source_timestamp`, and for columns with a leading dot
+#' `source_period` and so on. `pprof -tagfocus` finds them, merging keeps them, and
+#' [read_pprof()] makes the sources of them again. A source without samples cannot be
+#' carried so; a warning of class `profile_warning_lossy` tells.
 #'
 #' ## Rprof
 #'
@@ -46,6 +53,7 @@
 #' @param path Path of the file to write.
 #' @param ... Must be empty.
 #' @param aggregate Whether to sum up equal stacks.
+#' @param sources Whether to carry the table `sources` as labels.
 #'
 #' @return `x`, invisibly.
 #'
@@ -65,7 +73,7 @@
 #' read_pprof(path)
 #'
 #' write_rprof(x, tempfile())
-write_pprof <- function(x, path, ..., aggregate = TRUE) {
+write_pprof <- function(x, path, ..., aggregate = TRUE, sources = FALSE) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   tables <- as_profile(x, call)
@@ -73,7 +81,22 @@ write_pprof <- function(x, path, ..., aggregate = TRUE) {
   if (!rlang::is_bool(aggregate)) {
     abort_argument("`aggregate` must be `TRUE` or `FALSE`.", call)
   }
-  rust(.Call(C_write_pprof, tables, enc2utf8(path.expand(path)), aggregate), call)
+  if (!rlang::is_bool(sources)) {
+    abort_argument("`sources` must be `TRUE` or `FALSE`.", call)
+  }
+  target <- enc2utf8(path.expand(path))
+  rust(.Call(C_write_pprof, tables, target, aggregate, sources), call)
+  unused <- setdiff(tables$sources$source_id, tables$samples$source_id)
+  if (sources && length(unused) > 0) {
+    warn_profile(
+      c(
+        paste0("`", path, "` says less than the profile."),
+        x = paste0("Sources without a sample are not carried: ", length(unused), ".")
+      ),
+      "profile_warning_lossy",
+      call = call
+    )
+  }
   invisible(x)
 }
 

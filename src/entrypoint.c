@@ -16,11 +16,6 @@
     static SEXP name(SEXP a, SEXP b) {                                         \
         return profile_resume(profile_rust_##name(a, b));                      \
     }
-#define ENTRY_3(name)                                                          \
-    SEXP profile_rust_##name(SEXP, SEXP, SEXP);                                \
-    static SEXP name(SEXP a, SEXP b, SEXP c) {                                 \
-        return profile_resume(profile_rust_##name(a, b, c));                   \
-    }
 #define ENTRY_4(name)                                                          \
     SEXP profile_rust_##name(SEXP, SEXP, SEXP, SEXP);                          \
     static SEXP name(SEXP a, SEXP b, SEXP c, SEXP d) {                         \
@@ -30,7 +25,7 @@
 ENTRY_4(read_rprof)
 ENTRY_4(read_pprof)
 ENTRY_2(write_rprof)
-ENTRY_3(write_pprof)
+ENTRY_4(write_pprof)
 ENTRY_2(convert)
 ENTRY_1(validate)
 ENTRY_2(summarise)
@@ -44,7 +39,7 @@ static const R_CallMethodDef calls[] = {
     CALL(read_rprof, 4),
     CALL(read_pprof, 4),
     CALL(write_rprof, 2),
-    CALL(write_pprof, 3),
+    CALL(write_pprof, 4),
     CALL(convert, 2),
     CALL(validate, 1),
     CALL(summarise, 2),

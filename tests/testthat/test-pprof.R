@@ -203,3 +203,41 @@ test_that("pprof -http shows our file", {
   }
   expect_true(any(grepl("a name with spaces", page, fixed = TRUE)))
 })
+
+test_that("sources are carried as labels, and come back", {
+  files <- rprof_path(c("append_line2.out", "basic_memgc.out", "names_plain.out"))
+  x <- combine_profiles(!!!lapply(files, read_quietly), small_profile(version = "1.0"))
+  path <- withr::local_tempfile()
+  for (aggregate in c(TRUE, FALSE)) {
+    write_pprof(x, path, aggregate = aggregate, sources = TRUE)
+    y <- read_pprof(path)
+    expect_identical(y$sources, x$sources)
+    expect_equal(sum(summary(y)$by_function$self_time), sum(summary(x)$by_function$self_time))
+    again <- withr::local_tempfile()
+    write_pprof(y, again, aggregate = aggregate, sources = TRUE)
+    expect_identical(file_bytes(again), file_bytes(path))
+    write_rprof(y, again)
+    expect_equal(nrow(read_rprof(again)$samples), nrow(x$samples))
+  }
+  expect_equal(stacks(y), stacks(x))
+  expect_equal(y$samples$source_id, x$samples$source_id)
+})
+
+test_that("a source without samples is told to be lost", {
+  x <- combine_profiles(small_profile(), read_rprof(rprof_path("empty_plain.out")))
+  path <- withr::local_tempfile()
+  expect_no_warning(write_pprof(x, path))
+  expect_profile_warning(write_pprof(x, path, sources = TRUE), "profile_warning_lossy")
+  expect_equal(nrow(read_pprof(path)$sources), 1)
+  expect_error(write_pprof(x, path, sources = NA), class = "profile_error_argument")
+})
+
+test_that("Go's pprof finds the samples of a source", {
+  pprof <- go_pprof()
+  x <- combine_profiles(small_profile(), read_quietly(rprof_path("basic_plain.out")))
+  path <- withr::local_tempfile()
+  write_pprof(x, path, sources = TRUE)
+  expect_match(pprof("-tags", path), "source_uri", all = FALSE)
+  top <- pprof("-top", "-sample_index=samples", "-tagfocus=source_uri=small.out", path)
+  expect_match(top, "^Showing nodes accounting for 3, ", all = FALSE)
+})

@@ -92,11 +92,12 @@ pub extern "C" fn profile_rust_write_rprof(x: Raw, path: Raw) -> Raw {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_write_pprof(x: Raw, path: Raw, aggregate: Raw) -> Raw {
+pub extern "C" fn profile_rust_write_pprof(x: Raw, path: Raw, aggregate: Raw, sources: Raw) -> Raw {
     outcome(|_| {
         let profile = take::profile(argument(x)?, &stop)?;
         let options = pprof::WriteOptions {
             aggregate: argument(aggregate)?.flag()?,
+            sources: argument(sources)?.flag()?,
         };
         pprof::write_path(&profile, &options, Path::new(text_argument(path)?), &stop)
     })

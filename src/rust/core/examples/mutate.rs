@@ -188,7 +188,10 @@ fn examine(bytes: &[u8]) -> std::result::Result<(), String> {
 }
 
 fn there_and_back(profile: &Profile) -> std::result::Result<(), String> {
-    let options = pprof::WriteOptions { aggregate: false };
+    let options = pprof::WriteOptions {
+        aggregate: false,
+        sources: true,
+    };
     let mut bytes = Vec::new();
     match pprof::write(profile, &options, &mut bytes, &|| false) {
         Ok(()) => {}

@@ -8,5 +8,6 @@ mod pprof {
     mod damaged;
     mod odd;
     mod real;
+    mod sources;
     mod written;
 }

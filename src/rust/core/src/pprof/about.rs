@@ -104,7 +104,7 @@ fn comments<'a>(sources: &'a [Source], texts: &mut Texts<'a>) -> Result<Vec<u64>
 }
 
 /// Such as `Rprof: Rprof.out, 20000 us, memory gc line`.
-fn provenance(source: &Source) -> String {
+pub fn provenance(source: &Source) -> String {
     let mut parts = Vec::new();
     parts.extend(source.uri.clone());
     if let Some(time) = source.period.as_ref().and_then(Period::nanoseconds) {

@@ -1,12 +1,15 @@
 //! The labels of a sample as they are written.
 //!
-//! To the labels that a sample has come two that the model knows otherwise: the
-//! run it is from, when there are several, and whether R was collecting
-//! garbage. Sets of labels repeat, so each distinct one is encoded once.
+//! To the labels that a sample has come some that the model knows otherwise: the
+//! run it is from, when there are several, or all about its source, when that is
+//! wanted; and whether R was collecting garbage. Sets of labels repeat, so each
+//! distinct one is encoded once.
 
 use super::numbers::{Pieces, Texts};
 use super::proto::{label, sample};
+use super::sources::{self, Value};
 use super::wire;
+use super::write::WriteOptions;
 use crate::error::Result;
 use crate::memory::TryGrow;
 use crate::model::{Label, Profile, SourceId, StackId};
@@ -31,7 +34,7 @@ pub struct Labels<'a> {
     profile: &'a Profile,
     /// The labels that are left for the samples to come.
     left: &'a [Label],
-    sort: bool,
+    options: WriteOptions,
     pub sets: Pieces,
     collects: Vec<bool>,
     /// Sets of samples without labels of their own: by source, without and with
@@ -42,8 +45,7 @@ pub struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    /// `sort`: equal labels in another order are the same set.
-    pub fn new(profile: &'a Profile, sort: bool) -> Result<Labels<'a>> {
+    pub fn new(profile: &'a Profile, options: WriteOptions) -> Result<Labels<'a>> {
         let mut collects = Vec::new();
         collects.try_fill(profile.stacks.len(), false, "stacks")?;
         for (id, collects) in profile.stacks.ids().zip(&mut collects) {
@@ -56,7 +58,7 @@ impl<'a> Labels<'a> {
         Ok(Labels {
             profile,
             left: &profile.labels,
-            sort,
+            options,
             sets: Pieces::default(),
             collects,
             common,
@@ -98,6 +100,12 @@ impl<'a> Labels<'a> {
     ) -> Result<u32> {
         let strings = &self.profile.strings;
         self.scratch.clear();
+        if self.options.sources {
+            let about = &self.profile.sources[source.row()];
+            for (key, value) in sources::labels(source, about) {
+                self.add(own, key, value, texts)?;
+            }
+        }
         for label in own {
             let mut number = |id| texts.of_string(id, strings.get(id));
             let numbered = Numbered {
@@ -108,15 +116,16 @@ impl<'a> Labels<'a> {
             };
             self.scratch.try_push(numbered, "labels")?;
         }
-        if self.profile.sources.len() > 1 {
+        if !self.options.sources && self.profile.sources.len() > 1 {
             // A bare number would be read as a range.
             let run = format!("run-{}", source.0 + 1);
-            self.add(own, RUN, run, texts)?;
+            self.add(own, RUN, Value::Text(run), texts)?;
         }
         if collects {
-            self.add(own, GC, "yes".to_owned(), texts)?;
+            self.add(own, GC, Value::Text("yes".to_owned()), texts)?;
         }
-        if self.sort {
+        // Equal labels in another order are the same set, where sets are summed.
+        if self.options.aggregate {
             self.scratch.sort_unstable();
         }
         self.encode()
@@ -128,17 +137,21 @@ impl<'a> Labels<'a> {
         &mut self,
         own: &[Label],
         key: &'static str,
-        value: String,
+        value: Value,
         texts: &mut Texts<'a>,
     ) -> Result<()> {
         let strings = &self.profile.strings;
         if own.iter().any(|label| strings.get(label.key) == key) {
             return Ok(());
         }
+        let (str, num) = match value {
+            Value::Text(text) => (Some(texts.of(text)?), None),
+            Value::Number(number) => (None, Some(number)),
+        };
         let numbered = Numbered {
             key: texts.of(key)?,
-            str: Some(texts.of(value)?),
-            num: None,
+            str,
+            num,
             unit: 0,
         };
         self.scratch.try_push(numbered, "labels")

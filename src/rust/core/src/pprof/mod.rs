@@ -18,6 +18,7 @@ mod output;
 mod proto;
 mod read;
 mod samples;
+mod sources;
 mod symbols;
 mod tables;
 mod texts;

@@ -10,6 +10,7 @@ use super::load::{self, STRIDE};
 use super::outline::Outline;
 use super::proto::profile as field;
 use super::samples::SampleReader;
+use super::sources;
 use super::tables;
 use super::wire::{Fault, Message, Result as WireResult, fault};
 use crate::cancel::{self, Stop};
@@ -84,5 +85,7 @@ fn build(bytes: &[u8], origin: Origin, stop: Stop) -> WireResult<(Profile, Probl
             reader.sample(found.message()?)?;
         }
     }
-    Ok((reader.profile, reader.problems))
+    let mut profile = reader.profile;
+    sources::restore(&mut profile)?;
+    Ok((profile, reader.problems))
 }

@@ -33,11 +33,17 @@ pub struct WriteOptions {
     /// stand in the order in which they were recorded, and all of the profile's
     /// sample types are written, those as well that have no meaningful sum.
     pub aggregate: bool,
+    /// Whether each sample says in labels what its source is, for a reader to make
+    /// the table `sources` of it again.
+    pub sources: bool,
 }
 
 impl Default for WriteOptions {
     fn default() -> WriteOptions {
-        WriteOptions { aggregate: true }
+        WriteOptions {
+            aggregate: true,
+            sources: false,
+        }
     }
 }
 
@@ -79,6 +85,7 @@ pub fn write(
     }
     let mut writer = Writer {
         profile,
+        options: *options,
         columns,
         texts: Texts::new(profile.strings.len())?,
         stacks: Numbers::new(profile.stacks.len())?,
@@ -113,6 +120,7 @@ pub fn write(
 
 struct Writer<'a, 'o> {
     profile: &'a Profile,
+    options: WriteOptions,
     columns: Vec<Column<'a>>,
     texts: Texts<'a>,
     stacks: Numbers,
@@ -135,7 +143,7 @@ impl<'a> Writer<'a, '_> {
     /// The samples as they were recorded.
     fn rows(&mut self, stop: Stop) -> Result<()> {
         let samples = &self.profile.samples;
-        let mut labels = Labels::new(self.profile, false)?;
+        let mut labels = Labels::new(self.profile, self.options)?;
         let mut values = Vec::with_capacity(self.columns.len());
         for (row, (&stack, &source)) in samples.stack.iter().zip(&samples.source).enumerate() {
             if row % ROWS == 0 {
@@ -155,7 +163,7 @@ impl<'a> Writer<'a, '_> {
     fn sums(&mut self, stop: Stop) -> Result<()> {
         let samples = &self.profile.samples;
         let width = self.columns.len();
-        let mut labels = Labels::new(self.profile, true)?;
+        let mut labels = Labels::new(self.profile, self.options)?;
         let mut keys: Vec<(StackId, u32)> = Vec::new();
         let mut sums: Vec<i64> = Vec::new();
         let mut index = Interner::default();

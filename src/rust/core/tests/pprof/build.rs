@@ -127,8 +127,16 @@ pub fn read_rprof(text: &str) -> Profile {
 }
 
 pub fn write(profile: &Profile, aggregate: bool) -> Vec<u8> {
+    let options = WriteOptions {
+        aggregate,
+        sources: false,
+    };
+    write_with(profile, options)
+}
+
+pub fn write_with(profile: &Profile, options: WriteOptions) -> Vec<u8> {
     let mut out = Vec::new();
-    pprof::write(profile, &WriteOptions { aggregate }, &mut out, &|| false).unwrap();
+    pprof::write(profile, &options, &mut out, &|| false).unwrap();
     out
 }
 
