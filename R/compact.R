@@ -98,8 +98,8 @@ first_not_integer <- function(x) {
 }
 
 # From the parents down: rows that refer to nothing.
-drop_orphans <- function(x, call) {
-  for (table in parents_first(names(x))) {
+drop_orphans <- function(x, call, tables = names(x)) {
+  for (table in parents_first(tables)) {
     for (key in references(table, names(x[[table]]))) {
       ids <- x[[table]][[key]]
       rows <- rows_of_ids(ids, x, key, call)
@@ -123,7 +123,8 @@ drop_unused <- function(x, call) {
     unused <- tabulate(rows, nrow(x[[parent]])) == 0
     x <- drop_rows(x, parent, unused)
   }
-  drop_orphans(x, call)
+  # What nothing refers to may still have rows in tables with a leading dot.
+  drop_orphans(x, call, grep("^[.]", names(x), value = TRUE))
 }
 
 drop_rows <- function(x, table, gone) {
