@@ -18,7 +18,7 @@
 #' else of the first type that is in `count`; samples where it is 0 are left out.
 #' Other types, labels, sources and their times have no place in version 1.0.
 #'
-#' @param x A profile. One that is of the wanted version comes back as it is.
+#' @param x A profile, or a dm of its tables. One that is of the wanted version comes back as it is.
 #'
 #' @return A profile of the other version.
 #'

@@ -9,8 +9,8 @@
 #'
 #' @details
 #' A profile is a named list of [tibbles][tibble::tibble] of class
-#' `profile_data`. Components and columns beyond those named here must have a
-#' name with a leading dot.
+#' `profile_data`. Tables and columns beyond those named here must have a name with a
+#' leading dot. `vignette("data-model")` shows it at work.
 #'
 #' # Version 2.0
 #'
@@ -68,6 +68,10 @@
 #' - `.comments`: `source_id` (integer), `comment` (character);
 #' - `.problems`: see [profile_problems()].
 #'
+#' You may add columns and tables with a leading dot of your own. Where they have a
+#' column called `source_id`, `sample_id`, `location_id` or `function_id`, it refers to that
+#' table: [combine_profiles()], [compact_profile()] and [copy_profile_to()] keep it right.
+#'
 #' # Version 1.0
 #'
 #' The tables of versions 1.x of this package, in this order.
@@ -86,7 +90,7 @@
 #' tibble. Memory figures, labels, sources and time stamps have no place here.
 #'
 #' @param x A profile, as [read_rprof()] or [read_pprof()] gives it, or made by
-#'   hand.
+#'   hand, or a dm of its tables, see [dm_from_profile()].
 #'
 #' @return `x`, invisibly. A broken rule is an error of class
 #'   `profile_error_invalid` with the fields `table`, `column`, `row` and `rule`,

@@ -48,8 +48,8 @@
 #' The data go to a temporary file beside `path`, which replaces `path` when it is
 #' complete: after an error, a full disk or Ctrl-C the old file is as it was.
 #'
-#' @param x A profile, see [profile_data]; it is checked by the rules of
-#'   [validate_profile()].
+#' @param x A profile, see [profile_data], or a dm of its tables; it is checked by the
+#'   rules of [validate_profile()].
 #' @param path Path of the file to write.
 #' @param ... Must be empty.
 #' @param aggregate Whether to sum up equal stacks.
