@@ -95,12 +95,13 @@ summary.tbl_profile <- function(object, ..., type = "samples") {
   self <- dplyr::inner_join(frames, innermost, by = c("sample_id", "depth"))
   # A function that is on a stack more than once counts once there.
   total <- dplyr::distinct(frames, .data$sample_id, .data$name, .data$value)
-  sum_by_name <- function(rows, column) {
+  sum_by_name <- function(rows) {
     rows <- dplyr::group_by(rows, .data$name)
-    dplyr::summarise(rows, !!column := sum(.data$value, na.rm = TRUE), .groups = "drop")
+    dplyr::summarise(rows, sum = sum(.data$value, na.rm = TRUE), .groups = "drop")
   }
   sums <- dplyr::left_join(
-    sum_by_name(total, "total"), sum_by_name(self, "self"),
+    dplyr::rename(sum_by_name(total), total = "sum"),
+    dplyr::rename(sum_by_name(self), self = "sum"),
     by = "name", na_matches = "na"
   )
   sums <- dplyr::mutate(sums, self = dplyr::coalesce(.data$self, 0))

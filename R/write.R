@@ -86,16 +86,8 @@ write_pprof <- function(x, path, ..., aggregate = TRUE, sources = FALSE) {
   }
   target <- enc2utf8(path.expand(path))
   rust(.Call(C_write_pprof, tables, target, aggregate, sources), call)
-  unused <- setdiff(tables$sources$source_id, tables$samples$source_id)
-  if (sources && length(unused) > 0) {
-    warn_profile(
-      c(
-        paste0("`", path, "` says less than the profile."),
-        x = paste0("Sources without a sample are not carried: ", length(unused), ".")
-      ),
-      "profile_warning_lossy",
-      call = call
-    )
+  if (sources) {
+    warn_unused_sources(tables, path, call)
   }
   invisible(x)
 }
@@ -125,4 +117,18 @@ write_rprof <- function(x, path) {
     )
   }
   invisible(x)
+}
+
+warn_unused_sources <- function(tables, path, call) {
+  unused <- setdiff(tables[["sources"]]$source_id, tables$samples[["source_id"]])
+  if (length(unused) > 0) {
+    warn_profile(
+      c(
+        paste0("`", path, "` says less than the profile."),
+        x = paste0("Sources without a sample are not carried: ", length(unused), ".")
+      ),
+      "profile_warning_lossy",
+      call = call
+    )
+  }
 }

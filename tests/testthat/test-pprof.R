@@ -221,6 +221,7 @@ test_that("sources are carried as labels, and come back", {
   }
   expect_equal(stacks(y), stacks(x))
   expect_equal(y$samples$source_id, x$samples$source_id)
+  expect_no_warning(write_pprof(small_profile(version = "1.0"), path, sources = TRUE))
 })
 
 test_that("a source without samples is told to be lost", {

@@ -20,6 +20,11 @@ test_that("what readers give is valid, and comes back invisibly", {
   }
 })
 
+a_label <- function(...) {
+  label <- list(sample_id = 1L, key = "k", str = NA_character_, num = 1, unit = NA_character_)
+  tibble::as_tibble(utils::modifyList(label, list(...)))
+}
+
 test_that("each rule of version 2.0 is named with its place", {
   x <- small_profile()
   say <- function(change) cat(broken(x, change), "\n")
@@ -57,7 +62,18 @@ test_that("each rule of version 2.0 is named with its place", {
     say(function(x) { x$functions$system_name[2] <- NA; x })
     say(function(x) { x$functions$start_line[2] <- -1L; x })
     say(function(x) { x$.files$source_id <- 7L; x })
+    say(function(x) { x$.files$number <- -1L; x })
+    say(function(x) { x$.files$filename <- NA_character_; x })
+    say(function(x) { x$.files$number <- NULL; x })
+    say(function(x) { x$.labels <- a_label(sample_id = 7L); x })
+    say(function(x) { x$.labels <- a_label(key = ""); x })
+    say(function(x) { x$.labels <- a_label(num = 1.5); x })
+    say(function(x) { x$.labels <- a_label(str = factor("a")); x })
+    say(function(x) { x$.comments <- tibble::tibble(source_id = 7L, comment = "a"); x })
+    say(function(x) { x$.comments <- tibble::tibble(source_id = 1, comment = "a"); x })
     say(function(x) { x$sources$.period <- "often"; x })
+    say(function(x) { x$samples$.toplevel_filename <- "a.R"; x })
+    say(function(x) { x$.mine <- 1; x })
   })
 })
 
@@ -79,7 +95,7 @@ test_that("what version 2.0 allows is allowed", {
   x$locations$function_id[1] <- NA
   x$locations$line[1] <- NA
   x$functions$.package <- "base"
-  x$.mine <- 1
+  x$.mine <- tibble::tibble(a = 1)
   validate_profile(x)
   # rows in any order, ids of any size, depths with gaps
   x <- small_profile()
