@@ -55,7 +55,7 @@ combine_profiles <- function(...) {
 
 # Profiles whose ids resolve, under each other.
 bind_profiles <- function(profiles, call) {
-  known <- schema()
+  known <- data_model()
   empty <- known$tables
   empty$meta <- tibble::tibble(key = "version", value = "2.0")
   profiles <- c(list(empty), profiles)

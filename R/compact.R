@@ -57,7 +57,7 @@ compact_profile <- function(x) {
 }
 
 restore_types <- function(x, call) {
-  known <- schema()
+  known <- data_model()
   for (table in names(known$tables)) {
     if (!is.data.frame(x[[table]])) {
       rule <- if (is.null(x[[table]])) "it is missing" else "must be a data frame"

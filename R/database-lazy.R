@@ -40,7 +40,7 @@ tbl_profile <- function(con, ..., schema = NULL) {
     need_package(package, call)
   }
   ids <- chosen_sources(con, rlang::enquos(...), schema, call)
-  names <- names(schema()$tables)
+  names <- names(data_model()$tables)
   tables <- lapply(rlang::set_names(names), function(table) {
     columns <- DBI::dbListFields(con, table_id(schema, table))
     # To find the locations of some runs means to go through all their frames;

@@ -104,7 +104,7 @@ create_tables <- function(con, schema, call) {
   # Another writer may be doing the same; then its tables will do.
   tryCatch(
     in_transaction(con, {
-      tables <- schema()$tables
+      tables <- data_model()$tables
       for (table in names(tables)) {
         create_table(con, schema, table, tables[[table]])
       }
@@ -234,7 +234,7 @@ chosen_sources <- function(con, conditions, schema, call) {
 }
 
 load_sources <- function(con, source_ids, schema, call) {
-  known <- schema()
+  known <- data_model()
   dotted <- setdiff(names(known$dotted), names(known$tables))
   listed <- setdiff(listed_tables(con, schema), ".next_ids")
   x <- list()
@@ -256,7 +256,7 @@ listed_tables <- function(con, schema) {
     DBI::dbListTables(con)
   } else {
     objects <- DBI::dbListObjects(con, DBI::Id(schema = schema))$table
-    vapply(objects, function(id) id@name[["table"]], "")
+    vapply(objects, function(id) utils::tail(id@name, 1), "")
   }
   tables[startsWith(tables, ".")]
 }
@@ -320,7 +320,7 @@ from_database_ids <- function(x) {
 
 # As version 2.0 has them; ids may still be double.
 typed_columns <- function(rows, table) {
-  known <- schema()
+  known <- data_model()
   wanted <- c(known$tables[[table]], known$dotted[[table]])
   for (column in intersect(names(rows), names(wanted))) {
     if (column %in% names(key_parents)) {

@@ -10,7 +10,7 @@ key_parents <- c(
 )
 
 # The tables of version 2.0 and what may stand beside them, without rows.
-schema <- function() {
+data_model <- function() {
   rust(.Call(C_schema), rlang::caller_env())
 }
 

@@ -172,7 +172,7 @@ profile_problems <- function(x) {
   x <- as_profile(x, rlang::current_env())
   problems <- x[[".problems"]]
   if (is.null(problems)) {
-    problems <- schema()$dotted$.problems
+    problems <- data_model()$dotted$.problems
   }
   problems
 }

@@ -118,3 +118,13 @@ wait_for <- function(condition, seconds = 20) {
   }
   FALSE
 }
+
+# What a shell starts in the background ignores Ctrl-C, and R >= 4.5 leaves it so:
+# what to put before a command that is to hear it.
+listen_to_interrupts <- function() {
+  listen <- "env --default-signal=INT"
+  if (suppressWarnings(system(paste(listen, "true"), ignore.stderr = TRUE)) != 0) {
+    skip("env has no --default-signal: Ctrl-C is not tested")
+  }
+  listen
+}

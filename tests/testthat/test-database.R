@@ -29,6 +29,7 @@ for_each_database <- function(code) {
       DBI::dbExecute(con, paste("DROP SCHEMA IF EXISTS", schema, "CASCADE"))
       DBI::dbDisconnect(con)
     })
+    DBI::dbExecute(con, "SET client_min_messages = warning")
     DBI::dbExecute(con, paste("CREATE SCHEMA", schema))
     on_database(connect, schema, code)
     tested <- tested + 1
@@ -145,9 +146,9 @@ test_that("nothing is left by a process that was killed", {
     process <- run_r(wait = FALSE, c(
       "library(profile)",
       sprintf("con <- %s", connect),
-      "trace <- getFromNamespace('append_rows', 'profile')",
+      "append <- getFromNamespace('append_rows', 'profile')",
       "slow <- function(con, schema, table, rows) {",
-      "  trace(con, schema, table, rows)",
+      "  append(con, schema, table, rows)",
       sprintf("  if (table == 'sample_values') { file.create(%s); Sys.sleep(100) }", deparse(ready)),
       "}",
       "assignInNamespace('append_rows', slow, 'profile')",
@@ -160,6 +161,38 @@ test_that("nothing is left by a process that was killed", {
     tools::pskill(process$pid(), tools::SIGKILL)
     copy_profile_to(con, x, schema = schema)
     expect_identical(profile_from_con(con, schema = schema), combine_profiles(x, x))
+  })
+})
+
+test_that("Ctrl-C leaves nothing, and a connection that works", {
+  skip_on_cran()
+  skip_on_os("windows")
+  listen <- listen_to_interrupts()
+  for_each_database(function(con, schema, connect) {
+    ready <- tempfile()
+    process <- run_r(wait = FALSE, env = listen, c(
+      "library(profile)",
+      sprintf("con <- %s", connect),
+      "append <- getFromNamespace('append_rows', 'profile')",
+      "slow <- function(con, schema, table, rows) {",
+      "  append(con, schema, table, rows)",
+      sprintf("  if (table == 'sample_values') { file.create(%s); Sys.sleep(100) }", deparse(ready)),
+      "}",
+      "assignInNamespace('append_rows', slow, 'profile')",
+      sprintf("x <- read_rprof(%s)", deparse(normalizePath(rprof_path("basic_all.out")))),
+      sprintf("store <- function() copy_profile_to(con, x, schema = %s)", deparse(schema)),
+      "end <- tryCatch(store(), interrupt = function(e) 'interrupted')",
+      "assignInNamespace('append_rows', append, 'profile')",
+      "store()",
+      "cat(end)"
+    ))
+    expect_true(wait_for(function() file.exists(ready)))
+    tools::pskill(process$pid(), tools::SIGINT)
+    expect_true(wait_for(function() "interrupted" %in% readLines(process$output, warn = FALSE)))
+    expect_identical(
+      stacks(profile_from_con(con, schema = schema)),
+      stacks(read_rprof(rprof_path("basic_all.out")))
+    )
   })
 })
 

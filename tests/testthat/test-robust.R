@@ -13,11 +13,7 @@ big_profile <- function(path) {
 test_that("Ctrl-C stops a long read within a second and leaves R sound", {
   skip_on_cran()
   skip_on_os("windows")
-  # What a shell starts in the background ignores Ctrl-C, and R >= 4.5 leaves it so.
-  listen <- "env --default-signal=INT"
-  if (suppressWarnings(system(paste(listen, "true"), ignore.stderr = TRUE)) != 0) {
-    skip("env has no --default-signal: Ctrl-C is not tested")
-  }
+  listen <- listen_to_interrupts()
   big <- withr::local_tempfile(fileext = ".gz")
   big_profile(big)
   started <- withr::local_tempfile()
