@@ -35,6 +35,13 @@
 #' Function names are kept as they are: `data.frame` stays `data.frame`. Bytes
 #' that are not UTF-8 are read as Latin-1 (Windows-1252).
 #'
+#' ## Sources in pprof files
+#'
+#' A pprof file is one source. Where its samples say in labels what their sources were,
+#' as those of [write_pprof()] with `sources = TRUE` do, the table `sources` is made of these
+#' labels. Its `source_uri` then says where the samples were recorded, not where they
+#' were read from.
+#'
 #' ## Not read from pprof files yet
 #'
 #' Addresses and mappings, columns, and the `drop_frames` and `keep_frames`

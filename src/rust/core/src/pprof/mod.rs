@@ -1,7 +1,8 @@
 //! pprof: the profiles of Go's `pprof` and of what it inspired, one protocol
 //! buffer message (`profile.proto`), most often gzip'd.
 //!
-//! Reading gives the samples as they are stored, one for each `Sample`. Not
+//! Reading gives the samples as they are stored, one for each `Sample`. A file is
+//! one source, unless labels say more (`sources.rs`). Not
 //! read are mappings, addresses, columns, `is_folded`, `drop_frames`,
 //! `keep_frames` and `doc_url`.
 //!
