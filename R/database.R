@@ -30,7 +30,7 @@
 #' has added there comes back as the database's type for it: a factor as text, on
 #' SQLite a logical as integer.
 #'
-#' @param con A connection, from [DBI::dbConnect()]. It must not be in a transaction.
+#' @param con A connection, from `DBI::dbConnect()`. It must not be in a transaction.
 #' @param x A profile, see [profile_data], of either version, or a dm.
 #' @param ... For `copy_profile_to()`, must be empty. For `profile_from_con()`,
 #'   conditions on the columns of the table `sources`, as in `dplyr::filter()`; by

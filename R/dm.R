@@ -6,7 +6,7 @@
 #' `dm_from_profile()` gives a profile to the
 #' [dm](https://dm.cynkra.com) package: the same tables with their keys set, so that
 #' filters reach from one table to the others and tables join along their keys.
-#' [dm::as_dm()] does the same.
+#' `dm::as_dm()` does the same.
 #'
 #' All functions here that take a profile take such a dm as well, also one that was
 #' filtered.
@@ -16,7 +16,7 @@
 #' of `locations`, `function_id` of `functions`; `sample_id` and `type` of
 #' `sample_values`; `sample_id` and `depth` of `sample_locations`. Foreign keys are
 #' the columns of those names in other tables. They form a tree, which
-#' [dm::dm_filter()] needs; so a table with a leading dot has one foreign key only, its
+#' `dm::dm_filter()` needs; so a table with a leading dot has one foreign key only, its
 #' first.
 #'
 #' The columns are those of `x`, not copies.
