@@ -35,12 +35,14 @@
 #' Function names are kept as they are: `data.frame` stays `data.frame`. Bytes
 #' that are not UTF-8 are read as Latin-1 (Windows-1252).
 #'
-#' ## Sources in pprof files
+#' ## Sources of pprof files
 #'
-#' A pprof file is one source. Where its samples say in labels what their sources were,
-#' as those of [write_pprof()] with `sources = TRUE` do, the table `sources` is made of these
-#' labels. Its `source_uri` then says where the samples were recorded, not where they
-#' were read from.
+#' A file is one source, unless labels of its samples tell others, as
+#' `write_pprof(sources = TRUE)` writes them. Those sources have the URI that they
+#' had then. They stand in the order of their numbers, or where files with the same
+#' numbers were merged, of their first samples; before them stands the file itself,
+#' if it has samples that tell no source. `.labels` has labels that tell nothing of
+#' that kind, or not as they should.
 #'
 #' ## Not read from pprof files yet
 #'
@@ -52,8 +54,8 @@
 #' @param ... Must be empty.
 #' @param version `"2.0"` for the tables of [profile_data], `"1.0"` for those of
 #'   versions 1.x of this package. Pass it if your code depends on the tables.
-#' @param source_uri What `sources$source_uri` shall say, by default the path.
-#'   `NA` for nothing.
+#' @param source_uri What `sources$source_uri` shall say of the file, by default the
+#'   path. `NA` for nothing.
 #'
 #' @return An object of class `profile_data`, see [profile_data]. It is valid by
 #'   the rules of [validate_profile()].

@@ -17,8 +17,9 @@
 #'   (the count times the sampling interval), and for memory profiles
 #'   `alloc_space` in `bytes`; for other data the types it has;
 #' - functions under their R names, their files and lines;
-#' - the labels of the samples, `run` (`run-1`, `run-2`, …) where there is more than
-#'   one source, and `gc` for Rprof data;
+#' - the labels of the samples, and for Rprof data the label `gc`;
+#' - where there is more than one source, the label `run` (`run-1`, `run-2`, …), or
+#'   with `sources = TRUE` labels that tell each sample's source;
 #' - the sampling period, the duration, the time stamp, and as a comment where
 #'   the data came from.
 #'
@@ -28,12 +29,24 @@
 #' meaningful sum: only `aggregate = FALSE` writes them, along with every sample
 #' in its order, which viewers that show time need.
 #'
-#' A pprof file knows one origin only. With `sources = TRUE` each sample says what its
-#' source is, by a label for each column of `sources`: `source_id` (a number),
-#' `source_type`, `source_uri`, `source_timestamp`, and for columns with a leading dot
-#' `source_period` and so on. `pprof -tagfocus` finds them, merging keeps them, and
-#' [read_pprof()] makes the sources of them again. A source without samples cannot be
-#' carried so; a warning of class `profile_warning_lossy` tells.
+#' ## Sources in pprof files
+#'
+#' A pprof file says once where all its samples come from. With `sources = TRUE`
+#' every sample says it: [read_pprof()] makes the table `sources` of that again,
+#' also from files that were merged (`pprof -proto a b`), and
+#' `pprof -tagfocus=source_uri=a.out` shows one source of several. The labels are
+#'
+#' | label | what it is |
+#' |---|---|
+#' | `source_id` | the row in `sources` |
+#' | `source_type`, `source_uri`, `source_default_type` | the texts of these columns |
+#' | `source_timestamp`, `source_duration` | in nanoseconds |
+#' | `source_period`, `source_period_type` | the period in its own unit; one that is not whole is a text, such as `0.5 seconds` |
+#' | `source_options` | such as `memory gc line`, or `none`, for a run of `Rprof()` |
+#'
+#' What is `NA` has no label. A source without a sample has none that could tell
+#' of it, which a warning of class `profile_warning_lossy` says. Comments are those
+#' of the file, and are read as those of its first source.
 #'
 #' ## Rprof
 #'
@@ -53,7 +66,7 @@
 #' @param path Path of the file to write.
 #' @param ... Must be empty.
 #' @param aggregate Whether to sum up equal stacks.
-#' @param sources Whether to carry the table `sources` as labels.
+#' @param sources Whether to tell the source of each sample, by labels.
 #'
 #' @return `x`, invisibly.
 #'
@@ -61,7 +74,8 @@
 #' `profile_error_write` when the file cannot be written, `profile_error_invalid`
 #' when `x` breaks a rule, `profile_error_lossy` when `x` has nothing the format
 #' could hold: no counts of samples (Rprof), or values that are no integers
-#' (pprof).
+#' (pprof); with `sources = TRUE` also a time stamp after the year 2262, and samples
+#' with a label that has the name of one above.
 #'
 #' @seealso [read_rprof()], [read_pprof()]
 #' @export
@@ -85,9 +99,16 @@ write_pprof <- function(x, path, ..., aggregate = TRUE, sources = FALSE) {
     abort_argument("`sources` must be `TRUE` or `FALSE`.", call)
   }
   target <- enc2utf8(path.expand(path))
-  rust(.Call(C_write_pprof, tables, target, aggregate, sources), call)
-  if (sources) {
-    warn_unused_sources(tables, path, call)
+  report <- rust(.Call(C_write_pprof, tables, target, aggregate, sources), call)
+  if (report$untold_sources > 0) {
+    warn_profile(
+      c(
+        paste0("`", path, "` says less than the profile."),
+        x = paste0("Sources without a sample are not in the file: ", report$untold_sources, ".")
+      ),
+      "profile_warning_lossy",
+      call = call
+    )
   }
   invisible(x)
 }
@@ -117,18 +138,4 @@ write_rprof <- function(x, path) {
     )
   }
   invisible(x)
-}
-
-warn_unused_sources <- function(tables, path, call) {
-  unused <- setdiff(tables[["sources"]]$source_id, tables$samples[["source_id"]])
-  if (length(unused) > 0) {
-    warn_profile(
-      c(
-        paste0("`", path, "` says less than the profile."),
-        x = paste0("Sources without a sample are not carried: ", length(unused), ".")
-      ),
-      "profile_warning_lossy",
-      call = call
-    )
-  }
 }

@@ -204,41 +204,128 @@ test_that("pprof -http shows our file", {
   expect_true(any(grepl("a name with spaces", page, fixed = TRUE)))
 })
 
-test_that("sources are carried as labels, and come back", {
-  files <- rprof_path(c("append_line2.out", "basic_memgc.out", "names_plain.out"))
-  x <- combine_profiles(!!!lapply(files, read_quietly), small_profile(version = "1.0"))
+# Files of Rprof whose intervals and options differ, as one profile.
+several_runs <- function() {
   path <- withr::local_tempfile()
+  lines <- c(
+    readLines(rprof_path("basic_all.out")),
+    "GC profiling: sample.interval=10000", "\"f\" \"g\" ", "\"<GC>\" \"f\" \"g\" ", "\"f\" \"g\" ",
+    "sample.interval=1000", "\"f\" \"g\" "
+  )
+  x <- read_rprof(write_file(lines), source_uri = "several.out")
+  x$sources$source_uri[2] <- NA
+  x$sources$source_timestamp[2:3] <- c(NA, 1732169999.123456)
+  x
+}
+
+test_that("sources make the way there and back", {
+  x <- several_runs()
+  one <- withr::local_tempfile()
+  two <- withr::local_tempfile()
   for (aggregate in c(TRUE, FALSE)) {
-    write_pprof(x, path, aggregate = aggregate, sources = TRUE)
-    y <- read_pprof(path)
+    expect_no_warning(write_pprof(x, one, aggregate = aggregate, sources = TRUE))
+    y <- read_pprof(one)
+    validate_profile(y)
     expect_identical(y$sources, x$sources)
-    expect_equal(sum(summary(y)$by_function$self_time), sum(summary(x)$by_function$self_time))
-    again <- withr::local_tempfile()
-    write_pprof(y, again, aggregate = aggregate, sources = TRUE)
-    expect_identical(file_bytes(again), file_bytes(path))
-    write_rprof(y, again)
-    expect_equal(nrow(read_rprof(again)$samples), nrow(x$samples))
+    expect_setequal(y$.labels$key, "gc")
+    expect_equal(summary(y)$by_function$self_time, summary(x)$by_function$self_time)
+    expect_equal(summary(y)$by_function$name, summary(x)$by_function$name)
+    write_pprof(y, two, aggregate = aggregate, sources = TRUE)
+    expect_identical(file_bytes(two), file_bytes(one))
+    expect_identical(read_pprof(two)$sources, x$sources)
   }
-  expect_equal(stacks(y), stacks(x))
   expect_equal(y$samples$source_id, x$samples$source_id)
-  expect_no_warning(write_pprof(small_profile(version = "1.0"), path, sources = TRUE))
+  expect_equal(stacks(y), stacks(x))
 })
 
-test_that("a source without samples is told to be lost", {
-  x <- combine_profiles(small_profile(), read_rprof(rprof_path("empty_plain.out")))
+test_that("a run that went through pprof becomes an Rprof file", {
+  pb <- withr::local_tempfile()
   path <- withr::local_tempfile()
+  for (file in c("basic_plain.out", "basic_memgc.out", "append_line2.out")) {
+    x <- read_rprof(rprof_path(file))
+    write_pprof(x, pb, aggregate = FALSE, sources = TRUE)
+    write_rprof(read_pprof(pb), path)
+    if (!any(x$sources$.line_profiling)) {
+      expect_identical(file_bytes(path), file_bytes(rprof_path(file)), info = file)
+    }
+    z <- read_rprof(path)
+    expect_equal(stacks(z), stacks(x), info = file)
+    expect_equal(z$sources[-(2:4)], x$sources[-(2:4)], info = file)
+    expect_equal(as_tibble(z)$filename, as_tibble(x)$filename, info = file)
+  }
+})
+
+test_that("sources of version 1.0 and of other producers are told as well", {
+  path <- withr::local_tempfile()
+  write_pprof(several_runs(), path, sources = TRUE)
+  expect_match(read_pprof(path, version = "1.0")$.rprof$header, "sample.interval=", all = TRUE)
+  for (file in dir(data_path("pprof"), full.names = TRUE)) {
+    x <- read_pprof(file)
+    if (nrow(x$samples) == 0) next
+    write_pprof(x, path, aggregate = FALSE, sources = TRUE)
+    y <- read_pprof(path)
+    expect_identical(y$sources, x$sources, info = file)
+    expect_identical(y$.labels, x$.labels, info = file)
+    expect_identical(y$.comments, x$.comments, info = file)
+    expect_identical(y$sample_values, x$sample_values, info = file)
+  }
+})
+
+test_that("what labels cannot tell of sources is said", {
+  x <- several_runs()
+  path <- withr::local_tempfile()
+  x$samples$source_id[x$samples$source_id == 2L] <- 3L
+  expect_warning(
+    write_pprof(x, path, sources = TRUE), "not in the file: 1", class = "profile_warning_lossy"
+  )
   expect_no_warning(write_pprof(x, path))
-  expect_profile_warning(write_pprof(x, path, sources = TRUE), "profile_warning_lossy")
-  expect_equal(nrow(read_pprof(path)$sources), 1)
+  expect_equal(read_pprof(path)$sources$source_type, "pprof")
+  x$.labels <- tibble::tibble(
+    sample_id = 1L, key = "source_id", str = "mine", num = NA_real_, unit = NA_character_
+  )
+  expect_error(write_pprof(x, path, sources = TRUE), "`source_id`", class = "profile_error_lossy")
+  write_pprof(x, path, aggregate = FALSE)
+  expect_equal(subset(read_pprof(path)$.labels, key == "source_id")$str, "mine")
   expect_error(write_pprof(x, path, sources = NA), class = "profile_error_argument")
 })
 
-test_that("Go's pprof finds the samples of a source", {
+test_that("pprof shows sources, and keeps them when it merges files", {
   pprof <- go_pprof()
-  x <- combine_profiles(small_profile(), read_quietly(rprof_path("basic_plain.out")))
+  x <- several_runs()
+  x$sources$.period_type[3] <- ""
+  one <- withr::local_tempfile()
+  write_pprof(x, one, sources = TRUE)
+  tags <- paste(pprof("-tags", one), collapse = "\n")
+  for (tag in c("source_uri", "several.out", "source_options", "memory gc line", "none", "source_id")) {
+    expect_match(tags, tag, fixed = TRUE)
+  }
+  shown <- function(focus) {
+    top <- pprof("-top", "-sample_index=samples", paste0("-tagfocus=", focus), one)
+    as.numeric(sub(".*accounting for ([0-9]+),.*", "\\1", grep("accounting", top, value = TRUE)))
+  }
+  counts <- tabulate(x$samples$source_id)
+  expect_equal(shown("source_options=none"), counts[3])
+  expect_equal(shown("source_period=10ms"), counts[2])
+
+  # Go merges files only that say the same of their periods.
+  y <- x
+  y$sources$source_uri <- paste0(1:3, ".out")
+  two <- withr::local_tempfile()
+  merged <- withr::local_tempfile()
+  write_pprof(y, two, sources = TRUE)
+  pprof("-proto", paste0("-output=", merged), one, two)
+  z <- read_pprof(merged)
+  expect_identical(z$sources[-1], rbind(x$sources, y$sources)[-1])
+  seconds <- function(x) sum(summary(x)$by_function$self_time)
+  expect_equal(seconds(z), 2 * seconds(x))
+  expect_null(z$.comments)
+})
+
+test_that("the sources of combined profiles come back", {
+  files <- rprof_path(c("append_line2.out", "basic_memgc.out", "names_plain.out"))
+  x <- combine_profiles(!!!lapply(files, read_quietly), small_profile(version = "1.0"))
   path <- withr::local_tempfile()
   write_pprof(x, path, sources = TRUE)
-  expect_match(pprof("-tags", path), "source_uri", all = FALSE)
-  top <- pprof("-top", "-sample_index=samples", "-tagfocus=source_uri=small.out", path)
-  expect_match(top, "^Showing nodes accounting for 3, ", all = FALSE)
+  expect_identical(read_pprof(path)$sources, x$sources)
+  expect_no_warning(write_pprof(small_profile(version = "1.0"), path, sources = TRUE))
 })

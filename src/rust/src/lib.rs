@@ -91,15 +91,20 @@ pub extern "C" fn profile_rust_write_rprof(x: Raw, path: Raw) -> Raw {
     })
 }
 
+/// Gives `list(untold_sources)`.
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_write_pprof(x: Raw, path: Raw, aggregate: Raw, sources: Raw) -> Raw {
-    outcome(|_| {
+    outcome(|pair| {
         let profile = take::profile(argument(x)?, &stop)?;
         let options = pprof::WriteOptions {
             aggregate: argument(aggregate)?.flag()?,
             sources: argument(sources)?.flag()?,
         };
-        pprof::write_path(&profile, &options, Path::new(text_argument(path)?), &stop)
+        let path = Path::new(text_argument(path)?);
+        let report = pprof::write_path(&profile, &options, path, &stop)?;
+        let counts = pair.list(VALUE, &[c"untold_sources"])?;
+        counts.doubles(0, 1)?[0] = report.untold_sources as f64;
+        Ok(())
     })
 }
 

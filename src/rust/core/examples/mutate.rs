@@ -190,11 +190,11 @@ fn examine(bytes: &[u8]) -> std::result::Result<(), String> {
 fn there_and_back(profile: &Profile) -> std::result::Result<(), String> {
     let options = pprof::WriteOptions {
         aggregate: false,
-        sources: true,
+        ..Default::default()
     };
     let mut bytes = Vec::new();
     match pprof::write(profile, &options, &mut bytes, &|| false) {
-        Ok(()) => {}
+        Ok(_) => {}
         Err(Error::Lossy(_)) => return Ok(()),
         Err(e) => return Err(format!("it cannot be written as pprof: {e}")),
     }

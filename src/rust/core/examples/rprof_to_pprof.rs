@@ -15,7 +15,7 @@ fn main() -> Result<(), Error> {
     };
     let options = WriteOptions {
         aggregate: rest.is_empty(),
-        sources: false,
+        ..WriteOptions::default()
     };
     let origin = Origin {
         name: from.clone(),

@@ -26,10 +26,10 @@ pub struct Strings {
 
 impl Strings {
     pub fn intern(&mut self, text: &str) -> Result<StringId> {
-        if let Some(id) = self.find(text) {
-            return Ok(id);
-        }
         let hash = self.index.hash(text);
+        if let Some(row) = self.index.find(hash, |row| self.row(row) == text) {
+            return Ok(StringId(row));
+        }
         let row = next_row(self.ends.len(), "strings")?;
         self.text
             .try_reserve(text.len())
@@ -38,13 +38,6 @@ impl Strings {
         self.ends.try_push(self.text.len(), "strings")?;
         self.index.insert(hash, row)?;
         Ok(StringId(row))
-    }
-
-    /// A text that is there already.
-    pub fn find(&self, text: &str) -> Option<StringId> {
-        let hash = self.index.hash(text);
-        let row = self.index.find(hash, |row| self.row(row) == text);
-        row.map(StringId)
     }
 
     pub fn get(&self, id: StringId) -> &str {

@@ -3,10 +3,11 @@
 use super::columns::{Column, is_rprof, whole};
 use super::numbers::Texts;
 use super::proto::{profile as field, value_type as value};
+use super::sources;
 use super::wire;
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
-use crate::model::{Period, Profile, RprofOptions, Source};
+use crate::model::{Period, Profile, Source};
 
 const OUTPUT: &str = "the output";
 
@@ -70,7 +71,7 @@ fn period(sources: &[Source]) -> Option<(i64, &str, &str)> {
 
 /// The sum over the sources; for Rprof, which does not record it, the time that
 /// its samples stand for.
-fn duration(profile: &Profile) -> Option<i64> {
+pub fn duration(profile: &Profile) -> Option<i64> {
     let mut counts = vec![0.0; profile.sources.len()];
     if let Some(values) = profile.counts() {
         for (value, source) in values.column.iter().zip(&profile.samples.source) {
@@ -110,11 +111,9 @@ pub fn provenance(source: &Source) -> String {
     if let Some(time) = source.period.as_ref().and_then(Period::nanoseconds) {
         parts.push(format!("{} us", time / 1e3));
     }
-    let RprofOptions { memory, gc, line } = source.options.unwrap_or_default();
-    let options = [(memory, "memory"), (gc, "gc"), (line, "line")];
-    let options: Vec<_> = options.iter().filter(|o| o.0).map(|o| o.1).collect();
+    let options = sources::words(source.options.unwrap_or_default());
     if !options.is_empty() {
-        parts.push(options.join(" "));
+        parts.push(options);
     }
     format!("Rprof: {}", parts.join(", "))
 }

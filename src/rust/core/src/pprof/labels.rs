@@ -1,16 +1,16 @@
 //! The labels of a sample as they are written.
 //!
-//! To the labels that a sample has come some that the model knows otherwise: the
-//! run it is from, when there are several, or all about its source, when that is
-//! wanted; and whether R was collecting garbage. Sets of labels repeat, so each
-//! distinct one is encoded once.
+//! To the labels that a sample has come some that the model knows otherwise:
+//! its source, or the run it is from, when there are several, and whether R was
+//! collecting garbage. Sets of labels repeat, so each distinct one is encoded
+//! once.
 
 use super::numbers::{Pieces, Texts};
 use super::proto::{label, sample};
-use super::sources::{self, Value};
+use super::sources::{self, Fact, KEYS};
 use super::wire;
 use super::write::WriteOptions;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::TryGrow;
 use crate::model::{Label, Profile, SourceId, StackId};
 
@@ -34,18 +34,22 @@ pub struct Labels<'a> {
     profile: &'a Profile,
     /// The labels that are left for the samples to come.
     left: &'a [Label],
-    options: WriteOptions,
+    /// Equal labels in another order are the same set.
+    sort: bool,
+    tell_sources: bool,
     pub sets: Pieces,
     collects: Vec<bool>,
     /// Sets of samples without labels of their own: by source, without and with
     /// garbage collection.
     common: Vec<[Option<u32>; 2]>,
+    /// The labels that tell each source, once they were asked for.
+    told: Vec<Vec<Numbered>>,
     scratch: Vec<Numbered>,
     encoded: Vec<u8>,
 }
 
 impl<'a> Labels<'a> {
-    pub fn new(profile: &'a Profile, options: WriteOptions) -> Result<Labels<'a>> {
+    pub fn new(profile: &'a Profile, options: &WriteOptions) -> Result<Labels<'a>> {
         let mut collects = Vec::new();
         collects.try_fill(profile.stacks.len(), false, "stacks")?;
         for (id, collects) in profile.stacks.ids().zip(&mut collects) {
@@ -55,13 +59,17 @@ impl<'a> Labels<'a> {
         }
         let mut common = Vec::new();
         common.try_fill(profile.sources.len(), [None, None], "sources")?;
+        let mut told = Vec::new();
+        told.try_fill(profile.sources.len(), Vec::new(), "sources")?;
         Ok(Labels {
             profile,
             left: &profile.labels,
-            options,
+            sort: options.aggregate,
+            tell_sources: options.sources,
             sets: Pieces::default(),
             collects,
             common,
+            told,
             scratch: Vec::new(),
             encoded: Vec::new(),
         })
@@ -100,11 +108,9 @@ impl<'a> Labels<'a> {
     ) -> Result<u32> {
         let strings = &self.profile.strings;
         self.scratch.clear();
-        if self.options.sources {
-            let about = &self.profile.sources[source.row()];
-            for (key, value) in sources::labels(source, about) {
-                self.add(own, key, value, texts)?;
-            }
+        // First, since what R notes comes last and is an own label when read back.
+        if self.tell_sources {
+            self.tell(own, source, texts)?;
         }
         for label in own {
             let mut number = |id| texts.of_string(id, strings.get(id));
@@ -116,16 +122,15 @@ impl<'a> Labels<'a> {
             };
             self.scratch.try_push(numbered, "labels")?;
         }
-        if !self.options.sources && self.profile.sources.len() > 1 {
+        if !self.tell_sources && self.profile.sources.len() > 1 {
             // A bare number would be read as a range.
             let run = format!("run-{}", source.0 + 1);
-            self.add(own, RUN, Value::Text(run), texts)?;
+            self.add(own, RUN, run, texts)?;
         }
         if collects {
-            self.add(own, GC, Value::Text("yes".to_owned()), texts)?;
+            self.add(own, GC, "yes".to_owned(), texts)?;
         }
-        // Equal labels in another order are the same set, where sets are summed.
-        if self.options.aggregate {
+        if self.sort {
             self.scratch.sort_unstable();
         }
         self.encode()
@@ -137,24 +142,53 @@ impl<'a> Labels<'a> {
         &mut self,
         own: &[Label],
         key: &'static str,
-        value: Value,
+        value: String,
         texts: &mut Texts<'a>,
     ) -> Result<()> {
         let strings = &self.profile.strings;
         if own.iter().any(|label| strings.get(label.key) == key) {
             return Ok(());
         }
-        let (str, num) = match value {
-            Value::Text(text) => (Some(texts.of(text)?), None),
-            Value::Number(number) => (None, Some(number)),
-        };
         let numbered = Numbered {
             key: texts.of(key)?,
-            str,
-            num,
+            str: Some(texts.of(value)?),
+            num: None,
             unit: 0,
         };
         self.scratch.try_push(numbered, "labels")
+    }
+
+    /// Adds what tells the source.
+    fn tell(&mut self, own: &[Label], source: SourceId, texts: &mut Texts<'a>) -> Result<()> {
+        let strings = &self.profile.strings;
+        let taken = own.iter().find(|l| KEYS.contains(&strings.get(l.key)));
+        if let Some(label) = taken {
+            return Err(Error::Lossy(format!(
+                "Sample {} has a label `{}` of its own, so labels cannot tell its source.",
+                label.sample + 1,
+                strings.get(label.key)
+            )));
+        }
+        let told = &mut self.told[source.row()];
+        if told.is_empty() {
+            let facts = sources::facts(source, &self.profile.sources[source.row()])?;
+            for (key, fact) in KEYS.into_iter().zip(facts) {
+                let Some(fact) = fact else { continue };
+                let key = texts.of(key)?;
+                let (str, num, unit) = match fact {
+                    Fact::Text(text) => (Some(texts.of(text)?), None, 0),
+                    Fact::Number(num, unit) => (None, Some(num), texts.of(unit)?),
+                };
+                let numbered = Numbered {
+                    key,
+                    str,
+                    num,
+                    unit,
+                };
+                told.try_push(numbered, "labels")?;
+            }
+        }
+        self.scratch.try_extend(told, "labels")
     }
 
     fn encode(&mut self) -> Result<u32> {

@@ -1,8 +1,7 @@
 //! pprof: the profiles of Go's `pprof` and of what it inspired, one protocol
 //! buffer message (`profile.proto`), most often gzip'd.
 //!
-//! Reading gives the samples as they are stored, one for each `Sample`. A file is
-//! one source, unless labels say more (`sources.rs`). Not
+//! Reading gives the samples as they are stored, one for each `Sample`. Not
 //! read are mappings, addresses, columns, `is_folded`, `drop_frames`,
 //! `keep_frames` and `doc_url`.
 //!
@@ -18,6 +17,7 @@ mod outline;
 mod output;
 mod proto;
 mod read;
+mod restore;
 mod samples;
 mod sources;
 mod symbols;
@@ -27,4 +27,4 @@ mod wire;
 mod write;
 
 pub use read::{read, read_path};
-pub use write::{WriteOptions, write, write_path};
+pub use write::{Report, WriteOptions, write, write_path};

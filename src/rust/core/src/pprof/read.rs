@@ -9,8 +9,8 @@
 use super::load::{self, STRIDE};
 use super::outline::Outline;
 use super::proto::profile as field;
+use super::restore::restore;
 use super::samples::SampleReader;
-use super::sources;
 use super::tables;
 use super::wire::{Fault, Message, Result as WireResult, fault};
 use crate::cancel::{self, Stop};
@@ -86,6 +86,6 @@ fn build(bytes: &[u8], origin: Origin, stop: Stop) -> WireResult<(Profile, Probl
         }
     }
     let mut profile = reader.profile;
-    sources::restore(&mut profile)?;
+    restore(&mut profile, bytes.len(), stop)?;
     Ok((profile, reader.problems))
 }

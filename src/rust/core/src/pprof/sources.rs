@@ -1,234 +1,299 @@
-//! Sources as labels of their samples.
+//! A source as labels of its samples.
 //!
-//! A pprof file knows one origin. What several runs were is said by a label for each
-//! column of the table `sources`: every sample says it for itself, so it outlives
-//! merging by other tools. `source_id` is a number, all else is text; numbers
-//! in the shortest form that gives the same number again.
+//! A pprof file says once, for all its samples, where they come from, and merging
+//! files (`pprof -proto a b`) keeps little of that. Labels stay with their
+//! samples. Go drops texts that are empty, so what has no words gets one.
 
-use super::about;
+use super::columns::whole;
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
-use crate::model::{Label, Period, Profile, RprofOptions, Source, SourceId, StringId, next_row};
-use std::collections::HashMap;
+use crate::model::{Period, Profile, RprofOptions, Source, SourceId};
+use std::borrow::Cow;
 
-/// A fact about a source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Fact {
-    Id,
-    Kind,
-    Uri,
-    Timestamp,
-    Period,
-    PeriodType,
-    PeriodUnit,
-    Duration,
-    DefaultType,
-    Memory,
-    Gc,
-    Line,
-}
-
-/// The facts and the keys of their labels: the names of the columns, without the
-/// leading dot.
-const KEYS: [(Fact, &str); 12] = [
-    (Fact::Id, "source_id"),
-    (Fact::Kind, "source_type"),
-    (Fact::Uri, "source_uri"),
-    (Fact::Timestamp, "source_timestamp"),
-    (Fact::Period, "source_period"),
-    (Fact::PeriodType, "source_period_type"),
-    (Fact::PeriodUnit, "source_period_unit"),
-    (Fact::Duration, "source_duration_nanos"),
-    (Fact::DefaultType, "source_default_type"),
-    (Fact::Memory, "source_memory_profiling"),
-    (Fact::Gc, "source_gc_profiling"),
-    (Fact::Line, "source_line_profiling"),
+/// The keys, in the order in which [`Facts`] has their values.
+pub const KEYS: [&str; 9] = [
+    "source_id",
+    "source_type",
+    "source_uri",
+    "source_timestamp",
+    "source_period",
+    "source_period_type",
+    "source_duration",
+    "source_default_type",
+    "source_options",
 ];
+const NANOSECONDS: &str = "nanoseconds";
+const A_SECOND: i64 = 1_000_000_000;
+const NO_OPTIONS: &str = "none";
 
-const YES: &str = "yes";
-const NO: &str = "no";
-
-/// The value of a label.
-pub enum Value {
-    Number(i64),
-    Text(String),
+/// What a label says of a source.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fact<'a> {
+    Text(Cow<'a, str>),
+    /// A number and its unit.
+    Number(i64, &'a str),
 }
 
-/// The labels that say what a source is.
-pub fn labels(id: SourceId, source: &Source) -> Vec<(&'static str, Value)> {
-    let text = |text: &str| Some(Value::Text(text.to_owned()));
-    let flag = |of: fn(RprofOptions) -> bool| {
-        let on = of(source.options?);
-        text(if on { YES } else { NO })
+/// What the labels of one sample say, in the order of [`KEYS`].
+pub type Facts<'a> = [Option<Fact<'a>>; KEYS.len()];
+
+/// A source in words.
+pub fn facts(id: SourceId, source: &Source) -> Result<Facts<'_>> {
+    let text = |text| Fact::Text(Cow::Borrowed(text));
+    let time = |seconds| match nanoseconds(seconds) {
+        Some(time) => Ok(Fact::Number(time, NANOSECONDS)),
+        None => Err(Error::Lossy(format!(
+            "Source {} has the time stamp {seconds}; pprof holds times up to the year 2262.",
+            id.0 + 1
+        ))),
     };
     let period = source.period.as_ref();
-    let value = |fact| match fact {
-        Fact::Id => Some(Value::Number(id.row() as i64 + 1)),
-        Fact::Kind => text(&source.kind),
-        Fact::Uri => text(source.uri.as_deref()?),
-        Fact::Timestamp => text(&source.timestamp?.to_string()),
-        Fact::Period => text(&period?.value.to_string()),
-        Fact::PeriodType => text(&period?.type_),
-        Fact::PeriodUnit => text(&period?.unit),
-        Fact::Duration => text(&source.duration?.to_string()),
-        Fact::DefaultType => text(source.default_type.as_deref()?),
-        Fact::Memory => flag(|o| o.memory),
-        Fact::Gc => flag(|o| o.gc),
-        Fact::Line => flag(|o| o.line),
-    };
-    let keys = KEYS.iter();
-    keys.filter_map(|&(fact, key)| Some((key, value(fact)?)))
-        .collect()
+    Ok([
+        Some(Fact::Number(i64::from(id.0) + 1, "")),
+        Some(text(&source.kind)),
+        source.uri.as_deref().map(text),
+        source.timestamp.map(time).transpose()?,
+        // Labels hold whole numbers only; any other is as exact in words.
+        period.map(|period| match whole(period.value) {
+            Some(value) => Fact::Number(value, &period.unit),
+            None => Fact::Text(format!("{} {}", period.value, period.unit).into()),
+        }),
+        period.map(|period| text(&period.type_)),
+        source.duration.map(|time| Fact::Number(time, NANOSECONDS)),
+        source.default_type.as_deref().map(text),
+        source.options.map(|options| match words(options) {
+            none if none.is_empty() => text(NO_OPTIONS),
+            words => Fact::Text(words.into()),
+        }),
+    ])
 }
 
-/// Makes sources of such labels again. Labels of these keys that do not say what a
-/// source is stay what they are.
-///
-/// The sources come in the order of their ids, the file's own last, where there
-/// are samples that name no other.
-pub fn restore(profile: &mut Profile) -> Result<()> {
-    if profile.strings.find(KEYS[0].1).is_none() {
-        return Ok(());
-    }
-    let labels = std::mem::take(&mut profile.labels);
-    let mut facts_of = Facts::default();
-    let mut known: HashMap<Vec<(Fact, Said)>, Option<usize>> = HashMap::new();
-    let mut found: Vec<(i64, Source)> = Vec::new();
-    let mut of_sample: Vec<(usize, usize)> = Vec::new();
-    for own in labels.chunk_by(|a, b| a.sample == b.sample) {
-        let mut facts = Vec::new();
-        for label in own {
-            if let Some(fact) = facts_of.of(label.key, profile) {
-                facts.try_push((fact, Said::new(label)), "labels")?;
-            }
-        }
-        facts.sort_unstable();
-        let source = match known.get(&facts) {
-            Some(source) => *source,
-            None => {
-                let source = source(&facts, profile).map(|source| {
-                    found.push(source);
-                    found.len() - 1
-                });
-                known.try_reserve(1).map_err(|_| Error::Memory("sources"))?;
-                known.insert(facts, source);
-                source
-            }
-        };
-        for &label in own {
-            if source.is_none() || facts_of.of(label.key, profile).is_none() {
-                profile.labels.try_push(label, "labels")?;
-            }
-        }
-        if let Some(source) = source {
-            of_sample.try_push((own[0].sample, source), "samples")?;
-        }
-    }
-    if found.is_empty() {
-        return Ok(());
-    }
-    let mut order: Vec<usize> = (0..found.len()).collect();
-    order.sort_by_key(|&i| found[i].0);
-    let own = profile.sources.pop().unwrap_or_default();
-    let mut ids = Vec::new();
-    ids.try_fill(found.len(), SourceId(0), "sources")?;
-    for i in order {
-        let source = std::mem::take(&mut found[i].1);
-        ids[i] = profile.add_source(source)?;
-    }
-    let row = next_row(profile.sources.len(), "sources")?;
-    profile.samples.source.fill(SourceId(row));
-    for &(sample, source) in &of_sample {
-        profile.samples.source[sample] = ids[source];
-    }
-    if of_sample.len() < profile.samples.len() {
-        profile.add_source(own)?;
-    } else {
-        keep_comments(profile, own.comments);
-    }
-    Ok(())
-}
-
-/// The comments of the file go to the first source, but for those that writing
-/// adds.
-fn keep_comments(profile: &mut Profile, mut comments: Vec<String>) {
-    let added: Vec<String> = profile.sources.iter().map(about::provenance).collect();
-    comments.retain(|comment| !added.contains(comment));
-    if let Some(first) = profile.sources.first_mut() {
-        first.comments = comments;
-    }
-}
-
-/// What a label says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Said {
-    str: Option<StringId>,
-    num: Option<i64>,
-}
-
-impl Said {
-    fn new(label: &Label) -> Said {
-        Said {
-            str: label.str,
-            num: label.num,
-        }
-    }
-}
-
-/// Which keys are those of facts; a file has few keys.
-#[derive(Default)]
-struct Facts(HashMap<StringId, Option<Fact>>);
-
-impl Facts {
-    fn of(&mut self, key: StringId, profile: &Profile) -> Option<Fact> {
-        *self.0.entry(key).or_insert_with(|| {
-            let text = profile.strings.get(key);
-            let fact = KEYS.iter().find(|(_, key)| *key == text);
-            fact.map(|(fact, _)| *fact)
-        })
-    }
-}
-
-/// The source that a set of labels describes, and its id there.
-fn source(facts: &[(Fact, Said)], profile: &Profile) -> Option<(i64, Source)> {
-    if facts.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-        return None;
-    }
-    let mut id = None;
-    let mut source = Source::default();
-    let mut period = (None, None, None);
-    let mut options = (None, None, None);
-    for (fact, said) in facts {
-        let text = || said.str.map(|id| profile.strings.get(id));
-        let flag = || match text()? {
-            YES => Some(true),
-            NO => Some(false),
-            _ => None,
-        };
-        match fact {
-            Fact::Id => id = Some(said.num?),
-            Fact::Kind => source.kind = text()?.to_owned(),
-            Fact::Uri => source.uri = Some(text()?.to_owned()),
-            Fact::Timestamp => source.timestamp = Some(text()?.parse().ok()?),
-            Fact::Period => period.0 = Some(text()?.parse().ok()?),
-            Fact::PeriodType => period.1 = Some(text()?.to_owned()),
-            Fact::PeriodUnit => period.2 = Some(text()?.to_owned()),
-            Fact::Duration => source.duration = Some(text()?.parse().ok()?),
-            Fact::DefaultType => source.default_type = Some(text()?.to_owned()),
-            Fact::Memory => options.0 = Some(flag()?),
-            Fact::Gc => options.1 = Some(flag()?),
-            Fact::Line => options.2 = Some(flag()?),
-        }
-    }
-    source.period = match period {
-        (Some(value), Some(type_), Some(unit)) => Some(Period { value, type_, unit }),
-        (None, None, None) => None,
+/// The source of these facts and its number there; `None` where a label is
+/// missing that must be there, or one says what [`facts()`] never does.
+pub fn source(facts: &Facts) -> Option<(i64, Source)> {
+    let [
+        id,
+        kind,
+        uri,
+        time,
+        period,
+        period_type,
+        duration,
+        default_type,
+        options,
+    ] = facts;
+    let id = match id {
+        Some(Fact::Number(id, "")) if (1..=i64::from(i32::MAX)).contains(id) => *id,
         _ => return None,
     };
-    source.options = match options {
-        (Some(memory), Some(gc), Some(line)) => Some(RprofOptions { memory, gc, line }),
-        (None, None, None) => None,
-        _ => return None,
+    let period_type = optional(period_type, text)?;
+    let period = match optional(period, period_value)? {
+        Some((value, unit)) => Some(Period {
+            value,
+            type_: period_type.unwrap_or_default(),
+            unit: unit.to_owned(),
+        }),
+        None if period_type.is_some() => return None,
+        None => None,
     };
-    (!source.kind.is_empty()).then_some((id?, source))
+    let source = Source {
+        kind: optional(kind, text)?.filter(|kind| !kind.is_empty())?,
+        uri: optional(uri, text)?,
+        timestamp: optional(time, time_value)?.map(seconds),
+        period,
+        duration: optional(duration, time_value)?,
+        default_type: optional(default_type, text)?,
+        options: optional(options, options_value)?,
+        ..Source::default()
+    };
+    Some((id, source))
+}
+
+/// Such as `memory gc line`.
+pub fn words(options: RprofOptions) -> String {
+    let RprofOptions { memory, gc, line } = options;
+    let options = [(memory, "memory"), (gc, "gc"), (line, "line")];
+    let words: Vec<_> = options.iter().filter(|o| o.0).map(|o| o.1).collect();
+    words.join(" ")
+}
+
+/// How many sources no sample could carry along.
+pub fn without_samples(profile: &Profile) -> Result<usize> {
+    let mut seen = Vec::new();
+    seen.try_fill(profile.sources.len(), false, "sources")?;
+    for source in &profile.samples.source {
+        seen[source.row()] = true;
+    }
+    Ok(seen.iter().filter(|seen| !**seen).count())
+}
+
+/// What a label may but need not say; `None` where it says something else.
+fn optional<'a, T>(
+    fact: &'a Option<Fact<'a>>,
+    value: impl Fn(&'a Fact<'a>) -> Option<T>,
+) -> Option<Option<T>> {
+    match fact {
+        Some(fact) => value(fact).map(Some),
+        None => Some(None),
+    }
+}
+
+fn text(fact: &Fact) -> Option<String> {
+    match fact {
+        Fact::Text(text) => Some(text.clone().into_owned()),
+        Fact::Number(..) => None,
+    }
+}
+
+fn time_value(fact: &Fact) -> Option<i64> {
+    match fact {
+        Fact::Number(time, NANOSECONDS) => Some(*time),
+        _ => None,
+    }
+}
+
+fn period_value<'a>(fact: &'a Fact) -> Option<(f64, &'a str)> {
+    match fact {
+        Fact::Number(value, unit) => {
+            let number = *value as f64;
+            (whole(number) == Some(*value)).then_some((number, unit))
+        }
+        Fact::Text(text) => {
+            let (value, unit) = text.split_once(' ')?;
+            let value: f64 = value.parse().ok()?;
+            (!value.is_nan()).then_some((value, unit))
+        }
+    }
+}
+
+fn options_value(fact: &Fact) -> Option<RprofOptions> {
+    let Fact::Text(text) = fact else { return None };
+    if text == NO_OPTIONS {
+        return Some(RprofOptions::default());
+    }
+    let has = |option| text.split(' ').any(|word| word == option);
+    let options = RprofOptions {
+        memory: has("memory"),
+        gc: has("gc"),
+        line: has("line"),
+    };
+    (!text.is_empty() && words(options) == *text).then_some(options)
+}
+
+/// Seconds in nanoseconds. Their product as it stands would be off by hundreds.
+fn nanoseconds(seconds: f64) -> Option<i64> {
+    let full = seconds.floor();
+    let rest = ((seconds - full) * A_SECOND as f64).round();
+    whole(full)?
+        .checked_mul(A_SECOND)?
+        .checked_add(whole(rest)?)
+}
+
+fn seconds(nanoseconds: i64) -> f64 {
+    let full = nanoseconds.div_euclid(A_SECOND);
+    let rest = nanoseconds.rem_euclid(A_SECOND);
+    full as f64 + rest as f64 / A_SECOND as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn again(source: &Source) -> Option<(i64, Source)> {
+        super::source(&facts(SourceId(4), source).unwrap())
+    }
+
+    #[test]
+    fn a_source_comes_back() {
+        let with_options = |options| Source {
+            kind: "rprof".to_owned(),
+            options,
+            ..Source::default()
+        };
+        let with_period = |value, type_: &str, unit: &str| Source {
+            period: Some(Period {
+                value,
+                type_: type_.to_owned(),
+                unit: unit.to_owned(),
+            }),
+            ..with_options(None)
+        };
+        let all = RprofOptions {
+            memory: true,
+            gc: true,
+            line: true,
+        };
+        let sources = [
+            with_options(None),
+            with_options(Some(RprofOptions::default())),
+            with_options(Some(RprofOptions { gc: false, ..all })),
+            with_period(2e4, "cpu", "microseconds"),
+            with_period(0.1 + 0.2, "cpu", "micro seconds"),
+            with_period(-1e300, "", ""),
+            Source {
+                kind: "a kind".to_owned(),
+                uri: Some(String::new()),
+                timestamp: Some(1_732_169_999.123_456_7),
+                duration: Some(i64::MIN),
+                default_type: Some("cpu".to_owned()),
+                options: Some(all),
+                ..Source::default()
+            },
+        ];
+        for source in sources {
+            assert_eq!(again(&source), Some((5, source)));
+        }
+        // Without a kind it would be no valid source.
+        assert_eq!(again(&Source::default()), None);
+    }
+
+    #[test]
+    fn times_are_exact() {
+        for time in [0.0, 0.25, -1.5, 1_732_170_000.0, 1_732_169_999.999_999_8] {
+            assert_eq!(nanoseconds(time).map(seconds), Some(time));
+        }
+        assert_eq!(nanoseconds(1_732_170_000.0), Some(1_732_170_000 * A_SECOND));
+        for time in [1e10, -1e10, 1e300, f64::INFINITY, f64::NAN] {
+            assert_eq!(nanoseconds(time), None);
+        }
+    }
+
+    #[test]
+    fn what_is_never_written_is_no_source() {
+        let source = Source {
+            kind: "rprof".to_owned(),
+            ..Source::default()
+        };
+        let facts = facts(SourceId(0), &source).unwrap();
+        let text = |text: &'static str| Some(Fact::Text(text.into()));
+        let number = |number, unit| Some(Fact::Number(number, unit));
+        for (row, fact) in [
+            (0, None),
+            (0, text("1")),
+            (0, number(0, "")),
+            (0, number(1, "bytes")),
+            (0, number(1 << 31, "")),
+            (1, None),
+            (1, text("")),
+            (1, number(1, "")),
+            (2, number(1, "")),
+            (3, number(1, "")),
+            (3, text("now")),
+            (4, text("20000")),
+            (4, text("x us")),
+            (4, text("NaN us")),
+            (4, number((1 << 53) + 1, "")),
+            (5, text("cpu")),
+            (6, number(1, "seconds")),
+            (7, number(1, "")),
+            (8, text("")),
+            (8, text("line gc")),
+            (8, text("gc gc")),
+            (8, text("none gc")),
+        ] {
+            let mut facts = facts.clone();
+            facts[row] = fact;
+            assert_eq!(super::source(&facts), None, "{facts:?}");
+        }
+    }
 }

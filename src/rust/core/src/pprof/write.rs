@@ -10,6 +10,7 @@ use super::labels::Labels;
 use super::numbers::{Numbers, Pieces, Texts};
 use super::output::Output;
 use super::proto::{profile as field, sample};
+use super::sources;
 use super::symbols;
 use super::wire::{self, LONGEST_FIELD};
 use crate::cancel::{self, Stop};
@@ -33,8 +34,8 @@ pub struct WriteOptions {
     /// stand in the order in which they were recorded, and all of the profile's
     /// sample types are written, those as well that have no meaningful sum.
     pub aggregate: bool,
-    /// Whether each sample says in labels what its source is, for a reader to make
-    /// the table `sources` of it again.
+    /// Whether labels tell the source of each sample, so that reading restores
+    /// the sources. Without it they tell the number of its run only.
     pub sources: bool,
 }
 
@@ -47,21 +48,31 @@ impl Default for WriteOptions {
     }
 }
 
+/// What the file says less well than the profile.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// Sources without a sample that could tell of them; where labels do not
+    /// tell sources, none is missed.
+    pub untold_sources: usize,
+}
+
 /// Writes a gzip'd pprof file. It replaces an older one only when complete.
 pub fn write_path(
     profile: &Profile,
     options: &WriteOptions,
     path: &Path,
     stop: Stop,
-) -> Result<()> {
+) -> Result<Report> {
+    let mut report = Report::default();
     save::replace(path, |out| {
         // Without a time stamp equal profiles give equal files.
         let mut gzip = GzBuilder::new()
             .mtime(0)
             .write(out, Compression::new(LEVEL));
-        write(profile, options, &mut gzip, stop)?;
+        report = write(profile, options, &mut gzip, stop)?;
         gzip.finish().map(|_| ()).map_err(save::failed)
-    })
+    })?;
+    Ok(report)
 }
 
 /// Writes a pprof message, not compressed.
@@ -76,7 +87,7 @@ pub fn write(
     options: &WriteOptions,
     out: &mut dyn Write,
     stop: Stop,
-) -> Result<()> {
+) -> Result<Report> {
     let columns = columns(profile, options.aggregate);
     if columns.is_empty() && !profile.samples.is_empty() {
         return Err(Error::Lossy(
@@ -85,7 +96,6 @@ pub fn write(
     }
     let mut writer = Writer {
         profile,
-        options: *options,
         columns,
         texts: Texts::new(profile.strings.len())?,
         stacks: Numbers::new(profile.stacks.len())?,
@@ -96,9 +106,9 @@ pub fn write(
     };
     writer.types()?;
     if options.aggregate {
-        writer.sums(stop)?;
+        writer.sums(options, stop)?;
     } else {
-        writer.rows(stop)?;
+        writer.rows(options, stop)?;
     }
     let Writer {
         columns,
@@ -115,12 +125,16 @@ pub fn write(
         output.field(field::STRING_TABLE, &[text.as_bytes()])?;
     }
     output.bytes(&about)?;
-    output.flush()
+    output.flush()?;
+    let untold_sources = match options.sources {
+        true => sources::without_samples(profile)?,
+        false => 0,
+    };
+    Ok(Report { untold_sources })
 }
 
 struct Writer<'a, 'o> {
     profile: &'a Profile,
-    options: WriteOptions,
     columns: Vec<Column<'a>>,
     texts: Texts<'a>,
     stacks: Numbers,
@@ -141,9 +155,9 @@ impl<'a> Writer<'a, '_> {
     }
 
     /// The samples as they were recorded.
-    fn rows(&mut self, stop: Stop) -> Result<()> {
+    fn rows(&mut self, options: &WriteOptions, stop: Stop) -> Result<()> {
         let samples = &self.profile.samples;
-        let mut labels = Labels::new(self.profile, self.options)?;
+        let mut labels = Labels::new(self.profile, options)?;
         let mut values = Vec::with_capacity(self.columns.len());
         for (row, (&stack, &source)) in samples.stack.iter().zip(&samples.source).enumerate() {
             if row % ROWS == 0 {
@@ -160,10 +174,10 @@ impl<'a> Writer<'a, '_> {
     }
 
     /// Samples of equal stacks and labels in one, in the order of the first.
-    fn sums(&mut self, stop: Stop) -> Result<()> {
+    fn sums(&mut self, options: &WriteOptions, stop: Stop) -> Result<()> {
         let samples = &self.profile.samples;
         let width = self.columns.len();
-        let mut labels = Labels::new(self.profile, self.options)?;
+        let mut labels = Labels::new(self.profile, options)?;
         let mut keys: Vec<(StackId, u32)> = Vec::new();
         let mut sums: Vec<i64> = Vec::new();
         let mut index = Interner::default();

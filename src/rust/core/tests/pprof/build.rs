@@ -3,7 +3,7 @@
 use profile_core::error::Place;
 use profile_core::input::Origin;
 use profile_core::model::Profile;
-use profile_core::pprof::{self, WriteOptions};
+use profile_core::pprof::{self, Report, WriteOptions};
 use profile_core::problems::Problems;
 use profile_core::{Error, Result, rprof};
 
@@ -129,15 +129,15 @@ pub fn read_rprof(text: &str) -> Profile {
 pub fn write(profile: &Profile, aggregate: bool) -> Vec<u8> {
     let options = WriteOptions {
         aggregate,
-        sources: false,
+        ..WriteOptions::default()
     };
-    write_with(profile, options)
+    write_with(profile, &options).0
 }
 
-pub fn write_with(profile: &Profile, options: WriteOptions) -> Vec<u8> {
+pub fn write_with(profile: &Profile, options: &WriteOptions) -> (Vec<u8>, Report) {
     let mut out = Vec::new();
-    pprof::write(profile, &options, &mut out, &|| false).unwrap();
-    out
+    let report = pprof::write(profile, options, &mut out, &|| false).unwrap();
+    (out, report)
 }
 
 /// Types, and for each sample its frames, values and labels, as text.

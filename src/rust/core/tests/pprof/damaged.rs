@@ -4,6 +4,8 @@ use super::build::*;
 use super::real;
 use flate2::read::MultiGzDecoder;
 use profile_core::Error;
+use profile_core::model::{Profile, Source};
+use profile_core::pprof::{self, WriteOptions};
 use std::fs::File;
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -101,6 +103,46 @@ fn random_damage_is_survived() {
         }
     }
     assert!(read > 0);
+}
+
+#[test]
+fn damaged_sources_are_sources_or_labels() {
+    let rprof = read_rprof(
+        "GC profiling: sample.interval=20000\n\"f\" \n\"<GC>\" \"f\" \n\
+         sample.interval=10000\n\"f\" \n\"g\" \n",
+    );
+    let options = WriteOptions {
+        aggregate: false,
+        sources: true,
+    };
+    let facts = |profile: &Profile| -> Vec<Source> {
+        let mut sources = profile.sources.clone();
+        sources.iter_mut().for_each(|s| s.comments.clear());
+        sources
+    };
+    let seed = write_with(&rprof, &options).0;
+    let mut random = Random(20_261_121);
+    let (mut read, mut told) = (0, 0);
+    for _ in 0..20_000 {
+        let mut bytes = seed.clone();
+        mutate(&mut bytes, &mut random);
+        let Ok((profile, _)) = try_read(&bytes) else {
+            continue;
+        };
+        read += 1;
+        let mut out = Vec::new();
+        match pprof::write(&profile, &options, &mut out, &|| false) {
+            Ok(_) => {
+                told += 1;
+                let again = try_read(&out).unwrap().0;
+                assert_eq!(again.samples.source, profile.samples.source);
+                assert_eq!(facts(&again), facts(&profile));
+            }
+            Err(Error::Lossy(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(told > 100 && told < read);
 }
 
 #[test]

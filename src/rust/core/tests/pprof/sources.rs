@@ -1,92 +1,271 @@
-//! Sources as labels: they come back, and what only looks like them stays.
+//! Sources as labels of their samples: written, read back, and from files in
+//! which something is wrong with them.
 
 use super::build::*;
-use profile_core::model::{Profile, Source};
+use profile_core::Error;
+use profile_core::model::{Period, Profile, Source};
 use profile_core::pprof::{self, WriteOptions};
 
-const RUNS: &str = "sample.interval=20000\n\"f\" \"g\" \n\"f\" \"g\" \n\
-    GC profiling: sample.interval=5000\n\"<GC>\" \"f\" \"g\" \n\
-    GC profiling: line profiling: sample.interval=1000\n#File 1: a.R\n1#3 \"f\" \n";
-
-fn there_and_back(profile: &Profile, aggregate: bool) -> (Profile, Vec<u8>) {
-    let options = WriteOptions {
+fn options(aggregate: bool) -> WriteOptions {
+    WriteOptions {
         aggregate,
         sources: true,
-    };
-    let bytes = write_with(profile, options);
-    let (read, problems) = pprof::read(&bytes[..], origin(), &|| false).unwrap();
-    assert!(problems.is_empty(), "{problems:?}");
-    (read, bytes)
-}
-
-/// Without what belongs to the runs' own format.
-fn plain(sources: &[Source]) -> Vec<Source> {
-    let sources = sources.iter().cloned();
-    sources
-        .map(|source| Source {
-            files: Vec::new(),
-            ..source
-        })
-        .collect()
-}
-
-#[test]
-fn sources_come_back_with_all_facts() {
-    let mut profile = read_rprof(RUNS);
-    profile.sources[0].timestamp = Some(1_234_567_890.123_456_7);
-    profile.sources[0].default_type = Some("samples".to_owned());
-    profile.sources[1].uri = None;
-    profile.sources[1].duration = Some(i64::MAX);
-    profile.sources[2].uri = Some(String::new());
-    profile.sources[2].options = None;
-    for aggregate in [true, false] {
-        let (read, bytes) = there_and_back(&profile, aggregate);
-        assert_eq!(plain(&read.sources), plain(&profile.sources));
-        let (again, second) = there_and_back(&read, aggregate);
-        assert_eq!(again.sources, read.sources);
-        assert_eq!(bytes, second);
-        let keys = read.labels.iter().map(|l| read.strings.get(l.key));
-        assert!(keys.eq(["gc"]));
     }
-    let (read, _) = there_and_back(&profile, false);
-    assert_eq!(read.samples.source, profile.samples.source);
 }
 
-#[test]
-fn a_source_without_a_uri_or_a_period_has_no_label_for_it() {
-    let mut profile = read_rprof("\"f\" \n");
-    profile.sources[0] = Source {
-        kind: "manual".to_owned(),
-        ..Source::default()
-    };
-    let (read, _) = there_and_back(&profile, true);
-    assert_eq!(read.sources, profile.sources);
+fn told(profile: &Profile, aggregate: bool) -> Vec<u8> {
+    write_with(profile, &options(aggregate)).0
 }
 
-#[test]
-fn labels_that_only_look_like_a_source_stay_labels() {
-    let profile = read_rprof(RUNS);
-    let bytes = write_with(
-        &profile,
-        WriteOptions {
-            aggregate: false,
-            sources: true,
-        },
+fn again(profile: &Profile, aggregate: bool) -> Profile {
+    try_read(&told(profile, aggregate)).unwrap().0
+}
+
+/// Two runs of other intervals and options.
+fn two_runs() -> Profile {
+    let mut profile = read_rprof(
+        "memory profiling: GC profiling: sample.interval=20000\n\
+         :1:2:3:4:\"f\" \n:2:2:3:4:\"<GC>\" \"f\" \n:2:2:3:4:\"f\" \n\
+         sample.interval=10000\n\"f\" \n\"f\" \n",
     );
-    // A run whose options are neither yes nor no, and one with no type.
-    for (from, to) in [
-        (&b"\x32\x03yes"[..], &b"\x32\x03yep"[..]),
-        (b"\x32\x0bsource_type", b"\x32\x0bsource_tyke"),
-    ] {
-        let at = bytes.windows(from.len()).position(|w| w == from).unwrap();
-        let mut odd = bytes.clone();
-        odd[at..at + from.len()].copy_from_slice(to);
-        let (read, _) = pprof::read(&odd[..], origin(), &|| false).unwrap();
-        let key = |l: &&profile_core::model::Label| read.strings.get(l.key) == "source_id";
-        let left = read.labels.iter().filter(key).count();
-        assert!(left > 0);
-        assert_eq!(read.samples.len(), 4);
-        // The file's own source has those samples.
-        assert_eq!(read.sources.last().unwrap().kind, "pprof");
+    profile.sources[0].timestamp = Some(1_732_169_999.123_456);
+    profile.sources[1].uri = None;
+    profile
+}
+
+/// Sources but for what pprof has no place for.
+fn sources(profile: &Profile) -> Vec<Source> {
+    let mut sources = profile.sources.clone();
+    sources.iter_mut().for_each(|source| source.files.clear());
+    sources
+}
+
+fn source_of(profile: &Profile) -> Vec<usize> {
+    profile.samples.source.iter().map(|s| s.row()).collect()
+}
+
+#[test]
+fn runs_come_back_as_sources() {
+    let profile = two_runs();
+    for aggregate in [false, true] {
+        let bytes = told(&profile, aggregate);
+        let read = try_read(&bytes).unwrap().0;
+        assert_eq!(sources(&read), sources(&profile));
+        let (of, gc) = match aggregate {
+            false => (vec![0, 0, 0, 1, 1], 1),
+            true => (vec![0, 0, 1], 1),
+        };
+        assert_eq!(source_of(&read), of);
+        // Of the labels only that of the garbage collector is left.
+        assert_eq!(read.labels.len(), gc);
+        assert_eq!(told(&read, aggregate), bytes);
+        let shown = |bytes: &[u8]| show(&try_read(bytes).unwrap().0);
+        let values = |lines: Vec<String>| -> Vec<String> {
+            let values = |line: &String| line.split('[').next().map(str::to_owned);
+            lines.iter().filter_map(values).collect()
+        };
+        let plain = write(&profile, aggregate);
+        assert_eq!(values(shown(&bytes)), values(shown(&plain)));
+        assert!(!String::from_utf8_lossy(&bytes).contains("run-1"));
     }
+}
+
+#[test]
+fn any_source_comes_back() {
+    let mut profile = read(
+        &base()
+            .message(2, sample(&[1], &[1]))
+            .message(2, sample(&[2], &[1])),
+    );
+    let source = &mut profile.sources[0];
+    source.period = Some(Period {
+        value: 0.1,
+        type_: String::new(),
+        unit: "milli seconds".to_owned(),
+    });
+    source.duration = Some(i64::MIN);
+    source.default_type = Some("samples".to_owned());
+    source.comments = vec!["a comment".to_owned(), "another".to_owned()];
+    let second = profile.add_source(Source {
+        kind: "by hand".to_owned(),
+        uri: Some(String::new()),
+        ..Source::default()
+    });
+    profile.samples.source[0] = second.unwrap();
+    let read = again(&profile, true);
+    assert_eq!(read.sources, profile.sources);
+    assert_eq!(source_of(&read), [1, 0]);
+    assert!(read.labels.is_empty());
+    assert_eq!(again(&read, true).sources, profile.sources);
+}
+
+#[test]
+fn comments_do_not_pile_up() {
+    let mut profile = two_runs();
+    profile.sources[1].comments = vec!["of the second".to_owned()];
+    let once = again(&profile, true);
+    let comments: Vec<_> = once.sources.iter().map(|s| s.comments.clone()).collect();
+    assert_eq!(comments, [vec!["of the second".to_owned()], vec![]]);
+    assert_eq!(again(&once, true).sources, once.sources);
+}
+
+#[test]
+fn a_source_without_samples_is_told() {
+    let profile = read_rprof(
+        "sample.interval=20000\n\"f\" \nsample.interval=10000\n\
+         sample.interval=5000\n\"f\" \n",
+    );
+    let report = write_with(&profile, &options(true)).1;
+    assert_eq!(report.untold_sources, 1);
+    let report = write_with(&profile, &WriteOptions::default()).1;
+    assert_eq!(report.untold_sources, 0);
+    let read = again(&profile, true);
+    let periods: Vec<_> = read.sources.iter().map(|s| s.period.clone()).collect();
+    assert_eq!(
+        periods,
+        [0, 2].map(|row: usize| profile.sources[row].period.clone())
+    );
+    // What is left of it is a comment.
+    assert_eq!(read.sources[0].comments, ["Rprof: Rprof.out, 10000 us"]);
+    assert_eq!(again(&read, true).sources, read.sources);
+}
+
+/// Source 1 of type `f` or `g`, and a sample with labels that say so.
+fn labelled(id: i64, kind: u64) -> Bytes {
+    sample(&[1], &[1])
+        .message(3, new().uint(1, 7).int(3, id))
+        .message(3, new().uint(1, 8).uint(2, kind))
+}
+
+fn keys() -> Bytes {
+    base().strings(&["source_id", "source_type"])
+}
+
+fn kinds(profile: &Profile) -> Vec<&str> {
+    profile.sources.iter().map(|s| s.kind.as_str()).collect()
+}
+
+#[test]
+fn sources_stand_in_the_order_of_their_numbers() {
+    let message = [labelled(2, 3), labelled(1, 4), labelled(2, 3)]
+        .into_iter()
+        .fold(keys(), |b, sample| b.message(2, sample));
+    let profile = read(&message);
+    assert_eq!(kinds(&profile), ["g", "f"]);
+    assert_eq!(source_of(&profile), [1, 0, 1]);
+
+    // Of two files that were merged each has a source 1.
+    let message = message.message(2, labelled(1, 3));
+    let profile = read(&message);
+    assert_eq!(kinds(&profile), ["f", "g", "f"]);
+    assert_eq!(source_of(&profile), [0, 1, 0, 2]);
+}
+
+#[test]
+fn samples_without_such_labels_are_of_the_file() {
+    let message = keys()
+        .strings(&["a comment"])
+        .uint(13, 9)
+        .int(10, 50)
+        .message(2, labelled(1, 3))
+        .message(
+            2,
+            sample(&[1], &[1]).message(3, new().uint(1, 3).uint(2, 4)),
+        );
+    let profile = read(&message);
+    assert_eq!(kinds(&profile), ["pprof", "f"]);
+    assert_eq!(source_of(&profile), [1, 0]);
+    assert_eq!(profile.labels.len(), 1);
+    assert_eq!(profile.sources[0].comments, ["a comment"]);
+    assert_eq!(profile.sources[0].duration, Some(50));
+    // No time is counted twice.
+    let mut profile = profile;
+    profile.sources[1].duration = Some(30);
+    let whole = again(&profile, true);
+    assert_eq!(whole.sources, profile.sources);
+}
+
+#[test]
+fn the_file_keeps_the_time_that_no_source_tells() {
+    // Twice 10 ms of R's and 5 ms that no label is about.
+    let rprof = read_rprof("sample.interval=10000\n\"f\" \n\"f\" \n");
+    let bytes = Bytes(told(&rprof, true));
+    let message = bytes.int(10, 25_000_000).message(2, sample(&[1], &[1, 5]));
+    let profile = read(&message);
+    assert_eq!(kinds(&profile), ["pprof", "rprof"]);
+    assert_eq!(profile.sources[0].duration, Some(5_000_000));
+    assert!(profile.sources[0].comments.is_empty());
+}
+
+#[test]
+fn other_labels_stay_labels() {
+    let label = |key: u64| new().uint(1, key);
+    let with = |labels: &[Bytes]| {
+        let sample = labels
+            .iter()
+            .fold(sample(&[1], &[1]), |b, label| b.message(3, label.clone()));
+        read(&keys().message(2, sample))
+    };
+    let (id, kind) = (label(7).int(3, 1), label(8).uint(2, 3));
+    assert_eq!(kinds(&with(&[id.clone(), kind.clone()])), ["f"]);
+    assert_eq!(kinds(&with(&[kind.clone(), id.clone()])), ["f"]);
+    for labels in [
+        // no number
+        vec![label(7).uint(2, 3), kind.clone()],
+        // one that is not ours
+        vec![label(7).int(3, 0), kind.clone()],
+        vec![label(7).int(3, -1), kind.clone()],
+        vec![label(7).int(3, i64::MAX), kind.clone()],
+        vec![label(7).int(3, 1).uint(4, 6), kind.clone()],
+        // both text and number
+        vec![label(7).int(3, 1).uint(2, 3), kind.clone()],
+        // a type that is empty, or a number
+        vec![id.clone(), label(8).uint(2, 0)],
+        vec![id.clone(), label(8).int(3, 1)],
+        // twice
+        vec![id.clone(), id.clone(), kind.clone()],
+        vec![id.clone(), kind.clone(), kind.clone()],
+        // alone
+        vec![id.clone()],
+        vec![kind.clone()],
+    ] {
+        let profile = with(&labels);
+        assert_eq!(kinds(&profile), ["pprof"]);
+        assert_eq!(profile.labels.len(), labels.len());
+        // Nothing is lost on writing either, and nothing taken for what it is not.
+        let plain = try_read(&write(&profile, false)).unwrap().0;
+        assert_eq!(show(&plain), show(&profile));
+        let mut out = Vec::new();
+        let error = pprof::write(&profile, &options(false), &mut out, &|| false).unwrap_err();
+        assert!(matches!(&error, Error::Lossy(text) if text.contains("`source_")));
+    }
+}
+
+#[test]
+fn a_small_file_has_no_large_sources() {
+    let uri = "u".repeat(1 << 20);
+    let message = keys().strings(&["source_uri", &uri]);
+    let message = (1..=1000).fold(message, |b, id| {
+        let uri = new().uint(1, 9).uint(2, 10);
+        b.message(2, labelled(id, 3).message(3, uri))
+    });
+    let profile = read(&message);
+    assert!(profile.sources.len() < 50);
+    let told = profile
+        .samples
+        .source
+        .iter()
+        .filter(|s| s.row() > 0)
+        .count();
+    assert_eq!(profile.labels.len(), 3 * (1000 - told));
+}
+
+#[test]
+fn times_that_do_not_fit_are_said() {
+    let mut profile = two_runs();
+    profile.sources[1].timestamp = Some(1e10);
+    let mut out = Vec::new();
+    let error = pprof::write(&profile, &options(true), &mut out, &|| false).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("Source 2") && text.contains("2262"), "{text}");
 }

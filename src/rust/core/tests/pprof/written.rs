@@ -2,7 +2,7 @@
 
 use super::build::*;
 use profile_core::model::Profile;
-use profile_core::pprof::{self, WriteOptions};
+use profile_core::pprof::{self, Report, WriteOptions};
 use profile_core::{Error, Result};
 use std::fs;
 
@@ -123,7 +123,7 @@ fn labels_in_another_order_are_the_same() {
 
 #[test]
 fn what_does_not_fit_is_said() {
-    let fails = |value: f64| -> Result<()> {
+    let fails = |value: f64| -> Result<Report> {
         let mut profile = read_rprof("sample.interval=20000\n\"f\" \n\"f\" \n");
         profile.values[0].column[1] = value;
         let mut out = Vec::new();
