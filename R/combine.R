@@ -96,12 +96,15 @@ bind_tables <- function(profiles, table, ids, call) {
   if (!all(vapply(parts, is.data.frame, TRUE))) {
     abort_invalid("must be a data frame", table, call = call)
   }
+  sizes <- vapply(parts, nrow, 0L)
+  # A tibble's `[[` takes its time, column by column and profile by profile.
+  parts <- lapply(parts, unclass)
   columns <- unique(unlist(lapply(parts, names)))
   keys <- references(table, columns)
   out <- lapply(rlang::set_names(columns), function(column) {
-    pieces <- lapply(parts, function(part) {
-      part[[column]] %||% vctrs::unspecified(nrow(part))
-    })
+    pieces <- Map(function(part, size) {
+      part[[column]] %||% vctrs::unspecified(size)
+    }, parts, sizes)
     if (column %in% keys) {
       bind_ids(pieces, profiles, ids[[column]][there], table, column, call)
     } else {
@@ -113,7 +116,7 @@ bind_tables <- function(profiles, table, ids, call) {
       })
     }
   })
-  tibble::new_tibble(out, nrow = sum(vapply(parts, nrow, 0L)))
+  tibble::new_tibble(out, nrow = sum(sizes))
 }
 
 bind_ids <- function(pieces, profiles, new, table, key, call) {

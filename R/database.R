@@ -193,10 +193,16 @@ wide_ids <- function(rows, offset, call) {
 
 append_rows <- function(con, schema, table, rows) {
   name <- table_id(schema, table)
-  if (!has_table(con, schema, table)) {
+  # The columns of the model were made with the tables.
+  known <- data_model()$tables[[table]]
+  if (is.null(known) && !has_table(con, schema, table)) {
     create_table(con, schema, table, rows)
   }
-  for (column in setdiff(names(rows), DBI::dbListFields(con, name))) {
+  new <- setdiff(names(rows), c(names(known), ".row"))
+  if (length(new) > 0) {
+    new <- setdiff(new, DBI::dbListFields(con, name))
+  }
+  for (column in new) {
     DBI::dbExecute(con, paste(
       "ALTER TABLE", quoted(con, schema, table), "ADD COLUMN",
       DBI::dbQuoteIdentifier(con, column), column_type(column, con, rows)
