@@ -29,7 +29,8 @@
 #' @section Errors:
 #' `profile_error_invalid` when a profile breaks a rule of its version, or when
 #' columns of the same name cannot be put under each other; `profile_error_argument`
-#' when an argument is no profile.
+#' when an argument is no profile; `profile_error_unsupported` when a table would get
+#' more than 2^31 - 1 rows.
 #'
 #' @seealso [copy_profile_to()] for more profiles than memory can hold.
 #' @export
@@ -97,6 +98,13 @@ bind_tables <- function(profiles, table, ids, call) {
     abort_invalid("must be a data frame", table, call = call)
   }
   sizes <- vapply(parts, nrow, 0L)
+  if (sum(as.numeric(sizes)) > .Machine$integer.max) {
+    abort_profile(
+      paste0("Table `", table, "` would have more rows than a data frame can have."),
+      "profile_error_unsupported",
+      call = call
+    )
+  }
   # A tibble's `[[` takes its time, column by column and profile by profile.
   parts <- lapply(parts, unclass)
   columns <- unique(unlist(lapply(parts, names)))
@@ -120,7 +128,7 @@ bind_tables <- function(profiles, table, ids, call) {
 }
 
 bind_ids <- function(pieces, profiles, new, table, key, call) {
-  pieces <- lapply(pieces, vctrs::vec_cast, integer())
+  pieces <- lapply(pieces, as_ids, table, key, call)
   old <- lapply(profiles, function(x) x[[key_parents[[key]]]][[key]])
   bound <- rename_ids(pieces, old, new, key, call)
   # The core has checked what it knows; a user's own table may refer to nothing.

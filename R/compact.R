@@ -101,7 +101,7 @@ first_not_integer <- function(x) {
 drop_orphans <- function(x, call, tables = names(x)) {
   for (table in parents_first(tables)) {
     for (key in references(table, names(x[[table]]))) {
-      ids <- x[[table]][[key]]
+      ids <- as_ids(x[[table]][[key]], table, key, call)
       rows <- rows_of_ids(ids, x, key, call)
       if (anyNA(rows)) {
         x <- drop_rows(x, table, is.na(rows) & !is.na(ids))

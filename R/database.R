@@ -172,7 +172,8 @@ claim_ids <- function(con, schema, x) {
 with_database_ids <- function(x, table, offsets, call) {
   rows <- x[[table]]
   for (key in intersect(names(rows), names(key_parents))) {
-    rows[[key]] <- wide_ids(rows_of_ids(rows[[key]], x, key, call), offsets[[key]], call)
+    ids <- as_ids(rows[[key]], table, key, call)
+    rows[[key]] <- wide_ids(rows_of_ids(ids, x, key, call), offsets[[key]], call)
   }
   if (needs_row(table)) {
     rows$.row <- wide_ids(seq_len(nrow(rows)), offsets[[".row"]], call)

@@ -31,6 +31,14 @@ rename_ids <- function(columns, from, to, key, call) {
   rust(.Call(C_remap, columns, from, to, key_parents[[key]]), call)
 }
 
+# A user's own column of that name may be anything.
+as_ids <- function(x, table, key, call) {
+  tryCatch(vctrs::vec_cast(x, integer()), vctrs_error_cast = function(e) {
+    rule <- paste0("must be integer, ids of table `", key_parents[[key]], "`")
+    abort_invalid(rule, table, key, call = call)
+  })
+}
+
 # The rows of a table that the ids stand for.
 rows_of_ids <- function(ids, x, key, call) {
   parent <- x[[key_parents[[key]]]][[key]]

@@ -102,6 +102,8 @@ test_that("what cannot be combined is named", {
   y <- x
   x$samples$.mark <- 1
   y$samples$.mark <- "a"
+  no_ids <- small_profile()
+  no_ids$.notes <- tibble::tibble(sample_id = "tube 7")
   dangling <- x
   dangling$.notes <- tibble::tibble(sample_id = 99L)
   expect_snapshot(error = TRUE, {
@@ -110,6 +112,8 @@ test_that("what cannot be combined is named", {
     combine_profiles(x, NULL)
     combine_profiles("a.out")
     combine_profiles(dangling)
+    combine_profiles(no_ids)
+    compact_profile(no_ids)
   })
   y$sample_locations$depth[2] <- 0L
   expect_error(combine_profiles(small_profile(), y), class = "profile_error_invalid")
