@@ -96,3 +96,12 @@ test_that("a dm that is no profile is refused", {
     dm_from_profile(cars)
   })
 })
+
+test_that("a dm in a database says how to load it", {
+  for (package in c("dm", "DBI", "RSQLite", "dbplyr")) skip_if_not_installed(package)
+  con <- DBI::dbConnect(RSQLite::SQLite())
+  withr::defer(DBI::dbDisconnect(con))
+  copy_profile_to(con, small_profile())
+  remote <- dm::new_dm(unclass(tbl_profile(con)))
+  expect_error(validate_profile(remote), "profile_from_con", class = "profile_error_invalid")
+})
