@@ -66,14 +66,15 @@ bind_profiles <- function(profiles, call) {
   bound <- rlang::set_names(vector("list", length(tables)), tables)
   ids <- list()
   for (table in parents_first(tables)) {
-    rows <- bind_tables(profiles, table, ids, call)
+    in_order <- c(names(known$tables[[table]]), names(known$dotted[[table]]))
+    rows <- bind_tables(profiles, table, in_order, ids, call)
     key <- names(key_parents)[match(table, key_parents)]
     if (table == "meta") {
       rows <- vctrs::vec_unique(rows)
     } else if (!is.na(key)) {
-      # Functions and locations are what they say; runs and samples are events.
+      # Functions and the like are what they say; runs and samples are events.
       what <- rows[names(rows) != key]
-      merged <- table %in% c("functions", "locations")
+      merged <- !table %in% c("sources", "samples")
       first <- if (merged) vctrs::vec_duplicate_id(what) else seq_len(nrow(rows))
       kept <- first == seq_along(first)
       new <- cumsum(kept)[first]
@@ -89,8 +90,9 @@ bind_profiles <- function(profiles, call) {
   new_profile_data(bound, "2.0")
 }
 
-# One table of all profiles. `ids` has the new ids of the tables it refers to.
-bind_tables <- function(profiles, table, ids, call) {
+# One table of all profiles. `in_order`: the columns that it is known to have; `ids`:
+# the new ids of the tables it refers to.
+bind_tables <- function(profiles, table, in_order, ids, call) {
   there <- vapply(profiles, function(x) !is.null(x[[table]]), TRUE)
   profiles <- profiles[there]
   parts <- lapply(profiles, `[[`, table)
@@ -108,13 +110,14 @@ bind_tables <- function(profiles, table, ids, call) {
   # A tibble's `[[` takes its time, column by column and profile by profile.
   parts <- lapply(parts, unclass)
   columns <- unique(unlist(lapply(parts, names)))
+  columns <- union(intersect(in_order, columns), columns)
   keys <- references(table, columns)
   out <- lapply(rlang::set_names(columns), function(column) {
     pieces <- Map(function(part, size) {
       part[[column]] %||% vctrs::unspecified(size)
     }, parts, sizes)
-    if (column %in% keys) {
-      bind_ids(pieces, profiles, ids[[column]][there], table, column, call)
+    if (column %in% names(keys)) {
+      bind_ids(pieces, profiles, ids[[keys[[column]]]][there], table, column, call)
     } else {
       tryCatch(vctrs::vec_c(!!!pieces), vctrs_error_incompatible_type = function(e) {
         said <- Filter(function(piece) !inherits(piece, "vctrs_unspecified"), pieces)
@@ -127,16 +130,18 @@ bind_tables <- function(profiles, table, ids, call) {
   tibble::new_tibble(out, nrow = sum(sizes))
 }
 
-bind_ids <- function(pieces, profiles, new, table, key, call) {
-  pieces <- lapply(pieces, as_ids, table, key, call)
-  old <- lapply(profiles, function(x) x[[key_parents[[key]]]][[key]])
+bind_ids <- function(pieces, profiles, new, table, column, call) {
+  key <- keys_of(column)
+  pieces <- lapply(pieces, as_ids, table, column, call)
+  old <- lapply(profiles, ids_of, key)
+  new <- new %||% rep(list(integer()), length(profiles))
   bound <- rename_ids(pieces, old, new, key, call)
   # The core has checked what it knows; a user's own table may refer to nothing.
   if (startsWith(table, ".")) {
     lost <- is.na(bound) & !is.na(unlist(pieces))
     if (any(lost)) {
       rule <- paste0("refers to a row that table `", key_parents[[key]], "` does not have")
-      abort_invalid(rule, table, key, call = call)
+      abort_invalid(rule, table, column, call = call)
     }
   }
   bound

@@ -16,9 +16,10 @@
 #'    values, frames and labels of a sample, the locations of a function, the
 #'    frames of a location. The sample itself stays: without its frames of a
 #'    function, it is as if that had been inlined.
-#' 3. What nothing refers to goes: functions without a location, locations without
-#'    a frame, sources without a sample.
-#' 4. Functions that are now equal become one, and so do locations. Rows of
+#' 3. What nothing refers to goes: functions and mappings without a location (but the
+#'    first mapping, which is the program), locations without a frame, sources
+#'    without a sample.
+#' 4. Functions that are now equal become one, and so do locations and mappings. Rows of
 #'    `sample_values` and `sample_locations` are sorted by sample. Gaps in `depth`
 #'    are closed. Ids are assigned anew, from 1.
 #'
@@ -48,6 +49,9 @@ compact_profile <- function(x) {
     return(as_v2(x, call))
   }
   x <- restore_types(x, call)
+  if (is.null(x$.mappings)) {
+    x$locations$.mapping_id <- NULL
+  }
   x <- drop_orphans(settle_files(x), call)
   x <- drop_unused(x, call)
   x <- sort_rows(x, call)
@@ -100,9 +104,10 @@ first_not_integer <- function(x) {
 # From the parents down: rows that refer to nothing.
 drop_orphans <- function(x, call, tables = names(x)) {
   for (table in parents_first(tables)) {
-    for (key in references(table, names(x[[table]]))) {
-      ids <- as_ids(x[[table]][[key]], table, key, call)
-      rows <- rows_of_ids(ids, x, key, call)
+    keys <- references(table, names(x[[table]]))
+    for (column in names(keys)) {
+      ids <- as_ids(x[[table]][[column]], table, column, call)
+      rows <- rows_of_ids(ids, x, keys[[column]], call)
       if (anyNA(rows)) {
         x <- drop_rows(x, table, is.na(rows) & !is.na(ids))
       }
@@ -116,11 +121,17 @@ drop_unused <- function(x, call) {
   for (by in list(
     c("sample_locations", "location_id"),
     c("locations", "function_id"),
+    c("locations", ".mapping_id"),
     c("samples", "source_id")
   )) {
-    parent <- key_parents[[by[[2]]]]
-    rows <- rows_of_ids(x[[by[[1]]]][[by[[2]]]], x, by[[2]], call)
-    unused <- tabulate(rows, nrow(x[[parent]])) == 0
+    key <- keys_of(by[[2]])
+    parent <- key_parents[[key]]
+    rows <- rows_of_ids(x[[by[[1]]]][[by[[2]]]] %||% integer(), x, key, call)
+    unused <- tabulate(rows, NROW(x[[parent]])) == 0
+    if (parent == ".mappings") {
+      # The first one is the program, whatever was seen running.
+      unused[seq_along(unused) == 1] <- FALSE
+    }
     x <- drop_rows(x, parent, unused)
   }
   # What nothing refers to may still have rows in tables with a leading dot.

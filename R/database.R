@@ -139,7 +139,7 @@ create_table <- function(con, schema, table, rows) {
 }
 
 column_type <- function(column, con, rows) {
-  if (column %in% c(names(key_parents), "next_id", ".row")) {
+  if (length(keys_of(column)) == 1 || column %in% c("next_id", ".row")) {
     return("BIGINT")
   }
   x <- rows[[column]]
@@ -154,7 +154,7 @@ needs_row <- function(table) {
 # How many ids there were of each key before ours. As the first statement of the
 # transaction the update makes other writers wait until its end.
 claim_ids <- function(con, schema, x) {
-  rows <- vapply(key_parents, function(table) nrow(x[[table]]), 0L)
+  rows <- vapply(key_parents, function(table) NROW(x[[table]]), 0L)
   rows[[".row"]] <- max(vapply(x[needs_row(names(x))], nrow, 0L))
   for (key in names(rows)) {
     DBI::dbExecute(con, paste0(
@@ -171,9 +171,15 @@ claim_ids <- function(con, schema, x) {
 # The rows of a table as they will stand in the database.
 with_database_ids <- function(x, table, offsets, call) {
   rows <- x[[table]]
-  for (key in intersect(names(rows), names(key_parents))) {
-    ids <- as_ids(rows[[key]], table, key, call)
-    rows[[key]] <- wide_ids(rows_of_ids(ids, x, key, call), offsets[[key]], call)
+  keys <- keys_of(names(rows))
+  for (column in names(keys)) {
+    key <- keys[[column]]
+    ids <- as_ids(rows[[column]], table, column, call)
+    rows[[column]] <- wide_ids(rows_of_ids(ids, x, key, call), offsets[[key]], call)
+  }
+  if (table == ".mappings") {
+    # One that no location refers to would not be found otherwise.
+    rows$source_id <- wide_ids(rep(1L, nrow(rows)), offsets[["source_id"]], call)
   }
   if (needs_row(table)) {
     rows$.row <- wide_ids(seq_len(nrow(rows)), offsets[[".row"]], call)
@@ -273,7 +279,7 @@ listed_tables <- function(con, schema) {
 select_rows <- function(con, schema, table, source_ids = NULL) {
   columns <- DBI::dbListFields(con, table_id(schema, table))
   name <- DBI::dbQuoteIdentifier(con, columns)
-  is_id <- columns %in% c(names(key_parents), ".row")
+  is_id <- columns %in% c(names(keys_of(columns)), ".row")
   selected <- ifelse(is_id, paste0("CAST(", name, " AS double precision) AS ", name), name)
   order <- intersect(primary_keys[[table]], columns)
   if (".row" %in% columns) {
@@ -293,15 +299,18 @@ where_sources <- function(con, schema, table, columns, source_ids) {
   if (is.null(source_ids)) {
     return("")
   }
-  within <- function(key, from, where) {
-    paste0(key, " IN (SELECT ", key, " FROM ", quoted(con, schema, from), " WHERE ", where, ")")
+  within <- function(key, from, where, column = key) {
+    column <- DBI::dbQuoteIdentifier(con, column)
+    paste0(key, " IN (SELECT ", column, " FROM ", quoted(con, schema, from), " WHERE ", where, ")")
   }
   # No id is 0: an empty list is no SQL.
   ids <- format(c(0, source_ids), scientific = FALSE, trim = TRUE)
   by_source <- paste0("source_id IN (", paste(ids, collapse = ", "), ")")
   by_sample <- within("sample_id", "samples", by_source)
   by_frame <- within("location_id", "sample_locations", by_sample)
-  where <- if ("source_id" %in% columns) {
+  where <- if (table == ".mappings") {
+    paste(by_source, "OR", within("mapping_id", "locations", by_frame, ".mapping_id"))
+  } else if ("source_id" %in% columns) {
     by_source
   } else if ("sample_id" %in% columns) {
     by_sample
@@ -315,13 +324,15 @@ where_sources <- function(con, schema, table, columns, source_ids) {
 
 from_database_ids <- function(x) {
   keys <- rlang::set_names(names(key_parents))
-  parents <- lapply(keys, function(key) x[[key_parents[[key]]]][[key]])
+  parents <- lapply(keys, function(key) ids_of(x, key))
   for (table in names(x)) {
-    for (key in intersect(names(x[[table]]), names(key_parents))) {
-      x[[table]][[key]] <- vctrs::vec_match(x[[table]][[key]], parents[[key]])
+    keys <- keys_of(names(x[[table]]))
+    for (column in names(keys)) {
+      x[[table]][[column]] <- vctrs::vec_match(x[[table]][[column]], parents[[keys[[column]]]])
     }
     x[[table]]$.row <- NULL
   }
+  x$.mappings$source_id <- NULL
   x
 }
 
@@ -330,7 +341,7 @@ typed_columns <- function(rows, table) {
   known <- data_model()
   wanted <- c(known$tables[[table]], known$dotted[[table]])
   for (column in intersect(names(rows), names(wanted))) {
-    if (column %in% names(key_parents)) {
+    if (length(keys_of(column)) == 1) {
       next
     }
     rows[[column]] <- switch(typeof(wanted[[column]]),

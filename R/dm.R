@@ -13,7 +13,7 @@
 #'
 #' @details
 #' Primary keys are `source_id` of `sources`, `sample_id` of `samples`, `location_id`
-#' of `locations`, `function_id` of `functions`; `sample_id` and `type` of
+#' of `locations`, `function_id` of `functions`, `mapping_id` of `.mappings`; `sample_id` and `type` of
 #' `sample_values`; `sample_id` and `depth` of `sample_locations`. Foreign keys are
 #' the columns of those names in other tables. They form a tree, which
 #' `dm::dm_filter()` needs; so a table with a leading dot has one foreign key only, its
@@ -48,7 +48,7 @@ dm_from_profile <- function(x) {
   x <- as_v2(x, call)
   tables <- unclass(x)
   out <- dm::new_dm(tables)
-  for (table in names(primary_keys)) {
+  for (table in intersect(names(primary_keys), names(tables))) {
     out <- dm::dm_add_pk(out, !!table, !!primary_keys[[table]])
   }
   for (table in names(tables)) {
@@ -56,8 +56,8 @@ dm_from_profile <- function(x) {
     if (startsWith(table, ".")) {
       keys <- utils::head(keys, 1)
     }
-    for (key in keys) {
-      out <- dm::dm_add_fk(out, !!table, !!key, !!key_parents[[key]])
+    for (column in names(keys)) {
+      out <- dm::dm_add_fk(out, !!table, !!column, !!key_parents[[keys[[column]]]])
     }
   }
   out

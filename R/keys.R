@@ -1,22 +1,31 @@
 # The keys: which column holds ids of which table, and what follows for rows.
 
 # A column of one of these names holds ids of that table wherever it stands: in
-# the seven tables, and in those with a leading dot, a user's own among them.
+# the seven tables, and in those with a leading dot, a user's own among them. Those
+# that others refer to come first.
 key_parents <- c(
   source_id = "sources",
   sample_id = "samples",
   function_id = "functions",
+  mapping_id = ".mappings",
   location_id = "locations"
 )
+
+# The keys that columns hold, by the names of the columns: as a column beside its
+# own, `locations` can have its key to `.mappings` with a leading dot only.
+keys_of <- function(columns) {
+  keys <- rlang::set_names(sub("^[.](?=mapping_id$)", "", columns, perl = TRUE), columns)
+  keys[keys %in% names(key_parents)]
+}
 
 # The tables of version 2.0 and what may stand beside them, without rows.
 data_model <- function() {
   rust(.Call(C_schema), rlang::caller_env())
 }
 
-# The key columns of a table that refer to another one.
+# The keys of columns that refer to another table.
 references <- function(table, columns) {
-  keys <- intersect(columns, names(key_parents))
+  keys <- keys_of(columns)
   keys[key_parents[keys] != table]
 }
 
@@ -32,16 +41,21 @@ rename_ids <- function(columns, from, to, key, call) {
 }
 
 # A user's own column of that name may be anything.
-as_ids <- function(x, table, key, call) {
+as_ids <- function(x, table, column, call) {
   tryCatch(vctrs::vec_cast(x, integer()), vctrs_error_cast = function(e) {
-    rule <- paste0("must be integer, ids of table `", key_parents[[key]], "`")
-    abort_invalid(rule, table, key, call = call)
+    parent <- key_parents[[keys_of(column)]]
+    abort_invalid(paste0("must be integer, ids of table `", parent, "`"), table, column, call = call)
   })
+}
+
+# The ids of a table, which may not be there.
+ids_of <- function(x, key) {
+  x[[key_parents[[key]]]][[key]] %||% integer()
 }
 
 # The rows of a table that the ids stand for.
 rows_of_ids <- function(ids, x, key, call) {
-  parent <- x[[key_parents[[key]]]][[key]]
+  parent <- ids_of(x, key)
   rename_ids(list(ids), list(parent), list(seq_along(parent)), key, call)
 }
 

@@ -25,15 +25,16 @@ test_that("all keys are set and hold", {
   expect_equal(keys$sample_values, c("sample_id", "type"))
   expect_equal(keys$sample_locations, c("sample_id", "depth"))
   expect_setequal(names(keys), c(
-    "sources", "samples", "sample_values", "sample_locations", "locations", "functions"
+    "sources", "samples", "sample_values", "sample_locations", "locations", "functions",
+    ".mappings"
   ))
   foreign <- dm::dm_get_all_fks(x)
   expect_setequal(
     paste(foreign$child_table, foreign$parent_table),
     c(
       "samples sources", "sample_values samples", "sample_locations samples",
-      "sample_locations locations", "locations functions", ".files sources",
-      ".labels samples"
+      "sample_locations locations", "locations functions", "locations .mappings",
+      ".files sources", ".labels samples", ".sample_types sources"
     )
   )
 })

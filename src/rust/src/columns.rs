@@ -98,6 +98,15 @@ impl<'call> Tibble<'call> {
         self.indexed(&distinct, &rows)
     }
 
+    /// Texts made for this column.
+    pub fn texts(&mut self, values: impl Iterator<Item = Option<String>>) -> Result<()> {
+        let mut texts: Vec<Option<String>> = Vec::new();
+        for value in values {
+            texts.try_push(value, "a column of strings")?;
+        }
+        self.strings(texts.iter().map(Option::as_deref))
+    }
+
     /// v1's list column.
     pub fn stacks(&mut self, frames: &[i32], ends: &[usize], rows: &[i32]) -> Result<()> {
         let slot = self.slot();

@@ -173,7 +173,7 @@ pub extern "C" fn profile_rust_remap(columns: Raw, from: Raw, to: Raw, table: Ra
         }
         let rows = all.iter().map(|renamed| renamed.column.len()).sum();
         let name = text_argument(table)?;
-        let table = V2.iter().find(|table| table.name == name);
+        let table = V2.iter().chain(DOTTED).find(|table| table.name == name);
         let table = table.ok_or_else(|| Error::Unsupported(format!("No table `{name}`.")))?;
         remap(&all, table, pair.integers(VALUE, rows)?, &stop)
     })

@@ -113,7 +113,7 @@ fn read_pprof(bytes: &[u8]) -> Result<(Profile, Problems)> {
 }
 
 /// A frame as both formats can tell it.
-type Frame<'p> = (&'p str, &'p str, i32);
+type Frame<'a> = (&'a str, &'a str, i64);
 
 /// The frames of each sample, as often as it counts.
 fn samples(profile: &Profile, repeat: bool) -> Vec<Vec<Frame<'_>>> {

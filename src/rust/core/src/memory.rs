@@ -12,6 +12,12 @@ pub trait TryGrow<T> {
     fn try_extend(&mut self, values: &[T], what: &'static str) -> Result<()>
     where
         T: Copy;
+    /// Appends what an iterator of known length gives.
+    fn try_extend_from(
+        &mut self,
+        values: impl ExactSizeIterator<Item = T>,
+        what: &'static str,
+    ) -> Result<()>;
     /// Grows to `len` elements, all new ones equal to `value`.
     fn try_fill(&mut self, len: usize, value: T, what: &'static str) -> Result<()>
     where
@@ -36,6 +42,17 @@ impl<T> TryGrow<T> for Vec<T> {
         self.try_reserve(values.len())
             .map_err(|_| Error::Memory(what))?;
         self.extend_from_slice(values);
+        Ok(())
+    }
+
+    fn try_extend_from(
+        &mut self,
+        values: impl ExactSizeIterator<Item = T>,
+        what: &'static str,
+    ) -> Result<()> {
+        self.try_reserve(values.len())
+            .map_err(|_| Error::Memory(what))?;
+        self.extend(values);
         Ok(())
     }
 

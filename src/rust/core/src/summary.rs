@@ -80,7 +80,7 @@ pub type Line = (StringId, i32);
 /// By line, for locations that have one.
 pub fn by_line(profile: &Profile, weights: &[Weight], stop: Stop) -> Result<Summary<Line>> {
     let key = |location: LocationId| {
-        let line = profile.locations.get(location).line?;
+        let line = profile.locations.get(location).line_for_r();
         let filename = profile.function_of(location)?.filename;
         (line > 0).then_some((filename, line))
     };

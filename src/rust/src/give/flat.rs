@@ -5,7 +5,7 @@ use crate::columns::{NA, Tibble};
 use crate::r::Slots;
 use profile_core::cancel::{self, Stop};
 use profile_core::error::{Error, Result};
-use profile_core::model::{LocationId, Profile, StringId};
+use profile_core::model::{LocationId, Profile, StringId, integer_for_r};
 
 const SAMPLES_PER_CHECK: usize = 10_000;
 
@@ -57,6 +57,6 @@ pub fn put_flat(parent: Slots, slot: usize, profile: &Profile, stop: Stop) -> Re
     by_location(&|l| profile.function_of(l).map(|f| f.name))?;
     by_location(&|l| profile.function_of(l).map(|f| f.filename))?;
     let lines = locations.iter().map(|&l| profile.locations.get(l).line);
-    table.integers(lines.map(|line| line.unwrap_or(NA)))?;
+    table.integers(lines.map(|line| line.map_or(NA, integer_for_r)))?;
     table.finish()
 }

@@ -1,5 +1,6 @@
 //! Gives a profile to R: from the model to the tables of each version.
 
+mod beside;
 mod flat;
 mod schema;
 mod summary;
@@ -14,8 +15,9 @@ use crate::columns::{NA, NA_REAL, Tibble};
 use crate::r::Slots;
 use profile_core::cancel::Stop;
 use profile_core::error::{Place, Result};
-use profile_core::model::{Profile, StringId};
+use profile_core::model::{Profile, StringId, integer_for_r};
 use profile_core::problems::Problems;
+use std::ffi::CStr;
 
 /// `list(tables, problem_counts)`; the second is empty for a regular file.
 pub fn put_result(
@@ -58,33 +60,47 @@ fn ids(count: usize) -> impl Iterator<Item = i32> {
     (1..).take(count)
 }
 
-fn put_locations(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
-    let names = [c"location_id", c"function_id", c"line"];
-    let all = || profile.locations.ids().map(|id| profile.locations.get(id));
-    let mut table = Tibble::new(parent, slot, &names, profile.locations.len())?;
-    table.integers(ids(profile.locations.len()))?;
+/// The columns of `locations` that both versions have, in a tibble for more.
+fn start_locations<'call>(
+    parent: Slots<'call>,
+    slot: usize,
+    profile: &Profile,
+    further: &[&'static CStr],
+) -> Result<Tibble<'call>> {
+    let mut names = vec![c"location_id", c"function_id", c"line"];
+    names.extend(further);
+    let all = || profile.locations.iter();
+    let mut table = Tibble::new(parent, slot, &names, all().len())?;
+    table.integers(ids(all().len()))?;
     table.integers(all().map(|l| l.function.map_or(NA, |f| f.row() as i32 + 1)))?;
-    table.integers(all().map(|l| l.line.unwrap_or(NA)))?;
-    table.finish()
+    table.integers(all().map(|l| l.line.map_or(NA, integer_for_r)))?;
+    Ok(table)
 }
 
-fn put_functions(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
-    let names = [
+/// The columns of `functions` that both versions have, in a tibble for more.
+fn start_functions<'call>(
+    parent: Slots<'call>,
+    slot: usize,
+    profile: &Profile,
+    further: &[&'static CStr],
+) -> Result<Tibble<'call>> {
+    let mut names = vec![
         c"function_id",
         c"name",
         c"system_name",
         c"filename",
         c"start_line",
     ];
-    let all = || profile.functions.ids().map(|id| profile.functions.get(id));
+    names.extend(further);
+    let all = || profile.functions.iter();
     let text = |id: StringId| Some(profile.strings.get(id));
-    let mut table = Tibble::new(parent, slot, &names, profile.functions.len())?;
-    table.integers(ids(profile.functions.len()))?;
+    let mut table = Tibble::new(parent, slot, &names, all().len())?;
+    table.integers(ids(all().len()))?;
     table.strings(all().map(|f| text(f.name)))?;
     table.strings(all().map(|f| text(f.system_name)))?;
     table.strings(all().map(|f| text(f.filename)))?;
-    table.integers(all().map(|f| f.start_line))?;
-    table.finish()
+    table.integers(all().map(|f| integer_for_r(f.start_line)))?;
+    Ok(table)
 }
 
 fn put_counts(parent: Slots, slot: usize, problems: &Problems) -> Result<()> {

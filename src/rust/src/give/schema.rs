@@ -11,10 +11,10 @@ pub fn put_schema(parent: Slots, slot: usize, tables: &[Table]) -> Result<()> {
     let names: Vec<&CStr> = names.iter().map(CString::as_c_str).collect();
     let list = parent.list(slot, &names)?;
     for (i, table) in tables.iter().enumerate() {
-        let names = c_names(table.columns.iter().map(|column| column.name));
+        let names = c_names(table.all_columns().map(|column| column.name));
         let names: Vec<&CStr> = names.iter().map(CString::as_c_str).collect();
         let mut tibble = Tibble::new(list, i, &names, 0)?;
-        for column in table.columns {
+        for column in table.all_columns() {
             match column.kind {
                 Kind::Integer => tibble.integers([])?,
                 Kind::Double => tibble.doubles([])?,

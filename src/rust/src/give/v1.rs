@@ -1,6 +1,6 @@
 //! Version "1.0": five tables, the stacks in a list column.
 
-use super::{put_functions, put_locations, put_meta, put_problems};
+use super::{put_meta, put_problems, start_functions, start_locations};
 use crate::columns::Tibble;
 use crate::r::Slots;
 use profile_core::error::{Error, Result};
@@ -40,8 +40,8 @@ pub fn put(parent: Slots, slot: usize, profile: &Profile, problems: &Problems) -
     types.strings([Some("count")])?;
     types.finish()?;
     put_samples(tables, 2, profile, counts)?;
-    put_locations(tables, 3, profile)?;
-    put_functions(tables, 4, profile)?;
+    start_locations(tables, 3, profile, &[])?.finish()?;
+    start_functions(tables, 4, profile, &[])?.finish()?;
     if !problems.is_empty() {
         put_problems(tables, 6, problems, None)?;
     }
@@ -52,7 +52,7 @@ pub fn put(parent: Slots, slot: usize, profile: &Profile, problems: &Problems) -
         let comments: Vec<&str> = profile
             .sources
             .iter()
-            .flat_map(|s| s.comments.iter().map(String::as_str))
+            .flat_map(|s| s.comments.iter().map(|&c| profile.strings.get(c)))
             .collect();
         let rows: Vec<i32> = (0..comments.len() as i32).collect();
         message.strings(0, &comments, &rows)

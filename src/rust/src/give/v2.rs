@@ -1,12 +1,12 @@
 //! Version "2.0": seven flat tables, and tables with a leading dot for what they
 //! cannot hold.
 
-use super::{ids, put_functions, put_locations, put_meta, put_problems};
+use super::{beside, ids, put_meta, put_problems};
 use crate::columns::{NA, NA_REAL, Tibble};
 use crate::r::Slots;
 use profile_core::cancel::{self, Stop};
 use profile_core::error::{Error, Result};
-use profile_core::model::{Profile, RprofOptions, Source, StringId};
+use profile_core::model::{Profile, RprofOptions, Source, inexact};
 use profile_core::problems::Problems;
 use std::ffi::CStr;
 
@@ -24,6 +24,7 @@ pub fn put(
     let sources = &profile.sources;
     let has_files = sources.iter().any(|s| !s.files.is_empty());
     let has_comments = sources.iter().any(|s| !s.comments.is_empty());
+    let has_types = sources.iter().any(|s| !s.types.is_empty());
     let mut names: Vec<&CStr> = vec![
         c"meta",
         c"sources",
@@ -34,6 +35,8 @@ pub fn put(
         c"functions",
     ];
     for (there, name) in [
+        (!profile.mappings.is_empty(), c".mappings"),
+        (has_types, c".sample_types"),
         (has_files, c".files"),
         (!profile.labels.is_empty(), c".labels"),
         (has_comments, c".comments"),
@@ -49,13 +52,15 @@ pub fn put(
     put_samples(tables, 2, profile)?;
     put_values(tables, 3, profile)?;
     put_frames(tables, 4, profile, stop)?;
-    put_locations(tables, 5, profile)?;
-    put_functions(tables, 6, profile)?;
+    beside::put_locations(tables, 5, profile)?;
+    beside::put_functions(tables, 6, profile)?;
     for (i, name) in names.iter().enumerate().skip(7) {
         match name.to_bytes() {
-            b".files" => put_files(tables, i, profile)?,
-            b".labels" => put_labels(tables, i, profile)?,
-            b".comments" => put_comments(tables, i, profile)?,
+            b".mappings" => beside::put_mappings(tables, i, profile)?,
+            b".sample_types" => beside::put_sample_types(tables, i, profile)?,
+            b".files" => beside::put_files(tables, i, profile)?,
+            b".labels" => beside::put_labels(tables, i, profile)?,
+            b".comments" => beside::put_comments(tables, i, profile)?,
             _ => {
                 let source = if sources.is_empty() { NA } else { 1 };
                 put_problems(tables, i, problems, Some(source))?;
@@ -68,9 +73,11 @@ pub fn put(
 fn put_sources(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     let sources = &profile.sources;
     let any = |has: fn(&Source) -> bool| sources.iter().any(has);
+    let time = any(|s| s.time.is_some());
     let period = any(|s| s.period.is_some());
+    let period_exact = any(|s| s.period.as_ref().is_some_and(|p| p.exact.is_some()));
     let duration = any(|s| s.duration.is_some());
-    let default_type = any(|s| s.default_type.is_some());
+    let duration_exact = any(|s| s.duration.and_then(inexact).is_some());
     let options = any(|s| s.options.is_some());
     let mut names = vec![
         c"source_id",
@@ -78,38 +85,55 @@ fn put_sources(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
         c"source_uri",
         c"source_timestamp",
     ];
-    if period {
-        names.extend([c".period", c".period_type", c".period_unit"]);
+    let mut add = |there: bool, columns: &[&'static CStr]| {
+        if there {
+            names.extend(columns);
+        }
+    };
+    add(time, &[c".time_nanos"]);
+    add(period, &[c".period"]);
+    add(period_exact, &[c".period_exact"]);
+    add(period, &[c".period_type", c".period_unit"]);
+    add(duration, &[c".duration_nanos"]);
+    add(duration_exact, &[c".duration_nanos_exact"]);
+    for (name, text) in TEXTS {
+        add(sources.iter().any(|s| text(s).is_some()), &[name]);
     }
-    if duration {
-        names.push(c".duration_nanos");
-    }
-    if default_type {
-        names.push(c".default_type");
-    }
-    if options {
-        names.extend([c".memory_profiling", c".gc_profiling", c".line_profiling"]);
-    }
+    add(
+        options,
+        &[c".memory_profiling", c".gc_profiling", c".line_profiling"],
+    );
     let mut table = Tibble::new(parent, slot, &names, sources.len())?;
     table.integers(ids(sources.len()))?;
     table.strings(sources.iter().map(|s| Some(s.kind.as_str())))?;
     table.strings(sources.iter().map(|s| s.uri.as_deref()))?;
     table.doubles(sources.iter().map(|s| s.timestamp.unwrap_or(NA_REAL)))?;
+    if time {
+        table.texts(sources.iter().map(|s| s.time.map(|t| t.to_string())))?;
+    }
+    let periods = || sources.iter().map(|s| s.period.as_ref());
     if period {
-        let periods = || sources.iter().map(|s| s.period.as_ref());
         table.doubles(periods().map(|p| p.map_or(NA_REAL, |p| p.value)))?;
-        table.strings(periods().map(|p| p.map(|p| p.type_.as_str())))?;
-        table.strings(periods().map(|p| p.map(|p| p.unit.as_str())))?;
     }
+    if period_exact {
+        table.texts(periods().map(|p| Some(p?.exact?.to_string())))?;
+    }
+    if period {
+        let types = || periods().map(|p| p?.type_.as_ref());
+        table.strings(types().map(|t| t.map(|t| t.name.as_str())))?;
+        table.strings(types().map(|t| t.map(|t| t.unit.as_str())))?;
+    }
+    let durations = || sources.iter().map(|s| s.duration);
     if duration {
-        table.doubles(
-            sources
-                .iter()
-                .map(|s| s.duration.map_or(NA_REAL, |d| d as f64)),
-        )?;
+        table.doubles(durations().map(|d| d.map_or(NA_REAL, |d| d as f64)))?;
     }
-    if default_type {
-        table.strings(sources.iter().map(|s| s.default_type.as_deref()))?;
+    if duration_exact {
+        table.texts(durations().map(|d| Some(inexact(d?)?.to_string())))?;
+    }
+    for (_, text) in TEXTS {
+        if sources.iter().any(|s| text(s).is_some()) {
+            table.strings(sources.iter().map(text))?;
+        }
     }
     if options {
         let flag = |of: fn(RprofOptions) -> bool| sources.iter().map(move |s| s.options.map(of));
@@ -119,6 +143,15 @@ fn put_sources(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     }
     table.finish()
 }
+
+/// Columns of `sources` that are a text each.
+type TextOf = fn(&Source) -> Option<&str>;
+const TEXTS: [(&CStr, TextOf); 4] = [
+    (c".default_type", |s| s.default_type.as_deref()),
+    (c".drop_frames", |s| s.drop_frames.as_deref()),
+    (c".keep_frames", |s| s.keep_frames.as_deref()),
+    (c".doc_url", |s| s.doc_url.as_deref()),
+];
 
 fn put_samples(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     let samples = &profile.samples;
@@ -144,7 +177,11 @@ fn put_samples(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
 
 fn put_values(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     let values = &profile.values;
-    let names = [c"sample_id", c"type", c"unit", c"value"];
+    let mut names = vec![c"sample_id", c"type", c"unit", c"value"];
+    let exact = values.iter().any(|v| !v.exact.is_empty());
+    if exact {
+        names.push(c".value_exact");
+    }
     let rows = values
         .iter()
         .map(|v| v.column.iter().filter(|x| !x.is_nan()).count())
@@ -172,6 +209,13 @@ fn put_values(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     let value = table.double_slots()?;
     for ((slot, &type_), &id) in value.iter_mut().zip(&type_of).zip(sample_id.iter()) {
         *slot = values[type_ as usize].column[id as usize - 1];
+    }
+    if exact {
+        let number = |(&type_, &id): (&i32, &i32)| {
+            let number = values[type_ as usize].exact(id as usize - 1);
+            number.map(|number| number.to_string())
+        };
+        table.texts(type_of.iter().zip(sample_id.iter()).map(number))?;
     }
     table.finish()
 }
@@ -205,45 +249,5 @@ fn put_frames(parent: Slots, slot: usize, profile: &Profile, stop: Stop) -> Resu
         }
         location_id = rest;
     }
-    table.finish()
-}
-
-fn put_files(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
-    let names = [c"source_id", c"number", c"filename", c"sample_id"];
-    let all = || {
-        let sources = profile.sources.iter().zip(1..);
-        sources.flat_map(|(source, id)| source.files.iter().map(move |file| (id, file)))
-    };
-    let mut table = Tibble::new(parent, slot, &names, all().count())?;
-    table.integers(all().map(|(id, _)| id))?;
-    table.integers(all().map(|(_, f)| i32::try_from(f.number).unwrap_or(NA)))?;
-    table.strings(all().map(|(_, f)| Some(profile.strings.get(f.filename))))?;
-    let end = profile.samples.len();
-    let sample = |before: usize| if before < end { before as i32 + 1 } else { NA };
-    table.integers(all().map(|(_, f)| sample(f.before)))?;
-    table.finish()
-}
-
-fn put_labels(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
-    let names = [c"sample_id", c"key", c"str", c"num", c"unit"];
-    let labels = &profile.labels;
-    let text = |id: Option<StringId>| id.map(|id| profile.strings.get(id));
-    let mut table = Tibble::new(parent, slot, &names, labels.len())?;
-    table.integers(labels.iter().map(|l| l.sample as i32 + 1))?;
-    table.strings(labels.iter().map(|l| text(Some(l.key))))?;
-    table.strings(labels.iter().map(|l| text(l.str)))?;
-    table.doubles(labels.iter().map(|l| l.num.map_or(NA_REAL, |n| n as f64)))?;
-    table.strings(labels.iter().map(|l| text(l.unit)))?;
-    table.finish()
-}
-
-fn put_comments(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
-    let all = || {
-        let sources = profile.sources.iter().zip(1..);
-        sources.flat_map(|(source, id)| source.comments.iter().map(move |c| (id, c.as_str())))
-    };
-    let mut table = Tibble::new(parent, slot, &[c"source_id", c"comment"], all().count())?;
-    table.integers(all().map(|(id, _)| id))?;
-    table.strings(all().map(|(_, c)| Some(c)))?;
     table.finish()
 }

@@ -169,6 +169,13 @@ impl<'call> Columns<'call> {
         }
     }
 
+    pub fn optional_integers(&self, name: &'static str) -> Result<Option<&'call [i32]>> {
+        Ok(match self.has(name, Kind::Integer)? {
+            true => Some(self.integers(name)?),
+            false => None,
+        })
+    }
+
     pub fn optional_doubles(&self, name: &'static str) -> Result<Option<&'call [f64]>> {
         Ok(match self.has(name, Kind::Double)? {
             true => Some(self.doubles(name)?),

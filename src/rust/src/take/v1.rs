@@ -87,11 +87,7 @@ fn source_v1(all: &Named) -> Result<Source> {
     let header = header.and_then(|text| rprof::parse_header(text.as_bytes()));
     Ok(Source {
         kind: "rprof".to_owned(),
-        period: header.and_then(|h| h.interval).map(|interval| Period {
-            value: interval as f64,
-            type_: "cpu".to_owned(),
-            unit: "microseconds".to_owned(),
-        }),
+        period: header.and_then(|h| h.interval).map(Period::of_rprof),
         // Version "1.0" keeps no memory figures to write.
         options: header.map(|h| RprofOptions {
             memory: false,

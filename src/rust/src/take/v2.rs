@@ -4,8 +4,8 @@ use super::columns::{Columns, Named, wrong};
 use super::{functions, locations};
 use profile_core::error::Result;
 use profile_core::tables::{
-    COMMENTS, Comments, FILES, Files, Kind, LABELS, Labels, Meta, SamplePlaces, SourceFacts,
-    TablesV2, V2,
+    COMMENTS, Comments, FILES, Files, FunctionFacts, Kind, LABELS, Labels, LocationFacts, MAPPINGS,
+    Mappings, Meta, SAMPLE_TYPES, SamplePlaces, SampleTypes, SourceFacts, TablesV2, V2,
 };
 
 pub fn tables_v2<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV2<'call>> {
@@ -17,6 +17,7 @@ pub fn tables_v2<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV
     }
     let table = |i: usize| Columns::required(all, &V2[i]);
     let (sources, samples, values, frames) = (table(1)?, table(2)?, table(3)?, table(4)?);
+    let (places, code) = (table(5)?, table(6)?);
     Ok(TablesV2 {
         meta,
         source_id: sources.integers("source_id")?,
@@ -24,11 +25,17 @@ pub fn tables_v2<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV
         source_uri: sources.text("source_uri")?,
         source_timestamp: sources.doubles("source_timestamp")?,
         facts: SourceFacts {
+            time_nanos: sources.optional_text(".time_nanos")?,
             period: sources.optional_doubles(".period")?,
+            period_exact: sources.optional_text(".period_exact")?,
             period_type: sources.optional_text(".period_type")?,
             period_unit: sources.optional_text(".period_unit")?,
             duration: sources.optional_doubles(".duration_nanos")?,
+            duration_exact: sources.optional_text(".duration_nanos_exact")?,
             default_type: sources.optional_text(".default_type")?,
+            drop_frames: sources.optional_text(".drop_frames")?,
+            keep_frames: sources.optional_text(".keep_frames")?,
+            doc_url: sources.optional_text(".doc_url")?,
             memory: sources.optional_logicals(".memory_profiling")?,
             gc: sources.optional_logicals(".gc_profiling")?,
             line: sources.optional_logicals(".line_profiling")?,
@@ -49,15 +56,73 @@ pub fn tables_v2<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV
         value_type: values.text("type")?,
         value_unit: values.text("unit")?,
         value: values.doubles("value")?,
+        value_exact: values.optional_text(".value_exact")?,
         frame_sample: frames.integers("sample_id")?,
         frame_depth: frames.integers("depth")?,
         frame_location: frames.integers("location_id")?,
-        locations: locations(&table(5)?)?,
-        functions: functions(&table(6)?)?,
+        locations: locations(&places)?,
+        location_facts: location_facts(&places)?,
+        functions: functions(&code)?,
+        function_facts: function_facts(&code)?,
+        mappings: mappings(all)?,
+        sample_types: sample_types(all)?,
         files: files(all)?,
         labels: labels(all)?,
         comments: comments(all)?,
     })
+}
+
+fn location_facts<'call>(table: &Columns<'call>) -> Result<LocationFacts<'call>> {
+    Ok(LocationFacts {
+        line_exact: table.optional_text(".line_exact")?,
+        column: table.optional_integers(".column")?,
+        column_exact: table.optional_text(".column_exact")?,
+        inlined: table.optional_logicals(".inlined")?,
+        mapping_id: table.optional_integers(".mapping_id")?,
+        address: table.optional_text(".address")?,
+        is_folded: table.optional_logicals(".is_folded")?,
+        native_id: table.optional_text(".native_id")?,
+    })
+}
+
+fn function_facts<'call>(table: &Columns<'call>) -> Result<FunctionFacts<'call>> {
+    Ok(FunctionFacts {
+        start_line_exact: table.optional_text(".start_line_exact")?,
+        has_name: table.optional_logicals(".has_name")?,
+        has_system_name: table.optional_logicals(".has_system_name")?,
+        native_id: table.optional_text(".native_id")?,
+    })
+}
+
+fn mappings<'call>(all: &Named<'call>) -> Result<Option<Mappings<'call>>> {
+    let Some(table) = Columns::optional(all, &MAPPINGS)? else {
+        return Ok(None);
+    };
+    Ok(Some(Mappings {
+        mapping_id: table.integers("mapping_id")?,
+        memory_start: table.text("memory_start")?,
+        memory_limit: table.text("memory_limit")?,
+        file_offset: table.text("file_offset")?,
+        filename: table.text("filename")?,
+        build_id: table.text("build_id")?,
+        has_functions: table.integers("has_functions")?,
+        has_filenames: table.integers("has_filenames")?,
+        has_line_numbers: table.integers("has_line_numbers")?,
+        has_inline_frames: table.integers("has_inline_frames")?,
+        native_id: table.optional_text("native_id")?,
+    }))
+}
+
+fn sample_types<'call>(all: &Named<'call>) -> Result<Option<SampleTypes<'call>>> {
+    let Some(table) = Columns::optional(all, &SAMPLE_TYPES)? else {
+        return Ok(None);
+    };
+    Ok(Some(SampleTypes {
+        source_id: table.integers("source_id")?,
+        type_: table.text("type")?,
+        unit: table.text("unit")?,
+        recorded: table.text("recorded")?,
+    }))
 }
 
 fn files<'call>(all: &Named<'call>) -> Result<Option<Files<'call>>> {
@@ -81,6 +146,7 @@ fn labels<'call>(all: &Named<'call>) -> Result<Option<Labels<'call>>> {
         key: table.text("key")?,
         str: table.text("str")?,
         num: table.doubles("num")?,
+        num_exact: table.optional_text("num_exact")?,
         unit: table.text("unit")?,
     }))
 }

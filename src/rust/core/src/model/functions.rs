@@ -1,9 +1,10 @@
-//! Functions: one row for each distinct (name, system name, file, start line).
+//! Functions: one row for each distinct function of a file.
 //!
 //! A function seen in two files is two rows, as in pprof. `system_name` is the
 //! linker's name for native code; R has one name only and both are equal.
 //! `start_line` 0 means unknown: Rprof does not record where a function starts.
 
+use super::addresses::NativeId;
 use super::interner::{Interner, next_row};
 use super::strings::StringId;
 use crate::error::Result;
@@ -24,57 +25,62 @@ pub struct Function {
     pub name: StringId,
     pub system_name: StringId,
     pub filename: StringId,
-    pub start_line: i32,
+    pub start_line: i64,
+    pub recorded: Names,
+    pub native_id: Option<NativeId>,
+}
+
+/// Which names a profile records. The other one repeats it; where it records
+/// neither, both are `<unknown>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Names {
+    Name,
+    SystemName,
+    Both,
+    Neither,
 }
 
 #[derive(Debug, Default, Clone)]
 pub struct Functions {
-    pub(crate) name: Vec<StringId>,
-    pub(crate) system_name: Vec<StringId>,
-    pub(crate) filename: Vec<StringId>,
-    pub(crate) start_line: Vec<i32>,
+    rows: Vec<Function>,
     index: Interner,
 }
 
 impl Functions {
     pub fn intern(&mut self, function: Function) -> Result<FunctionId> {
         let hash = self.index.hash(function);
-        if let Some(row) = self.index.find(hash, |row| self.row(row) == function) {
+        if let Some(row) = self
+            .index
+            .find(hash, |row| self.rows[row as usize] == function)
+        {
             return Ok(FunctionId(row));
         }
-        let row = next_row(self.name.len(), "functions")?;
-        self.name.try_push(function.name, "functions")?;
-        self.system_name
-            .try_push(function.system_name, "functions")?;
-        self.filename.try_push(function.filename, "functions")?;
-        self.start_line.try_push(function.start_line, "functions")?;
-        self.index.insert(hash, row)?;
+        let id = self.push(function)?;
+        self.index.insert(hash, id.0)?;
+        Ok(id)
+    }
+
+    /// Adds a row even if an equal one is there, for tables that are to stay as
+    /// they are.
+    pub fn push(&mut self, function: Function) -> Result<FunctionId> {
+        let row = next_row(self.rows.len(), "functions")?;
+        self.rows.try_push(function, "functions")?;
         Ok(FunctionId(row))
     }
 
     pub fn get(&self, id: FunctionId) -> Function {
-        self.row(id.0)
+        self.rows[id.row()]
     }
 
-    fn row(&self, row: u32) -> Function {
-        let row = row as usize;
-        Function {
-            name: self.name[row],
-            system_name: self.system_name[row],
-            filename: self.filename[row],
-            start_line: self.start_line[row],
-        }
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Function> + Clone {
+        self.rows.iter()
     }
 
     pub fn len(&self) -> usize {
-        self.name.len()
+        self.rows.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.name.is_empty()
-    }
-
-    pub fn ids(&self) -> impl ExactSizeIterator<Item = FunctionId> + use<> {
-        (0..self.name.len() as u32).map(FunctionId)
+        self.rows.is_empty()
     }
 }

@@ -1,11 +1,13 @@
-//! Locations: one row for each distinct (function, line).
+//! Locations: one row for each distinct place in the code.
 //!
 //! The line is the one that runs inside the function (for the innermost frame)
 //! or that made the call (for all others). Line 0 is unknown; no function means
 //! an address without a symbol.
 
+use super::addresses::AddressId;
 use super::functions::FunctionId;
 use super::interner::{Interner, next_row};
+use super::numbers::integer_for_r;
 use crate::error::Result;
 use crate::memory::TryGrow;
 
@@ -19,53 +21,71 @@ impl LocationId {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Location {
     pub function: Option<FunctionId>,
-    pub line: Option<i32>,
+    pub line: Option<i64>,
+    /// 0 is unknown.
+    pub column: i64,
+    pub address: Option<AddressId>,
+    /// Whether it is part of the frame that follows outwards: the same code at
+    /// the same address, seen from the function that it was inlined into.
+    pub inlined: bool,
+}
+
+impl Location {
+    /// The line, 0 where it is unknown or none for R's integers.
+    pub fn line_for_r(&self) -> i32 {
+        integer_for_r(self.line.unwrap_or(0))
+    }
 }
 
 #[derive(Debug, Default, Clone)]
 pub struct Locations {
-    pub(crate) function: Vec<Option<FunctionId>>,
-    pub(crate) line: Vec<Option<i32>>,
+    rows: Vec<Location>,
     index: Interner,
 }
 
 impl Locations {
     pub fn intern(&mut self, location: Location) -> Result<LocationId> {
         let hash = self.index.hash(location);
-        if let Some(row) = self.index.find(hash, |row| self.row(row) == location) {
+        if let Some(row) = self
+            .index
+            .find(hash, |row| self.rows[row as usize] == location)
+        {
             return Ok(LocationId(row));
         }
-        let row = next_row(self.function.len(), "locations")?;
-        self.function.try_push(location.function, "locations")?;
-        self.line.try_push(location.line, "locations")?;
-        self.index.insert(hash, row)?;
+        let id = self.push(location)?;
+        self.index.insert(hash, id.0)?;
+        Ok(id)
+    }
+
+    /// Adds a row even if an equal one is there, for tables that are to stay as
+    /// they are.
+    pub fn push(&mut self, location: Location) -> Result<LocationId> {
+        let row = next_row(self.rows.len(), "locations")?;
+        self.rows.try_push(location, "locations")?;
         Ok(LocationId(row))
     }
 
+    #[inline]
     pub fn get(&self, id: LocationId) -> Location {
-        self.row(id.0)
+        self.rows[id.row()]
     }
 
-    fn row(&self, row: u32) -> Location {
-        let row = row as usize;
-        Location {
-            function: self.function[row],
-            line: self.line[row],
-        }
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Location> + Clone {
+        self.rows.iter()
     }
 
     pub fn len(&self) -> usize {
-        self.function.len()
+        self.rows.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.function.is_empty()
+        self.rows.is_empty()
     }
 
     pub fn ids(&self) -> impl ExactSizeIterator<Item = LocationId> + use<> {
-        (0..self.function.len() as u32).map(LocationId)
+        (0..self.rows.len() as u32).map(LocationId)
     }
 }

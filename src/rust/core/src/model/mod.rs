@@ -2,31 +2,40 @@
 //!
 //! ```text
 //! Sources ◄── Samples ──► Stacks ──► Locations ──► Functions ──► Strings
-//!                │
+//!                │                       └──► Addresses ──► Mappings
 //!        Values, Labels (as long as, or pointing into, the samples)
 //! ```
 //!
 //! Ids are row numbers of a type of their own, so a stack cannot be taken for a
-//! frame. Strings, functions, locations and stacks are interned. Whoever builds
+//! frame. Strings and stacks are interned; functions and locations where they are
+//! not taken over as a table. Whoever builds
 //! a [`Profile`] gets ids only from its tables, so an id always resolves: the
 //! checks of [`crate::tables`] are for data that comes from outside.
 
+mod addresses;
 mod functions;
 mod interner;
 mod labels;
 mod locations;
+mod mappings;
+mod numbers;
 mod samples;
 mod sources;
 mod stacks;
 mod strings;
 mod values;
 
-pub use functions::{Function, FunctionId, Functions};
+pub use addresses::{Address, AddressId, Addresses, NativeId};
+pub use functions::{Function, FunctionId, Functions, Names};
 pub use interner::{Interner, next_row};
 pub use labels::Label;
 pub use locations::{Location, LocationId, Locations};
+pub use mappings::{Mapping, MappingId, Symbols};
+pub use numbers::{
+    inexact, integer_for_r, is_exact, nanoseconds, nearest, recorded_time, seconds, whole,
+};
 pub use samples::{Samples, Toplevel};
-pub use sources::{Period, RprofOptions, Source, SourceFile, SourceId};
+pub use sources::{Period, RprofOptions, SampleType, Source, SourceFile, SourceId};
 pub use stacks::{StackId, Stacks};
 pub use strings::{StringId, Strings};
 pub use values::{LEVELS, ValueType, Values, is_level};
@@ -39,6 +48,8 @@ pub struct Profile {
     pub strings: Strings,
     pub functions: Functions,
     pub locations: Locations,
+    pub addresses: Addresses,
+    pub mappings: Vec<Mapping>,
     pub stacks: Stacks,
     pub sources: Vec<Source>,
     pub samples: Samples,
@@ -62,11 +73,28 @@ impl Profile {
             system_name: name,
             filename,
             start_line: 0,
+            recorded: Names::Name,
+            native_id: None,
         })?;
         self.locations.intern(Location {
             function: Some(function),
-            line: Some(line),
+            line: Some(i64::from(line)),
+            ..Location::default()
         })
+    }
+
+    pub fn add_mapping(&mut self, mapping: Mapping) -> Result<MappingId> {
+        let row = next_row(self.mappings.len(), "mappings")?;
+        self.mappings.try_push(mapping, "mappings")?;
+        Ok(MappingId(row))
+    }
+
+    /// Where in memory a location is; for most of R's it says nothing.
+    pub fn address_of(&self, location: &Location) -> Address {
+        match location.address {
+            Some(id) => self.addresses.get(id),
+            None => Address::default(),
+        }
     }
 
     /// The function of a location, where it is known.

@@ -5,6 +5,7 @@
 //! own.
 
 use super::strings::StringId;
+use super::values::ValueType;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub(crate) u32);
@@ -24,31 +25,65 @@ pub struct Source {
     pub uri: Option<String>,
     /// Seconds since 1970.
     pub timestamp: Option<f64>,
+    /// The time stamp in nanoseconds, where that was recorded.
+    pub time: Option<i64>,
     /// What lies between two samples.
     pub period: Option<Period>,
     /// Length of the run in nanoseconds.
     pub duration: Option<i64>,
+    /// The sample types in the order of the file; of a format that has no others
+    /// than its own it is empty.
+    pub types: Vec<SampleType>,
     /// The sample type that a viewer should show first.
     pub default_type: Option<String>,
-    pub comments: Vec<String>,
+    pub comments: Vec<StringId>,
+    /// Expressions for names of functions: frames that a viewer should leave out
+    /// with all that they called, and exceptions.
+    pub drop_frames: Option<String>,
+    pub keep_frames: Option<String>,
+    /// Where a reader is told about such profiles.
+    pub doc_url: Option<String>,
     /// What the header of an Rprof block said; `None` for other formats.
     pub options: Option<RprofOptions>,
     /// The `#File` lines of an Rprof block, in the order of the file.
     pub files: Vec<SourceFile>,
 }
 
+/// A sample type, and what its file calls it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleType {
+    /// As in the values.
+    pub type_: ValueType,
+    /// Where two types have one name, that of the second is no more the file's.
+    pub recorded: String,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Period {
     pub value: f64,
-    /// What is counted, most often `"cpu"`.
-    pub type_: String,
-    pub unit: String,
+    /// The value, where `value` holds it only nearly.
+    pub exact: Option<i64>,
+    /// What is counted, most often `"cpu"`, and in which unit.
+    pub type_: Option<ValueType>,
 }
 
 impl Period {
+    /// The interval of an Rprof file. `Rprof()` can also count elapsed time
+    /// (R >= 4.4), but no file says so.
+    pub fn of_rprof(microseconds: u64) -> Period {
+        Period {
+            value: microseconds as f64,
+            exact: None,
+            type_: Some(ValueType {
+                name: "cpu".to_owned(),
+                unit: "microseconds".to_owned(),
+            }),
+        }
+    }
+
     /// The period as time, where its unit is one of time.
     pub fn nanoseconds(&self) -> Option<f64> {
-        let factor = match self.unit.as_str() {
+        let factor = match self.type_.as_ref()?.unit.as_str() {
             "nanoseconds" => 1.0,
             "microseconds" => 1e3,
             "milliseconds" => 1e6,

@@ -3,11 +3,12 @@
 //! A sample that has no value of a type holds NaN there, which no format can
 //! record: the sources of a profile need not measure the same things.
 
+use super::numbers::is_exact;
 use crate::error::Result;
 use crate::memory::TryGrow;
 
 /// What a number means.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ValueType {
     pub name: String,
     pub unit: String,
@@ -17,6 +18,9 @@ pub struct ValueType {
 pub struct Values {
     pub type_: ValueType,
     pub column: Vec<f64>,
+    /// Where the column holds a number only nearly: its row and itself, in the
+    /// order of rows.
+    pub exact: Vec<(usize, i64)>,
 }
 
 impl Values {
@@ -30,7 +34,26 @@ impl Values {
                 unit: unit.to_owned(),
             },
             column,
+            exact: Vec::new(),
         })
+    }
+
+    /// Appends the value of the next sample; says whether R holds it nearly only.
+    #[inline]
+    pub fn push(&mut self, value: i64) -> Result<bool> {
+        let nearly = !is_exact(value);
+        if nearly {
+            let row = self.column.len();
+            self.exact.try_push((row, value), "sample values")?;
+        }
+        self.column.try_push(value as f64, "sample values")?;
+        Ok(nearly)
+    }
+
+    /// The value of a row where the column holds it only nearly.
+    pub fn exact(&self, row: usize) -> Option<i64> {
+        let at = self.exact.binary_search_by_key(&row, |(row, _)| *row);
+        at.ok().and_then(|at| self.exact.get(at)).map(|(_, n)| *n)
     }
 }
 

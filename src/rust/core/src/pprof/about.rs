@@ -1,72 +1,123 @@
 //! What is written about the profile as a whole: period, times, comments.
 
-use super::columns::{Column, is_rprof, whole};
+use super::columns::{Column, is_rprof};
 use super::numbers::Texts;
 use super::proto::{profile as field, value_type as value};
 use super::sources;
 use super::wire;
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
-use crate::model::{Period, Profile, Source};
+use crate::model::{Period, Profile, Source, nanoseconds, nearest};
 
 const OUTPUT: &str = "the output";
 
-/// The last fields of the message.
+/// The last fields of the message. Where several sources become one, what Go's
+/// merging of files makes of them: the earliest time, the longest period, the sum
+/// of durations; what is one text is that of the first.
 pub fn encode<'a>(
     profile: &'a Profile,
     columns: &[Column<'a>],
+    aggregate: bool,
     texts: &mut Texts<'a>,
 ) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    let first = profile.sources.first();
-    let time = first.and_then(|source| integer(source.timestamp? * 1e9));
-    if let Some(time) = time {
+    let sources = &profile.sources;
+    let first = sources.first();
+    for (number, text) in [
+        (
+            field::DROP_FRAMES,
+            first.and_then(|s| s.drop_frames.as_deref()),
+        ),
+        (
+            field::KEEP_FRAMES,
+            first.and_then(|s| s.keep_frames.as_deref()),
+        ),
+    ] {
+        put_text(&mut out, number, text, texts)?;
+    }
+    if let Some(time) = sources.iter().filter_map(time).min() {
         wire::put_int(&mut out, field::TIME_NANOS, time);
     }
     if let Some(duration) = duration(profile) {
         wire::put_int(&mut out, field::DURATION_NANOS, duration);
     }
-    if let Some((value, type_, unit)) = period(&profile.sources) {
-        let type_ = value_type(texts, type_, unit)?;
-        wire::put_head(&mut out, field::PERIOD_TYPE, type_.len());
-        out.try_extend(&type_, OUTPUT)?;
+    if let Some((value, type_)) = period(sources) {
+        if let Some((name, unit)) = type_ {
+            let type_ = value_type(texts, name, unit)?;
+            wire::put_head(&mut out, field::PERIOD_TYPE, type_.len());
+            out.try_extend(&type_, OUTPUT)?;
+        }
         wire::put_int(&mut out, field::PERIOD, value);
     }
-    let comments = comments(&profile.sources, texts)?;
-    out.try_reserve((comments.len() + 2) * wire::LONGEST_FIELD)
+    let comments = comments(profile, aggregate, texts)?;
+    out.try_reserve((comments.len() + 3) * wire::LONGEST_FIELD)
         .map_err(|_| Error::Memory(OUTPUT))?;
     wire::put_repeated(&mut out, field::COMMENT, comments.into_iter());
     let default = texts.of(default_type(profile, columns))?;
     wire::put_uint(&mut out, field::DEFAULT_SAMPLE_TYPE, default);
+    let doc_url = sources.iter().find_map(|source| source.doc_url.as_deref());
+    put_text(&mut out, field::DOC_URL, doc_url, texts)?;
     Ok(out)
 }
 
-pub fn value_type<'a>(texts: &mut Texts<'a>, type_: &'a str, unit: &'a str) -> Result<Vec<u8>> {
+fn put_text<'a>(
+    out: &mut Vec<u8>,
+    number: u32,
+    text: Option<&'a str>,
+    texts: &mut Texts<'a>,
+) -> Result<()> {
+    if let Some(text) = text {
+        wire::put_uint(out, number, texts.of(text)?);
+    }
+    Ok(())
+}
+
+/// The sample types.
+pub fn types<'a>(columns: &[Column<'a>], texts: &mut Texts<'a>) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    for column in columns {
+        let type_ = value_type(texts, column.name, column.unit)?;
+        wire::put_head(&mut out, field::SAMPLE_TYPE, type_.len());
+        out.try_extend(&type_, OUTPUT)?;
+    }
+    Ok(out)
+}
+
+fn value_type<'a>(texts: &mut Texts<'a>, type_: &'a str, unit: &'a str) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(2 * wire::LONGEST_FIELD);
     wire::put_uint(&mut out, value::TYPE, texts.of(type_)?);
     wire::put_uint(&mut out, value::UNIT, texts.of(unit)?);
     Ok(out)
 }
 
-/// The nearest integer, where there is one.
-fn integer(value: f64) -> Option<i64> {
-    whole(value.round())
+fn time(source: &Source) -> Option<i64> {
+    source.time.or_else(|| nanoseconds(source.timestamp?))
 }
 
-/// The period on which all sources agree. Rprof counts microseconds, pprof's
-/// own profiles nanoseconds.
-fn period(sources: &[Source]) -> Option<(i64, &str, &str)> {
-    fn of(source: &Source) -> Option<(i64, &str, &str)> {
+/// The longest period, where all sources have one of the same type. Rprof counts
+/// microseconds, pprof's own profiles nanoseconds.
+fn period(sources: &[Source]) -> Option<(i64, Option<(&str, &str)>)> {
+    fn of(source: &Source) -> Option<(i64, Option<(&str, &str)>)> {
         let period = source.period.as_ref()?;
+        let type_ = period.type_.as_ref();
         match period.nanoseconds() {
-            Some(time) if is_rprof(source) => Some((integer(time)?, &period.type_, "nanoseconds")),
-            _ => Some((integer(period.value)?, &period.type_, &period.unit)),
+            Some(time) if is_rprof(source) => Some((
+                nearest(time)?,
+                type_.map(|t| (t.name.as_str(), "nanoseconds")),
+            )),
+            _ => {
+                let value = period.exact.or_else(|| nearest(period.value))?;
+                Some((value, type_.map(|t| (t.name.as_str(), t.unit.as_str()))))
+            }
         }
     }
     let (first, others) = sources.split_first()?;
-    let first = of(first)?;
-    let agree = others.iter().all(|source| of(source) == Some(first));
-    agree.then_some(first)
+    let (mut longest, type_) = of(first)?;
+    for source in others {
+        let (value, _) = of(source).filter(|(_, other)| *other == type_)?;
+        longest = longest.max(value);
+    }
+    Some((longest, type_))
 }
 
 /// The sum over the sources; for Rprof, which does not record it, the time that
@@ -81,22 +132,27 @@ pub fn duration(profile: &Profile) -> Option<i64> {
     let mut durations = profile.sources.iter().zip(counts).filter_map(|(s, count)| {
         let period = s.period.as_ref().filter(|_| is_rprof(s));
         s.duration
-            .or_else(|| integer(count * period?.nanoseconds()?))
+            .or_else(|| nearest(count * period?.nanoseconds()?))
     });
     let first = durations.next()?;
     Some(durations.fold(first, i64::saturating_add))
 }
 
-/// The comments of the sources, each once, and what `Rprof()` was asked for.
-fn comments<'a>(sources: &'a [Source], texts: &mut Texts<'a>) -> Result<Vec<u64>> {
+/// The comments of the sources, and what `Rprof()` was asked for; each once, but
+/// for a file that is written as it was read.
+fn comments<'a>(profile: &'a Profile, aggregate: bool, texts: &mut Texts<'a>) -> Result<Vec<u64>> {
     let mut comments = Vec::new();
-    for source in sources {
-        for comment in &source.comments {
-            comments.try_push(texts.of(comment.as_str())?, OUTPUT)?;
+    for source in &profile.sources {
+        for &comment in &source.comments {
+            let text = texts.of_string(comment, profile.strings.get(comment))?;
+            comments.try_push(text, OUTPUT)?;
         }
         if is_rprof(source) {
             comments.try_push(texts.of(provenance(source))?, OUTPUT)?;
         }
+    }
+    if !aggregate && profile.sources.len() == 1 {
+        return Ok(comments);
     }
     let mut seen = Vec::new();
     seen.try_fill(texts.texts.len(), false, OUTPUT)?;

@@ -6,7 +6,9 @@
 //! and are written only where nothing is summed.
 
 use crate::error::{Error, Result};
-use crate::model::{LEVELS, Profile, Source, SourceId, Values, is_level};
+use crate::model::{
+    LEVELS, Profile, SampleType, Source, SourceId, ValueType, Values, is_level, whole,
+};
 
 const COUNT: (&str, &str) = ("samples", "count");
 const TIME: (&str, &str) = ("cpu", "nanoseconds");
@@ -44,7 +46,12 @@ impl Column<'_> {
     pub fn value(&self, row: usize, source: SourceId) -> Result<i64> {
         for found in &self.found {
             let value = match found {
-                Found::Stored(values) => values.column[row],
+                Found::Stored(values) => {
+                    if let Some(exact) = values.exact(row) {
+                        return Ok(exact);
+                    }
+                    values.column[row]
+                }
                 Found::Derived { counts, periods } => {
                     (counts.column[row] * periods[source.row()]).round()
                 }
@@ -66,35 +73,64 @@ impl Column<'_> {
     }
 }
 
-/// The number as an integer, when it is one.
-#[inline]
-pub fn whole(value: f64) -> Option<i64> {
-    const END: f64 = 9_223_372_036_854_775_808.0;
-    ((-END..END).contains(&value) && value.trunc() == value).then_some(value as i64)
-}
-
-/// The columns in the order in which they are written.
+/// The columns in the order in which they are written: that of the file, where it
+/// was one, else first what pprof's users look for.
 pub fn columns(profile: &Profile, aggregate: bool) -> Vec<Column<'_>> {
     let rprof = profile.sources.iter().any(is_rprof);
     let mut columns = Vec::new();
     if rprof {
         columns.extend(derived(profile));
     }
+    let types = types(profile);
     let raw = rprof || LEVELS.iter().all(|(n, u)| profile.value(n, u).is_some());
-    for values in &profile.values {
-        let type_ = (values.type_.name.as_str(), values.type_.unit.as_str());
-        let known = columns.iter().any(|c| (c.name, c.unit) == type_);
-        let summed = [ALLOCATED, FREED].contains(&type_) || is_level(type_.0, type_.1);
+    for Type { type_, recorded } in &types {
+        let key = (type_.name.as_str(), type_.unit.as_str());
+        let known = columns.iter().any(|c| (c.name, c.unit) == key);
+        let summed = [ALLOCATED, FREED].contains(&key) || is_level(key.0, key.1);
         if !(known || aggregate && raw && summed) {
+            let values = profile.value(key.0, key.1);
             columns.push(Column {
-                name: type_.0,
-                unit: type_.1,
-                found: vec![Found::Stored(values)],
+                name: recorded,
+                unit: key.1,
+                found: values.map(Found::Stored).into_iter().collect(),
             });
         }
     }
-    restore_names(&mut columns);
+    if profile
+        .sources
+        .iter()
+        .any(|source| !source.types.is_empty())
+    {
+        let is = |t: &Type, c: &Column| (t.recorded, t.type_.unit.as_str()) == (c.name, c.unit);
+        columns.sort_by_key(|c| types.iter().position(|t| is(t, c)).unwrap_or(types.len()));
+    }
     columns
+}
+
+struct Type<'a> {
+    type_: &'a ValueType,
+    /// What the file calls it that it comes from.
+    recorded: &'a str,
+}
+
+/// The sample types that have values, those of the sources first. Where no sample
+/// is left, what the sources say is all there is.
+fn types(profile: &Profile) -> Vec<Type<'_>> {
+    let mut types: Vec<Type> = Vec::new();
+    let mut add = |type_, recorded| {
+        if types.iter().all(|known| known.type_ != type_) {
+            types.push(Type { type_, recorded });
+        }
+    };
+    for SampleType { type_, recorded } in profile.sources.iter().flat_map(|s| &s.types) {
+        if profile.values.is_empty() || profile.value(&type_.name, &type_.unit).is_some() {
+            add(type_, recorded);
+        }
+    }
+    for values in &profile.values {
+        add(&values.type_, &values.type_.name);
+    }
+    types
 }
 
 /// Count, time and allocations of Rprof.
@@ -132,26 +168,4 @@ fn time(profile: &Profile) -> Option<Found<'_>> {
         .collect();
     let any = periods.iter().any(|period| !period.is_nan());
     any.then_some(Found::Derived { counts, periods })
-}
-
-/// Sample types of one name are told apart by their units on reading
-/// ([`apart`]); pprof needs no such help.
-fn restore_names(columns: &mut [Column]) {
-    for i in 0..columns.len() {
-        let (before, rest) = columns.split_at_mut(i);
-        let Some(Column { name, unit, .. }) = rest.first_mut() else {
-            continue;
-        };
-        let short = name.strip_suffix(*unit).and_then(|n| n.strip_suffix('/'));
-        if let Some(short) = short {
-            if before.iter().any(|c| c.name == short && c.unit != *unit) {
-                *name = short;
-            }
-        }
-    }
-}
-
-/// The name of a second sample type that is called `name`.
-pub fn apart(name: &str, unit: &str) -> String {
-    format!("{name}/{unit}")
 }

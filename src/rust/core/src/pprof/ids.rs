@@ -1,10 +1,11 @@
-//! The ids of functions and locations in a file: any numbers but 0.
+//! The ids of mappings, functions and locations in a file: any numbers but 0.
 //!
 //! Most writers count from 1, which needs no look-up. No table is ever as long
 //! as an id is large.
 
 use super::wire::{Result, fault};
 use crate::error::Error;
+use crate::model::NativeId;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
@@ -67,11 +68,16 @@ impl Ids {
         }
     }
 
+    /// The id, for the model to keep: not where all are the numbers of their rows.
+    pub fn native(&self, id: u64) -> Option<NativeId> {
+        NativeId::new(id).filter(|_| !self.others.is_empty())
+    }
+
     /// The row of an id that something at byte `at` refers to.
     #[inline]
-    pub fn find(&self, id: u64, at: usize) -> Result<usize> {
+    pub fn find(&self, id: u64, at: usize) -> Result<u32> {
         match self.row(id) {
-            Some(row) => Ok(row as usize),
+            Some(row) => Ok(row),
             None => fault(at, format!("There is no {} with the id {id}.", self.what)),
         }
     }

@@ -20,7 +20,7 @@ const GC: &str = "gc";
 const GC_FRAME: &str = "<GC>";
 
 /// A label in numbers of the string table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 struct Numbered {
     key: u64,
     str: Option<u64>,
@@ -28,13 +28,14 @@ struct Numbered {
     unit: u64,
 }
 
-/// Gives each sample the number of its set of labels; to be asked for the
-/// samples in their order.
+/// Gives each sample the number of its set of labels; to be asked for samples
+/// in their order.
 pub struct Labels<'a> {
     profile: &'a Profile,
     /// The labels that are left for the samples to come.
     left: &'a [Label],
-    /// Equal labels in another order are the same set.
+    /// Sets are the same when for each key they have the same texts, and the same
+    /// numbers, in the same order.
     sort: bool,
     tell_sources: bool,
     pub sets: Pieces,
@@ -83,8 +84,10 @@ impl<'a> Labels<'a> {
         stack: StackId,
         texts: &mut Texts<'a>,
     ) -> Result<u32> {
-        let count = self.left.iter().take_while(|l| l.sample <= row).count();
-        let (own, left) = self.left.split_at(count);
+        let before = self.left.iter().take_while(|l| l.sample < row).count();
+        let (_, left) = self.left.split_at(before);
+        let count = left.iter().take_while(|l| l.sample == row).count();
+        let (own, left) = left.split_at(count);
         self.left = left;
         let collects = self.collects[stack.row()];
         if !own.is_empty() {
@@ -131,7 +134,8 @@ impl<'a> Labels<'a> {
             self.add(own, GC, "yes".to_owned(), texts)?;
         }
         if self.sort {
-            self.scratch.sort_unstable();
+            self.scratch
+                .sort_by_key(|label| (label.key, label.str.is_none()));
         }
         self.encode()
     }

@@ -1,22 +1,24 @@
 //! pprof: the profiles of Go's `pprof` and of what it inspired, one protocol
 //! buffer message (`profile.proto`), most often gzip'd.
 //!
-//! Reading gives the samples as they are stored, one for each `Sample`. Not
-//! read are mappings, addresses, columns, `is_folded`, `drop_frames`,
-//! `keep_frames` and `doc_url`.
-//!
-//! Writing aims at what makes a profile useful in `pprof`, see [`write()`].
+//! Reading gives all that a file says as it says it, one sample for each `Sample`,
+//! and writing without aggregation says it again. Not kept are what has no meaning
+//! there: unknown fields, and the order of strings. Writing what R's profiler
+//! recorded aims at what makes a profile useful in `pprof`, see [`write()`].
 
 mod about;
 mod columns;
+mod headers;
 mod ids;
 mod labels;
 mod load;
+mod merged;
 mod numbers;
 mod outline;
 mod output;
 mod proto;
 mod read;
+mod recorded;
 mod restore;
 mod samples;
 mod sources;

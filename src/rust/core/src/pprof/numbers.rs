@@ -1,43 +1,9 @@
-//! Numbers in the order of first use, from 1: the ids of what is written.
-//!
-//! Only what a sample needs is written, and equal profiles give equal bytes.
+//! Numbers in the order of first use, so that equal profiles give equal bytes.
 
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
 use crate::model::{Interner, StringId, next_row};
 use std::borrow::Cow;
-
-/// The numbers of the rows of one table of the model.
-pub struct Numbers {
-    /// By row; 0 means that it has no number yet.
-    number: Vec<u32>,
-    /// The rows that have one, in its order.
-    pub rows: Vec<u32>,
-}
-
-impl Numbers {
-    pub fn new(rows: usize) -> Result<Numbers> {
-        let mut number = Vec::new();
-        number.try_fill(rows, 0, "ids")?;
-        Ok(Numbers {
-            number,
-            rows: Vec::new(),
-        })
-    }
-
-    /// The number of a row, and whether it is new.
-    #[inline]
-    pub fn of(&mut self, row: u32) -> Result<(u32, bool)> {
-        let known = self.number[row as usize];
-        if known != 0 {
-            return Ok((known, false));
-        }
-        self.rows.try_push(row, "ids")?;
-        let number = self.rows.len() as u32;
-        self.number[row as usize] = number;
-        Ok((number, true))
-    }
-}
 
 /// The string table. Its first entry is the empty string, which means none.
 pub struct Texts<'a> {
@@ -121,5 +87,9 @@ impl Pieces {
         let row = row as usize;
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
         &self.bytes[start..self.ends[row]]
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        (0..self.ends.len() as u32).map(|row| self.get(row))
     }
 }

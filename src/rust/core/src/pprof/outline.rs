@@ -19,6 +19,7 @@ pub struct Named {
 pub struct Outline<'a> {
     pub texts: TextTable<'a>,
     pub types: Vec<Named>,
+    pub mappings: Vec<Message<'a>>,
     pub functions: Vec<Message<'a>>,
     pub locations: Vec<Message<'a>>,
     pub comments: Vec<Index>,
@@ -31,6 +32,9 @@ pub struct Outline<'a> {
     pub period: i64,
     pub period_at: usize,
     pub default_type: Index,
+    pub drop_frames: Index,
+    pub keep_frames: Index,
+    pub doc_url: Index,
 }
 
 impl<'a> Outline<'a> {
@@ -38,6 +42,7 @@ impl<'a> Outline<'a> {
         let mut outline = Outline {
             texts: TextTable::new(bytes),
             types: Vec::new(),
+            mappings: Vec::new(),
             functions: Vec::new(),
             locations: Vec::new(),
             comments: Vec::new(),
@@ -49,6 +54,9 @@ impl<'a> Outline<'a> {
             period: 0,
             period_at: 0,
             default_type: Index::default(),
+            drop_frames: Index::default(),
+            keep_frames: Index::default(),
+            doc_url: Index::default(),
         };
         let mut message = Message::new(bytes);
         let mut next = 0;
@@ -69,6 +77,7 @@ impl<'a> Outline<'a> {
                     }
                     outline.samples += 1;
                 }
+                field::MAPPING => outline.mappings.try_push(found.message()?, WHAT)?,
                 field::LOCATION => outline.locations.try_push(found.message()?, WHAT)?,
                 field::FUNCTION => outline.functions.try_push(found.message()?, WHAT)?,
                 field::STRING_TABLE => {
@@ -94,9 +103,10 @@ impl<'a> Outline<'a> {
                 field::COMMENT => {
                     found.each(|index| outline.comments.try_push(Index { index, at }, WHAT))?
                 }
-                field::DEFAULT_SAMPLE_TYPE => {
-                    outline.default_type = Index::of(&found)?;
-                }
+                field::DEFAULT_SAMPLE_TYPE => outline.default_type = Index::of(&found)?,
+                field::DROP_FRAMES => outline.drop_frames = Index::of(&found)?,
+                field::KEEP_FRAMES => outline.keep_frames = Index::of(&found)?,
+                field::DOC_URL => outline.doc_url = Index::of(&found)?,
                 _ => {}
             }
         }

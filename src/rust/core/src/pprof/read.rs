@@ -6,6 +6,7 @@
 //! What Go's reader refuses is refused here too, with the byte at which it
 //! stands.
 
+use super::headers;
 use super::load::{self, STRIDE};
 use super::outline::Outline;
 use super::proto::profile as field;
@@ -31,8 +32,7 @@ pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Pr
 /// Reads a pprof message from anywhere, gzip'd or not.
 ///
 /// Two sample types of the same name are told apart: the second is called
-/// `name/unit`. Two that agree in their units as well are refused, as is a
-/// message of 2 GiB.
+/// `name/unit`. A message of 2 GiB is refused.
 pub fn read(input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
     let content = Content::new(input).map_err(|e| load::damaged(&origin.name, 0, &e))?;
     decode(&load::load(content, &origin.name, stop)?, origin, stop)
@@ -54,10 +54,13 @@ fn build(bytes: &[u8], origin: Origin, stop: Stop) -> WireResult<(Profile, Probl
     let mut outline = Outline::read(bytes, stop)?;
     let mut profile = Profile::default();
     let mut problems = Problems::default();
+    let mappings = tables::mappings(&mut outline, &mut profile, &mut problems)?;
     let functions = tables::functions(&mut outline, &mut profile, &mut problems)?;
-    let locations = tables::locations(&outline, &functions, &mut profile, &mut problems)?;
-    tables::types(&mut outline, &origin.name, &mut profile, &mut problems)?;
-    let source = tables::source(&mut outline, origin, &mut problems)?;
+    let locations =
+        tables::locations(&outline, &mappings, &functions, &mut profile, &mut problems)?;
+    let types = headers::types(&mut outline, &origin.name, &mut profile, &mut problems)?;
+    let strings = &mut profile.strings;
+    let source = headers::source(&mut outline, origin, types, strings, &mut problems)?;
     let source = profile.add_source(source)?;
     if outline.types.is_empty() && outline.samples > 0 {
         return fault(

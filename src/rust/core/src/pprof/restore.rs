@@ -46,7 +46,7 @@ pub fn restore(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
     profile.labels.retain(left);
 
     let own = profile.sources.pop().unwrap_or_default();
-    let (comments, duration) = (own.comments, own.duration);
+    let whole_file = own.clone();
     let is_left = numbers.contains(&None);
     if is_left {
         profile.add_source(Source {
@@ -59,12 +59,18 @@ pub fn restore(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
     for (source, number) in profile.samples.source.iter_mut().zip(&numbers) {
         *source = number.map_or(SourceId(0), |number| ids[number]);
     }
-    // What the file says is of all its samples.
+    // What the file says of all its samples the first source says, as writers
+    // take it from there.
     let others = about::duration(profile).unwrap_or(0);
-    let comments = news(comments, &profile.sources)?;
+    let comments = news(whole_file.comments, profile)?;
     if let Some(first) = profile.sources.first_mut() {
         first.comments = comments;
+        first.types = whole_file.types;
+        first.drop_frames = whole_file.drop_frames;
+        first.keep_frames = whole_file.keep_frames;
+        first.doc_url = whole_file.doc_url;
         if is_left {
+            let duration = whole_file.duration;
             let rest = duration.and_then(|duration| duration.checked_sub(others));
             first.duration = rest.filter(|rest| *rest > 0);
         }
@@ -73,13 +79,19 @@ pub fn restore(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
 }
 
 /// The comments but for those that writing these sources adds again.
-fn news(mut comments: Vec<String>, sources: &[Source]) -> Result<Vec<String>> {
+fn news(mut comments: Vec<StringId>, profile: &Profile) -> Result<Vec<StringId>> {
     let mut known = Vec::new();
-    for source in sources.iter().filter(|source| is_rprof(source)) {
+    for source in profile.sources.iter().filter(|source| is_rprof(source)) {
         known.try_push(about::provenance(source), "comments")?;
     }
     known.sort_unstable();
-    comments.retain(|comment| known.binary_search(comment).is_err());
+    let is_known = |comment| {
+        let text = profile.strings.get(comment);
+        known
+            .binary_search_by(|known| known.as_str().cmp(text))
+            .is_ok()
+    };
+    comments.retain(|&comment| !is_known(comment));
     Ok(comments)
 }
 

@@ -3,13 +3,14 @@
 //! A profile that was not aggregated repeats its stacks, and a repeated one has
 //! the same bytes; those are looked up before anything is decoded.
 
+use super::headers;
 use super::proto::{label, sample};
-use super::tables::{self, Locations};
+use super::tables::Locations;
 use super::texts::{Index, TextTable};
 use super::wire::{Message, Result, fault};
 use crate::error::Error;
 use crate::memory::TryGrow;
-use crate::model::{Interner, Label, LocationId, Profile, SourceId, StackId, next_row};
+use crate::model::{Interner, Label, LocationId, Profile, SourceId, StackId, inexact, next_row};
 use crate::problems::Problems;
 
 /// Frames that the stacks of a file may have for each of its bytes. Without
@@ -100,8 +101,9 @@ impl<'a> SampleReader<'a> {
             );
         }
         for (column, &(value, at)) in self.profile.values.iter_mut().zip(values) {
-            let value = tables::number(value, at, &mut self.problems);
-            column.column.try_push(value, "sample values")?;
+            if column.push(value)? {
+                headers::note_nearly(value, at, &mut self.problems);
+            }
         }
         let samples = &mut self.profile.samples;
         samples.source.try_push(self.source, "samples")?;
@@ -151,7 +153,7 @@ impl<'a> SampleReader<'a> {
         scratch.frames.clear();
         for &(id, at) in &scratch.ids {
             let row = self.locations.ids.find(id, at)?;
-            let run = self.locations.run(row);
+            let run = self.locations.run(row as usize);
             scratch.expanded = scratch.expanded.saturating_add(run.len());
             if scratch.expanded > most {
                 return fault(
@@ -177,7 +179,13 @@ impl<'a> SampleReader<'a> {
             match found.number {
                 label::KEY => key = Index::of(&found)?,
                 label::STR => str = Some(Index::of(&found)?),
-                label::NUM => num = Some(found.int()?),
+                label::NUM => {
+                    let value = found.int()?;
+                    if let Some(value) = inexact(value) {
+                        headers::note_nearly(value, found.at, &mut self.problems);
+                    }
+                    num = Some(value);
+                }
                 label::NUM_UNIT => unit = Index::of(&found)?,
                 _ => {}
             }

@@ -4,10 +4,12 @@
 //! files (`pprof -proto a b`) keeps little of that. Labels stay with their
 //! samples. Go drops texts that are empty, so what has no words gets one.
 
-use super::columns::whole;
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
-use crate::model::{Period, Profile, RprofOptions, Source, SourceId};
+use crate::model::{
+    Period, Profile, RprofOptions, Source, SourceId, ValueType, inexact, nanoseconds,
+    recorded_time, whole,
+};
 use std::borrow::Cow;
 
 /// The keys, in the order in which [`Facts`] has their values.
@@ -23,7 +25,6 @@ pub const KEYS: [&str; 9] = [
     "source_options",
 ];
 const NANOSECONDS: &str = "nanoseconds";
-const A_SECOND: i64 = 1_000_000_000;
 const NO_OPTIONS: &str = "none";
 
 /// What a label says of a source.
@@ -40,7 +41,7 @@ pub type Facts<'a> = [Option<Fact<'a>>; KEYS.len()];
 /// A source in words.
 pub fn facts(id: SourceId, source: &Source) -> Result<Facts<'_>> {
     let text = |text| Fact::Text(Cow::Borrowed(text));
-    let time = |seconds| match nanoseconds(seconds) {
+    let time = |seconds| match source.time.or_else(|| nanoseconds(seconds)) {
         Some(time) => Ok(Fact::Number(time, NANOSECONDS)),
         None => Err(Error::Lossy(format!(
             "Source {} has the time stamp {seconds}; pprof holds times up to the year 2262.",
@@ -48,17 +49,19 @@ pub fn facts(id: SourceId, source: &Source) -> Result<Facts<'_>> {
         ))),
     };
     let period = source.period.as_ref();
+    let type_ = period.and_then(|period| period.type_.as_ref());
+    let unit = type_.map_or("", |type_| &type_.unit);
     Ok([
         Some(Fact::Number(i64::from(id.0) + 1, "")),
         Some(text(&source.kind)),
         source.uri.as_deref().map(text),
         source.timestamp.map(time).transpose()?,
         // Labels hold whole numbers only; any other is as exact in words.
-        period.map(|period| match whole(period.value) {
-            Some(value) => Fact::Number(value, &period.unit),
-            None => Fact::Text(format!("{} {}", period.value, period.unit).into()),
+        period.map(|period| match period.exact.or(whole(period.value)) {
+            Some(value) => Fact::Number(value, unit),
+            None => Fact::Text(format!("{} {unit}", period.value).into()),
         }),
-        period.map(|period| text(&period.type_)),
+        type_.map(|type_| text(&type_.name)),
         source.duration.map(|time| Fact::Number(time, NANOSECONDS)),
         source.default_type.as_deref().map(text),
         source.options.map(|options| match words(options) {
@@ -88,18 +91,23 @@ pub fn source(facts: &Facts) -> Option<(i64, Source)> {
     };
     let period_type = optional(period_type, text)?;
     let period = match optional(period, period_value)? {
-        Some((value, unit)) => Some(Period {
-            value,
-            type_: period_type.unwrap_or_default(),
-            unit: unit.to_owned(),
+        Some((period, "")) if period_type.is_none() => Some(period),
+        Some((period, unit)) => Some(Period {
+            type_: Some(ValueType {
+                name: period_type.unwrap_or_default(),
+                unit: unit.to_owned(),
+            }),
+            ..period
         }),
         None if period_type.is_some() => return None,
         None => None,
     };
+    let time = optional(time, time_value)?.map(recorded_time);
     let source = Source {
         kind: optional(kind, text)?.filter(|kind| !kind.is_empty())?,
         uri: optional(uri, text)?,
-        timestamp: optional(time, time_value)?.map(seconds),
+        timestamp: time.map(|(timestamp, _)| timestamp),
+        time: time.and_then(|(_, time)| time),
         period,
         duration: optional(duration, time_value)?,
         default_type: optional(default_type, text)?,
@@ -152,18 +160,21 @@ fn time_value(fact: &Fact) -> Option<i64> {
     }
 }
 
-fn period_value<'a>(fact: &'a Fact) -> Option<(f64, &'a str)> {
-    match fact {
-        Fact::Number(value, unit) => {
-            let number = *value as f64;
-            (whole(number) == Some(*value)).then_some((number, unit))
-        }
+/// The period, of no type yet, and its unit.
+fn period_value<'a>(fact: &'a Fact) -> Option<(Period, &'a str)> {
+    let (value, exact, unit) = match fact {
+        Fact::Number(value, unit) => (*value as f64, Some(*value), *unit),
         Fact::Text(text) => {
             let (value, unit) = text.split_once(' ')?;
-            let value: f64 = value.parse().ok()?;
-            (!value.is_nan()).then_some((value, unit))
+            (value.parse().ok()?, None, unit)
         }
-    }
+    };
+    let period = Period {
+        value,
+        exact: exact.and_then(inexact),
+        type_: None,
+    };
+    (!value.is_nan()).then_some((period, unit))
 }
 
 fn options_value(fact: &Fact) -> Option<RprofOptions> {
@@ -178,21 +189,6 @@ fn options_value(fact: &Fact) -> Option<RprofOptions> {
         line: has("line"),
     };
     (!text.is_empty() && words(options) == *text).then_some(options)
-}
-
-/// Seconds in nanoseconds. Their product as it stands would be off by hundreds.
-fn nanoseconds(seconds: f64) -> Option<i64> {
-    let full = seconds.floor();
-    let rest = ((seconds - full) * A_SECOND as f64).round();
-    whole(full)?
-        .checked_mul(A_SECOND)?
-        .checked_add(whole(rest)?)
-}
-
-fn seconds(nanoseconds: i64) -> f64 {
-    let full = nanoseconds.div_euclid(A_SECOND);
-    let rest = nanoseconds.rem_euclid(A_SECOND);
-    full as f64 + rest as f64 / A_SECOND as f64
 }
 
 #[cfg(test)]
@@ -213,8 +209,11 @@ mod tests {
         let with_period = |value, type_: &str, unit: &str| Source {
             period: Some(Period {
                 value,
-                type_: type_.to_owned(),
-                unit: unit.to_owned(),
+                exact: None,
+                type_: Some(ValueType {
+                    name: type_.to_owned(),
+                    unit: unit.to_owned(),
+                }),
             }),
             ..with_options(None)
         };
@@ -231,6 +230,16 @@ mod tests {
             with_period(0.1 + 0.2, "cpu", "micro seconds"),
             with_period(-1e300, "", ""),
             Source {
+                period: Some(Period {
+                    value: i64::MAX as f64,
+                    exact: Some(i64::MAX),
+                    type_: None,
+                }),
+                timestamp: Some(1_732_169_999.123_456_7),
+                time: Some(1_732_169_999_123_456_789),
+                ..with_options(None)
+            },
+            Source {
                 kind: "a kind".to_owned(),
                 uri: Some(String::new()),
                 timestamp: Some(1_732_169_999.123_456_7),
@@ -245,17 +254,6 @@ mod tests {
         }
         // Without a kind it would be no valid source.
         assert_eq!(again(&Source::default()), None);
-    }
-
-    #[test]
-    fn times_are_exact() {
-        for time in [0.0, 0.25, -1.5, 1_732_170_000.0, 1_732_169_999.999_999_8] {
-            assert_eq!(nanoseconds(time).map(seconds), Some(time));
-        }
-        assert_eq!(nanoseconds(1_732_170_000.0), Some(1_732_170_000 * A_SECOND));
-        for time in [1e10, -1e10, 1e300, f64::INFINITY, f64::NAN] {
-            assert_eq!(nanoseconds(time), None);
-        }
     }
 
     #[test]
@@ -282,7 +280,6 @@ mod tests {
             (4, text("20000")),
             (4, text("x us")),
             (4, text("NaN us")),
-            (4, number((1 << 53) + 1, "")),
             (5, text("cpu")),
             (6, number(1, "seconds")),
             (7, number(1, "")),

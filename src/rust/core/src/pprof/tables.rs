@@ -1,137 +1,73 @@
-//! From the tables of a file to those of the model.
+//! From the tables of a file to those of the model, row by row.
 
-use super::columns::apart;
 use super::ids::Ids;
 use super::outline::Outline;
-use super::proto::{function, line, location};
+use super::proto::{function, line, location, mapping};
 use super::texts::Index;
 use super::wire::{Message, Result};
-use crate::error::{Error, Place};
-use crate::input::Origin;
+use crate::error::Place;
 use crate::memory::TryGrow;
 use crate::model::{
-    Function, FunctionId, Location, LocationId, Period, Profile, Source, ValueType, Values,
+    Address, Function, FunctionId, Location, LocationId, Mapping, MappingId, Names, Profile,
+    Symbols, integer_for_r,
 };
 use crate::problems::{ProblemKind, Problems};
 
-/// More sample types than any profiler has; each is a number in every sample.
-const MOST_TYPES: usize = 1000;
-/// The longest name of a sample type, in bytes.
-const LONGEST_NAME: usize = 1 << 16;
-/// Numbers up to here are whole in R.
-const PRECISE: u64 = 1 << 53;
+/// How a function without any name is called.
+pub const UNKNOWN: &str = "<unknown>";
 
-/// The columns of values, still empty.
-pub fn types(
+/// Adds the mappings; gives their ids in the file.
+pub fn mappings(
     outline: &mut Outline,
-    input: &str,
     profile: &mut Profile,
     problems: &mut Problems,
-) -> Result<()> {
-    let unsupported =
-        |message: String| Err(Error::Unsupported(format!("{input}: {message}")).into());
-    if outline.types.len() > MOST_TYPES {
-        return unsupported(format!("more than {MOST_TYPES} sample types."));
-    }
-    for named in &outline.types {
-        let mut name = outline.texts.string(named.type_, problems)?;
-        let unit = outline.texts.string(named.unit, problems)?;
-        if name.len().max(unit.len()) > LONGEST_NAME {
-            return unsupported(format!(
-                "the name of a sample type has more than {LONGEST_NAME} bytes."
-            ));
-        }
-        let taken = |name: &str| profile.values.iter().any(|v| v.type_.name == name);
-        if taken(&name) {
-            name = apart(&name, &unit);
-            if taken(&name) || profile.values.iter().any(|v| same(&v.type_, &name, &unit)) {
-                return unsupported(format!(
-                    "two sample types would be called `{name}`, so they cannot be told apart."
-                ));
+) -> Result<Ids> {
+    let ids = ids("mapping", mapping::ID, &outline.mappings)?;
+    let texts = &mut outline.texts;
+    for &message in &outline.mappings {
+        let at = message.at();
+        let mut message = message;
+        let mut id = 0;
+        let [mut start, mut limit, mut offset] = [0; 3];
+        let [mut filename, mut build_id] = [Index { index: 0, at }; 2];
+        let mut symbols = Symbols::default();
+        while let Some(found) = message.field()? {
+            match found.number {
+                mapping::ID => id = found.uint()?,
+                mapping::MEMORY_START => start = found.uint()?,
+                mapping::MEMORY_LIMIT => limit = found.uint()?,
+                mapping::FILE_OFFSET => offset = found.uint()?,
+                mapping::FILENAME => filename = Index::of(&found)?,
+                mapping::BUILD_ID => build_id = Index::of(&found)?,
+                mapping::HAS_FUNCTIONS => symbols.functions = found.uint()? != 0,
+                mapping::HAS_FILENAMES => symbols.filenames = found.uint()? != 0,
+                mapping::HAS_LINE_NUMBERS => symbols.line_numbers = found.uint()? != 0,
+                mapping::HAS_INLINE_FRAMES => symbols.inline_frames = found.uint()? != 0,
+                _ => {}
             }
         }
-        let values = Values {
-            type_: ValueType { name, unit },
-            column: Vec::new(),
+        let strings = &mut profile.strings;
+        let mapping = Mapping {
+            start,
+            limit,
+            offset,
+            filename: texts.id(filename, strings, problems)?,
+            build_id: texts.id(build_id, strings, problems)?,
+            symbols,
+            native_id: ids.native(id),
         };
-        profile.values.try_push(values, "sample types")?;
+        profile.add_mapping(mapping)?;
     }
-    Ok(())
+    Ok(ids)
 }
 
-/// Whether a type is the one that would be called `name` if told apart.
-fn same(type_: &ValueType, name: &str, unit: &str) -> bool {
-    type_.unit == unit && apart(&type_.name, unit) == name
-}
-
-/// What is said about the profile as a whole.
-pub fn source(outline: &mut Outline, origin: Origin, problems: &mut Problems) -> Result<Source> {
-    let mut source = Source {
-        kind: "pprof".to_owned(),
-        uri: origin.uri,
-        timestamp: match outline.time {
-            0 => origin.timestamp,
-            time => Some(time as f64 / 1e9),
-        },
-        duration: (outline.duration != 0).then_some(outline.duration),
-        ..Source::default()
-    };
-    let texts = &mut outline.texts;
-    if outline.period_type.is_some() || outline.period != 0 {
-        let named = outline.period_type.unwrap_or_default();
-        source.period = Some(Period {
-            value: number(outline.period, outline.period_at, problems),
-            type_: texts.string(named.type_, problems)?,
-            unit: texts.string(named.unit, problems)?,
-        });
-    }
-    let default = texts.string(outline.default_type, problems)?;
-    source.default_type = (!default.is_empty()).then_some(default);
-    // A comment that is said twice is said once, as when Go merges profiles.
-    let mut seen = Vec::new();
-    seen.try_fill(texts.len(), false, "comments")?;
-    for &comment in &outline.comments {
-        let row = usize::try_from(comment.index).unwrap_or(usize::MAX);
-        if seen.get(row) == Some(&true) {
-            continue;
-        }
-        source
-            .comments
-            .try_push(texts.string(comment, problems)?, "comments")?;
-        seen[row] = true;
-    }
-    Ok(source)
-}
-
-/// A number as R holds it.
-#[inline]
-pub fn number(value: i64, at: usize, problems: &mut Problems) -> f64 {
-    let number = value as f64;
-    if value.unsigned_abs() > PRECISE && number as i128 != i128::from(value) {
-        let place = Place::Byte(at as u64);
-        problems.note(
-            ProblemKind::ImpreciseValue,
-            place,
-            value.to_string().as_bytes(),
-        );
-    }
-    number
-}
-
-pub struct Functions {
-    ids: Ids,
-    rows: Vec<FunctionId>,
-}
-
+/// Adds the functions; gives their ids in the file.
 pub fn functions(
     outline: &mut Outline,
     profile: &mut Profile,
     problems: &mut Problems,
-) -> Result<Functions> {
-    let mut functions = Functions {
-        ids: Ids::new("function"),
-        rows: Vec::new(),
-    };
+) -> Result<Ids> {
+    let ids = ids("function", function::ID, &outline.functions)?;
     let texts = &mut outline.texts;
     for &message in &outline.functions {
         let at = message.at();
@@ -146,35 +82,40 @@ pub fn functions(
                 function::NAME => name = Index::of(&found)?,
                 function::SYSTEM_NAME => system_name = Index::of(&found)?,
                 function::FILENAME => filename = Index::of(&found)?,
-                function::START_LINE => {
-                    start_line = line_number(found.int()?, at, problems);
-                }
+                function::START_LINE => start_line = line_number(found.int()?, at, problems),
                 _ => {}
             }
         }
-        functions.ids.add(id, at)?;
         let strings = &mut profile.strings;
         let mut text = |index| texts.id(index, strings, problems);
         let (mut name, mut system_name) = (text(name)?, text(system_name)?);
         let filename = text(filename)?;
-        if strings.get(name).is_empty() {
-            name = system_name;
+        let is_there = |text| !strings.get(text).is_empty();
+        let recorded = match (is_there(name), is_there(system_name)) {
+            (true, true) => Names::Both,
+            (true, false) => Names::Name,
+            (false, true) => Names::SystemName,
+            (false, false) => Names::Neither,
+        };
+        match recorded {
+            Names::Both => {}
+            Names::Name => system_name = name,
+            Names::SystemName => name = system_name,
+            Names::Neither => {
+                name = strings.intern(UNKNOWN)?;
+                system_name = name;
+            }
         }
-        if strings.get(name).is_empty() {
-            name = strings.intern("<unknown>")?;
-        }
-        if strings.get(system_name).is_empty() {
-            system_name = name;
-        }
-        let row = profile.functions.intern(Function {
+        profile.functions.push(Function {
             name,
             system_name,
             filename,
             start_line,
+            recorded,
+            native_id: ids.native(id),
         })?;
-        functions.rows.try_push(row, "functions")?;
     }
-    Ok(functions)
+    Ok(ids)
 }
 
 /// The locations of a file, each as a run of the model's: one for each inlined
@@ -194,39 +135,50 @@ impl Locations {
     }
 }
 
+/// Adds the locations. A mapping that is not there is none, as in Go.
 pub fn locations(
     outline: &Outline,
-    functions: &Functions,
+    mappings: &Ids,
+    functions: &Ids,
     profile: &mut Profile,
     problems: &mut Problems,
 ) -> Result<Locations> {
     let mut locations = Locations {
-        ids: Ids::new("location"),
+        ids: ids("location", location::ID, &outline.locations)?,
         ends: Vec::new(),
         frames: Vec::new(),
     };
+    let mut lines = Vec::new();
     for &message in &outline.locations {
-        let at = message.at();
         let mut message = message;
-        let mut id = 0;
-        let before = locations.frames.len();
+        let mut address = Address::default();
+        lines.clear();
         while let Some(found) = message.field()? {
             match found.number {
-                location::ID => id = found.uint()?,
+                location::ID => address.native_id = locations.ids.native(found.uint()?),
+                location::MAPPING_ID => {
+                    address.mapping = mappings.row(found.uint()?).map(MappingId);
+                }
+                location::ADDRESS => address.address = found.uint()?,
                 location::LINE => {
                     let line = self::line(found.message()?, functions, problems)?;
-                    let frame = profile.locations.intern(line)?;
-                    locations.frames.try_push(frame, "locations")?;
+                    lines.try_push(line, "locations")?;
                 }
+                location::IS_FOLDED => address.is_folded = found.uint()? != 0,
                 _ => {}
             }
         }
-        locations.ids.add(id, at)?;
-        if locations.frames.len() == before {
+        if lines.is_empty() {
             // An address without a symbol.
-            let frame = profile.locations.intern(Location {
-                function: None,
-                line: None,
+            lines.try_push(Location::default(), "locations")?;
+        }
+        let address = profile.addresses.intern(address)?;
+        let outermost = lines.len() - 1;
+        for (i, &line) in lines.iter().enumerate() {
+            let frame = profile.locations.push(Location {
+                address,
+                inlined: i < outermost,
+                ..line
             })?;
             locations.frames.try_push(frame, "locations")?;
         }
@@ -237,38 +189,55 @@ pub fn locations(
     Ok(locations)
 }
 
-fn line(mut message: Message, functions: &Functions, problems: &mut Problems) -> Result<Location> {
-    let mut function = None;
-    let mut line = 0;
+fn line(mut message: Message, functions: &Ids, problems: &mut Problems) -> Result<Location> {
+    let mut location = Location {
+        line: Some(0),
+        ..Location::default()
+    };
     while let Some(found) = message.field()? {
+        let at = found.at;
         match found.number {
             line::FUNCTION_ID => {
-                function = match found.uint()? {
+                location.function = match found.uint()? {
                     0 => None,
-                    id => Some(functions.rows[functions.ids.find(id, found.at)?]),
+                    id => Some(FunctionId(functions.find(id, at)?)),
                 };
             }
-            line::LINE => line = line_number(found.int()?, found.at, problems),
+            line::LINE => location.line = Some(line_number(found.int()?, at, problems)),
+            line::COLUMN => location.column = line_number(found.int()?, at, problems),
             _ => {}
         }
     }
-    Ok(Location {
-        function,
-        line: Some(line),
-    })
+    Ok(location)
 }
 
-fn line_number(line: i64, at: usize, problems: &mut Problems) -> i32 {
-    match i32::try_from(line) {
-        Ok(line) if line >= 0 => line,
-        _ => {
-            let place = Place::Byte(at as u64);
-            problems.note(
-                ProblemKind::BadLineNumber,
-                place,
-                line.to_string().as_bytes(),
-            );
-            0
+/// The ids of a table, which stand in field `number` of its rows.
+fn ids(what: &'static str, number: u32, table: &[Message]) -> Result<Ids> {
+    let mut ids = Ids::new(what);
+    for &message in table {
+        let at = message.at();
+        let mut message = message;
+        let mut id = 0;
+        while let Some(found) = message.field()? {
+            if found.number == number {
+                id = found.uint()?;
+            }
         }
+        ids.add(id, at)?;
     }
+    Ok(ids)
+}
+
+/// A number of a line, or of a column in it, with a note where R's integers
+/// cannot hold it.
+fn line_number(line: i64, at: usize, problems: &mut Problems) -> i64 {
+    if i64::from(integer_for_r(line)) != line {
+        let place = Place::Byte(at as u64);
+        problems.note(
+            ProblemKind::OddLineNumber,
+            place,
+            line.to_string().as_bytes(),
+        );
+    }
+    line
 }

@@ -62,10 +62,6 @@ impl<'a> TextTable<'a> {
         Ok(())
     }
 
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// The table is complete; an index of 0 needs its first entry.
     pub fn check(&self) -> Result<()> {
         if self.entries.is_empty() {

@@ -7,16 +7,18 @@
 use super::about;
 use super::columns::{Column, columns};
 use super::labels::Labels;
-use super::numbers::{Numbers, Pieces, Texts};
+use super::merged::Merged;
+use super::numbers::{Pieces, Texts};
 use super::output::Output;
 use super::proto::{profile as field, sample};
+use super::recorded::Recorded;
 use super::sources;
-use super::symbols;
+use super::symbols::{Writing, runs};
 use super::wire::{self, LONGEST_FIELD};
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
-use crate::model::{Interner, Profile, StackId, next_row};
+use crate::model::{Interner, Profile, SourceId, StackId, next_row};
 use crate::save;
 use flate2::{Compression, GzBuilder};
 use std::io::Write;
@@ -30,9 +32,10 @@ const LEVEL: u32 = 5;
 
 #[derive(Debug, Clone, Copy)]
 pub struct WriteOptions {
-    /// Whether samples of equal stacks and labels are summed. Without it they
-    /// stand in the order in which they were recorded, and all of the profile's
-    /// sample types are written, those as well that have no meaningful sum.
+    /// Whether samples of equal stacks and labels are summed, as Go merges
+    /// profiles: those with nothing but zeros are left out, and so is what no sample
+    /// needs. Without it all tables are written as they are, and all of the
+    /// profile's sample types, those as well that have no meaningful sum.
     pub aggregate: bool,
     /// Whether labels tell the source of each sample, so that reading restores
     /// the sources. Without it they tell the number of its run only.
@@ -94,32 +97,13 @@ pub fn write(
             "The samples have no values; pprof holds only samples that have.".to_owned(),
         ));
     }
-    let mut writer = Writer {
-        profile,
-        columns,
-        texts: Texts::new(profile.strings.len())?,
-        stacks: Numbers::new(profile.stacks.len())?,
-        locations: Numbers::new(profile.locations.len())?,
-        lists: Pieces::default(),
-        scratch: Vec::new(),
-        output: Output::new(out),
-    };
-    writer.types()?;
-    if options.aggregate {
-        writer.sums(options, stop)?;
+    let mut output = Output::new(out);
+    let mut texts = if options.aggregate {
+        merged(profile, options, &columns, &mut output, stop)?
     } else {
-        writer.rows(options, stop)?;
-    }
-    let Writer {
-        columns,
-        mut texts,
-        locations,
-        mut output,
-        ..
-    } = writer;
-    cancel::check(stop)?;
-    symbols::write(profile, &locations.rows, &mut texts, &mut output)?;
-    let about = about::encode(profile, &columns, &mut texts)?;
+        recorded(profile, options, &columns, &mut output, stop)?
+    };
+    let about = about::encode(profile, &columns, options.aggregate, &mut texts)?;
     cancel::check(stop)?;
     for text in &texts.texts {
         output.field(field::STRING_TABLE, &[text.as_bytes()])?;
@@ -133,120 +117,235 @@ pub fn write(
     Ok(Report { untold_sources })
 }
 
-struct Writer<'a, 'o> {
+/// The samples as they were recorded. Gives the string table so far.
+fn recorded<'a>(
     profile: &'a Profile,
-    columns: Vec<Column<'a>>,
-    texts: Texts<'a>,
-    stacks: Numbers,
-    locations: Numbers,
-    /// The encoded list of locations of each stack that has a number.
-    lists: Pieces,
-    scratch: Vec<u8>,
-    output: Output<'o>,
+    options: &WriteOptions,
+    columns: &[Column<'a>],
+    output: &mut Output,
+    stop: Stop,
+) -> Result<Texts<'a>> {
+    let mut texts = Texts::new(profile.strings.len())?;
+    output.bytes(&about::types(columns, &mut texts)?)?;
+    let mut tables = Recorded::new(profile, stop)?;
+    let mut lists = Lists::new(profile)?;
+    let mut labels = Labels::new(profile, options)?;
+    let mut values = Vec::with_capacity(columns.len());
+    let mut scratch = Vec::new();
+    for (row, stack, source) in samples(profile) {
+        if row % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        let list = lists.of(profile, stack, &mut tables, &mut texts)?;
+        let set = labels.of(row, source, stack, &mut texts)?;
+        values_of(columns, row, source, &mut values)?;
+        let parts = (lists.pieces.get(list), labels.sets.get(set));
+        write_sample(parts, &values, &mut scratch, output)?;
+    }
+    cancel::check(stop)?;
+    tables.write(&mut texts, output)?;
+    Ok(texts)
 }
 
-impl<'a> Writer<'a, '_> {
-    fn types(&mut self) -> Result<()> {
-        for column in &self.columns {
-            let type_ = about::value_type(&mut self.texts, column.name, column.unit)?;
-            self.output.field(field::SAMPLE_TYPE, &[&type_])?;
-        }
-        Ok(())
-    }
-
-    /// The samples as they were recorded.
-    fn rows(&mut self, options: &WriteOptions, stop: Stop) -> Result<()> {
-        let samples = &self.profile.samples;
-        let mut labels = Labels::new(self.profile, options)?;
-        let mut values = Vec::with_capacity(self.columns.len());
-        for (row, (&stack, &source)) in samples.stack.iter().zip(&samples.source).enumerate() {
+/// Samples of equal stacks and labels in one, in the order of the first. Gives
+/// the string table so far.
+fn merged<'a>(
+    profile: &'a Profile,
+    options: &WriteOptions,
+    columns: &[Column<'a>],
+    output: &mut Output,
+    stop: Stop,
+) -> Result<Texts<'a>> {
+    let mut left_out = Vec::new();
+    left_out.try_fill(profile.samples.len(), false, "samples")?;
+    loop {
+        let mut texts = Texts::new(profile.strings.len())?;
+        let types = about::types(columns, &mut texts)?;
+        let mut tables = Merged::new(profile)?;
+        let mut lists = Lists::new(profile)?;
+        let mut labels = Labels::new(profile, options)?;
+        let mut sums = Sums::new(columns);
+        let mut values = Vec::with_capacity(columns.len());
+        for (row, stack, source) in samples(profile) {
             if row % ROWS == 0 {
                 cancel::check(stop)?;
             }
-            let set = labels.of(row, source, stack, &mut self.texts)?;
-            values.clear();
-            for column in &self.columns {
-                values.push(column.value(row, source)?);
+            values_of(columns, row, source, &mut values)?;
+            left_out[row] |= values.iter().all(|&value| value == 0);
+            if !left_out[row] {
+                let list = lists.of(profile, stack, &mut tables, &mut texts)?;
+                let set = labels.of(row, source, stack, &mut texts)?;
+                sums.add(row, (list, set), &values)?;
             }
-            self.sample(stack, labels.sets.get(set), &values)?;
         }
-        Ok(())
-    }
-
-    /// Samples of equal stacks and labels in one, in the order of the first.
-    fn sums(&mut self, options: &WriteOptions, stop: Stop) -> Result<()> {
-        let samples = &self.profile.samples;
-        let width = self.columns.len();
-        let mut labels = Labels::new(self.profile, options)?;
-        let mut keys: Vec<(StackId, u32)> = Vec::new();
-        let mut sums: Vec<i64> = Vec::new();
-        let mut index = Interner::default();
-        for (row, (&stack, &source)) in samples.stack.iter().zip(&samples.source).enumerate() {
-            if row % ROWS == 0 {
+        // What adds up to nothing goes, with all that only it needed.
+        if sums.mark_zeros(&mut left_out) {
+            continue;
+        }
+        output.bytes(&types)?;
+        let mut scratch = Vec::new();
+        for (i, ((list, set), values)) in sums.iter().enumerate() {
+            if i % ROWS == 0 {
                 cancel::check(stop)?;
             }
-            let key = (stack, labels.of(row, source, stack, &mut self.texts)?);
-            let hash = index.hash(key);
-            let sum = match index.find(hash, |row| keys[row as usize] == key) {
-                Some(sum) => sum as usize,
-                None => {
-                    let sum = next_row(keys.len(), "samples")?;
-                    keys.try_push(key, "samples")?;
-                    sums.try_fill(keys.len() * width, 0, "sample values")?;
-                    index.insert(hash, sum)?;
-                    sum as usize
-                }
-            };
-            for (i, column) in self.columns.iter().enumerate() {
-                let value = column.value(row, source)?;
-                let sum = &mut sums[sum * width + i];
-                *sum = sum.checked_add(value).ok_or_else(|| {
-                    Error::Lossy(format!(
-                        "The sum of type `{}` passes 2^63 at sample {}; pprof holds no larger numbers.",
-                        column.name,
-                        row + 1
-                    ))
-                })?;
-            }
+            let parts = (lists.pieces.get(list), labels.sets.get(set));
+            write_sample(parts, values, &mut scratch, output)?;
         }
-        for (row, &(stack, set)) in keys.iter().enumerate() {
-            if row % ROWS == 0 {
-                cancel::check(stop)?;
-            }
-            let values = &sums[row * width..(row + 1) * width];
-            self.sample(stack, labels.sets.get(set), values)?;
-        }
-        Ok(())
+        cancel::check(stop)?;
+        tables.write(&mut texts, output)?;
+        return Ok(texts);
+    }
+}
+
+fn samples(profile: &Profile) -> impl Iterator<Item = (usize, StackId, SourceId)> {
+    let rows = profile.samples.stack.iter().zip(&profile.samples.source);
+    rows.enumerate()
+        .map(|(row, (&stack, &source))| (row, stack, source))
+}
+
+fn values_of(
+    columns: &[Column],
+    row: usize,
+    source: SourceId,
+    values: &mut Vec<i64>,
+) -> Result<()> {
+    values.clear();
+    for column in columns {
+        values.push(column.value(row, source)?);
+    }
+    Ok(())
+}
+
+/// `parts`: the encoded locations and labels.
+fn write_sample(
+    (list, labels): (&[u8], &[u8]),
+    values: &[i64],
+    scratch: &mut Vec<u8>,
+    output: &mut Output,
+) -> Result<()> {
+    scratch.clear();
+    let values = values.iter().map(|&value| value as u64);
+    wire::put_repeated(scratch, sample::VALUE, values);
+    output.field(field::SAMPLE, &[list, scratch, labels])
+}
+
+/// The encoded list of locations of each distinct stack.
+struct Lists {
+    /// By stack: its number + 1, or 0.
+    number: Vec<u32>,
+    pieces: Pieces,
+    ids: Vec<u64>,
+    encoded: Vec<u8>,
+}
+
+impl Lists {
+    fn new(profile: &Profile) -> Result<Lists> {
+        let mut number = Vec::new();
+        number.try_fill(profile.stacks.len(), 0, "stacks")?;
+        Ok(Lists {
+            number,
+            pieces: Pieces::default(),
+            ids: Vec::new(),
+            encoded: Vec::new(),
+        })
     }
 
-    fn sample(&mut self, stack: StackId, labels: &[u8], values: &[i64]) -> Result<()> {
-        let list = self.list(stack)?;
-        self.scratch.clear();
-        wire::put_repeated(
-            &mut self.scratch,
-            sample::VALUE,
-            values.iter().map(|&value| value as u64),
-        );
-        let parts = [self.lists.get(list), &self.scratch, labels];
-        self.output.field(field::SAMPLE, &parts)
-    }
-
-    /// The encoded locations of a stack: its number in `lists`.
-    fn list(&mut self, stack: StackId) -> Result<u32> {
-        let (number, new) = self.stacks.of(stack.0)?;
-        if !new {
-            return Ok(number - 1);
+    /// The number of a stack's list; stacks of equal locations have the same.
+    #[inline]
+    fn of<'a>(
+        &mut self,
+        profile: &Profile,
+        stack: StackId,
+        tables: &mut impl Writing<'a>,
+        texts: &mut Texts<'a>,
+    ) -> Result<u32> {
+        let known = self.number[stack.row()];
+        if known != 0 {
+            return Ok(known - 1);
         }
-        let frames = self.profile.stacks.get(stack);
-        let mut ids = Vec::new();
-        ids.try_fill(frames.len(), 0, "a stack")?;
-        for (id, frame) in ids.iter_mut().zip(frames) {
-            *id = u64::from(self.locations.of(frame.0)?.0);
+        self.ids.clear();
+        for run in runs(profile, profile.stacks.get(stack)) {
+            self.ids.try_push(tables.id(run, texts)?, "a stack")?;
         }
-        let mut list = Vec::new();
-        list.try_reserve(LONGEST_FIELD * (ids.len() + 1))
+        self.encoded.clear();
+        self.encoded
+            .try_reserve(LONGEST_FIELD * (self.ids.len() + 1))
             .map_err(|_| Error::Memory("a stack"))?;
-        wire::put_repeated(&mut list, sample::LOCATION_ID, ids.into_iter());
-        self.lists.push(&list)
+        let ids = self.ids.iter().copied();
+        wire::put_repeated(&mut self.encoded, sample::LOCATION_ID, ids);
+        let number = self.pieces.intern(&self.encoded)?;
+        self.number[stack.row()] = number + 1;
+        Ok(number)
+    }
+}
+
+/// What a sample is summed by: the numbers of its list and of its set of labels.
+type Key = (u32, u32);
+
+struct Sums<'c, 'a> {
+    columns: &'c [Column<'a>],
+    keys: Vec<Key>,
+    /// For each key as many values as columns.
+    values: Vec<i64>,
+    index: Interner,
+    /// The rows of the samples and the numbers of their keys.
+    rows: Vec<(usize, u32)>,
+}
+
+impl<'c, 'a> Sums<'c, 'a> {
+    fn new(columns: &'c [Column<'a>]) -> Sums<'c, 'a> {
+        Sums {
+            columns,
+            keys: Vec::new(),
+            values: Vec::new(),
+            index: Interner::default(),
+            rows: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, row: usize, key: Key, values: &[i64]) -> Result<()> {
+        let width = self.columns.len();
+        let hash = self.index.hash(key);
+        let number = match self.index.find(hash, |n| self.keys[n as usize] == key) {
+            Some(number) => number,
+            None => {
+                let number = next_row(self.keys.len(), "samples")?;
+                self.keys.try_push(key, "samples")?;
+                self.values
+                    .try_fill(self.keys.len() * width, 0, "sample values")?;
+                self.index.insert(hash, number)?;
+                number
+            }
+        };
+        self.rows.try_push((row, number), "samples")?;
+        let sums = &mut self.values[number as usize * width..][..width];
+        for ((sum, &value), column) in sums.iter_mut().zip(values).zip(self.columns) {
+            *sum = sum.checked_add(value).ok_or_else(|| {
+                Error::Lossy(format!(
+                    "The sum of type `{}` passes 2^63 at sample {}; pprof holds no larger numbers.",
+                    column.name,
+                    row + 1
+                ))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Key, &[i64])> {
+        // A sample without values has no key here: all of them are 0.
+        let values = self.values.chunks_exact(self.columns.len().max(1));
+        self.keys.iter().copied().zip(values)
+    }
+
+    /// Marks the samples whose sums are all 0; says whether there are any.
+    fn mark_zeros(&self, rows: &mut [bool]) -> bool {
+        let zeros: Vec<bool> = self
+            .iter()
+            .map(|(_, values)| values.iter().all(|&value| value == 0))
+            .collect();
+        for &(row, number) in &self.rows {
+            rows[row] |= zeros[number as usize];
+        }
+        zeros.contains(&true)
     }
 }

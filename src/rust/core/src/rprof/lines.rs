@@ -165,13 +165,7 @@ impl LineReader {
     }
 
     fn start_block(&mut self, header: Header) -> Result<()> {
-        let period = header.interval.map(|interval| Period {
-            value: interval as f64,
-            // `Rprof()` can also count elapsed time (R >= 4.4), but no file
-            // says so.
-            type_: "cpu".to_owned(),
-            unit: "microseconds".to_owned(),
-        });
+        let period = header.interval.map(Period::of_rprof);
         let source = self.profile.add_source(Source {
             kind: "rprof".to_owned(),
             uri: self.origin.uri.clone(),

@@ -225,7 +225,7 @@ impl<'a> Block<'a> {
 
 fn has_places(profile: &Profile, stack: StackId) -> bool {
     profile.stacks.get(stack).iter().any(|&location| {
-        let line = profile.locations.get(location).line.unwrap_or(0);
+        let line = profile.locations.get(location).line_for_r();
         let file = profile.function_of(location).map(|f| f.filename);
         line > 0 || file.is_some_and(|f| !profile.strings.get(f).is_empty())
     })
@@ -362,7 +362,7 @@ impl<'a> StackTexts<'a> {
         text: &mut Vec<u8>,
         files: &mut Vec<u8>,
     ) -> Result<()> {
-        let line = self.profile.locations.get(location).line.unwrap_or(0);
+        let line = self.profile.locations.get(location).line_for_r();
         let function = self.profile.function_of(location);
         let strings = &self.profile.strings;
         if let (Some(function), true) = (function, self.line) {

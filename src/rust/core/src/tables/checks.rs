@@ -3,8 +3,6 @@
 use super::ids::Ids;
 use super::{Functions, Locations, Meta, NA, Text};
 use crate::error::{Error, Invalid, Result};
-use crate::memory::TryGrow;
-use crate::model::{Function, FunctionId, Location, LocationId, Profile};
 
 pub fn invalid(
     table: &'static str,
@@ -113,34 +111,4 @@ pub fn locations(locations: &Locations, functions: &Ids) -> Result<Ids> {
         }
     }
     Ok(ids)
-}
-
-/// Takes in functions and locations that were checked; for each row of the
-/// locations its id in the profile.
-pub fn take_locations(
-    profile: &mut Profile,
-    functions: &Functions,
-    function_ids: &Ids,
-    locations: &Locations,
-) -> Result<Vec<LocationId>> {
-    let mut known: Vec<FunctionId> = Vec::new();
-    for row in 0..functions.function_id.len() {
-        let mut intern = |text: &Text| profile.strings.intern(text.get(row).unwrap_or(""));
-        let function = Function {
-            name: intern(&functions.name)?,
-            system_name: intern(&functions.system_name)?,
-            filename: intern(&functions.filename)?,
-            start_line: functions.start_line[row],
-        };
-        known.try_push(profile.functions.intern(function)?, "functions")?;
-    }
-    let mut out = Vec::new();
-    for (&function, &line) in locations.function_id.iter().zip(locations.line) {
-        let location = Location {
-            function: function_ids.row(function).map(|row| known[row]),
-            line: (line != NA).then_some(line),
-        };
-        out.try_push(profile.locations.intern(location)?, "locations")?;
-    }
-    Ok(out)
 }

@@ -10,17 +10,22 @@
 //! whoever makes these structs; [`V2`] and [`V1`] say what is wanted.
 
 mod checks;
+mod exact;
 mod ids;
 mod remap;
 mod schema;
+mod take;
 mod v1;
 mod v2;
 
 pub use remap::{Renamed, remap};
-pub use schema::{COMMENTS, Column, DOTTED, FILES, Kind, LABELS, Table, V1, V2};
+pub use schema::{
+    COMMENTS, Column, DOTTED, FILES, Kind, LABELS, MAPPINGS, SAMPLE_TYPES, Table, V1, V2,
+};
 pub use v1::{TablesV1, check_v1, profile_from_v1};
 pub use v2::{
-    Comments, Files, Labels, SamplePlaces, SourceFacts, TablesV2, check_v2, profile_from_v2,
+    Comments, Files, FunctionFacts, Labels, LocationFacts, Mappings, SamplePlaces, SampleTypes,
+    SourceFacts, TablesV2, check_v2, profile_from_v2,
 };
 
 /// R's `NA_integer_`.

@@ -2,11 +2,11 @@
 
 use super::checks::{self, dangling, invalid};
 use super::ids::Ids;
-use super::{Functions, Locations, Meta, NA, Text};
+use super::{FunctionFacts, Functions, LocationFacts, Locations, Meta, NA, Text, take};
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Invalid, Result};
 use crate::memory::TryGrow;
-use crate::model::{LocationId, Profile, Source, StackId, Values};
+use crate::model::{LocationId, Profile, Source, StackId, Values, next_row};
 
 /// The five tables.
 #[derive(Debug, Default)]
@@ -78,11 +78,14 @@ fn check(tables: &TablesV1, stop: Stop) -> Result<(Ids, Ids)> {
 pub fn profile_from_v1(tables: &TablesV1, stop: Stop) -> Result<Profile> {
     let (function_ids, location_ids) = check(tables, stop)?;
     let mut profile = Profile::default();
-    let locations = checks::take_locations(
+    let no_facts = (FunctionFacts::default(), LocationFacts::default());
+    take::functions(&mut profile, &tables.functions, &no_facts.0)?;
+    take::locations(
         &mut profile,
-        &tables.functions,
-        &function_ids,
         &tables.locations,
+        &function_ids,
+        &no_facts.1,
+        None,
     )?;
     let source = profile.add_source(tables.source.clone())?;
     let mut known: Vec<StackId> = Vec::new();
@@ -94,7 +97,7 @@ pub fn profile_from_v1(tables: &TablesV1, stop: Stop) -> Result<Profile> {
         stack.clear();
         for &id in *ids {
             if let Some(row) = location_ids.row(id) {
-                stack.try_push(locations[row], "a stack")?;
+                stack.try_push(LocationId(next_row(row, "locations")?), "a stack")?;
             }
         }
         known.try_push(profile.stacks.intern(&stack)?, "stacks")?;

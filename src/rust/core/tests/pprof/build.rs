@@ -2,7 +2,7 @@
 
 use profile_core::error::Place;
 use profile_core::input::Origin;
-use profile_core::model::Profile;
+use profile_core::model::{Profile, Source};
 use profile_core::pprof::{self, Report, WriteOptions};
 use profile_core::problems::Problems;
 use profile_core::{Error, Result, rprof};
@@ -175,6 +175,27 @@ pub fn frames(profile: &Profile, row: usize) -> String {
         };
     }
     out
+}
+
+/// The comments of each source.
+pub fn comments(profile: &Profile) -> Vec<Vec<&str>> {
+    let text = |source: &Source| {
+        let ids = source.comments.iter();
+        ids.map(|&id| profile.strings.get(id)).collect()
+    };
+    profile.sources.iter().map(text).collect()
+}
+
+/// The sources but for what writing adds, their types, and what has ids of their
+/// profile, comments and files.
+pub fn sources(profile: &Profile) -> Vec<Source> {
+    let mut sources = profile.sources.clone();
+    for source in &mut sources {
+        source.comments.clear();
+        source.types.clear();
+        source.files.clear();
+    }
+    sources
 }
 
 fn labels(profile: &Profile, row: usize) -> String {

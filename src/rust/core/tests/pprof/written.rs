@@ -30,11 +30,12 @@ fn rprof_becomes_what_pprof_users_expect() {
     assert_eq!(source.default_type.as_deref(), Some("cpu"));
     assert_eq!(source.duration, Some(60_000_000));
     assert_eq!(
-        source.comments,
-        ["Rprof: Rprof.out, 20000 us, memory gc line"]
+        comments(&summed),
+        [["Rprof: Rprof.out, 20000 us, memory gc line"]]
     );
     let period = source.period.as_ref().unwrap();
-    assert_eq!((period.value, period.unit.as_str()), (2e7, "nanoseconds"));
+    let unit = period.type_.as_ref().map(|type_| type_.unit.as_str());
+    assert_eq!((period.value, unit), (2e7, Some("nanoseconds")));
 
     let ordered = show(&again(&profile, false));
     assert_eq!(
@@ -54,7 +55,7 @@ fn names_stand_alone() {
         &read_rprof("sample.interval=20000\n\"<Anonymous>\" \n"),
         true,
     );
-    let function = new().uint(1, 1).uint(2, 6).uint(4, 0);
+    let function = new().uint(1, 1).uint(2, 5);
     let field = new().message(5, function).0;
     assert!(bytes.windows(field.len()).any(|w| w == field));
     let summed = try_read(&bytes).unwrap().0;
@@ -98,8 +99,8 @@ fn runs_are_labels() {
     ];
     assert_eq!(show(&summed), expected);
     assert_eq!(summed.sources[0].duration, Some(50_000_000));
-    // Two periods are none.
-    assert!(summed.sources[0].period.is_none());
+    let period = summed.sources[0].period.as_ref().unwrap();
+    assert_eq!(period.value, 2e7);
     // Nothing is labelled twice.
     assert_eq!(show(&again(&summed, true)), expected);
 }

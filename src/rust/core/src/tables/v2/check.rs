@@ -1,11 +1,12 @@
 //! The rules of version "2.0".
 
-use super::TablesV2;
+use super::{TablesV2, dotted};
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
 use crate::model::Values;
 use crate::tables::checks::{self, dangling, invalid, not_empty};
+use crate::tables::exact;
 use crate::tables::ids::Ids;
 
 const ROWS_PER_CHECK: usize = 1 << 20;
@@ -16,6 +17,7 @@ pub struct Checked {
     pub samples: Ids,
     pub functions: Ids,
     pub locations: Ids,
+    pub mappings: Option<Ids>,
     pub values: Vec<Values>,
     pub runs: Runs,
 }
@@ -50,12 +52,13 @@ pub fn check(tables: &TablesV2, stop: Stop) -> Result<Checked> {
     let values = values(tables, &samples)?;
     cancel::check(stop)?;
     let runs = runs(tables, &samples, &locations, stop)?;
-    check_dotted(tables, &sources, &samples)?;
+    let mappings = dotted::check(tables, &sources, &samples)?;
     Ok(Checked {
         sources,
         samples,
         functions,
         locations,
+        mappings,
         values,
         runs,
     })
@@ -105,6 +108,13 @@ fn values(tables: &TablesV2, samples: &Ids) -> Result<Vec<Values>> {
             return Err(twice(row, id, &columns[column]));
         }
         *slot = value;
+        let exact = exact::decimal(TABLE, ".value_exact", tables.value_exact.as_ref(), row)?;
+        if let Some(exact) = exact::of_double(exact, value) {
+            columns[column].exact.try_push((sample, exact), TABLE)?;
+        }
+    }
+    for column in &mut columns {
+        column.exact.sort_unstable();
     }
     // The key is (sample, type): a type may come in two units only where no
     // sample has both.
@@ -230,40 +240,4 @@ fn sorted_runs(
         of_sample,
         order: Some(order),
     })
-}
-
-fn check_dotted(tables: &TablesV2, sources: &Ids, samples: &Ids) -> Result<()> {
-    if let Some(files) = &tables.files {
-        for (row, &id) in files.source_id.iter().enumerate() {
-            if sources.row(id).is_none() {
-                return Err(dangling(".files", "source_id", row, id, "sources"));
-            }
-            if files.number[row] < 0 {
-                return Err(invalid(".files", "number", row, "must be 0 or more"));
-            }
-            if files.filename.get(row).is_none() {
-                return Err(invalid(".files", "filename", row, "must not be NA"));
-            }
-        }
-    }
-    if let Some(labels) = &tables.labels {
-        for (row, &id) in labels.sample_id.iter().enumerate() {
-            if samples.row(id).is_none() {
-                return Err(dangling(".labels", "sample_id", row, id, "samples"));
-            }
-            not_empty(".labels", "key", &labels.key, row)?;
-            let num = labels.num[row];
-            if !num.is_nan() && (num.fract() != 0.0 || num.abs() > 9.2e18) {
-                return Err(invalid(".labels", "num", row, "must be a whole number"));
-            }
-        }
-    }
-    if let Some(comments) = &tables.comments {
-        for (row, &id) in comments.source_id.iter().enumerate() {
-            if sources.row(id).is_none() {
-                return Err(dangling(".comments", "source_id", row, id, "sources"));
-            }
-        }
-    }
-    Ok(())
 }

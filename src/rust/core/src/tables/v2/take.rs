@@ -1,16 +1,16 @@
 //! Takes version "2.0" in: from tables that were checked to a profile.
 
-use super::TablesV2;
 use super::check::{Checked, check};
+use super::{Labels, TablesV2};
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
 use crate::model::{
-    Label, LocationId, Period, Profile, RprofOptions, Source, SourceFile, SourceId, StackId,
-    Toplevel,
+    Label, LocationId, Mapping, Period, Profile, RprofOptions, SampleType, Source, SourceFile,
+    SourceId, StackId, Symbols, Toplevel, ValueType, next_row, seconds,
 };
 use crate::tables::ids::Ids;
-use crate::tables::{NA, Text, checks};
+use crate::tables::{NA, Text, exact, take};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
@@ -20,16 +20,19 @@ const SAMPLES_PER_CHECK: usize = 10_000;
 pub fn profile_from_v2(tables: &TablesV2, stop: Stop) -> Result<Profile> {
     let checked = check(tables, stop)?;
     let mut profile = Profile::default();
-    let locations = checks::take_locations(
+    take_mappings(&mut profile, tables)?;
+    take::functions(&mut profile, &tables.functions, &tables.function_facts)?;
+    take::locations(
         &mut profile,
-        &tables.functions,
-        &checked.functions,
         &tables.locations,
+        &checked.functions,
+        &tables.location_facts,
+        checked.mappings.as_ref(),
     )?;
     for row in 0..tables.source_id.len() {
-        profile.add_source(source(tables, row))?;
+        profile.add_source(source(tables, row)?)?;
     }
-    let stacks = take_stacks(&mut profile, tables, &checked, &locations, stop)?;
+    let stacks = take_stacks(&mut profile, tables, &checked, stop)?;
     for (&stack, &source) in stacks.iter().zip(tables.sample_source) {
         let source = checked.sources.row(source).unwrap_or(0) as u32;
         profile.samples.stack.try_push(stack, "samples")?;
@@ -49,7 +52,6 @@ fn take_stacks<'a>(
     profile: &mut Profile,
     tables: &TablesV2<'a>,
     checked: &Checked,
-    locations: &[LocationId],
     stop: Stop,
 ) -> Result<Vec<StackId>> {
     let mut known: HashMap<&'a [i32], StackId, RandomState> = HashMap::default();
@@ -73,8 +75,8 @@ fn take_stacks<'a>(
                 Some(order) => order[at] as usize,
                 None => at,
             };
-            if let Some(location) = checked.locations.row(tables.frame_location[frame]) {
-                stack.try_push(locations[location], "a stack")?;
+            if let Some(row) = checked.locations.row(tables.frame_location[frame]) {
+                stack.try_push(LocationId(next_row(row, "locations")?), "a stack")?;
             }
         }
         let id = profile.stacks.intern(&stack)?;
@@ -87,34 +89,86 @@ fn take_stacks<'a>(
     Ok(stacks)
 }
 
-fn source(tables: &TablesV2, row: usize) -> Source {
+fn source(tables: &TablesV2, row: usize) -> Result<Source> {
+    const TABLE: &str = "sources";
     let facts = &tables.facts;
     let text = |column: &Option<Text>| column.as_ref()?.get(row).map(str::to_owned);
     let number = |column: Option<&[f64]>| column.map(|c| c[row]).filter(|v| !v.is_nan());
-    let flag = |column: Option<&[i32]>| column.map(|c| c[row]).filter(|v| *v != NA);
+    let flag = |column| exact::flag(column, row);
     let options = match (flag(facts.memory), flag(facts.gc), flag(facts.line)) {
         (None, None, None) => None,
         (memory, gc, line) => Some(RprofOptions {
-            memory: memory == Some(1),
-            gc: gc == Some(1),
-            line: line == Some(1),
+            memory: memory == Some(true),
+            gc: gc == Some(true),
+            line: line == Some(true),
         }),
     };
-    Source {
+    let timestamp = Some(tables.source_timestamp[row]).filter(|v| !v.is_nan());
+    let time = exact::decimal(TABLE, ".time_nanos", facts.time_nanos.as_ref(), row)?;
+    let period = number(facts.period);
+    let period_exact = exact::decimal(TABLE, ".period_exact", facts.period_exact.as_ref(), row)?;
+    let period_type = text(&facts.period_type).map(|name| ValueType {
+        name,
+        unit: text(&facts.period_unit).unwrap_or_default(),
+    });
+    let duration = number(facts.duration);
+    let duration_exact = exact::decimal(
+        TABLE,
+        ".duration_nanos_exact",
+        facts.duration_exact.as_ref(),
+        row,
+    )?;
+    Ok(Source {
         kind: tables.source_type.get(row).unwrap_or_default().to_owned(),
         uri: tables.source_uri.get(row).map(str::to_owned),
-        timestamp: Some(tables.source_timestamp[row]).filter(|v| !v.is_nan()),
-        period: number(facts.period).map(|value| Period {
+        timestamp,
+        // Seconds that were edited count.
+        time: time.filter(|&time| timestamp == Some(seconds(time))),
+        period: period.map(|value| Period {
             value,
-            type_: text(&facts.period_type).unwrap_or_default(),
-            unit: text(&facts.period_unit).unwrap_or_default(),
+            exact: exact::of_double(period_exact, value),
+            type_: period_type,
         }),
-        duration: number(facts.duration).map(|v| v as i64),
+        duration: duration
+            .map(|value| exact::of_double(duration_exact, value).unwrap_or(value as i64)),
         default_type: text(&facts.default_type),
-        comments: Vec::new(),
+        drop_frames: text(&facts.drop_frames),
+        keep_frames: text(&facts.keep_frames),
+        doc_url: text(&facts.doc_url),
         options,
-        files: Vec::new(),
+        ..Source::default()
+    })
+}
+
+fn take_mappings(profile: &mut Profile, tables: &TablesV2) -> Result<()> {
+    const TABLE: &str = ".mappings";
+    let Some(table) = &tables.mappings else {
+        return Ok(());
+    };
+    for row in 0..table.mapping_id.len() {
+        let address = |column, text| exact::hexadecimal(TABLE, column, Some(text), row);
+        let flag = |column| exact::flag(Some(column), row) == Some(true);
+        let mapping = Mapping {
+            start: address("memory_start", &table.memory_start)?,
+            limit: address("memory_limit", &table.memory_limit)?,
+            offset: address("file_offset", &table.file_offset)?,
+            filename: profile
+                .strings
+                .intern(table.filename.get(row).unwrap_or(""))?,
+            build_id: profile
+                .strings
+                .intern(table.build_id.get(row).unwrap_or(""))?,
+            symbols: Symbols {
+                functions: flag(table.has_functions),
+                filenames: flag(table.has_filenames),
+                line_numbers: flag(table.has_line_numbers),
+                inline_frames: flag(table.has_inline_frames),
+            },
+            native_id: exact::native_id(TABLE, "native_id", table.native_id.as_ref(), row)?,
+        };
+        profile.add_mapping(mapping)?;
     }
+    Ok(())
 }
 
 fn take_dotted(
@@ -167,9 +221,7 @@ fn take_dotted(
                 sample: samples.row(labels.sample_id[row]).unwrap_or(0),
                 str: intern(labels.str.get(row))?,
                 unit: intern(labels.unit.get(row))?,
-                num: Some(labels.num[row])
-                    .filter(|v| !v.is_nan())
-                    .map(|v| v as i64),
+                num: label_number(labels, row)?,
                 key: profile.strings.intern(key)?,
             };
             profile.labels.try_push(label, "labels")?;
@@ -179,11 +231,40 @@ fn take_dotted(
     if let Some(comments) = &tables.comments {
         for (row, &id) in comments.source_id.iter().enumerate() {
             if let (Some(source), Some(comment)) = (sources.row(id), comments.comment.get(row)) {
-                profile.sources[source].comments.push(comment.to_owned());
+                let comment = profile.strings.intern(comment)?;
+                profile.sources[source]
+                    .comments
+                    .try_push(comment, "comments")?;
+            }
+        }
+    }
+    if let Some(types) = &tables.sample_types {
+        let text = |text: &Text, row| text.get(row).unwrap_or_default().to_owned();
+        for (row, &id) in types.source_id.iter().enumerate() {
+            let type_ = SampleType {
+                type_: ValueType {
+                    name: text(&types.type_, row),
+                    unit: text(&types.unit, row),
+                },
+                recorded: text(&types.recorded, row),
+            };
+            if let Some(source) = sources.row(id) {
+                profile.sources[source]
+                    .types
+                    .try_push(type_, "sample types")?;
             }
         }
     }
     Ok(())
+}
+
+fn label_number(labels: &Labels, row: usize) -> Result<Option<i64>> {
+    let value = labels.num[row];
+    if value.is_nan() {
+        return Ok(None);
+    }
+    let exact = exact::decimal(".labels", "num_exact", labels.num_exact.as_ref(), row)?;
+    Ok(Some(exact::of_double(exact, value).unwrap_or(value as i64)))
 }
 
 /// The row of the first sample with a greater id; NA is the end.

@@ -1,0 +1,38 @@
+//! Mappings: one row for each part of a file (a program, a library) that was
+//! mapped into memory. The first one is the program itself.
+
+use super::addresses::NativeId;
+use super::strings::StringId;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MappingId(pub(crate) u32);
+
+impl MappingId {
+    /// The row in its table, counted from 0.
+    pub fn row(self) -> usize {
+        self.0 as usize
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mapping {
+    /// The first address, and the one behind the last.
+    pub start: u64,
+    pub limit: u64,
+    /// Where in the file `start` is.
+    pub offset: u64,
+    pub filename: StringId,
+    pub build_id: StringId,
+    pub symbols: Symbols,
+    pub native_id: Option<NativeId>,
+}
+
+/// What is known already of the functions of a mapping; the rest a viewer may
+/// look up in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Symbols {
+    pub functions: bool,
+    pub filenames: bool,
+    pub line_numbers: bool,
+    pub inline_frames: bool,
+}

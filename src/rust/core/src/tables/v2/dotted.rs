@@ -1,0 +1,138 @@
+//! The rules of what stands beside the tables of version "2.0".
+
+use super::TablesV2;
+use crate::error::Result;
+use crate::tables::checks::{dangling, invalid, not_empty};
+use crate::tables::ids::Ids;
+use crate::tables::{NA, Text, exact};
+
+/// Every rule; gives the ids of the mappings.
+pub fn check(tables: &TablesV2, sources: &Ids, samples: &Ids) -> Result<Option<Ids>> {
+    of_sources(tables)?;
+    let mappings = mappings(tables)?;
+    of_locations(tables, mappings.as_ref())?;
+    of_functions(tables)?;
+    let source = |table, row, id| match sources.row(id) {
+        Some(_) => Ok(()),
+        None => Err(dangling(table, "source_id", row, id, "sources")),
+    };
+    if let Some(types) = &tables.sample_types {
+        const TABLE: &str = ".sample_types";
+        for (row, &id) in types.source_id.iter().enumerate() {
+            source(TABLE, row, id)?;
+            not_empty(TABLE, "type", &types.type_, row)?;
+            not_na(TABLE, "unit", &types.unit, row)?;
+            not_na(TABLE, "recorded", &types.recorded, row)?;
+        }
+    }
+    if let Some(files) = &tables.files {
+        for (row, &id) in files.source_id.iter().enumerate() {
+            source(".files", row, id)?;
+            if files.number[row] < 0 {
+                return Err(invalid(".files", "number", row, "must be 0 or more"));
+            }
+            not_na(".files", "filename", &files.filename, row)?;
+        }
+    }
+    if let Some(labels) = &tables.labels {
+        const TABLE: &str = ".labels";
+        for (row, &id) in labels.sample_id.iter().enumerate() {
+            if samples.row(id).is_none() {
+                return Err(dangling(TABLE, "sample_id", row, id, "samples"));
+            }
+            not_na(TABLE, "key", &labels.key, row)?;
+            let num = labels.num[row];
+            if !num.is_nan() && (num.fract() != 0.0 || num.abs() > 9.3e18) {
+                return Err(invalid(
+                    TABLE,
+                    "num",
+                    row,
+                    "must be a whole number of 64 bits",
+                ));
+            }
+            exact::decimal(TABLE, "num_exact", labels.num_exact.as_ref(), row)?;
+        }
+    }
+    if let Some(comments) = &tables.comments {
+        for (row, &id) in comments.source_id.iter().enumerate() {
+            source(".comments", row, id)?;
+        }
+    }
+    Ok(mappings)
+}
+
+fn of_sources(tables: &TablesV2) -> Result<()> {
+    let facts = &tables.facts;
+    for row in 0..tables.source_id.len() {
+        for (name, column) in [
+            (".time_nanos", &facts.time_nanos),
+            (".period_exact", &facts.period_exact),
+            (".duration_nanos_exact", &facts.duration_exact),
+        ] {
+            exact::decimal("sources", name, column.as_ref(), row)?;
+        }
+    }
+    Ok(())
+}
+
+fn mappings(tables: &TablesV2) -> Result<Option<Ids>> {
+    const TABLE: &str = ".mappings";
+    let Some(mappings) = &tables.mappings else {
+        return Ok(None);
+    };
+    let ids = Ids::new(TABLE, "mapping_id", mappings.mapping_id)?;
+    for row in 0..mappings.mapping_id.len() {
+        for (name, column) in [
+            ("memory_start", &mappings.memory_start),
+            ("memory_limit", &mappings.memory_limit),
+            ("file_offset", &mappings.file_offset),
+        ] {
+            exact::hexadecimal(TABLE, name, Some(column), row)?;
+        }
+        not_na(TABLE, "filename", &mappings.filename, row)?;
+        not_na(TABLE, "build_id", &mappings.build_id, row)?;
+        exact::native_id(TABLE, "native_id", mappings.native_id.as_ref(), row)?;
+    }
+    Ok(Some(ids))
+}
+
+fn of_locations(tables: &TablesV2, mappings: Option<&Ids>) -> Result<()> {
+    const TABLE: &str = "locations";
+    let facts = &tables.location_facts;
+    for row in 0..tables.locations.location_id.len() {
+        exact::decimal(TABLE, ".line_exact", facts.line_exact.as_ref(), row)?;
+        exact::decimal(TABLE, ".column_exact", facts.column_exact.as_ref(), row)?;
+        exact::hexadecimal(TABLE, ".address", facts.address.as_ref(), row)?;
+        exact::native_id(TABLE, ".native_id", facts.native_id.as_ref(), row)?;
+        if facts.column.is_some_and(|c| c[row] != NA && c[row] < 0) {
+            return Err(invalid(TABLE, ".column", row, "must not be negative"));
+        }
+        let id = facts.mapping_id.map_or(NA, |ids| ids[row]);
+        if id != NA && mappings.and_then(|ids| ids.row(id)).is_none() {
+            return Err(dangling(TABLE, ".mapping_id", row, id, ".mappings"));
+        }
+    }
+    Ok(())
+}
+
+fn of_functions(tables: &TablesV2) -> Result<()> {
+    const TABLE: &str = "functions";
+    let facts = &tables.function_facts;
+    for row in 0..tables.functions.function_id.len() {
+        exact::decimal(
+            TABLE,
+            ".start_line_exact",
+            facts.start_line_exact.as_ref(),
+            row,
+        )?;
+        exact::native_id(TABLE, ".native_id", facts.native_id.as_ref(), row)?;
+    }
+    Ok(())
+}
+
+fn not_na(table: &'static str, column: &'static str, text: &Text, row: usize) -> Result<()> {
+    match text.get(row) {
+        Some(_) => Ok(()),
+        None => Err(invalid(table, column, row, "must not be NA")),
+    }
+}
