@@ -1,0 +1,456 @@
+# The tool that shows pprof files: where it is, and its web server as a process that
+# does not outlive the session.
+
+#' Find the pprof tool
+#'
+#' @description
+#' [pprof](https://github.com/google/pprof) shows profiles that [write_pprof()] wrote.
+#' `find_pprof()` tells where it is on this machine. It looks, in this order, at
+#'
+#' 1. the option `profile.pprof`,
+#' 2. the environment variables `PROFILE_PPROF` and `PROFFER_PPROF_PATH`, the
+#'    latter also used by the package proffer,
+#' 3. `pprof` on the `PATH`,
+#' 4. `go tool pprof`, when `go` is on the `PATH`,
+#' 5. the file `pprof` (`pprof.exe`) in `tools::R_user_dir("profile", "data")`.
+#'
+#' The option and the variables hold a path, or the name of a program on the `PATH`. Where
+#' one is set it is taken, or it is an error: the search does not go on.
+#'
+#' @details
+#' The tool is part of [Go](https://go.dev/dl/), and
+#' `go install github.com/google/pprof@latest` gets the newest one, into `~/go/bin`. From
+#' Go 1.25 on, Go builds its copy when it is first used, which can take half a minute.
+#'
+#' Before, a Perl script of the name `pprof` came with gperftools. It does not know the
+#' format; on the `PATH` it is passed over.
+#'
+#' @return A list of class `pprof_tool` with `command`, the path of a program; `args`, a
+#'   character vector of arguments that come first, mostly none; and `found`, which says
+#'   where it was found.
+#'
+#' @section Errors:
+#' `profile_error_unsupported` when there is no pprof, or none where the option or a
+#' variable says.
+#'
+#' @seealso [serve_pprof()]
+#' @export
+#' @examples
+#' if (interactive()) {
+#'   pprof <- find_pprof()
+#'   pprof
+#'
+#'   x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#'   path <- tempfile(fileext = ".pb.gz")
+#'   write_pprof(x, path)
+#'   system2(pprof$command, c(pprof$args, "-top", path))
+#' }
+find_pprof <- function() {
+  locate_pprof(rlang::current_env())
+}
+
+locate_pprof <- function(call) {
+  settings <- list(
+    "option `profile.pprof`" = getOption("profile.pprof", ""),
+    "environment variable `PROFILE_PPROF`" = Sys.getenv("PROFILE_PPROF"),
+    "environment variable `PROFFER_PPROF_PATH`" = Sys.getenv("PROFFER_PPROF_PATH")
+  )
+  for (found in names(settings)) {
+    if (!identical(settings[[found]], "")) {
+      return(pprof_of_setting(settings[[found]], found, call))
+    }
+  }
+
+  on_path <- program("pprof")
+  perl <- !is.na(on_path) && is_perl(on_path)
+  if (!is.na(on_path) && !perl) {
+    return(new_pprof_tool(on_path, "`pprof` on the `PATH`"))
+  }
+  go <- program("go")
+  if (!is.na(go) && !is.null(tool <- pprof_of_go(go))) {
+    return(tool)
+  }
+  own <- program(own_pprof())
+  if (!is.na(own)) {
+    return(new_pprof_tool(own, "the data directory of this package"))
+  }
+  abort_profile(
+    c(
+      "There is no pprof on this machine.",
+      x = if (perl) paste0("`", on_path, "` is the Perl script of gperftools, which is another tool."),
+      x = if (!is.na(go)) paste0("`", go, "` has no tool pprof."),
+      i = "Install Go from <https://go.dev/dl/>: pprof is a part of it.",
+      i = "`go install github.com/google/pprof@latest` gets it into `~/go/bin`.",
+      i = "If it is elsewhere, set the option `profile.pprof` or the environment variable `PROFILE_PPROF` to its path."
+    ),
+    "profile_error_unsupported",
+    call = call
+  )
+}
+
+new_pprof_tool <- function(command, found, args = character()) {
+  structure(list(command = command, args = args, found = found), class = "pprof_tool")
+}
+
+pprof_of_setting <- function(value, found, call) {
+  command <- if (rlang::is_string(value)) program(value) else NA
+  problem <- if (!rlang::is_string(value)) {
+    "It must be one string."
+  } else if (is.na(command)) {
+    paste0("There is no program `", value, "`.")
+  } else if (is_perl(command)) {
+    paste0("`", command, "` is the Perl script of gperftools, which is another tool.")
+  }
+  if (!is.null(problem)) {
+    abort_profile(
+      c(paste0("The ", found, " does not lead to pprof."), x = problem),
+      "profile_error_unsupported",
+      call = call
+    )
+  }
+  new_pprof_tool(command, paste("the", found))
+}
+
+# Go starts its tools as processes of their own: the tool itself is easier to end.
+pprof_of_go <- function(go) {
+  path <- suppressWarnings(system2(go, c("tool", "-n", "pprof"), stdout = TRUE, stderr = FALSE))
+  if (!is.null(attr(path, "status"))) {
+    return(NULL)
+  }
+  tool <- if (length(path) == 1) program(path) else NA
+  if (is.na(tool)) {
+    new_pprof_tool(go, "`go tool pprof`", c("tool", "pprof"))
+  } else {
+    new_pprof_tool(tool, "`go tool pprof`")
+  }
+}
+
+own_pprof <- function() {
+  name <- if (.Platform$OS.type == "windows") "pprof.exe" else "pprof"
+  file.path(tools::R_user_dir("profile", "data"), name)
+}
+
+# The full path of a program, given by path or by its name on the PATH, or NA.
+program <- function(name) {
+  path <- if (basename(name) == name) Sys.which(name)[[1]] else path.expand(name)
+  if (is.na(path) || dir.exists(path) || file.access(path, 1) != 0) {
+    return(NA_character_)
+  }
+  file.path(normalizePath(dirname(path)), basename(path))
+}
+
+is_perl <- function(path) {
+  start <- readBin(path, "raw", 128)
+  grepl("^#![^\n]*perl", rawToChar(start[start != 0]), useBytes = TRUE)
+}
+
+#' @export
+format.pprof_tool <- function(x, ...) {
+  rlang::check_dots_empty()
+  c(
+    paste("<pprof>", paste(c(x$command, x$args), collapse = " ")),
+    paste("Found by:", x$found)
+  )
+}
+
+#' @export
+print.pprof_tool <- function(x, ...) {
+  cat(format(x, ...), sep = "\n")
+  invisible(x)
+}
+
+#' Look at a profile in the browser
+#'
+#' @description
+#' `serve_pprof()` starts the web server of the [pprof tool][find_pprof()] for a profile,
+#' and opens it in the browser: a flame graph, a call graph, tables, and sources.
+#'
+#' `stop_pprof()` ends it. It also ends when the session does, or when its handle, the
+#' value of `serve_pprof()`, is removed or lost, so keep that in a variable.
+#'
+#' @details
+#' With the default `host`, only users of this machine can connect. The server has no
+#' password: with the address of a network card, everyone in that network sees the profile
+#' and the source files that it names.
+#'
+#' Ctrl-C in the R session does not end the server.
+#'
+#' The call graph needs [Graphviz](https://graphviz.org); the other views do not.
+#'
+#' This does not work on Windows. There, write a file with [write_pprof()] and run
+#' `pprof -http=localhost: file` in a terminal.
+#'
+#' @param x A profile, see [profile_data], or a dm of its tables, or the path of a pprof
+#'   file.
+#' @param ... Must be empty.
+#' @param host Name or IPv4 address that the server listens at.
+#' @param port The port that it listens at. By default a free one is chosen.
+#' @param browse Whether to open the browser, by [browseURL()].
+#' @param timeout How many seconds to wait for the server to answer.
+#' @param server The value of `serve_pprof()`.
+#'
+#' @return `serve_pprof()`: a handle of class `pprof_server`. `server$url` is the address of
+#'   the server, `server$pid` its process id.
+#'
+#'   `stop_pprof()`: `server`, invisibly. It does nothing when the server has ended.
+#'
+#' @section Errors:
+#' `profile_error_unsupported` when there is no pprof, or on Windows;
+#' `profile_error_pprof` when it does not start, with what it wrote in the message and in
+#' the field `output`, or when the port is taken; `profile_error_open` when there is no file
+#' at `x`; the errors of [write_pprof()] when `x` cannot be written;
+#' `profile_error_argument` for the other arguments.
+#'
+#' @seealso [find_pprof()]
+#' @export
+#' @examples
+#' if (interactive()) {
+#'   x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#'   server <- serve_pprof(x)
+#'   server
+#'   stop_pprof(server)
+#' }
+serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = interactive(), timeout = 30) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  if (.Platform$OS.type == "windows") {
+    abort_profile(
+      c(
+        "`serve_pprof()` does not work on Windows.",
+        i = "Write a file with `write_pprof()` and run `pprof -http=localhost: file` in a terminal."
+      ),
+      "profile_error_unsupported",
+      call = call
+    )
+  }
+  check_server_arguments(host, port, browse, timeout, call)
+  if (rlang::is_string(x)) {
+    check_profile_file(x, call)
+  } else {
+    x <- as_profile(x, call)
+  }
+  tool <- locate_pprof(call)
+  if (is.null(port)) {
+    port <- free_port(call)
+  } else if (!is_free(port)) {
+    abort_profile(
+      paste0("Port ", port, " is taken, or you may not use it."),
+      "profile_error_pprof",
+      call = call
+    )
+  }
+
+  server <- new_pprof_server(host, port)
+  ready <- FALSE
+  on.exit(if (!ready) end_server(server))
+  if (rlang::is_string(x)) {
+    path <- normalizePath(x)
+  } else {
+    path <- file.path(server$dir, "profile.pb.gz")
+    write_pprof(x, path)
+  }
+  start_server(server, tool, path, timeout)
+  await_server(server, timeout, call)
+  if (browse) {
+    # The start page of older versions is the call graph, which needs Graphviz.
+    utils::browseURL(paste0(server$url, "flamegraph"))
+  }
+  ready <- TRUE
+  server
+}
+
+#' @rdname serve_pprof
+#' @export
+stop_pprof <- function(server) {
+  call <- rlang::current_env()
+  if (!inherits(server, "pprof_server")) {
+    abort_argument("`server` must be a value of `serve_pprof()`.", call)
+  }
+  end_server(server)
+  invisible(server)
+}
+
+check_server_arguments <- function(host, port, browse, timeout, call) {
+  if (!rlang::is_string(host) || !grepl("^[[:alnum:].-]+$", host)) {
+    abort_argument("`host` must be a name or an IPv4 address: one string.", call)
+  }
+  if (!is.null(port) && !(rlang::is_integerish(port, 1) && port %in% 1:65535)) {
+    abort_argument("`port` must be a number from 1 to 65535, or `NULL`.", call)
+  }
+  if (!rlang::is_bool(browse)) {
+    abort_argument("`browse` must be `TRUE` or `FALSE`.", call)
+  }
+  if (!is.numeric(timeout) || length(timeout) != 1 || !isTRUE(timeout > 0)) {
+    abort_argument("`timeout` must be a number of seconds, greater than 0.", call)
+  }
+}
+
+check_profile_file <- function(path, call) {
+  if (!file.exists(path) || dir.exists(path)) {
+    abort_profile(paste0("There is no file `", path, "`."), "profile_error_open", call = call)
+  }
+}
+
+is_free <- function(port) {
+  suppressWarnings(tryCatch(
+    {
+      close(serverSocket(port))
+      TRUE
+    },
+    error = function(cnd) FALSE
+  ))
+}
+
+# Counts on from the clock, not from sample(), which would change the random numbers
+# of the session.
+free_port <- function(call) {
+  first <- as.integer((proc.time()[["elapsed"]] * 1000 + Sys.getpid()) %% 16384)
+  for (port in 49152L + (first + 0:99) %% 16384L) {
+    if (is_free(port)) {
+      return(port)
+    }
+  }
+  abort_profile("No free port was found; choose one by `port`.", "profile_error_pprof", call = call)
+}
+
+# The handle is an environment: it has one owner, and an end.
+new_pprof_server <- function(host, port) {
+  server <- structure(new.env(parent = emptyenv()), class = "pprof_server")
+  server$url <- paste0("http://", host, ":", port, "/ui/")
+  server$host <- host
+  server$port <- as.integer(port)
+  server$pid <- NA_integer_
+  server$session <- Sys.getpid()
+  server$dir <- tempfile("pprof-server-")
+  dir.create(server$dir)
+  reg.finalizer(server, end_server, onexit = TRUE)
+  server
+}
+
+# Runs beside the server: notes its process id and how it ended, and ends it when the
+# session is gone, however that ended. Both are deaf to Ctrl-C and to the closing of the
+# terminal, which are meant for the session.
+supervisor <- "
+trap '' HUP INT
+dir=$1 session=$2
+shift 2
+\"$@\" < /dev/null > \"$dir/output\" 2>&1 &
+server=$!
+echo $server > \"$dir/pid\"
+(
+  while kill -0 $session && kill -0 $server; do sleep 1; done
+  kill -s TERM -- -$server || kill -s TERM $server
+) 2> /dev/null &
+wait $server
+echo $? > \"$dir/status\"
+"
+
+start_server <- function(server, tool, path, timeout) {
+  # A session of its own, so that all its processes can be ended at once. macOS
+  # has no such program: there only the first is.
+  setsid <- program("setsid")
+  command <- c(
+    if (!is.na(setsid)) setsid,
+    tool$command, tool$args,
+    paste0("-http=", server$host, ":", server$port), "-no_browser", path
+  )
+  args <- c("-c", supervisor, "profile", server$dir, server$session, command)
+  system2("sh", shQuote(args), stdout = FALSE, stderr = FALSE, wait = FALSE)
+  wait_until(function() {
+    server$pid <- read_pid(server)
+    !is.na(server$pid)
+  }, timeout)
+}
+
+read_pid <- function(server) {
+  path <- file.path(server$dir, "pid")
+  if (file.exists(path)) as.integer(readLines(path, 1, warn = FALSE))[1] else NA_integer_
+}
+
+await_server <- function(server, timeout, call) {
+  answered <- FALSE
+  wait_until(function() {
+    answered <<- answers(server)
+    answered || !is_running(server)
+  }, timeout)
+  if (answered) {
+    return()
+  }
+  path <- file.path(server$dir, "output")
+  output <- if (file.exists(path)) readLines(path, warn = FALSE)
+  Encoding(output) <- "UTF-8"
+  abort_profile(
+    c(
+      if (is_running(server)) {
+        paste0("pprof did not answer within ", timeout, " seconds.")
+      } else {
+        "pprof ended before it answered."
+      },
+      rlang::set_names(utils::tail(output, 10), rep("x", min(length(output), 10)))
+    ),
+    "profile_error_pprof",
+    output = output,
+    call = call
+  )
+}
+
+# Not by url(), which would ask a proxy where one is set.
+answers <- function(server) {
+  suppressWarnings(tryCatch(
+    {
+      con <- socketConnection(server$host, server$port, open = "r+b", blocking = TRUE, timeout = 1)
+      on.exit(close(con))
+      writeLines("GET / HTTP/1.0\r\n\r", con)
+      isTRUE(startsWith(readLines(con, 1), "HTTP/"))
+    },
+    error = function(cnd) FALSE
+  ))
+}
+
+is_running <- function(server) {
+  !is.na(server$pid) &&
+    !file.exists(file.path(server$dir, "status")) &&
+    tools::pskill(server$pid, 0)
+}
+
+end_server <- function(server) {
+  # A fork of the session has a copy of the handle, which is not to end the server.
+  if (server$session != Sys.getpid()) {
+    return()
+  }
+  # Ctrl-C may have come before it was known.
+  server$pid <- read_pid(server)
+  for (signal in c("TERM", "KILL")) {
+    if (is_running(server)) {
+      kill_group(server$pid, signal)
+      wait_until(function() !is_running(server), 5)
+    }
+  }
+  unlink(server$dir, recursive = TRUE)
+  server$pid <- NA_integer_
+}
+
+kill_group <- function(pid, signal) {
+  kill <- paste("kill -s", signal)
+  command <- paste0(kill, " -- -", pid, " || ", kill, " ", pid)
+  system2("sh", c("-c", shQuote(command)), stdout = FALSE, stderr = FALSE)
+}
+
+wait_until <- function(condition, seconds) {
+  end <- proc.time()[["elapsed"]] + seconds
+  while (!condition() && proc.time()[["elapsed"]] < end) {
+    Sys.sleep(0.02)
+  }
+}
+
+#' @export
+format.pprof_server <- function(x, ...) {
+  rlang::check_dots_empty()
+  paste0("<pprof server> ", x$url, if (is_running(x)) paste0(" (pid ", x$pid, ")") else " (ended)")
+}
+
+#' @export
+print.pprof_server <- function(x, ...) {
+  cat(format(x, ...), sep = "\n")
+  invisible(x)
+}

@@ -1,0 +1,311 @@
+# A program of a few lines of shell.
+fake_program <- function(..., path) {
+  dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
+  write_file("#!/bin/sh", ..., path = path)
+  Sys.chmod(path, "755")
+  path
+}
+
+# Nothing that says where pprof is: an empty PATH, no option, no variable, no file.
+local_nothing <- function(.local_envir = parent.frame()) {
+  dir <- normalizePath(withr::local_tempdir(.local_envir = .local_envir))
+  withr::local_options(profile.pprof = NULL, .local_envir = .local_envir)
+  withr::local_envvar(
+    PATH = file.path(dir, "bin"), R_USER_DATA_DIR = file.path(dir, "data"),
+    PROFILE_PPROF = NA, PROFFER_PPROF_PATH = NA,
+    .local_envir = .local_envir
+  )
+  dir
+}
+
+skip_without_shell <- function() {
+  skip_on_os("windows")
+}
+
+skip_without_pprof <- function() {
+  skip_on_cran()
+  skip_without_shell()
+  tryCatch(
+    find_pprof(),
+    profile_error_unsupported = function(cnd) {
+      skip("pprof is not installed: its server is not tested")
+    }
+  )
+}
+
+# The body of a page, after any redirection.
+page <- function(server, path = "/ui/") {
+  con <- socketConnection(server$host, server$port, open = "r+b", blocking = TRUE, timeout = 20)
+  on.exit(close(con))
+  writeLines(paste0("GET ", path, " HTTP/1.0\r\n\r"), con)
+  lines <- readLines(con, warn = FALSE)
+  to <- sub("^Location: ", "", grep("^Location: ", lines, value = TRUE))
+  if (length(to) == 1) {
+    return(page(server, if (startsWith(to, "/")) to else paste0("/ui/", to)))
+  }
+  paste(lines, collapse = "\n")
+}
+
+is_gone <- function(pid) {
+  wait_for(function() !tools::pskill(pid, 0), 10)
+}
+
+test_that("pprof is looked for in the order that the help says", {
+  skip_without_shell()
+  dir <- local_nothing()
+  at <- function(...) file.path(dir, ...)
+  expect_found <- function(command, found, args = character()) {
+    tool <- find_pprof()
+    expect_s3_class(tool, "pprof_tool")
+    expect_identical(unclass(tool), list(command = command, args = args, found = found))
+  }
+
+  expect_error(find_pprof(), class = "profile_error_unsupported")
+
+  fake_program("exit 1", path = at("data", "R", "profile", "pprof"))
+  expect_found(at("data", "R", "profile", "pprof"), "the data directory of this package")
+
+  fake_program("exit 2", path = at("bin", "go"))
+  expect_found(at("data", "R", "profile", "pprof"), "the data directory of this package")
+
+  fake_program("[ \"$*\" = 'tool -n pprof' ] && echo /no/such/file", path = at("bin", "go"))
+  expect_found(at("bin", "go"), "`go tool pprof`", c("tool", "pprof"))
+
+  fake_program("", path = at("go tools", "pprof"))
+  fake_program(paste0("echo '", at("go tools", "pprof"), "'"), path = at("bin", "go"))
+  expect_found(at("go tools", "pprof"), "`go tool pprof`")
+
+  fake_program("", path = at("bin", "pprof"))
+  expect_found(at("bin", "pprof"), "`pprof` on the `PATH`")
+
+  fake_program("", path = at("proffer"))
+  withr::local_envvar(PROFFER_PPROF_PATH = at("proffer"))
+  expect_found(at("proffer"), "the environment variable `PROFFER_PPROF_PATH`")
+
+  fake_program("", path = at("bin", "by-name"))
+  withr::local_envvar(PROFILE_PPROF = "by-name")
+  expect_found(at("bin", "by-name"), "the environment variable `PROFILE_PPROF`")
+
+  fake_program("", path = at("my tools", "it's pprof"))
+  withr::local_options(profile.pprof = at("my tools", "it's pprof"))
+  expect_found(at("my tools", "it's pprof"), "the option `profile.pprof`")
+})
+
+test_that("a Perl script on the PATH is passed over", {
+  skip_without_shell()
+  dir <- local_nothing()
+  perl <- fake_program(path = file.path(dir, "bin", "pprof"))
+  write_file("#! /usr/bin/env perl", "exit", path = perl)
+  fake_program("exit 2", path = file.path(dir, "bin", "go"))
+  own <- file.path(dir, "data", "R", "profile", "pprof")
+
+  expect_snapshot(error = TRUE, find_pprof(), transform = function(x) gsub(dir, "<dir>", x, fixed = TRUE))
+
+  dir.create(dirname(own), recursive = TRUE)
+  # A program that is no text.
+  write_bytes(as.raw(c(0x7f, 0x45, 0x4c, 0x46, 0, 0, 0xff)), own)
+  Sys.chmod(own, "755")
+  expect_identical(find_pprof()$command, own)
+})
+
+test_that("a setting that does not lead to pprof is an error", {
+  skip_without_shell()
+  dir <- local_nothing()
+  fake_program("", path = file.path(dir, "bin", "pprof"))
+  fake_program("", path = file.path(dir, "perl"))
+  write_file("#!/usr/bin/perl -w", path = file.path(dir, "perl"))
+  write_file("no program", path = file.path(dir, "text"))
+  hide <- function(x) gsub(dir, "<dir>", x, fixed = TRUE)
+
+  expect_snapshot(error = TRUE, transform = hide, {
+    withr::with_envvar(c(PROFILE_PPROF = file.path(dir, "none")), find_pprof())
+    withr::with_envvar(c(PROFFER_PPROF_PATH = "none"), find_pprof())
+    withr::with_options(list(profile.pprof = file.path(dir, "perl")), find_pprof())
+    withr::with_options(list(profile.pprof = dir), find_pprof())
+    withr::with_options(list(profile.pprof = TRUE), find_pprof())
+  })
+  withr::local_options(profile.pprof = file.path(dir, "text"))
+  expect_error(find_pprof(), class = "profile_error_unsupported")
+  expect_error(serve_pprof(small_profile()), class = "profile_error_unsupported")
+})
+
+test_that("without pprof the error says how to get one", {
+  skip_without_shell()
+  local_nothing()
+  expect_snapshot(error = TRUE, {
+    find_pprof()
+    serve_pprof(small_profile())
+  })
+})
+
+test_that("a tool says what it is", {
+  expect_snapshot({
+    new_pprof_tool("/usr/bin/pprof", "`pprof` on the `PATH`")
+    new_pprof_tool("/usr/bin/go", "`go tool pprof`", c("tool", "pprof"))
+  })
+})
+
+test_that("arguments are checked before anything starts", {
+  skip_without_shell()
+  local_nothing()
+  x <- small_profile()
+  bad <- x
+  bad$samples <- NULL
+  expect_snapshot(error = TRUE, {
+    serve_pprof(1)
+    serve_pprof("no-such-file.pb.gz")
+    serve_pprof(x, host = "::1")
+    serve_pprof(x, port = 0)
+    serve_pprof(x, browse = NA)
+    serve_pprof(x, timeout = 0)
+    stop_pprof(1)
+  })
+  expect_error(serve_pprof(x, "127.0.0.1"), class = "rlib_error_dots_nonempty")
+  dir <- local_nothing()
+  fake_program("exec sleep 60", path = file.path(dir, "bin", "pprof"))
+  expect_error(serve_pprof(bad), class = "profile_error_invalid")
+})
+
+test_that("pprof serves a profile until it is stopped", {
+  skip_without_pprof()
+  seed <- .GlobalEnv$.Random.seed
+  server <- expect_no_warning(serve_pprof(small_profile()))
+  withr::defer(stop_pprof(server))
+  expect_identical(.GlobalEnv$.Random.seed, seed)
+
+  expect_match(server$url, "^http://127\\.0\\.0\\.1:[0-9]+/ui/$")
+  expect_identical(format(server), paste0("<pprof server> ", server$url, " (pid ", server$pid, ")"))
+  # Without Graphviz older versions have no graph to show at /ui/.
+  expect_match(page(server), "^HTTP/1.[01] (200|501) ")
+  for (path in c("/ui/top", "/ui/flamegraph")) {
+    text <- page(server, path)
+    expect_match(text, "^HTTP/1.[01] 200 ", info = path)
+    expect_match(text, "\"g\"", info = path)
+    expect_match(text, "\"h\"", info = path)
+  }
+
+  pid <- server$pid
+  dir <- server$dir
+  expect_true(file.exists(file.path(dir, "profile.pb.gz")))
+  expect_identical(withVisible(stop_pprof(server)), list(value = server, visible = FALSE))
+  expect_true(is_gone(pid))
+  expect_false(dir.exists(dir))
+  expect_identical(format(server), paste0("<pprof server> ", server$url, " (ended)"))
+  expect_identical(stop_pprof(server), server)
+})
+
+test_that("a file is served as it is, and the browser is opened", {
+  skip_without_pprof()
+  opened <- NULL
+  withr::local_options(browser = function(url) opened <<- url)
+  dir <- withr::local_tempdir("my profiles")
+  path <- file.path(dir, "it's.pb.gz")
+  file.copy(data_path("pprof", "go_cpu.pb.gz"), path)
+  withr::local_dir(dir)
+  server <- serve_pprof("it's.pb.gz", browse = TRUE)
+  withr::defer(stop_pprof(server))
+  expect_identical(opened, paste0(server$url, "flamegraph"))
+  name <- read_pprof(path)$functions$name[[1]]
+  expect_match(page(server, "/ui/flamegraph"), name, fixed = TRUE)
+  stop_pprof(server)
+  expect_true(file.exists(path))
+})
+
+test_that("two servers live side by side, and a port is not shared", {
+  skip_without_pprof()
+  one <- serve_pprof(small_profile())
+  withr::defer(stop_pprof(one))
+  two <- serve_pprof(small_profile(version = "1.0"))
+  withr::defer(stop_pprof(two))
+  expect_false(one$port == two$port)
+  expect_error(serve_pprof(small_profile(), port = two$port), class = "profile_error_pprof")
+
+  port <- two$port
+  stop_pprof(two)
+  expect_match(page(one, "/ui/top"), "^HTTP/1.[01] 200 ")
+  again <- serve_pprof(small_profile(), port = port)
+  withr::defer(stop_pprof(again))
+  expect_identical(again$port, port)
+})
+
+test_that("a server ends with its handle", {
+  skip_without_pprof()
+  server <- serve_pprof(small_profile())
+  pid <- server$pid
+  dir <- server$dir
+  # A fork has a copy of it.
+  parallel::mccollect(parallel::mcparallel({
+    rm(server)
+    gc()
+  }))
+  expect_true(tools::pskill(pid, 0))
+  rm(server)
+  gc()
+  expect_true(is_gone(pid))
+  expect_false(dir.exists(dir))
+})
+
+test_that("a server ends with the session, also with one that is killed", {
+  skip_without_pprof()
+  path <- normalizePath(data_path("pprof", "go_cpu.pb.gz"))
+  start <- paste0("server <- profile::serve_pprof('", path, "'); cat('pid', server$pid, Sys.getpid(), fill = TRUE)")
+  pids <- function(file) {
+    line <- grep("^pid", readLines(file, warn = FALSE), value = TRUE)
+    as.integer(strsplit(line, " ")[[1]][2:3])
+  }
+
+  output <- tempfile()
+  writeLines(run_r(start)$output, output)
+  expect_true(is_gone(pids(output)[[1]]))
+
+  r <- run_r(c(start, "Sys.sleep(60)"), wait = FALSE)
+  expect_true(wait_for(function() file.exists(r$output) && any(grepl("^pid", readLines(r$output, warn = FALSE)))))
+  running <- pids(r$output)
+  expect_true(tools::pskill(running[[1]], 0))
+  tools::pskill(running[[2]], tools::SIGKILL)
+  expect_true(is_gone(running[[1]]))
+})
+
+test_that("what pprof says before it ends is in the error", {
+  skip_on_cran()
+  skip_without_shell()
+  dir <- withr::local_tempdir()
+  hide <- function(x) gsub("[0-9]{5}", "<port>", x)
+  tool <- fake_program("echo \"cannot do ${1}: {x}\" >&2", "exit 1", path = file.path(dir, "pprof"))
+  withr::local_options(profile.pprof = tool)
+  expect_snapshot(error = TRUE, serve_pprof(small_profile()), transform = hide)
+  cnd <- tryCatch(serve_pprof(small_profile()), error = identity)
+  expect_s3_class(cnd, c("profile_error_pprof", "profile_error"), exact = FALSE)
+  expect_match(cnd$output, "^cannot do -http=")
+})
+
+test_that("pprof's own words about a file of another kind are in the error", {
+  skip_without_pprof()
+  cnd <- tryCatch(serve_pprof(rprof_path("basic_plain.out")), profile_error_pprof = identity)
+  expect_s3_class(cnd, "profile_error_pprof")
+  expect_match(conditionMessage(cnd), "basic_plain.out")
+})
+
+test_that("a tool that never answers is ended, with all that it started", {
+  skip_on_cran()
+  skip_without_shell()
+  dir <- withr::local_tempdir()
+  withr::local_options(profile.pprof = file.path(dir, "pprof"))
+  note <- paste0("echo $$ >> '", file.path(dir, "pids"), "'")
+  pids <- function() as.integer(readLines(file.path(dir, "pids")))
+
+  fake_program(note, "echo waiting", "exec sleep 60", path = file.path(dir, "pprof"))
+  expect_snapshot(error = TRUE, serve_pprof(small_profile(), timeout = 0.5))
+  expect_true(is_gone(pids()))
+
+  # One that does not listen to SIGTERM takes longer.
+  fake_program("trap '' TERM", note, "while :; do sleep 0.1; done", path = file.path(dir, "pprof"))
+  expect_error(serve_pprof(small_profile(), timeout = 0.5), class = "profile_error_pprof")
+  expect_true(is_gone(pids()[[2]]))
+
+  skip_if(Sys.which("setsid") == "", "setsid is not installed: wrappers are not tested")
+  fake_program(note, "sleep 61 &", "echo $! >> \"$(dirname \"$0\")/pids\"", "wait", path = file.path(dir, "pprof"))
+  expect_error(serve_pprof(small_profile(), timeout = 0.5), class = "profile_error_pprof")
+  expect_true(is_gone(pids()[[3]]))
+  expect_true(is_gone(pids()[[4]]))
+})
