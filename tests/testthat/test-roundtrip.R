@@ -1,0 +1,124 @@
+# Round trips of pprof files, judged by Go's own library: what was read and written
+# again says the same, or the same summed up as Go itself would.
+#
+# Beside real files stand odd ones that the judge makes from a seed. Two environment
+# variables say which: PROFILE_TEST_GENERATED how many, PROFILE_TEST_SEED the first
+# one's seed; the others have the seeds after it.
+
+real_files <- function() {
+  c(
+    dir(data_path("pprof"), full.names = TRUE),
+    dir(system.file("samples/proto", package = "profile"), full.names = TRUE)
+  )
+}
+
+generated_files <- function(judge, .local_envir = parent.frame()) {
+  n <- as.integer(Sys.getenv("PROFILE_TEST_GENERATED", "300"))
+  seed <- as.integer(Sys.getenv("PROFILE_TEST_SEED", "1"))
+  dir <- withr::local_tempdir(.local_envir = .local_envir)
+  out <- judge("generate", dir, n, seed)
+  if (length(out) > 0) {
+    stop("No profiles to try: ", paste(out, collapse = "\n"))
+  }
+  files <- dir(dir, full.names = TRUE)
+  names(files) <- paste0(basename(files), " (PROFILE_TEST_GENERATED=1 PROFILE_TEST_SEED=", seed + seq_len(n) - 1L, ")")
+  files
+}
+
+# Expects that the judge has nothing to say against what `write()` makes of each of
+# `inputs`: paths, or several of them with `;` between.
+expect_judged <- function(judge, inputs, write, ..., labels = inputs) {
+  dir <- withr::local_tempdir()
+  outputs <- file.path(dir, paste0(seq_along(inputs), ".pb.gz"))
+  failed <- character()
+  for (i in seq_along(inputs)) {
+    tryCatch(
+      # Odd values are what these files are made of.
+      suppressWarnings(write(strsplit(inputs[[i]], ";")[[1]], outputs[[i]]), classes = "profile_warning"),
+      error = function(e) failed <<- c(failed, paste0(labels[[i]], ": ", conditionMessage(e)))
+    )
+  }
+  written <- file.exists(outputs)
+  list <- file.path(dir, "list")
+  writeLines(paste0(inputs, "\t", outputs)[written], list)
+  said <- judge("compare", ..., list)
+  for (i in seq_along(inputs)) {
+    start <- paste0(inputs[[i]], ": ")
+    which <- startsWith(said, start)
+    said[which] <- paste0(labels[[i]], ": ", substring(said[which], nchar(start) + 1))
+  }
+  wrong <- c(failed, said[-length(said)])
+  expect(
+    length(wrong) == 0 && identical(said, paste0(length(inputs), " compared, 0 differ")),
+    paste0(
+      c(
+        paste0("Of ", length(inputs), " files, ", length(failed), " are not written; of the others, ", said[length(said)], ":"),
+        utils::head(wrong, 20),
+        if (length(wrong) > 20) "..."
+      ),
+      collapse = "\n"
+    )
+  )
+}
+
+rewrite <- function(input, output) {
+  write_pprof(read_pprof(input), output, aggregate = FALSE)
+}
+
+aggregate <- function(input, output) {
+  write_pprof(read_pprof(input), output, aggregate = TRUE)
+}
+
+combine <- function(inputs, output) {
+  write_pprof(combine_profiles(!!!lapply(inputs, read_pprof)), output, aggregate = TRUE)
+}
+
+test_that("the judge finds what differs", {
+  judge <- go_judge()
+  files <- c(real_files(), head(generated_files(judge), 20))
+  expect_match(judge("selftest", files), "all noticed$")
+  list <- withr::local_tempfile()
+  pairs <- paste0(files[-1], "\t", files[-length(files)])
+  for (mode in c("exact", "merged")) {
+    writeLines(paste0(files, "\t", files), list)
+    if (mode == "exact") {
+      expect_equal(judge("compare", "-mode", mode, list), paste(length(files), "compared, 0 differ"))
+    }
+    writeLines(pairs, list)
+    said <- judge("compare", "-mode", mode, list)
+    expect_equal(said[length(said)], sprintf("%1$d compared, %1$d differ", length(pairs)))
+  }
+})
+
+test_that("a real file that is read and written says the same to Go", {
+  expect_judged(go_judge(), real_files(), rewrite, "-mode", "exact")
+})
+
+test_that("any file that is read and written says the same to Go", {
+  judge <- go_judge()
+  files <- generated_files(judge)
+  expect_judged(judge, files, rewrite, "-mode", "exact", labels = names(files))
+})
+
+test_that("aggregating a real file gives what Go's merge gives", {
+  expect_judged(go_judge(), real_files(), aggregate, "-mode", "merged")
+})
+
+test_that("aggregating any file gives what Go's merge gives", {
+  judge <- go_judge()
+  files <- generated_files(judge)
+  expect_judged(judge, files, aggregate, "-mode", "merged", labels = names(files))
+})
+
+test_that("combining real files gives what Go's merge of them gives", {
+  judge <- go_judge()
+  # Go merges only what has the same types and period. The others: each with itself.
+  files <- real_files()
+  pairs <- c(
+    paste0(data_path("pprof", "go_heap.pb.gz"), ";", data_path("pprof", "go_allocs.pb.gz")),
+    paste0(data_path("pprof", "go_block.pb.gz"), ";", data_path("pprof", "go_mutex.pb.gz")),
+    paste0(files, ";", files)
+  )
+  # We say of each sample which file it is from.
+  expect_judged(judge, pairs, combine, "-mode", "merged", "-forget", "run")
+})
