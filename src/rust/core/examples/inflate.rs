@@ -1,0 +1,29 @@
+//! Prints the seconds that inflating each file takes: the floor for reading it,
+//! and what `bench/pprof` compares with.
+
+use profile_core::gzip::Content;
+use std::fs::File;
+use std::io::{Read, Result};
+use std::time::Instant;
+
+/// As large as the pieces in which the readers ask.
+const CHUNK: usize = 1 << 20;
+
+fn main() -> Result<()> {
+    for path in std::env::args().skip(1) {
+        let start = Instant::now();
+        let mut content = Content::new(File::open(&path)?)?;
+        let mut chunk = vec![0; CHUNK];
+        let mut bytes = 0;
+        loop {
+            let read = content.read(&mut chunk)?;
+            if read == 0 {
+                break;
+            }
+            bytes += read;
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{path}: {bytes} bytes, {seconds:.6} s");
+    }
+    Ok(())
+}
