@@ -66,7 +66,19 @@ rewrite <- function(input, output) {
 }
 
 aggregate <- function(input, output) {
-  write_pprof(read_pprof(input), output, aggregate = TRUE)
+  write_pprof(without_forgotten(read_pprof(input)), output, aggregate = TRUE)
+}
+
+# Go forgets labels that say neither text nor number nor unit, and so sums samples
+# that differ in them.
+without_forgotten <- function(x) {
+  if (!is.null(x$.labels)) {
+    says <- function(column, nothing) !is.na(column) & column != nothing
+    labels <- x$.labels
+    said <- says(labels$str, "") | says(labels$num, 0) | says(labels$unit, "")
+    x$.labels <- labels[said, ]
+  }
+  x
 }
 
 combine <- function(inputs, output) {

@@ -87,10 +87,6 @@ func compareExact(input, output string) string {
 }
 
 // compareMerged holds an output against Go's Merge of the inputs.
-//
-// Go joins more than what is equal: mappings that look like one binary, whose addresses
-// it shifts, and, since it knows columns, locations that differ in some of them. A
-// writer need not follow it there, so sums of what is equal are right as well.
 func compareMerged(inputs []string, output, forget string) string {
 	var all []*profile.Profile
 	for _, path := range inputs {
@@ -98,28 +94,60 @@ func compareMerged(inputs []string, output, forget string) string {
 		if err != nil {
 			return err.Error()
 		}
+		markColumns(p)
 		all = append(all, p)
 	}
 	want, err := profile.Merge(all)
 	if err != nil {
 		return err.Error()
 	}
+	for _, f := range want.Function {
+		f.Name, _, _ = strings.Cut(f.Name, columnMark)
+	}
 	got, err := parse(output)
 	if err != nil {
 		return err.Error()
 	}
-	found := rows(got)
-	if forget != "" {
-		for _, s := range got.Sample {
-			delete(s.Label, forget)
+	if forget == "" {
+		return difference(merged(want), merged(got))
+	}
+	for _, s := range got.Sample {
+		delete(s.Label, forget)
+	}
+	return difference(merged(want), append(header(got), sums(got)...))
+}
+
+const columnMark = "\x00column "
+
+// markColumns gives lines of different columns different functions: Go's Merge, since it
+// knows columns, joins locations whose inlined lines differ in nothing else (it writes
+// each line's column where the next line's function goes in the key).
+func markColumns(p *profile.Profile) {
+	next := uint64(0)
+	taken := map[uint64]bool{next: true}
+	for _, f := range p.Function {
+		taken[f.ID] = true
+	}
+	marked := map[string]*profile.Function{}
+	for _, l := range p.Location {
+		for i := range l.Line {
+			column := reflect.ValueOf(l.Line[i]).FieldByName("Column")
+			if f := l.Line[i].Function; column.IsValid() && f != nil && column.Int() != 0 {
+				key := fmt.Sprint(f.ID, columnMark, column.Int())
+				if marked[key] == nil {
+					for taken[next] {
+						next++
+					}
+					taken[next] = true
+					copied := *f
+					copied.ID = next
+					copied.Name += columnMark + fmt.Sprint(column.Int())
+					marked[key] = &copied
+				}
+				l.Line[i].Function = marked[key]
+			}
 		}
-		found = sums([]*profile.Profile{got})
 	}
-	found = append(header(got), found...)
-	if difference(merged(want), found) == "" {
-		return ""
-	}
-	return difference(append(header(want), sums(all)...), found)
 }
 
 // -- A profile as lines ----------------------------------------------------------
@@ -154,28 +182,20 @@ func rows(p *profile.Profile) []string {
 	return lines
 }
 
-// sums are the rows of profiles after equal stacks with equal labels were summed. Go
-// forgets samples that are 0 throughout.
-func sums(all []*profile.Profile) []string {
+// sums are the rows of a profile after equal stacks with equal labels were summed.
+func sums(p *profile.Profile) []string {
 	total := map[string][]int64{}
-	for _, p := range all {
-		for i, key := range keys(p) {
-			if total[key] == nil {
-				total[key] = make([]int64, len(p.SampleType))
-			}
-			for t, value := range p.Sample[i].Value {
-				total[key][t] += value
-			}
+	for i, key := range keys(p) {
+		if total[key] == nil {
+			total[key] = make([]int64, len(p.SampleType))
+		}
+		for t, value := range p.Sample[i].Value {
+			total[key][t] += value
 		}
 	}
 	var lines []string
 	for key, values := range total {
-		for _, value := range values {
-			if value != 0 {
-				lines = append(lines, key+fmt.Sprint(" = ", values))
-				break
-			}
-		}
+		lines = append(lines, key+fmt.Sprint(" = ", values))
 	}
 	sort.Strings(lines)
 	return lines
