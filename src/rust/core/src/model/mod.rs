@@ -15,6 +15,7 @@
 mod addresses;
 mod functions;
 mod interner;
+mod known;
 mod labels;
 mod locations;
 mod mappings;
@@ -28,6 +29,7 @@ mod values;
 pub use addresses::{Address, AddressId, Addresses, NativeId};
 pub use functions::{Function, FunctionId, Functions, Names};
 pub use interner::{Interner, next_row};
+pub use known::KnownStacks;
 pub use labels::Label;
 pub use locations::{Location, LocationId, Locations};
 pub use mappings::{Mapping, MappingId, Symbols};

@@ -1,4 +1,4 @@
-//! Stacks: one row for each distinct list of locations, innermost first.
+//! Stacks: one row for each list of locations, innermost first.
 //!
 //! Real profiles repeat their stacks (a million samples, thirteen thousand
 //! stacks), so a sample is one [`StackId`] and all work on stacks is done once
@@ -32,10 +32,17 @@ impl Stacks {
         if let Some(row) = self.index.find(hash, |row| self.row(row) == stack) {
             return Ok(StackId(row));
         }
+        let id = self.push(stack)?;
+        self.index.insert(hash, id.0)?;
+        Ok(id)
+    }
+
+    /// Adds a stack even if an equal one is there: whoever meets each stack once
+    /// saves the look-up.
+    pub fn push(&mut self, stack: &[LocationId]) -> Result<StackId> {
         let row = next_row(self.ends.len(), "stacks")?;
         self.frames.try_extend(stack, "stacks")?;
         self.ends.try_push(self.frames.len(), "stacks")?;
-        self.index.insert(hash, row)?;
         Ok(StackId(row))
     }
 

@@ -57,6 +57,12 @@ impl Ids {
         Ok(())
     }
 
+    /// Whether the ids are 1, 2, 3, ….
+    #[inline]
+    pub fn are_row_numbers(&self) -> bool {
+        self.others.is_empty()
+    }
+
     /// The row of an id, counted from 0.
     #[inline]
     pub fn row(&self, id: u64) -> Option<u32> {
@@ -70,7 +76,7 @@ impl Ids {
 
     /// The id, for the model to keep: not where all are the numbers of their rows.
     pub fn native(&self, id: u64) -> Option<NativeId> {
-        NativeId::new(id).filter(|_| !self.others.is_empty())
+        NativeId::new(id).filter(|_| !self.are_row_numbers())
     }
 
     /// The row of an id that something at byte `at` refers to.

@@ -8,7 +8,7 @@
 use super::numbers::{Pieces, Texts};
 use super::output::Output;
 use super::proto::{function, location, mapping, profile as field};
-use super::symbols::{Mapped, Mappings, Runs, Writing, put_function, put_location, put_mapping};
+use super::symbols::{Mapped, Mappings, RunIds, Writing, put_function, put_location, put_mapping};
 use super::wire;
 use crate::error::Result;
 use crate::memory::TryGrow;
@@ -23,9 +23,8 @@ pub struct Merged<'a> {
     /// The rows of the mappings that are written, in the order of first use.
     used: Vec<usize>,
     index: Interner,
-    runs: Runs,
-    /// The id of each run and function; 0 where it has none yet.
-    ids: Vec<u32>,
+    ids: RunIds,
+    /// By row; 0 is none.
     function_ids: Vec<u32>,
     /// Locations and functions without their ids, which are their numbers + 1.
     locations: Pieces,
@@ -41,8 +40,7 @@ impl<'a> Merged<'a> {
             mappings: Mappings::new(profile)?,
             used: Vec::new(),
             index: Interner::default(),
-            runs: Runs::new(profile)?,
-            ids: Vec::new(),
+            ids: RunIds::new(profile)?,
             function_ids,
             locations: Pieces::default(),
             functions: Pieces::default(),
@@ -110,13 +108,13 @@ impl<'a> Merged<'a> {
 
 impl<'a> Writing<'a> for Merged<'a> {
     fn id(&mut self, run: &[LocationId], texts: &mut Texts<'a>) -> Result<u64> {
-        let number = self.runs.of(run)?.row();
-        if let Some(&id) = self.ids.get(number) {
-            return Ok(u64::from(id));
+        let known = self.ids.get(run)?;
+        if known != 0 {
+            return Ok(known);
         }
-        let id = self.location(run, texts)?;
-        self.ids.try_push(id, "ids")?;
-        Ok(u64::from(id))
+        let id = u64::from(self.location(run, texts)?);
+        self.ids.set(run, id)?;
+        Ok(id)
     }
 
     fn write(&mut self, texts: &mut Texts<'a>, output: &mut Output) -> Result<()> {

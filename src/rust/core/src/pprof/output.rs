@@ -24,9 +24,11 @@ impl<'o> Output<'o> {
 
     /// One field, whose content is given in parts.
     pub fn field(&mut self, number: u32, parts: &[&[u8]]) -> Result<()> {
-        let mut head = Vec::with_capacity(wire::LONGEST_FIELD);
-        wire::put_head(&mut head, number, parts.iter().map(|part| part.len()).sum());
-        self.bytes(&head)?;
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        if self.buffer.len() + wire::LONGEST_FIELD > CHUNK {
+            self.flush()?;
+        }
+        wire::put_head(&mut self.buffer, number, length);
         parts.iter().try_for_each(|part| self.bytes(part))
     }
 

@@ -68,15 +68,9 @@ fn build(bytes: &[u8], origin: Origin, stop: Stop) -> WireResult<(Profile, Probl
             "There are samples, but no sample type says what their values mean.",
         );
     }
-    let mut reader = SampleReader {
-        bytes,
-        texts: outline.texts,
-        locations,
-        source,
-        profile,
-        problems,
-        scratch: Default::default(),
-    };
+    let size = bytes.len();
+    let texts = outline.texts;
+    let mut reader = SampleReader::new(texts, locations, source, profile, problems, size);
     let mut message = Message::new(bytes);
     let mut next = 0;
     while let Some(found) = message.field()? {

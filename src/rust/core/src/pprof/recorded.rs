@@ -4,12 +4,12 @@
 use super::numbers::Texts;
 use super::output::Output;
 use super::proto::{function, location, mapping, profile as field};
-use super::symbols::{Mappings, Runs, Writing, put_function, put_location, put_mapping, runs};
+use super::symbols::{Cutter, Mappings, RunIds, Writing, put_function, put_location, put_mapping};
 use super::wire;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
-use crate::model::{LocationId, NativeId, Profile, StackId};
+use crate::model::{LocationId, NativeId, Profile, StackId, Stacks};
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
 
@@ -19,49 +19,51 @@ const STACKS: usize = 10_000;
 pub struct Recorded<'a> {
     profile: &'a Profile,
     mappings: Mappings<'a>,
-    runs: Runs,
-    /// The runs in the order in which they are written, and the id of each run.
+    /// The locations in the order in which they are written.
+    locations: Stacks,
     order: Vec<StackId>,
-    ids: Vec<u64>,
+    ids: RunIds,
 }
 
 impl<'a> Recorded<'a> {
-    pub fn new(profile: &'a Profile, stop: Stop) -> Result<Recorded<'a>> {
-        let mut runs = Runs::new(profile)?;
-        let mut covered = Vec::new();
-        covered.try_fill(profile.locations.len(), false, "ids")?;
-        for stack in profile.stacks.ids() {
-            if stack.row() % STACKS == 0 {
-                cancel::check(stop)?;
-            }
-            for run in self::runs(profile, profile.stacks.get(stack)) {
-                runs.of(run)?;
-                run.iter().for_each(|row| covered[row.row()] = true);
+    pub fn new(profile: &'a Profile, cutter: &Cutter, stop: Stop) -> Result<Recorded<'a>> {
+        let mut locations = Stacks::default();
+        let mut used = Vec::new();
+        used.try_fill(profile.locations.len(), false, "ids")?;
+        if cutter.any_inlined {
+            // What samples say is of one address goes before what the table says,
+            // where equal rows may have become one.
+            for stack in profile.stacks.ids() {
+                if stack.row() % STACKS == 0 {
+                    cancel::check(stop)?;
+                }
+                for run in cutter.runs(profile.stacks.get(stack)) {
+                    locations.intern(run)?;
+                    run.iter().for_each(|row| used[row.row()] = true);
+                }
             }
         }
         let mut rows = Vec::new();
         rows.try_extend_from(profile.locations.ids(), "ids")?;
-        for run in self::runs(profile, &rows) {
-            if run.iter().all(|row| !covered[row.row()]) {
-                runs.of(run)?;
+        for run in cutter.runs(&rows) {
+            if run.iter().all(|row| !used[row.row()]) {
+                locations.push(run)?;
             }
         }
         let mut order = Vec::new();
-        order.try_extend_from(runs.known.ids(), "ids")?;
-        order.sort_by_key(|&run| runs.known.get(run).first().copied());
+        order.try_extend_from(locations.ids(), "ids")?;
+        order.sort_by_key(|&run| locations.get(run).first().copied());
         let natives = order
             .iter()
-            .map(|&run| native_id(profile, runs.known.get(run)));
-        let in_order = ids(natives)?;
-        let mut ids = Vec::new();
-        ids.try_fill(order.len(), 0, "ids")?;
-        for (&run, id) in order.iter().zip(in_order) {
-            ids[run.row()] = id;
+            .map(|&run| native_id(profile, locations.get(run)));
+        let mut ids = RunIds::new(profile)?;
+        for (&run, id) in order.iter().zip(self::ids(natives)?) {
+            ids.set(locations.get(run), id)?;
         }
         Ok(Recorded {
             profile,
             mappings: Mappings::new(profile)?,
-            runs,
+            locations,
             order,
             ids,
         })
@@ -70,7 +72,7 @@ impl<'a> Recorded<'a> {
 
 impl<'a> Writing<'a> for Recorded<'a> {
     fn id(&mut self, run: &[LocationId], _: &mut Texts<'a>) -> Result<u64> {
-        Ok(self.ids[self.runs.of(run)?.row()])
+        self.ids.get(run)
     }
 
     fn write(&mut self, texts: &mut Texts<'a>, output: &mut Output) -> Result<()> {
@@ -85,9 +87,9 @@ impl<'a> Writing<'a> for Recorded<'a> {
         }
         let function_ids = ids(profile.functions.iter().map(|f| f.native_id))?;
         for &number in &self.order {
-            let run = self.runs.known.get(number);
+            let run = self.locations.get(number);
             out.clear();
-            wire::put_uint(&mut out, location::ID, self.ids[number.row()]);
+            wire::put_uint(&mut out, location::ID, self.ids.get(run)?);
             let (mapping, address) = self.mappings.of(profile, run);
             let mapping = mapping.map_or(0, |row| mapping_ids[row]);
             put_location(&mut out, profile, run, mapping, address, |function| {

@@ -1,7 +1,7 @@
 //! Reads samples: stacks, values, labels.
 //!
 //! A profile that was not aggregated repeats its stacks, and a repeated one has
-//! the same bytes; those are looked up before anything is decoded.
+//! the same bytes; so those are looked up before anything is decoded.
 
 use super::headers;
 use super::proto::{label, sample};
@@ -10,7 +10,7 @@ use super::texts::{Index, TextTable};
 use super::wire::{Message, Result, fault};
 use crate::error::Error;
 use crate::memory::TryGrow;
-use crate::model::{Interner, Label, LocationId, Profile, SourceId, StackId, inexact, next_row};
+use crate::model::{KnownStacks, Label, LocationId, Profile, SourceId, StackId, inexact};
 use crate::problems::Problems;
 
 /// Frames that the stacks of a file may have for each of its bytes. Without
@@ -20,30 +20,47 @@ const FRAMES_A_BYTE: usize = 32;
 const FRAMES_AT_LEAST: usize = 1 << 20;
 
 pub struct SampleReader<'a> {
-    /// The whole file.
-    pub bytes: &'a [u8],
     pub texts: TextTable<'a>,
     pub locations: Locations,
     pub source: SourceId,
     pub profile: Profile,
     pub problems: Problems,
-    pub scratch: Scratch,
-}
-
-/// What is known from the samples before, and space that is used again.
-#[derive(Default)]
-pub struct Scratch {
-    /// Where lists of locations stand in the file, and their stacks.
-    lists: Vec<(usize, usize, StackId)>,
-    index: Interner,
-    ids: Vec<(u64, usize)>,
+    known: KnownStacks<'a, u8>,
+    /// The stack at hand.
     frames: Vec<LocationId>,
-    values: Vec<(i64, usize)>,
-    /// Frames of all lists so far.
-    expanded: usize,
+    /// The values at hand, and where the last of them stand.
+    values: Vec<i64>,
+    values_at: usize,
+    /// How many frames stacks may still have.
+    left: usize,
+    size: usize,
 }
 
 impl<'a> SampleReader<'a> {
+    /// `size`: the bytes of the whole file.
+    pub fn new(
+        texts: TextTable<'a>,
+        locations: Locations,
+        source: SourceId,
+        profile: Profile,
+        problems: Problems,
+        size: usize,
+    ) -> SampleReader<'a> {
+        SampleReader {
+            texts,
+            locations,
+            source,
+            profile,
+            problems,
+            known: KnownStacks::default(),
+            frames: Vec::new(),
+            values: Vec::new(),
+            values_at: 0,
+            left: size.saturating_mul(FRAMES_A_BYTE).max(FRAMES_AT_LEAST),
+            size,
+        }
+    }
+
     pub fn sample(&mut self, mut message: Message<'a>) -> Result<()> {
         let start = message.at();
         let row = self.profile.samples.len();
@@ -55,28 +72,30 @@ impl<'a> SampleReader<'a> {
             .into());
         }
         let mut packed: Option<Message> = None;
-        self.scratch.ids.clear();
-        self.scratch.values.clear();
+        self.frames.clear();
+        self.values.clear();
         while let Some(found) = message.field()? {
-            let at = found.at;
             match found.number {
                 sample::LOCATION_ID => {
                     // Almost always there is one list, packed.
-                    if packed.is_none() && self.scratch.ids.is_empty() {
+                    if packed.is_none() && self.frames.is_empty() {
                         packed = found.packed();
                         if packed.is_some() {
                             continue;
                         }
                     }
                     if let Some(first) = packed.take() {
-                        self.ids(first)?;
+                        self.locate(first)?;
                     }
-                    let ids = &mut self.scratch.ids;
-                    found.each(|id| ids.try_push((id, at), "a stack"))?;
+                    match found.packed() {
+                        Some(list) => self.locate(list)?,
+                        None => self.locate_one(found.uint()?, found.at)?,
+                    }
                 }
                 sample::VALUE => {
-                    let values = &mut self.scratch.values;
-                    found.each(|value| values.try_push((value as i64, at), "sample values"))?;
+                    self.values_at = found.at;
+                    let values = &mut self.values;
+                    found.each(|value| values.try_push(value as i64, "sample values"))?;
                 }
                 sample::LABEL => {
                     let label = self.label(found.message()?, row)?;
@@ -86,23 +105,22 @@ impl<'a> SampleReader<'a> {
             }
         }
         let stack = match packed {
-            Some(list) => self.list(list)?,
-            None => self.stack()?,
+            Some(list) => self.stack(list)?,
+            None => self.profile.stacks.intern(&self.frames)?,
         };
-        let values = &self.scratch.values;
-        if values.len() != self.profile.values.len() {
+        if self.values.len() != self.profile.values.len() {
             return fault(
                 start,
                 format!(
                     "This sample has {} values, but there are {} sample types.",
-                    values.len(),
+                    self.values.len(),
                     self.profile.values.len()
                 ),
             );
         }
-        for (column, &(value, at)) in self.profile.values.iter_mut().zip(values) {
+        for (column, &value) in self.profile.values.iter_mut().zip(&self.values) {
             if column.push(value)? {
-                headers::note_nearly(value, at, &mut self.problems);
+                headers::note_nearly(value, self.values_at, &mut self.problems);
             }
         }
         let samples = &mut self.profile.samples;
@@ -111,63 +129,63 @@ impl<'a> SampleReader<'a> {
         Ok(())
     }
 
-    /// Decodes a packed list.
-    fn ids(&mut self, mut list: Message) -> Result<()> {
-        while !list.bytes().is_empty() {
-            let at = list.at();
-            let id = list.varint()?;
-            self.scratch.ids.try_push((id, at), "a stack")?;
+    /// The stack of a packed list.
+    fn stack(&mut self, list: Message<'a>) -> Result<StackId> {
+        if let Some(stack) = self.known.find(list.bytes()) {
+            return Ok(stack);
+        }
+        self.locate(list)?;
+        let stack = self.profile.stacks.push(&self.frames)?;
+        self.known.add(list.bytes(), stack)?;
+        Ok(stack)
+    }
+
+    /// Appends the frames of a packed list.
+    fn locate(&mut self, mut list: Message) -> Result<()> {
+        let most = list.bytes().len();
+        match self.locations.rows_by_number() {
+            Some(rows) if most <= self.left => {
+                self.frames
+                    .try_reserve(most)
+                    .map_err(|_| Error::Memory("a stack"))?;
+                while !list.bytes().is_empty() {
+                    let at = list.at();
+                    let id = list.short_varint()?;
+                    match rows.get((id as usize).wrapping_sub(1)) {
+                        Some(&row) => self.frames.push(row),
+                        None => return self.locate_one(id, at),
+                    }
+                }
+                self.left -= self.frames.len().min(self.left);
+            }
+            _ => {
+                while !list.bytes().is_empty() {
+                    let at = list.at();
+                    let id = list.short_varint()?;
+                    self.locate_one(id, at)?;
+                }
+            }
         }
         Ok(())
     }
 
-    /// The stack of a packed list.
-    fn list(&mut self, list: Message<'a>) -> Result<StackId> {
-        let scratch = &mut self.scratch;
-        let hash = scratch.index.hash(list.bytes());
-        let same = |row: u32| {
-            let (start, end, _) = scratch.lists[row as usize];
-            &self.bytes[start..end] == list.bytes()
-        };
-        if let Some(row) = scratch.index.find(hash, same) {
-            return Ok(scratch.lists[row as usize].2);
+    /// Appends the frames of one location.
+    #[inline]
+    fn locate_one(&mut self, id: u64, at: usize) -> Result<()> {
+        let row = self.locations.ids.find(id, at)?;
+        let run = self.locations.run(row as usize);
+        if run.len() > self.left {
+            return fault(
+                at,
+                format!(
+                    "With their inlined calls the stacks up to here have too many frames for a \
+                     file of {} bytes.",
+                    self.size
+                ),
+            );
         }
-        self.ids(list)?;
-        let stack = self.stack()?;
-        let scratch = &mut self.scratch;
-        let row = next_row(scratch.lists.len(), "stacks")?;
-        let (start, end) = (list.at(), list.at() + list.bytes().len());
-        scratch.lists.try_push((start, end, stack), "stacks")?;
-        scratch.index.insert(hash, row)?;
-        Ok(stack)
-    }
-
-    /// The stack of the ids at hand.
-    fn stack(&mut self) -> Result<StackId> {
-        let scratch = &mut self.scratch;
-        let most = self
-            .bytes
-            .len()
-            .saturating_mul(FRAMES_A_BYTE)
-            .max(FRAMES_AT_LEAST);
-        scratch.frames.clear();
-        for &(id, at) in &scratch.ids {
-            let row = self.locations.ids.find(id, at)?;
-            let run = self.locations.run(row as usize);
-            scratch.expanded = scratch.expanded.saturating_add(run.len());
-            if scratch.expanded > most {
-                return fault(
-                    at,
-                    format!(
-                        "With their inlined calls the stacks up to here have more than {most} \
-                         frames, too many for a file of {} bytes.",
-                        self.bytes.len()
-                    ),
-                );
-            }
-            scratch.frames.try_extend(run, "a stack")?;
-        }
-        Ok(self.profile.stacks.intern(&scratch.frames)?)
+        self.left -= run.len();
+        Ok(self.frames.try_extend(run, "a stack")?)
     }
 
     fn label(&mut self, mut message: Message, row: usize) -> Result<Label> {

@@ -13,8 +13,7 @@ use super::wire;
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
 use crate::model::{
-    Address, Function, FunctionId, LocationId, MappingId, Names, NativeId, Profile, StackId,
-    Stacks, Symbols,
+    Address, Function, FunctionId, LocationId, MappingId, Names, NativeId, Profile, Stacks, Symbols,
 };
 
 /// Gives locations their ids and writes what they need.
@@ -26,46 +25,77 @@ pub trait Writing<'a> {
     fn write(&mut self, texts: &mut Texts<'a>, output: &mut Output) -> Result<()>;
 }
 
-/// The rows of a stack, one location of the format after the other.
-pub fn runs<'s>(
-    profile: &Profile,
-    stack: &'s [LocationId],
-) -> impl Iterator<Item = &'s [LocationId]> {
-    stack.chunk_by(|&inner, &outer| {
-        let inner = profile.locations.get(inner);
-        inner.inlined && inner.address == profile.locations.get(outer).address
-    })
+/// Cuts stacks into the rows of one location of the format each.
+pub struct Cutter<'a> {
+    profile: &'a Profile,
+    /// By row of the locations.
+    inlined: Vec<bool>,
+    pub any_inlined: bool,
 }
 
-/// Numbers for runs of rows, in the order of first sight.
-pub struct Runs {
-    /// Runs of one row are looked up here: their number + 1. Most are.
-    single: Vec<u32>,
-    pub known: Stacks,
-}
-
-impl Runs {
-    pub fn new(profile: &Profile) -> Result<Runs> {
-        let mut single = Vec::new();
-        single.try_fill(profile.locations.len(), 0, "ids")?;
-        Ok(Runs {
-            single,
-            known: Stacks::default(),
+impl<'a> Cutter<'a> {
+    pub fn new(profile: &'a Profile) -> Result<Cutter<'a>> {
+        let mut inlined = Vec::new();
+        inlined.try_extend_from(profile.locations.iter().map(|l| l.inlined), "locations")?;
+        Ok(Cutter {
+            profile,
+            any_inlined: inlined.contains(&true),
+            inlined,
         })
     }
 
     #[inline]
-    pub fn of(&mut self, run: &[LocationId]) -> Result<StackId> {
-        let &[row] = run else {
-            return self.known.intern(run);
-        };
-        let known = self.single[row.row()];
-        if known != 0 {
-            return Ok(StackId(known - 1));
+    pub fn runs<'s>(&'s self, stack: &'s [LocationId]) -> impl Iterator<Item = &'s [LocationId]> {
+        let address = |row| self.profile.locations.get(row).address;
+        stack.chunk_by(move |&inner, &outer| {
+            self.inlined[inner.row()] && address(inner) == address(outer)
+        })
+    }
+}
+
+/// Ids of runs of rows; those of a single row, as most are, need no look-up.
+pub struct RunIds {
+    /// By row; 0 is none.
+    single: Vec<u64>,
+    several: Stacks,
+    several_ids: Vec<u64>,
+}
+
+impl RunIds {
+    pub fn new(profile: &Profile) -> Result<RunIds> {
+        let mut single = Vec::new();
+        single.try_fill(profile.locations.len(), 0, "ids")?;
+        Ok(RunIds {
+            single,
+            several: Stacks::default(),
+            several_ids: Vec::new(),
+        })
+    }
+
+    /// 0 is none.
+    #[inline]
+    pub fn get(&mut self, run: &[LocationId]) -> Result<u64> {
+        match *run {
+            [row] => Ok(self.single[row.row()]),
+            _ => {
+                let row = self.several.intern(run)?.row();
+                Ok(self.several_ids.get(row).copied().unwrap_or(0))
+            }
         }
-        let id = self.known.intern(run)?;
-        self.single[row.row()] = id.0 + 1;
-        Ok(id)
+    }
+
+    pub fn set(&mut self, run: &[LocationId], id: u64) -> Result<()> {
+        match *run {
+            [row] => self.single[row.row()] = id,
+            _ => {
+                let row = self.several.intern(run)?.row();
+                if self.several_ids.len() <= row {
+                    self.several_ids.try_fill(row + 1, 0, "ids")?;
+                }
+                self.several_ids[row] = id;
+            }
+        }
+        Ok(())
     }
 }
 

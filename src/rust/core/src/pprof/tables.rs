@@ -128,6 +128,14 @@ pub struct Locations {
 }
 
 impl Locations {
+    /// The frames by the ids of their locations - 1, where ids count from 1 and no
+    /// location has more than one line.
+    #[inline]
+    pub fn rows_by_number(&self) -> Option<&[LocationId]> {
+        let single = self.frames.len() == self.ends.len();
+        (single && self.ids.are_row_numbers()).then_some(&self.frames)
+    }
+
     #[inline]
     pub fn run(&self, row: usize) -> &[LocationId] {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };

@@ -139,6 +139,28 @@ impl<'a> Message<'a> {
         self.long_varint()
     }
 
+    /// The same for rows of numbers of two to four bytes, such as ids: how long each
+    /// is cannot be foreseen, so no branch depends on it.
+    #[inline]
+    pub fn short_varint(&mut self) -> Result<u64> {
+        let Some(word) = self.rest.first_chunk::<4>() else {
+            return self.varint();
+        };
+        let word = u32::from_le_bytes(*word);
+        let last = !word & 0x8080_8080;
+        if last == 0 {
+            return self.varint();
+        }
+        let bytes = last.trailing_zeros() as usize / 8 + 1;
+        // Everything up to the highest bit of the last byte.
+        let own = word & (last ^ last.wrapping_sub(1));
+        self.rest = &self.rest[bytes..];
+        self.at += bytes;
+        let value =
+            own & 0x7f | (own >> 1) & 0x3f80 | (own >> 2) & 0x1f_c000 | (own >> 3) & 0xfe0_0000;
+        Ok(u64::from(value))
+    }
+
     fn long_varint(&mut self) -> Result<u64> {
         let mut value = 0;
         for (i, &byte) in self.rest.iter().take(10).enumerate() {
@@ -220,6 +242,18 @@ pub const LONGEST_FIELD: usize = 11;
 /// follow.
 #[inline]
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    if value < 1 << 28 {
+        // How long it is decides no branch: a row of ids could not be foreseen.
+        let bits = value as u32;
+        let spread =
+            bits & 0x7f | (bits & 0x3f80) << 1 | (bits & 0x1f_c000) << 2 | (bits & 0xfe0_0000) << 3;
+        let length = length(value);
+        let more = 0x0080_8080_u32 & ((1_u32 << (8 * (length as u32 - 1))) - 1);
+        let end = out.len() + length;
+        out.extend_from_slice(&(spread | more).to_le_bytes());
+        out.truncate(end);
+        return;
+    }
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -267,11 +301,27 @@ mod tests {
 
     #[test]
     fn numbers_come_back() {
-        for value in [0, 1, 127, 128, 300, 1 << 53, u64::MAX - 1, u64::MAX] {
+        for value in [
+            0,
+            1,
+            127,
+            128,
+            300,
+            (1 << 21) - 1,
+            (1 << 28) - 1,
+            1 << 28,
+            1 << 53,
+            u64::MAX - 1,
+            u64::MAX,
+        ] {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, value);
             assert_eq!(bytes.len(), length(value));
             assert_eq!(Message::new(&bytes).varint().unwrap(), value);
+            bytes.extend([0xff; 3]);
+            let mut message = Message::new(&bytes);
+            assert_eq!(message.short_varint().unwrap(), value);
+            assert_eq!(message.bytes(), [0xff; 3]);
         }
         // Longer than needed, and with bits that do not fit.
         assert_eq!(Message::new(&[0x81, 0x00]).varint().unwrap(), 1);

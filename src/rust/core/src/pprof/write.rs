@@ -13,7 +13,7 @@ use super::output::Output;
 use super::proto::{profile as field, sample};
 use super::recorded::Recorded;
 use super::sources;
-use super::symbols::{Writing, runs};
+use super::symbols::{Cutter, Writing};
 use super::wire::{self, LONGEST_FIELD};
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
@@ -127,8 +127,8 @@ fn recorded<'a>(
 ) -> Result<Texts<'a>> {
     let mut texts = Texts::new(profile.strings.len())?;
     output.bytes(&about::types(columns, &mut texts)?)?;
-    let mut tables = Recorded::new(profile, stop)?;
     let mut lists = Lists::new(profile)?;
+    let mut tables = Recorded::new(profile, &lists.cutter, stop)?;
     let mut labels = Labels::new(profile, options)?;
     let mut values = Vec::with_capacity(columns.len());
     let mut scratch = Vec::new();
@@ -136,7 +136,7 @@ fn recorded<'a>(
         if row % ROWS == 0 {
             cancel::check(stop)?;
         }
-        let list = lists.of(profile, stack, &mut tables, &mut texts)?;
+        let list = lists.of(stack, &mut tables, &mut texts)?;
         let set = labels.of(row, source, stack, &mut texts)?;
         values_of(columns, row, source, &mut values)?;
         let parts = (lists.pieces.get(list), labels.sets.get(set));
@@ -173,7 +173,7 @@ fn merged<'a>(
             values_of(columns, row, source, &mut values)?;
             left_out[row] |= values.iter().all(|&value| value == 0);
             if !left_out[row] {
-                let list = lists.of(profile, stack, &mut tables, &mut texts)?;
+                let list = lists.of(stack, &mut tables, &mut texts)?;
                 let set = labels.of(row, source, stack, &mut texts)?;
                 sums.add(row, (list, set), &values)?;
             }
@@ -230,7 +230,9 @@ fn write_sample(
 }
 
 /// The encoded list of locations of each distinct stack.
-struct Lists {
+struct Lists<'a> {
+    profile: &'a Profile,
+    cutter: Cutter<'a>,
     /// By stack: its number + 1, or 0.
     number: Vec<u32>,
     pieces: Pieces,
@@ -238,11 +240,13 @@ struct Lists {
     encoded: Vec<u8>,
 }
 
-impl Lists {
-    fn new(profile: &Profile) -> Result<Lists> {
+impl<'a> Lists<'a> {
+    fn new(profile: &'a Profile) -> Result<Lists<'a>> {
         let mut number = Vec::new();
         number.try_fill(profile.stacks.len(), 0, "stacks")?;
         Ok(Lists {
+            profile,
+            cutter: Cutter::new(profile)?,
             number,
             pieces: Pieces::default(),
             ids: Vec::new(),
@@ -252,9 +256,8 @@ impl Lists {
 
     /// The number of a stack's list; stacks of equal locations have the same.
     #[inline]
-    fn of<'a>(
+    fn of(
         &mut self,
-        profile: &Profile,
         stack: StackId,
         tables: &mut impl Writing<'a>,
         texts: &mut Texts<'a>,
@@ -264,7 +267,7 @@ impl Lists {
             return Ok(known - 1);
         }
         self.ids.clear();
-        for run in runs(profile, profile.stacks.get(stack)) {
+        for run in self.cutter.runs(self.profile.stacks.get(stack)) {
             self.ids.try_push(tables.id(run, texts)?, "a stack")?;
         }
         self.encoded.clear();

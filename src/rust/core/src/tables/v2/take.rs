@@ -3,16 +3,14 @@
 use super::check::{Checked, check};
 use super::{Labels, TablesV2};
 use crate::cancel::{self, Stop};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::TryGrow;
 use crate::model::{
-    Label, LocationId, Mapping, Period, Profile, RprofOptions, SampleType, Source, SourceFile,
-    SourceId, StackId, Symbols, Toplevel, ValueType, next_row, seconds,
+    KnownStacks, Label, LocationId, Mapping, Period, Profile, RprofOptions, SampleType, Source,
+    SourceFile, SourceId, StackId, Symbols, Toplevel, ValueType, next_row, seconds,
 };
 use crate::tables::ids::Ids;
 use crate::tables::{NA, Text, exact, take};
-use foldhash::fast::RandomState;
-use std::collections::HashMap;
 
 const SAMPLES_PER_CHECK: usize = 10_000;
 
@@ -54,22 +52,22 @@ fn take_stacks<'a>(
     checked: &Checked,
     stop: Stop,
 ) -> Result<Vec<StackId>> {
-    let mut known: HashMap<&'a [i32], StackId, RandomState> = HashMap::default();
+    let mut known: KnownStacks<'a, i32> = KnownStacks::default();
     let mut stacks = Vec::new();
     let mut stack: Vec<LocationId> = Vec::new();
     for (row, &(start, end)) in checked.runs.of_sample.iter().enumerate() {
         if row % SAMPLES_PER_CHECK == 0 {
             cancel::check(stop)?;
         }
+        stack.clear();
         let run = match checked.runs.order {
-            Some(_) => &[],
-            None => &tables.frame_location[start..end],
+            Some(_) => None,
+            None => Some(&tables.frame_location[start..end]),
         };
-        if let Some(&stack) = known.get(run).filter(|_| !run.is_empty()) {
+        if let Some(stack) = run.and_then(|run| known.find(run)) {
             stacks.try_push(stack, "samples")?;
             continue;
         }
-        stack.clear();
         for at in start..end {
             let frame = match &checked.runs.order {
                 Some(order) => order[at] as usize,
@@ -79,11 +77,14 @@ fn take_stacks<'a>(
                 stack.try_push(LocationId(next_row(row, "locations")?), "a stack")?;
             }
         }
-        let id = profile.stacks.intern(&stack)?;
-        known
-            .try_reserve(1)
-            .map_err(|_| Error::Memory("the index of stacks"))?;
-        known.insert(run, id);
+        let id = match run {
+            Some(run) => {
+                let id = profile.stacks.push(&stack)?;
+                known.add(run, id)?;
+                id
+            }
+            None => profile.stacks.intern(&stack)?,
+        };
         stacks.try_push(id, "samples")?;
     }
     Ok(stacks)
