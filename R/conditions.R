@@ -8,6 +8,7 @@
 #   profile_error_lossy        the target cannot hold what the profile says
 #   profile_error_unsupported  a valid wish that is not fulfilled here
 #   profile_error_memory       an allocation failed
+#   profile_error_pprof        the pprof tool did not start, or its port is taken
 #   profile_error_argument     an argument of a function here is not as documented
 #   profile_error_internal     a bug of ours
 #

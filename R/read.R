@@ -44,10 +44,18 @@
 #' if it has samples that tell no source. `.labels` has labels that tell nothing of
 #' that kind, or not as they should.
 #'
-#' ## Not read from pprof files yet
+#' ## What is kept of pprof files
 #'
-#' Addresses and mappings, columns, and the `drop_frames` and `keep_frames`
-#' expressions.
+#' All that a file says, as it says it: see [profile_data] for where. Each line of a
+#' location is a row of `locations`, those of inlined calls innermost first; a location
+#' without a line is a row without a function. Samples are one row each, with all
+#' their values, also if those are 0. Numbers are exact, beyond what R's own can hold as
+#' text beside them. `drop_frames` and `keep_frames` are not applied, see [drop_frames()].
+#'
+#' Not kept are fields that the format does not define, the order of the string table,
+#' and the bytes of texts that are no UTF-8 or hold a NUL: what became of those is in
+#' [profile_problems()]. As in Go's reader a mapping that is not there is none. What that
+#' reader refuses is refused here too, but for lines without a function.
 #'
 #' @param path A path, or a connection as [readLines()] takes it. What
 #'   is left in one that is open is read; one that is not is read from its start.

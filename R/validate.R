@@ -28,7 +28,8 @@
 #'
 #' - `source_type` is `"rprof"`, `"pprof"`, or another word that is not empty;
 #'   `source_uri` is a path or `NA`; `source_timestamp` is in seconds since 1970,
-#'   for a file the time it was last written, `NA` if unknown.
+#'   for an Rprof file the time it was last written, for a pprof file the time that it
+#'   states; `NA` if unknown.
 #' - The key of `sample_values` is `sample_id` and `type`; values are finite. A
 #'   time profile has one row for each sample, 1 `samples` in `count`.
 #' - The key of `sample_locations` is `sample_id` and `depth`, which is 1 for the
@@ -51,25 +52,57 @@
 #'
 #' ## What stands beside the seven tables
 #'
-#' Only what there is:
+#' What else a file says is kept beside the seven tables, whatever its format, by four
+#' rules. A fact of a row is a column with a leading dot; several are rows of a table
+#' with a leading dot. Neither is there where no source says anything of the kind. A
+#' number that its column cannot hold stands, in decimal, in a character column of the
+#' same name and `_exact`: that counts as long as the column has what reading it gave,
+#' so you need not care when you edit. Addresses are character, `0x` and hexadecimal
+#' digits, since R has no such numbers.
 #'
 #' - in `sources`: `.period` (double), `.period_type`, `.period_unit` (character):
 #'   what lies between two samples, for Rprof the interval, such as 20000, `cpu`,
-#'   `microseconds`; `.duration_nanos` (double); `.default_type` (character), the
-#'   type a viewer shows first; `.memory_profiling`, `.gc_profiling`,
+#'   `microseconds`; `.duration_nanos` (double); `.time_nanos` (character), the time
+#'   stamp where seconds hold it only nearly; `.default_type` (character), the type a
+#'   viewer shows first; `.drop_frames`, `.keep_frames` (character), expressions for
+#'   [drop_frames()]; `.doc_url` (character); `.memory_profiling`, `.gc_profiling`,
 #'   `.line_profiling` (logical), the options of an Rprof run;
 #' - in `samples`: `.toplevel_filename` (character), `.toplevel_line` (integer),
 #'   the place from which the outermost frame was called, where Rprof noted it;
+#' - in `locations`: `.column` (integer), in the line, 0 if unknown; `.inlined`
+#'   (logical): whether the frame was inlined into the one that follows it outwards, so
+#'   that both are the same machine code; `.mapping_id` (integer), `.address`
+#'   (character); `.is_folded` (logical): whether other functions share the code, so that
+#'   the function may be another one;
+#' - in `functions`: `.has_name`, `.has_system_name` (logical): `FALSE` where the file
+#'   has no such name, and it repeats the other one here (or is `<unknown>`). Without
+#'   the columns a `system_name` that is the `name` is not written;
+#' - in `locations` and `functions`: `.native_id` (character), the id in the file, where
+#'   those were not 1, 2, 3, …;
+#' - `.mappings`: what was mapped into memory, the program itself first: `mapping_id`
+#'   (integer); `memory_start`, `memory_limit`, `file_offset` (addresses); `filename`,
+#'   `build_id` (character, empty if unknown); `has_functions`, `has_filenames`,
+#'   `has_line_numbers`, `has_inline_frames` (logical): what need not be looked up any
+#'   more; perhaps `native_id`;
+#' - `.sample_types`: `source_id` (integer), `type`, `unit` (as in `sample_values`),
+#'   `recorded` (character): the types that a source has, also if it has no sample, in
+#'   the order of its file, and what that calls them: of two types of one name the
+#'   second has its unit added here;
 #' - `.files`: `source_id`, `number` (integer), `filename` (character),
 #'   `sample_id` (integer), the `#File` lines of an Rprof run and the sample that
 #'   each stood before, `NA` at the end;
 #' - `.labels`: `sample_id` (integer), `key`, `str` (character), `num` (double),
-#'   `unit` (character), the labels of pprof samples;
+#'   `unit` (character), the labels of pprof samples, in their order;
 #' - `.comments`: `source_id` (integer), `comment` (character);
 #' - `.problems`: see [profile_problems()].
 #'
+#' Numbers that may have an `_exact` beside them are `.period` and `.duration_nanos`,
+#' `value` in `sample_values` (`.value_exact`) and `num` in `.labels` (`num_exact`), all
+#' beyond 2^53; `line`, `.column` and `start_line`, which are 0 where they were negative
+#' or beyond 2^31 - 1.
+#'
 #' You may add columns and tables with a leading dot of your own. Where they have a
-#' column called `source_id`, `sample_id`, `location_id` or `function_id`, it refers to that
+#' column called `source_id`, `sample_id`, `location_id`, `function_id` or `mapping_id`, it refers to that
 #' table: [combine_profiles()], [compact_profile()] and [copy_profile_to()] keep it right.
 #'
 #' # Version 1.0

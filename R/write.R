@@ -24,10 +24,18 @@
 #'   the data came from.
 #'
 #' With `aggregate = TRUE` equal stacks (with equal labels) become one sample,
-#' with the sums of their values. This is smaller and all that `pprof` needs. The
+#' with the sums of their values, by the rules of Go's own merging: samples that are 0
+#' throughout go, and so does what no sample needs; mappings of the same file and size
+#' are one, and addresses in them are moved accordingly. This is smaller and all that `pprof` needs. The
 #' levels that a memory profile records (`vsize_small` and so on) have no
 #' meaningful sum: only `aggregate = FALSE` writes them, along with every sample
-#' in its order, which viewers that show time need.
+#' in its order, which viewers that show time need, and the tables as they are, under
+#' the ids that they had in their file. So a pprof file that was read comes back the
+#' same. [compact_profile()] removes what you filtered away from those tables.
+#'
+#' Where several sources become one file, it has the earliest time stamp, the longest
+#' period (if all are of one type), the sum of the durations, each comment once, and
+#' `drop_frames` and `keep_frames` of the first source.
 #'
 #' ## Sources in pprof files
 #'

@@ -87,7 +87,7 @@ kinds! {
     CutGzip "cut_gzip" true
         "the gzip data end early: read up to that point",
     ImpreciseValue "imprecise_value" false
-        "a number beyond 2^53, which R's numbers hold only nearly; a column that ends in `_exact` has it",
+        "a value beyond 2^53, which R's numbers hold only nearly; a column that ends in `_exact` has it",
     OddLineNumber "odd_line_number" false
         "a line number that is negative or beyond R's integers, read as 0 (unknown); a column that ends in `_exact` has it",
 }

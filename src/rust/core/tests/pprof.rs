@@ -9,5 +9,6 @@ mod pprof {
     mod odd;
     mod real;
     mod sources;
+    mod whole;
     mod written;
 }

@@ -6,12 +6,15 @@ use crate::columns::{NA, NA_REAL, Tibble};
 use crate::r::Slots;
 use profile_core::cancel::{self, Stop};
 use profile_core::error::{Error, Result};
-use profile_core::model::{Profile, RprofOptions, Source, inexact};
+use profile_core::model::{Profile, RprofOptions, Source, StackId, Stacks, inexact};
 use profile_core::problems::Problems;
 use std::ffi::CStr;
+use std::thread;
 
 /// Samples between two looks at the user's wish to stop.
 const SAMPLES_PER_CHECK: usize = 10_000;
+/// From so many rows on a second thread pays.
+const ROWS_FOR_TWO: usize = 1 << 20;
 
 /// The seven tables, then those with a leading dot that have rows.
 pub fn put(
@@ -220,34 +223,82 @@ fn put_values(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     table.finish()
 }
 
-/// `sample_locations`: every sample's stack written out, the largest table.
+/// `sample_locations`: every sample's stack written out, the largest table. Most of
+/// the time goes to new pages of memory, which two threads get in half of it.
 fn put_frames(parent: Slots, slot: usize, profile: &Profile, stop: Stop) -> Result<()> {
     let names = [c"sample_id", c"depth", c"location_id"];
-    let stacks = &profile.stacks;
-    let of_samples = &profile.samples.stack;
-    let rows = of_samples.iter().map(|&s| stacks.get(s).len()).sum();
-    let mut table = Tibble::new(parent, slot, &names, rows)?;
-    let mut sample_id = table.integer_slots()?;
-    let mut depth = table.integer_slots()?;
-    let mut location_id = table.integer_slots()?;
-    for (sample, &stack) in of_samples.iter().enumerate() {
-        if sample % SAMPLES_PER_CHECK == 0 {
-            cancel::check(stop)?;
-        }
-        let frames = stacks.get(stack);
-        let (ids, rest) = sample_id.split_at_mut(frames.len());
-        ids.fill(sample as i32 + 1);
-        sample_id = rest;
-        let (depths, rest) = depth.split_at_mut(frames.len());
-        for (slot, value) in depths.iter_mut().zip(1..) {
-            *slot = value;
-        }
-        depth = rest;
-        let (locations, rest) = location_id.split_at_mut(frames.len());
-        for (slot, frame) in locations.iter_mut().zip(frames) {
-            *slot = frame.row() as i32 + 1;
-        }
-        location_id = rest;
+    let length = |stack: &StackId| profile.stacks.get(*stack).len();
+    let (first, second) = profile.samples.stack.split_at(profile.samples.len() / 2);
+    let rows: usize = first.iter().map(length).sum();
+    let all = rows + second.iter().map(length).sum::<usize>();
+    let mut table = Tibble::new(parent, slot, &names, all)?;
+    let sample_id = table.integer_slots()?.split_at_mut(rows);
+    let depth = table.integer_slots()?.split_at_mut(rows);
+    let location_id = table.integer_slots()?.split_at_mut(rows);
+    let frames = |stacks, first_id, sample_id, depth, location_id| Frames {
+        stacks,
+        first_id,
+        sample_id,
+        depth,
+        location_id,
+    };
+    let next = 1 + first.len() as i32;
+    let first = frames(first, 1, sample_id.0, depth.0, location_id.0);
+    let second = frames(second, next, sample_id.1, depth.1, location_id.1);
+    if all < ROWS_FOR_TWO {
+        first.fill(&profile.stacks, stop)?;
+        second.fill(&profile.stacks, stop)?;
+        return table.finish();
     }
+    thread::scope(|scope| {
+        // Only this thread may ask R whether to stop.
+        let stacks = &profile.stacks;
+        let worker = scope.spawn(move || second.fill(stacks, &|| false));
+        first.fill(stacks, stop)?;
+        match worker.join() {
+            Ok(filled) => filled,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })?;
     table.finish()
+}
+
+/// Part of `sample_locations`.
+struct Frames<'a> {
+    stacks: &'a [StackId],
+    first_id: i32,
+    sample_id: &'a mut [i32],
+    depth: &'a mut [i32],
+    location_id: &'a mut [i32],
+}
+
+impl Frames<'_> {
+    fn fill(self, stacks: &Stacks, stop: Stop) -> Result<()> {
+        let Frames {
+            mut sample_id,
+            mut depth,
+            mut location_id,
+            ..
+        } = self;
+        for (i, (id, &stack)) in (self.first_id..).zip(self.stacks).enumerate() {
+            if i % SAMPLES_PER_CHECK == 0 {
+                cancel::check(stop)?;
+            }
+            let frames = stacks.get(stack);
+            let (ids, rest) = sample_id.split_at_mut(frames.len());
+            ids.fill(id);
+            sample_id = rest;
+            let (depths, rest) = depth.split_at_mut(frames.len());
+            for (slot, value) in depths.iter_mut().zip(1..) {
+                *slot = value;
+            }
+            depth = rest;
+            let (locations, rest) = location_id.split_at_mut(frames.len());
+            for (slot, frame) in locations.iter_mut().zip(frames) {
+                *slot = frame.row() as i32 + 1;
+            }
+            location_id = rest;
+        }
+        Ok(())
+    }
 }

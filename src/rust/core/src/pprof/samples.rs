@@ -10,7 +10,7 @@ use super::texts::{Index, TextTable};
 use super::wire::{Message, Result, fault};
 use crate::error::Error;
 use crate::memory::TryGrow;
-use crate::model::{KnownStacks, Label, LocationId, Profile, SourceId, StackId, inexact};
+use crate::model::{KnownStacks, Label, LocationId, Profile, SourceId, StackId};
 use crate::problems::Problems;
 
 /// Frames that the stacks of a file may have for each of its bytes. Without
@@ -197,13 +197,7 @@ impl<'a> SampleReader<'a> {
             match found.number {
                 label::KEY => key = Index::of(&found)?,
                 label::STR => str = Some(Index::of(&found)?),
-                label::NUM => {
-                    let value = found.int()?;
-                    if let Some(value) = inexact(value) {
-                        headers::note_nearly(value, found.at, &mut self.problems);
-                    }
-                    num = Some(value);
-                }
+                label::NUM => num = Some(found.int()?),
                 label::NUM_UNIT => unit = Index::of(&found)?,
                 _ => {}
             }

@@ -17,18 +17,15 @@ use super::symbols::{Cutter, Writing};
 use super::wire::{self, LONGEST_FIELD};
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
+use crate::gzip;
 use crate::memory::TryGrow;
 use crate::model::{Interner, Profile, SourceId, StackId, next_row};
 use crate::save;
-use flate2::{Compression, GzBuilder};
 use std::io::Write;
 use std::path::Path;
 
 /// Samples between two questions whether to stop.
 const ROWS: usize = 10_000;
-/// Of gzip. Level 6 takes a tenth longer for files that are a fiftieth smaller;
-/// level 1 takes two thirds of the time for files larger by a third.
-const LEVEL: u32 = 5;
 
 #[derive(Debug, Clone, Copy)]
 pub struct WriteOptions {
@@ -68,12 +65,10 @@ pub fn write_path(
 ) -> Result<Report> {
     let mut report = Report::default();
     save::replace(path, |out| {
-        // Without a time stamp equal profiles give equal files.
-        let mut gzip = GzBuilder::new()
-            .mtime(0)
-            .write(out, Compression::new(LEVEL));
-        report = write(profile, options, &mut gzip, stop)?;
-        gzip.finish().map(|_| ()).map_err(save::failed)
+        gzip::compress(out, |out| {
+            report = write(profile, options, out, stop)?;
+            Ok(())
+        })
     })?;
     Ok(report)
 }
@@ -127,7 +122,7 @@ fn recorded<'a>(
 ) -> Result<Texts<'a>> {
     let mut texts = Texts::new(profile.strings.len())?;
     output.bytes(&about::types(columns, &mut texts)?)?;
-    let mut lists = Lists::new(profile)?;
+    let mut lists = Lists::new(profile, false)?;
     let mut tables = Recorded::new(profile, &lists.cutter, stop)?;
     let mut labels = Labels::new(profile, options)?;
     let mut values = Vec::with_capacity(columns.len());
@@ -162,7 +157,7 @@ fn merged<'a>(
         let mut texts = Texts::new(profile.strings.len())?;
         let types = about::types(columns, &mut texts)?;
         let mut tables = Merged::new(profile)?;
-        let mut lists = Lists::new(profile)?;
+        let mut lists = Lists::new(profile, true)?;
         let mut labels = Labels::new(profile, options)?;
         let mut sums = Sums::new(columns);
         let mut values = Vec::with_capacity(columns.len());
@@ -235,26 +230,29 @@ struct Lists<'a> {
     cutter: Cutter<'a>,
     /// By stack: its number + 1, or 0.
     number: Vec<u32>,
+    /// Whether stacks of equal locations shall have the same number.
+    shared: bool,
     pieces: Pieces,
     ids: Vec<u64>,
     encoded: Vec<u8>,
 }
 
 impl<'a> Lists<'a> {
-    fn new(profile: &'a Profile) -> Result<Lists<'a>> {
+    fn new(profile: &'a Profile, shared: bool) -> Result<Lists<'a>> {
         let mut number = Vec::new();
         number.try_fill(profile.stacks.len(), 0, "stacks")?;
         Ok(Lists {
             profile,
             cutter: Cutter::new(profile)?,
             number,
+            shared,
             pieces: Pieces::default(),
             ids: Vec::new(),
             encoded: Vec::new(),
         })
     }
 
-    /// The number of a stack's list; stacks of equal locations have the same.
+    /// The number of a stack's list.
     #[inline]
     fn of(
         &mut self,
@@ -276,7 +274,10 @@ impl<'a> Lists<'a> {
             .map_err(|_| Error::Memory("a stack"))?;
         let ids = self.ids.iter().copied();
         wire::put_repeated(&mut self.encoded, sample::LOCATION_ID, ids);
-        let number = self.pieces.intern(&self.encoded)?;
+        let number = match self.shared {
+            true => self.pieces.intern(&self.encoded)?,
+            false => self.pieces.push(&self.encoded)?,
+        };
         self.number[stack.row()] = number + 1;
         Ok(number)
     }
