@@ -35,19 +35,19 @@ pub fn encode<'a>(
     ] {
         put_text(&mut out, number, text, texts)?;
     }
-    if let Some(time) = sources.iter().filter_map(time).min() {
-        wire::put_int(&mut out, field::TIME_NANOS, time);
-    }
-    if let Some(duration) = duration(profile) {
-        wire::put_int(&mut out, field::DURATION_NANOS, duration);
-    }
+    put_known(
+        &mut out,
+        field::TIME_NANOS,
+        sources.iter().filter_map(time).min(),
+    );
+    put_known(&mut out, field::DURATION_NANOS, duration(profile));
     if let Some((value, type_)) = period(sources) {
         if let Some((name, unit)) = type_ {
             let type_ = value_type(texts, name, unit)?;
             wire::put_head(&mut out, field::PERIOD_TYPE, type_.len());
             out.try_extend(&type_, OUTPUT)?;
         }
-        wire::put_int(&mut out, field::PERIOD, value);
+        put_known(&mut out, field::PERIOD, Some(value));
     }
     let comments = comments(profile, aggregate, texts)?;
     out.try_reserve((comments.len() + 3) * wire::LONGEST_FIELD)
@@ -58,6 +58,13 @@ pub fn encode<'a>(
     let doc_url = sources.iter().find_map(|source| source.doc_url.as_deref());
     put_text(&mut out, field::DOC_URL, doc_url, texts)?;
     Ok(out)
+}
+
+/// 0 is what is not there.
+fn put_known(out: &mut Vec<u8>, number: u32, value: Option<i64>) {
+    if let Some(value) = value.filter(|value| *value != 0) {
+        wire::put_int(out, number, value);
+    }
 }
 
 fn put_text<'a>(

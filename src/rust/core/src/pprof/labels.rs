@@ -12,20 +12,44 @@ use super::wire;
 use super::write::WriteOptions;
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
-use crate::model::{Label, Profile, SourceId, StackId};
+use crate::model::{Label, Profile, SourceId, StackId, StringId, Strings};
+use std::borrow::Cow;
 
 const RUN: &str = "run";
 const GC: &str = "gc";
 /// How R's profiler calls the frame of the garbage collector.
 const GC_FRAME: &str = "<GC>";
 
-/// A label in numbers of the string table.
-#[derive(Debug, Clone, Copy)]
-struct Numbered {
-    key: u64,
-    str: Option<u64>,
+/// A label that is to be written.
+#[derive(Debug, Clone)]
+struct Wanted<'a> {
+    key: Word<'a>,
+    str: Option<Word<'a>>,
     num: Option<i64>,
-    unit: u64,
+    unit: Option<Word<'a>>,
+}
+
+/// A text of the model, or one that is made here.
+#[derive(Debug, Clone)]
+enum Word<'a> {
+    Known(StringId),
+    New(Cow<'a, str>),
+}
+
+impl<'a> Word<'a> {
+    fn text<'s>(&'s self, strings: &'s Strings) -> &'s str {
+        match self {
+            Word::Known(id) => strings.get(*id),
+            Word::New(text) => text,
+        }
+    }
+
+    fn number(&self, strings: &'a Strings, texts: &mut Texts<'a>) -> Result<u64> {
+        match self {
+            Word::Known(id) => texts.of_string(*id, strings.get(*id)),
+            Word::New(text) => texts.of(text.clone()),
+        }
+    }
 }
 
 /// Gives each sample the number of its set of labels; to be asked for samples
@@ -44,8 +68,8 @@ pub struct Labels<'a> {
     /// garbage collection.
     common: Vec<[Option<u32>; 2]>,
     /// The labels that tell each source, once they were asked for.
-    told: Vec<Vec<Numbered>>,
-    scratch: Vec<Numbered>,
+    told: Vec<Vec<Wanted<'a>>>,
+    scratch: Vec<Wanted<'a>>,
     encoded: Vec<u8>,
 }
 
@@ -113,104 +137,106 @@ impl<'a> Labels<'a> {
         self.scratch.clear();
         // First, since what R notes comes last and is an own label when read back.
         if self.tell_sources {
-            self.tell(own, source, texts)?;
+            self.tell(own, source)?;
         }
         for label in own {
-            let mut number = |id| texts.of_string(id, strings.get(id));
-            let numbered = Numbered {
-                key: number(label.key)?,
-                str: label.str.map(&mut number).transpose()?,
+            let wanted = Wanted {
+                key: Word::Known(label.key),
+                str: label.str.map(Word::Known),
                 num: label.num,
-                unit: label.unit.map(&mut number).transpose()?.unwrap_or(0),
+                unit: label.unit.map(Word::Known),
             };
-            self.scratch.try_push(numbered, "labels")?;
+            self.scratch.try_push(wanted, "labels")?;
         }
         if !self.tell_sources && self.profile.sources.len() > 1 {
             // A bare number would be read as a range.
             let run = format!("run-{}", source.0 + 1);
-            self.add(own, RUN, run, texts)?;
+            self.add(own, RUN, run.into())?;
         }
         if collects {
-            self.add(own, GC, "yes".to_owned(), texts)?;
+            self.add(own, GC, "yes".into())?;
         }
         if self.sort {
-            self.scratch
-                .sort_by_key(|label| (label.key, label.str.is_none()));
+            let key = |wanted: &'_ Wanted| wanted.str.is_none();
+            self.scratch.sort_by(|a, b| {
+                let texts = a.key.text(strings).cmp(b.key.text(strings));
+                texts.then(key(a).cmp(&key(b)))
+            });
         }
-        self.encode()
+        self.encode(texts)
     }
 
     /// Adds a label unless the sample has one of this key: it may have been
     /// written here before.
-    fn add(
-        &mut self,
-        own: &[Label],
-        key: &'static str,
-        value: String,
-        texts: &mut Texts<'a>,
-    ) -> Result<()> {
+    fn add(&mut self, own: &[Label], key: &'static str, value: Cow<'a, str>) -> Result<()> {
         let strings = &self.profile.strings;
         if own.iter().any(|label| strings.get(label.key) == key) {
             return Ok(());
         }
-        let numbered = Numbered {
-            key: texts.of(key)?,
-            str: Some(texts.of(value)?),
+        let wanted = Wanted {
+            key: Word::New(key.into()),
+            str: Some(Word::New(value)),
             num: None,
-            unit: 0,
+            unit: None,
         };
-        self.scratch.try_push(numbered, "labels")
+        self.scratch.try_push(wanted, "labels")
     }
 
     /// Adds what tells the source.
-    fn tell(&mut self, own: &[Label], source: SourceId, texts: &mut Texts<'a>) -> Result<()> {
-        let strings = &self.profile.strings;
-        let taken = own.iter().find(|l| KEYS.contains(&strings.get(l.key)));
-        if let Some(label) = taken {
+    fn tell(&mut self, own: &[Label], source: SourceId) -> Result<()> {
+        let profile = self.profile;
+        let key = |label: &Label| profile.strings.get(label.key);
+        if let Some(label) = own.iter().find(|label| KEYS.contains(&key(label))) {
             return Err(Error::Lossy(format!(
                 "Sample {} has a label `{}` of its own, so labels cannot tell its source.",
                 label.sample + 1,
-                strings.get(label.key)
+                key(label)
             )));
         }
         let told = &mut self.told[source.row()];
         if told.is_empty() {
-            let facts = sources::facts(source, &self.profile.sources[source.row()])?;
+            let facts = sources::facts(source, &profile.sources[source.row()])?;
             for (key, fact) in KEYS.into_iter().zip(facts) {
                 let Some(fact) = fact else { continue };
-                let key = texts.of(key)?;
                 let (str, num, unit) = match fact {
-                    Fact::Text(text) => (Some(texts.of(text)?), None, 0),
-                    Fact::Number(num, unit) => (None, Some(num), texts.of(unit)?),
+                    Fact::Text(text) => (Some(Word::New(text)), None, None),
+                    Fact::Number(num, unit) => (None, Some(num), Some(Word::New(unit.into()))),
                 };
-                let numbered = Numbered {
-                    key,
-                    str,
-                    num,
-                    unit,
-                };
-                told.try_push(numbered, "labels")?;
+                let key = Word::New(key.into());
+                told.try_push(
+                    Wanted {
+                        key,
+                        str,
+                        num,
+                        unit,
+                    },
+                    "labels",
+                )?;
             }
         }
-        self.scratch.try_extend(told, "labels")
+        self.scratch.try_extend_from(told.iter().cloned(), "labels")
     }
 
-    fn encode(&mut self) -> Result<u32> {
+    fn encode(&mut self, texts: &mut Texts<'a>) -> Result<u32> {
         self.encoded.clear();
+        let strings = &self.profile.strings;
         let mut one = Vec::with_capacity(4 * wire::LONGEST_FIELD);
-        for numbered in &self.scratch {
+        for wanted in &self.scratch {
             one.clear();
-            wire::put_uint(&mut one, label::KEY, numbered.key);
+            wire::put_uint(&mut one, label::KEY, wanted.key.number(strings, texts)?);
             // Written even when 0 or empty: that the field is there tells a
             // text from a number.
-            if let Some(str) = numbered.str {
-                wire::put_uint(&mut one, label::STR, str);
+            if let Some(str) = &wanted.str {
+                wire::put_uint(&mut one, label::STR, str.number(strings, texts)?);
             }
-            if let Some(num) = numbered.num {
+            if let Some(num) = wanted.num {
                 wire::put_int(&mut one, label::NUM, num);
             }
-            if numbered.unit != 0 {
-                wire::put_uint(&mut one, label::NUM_UNIT, numbered.unit);
+            if let Some(unit) = &wanted.unit {
+                match unit.number(strings, texts)? {
+                    0 => {}
+                    number => wire::put_uint(&mut one, label::NUM_UNIT, number),
+                }
             }
             wire::put_head(&mut self.encoded, sample::LABEL, one.len());
             self.encoded.try_extend(&one, "labels")?;
