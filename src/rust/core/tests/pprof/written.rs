@@ -95,7 +95,7 @@ fn runs_are_labels() {
         "1 20000000 : f:0 [run (Some(\"run-1\"), None, None)]",
         "2 20000000 : f:0 [run (Some(\"run-2\"), None, None)]",
         "1 10000000 : <GC>:0 f:0 \
-         [run (Some(\"run-2\"), None, None)][gc (Some(\"yes\"), None, None)]",
+         [gc (Some(\"yes\"), None, None)][run (Some(\"run-2\"), None, None)]",
     ];
     assert_eq!(show(&summed), expected);
     assert_eq!(summed.sources[0].duration, Some(50_000_000));
