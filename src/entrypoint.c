@@ -32,6 +32,7 @@ ENTRY_2(summarise)
 ENTRY_1(frames)
 ENTRY_0(schema)
 ENTRY_4(remap)
+ENTRY_4(filter)
 
 #define CALL(name, arguments) {#name, (DL_FUNC) &name, arguments}
 
@@ -46,6 +47,7 @@ static const R_CallMethodDef calls[] = {
     CALL(frames, 1),
     CALL(schema, 0),
     CALL(remap, 4),
+    CALL(filter, 4),
     {NULL, NULL, 0},
 };
 

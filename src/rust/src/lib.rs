@@ -12,7 +12,7 @@ use profile_core::error::{Error, Result};
 use profile_core::input::Origin;
 use profile_core::model::Profile;
 use profile_core::problems::Problems;
-use profile_core::tables::{DOTTED, Renamed, V2, remap};
+use profile_core::tables::{DOTTED, Filters, Left, Matching, Renamed, V2, filter, remap};
 use profile_core::{convert, pprof, rprof};
 use r::{RAWSXP, Raw, Sexp, stop};
 use std::path::Path;
@@ -176,5 +176,47 @@ pub extern "C" fn profile_rust_remap(columns: Raw, from: Raw, to: Raw, table: Ra
         let table = V2.iter().chain(DOTTED).find(|table| table.name == name);
         let table = table.ok_or_else(|| Error::Unsupported(format!("No table `{name}`.")))?;
         remap(&all, table, pair.integers(VALUE, rows)?, &stop)
+    })
+}
+
+/// Gives `list(samples, outermost, depths, loose)`: what the filters leave, and the
+/// rows of `sample_locations` that are no longer inlined. `matches`: for each filter
+/// that is asked for, by its name, which rows of `locations` match; `drop`: such
+/// vectors without names; `drop_of_source`: which of them holds for each source.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_filter(x: Raw, matches: Raw, drop: Raw, drop_of_source: Raw) -> Raw {
+    outcome(|pair| {
+        let tables = take::second(argument(x)?)?;
+        let matches = argument(matches)?;
+        let matching = |name| match matches.named(name)? {
+            Some(rows) => Ok::<_, Error>(Some(Matching(rows.integers()?))),
+            None => Ok(None),
+        };
+        let filters = Filters {
+            drop: argument(drop)?
+                .elements()
+                .map(|rows| rows.integers().map(Matching))
+                .collect::<Result<_>>()?,
+            drop_of_source: argument(drop_of_source)?.integers()?,
+            focus: matching("focus")?,
+            ignore: matching("ignore")?,
+            hide: matching("hide")?,
+            show: matching("show")?,
+            show_from: matching("show_from")?,
+            prune_from: matching("prune_from")?,
+        };
+        let names = [c"samples", c"outermost", c"depths", c"loose"];
+        let slots = pair.list(VALUE, &names)?;
+        let left = Left {
+            samples: slots.logicals(0, tables.sample_id.len())?,
+            outermost: slots.logicals(1, tables.sample_id.len())?,
+            depths: slots.integers(2, tables.frame_sample.len())?,
+        };
+        let loose = filter(&tables, &filters, left, &stop)?;
+        let rows = slots.integers(3, loose.len())?;
+        for (slot, row) in rows.iter_mut().zip(loose) {
+            *slot = row as i32 + 1;
+        }
+        Ok(())
     })
 }

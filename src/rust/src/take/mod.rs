@@ -23,6 +23,14 @@ enum Tables<'call> {
     V2(Box<TablesV2<'call>>),
 }
 
+/// The tables of version "2.0", and only those.
+pub fn second<'call>(x: Sexp<'call>) -> Result<Box<TablesV2<'call>>> {
+    match tables(x)? {
+        Tables::V2(tables) => Ok(tables),
+        Tables::V1(_) => Err(Error::Unsupported("Tables of version 1.0.".to_owned())),
+    }
+}
+
 /// Holds a list of tables against every rule of its version.
 pub fn check(x: Sexp, stop: Stop) -> Result<()> {
     match tables(x)? {

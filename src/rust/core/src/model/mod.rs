@@ -99,6 +99,13 @@ impl Profile {
         }
     }
 
+    /// Whether two locations that follow each other in a stack are one address, seen
+    /// from two functions.
+    pub fn is_inlined_into(&self, inner: LocationId, outer: LocationId) -> bool {
+        let inner = self.locations.get(inner);
+        inner.inlined && inner.address == self.locations.get(outer).address
+    }
+
     /// The function of a location, where it is known.
     pub fn function_of(&self, location: LocationId) -> Option<Function> {
         let function = self.locations.get(location).function?;

@@ -46,9 +46,8 @@ impl<'a> Cutter<'a> {
 
     #[inline]
     pub fn runs<'s>(&'s self, stack: &'s [LocationId]) -> impl Iterator<Item = &'s [LocationId]> {
-        let address = |row| self.profile.locations.get(row).address;
-        stack.chunk_by(move |&inner, &outer| {
-            self.inlined[inner.row()] && address(inner) == address(outer)
+        stack.chunk_by(|&inner, &outer| {
+            self.inlined[inner.row()] && self.profile.is_inlined_into(inner, outer)
         })
     }
 }

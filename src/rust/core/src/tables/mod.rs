@@ -24,8 +24,8 @@ pub use schema::{
 };
 pub use v1::{TablesV1, check_v1, profile_from_v1};
 pub use v2::{
-    Comments, Files, FunctionFacts, Labels, LocationFacts, Mappings, SamplePlaces, SampleTypes,
-    SourceFacts, TablesV2, check_v2, profile_from_v2,
+    Comments, Files, Filters, FunctionFacts, Labels, Left, LocationFacts, Mappings, Matching,
+    SamplePlaces, SampleTypes, SourceFacts, TablesV2, check_v2, filter, profile_from_v2,
 };
 
 /// R's `NA_integer_`.

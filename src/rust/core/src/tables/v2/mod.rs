@@ -2,9 +2,11 @@
 
 mod check;
 mod dotted;
+mod filter;
 mod take;
 
 pub use check::check_v2;
+pub use filter::{Filters, Left, Matching, filter};
 pub use take::profile_from_v2;
 
 use super::{Functions, Locations, Meta, Text};
