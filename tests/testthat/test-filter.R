@@ -1,31 +1,10 @@
 # What the filters leave, judged by the library that pprof itself uses.
 
 # A function that takes tasks (see go/filter.go) and gives for each what Go leaves.
-go_filter <- function(env = parent.frame()) {
-  skip_on_cran()
-  go <- Sys.which("go")
-  if (go == "") {
-    skip("go is not installed: pprof's own filters are not asked")
-  }
-  root <- suppressWarnings(system2(go, c("env", "GOROOT"), stdout = TRUE, stderr = FALSE))
-  library <- file.path(root, "src/cmd/vendor/github.com/google/pprof/profile")
-  if (!length(root) || !dir.exists(library)) {
-    skip("go has no library of pprof: pprof's own filters are not asked")
-  }
-  module <- withr::local_tempdir(.local_envir = env)
-  file.copy(library, module, recursive = TRUE)
-  file.copy(test_path("go", "filter.go"), module)
-  writeLines(c("module filter", "", "go 1.19"), file.path(module, "go.mod"))
-  built <- withr::with_dir(module, withr::with_envvar(
-    c(GOFLAGS = "-mod=mod", GOPROXY = "off", GOTOOLCHAIN = "local"),
-    suppressWarnings(system2(go, c("build", "-o", "filter", "."), stdout = TRUE, stderr = TRUE))
-  ))
-  program <- file.path(module, "filter")
-  if (!file.exists(program)) {
-    skip(paste(c("go cannot build a program: pprof's own filters are not asked", built), collapse = "\n"))
-  }
+go_filter <- function() {
+  judge <- go_judge()
   function(tasks) {
-    lines <- system2(program, stdin = write_file(enc2utf8(tasks)), stdout = TRUE)
+    lines <- judge("filter", write_file(enc2utf8(tasks)))
     expect_null(attr(lines, "status"))
     is_task <- lines == "task"
     unname(split(lines[!is_task], factor(cumsum(is_task)[!is_task], seq_along(tasks))))

@@ -1,6 +1,6 @@
-// What Go's own library leaves of profiles, as text.
+// Tells what Go's own filters leave of profiles.
 //
-// Each line of the input is a task: fields between tabs, the first is the path of a
+// Each line of the list is a task: fields between tabs, the first is the path of a
 // pprof file, the others are options, `focus=...` and so on, in the words of the pprof
 // tool, and `drop=true` for the expressions that the file itself has. The output has
 // a line for the task and one for each sample that is left: its values, then its
@@ -14,57 +14,60 @@ import (
 	"regexp"
 	"strings"
 
-	"filter/profile"
+	"github.com/google/pprof/profile"
 )
 
-func main() {
-	in := bufio.NewScanner(os.Stdin)
-	in.Buffer(nil, 1<<20)
+func filter(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("filter needs LIST, of lines `file[<TAB>option=value...]`")
+	}
+	list, err := os.Open(args[0])
+	if err != nil {
+		return err
+	}
+	defer list.Close()
+	scanner := bufio.NewScanner(list)
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
-	for in.Scan() {
-		fields := strings.Split(in.Text(), "\t")
+	for scanner.Scan() {
+		fields := strings.Split(scanner.Text(), "\t")
 		fmt.Fprintln(out, "task")
-		p := read(fields[0])
-		apply(p, fields[1:])
+		p, err := parse(fields[0])
+		if err != nil {
+			return err
+		}
+		// As the pprof tool does before it looks at names.
+		for _, f := range p.Function {
+			if f.Name == "" {
+				f.Name = f.SystemName
+			}
+		}
+		if err := apply(p, fields[1:]); err != nil {
+			return err
+		}
 		for _, sample := range p.Sample {
-			fmt.Fprintln(out, show(sample))
+			fmt.Fprintln(out, left(sample))
 		}
 	}
-	check(in.Err())
-}
-
-func check(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
-func read(path string) *profile.Profile {
-	file, err := os.Open(path)
-	check(err)
-	defer file.Close()
-	p, err := profile.Parse(file)
-	check(err)
-	// As the pprof tool does before it looks at names.
-	for _, f := range p.Function {
-		if f.Name == "" {
-			f.Name = f.SystemName
-		}
-	}
-	return p
+	return scanner.Err()
 }
 
 // In the order of the pprof tool: what the file says when it is read, then the options.
-func apply(p *profile.Profile, options []string) {
+func apply(p *profile.Profile, options []string) error {
 	given := map[string]*regexp.Regexp{}
 	for _, option := range options {
 		name, value, _ := strings.Cut(option, "=")
 		if name == "drop" {
-			check(p.RemoveUninteresting())
-		} else {
-			given[name] = regexp.MustCompile(value)
+			if err := p.RemoveUninteresting(); err != nil {
+				return err
+			}
+			continue
 		}
+		expression, err := regexp.Compile(value)
+		if err != nil {
+			return err
+		}
+		given[name] = expression
 	}
 	focus, ignore, hide, show := given["focus"], given["ignore"], given["hide"], given["show"]
 	// Older versions drop empty stacks even if nothing is asked for.
@@ -77,9 +80,10 @@ func apply(p *profile.Profile, options []string) {
 	if given["prune_from"] != nil {
 		p.PruneFrom(given["prune_from"])
 	}
+	return nil
 }
 
-func show(sample *profile.Sample) string {
+func left(sample *profile.Sample) string {
 	places := []string{fmt.Sprint(sample.Value), fmt.Sprint(sample.Label, sample.NumLabel)}
 	for _, location := range sample.Location {
 		place := fmt.Sprintf("%x", location.Address)

@@ -17,6 +17,7 @@ import (
 const usage = `usage: judge COMMAND ...
   generate DIR N SEED                          odd profiles to try
   compare [-mode exact|merged] [-forget LABEL] LIST
+  filter LIST                                  what pprof's filters leave
   selftest FILE ...                            whether compare finds what differs
   measure [-n N] [-task TASK] FILE             seconds that Go needs
   synth [-samples N] [-depth N] [-seed N] FILE a large profile`
@@ -25,6 +26,7 @@ func main() {
 	commands := map[string]func([]string) error{
 		"generate": generate,
 		"compare":  compare,
+		"filter":   filter,
 		"selftest": selftest,
 		"measure":  measure,
 		"synth":    synth,
