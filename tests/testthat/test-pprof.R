@@ -63,6 +63,50 @@ test_that("pprof's memory profile has the bytes that summaryRprof() has", {
   expect_equal(as.numeric(total), sum(alloc))
 })
 
+# A message as text, with the strings themselves for their numbers.
+message_text <- function(path) {
+  con <- gzfile(path, "rb")
+  on.exit(close(con))
+  bytes <- readBin(con, "raw", 1e8)
+  message <- RProtoBuf::read(RProtoBuf::P("perftools.profiles.Profile"), bytes)
+  lines <- strsplit(as.character(message), "\n", fixed = TRUE)[[1]]
+  lines <- grep("^string_table:", lines, value = TRUE, invert = TRUE)
+  fields <- paste0(
+    "^( *(type|unit|key|str|num_unit|name|system_name|filename|build_id|comment|doc_url|",
+    "drop_frames|keep_frames|default_sample_type)): ([0-9]+)$"
+  )
+  is_text <- grepl(fields, lines)
+  number <- as.numeric(sub(fields, "\\3", lines[is_text]))
+  lines[is_text] <- paste0(sub(fields, "\\1", lines[is_text]), ": ", message$string_table[number + 1])
+  lines
+}
+
+test_that("RProtoBuf decodes what we read and wrote as what was there", {
+  skip_if_not_installed("RProtoBuf")
+  RProtoBuf::readProtoFiles(data_path("profile.proto"))
+  path <- withr::local_tempfile(fileext = ".pb.gz")
+  for (file in dir(data_path("pprof"), full.names = TRUE)) {
+    write_pprof(read_pprof(file), path, aggregate = FALSE)
+    expect_identical(message_text(path), message_text(file), info = file)
+  }
+  # All that no real file here has.
+  x <- read_pprof(data_path("pprof", "go_cpu.pb.gz"))
+  x$locations$.column <- seq_len(nrow(x$locations))
+  x$locations$.is_folded <- TRUE
+  x$sources$.drop_frames <- "runtime[.].*"
+  x$sources$.doc_url <- "https://example.org"
+  x$.mappings$memory_start[1] <- "0xffffffffffffffff"
+  x$functions$.start_line_exact <- c("-9223372036854775808", rep(NA, nrow(x$functions) - 1))
+  write_pprof(x, path, aggregate = FALSE)
+  text <- message_text(path)
+  for (line in c(
+    "column: 7", "is_folded: true", "drop_frames: runtime[.].*", "doc_url: https://example.org",
+    "memory_start: 18446744073709551615", "start_line: -9223372036854775808"
+  )) {
+    expect_true(any(trimws(text) == line), info = line)
+  }
+})
+
 test_that("RProtoBuf decodes our file to the same content", {
   skip_if_not_installed("RProtoBuf")
   proto <- data_path("profile.proto")
