@@ -54,6 +54,53 @@ test_that("with too little memory there is an error, not an abort", {
   expect_equal(result$output[[length(result$output)]], "R goes on")
 })
 
+# A pprof file of so many samples of 100 frames, and a field of so many megabytes
+# that means nothing.
+big_pprof <- function(path, samples, megabytes) {
+  strings <- c("", "samples", "count", "f")
+  bytes <- as.raw(c(
+    0x0a, 4, 8, 1, 16, 2, 0x2a, 4, 8, 1, 16, 3, 0x22, 6, 8, 1, 0x22, 2, 8, 1
+  ))
+  for (string in strings) bytes <- c(bytes, as.raw(c(0x32, nchar(string))), charToRaw(string))
+  sample <- as.raw(c(0x12, 104, 0x0a, 100, rep(1, 100), 16, 1))
+  # Field 100, of 2^20 bytes.
+  megabyte <- c(as.raw(c(0xa2, 6, 0x80, 0x80, 0x40)), raw(2^20))
+  con <- gzfile(path, "wb", compression = 1)
+  on.exit(close(con))
+  writeBin(c(bytes, rep(sample, samples)), con)
+  for (i in seq_len(megabytes)) writeBin(megabyte, con)
+}
+
+test_that("so it is with pprof files, on reading and on writing", {
+  skip_on_cran()
+  skip_on_os(c("windows", "mac"))
+  # The message, the tables, and what it takes to write them.
+  for (case in list(c(1, 900, 0), c(3e5, 0, 0), c(1e5, 0, 1))) {
+    big <- withr::local_tempfile(fileext = ".gz")
+    big_pprof(big, case[[1]], case[[2]])
+    x <- read_pprof(big)
+    expect_equal(nrow(x$samples), case[[1]])
+    expect_equal(nrow(x$sample_locations), 100 * case[[1]])
+    rm(x)
+    result <- run_r(prefix = "ulimit -v 400000;", c(
+      "library(profile)",
+      sprintf("big <- '%s'; out <- tempfile()", big),
+      "repeated <- function() {",
+      "  x <- read_pprof(big)",
+      "  x$sample_locations$location_id[seq(1, 1e7, 100)] <- rep(1L, 1e5)",
+      "  for (i in 1:100) write_pprof(combine_profiles(rep(list(x), i)), out)",
+      "}",
+      sprintf("e <- tryCatch(if (%s) repeated() else read_pprof(big), error = identity)", case[[3]] == 1),
+      "cat(conditionMessage(e), '\\n')",
+      "invisible(gc())",
+      "cat('R goes on')"
+    ))
+    expect_equal(result$status, 0)
+    expect_match(result$output[[1]], "cannot allocate|Not enough memory")
+    expect_equal(result$output[[length(result$output)]], "R goes on")
+  }
+})
+
 test_that("a bomb of zeros and one of line feeds end soon", {
   path <- withr::local_tempfile()
   con <- gzfile(path, "wb")

@@ -1,7 +1,7 @@
 //! Compressed or not, told by the first two bytes; and compressing, beside what
 //! makes the content.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::save;
 use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
@@ -67,7 +67,7 @@ pub fn compress(
             deflate(&mut gzip, waiting)?;
             gzip.finish().map(|_| ())
         });
-        let worker = worker.map_err(save::failed)?;
+        let worker = worker.map_err(|_| Error::Memory("a thread"))?;
         let written = write(&mut Pieces(pieces));
         match worker.join() {
             // Its error is the reason why writing failed.
@@ -88,8 +88,12 @@ struct Pieces(SyncSender<Vec<u8>>);
 
 impl Write for Pieces {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let ended = |_| io::Error::from(ErrorKind::BrokenPipe);
-        self.0.send(bytes.to_vec()).map_err(ended)?;
+        let mut piece = Vec::new();
+        piece
+            .try_reserve_exact(bytes.len())
+            .map_err(|_| ErrorKind::OutOfMemory)?;
+        piece.extend_from_slice(bytes);
+        self.0.send(piece).map_err(|_| ErrorKind::BrokenPipe)?;
         Ok(bytes.len())
     }
 

@@ -253,10 +253,12 @@ fn put_frames(parent: Slots, slot: usize, profile: &Profile, stop: Stop) -> Resu
     thread::scope(|scope| {
         // Only this thread may ask R whether to stop.
         let stacks = &profile.stacks;
-        let worker = scope.spawn(move || second.fill(stacks, &|| false));
-        first.fill(stacks, stop)?;
+        let fill = move || second.fill(stacks, &|| false);
+        let worker = thread::Builder::new().spawn_scoped(scope, fill);
+        let worker = worker.map_err(|_| Error::Memory("a thread"))?;
+        let filled = first.fill(stacks, stop);
         match worker.join() {
-            Ok(filled) => filled,
+            Ok(second) => filled.and(second),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })?;
