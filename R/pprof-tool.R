@@ -25,9 +25,9 @@
 #' Before, a Perl script of the name `pprof` came with gperftools. It does not know the
 #' format; on the `PATH` it is passed over.
 #'
-#' @return A list of class `pprof_tool` with `command`, the path of a program; `args`, a
-#'   character vector of arguments that come first, mostly none; and `found`, which says
-#'   where it was found.
+#' @return The path of a program, a string of class `pprof_tool` that [system2()] takes as
+#'   it is. Its attribute `found` says where it was found. Where it is `go` itself that
+#'   must be called, the attribute `args` has the arguments that come first.
 #'
 #' @section Errors:
 #' `profile_error_unsupported` when there is no pprof, or none where the option or a
@@ -43,7 +43,7 @@
 #'   x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #'   path <- tempfile(fileext = ".pb.gz")
 #'   write_pprof(x, path)
-#'   system2(pprof$command, c(pprof$args, "-top", path))
+#'   system2(pprof, c("-top", path))
 #' }
 find_pprof <- function() {
   locate_pprof(rlang::current_env())
@@ -89,7 +89,7 @@ locate_pprof <- function(call) {
 }
 
 new_pprof_tool <- function(command, found, args = character()) {
-  structure(list(command = command, args = args, found = found), class = "pprof_tool")
+  structure(command, found = found, args = args, class = "pprof_tool")
 }
 
 pprof_of_setting <- function(value, found, call) {
@@ -148,8 +148,8 @@ is_perl <- function(path) {
 format.pprof_tool <- function(x, ...) {
   rlang::check_dots_empty()
   c(
-    paste("<pprof>", paste(c(x$command, x$args), collapse = " ")),
-    paste("Found by:", x$found)
+    paste("<pprof>", paste(c(unclass(x), attr(x, "args")), collapse = " ")),
+    paste("Found by:", attr(x, "found"))
   )
 }
 
@@ -351,7 +351,7 @@ start_server <- function(server, tool, path, timeout) {
   setsid <- program("setsid")
   command <- c(
     if (!is.na(setsid)) setsid,
-    tool$command, tool$args,
+    as.character(tool), attr(tool, "args"),
     paste0("-http=", server$host, ":", server$port), "-no_browser", path
   )
   args <- c("-c", supervisor, "profile", server$dir, server$session, command)
