@@ -57,6 +57,10 @@ impl Ids {
         Ok(())
     }
 
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
     /// Whether the ids are 1, 2, 3, ….
     #[inline]
     pub fn are_row_numbers(&self) -> bool {

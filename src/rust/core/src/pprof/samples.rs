@@ -141,31 +141,29 @@ impl<'a> SampleReader<'a> {
     }
 
     /// Appends the frames of a packed list.
-    fn locate(&mut self, mut list: Message) -> Result<()> {
+    fn locate(&mut self, list: Message) -> Result<()> {
         let most = list.bytes().len();
-        match self.locations.rows_by_number() {
-            Some(rows) if most <= self.left => {
-                self.frames
-                    .try_reserve(most)
-                    .map_err(|_| Error::Memory("a stack"))?;
-                while !list.bytes().is_empty() {
-                    let at = list.at();
-                    let id = list.short_varint()?;
-                    match rows.get((id as usize).wrapping_sub(1)) {
-                        Some(&row) => self.frames.push(row),
-                        None => return self.locate_one(id, at),
-                    }
-                }
-                self.left -= self.frames.len().min(self.left);
+        let count = self
+            .locations
+            .count_if_plain()
+            .filter(|_| most <= self.left);
+        let Some(count) = count else {
+            return list.each_short(|id, at| self.locate_one(id, at));
+        };
+        let frames = &mut self.frames;
+        frames
+            .try_reserve(most)
+            .map_err(|_| Error::Memory("a stack"))?;
+        let before = frames.len();
+        list.each_short(|id, at| {
+            let row = id.wrapping_sub(1);
+            if row >= u64::from(count) {
+                return self.locations.ids.find(id, at).map(|_| ());
             }
-            _ => {
-                while !list.bytes().is_empty() {
-                    let at = list.at();
-                    let id = list.short_varint()?;
-                    self.locate_one(id, at)?;
-                }
-            }
-        }
+            frames.push(LocationId(row as u32));
+            Ok(())
+        })?;
+        self.left -= self.frames.len() - before;
         Ok(())
     }
 

@@ -128,12 +128,12 @@ pub struct Locations {
 }
 
 impl Locations {
-    /// The frames by the ids of their locations - 1, where ids count from 1 and no
-    /// location has more than one line.
+    /// How many there are, if ids count from 1 and no location has more than one
+    /// line, so that an id is a row of the model + 1.
     #[inline]
-    pub fn rows_by_number(&self) -> Option<&[LocationId]> {
+    pub fn count_if_plain(&self) -> Option<u32> {
         let single = self.frames.len() == self.ends.len();
-        (single && self.ids.are_row_numbers()).then_some(&self.frames)
+        (single && self.ids.are_row_numbers()).then(|| self.ids.count())
     }
 
     #[inline]
