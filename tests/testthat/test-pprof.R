@@ -373,3 +373,53 @@ test_that("the sources of combined profiles come back", {
   expect_identical(read_pprof(path)$sources, x$sources)
   expect_no_warning(write_pprof(small_profile(version = "1.0"), path, sources = TRUE))
 })
+
+test_that("numbers beyond R's own come back, unless they were edited", {
+  x <- read_pprof(data_path("pprof", "go_cpu.pb.gz"))
+  first <- function(x, n) c(x, rep(NA_character_, n - 1))
+  huge <- "9007199254740993"
+  x$sample_values$value[1] <- as.numeric(huge)
+  x$sample_values$.value_exact <- first(huge, nrow(x$sample_values))
+  x$locations$line[1] <- 0L
+  x$locations$.line_exact <- first("-7", nrow(x$locations))
+  x$functions$start_line[1] <- 0L
+  x$functions$.start_line_exact <- first("4294967296", nrow(x$functions))
+  x$.labels <- tibble::tibble(
+    sample_id = 1L, key = "bytes", str = NA_character_, num = as.numeric(huge),
+    unit = NA_character_, num_exact = huge
+  )
+  path <- withr::local_tempfile()
+  again <- function(x) {
+    write_pprof(x, path, aggregate = FALSE)
+    suppressWarnings(read_pprof(path), classes = "profile_warning_repaired")
+  }
+  y <- again(x)
+  expect_identical(y$sample_values, x$sample_values)
+  expect_identical(y$locations[names(x$locations)], x$locations)
+  expect_identical(y$functions[names(x$functions)], x$functions)
+  expect_identical(y$.labels, x$.labels)
+  expect_warning(read_pprof(path), "hold only nearly", class = "profile_warning_repaired")
+  expect_setequal(profile_problems(y)$problem, c("imprecise_value", "odd_line_number"))
+
+  y$sample_values$value[1] <- 8
+  y$locations$line[1] <- 9L
+  y$functions$start_line[1] <- 10L
+  y$.labels$num <- 11
+  z <- again(y)
+  expect_equal(z$sample_values$value[1], 8)
+  expect_equal(z$locations$line[1], 9L)
+  expect_equal(z$functions$start_line[1], 10L)
+  expect_equal(z$.labels$num, 11)
+  expect_false(".value_exact" %in% names(z$sample_values))
+})
+
+test_that("equal stacks share a tibble in version 1.0, however they were read", {
+  x <- read_pprof(data_path("pprof", "go_heap.pb.gz"), version = "1.0")
+  stacks <- vapply(x$samples$locations, function(stack) paste(stack$location_id, collapse = " "), "")
+  twice <- which(duplicated(stacks))[[1]]
+  first <- match(stacks[[twice]], stacks)
+  expect_identical(
+    rlang::obj_address(x$samples$locations[[first]]),
+    rlang::obj_address(x$samples$locations[[twice]])
+  )
+})

@@ -5,7 +5,7 @@ use crate::columns::Tibble;
 use crate::r::Slots;
 use profile_core::error::{Error, Result};
 use profile_core::memory::TryGrow;
-use profile_core::model::{Profile, Values};
+use profile_core::model::{Profile, Stacks, Values};
 use profile_core::problems::Problems;
 use profile_core::rprof;
 use std::ffi::CStr;
@@ -75,11 +75,19 @@ fn v1_counts(profile: &Profile) -> Option<&[f64]> {
 fn put_samples(parent: Slots, slot: usize, profile: &Profile, counts: &[f64]) -> Result<()> {
     let mut frames: Vec<i32> = Vec::new();
     let mut ends: Vec<usize> = Vec::new();
+    // Samples with equal stacks share a tibble; a reader need not have looked for them.
+    let mut distinct = Stacks::default();
+    let mut rows: Vec<i32> = Vec::new();
     for stack in profile.stacks.ids() {
-        for frame in profile.stacks.get(stack) {
-            frames.try_push(frame.row() as i32 + 1, "stacks")?;
+        let stack = profile.stacks.get(stack);
+        let row = distinct.intern(stack)?.row();
+        rows.try_push(row as i32, "stacks")?;
+        if row == ends.len() {
+            for frame in stack {
+                frames.try_push(frame.row() as i32 + 1, "stacks")?;
+            }
+            ends.try_push(frames.len(), "stacks")?;
         }
-        ends.try_push(frames.len(), "stacks")?;
     }
     let mut value: Vec<i32> = Vec::new();
     let mut stack_of: Vec<i32> = Vec::new();
@@ -95,7 +103,7 @@ fn put_samples(parent: Slots, slot: usize, profile: &Profile, counts: &[f64]) ->
             )));
         }
         value.try_push(count as i32, "samples")?;
-        stack_of.try_push(stack.row() as i32, "samples")?;
+        stack_of.try_push(rows[stack.row()], "samples")?;
     }
     let mut samples = Tibble::new(parent, slot, &[c"value", c"locations"], value.len())?;
     samples.integers(value)?;
