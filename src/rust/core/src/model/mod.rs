@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Ids are row numbers of a type of their own, so a stack cannot be taken for a
-//! frame. Strings and stacks are interned; functions and locations where they are
-//! not taken over as a table. Whoever builds
-//! a [`Profile`] gets ids only from its tables, so an id always resolves: the
-//! checks of [`crate::tables`] are for data that comes from outside.
+//! frame. Strings and stacks are interned, and so are functions and locations where
+//! they are not taken over as a table. Whoever builds a [`Profile`] gets ids only
+//! from its tables, so an id always resolves: the checks of [`crate::tables`] are for
+//! data that comes from outside.
 
 mod addresses;
 mod functions;

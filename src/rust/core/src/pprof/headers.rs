@@ -15,7 +15,7 @@ use crate::problems::{ProblemKind, Problems};
 /// More sample types than any profiler has; each is a number in every sample.
 const MOST_TYPES: usize = 1000;
 /// The longest name of a sample type, in bytes.
-const LONGEST_NAME: usize = 1 << 16;
+const LONGEST_NAME: usize = 1 << 12;
 
 /// The sample types, and their columns of values, still empty. A type has a name
 /// of its own even where the file has two of one name, or one without.
@@ -64,14 +64,15 @@ pub fn types(
     Ok(types)
 }
 
-/// `name`, or where that is taken `name/unit`, or `name/unit/2`, and so on.
+/// `name`, or where that is taken `name/unit`, or `name/unit/2`, and so on; the
+/// number is that of types before, so that none has to be looked for.
 fn own_name(name: String, unit: &str, types: &[SampleType]) -> String {
     let taken = |name: &str| types.iter().any(|t| t.type_.name == name);
     if !taken(&name) {
         return name;
     }
     let with_unit = format!("{name}/{unit}");
-    let numbered = (2..).map(|n| format!("{with_unit}/{n}"));
+    let numbered = (types.len().max(2)..).map(|n| format!("{with_unit}/{n}"));
     let mut names = std::iter::once(with_unit.clone()).chain(numbered);
     names.find(|name| !taken(name)).unwrap_or(name)
 }

@@ -159,6 +159,13 @@ fn claims_are_not_believed() {
     let profile = read(&comments);
     assert_eq!(profile.sources[0].comments.len(), 1 << 16);
     assert!(profile.strings.iter().map(str::len).sum::<usize>() < 2 << 20);
+    let long = "x".repeat(4000);
+    let types = (0..900).fold(base().strings(&[&long]), |b, _| {
+        b.message(1, value_type(7, 7))
+    });
+    let start = std::time::Instant::now();
+    assert_eq!(read(&types).values.len(), 901);
+    assert!(start.elapsed().as_secs() < 2);
     let types = (0..2000).fold(base(), |b, _| b.message(1, value_type(1, 2)));
     assert!(matches!(try_read(&types.0), Err(Error::Unsupported(_))));
 }
