@@ -30,8 +30,11 @@ pub struct Function {
     pub native_id: Option<NativeId>,
 }
 
+/// How a function without any name is called.
+pub const UNKNOWN: &str = "<unknown>";
+
 /// Which names a profile records. The other one repeats it; where it records
-/// neither, both are `<unknown>`.
+/// neither, both are [`UNKNOWN`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Names {
     Name,

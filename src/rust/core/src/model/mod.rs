@@ -27,7 +27,7 @@ mod strings;
 mod values;
 
 pub use addresses::{Address, AddressId, Addresses, NativeId};
-pub use functions::{Function, FunctionId, Functions, Names};
+pub use functions::{Function, FunctionId, Functions, Names, UNKNOWN};
 pub use interner::{Interner, next_row};
 pub use known::KnownStacks;
 pub use labels::Label;

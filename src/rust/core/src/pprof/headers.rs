@@ -2,13 +2,13 @@
 //! source that it is.
 
 use super::outline::Outline;
-use super::tables::UNKNOWN;
 use super::wire::Result;
 use crate::error::{Error, Place};
 use crate::input::Origin;
 use crate::memory::TryGrow;
 use crate::model::{
-    Period, Profile, SampleType, Source, Strings, ValueType, Values, inexact, recorded_time,
+    Period, Profile, SampleType, Source, Strings, UNKNOWN, ValueType, Values, inexact,
+    recorded_time,
 };
 use crate::problems::{ProblemKind, Problems};
 

@@ -9,12 +9,9 @@ use crate::error::Place;
 use crate::memory::TryGrow;
 use crate::model::{
     Address, Function, FunctionId, Location, LocationId, Mapping, MappingId, Names, Profile,
-    Symbols, integer_for_r,
+    Symbols, UNKNOWN, integer_for_r,
 };
 use crate::problems::{ProblemKind, Problems};
-
-/// How a function without any name is called.
-pub const UNKNOWN: &str = "<unknown>";
 
 /// Adds the mappings; gives their ids in the file.
 pub fn mappings(

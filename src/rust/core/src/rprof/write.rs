@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::memory::TryGrow;
 use crate::model::{
     LEVELS, LocationId, Profile, RprofOptions, Source, SourceFile, SourceId, StackId, StringId,
-    Values,
+    UNKNOWN, Values,
 };
 use crate::save;
 use std::collections::HashMap;
@@ -20,8 +20,6 @@ use std::path::Path;
 
 /// `Rprof()`'s own default, for a source that does not know its interval.
 const DEFAULT_INTERVAL: u64 = 20_000;
-/// The name of a frame whose function is not known.
-const NO_NAME: &str = "<unknown>";
 /// Lines between two looks at the user's wish to stop.
 const LINES_PER_CHECK: u64 = 10_000;
 
@@ -370,7 +368,7 @@ impl<'a> StackTexts<'a> {
                 self.place(function.filename, line, text, files)?;
             }
         }
-        let name = function.map_or(NO_NAME, |f| strings.get(f.name));
+        let name = function.map_or(UNKNOWN, |f| strings.get(f.name));
         text.try_push(b'"', "a line")?;
         text.try_extend(name.as_bytes(), "a line")?;
         text.try_extend(b"\" ", "a line")

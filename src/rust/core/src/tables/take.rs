@@ -5,10 +5,9 @@ use super::exact;
 use super::ids::Ids;
 use super::{FunctionFacts, Functions, LocationFacts, Locations, NA, Text};
 use crate::error::Result;
-use crate::model::{Address, Function, FunctionId, Location, MappingId, Names, Profile, next_row};
-
-/// How readers call a function without a name.
-const UNKNOWN: &str = "<unknown>";
+use crate::model::{
+    Address, Function, FunctionId, Location, MappingId, Names, Profile, UNKNOWN, next_row,
+};
 
 pub fn functions(profile: &mut Profile, table: &Functions, facts: &FunctionFacts) -> Result<()> {
     const TABLE: &str = "functions";
