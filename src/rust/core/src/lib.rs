@@ -36,6 +36,7 @@ pub mod convert;
 pub mod error;
 pub mod gzip;
 pub mod input;
+pub mod joint;
 pub mod memory;
 pub mod model;
 pub mod pprof;
