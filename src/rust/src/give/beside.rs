@@ -18,6 +18,7 @@ pub fn put_locations(parent: Slots, slot: usize, profile: &Profile) -> Result<()
     let column = all().any(|l| l.column != 0);
     let column_exact = all().any(|l| odd(l.column).is_some());
     let inlined = all().any(|l| l.inlined);
+    let frame_type = all().any(|l| l.frame_type.is_some());
     let mapping = addresses().any(|a| a.mapping.is_some());
     let address = addresses().any(|a| a.address != 0);
     let is_folded = addresses().any(|a| a.is_folded);
@@ -27,6 +28,7 @@ pub fn put_locations(parent: Slots, slot: usize, profile: &Profile) -> Result<()
         (column, c".column"),
         (column_exact, c".column_exact"),
         (inlined, c".inlined"),
+        (frame_type, c".frame_type"),
         (mapping, c".mapping_id"),
         (address, c".address"),
         (is_folded, c".is_folded"),
@@ -45,6 +47,9 @@ pub fn put_locations(parent: Slots, slot: usize, profile: &Profile) -> Result<()
     }
     if inlined {
         table.logicals(all().map(|l| Some(l.inlined)))?;
+    }
+    if frame_type {
+        table.strings(all().map(|l| profile.frame_type_of(l)))?;
     }
     if mapping {
         let id = |mapping: Option<_>| mapping.map_or(NA, row_id);

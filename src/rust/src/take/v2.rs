@@ -78,6 +78,7 @@ fn location_facts<'call>(table: &Columns<'call>) -> Result<LocationFacts<'call>>
         column: table.optional_integers(".column")?,
         column_exact: table.optional_text(".column_exact")?,
         inlined: table.optional_logicals(".inlined")?,
+        frame_type: table.optional_text(".frame_type")?,
         mapping_id: table.optional_integers(".mapping_id")?,
         address: table.optional_text(".address")?,
         is_folded: table.optional_logicals(".is_folded")?,

@@ -8,8 +8,10 @@ use super::addresses::AddressId;
 use super::functions::FunctionId;
 use super::interner::{Interner, next_row};
 use super::numbers::integer_for_r;
+use super::strings::StringId;
 use crate::error::Result;
 use crate::memory::TryGrow;
+use std::num::NonZeroU32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LocationId(pub(crate) u32);
@@ -31,6 +33,27 @@ pub struct Location {
     /// Whether it is part of the frame that follows outwards: the same code at
     /// the same address, seen from the function that it was inlined into.
     pub inlined: bool,
+    pub frame_type: Option<FrameType>,
+}
+
+/// What kind of frame a location is: `r` for R's own, `native` for machine code, or
+/// any other text, such as profiles of OpenTelemetry have in their attribute
+/// `profile.frame.type`. Never empty: `Profile::frame_type()` makes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FrameType(
+    /// One more than the row of its text, so that a location is no larger for it.
+    NonZeroU32,
+);
+
+impl FrameType {
+    pub(super) fn new(text: StringId) -> FrameType {
+        // Rows end at 2^31, see `next_row()`.
+        FrameType(NonZeroU32::MIN.saturating_add(text.0))
+    }
+
+    pub(super) fn text(self) -> StringId {
+        StringId(self.0.get() - 1)
+    }
 }
 
 impl Location {
@@ -87,5 +110,16 @@ impl Locations {
 
     pub fn ids(&self) -> impl ExactSizeIterator<Item = LocationId> + use<> {
         (0..self.rows.len() as u32).map(LocationId)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_stays_small() {
+        // A profile may have millions, and each is hashed.
+        assert!(size_of::<Location>() <= 48);
     }
 }

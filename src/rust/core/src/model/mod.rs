@@ -31,7 +31,7 @@ pub use functions::{Function, FunctionId, Functions, Names, UNKNOWN};
 pub use interner::{Interner, next_row};
 pub use known::KnownStacks;
 pub use labels::Label;
-pub use locations::{Location, LocationId, Locations};
+pub use locations::{FrameType, Location, LocationId, Locations};
 pub use mappings::{Mapping, MappingId, Symbols};
 pub use numbers::{
     inexact, integer_for_r, is_exact, nanoseconds, nearest, recorded_time, seconds, whole,
@@ -89,6 +89,20 @@ impl Profile {
         let row = next_row(self.mappings.len(), "mappings")?;
         self.mappings.try_push(mapping, "mappings")?;
         Ok(MappingId(row))
+    }
+
+    /// The frame type that is called so; an empty text is none.
+    pub fn frame_type(&mut self, text: &str) -> Result<Option<FrameType>> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(FrameType::new(self.strings.intern(text)?)))
+    }
+
+    /// What kind of frame a location is, where that is known.
+    pub fn frame_type_of(&self, location: &Location) -> Option<&str> {
+        let type_ = location.frame_type?;
+        Some(self.strings.get(type_.text()))
     }
 
     /// Where in memory a location is; for most of R's it says nothing.

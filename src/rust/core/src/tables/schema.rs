@@ -192,6 +192,7 @@ pub const DOTTED: &[Table] = &[
             column(".column", Integer),
             column(".column_exact", Text),
             column(".inlined", Logical),
+            column(".frame_type", Text),
             column(".mapping_id", Integer),
             column(".address", Text),
             column(".is_folded", Logical),

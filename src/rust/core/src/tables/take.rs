@@ -66,6 +66,8 @@ pub fn locations(
             is_folded: exact::flag(facts.is_folded, row) == Some(true),
             native_id: exact::native_id(TABLE, ".native_id", facts.native_id.as_ref(), row)?,
         };
+        let frame_type = facts.frame_type.as_ref().and_then(|t| t.get(row));
+        let frame_type = profile.frame_type(frame_type.unwrap_or(""))?;
         let function = functions.row(table.function_id[row]);
         let function = function.map(|row| next_row(row, "functions").map(FunctionId));
         let address = profile.addresses.intern(address)?;
@@ -75,6 +77,7 @@ pub fn locations(
             column: exact::of_integer(column_exact, column),
             address,
             inlined: exact::flag(facts.inlined, row) == Some(true),
+            frame_type,
         })?;
     }
     Ok(())

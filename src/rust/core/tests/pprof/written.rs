@@ -1,7 +1,7 @@
 //! What is written, of Rprof's profiles above all.
 
 use super::build::*;
-use profile_core::model::Profile;
+use profile_core::model::{Location, Locations, Profile};
 use profile_core::pprof::{self, Report, WriteOptions};
 use profile_core::{Error, Result};
 use std::fs;
@@ -110,6 +110,34 @@ fn a_profile_may_be_empty() {
     let summed = again(&read_rprof("sample.interval=20000\n"), true);
     assert_eq!(show(&summed), ["samples/count cpu/nanoseconds "]);
     assert!(show(&again(&Profile::default(), true))[0].is_empty());
+}
+
+#[test]
+fn frame_types_are_left_out() {
+    let profile = read_rprof("sample.interval=20000\n\"f\" \"g\" \n\"h\" \n\"f\" \"g\" \n");
+    let mut typed = profile.clone();
+    let native = typed.frame_type("native").unwrap();
+    assert!(native.is_some() && typed.frame_type("").unwrap().is_none());
+    typed.locations = Locations::default();
+    for &location in profile.locations.iter() {
+        let location = Location {
+            frame_type: native,
+            ..location
+        };
+        let id = typed.locations.push(location).unwrap();
+        assert_eq!(
+            typed.frame_type_of(&typed.locations.get(id)),
+            Some("native")
+        );
+    }
+    assert_eq!(write(&typed, true), write(&profile, true));
+    assert_eq!(write(&typed, false), write(&profile, false));
+    // Stacks that differ in nothing else are equal ones.
+    let mut stack = typed.stacks.get(typed.samples.stack[2]).to_vec();
+    let unknown = profile.locations.get(stack[0]);
+    stack[0] = typed.locations.push(unknown).unwrap();
+    typed.samples.stack[2] = typed.stacks.push(&stack).unwrap();
+    assert_eq!(write(&typed, true), write(&profile, true));
 }
 
 #[test]

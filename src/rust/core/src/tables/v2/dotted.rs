@@ -107,6 +107,10 @@ fn of_locations(tables: &TablesV2, mappings: Option<&Ids>) -> Result<()> {
         if facts.column.is_some_and(|c| c[row] != NA && c[row] < 0) {
             return Err(invalid(TABLE, ".column", row, "must not be negative"));
         }
+        if facts.frame_type.as_ref().and_then(|t| t.get(row)) == Some("") {
+            let rule = "must not be empty; NA is unknown";
+            return Err(invalid(TABLE, ".frame_type", row, rule));
+        }
         let id = facts.mapping_id.map_or(NA, |ids| ids[row]);
         if id != NA && mappings.and_then(|ids| ids.row(id)).is_none() {
             return Err(dangling(TABLE, ".mapping_id", row, id, ".mappings"));

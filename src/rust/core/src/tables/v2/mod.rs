@@ -75,6 +75,7 @@ pub struct LocationFacts<'a> {
     pub column: Option<&'a [i32]>,
     pub column_exact: Option<Text<'a>>,
     pub inlined: Option<&'a [i32]>,
+    pub frame_type: Option<Text<'a>>,
     pub mapping_id: Option<&'a [i32]>,
     pub address: Option<Text<'a>>,
     pub is_folded: Option<&'a [i32]>,
