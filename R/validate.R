@@ -71,9 +71,11 @@
 #'   the place from which the outermost frame was called, where Rprof noted it;
 #' - in `locations`: `.column` (integer), in the line, 0 if unknown; `.inlined`
 #'   (logical): whether the frame was inlined into the one that follows it outwards, so
-#'   that both are the same machine code; `.mapping_id` (integer), `.address`
-#'   (character); `.is_folded` (logical): whether other functions share the code, so that
-#'   the function may be another one;
+#'   that both are the same machine code; `.frame_type` (character): what kind of frame it
+#'   is, `"r"` for R's own, `"native"` for machine code, or another text that is not empty,
+#'   such as OpenTelemetry has in `profile.frame.type` (`"cpython"`, `"jvm"`, `"kernel"`), `NA`
+#'   if unknown; `.mapping_id` (integer), `.address` (character); `.is_folded` (logical):
+#'   whether other functions share the code, so that the function may be another one;
 #' - in `functions`: `.has_name`, `.has_system_name` (logical): `FALSE` where the file
 #'   has no such name, and it repeats the other one here (or is `<unknown>`). Without
 #'   the columns a `system_name` that is the `name` is not written;

@@ -23,6 +23,8 @@
 #' - the sampling period, the duration, the time stamp, and as a comment where
 #'   the data came from.
 #'
+#' The format has no field for the `.frame_type` of `locations`, which is left out.
+#'
 #' With `aggregate = TRUE` equal stacks (with equal labels) become one sample,
 #' with the sums of their values, by the rules of Go's own merging: samples that are 0
 #' throughout go, and so does what no sample needs; mappings of the same file and size

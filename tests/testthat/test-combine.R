@@ -60,6 +60,7 @@ test_that("columns and tables with a leading dot come along, a user's own too", 
   a <- small_profile()
   b <- small_profile()
   a$functions$.package <- c("base", "stats", NA)[seq_len(nrow(a$functions))]
+  a$locations$.frame_type <- rep_len(c("r", NA, "cpython"), nrow(a$locations))
   a$samples$.day <- as.Date("2026-01-01") + seq_len(nrow(a$samples))
   a$.notes <- tibble::tibble(sample_id = c(3L, NA), note = c("odd", "none"))
   b$.notes <- tibble::tibble(sample_id = 2L, note = "even", who = "me")
@@ -71,6 +72,9 @@ test_that("columns and tables with a leading dot come along, a user's own too", 
   expect_equal(x$.notes$sample_id, c(3L, NA, n + 2L))
   expect_equal(x$.notes$who, c(NA, NA, "me"))
   expect_equal(x$.team, b$.team)
+  expect_equal(
+    x$locations$.frame_type, c(a$locations$.frame_type, rep(NA, nrow(b$locations)))
+  )
   # A function that is known better is another one.
   expect_equal(sum(x$functions$name == a$functions$name[1]), 2)
 })

@@ -75,10 +75,12 @@ test_that("values can be added, in any order", {
 
 test_that("types come back where that loses nothing", {
   x <- small_profile()
+  x$locations$.frame_type <- rep_len(c("r", NA), nrow(x$locations))
   y <- x
   y$samples$sample_id <- as.numeric(y$samples$sample_id)
   y$functions$name <- factor(y$functions$name)
   y$locations <- as.data.frame(y$locations)
+  y$locations$.frame_type <- factor(y$locations$.frame_type)
   y$sources$.gc_profiling <- as.numeric(y$sources$.gc_profiling)
   expect_error(validate_profile(y), class = "profile_error_invalid")
   expect_identical(compact_profile(y), x)

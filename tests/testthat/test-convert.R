@@ -36,10 +36,13 @@ test_that("there and back is the same, for every file", {
 
 test_that("version 2.0 becomes 1.0 sample by sample", {
   x <- small_profile()
+  x$locations$.frame_type <- "r"
   y <- profile_v1_from_v2(x)
   validate_profile(y)
   expect_equal(y$samples$value, c(1L, 1L, 1L))
   expect_equal(y$samples, small_profile(version = "1.0")$samples)
+  # It has no columns with a leading dot.
+  expect_equal(y$locations, small_profile(version = "1.0")$locations)
   x$sample_values$value <- c(2, 0, 5)
   expect_equal(profile_v1_from_v2(x)$samples$value, c(2L, 5L))
 })
@@ -64,4 +67,19 @@ test_that("a profile of the wanted version comes back as it is", {
   expect_identical(profile_v1_from_v2(x), x)
   x$samples$value[1] <- 0L
   expect_error(profile_v1_from_v2(x), class = "profile_error_invalid")
+})
+
+test_that("frame types come out of Rust as they went in", {
+  # No reader sets them.
+  same <- function(x) rust(.Call(C_convert, x, "2.0"), rlang::current_env())$locations
+  x <- small_profile()
+  plain <- x$locations
+  x$locations$.inlined <- rep_len(c(TRUE, FALSE), nrow(plain))
+  x$locations$.frame_type <- rep_len(c("r", NA, "native", "caf\u00e9"), nrow(plain))
+  x$locations$.column <- 1L
+  in_order <- c(names(plain), ".column", ".inlined", ".frame_type")
+  expect_identical(same(x), x$locations[in_order])
+  x$locations <- plain
+  x$locations$.frame_type <- NA_character_
+  expect_identical(same(x), plain)
 })

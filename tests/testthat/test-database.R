@@ -51,9 +51,11 @@ several <- function() {
   x$.notes <- tibble::tibble(
     sample_id = c(3L, 1L), note = c("third", NA), size = c(2.5, 1e300)
   )
+  go <- read_pprof(data_path("pprof", "go_cpu.pb.gz"))
+  go$locations$.frame_type <- rep_len(c("native", NA, "go"), nrow(go$locations))
   list(
     x,
-    read_pprof(data_path("pprof", "go_cpu.pb.gz")),
+    go,
     read_quietly(rprof_path("files120_line_numfiles200.out")),
     small_profile(version = "1.0"),
     read_quietly(rprof_path("names_plain.out"))

@@ -7,9 +7,11 @@ test_that("without dm there is a clear error", {
 })
 
 full <- function() {
+  go <- read_pprof(data_path("pprof", "go_cpu.pb.gz"))
+  go$locations$.frame_type <- rep_len(c("native", NA, "go"), nrow(go$locations))
   combine_profiles(
     read_quietly(rprof_path("multi_memory_gc_line.out")),
-    read_pprof(data_path("pprof", "go_cpu.pb.gz")),
+    go,
     small_profile(version = "1.0")
   )
 }
@@ -50,6 +52,7 @@ test_that("columns are shared", {
 test_that("there and back, through as_dm() as well", {
   skip_if_not_installed("dm")
   x <- full()
+  expect_setequal(x$locations$.frame_type, c("native", NA, "go"))
   y <- dm::as_dm(x)
   expect_identical(profile_v2_from_v1(y), x)
   expect_identical(dm::dm_get_tables(dm_from_profile(y)), dm::dm_get_tables(y))

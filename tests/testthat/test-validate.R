@@ -91,6 +91,8 @@ test_that("so are the rules of what native code and pprof files add", {
     say(function(x) { x$locations$.mapping_id[2] <- 9L; x })
     say(function(x) { x$locations$.address[2] <- "0x10000000000000000"; x })
     say(function(x) { x$locations$.inlined <- 0; x })
+    say(function(x) { x$locations$.frame_type <- 1L; x })
+    say(function(x) { x$locations$.frame_type <- rep_len(c("go", "", NA), nrow(x$locations)); x })
     say(function(x) { x$locations$.column <- -1L; x })
     say(function(x) { x$locations$.line_exact <- "1e9"; x })
     say(function(x) { x$locations$.native_id <- "a"; x })
