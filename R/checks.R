@@ -61,3 +61,15 @@ need_package <- function(package, call) {
     )
   }
 }
+
+check_flag <- function(x, name, call) {
+  if (!rlang::is_bool(x)) {
+    abort_argument(paste0("`", name, "` must be `TRUE` or `FALSE`."), call)
+  }
+}
+
+check_positive <- function(x, name, call) {
+  if (!is.numeric(x) || length(x) != 1 || !isTRUE(x > 0)) {
+    abort_argument(paste0("`", name, "` must be a number greater than 0."), call)
+  }
+}

@@ -33,6 +33,11 @@ ENTRY_1(frames)
 ENTRY_0(schema)
 ENTRY_4(remap)
 ENTRY_4(filter)
+ENTRY_0(joint_check)
+ENTRY_1(joint_block)
+ENTRY_4(joint_start)
+ENTRY_0(joint_state)
+ENTRY_4(joint_stop)
 
 #define CALL(name, arguments) {#name, (DL_FUNC) &name, arguments}
 
@@ -48,6 +53,11 @@ static const R_CallMethodDef calls[] = {
     CALL(schema, 0),
     CALL(remap, 4),
     CALL(filter, 4),
+    CALL(joint_check, 0),
+    CALL(joint_block, 1),
+    CALL(joint_start, 4),
+    CALL(joint_state, 0),
+    CALL(joint_stop, 4),
     {NULL, NULL, 0},
 };
 
@@ -56,4 +66,11 @@ attribute_visible void R_init_profile(DllInfo *dll) {
     R_useDynamicSymbols(dll, FALSE);
     R_forceSymbols(dll, TRUE);
     profile_shim_init();
+}
+
+void profile_rust_unload(void);
+
+attribute_visible void R_unload_profile(DllInfo *dll) {
+    (void) dll;
+    profile_rust_unload();
 }

@@ -10,10 +10,12 @@ mod take;
 use outcome::{VALUE, outcome};
 use profile_core::error::{Error, Result};
 use profile_core::input::Origin;
+use profile_core::joint;
 use profile_core::model::Profile;
 use profile_core::problems::Problems;
 use profile_core::tables::{DOTTED, Filters, Left, Matching, Renamed, V2, filter, remap};
 use profile_core::{convert, pprof, rprof};
+use profile_sampler as sampler;
 use r::{RAWSXP, Raw, Sexp, stop};
 use std::path::Path;
 
@@ -219,4 +221,80 @@ pub extern "C" fn profile_rust_filter(x: Raw, matches: Raw, drop: Raw, drop_of_s
         }
         Ok(())
     })
+}
+
+/// Whether native code can be profiled here: an error says why not.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_joint_check() -> Raw {
+    outcome(|_| sampler::check())
+}
+
+/// Holds SIGPROF back, or no longer.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_joint_block(on: Raw) -> Raw {
+    outcome(|_| {
+        match argument(on)?.flag()? {
+            true => sampler::block(),
+            false => sampler::unblock(),
+        }
+        Ok(())
+    })
+}
+
+/// R's profiler is on, it writes to `path`, and SIGPROF is held back.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_joint_start(
+    path: Raw,
+    closures: Raw,
+    node_stack: Raw,
+    sizes_tell: Raw,
+) -> Raw {
+    outcome(|_| {
+        let closures = argument(closures)?.integers()?.first().copied();
+        sampler::start(&sampler::Settings {
+            file: Path::new(text_argument(path)?),
+            closures: closures.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
+            node_stack: argument(node_stack)?.flag()?,
+            sizes_tell: argument(sizes_tell)?.flag()?,
+        })
+    })
+}
+
+/// Gives a word.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_joint_state() -> Raw {
+    outcome(|pair| {
+        let state = match sampler::state() {
+            sampler::State::Off => "off",
+            sampler::State::On => "on",
+            sampler::State::Replaced => "replaced",
+            sampler::State::Elsewhere => "elsewhere",
+        };
+        pair.strings(VALUE, &[state], &[0])
+    })
+}
+
+/// R's profiler is off, its file at `path` is complete, and SIGPROF is held back.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_joint_stop(path: Raw, name: Raw, uri: Raw, memory: Raw) -> Raw {
+    outcome(|pair| {
+        let origin = Origin {
+            name: text_argument(name)?.to_owned(),
+            uri: argument(uri)?.text()?.map(str::to_owned),
+            timestamp: None,
+        };
+        let memory = argument(memory)?.flag()?;
+        let path = Path::new(text_argument(path)?);
+        let stopped = sampler::stop();
+        let stopped = stopped.ok_or_else(|| Error::Unsupported("Nothing is recorded.".into()))?;
+        let recording = stopped.recording()?;
+        let (profile, problems) = joint::merge(path, origin, &recording, memory, &stop)?;
+        give::put_result(pair, VALUE, &profile, &problems, "2.0", &stop)
+    })
+}
+
+/// The package is about to be unloaded, and the handler with it.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_unload() {
+    sampler::abandon();
 }

@@ -59,7 +59,7 @@ fn put_error(pair: Slots, error: &Error) -> Result<()> {
     let (line, byte) = match error.place() {
         Some(Place::Line(n)) => (Some(n), None),
         Some(Place::Byte(n)) => (None, Some(n)),
-        None => (None, None),
+        Some(Place::Sample(_)) | None => (None, None),
     };
     put_number(fields, 3, line.map(|n| n as f64))?;
     put_number(fields, 4, byte.map(|n| n as f64))?;

@@ -17,6 +17,8 @@ pub enum Place {
     Line(u64),
     /// A byte offset, counted from 0, in the data after decompression.
     Byte(u64),
+    /// A sample, counted from 1.
+    Sample(u64),
 }
 
 impl fmt::Display for Place {
@@ -24,6 +26,7 @@ impl fmt::Display for Place {
         match self {
             Place::Line(n) => write!(f, "line {n}"),
             Place::Byte(n) => write!(f, "byte {n}"),
+            Place::Sample(n) => write!(f, "sample {n}"),
         }
     }
 }

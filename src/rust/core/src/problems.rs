@@ -86,6 +86,12 @@ kinds! {
         "a sample without memory figures in a memory profile",
     CutGzip "cut_gzip" true
         "the gzip data end early: read up to that point",
+    NativeUnmatched "native_unmatched" true
+        "a sample whose native stack does not fit R's: kept as R's stack alone",
+    NativeCut "native_cut" true
+        "a native stack that could not be followed to its end: its outer native frames are missing",
+    NativeFull "native_full" true
+        "a sample after the memory for native stacks was used up: kept as R's stack alone",
     ImpreciseValue "imprecise_value" false
         "a value beyond 2^53, which R's numbers hold only nearly; a column that ends in `_exact` has it",
     OddLineNumber "odd_line_number" false

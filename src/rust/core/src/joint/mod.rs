@@ -1,8 +1,18 @@
 //! The joint profiler, behind the signal handler: from a recording and R's own file
 //! to one profile of R and native code.
 //!
-//! - [`recording`]: what the sampler hands over.
+//! - [`recording`]: what the sampler hands over;
+//! - [`align`](mod@align): which of it belongs to which sample of R's;
+//! - [`weave`]: R's calls and native frames of a sample, in one order;
+//! - [`symbols`]: what native frames are called; [`native`]: their rows;
+//! - [`merge`](mod@merge): all of that, sample by sample.
 
+mod align;
+mod merge;
+mod native;
 pub mod recording;
+mod symbols;
+mod weave;
 
+pub use merge::merge;
 pub use recording::{Context, Frame, Module, Recording, Role, Tick};

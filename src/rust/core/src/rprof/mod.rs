@@ -27,7 +27,7 @@ mod pending;
 mod read;
 mod write;
 
-pub use grammar::{Header, header as parse_header};
+pub use grammar::{Header, header as parse_header, memory_prefix as parse_memory};
 
 pub use read::{read, read_bytes, read_path};
 pub use write::{Report, header, write, write_path};

@@ -1,0 +1,316 @@
+# The joint profiler: R's own, with the native stack beside each of its samples.
+#
+# `Rprof()` does the timing and writes R's side to `path`; the sampler's handler
+# stands before R's and records (src/rust/sampler). After the run the core puts both
+# together (src/rust/core/src/joint), and the file at `path` is written anew.
+
+#' Profile R and native code together
+#'
+#' @description
+#' `start_profiler()` starts [Rprof()], and beside it a sampler that records the stack of
+#' native code at the same ticks. `stop_profiler()` stops both and puts them together: the
+#' time under `.Call()` is then that of C, C++, Fortran or Rust functions, with files and
+#' lines, also where they call R functions that call native code again.
+#'
+#' `joint_profile()` profiles an expression. `joint_pprof()` does so too and shows the
+#' result in the browser, see [serve_pprof()].
+#'
+#' @details
+#' ## What is recorded
+#'
+#' A sample is what [Rprof()] records, with native frames between R's. R functions stand for
+#' the frames of R's own evaluator, which are left out, and so is the C library where R calls
+#' it. Where native code calls R's functions in C, such as `Rf_allocVector()`, these are
+#' shown. Items `.Call`, `.External`, `.C` and the like, which R records when code is not
+#' byte-compiled, are replaced by what they called.
+#'
+#' In the profile the column `.frame_type` of `locations` is `"r"` or `"native"`. Native
+#' frames have an `.address`, and a row in `.mappings` for their library.
+#'
+#' ## Names of native functions
+#'
+#' Functions, files and lines come from debug information, with functions that the compiler
+#' inlined: compile with `-g`, which is R's default, and do not strip. Separate files with
+#' debug information (Debian's `-dbgsym` packages) are used. Without, names are those that a
+#' library exports, and `library+0x1234` for code that has none.
+#'
+#' In `functions` the column `name` is as programmers write it, `system_name` as the linker
+#' has it. C++ names have no arguments.
+#'
+#' ## Ticks
+#'
+#' By default time is that of the CPU, for all threads of the process. With threads that
+#' compute beside R's there are more ticks, and each one is a sample of R's thread.
+#' `event = "elapsed"` counts real time (from R 4.4 on).
+#'
+#' Processes that are forked while the profiler runs, as by `parallel::mclapply()`, are not
+#' profiled.
+#'
+#' While the profiler runs, the file at `path` holds what [Rprof()] has recorded. If R is
+#' killed, it has the R side of the profile.
+#'
+#' If the profiled code calls [Rprof()] itself, or another library takes the signal
+#' `SIGPROF`, recording ends there. `stop_profiler()` then warns and gives what there is.
+#'
+#' ## What is certain
+#'
+#' R's stack and the native one are only put together if both have the same calls of R.
+#' Samples that do not fit keep R's stack alone. They are counted in a warning of class
+#' `profile_warning_incomplete`, and [profile_problems()] lists them.
+#'
+#' @param path The file for `Rprof()`'s format. It can be read by [utils::summaryRprof()] and by
+#'   [read_rprof()], and has native functions beside R's.
+#' @param ... For `joint_profile()`, arguments of `start_profiler()`; for `joint_pprof()`,
+#'   of [serve_pprof()]. For `start_profiler()` it must be empty.
+#' @param interval Seconds between two samples.
+#' @param memory.profiling,gc.profiling,line.profiling,event,numfiles,bufsize As in
+#'   [Rprof()]. `event` is for R >= 4.4.
+#' @param expr An expression.
+#'
+#' @return `start_profiler()`: `path`, invisibly.
+#'
+#'   `stop_profiler()`: the profile, invisibly; an object of class `profile_data`, see
+#'   [profile_data]. `joint_profile()`: such a profile.
+#'
+#'   `joint_pprof()`: the handle of the server, see [serve_pprof()].
+#'
+#' @section Errors:
+#' `profile_error_unsupported` on other systems than Linux on x86-64 with glibc 2.35 or later,
+#' with an R whose calls cannot be told apart as in those known (R 4.1 to 4.6), or when a
+#' profiler is running; `profile_error_write` when the file cannot be written;
+#' `profile_error_argument` for arguments, and for `stop_profiler()` when nothing was started.
+#'
+#' @seealso [write_pprof()], [filter_profile()]; `vignette("joint", package = "profile")`
+#' @export
+#' @examples
+#' supported <- Sys.info()[["sysname"]] == "Linux" && R.version$arch == "x86_64"
+#' if (supported && interactive()) {
+#'   x <- joint_profile(for (i in 1:20) solve(matrix(runif(250000), 500)))
+#'   x
+#' }
+start_profiler <- function(
+    path = "Rprof.out",
+    ...,
+    interval = 0.02,
+    memory.profiling = FALSE,
+    gc.profiling = TRUE,
+    line.profiling = TRUE,
+    event = "cpu",
+    numfiles = 100L,
+    bufsize = 10000L) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  check_path(path, call)
+  check_flag(memory.profiling, "memory.profiling", call)
+  check_flag(gc.profiling, "gc.profiling", call)
+  check_flag(line.profiling, "line.profiling", call)
+  check_positive(interval, "interval", call)
+  check_positive(numfiles, "numfiles", call)
+  check_positive(bufsize, "bufsize", call)
+  if (!rlang::is_string(event, c("cpu", "elapsed"))) {
+    abort_argument("`event` must be \"cpu\" or \"elapsed\".", call)
+  }
+  start_run(
+    list(path = absolute_path(path, call), uri = path, memory = memory.profiling),
+    list(
+      interval = interval,
+      # Each tick then has a line, also where R has no call to print.
+      memory.profiling = TRUE,
+      gc.profiling = gc.profiling,
+      line.profiling = line.profiling,
+      numfiles = as.integer(numfiles),
+      bufsize = as.integer(bufsize),
+      event = event
+    ),
+    call
+  )
+  invisible(path)
+}
+
+#' @rdname start_profiler
+#' @export
+stop_profiler <- function() {
+  call <- rlang::current_env()
+  path <- joint$run$path
+  x <- stop_run(call)
+  withCallingHandlers(
+    tryCatch(write_rprof(x, path), profile_error_write = function(error) {
+      abort_profile(
+        c(
+          "The profile is complete, but cannot be written.",
+          x = conditionMessage(error),
+          i = "The field `profile` of this error has it: see `rlang::last_error()`."
+        ),
+        "profile_error_write",
+        path = path,
+        profile = x,
+        call = call
+      )
+    }),
+    # A sample without a stack has no line in R's own files either.
+    profile_warning_lossy = function(warning) rlang::cnd_muffle(warning)
+  )
+  invisible(x)
+}
+
+#' @rdname start_profiler
+#' @export
+joint_profile <- function(expr, ...) {
+  call <- rlang::current_env()
+  path <- tempfile("joint-", fileext = ".out")
+  on.exit(unlink(path))
+  start_profiler(path, ...)
+  joint$run$uri <- NA_character_
+  stopped <- FALSE
+  on.exit(if (!stopped) stop_run(call), add = TRUE, after = FALSE)
+  # `force()` would be a frame of its own.
+  expr
+  stopped <- TRUE
+  stop_run(call)
+}
+
+#' @rdname start_profiler
+#' @export
+joint_pprof <- function(expr, ...) {
+  # Before the expression, which may take long.
+  locate_pprof(rlang::current_env())
+  serve_pprof(joint_profile(expr), ...)
+}
+
+# ---- A run -------------------------------------------------------------------------
+
+# `run` is the run that is on: the path of its file, the URI that its source shall have,
+# and whether memory was asked for.
+joint <- new.env(parent = emptyenv())
+
+start_run <- function(run, options, call) {
+  rust(.Call(C_joint_check), call)
+  check_no_run(call)
+  has_event <- "event" %in% names(formals(utils::Rprof))
+  if (!has_event) {
+    if (options$event != "cpu") {
+      abort_profile("`event` needs R 4.4 or later.", "profile_error_unsupported", call = call)
+    }
+    options$event <- NULL
+  }
+
+  # The first tick comes when both are ready.
+  .Call(C_joint_block, TRUE)
+  started <- FALSE
+  on.exit({
+    if (!started) {
+      utils::Rprof(NULL)
+    }
+    .Call(C_joint_block, FALSE)
+  })
+  tryCatch(
+    do.call(utils::Rprof, c(run$path, options)),
+    error = function(error) {
+      abort_profile(
+        c(paste0("`Rprof()` cannot start with the file `", run$uri, "`."), x = conditionMessage(error)),
+        "profile_error_write",
+        path = run$path,
+        call = call
+      )
+    }
+  )
+  version <- getRversion()
+  start <- .Call(
+    C_joint_start, enc2utf8(run$path), sys.nframe(), version >= "4.4.0", version >= "4.3.0"
+  )
+  rust(start, call)
+  started <- TRUE
+  joint$run <- run
+  stop_at_quit()
+}
+
+stop_run <- function(call) {
+  check_run(call)
+  run <- joint$run
+  .Call(C_joint_block, TRUE)
+  on.exit(.Call(C_joint_block, FALSE))
+  replaced <- joint_state() == "replaced"
+  if (!replaced) {
+    utils::Rprof(NULL)
+  }
+  joint$run <- NULL
+  result <- rust(.Call(C_joint_stop, enc2utf8(run$path), "R's file", run$uri, run$memory), call)
+  if (replaced) {
+    warn_profile(
+      c(
+        "The profile is not complete.",
+        x = "The profiler's signal was taken while it ran, by `Rprof()` or another profiler.",
+        i = "There is what was recorded until then."
+      ),
+      "profile_warning_incomplete",
+      call = call
+    )
+  }
+  warn_problems(result$counts, "The profile", call)
+  new_profile_data(result$tables, "2.0")
+}
+
+# "off", "on", "replaced" by another handler of the signal, or "elsewhere": in the process
+# that this one is a fork of.
+joint_state <- function() {
+  rust(.Call(C_joint_state), NULL)
+}
+
+check_no_run <- function(call) {
+  state <- joint_state()
+  if (state == "elsewhere") {
+    abort_elsewhere(call)
+  }
+  if (state != "off") {
+    abort_argument("The profiler is running already; `stop_profiler()` stops it.", call)
+  }
+}
+
+check_run <- function(call) {
+  if (is.null(joint$run)) {
+    abort_argument("The profiler is not running; `start_profiler()` starts it.", call)
+  }
+  if (joint_state() == "elsewhere") {
+    abort_elsewhere(call)
+  }
+}
+
+abort_elsewhere <- function(call) {
+  abort_argument("The profiler runs in another process, of which this one is a fork.", call)
+}
+
+# The folder may be left while the profiler runs.
+absolute_path <- function(path, call) {
+  folder <- dirname(path.expand(path))
+  if (!dir.exists(folder)) {
+    abort_profile(
+      paste0("Cannot write `", path, "`: there is no such folder."),
+      "profile_error_write",
+      path = path,
+      call = call
+    )
+  }
+  file.path(normalizePath(folder), basename(path))
+}
+
+# ---- The end of R, and of the package ---------------------------------------------
+
+# Whoever quits R without `stop_profiler()` still has the file.
+stop_at_quit <- function() {
+  if (is.null(joint$stops_at_quit)) {
+    joint$stops_at_quit <- TRUE
+    reg.finalizer(joint, function(joint) stop_before_end(), onexit = TRUE)
+  }
+}
+
+stop_before_end <- function() {
+  if (!is.null(joint$run) && joint_state() != "elsewhere") {
+    stop_profiler()
+  }
+}
+
+.onUnload <- function(libpath) {
+  try(stop_before_end())
+  joint$run <- NULL
+  library.dynam.unload("profile", libpath)
+}

@@ -1,0 +1,198 @@
+//! From a recording and R's own file to one profile: each sample's stack of R calls
+//! gets the native frames that were recorded with it.
+//!
+//! A sample whose tick is not certain keeps R's stack, and is counted.
+
+use super::align::{Aligned, align};
+use super::native::NativeFrames;
+use super::recording::Recording;
+use super::weave::{Part, Weaver};
+use crate::cancel::{self, Stop};
+use crate::error::{Error, Place, Result};
+use crate::input::Origin;
+use crate::memory::TryGrow;
+use crate::model::{
+    FrameType, Functions, LocationId, Locations, Profile, StackId, Stacks, ValueType,
+};
+use crate::problems::{ProblemKind, Problems};
+use crate::rprof;
+use std::path::Path;
+
+/// Samples between two looks at the user's wish to stop.
+const SAMPLES_PER_CHECK: usize = 1000;
+
+/// R's builtins that call native code. What they called stands for them.
+const CALLS: [&str; 7] = [
+    ".Call",
+    ".External",
+    ".External2",
+    ".C",
+    ".Fortran",
+    ".Call.graphics",
+    ".External.graphics",
+];
+
+/// The joint profile of a run whose R side is in the file at `path`. Memory figures,
+/// which every run records, stay only if `memory` is set.
+pub fn merge(
+    path: &Path,
+    origin: Origin,
+    recording: &Recording,
+    memory: bool,
+    stop: Stop,
+) -> Result<(Profile, Problems)> {
+    let file = std::fs::read(path).map_err(|source| Error::Open {
+        path: path.to_owned(),
+        source,
+    })?;
+    let (mut profile, mut problems) = rprof::read_bytes(&file, origin, stop)?;
+    let aligned = align(&file, &profile, recording)?;
+    drop(file);
+
+    let mut stacks = Vec::new();
+    let mut merger = Merger::new(&mut profile, recording)?;
+    let recorded = (aligned.len() as u64).saturating_sub(recording.lost);
+    for (row, aligned) in aligned.iter().enumerate() {
+        if row % SAMPLES_PER_CHECK == 0 {
+            cancel::check(stop)?;
+        }
+        let stack = merger.stack(row, aligned.as_ref(), &mut profile)?;
+        stacks.try_push(stack, "samples")?;
+        let problem = match aligned {
+            Some(aligned) if aligned.tick.has_whole_stack() => continue,
+            Some(_) => ProblemKind::NativeCut,
+            None if row as u64 >= recorded => ProblemKind::NativeFull,
+            None => ProblemKind::NativeUnmatched,
+        };
+        let sample = row as u64 + 1;
+        problems.note(
+            problem,
+            Place::Sample(sample),
+            format!("sample {sample}").as_bytes(),
+        );
+    }
+    profile.samples.stack = stacks;
+    if !memory {
+        forget_memory(&mut profile);
+    }
+    Ok((profile, problems))
+}
+
+fn forget_memory(profile: &mut Profile) {
+    let is_count = |type_: &ValueType| type_.name == "samples" && type_.unit == "count";
+    profile.values.retain(|values| is_count(&values.type_));
+    for source in &mut profile.sources {
+        if let Some(options) = &mut source.options {
+            options.memory = false;
+        }
+    }
+}
+
+/// Makes the stacks of the joint profile.
+struct Merger<'a> {
+    r: RFrames,
+    natives: NativeFrames<'a>,
+    weaver: Weaver,
+    /// Of the sample at hand, innermost first: R's items, and all frames.
+    items: Vec<LocationId>,
+    stack: Vec<LocationId>,
+}
+
+impl<'a> Merger<'a> {
+    fn new(profile: &mut Profile, recording: &'a Recording) -> Result<Merger<'a>> {
+        Ok(Merger {
+            r: RFrames::take(profile)?,
+            natives: NativeFrames::new(&recording.modules, profile)?,
+            weaver: Weaver::new(&recording.modules, recording.stack_top)?,
+            items: Vec::new(),
+            stack: Vec::new(),
+        })
+    }
+
+    fn stack(
+        &mut self,
+        row: usize,
+        aligned: Option<&Aligned>,
+        profile: &mut Profile,
+    ) -> Result<StackId> {
+        self.items.clear();
+        self.stack.clear();
+        let stack = self.r.stacks.get(profile.samples.stack[row]);
+        self.items.try_extend(stack, "a stack")?;
+        let Some(aligned) = aligned else {
+            for item in &self.items {
+                let location = self.r.location(*item, profile)?;
+                self.stack.try_push(location, "a stack")?;
+            }
+            return profile.stacks.intern(&self.stack);
+        };
+        let (mark, items) = self.items.split_at(usize::from(aligned.gc));
+        for item in mark {
+            let location = self.r.location(*item, profile)?;
+            self.stack.try_push(location, "a stack")?;
+        }
+        let is_call = |item: usize| self.r.is_call(items[item], profile);
+        let parts = self.weaver.weave(&aligned.tick, items.len(), is_call)?;
+        for part in parts.iter().rev() {
+            match part {
+                Part::Item(item) => {
+                    let location = self.r.location(items[*item], profile)?;
+                    self.stack.try_push(location, "a stack")?;
+                }
+                Part::Native(frame) => {
+                    let locations = self.natives.locations(*frame, profile)?;
+                    self.stack.try_extend(locations, "a stack")?;
+                }
+            }
+        }
+        profile.stacks.intern(&self.stack)
+    }
+}
+
+/// R's side: its tables as they were read. The joint profile's begin anew, since some
+/// items are in none of its stacks.
+struct RFrames {
+    functions: Functions,
+    locations: Locations,
+    stacks: Stacks,
+    /// Where each location is in the new table.
+    renamed: Vec<Option<LocationId>>,
+    frame_type: Option<FrameType>,
+}
+
+impl RFrames {
+    fn take(profile: &mut Profile) -> Result<RFrames> {
+        let mut renamed = Vec::new();
+        renamed.try_fill(profile.locations.len(), None, "locations")?;
+        Ok(RFrames {
+            functions: std::mem::take(&mut profile.functions),
+            locations: std::mem::take(&mut profile.locations),
+            stacks: std::mem::take(&mut profile.stacks),
+            renamed,
+            frame_type: profile.frame_type("r")?,
+        })
+    }
+
+    fn location(&mut self, item: LocationId, profile: &mut Profile) -> Result<LocationId> {
+        let slot = &mut self.renamed[item.row()];
+        if let Some(location) = slot {
+            return Ok(*location);
+        }
+        let mut location = self.locations.get(item);
+        if let Some(function) = location.function {
+            let function = self.functions.get(function);
+            location.function = Some(profile.functions.intern(function)?);
+        }
+        location.frame_type = self.frame_type;
+        let location = profile.locations.intern(location)?;
+        *slot = Some(location);
+        Ok(location)
+    }
+
+    /// Whether an item is one of the builtins that call native code.
+    fn is_call(&self, item: LocationId, profile: &Profile) -> bool {
+        let function = self.locations.get(item).function;
+        let name = function.map(|f| profile.strings.get(self.functions.get(f).name));
+        name.is_some_and(|name| CALLS.contains(&name))
+    }
+}

@@ -1,0 +1,119 @@
+//! Native frames as rows of the profile: their functions, locations, addresses and
+//! mappings. Each address is looked up once.
+
+use super::recording::{Frame, Module, Role};
+use super::symbols::Symbols;
+use crate::error::Result;
+use crate::memory::TryGrow;
+use crate::model::{Address, Function, Location, LocationId, Mapping, MappingId, Names, Profile};
+use std::collections::HashMap;
+use std::fmt::Write;
+
+pub struct NativeFrames<'a> {
+    modules: &'a [Module],
+    symbols: Symbols<'a>,
+    /// The mapping of each module that was met.
+    mappings: Vec<Option<MappingId>>,
+    /// The locations of each address that was met: those of inlined calls first.
+    known: HashMap<(Option<usize>, u64), Vec<LocationId>>,
+}
+
+impl<'a> NativeFrames<'a> {
+    pub fn new(modules: &'a [Module], profile: &mut Profile) -> Result<NativeFrames<'a>> {
+        let mut mappings = Vec::new();
+        mappings.try_fill(modules.len(), None, "mappings")?;
+        let mut frames = NativeFrames {
+            modules,
+            symbols: Symbols::new(modules),
+            mappings,
+            known: HashMap::new(),
+        };
+        // The first mapping is the program's, by the custom of pprof.
+        let program = modules.iter().position(|m| m.role == Role::Program);
+        let program = program.or(modules.iter().position(|m| m.role == Role::Evaluator));
+        if let Some(program) = program {
+            frames.mapping(program, profile)?;
+        }
+        Ok(frames)
+    }
+
+    /// The locations of a frame, innermost first.
+    pub fn locations(&mut self, frame: Frame, profile: &mut Profile) -> Result<&[LocationId]> {
+        let key = (frame.module, frame.address);
+        if !self.known.contains_key(&key) {
+            let new = self.look_up(frame, profile)?;
+            self.known.insert(key, new);
+        }
+        Ok(self.known.get(&key).map_or(&[], Vec::as_slice))
+    }
+
+    fn look_up(&mut self, frame: Frame, profile: &mut Profile) -> Result<Vec<LocationId>> {
+        let mapping = match frame.module {
+            Some(module) => self.mapping(module, profile)?,
+            None => None,
+        };
+        let address = profile.addresses.intern(Address {
+            mapping,
+            address: frame.address,
+            ..Address::default()
+        })?;
+        let native = profile.frame_type("native")?;
+        let mut locations = Vec::new();
+        let Some(module) = frame.module else {
+            // Code that was made at run time: no file tells its name.
+            locations.push(profile.locations.intern(Location {
+                address,
+                frame_type: native,
+                ..Location::default()
+            })?);
+            return Ok(locations);
+        };
+        let symbols = self.symbols.at(module, frame.address)?;
+        for (i, symbol) in symbols.iter().enumerate() {
+            let function = profile.functions.intern(Function {
+                name: profile.strings.intern(&symbol.name)?,
+                system_name: profile.strings.intern(&symbol.system_name)?,
+                filename: profile.strings.intern(&symbol.filename)?,
+                start_line: 0,
+                recorded: Names::Both,
+                native_id: None,
+            })?;
+            let location = profile.locations.intern(Location {
+                function: Some(function),
+                line: Some(i64::from(symbol.line)),
+                column: i64::from(symbol.column),
+                address,
+                inlined: i + 1 < symbols.len(),
+                frame_type: native,
+            })?;
+            locations.try_push(location, "a stack")?;
+        }
+        Ok(locations)
+    }
+
+    fn mapping(&mut self, module: usize, profile: &mut Profile) -> Result<Option<MappingId>> {
+        let (Some(slot), Some(about)) = (self.mappings.get_mut(module), self.modules.get(module))
+        else {
+            return Ok(None);
+        };
+        if slot.is_none() {
+            let mut build_id = String::new();
+            for byte in &about.build_id {
+                // Writing to a string does not fail.
+                let _ = write!(build_id, "{byte:02x}");
+            }
+            let filename = profile.strings.intern(&about.path)?;
+            let build_id = profile.strings.intern(&build_id)?;
+            *slot = Some(profile.add_mapping(Mapping {
+                start: about.code.start,
+                limit: about.code.end,
+                offset: about.offset,
+                filename,
+                build_id,
+                symbols: self.symbols.known(module),
+                native_id: None,
+            })?);
+        }
+        Ok(*slot)
+    }
+}

@@ -1,0 +1,215 @@
+//! R's contexts: its own list of the calls that run.
+//!
+//! R has a record (`RCNTXT` in its `Defn.h`) for each call of a closure, and while it
+//! profiles for each call of a builtin. Most lie on the C stack, in the frame of the
+//! C function that does the call: that is what puts them among the native frames.
+//! The list is what `Rprof()` prints, so both can be compared.
+//!
+//! Read are the address of the next record, the flags that tell the kind of call, and
+//! from R 4.4 on the promises that were pending. R does not promise this layout; it
+//! has been the same since R 3, and [`Contexts::new`] compares it with what R says
+//! of itself before it is relied on.
+
+use super::memory::Stack;
+use crate::Settings;
+use profile_core::error::{Error, Result};
+use profile_core::joint::recording::PAIR;
+use std::ffi::{CStr, c_int};
+use std::ops::Range;
+
+/// The start of `RCNTXT`.
+#[repr(C)]
+struct Record {
+    next: *const Record,
+    callflag: c_int,
+}
+
+/// `callflag`: the call of a closure, of a builtin.
+const CLOSURE: c_int = 4;
+const BUILTIN: c_int = 64;
+
+/// Where `RCNTXT` has `prstack` and, behind it, `nodestack`: after the buffer of
+/// `sigsetjmp()`, 200 bytes, and 19 fields. The same from R 4.4 to 4.6.
+const PROMISES: u64 = 352;
+const NODE_STACK: u64 = 360;
+/// R's node stack: `R_BCNODESTACKSIZE` cells of 16 bytes.
+const NODE_STACK_BYTES: u64 = 200_000 * 16;
+/// `RPRSTACK` has the promise and then the next one.
+const NEXT_PROMISE: u64 = 8;
+/// Promises that wait for each other, at most; beyond that the list is damaged.
+const MOST_PROMISES: usize = 10_000;
+
+pub struct Contexts {
+    head: *const *const Record,
+    /// The outermost one, which lies on no stack.
+    toplevel: u64,
+    /// Where R >= 4.4 has the records of byte-compiled calls; empty before.
+    nodes: Range<u64>,
+}
+
+/// What the walk came to: how many records, and whether the last is the outermost.
+pub struct Walked {
+    pub contexts: usize,
+    pub whole: bool,
+}
+
+impl Contexts {
+    pub fn new(settings: &Settings) -> Result<Contexts> {
+        let head = symbol(c"R_GlobalContext")? as *const *const Record;
+        let mut contexts = Contexts {
+            head,
+            toplevel: 0,
+            nodes: 0..0,
+        };
+        let mut closures = 0;
+        // SAFETY: R's own list, between two of its calls.
+        let mut record = unsafe { *head };
+        // SAFETY: as above.
+        while let Some(found) = unsafe { record.as_ref() } {
+            closures += usize::from(found.callflag & CLOSURE != 0);
+            contexts.toplevel = record as u64;
+            record = found.next;
+        }
+        if closures != settings.closures {
+            return Err(changed());
+        }
+        if settings.node_stack {
+            contexts.nodes = node_stack(head)?;
+        }
+        Ok(contexts)
+    }
+
+    /// Writes the records that `Rprof()` prints, innermost first; `None` when they
+    /// do not fit.
+    pub fn walk(&self, stack: Stack, room: &mut [u64]) -> Option<Walked> {
+        let mut count = 0;
+        let mut outer = 0;
+        let mut promise = Promise::default();
+        // SAFETY: R's own variable, which is always there.
+        let mut record = unsafe { *self.head };
+        loop {
+            let address = record as u64;
+            let on_stack = stack.has(address);
+            // Outer calls are further up on the C stack.
+            if !(on_stack && address > outer
+                || self.nodes.contains(&address)
+                || address == self.toplevel)
+            {
+                return Some(Walked {
+                    contexts: count,
+                    whole: false,
+                });
+            }
+            if on_stack {
+                outer = address;
+            }
+            // SAFETY: on a stack that is in use, or R's own outermost record.
+            let found = unsafe { record.read_unaligned() };
+            if found.callflag & (CLOSURE | BUILTIN) != 0 {
+                let pair = room.get_mut(count * PAIR..(count + 1) * PAIR)?;
+                pair[0] = address | ((found.callflag & 0xffff) as u64) << 48;
+                pair[1] = if self.nodes.contains(&address) {
+                    // SAFETY: inside R's node stack, which has whole records.
+                    let first = unsafe { field(address, PROMISES) };
+                    promise.on_stack(first, stack, &self.nodes)
+                } else {
+                    0
+                };
+                count += 1;
+            }
+            if found.next.is_null() {
+                return Some(Walked {
+                    contexts: count,
+                    whole: true,
+                });
+            }
+            record = found.next;
+        }
+    }
+}
+
+/// The last list of promises that was followed: neighbours share theirs.
+#[derive(Default)]
+struct Promise {
+    first: u64,
+    found: u64,
+}
+
+impl Promise {
+    /// The innermost promise of a list that is on the C stack, so that C code made R
+    /// evaluate it; 0 for none.
+    fn on_stack(&mut self, first: u64, stack: Stack, nodes: &Range<u64>) -> u64 {
+        if first == self.first {
+            return self.found;
+        }
+        let mut at = first;
+        for _ in 0..MOST_PROMISES {
+            if stack.has(at) || !nodes.contains(&at) {
+                break;
+            }
+            // SAFETY: inside R's node stack.
+            at = unsafe { field(at, NEXT_PROMISE) };
+        }
+        self.first = first;
+        self.found = if stack.has(at) { at } else { 0 };
+        self.found
+    }
+}
+
+/// # Safety
+/// `address + offset` is inside R's node stack or one of R's records.
+unsafe fn field(address: u64, offset: u64) -> u64 {
+    // SAFETY: as promised.
+    unsafe { ((address + offset) as *const u64).read_unaligned() }
+}
+
+/// The extent of R's node stack, if R's records are laid out as from R 4.4 on: each
+/// says how high that stack was when it began.
+fn node_stack(head: *const *const Record) -> Result<Range<u64>> {
+    // SAFETY: R's own variables.
+    let (top, end) = unsafe {
+        let value = |address: u64| *(address as *const u64);
+        (
+            value(symbol(c"R_BCNodeStackTop")?),
+            value(symbol(c"R_BCNodeStackEnd")?),
+        )
+    };
+    let nodes = end.saturating_sub(NODE_STACK_BYTES)..end;
+    let mut higher = top;
+    // SAFETY: R's own list, between two of its calls.
+    let mut record = unsafe { *head };
+    // SAFETY: as above.
+    while let Some(found) = unsafe { record.as_ref() } {
+        // SAFETY: inside the record, if it is one of R >= 4.4.
+        let height = unsafe { field(record as u64, NODE_STACK) };
+        if !nodes.contains(&height) || height > higher {
+            return Err(changed());
+        }
+        higher = height;
+        record = found.next;
+    }
+    Ok(nodes)
+}
+
+fn symbol(name: &CStr) -> Result<u64> {
+    // SAFETY: asks the loader for a name.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if address.is_null() {
+        return Err(changed());
+    }
+    Ok(address as u64)
+}
+
+/// R is not as it is known here, so nothing is read of it.
+fn changed() -> Error {
+    Error::Unsupported(
+        "This R keeps its calls in another way than the versions that this package knows, so \
+         native code cannot be told apart by them; `Rprof()` profiles R code."
+            .to_owned(),
+    )
+}
+
+/// An address inside the evaluator.
+pub fn evaluator() -> Result<u64> {
+    symbol(c"Rf_eval")
+}

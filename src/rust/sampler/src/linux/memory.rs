@@ -1,0 +1,141 @@
+//! The memory that ticks are written to, and the stack that they are read from.
+
+use profile_core::error::{Error, Result};
+use std::ptr::NonNull;
+
+/// Address space for a recording, in words: 512 MB, some 600,000 ticks. Pages that
+/// are not used cost nothing.
+const WORDS: usize = 64 << 20;
+
+/// The block that ticks are written to, one after the other.
+pub struct Buffer {
+    base: NonNull<u64>,
+    used: usize,
+    /// A tick did not fit. None is taken after that, so the ticks that are there
+    /// are the first ones.
+    full: bool,
+}
+
+impl Buffer {
+    pub fn new() -> Result<Buffer> {
+        // SAFETY: a new mapping of its own, which nothing else refers to.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                WORDS * size_of::<u64>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(Error::Memory("the recording"));
+        }
+        let base = NonNull::new(base.cast::<u64>()).ok_or(Error::Memory("the recording"))?;
+        Ok(Buffer {
+            base,
+            used: 0,
+            full: false,
+        })
+    }
+
+    pub fn words(&self) -> &[u64] {
+        // SAFETY: the mapping lives as long as `self`, and zeros are words too.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.used) }
+    }
+
+    /// Where the next tick goes; `None` once there is no more room.
+    pub fn room(&mut self) -> Option<&mut [u64]> {
+        if self.full {
+            return None;
+        }
+        // SAFETY: as above; `used` never exceeds the mapping.
+        Some(unsafe {
+            std::slice::from_raw_parts_mut(self.base.as_ptr().add(self.used), WORDS - self.used)
+        })
+    }
+
+    /// Keeps the first `count` words of the room.
+    pub fn keep(&mut self, count: usize) {
+        self.used = (self.used + count).min(WORDS);
+    }
+
+    pub fn close(&mut self) {
+        self.full = true;
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: the mapping that new() made; nothing outlives `self`.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), WORDS * size_of::<u64>()) };
+    }
+}
+
+/// The part of a thread's stack that is in use: it may be read, whatever is in it.
+#[derive(Debug, Clone, Copy)]
+pub struct Stack {
+    low: u64,
+    top: u64,
+}
+
+impl Stack {
+    /// What is used of a stack that ends at `top`, in a thread whose stack pointer is
+    /// `pointer`; nothing if that is elsewhere.
+    pub fn in_use(pointer: u64, limits: Limits) -> Stack {
+        let inside = pointer >= limits.low && pointer < limits.top;
+        Stack {
+            low: if inside { pointer } else { limits.top },
+            top: limits.top,
+        }
+    }
+
+    pub fn has(self, address: u64) -> bool {
+        address >= self.low && address < self.top
+    }
+
+    pub fn read(self, address: u64) -> Option<u64> {
+        let end = address.checked_add(size_of::<u64>() as u64)?;
+        if address < self.low || end > self.top {
+            return None;
+        }
+        // SAFETY: inside the part of the stack that is in use.
+        Some(unsafe { (address as *const u64).read_unaligned() })
+    }
+}
+
+/// Where the stack of a thread is.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub low: u64,
+    pub top: u64,
+}
+
+impl Limits {
+    pub fn of_this_thread() -> Result<Limits> {
+        let mut low = std::ptr::null_mut();
+        let mut size = 0;
+        // SAFETY: the attributes are filled by the first call, if it succeeds, and
+        // given back by the last.
+        let found = unsafe {
+            let mut attributes = std::mem::zeroed();
+            let got = libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) == 0;
+            if got {
+                libc::pthread_attr_getstack(&attributes, &mut low, &mut size);
+                libc::pthread_attr_destroy(&mut attributes);
+            }
+            got
+        };
+        if !found || low.is_null() {
+            return Err(Error::Unsupported(
+                "The limits of the C stack are not known here.".to_owned(),
+            ));
+        }
+        let low = low as u64;
+        Ok(Limits {
+            low,
+            top: low + size as u64,
+        })
+    }
+}

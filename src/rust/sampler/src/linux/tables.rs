@@ -1,0 +1,233 @@
+//! Unwind tables: how to get from a frame to its caller.
+//!
+//! Compilers say in `.eh_frame`, for each instruction, where the caller's registers
+//! are; `.eh_frame_hdr` is sorted, to search in. Both are mapped with the code. Most
+//! rules are of one shape, [`Plain`], and can be kept; some (the stubs that bind
+//! functions, frames of signals, functions that align their stack) are expressions.
+
+use super::memory::Stack;
+use super::x86_64::{RETURN, Registers, SAVED};
+use gimli::{
+    ArrayLike, BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, Evaluation,
+    EvaluationResult, EvaluationStorage, Expression, FrameDescriptionEntry, Location, NativeEndian,
+    ParsedEhFrameHdr, Piece, Pointer, ReaderOffset, Register, RegisterRule, UnwindContext,
+    UnwindContextStorage, UnwindExpression, UnwindSection, UnwindTableRow, Value,
+};
+use std::ops::Range;
+
+type Reader = EndianSlice<'static, NativeEndian>;
+
+/// The tables of a module.
+pub struct Tables {
+    header: ParsedEhFrameHdr<Reader>,
+    frames: EhFrame<Reader>,
+    bases: BaseAddresses,
+}
+
+/// What gimli works with, taken beforehand.
+pub type Scratch = UnwindContext<usize, Fixed>;
+
+/// How a frame's caller is found, in the common case.
+#[derive(Debug, Clone, Copy)]
+pub struct Plain {
+    /// The caller's stack pointer is this register and this offset.
+    pub register: u16,
+    pub offset: i64,
+    /// Where, from there, the saved registers are and the return address.
+    pub saved: [Option<i32>; SAVED.len()],
+    pub counter: Option<i32>,
+    /// A signal interrupted the caller: its program counter is that of no call.
+    pub signal: bool,
+}
+
+/// How a frame's caller is found.
+pub enum Rule {
+    Plain(Plain),
+    /// By this entry, and expressions in it.
+    Complex(FrameDescriptionEntry<Reader>),
+}
+
+impl Tables {
+    /// # Safety
+    /// `header` and what follows it, up to `end`, are mapped and stay.
+    pub unsafe fn new(header: &Range<u64>, end: u64) -> Option<Tables> {
+        if header.is_empty() {
+            return None;
+        }
+        // SAFETY: as promised.
+        let section = |start: u64, end: u64| unsafe {
+            std::slice::from_raw_parts(start as *const u8, end.saturating_sub(start) as usize)
+        };
+        let bases = BaseAddresses::default().set_eh_frame_hdr(header.start);
+        let parsed = EhFrameHdr::new(section(header.start, header.end), NativeEndian)
+            .parse(&bases, 8)
+            .ok()?;
+        let Pointer::Direct(start) = parsed.eh_frame_ptr() else {
+            return None;
+        };
+        // Linkers put the tables behind their header.
+        if start < header.end || start >= end {
+            return None;
+        }
+        Some(Tables {
+            header: parsed,
+            frames: EhFrame::new(section(start, end), NativeEndian),
+            bases: bases.set_eh_frame(start),
+        })
+    }
+
+    /// The rule for an address inside the instruction that runs or calls.
+    pub fn rule(&self, address: u64, scratch: &mut Scratch) -> Option<Rule> {
+        let table = self.header.table()?;
+        let entry = table
+            .fde_for_address(&self.frames, &self.bases, address, EhFrame::cie_from_offset)
+            .ok()?;
+        let row = self.row(&entry, address, scratch)?;
+        match plain(row, entry.is_signal_trampoline()) {
+            Some(rule) => Some(Rule::Plain(rule)),
+            None => Some(Rule::Complex(entry)),
+        }
+    }
+
+    fn row<'s>(
+        &self,
+        entry: &FrameDescriptionEntry<Reader>,
+        address: u64,
+        scratch: &'s mut Scratch,
+    ) -> Option<&'s UnwindTableRow<usize, Fixed>> {
+        entry
+            .unwind_info_for_address(&self.frames, &self.bases, scratch, address)
+            .ok()
+    }
+
+    /// The caller's registers by a rule that is not plain; `None` for its counter
+    /// where the stack ends.
+    pub fn apply(
+        &self,
+        entry: &FrameDescriptionEntry<Reader>,
+        address: u64,
+        scratch: &mut Scratch,
+        registers: &Registers,
+        stack: Stack,
+    ) -> Option<(Registers, Option<u64>)> {
+        let encoding = entry.cie().encoding();
+        let row = self.row(entry, address, scratch)?;
+        let compute = |expression: &UnwindExpression<usize>, start: Option<u64>| {
+            let expression = expression.get(&self.frames).ok()?;
+            evaluate(expression, encoding, start, registers, stack)
+        };
+        let frame = match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => {
+                registers.get(register.0)?.wrapping_add_signed(*offset)
+            }
+            CfaRule::Expression(expression) => compute(expression, None)?,
+        };
+        let value = |register: u16| match row.register(Register(register)) {
+            RegisterRule::Undefined | RegisterRule::SameValue => registers.get(register),
+            RegisterRule::Offset(offset) => stack.read(frame.wrapping_add_signed(offset)),
+            RegisterRule::ValOffset(offset) => Some(frame.wrapping_add_signed(offset)),
+            RegisterRule::Register(other) => registers.get(other.0),
+            RegisterRule::Expression(expression) => stack.read(compute(&expression, Some(frame))?),
+            RegisterRule::ValExpression(expression) => compute(&expression, Some(frame)),
+            RegisterRule::Constant(value) => Some(value),
+            _ => None,
+        };
+        let ends = matches!(row.register(Register(RETURN)), RegisterRule::Undefined);
+        let counter = if ends { None } else { Some(value(RETURN)?) };
+        let mut caller = registers.clone();
+        for register in SAVED {
+            caller.set(register, value(register)?);
+        }
+        caller.return_to(counter.unwrap_or(0), frame);
+        Some((caller, counter))
+    }
+}
+
+fn plain(row: &UnwindTableRow<usize, Fixed>, signal: bool) -> Option<Plain> {
+    let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else {
+        return None;
+    };
+    let place = |register: u16| match row.register(Register(register)) {
+        RegisterRule::Undefined | RegisterRule::SameValue => Some(None),
+        RegisterRule::Offset(offset) => i32::try_from(offset).ok().map(Some),
+        _ => None,
+    };
+    let mut saved = [None; SAVED.len()];
+    for (slot, register) in saved.iter_mut().zip(SAVED) {
+        *slot = place(register)?;
+    }
+    Some(Plain {
+        register: register.0,
+        offset: *offset,
+        saved,
+        counter: place(RETURN)?,
+        signal,
+    })
+}
+
+/// Tables hold expressions of a few steps; one that loops is damaged.
+const MOST_STEPS: u32 = 100;
+
+fn evaluate(
+    expression: Expression<Reader>,
+    encoding: gimli::Encoding,
+    start: Option<u64>,
+    registers: &Registers,
+    stack: Stack,
+) -> Option<u64> {
+    let mut evaluation = Evaluation::<Reader, Fixed>::new_in(expression.0, encoding);
+    evaluation.set_max_iterations(MOST_STEPS);
+    if let Some(start) = start {
+        evaluation.set_initial_value(start);
+    }
+    let mut result = evaluation.evaluate().ok()?;
+    loop {
+        result = match result {
+            EvaluationResult::Complete => break,
+            EvaluationResult::RequiresMemory { address, size, .. } => {
+                let bits = 8 * u32::from(size).clamp(1, 8);
+                let value = stack.read(address)? & (u64::MAX >> (64 - bits));
+                evaluation.resume_with_memory(Value::Generic(value)).ok()?
+            }
+            EvaluationResult::RequiresRegister { register, .. } => {
+                let value = registers.get(register.0)?;
+                evaluation
+                    .resume_with_register(Value::Generic(value))
+                    .ok()?
+            }
+            _ => return None,
+        };
+    }
+    match evaluation.as_result() {
+        [
+            Piece {
+                location: Location::Address { address },
+                ..
+            },
+        ] => Some(*address),
+        _ => None,
+    }
+}
+
+/// Room for tables and expressions of a fixed size: nothing is allocated in a
+/// handler. What needs more is not followed.
+#[derive(Debug, Clone, Copy)]
+pub struct Fixed;
+
+impl<T: ReaderOffset> UnwindContextStorage<T> for Fixed {
+    type Rules = [(Register, RegisterRule<T>); 32];
+    type Stack = Rows<T>;
+}
+
+type Rows<T> = [UnwindTableRow<T, Fixed>; 4];
+
+impl EvaluationStorage<Reader> for Fixed {
+    type Stack = [Value; 32];
+    type ExpressionStack = [(Reader, Reader); 4];
+    type Result = [Piece<Reader>; 1];
+}
+
+const _: () = {
+    const fn holds<A: ArrayLike>() {}
+    holds::<Rows<usize>>();
+};

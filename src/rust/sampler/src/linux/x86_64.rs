@@ -1,0 +1,69 @@
+//! What is special to x86-64: which registers matter, and where they are.
+
+/// DWARF's numbers.
+const STACK_POINTER: usize = 7;
+const RETURN_ADDRESS: usize = 16;
+/// As many as the tables of C code speak of.
+const REGISTERS: usize = 17;
+
+/// What a called function leaves as it was: rbx, rbp, r12 to r15.
+pub const SAVED: [u16; 6] = [3, 6, 12, 13, 14, 15];
+/// The return address, as a register of the tables.
+pub const RETURN: u16 = RETURN_ADDRESS as u16;
+
+/// The registers of a frame.
+#[derive(Debug, Clone)]
+pub struct Registers([u64; REGISTERS]);
+
+impl Registers {
+    /// Those of what a signal interrupted.
+    pub fn of(context: &libc::ucontext_t) -> Registers {
+        let saved = &context.uc_mcontext.gregs;
+        // By DWARF's numbers.
+        let order = [
+            libc::REG_RAX,
+            libc::REG_RDX,
+            libc::REG_RCX,
+            libc::REG_RBX,
+            libc::REG_RSI,
+            libc::REG_RDI,
+            libc::REG_RBP,
+            libc::REG_RSP,
+            libc::REG_R8,
+            libc::REG_R9,
+            libc::REG_R10,
+            libc::REG_R11,
+            libc::REG_R12,
+            libc::REG_R13,
+            libc::REG_R14,
+            libc::REG_R15,
+            libc::REG_RIP,
+        ];
+        Registers(order.map(|register| saved[register as usize] as u64))
+    }
+
+    pub fn get(&self, register: u16) -> Option<u64> {
+        self.0.get(usize::from(register)).copied()
+    }
+
+    pub fn set(&mut self, register: u16, value: u64) {
+        if let Some(slot) = self.0.get_mut(usize::from(register)) {
+            *slot = value;
+        }
+    }
+
+    pub fn stack_pointer(&self) -> u64 {
+        self.0[STACK_POINTER]
+    }
+
+    pub fn counter(&self) -> u64 {
+        self.0[RETURN_ADDRESS]
+    }
+
+    /// As they are once the function has returned: on this processor a call leaves
+    /// nothing else on the stack.
+    pub fn return_to(&mut self, counter: u64, stack_pointer: u64) {
+        self.0[RETURN_ADDRESS] = counter;
+        self.0[STACK_POINTER] = stack_pointer;
+    }
+}

@@ -1,0 +1,41 @@
+//! For systems that the sampler does not work on: it says so.
+
+use crate::{Settings, State};
+use profile_core::error::{Error, Result};
+use profile_core::joint::Recording;
+
+/// There is never one.
+#[derive(Debug)]
+pub enum Stopped {}
+
+impl Stopped {
+    pub fn recording(&self) -> Recording<'_> {
+        match *self {}
+    }
+}
+
+pub fn check() -> Result<()> {
+    Err(Error::Unsupported(
+        "Native code is profiled on Linux only, on x86-64 with the GNU C library; \
+         `Rprof()` profiles R code here."
+            .to_owned(),
+    ))
+}
+
+pub fn block() {}
+
+pub fn unblock() {}
+
+pub fn start(_: &Settings) -> Result<()> {
+    check()
+}
+
+pub fn state() -> State {
+    State::Off
+}
+
+pub fn stop() -> Option<Stopped> {
+    None
+}
+
+pub fn abandon() {}
