@@ -204,7 +204,7 @@ start_run <- function(run, options, call) {
     .Call(C_joint_block, FALSE)
   })
   tryCatch(
-    do.call(utils::Rprof, c(run$path, options)),
+    rlang::inject(utils::Rprof(run$path, !!!options)),
     error = function(error) {
       abort_profile(
         c(paste0("`Rprof()` cannot start with the file `", run$uri, "`."), x = conditionMessage(error)),

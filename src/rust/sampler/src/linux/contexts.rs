@@ -32,8 +32,8 @@ const BUILTIN: c_int = 64;
 /// `sigsetjmp()`, 200 bytes, and 19 fields. The same from R 4.4 to 4.6.
 const PROMISES: u64 = 352;
 const NODE_STACK: u64 = 360;
-/// R's node stack: `R_BCNODESTACKSIZE` cells of 16 bytes.
-const NODE_STACK_BYTES: u64 = 200_000 * 16;
+/// R's node stack takes 4.8 MB; what is far from that is none.
+const NODE_STACK_BYTES: Range<u64> = 1 << 20..64 << 20;
 /// `RPRSTACK` has the promise and then the next one.
 const NEXT_PROMISE: u64 = 8;
 /// Promises that wait for each other, at most; beyond that the list is damaged.
@@ -164,7 +164,7 @@ unsafe fn field(address: u64, offset: u64) -> u64 {
 }
 
 /// The extent of R's node stack, if R's records are laid out as from R 4.4 on: each
-/// says how high that stack was when it began.
+/// says how high that stack was when it began, the outermost one where it starts.
 fn node_stack(head: *const *const Record) -> Result<Range<u64>> {
     // SAFETY: R's own variables.
     let (top, end) = unsafe {
@@ -174,21 +174,22 @@ fn node_stack(head: *const *const Record) -> Result<Range<u64>> {
             value(symbol(c"R_BCNodeStackEnd")?),
         )
     };
-    let nodes = end.saturating_sub(NODE_STACK_BYTES)..end;
-    let mut higher = top;
+    let mut height = top;
     // SAFETY: R's own list, between two of its calls.
     let mut record = unsafe { *head };
     // SAFETY: as above.
     while let Some(found) = unsafe { record.as_ref() } {
-        // SAFETY: inside the record, if it is one of R >= 4.4.
-        let height = unsafe { field(record as u64, NODE_STACK) };
-        if !nodes.contains(&height) || height > higher {
+        // SAFETY: inside the record, if it is one of R >= 4.4; else inside R's stack
+        // or its variables.
+        let outer = unsafe { field(record as u64, NODE_STACK) };
+        if outer > height {
             return Err(changed());
         }
-        higher = height;
+        height = outer;
         record = found.next;
     }
-    Ok(nodes)
+    let is_stack = end > height && NODE_STACK_BYTES.contains(&(end - height));
+    is_stack.then_some(height..end).ok_or_else(changed)
 }
 
 fn symbol(name: &CStr) -> Result<u64> {

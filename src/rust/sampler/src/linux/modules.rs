@@ -341,3 +341,51 @@ fn find_object() -> Result<FindObject> {
     // SAFETY: the type that glibc's `dlfcn.h` gives it.
     Ok(unsafe { std::mem::transmute::<*mut c_void, FindObject>(address) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn modules_are_told_as_the_system_lists_them() {
+        let mut modules = Modules::new().unwrap();
+        let addresses = [
+            libc::qsort as *const () as u64,
+            find_object as *const () as u64,
+        ];
+        for address in addresses {
+            modules.at(address).unwrap();
+        }
+        assert_eq!(modules.at(8), None);
+        let seen = modules.seen(0).unwrap();
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        for (module, address) in seen.iter().zip(addresses) {
+            assert!(module.code.contains(&address));
+            // "start-end r-xp offset device inode path"
+            let line = maps
+                .lines()
+                .find(|line| line.starts_with(&format!("{:x}-", module.code.start)))
+                .unwrap();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(words[1], "r-xp");
+            assert_eq!(u64::from_str_radix(words[2], 16), Ok(module.offset));
+            // Some folders are links.
+            let path = std::fs::canonicalize(&module.path).unwrap();
+            assert_eq!(Path::new(words[5]), path);
+        }
+        assert_eq!(seen[0].role, Role::Library);
+        assert_eq!(seen[1].role, Role::Program);
+    }
+
+    #[test]
+    fn a_build_id_is_that_of_the_file() {
+        let mut modules = Modules::new().unwrap();
+        modules.at(libc::qsort as *const () as u64).unwrap();
+        let seen = modules.seen(0).unwrap();
+        let file = std::fs::read(&seen[0].path).unwrap();
+        assert_eq!(seen[0].build_id.len(), 20);
+        let id = seen[0].build_id.as_slice();
+        assert!(file.windows(20).any(|bytes| bytes == id));
+    }
+}
