@@ -16,6 +16,7 @@ use crate::model::{
 };
 use crate::problems::{ProblemKind, Problems};
 use crate::rprof;
+use std::ops::Range;
 use std::path::Path;
 
 /// Samples between two looks at the user's wish to stop.
@@ -56,13 +57,20 @@ pub fn merge(
         if row % SAMPLES_PER_CHECK == 0 {
             cancel::check(stop)?;
         }
-        let stack = merger.stack(row, aligned.as_ref(), &mut profile)?;
+        let joint = match aligned {
+            Some(aligned) => merger.joint_stack(row, aligned, &mut profile)?,
+            None => None,
+        };
+        let stack = match joint {
+            Some(stack) => stack,
+            None => merger.stack_of_r(row, &mut profile)?,
+        };
         stacks.try_push(stack, "samples")?;
-        let problem = match aligned {
-            Some(aligned) if aligned.tick.has_whole_stack() => continue,
-            Some(_) => ProblemKind::NativeCut,
-            None if row as u64 >= recorded => ProblemKind::NativeFull,
-            None => ProblemKind::NativeUnmatched,
+        let problem = match (joint, aligned) {
+            (Some(_), Some(aligned)) if aligned.tick.has_whole_stack() => continue,
+            (Some(_), _) => ProblemKind::NativeCut,
+            (None, None) if row as u64 >= recorded => ProblemKind::NativeFull,
+            (None, _) => ProblemKind::NativeUnmatched,
         };
         let sample = row as u64 + 1;
         problems.note(
@@ -92,7 +100,7 @@ fn forget_memory(profile: &mut Profile) {
 struct Merger<'a> {
     r: RFrames,
     natives: NativeFrames<'a>,
-    weaver: Weaver,
+    weaver: Weaver<'a>,
     /// Of the sample at hand, innermost first: R's items, and all frames.
     items: Vec<LocationId>,
     stack: Vec<LocationId>,
@@ -103,36 +111,33 @@ impl<'a> Merger<'a> {
         Ok(Merger {
             r: RFrames::take(profile)?,
             natives: NativeFrames::new(&recording.modules, profile)?,
-            weaver: Weaver::new(&recording.modules, recording.stack_top)?,
+            weaver: Weaver::new(recording)?,
             items: Vec::new(),
             stack: Vec::new(),
         })
     }
 
-    fn stack(
+    fn stack_of_r(&mut self, row: usize, profile: &mut Profile) -> Result<StackId> {
+        self.begin(row, profile)?;
+        self.push_items(0..self.items.len(), profile)?;
+        profile.stacks.intern(&self.stack)
+    }
+
+    /// `None` if the order of R's and native frames is not certain.
+    fn joint_stack(
         &mut self,
         row: usize,
-        aligned: Option<&Aligned>,
+        aligned: &Aligned,
         profile: &mut Profile,
-    ) -> Result<StackId> {
-        self.items.clear();
-        self.stack.clear();
-        let stack = self.r.stacks.get(profile.samples.stack[row]);
-        self.items.try_extend(stack, "a stack")?;
-        let Some(aligned) = aligned else {
-            for item in &self.items {
-                let location = self.r.location(*item, profile)?;
-                self.stack.try_push(location, "a stack")?;
-            }
-            return profile.stacks.intern(&self.stack);
-        };
-        let (mark, items) = self.items.split_at(usize::from(aligned.gc));
-        for item in mark {
-            let location = self.r.location(*item, profile)?;
-            self.stack.try_push(location, "a stack")?;
-        }
+    ) -> Result<Option<StackId>> {
+        self.begin(row, profile)?;
+        let mark = usize::from(aligned.gc);
+        self.push_items(0..mark, profile)?;
+        let items = &self.items[mark..];
         let is_call = |item: usize| self.r.is_call(items[item], profile);
-        let parts = self.weaver.weave(&aligned.tick, items.len(), is_call)?;
+        let Some(parts) = self.weaver.weave(&aligned.tick, items.len(), is_call)? else {
+            return Ok(None);
+        };
         for part in parts.iter().rev() {
             match part {
                 Part::Item(item) => {
@@ -145,7 +150,22 @@ impl<'a> Merger<'a> {
                 }
             }
         }
-        profile.stacks.intern(&self.stack)
+        profile.stacks.intern(&self.stack).map(Some)
+    }
+
+    fn begin(&mut self, row: usize, profile: &Profile) -> Result<()> {
+        self.items.clear();
+        self.stack.clear();
+        let stack = self.r.stacks.get(profile.samples.stack[row]);
+        self.items.try_extend(stack, "a stack")
+    }
+
+    fn push_items(&mut self, items: Range<usize>, profile: &mut Profile) -> Result<()> {
+        for item in &self.items[items] {
+            let location = self.r.location(*item, profile)?;
+            self.stack.try_push(location, "a stack")?;
+        }
+        Ok(())
     }
 }
 

@@ -15,4 +15,4 @@ mod symbols;
 mod weave;
 
 pub use merge::merge;
-pub use recording::{Context, Frame, Module, Recording, Role, Tick};
+pub use recording::{Context, Evaluator, Frame, Module, Recording, Role, Tick};

@@ -42,6 +42,7 @@ const PRINTED: u16 = 4 | 64;
 pub struct Recording<'a> {
     pub words: &'a [u64],
     pub modules: Vec<Module>,
+    pub evaluator: Evaluator,
     /// The highest address of R's C stack.
     pub stack_top: u64,
     /// Whether the sizes of R's file tell where each tick's line ends: R >= 4.3
@@ -49,6 +50,15 @@ pub struct Recording<'a> {
     pub sizes_tell: bool,
     /// Ticks after the memory for recording was used up.
     pub lost: u64,
+}
+
+/// Code of R's evaluator, in memory.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Evaluator {
+    /// `Rf_eval()`, by which code in C has R evaluate something.
+    pub eval: Range<u64>,
+    /// The interpreter of byte code; empty where it is not known.
+    pub interpreter: Range<u64>,
 }
 
 /// A file of code in memory: a library, or the program itself.

@@ -6,12 +6,13 @@
 //! comes R's item. R >= 4.4 has a byte-compiled call of a byte-compiled function go on
 //! in the same frame, with its record on another stack: it follows the frames of the
 //! evaluator, up to the first that is not R's. Where C code made R evaluate a promise,
-//! the promise is on the C stack and tells the frame.
+//! the promise is on the C stack and tells the frame. Where C code made R evaluate byte
+//! code of its own, nothing tells, and the order is not certain.
 //!
 //! R's functions stand for the evaluator's own frames. What remains is what R called
 //! and what that called; the C library counts as R's where R calls it.
 
-use super::recording::{Context, Frame, Module, Role, Tick};
+use super::recording::{Context, Evaluator, Frame, Module, Recording, Role, Tick};
 use crate::error::Result;
 use crate::memory::TryGrow;
 
@@ -32,9 +33,10 @@ enum Kind {
 }
 
 /// Weaves the ticks of one recording; its memory is used again and again.
-pub struct Weaver {
+pub struct Weaver<'a> {
     /// Of each module.
     kinds: Vec<Kind>,
+    evaluator: &'a Evaluator,
     stack_top: u64,
     /// Of the tick at hand, innermost first.
     frames: Vec<(Frame, Kind)>,
@@ -48,13 +50,14 @@ pub struct Weaver {
     innermost: u64,
 }
 
-impl Weaver {
-    pub fn new(modules: &[Module], stack_top: u64) -> Result<Weaver> {
+impl<'a> Weaver<'a> {
+    pub fn new(recording: &'a Recording) -> Result<Weaver<'a>> {
         let mut kinds = Vec::new();
-        kinds.try_extend_from(modules.iter().map(kind), "modules")?;
+        kinds.try_extend_from(recording.modules.iter().map(kind), "modules")?;
         Ok(Weaver {
             kinds,
-            stack_top,
+            evaluator: &recording.evaluator,
+            stack_top: recording.stack_top,
             frames: Vec::new(),
             contexts: Vec::new(),
             run: Vec::new(),
@@ -64,7 +67,7 @@ impl Weaver {
         })
     }
 
-    /// The parts of a stack, outermost first. R's line has `items` items, which are the
+    /// The parts of a stack, outermost first; `None` if their order is not certain. R's line has `items` items, which are the
     /// innermost contexts; `is_call` says of an item whether it is one of R's builtins
     /// that call native code: what they called stands for them.
     pub fn weave(
@@ -72,7 +75,7 @@ impl Weaver {
         tick: &Tick,
         items: usize,
         is_call: impl Fn(usize) -> bool,
-    ) -> Result<&[Part]> {
+    ) -> Result<Option<&[Part]>> {
         self.parts.clear();
         self.run.clear();
         self.contexts.clear();
@@ -88,7 +91,14 @@ impl Weaver {
                 if context.promise != 0 {
                     self.run_up_to(context.promise)?;
                 }
-                self.run_evaluator(number)?;
+                let next = self.contexts[..number].iter().rev();
+                let next = next
+                    .map(|context| context.address)
+                    .find(|&address| self.is_on_stack(address));
+                self.run_evaluator(next)?;
+                if self.interprets_for_c_code(next) {
+                    return Ok(None);
+                }
             }
             if items < self.contexts.len() && number + 1 >= items {
                 // R cut its line here: what is further out is not known.
@@ -102,7 +112,7 @@ impl Weaver {
         }
         while self.take_frame()?.is_some() {}
         self.end_run(false, &is_call)?;
-        Ok(&self.parts)
+        Ok(Some(&self.parts))
     }
 
     /// The frames of a tick, without those outside R: the start of the program, or
@@ -146,20 +156,37 @@ impl Weaver {
 
     /// Takes the evaluator's frames before the next foreign one, and before the one
     /// that holds the next context on the C stack.
-    fn run_evaluator(&mut self, number: usize) -> Result<()> {
-        let next = self.contexts[..number]
-            .iter()
-            .rev()
-            .map(|context| context.address)
-            .find(|&address| self.is_on_stack(address));
-        while let Some(&(frame, kind)) = self.frames.last() {
-            let holds_next = next.is_some_and(|address| frame.stack_pointer <= address);
-            if kind != Kind::Evaluator || holds_next {
+    fn run_evaluator(&mut self, next: Option<u64>) -> Result<()> {
+        while let Some((frame, kind)) = self.frames.last() {
+            if *kind != Kind::Evaluator || holds(frame, next) {
                 break;
             }
             self.take_frame()?;
         }
         Ok(())
+    }
+
+    /// Whether, before the frame that holds the next context, foreign code called the
+    /// evaluator and that ran byte code without anything in between. A context that is
+    /// not on the C stack may be of such a run or of one further out.
+    fn interprets_for_c_code(&self, next: Option<u64>) -> bool {
+        let mut foreign = false;
+        let mut called = false;
+        for (frame, kind) in self.frames.iter().rev() {
+            if holds(frame, next) {
+                break;
+            }
+            if *kind != Kind::Evaluator {
+                foreign = true;
+                called = false;
+            } else if self.evaluator.eval.contains(&frame.address) {
+                called = foreign;
+                foreign = false;
+            } else if called && self.evaluator.interpreter.contains(&frame.address) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Takes the next frame inwards; gives the lowest address that it may hold.
@@ -192,6 +219,11 @@ impl Weaver {
     }
 }
 
+/// Whether a frame, the next outwards being gone, holds an address.
+fn holds(frame: &Frame, address: Option<u64>) -> bool {
+    address.is_some_and(|address| frame.stack_pointer <= address)
+}
+
 fn kind(module: &Module) -> Kind {
     if module.role == Role::Evaluator {
         return Kind::Evaluator;
@@ -222,8 +254,9 @@ const C_LIBRARY: [&str; 8] = [
 
 #[cfg(test)]
 mod tests {
-    use super::super::recording::{EXACT, PAIR, Recording, WHOLE_CONTEXTS, WHOLE_STACK};
+    use super::super::recording::{EXACT, PAIR, WHOLE_CONTEXTS, WHOLE_STACK};
     use super::*;
+    use std::ops::Range;
 
     const R: u64 = 0;
     const PROGRAM: u64 = 1;
@@ -232,6 +265,9 @@ mod tests {
     const TOP: u64 = 10_000;
     /// Records of calls that are not on the C stack.
     const NODES: u64 = 0x7000_0000;
+    /// Frames of R with these numbers are of `Rf_eval()`, and of the interpreter.
+    const EVAL: Range<u64> = 20..22;
+    const INTERPRETER: Range<u64> = 22..23;
 
     /// Frames as (module, stack pointer), outermost first; contexts as (address, promise),
     /// outermost first. The program counter of a frame is 100 times its module and its
@@ -259,7 +295,7 @@ mod tests {
             let counter = 100 * module + number as u64 + u64::from(!innermost);
             words.extend([
                 counter | module << 48,
-                pointer | u64::from(innermost) * EXACT,
+                pointer | (u64::from(innermost) * EXACT),
             ]);
         }
         for &(address, promise) in example.contexts.iter().rev() {
@@ -279,15 +315,21 @@ mod tests {
                 module("/lib/libc.so.6", Role::Library),
                 module("/lib/libcustom.so", Role::Library),
             ],
+            evaluator: Evaluator {
+                eval: EVAL,
+                interpreter: INTERPRETER,
+            },
             stack_top: TOP,
             sizes_tell: false,
             lost: 0,
         };
-        let mut weaver = Weaver::new(&recording.modules, TOP).unwrap();
+        let mut weaver = Weaver::new(&recording).unwrap();
         let tick = recording.ticks().next().unwrap();
         let all = example.contexts.len();
         let is_call = |item: usize| example.calls.contains(&(all - 1 - item));
-        let parts = weaver.weave(&tick, example.items, is_call).unwrap();
+        let Some(parts) = weaver.weave(&tick, example.items, is_call).unwrap() else {
+            return "uncertain".to_owned();
+        };
         let words: Vec<String> = parts
             .iter()
             .map(|part| match part {
@@ -402,6 +444,22 @@ mod tests {
             &[(9800, 0), (NODES + 10, 0), (NODES + 20, promise)],
         );
         assert_eq!(woven(&forced), "a b ours1 c ours4");
+    }
+
+    #[test]
+    fn byte_code_that_c_code_had_evaluated_makes_the_order_uncertain() {
+        let after = |foreign: usize| {
+            let mut frames = vec![(R, 9700)];
+            frames.resize(1 + foreign, (OURS, 9500));
+            frames.resize(23, (R, 9300));
+            frames.push((OURS, 9000));
+            woven(&example(&frames, &[(9800, 0), (NODES + 10, 0)]))
+        };
+        // Frame 21 is of `Rf_eval()`, frame 22 of the interpreter.
+        assert_eq!(after(20), "uncertain");
+        // With frame 20 in between, `Rf_eval()` had a promise evaluated.
+        assert!(after(19).starts_with("a b ours1 ours2"));
+        assert!(after(19).ends_with("R20 R21 R22 ours23"));
     }
 
     #[test]

@@ -6,13 +6,14 @@
 //! does not change.
 
 use super::contexts::{self, Contexts};
+use super::evaluator;
 use super::memory::{Buffer, Limits, Stack};
 use super::unwind::Unwinder;
 use super::x86_64::Registers;
 use crate::{Settings, State};
 use profile_core::error::{Error, Result};
-use profile_core::joint::Recording;
 use profile_core::joint::recording::{HEADER, PAIR, WHOLE_CONTEXTS, WHOLE_STACK};
+use profile_core::joint::{Evaluator, Recording};
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::fs::File;
@@ -38,7 +39,7 @@ struct Recorder {
     limits: Limits,
     file: File,
     lost: u64,
-    evaluator: u64,
+    evaluator: Evaluator,
     sizes_tell: bool,
 }
 
@@ -104,14 +105,16 @@ pub fn start(settings: &Settings) -> Result<()> {
         path: settings.file.to_owned(),
         source,
     })?;
+    let limits = Limits::of_this_thread()?;
+    let mut unwinder = Unwinder::new()?;
     let recorder = Recorder {
         buffer: Buffer::new()?,
-        unwinder: Unwinder::new()?,
+        evaluator: evaluator::find(&mut unwinder, limits)?,
+        unwinder,
         contexts: Contexts::new(settings)?,
-        limits: Limits::of_this_thread()?,
+        limits,
         file,
         lost: 0,
-        evaluator: contexts::evaluator()?,
         sizes_tell: settings.sizes_tell,
     };
     // The first call of a library's function binds it: better here than at a tick.
@@ -184,7 +187,11 @@ impl Stopped {
         let recorder = unsafe { &*self.0.recorder.get() };
         Ok(Recording {
             words: recorder.buffer.words(),
-            modules: recorder.unwinder.modules.seen(recorder.evaluator)?,
+            modules: recorder
+                .unwinder
+                .modules
+                .seen(recorder.evaluator.eval.start)?,
+            evaluator: recorder.evaluator.clone(),
             stack_top: recorder.limits.top,
             sizes_tell: recorder.sizes_tell,
             lost: recorder.lost,

@@ -76,12 +76,23 @@ impl Tables {
         })
     }
 
+    /// The code of the function that an address is in.
+    pub fn function(&self, address: u64) -> Option<Range<u64>> {
+        let entry = self.entry(address)?;
+        let start = entry.initial_address();
+        Some(start..start.checked_add(entry.len())?)
+    }
+
+    fn entry(&self, address: u64) -> Option<FrameDescriptionEntry<Reader>> {
+        let table = self.header.table()?;
+        table
+            .fde_for_address(&self.frames, &self.bases, address, EhFrame::cie_from_offset)
+            .ok()
+    }
+
     /// The rule for an address inside the instruction that runs or calls.
     pub fn rule(&self, address: u64, scratch: &mut Scratch) -> Option<Rule> {
-        let table = self.header.table()?;
-        let entry = table
-            .fde_for_address(&self.frames, &self.bases, address, EhFrame::cie_from_offset)
-            .ok()?;
+        let entry = self.entry(address)?;
         let row = self.row(&entry, address, scratch)?;
         match plain(row, entry.is_signal_trampoline()) {
             Some(rule) => Some(Rule::Plain(rule)),

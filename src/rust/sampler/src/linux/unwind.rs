@@ -6,6 +6,7 @@ use super::tables::{Plain, Rule, Scratch};
 use super::x86_64::{Registers, SAVED};
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::{EXACT, NO_MODULE, PAIR};
+use std::ops::Range;
 
 /// Rules that are kept, by address. Stacks repeat, recursion above all.
 const KEPT: usize = 4096;
@@ -60,6 +61,12 @@ impl Unwinder {
             scratch: Box::new(Scratch::new_in()),
             kept,
         })
+    }
+
+    /// The code of the function that an address is in, as far as it is in one piece.
+    pub fn function(&mut self, address: u64) -> Option<Range<u64>> {
+        let module = self.modules.at(address)?;
+        self.modules.tables(module)?.function(address)
     }
 
     /// Writes the frames, innermost first; `None` when they do not fit.
@@ -180,8 +187,10 @@ mod tests {
     use std::ffi::{c_int, c_void};
     use std::sync::Mutex;
 
-    /// What a handler found: our frames, and what glibc's own `backtrace()` says.
-    static FOUND: Mutex<Vec<(Vec<u64>, bool, Vec<u64>)>> = Mutex::new(Vec::new());
+    /// The callers that a handler found, whether these are all, and what glibc's own
+    /// `backtrace()` says.
+    type Found = (Vec<u64>, bool, Vec<u64>);
+    static FOUND: Mutex<Vec<Found>> = Mutex::new(Vec::new());
     /// Signal handlers belong to the process, tests run in threads of it.
     static ALONE: Mutex<()> = Mutex::new(());
 
@@ -208,7 +217,7 @@ mod tests {
         FOUND.lock().unwrap().push(found);
     }
 
-    fn interrupted(work: fn()) -> (Vec<u64>, bool, Vec<u64>) {
+    fn interrupted(work: fn()) -> Found {
         let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
         // SAFETY: a handler of the type that SA_SIGINFO asks for.
         unsafe {

@@ -42,6 +42,30 @@ impl Registers {
         Registers(order.map(|register| saved[register as usize] as u64))
     }
 
+    /// Those of the function that this is inlined into.
+    #[inline(always)]
+    pub fn here() -> Registers {
+        let mut values = [0; REGISTERS];
+        // SAFETY: only reads registers.
+        unsafe {
+            std::arch::asm!(
+                "mov [{values} + 8 * 3], rbx",
+                "mov [{values} + 8 * 6], rbp",
+                "mov [{values} + 8 * 7], rsp",
+                "mov [{values} + 8 * 12], r12",
+                "mov [{values} + 8 * 13], r13",
+                "mov [{values} + 8 * 14], r14",
+                "mov [{values} + 8 * 15], r15",
+                "lea {counter}, [rip]",
+                "mov [{values} + 8 * 16], {counter}",
+                values = in(reg) values.as_mut_ptr(),
+                counter = out(reg) _,
+                options(nostack, preserves_flags),
+            );
+        }
+        Registers(values)
+    }
+
     pub fn get(&self, register: u16) -> Option<u64> {
         self.0.get(usize::from(register)).copied()
     }
