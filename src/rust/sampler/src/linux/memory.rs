@@ -73,10 +73,16 @@ impl Drop for Buffer {
     }
 }
 
+/// What a function may keep below the stack pointer, by the rules of the platform. A
+/// function that is about to return has its caller's registers there.
+const RED_ZONE: u64 = 128;
+
 /// The part of a thread's stack that is in use: it may be read, whatever is in it.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack {
+    /// What may be read begins here, what is in use at `pointer`.
     low: u64,
+    pointer: u64,
     top: u64,
 }
 
@@ -85,14 +91,16 @@ impl Stack {
     /// `pointer`; nothing if that is elsewhere.
     pub fn in_use(pointer: u64, limits: Limits) -> Stack {
         let inside = pointer >= limits.low && pointer < limits.top;
+        let pointer = if inside { pointer } else { limits.top };
         Stack {
-            low: if inside { pointer } else { limits.top },
+            low: pointer.saturating_sub(RED_ZONE).max(limits.low),
+            pointer,
             top: limits.top,
         }
     }
 
     pub fn has(self, address: u64) -> bool {
-        address >= self.low && address < self.top
+        address >= self.pointer && address < self.top
     }
 
     pub fn read(self, address: u64) -> Option<u64> {
@@ -100,7 +108,7 @@ impl Stack {
         if address < self.low || end > self.top {
             return None;
         }
-        // SAFETY: inside the part of the stack that is in use.
+        // SAFETY: inside the stack, and where its pages have been used.
         Some(unsafe { (address as *const u64).read_unaligned() })
     }
 }
