@@ -9,7 +9,7 @@ use profile_core::joint::Recording;
 pub enum Stopped {}
 
 impl Stopped {
-    pub fn recording(&self) -> Recording<'_> {
+    pub fn recording(&self) -> Result<Recording<'_>> {
         match *self {}
     }
 }
