@@ -1,0 +1,253 @@
+//! Recordings and R's files, put together: which sample gets which tick.
+
+use profile_core::error::Place;
+use profile_core::input::Origin;
+use profile_core::joint::recording::{EXACT, WHOLE_CONTEXTS, WHOLE_STACK};
+use profile_core::joint::{Evaluator, Module, Recording, Role, merge};
+use profile_core::model::Profile;
+use profile_core::problems::{ProblemKind, Problems};
+use std::path::PathBuf;
+
+const HEADER: &str = "memory profiling: GC profiling: sample.interval=10000\n";
+const TOP: u64 = 1 << 30;
+
+/// A tick of so many calls of R, the innermost of which runs native code.
+fn tick(calls: usize, before: usize, after: usize) -> Vec<u64> {
+    let mut words = vec![
+        (calls as u64 + 1) | (calls as u64) << 32,
+        WHOLE_STACK | WHOLE_CONTEXTS,
+        before as u64,
+        after as u64,
+    ];
+    // From the innermost: native code, then R's frames, each with a record of a call.
+    words.extend([0x2000 | 1 << 48, (TOP - 0x10000) | EXACT]);
+    for call in 0..calls as u64 {
+        words.extend([0x1001, TOP - 0xf000 + 0x100 * call]);
+    }
+    for call in 0..calls as u64 {
+        words.extend([(TOP - 0xf000 + 0x100 * call + 8) | 4 << 48, 0]);
+    }
+    words
+}
+
+fn recording(words: &[u64]) -> Recording<'_> {
+    let module = |path: &str, role| Module {
+        path: path.to_owned(),
+        role,
+        ..Module::default()
+    };
+    Recording {
+        words,
+        modules: vec![
+            module("/nowhere/libR.so", Role::Evaluator),
+            module("/nowhere/native.so", Role::Library),
+        ],
+        evaluator: Evaluator::default(),
+        stack_top: TOP,
+        sizes_tell: false,
+        lost: 0,
+    }
+}
+
+/// A line of R's file with so many calls: f1 inside f2, and so on.
+fn line(calls: usize) -> String {
+    let items: String = (1..=calls).map(|call| format!("\"f{call}\" ")).collect();
+    format!(":1:2:3:4:{items}\n")
+}
+
+fn merged(file: &str, recording: &Recording) -> (Profile, Problems) {
+    let path = scratch(file);
+    let result = merge(&path, Origin::default(), recording, false, &|| false);
+    std::fs::remove_file(path).unwrap();
+    result.unwrap()
+}
+
+fn scratch(file: &str) -> PathBuf {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("profile-joint-{}-{number}.out", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, file).unwrap();
+    path
+}
+
+/// The functions of each sample, innermost first.
+fn stacks(profile: &Profile) -> Vec<String> {
+    let name = |&location: &_| {
+        let function = profile.function_of(location).unwrap();
+        profile.strings.get(function.name)
+    };
+    let samples = profile.samples.stack.iter();
+    samples
+        .map(|&stack| {
+            let names: Vec<&str> = profile.stacks.get(stack).iter().map(name).collect();
+            names.join(" ")
+        })
+        .collect()
+}
+
+/// How many samples have a native frame.
+fn joint(profile: &Profile) -> usize {
+    let stacks = stacks(profile);
+    stacks.iter().filter(|s| s.contains("native.so+")).count()
+}
+
+fn unmatched(problems: &Problems) -> Vec<Place> {
+    let kept = problems.kept().iter();
+    kept.filter(|problem| problem.kind == ProblemKind::NativeUnmatched)
+        .map(|problem| problem.place)
+        .collect()
+}
+
+#[test]
+fn each_line_gets_its_tick() {
+    let file = format!("{HEADER}{}{}{}", line(2), line(0), line(1));
+    let words = [tick(2, 0, 0), tick(0, 0, 0), tick(1, 0, 0)].concat();
+    let (profile, problems) = merged(&file, &recording(&words));
+    assert!(problems.is_empty());
+    assert_eq!(
+        stacks(&profile),
+        [
+            "native.so+0x2000 f1 f2",
+            // There is no frame of R, so this is another program's.
+            "",
+            "native.so+0x2000 f1"
+        ]
+    );
+    let location = profile.stacks.get(profile.samples.stack[0])[0];
+    let location = profile.locations.get(location);
+    assert_eq!(profile.frame_type_of(&location), Some("native"));
+    assert_eq!(profile.address_of(&location).address, 0x2000);
+    // The figures that only were to make a line of each tick are gone.
+    assert_eq!(profile.values.len(), 1);
+    assert!(!profile.sources[0].options.unwrap().memory);
+}
+
+#[test]
+fn a_sample_with_other_calls_than_its_tick_keeps_rs_stack() {
+    let file = format!("{HEADER}{}{}{}", line(2), line(3), line(1));
+    let words = [tick(2, 0, 0), tick(2, 0, 0), tick(1, 0, 0)].concat();
+    let (profile, problems) = merged(&file, &recording(&words));
+    assert_eq!(joint(&profile), 2);
+    assert_eq!(stacks(&profile)[1], "f1 f2 f3");
+    assert_eq!(unmatched(&problems), [Place::Sample(2)]);
+}
+
+#[test]
+fn another_number_of_lines_than_of_ticks_is_no_match_at_all() {
+    let file = format!("{HEADER}{}{}", line(2), line(2));
+    let words = [tick(2, 0, 0), tick(2, 0, 0), tick(2, 0, 0)].concat();
+    let (profile, problems) = merged(&file, &recording(&words));
+    assert_eq!(joint(&profile), 0);
+    assert_eq!(unmatched(&problems).len(), 2);
+}
+
+#[test]
+fn sizes_tell_which_tick_has_no_line() {
+    let lines = [line(2), line(1), line(2)];
+    let file = format!("{HEADER}{}", lines.concat());
+    let first = HEADER.len() + lines[0].len();
+    let second = first + lines[1].len();
+    let words = [
+        tick(2, HEADER.len(), first),
+        // R wrote nothing.
+        tick(2, first, first),
+        tick(1, first, second),
+        tick(2, second, file.len()),
+    ]
+    .concat();
+    let mut recording = recording(&words);
+    recording.sizes_tell = true;
+    let (profile, problems) = merged(&file, &recording);
+    assert!(problems.is_empty());
+    assert_eq!(joint(&profile), 3);
+
+    // Two lines at one tick are none of its.
+    let words = tick(2, HEADER.len(), second);
+    recording.words = &words;
+    let (profile, problems) = merged(&file, &recording);
+    assert_eq!(joint(&profile), 0);
+    assert_eq!(unmatched(&problems).len(), 3);
+}
+
+#[test]
+fn the_mark_of_garbage_collection_is_no_call() {
+    let file = format!("{HEADER}:1:2:3:4:\"<GC>\" \"f1\" \n:1:2:3:4:\"<GC>\" \"f1\" \n");
+    let words = [tick(1, 0, 0), tick(2, 0, 0)].concat();
+    let (profile, _) = merged(&file, &recording(&words));
+    assert_eq!(
+        stacks(&profile),
+        [
+            "<GC> native.so+0x2000 f1",
+            // Here it is a function of that name.
+            "native.so+0x2000 <GC> f1"
+        ]
+    );
+}
+
+#[test]
+fn a_line_that_r_cut_has_the_innermost_calls() {
+    let name = "a".repeat(400);
+    let items = format!("\"{name}\" ").repeat(25);
+    let file = format!("{HEADER}:1:2:3:4:{items}\n:1:2:3:4:\"f1\" \n");
+    let words = [tick(40, 0, 0), tick(3, 0, 0)].concat();
+    let (profile, problems) = merged(&file, &recording(&words));
+    assert_eq!(joint(&profile), 1);
+    assert!(stacks(&profile)[0].ends_with(&name));
+    // A short line was not cut.
+    assert_eq!(unmatched(&problems), [Place::Sample(2)]);
+}
+
+#[test]
+fn ticks_that_did_not_fit_are_told_as_such() {
+    let file = format!("{HEADER}{}{}{}", line(1), line(1), line(2));
+    let words = [tick(1, 0, 0), tick(1, 0, 0)].concat();
+    let mut recording = recording(&words);
+    recording.lost = 1;
+    let (profile, problems) = merged(&file, &recording);
+    assert_eq!(joint(&profile), 2);
+    assert_eq!(problems.counts(), [(ProblemKind::NativeFull, 1)]);
+}
+
+#[test]
+fn stacks_that_are_not_whole_are_counted() {
+    let file = format!("{HEADER}{}", line(1));
+    let mut words = tick(1, 0, 0);
+    words[1] = WHOLE_CONTEXTS;
+    let (profile, problems) = merged(&file, &recording(&words));
+    assert_eq!(joint(&profile), 1);
+    assert_eq!(problems.counts(), [(ProblemKind::NativeCut, 1)]);
+    words[1] = WHOLE_STACK;
+    let (profile, problems) = merged(&file, &recording(&words));
+    assert_eq!(joint(&profile), 0);
+    assert_eq!(problems.counts(), [(ProblemKind::NativeUnmatched, 1)]);
+}
+
+#[test]
+fn words_that_are_no_recording_do_no_harm() {
+    let file = format!("{HEADER}{}", line(1).repeat(50));
+    let mut state = 88172645463325252_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for round in 0..500 {
+        let mut words: Vec<u64> = (0..50).flat_map(|_| tick(1, 0, 0)).collect();
+        for _ in 0..20 {
+            let at = next() as usize % words.len();
+            words[at] = match next() % 3 {
+                0 => next(),
+                1 => next() % 16,
+                _ => words[at] ^ (1 << (next() % 64)),
+            };
+        }
+        words.truncate(next() as usize % words.len());
+        let mut recording = recording(&words);
+        recording.sizes_tell = round % 2 == 0;
+        let (profile, _) = merged(&file, &recording);
+        assert_eq!(profile.samples.len(), 50);
+    }
+}
