@@ -1,0 +1,118 @@
+# Native code to profile: the library in native/, built here, and R processes that use it.
+
+# The joint profiler is for this platform alone, and its tests need compilers.
+skip_without_joint <- function() {
+  testthat::skip_on_cran()
+  if (!grepl("^x86_64-.*linux-gnu$", R.version$platform)) {
+    testthat::skip("the joint profiler is for Linux on x86-64 with glibc")
+  }
+  for (tool in c("CC", "CXX")) {
+    if (!has_compiler(tool)) {
+      testthat::skip(paste0("there is no compiler (", tool, "): nothing native to profile"))
+    }
+  }
+}
+
+# Whether the compiler that R was configured with is there.
+has_compiler <- function(variable) {
+  r <- file.path(R.home("bin"), "R")
+  command <- suppressWarnings(system2(r, c("CMD", "config", variable), stdout = TRUE, stderr = TRUE))
+  Sys.which(sub(" .*", "", command[[1]])) != "" && Sys.which("make") != ""
+}
+
+# Fortran and Rust are there or not; the workload leaves out what is not.
+native_symbols <- c(
+  "c_inner", "c_applied", "c_forked", "c_direct", "c_finish", "e_inner", "c_void", "f_inner",
+  "cpp_inner", "cpp_catch", "rust_inner", "c_outer", "c_force", "c_eval", "c_error", "c_try",
+  "c_unwind", "c_toplevel", "c_allocate", "c_sort", "c_split_some", "c_split_more", "c_cpu",
+  "busy_start", "busy_stop", "storm_start", "storm_stop", "interrupt_soon", "sigprof_owner"
+)
+
+native_built <- new.env()
+
+# The library, built with these flags once in a test run, as native_load() gives it.
+# One that is built without -g is stripped: only the names that it exports remain.
+native_library <- function(flags = "-O2 -g") {
+  if (is.null(native_built[[flags]])) {
+    native_built[[flags]] <- build_native(flags, tempfile("native"))
+  }
+  native_load(native_built[[flags]])
+}
+
+build_native <- function(flags, dir, source = testthat::test_path("native")) {
+  dir.create(dir)
+  file.copy(base::dir(source, full.names = TRUE), dir)
+  withr::local_dir(dir)
+  # R's own flags come last, so a user's own come in their place.
+  languages <- c("C", "CXX", paste0("CXX", c(11, 14, 17, 20, 23, 26)), "F", "FC")
+  writeLines(paste0(languages, "FLAGS = ", flags), "Makevars.user")
+  sources <- c("calls.c", "threads.c", "cplusplus.cpp")
+  libraries <- "-lpthread -ldl"
+  if (has_compiler("FC")) {
+    sources <- c(sources, "fortran.f90")
+  }
+  if (Sys.which("rustc") != "") {
+    debug <- if (grepl("-g", flags)) "-g"
+    run_tool("rustc", c(
+      "--crate-type", "staticlib", "--edition", "2021", "-O", debug, "-o", "librust.a", "rust.rs"
+    ))
+    libraries <- paste("-Wl,-u,rust_inner librust.a", libraries)
+  }
+  withr::local_envvar(R_MAKEVARS_USER = file.path(getwd(), "Makevars.user"), PKG_LIBS = libraries)
+  run_tool(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", "-o", "native.so", sources))
+  if (!grepl("-g", flags)) {
+    run_tool("strip", c("--strip-all", "native.so"))
+  }
+  file.path(getwd(), "native.so")
+}
+
+run_tool <- function(command, args) {
+  out <- suppressWarnings(system2(command, args, stdout = TRUE, stderr = TRUE))
+  if (!is.null(attr(out, "status"))) {
+    stop("The test library cannot be built:\n", paste(out, collapse = "\n"), call. = FALSE)
+  }
+}
+
+# A list of the addresses that .Call() and others take, with the path of the library.
+native_load <- function(path) {
+  dll <- dyn.load(path)
+  lib <- list(path = path)
+  for (name in native_symbols) {
+    info <- tryCatch(getNativeSymbolInfo(name, dll), error = function(e) NULL)
+    lib[[name]] <- info$address
+  }
+  # As packages with registered routines have it.
+  lib$c_inner_info <- getNativeSymbolInfo("c_inner", dll)
+  lib
+}
+
+# Evaluates `code` with R's just-in-time compiler at this level: at 0 functions stay as
+# they are.
+with_jit <- function(level, code) {
+  old <- compiler::enableJIT(level)
+  on.exit(compiler::enableJIT(old))
+  force(code)
+}
+
+# Runs code in an R process of its own that has these helpers and `lib`. One that hangs
+# is ended, with status 124.
+run_native <- function(lib, code, seconds = 60, env = "") {
+  helpers <- file.path(
+    normalizePath(testthat::test_path()), c("helper-native.R", "helper-stacks.R", "helper-workload.R")
+  )
+  run_r(
+    c(
+      "library(profile)",
+      sprintf("source(%s)", encodeString(helpers, quote = "\"")),
+      sprintf("lib <- native_load(%s)", encodeString(lib$path, quote = "\"")),
+      code
+    ),
+    env = paste(env, "timeout -k 5", seconds)
+  )
+}
+
+# The words that such a process wrote behind the word `name`.
+answer <- function(result, name) {
+  lines <- grep(paste0("^", name, " "), result$output, value = TRUE)
+  strsplit(trimws(utils::tail(lines, 1)), " ")[[1]][-1]
+}

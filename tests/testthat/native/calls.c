@@ -1,0 +1,197 @@
+/* The ways from R into native code, and from there back into R. What may stand
+ * right above each of these functions in a stack says native_callers in
+ * helper-workload.R. */
+
+#include "native.h"
+#include <stdlib.h>
+
+/* Always inlined: with debug information a profile shows it as an inlined frame. The
+ * loop keeps nearly all samples of c_spin() in here. */
+static inline __attribute__((always_inline)) double c_kernel(double x, int i) {
+  for (int j = 0; j < 16; j++) {
+    x = x * 0.999 + (double)((i + j) % 7);
+  }
+  return x;
+}
+
+NOINLINE double c_spin(int n) {
+  double x = 1;
+  for (int i = 0; i < n; i += 16) {
+    x = c_kernel(x, i);
+  }
+  return x;
+}
+
+/* ---- Each way in ---------------------------------------------------------- */
+
+SEXP c_inner(SEXP n) { return Rf_ScalarReal(c_spin(Rf_asInteger(n)) + 1); }
+
+/* As c_inner(), for R functions that have no name of their own. */
+SEXP c_applied(SEXP n) { return Rf_ScalarReal(c_spin(Rf_asInteger(n)) + 2); }
+
+/* As c_inner(), for what only a forked child calls. */
+SEXP c_forked(SEXP n) { return Rf_ScalarReal(c_spin(Rf_asInteger(n)) + 3); }
+
+/* As c_inner(), for what c_eval() runs without a function of R's around it. */
+SEXP c_direct(SEXP n) { return Rf_ScalarReal(c_spin(Rf_asInteger(n)) + 7); }
+
+/* As c_inner(), for finalizers. */
+SEXP c_finish(SEXP n) { return Rf_ScalarReal(c_spin(Rf_asInteger(n)) + 4); }
+
+SEXP e_inner(SEXP args) { return Rf_ScalarReal(c_spin(Rf_asInteger(CADR(args))) + 5); }
+
+void c_void(int *n, double *out) { *out = c_spin(*n) + 6; }
+
+/* ---- Back into R ---------------------------------------------------------- */
+
+/* Native work, a call of an R closure, native work. */
+SEXP c_outer(SEXP f, SEXP n, SEXP env) {
+  double x = c_spin(Rf_asInteger(n));
+  SEXP call = PROTECT(Rf_lang1(f));
+  x += Rf_asReal(Rf_eval(call, env));
+  x += c_spin(Rf_asInteger(n));
+  UNPROTECT(1);
+  return Rf_ScalarReal(x);
+}
+
+/* Forces the promise that `x` is bound to in `env`. */
+SEXP c_force(SEXP env) {
+  SEXP value = PROTECT(Rf_eval(Rf_install("x"), env));
+  double x = Rf_asReal(value) + 1;
+  UNPROTECT(1);
+  return Rf_ScalarReal(x);
+}
+
+/* Evaluates whatever it is given: a call, a loop, bytecode. */
+SEXP c_eval(SEXP expr, SEXP env) {
+  SEXP value = PROTECT(Rf_eval(expr, env));
+  int length = Rf_length(value) + 1;
+  UNPROTECT(1);
+  return Rf_ScalarInteger(length);
+}
+
+/* ---- Ways out that are no return ------------------------------------------ */
+
+NOINLINE double c_fail(int n) {
+  double x = c_spin(n);
+  if (x > -1) {
+    Rf_error("left by a long jump");
+  }
+  return x + 1;
+}
+
+SEXP c_error(SEXP n) { return Rf_ScalarReal(c_fail(Rf_asInteger(n)) + 1); }
+
+struct work {
+  SEXP call;
+  SEXP env;
+  int n;
+};
+
+SEXP c_body(void *data) {
+  struct work *work = data;
+  double x = c_spin(work->n);
+  SEXP value = PROTECT(Rf_eval(work->call, work->env));
+  x += Rf_asReal(value);
+  UNPROTECT(1);
+  return Rf_ScalarReal(x);
+}
+
+SEXP c_handler(SEXP condition, void *data) {
+  (void)condition;
+  return Rf_ScalarReal(c_spin(((struct work *)data)->n) + 1);
+}
+
+void c_cleanup(void *data, Rboolean jump) {
+  volatile double x = c_spin(((struct work *)data)->n);
+  (void)jump;
+  (void)x;
+}
+
+void c_toplevel_body(void *data) {
+  volatile double x = Rf_asReal(c_body(data));
+  (void)x;
+}
+
+/* R runs the body inside its own tryCatch(). */
+SEXP c_try(SEXP f, SEXP n, SEXP env) {
+  struct work work = {PROTECT(Rf_lang1(f)), env, Rf_asInteger(n)};
+  SEXP value = PROTECT(R_tryCatchError(c_body, &work, c_handler, &work));
+  double x = Rf_asReal(value) + 1;
+  UNPROTECT(2);
+  return Rf_ScalarReal(x);
+}
+
+SEXP c_unwind(SEXP f, SEXP n, SEXP env) {
+  struct work work = {PROTECT(Rf_lang1(f)), env, Rf_asInteger(n)};
+  SEXP token = PROTECT(R_MakeUnwindCont());
+  SEXP value = PROTECT(R_UnwindProtect(c_body, &work, c_cleanup, &work, token));
+  double x = Rf_asReal(value) + 1;
+  UNPROTECT(3);
+  return Rf_ScalarReal(x);
+}
+
+SEXP c_toplevel(SEXP f, SEXP n, SEXP env) {
+  struct work work = {PROTECT(Rf_lang1(f)), env, Rf_asInteger(n)};
+  Rboolean well = R_ToplevelExec(c_toplevel_body, &work);
+  double x = c_spin(work.n);
+  UNPROTECT(1);
+  return Rf_ScalarLogical(well && x > -1);
+}
+
+/* ---- Frames of others between ours ---------------------------------------- */
+
+/* R's garbage collector, again and again. */
+SEXP c_allocate(SEXP n) {
+  double x = 0;
+  for (int i = 0; i < Rf_asInteger(n); i += 400) {
+    SEXP list = PROTECT(Rf_allocVector(VECSXP, 100));
+    for (int j = 0; j < 100; j++) {
+      SET_VECTOR_ELT(list, j, Rf_ScalarReal(j));
+    }
+    x += Rf_asReal(VECTOR_ELT(list, 99));
+    UNPROTECT(1);
+  }
+  return Rf_ScalarReal(x);
+}
+
+/* The C library's qsort(), which calls back. */
+int c_compare(const void *a, const void *b) {
+  volatile double x = c_spin(320);
+  (void)x;
+  return *(const int *)a - *(const int *)b;
+}
+
+SEXP c_sort(SEXP n) {
+  int values[64];
+  double x = 0;
+  for (int i = 0; i < Rf_asInteger(n); i += 100000) {
+    for (int j = 0; j < 64; j++) {
+      values[j] = (j * 37 + i) % 64;
+    }
+    qsort(values, 64, sizeof(int), c_compare);
+    x += values[3];
+  }
+  return Rf_ScalarReal(x);
+}
+
+/* ---- A known split of work ------------------------------------------------ */
+
+/* Two functions that burn CPU time and give how much, by the clock of the thread:
+ * the truth that shares in a profile are held against. */
+SEXP c_split_some(SEXP n) {
+  double start = thread_cpu();
+  volatile double x = c_spin(Rf_asInteger(n));
+  (void)x;
+  return Rf_ScalarReal(thread_cpu() - start);
+}
+
+SEXP c_split_more(SEXP n) {
+  double start = thread_cpu();
+  volatile double x = c_spin(Rf_asInteger(n)) + c_spin(Rf_asInteger(n));
+  (void)x;
+  return Rf_ScalarReal(thread_cpu() - start);
+}
+
+/* For the share of an R function: what the clock says now. */
+SEXP c_cpu(void) { return Rf_ScalarReal(thread_cpu()); }
