@@ -1,0 +1,154 @@
+# Stacks of R and native frames as text, and the judge of whether they can be true.
+
+# A stack is a vector of frames, outermost first. R functions have parentheses behind
+# their names, native functions have none, and those of R itself have "libR:" before:
+# c("work()", "leaf()", "c_inner", "libR:Rf_ScalarReal"). "<GC>" stands for itself.
+profile_stacks <- function(x) {
+  at <- match(x$sample_locations$location_id, x$locations$location_id)
+  location <- x$locations[at, ]
+  name <- x$functions$name[match(location$function_id, x$functions$function_id)]
+  native <- location$.frame_type %in% "native"
+  file <- x$.mappings$filename[match(location$.mapping_id, x$.mappings$mapping_id)]
+  evaluator <- native & basename(as.character(file)) %in% c("libR.so", "R")
+  frame <- ifelse(native, native_name(name), ifelse(name %in% "<GC>", "<GC>", paste0(name, "()")))
+  frame <- paste0(ifelse(evaluator, "libR:", ""), frame)
+  order <- order(x$sample_locations$sample_id, -x$sample_locations$depth)
+  id <- factor(x$sample_locations$sample_id[order], x$samples$sample_id)
+  unname(split(frame[order], id))
+}
+
+# The bare name: without the types and namespaces of C++, Rust's hash, Fortran's
+# underscore, and what compilers add.
+native_name <- function(name) {
+  name <- ifelse(is.na(name), "?", name)
+  name <- sub("::h[0-9a-f]{16}$", "", name)
+  name <- sub("[(].*$", "", name)
+  name <- gsub("<[^<>]*>", "", name)
+  name <- sub("^.*(::| )", "", name)
+  name <- sub("[.](cold|part|isra|constprop|lto_priv).*$", "", name)
+  sub("_$", "", name)
+}
+
+# What R's profile has for a call of native code where that call is interpreted.
+native_calls <- paste0(c(".Call", ".External", ".External2", ".C", ".Fortran"), "()")
+
+# Judges stacks. `callers` is a table of what may stand right above a frame: names are
+# frames, values are those that may call them. "c_sort ..." means that frames which
+# are not in the table may lie between. A frame that is not in the table may stand
+# anywhere. `only_native` are the R functions that do nothing but call native code.
+#
+# Gives numbers of samples:
+# - right: with frames of the table, all of them in their places
+# - wrong: with a frame where it cannot be; `stacks` has the first of them
+# - missing: an R function that calls native code has none below it, or nothing of the
+#   stack is native that has to be
+# - other: of all these nothing; or R is about to leave native code by a long jump
+native_entries <- function(stacks, callers = native_callers, only_native = native_only) {
+  if (!is.null(names(stacks)) && "sample_locations" %in% names(stacks)) {
+    stacks <- profile_stacks(stacks)
+  }
+  stacks <- lapply(stacks, as.character)
+  # Equal stacks are judged once.
+  key <- vapply(stacks, paste, character(1), collapse = "\n")
+  first <- !duplicated(key)
+  verdict <- vapply(stacks[first], judge_stack, character(1), callers, only_native)
+  verdict <- verdict[match(key, key[first])]
+  wrong <- stacks[verdict == "wrong"]
+  counts <- table(factor(verdict, c("right", "wrong", "missing", "other")))
+  c(
+    as.list(counts),
+    list(stacks = vapply(utils::head(unique(wrong), 5), paste, character(1), collapse = " > "))
+  )
+}
+
+judge_stack <- function(stack, callers, only_native) {
+  length <- length(stack)
+  if (length == 0) {
+    return("other")
+  }
+  # A collection of garbage is no call.
+  collecting <- stack[[length]] == "<GC>"
+  if (collecting) {
+    stack <- stack[-length]
+    length <- length - 1
+  }
+  is_r <- grepl("()", stack, fixed = TRUE) | stack == "<GC>"
+  is_evaluator <- startsWith(stack, "libR:")
+  above <- function(what) c(FALSE, what[-length])
+  # R's own frames are left out next to R functions, and a call of native code
+  # gives way to what it called.
+  if (any(is_evaluator & above(is_r)) || any(is_r & above(is_evaluator))) {
+    return("wrong")
+  }
+  if (any(!is_r & above(stack %in% native_calls)) || "<GC>" %in% stack) {
+    return("wrong")
+  }
+  known <- which(stack %in% names(callers))
+  placed <- vapply(known, is_placed, logical(1), stack, is_r, callers)
+  if (!all(placed)) {
+    # A sample that was not merged has R's stack, and nothing else.
+    if (all(is_r)) {
+      return("missing")
+    }
+    return(if (is_jump(stack, is_r, known[!placed])) "other" else "wrong")
+  }
+  called <- length
+  while (called > 0 && stack[[called]] %in% native_calls) {
+    called <- called - 1
+  }
+  if (called > 0 && !collecting && stack[[called]] %in% paste0(only_native, "()")) {
+    return("missing")
+  }
+  if (any(!is_r[known])) "right" else "other"
+}
+
+# Just before R jumps out of native code it has forgotten the calls that it leaves, while
+# their frames are still there: the R function above native code is gone, in R's own
+# stack too.
+is_jump <- function(stack, is_r, misplaced) {
+  jump <- match(c("libR:Rf_error", "libR:R_ContinueUnwind"), stack)
+  last_r <- max(0, which(is_r))
+  any(!is.na(jump)) && min(jump, na.rm = TRUE) > last_r && all(misplaced > last_r)
+}
+
+# Whether what is above frame `i` may call it.
+is_placed <- function(i, stack, is_r, callers) {
+  allowed <- callers[[stack[[i]]]]
+  direct <- setdiff(allowed, grep(" ...", allowed, fixed = TRUE, value = TRUE))
+  loose <- sub(" ...", "", setdiff(allowed, direct), fixed = TRUE)
+  if (i > 1 && stack[[i - 1]] %in% direct) {
+    return(TRUE)
+  }
+  between <- i - 1
+  while (between > 0 && !is_r[[between]] && !stack[[between]] %in% names(callers)) {
+    between <- between - 1
+  }
+  between > 0 && stack[[between]] %in% loose
+}
+
+# The stacks of a file of plain Rprof() as profile_stacks() gives them.
+rprof_stacks <- function(path) {
+  x <- read_quietly(path)
+  flat <- x$sample_locations
+  function_id <- x$locations$function_id[match(flat$location_id, x$locations$location_id)]
+  name <- x$functions$name[match(function_id, x$functions$function_id)]
+  frame <- ifelse(name %in% "<GC>", "<GC>", paste0(name, "()"))
+  order <- order(flat$sample_id, -flat$depth)
+  unname(split(frame[order], factor(flat$sample_id[order], x$samples$sample_id)))
+}
+
+# A sample here and there cannot be merged, and a warning tells so; how many these may
+# be, expect_entries() says.
+quietly <- function(code) {
+  suppressWarnings(code, classes = "profile_warning")
+}
+
+# Nothing is in a wrong place; what is missing is at most what chance makes of `rate`.
+# Gives the numbers.
+expect_entries <- function(x, least = 100, rate = 0.005, info = NULL) {
+  found <- native_entries(x)
+  testthat::expect_equal(found$wrong, 0, info = paste(c(info, found$stacks), collapse = "\n"))
+  testthat::expect_gte(found$right, least)
+  testthat::expect_lte(found$missing, stats::qbinom(0.9999, found$right + found$missing, rate))
+  unlist(found[c("right", "wrong", "missing", "other")])
+}

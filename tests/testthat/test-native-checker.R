@@ -1,0 +1,233 @@
+# The judge of merged stacks is itself judged: by stacks made by hand, and by what plain
+# Rprof() says of the workload.
+
+stack <- function(text) strsplit(text, " ", fixed = TRUE)[[1]]
+
+verdict <- function(text) {
+  found <- native_entries(list(stack(text)))
+  counts <- unlist(found[c("right", "wrong", "missing", "other")])
+  expect_equal(sum(counts), 1, info = text)
+  expect_equal(length(found$stacks), found$wrong, info = text)
+  names(counts)[counts == 1]
+}
+
+expect_verdict <- function(expected, ...) {
+  for (text in c(...)) expect_equal(verdict(text), expected, info = text)
+}
+
+test_that("native frames below what called them are right", {
+  expect_verdict(
+    "right",
+    "work() leaf() c_inner",
+    "work() leaf() c_inner c_spin c_kernel",
+    "leaf() c_inner libR:Rf_ScalarReal libR:Rf_allocVector",
+    "leaf() c_inner <GC>",
+    "allocating() c_allocate libR:Rf_allocVector <GC>",
+    "lapply() FUN() c_applied c_spin",
+    "nested() c_outer c_spin",
+    "nested() c_outer callback() leaf() c_inner c_spin",
+    "nested() c_outer callback() nested() c_outer callback() leaf() c_inner",
+    "nested() c_outer callback() nested() c_outer c_spin",
+    "forcing_deep() forcing_deep() forcing() c_force forced() leaf() c_inner",
+    "evaluating() c_eval evaluated() leaf() c_inner",
+    "evaluating() c_eval c_direct c_spin",
+    "evaluating() c_eval libR:Rf_eval libR:? libR:R_doDotCall c_direct c_spin",
+    "protected_unwind() c_unwind libR:R_UnwindProtect c_body tried() leaf() c_inner",
+    "protected_toplevel() c_toplevel libR:R_ToplevelExec c_toplevel_body c_body c_spin",
+    "protected_try() c_try tryCatch() tryCatchList() tryCatchOne() doTryCatch() c_body tried() leaf() c_inner",
+    "sorting() c_sort msort_with_tmp msort_with_tmp c_compare c_spin",
+    "gc() <Anonymous>() finish() c_finish",
+    "cpp_exceptions() cpp_catch thrown c_spin"
+  )
+})
+
+test_that("native frames elsewhere are wrong", {
+  expect_verdict(
+    "wrong",
+    # below another function
+    "work() c_inner",
+    "leaf() work() c_inner",
+    "leaf() identity() c_inner c_spin",
+    "external() c_inner",
+    "c_inner",
+    "c_inner leaf()",
+    # one level too far out, or in
+    "nested() c_outer c_spin callback() leaf() c_inner",
+    "nested() callback() c_outer leaf() c_inner",
+    "nested() callback() leaf() c_outer c_inner",
+    "nested() c_outer c_inner callback() leaf()",
+    "nested() callback() nested() c_outer callback() leaf() c_inner",
+    "nested() c_outer callback() nested() callback() leaf() c_inner",
+    # the outer of two calls lost
+    "forcing() forced() leaf() c_inner",
+    "evaluating() evaluated() leaf() c_inner c_spin",
+    "evaluating() c_direct",
+    # a native function below one that does not call it
+    "leaf() c_inner c_body",
+    "leaf() c_spin",
+    "rust() rust_inner c_spin",
+    "sorting() c_sort other() c_compare",
+    "sorting() other c_compare",
+    # R's own frames, and items, where they are left out
+    "leaf() libR:do_dotcall c_inner",
+    "nested() c_outer libR:Rf_eval callback() leaf() c_inner",
+    "leaf() .Call() c_inner",
+    "nested() .Call() c_outer",
+    "work() libR:Rf_eval leaf() c_inner",
+    "sort() libR:do_sort",
+    "leaf() <GC> c_inner",
+    # half of it merged
+    "protected_unwind() c_unwind c_body tried() leaf() c_inner callback()"
+  )
+})
+
+test_that("stacks that were not merged are missing, if they should have been", {
+  expect_verdict(
+    "missing",
+    "work() leaf()",
+    "leaf()",
+    "work() leaf() .Call()",
+    "external() .External()",
+    "nested() callback() leaf()",
+    "nested() .Call() callback() leaf() .Call()",
+    "nested() .Call() callback() work()",
+    # below a frame that is right
+    "nested() c_outer callback() leaf()"
+  )
+  expect_verdict(
+    "other",
+    "work()",
+    "work() sort() order()",
+    "work() sort() qsort",
+    "leaf() identity()",
+    "leaf() <GC>",
+    "leaf() .Call() <GC>",
+    "<GC>"
+  )
+  expect_equal(native_entries(list(character()))$other, 1)
+})
+
+test_that("before a long jump R has forgotten what it leaves, and only then", {
+  expect_verdict(
+    "other",
+    "try() doTryCatch() c_error c_fail libR:Rf_error libR:Rf_errorcall libR:?",
+    "protected_try() c_try doTryCatch() c_body libR:Rf_eval libR:? c_error c_fail libR:Rf_error"
+  )
+  expect_verdict("right", "try() doTryCatch() failing() c_error c_fail libR:Rf_error libR:Rf_errorcall")
+  expect_verdict(
+    "wrong",
+    "try() doTryCatch() c_error c_fail c_spin",
+    "try() doTryCatch() c_error c_fail libR:Rf_error handler() c_inner",
+    "protected_try() c_try doTryCatch() c_error c_fail libR:Rf_error handler()",
+    "nested() callback() failing() c_error c_fail libR:Rf_error"
+  )
+})
+
+test_that("samples are counted, equal ones too, and the first wrong ones are told", {
+  texts <- c("leaf() c_inner", "leaf()", "work() c_inner", "leaf() c_inner", "work()", "work() c_inner")
+  found <- native_entries(lapply(texts, stack))
+  expect_equal(unlist(found[1:4]), c(right = 2, wrong = 2, missing = 1, other = 1))
+  expect_equal(found$stacks, "work() > c_inner")
+  expect_equal(unlist(native_entries(list())[1:4]), c(right = 0, wrong = 0, missing = 0, other = 0))
+})
+
+test_that("a profile's tables become stacks", {
+  names <- c(
+    "leaf", "c_inner", "double kernel::spin<double>(int)", "f_inner_", "Rf_eval", "<GC>",
+    "rust::kernel::spin::h0123456789abcdef", "kernel::thrown(int) [clone .cold]", NA
+  )
+  x <- list(
+    samples = tibble::tibble(sample_id = c(4L, 2L, 9L), source_id = 1L),
+    sample_locations = tibble::tibble(
+      sample_id = rep(c(4L, 2L), c(4, 6)), depth = c(4:1, 1:6), location_id = 10L * c(1, 2, 3, 5, 6, 8, 7, 4, 1, 9)
+    ),
+    locations = tibble::tibble(
+      location_id = 10L * 1:9, function_id = 1:9, line = 0L,
+      .frame_type = c("r", rep("native", 4), NA, "native", "native", "native"),
+      .mapping_id = c(NA, 1L, 1L, 1L, 2L, NA, 1L, 1L, 1L)
+    ),
+    functions = tibble::tibble(function_id = 1:9, name = names),
+    .mappings = tibble::tibble(mapping_id = 1:2, filename = c("/x/native.so", "/usr/lib/R/lib/libR.so"))
+  )
+  expect_equal(profile_stacks(x), list(
+    stack("leaf() c_inner spin libR:Rf_eval"), stack("? leaf() f_inner spin thrown <GC>"), character()
+  ))
+})
+
+test_that("plain Rprof() sees the R functions that the judge knows", {
+  skip_without_joint()
+  lib <- native_library()
+  for (compile in c(FALSE, TRUE)) {
+    info <- if (compile) "compiled" else "interpreted"
+    path <- withr::local_tempfile()
+    seen <- with_jit(0, {
+      workload <- native_workload(lib, compile = compile)
+      utils::Rprof(path, interval = 0.01)
+      # More ticks than R's own, to see what is rare.
+      .Call(lib$storm_start, 1000L, "")
+      native_work(workload, 2)
+      .Call(lib$storm_stop)
+      utils::Rprof(NULL)
+      rprof_stacks(path)
+    })
+    found <- native_entries(seen)
+    expect_equal(found$wrong + found$right, 0, info = info)
+    expect_gt(found$missing, 200)
+    # What it waits for is there, and no function of the workload that it does not know
+    # calls native code.
+    expected <- paste0(setdiff(native_only, c("forked", "split_some", "split_more")), "()")
+    expect_equal(setdiff(expected, unlist(seen)), character(), info = info)
+    expect_equal(setdiff(grep("()", names(native_callers), fixed = TRUE, value = TRUE), unlist(seen)), character())
+    callers <- unlist(lapply(seen, function(stack) stack[which(stack %in% native_calls) - 1]))
+    ours <- setdiff(callers[callers %in% paste0(ls(workload), "()")], unlist(native_callers))
+    expect_equal(setdiff(ours, "protected_try()"), character(), info = info)
+    if (!compile) {
+      expect_true(all(c(".Call()", ".External()", ".C()") %in% unlist(seen)))
+    }
+  }
+})
+
+test_that("every native function does what it says, with and without its debug information", {
+  skip_without_joint()
+  for (flags in c("-O2 -g", "-O2")) {
+    lib <- native_library(flags)
+    workload <- native_workload(lib, n = 1000L)
+    expect_equal(.Call(lib$c_inner, 1000L), .External(lib$e_inner, 1000L) - 4)
+    expect_equal(.C(lib$c_void, 1000L, 0)[[2]], .Call(lib$c_inner, 1000L) + 5)
+    expect_equal(workload$nested(1000L, 3) > 0, TRUE)
+    expect_error(workload$failing(1000L), "long jump")
+    expect_true(workload$protected_toplevel(quote(tried)))
+    expect_gt(workload$protected_try(quote(tried_badly)), 0)
+    expect_gt(.Call(lib$c_split_some, 100000L), 0)
+    for (name in names(workload$scenarios)) {
+      expect_error(workload$scenarios[[name]](), NA)
+    }
+    # Native frames of the library have names in both.
+    names <- system2("nm", c("-D", "--defined-only", lib$path), stdout = TRUE)
+    entries <- setdiff(grep("^(c|e|f|cpp|rust)_", names(lib), value = TRUE), "c_inner_info")
+    expect_true(all(sub("^f_inner$", "f_inner_", entries) %in% sub("^.* ", "", names)))
+    sections <- system2("readelf", c("-S", "--wide", lib$path), stdout = TRUE)
+    expect_equal(any(grepl(".debug_info", sections, fixed = TRUE)), flags == "-O2 -g")
+  }
+  expect_equal(.Call(lib$busy_start, 2L), 2L)
+  expect_gte(.Call(lib$busy_stop), 0)
+  .Call(lib$storm_start, 0L, system.file("libs", "splines.so", package = "splines"))
+  Sys.sleep(0.2)
+  expect_gt(.Call(lib$storm_stop)[[2]], 0)
+  result <- run_native(lib, c(
+        "cat('before', .Call(lib$sigprof_owner), '\\n')",
+    "Rprof(tempfile())",
+    "invisible(.Call(lib$storm_start, 200L, ''))",
+    "Sys.sleep(0.2)",
+    "cat('sent', .Call(lib$storm_stop)[[1]] > 10, '\\n')",
+    "Rprof(NULL)",
+    "cat('after', basename(.Call(lib$sigprof_owner)), '\\n')",
+    "invisible(.Call(lib$interrupt_soon, 100L))",
+    "cat('ctrl-c', tryCatch(Sys.sleep(10), interrupt = function(e) 'heard'), '\\n')"
+  ), env = listen_to_interrupts())
+  expect_equal(result$status, 0)
+  expect_equal(answer(result, "before"), "default")
+  expect_equal(answer(result, "sent"), "TRUE")
+  expect_match(answer(result, "after"), "^(libR.so|R)$")
+  expect_equal(answer(result, "ctrl-c"), "heard")
+})
