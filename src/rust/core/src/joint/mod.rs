@@ -2,17 +2,18 @@
 //! to one profile of R and native code.
 //!
 //! - [`recording`]: what the sampler hands over;
-//! - [`align`](mod@align): which of it belongs to which sample of R's;
-//! - [`weave`]: R's calls and native frames of a sample, in one order;
-//! - [`symbols`]: what native frames are called; [`native`]: their rows;
-//! - [`merge`](mod@merge): all of that, sample by sample.
+//! - `align`: which of it belongs to which sample of R's;
+//! - `weave`: R's calls and native frames of a sample, in one order;
+//! - [`symbols`]: from addresses to functions, files and lines; `native`: their rows;
+//! - [`merge()`]: all of that, sample by sample.
 
 mod align;
 mod merge;
 mod native;
 pub mod recording;
-mod symbols;
+pub mod symbols;
 mod weave;
 
 pub use merge::merge;
 pub use recording::{Context, Evaluator, Frame, Module, Recording, Role, Tick};
+pub use symbols::{Symbol, Symbols};

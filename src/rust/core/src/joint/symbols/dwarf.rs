@@ -1,0 +1,287 @@
+//! Debug information: functions, those inlined into them, and where all of this is
+//! in the sources.
+//!
+//! A file of debug information has *units*, most often one for each source file that
+//! was compiled. Each has a tree of *entries*, and functions are entries with ranges
+//! of addresses; an inlined function is an entry below the one that it was inlined
+//! into. Opening a file looks at the top entry of each unit; the rest of a unit is
+//! read when an address is in it. See the DWARF standard, version 5, chapter 3.
+//!
+//! The crate gimli reads what an entry says. The crate addr2line, which goes on from
+//! there, descends into entries by recursion, so that a damaged file can overflow the
+//! stack; and it gives linkage names alone.
+
+use super::elf::Elf;
+use super::files::Files;
+use super::functions::{About, Function, Said};
+use super::lines::{self, Place};
+use super::ranges::Ranges;
+use super::separate;
+use super::units::{InUnit, Units, WHAT, sections};
+use crate::error::Result;
+use crate::memory::TryGrow;
+use gimli::{AttributeValue, UnitOffset};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A name may be in another entry, which may refer to a third: a function is
+/// declared, defined and inlined. It takes no more steps than this.
+const STEPS: usize = 16;
+
+pub struct DebugInformation<'f> {
+    own: Units<'f>,
+    /// Of a file that others use too.
+    shared: Units<'f>,
+    /// Of rows in the units of its own.
+    ranges: Ranges<usize>,
+}
+
+/// Where an entry is.
+#[derive(Clone, Copy)]
+struct Entry {
+    shared: bool,
+    /// The row of its unit.
+    unit: usize,
+    offset: UnitOffset,
+}
+
+/// A function at an address, and what runs there.
+pub struct Frame {
+    pub about: Option<Rc<About>>,
+    pub place: Place,
+}
+
+impl<'f> DebugInformation<'f> {
+    /// Nothing, if the file has none.
+    pub fn read(
+        elf: &Elf<'f>,
+        folders: &[PathBuf],
+        files: &'f Files,
+    ) -> Result<Option<DebugInformation<'f>>> {
+        if !elf.has(".debug_info") {
+            return Ok(None);
+        }
+        let (mut dwarf, size) = sections(elf)?;
+        let mut shared_size = 0;
+        if let Some(elf) = separate::shared(elf, folders, files)? {
+            let (supplement, size) = sections(&elf)?;
+            dwarf.set_sup(supplement);
+            shared_size = size;
+        }
+        let shared = dwarf.sup.clone().unwrap_or_default();
+        let own = Units::read(Arc::new(dwarf), size)?;
+        let shared = Units::read(shared, shared_size)?;
+        let mut information = DebugInformation {
+            own,
+            shared,
+            ranges: Ranges::new(Vec::new()),
+        };
+        information.read_ranges()?;
+        Ok(Some(information))
+    }
+
+    fn read_ranges(&mut self) -> Result<()> {
+        let mut ranges = Vec::new();
+        let Units {
+            dwarf,
+            rows,
+            most_ranges,
+        } = &mut self.own;
+        for (row, in_unit) in rows.iter_mut().enumerate() {
+            if !in_unit.has_code {
+                continue;
+            }
+            let before = ranges.len();
+            if let Ok(mut all) = dwarf.unit_ranges(&in_unit.unit) {
+                while let Ok(Some(range)) = all.next() {
+                    if ranges.len() == *most_ranges {
+                        break;
+                    }
+                    if range.begin < range.end {
+                        ranges.try_push((range.begin..range.end, row), WHAT)?;
+                    }
+                }
+            }
+            if ranges.len() == before {
+                // It does not say what addresses it has; its functions do.
+                let (_, content) = in_unit.asked(dwarf, *most_ranges)?;
+                let functions = content.functions.iter();
+                for range in functions.flat_map(|functions| functions.ranges()) {
+                    ranges.try_push((range, row), WHAT)?;
+                }
+            }
+        }
+        self.ranges = Ranges::new(ranges);
+        Ok(())
+    }
+
+    /// The functions at an address, innermost first. It is empty where nothing is
+    /// known; where only a line is known, there is a frame without a function.
+    pub fn at(&mut self, address: u64) -> Result<Vec<Frame>> {
+        let mut place = None;
+        let mut found = None;
+        let Units {
+            dwarf,
+            rows,
+            most_ranges,
+        } = &mut self.own;
+        // Units may claim more than they have.
+        for (_, row) in self.ranges.containing(address) {
+            let Some(in_unit) = rows.get_mut(*row) else {
+                continue;
+            };
+            let (unit, content) = in_unit.asked(dwarf, *most_ranges)?;
+            let lines = content.lines.as_ref();
+            let here = lines.and_then(|lines| lines.at(address, dwarf, unit));
+            let functions = content.functions.as_ref();
+            if let Some(function) = functions.and_then(|functions| functions.at(address)) {
+                place = here;
+                found = Some((*row, function));
+                break;
+            }
+            place = place.or(here);
+        }
+        match (found, place) {
+            (Some((row, function)), place) => self.frames(row, function, place.unwrap_or_default()),
+            (None, Some(place)) => Ok(vec![Frame { about: None, place }]),
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+
+    /// From a function outwards, to the one that is not inlined.
+    fn frames(&mut self, row: usize, function: usize, place: Place) -> Result<Vec<Frame>> {
+        let mut frames = Vec::new();
+        let mut next = Some((function, place));
+        while let Some((function, place)) = next {
+            let about = self.about(row, function)?;
+            frames.try_push(Frame { about, place }, WHAT)?;
+            next = self.outside(row, function);
+        }
+        Ok(frames)
+    }
+
+    /// The function that one was inlined into, and where.
+    fn outside(&self, row: usize, function: usize) -> Option<(usize, Place)> {
+        let InUnit { unit, content, .. } = self.own.rows.get(row)?;
+        let functions = content.as_ref()?.functions.as_ref()?;
+        let call = functions.get(function)?.call?;
+        let filename = |file| lines::filename(file, &self.own.dwarf, unit);
+        let place = Place {
+            filename: call.file.map(filename).unwrap_or_default(),
+            line: call.line,
+            column: call.column,
+        };
+        Some((call.from, place))
+    }
+
+    fn function(&mut self, row: usize, function: usize) -> Option<&mut Function> {
+        let content = self.own.rows.get_mut(row)?.content.as_mut()?;
+        content.functions.as_mut()?.get_mut(function)
+    }
+
+    fn about(&mut self, row: usize, function: usize) -> Result<Option<Rc<About>>> {
+        let Some(known) = self.function(row, function) else {
+            return Ok(None);
+        };
+        if known.about.is_some() {
+            return Ok(known.about.clone());
+        }
+        let entry = Entry {
+            shared: false,
+            unit: row,
+            offset: known.entry,
+        };
+        let about = match self.look_up(entry) {
+            Some((said, last)) if said.demangled().is_none() && self.is_of_cxx(row) => {
+                said.about(&self.name_around(last)?)
+            }
+            Some((said, _)) => said.about(""),
+            None => About::default(),
+        };
+        let about = Some(Rc::new(about));
+        if let Some(known) = self.function(row, function) {
+            known.about.clone_from(&about);
+        }
+        Ok(about)
+    }
+
+    /// What an entry and those that it refers to say, and the last of them. Nothing,
+    /// if one is missing: half a name would be another one.
+    fn look_up(&self, mut entry: Entry) -> Option<(Said, Entry)> {
+        let mut said = Said::default();
+        let mut complete = false;
+        for _ in 0..STEPS {
+            let units = self.units(entry.shared);
+            let in_unit = units.rows.get(entry.unit);
+            let read = in_unit.map(|of| said.read(&units.dwarf, &of.unit, entry.offset));
+            let next = match read {
+                Some(Ok(Some(AttributeValue::UnitRef(offset)))) => Some(Entry { offset, ..entry }),
+                Some(Ok(Some(AttributeValue::DebugInfoRef(at)))) => self.entry(entry.shared, at.0),
+                Some(Ok(Some(AttributeValue::DebugInfoRefSup(at)))) => self.entry(true, at.0),
+                Some(Ok(None)) => {
+                    complete = true;
+                    None
+                }
+                _ => None,
+            };
+            match next {
+                Some(next) => entry = next,
+                None => break,
+            }
+        }
+        (complete || said.linkage.is_some()).then_some((said, entry))
+    }
+
+    /// The entry at an offset of its section.
+    fn entry(&self, shared: bool, offset: usize) -> Option<Entry> {
+        let units = &self.units(shared).rows;
+        let behind = units.partition_point(|unit| unit.start <= offset);
+        let unit = behind.checked_sub(1)?;
+        let offset = offset.checked_sub(units.get(unit)?.start)?;
+        Some(Entry {
+            shared,
+            unit,
+            offset: UnitOffset(offset),
+        })
+    }
+
+    fn units(&self, shared: bool) -> &Units<'f> {
+        if shared { &self.shared } else { &self.own }
+    }
+
+    /// C++ has no names for the linker where no other file can use a function, and
+    /// some that we cannot demangle. Such a function is called by all that it is in:
+    /// `ns::(anonymous namespace)::`.
+    fn name_around(&mut self, mut entry: Entry) -> Result<String> {
+        let mut name = String::new();
+        for _ in 0..STEPS {
+            let units = if entry.shared {
+                &mut self.shared
+            } else {
+                &mut self.own
+            };
+            let Some(in_unit) = units.rows.get_mut(entry.unit) else {
+                break;
+            };
+            let (_, content) = in_unit.asked(&units.dwarf, units.most_ranges)?;
+            let functions = content.functions.as_ref();
+            let around = functions.and_then(|all| all.scope_around(entry.offset));
+            let Some(offset) = around else { break };
+            let Some((said, last)) = self.look_up(Entry { offset, ..entry }) else {
+                break;
+            };
+            if let Some(whole) = said.demangled() {
+                return Ok(format!("{whole}::{name}"));
+            }
+            name = format!("{}::{name}", said.plain_or_anonymous());
+            entry = last;
+        }
+        Ok(name)
+    }
+
+    fn is_of_cxx(&self, row: usize) -> bool {
+        let in_unit = self.own.rows.get(row);
+        in_unit.is_some_and(|in_unit| in_unit.is_of_cxx)
+    }
+}

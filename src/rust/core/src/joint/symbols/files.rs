@@ -1,0 +1,31 @@
+//! The bytes that were read from files, where those who look at them can lend them.
+
+use std::cell::OnceCell;
+
+/// Grows only, so that what it keeps stays where it is.
+#[derive(Default)]
+pub struct Files {
+    first: OnceCell<Box<Kept>>,
+}
+
+struct Kept {
+    bytes: Vec<u8>,
+    next: OnceCell<Box<Kept>>,
+}
+
+impl Files {
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
+    pub(super) fn keep(&self, bytes: Vec<u8>) -> &[u8] {
+        let mut free = &self.first;
+        while let Some(kept) = free.get() {
+            free = &kept.next;
+        }
+        let kept = free.get_or_init(|| {
+            Box::new(Kept {
+                bytes,
+                next: OnceCell::new(),
+            })
+        });
+        &kept.bytes
+    }
+}

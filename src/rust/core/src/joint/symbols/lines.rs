@@ -1,0 +1,121 @@
+//! The lines of a unit of debug information: what file and line an address is from.
+
+use super::ranges::Ranges;
+use super::units::{Slice, Stop, Unit};
+use crate::memory::TryGrow;
+use gimli::{ColumnType, Dwarf, LineProgramHeader, LineRow};
+
+/// A place in a source file; 0 and "" are unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    pub filename: String,
+    pub line: u32,
+    pub column: u32,
+}
+
+/// The lines of runs of code, each in the order of addresses.
+pub struct Lines {
+    runs: Ranges<Vec<Line>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    /// The first address of it.
+    address: u64,
+    file: u64,
+    line: u32,
+    column: u32,
+}
+
+impl Lines {
+    /// Nothing, if the unit has none.
+    pub fn read(unit: &Unit) -> Result<Option<Lines>, Stop> {
+        let Some(program) = unit.line_program.clone() else {
+            return Ok(None);
+        };
+        let mut runs = Vec::new();
+        let mut run: Vec<Line> = Vec::new();
+        let mut rows = program.rows();
+        while let Some((_, row)) = rows.next_row()? {
+            if !row.end_sequence() {
+                run.try_push(Line::from(row), "line numbers")?;
+                continue;
+            }
+            // They are in order, or the file is odd. Of several rows of an address
+            // the last counts.
+            run.sort_by_key(|line| line.address);
+            if let Some(first) = run.first() {
+                let range = first.address..row.address();
+                runs.try_push((range, std::mem::take(&mut run)), "line numbers")?;
+            }
+        }
+        let runs = Ranges::new(runs);
+        Ok(Some(Lines { runs }))
+    }
+
+    pub fn at(&self, address: u64, dwarf: &Dwarf<Slice>, unit: &Unit) -> Option<Place> {
+        let (_, run) = self.runs.containing(address).next()?;
+        let behind = run.partition_point(|line| line.address <= address);
+        let line = run.get(behind.checked_sub(1)?)?;
+        Some(Place {
+            filename: filename(line.file, dwarf, unit),
+            line: line.line,
+            column: line.column,
+        })
+    }
+}
+
+impl From<&LineRow> for Line {
+    fn from(row: &LineRow) -> Line {
+        let column = match row.column() {
+            ColumnType::LeftEdge => 0,
+            ColumnType::Column(column) => column.get(),
+        };
+        Line {
+            address: row.address(),
+            file: row.file_index(),
+            line: small(row.line().map_or(0, |line| line.get())),
+            column: small(column),
+        }
+    }
+}
+
+/// A number of a line or column; what is no such is unknown.
+pub fn small(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(0)
+}
+
+/// The name of a file of a unit, with its folder where that is known.
+pub fn filename(file: u64, dwarf: &Dwarf<Slice>, unit: &Unit) -> String {
+    let program = unit.line_program.as_ref();
+    let path = program.and_then(|program| path(file, program.header(), dwarf, unit));
+    path.unwrap_or_default()
+}
+
+fn path(
+    file: u64,
+    header: &LineProgramHeader<Slice>,
+    dwarf: &Dwarf<Slice>,
+    unit: &Unit,
+) -> Option<String> {
+    let text = |value| {
+        let bytes = dwarf.attr_string(unit, value).ok()?;
+        super::names::text(bytes.slice())
+    };
+    // Before DWARF 5 the files are counted from 1.
+    if file == 0 && header.version() < 5 {
+        return None;
+    }
+    let file = header.file(file)?;
+    let name = text(file.path_name())?;
+    let folder = file.directory(header).and_then(text);
+    let unit = unit
+        .comp_dir
+        .and_then(|folder| super::names::text(folder.slice()));
+    // What is relative is so to the folder before it.
+    let parts = [unit, folder, Some(name)].into_iter().flatten();
+    parts.reduce(|path, part| match part.as_bytes() {
+        [b'/', ..] => part,
+        _ => format!("{}/{part}", path.trim_end_matches('/')),
+    })
+}

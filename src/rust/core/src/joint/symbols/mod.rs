@@ -1,0 +1,175 @@
+//! From an address in memory to functions, files and lines, after the run.
+//!
+//! What is known of an address, best first:
+//!
+//! 1. Debug information (`dwarf`, `lines`), in the file itself or in one beside
+//!    it (`separate`): functions, also those inlined, with files and lines.
+//! 2. A symbol of the file (`elf`), where the address is inside it. The nearest
+//!    symbol before it is not enough: a stripped library has few symbols, and all
+//!    its other functions would be called by these.
+//! 3. `module+0x1234`.
+//!
+//! A file may have changed since it was loaded, and then every answer from it would
+//! be a lie: it counts only if its build id is the one in memory. Damage leads to
+//! the next rule as well; the only error is a lack of memory.
+
+#[cfg(target_os = "linux")]
+mod dwarf;
+#[cfg(target_os = "linux")]
+mod elf;
+mod files;
+#[cfg(target_os = "linux")]
+mod functions;
+#[cfg(target_os = "linux")]
+mod lines;
+#[cfg(target_os = "linux")]
+mod names;
+#[cfg(target_os = "linux")]
+mod ranges;
+#[cfg(target_os = "linux")]
+mod separate;
+#[cfg_attr(target_os = "linux", path = "source.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "nowhere.rs")]
+mod source;
+#[cfg(target_os = "linux")]
+mod units;
+
+pub use files::Files;
+
+use super::recording::Module;
+use crate::error::Result;
+use crate::memory::TryGrow;
+use crate::model::{Symbols as Known, UNKNOWN};
+use source::Source;
+use std::path::PathBuf;
+
+/// Where debug information is that did not come with its program.
+const DEBUG_FOLDER: &str = "/usr/lib/debug";
+
+/// Asks the files of modules, each opened at its first question.
+pub struct Symbols<'a> {
+    modules: &'a [Module],
+    files: &'a Files,
+    debug_folders: Vec<PathBuf>,
+    asked: Vec<Asked<'a>>,
+}
+
+#[derive(Default)]
+struct Asked<'a> {
+    source: Option<Source<'a>>,
+    known: Known,
+}
+
+/// A function at an address, and the line that runs there: of the innermost function
+/// the line itself, of all others that of the inlined call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Symbol {
+    /// For people: C++ without parameters, Rust without a hash.
+    pub name: String,
+    /// For the linker.
+    pub system_name: String,
+    /// "" is unknown.
+    pub filename: String,
+    /// 0 is unknown, and so for the following.
+    pub line: u32,
+    pub column: u32,
+    /// Where the function begins, if that is in `filename`.
+    pub start_line: u32,
+    pub rule: Rule,
+}
+
+/// By what a [`Symbol`] is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rule {
+    /// An inlined function without a name is [`UNKNOWN`].
+    DebugInformation,
+    SymbolTable,
+    /// Its name is made of the module and the address.
+    #[default]
+    Address,
+}
+
+impl<'a> Symbols<'a> {
+    /// `files` keeps what is read for as long as this is used.
+    pub fn new(modules: &'a [Module], files: &'a Files) -> Symbols<'a> {
+        Symbols::with_debug_folders(modules, files, vec![PathBuf::from(DEBUG_FOLDER)])
+    }
+
+    /// Looks for debug information elsewhere than in `/usr/lib/debug`.
+    pub fn with_debug_folders(
+        modules: &'a [Module],
+        files: &'a Files,
+        debug_folders: Vec<PathBuf>,
+    ) -> Symbols<'a> {
+        Symbols {
+            modules,
+            files,
+            debug_folders,
+            asked: Vec::new(),
+        }
+    }
+
+    /// The functions at an address, innermost first: all but the last are inlined.
+    /// There is always one.
+    ///
+    /// `module` is a row in the modules. The address is one of memory and inside an
+    /// instruction, so that of a call and not what it returns to.
+    pub fn at(&mut self, module: usize, address: u64) -> Result<Vec<Symbol>> {
+        let Some(about) = self.modules.get(module) else {
+            return Ok(vec![unnamed("", address)]);
+        };
+        let asked = match self.asked.get_mut(module) {
+            Some(asked) => asked,
+            None => {
+                let more = (self.asked.len()..self.modules.len()).map(|_| Asked::default());
+                self.asked.try_extend_from(more, "modules")?;
+                &mut self.asked[module]
+            }
+        };
+        let source = match &mut asked.source {
+            Some(source) => source,
+            unasked => unasked.insert(Source::open(about, self.files, &self.debug_folders)?),
+        };
+        // Addresses below the bias are in no file; wrapped they are not either.
+        let address = address.wrapping_sub(about.bias);
+        let mut symbols = source.at(address)?;
+        for symbol in &symbols {
+            asked.known.functions |= symbol.rule != Rule::Address;
+            asked.known.filenames |= !symbol.filename.is_empty();
+            asked.known.line_numbers |= symbol.line != 0;
+            // Who asks again would find no more.
+            asked.known.inline_frames |= symbol.rule == Rule::DebugInformation;
+        }
+        let outermost = symbols.last_mut();
+        if let Some(outermost) = outermost.filter(|symbol| symbol.rule == Rule::Address) {
+            let unnamed = unnamed(&about.path, address);
+            outermost.name = unnamed.name;
+            outermost.system_name = unnamed.system_name;
+        }
+        Ok(symbols)
+    }
+
+    /// What the answers so far knew of the functions of a module.
+    pub fn known(&self, module: usize) -> Known {
+        self.asked
+            .get(module)
+            .map_or_else(Known::default, |asked| asked.known)
+    }
+}
+
+fn unnamed(path: &str, address: u64) -> Symbol {
+    let file = path.strip_suffix(DELETED).unwrap_or(path);
+    let name = match file.rsplit('/').next() {
+        None | Some("") => UNKNOWN,
+        Some(name) => name,
+    };
+    let name = format!("{name}+0x{address:x}");
+    Symbol {
+        system_name: name.clone(),
+        name,
+        ..Symbol::default()
+    }
+}
+
+/// What Linux appends to the path of a file that is gone.
+const DELETED: &str = " (deleted)";

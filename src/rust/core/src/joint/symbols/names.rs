@@ -1,0 +1,154 @@
+//! Names as the linker knows them, and as people do.
+
+use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
+use std::fmt::{self, Write};
+
+/// What is longer is a name no more, neither from a file nor demangled: a name of
+/// a few bytes can stand for one that fills the memory.
+const LONGEST: usize = 1 << 17;
+/// Of the parser's steps. Its time can double with each few of them; real names hardly
+/// take so many, 5 of 177,598 in big libraries.
+const DEEPEST: u32 = 64;
+
+/// A name as a file has it, fit to be shown.
+pub fn text(bytes: &[u8]) -> Option<String> {
+    if bytes.is_empty() || bytes.len() > LONGEST {
+        return None;
+    }
+    let name = String::from_utf8_lossy(bytes);
+    Some(name.replace(char::is_control, "\u{fffd}"))
+}
+
+/// The name for people, if this is one of C++ or Rust.
+pub fn demangle(name: &str) -> Option<String> {
+    let mut short = Short(String::new());
+    if name.starts_with("_R") || name.contains("17h") {
+        // The alternate form leaves out the hash.
+        let rust = rustc_demangle::try_demangle(name).ok();
+        if let Some(rust) = rust {
+            write!(short, "{rust:#}").ok()?;
+            return Some(short.0);
+        }
+    }
+    if !name.starts_with("_Z") {
+        return None;
+    }
+    // Compilers make several functions of one and say so behind a dot, which is in
+    // no mangled name: `_ZN2ns3hotEv.part.0`.
+    let plain = name.split('.').next()?;
+    let options = DemangleOptions::new()
+        .no_params()
+        .no_return_type()
+        .hide_expression_literal_types();
+    let limit = ParseOptions::default().recursion_limit(DEEPEST);
+    let symbol = Symbol::new_with_options(plain, &limit).ok()?;
+    symbol.structured_demangle(&mut short, &options).ok()?;
+    // Left over from the parameters: what the object may be.
+    for left_over in [" &&", " &"] {
+        if short.0.ends_with(left_over) {
+            short.0.truncate(short.0.len() - left_over.len());
+        }
+    }
+    Some(short.0)
+}
+
+/// Refuses to grow without end.
+struct Short(String);
+
+impl Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > LONGEST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(name: &str) -> String {
+        demangle(name).unwrap_or_else(|| name.to_owned())
+    }
+
+    #[test]
+    fn shows_names_as_people_write_them() {
+        // What c++filt -p says, but for its remarks on clones and types of numbers.
+        for (name, expected) in [
+            ("_ZN2ns8hot_loopERKSt6vectorIdSaIdEE", "ns::hot_loop"),
+            ("_ZN2ns3SumIdE3addEd", "ns::Sum<double>::add"),
+            (
+                "_ZN2ns12_GLOBAL__N_15countEv",
+                "ns::(anonymous namespace)::count",
+            ),
+            ("_ZN3FooC4Ei", "Foo::Foo"),
+            ("_ZN3FooD0Ev", "Foo::~Foo"),
+            (
+                "_Z5applyISt8functionIFvidEEEvT_",
+                "apply<std::function<void (int, double)> >",
+            ),
+            ("_ZNO2ns3hotEv", "ns::hot"),
+            ("_ZN2nsaaERK1aS2_", "ns::operator&&"),
+            ("_ZNK2ns1aadEv", "ns::a::operator&"),
+            ("_ZNK2ns1acvR1bEv", "ns::a::operator b&"),
+            ("_Z3fixILm32EEvv", "fix<32>"),
+            ("_ZN2ns3hotEv.part.0", "ns::hot"),
+            ("_ZN2ns3hotEv.constprop.0.isra.1", "ns::hot"),
+            ("_ZN2ns3hotEv.cold", "ns::hot"),
+            // What rustfilt says.
+            (
+                "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+                "core::fmt::Write::write_fmt",
+            ),
+            ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
+            ("_RINvCs1234_7mycrate3fooiE", "mycrate::foo::<isize>"),
+            // No business of ours.
+            ("R_execMethod", "R_execMethod"),
+            ("Rf_eval", "Rf_eval"),
+            ("dgemm_", "dgemm_"),
+            ("foo.constprop.0", "foo.constprop.0"),
+            ("_Z", "_Z"),
+            ("_ZN", "_ZN"),
+            ("_R", "_R"),
+            ("", ""),
+        ] {
+            assert_eq!(shown(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn short_names_of_endless_ones_cost_little() {
+        // Each argument of the template is a pair of the one before.
+        let pairs = |count| {
+            let digits = "3456789ABCDEFGHIJKLMNOPQRSTUVWXYZ".chars().take(count);
+            let pairs: String = digits
+                .map(|digit| format!("S0_IS{digit}_S{digit}_E"))
+                .collect();
+            format!("_Z1fI1pI1a1aE{pairs}Evv")
+        };
+        assert!(demangle(&pairs(5)).is_some_and(|name| name.len() > 300));
+        assert_eq!(demangle(&pairs(30)), None);
+        let deep = format!("_Z1f{}i", "P".repeat(100_000));
+        let nested = format!("_Z1f{}i{}", "1aI".repeat(50_000), "E".repeat(50_000));
+        let ambiguous = format!("_ZNcv{}", "T_I".repeat(24));
+        let rust = format!("_RNvC1a{}", "RR".repeat(50_000));
+        let begin = std::time::Instant::now();
+        for name in [pairs(30), deep, nested, ambiguous, rust] {
+            assert!(shown(&name).len() <= LONGEST.max(name.len()));
+        }
+        assert!(begin.elapsed().as_secs() < 5);
+    }
+
+    #[test]
+    fn text_is_fit_to_be_shown() {
+        assert_eq!(text(b"plain"), Some("plain".to_owned()));
+        assert_eq!(text(b""), None);
+        assert_eq!(text(&[b'a'; LONGEST + 1]), None);
+        assert_eq!(
+            text(b"a\tb\xff\x7f"),
+            Some("a\u{fffd}b\u{fffd}\u{fffd}".to_owned())
+        );
+    }
+}

@@ -1,0 +1,122 @@
+//! All that is known of the code of one module: which files count, and which of
+//! them is asked first.
+
+use super::dwarf::{DebugInformation, Frame};
+use super::elf::{Elf, Functions};
+use super::{DELETED, Files, Rule, Symbol, names, separate};
+use crate::error::Result;
+use crate::joint::recording::Module;
+use crate::model::UNKNOWN;
+use std::path::{Path, PathBuf};
+
+pub struct Source<'f> {
+    debug: Option<DebugInformation<'f>>,
+    functions: Option<Functions<'f>>,
+}
+
+impl<'f> Source<'f> {
+    pub fn open(module: &Module, files: &'f Files, folders: &[PathBuf]) -> Result<Source<'f>> {
+        let own = loaded(module, files)?;
+        let mut id = module.build_id.as_slice();
+        if let (true, Some(own)) = (id.is_empty(), &own) {
+            id = own.build_id()?;
+        }
+        let mut debug = None;
+        let mut beside = None;
+        if let Some(own) = &own {
+            debug = DebugInformation::read(own, folders, files)?;
+        }
+        if debug.is_none() {
+            // The build id suffices, also where the file itself is gone.
+            beside = separate::by_build_id(id, folders, files)?;
+            if let (None, Some(own)) = (&beside, &own) {
+                beside = separate::by_link(own, id, folders, files)?;
+            }
+            if let Some(beside) = &beside {
+                debug = DebugInformation::read(beside, folders, files)?;
+            }
+        }
+        let mut functions = None;
+        for (elf, all) in [(&own, true), (&beside, true), (&own, false)] {
+            if let (None, Some(elf)) = (&functions, elf) {
+                functions = elf.functions(all)?;
+            }
+        }
+        Ok(Source { debug, functions })
+    }
+
+    /// The functions at an address of the file, at least one. The last one may have
+    /// no name.
+    pub fn at(&mut self, address: u64) -> Result<Vec<Symbol>> {
+        let frames = match &mut self.debug {
+            Some(debug) => debug.at(address)?,
+            None => Vec::new(),
+        };
+        let mut symbols: Vec<Symbol> = frames.into_iter().map(Symbol::from).collect();
+        if symbols.is_empty() {
+            symbols.push(Symbol::default());
+        }
+        if let Some((_, inlined)) = symbols.split_last_mut() {
+            for symbol in inlined.iter_mut().filter(|symbol| symbol.name.is_empty()) {
+                symbol.name = UNKNOWN.to_owned();
+                symbol.system_name = UNKNOWN.to_owned();
+                symbol.rule = Rule::DebugInformation;
+            }
+        }
+        let outermost = symbols.last_mut();
+        let Some(outermost) = outermost.filter(|symbol| symbol.rule == Rule::Address) else {
+            return Ok(symbols);
+        };
+        let functions = self.functions.as_ref();
+        if let Some(system_name) = functions.and_then(|functions| functions.at(address)) {
+            outermost.name = names::demangle(&system_name).unwrap_or_else(|| system_name.clone());
+            outermost.system_name = system_name;
+            outermost.rule = Rule::SymbolTable;
+        }
+        Ok(symbols)
+    }
+}
+
+impl From<Frame> for Symbol {
+    fn from(frame: Frame) -> Symbol {
+        let mut symbol = Symbol::default();
+        // What is of no line in particular is of no file either.
+        if frame.place.line != 0 {
+            symbol.filename = frame.place.filename;
+            symbol.line = frame.place.line;
+            symbol.column = frame.place.column;
+        }
+        if let Some(about) = frame.about.filter(|about| !about.name.is_empty()) {
+            symbol.name.clone_from(&about.name);
+            symbol.system_name.clone_from(&about.system_name);
+            symbol.rule = Rule::DebugInformation;
+            if symbol.line == 0 {
+                symbol.filename.clone_from(&about.start.filename);
+            }
+            if symbol.filename == about.start.filename {
+                symbol.start_line = about.start.line;
+            }
+        }
+        symbol
+    }
+}
+
+/// The file of a module, if it is still the one that was loaded.
+fn loaded<'f>(module: &Module, files: &'f Files) -> Result<Option<Elf<'f>>> {
+    // Others are no paths, but names of what the kernel brings along.
+    if !module.path.contains('/') || module.path.ends_with(DELETED) {
+        return Ok(None);
+    }
+    let path = Path::new(&module.path);
+    let Some(elf) = Elf::open(path, files)? else {
+        return Ok(None);
+    };
+    let same = if module.build_id.is_empty() {
+        // Relative to what folder it was is not known. Its code has to be where it was.
+        let code = module.code.start.wrapping_sub(module.bias);
+        path.is_absolute() && (module.code.is_empty() || elf.has_code_at(module.offset, code)?)
+    } else {
+        elf.build_id()? == module.build_id
+    };
+    Ok(same.then_some(elf))
+}

@@ -1,0 +1,164 @@
+//! Units of debug information, and which sections of a file they are read from.
+
+use super::elf::Elf;
+use super::functions::Functions;
+use super::lines::Lines;
+use crate::error::{Error, Result};
+use crate::memory::TryGrow;
+use gimli::constants as dw;
+use gimli::{
+    AbbreviationsCacheStrategy, AttributeValue, Dwarf, EndianSlice, LittleEndian, SectionId,
+};
+use std::sync::Arc;
+
+pub type Slice<'f> = EndianSlice<'f, LittleEndian>;
+pub type Unit<'f> = gimli::Unit<Slice<'f>>;
+pub type Value<'f> = AttributeValue<Slice<'f>>;
+
+/// What memory may be short for.
+pub const WHAT: &str = "debug information";
+/// Compilers let a list of ranges begin inside another one, so that there may be more
+/// ranges than bytes, but not many more.
+const MOST_RANGES: usize = 4;
+
+/// Why reading ended early.
+pub enum Stop {
+    Damaged,
+    Error(Error),
+}
+
+impl From<gimli::Error> for Stop {
+    fn from(_: gimli::Error) -> Stop {
+        Stop::Damaged
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Error(error)
+    }
+}
+
+/// What is damaged is not there.
+fn undamaged<T>(read: std::result::Result<T, Stop>) -> Result<Option<T>> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(Stop::Damaged) => Ok(None),
+        Err(Stop::Error(error)) => Err(error),
+    }
+}
+
+/// All units of a file.
+pub struct Units<'f> {
+    pub dwarf: Arc<Dwarf<Slice<'f>>>,
+    /// By where they begin.
+    pub rows: Vec<InUnit<'f>>,
+    pub most_ranges: usize,
+}
+
+pub struct InUnit<'f> {
+    /// Where in its section it begins.
+    pub start: usize,
+    pub unit: Unit<'f>,
+    /// Others have entries that are referred to, and no code.
+    pub has_code: bool,
+    pub is_of_cxx: bool,
+    /// Read when it is asked.
+    pub content: Option<Content>,
+}
+
+/// What is damaged is not there.
+pub struct Content {
+    pub functions: Option<Functions>,
+    pub lines: Option<Lines>,
+}
+
+impl<'f> Units<'f> {
+    pub fn read(dwarf: Arc<Dwarf<Slice<'f>>>, size: usize) -> Result<Units<'f>> {
+        let mut rows = Vec::new();
+        let mut headers = dwarf.units();
+        while let Ok(Some(header)) = headers.next() {
+            let start = header.offset().as_debug_info_offset();
+            if let (Some(start), Ok(unit)) = (start, dwarf.unit(header)) {
+                let (has_code, is_of_cxx) = about_unit(&unit).unwrap_or_default();
+                let in_unit = InUnit {
+                    start: start.0,
+                    unit,
+                    has_code,
+                    is_of_cxx,
+                    content: None,
+                };
+                rows.try_push(in_unit, WHAT)?;
+            }
+        }
+        Ok(Units {
+            dwarf,
+            rows,
+            most_ranges: size.saturating_mul(MOST_RANGES),
+        })
+    }
+}
+
+fn about_unit(unit: &Unit) -> Option<(bool, bool)> {
+    let mut entries = unit.entries();
+    entries.next_dfs().ok()?;
+    let top = entries.current()?;
+    let has_code = matches!(
+        top.tag(),
+        dw::DW_TAG_compile_unit | dw::DW_TAG_skeleton_unit
+    );
+    let language = top.attr_value(dw::DW_AT_language).ok()?;
+    let is_of_cxx = matches!(
+        language,
+        Some(AttributeValue::Language(
+            dw::DW_LANG_C_plus_plus
+                | dw::DW_LANG_C_plus_plus_03
+                | dw::DW_LANG_C_plus_plus_11
+                | dw::DW_LANG_C_plus_plus_14
+                | dw::DW_LANG_C_plus_plus_17
+                | dw::DW_LANG_C_plus_plus_20
+        ))
+    );
+    Some((has_code, is_of_cxx))
+}
+
+impl<'f> InUnit<'f> {
+    pub fn asked(
+        &mut self,
+        dwarf: &Dwarf<Slice<'f>>,
+        most_ranges: usize,
+    ) -> Result<(&Unit<'f>, &Content)> {
+        let content = match self.content.take() {
+            Some(content) => content,
+            None => Content {
+                functions: undamaged(Functions::read(dwarf, &self.unit, most_ranges))?,
+                lines: undamaged(Lines::read(&self.unit))?.flatten(),
+            },
+        };
+        Ok((&self.unit, self.content.insert(content)))
+    }
+}
+
+/// What is read of a file, and its size. There is more, about variables above all.
+pub fn sections<'f>(elf: &Elf<'f>) -> Result<(Dwarf<Slice<'f>>, usize)> {
+    let mut size = 0usize;
+    let mut dwarf = Dwarf::load(|id| -> Result<Slice<'f>> {
+        let bytes = match id {
+            SectionId::DebugAbbrev
+            | SectionId::DebugAddr
+            | SectionId::DebugInfo
+            | SectionId::DebugLine
+            | SectionId::DebugLineStr
+            | SectionId::DebugRanges
+            | SectionId::DebugRngLists
+            | SectionId::DebugStr
+            | SectionId::DebugStrOffsets => elf.section(id.name())?,
+            _ => None,
+        };
+        let bytes = bytes.unwrap_or_default();
+        size = size.saturating_add(bytes.len());
+        Ok(Slice::new(bytes, LittleEndian))
+    })?;
+    dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+    Ok((dwarf, size))
+}
