@@ -6,6 +6,7 @@
 use super::align::{Aligned, align};
 use super::native::NativeFrames;
 use super::recording::Recording;
+use super::symbols::Files;
 use super::weave::{Part, Weaver};
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Place, Result};
@@ -51,7 +52,8 @@ pub fn merge(
     drop(file);
 
     let mut stacks = Vec::new();
-    let mut merger = Merger::new(&mut profile, recording)?;
+    let files = Files::default();
+    let mut merger = Merger::new(&mut profile, recording, &files)?;
     let recorded = (aligned.len() as u64).saturating_sub(recording.lost);
     for (row, aligned) in aligned.iter().enumerate() {
         if row % SAMPLES_PER_CHECK == 0 {
@@ -79,6 +81,7 @@ pub fn merge(
             format!("sample {sample}").as_bytes(),
         );
     }
+    merger.natives.finish(&mut profile);
     profile.samples.stack = stacks;
     if !memory {
         forget_memory(&mut profile);
@@ -107,10 +110,14 @@ struct Merger<'a> {
 }
 
 impl<'a> Merger<'a> {
-    fn new(profile: &mut Profile, recording: &'a Recording) -> Result<Merger<'a>> {
+    fn new(
+        profile: &mut Profile,
+        recording: &'a Recording,
+        files: &'a Files,
+    ) -> Result<Merger<'a>> {
         Ok(Merger {
             r: RFrames::take(profile)?,
-            natives: NativeFrames::new(&recording.modules, profile)?,
+            natives: NativeFrames::new(&recording.modules, files, profile)?,
             weaver: Weaver::new(recording)?,
             items: Vec::new(),
             stack: Vec::new(),

@@ -2,7 +2,7 @@
 //! mappings. Each address is looked up once.
 
 use super::recording::{Frame, Module, Role};
-use super::symbols::Symbols;
+use super::symbols::{Files, Symbols};
 use crate::error::Result;
 use crate::memory::TryGrow;
 use crate::model::{Address, Function, Location, LocationId, Mapping, MappingId, Names, Profile};
@@ -19,12 +19,16 @@ pub struct NativeFrames<'a> {
 }
 
 impl<'a> NativeFrames<'a> {
-    pub fn new(modules: &'a [Module], profile: &mut Profile) -> Result<NativeFrames<'a>> {
+    pub fn new(
+        modules: &'a [Module],
+        files: &'a Files,
+        profile: &mut Profile,
+    ) -> Result<NativeFrames<'a>> {
         let mut mappings = Vec::new();
         mappings.try_fill(modules.len(), None, "mappings")?;
         let mut frames = NativeFrames {
             modules,
-            symbols: Symbols::new(modules),
+            symbols: Symbols::new(modules, files),
             mappings,
             known: HashMap::new(),
         };
@@ -45,6 +49,16 @@ impl<'a> NativeFrames<'a> {
             self.known.insert(key, new);
         }
         Ok(self.known.get(&key).map_or(&[], Vec::as_slice))
+    }
+
+    /// Says of each mapping what was found in its file.
+    pub fn finish(self, profile: &mut Profile) {
+        for (module, mapping) in self.mappings.iter().enumerate() {
+            let row = mapping.and_then(|mapping| profile.mappings.get_mut(mapping.row()));
+            if let Some(row) = row {
+                row.symbols = self.symbols.known(module);
+            }
+        }
     }
 
     fn look_up(&mut self, frame: Frame, profile: &mut Profile) -> Result<Vec<LocationId>> {
@@ -74,7 +88,7 @@ impl<'a> NativeFrames<'a> {
                 name: profile.strings.intern(&symbol.name)?,
                 system_name: profile.strings.intern(&symbol.system_name)?,
                 filename: profile.strings.intern(&symbol.filename)?,
-                start_line: 0,
+                start_line: i64::from(symbol.start_line),
                 recorded: Names::Both,
                 native_id: None,
             })?;
@@ -110,7 +124,8 @@ impl<'a> NativeFrames<'a> {
                 offset: about.offset,
                 filename,
                 build_id,
-                symbols: self.symbols.known(module),
+                // See `finish()`.
+                symbols: Default::default(),
                 native_id: None,
             })?);
         }

@@ -251,6 +251,19 @@ pub fn nm(options: &[&str], library: &Path) -> Vec<Known> {
         .collect()
 }
 
+/// How an address without a name is called, by what readelf says of the unwind tables:
+/// "... FDE cie=00000000 pc=0000000000001040..0000000000001066".
+pub fn unnamed(library: &Path, address: u64) -> String {
+    let tables = tool("readelf", &["--wide", "--debug-dump=frames"], library);
+    let start = tables
+        .lines()
+        .filter_map(|line| line.split_once(" pc=")?.1.split_once(".."))
+        .map(|(start, end)| hex(start)..hex(end))
+        .find(|range| range.contains(&address))
+        .map_or(address, |range| range.start);
+    format!("sum.so+{start:#x}")
+}
+
 /// Functions with file and line, innermost first, as `addr2line` knows them.
 pub fn addr2line(library: &Path, addresses: &[u64]) -> Vec<Vec<(String, String)>> {
     let mut child = Command::new("addr2line")

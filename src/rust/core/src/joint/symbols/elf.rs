@@ -62,6 +62,7 @@ struct Section {
     name: u32,
     kind: u32,
     flags: u64,
+    address: u64,
     offset: u64,
     size: u64,
     link: u32,
@@ -166,6 +167,15 @@ impl<'f> Elf<'f> {
             Some(section) => self.content(section),
             None => Ok(None),
         }
+    }
+
+    /// With its address, before the bias is added.
+    pub fn section_at(&self, name: &str) -> Result<Option<(u64, &'f [u8])>> {
+        let Some(section) = self.find(name) else {
+            return Ok(None);
+        };
+        let content = self.content(section)?;
+        Ok(content.map(|content| (section.address, content)))
     }
 
     /// Inflated, where it is compressed. Zstandard is not read.
@@ -284,6 +294,7 @@ impl Section {
             name: u32_at(row, 0)?,
             kind: u32_at(row, 4)?,
             flags: u64_at(row, 8)?,
+            address: u64_at(row, 16)?,
             offset: u64_at(row, 24)?,
             size: u64_at(row, 32)?,
             link: u32_at(row, 40)?,

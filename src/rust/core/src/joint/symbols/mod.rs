@@ -7,12 +7,15 @@
 //! 2. A symbol of the file (`elf`), where the address is inside it. The nearest
 //!    symbol before it is not enough: a stripped library has few symbols, and all
 //!    its other functions would be called by these.
-//! 3. `module+0x1234`.
+//! 3. `module+0x1234`, the address where the function begins ([`bounds`]), or if that
+//!    is not known either, the address itself.
 //!
 //! A file may have changed since it was loaded, and then every answer from it would
 //! be a lie: it counts only if its build id is the one in memory. Damage leads to
 //! the next rule as well; the only error is a lack of memory.
 
+#[cfg(target_os = "linux")]
+mod bounds;
 #[cfg(target_os = "linux")]
 mod dwarf;
 #[cfg(target_os = "linux")]
@@ -84,7 +87,7 @@ pub enum Rule {
     /// An inlined function without a name is [`UNKNOWN`].
     DebugInformation,
     SymbolTable,
-    /// Its name is made of the module and the address.
+    /// Its name is made of the module and the address of the function.
     #[default]
     Address,
 }
@@ -142,7 +145,8 @@ impl<'a> Symbols<'a> {
         }
         let outermost = symbols.last_mut();
         if let Some(outermost) = outermost.filter(|symbol| symbol.rule == Rule::Address) {
-            let unnamed = unnamed(&about.path, address);
+            let start = source.start(address)?.unwrap_or(address);
+            let unnamed = unnamed(&about.path, start);
             outermost.name = unnamed.name;
             outermost.system_name = unnamed.system_name;
         }

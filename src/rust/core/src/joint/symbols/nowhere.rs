@@ -16,4 +16,8 @@ impl<'f> Source<'f> {
     pub fn at(&mut self, _: u64) -> Result<Vec<Symbol>> {
         Ok(vec![Symbol::default()])
     }
+
+    pub fn start(&mut self, _: u64) -> Result<Option<u64>> {
+        Ok(None)
+    }
 }

@@ -1,6 +1,7 @@
 //! All that is known of the code of one module: which files count, and which of
 //! them is asked first.
 
+use super::bounds::Bounds;
 use super::dwarf::{DebugInformation, Frame};
 use super::elf::{Elf, Functions};
 use super::{DELETED, Files, Rule, Symbol, names, separate};
@@ -12,6 +13,9 @@ use std::path::{Path, PathBuf};
 pub struct Source<'f> {
     debug: Option<DebugInformation<'f>>,
     functions: Option<Functions<'f>>,
+    /// The file itself, for what is seldom asked.
+    own: Option<Elf<'f>>,
+    bounds: Option<Bounds>,
 }
 
 impl<'f> Source<'f> {
@@ -42,7 +46,22 @@ impl<'f> Source<'f> {
                 functions = elf.functions(all)?;
             }
         }
-        Ok(Source { debug, functions })
+        Ok(Source {
+            debug,
+            functions,
+            own,
+            bounds: None,
+        })
+    }
+
+    /// Where the function begins that an address is in, if only its name is unknown.
+    pub fn start(&mut self, address: u64) -> Result<Option<u64>> {
+        let (None, Some(own)) = (&self.bounds, &self.own) else {
+            let bounds = self.bounds.as_ref();
+            return Ok(bounds.and_then(|bounds| bounds.start(address)));
+        };
+        let bounds = self.bounds.insert(Bounds::read(own)?);
+        Ok(bounds.start(address))
     }
 
     /// The functions at an address of the file, at least one. The last one may have
