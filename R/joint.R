@@ -110,20 +110,18 @@ start_profiler <- function(
   if (!rlang::is_string(event, c("cpu", "elapsed"))) {
     abort_argument("`event` must be \"cpu\" or \"elapsed\".", call)
   }
-  start_run(
-    list(path = absolute_path(path, call), uri = path, memory = memory.profiling),
-    list(
-      interval = interval,
-      # Each tick then has a line, also where R has no call to print.
-      memory.profiling = TRUE,
-      gc.profiling = gc.profiling,
-      line.profiling = line.profiling,
-      numfiles = as.integer(numfiles),
-      bufsize = as.integer(bufsize),
-      event = event
-    ),
-    call
+  run <- list(path = absolute_path(path, call), uri = path, memory = memory.profiling)
+  options <- list(
+    interval = interval,
+    # Each tick then has a line, also where R has no call to print.
+    memory.profiling = TRUE,
+    gc.profiling = gc.profiling,
+    line.profiling = line.profiling,
+    numfiles = as.integer(numfiles),
+    bufsize = as.integer(bufsize),
+    event = event
   )
+  start_run(run, options, call)
   invisible(path)
 }
 
