@@ -5,10 +5,14 @@
 //! C function that does the call: that is what puts them among the native frames.
 //! The list is what `Rprof()` prints, so both can be compared.
 //!
+//! Some records lie on a stack of R's own, the node stack, where its interpreter of byte
+//! code keeps values: those of loops, and from R 4.4 on those of byte-compiled calls of
+//! byte-compiled functions.
+//!
 //! Read are the address of the next record, the flags that tell the kind of call, and
-//! from R 4.4 on the promises that were pending. R does not promise this layout; it
-//! has been the same since R 3, and [`Contexts::new`] compares it with what R says
-//! of itself before it is relied on.
+//! from R 4.4 on the promises that were pending. R does not promise this layout; what
+//! comes first in it has been the same since R 3, and [`Contexts::new`] compares the
+//! rest with what R says of itself before it is relied on.
 
 use super::memory::Stack;
 use crate::Settings;
@@ -28,11 +32,12 @@ struct Record {
 const CLOSURE: c_int = 4;
 const BUILTIN: c_int = 64;
 
-/// Where `RCNTXT` has `prstack` and, behind it, `nodestack`: after the buffer of
-/// `sigsetjmp()`, 200 bytes, and 19 fields. The same from R 4.4 to 4.6.
+/// Where `RCNTXT` has `prstack` from R 4.4 to 4.6: after the buffer of `sigsetjmp()`,
+/// 200 bytes, and 18 fields. `nodestack` follows; in R 4.2 it is one field earlier.
 const PROMISES: u64 = 352;
 const NODE_STACK: u64 = 360;
-/// R's node stack takes 4.8 MB; what is far from that is none.
+const OLD_NODE_STACK: u64 = 352;
+/// R's node stack takes 3 to 5 MB; what is far from that is none.
 const NODE_STACK_BYTES: Range<u64> = 1 << 20..64 << 20;
 /// `RPRSTACK` has the promise and then the next one.
 const NEXT_PROMISE: u64 = 8;
@@ -43,8 +48,10 @@ pub struct Contexts {
     head: *const *const Record,
     /// The outermost one, which lies on no stack.
     toplevel: u64,
-    /// Where R >= 4.4 has the records of byte-compiled calls; empty before.
+    /// R's node stack.
     nodes: Range<u64>,
+    /// Whether calls have their records there too.
+    has_calls: bool,
 }
 
 /// What the walk came to: how many records, and whether the last is the outermost.
@@ -60,6 +67,7 @@ impl Contexts {
             head,
             toplevel: 0,
             nodes: 0..0,
+            has_calls: settings.node_stack,
         };
         let mut closures = 0;
         // SAFETY: R's own list, between two of its calls.
@@ -73,9 +81,11 @@ impl Contexts {
         if closures != settings.closures {
             return Err(changed());
         }
-        if settings.node_stack {
-            contexts.nodes = node_stack(head)?;
-        }
+        let nodes = match settings.node_stack {
+            true => node_stack(head, NODE_STACK)?,
+            false => node_stack(head, OLD_NODE_STACK)?.or(node_stack(head, NODE_STACK)?),
+        };
+        contexts.nodes = nodes.ok_or_else(changed)?;
         Ok(contexts)
     }
 
@@ -108,7 +118,7 @@ impl Contexts {
             if found.callflag & (CLOSURE | BUILTIN) != 0 {
                 let pair = room.get_mut(count * PAIR..(count + 1) * PAIR)?;
                 pair[0] = address | ((found.callflag & 0xffff) as u64) << 48;
-                pair[1] = if self.nodes.contains(&address) {
+                pair[1] = if self.has_calls && self.nodes.contains(&address) {
                     // SAFETY: inside R's node stack, which has whole records.
                     let first = unsafe { field(address, PROMISES) };
                     promise.on_stack(first, stack, &self.nodes)
@@ -163,9 +173,9 @@ unsafe fn field(address: u64, offset: u64) -> u64 {
     unsafe { ((address + offset) as *const u64).read_unaligned() }
 }
 
-/// The extent of R's node stack, if R's records are laid out as from R 4.4 on: each
-/// says how high that stack was when it began, the outermost one where it starts.
-fn node_stack(head: *const *const Record) -> Result<Range<u64>> {
+/// The extent of R's node stack, if R's records say at this offset how high it was
+/// when they began: the outermost one, where it starts.
+fn node_stack(head: *const *const Record, offset: u64) -> Result<Option<Range<u64>>> {
     // SAFETY: R's own variables.
     let (top, end) = unsafe {
         let value = |address: u64| *(address as *const u64);
@@ -179,17 +189,17 @@ fn node_stack(head: *const *const Record) -> Result<Range<u64>> {
     let mut record = unsafe { *head };
     // SAFETY: as above.
     while let Some(found) = unsafe { record.as_ref() } {
-        // SAFETY: inside the record, if it is one of R >= 4.4; else inside R's stack
-        // or its variables.
-        let outer = unsafe { field(record as u64, NODE_STACK) };
+        // SAFETY: inside the record; if R's are shorter than those that are known, inside
+        // R's stack or its variables.
+        let outer = unsafe { field(record as u64, offset) };
         if outer > height {
-            return Err(changed());
+            return Ok(None);
         }
         height = outer;
         record = found.next;
     }
     let is_stack = end > height && NODE_STACK_BYTES.contains(&(end - height));
-    is_stack.then_some(height..end).ok_or_else(changed)
+    Ok(is_stack.then_some(height..end))
 }
 
 fn symbol(name: &CStr) -> Result<u64> {
