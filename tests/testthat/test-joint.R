@@ -236,3 +236,28 @@ test_that("native frames are in a summary, and in pprof files", {
   seen <- vapply(profile_stacks(x), function(stack) "c_spin" %in% stack, NA)
   expect_equal(sum(spins$total), sum(seen))
 })
+
+test_that("pprof shows the source and the machine code of native functions", {
+  skip_without_joint()
+  pprof <- tryCatch(find_pprof(), profile_error = function(error) skip("there is no pprof"))
+  x <- joint_run(native_library("-O2 -g"), TRUE, seconds = 1, scenarios = c("plain", "nested"))
+  path <- withr::local_tempfile(fileext = ".pb.gz")
+  write_pprof(x, path)
+  show <- function(option) {
+    page <- withr::local_tempfile()
+    args <- c(attr(pprof, "args"), option, paste0("-output=", page), shQuote(path))
+    output <- suppressWarnings(system2(pprof, args, stdout = TRUE, stderr = TRUE))
+    if (any(grepl("no matches found", output)) && grepl("go", attr(pprof, "found"))) {
+      skip("Go's copy of pprof knew no shared libraries for long, and this is such a one")
+    }
+    paste(readLines(page), collapse = "\n")
+  }
+  source <- readLines(test_path("native", "calls.c"))
+  loop <- trimws(grep("for \\(.*i < n", source, value = TRUE)[[1]])
+  expect_match(show("-list=^c_spin$"), loop, fixed = TRUE)
+  assembly <- show("-disasm=c_spin")
+  expect_match(assembly, "ROUTINE =+ c_spin")
+  # A kernel of floating point numbers; each disassembler has its own way to write.
+  expect_match(assembly, "(add|mul)(sd|pd)", ignore.case = TRUE)
+  expect_match(show("-weblist=c_spin"), "double x = 1;", fixed = TRUE)
+})
