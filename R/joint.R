@@ -52,6 +52,12 @@
 #' If the profiled code calls [Rprof()] itself, or another library takes the signal
 #' `SIGPROF`, recording ends there. `stop_profiler()` then warns and gives what there is.
 #'
+#' ## Memory
+#'
+#' A sample takes some 0.8 KB until the profiler is stopped, more if stacks are deep. There is room for
+#' 512 MB, some 600,000 samples; the option `profile.recording_mb` sets another limit. Samples
+#' beyond it have R's stack alone, and are counted.
+#'
 #' ## What is certain
 #'
 #' R's stack and the native one are only put together if both have the same calls of R.
@@ -182,6 +188,8 @@ joint_pprof <- function(expr, ...) {
 joint <- new.env(parent = emptyenv())
 
 start_run <- function(run, options, call) {
+  megabytes <- getOption("profile.recording_mb", 512L)
+  check_positive(megabytes, "getOption(\"profile.recording_mb\")", call)
   rust(.Call(C_joint_check), call)
   check_no_run(call)
   has_event <- "event" %in% names(formals(utils::Rprof))
@@ -214,7 +222,12 @@ start_run <- function(run, options, call) {
   )
   version <- getRversion()
   start <- .Call(
-    C_joint_start, enc2utf8(run$path), sys.nframe(), version >= "4.4.0", version >= "4.3.0"
+    C_joint_start,
+    enc2utf8(run$path),
+    as.integer(megabytes),
+    sys.nframe(),
+    version >= "4.4.0",
+    version >= "4.3.0"
   )
   rust(start, call)
   started <- TRUE

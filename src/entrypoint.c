@@ -21,6 +21,11 @@
     static SEXP name(SEXP a, SEXP b, SEXP c, SEXP d) {                         \
         return profile_resume(profile_rust_##name(a, b, c, d));                \
     }
+#define ENTRY_5(name)                                                          \
+    SEXP profile_rust_##name(SEXP, SEXP, SEXP, SEXP, SEXP);                    \
+    static SEXP name(SEXP a, SEXP b, SEXP c, SEXP d, SEXP e) {                 \
+        return profile_resume(profile_rust_##name(a, b, c, d, e));             \
+    }
 
 ENTRY_4(read_rprof)
 ENTRY_4(read_pprof)
@@ -35,7 +40,7 @@ ENTRY_4(remap)
 ENTRY_4(filter)
 ENTRY_0(joint_check)
 ENTRY_1(joint_block)
-ENTRY_4(joint_start)
+ENTRY_5(joint_start)
 ENTRY_0(joint_state)
 ENTRY_4(joint_stop)
 
@@ -55,7 +60,7 @@ static const R_CallMethodDef calls[] = {
     CALL(filter, 4),
     CALL(joint_check, 0),
     CALL(joint_block, 1),
-    CALL(joint_start, 4),
+    CALL(joint_start, 5),
     CALL(joint_state, 0),
     CALL(joint_stop, 4),
     {NULL, NULL, 0},

@@ -247,3 +247,35 @@ test_that("runs survive being short, and forks in between", {
     "}"
   ))
 })
+
+test_that("when the memory for native stacks is used up, the rest is R's alone, and counted", {
+  skip_without_joint()
+  withr::local_options(profile.recording_mb = 0)
+  expect_error(joint_profile(1), "recording_mb", class = "profile_error_argument")
+  withr::local_options(profile.recording_mb = 1)
+  workload <- native_workload(native_library())
+  # Deep stacks take more: 300 calls some 30 KB.
+  deep <- function(depth) if (depth > 0) deep(depth - 1) else native_work(workload, 1, "plain")
+  expect_warning(
+    x <- joint_profile(deep(300), interval = 0.01),
+    "memory for native stacks was used up",
+    class = "profile_warning_incomplete"
+  )
+  problems <- profile_problems(x)
+  full <- as.integer(sub("sample ", "", problems$text[problems$problem == "native_full"]))
+  # These are the last ones, without a gap.
+  expect_equal(full, seq(nrow(x$samples) - length(full) + 1, nrow(x$samples)))
+  native <- vapply(profile_stacks(x), function(stack) "c_spin" %in% stack, NA)
+  expect_false(any(native[full]))
+  expect_gt(sum(native), 5)
+})
+
+test_that("an expression is profiled and shown", {
+  skip_without_joint()
+  tryCatch(find_pprof(), profile_error = function(error) skip("there is no pprof"))
+  workload <- native_workload(native_library())
+  server <- joint_pprof(native_work(workload, 0.3, "plain"), browse = FALSE)
+  withr::defer(stop_pprof(server))
+  page <- paste(readLines(paste0(server$url, "top"), warn = FALSE), collapse = "\n")
+  expect_match(page, "c_spin")
+})

@@ -245,15 +245,20 @@ pub extern "C" fn profile_rust_joint_block(on: Raw) -> Raw {
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_joint_start(
     path: Raw,
+    megabytes: Raw,
     closures: Raw,
     node_stack: Raw,
     sizes_tell: Raw,
 ) -> Raw {
     outcome(|_| {
-        let closures = argument(closures)?.integers()?.first().copied();
+        let count = |raw| {
+            let number = argument(raw)?.integers()?.first().copied();
+            Ok::<_, Error>(number.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))
+        };
         sampler::start(&sampler::Settings {
             file: Path::new(text_argument(path)?),
-            closures: closures.and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
+            bytes: count(megabytes)? << 20,
+            closures: count(closures)?,
             node_stack: argument(node_stack)?.flag()?,
             sizes_tell: argument(sizes_tell)?.flag()?,
         })

@@ -44,6 +44,8 @@ use std::path::Path;
 pub struct Settings<'a> {
     /// The file that R writes to.
     pub file: &'a Path,
+    /// Memory for ticks. One takes some 0.8 KB.
+    pub bytes: usize,
     /// How many closures are being called, which R's contexts must say as well.
     pub closures: usize,
     /// R >= 4.4 keeps contexts of byte-compiled calls on a stack of its own.

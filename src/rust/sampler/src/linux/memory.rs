@@ -3,13 +3,10 @@
 use profile_core::error::{Error, Result};
 use std::ptr::NonNull;
 
-/// Address space for a recording, in words: 512 MB, some 600,000 ticks. Pages that
-/// are not used cost nothing.
-const WORDS: usize = 64 << 20;
-
 /// The block that ticks are written to, one after the other.
 pub struct Buffer {
     base: NonNull<u64>,
+    words: usize,
     used: usize,
     /// A tick did not fit. None is taken after that, so the ticks that are there
     /// are the first ones.
@@ -17,12 +14,14 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    pub fn new() -> Result<Buffer> {
+    /// Takes address space. Pages that are not used cost nothing.
+    pub fn new(bytes: usize) -> Result<Buffer> {
+        let words = bytes / size_of::<u64>();
         // SAFETY: a new mapping of its own, which nothing else refers to.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                WORDS * size_of::<u64>(),
+                words * size_of::<u64>(),
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
                 -1,
@@ -35,6 +34,7 @@ impl Buffer {
         let base = NonNull::new(base.cast::<u64>()).ok_or(Error::Memory("the recording"))?;
         Ok(Buffer {
             base,
+            words,
             used: 0,
             full: false,
         })
@@ -52,13 +52,16 @@ impl Buffer {
         }
         // SAFETY: as above; `used` never exceeds the mapping.
         Some(unsafe {
-            std::slice::from_raw_parts_mut(self.base.as_ptr().add(self.used), WORDS - self.used)
+            std::slice::from_raw_parts_mut(
+                self.base.as_ptr().add(self.used),
+                self.words - self.used,
+            )
         })
     }
 
     /// Keeps the first `count` words of the room.
     pub fn keep(&mut self, count: usize) {
-        self.used = (self.used + count).min(WORDS);
+        self.used = (self.used + count).min(self.words);
     }
 
     pub fn close(&mut self) {
@@ -69,7 +72,7 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: the mapping that new() made; nothing outlives `self`.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), WORDS * size_of::<u64>()) };
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.words * size_of::<u64>()) };
     }
 }
 

@@ -108,7 +108,7 @@ pub fn start(settings: &Settings) -> Result<()> {
     let limits = Limits::of_this_thread()?;
     let mut unwinder = Unwinder::new()?;
     let recorder = Recorder {
-        buffer: Buffer::new()?,
+        buffer: Buffer::new(settings.bytes)?,
         evaluator: evaluator::find(&mut unwinder, limits)?,
         unwinder,
         contexts: Contexts::new(settings)?,
