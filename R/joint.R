@@ -183,8 +183,8 @@ joint_pprof <- function(expr, ...) {
 
 # ---- A run -------------------------------------------------------------------------
 
-# `run` is the run that is on: the path of its file, the URI that its source shall have,
-# and whether memory was asked for.
+# `run` is about the run that is on, if joint_state() says that one is: the path of its
+# file, the URI that its source shall have, and whether memory was asked for.
 joint <- new.env(parent = emptyenv())
 
 start_run <- function(run, options, call) {
@@ -200,8 +200,6 @@ start_run <- function(run, options, call) {
     options$event <- NULL
   }
 
-  # The first tick comes when both are ready.
-  .Call(C_joint_block, TRUE)
   started <- FALSE
   on.exit({
     if (!started) {
@@ -209,6 +207,8 @@ start_run <- function(run, options, call) {
     }
     .Call(C_joint_block, FALSE)
   })
+  # The first tick comes when both are ready.
+  .Call(C_joint_block, TRUE)
   tryCatch(
     rlang::inject(utils::Rprof(run$path, !!!options)),
     error = function(error) {
@@ -220,6 +220,7 @@ start_run <- function(run, options, call) {
       )
     }
   )
+  joint$run <- run
   version <- getRversion()
   start <- .Call(
     C_joint_start,
@@ -231,20 +232,18 @@ start_run <- function(run, options, call) {
   )
   rust(start, call)
   started <- TRUE
-  joint$run <- run
   stop_at_quit()
 }
 
 stop_run <- function(call) {
   check_run(call)
   run <- joint$run
-  .Call(C_joint_block, TRUE)
   on.exit(.Call(C_joint_block, FALSE))
+  .Call(C_joint_block, TRUE)
   replaced <- joint_state() == "replaced"
   if (!replaced) {
     utils::Rprof(NULL)
   }
-  joint$run <- NULL
   result <- rust(.Call(C_joint_stop, enc2utf8(run$path), "R's file", run$uri, run$memory), call)
   if (replaced) {
     warn_profile(
@@ -278,11 +277,12 @@ check_no_run <- function(call) {
 }
 
 check_run <- function(call) {
-  if (is.null(joint$run)) {
-    abort_argument("The profiler is not running; `start_profiler()` starts it.", call)
-  }
-  if (joint_state() == "elsewhere") {
+  state <- joint_state()
+  if (state == "elsewhere") {
     abort_elsewhere(call)
+  }
+  if (state == "off") {
+    abort_argument("The profiler is not running; `start_profiler()` starts it.", call)
   }
 }
 
@@ -315,7 +315,8 @@ stop_at_quit <- function() {
 }
 
 stop_before_end <- function() {
-  if (!is.null(joint$run) && joint_state() != "elsewhere") {
+  # Without a run the library may be gone already.
+  if (!is.null(joint$run) && joint_state() %in% c("on", "replaced")) {
     stop_profiler()
   }
 }
