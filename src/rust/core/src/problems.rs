@@ -92,6 +92,8 @@ kinds! {
         "a native stack that could not be followed to its end: its outer native frames are missing",
     NativeFull "native_full" true
         "a sample after the memory for native stacks was used up: kept as R's stack alone",
+    SilentTick "silent_tick" true
+        "a tick for which R wrote no sample, as it does when a stack is too deep for its buffer",
     ImpreciseValue "imprecise_value" false
         "a value beyond 2^53, which R's numbers hold only nearly; a column that ends in `_exact` has it",
     OddLineNumber "odd_line_number" false

@@ -31,19 +31,24 @@ pub struct Aligned<'a> {
     pub gc: bool,
 }
 
-/// For each sample of the profile what was recorded with it, if that is certain.
-/// `file` is what the profile was read from.
+/// For each sample of the profile what was recorded with it, if that is certain; and how
+/// many ticks R has written no line for. `file` is what the profile was read from.
 pub fn align<'a>(
     file: &[u8],
     profile: &Profile,
     recording: &'a Recording,
-) -> Result<Vec<Option<Aligned<'a>>>> {
+) -> Result<(Vec<Option<Aligned<'a>>>, u64)> {
     let lines = sample_lines(file)?;
     let count = profile.samples.len();
     let mut aligned = Vec::new();
     aligned.try_fill(count, None, "samples")?;
+    let mut silent = 0;
+    if recording.sizes_tell {
+        let unwritten = |tick: &Tick| tick.grown.0 == tick.grown.1;
+        silent = recording.ticks().filter(unwritten).count() as u64;
+    }
     if lines.len() != count {
-        return Ok(aligned);
+        return Ok((aligned, silent));
     }
     if recording.sizes_tell {
         let mut row = 0;
@@ -54,7 +59,7 @@ pub fn align<'a>(
             let whole = lines.get(row).is_some_and(|line| line.start < after)
                 && next.is_none_or(|line| line.start >= after);
             if whole {
-                aligned[row] = fit(profile, row, lines[row].length, tick);
+                aligned[row] = fit(profile, row, 0, tick);
             }
         }
     } else if recording.ticks().count() as u64 + recording.lost == count as u64 {
@@ -62,10 +67,11 @@ pub fn align<'a>(
             aligned[row] = fit(profile, row, lines[row].length, tick);
         }
     }
-    Ok(aligned)
+    Ok((aligned, silent))
 }
 
-/// A sample and a tick that have the same calls.
+/// A sample and a tick that have the same calls. `length` is that of a line that R may
+/// have cut.
 fn fit<'a>(profile: &Profile, row: usize, length: usize, tick: Tick<'a>) -> Option<Aligned<'a>> {
     if !tick.has_whole_contexts() {
         return None;

@@ -48,8 +48,12 @@ pub fn merge(
         source,
     })?;
     let (mut profile, mut problems) = rprof::read_bytes(&file, origin, stop)?;
-    let aligned = align(&file, &profile, recording)?;
+    let (aligned, silent) = align(&file, &profile, recording)?;
     drop(file);
+    for _ in 0..silent {
+        let behind = Place::Sample(aligned.len() as u64);
+        problems.note(ProblemKind::SilentTick, behind, b"");
+    }
 
     let mut stacks = Vec::new();
     let files = Files::default();
@@ -75,11 +79,11 @@ pub fn merge(
             (None, _) => ProblemKind::NativeUnmatched,
         };
         let sample = row as u64 + 1;
-        problems.note(
-            problem,
-            Place::Sample(sample),
-            format!("sample {sample}").as_bytes(),
-        );
+        let mut text = format!("sample {sample}");
+        if let (ProblemKind::NativeCut, Some(aligned)) = (problem, aligned) {
+            text.push_str(&where_it_ends(aligned, recording));
+        }
+        problems.note(problem, Place::Sample(sample), text.as_bytes());
     }
     merger.natives.finish(&mut profile);
     profile.samples.stack = stacks;
@@ -87,6 +91,20 @@ pub fn merge(
         forget_memory(&mut profile);
     }
     Ok((profile, problems))
+}
+
+/// The module that the outermost known frame is in.
+fn where_it_ends(aligned: &Aligned, recording: &Recording) -> String {
+    let Some(last) = aligned.tick.frames().next_back() else {
+        return String::new();
+    };
+    match last.module.and_then(|module| recording.modules.get(module)) {
+        Some(module) => {
+            let name = module.path.rsplit('/').next().unwrap_or_default();
+            format!(", in {name}")
+        }
+        None => ", in no file".to_owned(),
+    }
 }
 
 fn forget_memory(profile: &mut Profile) {
@@ -220,6 +238,6 @@ impl RFrames {
     fn is_call(&self, item: LocationId, profile: &Profile) -> bool {
         let function = self.locations.get(item).function;
         let name = function.map(|f| profile.strings.get(self.functions.get(f).name));
-        name.is_some_and(|name| CALLS.contains(&name))
+        name.is_some_and(|name| CALLS.contains(&name.strip_prefix("base::").unwrap_or(name)))
     }
 }

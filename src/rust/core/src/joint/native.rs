@@ -2,10 +2,12 @@
 //! mappings. Each address is looked up once.
 
 use super::recording::{Frame, Module, Role};
-use super::symbols::{Files, Symbols};
-use crate::error::Result;
+use super::symbols::{Files, Symbol, Symbols};
+use crate::error::{Error, Result};
 use crate::memory::TryGrow;
-use crate::model::{Address, Function, Location, LocationId, Mapping, MappingId, Names, Profile};
+use crate::model::{
+    Address, Function, Location, LocationId, Mapping, MappingId, Names, Profile, UNKNOWN,
+};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -46,6 +48,9 @@ impl<'a> NativeFrames<'a> {
         let key = (frame.module, frame.address);
         if !self.known.contains_key(&key) {
             let new = self.look_up(frame, profile)?;
+            self.known
+                .try_reserve(1)
+                .map_err(|_| Error::Memory("native frames"))?;
             self.known.insert(key, new);
         }
         Ok(self.known.get(&key).map_or(&[], Vec::as_slice))
@@ -72,17 +77,16 @@ impl<'a> NativeFrames<'a> {
             ..Address::default()
         })?;
         let native = profile.frame_type("native")?;
-        let mut locations = Vec::new();
-        let Some(module) = frame.module else {
+        let symbols = match frame.module {
+            Some(module) => self.symbols.at(module, frame.address)?,
             // Code that was made at run time: no file tells its name.
-            locations.push(profile.locations.intern(Location {
-                address,
-                frame_type: native,
-                ..Location::default()
-            })?);
-            return Ok(locations);
+            None => vec![Symbol {
+                name: UNKNOWN.to_owned(),
+                system_name: UNKNOWN.to_owned(),
+                ..Symbol::default()
+            }],
         };
-        let symbols = self.symbols.at(module, frame.address)?;
+        let mut locations = Vec::new();
         for (i, symbol) in symbols.iter().enumerate() {
             let function = profile.functions.intern(Function {
                 name: profile.strings.intern(&symbol.name)?,

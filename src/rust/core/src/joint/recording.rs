@@ -59,6 +59,8 @@ pub struct Evaluator {
     pub eval: Range<u64>,
     /// The interpreter of byte code; empty where it is not known.
     pub interpreter: Range<u64>,
+    /// How many frames are between the two when `Rf_eval()` is given byte code.
+    pub between: usize,
 }
 
 /// A file of code in memory: a library, or the program itself.

@@ -10,7 +10,8 @@
 //! code of its own, nothing tells, and the order is not certain.
 //!
 //! R's functions stand for the evaluator's own frames. What remains is what R called
-//! and what that called; the C library counts as R's where R calls it.
+//! and what that called; the C library counts as R's where R calls it, and so does the
+//! package methods.
 
 use super::recording::{Context, Evaluator, Frame, Module, Recording, Role, Tick};
 use crate::error::Result;
@@ -28,7 +29,8 @@ pub enum Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Evaluator,
-    CLibrary,
+    /// The C library and the like: R's where R calls it.
+    OfR,
     Foreign,
 }
 
@@ -166,24 +168,44 @@ impl<'a> Weaver<'a> {
         Ok(())
     }
 
-    /// Whether, before the frame that holds the next context, foreign code called the
-    /// evaluator and that ran byte code without anything in between. A context that is
-    /// not on the C stack may be of such a run or of one further out.
+    /// Whether, before the frame that holds the next context, foreign code has R run
+    /// byte code that is no promise. A context that is not on the C stack may be of such
+    /// a run or of one further out; in a promise it would say so.
+    ///
+    /// For a promise `Rf_eval()` calls itself, and then the interpreter. Loops, which R
+    /// compiles before it runs them, have other functions in between.
     fn interprets_for_c_code(&self, next: Option<u64>) -> bool {
+        let Evaluator {
+            eval,
+            interpreter,
+            between,
+        } = self.evaluator;
+        // Calls of `Rf_eval()` since foreign code, and frames since the last of these.
         let mut foreign = false;
-        let mut called = false;
+        let mut evals = 0;
+        let mut since = 0;
         for (frame, kind) in self.frames.iter().rev() {
             if holds(frame, next) {
                 break;
             }
             if *kind != Kind::Evaluator {
                 foreign = true;
-                called = false;
-            } else if self.evaluator.eval.contains(&frame.address) {
-                called = foreign;
+                evals = 0;
+            } else if eval.contains(&frame.address) {
+                evals += 1;
+                since = 0;
+                if foreign && interpreter.is_empty() {
+                    // Whatever it runs.
+                    return true;
+                }
+            } else if interpreter.contains(&frame.address) {
+                if foreign && !(evals > 1 && since == *between) {
+                    return true;
+                }
+                // What it calls is inside the promise.
                 foreign = false;
-            } else if called && self.evaluator.interpreter.contains(&frame.address) {
-                return true;
+            } else {
+                since += 1;
             }
         }
         false
@@ -233,8 +255,10 @@ fn kind(module: &Module) -> Kind {
         let rest = name.strip_prefix(part);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
     });
-    if is_c_library {
-        Kind::CLibrary
+    // R's dispatch of S4 methods is in a package.
+    let is_dispatch = module.path.ends_with("/methods/libs/methods.so");
+    if is_c_library || is_dispatch {
+        Kind::OfR
     } else {
         Kind::Foreign
     }
@@ -267,7 +291,7 @@ mod tests {
     const NODES: u64 = 0x7000_0000;
     /// Frames of R with these numbers are of `Rf_eval()`, and of the interpreter.
     const EVAL: Range<u64> = 20..22;
-    const INTERPRETER: Range<u64> = 22..23;
+    const INTERPRETER: Range<u64> = 22..24;
 
     /// Frames as (module, stack pointer), outermost first; contexts as (address, promise),
     /// outermost first. The program counter of a frame is 100 times its module and its
@@ -318,6 +342,7 @@ mod tests {
             evaluator: Evaluator {
                 eval: EVAL,
                 interpreter: INTERPRETER,
+                between: 0,
             },
             stack_top: TOP,
             sizes_tell: false,
@@ -448,18 +473,24 @@ mod tests {
 
     #[test]
     fn byte_code_that_c_code_had_evaluated_makes_the_order_uncertain() {
-        let after = |foreign: usize| {
+        let after = |foreign: usize, frames_of_r: usize| {
             let mut frames = vec![(R, 9700)];
             frames.resize(1 + foreign, (OURS, 9500));
-            frames.resize(23, (R, 9300));
+            frames.resize(1 + foreign + frames_of_r, (R, 9300));
             frames.push((OURS, 9000));
             woven(&example(&frames, &[(9800, 0), (NODES + 10, 0)]))
         };
-        // Frame 21 is of `Rf_eval()`, frame 22 of the interpreter.
-        assert_eq!(after(20), "uncertain");
-        // With frame 20 in between, `Rf_eval()` had a promise evaluated.
-        assert!(after(19).starts_with("a b ours1 ours2"));
-        assert!(after(19).ends_with("R20 R21 R22 ours23"));
+        // Frames 20 and 21 are of `Rf_eval()`, 22 and 23 of the interpreter.
+        assert_eq!(after(20, 2), "uncertain");
+        // One more in front: `Rf_eval()` had a promise evaluated.
+        assert_eq!(
+            after(19, 3).split(' ').skip(21).collect::<Vec<_>>(),
+            ["R20", "R21", "R22", "ours23"]
+        );
+        // No interpreter, no byte code.
+        assert!(after(20, 1).ends_with("ours20 R21 ours22"));
+        // The interpreter, but not by `Rf_eval()`.
+        assert_eq!(after(21, 1), "uncertain");
     }
 
     #[test]
