@@ -68,8 +68,8 @@ check_flag <- function(x, name, call) {
   }
 }
 
-check_positive <- function(x, name, call) {
-  if (!is.numeric(x) || length(x) != 1 || !isTRUE(x > 0)) {
-    abort_argument(paste0("`", name, "` must be a number greater than 0."), call)
+check_count <- function(x, name, call) {
+  if (!is.numeric(x) || length(x) != 1 || !isTRUE(x >= 1 && x <= .Machine$integer.max)) {
+    abort_argument(paste0("`", name, "` must be a number from 1 to ", .Machine$integer.max, "."), call)
   }
 }

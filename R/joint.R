@@ -12,14 +12,15 @@
 #' time under `.Call()` is then that of C, C++, Fortran or Rust functions, with files and
 #' lines, also where they call R functions that call native code again.
 #'
-#' `joint_profile()` profiles an expression. `joint_pprof()` does so too and shows the
+#' `joint_profile()` profiles an expression. If that ends in an error, there is no profile. `joint_pprof()` does so too and shows the
 #' result in the browser, see [serve_pprof()].
 #'
 #' @details
 #' ## What is recorded
 #'
 #' A sample is what [Rprof()] records, with native frames between R's. R functions stand for
-#' the frames of R's own evaluator, which are left out, and so is the C library where R calls
+#' the frames of R's own evaluator, which are left out (but not where native code has R evaluate a
+#' promise), and so is the C library where R calls
 #' it. Where native code calls R's functions in C, such as `Rf_allocVector()`, these are
 #' shown. Items `.Call`, `.External`, `.C` and the like, which R records when code is not
 #' byte-compiled, are replaced by what they called.
@@ -32,7 +33,8 @@
 #' Functions, files and lines come from debug information, with functions that the compiler
 #' inlined: compile with `-g`, which is R's default, and do not strip. Separate files with
 #' debug information (Debian's `-dbgsym` packages) are used. Without, names are those that a
-#' library exports, and `library+0x1234` for code that has none.
+#' library exports, and `library+0x1234`, with the address where the function begins, for code that
+#' has none. The file of a library must be the one that was loaded.
 #'
 #' In `functions` the column `name` is as programmers write it, `system_name` as the linker
 #' has it. C++ names have no arguments.
@@ -44,7 +46,8 @@
 #' `event = "elapsed"` counts real time (from R 4.4 on).
 #'
 #' Processes that are forked while the profiler runs, as by `parallel::mclapply()`, are not
-#' profiled.
+#' profiled. One that calls [Rprof()] or quits R in the usual way can, up to R 4.2, write what R
+#' had not written yet to its parent's file once more: then no sample can be matched.
 #'
 #' While the profiler runs, the file at `path` holds what [Rprof()] has recorded. If R is
 #' killed, it has the R side of the profile.
@@ -64,6 +67,10 @@
 #' Samples that do not fit keep R's stack alone. They are counted in a warning of class
 #' `profile_warning_incomplete`, and [profile_problems()] lists them.
 #'
+#' A native stack is followed by the unwind tables that compilers write. Some code has none: the
+#' kernels of OpenBLAS, which are written in assembler, and code that is made at run time, as by
+#' Java. Of such a sample the innermost function is shown, below R's; what called it is not.
+#'
 #' @param path The file for `Rprof()`'s format. It can be read by [utils::summaryRprof()] and by
 #'   [read_rprof()], and has native functions beside R's.
 #' @param ... For `joint_profile()`, arguments of `start_profiler()`; for `joint_pprof()`,
@@ -82,8 +89,8 @@
 #'
 #' @section Errors:
 #' `profile_error_unsupported` on other systems than Linux on x86-64 with glibc 2.35 or later,
-#' with an R whose calls cannot be told apart as in those known (R 4.1 to 4.6), or when a
-#' profiler is running; `profile_error_write` when the file cannot be written;
+#' with an R whose calls cannot be told apart as in those known (R 4.2 to 4.6), or when another
+#' profiler is running or another library handles `SIGPROF`; `profile_error_write` when the file cannot be written;
 #' `profile_error_argument` for arguments, and for `stop_profiler()` when nothing was started.
 #'
 #' @seealso [write_pprof()], [filter_profile()]; `vignette("joint", package = "profile")`
@@ -110,9 +117,12 @@ start_profiler <- function(
   check_flag(memory.profiling, "memory.profiling", call)
   check_flag(gc.profiling, "gc.profiling", call)
   check_flag(line.profiling, "line.profiling", call)
-  check_positive(interval, "interval", call)
-  check_positive(numfiles, "numfiles", call)
-  check_positive(bufsize, "bufsize", call)
+  # Of more than a second R 4.2 cannot make a timer, and ends.
+  if (!is.numeric(interval) || length(interval) != 1 || !isTRUE(interval >= 1e-6 && interval < 1)) {
+    abort_argument("`interval` must be a number of seconds, at least 1e-6 and less than 1.", call)
+  }
+  check_count(numfiles, "numfiles", call)
+  check_count(bufsize, "bufsize", call)
   if (!rlang::is_string(event, c("cpu", "elapsed"))) {
     abort_argument("`event` must be \"cpu\" or \"elapsed\".", call)
   }
@@ -162,14 +172,17 @@ stop_profiler <- function() {
 joint_profile <- function(expr, ...) {
   call <- rlang::current_env()
   path <- tempfile("joint-", fileext = ".out")
-  on.exit(unlink(path))
+  # Where an error or Ctrl-C ends the expression, nobody gets the profile.
+  on.exit({
+    if (joint_state() != "off" && identical(basename(joint$run$path), basename(path))) {
+      drop_run()
+    }
+    unlink(path)
+  })
   start_profiler(path, ...)
   joint$run$uri <- NA_character_
-  stopped <- FALSE
-  on.exit(if (!stopped) stop_run(call), add = TRUE, after = FALSE)
   # `force()` would be a frame of its own.
   expr
-  stopped <- TRUE
   stop_run(call)
 }
 
@@ -189,8 +202,19 @@ joint <- new.env(parent = emptyenv())
 
 start_run <- function(run, options, call) {
   megabytes <- getOption("profile.recording_mb", 512L)
-  check_positive(megabytes, "getOption(\"profile.recording_mb\")", call)
-  rust(.Call(C_joint_check), call)
+  check_count(megabytes, "getOption(\"profile.recording_mb\")", call)
+  version <- getRversion()
+  settings <- list(
+    path = enc2utf8(run$path),
+    megabytes = as.integer(megabytes),
+    closures = sys.nframe(),
+    node_stack = version >= "4.4.0",
+    sizes_tell = version >= "4.3.0"
+  )
+  # Before `Rprof()`, which empties the file. Within `rust()` it would be called from
+  # further in.
+  checked <- .Call(C_joint_check, settings)
+  rust(checked, call)
   check_no_run(call)
   has_event <- "event" %in% names(formals(utils::Rprof))
   if (!has_event) {
@@ -221,15 +245,7 @@ start_run <- function(run, options, call) {
     }
   )
   joint$run <- run
-  version <- getRversion()
-  start <- .Call(
-    C_joint_start,
-    enc2utf8(run$path),
-    as.integer(megabytes),
-    sys.nframe(),
-    version >= "4.4.0",
-    version >= "4.3.0"
-  )
+  start <- .Call(C_joint_start, settings)
   rust(start, call)
   started <- TRUE
   stop_at_quit()
@@ -240,12 +256,13 @@ stop_run <- function(call) {
   run <- joint$run
   on.exit(.Call(C_joint_block, FALSE))
   .Call(C_joint_block, TRUE)
-  replaced <- joint_state() == "replaced"
-  if (!replaced) {
-    utils::Rprof(NULL)
-  }
+  state <- joint_state()
+  warnings <- stop_rprof(state)
   result <- rust(.Call(C_joint_stop, enc2utf8(run$path), "R's file", run$uri, run$memory), call)
-  if (replaced) {
+  for (warning in warnings) {
+    rlang::cnd_signal(warning)
+  }
+  if (state != "on") {
     warn_profile(
       c(
         "The profile is not complete.",
@@ -260,8 +277,29 @@ stop_run <- function(call) {
   new_profile_data(result$tables, "2.0")
 }
 
-# "off", "on", "replaced" by another handler of the signal, or "elsewhere": in the process
-# that this one is a fork of.
+# Ends a run without a profile.
+drop_run <- function() {
+  on.exit(.Call(C_joint_block, FALSE))
+  .Call(C_joint_block, TRUE)
+  stop_rprof(joint_state())
+  rust(.Call(C_joint_drop), NULL)
+}
+
+# Has R close its file, unless that is another one by now; gives R's warnings, which must
+# not keep the recording from being stopped as well.
+stop_rprof <- function(state) {
+  warnings <- list()
+  if (state != "restarted") {
+    withCallingHandlers(utils::Rprof(NULL), warning = function(warning) {
+      warnings[[length(warnings) + 1]] <<- warning
+      rlang::cnd_muffle(warning)
+    })
+  }
+  warnings
+}
+
+# "off", "on", "replaced" by another handler of the signal, "restarted" as R's profiler alone,
+# or "elsewhere": in the process that this one is a fork of.
 joint_state <- function() {
   rust(.Call(C_joint_state), NULL)
 }
@@ -316,7 +354,7 @@ stop_at_quit <- function() {
 
 stop_before_end <- function() {
   # Without a run the library may be gone already.
-  if (!is.null(joint$run) && joint_state() %in% c("on", "replaced")) {
+  if (!is.null(joint$run) && joint_state() %in% c("on", "replaced", "restarted")) {
     stop_profiler()
   }
 }

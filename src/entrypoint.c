@@ -21,12 +21,6 @@
     static SEXP name(SEXP a, SEXP b, SEXP c, SEXP d) {                         \
         return profile_resume(profile_rust_##name(a, b, c, d));                \
     }
-#define ENTRY_5(name)                                                          \
-    SEXP profile_rust_##name(SEXP, SEXP, SEXP, SEXP, SEXP);                    \
-    static SEXP name(SEXP a, SEXP b, SEXP c, SEXP d, SEXP e) {                 \
-        return profile_resume(profile_rust_##name(a, b, c, d, e));             \
-    }
-
 ENTRY_4(read_rprof)
 ENTRY_4(read_pprof)
 ENTRY_2(write_rprof)
@@ -38,11 +32,12 @@ ENTRY_1(frames)
 ENTRY_0(schema)
 ENTRY_4(remap)
 ENTRY_4(filter)
-ENTRY_0(joint_check)
+ENTRY_1(joint_check)
 ENTRY_1(joint_block)
-ENTRY_5(joint_start)
+ENTRY_1(joint_start)
 ENTRY_0(joint_state)
 ENTRY_4(joint_stop)
+ENTRY_0(joint_drop)
 
 #define CALL(name, arguments) {#name, (DL_FUNC) &name, arguments}
 
@@ -58,11 +53,12 @@ static const R_CallMethodDef calls[] = {
     CALL(schema, 0),
     CALL(remap, 4),
     CALL(filter, 4),
-    CALL(joint_check, 0),
+    CALL(joint_check, 1),
     CALL(joint_block, 1),
-    CALL(joint_start, 5),
+    CALL(joint_start, 1),
     CALL(joint_state, 0),
     CALL(joint_stop, 4),
+    CALL(joint_drop, 0),
     {NULL, NULL, 0},
 };
 

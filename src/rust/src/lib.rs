@@ -223,10 +223,31 @@ pub extern "C" fn profile_rust_filter(x: Raw, matches: Raw, drop: Raw, drop_of_s
     })
 }
 
+/// What the sampler must know: of a list of `path`, `megabytes`, `closures`,
+/// `node_stack` and `sizes_tell`.
+fn settings<'call>(list: Raw) -> Result<sampler::Settings<'call>> {
+    let list = argument(list)?;
+    let field = |name: &str| {
+        let missing = || Error::Unsupported(format!("No setting `{name}`."));
+        list.named(name)?.ok_or_else(missing)
+    };
+    let count = |name: &str| {
+        let number = field(name)?.integers()?.first().copied();
+        Ok::<_, Error>(number.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))
+    };
+    Ok(sampler::Settings {
+        file: Path::new(field("path")?.text()?.unwrap_or_default()),
+        bytes: count("megabytes")? << 20,
+        closures: count("closures")?,
+        node_stack: field("node_stack")?.flag()?,
+        sizes_tell: field("sizes_tell")?.flag()?,
+    })
+}
+
 /// Whether native code can be profiled here: an error says why not.
 #[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_joint_check() -> Raw {
-    outcome(|_| sampler::check())
+pub extern "C" fn profile_rust_joint_check(list: Raw) -> Raw {
+    outcome(|_| sampler::check(&settings(list)?))
 }
 
 /// Holds SIGPROF back, or no longer.
@@ -241,28 +262,10 @@ pub extern "C" fn profile_rust_joint_block(on: Raw) -> Raw {
     })
 }
 
-/// R's profiler is on, it writes to `path`, and SIGPROF is held back.
+/// R's profiler is on, it writes to the file of the settings, and SIGPROF is held back.
 #[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_joint_start(
-    path: Raw,
-    megabytes: Raw,
-    closures: Raw,
-    node_stack: Raw,
-    sizes_tell: Raw,
-) -> Raw {
-    outcome(|_| {
-        let count = |raw| {
-            let number = argument(raw)?.integers()?.first().copied();
-            Ok::<_, Error>(number.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))
-        };
-        sampler::start(&sampler::Settings {
-            file: Path::new(text_argument(path)?),
-            bytes: count(megabytes)? << 20,
-            closures: count(closures)?,
-            node_stack: argument(node_stack)?.flag()?,
-            sizes_tell: argument(sizes_tell)?.flag()?,
-        })
-    })
+pub extern "C" fn profile_rust_joint_start(list: Raw) -> Raw {
+    outcome(|_| sampler::start(&settings(list)?))
 }
 
 /// Gives a word.
@@ -273,6 +276,7 @@ pub extern "C" fn profile_rust_joint_state() -> Raw {
             sampler::State::Off => "off",
             sampler::State::On => "on",
             sampler::State::Replaced => "replaced",
+            sampler::State::Restarted => "restarted",
             sampler::State::Elsewhere => "elsewhere",
         };
         pair.strings(VALUE, &[state], &[0])
@@ -295,6 +299,15 @@ pub extern "C" fn profile_rust_joint_stop(path: Raw, name: Raw, uri: Raw, memory
         let recording = stopped.recording()?;
         let (profile, problems) = joint::merge(path, origin, &recording, memory, &stop)?;
         give::put_result(pair, VALUE, &profile, &problems, "2.0", &stop)
+    })
+}
+
+/// R's profiler is off. Forgets what was recorded.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_joint_drop() -> Raw {
+    outcome(|_| {
+        drop(sampler::stop());
+        Ok(())
     })
 }
 

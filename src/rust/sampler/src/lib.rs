@@ -15,27 +15,31 @@
 //!
 //! It interrupts R anywhere, inside `malloc()` or the loader too, so it takes no
 //! lock and no memory. It calls `getpid()`, `pthread_self()`, `pthread_kill()`,
-//! `fstat()` and `sigaction()`, which POSIX calls safe in handlers;
-//! `_dl_find_object()`, which glibc made for unwinding in handlers; gimli's reading
-//! of unwind tables, which borrows all it needs; and R's handler, which R calls in
-//! handlers itself. It reads the stack between the interrupted stack pointer and the
+//! `fstat()`, `sigaction()`, `sigemptyset()` and `strlen()`, which POSIX calls safe in
+//! handlers; `pthread_equal()`, which compares two numbers; `_dl_find_object()`, which
+//! glibc made for unwinding in handlers; gimli's reading of unwind tables, which
+//! borrows all it needs; and R's handler, which R calls in handlers itself. It reads the stack between the interrupted stack pointer and the
 //! stack's end, and code and tables inside a module that the loader knows: a broken
 //! stack ends the walk, it does not crash.
 //!
 //! # Where it works
 //!
-//! Linux on x86-64 with glibc 2.35 or later. What is special to the processor stands
-//! in one file; other systems need another `modules` as well.
+//! Linux on x86-64 with glibc 2.35 or later. For another processor `x86_64.rs` is to be
+//! written anew, with the offsets in `contexts.rs`, that follow from the size of a
+//! `jmp_buf`; another system needs its own `modules.rs` and way to get at a thread's
+//! stack. Following a stack by tables and R's calls stay as they are.
 
-#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
-mod linux;
-#[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")))]
-mod nowhere;
+#[cfg_attr(
+    all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"),
+    path = "linux/mod.rs"
+)]
+#[cfg_attr(
+    not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")),
+    path = "nowhere.rs"
+)]
+mod platform;
 
-#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
-pub use linux::{Stopped, abandon, block, check, start, state, stop, unblock};
-#[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")))]
-pub use nowhere::{Stopped, abandon, block, check, start, state, stop, unblock};
+pub use platform::{Stopped, abandon, block, check, start, state, stop, unblock};
 
 use std::path::Path;
 
@@ -63,6 +67,8 @@ pub enum State {
     On,
     /// Somebody else has taken SIGPROF: no more ticks.
     Replaced,
+    /// R itself has: its profiler was started anew.
+    Restarted,
     /// This process is a fork of the one that records.
     Elsewhere,
 }

@@ -14,7 +14,7 @@ impl Stopped {
     }
 }
 
-pub fn check() -> Result<()> {
+pub fn check(_: &Settings) -> Result<()> {
     Err(Error::Unsupported(
         "Native code is profiled on Linux only, on x86-64 with the GNU C library; \
          `Rprof()` profiles R code here."
@@ -26,8 +26,8 @@ pub fn block() {}
 
 pub fn unblock() {}
 
-pub fn start(_: &Settings) -> Result<()> {
-    check()
+pub fn start(settings: &Settings) -> Result<()> {
+    check(settings)
 }
 
 pub fn state() -> State {

@@ -41,6 +41,8 @@ const OLD_NODE_STACK: u64 = 352;
 const NODE_STACK_BYTES: Range<u64> = 1 << 20..64 << 20;
 /// `RPRSTACK` has the promise and then the next one.
 const NEXT_PROMISE: u64 = 8;
+/// More records than any stack holds: a list of more goes round in circles.
+const MOST_RECORDS: usize = 1_000_000;
 /// Promises that wait for each other, at most; beyond that the list is damaged.
 const MOST_PROMISES: usize = 10_000;
 
@@ -97,7 +99,7 @@ impl Contexts {
         let mut promise = Promise::default();
         // SAFETY: R's own variable, which is always there.
         let mut record = unsafe { *self.head };
-        loop {
+        for _ in 0..MOST_RECORDS {
             let address = record as u64;
             let on_stack = stack.has(address);
             // Outer calls are further up on the C stack.
@@ -135,6 +137,10 @@ impl Contexts {
             }
             record = found.next;
         }
+        Some(Walked {
+            contexts: count,
+            whole: false,
+        })
     }
 }
 
@@ -218,6 +224,20 @@ fn changed() -> Error {
          native code cannot be told apart by them; `Rprof()` profiles R code."
             .to_owned(),
     )
+}
+
+/// Whether an address is inside R's own code.
+pub fn is_r(address: usize) -> Result<bool> {
+    let base = |address: u64| {
+        // SAFETY: dladdr() fills the struct it succeeds with.
+        unsafe {
+            let mut about: libc::Dl_info = std::mem::zeroed();
+            let found = libc::dladdr(address as *const _, &mut about) != 0;
+            found.then_some(about.dli_fbase)
+        }
+    };
+    let here = base(address as u64);
+    Ok(here.is_some() && here == base(evaluator()?))
 }
 
 /// An address inside the evaluator.

@@ -12,11 +12,15 @@ use super::x86_64::Registers;
 use profile_core::error::Result;
 use profile_core::joint::Evaluator;
 use profile_core::joint::recording::PAIR;
+use std::ops::Range;
 
 /// No other function of the evaluator comes near this. R's interpreter has 20 to 40 KB.
 const LARGE: u64 = 10_000;
 const FRAMES: usize = 1000;
+/// R has one function between `Rf_eval()` and its interpreter, or none.
+const MOST_BETWEEN: usize = 2;
 
+/// The interpreter is empty if it cannot be found.
 pub fn find(unwinder: &mut Unwinder, limits: Limits) -> Result<Evaluator> {
     let address = contexts::evaluator()?;
     let module = unwinder.modules.at(address);
@@ -25,20 +29,28 @@ pub fn find(unwinder: &mut Unwinder, limits: Limits) -> Result<Evaluator> {
     let mut frames = [0; FRAMES * PAIR];
     // What does not fit is the program's start.
     unwinder.walk(registers, stack, &mut frames);
-    let mut interpreter = 0..0;
-    for pair in frames.chunks_exact(PAIR) {
-        let caller = (pair[0] << 16 >> 16).wrapping_sub(1);
-        let Some(function) = unwinder.function(caller) else {
-            continue;
-        };
-        let length = function.end - function.start;
-        let is_r = unwinder.modules.at(caller) == module;
-        if is_r && length > LARGE.max(interpreter.end - interpreter.start) {
-            interpreter = function;
+    let callers = frames
+        .chunks_exact(PAIR)
+        .map(|pair| (pair[0] << 16 >> 16).wrapping_sub(1));
+    let mut evaluator = Evaluator {
+        eval: unwinder.function(address).unwrap_or(address..address + 1),
+        ..Evaluator::default()
+    };
+    let length = |function: &Range<u64>| function.end - function.start;
+    for caller in callers.clone() {
+        if let Some(function) = unwinder.function(caller) {
+            let is_r = unwinder.modules.at(caller) == module;
+            if is_r && length(&function) > LARGE.max(length(&evaluator.interpreter)) {
+                evaluator.interpreter = function;
+            }
         }
     }
-    Ok(Evaluator {
-        eval: unwinder.function(address).unwrap_or(address..address + 1),
-        interpreter,
-    })
+    let mut outwards = callers.skip_while(|caller| !evaluator.interpreter.contains(caller));
+    outwards.next();
+    match outwards.position(|caller| evaluator.eval.contains(&caller)) {
+        Some(between) if between <= MOST_BETWEEN => evaluator.between = between,
+        // It was not called as it is known.
+        _ => evaluator.interpreter = 0..0,
+    }
+    Ok(evaluator)
 }

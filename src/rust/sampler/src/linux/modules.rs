@@ -159,13 +159,19 @@ impl Modules {
         all.try_reserve_exact(self.entries.len())
             .map_err(|_| Error::Memory("the list of modules"))?;
         let noted = |range: &Range<usize>| self.names.get(range.clone()).unwrap_or_default();
+        let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
         for entry in &self.entries {
             let name = noted(&entry.name);
+            let build_id = noted(&entry.build_id);
             // The loader has no name for the program itself.
-            let path = match name {
+            let mut path = match name {
                 b"" => std::fs::read_link("/proc/self/exe").unwrap_or_default(),
                 _ => OsStr::from_bytes(name).into(),
             };
+            if build_id.is_empty() && !is_mapped(&entry.image.code, &maps) {
+                // Another file may be there by now, and nothing would tell.
+                path.as_mut_os_string().push(DELETED);
+            }
             let role = if entry.map.contains(&evaluator) {
                 Role::Evaluator
             } else if name.is_empty() {
@@ -179,7 +185,7 @@ impl Modules {
                 bias: entry.image.bias,
                 code: entry.image.code.clone(),
                 offset: entry.image.offset,
-                build_id: noted(&entry.build_id).to_vec(),
+                build_id: build_id.to_vec(),
             });
         }
         Ok(all)
@@ -283,6 +289,17 @@ impl Image {
         // SAFETY: inside the build id.
         unsafe { (self.build_id.start as *const u64).read_unaligned() }
     }
+}
+
+/// What Linux calls a file that is mapped, but no longer there.
+const DELETED: &str = " (deleted)";
+
+/// Whether code is mapped, by `/proc/self/maps`, from a file that still has its name:
+/// "start-end r-xp offset device inode path".
+fn is_mapped(code: &Range<u64>, maps: &[u8]) -> bool {
+    let start = format!("{:x}-", code.start);
+    maps.split(|&byte| byte == b'\n')
+        .any(|line| line.starts_with(start.as_bytes()) && !line.ends_with(DELETED.as_bytes()))
 }
 
 /// # Safety

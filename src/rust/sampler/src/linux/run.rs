@@ -1,9 +1,8 @@
 //! A run: from [`start`] to [`stop`], and the handler in between.
 //!
 //! SIGPROF may come to any thread; what is recorded is the thread that runs R, so
-//! others send it on. There the signal is blocked while the handler runs, which
-//! makes the recorder that thread's alone. What other threads look at is atomic or
-//! does not change.
+//! others send it on, for which two numbers suffice. The run belongs to R's thread: its
+//! handler uses it, where the signal is blocked, and so does who holds it back.
 
 use super::contexts::{self, Contexts};
 use super::evaluator;
@@ -18,52 +17,65 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 type Handler = extern "C" fn(c_int);
 
 struct Run {
     process: libc::pid_t,
-    thread: libc::pthread_t,
     /// What R does at a tick.
     of_r: Handler,
     recorder: UnsafeCell<Recorder>,
 }
 
-/// The thread that runs R has this to itself: in its handler, or while SIGPROF is
-/// blocked.
 struct Recorder {
     buffer: Buffer,
     unwinder: Unwinder,
     contexts: Contexts,
     limits: Limits,
-    file: File,
+    /// R's, if its size tells where a tick's line ends.
+    file: Option<File>,
     lost: u64,
     evaluator: Evaluator,
-    sizes_tell: bool,
 }
 
-/// The run, if there is one.
+/// The run, if there is one. Only R's thread may follow this.
 static RUN: AtomicPtr<Run> = AtomicPtr::new(std::ptr::null_mut());
-/// How many threads are inside the handler.
-static INSIDE: AtomicUsize = AtomicUsize::new(0);
+/// The process and the thread of the last run.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+static THREAD: AtomicU64 = AtomicU64::new(0);
+/// R's own handler in the last run, as a number.
+static OF_R: AtomicUsize = AtomicUsize::new(0);
 
 /// What a run recorded.
 pub struct Stopped(Box<Run>);
 
-/// Whether native code can be recorded here and now.
-pub fn check() -> Result<()> {
-    Unwinder::new()?;
-    contexts::evaluator()?;
+/// Whether native code can be recorded here and now. R's profiler is off.
+pub fn check(settings: &Settings) -> Result<()> {
+    Recorder::new(settings, None)?;
+    if state() != State::Off {
+        return Ok(());
+    }
     // SAFETY: getitimer() fills the struct.
     let timer = unsafe {
         let mut timer: libc::itimerval = std::mem::zeroed();
         libc::getitimer(libc::ITIMER_PROF, &mut timer);
         timer.it_value
     };
-    if state() == State::Off && (timer.tv_sec, timer.tv_usec) != (0, 0) {
+    if (timer.tv_sec, timer.tv_usec) != (0, 0) {
         return Err(Error::Unsupported(
             "A profiler is running in this process; if it is R's own, `Rprof(NULL)` stops it."
+                .to_owned(),
+        ));
+    }
+    let foreign = match current() {
+        Current::Nobody => false,
+        Current::Plain(handler) => !contexts::is_r(handler as usize)?,
+        Current::Ours | Current::Other => true,
+    };
+    if foreign {
+        return Err(Error::Unsupported(
+            "A library in this process handles the signal SIGPROF, which the profiler needs."
                 .to_owned(),
         ));
     }
@@ -101,32 +113,22 @@ pub fn start(settings: &Settings) -> Result<()> {
             ));
         }
     };
-    let file = File::open(settings.file).map_err(|source| Error::Open {
-        path: settings.file.to_owned(),
-        source,
-    })?;
-    let limits = Limits::of_this_thread()?;
-    let mut unwinder = Unwinder::new()?;
-    let recorder = Recorder {
-        buffer: Buffer::new(settings.bytes)?,
-        evaluator: evaluator::find(&mut unwinder, limits)?,
-        unwinder,
-        contexts: Contexts::new(settings)?,
-        limits,
-        file,
-        lost: 0,
-        sizes_tell: settings.sizes_tell,
+    let file = match settings.sizes_tell {
+        true => Some(File::open(settings.file).map_err(|source| Error::Open {
+            path: settings.file.to_owned(),
+            source,
+        })?),
+        false => None,
     };
-    // The first call of a library's function binds it: better here than at a tick.
-    size_of(&recorder.file);
-    // SAFETY: these only tell, and signal 0 is none.
-    let (process, thread) = unsafe {
-        libc::pthread_kill(libc::pthread_self(), 0);
-        (libc::getpid(), libc::pthread_self())
-    };
+    let recorder = Recorder::new(settings, file)?;
+    pin();
+    // SAFETY: these only tell.
+    let (process, thread) = unsafe { (libc::getpid(), libc::pthread_self()) };
+    PROCESS.store(process, Ordering::Release);
+    THREAD.store(thread, Ordering::Release);
+    OF_R.store(of_r as usize, Ordering::Release);
     let run = Box::new(Run {
         process,
-        thread,
         of_r,
         recorder: UnsafeCell::new(recorder),
     });
@@ -144,41 +146,51 @@ pub fn state() -> State {
     // SAFETY: it only tells.
     if unsafe { libc::getpid() } != run.process {
         State::Elsewhere
-    } else if matches!(current(), Current::Ours) {
-        State::On
     } else {
-        State::Replaced
+        match current() {
+            Current::Ours => State::On,
+            Current::Plain(handler) if handler as usize == run.of_r as usize => State::Restarted,
+            _ => State::Replaced,
+        }
     }
 }
 
 /// Ends the run. R's profiler is off, so R has another handler in place, and SIGPROF
 /// is blocked.
 pub fn stop() -> Option<Stopped> {
-    let elsewhere = state() == State::Elsewhere;
     let run = RUN.swap(std::ptr::null_mut(), Ordering::AcqRel);
-    // Another thread may be about to send a tick on. In a fork there is none.
-    while !elsewhere && INSIDE.load(Ordering::Acquire) != 0 {
-        std::thread::yield_now();
-    }
     if run.is_null() {
         return None;
     }
-    // SAFETY: it came from a box, and nobody has it any more.
+    // SAFETY: it came from a box. R's thread is here and not in its handler, or it is
+    // in there and will not come back, since R is quitting.
     Some(Stopped(unsafe { Box::from_raw(run) }))
 }
 
-/// Gives SIGPROF back to R and forgets the run: this code is about to be unloaded.
+/// Gives SIGPROF back to R and forgets the run: the package is being unloaded.
 pub fn abandon() {
     block();
-    // SAFETY: a run is freed by the thread that calls this only.
-    if let Some(run) = unsafe { RUN.load(Ordering::Acquire).as_ref() } {
-        if matches!(current(), Current::Ours) {
-            // SAFETY: what R had put there.
-            unsafe { libc::signal(libc::SIGPROF, run.of_r as *const () as usize) };
-        }
+    let of_r = OF_R.load(Ordering::Acquire);
+    if matches!(current(), Current::Ours) && of_r != 0 {
+        // SAFETY: what R had put there.
+        unsafe { libc::signal(libc::SIGPROF, of_r) };
     }
     stop();
     unblock();
+}
+
+/// Keeps this code in memory for as long as the process lives: another library may
+/// have noted the handler, and put it back when the package is gone.
+fn pin() {
+    // SAFETY: dladdr() fills the struct it succeeds with; dlopen() only raises a flag
+    // of what is loaded.
+    unsafe {
+        let mut about: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(address() as *const c_void, &mut about) != 0 && !about.dli_fname.is_null() {
+            let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+            libc::dlopen(about.dli_fname, flags);
+        }
+    }
 }
 
 impl Stopped {
@@ -193,7 +205,7 @@ impl Stopped {
                 .seen(recorder.evaluator.eval.start)?,
             evaluator: recorder.evaluator.clone(),
             stack_top: recorder.limits.top,
-            sizes_tell: recorder.sizes_tell,
+            sizes_tell: recorder.file.is_some(),
             lost: recorder.lost,
         })
     }
@@ -201,6 +213,7 @@ impl Stopped {
 
 /// Who handles SIGPROF.
 enum Current {
+    Nobody,
     Ours,
     Plain(Handler),
     Other,
@@ -215,10 +228,9 @@ fn current() -> Current {
     };
     if action.sa_sigaction == address() {
         Current::Ours
-    } else if action.sa_flags & libc::SA_SIGINFO != 0
-        || action.sa_sigaction == libc::SIG_DFL
-        || action.sa_sigaction == libc::SIG_IGN
-    {
+    } else if [libc::SIG_DFL, libc::SIG_IGN].contains(&action.sa_sigaction) {
+        Current::Nobody
+    } else if action.sa_flags & libc::SA_SIGINFO != 0 {
         Current::Other
     } else {
         // SAFETY: without SA_SIGINFO it is a function of this type.
@@ -247,30 +259,33 @@ extern "C" fn on_signal(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_
     let error = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let before = unsafe { *error };
-    INSIDE.fetch_add(1, Ordering::AcqRel);
-    // SAFETY: a run is not freed while a thread is inside.
-    if let Some(run) = unsafe { RUN.load(Ordering::Acquire).as_ref() } {
-        // SAFETY: with SA_SIGINFO the third argument is this.
-        let context = unsafe { &*context.cast::<libc::ucontext_t>() };
-        tick(run, signal, context);
-    }
-    INSIDE.fetch_sub(1, Ordering::AcqRel);
+    // SAFETY: with SA_SIGINFO the third argument is this.
+    let context = unsafe { &*context.cast::<libc::ucontext_t>() };
+    on_tick(signal, context);
     // SAFETY: as above.
     unsafe { *error = before };
 }
 
-fn tick(run: &Run, signal: c_int, context: &libc::ucontext_t) {
+fn on_tick(signal: c_int, context: &libc::ucontext_t) {
     // SAFETY: these only tell, or send a signal to a thread that lives as long as R.
     unsafe {
-        if libc::getpid() != run.process {
+        if libc::getpid() != PROCESS.load(Ordering::Acquire) {
             // A fork: its stack is no part of the profile, and R's file not its own.
             return;
         }
-        if libc::pthread_equal(libc::pthread_self(), run.thread) == 0 {
-            libc::pthread_kill(run.thread, signal);
+        let thread = THREAD.load(Ordering::Acquire);
+        if libc::pthread_equal(libc::pthread_self(), thread) == 0 {
+            libc::pthread_kill(thread, signal);
             return;
         }
     }
+    // SAFETY: R's thread, where stop() takes the run away.
+    if let Some(run) = unsafe { RUN.load(Ordering::Acquire).as_ref() } {
+        tick(run, signal, context);
+    }
+}
+
+fn tick(run: &Run, signal: c_int, context: &libc::ucontext_t) {
     // SAFETY: the thread that runs R, with the signal blocked.
     let recorder = unsafe { &mut *run.recorder.get() };
     let before = size_of(&recorder.file);
@@ -287,7 +302,10 @@ fn tick(run: &Run, signal: c_int, context: &libc::ucontext_t) {
 }
 
 /// How long R's file is by now.
-fn size_of(file: &File) -> u64 {
+fn size_of(file: &Option<File>) -> u64 {
+    let Some(file) = file else {
+        return 0;
+    };
     // SAFETY: the descriptor is open, and fstat() fills the struct it succeeds with.
     unsafe {
         let mut about: libc::stat = std::mem::zeroed();
@@ -299,6 +317,21 @@ fn size_of(file: &File) -> u64 {
 }
 
 impl Recorder {
+    /// Takes all memory beforehand. Without a file it cannot tell sizes.
+    fn new(settings: &Settings, file: Option<File>) -> Result<Recorder> {
+        let limits = Limits::of_this_thread()?;
+        let mut unwinder = Unwinder::new()?;
+        Ok(Recorder {
+            buffer: Buffer::new(settings.bytes)?,
+            evaluator: evaluator::find(&mut unwinder, limits)?,
+            unwinder,
+            contexts: Contexts::new(settings)?,
+            limits,
+            file,
+            lost: 0,
+        })
+    }
+
     /// Writes stack and contexts; how many words they took.
     fn record(&mut self, context: &libc::ucontext_t) -> Option<usize> {
         let words = self.write(context);
