@@ -25,7 +25,8 @@ native_symbols <- c(
   "c_inner", "c_applied", "c_forked", "c_direct", "c_finish", "e_inner", "c_void", "f_inner",
   "cpp_inner", "cpp_catch", "rust_inner", "c_outer", "c_force", "c_eval", "c_error", "c_try",
   "c_unwind", "c_toplevel", "c_allocate", "c_sort", "c_split_some", "c_split_more", "c_cpu",
-  "busy_start", "busy_stop", "storm_start", "storm_stop", "interrupt_soon", "sigprof_owner"
+  "busy_start", "busy_stop", "storm_start", "storm_stop", "interrupt_soon", "sigprof_owner",
+  "sigprof_take", "sigprof_return"
 )
 
 native_built <- new.env()

@@ -121,7 +121,7 @@ test_that("one run at a time, and no stop without a start", {
 test_that("an error in the expression reaches the user, and profiling is over", {
   skip_without_joint()
   workload <- native_workload(native_library())
-  expect_error(joint_profile(stop("my own")), "my own")
+  expect_no_warning(expect_error(joint_profile(stop("my own")), "my own"))
   expect_error(joint_profile(workload$failing(1000000L)), "long jump")
   expect_error(stop_profiler(), class = "profile_error")
   # Other ways out.
@@ -278,4 +278,57 @@ test_that("an expression is profiled and shown", {
   withr::defer(stop_pprof(server))
   page <- paste(readLines(paste0(server$url, "top"), warn = FALSE), collapse = "\n")
   expect_match(page, "c_spin")
+})
+
+test_that("where another library takes the signal there is what was recorded, and R is as before", {
+  skip_without_joint()
+  result <- run_native(native_library(), c(
+    "workload <- native_workload(lib)",
+    "path <- tempfile()",
+    "start_profiler(path, interval = 0.01)",
+    "native_work(workload, 0.5, 'nested')",
+    ".Call(lib$sigprof_take)",
+    "native_work(workload, 0.2, 'nested')",
+    "warned <- FALSE",
+    "x <- withCallingHandlers(stop_profiler(), profile_warning_incomplete = function(w) {",
+    "  warned <<- TRUE",
+    "  invokeRestart('muffleWarning')",
+    "})",
+    "cat('warned', warned, '\\n')",
+    "cat('samples', nrow(x$samples) > 20, '\\n')",
+    "again <- suppressWarnings(joint_profile(native_work(workload, 0.5, 'nested'), interval = 0.01))",
+    "cat('again', nrow(again$samples) > 20, '\\n')",
+    # It gives the signal back to a handler of a package that is gone.
+    "profile <- asNamespace('profile')",
+    "Rprof(tempfile(), interval = 0.01)",
+    "unloadNamespace('profile')",
+    ".Call(lib$sigprof_return)",
+    "end <- proc.time()[[1]] + 0.3",
+    "while (proc.time()[[1]] < end) sqrt(1)",
+    "Rprof(NULL)",
+    "cat('alive TRUE\\n')"
+  ))
+  expect_equal(result$status, 0, info = paste(result$output, collapse = "\n"))
+  for (what in c("warned", "samples", "again", "alive")) {
+    expect_equal(answer(result, what), "TRUE")
+  }
+})
+
+test_that("arguments are checked before anything happens", {
+  skip_without_joint()
+  path <- withr::local_tempfile(lines = "something of mine")
+  for (interval in list(1, 0, -1, NA, "0.01", c(0.01, 0.02))) {
+    expect_error(start_profiler(path, interval = interval), "interval", class = "profile_error_argument")
+  }
+  for (count in list(0, NA, 1e10, "1")) {
+    expect_error(start_profiler(path, numfiles = count), "numfiles", class = "profile_error_argument")
+    expect_error(start_profiler(path, bufsize = count), "bufsize", class = "profile_error_argument")
+  }
+  expect_error(start_profiler(path, gc.profiling = NA), "gc.profiling", class = "profile_error_argument")
+  expect_error(start_profiler(path, event = "wall"), "event", class = "profile_error_argument")
+  # There is no such memory.
+  withr::local_options(profile.recording_mb = 2^30)
+  expect_error(start_profiler(path), class = "profile_error_memory")
+  expect_equal(readLines(path), "something of mine")
+  expect_error(stop_profiler(), class = "profile_error_argument")
 })

@@ -36,6 +36,39 @@ test_that("where C code has R run byte code, nothing is in a wrong place", {
   }
 })
 
+test_that("loops of the global environment, which R compiles first, are in no wrong place either", {
+  skip_without_joint()
+  lib <- native_library()
+  looped <- compiler::cmpfun(function(n) .Call(lib$c_inner, n))
+  assign("profile_test_looped", looped, globalenv())
+  withr::defer(rm("profile_test_looped", envir = globalenv()))
+  evaluating <- compiler::cmpfun(function(expr) .Call(lib$c_eval, expr, globalenv()))
+  # R >= 4.5 cannot run the same loop twice like this, so each is a new one.
+  loops <- function(n) {
+    list(
+      bquote({ for (i in 1:2) profile_test_looped(.(n)) }),
+      bquote(if (TRUE) for (i in 1:2) profile_test_looped(.(n))),
+      bquote({ repeat { profile_test_looped(.(n)); break } }),
+      bquote(for (i in 1:2) profile_test_looped(.(n)))
+    )
+  }
+  x <- quietly(joint_profile(
+    for (i in 1:10) for (loop in loops(5000000L + i)) evaluating(loop),
+    interval = 0.01
+  ))
+  inside <- Filter(function(stack) "profile_test_looped()" %in% stack, profile_stacks(x))
+  expect_gt(length(inside), 20)
+  right <- vapply(inside, function(stack) {
+    evals <- which(stack == "c_eval")
+    # Left out, or right.
+    length(evals) == 0 || evals[[1]] < match("profile_test_looped()", stack)
+  }, NA)
+  expect_true(all(right), info = paste(inside[!right], collapse = "\n"))
+  if (getRversion() < "4.4.0") {
+    expect_gte(mean(vapply(inside, function(stack) "c_eval" %in% stack, NA)), 0.99)
+  }
+})
+
 test_that("a call is in the place of what R writes for it, and R's own frames are not", {
   skip_without_joint()
   x <- joint_run(native_library(), FALSE, seconds = 1, scenarios = c("plain", "nested"))

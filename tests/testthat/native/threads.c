@@ -167,3 +167,21 @@ SEXP sigprof_owner(void) {
   }
   return Rf_mkString(info.dli_fname);
 }
+
+/* Another library that uses SIGPROF: it takes the signal, and gives it back to whom it
+ * had it from. */
+static struct sigaction taken_from;
+
+static void ignore_tick(int signal) { (void)signal; }
+
+SEXP sigprof_take(void) {
+  struct sigaction ours = {.sa_handler = ignore_tick};
+  sigemptyset(&ours.sa_mask);
+  sigaction(SIGPROF, &ours, &taken_from);
+  return R_NilValue;
+}
+
+SEXP sigprof_return(void) {
+  sigaction(SIGPROF, &taken_from, NULL);
+  return R_NilValue;
+}
