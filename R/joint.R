@@ -12,17 +12,16 @@
 #' time under `.Call()` is then that of C, C++, Fortran or Rust functions, with files and
 #' lines, also where they call R functions that call native code again.
 #'
-#' `joint_profile()` profiles an expression. If that ends in an error, there is no profile. `joint_pprof()` does so too and shows the
-#' result in the browser, see [serve_pprof()].
+#' `joint_profile()` profiles an expression; if that ends in an error, there is no profile.
+#' `joint_pprof()` does so too and shows the result in the browser, see [serve_pprof()].
 #'
 #' @details
 #' ## What is recorded
 #'
 #' A sample is what [Rprof()] records, with native frames between R's. R functions stand for
-#' the frames of R's own evaluator, which are left out (but not where native code has R evaluate a
-#' promise), and so is the C library where R calls
-#' it. Where native code calls R's functions in C, such as `Rf_allocVector()`, these are
-#' shown. Items `.Call`, `.External`, `.C` and the like, which R records when code is not
+#' the frames of R's own evaluator, which are left out (but not where native code has R
+#' evaluate a promise), and so is the C library where R calls it. Where native code calls R's
+#' functions in C, such as `Rf_allocVector()`, these are shown. Items `.Call`, `.External`, `.C` and the like, which R records when code is not
 #' byte-compiled, are replaced by what they called.
 #'
 #' In the profile the column `.frame_type` of `locations` is `"r"` or `"native"`. Native
@@ -33,8 +32,8 @@
 #' Functions, files and lines come from debug information, with functions that the compiler
 #' inlined: compile with `-g`, which is R's default, and do not strip. Separate files with
 #' debug information (Debian's `-dbgsym` packages) are used. Without, names are those that a
-#' library exports, and `library+0x1234`, with the address where the function begins, for code that
-#' has none. The file of a library must be the one that was loaded.
+#' library exports, and `library+0x1234`, with the address where the function begins, for code
+#' that has none. The file of a library must be the one that was loaded.
 #'
 #' In `functions` the column `name` is as programmers write it, `system_name` as the linker
 #' has it. C++ names have no arguments.
@@ -49,17 +48,17 @@
 #' profiled. One that calls [Rprof()] or quits R in the usual way can, up to R 4.2, write what R
 #' had not written yet to its parent's file once more: then no sample can be matched.
 #'
-#' While the profiler runs, the file at `path` holds what [Rprof()] has recorded. If R is
-#' killed, it has the R side of the profile.
+#' While the profiler runs, the file at `path` holds what [Rprof()] has recorded (up to R 4.2 the
+#' last lines are missing). If R is killed, it has the R side of the profile.
 #'
 #' If the profiled code calls [Rprof()] itself, or another library takes the signal
 #' `SIGPROF`, recording ends there. `stop_profiler()` then warns and gives what there is.
 #'
 #' ## Memory
 #'
-#' A sample takes some 0.8 KB until the profiler is stopped, more if stacks are deep. There is room for
-#' 512 MB, some 600,000 samples; the option `profile.recording_mb` sets another limit. Samples
-#' beyond it have R's stack alone, and are counted.
+#' A sample takes some 0.8 KB until the profiler is stopped, more if stacks are deep. There is
+#' room for 512 MB, some 600,000 samples; the option `profile.recording_mb` sets another limit.
+#' Samples beyond it have R's stack alone, and are counted.
 #'
 #' ## What is certain
 #'
@@ -90,7 +89,8 @@
 #' @section Errors:
 #' `profile_error_unsupported` on other systems than Linux on x86-64 with glibc 2.35 or later,
 #' with an R whose calls cannot be told apart as in those known (R 4.2 to 4.6), or when another
-#' profiler is running or another library handles `SIGPROF`; `profile_error_write` when the file cannot be written;
+#' profiler is running or another library handles `SIGPROF`; `profile_error_write` when the
+#' file cannot be written; `profile_error_memory` when there is none for the recording;
 #' `profile_error_argument` for arguments, and for `stop_profiler()` when nothing was started.
 #'
 #' @seealso [write_pprof()], [filter_profile()]; `vignette("joint", package = "profile")`
