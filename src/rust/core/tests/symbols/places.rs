@@ -11,7 +11,7 @@ use std::process::Command;
 /// stripped library does not name.
 struct Apart {
     folder: Folder,
-    library: PathBuf,
+    code: PathBuf,
     debug: PathBuf,
     hidden: u64,
 }
@@ -33,7 +33,7 @@ fn apart(options: &[&str]) -> Apart {
     fs::rename(debug, &away).unwrap();
     Apart {
         folder,
-        library,
+        code: library,
         debug: away,
         hidden,
     }
@@ -60,7 +60,7 @@ impl Apart {
             // A file that does not count does not tell where functions begin either.
             _ => assert!(
                 outermost.name == format!("sum.so+{:#x}", self.hidden)
-                    || outermost.name == unnamed(&self.library, self.hidden)
+                    || outermost.name == unnamed(&self.code, self.hidden)
             ),
         }
         outermost.rule
@@ -80,7 +80,7 @@ impl Apart {
 #[test]
 fn debug_information_is_found_where_gdb_finds_it() {
     let all = apart(&["-Wl,--build-id"]);
-    let module = module(&all.library);
+    let module = module(&all.code);
     assert!(!module.build_id.is_empty());
     assert_eq!(all.rule(&module), Rule::Address);
     for place in [
@@ -99,7 +99,7 @@ fn debug_information_is_found_where_gdb_finds_it() {
 #[test]
 fn the_debug_information_of_another_file_does_not_count() {
     let all = apart(&["-Wl,--build-id"]);
-    let module = module(&all.library);
+    let module = module(&all.code);
     let mut bytes = fs::read(&all.debug).unwrap();
     let id = find(&bytes, &module.build_id);
     bytes[id] ^= 1;
@@ -114,7 +114,7 @@ fn the_debug_information_of_another_file_does_not_count() {
 #[test]
 fn without_build_ids_the_checksum_tells() {
     let all = apart(&["-Wl,--build-id=none"]);
-    let module = module(&all.library);
+    let module = module(&all.code);
     assert!(module.build_id.is_empty());
     let path = all.put("sum.debug");
     assert_eq!(all.rule(&module), Rule::DebugInformation);
@@ -127,9 +127,9 @@ fn without_build_ids_the_checksum_tells() {
 #[test]
 fn debug_information_suffices_where_the_file_is_gone() {
     let all = apart(&["-Wl,--build-id"]);
-    let mut module = module(&all.library);
+    let mut module = module(&all.code);
     all.put(&all.place_by_id(&module));
-    fs::remove_file(&all.library).unwrap();
+    fs::remove_file(&all.code).unwrap();
     assert_eq!(all.rule(&module), Rule::DebugInformation);
     module.path += " (deleted)";
     assert_eq!(all.rule(&module), Rule::DebugInformation);

@@ -1,0 +1,243 @@
+//! Stacks made by hand, and what is to become of them.
+
+use super::super::recording::{EXACT, PAIR, WHOLE_CONTEXTS, WHOLE_STACK};
+use super::*;
+use std::ops::Range;
+
+const R: u64 = 0;
+const PROGRAM: u64 = 1;
+const LIBC: u64 = 2;
+const OURS: u64 = 3;
+const TOP: u64 = 10_000;
+/// Records of calls that are not on the C stack.
+const NODES: u64 = 0x7000_0000;
+/// Frames of R with these numbers are of `Rf_eval()`, and of the interpreter.
+const EVAL: Range<u64> = 20..22;
+const INTERPRETER: Range<u64> = 22..24;
+
+/// Frames as (module, stack pointer), outermost first; contexts as (address, promise),
+/// outermost first. The program counter of a frame is 100 times its module and its
+/// number from outside.
+struct Example {
+    frames: Vec<(u64, u64)>,
+    contexts: Vec<(u64, u64)>,
+    whole: bool,
+    items: usize,
+    calls: Vec<usize>,
+}
+
+/// The stack in a line, outermost first: items from `a` outwards in, native frames
+/// by module and number.
+fn woven(example: &Example) -> String {
+    let mut words = vec![
+        example.frames.len() as u64 | (example.contexts.len() as u64) << 32,
+        WHOLE_CONTEXTS | if example.whole { WHOLE_STACK } else { 0 },
+        0,
+        0,
+    ];
+    let frames = example.frames.iter().enumerate().rev();
+    for (number, &(module, pointer)) in frames {
+        let innermost = number + 1 == example.frames.len();
+        let counter = 100 * module + number as u64 + u64::from(!innermost);
+        words.extend([
+            counter | module << 48,
+            pointer | (u64::from(innermost) * EXACT),
+        ]);
+    }
+    for &(address, promise) in example.contexts.iter().rev() {
+        words.extend([address | 4 << 48, promise]);
+    }
+    assert_eq!(words.len() % PAIR, 0);
+    let module = |path: &str, role| Module {
+        path: path.to_owned(),
+        role,
+        ..Module::default()
+    };
+    let recording = Recording {
+        words: &words,
+        modules: vec![
+            module("/usr/lib/R/lib/libR.so", Role::Evaluator),
+            module("/usr/lib/R/bin/exec/R", Role::Program),
+            module("/lib/libc.so.6", Role::Library),
+            module("/lib/libcustom.so", Role::Library),
+        ],
+        evaluator: Evaluator {
+            eval: EVAL,
+            interpreter: INTERPRETER,
+            between: 0,
+        },
+        stack_top: TOP,
+        sizes_tell: false,
+        lost: 0,
+    };
+    let mut weaver = Weaver::new(&recording).unwrap();
+    let tick = recording.ticks().next().unwrap();
+    let all = example.contexts.len();
+    let is_call = |item: usize| example.calls.contains(&(all - 1 - item));
+    let Some(parts) = weaver.weave(&tick, example.items, is_call).unwrap() else {
+        return "uncertain".to_owned();
+    };
+    let words: Vec<String> = parts
+        .iter()
+        .map(|part| match part {
+            Part::Item(item) => char::from(b'a' + (all - 1 - item) as u8).to_string(),
+            Part::Native(frame) => match frame.address {
+                100..200 => format!("program{}", frame.address - 100),
+                200..300 => format!("libc{}", frame.address - 200),
+                300.. => format!("ours{}", frame.address - 300),
+                address => format!("R{address}"),
+            },
+        })
+        .collect();
+    words.join(" ")
+}
+
+fn example(frames: &[(u64, u64)], contexts: &[(u64, u64)]) -> Example {
+    Example {
+        frames: frames.to_vec(),
+        contexts: contexts.to_vec(),
+        whole: true,
+        items: contexts.len(),
+        calls: Vec::new(),
+    }
+}
+
+/// `a()` calls native code, that calls `b()`, that calls native code again.
+fn nested() -> Example {
+    example(
+        &[
+            (PROGRAM, 9900),
+            (LIBC, 9800),
+            (R, 9700),
+            (R, 9500), // has the record of a
+            (OURS, 9300),
+            (R, 9200),
+            (R, 9000), // has the record of b
+            (R, 8900),
+            (OURS, 8800),
+            (OURS, 8700),
+        ],
+        &[(9600, 0), (9100, 0)],
+    )
+}
+
+#[test]
+fn native_frames_stand_below_the_call_that_made_them() {
+    assert_eq!(woven(&nested()), "a ours4 b ours8 ours9");
+}
+
+#[test]
+fn what_is_outside_r_is_left_out() {
+    let only_r = example(&[(PROGRAM, 9900), (LIBC, 9800), (R, 9700)], &[]);
+    assert_eq!(woven(&only_r), "");
+    let embedded = example(&[(OURS, 9900), (R, 9800), (OURS, 9700)], &[]);
+    assert_eq!(woven(&embedded), "ours2");
+}
+
+#[test]
+fn the_c_library_counts_as_rs_where_r_calls_it() {
+    let copies = example(&[(R, 9700), (LIBC, 9600)], &[(9800, 0)]);
+    assert_eq!(woven(&copies), "a");
+    let ours = example(
+        &[(R, 9700), (OURS, 9600), (LIBC, 9500), (R, 9400)],
+        &[(9800, 0)],
+    );
+    assert_eq!(woven(&ours), "a ours1 libc2 R3");
+}
+
+#[test]
+fn a_builtin_that_calls_native_code_is_replaced_by_it() {
+    let mut call = example(&[(R, 9500), (OURS, 9400)], &[(9700, 0), (9600, 0)]);
+    assert_eq!(woven(&call), "a b ours1");
+    call.calls = vec![1];
+    assert_eq!(woven(&call), "a ours1");
+    // There is nothing yet to stand for it.
+    call.frames.truncate(1);
+    assert_eq!(woven(&call), "a b");
+}
+
+#[test]
+fn calls_off_the_c_stack_follow_the_evaluator() {
+    let compiled = example(
+        &[
+            (R, 9700), // runs a, b and c
+            (OURS, 9500),
+            (R, 9300),
+            (R, 9100), // has the record of d, runs e
+            (OURS, 9000),
+        ],
+        &[
+            (9800, 0),
+            (NODES + 10, 0),
+            (NODES + 20, 0),
+            (9200, 0),
+            (NODES + 30, 0),
+        ],
+    );
+    assert_eq!(woven(&compiled), "a b c ours1 d e ours4");
+}
+
+#[test]
+fn a_promise_that_c_code_forced_tells_the_frame() {
+    let promise = 9350;
+    let forced = example(
+        &[
+            (R, 9700), // runs a and b
+            (OURS, 9500),
+            (R, 9300), // has the promise
+            (R, 9100), // runs c
+            (OURS, 9000),
+        ],
+        &[(9800, 0), (NODES + 10, 0), (NODES + 20, promise)],
+    );
+    assert_eq!(woven(&forced), "a b ours1 c ours4");
+}
+
+#[test]
+fn byte_code_that_c_code_had_evaluated_makes_the_order_uncertain() {
+    let after = |foreign: usize, frames_of_r: usize| {
+        let mut frames = vec![(R, 9700)];
+        frames.resize(1 + foreign, (OURS, 9500));
+        frames.resize(1 + foreign + frames_of_r, (R, 9300));
+        frames.push((OURS, 9000));
+        woven(&example(&frames, &[(9800, 0), (NODES + 10, 0)]))
+    };
+    // Frames 20 and 21 are of `Rf_eval()`, 22 and 23 of the interpreter.
+    assert_eq!(after(20, 2), "uncertain");
+    // One more in front: `Rf_eval()` had a promise evaluated.
+    assert_eq!(
+        after(19, 3).split(' ').skip(21).collect::<Vec<_>>(),
+        ["R20", "R21", "R22", "ours23"]
+    );
+    // No interpreter, no byte code.
+    assert!(after(20, 1).ends_with("ours20 R21 ours22"));
+    // The interpreter, but not by `Rf_eval()`.
+    assert_eq!(after(21, 1), "uncertain");
+}
+
+#[test]
+fn where_the_line_was_cut_nothing_further_out_is_told() {
+    let mut cut = nested();
+    cut.items = 1;
+    assert_eq!(woven(&cut), "b ours8 ours9");
+}
+
+#[test]
+fn a_stack_that_was_not_followed_to_its_end_keeps_what_is_sure() {
+    let mut lost = nested();
+    lost.whole = false;
+    lost.frames.drain(..5);
+    // Frame 5 of the whole stack is now the outermost that is known.
+    assert_eq!(woven(&lost), "a b ours3 ours4");
+    // Only the innermost frame is.
+    lost.frames.drain(..4);
+    assert_eq!(woven(&lost), "a b ours0");
+}
+
+#[test]
+fn a_caller_in_no_module_is_damage() {
+    let mut odd = example(&[(R, 9700), (OURS, 9600)], &[(9800, 0)]);
+    odd.frames[0].0 = 99;
+    odd.whole = false;
+    assert_eq!(woven(&odd), "a ours1");
+}
