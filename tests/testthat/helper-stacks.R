@@ -106,10 +106,9 @@ judge_stack <- function(stack, callers, only_native) {
 # their frames are still there: the R function above native code is gone, in R's own
 # stack too.
 is_jump <- function(stack, is_r, misplaced) {
-  leaving <- c("libR:Rf_error", "libR:Rf_errorcall", "libR:R_ContinueUnwind")
-  jump <- which(stack %in% leaving | grepl("longjmp", stack, fixed = TRUE))
+  jump <- match(c("libR:Rf_error", "libR:R_ContinueUnwind"), stack)
   last_r <- max(0, which(is_r))
-  length(jump) > 0 && min(jump) > last_r && all(misplaced > last_r)
+  any(!is.na(jump)) && min(jump, na.rm = TRUE) > last_r && all(misplaced > last_r)
 }
 
 # Whether what is above frame `i` may call it.

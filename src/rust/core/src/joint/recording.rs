@@ -61,6 +61,8 @@ pub struct Evaluator {
     pub interpreter: Range<u64>,
     /// How many frames are between the two when `Rf_eval()` is given byte code.
     pub between: usize,
+    /// Functions that call closures: their frames hold the records of these calls.
+    pub closures: Vec<Range<u64>>,
 }
 
 /// A file of code in memory: a library, or the program itself.

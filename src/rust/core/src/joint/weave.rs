@@ -9,6 +9,9 @@
 //! the promise is on the C stack and tells the frame. Where C code made R evaluate byte
 //! code of its own, nothing tells, and the order is not certain.
 //!
+//! Where R leaves code by a long jump it forgets the calls first, and then the frames.
+//! A frame that calls a closure and has no record shows that something is missing.
+//!
 //! R's functions stand for the evaluator's own frames. What remains is what R called
 //! and what that called; the C library counts as R's where R calls it, and so does the
 //! package methods.
@@ -109,12 +112,14 @@ impl<'a> Weaver<'a> {
                     continue;
                 }
             }
-            self.end_run(true, &is_call)?;
+            if !self.end_run(true, &is_call)? {
+                return Ok(None);
+            }
             self.parts.try_push(Part::Item(number), "a stack")?;
         }
         while self.take_frame()?.is_some() {}
-        self.end_run(false, &is_call)?;
-        Ok(Some(&self.parts))
+        let certain = self.end_run(false, &is_call)?;
+        Ok(certain.then_some(&self.parts))
     }
 
     /// The frames of a tick, without those outside R: the start of the program, or
@@ -179,6 +184,7 @@ impl<'a> Weaver<'a> {
             eval,
             interpreter,
             between,
+            ..
         } = self.evaluator;
         // Calls of `Rf_eval()` since foreign code, and frames since the last of these.
         let mut foreign = false;
@@ -221,8 +227,9 @@ impl<'a> Weaver<'a> {
         Ok(Some(self.end))
     }
 
-    /// Closes the run of native frames before an item, or at the innermost end.
-    fn end_run(&mut self, before_item: bool, is_call: impl Fn(usize) -> bool) -> Result<()> {
+    /// Closes the run of native frames before an item, or at the innermost end. Says
+    /// whether it is certain that no call of R is missing in it.
+    fn end_run(&mut self, before_item: bool, is_call: impl Fn(usize) -> bool) -> Result<bool> {
         let foreign = |part: &(Frame, Kind)| part.1 == Kind::Foreign;
         if let Some(first) = self.run.iter().position(foreign) {
             let end = match self.run.iter().rposition(foreign) {
@@ -236,8 +243,20 @@ impl<'a> Weaver<'a> {
             self.parts
                 .try_extend_from(kept.map(|(frame, _)| Part::Native(*frame)), "a stack")?;
         }
+        let certain = !self.lacks_a_call();
         self.run.clear();
-        Ok(())
+        Ok(certain)
+    }
+
+    /// Whether foreign code was called by a closure that has no record: the frame that
+    /// holds one is the last of its run.
+    fn lacks_a_call(&self) -> bool {
+        let calls_closure = |(frame, _): &(Frame, Kind)| {
+            let mut functions = self.evaluator.closures.iter();
+            functions.any(|function| function.contains(&frame.address))
+        };
+        let inside = self.run.iter().skip_while(|part| !calls_closure(part));
+        inside.skip(1).any(|(_, kind)| *kind == Kind::Foreign)
     }
 }
 

@@ -91,6 +91,23 @@ impl Contexts {
         Ok(contexts)
     }
 
+    /// The addresses of the records of closures, between two calls of R.
+    pub fn closures(&self) -> impl Iterator<Item = u64> + use<> {
+        // SAFETY: R's own list, between two of its calls.
+        let mut record = unsafe { *self.head };
+        std::iter::from_fn(move || {
+            // SAFETY: as above.
+            while let Some(found) = unsafe { record.as_ref() } {
+                let address = record as u64;
+                record = found.next;
+                if found.callflag & CLOSURE != 0 {
+                    return Some(address);
+                }
+            }
+            None
+        })
+    }
+
     /// Writes the records that `Rprof()` prints, innermost first; `None` when they
     /// do not fit.
     pub fn walk(&self, stack: Stack, room: &mut [u64]) -> Option<Walked> {

@@ -5,7 +5,7 @@
 //! installed packages, so the interpreter is on the stack then; and with a case for
 //! each instruction it is larger than any other function there.
 
-use super::contexts;
+use super::contexts::{self, Contexts};
 use super::memory::{Limits, Stack};
 use super::unwind::Unwinder;
 use super::x86_64::Registers;
@@ -21,14 +21,16 @@ const FRAMES: usize = 1000;
 const MOST_BETWEEN: usize = 2;
 
 /// The interpreter is empty if it cannot be found.
-pub fn find(unwinder: &mut Unwinder, limits: Limits) -> Result<Evaluator> {
+pub fn find(unwinder: &mut Unwinder, contexts: &Contexts, limits: Limits) -> Result<Evaluator> {
     let address = contexts::evaluator()?;
     let module = unwinder.modules.at(address);
     let registers = Registers::here();
     let stack = Stack::in_use(registers.stack_pointer(), limits);
     let mut frames = [0; FRAMES * PAIR];
     // What does not fit is the program's start.
-    unwinder.walk(registers, stack, &mut frames);
+    let walked = unwinder.walk(registers, stack, &mut frames);
+    let count = walked.map_or(FRAMES, |walked| walked.frames);
+    let frames = frames.get(..count * PAIR).unwrap_or_default();
     let callers = frames
         .chunks_exact(PAIR)
         .map(|pair| (pair[0] << 16 >> 16).wrapping_sub(1));
@@ -45,12 +47,29 @@ pub fn find(unwinder: &mut Unwinder, limits: Limits) -> Result<Evaluator> {
             }
         }
     }
-    let mut outwards = callers.skip_while(|caller| !evaluator.interpreter.contains(caller));
+    let mut outwards = callers
+        .clone()
+        .skip_while(|caller| !evaluator.interpreter.contains(caller));
     outwards.next();
     match outwards.position(|caller| evaluator.eval.contains(&caller)) {
         Some(between) if between <= MOST_BETWEEN => evaluator.between = between,
         // It was not called as it is known.
         _ => evaluator.interpreter = 0..0,
+    }
+    // Which frame holds which record: it ends where its caller's begins.
+    let pointers = frames.chunks_exact(PAIR).map(|pair| pair[1]);
+    for record in contexts.closures().filter(|&record| record < limits.top) {
+        let callers = callers.clone().zip(pointers.clone());
+        let holder = callers.take_while(|(_, pointer)| *pointer <= record).last();
+        let function = holder.and_then(|(caller, _)| {
+            let is_r = unwinder.modules.at(caller) == module;
+            unwinder.function(caller).filter(|_| is_r)
+        });
+        if let Some(function) = function {
+            if !evaluator.closures.contains(&function) {
+                evaluator.closures.push(function);
+            }
+        }
     }
     Ok(evaluator)
 }

@@ -321,11 +321,12 @@ impl Recorder {
     fn new(settings: &Settings, file: Option<File>) -> Result<Recorder> {
         let limits = Limits::of_this_thread()?;
         let mut unwinder = Unwinder::new()?;
+        let contexts = Contexts::new(settings)?;
         Ok(Recorder {
             buffer: Buffer::new(settings.bytes)?,
-            evaluator: evaluator::find(&mut unwinder, limits)?,
+            evaluator: evaluator::find(&mut unwinder, &contexts, limits)?,
             unwinder,
-            contexts: Contexts::new(settings)?,
+            contexts,
             limits,
             file,
             lost: 0,

@@ -14,6 +14,8 @@ const NODES: u64 = 0x7000_0000;
 /// Frames of R with these numbers are of `Rf_eval()`, and of the interpreter.
 const EVAL: Range<u64> = 20..22;
 const INTERPRETER: Range<u64> = 22..24;
+/// And this one of a function that calls closures.
+const CLOSURE: Range<u64> = 12..13;
 
 /// Frames as (module, stack pointer), outermost first; contexts as (address, promise),
 /// outermost first. The program counter of a frame is 100 times its module and its
@@ -65,6 +67,7 @@ fn woven(example: &Example) -> String {
             eval: EVAL,
             interpreter: INTERPRETER,
             between: 0,
+            closures: vec![CLOSURE],
         },
         stack_top: TOP,
         sizes_tell: false,
@@ -240,4 +243,20 @@ fn a_caller_in_no_module_is_damage() {
     odd.frames[0].0 = 99;
     odd.whole = false;
     assert_eq!(woven(&odd), "a ours1");
+}
+
+#[test]
+fn a_call_that_r_has_forgotten_makes_the_order_uncertain() {
+    // Frame 12 calls a closure, and foreign code runs in there.
+    let mut frames = vec![(R, 9700)];
+    frames.resize(13, (R, 9500));
+    assert_eq!(woven(&example(&frames, &[(9800, 0)])), "a");
+    frames.push((OURS, 9400));
+    assert_eq!(woven(&example(&frames, &[(9800, 0)])), "uncertain");
+    // It holds a record.
+    frames[12].1 = 9450;
+    assert_eq!(
+        woven(&example(&frames, &[(9800, 0), (9460, 0)])),
+        "a b ours13"
+    );
 }
