@@ -34,6 +34,8 @@
 pub mod cancel;
 pub mod convert;
 pub mod error;
+mod export;
+pub mod formats;
 pub mod gzip;
 pub mod input;
 pub mod joint;
@@ -41,6 +43,7 @@ pub mod memory;
 pub mod model;
 pub mod pprof;
 pub mod problems;
+mod protobuf;
 pub mod rprof;
 pub mod save;
 pub mod summary;

@@ -1,13 +1,12 @@
 //! What is written about the profile as a whole: period, times, comments.
 
-use super::columns::{Column, is_rprof};
-use super::numbers::Texts;
 use super::proto::{profile as field, value_type as value};
-use super::sources;
-use super::wire;
 use crate::error::{Error, Result};
+use crate::export::{Column, durations, is_rprof, period, provenance, time};
 use crate::memory::TryGrow;
-use crate::model::{Period, Profile, Source, nanoseconds, nearest};
+use crate::model::{Profile, Source};
+use crate::protobuf::numbers::Texts;
+use crate::protobuf::wire;
 
 const OUTPUT: &str = "the output";
 
@@ -40,8 +39,8 @@ pub fn encode<'a>(
         field::TIME_NANOS,
         sources.iter().filter_map(time).min(),
     );
-    put_known(&mut out, field::DURATION_NANOS, duration(profile));
-    if let Some((value, type_)) = period(sources) {
+    put_known(&mut out, field::DURATION_NANOS, duration(profile)?);
+    if let Some((value, type_)) = longest_period(sources) {
         if let Some((name, unit)) = type_ {
             let type_ = value_type(texts, name, unit)?;
             wire::put_head(&mut out, field::PERIOD_TYPE, type_.len());
@@ -97,52 +96,21 @@ fn value_type<'a>(texts: &mut Texts<'a>, type_: &'a str, unit: &'a str) -> Resul
     Ok(out)
 }
 
-fn time(source: &Source) -> Option<i64> {
-    source.time.or_else(|| nanoseconds(source.timestamp?))
-}
-
-/// The longest period, where all sources have one of the same type. Rprof counts
-/// microseconds, pprof's own profiles nanoseconds.
-fn period(sources: &[Source]) -> Option<(i64, Option<(&str, &str)>)> {
-    fn of(source: &Source) -> Option<(i64, Option<(&str, &str)>)> {
-        let period = source.period.as_ref()?;
-        let type_ = period.type_.as_ref();
-        match period.nanoseconds() {
-            Some(time) if is_rprof(source) => Some((
-                nearest(time)?,
-                type_.map(|t| (t.name.as_str(), "nanoseconds")),
-            )),
-            _ => {
-                let value = period.exact.or_else(|| nearest(period.value))?;
-                Some((value, type_.map(|t| (t.name.as_str(), t.unit.as_str()))))
-            }
-        }
-    }
+/// The longest period, where all sources have one of the same type.
+fn longest_period(sources: &[Source]) -> Option<(i64, Option<(&str, &str)>)> {
     let (first, others) = sources.split_first()?;
-    let (mut longest, type_) = of(first)?;
+    let (mut longest, type_) = period(first)?;
     for source in others {
-        let (value, _) = of(source).filter(|(_, other)| *other == type_)?;
+        let (value, _) = period(source).filter(|(_, other)| *other == type_)?;
         longest = longest.max(value);
     }
     Some((longest, type_))
 }
 
-/// The sum over the sources; for Rprof, which does not record it, the time that
-/// its samples stand for.
-pub fn duration(profile: &Profile) -> Option<i64> {
-    let mut counts = vec![0.0; profile.sources.len()];
-    if let Some(values) = profile.counts() {
-        for (value, source) in values.column.iter().zip(&profile.samples.source) {
-            counts[source.row()] += if value.is_nan() { 0.0 } else { *value };
-        }
-    }
-    let mut durations = profile.sources.iter().zip(counts).filter_map(|(s, count)| {
-        let period = s.period.as_ref().filter(|_| is_rprof(s));
-        s.duration
-            .or_else(|| nearest(count * period?.nanoseconds()?))
-    });
-    let first = durations.next()?;
-    Some(durations.fold(first, i64::saturating_add))
+/// The sum over the sources.
+pub fn duration(profile: &Profile) -> Result<Option<i64>> {
+    let durations = durations(profile)?;
+    Ok(durations.into_iter().flatten().reduce(i64::saturating_add))
 }
 
 /// The comments of the sources, and what `Rprof()` was asked for; each once, but
@@ -165,20 +133,6 @@ fn comments<'a>(profile: &'a Profile, aggregate: bool, texts: &mut Texts<'a>) ->
     seen.try_fill(texts.texts.len(), false, OUTPUT)?;
     comments.retain(|&comment| !std::mem::replace(&mut seen[comment as usize], true));
     Ok(comments)
-}
-
-/// Such as `Rprof: Rprof.out, 20000 us, memory gc line`.
-pub fn provenance(source: &Source) -> String {
-    let mut parts = Vec::new();
-    parts.extend(source.uri.clone());
-    if let Some(time) = source.period.as_ref().and_then(Period::nanoseconds) {
-        parts.push(format!("{} us", time / 1e3));
-    }
-    let options = sources::words(source.options.unwrap_or_default());
-    if !options.is_empty() {
-        parts.push(options);
-    }
-    format!("Rprof: {}", parts.join(", "))
 }
 
 /// What a viewer should show first. Without it pprof shows the last type.

@@ -2,7 +2,6 @@
 //! source that it is.
 
 use super::outline::Outline;
-use super::wire::Result;
 use crate::error::{Error, Place};
 use crate::input::Origin;
 use crate::memory::TryGrow;
@@ -11,6 +10,7 @@ use crate::model::{
     recorded_time,
 };
 use crate::problems::{ProblemKind, Problems};
+use crate::protobuf::wire::Result;
 
 /// More sample types than any profiler has; each is a number in every sample.
 const MOST_TYPES: usize = 1000;

@@ -3,9 +3,9 @@
 //! Most writers count from 1, which needs no look-up. No table is ever as long
 //! as an id is large.
 
-use super::wire::{Result, fault};
 use crate::error::Error;
 use crate::model::NativeId;
+use crate::protobuf::wire::{Result, fault};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 

@@ -5,14 +5,14 @@
 //! collecting garbage. Sets of labels repeat, so each distinct one is encoded
 //! once.
 
-use super::numbers::{Pieces, Texts};
 use super::proto::{label, sample};
 use super::sources::{self, Fact, KEYS};
-use super::wire;
 use super::write::WriteOptions;
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
 use crate::model::{Label, Profile, SourceId, StackId, StringId, Strings};
+use crate::protobuf::numbers::{Pieces, Texts};
+use crate::protobuf::wire;
 use std::borrow::Cow;
 
 const RUN: &str = "run";

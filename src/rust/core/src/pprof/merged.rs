@@ -5,14 +5,15 @@
 //! second are moved into the first, since a program is loaded at another place in
 //! each run.
 
-use super::numbers::{Pieces, Texts};
-use super::output::Output;
 use super::proto::{function, location, mapping, profile as field};
-use super::symbols::{Mapped, Mappings, RunIds, Writing, put_function, put_location, put_mapping};
-use super::wire;
+use super::symbols::{Mapped, Mappings, Writing, put_function, put_location, put_mapping};
 use crate::error::Result;
+use crate::export::RunIds;
 use crate::memory::TryGrow;
 use crate::model::{FunctionId, Interner, LocationId, Profile, next_row};
+use crate::protobuf::numbers::{Pieces, Texts};
+use crate::protobuf::output::Output;
+use crate::protobuf::wire;
 
 /// Sizes of mappings that agree up to this are the same, as in Go.
 const PAGE: u64 = 0x1000;

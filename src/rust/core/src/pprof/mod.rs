@@ -7,15 +7,11 @@
 //! recorded aims at what makes a profile useful in `pprof`, see [`write()`].
 
 mod about;
-mod columns;
 mod headers;
 mod ids;
 mod labels;
-mod load;
 mod merged;
-mod numbers;
 mod outline;
-mod output;
 mod proto;
 mod read;
 mod recorded;
@@ -24,8 +20,6 @@ mod samples;
 mod sources;
 mod symbols;
 mod tables;
-mod texts;
-mod wire;
 mod write;
 
 pub use read::{read, read_path};

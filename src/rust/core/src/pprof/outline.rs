@@ -1,11 +1,11 @@
 //! The first look at a message: where its tables stand, and its single facts.
 
-use super::load::STRIDE;
 use super::proto::{profile as field, value_type};
-use super::texts::{Index, TextTable};
-use super::wire::{Message, Result, fault};
 use crate::cancel::{self, Stop};
 use crate::memory::TryGrow;
+use crate::protobuf::load::STRIDE;
+use crate::protobuf::texts::{Index, TextTable};
+use crate::protobuf::wire::{Message, Result, fault};
 
 const WHAT: &str = "the tables of a profile";
 

@@ -7,26 +7,36 @@
 //! stands.
 
 use super::headers;
-use super::load::{self, STRIDE};
 use super::outline::Outline;
 use super::proto::profile as field;
 use super::restore::restore;
 use super::samples::SampleReader;
 use super::tables;
-use super::wire::{Fault, Message, Result as WireResult, fault};
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Place, Result};
+use crate::formats::Format;
 use crate::gzip::Content;
 use crate::input::{self, Origin};
 use crate::model::Profile;
 use crate::problems::Problems;
+use crate::protobuf::load::{self, STRIDE, Wanted};
+use crate::protobuf::wire::{Fault, Message, Result as WireResult, fault};
 use std::io::Read;
 use std::path::Path;
+
+const WANTED: Wanted = Wanted {
+    what: "a pprof profile",
+    format: Format::Pprof,
+};
 
 /// Reads a pprof file, gzip'd or not.
 pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
     let (content, origin) = input::open(path, origin)?;
-    decode(&load::load(content, &origin.name, stop)?, origin, stop)
+    decode(
+        &load::load(content, &origin.name, WANTED, stop)?,
+        origin,
+        stop,
+    )
 }
 
 /// Reads a pprof message from anywhere, gzip'd or not.
@@ -35,14 +45,18 @@ pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Pr
 /// `name/unit`. A message of 2 GiB is refused.
 pub fn read(input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
     let content = Content::new(input).map_err(|e| load::damaged(&origin.name, 0, &e))?;
-    decode(&load::load(content, &origin.name, stop)?, origin, stop)
+    decode(
+        &load::load(content, &origin.name, WANTED, stop)?,
+        origin,
+        stop,
+    )
 }
 
 fn decode(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
     let name = origin.name.clone();
     build(bytes, origin, stop).map_err(|fault| match fault {
         Fault::Other(error) => error,
-        Fault::At { at, message } => load::foreign(&name, bytes).unwrap_or(Error::Parse {
+        Fault::At { at, message } => load::foreign(&name, WANTED, bytes).unwrap_or(Error::Parse {
             input: name,
             place: Place::Byte(at as u64),
             message,

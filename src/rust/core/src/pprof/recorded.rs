@@ -1,15 +1,16 @@
 //! The tables as they are: each row is written, whether a sample needs it or not,
 //! in its order, and under the id that it had in its file.
 
-use super::numbers::Texts;
-use super::output::Output;
 use super::proto::{function, location, mapping, profile as field};
-use super::symbols::{Cutter, Mappings, RunIds, Writing, put_function, put_location, put_mapping};
-use super::wire;
+use super::symbols::{Mappings, Writing, put_function, put_location, put_mapping};
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
+use crate::export::{Cutter, RunIds};
 use crate::memory::TryGrow;
 use crate::model::{LocationId, NativeId, Profile, StackId, Stacks};
+use crate::protobuf::numbers::Texts;
+use crate::protobuf::output::Output;
+use crate::protobuf::wire;
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
 

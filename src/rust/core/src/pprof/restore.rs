@@ -5,10 +5,10 @@
 //! that are not as they are written here stay labels, so nothing is lost.
 
 use super::about;
-use super::columns::is_rprof;
 use super::sources::{self, Fact, Facts, KEYS};
 use crate::cancel::{self, Stop};
 use crate::error::Result;
+use crate::export::{is_rprof, provenance};
 use crate::memory::TryGrow;
 use crate::model::{Interner, Label, Profile, Source, SourceId, StringId, Strings, next_row};
 
@@ -61,7 +61,7 @@ pub fn restore(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
     }
     // What the file says of all its samples the first source says, as writers
     // take it from there.
-    let others = about::duration(profile).unwrap_or(0);
+    let others = about::duration(profile)?.unwrap_or(0);
     let comments = news(whole_file.comments, profile)?;
     if let Some(first) = profile.sources.first_mut() {
         first.comments = comments;
@@ -82,7 +82,7 @@ pub fn restore(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
 fn news(mut comments: Vec<StringId>, profile: &Profile) -> Result<Vec<StringId>> {
     let mut known = Vec::new();
     for source in profile.sources.iter().filter(|source| is_rprof(source)) {
-        known.try_push(about::provenance(source), "comments")?;
+        known.try_push(provenance(source), "comments")?;
     }
     known.sort_unstable();
     let is_known = |comment| {

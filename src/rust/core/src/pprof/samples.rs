@@ -6,12 +6,12 @@
 use super::headers;
 use super::proto::{label, sample};
 use super::tables::Locations;
-use super::texts::{Index, TextTable};
-use super::wire::{Message, Result, fault};
 use crate::error::Error;
 use crate::memory::TryGrow;
 use crate::model::{KnownStacks, Label, LocationId, Profile, SourceId, StackId};
 use crate::problems::Problems;
+use crate::protobuf::texts::{Index, TextTable};
+use crate::protobuf::wire::{Message, Result, fault};
 
 /// Frames that the stacks of a file may have for each of its bytes. Without
 /// inlined calls it is one at most; a small file that refers again and again to

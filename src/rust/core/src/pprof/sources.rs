@@ -5,6 +5,7 @@
 //! samples. Go drops texts that are empty, so what has no words gets one.
 
 use crate::error::{Error, Result};
+use crate::export::{options_of_text, options_text};
 use crate::memory::TryGrow;
 use crate::model::{
     Period, Profile, RprofOptions, Source, SourceId, ValueType, inexact, nanoseconds,
@@ -25,7 +26,6 @@ pub const KEYS: [&str; 9] = [
     "source_options",
 ];
 const NANOSECONDS: &str = "nanoseconds";
-const NO_OPTIONS: &str = "none";
 
 /// What a label says of a source.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,10 +64,9 @@ pub fn facts(id: SourceId, source: &Source) -> Result<Facts<'_>> {
         type_.map(|type_| text(&type_.name)),
         source.duration.map(|time| Fact::Number(time, NANOSECONDS)),
         source.default_type.as_deref().map(text),
-        source.options.map(|options| match words(options) {
-            none if none.is_empty() => text(NO_OPTIONS),
-            words => Fact::Text(words.into()),
-        }),
+        source
+            .options
+            .map(|options| Fact::Text(options_text(options).into())),
     ])
 }
 
@@ -115,14 +114,6 @@ pub fn source(facts: &Facts) -> Option<(i64, Source)> {
         ..Source::default()
     };
     Some((id, source))
-}
-
-/// Such as `memory gc line`.
-pub fn words(options: RprofOptions) -> String {
-    let RprofOptions { memory, gc, line } = options;
-    let options = [(memory, "memory"), (gc, "gc"), (line, "line")];
-    let words: Vec<_> = options.iter().filter(|o| o.0).map(|o| o.1).collect();
-    words.join(" ")
 }
 
 /// How many sources no sample could carry along.
@@ -178,17 +169,10 @@ fn period_value<'a>(fact: &'a Fact) -> Option<(Period, &'a str)> {
 }
 
 fn options_value(fact: &Fact) -> Option<RprofOptions> {
-    let Fact::Text(text) = fact else { return None };
-    if text == NO_OPTIONS {
-        return Some(RprofOptions::default());
+    match fact {
+        Fact::Text(text) => options_of_text(text),
+        Fact::Number(..) => None,
     }
-    let has = |option| text.split(' ').any(|word| word == option);
-    let options = RprofOptions {
-        memory: has("memory"),
-        gc: has("gc"),
-        line: has("line"),
-    };
-    (!text.is_empty() && words(options) == *text).then_some(options)
 }
 
 #[cfg(test)]

@@ -3,8 +3,6 @@
 use super::ids::Ids;
 use super::outline::Outline;
 use super::proto::{function, line, location, mapping};
-use super::texts::Index;
-use super::wire::{Message, Result};
 use crate::error::Place;
 use crate::memory::TryGrow;
 use crate::model::{
@@ -12,6 +10,8 @@ use crate::model::{
     Symbols, UNKNOWN, integer_for_r,
 };
 use crate::problems::{ProblemKind, Problems};
+use crate::protobuf::texts::Index;
+use crate::protobuf::wire::{Message, Result};
 
 /// Adds the mappings; gives their ids in the file.
 pub fn mappings(

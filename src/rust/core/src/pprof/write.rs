@@ -5,21 +5,21 @@
 //! what repeats is held in memory.
 
 use super::about;
-use super::columns::{Column, columns};
 use super::labels::Labels;
 use super::merged::Merged;
-use super::numbers::{Pieces, Texts};
-use super::output::Output;
 use super::proto::{profile as field, sample};
 use super::recorded::Recorded;
 use super::sources;
-use super::symbols::{Cutter, Writing};
-use super::wire::{self, LONGEST_FIELD};
+use super::symbols::Writing;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
+use crate::export::{Column, Cutter, columns};
 use crate::gzip;
 use crate::memory::TryGrow;
 use crate::model::{Interner, Profile, SourceId, StackId, next_row};
+use crate::protobuf::numbers::{Pieces, Texts};
+use crate::protobuf::output::Output;
+use crate::protobuf::wire::{self, LONGEST_FIELD};
 use crate::save;
 use std::io::Write;
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! What a file that is no Rprof file looks like.
 
+use crate::formats;
 use memchr::memmem;
 
 /// How many bytes are looked at.
@@ -44,12 +45,14 @@ pub fn known(start: &[u8]) -> Option<String> {
                 .to_owned(),
         );
     }
+    if looks_like_protobuf(start) || formats::is_json(start) {
+        if let Some(format) = formats::of(start) {
+            return Some(format.hint().to_owned());
+        }
+    }
     let text = start.trim_ascii_start();
     if text.starts_with(b"{") || text.starts_with(b"[{") {
         return Some("it looks like JSON.".to_owned());
-    }
-    if looks_like_protobuf(start) {
-        return Some("it looks like a pprof profile; use `read_pprof()`.".to_owned());
     }
     None
 }
@@ -123,7 +126,9 @@ mod tests {
             b"\x0a\x04\x08\x01\x10\x02\x12\x05\x0a\x01\x01\x12\x00",
             "read_pprof",
         );
+        says(b"{\"dictionary\": 1}", "read_otlp");
         says(b"{\"a\": 1}", "JSON");
+        says(b"[{\"a\": 1}]", "JSON");
         says(b"BZh91AY", "bzfile");
         says(b"hello world\n", "neither");
     }

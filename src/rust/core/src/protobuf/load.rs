@@ -5,6 +5,7 @@
 
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Place, Result};
+use crate::formats::{self, Format};
 use crate::gzip::Content;
 use std::io::{ErrorKind, Read};
 
@@ -17,21 +18,35 @@ pub const LARGEST: usize = i32::MAX as usize;
 /// What is looked at to tell a foreign format.
 const SNIFFED: usize = 100;
 
+/// What a reader reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// As in "a pprof profile".
+    pub what: &'static str,
+    pub format: Format,
+}
+
 /// Reads everything; `name` is what messages call the input.
-pub fn load(mut content: Content<impl Read>, name: &str, stop: Stop) -> Result<Vec<u8>> {
+pub fn load(
+    mut content: Content<impl Read>,
+    name: &str,
+    wanted: Wanted,
+    stop: Stop,
+) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     loop {
         cancel::check(stop)?;
         bytes
             .try_reserve(CHUNK)
-            .map_err(|_| Error::Memory("a pprof profile"))?;
+            .map_err(|_| Error::Memory(wanted.what))?;
         let before = bytes.len();
         let read = content.by_ref().take(CHUNK as u64).read_to_end(&mut bytes);
         if let Err(error) = read {
             return Err(damaged(name, bytes.len(), &error));
         }
-        if before == 0 && !could_be_message(&bytes) {
-            return Err(foreign(name, &bytes).unwrap_or_else(|| no_message(name)));
+        let json = || wanted.format == Format::Otlp && formats::is_json(&bytes);
+        if before == 0 && !could_be_message(&bytes) && !json() {
+            return Err(foreign(name, wanted, &bytes).unwrap_or_else(|| no_message(name, wanted)));
         }
         if bytes.len() > LARGEST {
             return Err(Error::Unsupported(format!(
@@ -66,37 +81,29 @@ fn could_be_message(bytes: &[u8]) -> bool {
         .is_some_and(|byte| byte >> 3 != 0 && matches!(byte & 7, 0 | 1 | 2 | 5))
 }
 
-/// What the content is, when it is text; asked once it turned out to be no
-/// message, since a message may start like text.
-pub fn foreign(name: &str, bytes: &[u8]) -> Option<Error> {
-    let start = &bytes[..bytes.len().min(SNIFFED)];
-    let rprof = memchr::memmem::find(start, b"sample.interval=").is_some();
-    let found = if bytes.is_empty() {
-        "it is empty."
-    } else if !is_text(start) {
-        return None;
-    } else if rprof || start.starts_with(b"\"") {
-        "it looks like an Rprof file; use `read_rprof()`."
-    } else {
-        "its content is no protocol buffer message, but text."
+/// What the content is instead; asked once it turned out to be no such message, since
+/// a message may start like text.
+pub fn foreign(name: &str, wanted: Wanted, bytes: &[u8]) -> Option<Error> {
+    let found = match formats::of(bytes) {
+        _ if bytes.is_empty() => "it is empty.",
+        Some(format) if format == wanted.format => return None,
+        Some(format) => format.hint(),
+        None if formats::is_text(&bytes[..bytes.len().min(SNIFFED)]) => {
+            "its content is no protocol buffer message, but text."
+        }
+        None => return None,
     };
     Some(Error::Foreign {
         input: name.to_owned(),
-        wanted: "a pprof profile",
+        wanted: wanted.what,
         found: found.to_owned(),
     })
 }
 
-fn no_message(name: &str) -> Error {
+fn no_message(name: &str, wanted: Wanted) -> Error {
     Error::Foreign {
         input: name.to_owned(),
-        wanted: "a pprof profile",
+        wanted: wanted.what,
         found: "its content is no protocol buffer message.".to_owned(),
     }
-}
-
-fn is_text(bytes: &[u8]) -> bool {
-    bytes
-        .iter()
-        .all(|&byte| byte >= 0x20 && byte != 0x7f || matches!(byte, b'\n' | b'\r' | b'\t'))
 }

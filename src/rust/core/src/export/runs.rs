@@ -1,0 +1,92 @@
+//! What other tools are told about a recorded run: when, how long, how often.
+
+use super::columns::is_rprof;
+use crate::error::Result;
+use crate::memory::TryGrow;
+use crate::model::{Period, Profile, RprofOptions, Source, nanoseconds, nearest};
+
+/// When it was recorded, in nanoseconds since 1970.
+pub fn time(source: &Source) -> Option<i64> {
+    source.time.or_else(|| nanoseconds(source.timestamp?))
+}
+
+/// The period, with its type and unit. Rprof counts microseconds, other tools
+/// nanoseconds.
+pub fn period(source: &Source) -> Option<(i64, Option<(&str, &str)>)> {
+    let period = source.period.as_ref()?;
+    let type_ = period.type_.as_ref();
+    match period.nanoseconds() {
+        Some(time) if is_rprof(source) => Some((
+            nearest(time)?,
+            type_.map(|t| (t.name.as_str(), "nanoseconds")),
+        )),
+        _ => {
+            let value = period.exact.or_else(|| nearest(period.value))?;
+            Some((value, type_.map(|t| (t.name.as_str(), t.unit.as_str()))))
+        }
+    }
+}
+
+/// How long each source took, in nanoseconds; for Rprof, which does not record it,
+/// the time that its samples stand for.
+pub fn durations(profile: &Profile) -> Result<Vec<Option<i64>>> {
+    let mut counts = Vec::new();
+    counts.try_fill(profile.sources.len(), 0.0, "sources")?;
+    if let Some(values) = profile.counts() {
+        for (value, source) in values.column.iter().zip(&profile.samples.source) {
+            counts[source.row()] += if value.is_nan() { 0.0 } else { *value };
+        }
+    }
+    let sources = profile.sources.iter().zip(counts);
+    let duration = |(source, count): (&Source, f64)| {
+        let period = source.period.as_ref().filter(|_| is_rprof(source));
+        let sampled = || nearest(count * period?.nanoseconds()?);
+        source.duration.or_else(sampled)
+    };
+    let mut durations = Vec::new();
+    durations.try_extend_from(sources.map(duration), "sources")?;
+    Ok(durations)
+}
+
+/// Such as `Rprof: Rprof.out, 20000 us, memory gc line`.
+pub fn provenance(source: &Source) -> String {
+    let mut parts = Vec::new();
+    parts.extend(source.uri.clone());
+    if let Some(time) = source.period.as_ref().and_then(Period::nanoseconds) {
+        parts.push(format!("{} us", time / 1e3));
+    }
+    let options = words(source.options.unwrap_or_default());
+    if !options.is_empty() {
+        parts.push(options);
+    }
+    format!("Rprof: {}", parts.join(", "))
+}
+
+const NO_OPTIONS: &str = "none";
+
+/// Such as `memory gc line`.
+pub fn words(options: RprofOptions) -> String {
+    let RprofOptions { memory, gc, line } = options;
+    let options = [(memory, "memory"), (gc, "gc"), (line, "line")];
+    let words: Vec<_> = options.iter().filter(|o| o.0).map(|o| o.1).collect();
+    words.join(" ")
+}
+
+/// The same, with a word for none.
+pub fn options_text(options: RprofOptions) -> String {
+    match words(options) {
+        none if none.is_empty() => NO_OPTIONS.to_owned(),
+        words => words,
+    }
+}
+
+/// The options of which [`options_text()`] made this.
+pub fn options_of_text(text: &str) -> Option<RprofOptions> {
+    let has = |option| text.split(' ').any(|word| word == option);
+    let options = RprofOptions {
+        memory: has("memory"),
+        gc: has("gc"),
+        line: has("line"),
+    };
+    (options_text(options) == text).then_some(options)
+}

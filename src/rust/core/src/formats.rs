@@ -1,0 +1,109 @@
+//! Which of the formats that are read here some bytes look like.
+//!
+//! None of them has a mark of its own. It is enough to tell them from each other:
+//! whether a file is right is for its reader to say.
+
+use crate::protobuf::wire::Message;
+use memchr::memmem;
+
+/// How many bytes of a text are looked at.
+const SNIFFED: usize = 4096;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Rprof,
+    Pprof,
+    /// OpenTelemetry, as protocol buffers or JSON.
+    Otlp,
+}
+
+impl Format {
+    /// What it looks like, and who reads that.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Format::Rprof => "it looks like an Rprof file; use `read_rprof()`.",
+            Format::Pprof => "it looks like a pprof profile; use `read_pprof()`.",
+            Format::Otlp => "it looks like OpenTelemetry profiles; use `read_otlp()`.",
+        }
+    }
+}
+
+/// What the bytes look like, after decompression: all of them or their start.
+pub fn of(bytes: &[u8]) -> Option<Format> {
+    let start = &bytes[..bytes.len().min(SNIFFED)];
+    if is_json(start) {
+        let mut keys = [&b"\"resourceProfiles\""[..], b"\"dictionary\""].into_iter();
+        let known = keys.any(|key| memmem::find(start, key).is_some());
+        return known.then_some(Format::Otlp);
+    }
+    if is_text(start) {
+        let rprof = start.starts_with(b"\"") || memmem::find(start, b"sample.interval=").is_some();
+        return rprof.then_some(Format::Rprof);
+    }
+    of_message(bytes)
+}
+
+/// Whether it starts as a JSON object does.
+pub fn is_json(start: &[u8]) -> bool {
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    let Some(inside) = start.trim_ascii_start().strip_prefix(b"{") else {
+        return false;
+    };
+    matches!(inside.trim_ascii_start().first(), None | Some(b'"' | b'}'))
+}
+
+/// Whether there is nothing in it but what is printed.
+pub fn is_text(bytes: &[u8]) -> bool {
+    bytes
+        .iter()
+        .all(|&byte| byte >= 0x20 && byte != 0x7f || matches!(byte, b'\n' | b'\r' | b'\t'))
+}
+
+/// Both formats are messages, whose first fields are numbered alike: `sample_type`,
+/// two numbers, and `sample` in pprof; `resource_profiles`, made of messages, and
+/// `dictionary` in OpenTelemetry, which has no others since version 1.7.
+fn of_message(bytes: &[u8]) -> Option<Format> {
+    let mut message = Message::new(bytes);
+    let mut known = None;
+    // What cannot be read on was told by what stands before it.
+    while let Ok(Some(found)) = message.field() {
+        let inside = found.message().ok();
+        let first = inside.and_then(|inside| inside.bytes().first().copied());
+        match (found.number, first.map(|tag| tag & 7)) {
+            (1, Some(2)) => return Some(Format::Otlp),
+            (1, Some(0)) => return Some(Format::Pprof),
+            (1 | 2, _) => known = Some(Format::Otlp),
+            (3..=15, _) => return Some(Format::Pprof),
+            _ => return None,
+        }
+    }
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_apart() {
+        let tables: [(&[u8], Option<Format>); 10] = [
+            (b"sample.interval=20000\n", Some(Format::Rprof)),
+            (b"\"f\" \"g\" \n", Some(Format::Rprof)),
+            (b"hello\n", None),
+            (b"", None),
+            (
+                b"\xef\xbb\xbf {\n \"resourceProfiles\": []}",
+                Some(Format::Otlp),
+            ),
+            (b"{\"a\": 1}", None),
+            // A sample type; a resource; a string table; only a dictionary.
+            (b"\x0a\x04\x08\x01\x10\x02", Some(Format::Pprof)),
+            (b"\x0a\x04\x12\x02\x12\x00", Some(Format::Otlp)),
+            (b"\x0a\x00\x32\x00", Some(Format::Pprof)),
+            (b"\x12\x02\x2a\x00", Some(Format::Otlp)),
+        ];
+        for (bytes, format) in tables {
+            assert_eq!(of(bytes), format, "{bytes:?}");
+        }
+    }
+}
