@@ -72,9 +72,9 @@ bind_profiles <- function(profiles, call) {
     if (table == "meta") {
       rows <- vctrs::vec_unique(rows)
     } else if (!is.na(key)) {
-      # Functions and the like are what they say; runs and samples are events.
       what <- rows[names(rows) != key]
-      merged <- !table %in% c("sources", "samples")
+      what$attributes <- attributes_in_words(profiles, table, key, call)
+      merged <- table %in% merged_tables
       first <- if (merged) vctrs::vec_duplicate_id(what) else seq_len(nrow(rows))
       kept <- first == seq_along(first)
       new <- cumsum(kept)[first]
@@ -85,9 +85,28 @@ bind_profiles <- function(profiles, call) {
       }
       rows[[key]] <- seq_len(nrow(rows))
     }
+    if (table %in% attribute_tables) {
+      rows <- vctrs::vec_unique(rows)
+    }
     bound[[table]] <- rows
   }
   new_profile_data(bound, "2.0")
+}
+
+# What the attributes of each row say, as one text; `NULL` where none has any.
+attributes_in_words <- function(profiles, table, key, call) {
+  beside <- attribute_tables[table]
+  if (is.na(beside) || !any(vapply(profiles, function(x) NROW(x[[beside]]) > 0, TRUE))) {
+    return(NULL)
+  }
+  words <- lapply(profiles, function(x) {
+    attributes <- as.list(x[[beside]])
+    ids <- as_ids(attributes[[key]] %||% integer(), beside, key, call)
+    rows <- factor(rows_of_ids(ids, x, key, call), seq_len(NROW(x[[table]])))
+    said <- do.call(paste, c(attributes[setdiff(names(attributes), key)], sep = "\r"))
+    vapply(split(said, rows), function(said) paste(sort(said), collapse = "\n"), "")
+  })
+  unlist(words, use.names = FALSE)
 }
 
 # One table of all profiles. `in_order`: the columns that it is known to have; `ids`:

@@ -52,6 +52,9 @@ compact_profile <- function(x) {
   if (is.null(x$.mappings)) {
     x$locations$.mapping_id <- NULL
   }
+  if (is.null(x$.scopes)) {
+    x$sources$.scope_id <- NULL
+  }
   x <- drop_orphans(settle_files(x), call)
   x <- drop_unused(x, call)
   x <- sort_rows(x, call)
@@ -122,7 +125,9 @@ drop_unused <- function(x, call) {
     c("sample_locations", "location_id"),
     c("locations", "function_id"),
     c("locations", ".mapping_id"),
-    c("samples", "source_id")
+    c("samples", "source_id"),
+    c("sources", ".scope_id"),
+    c(".scopes", "resource_id")
   )) {
     key <- keys_of(by[[2]])
     parent <- key_parents[[key]]

@@ -308,8 +308,17 @@ where_sources <- function(con, schema, table, columns, source_ids) {
   by_source <- paste0("source_id IN (", paste(ids, collapse = ", "), ")")
   by_sample <- within("sample_id", "samples", by_source)
   by_frame <- within("location_id", "sample_locations", by_sample)
+  by_address <- within("mapping_id", "locations", by_frame, ".mapping_id")
+  by_mapping <- paste(by_source, "OR", by_address)
+  by_scope <- within("scope_id", "sources", by_source, ".scope_id")
   where <- if (table == ".mappings") {
-    paste(by_source, "OR", within("mapping_id", "locations", by_frame, ".mapping_id"))
+    by_mapping
+  } else if ("mapping_id" %in% columns) {
+    within("mapping_id", ".mappings", by_mapping)
+  } else if ("scope_id" %in% columns) {
+    by_scope
+  } else if ("resource_id" %in% columns) {
+    within("resource_id", ".scopes", by_scope)
   } else if ("source_id" %in% columns) {
     by_source
   } else if ("sample_id" %in% columns) {

@@ -4,6 +4,8 @@
 # the seven tables, and in those with a leading dot, a user's own among them. Those
 # that others refer to come first.
 key_parents <- c(
+  resource_id = ".resources",
+  scope_id = ".scopes",
   source_id = "sources",
   sample_id = "samples",
   function_id = "functions",
@@ -11,12 +13,21 @@ key_parents <- c(
   location_id = "locations"
 )
 
-# The keys that columns hold, by the names of the columns: as a column beside its
-# own, `locations` can have its key to `.mappings` with a leading dot only.
+# The keys that columns hold, by the names of the columns: as a column beside their
+# own, `locations` and `sources` can have keys to `.mappings` and `.scopes` with a
+# leading dot only.
 keys_of <- function(columns) {
-  keys <- rlang::set_names(sub("^[.](?=mapping_id$)", "", columns, perl = TRUE), columns)
+  keys <- sub("^[.](?=(mapping|scope)_id$)", "", columns, perl = TRUE)
+  keys <- rlang::set_names(keys, columns)
   keys[keys %in% names(key_parents)]
 }
+
+# Tables of which rows that are equal, with equal attributes, are one thing. The others
+# are of events: what is recorded twice is there twice.
+merged_tables <- c("functions", ".mappings", "locations")
+
+# Where the attributes of rows are, beyond their columns.
+attribute_tables <- c(.mappings = ".mapping_attributes", locations = ".location_attributes")
 
 # The tables of version 2.0 and what may stand beside them, without rows.
 data_model <- function() {

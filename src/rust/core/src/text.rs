@@ -51,6 +51,11 @@ pub fn decode(bytes: &[u8]) -> Decoded<'_> {
     Decoded { text, was }
 }
 
+/// Texts as a JSON array, such as `["a","b"]`.
+pub fn json_array<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    serde_json::Value::from_iter(texts).to_string()
+}
+
 fn windows_1252(byte: u8) -> char {
     // The 27 characters that Windows put where Latin-1 has control codes.
     const C1: [char; 32] = [

@@ -180,6 +180,10 @@ pub fn put_labels(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     if exact {
         names.push(c"num_exact");
     }
+    let other = labels.iter().any(|label| label.other.is_some());
+    if other {
+        names.extend([c"type", c"value"]);
+    }
     let text = |id: Option<StringId>| id.map(|id| profile.strings.get(id));
     let mut table = Tibble::new(parent, slot, &names, labels.len())?;
     table.integers(labels.iter().map(|l| l.sample as i32 + 1))?;
@@ -189,6 +193,10 @@ pub fn put_labels(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     table.strings(labels.iter().map(|l| text(l.unit)))?;
     if exact {
         table.texts(labels.iter().map(|l| Some(nearly(l)?.to_string())))?;
+    }
+    if other {
+        table.strings(labels.iter().map(|l| Some(l.other?.kind.name())))?;
+        table.strings(labels.iter().map(|l| text(Some(l.other?.text))))?;
     }
     table.finish()
 }

@@ -2,6 +2,7 @@
 
 mod beside;
 mod flat;
+mod origins;
 mod schema;
 mod summary;
 mod v1;

@@ -1,14 +1,17 @@
 //! Version "2.0": seven flat tables, and tables with a leading dot for what they
 //! cannot hold.
 
-use super::{beside, ids, put_meta, put_problems};
+use super::{beside, ids, origins, put_meta, put_problems};
 use crate::columns::{NA, NA_REAL, Tibble};
 use crate::r::Slots;
 use profile_core::cancel::{self, Stop};
 use profile_core::error::{Error, Result};
-use profile_core::model::{Profile, RprofOptions, Source, StackId, Stacks, inexact};
+use profile_core::memory::TryGrow;
+use profile_core::model::{
+    Link, Profile, RprofOptions, Source, StackId, Stacks, inexact, recorded_time,
+};
 use profile_core::problems::Problems;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::thread;
 
 /// Samples between two looks at the user's wish to stop.
@@ -37,17 +40,21 @@ pub fn put(
         c"locations",
         c"functions",
     ];
+    let further = origins::tables(profile);
     for (there, name) in [
         (!profile.mappings.is_empty(), c".mappings"),
         (has_types, c".sample_types"),
         (has_files, c".files"),
         (!profile.labels.is_empty(), c".labels"),
         (has_comments, c".comments"),
-        (!problems.is_empty(), c".problems"),
     ] {
         if there {
             names.push(name);
         }
+    }
+    names.extend(further.iter().map(CString::as_c_str));
+    if !problems.is_empty() {
+        names.push(c".problems");
     }
     let tables = parent.list(slot, &names)?;
     put_meta(tables, 0, "2.0")?;
@@ -64,10 +71,11 @@ pub fn put(
             b".files" => beside::put_files(tables, i, profile)?,
             b".labels" => beside::put_labels(tables, i, profile)?,
             b".comments" => beside::put_comments(tables, i, profile)?,
-            _ => {
+            b".problems" => {
                 let source = if sources.is_empty() { NA } else { 1 };
                 put_problems(tables, i, problems, Some(source))?;
             }
+            _ => origins::put(tables, i, name, profile)?,
         }
     }
     Ok(())
@@ -102,6 +110,15 @@ fn put_sources(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     for (name, text) in TEXTS {
         add(sources.iter().any(|s| text(s).is_some()), &[name]);
     }
+    let scope = any(|s| s.scope.is_some());
+    let dropped = any(|s| s.dropped_attributes > 0);
+    let payload = any(|s| s.payload.is_some());
+    add(scope, &[c".scope_id"]);
+    add(dropped, &[c".dropped_attributes_count"]);
+    add(
+        payload,
+        &[c".original_payload_format", c".original_payload"],
+    );
     add(
         options,
         &[c".memory_profiling", c".gc_profiling", c".line_profiling"],
@@ -138,6 +155,21 @@ fn put_sources(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
             table.strings(sources.iter().map(text))?;
         }
     }
+    if scope {
+        table.integers(
+            sources
+                .iter()
+                .map(|s| s.scope.map_or(NA, |id| id.row() as i32 + 1)),
+        )?;
+    }
+    if dropped {
+        table.doubles(sources.iter().map(|s| f64::from(s.dropped_attributes)))?;
+    }
+    if payload {
+        let payloads = || sources.iter().map(|s| s.payload.as_ref());
+        table.strings(payloads().map(|p| Some(p?.format.as_str())))?;
+        table.texts(payloads().map(|p| Some(p?.base64())))?;
+    }
     if options {
         let flag = |of: fn(RprofOptions) -> bool| sources.iter().map(move |s| s.options.map(of));
         table.logicals(flag(|o| o.memory))?;
@@ -149,11 +181,12 @@ fn put_sources(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
 
 /// Columns of `sources` that are a text each.
 type TextOf = fn(&Source) -> Option<&str>;
-const TEXTS: [(&CStr, TextOf); 4] = [
+const TEXTS: [(&CStr, TextOf); 5] = [
     (c".default_type", |s| s.default_type.as_deref()),
     (c".drop_frames", |s| s.drop_frames.as_deref()),
     (c".keep_frames", |s| s.keep_frames.as_deref()),
     (c".doc_url", |s| s.doc_url.as_deref()),
+    (c".profile_id", |s| s.profile_id.as_deref()),
 ];
 
 fn put_samples(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
@@ -161,6 +194,17 @@ fn put_samples(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     let mut names = vec![c"sample_id", c"source_id"];
     if !samples.toplevel.is_empty() {
         names.extend([c".toplevel_filename", c".toplevel_line"]);
+    }
+    let times = || samples.times.iter();
+    let nearly = times().any(|(_, time)| recorded_time(*time).1.is_some());
+    if !samples.times.is_empty() {
+        names.push(c".timestamp");
+    }
+    if nearly {
+        names.push(c".time_nanos");
+    }
+    if !samples.links.is_empty() {
+        names.extend([c".trace_id", c".span_id"]);
     }
     let mut table = Tibble::new(parent, slot, &names, samples.len())?;
     table.integers(ids(samples.len()))?;
@@ -174,6 +218,32 @@ fn put_samples(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
         }
         table.strings(filename)?;
         table.integers(line)?;
+    }
+    if !samples.times.is_empty() {
+        let column = table.double_slots()?;
+        column.fill(NA_REAL);
+        for (sample, time) in times() {
+            column[*sample] = recorded_time(*time).0;
+        }
+    }
+    if nearly {
+        let mut column = Vec::new();
+        column.try_fill(samples.len(), None, "samples")?;
+        for (sample, time) in times() {
+            column[*sample] = recorded_time(*time).1.map(|time| time.to_string());
+        }
+        table.texts(column.into_iter())?;
+    }
+    if !samples.links.is_empty() {
+        for id in [|l: &Link| l.trace_id, |l: &Link| l.span_id] {
+            let mut column = Vec::new();
+            column.try_fill(samples.len(), None, "samples")?;
+            for (sample, link) in &samples.links {
+                let text = profile.strings.get(id(link));
+                column[*sample] = Some(text).filter(|text| !text.is_empty());
+            }
+            table.strings(column)?;
+        }
     }
     table.finish()
 }

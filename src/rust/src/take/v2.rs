@@ -4,8 +4,10 @@ use super::columns::{Columns, Named, wrong};
 use super::{functions, locations};
 use profile_core::error::Result;
 use profile_core::tables::{
-    COMMENTS, Comments, FILES, Files, FunctionFacts, Kind, LABELS, Labels, LocationFacts, MAPPINGS,
-    Mappings, Meta, SAMPLE_TYPES, SamplePlaces, SampleTypes, SourceFacts, TablesV2, V2,
+    Attributes, COMMENTS, Comments, Entities, FILES, Files, FunctionFacts, Kind, LABELS, Labels,
+    LocationFacts, MAPPINGS, Mappings, Meta, Owner, RESOURCE_ENTITIES, RESOURCES, Resources,
+    SAMPLE_TYPES, SCOPES, SampleOrigins, SamplePlaces, SampleTypes, Scopes, SourceFacts, TablesV2,
+    V2,
 };
 
 pub fn tables_v2<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV2<'call>> {
@@ -36,6 +38,11 @@ pub fn tables_v2<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV
             drop_frames: sources.optional_text(".drop_frames")?,
             keep_frames: sources.optional_text(".keep_frames")?,
             doc_url: sources.optional_text(".doc_url")?,
+            scope_id: sources.optional_integers(".scope_id")?,
+            profile_id: sources.optional_text(".profile_id")?,
+            dropped_attributes: sources.optional_doubles(".dropped_attributes_count")?,
+            payload_format: sources.optional_text(".original_payload_format")?,
+            payload: sources.optional_text(".original_payload")?,
             memory: sources.optional_logicals(".memory_profiling")?,
             gc: sources.optional_logicals(".gc_profiling")?,
             line: sources.optional_logicals(".line_profiling")?,
@@ -51,6 +58,12 @@ pub fn tables_v2<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV
                 })
             }
             None => None,
+        },
+        origins: SampleOrigins {
+            timestamp: samples.optional_doubles(".timestamp")?,
+            time_nanos: samples.optional_text(".time_nanos")?,
+            trace_id: samples.optional_text(".trace_id")?,
+            span_id: samples.optional_text(".span_id")?,
         },
         value_sample: values.integers("sample_id")?,
         value_type: values.text("type")?,
@@ -69,6 +82,10 @@ pub fn tables_v2<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV
         files: files(all)?,
         labels: labels(all)?,
         comments: comments(all)?,
+        resources: resources(all)?,
+        entities: entities(all)?,
+        scopes: scopes(all)?,
+        attributes: attributes(all)?,
     })
 }
 
@@ -149,7 +166,66 @@ fn labels<'call>(all: &Named<'call>) -> Result<Option<Labels<'call>>> {
         num: table.doubles("num")?,
         num_exact: table.optional_text("num_exact")?,
         unit: table.text("unit")?,
+        type_: table.optional_text("type")?,
+        value: table.optional_text("value")?,
     }))
+}
+
+fn resources<'call>(all: &Named<'call>) -> Result<Option<Resources<'call>>> {
+    let Some(table) = Columns::optional(all, &RESOURCES)? else {
+        return Ok(None);
+    };
+    Ok(Some(Resources {
+        resource_id: table.integers("resource_id")?,
+        schema_url: table.text("schema_url")?,
+        dropped_attributes: table.doubles("dropped_attributes_count")?,
+    }))
+}
+
+fn entities<'call>(all: &Named<'call>) -> Result<Option<Entities<'call>>> {
+    let Some(table) = Columns::optional(all, &RESOURCE_ENTITIES)? else {
+        return Ok(None);
+    };
+    Ok(Some(Entities {
+        resource_id: table.integers("resource_id")?,
+        schema_url: table.text("schema_url")?,
+        type_: table.text("type")?,
+        id_keys: table.text("id_keys")?,
+        description_keys: table.text("description_keys")?,
+    }))
+}
+
+fn scopes<'call>(all: &Named<'call>) -> Result<Option<Scopes<'call>>> {
+    let Some(table) = Columns::optional(all, &SCOPES)? else {
+        return Ok(None);
+    };
+    Ok(Some(Scopes {
+        scope_id: table.integers("scope_id")?,
+        resource_id: table.integers("resource_id")?,
+        name: table.text("name")?,
+        version: table.text("version")?,
+        schema_url: table.text("schema_url")?,
+        dropped_attributes: table.doubles("dropped_attributes_count")?,
+    }))
+}
+
+fn attributes<'call>(all: &Named<'call>) -> Result<[Option<Attributes<'call>>; Owner::ALL.len()]> {
+    let mut tables: [Option<Attributes>; Owner::ALL.len()] = Default::default();
+    for (slot, owner) in tables.iter_mut().zip(Owner::ALL) {
+        if let Some(table) = Columns::optional(all, &owner.table())? {
+            *slot = Some(Attributes {
+                owner: table.integers(owner.key())?,
+                key: table.text("key")?,
+                type_: table.text("type")?,
+                value: table.text("value")?,
+                unit: match owner.has_units() {
+                    true => Some(table.text("unit")?),
+                    false => None,
+                },
+            });
+        }
+    }
+    Ok(tables)
 }
 
 fn comments<'call>(all: &Named<'call>) -> Result<Option<Comments<'call>>> {

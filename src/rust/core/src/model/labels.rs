@@ -1,5 +1,8 @@
-//! Labels: one row for each key-value pair that a pprof sample carries.
+//! Labels: one row for each key-value pair that a sample carries.
+//!
+//! pprof has texts and numbers only; other values come from OpenTelemetry.
 
+use super::attributes::Value;
 use super::strings::StringId;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -10,4 +13,6 @@ pub struct Label {
     pub str: Option<StringId>,
     pub num: Option<i64>,
     pub unit: Option<StringId>,
+    /// What is neither text nor number.
+    pub other: Option<Value>,
 }

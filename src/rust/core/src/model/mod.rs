@@ -4,6 +4,8 @@
 //! Sources ◄── Samples ──► Stacks ──► Locations ──► Functions ──► Strings
 //!                │                       └──► Addresses ──► Mappings
 //!        Values, Labels (as long as, or pointing into, the samples)
+//!
+//! Sources ──► Scopes ──► Resources
 //! ```
 //!
 //! Ids are row numbers of a type of their own, so a stack cannot be taken for a
@@ -13,6 +15,7 @@
 //! data that comes from outside.
 
 mod addresses;
+mod attributes;
 mod functions;
 mod interner;
 mod known;
@@ -20,6 +23,7 @@ mod labels;
 mod locations;
 mod mappings;
 mod numbers;
+mod resources;
 mod samples;
 mod sources;
 mod stacks;
@@ -27,6 +31,7 @@ mod strings;
 mod values;
 
 pub use addresses::{Address, AddressId, Addresses, NativeId};
+pub use attributes::{Any, Attribute, Value, ValueKind};
 pub use functions::{Function, FunctionId, Functions, Names, UNKNOWN};
 pub use interner::{Interner, next_row};
 pub use known::KnownStacks;
@@ -36,8 +41,9 @@ pub use mappings::{Mapping, MappingId, Symbols};
 pub use numbers::{
     inexact, integer_for_r, is_exact, nanoseconds, nearest, recorded_time, seconds, whole,
 };
-pub use samples::{Samples, Toplevel};
-pub use sources::{Period, RprofOptions, SampleType, Source, SourceFile, SourceId};
+pub use resources::{Entity, Resource, ResourceId, Scope, ScopeId};
+pub use samples::{Link, Samples, Toplevel};
+pub use sources::{Payload, Period, RprofOptions, SampleType, Source, SourceFile, SourceId};
 pub use stacks::{StackId, Stacks};
 pub use strings::{StringId, Strings};
 pub use values::{LEVELS, ValueType, Values, is_level};
@@ -58,6 +64,11 @@ pub struct Profile {
     pub values: Vec<Values>,
     /// In the order of their samples.
     pub labels: Vec<Label>,
+    pub resources: Vec<Resource>,
+    pub scopes: Vec<Scope>,
+    /// What mappings and locations say beyond their columns, in the order of their rows.
+    pub mapping_attributes: Vec<(MappingId, Attribute)>,
+    pub location_attributes: Vec<(LocationId, Attribute)>,
 }
 
 impl Profile {
@@ -89,6 +100,18 @@ impl Profile {
         let row = next_row(self.mappings.len(), "mappings")?;
         self.mappings.try_push(mapping, "mappings")?;
         Ok(MappingId(row))
+    }
+
+    pub fn add_resource(&mut self, resource: Resource) -> Result<ResourceId> {
+        let row = next_row(self.resources.len(), "resources")?;
+        self.resources.try_push(resource, "resources")?;
+        Ok(ResourceId(row))
+    }
+
+    pub fn add_scope(&mut self, scope: Scope) -> Result<ScopeId> {
+        let row = next_row(self.scopes.len(), "scopes")?;
+        self.scopes.try_push(scope, "scopes")?;
+        Ok(ScopeId(row))
     }
 
     /// The frame type that is called so; an empty text is none.

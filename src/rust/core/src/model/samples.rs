@@ -11,6 +11,10 @@ pub struct Samples {
     /// Where the outermost frame was called from, for the few samples that say
     /// so; in the order of the samples.
     pub toplevel: Vec<Toplevel>,
+    /// The spans that samples belong to, for those that say so.
+    pub links: Vec<(usize, Link)>,
+    /// When samples were taken, in nanoseconds since 1970, for those that say so.
+    pub times: Vec<(usize, i64)>,
 }
 
 /// The place in a file from which the outermost frame was called. It belongs to
@@ -21,6 +25,13 @@ pub struct Toplevel {
     pub sample: usize,
     pub filename: StringId,
     pub line: i32,
+}
+
+/// A span of a trace, in hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Link {
+    pub trace_id: StringId,
+    pub span_id: StringId,
 }
 
 impl Samples {

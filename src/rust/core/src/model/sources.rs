@@ -4,8 +4,11 @@
 //! each of its blocks, because every block has options and file numbers of its
 //! own.
 
+use super::attributes::Attribute;
+use super::resources::ScopeId;
 use super::strings::StringId;
 use super::values::ValueType;
+use data_encoding::BASE64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub(crate) u32);
@@ -43,10 +46,39 @@ pub struct Source {
     pub keep_frames: Option<String>,
     /// Where a reader is told about such profiles.
     pub doc_url: Option<String>,
+    /// What recorded it, in profiles of OpenTelemetry, as what follows.
+    pub scope: Option<ScopeId>,
+    /// In hexadecimal digits.
+    pub profile_id: Option<String>,
+    pub dropped_attributes: u32,
+    /// The profile as it was before it was converted.
+    pub payload: Option<Payload>,
+    pub attributes: Vec<Attribute>,
     /// What the header of an Rprof block said; `None` for other formats.
     pub options: Option<RprofOptions>,
     /// The `#File` lines of an Rprof block, in the order of the file.
     pub files: Vec<SourceFile>,
+}
+
+/// A profile in another format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payload {
+    /// Such as `pprof` or `jfr`.
+    pub format: String,
+    pub bytes: Vec<u8>,
+}
+
+impl Payload {
+    pub fn base64(&self) -> String {
+        BASE64.encode(&self.bytes)
+    }
+
+    pub fn of_base64(format: &str, text: &str) -> Option<Payload> {
+        Some(Payload {
+            format: format.to_owned(),
+            bytes: BASE64.decode(text.as_bytes()).ok()?,
+        })
+    }
 }
 
 /// A sample type, and what its file calls it.

@@ -214,6 +214,7 @@ impl<'a> SampleReader<'a> {
             key: text(key)?,
             str: str.filter(|_| is_text).map(&mut text).transpose()?,
             num: is_number.then_some(num.unwrap_or(0)),
+            other: None,
             unit: (unit.index != 0).then(|| text(unit)).transpose()?,
         })
     }

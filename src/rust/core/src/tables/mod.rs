@@ -20,12 +20,14 @@ mod v2;
 
 pub use remap::{Renamed, remap};
 pub use schema::{
-    COMMENTS, Column, DOTTED, FILES, Kind, LABELS, MAPPINGS, SAMPLE_TYPES, Table, V1, V2,
+    COMMENTS, Column, DOTTED, FILES, Kind, LABELS, MAPPINGS, Owner, RESOURCE_ENTITIES, RESOURCES,
+    SAMPLE_TYPES, SCOPES, Table, V1, V2,
 };
 pub use v1::{TablesV1, check_v1, profile_from_v1};
 pub use v2::{
-    Comments, Files, Filters, FunctionFacts, Labels, Left, LocationFacts, Mappings, Matching,
-    SamplePlaces, SampleTypes, SourceFacts, TablesV2, check_v2, filter, profile_from_v2,
+    Attributes, Comments, Entities, Files, Filters, FunctionFacts, Labels, Left, LocationFacts,
+    Mappings, Matching, Resources, SampleOrigins, SamplePlaces, SampleTypes, Scopes, SourceFacts,
+    TablesV2, check_v2, filter, profile_from_v2,
 };
 
 /// R's `NA_integer_`.

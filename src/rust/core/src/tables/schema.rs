@@ -2,7 +2,8 @@
 //!
 //! A column that is called `source_id`, `sample_id`, `location_id` or
 //! `function_id` holds ids of the table that is named so, wherever it stands;
-//! `mapping_id` and `.mapping_id` those of `.mappings`.
+//! `mapping_id` and `.mapping_id` those of `.mappings`, and likewise for `.resources`
+//! and `.scopes`.
 //!
 //! Whatever a source says beyond the tables of version "2.0" is kept beside them,
 //! by the same rules for each format:
@@ -166,6 +167,11 @@ pub const DOTTED: &[Table] = &[
             column(".drop_frames", Text),
             column(".keep_frames", Text),
             column(".doc_url", Text),
+            column(".profile_id", Text),
+            column(".scope_id", Integer),
+            column(".dropped_attributes_count", Double),
+            column(".original_payload_format", Text),
+            column(".original_payload", Text),
             column(".memory_profiling", Logical),
             column(".gc_profiling", Logical),
             column(".line_profiling", Logical),
@@ -177,6 +183,10 @@ pub const DOTTED: &[Table] = &[
         optional: &[
             column(".toplevel_filename", Text),
             column(".toplevel_line", Integer),
+            column(".timestamp", Double),
+            column(".time_nanos", Text),
+            column(".trace_id", Text),
+            column(".span_id", Text),
         ],
     },
     Table {
@@ -214,6 +224,14 @@ pub const DOTTED: &[Table] = &[
     FILES,
     LABELS,
     COMMENTS,
+    RESOURCES,
+    RESOURCE_ENTITIES,
+    SCOPES,
+    Owner::Resource.table(),
+    Owner::Scope.table(),
+    Owner::Source.table(),
+    Owner::Mapping.table(),
+    Owner::Location.table(),
     PROBLEMS,
 ];
 
@@ -259,7 +277,8 @@ pub const FILES: Table = Table {
     optional: &[],
 };
 
-/// The labels of pprof samples.
+/// The labels of samples: texts and numbers, as pprof has them, and what else
+/// attributes of OpenTelemetry may be.
 pub const LABELS: Table = Table {
     name: ".labels",
     columns: &[
@@ -269,7 +288,11 @@ pub const LABELS: Table = Table {
         column("num", Double),
         column("unit", Text),
     ],
-    optional: &[column("num_exact", Text)],
+    optional: &[
+        column("num_exact", Text),
+        column("type", Text),
+        column("value", Text),
+    ],
 };
 
 /// The comments of sources.
@@ -278,6 +301,122 @@ pub const COMMENTS: Table = Table {
     columns: &[column("source_id", Integer), column("comment", Text)],
     optional: &[],
 };
+
+/// What profiles of OpenTelemetry were recorded of.
+pub const RESOURCES: Table = Table {
+    name: ".resources",
+    columns: &[
+        column("resource_id", Integer),
+        column("schema_url", Text),
+        column("dropped_attributes_count", Double),
+    ],
+    optional: &[],
+};
+
+/// What attributes of a resource identify; keys as JSON arrays.
+pub const RESOURCE_ENTITIES: Table = Table {
+    name: ".resource_entities",
+    columns: &[
+        column("resource_id", Integer),
+        column("schema_url", Text),
+        column("type", Text),
+        column("id_keys", Text),
+        column("description_keys", Text),
+    ],
+    optional: &[],
+};
+
+/// What recorded profiles of OpenTelemetry.
+pub const SCOPES: Table = Table {
+    name: ".scopes",
+    columns: &[
+        column("scope_id", Integer),
+        column("resource_id", Integer),
+        column("name", Text),
+        column("version", Text),
+        column("schema_url", Text),
+        column("dropped_attributes_count", Double),
+    ],
+    optional: &[],
+};
+
+/// What has a table of attributes; that of samples is `.labels`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    Resource,
+    Scope,
+    Source,
+    Mapping,
+    Location,
+}
+
+impl Owner {
+    pub const ALL: [Owner; 5] = [
+        Owner::Resource,
+        Owner::Scope,
+        Owner::Source,
+        Owner::Mapping,
+        Owner::Location,
+    ];
+
+    /// The key of its rows.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Owner::Resource => "resource_id",
+            Owner::Scope => "scope_id",
+            Owner::Source => "source_id",
+            Owner::Mapping => "mapping_id",
+            Owner::Location => "location_id",
+        }
+    }
+
+    /// Its own table.
+    pub const fn parent(self) -> &'static str {
+        match self {
+            Owner::Resource => ".resources",
+            Owner::Scope => ".scopes",
+            Owner::Source => "sources",
+            Owner::Mapping => ".mappings",
+            Owner::Location => "locations",
+        }
+    }
+
+    /// Whether its attributes may have a unit.
+    pub const fn has_units(self) -> bool {
+        !matches!(self, Owner::Resource | Owner::Scope)
+    }
+
+    /// The table of its attributes. What each value is, its text and type tell.
+    pub const fn table(self) -> Table {
+        const fn table(name: &'static str, columns: &'static [Column]) -> Table {
+            Table {
+                name,
+                columns,
+                optional: &[],
+            }
+        }
+        macro_rules! columns {
+            ($key:expr $(, $unit:expr)?) => {
+                const {
+                    &[
+                        column($key, Integer),
+                        column("key", Text),
+                        column("type", Text),
+                        column("value", Text),
+                        $(column($unit, Text),)?
+                    ]
+                }
+            };
+        }
+        match self {
+            Owner::Resource => table(".resource_attributes", columns!("resource_id")),
+            Owner::Scope => table(".scope_attributes", columns!("scope_id")),
+            Owner::Source => table(".source_attributes", columns!("source_id", "unit")),
+            Owner::Mapping => table(".mapping_attributes", columns!("mapping_id", "unit")),
+            Owner::Location => table(".location_attributes", columns!("location_id", "unit")),
+        }
+    }
+}
 
 /// What was odd in the input; nothing in the core reads it back.
 const PROBLEMS: Table = Table {

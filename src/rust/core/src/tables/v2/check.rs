@@ -1,6 +1,8 @@
 //! The rules of version "2.0".
 
-use super::{TablesV2, dotted};
+use super::TablesV2;
+use super::dotted::{self, Beside};
+use super::origins::Owners;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
@@ -17,9 +19,15 @@ pub struct Checked {
     pub samples: Ids,
     pub functions: Ids,
     pub locations: Ids,
-    pub mappings: Option<Ids>,
+    pub beside: Beside,
     pub values: Vec<Values>,
     pub runs: Runs,
+}
+
+impl Checked {
+    pub fn owners(&self) -> Owners<'_> {
+        self.beside.owners(&self.sources, &self.locations)
+    }
 }
 
 /// Which rows of `sample_locations` make the stack of each sample.
@@ -52,13 +60,13 @@ pub fn check(tables: &TablesV2, stop: Stop) -> Result<Checked> {
     let values = values(tables, &samples)?;
     cancel::check(stop)?;
     let runs = runs(tables, &samples, &locations, stop)?;
-    let mappings = dotted::check(tables, &sources, &samples)?;
+    let beside = dotted::check(tables, &sources, &samples, &locations)?;
     Ok(Checked {
         sources,
         samples,
         functions,
         locations,
-        mappings,
+        beside,
         values,
         runs,
     })

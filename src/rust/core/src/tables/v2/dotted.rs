@@ -1,14 +1,33 @@
 //! The rules of what stands beside the tables of version "2.0".
 
 use super::TablesV2;
+use super::origins::{self, Owners, value_of};
 use crate::error::Result;
+use crate::model::{Payload, nanoseconds};
 use crate::tables::checks::{dangling, invalid, not_empty};
 use crate::tables::ids::Ids;
 use crate::tables::{NA, Text, exact};
+use data_encoding::HEXLOWER_PERMISSIVE;
 
-/// Every rule; gives the ids of the mappings.
-pub fn check(tables: &TablesV2, sources: &Ids, samples: &Ids) -> Result<Option<Ids>> {
+/// The ids of the tables that others refer to, where they are there.
+pub struct Beside {
+    pub mappings: Option<Ids>,
+    pub resources: Option<Ids>,
+    pub scopes: Option<Ids>,
+}
+
+impl Beside {
+    pub fn owners<'i>(&'i self, sources: &'i Ids, locations: &'i Ids) -> Owners<'i> {
+        let [resources, scopes, mappings] =
+            [&self.resources, &self.scopes, &self.mappings].map(Option::as_ref);
+        Owners([resources, scopes, Some(sources), mappings, Some(locations)])
+    }
+}
+
+/// Every rule; gives the ids.
+pub fn check(tables: &TablesV2, sources: &Ids, samples: &Ids, locations: &Ids) -> Result<Beside> {
     of_sources(tables)?;
+    of_samples(tables)?;
     let mappings = mappings(tables)?;
     of_locations(tables, mappings.as_ref())?;
     of_functions(tables)?;
@@ -51,6 +70,13 @@ pub fn check(tables: &TablesV2, sources: &Ids, samples: &Ids) -> Result<Option<I
                 ));
             }
             exact::decimal(TABLE, "num_exact", labels.num_exact.as_ref(), row)?;
+            if let (Some(type_), Some(value)) = (&labels.type_, &labels.value) {
+                let other = value_of(TABLE, ["type", "value"], [type_, value], row)?;
+                if other.is_some() && (labels.str.get(row).is_some() || !num.is_nan()) {
+                    let rule = "must be NA where `str` or `num` has the value";
+                    return Err(invalid(TABLE, "type", row, rule));
+                }
+            }
         }
     }
     if let Some(comments) = &tables.comments {
@@ -58,7 +84,50 @@ pub fn check(tables: &TablesV2, sources: &Ids, samples: &Ids) -> Result<Option<I
             source(".comments", row, id)?;
         }
     }
-    Ok(mappings)
+    let (resources, scopes) = origins::check(tables)?;
+    let beside = Beside {
+        mappings,
+        resources,
+        scopes,
+    };
+    origins::check_attributes(tables, &beside.owners(sources, locations))?;
+    Ok(beside)
+}
+
+fn of_samples(tables: &TablesV2) -> Result<()> {
+    let origins = &tables.origins;
+    for row in 0..tables.sample_id.len() {
+        exact::decimal("samples", ".time_nanos", origins.time_nanos.as_ref(), row)?;
+    }
+    for (column, text) in [
+        (".trace_id", &origins.trace_id),
+        (".span_id", &origins.span_id),
+    ] {
+        hex_digits("samples", column, text.as_ref())?;
+    }
+    if let Some(times) = origins.timestamp {
+        let held = |time: f64| time.is_nan() || nanoseconds(time).is_some();
+        if let Some(row) = times.iter().position(|&time| !held(time)) {
+            let rule = "must be seconds since 1970, up to the year 2262, or NA";
+            return Err(invalid("samples", ".timestamp", row, rule));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes, each as two digits.
+fn hex_digits(table: &'static str, column: &'static str, text: Option<&Text>) -> Result<()> {
+    let Some(text) = text else { return Ok(()) };
+    let is_hex = |text: &str| HEXLOWER_PERMISSIVE.decode(text.as_bytes()).is_ok();
+    let wrong = text.distinct.iter().position(|text| !is_hex(text));
+    let row = wrong.and_then(|wrong| text.rows.iter().position(|&row| row == wrong as i32));
+    match row {
+        Some(row) => {
+            let rule = "must be hexadecimal digits, two for each byte, or NA";
+            Err(invalid(table, column, row, rule))
+        }
+        None => Ok(()),
+    }
 }
 
 fn of_sources(tables: &TablesV2) -> Result<()> {
@@ -71,8 +140,19 @@ fn of_sources(tables: &TablesV2) -> Result<()> {
         ] {
             exact::decimal("sources", name, column.as_ref(), row)?;
         }
+        let text = |column: &Option<Text>| column.as_ref().is_some_and(|c| c.get(row).is_some());
+        if text(&facts.payload) != text(&facts.payload_format) {
+            let rule = "must be there where `.original_payload_format` is, and only there";
+            return Err(invalid("sources", ".original_payload", row, rule));
+        }
+        if let Some(Some(payload)) = facts.payload.as_ref().map(|payload| payload.get(row)) {
+            if Payload::of_base64("", payload).is_none() {
+                let rule = "must be bytes in base64, or NA";
+                return Err(invalid("sources", ".original_payload", row, rule));
+            }
+        }
     }
-    Ok(())
+    hex_digits("sources", ".profile_id", facts.profile_id.as_ref())
 }
 
 fn mappings(tables: &TablesV2) -> Result<Option<Ids>> {

@@ -59,7 +59,7 @@ pub fn filter(tables: &TablesV2, filters: &Filters, left: Left, stop: Stop) -> R
         &tables.locations,
         &checked.functions,
         &tables.location_facts,
-        checked.mappings.as_ref(),
+        checked.beside.mappings.as_ref(),
     )?;
     left.depths.fill(0);
     let mut loose = Vec::new();

@@ -3,13 +3,15 @@
 mod check;
 mod dotted;
 mod filter;
+mod origins;
 mod take;
 
 pub use check::check_v2;
 pub use filter::{Filters, Left, Matching, filter};
+pub use origins::{Attributes, Entities, Resources, Scopes};
 pub use take::profile_from_v2;
 
-use super::{Functions, Locations, Meta, Text};
+use super::{Functions, Locations, Meta, Owner, Text};
 
 /// The seven tables, and what stands beside them.
 #[derive(Debug, Default)]
@@ -23,6 +25,7 @@ pub struct TablesV2<'a> {
     pub sample_id: &'a [i32],
     pub sample_source: &'a [i32],
     pub places: Option<SamplePlaces<'a>>,
+    pub origins: SampleOrigins<'a>,
     pub value_sample: &'a [i32],
     pub value_type: Text<'a>,
     pub value_unit: Text<'a>,
@@ -40,6 +43,11 @@ pub struct TablesV2<'a> {
     pub files: Option<Files<'a>>,
     pub labels: Option<Labels<'a>>,
     pub comments: Option<Comments<'a>>,
+    pub resources: Option<Resources<'a>>,
+    pub entities: Option<Entities<'a>>,
+    pub scopes: Option<Scopes<'a>>,
+    /// By [`Owner`].
+    pub attributes: [Option<Attributes<'a>>; Owner::ALL.len()],
 }
 
 /// Columns of `sources` with a leading dot, as far as they are there.
@@ -56,6 +64,11 @@ pub struct SourceFacts<'a> {
     pub drop_frames: Option<Text<'a>>,
     pub keep_frames: Option<Text<'a>>,
     pub doc_url: Option<Text<'a>>,
+    pub scope_id: Option<&'a [i32]>,
+    pub profile_id: Option<Text<'a>>,
+    pub dropped_attributes: Option<&'a [f64]>,
+    pub payload_format: Option<Text<'a>>,
+    pub payload: Option<Text<'a>>,
     pub memory: Option<&'a [i32]>,
     pub gc: Option<&'a [i32]>,
     pub line: Option<&'a [i32]>,
@@ -66,6 +79,15 @@ pub struct SourceFacts<'a> {
 pub struct SamplePlaces<'a> {
     pub filename: Text<'a>,
     pub line: &'a [i32],
+}
+
+/// When a sample was taken, and in which span of a trace.
+#[derive(Debug, Default)]
+pub struct SampleOrigins<'a> {
+    pub timestamp: Option<&'a [f64]>,
+    pub time_nanos: Option<Text<'a>>,
+    pub trace_id: Option<Text<'a>>,
+    pub span_id: Option<Text<'a>>,
 }
 
 /// Columns of `locations` with a leading dot, as far as they are there.
@@ -135,6 +157,9 @@ pub struct Labels<'a> {
     pub num: &'a [f64],
     pub num_exact: Option<Text<'a>>,
     pub unit: Text<'a>,
+    /// Of values that are neither text nor number.
+    pub type_: Option<Text<'a>>,
+    pub value: Option<Text<'a>>,
 }
 
 /// `.comments` of sources.

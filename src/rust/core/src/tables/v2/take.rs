@@ -1,13 +1,15 @@
 //! Takes version "2.0" in: from tables that were checked to a profile.
 
 use super::check::{Checked, check};
-use super::{Labels, TablesV2};
+use super::origins;
+use super::{Labels, SourceFacts, TablesV2};
 use crate::cancel::{self, Stop};
 use crate::error::Result;
 use crate::memory::TryGrow;
 use crate::model::{
-    KnownStacks, Label, LocationId, Mapping, Period, Profile, RprofOptions, SampleType, Source,
-    SourceFile, SourceId, StackId, Symbols, Toplevel, ValueType, next_row, seconds,
+    self, KnownStacks, Label, Link, LocationId, Mapping, Payload, Period, Profile, RprofOptions,
+    SampleType, Source, SourceFile, SourceId, StackId, Strings, Symbols, Toplevel, Value,
+    ValueKind, ValueType, nanoseconds, next_row, seconds,
 };
 use crate::tables::ids::Ids;
 use crate::tables::{NA, Text, exact, take};
@@ -16,7 +18,7 @@ const SAMPLES_PER_CHECK: usize = 10_000;
 
 /// Checks the tables and makes a profile of them.
 pub fn profile_from_v2(tables: &TablesV2, stop: Stop) -> Result<Profile> {
-    let checked = check(tables, stop)?;
+    let mut checked = check(tables, stop)?;
     let mut profile = Profile::default();
     take_mappings(&mut profile, tables)?;
     take::functions(&mut profile, &tables.functions, &tables.function_facts)?;
@@ -25,7 +27,7 @@ pub fn profile_from_v2(tables: &TablesV2, stop: Stop) -> Result<Profile> {
         &tables.locations,
         &checked.functions,
         &tables.location_facts,
-        checked.mappings.as_ref(),
+        checked.beside.mappings.as_ref(),
     )?;
     for row in 0..tables.source_id.len() {
         profile.add_source(source(tables, row)?)?;
@@ -39,8 +41,10 @@ pub fn profile_from_v2(tables: &TablesV2, stop: Stop) -> Result<Profile> {
             .source
             .try_push(SourceId(source), "samples")?;
     }
-    profile.values = checked.values;
+    profile.values = std::mem::take(&mut checked.values);
     take_dotted(&mut profile, tables, &checked.sources, &checked.samples)?;
+    take_sample_origins(&mut profile, tables)?;
+    origins::take(&mut profile, tables, &checked.owners())?;
     Ok(profile)
 }
 
@@ -136,9 +140,50 @@ fn source(tables: &TablesV2, row: usize) -> Result<Source> {
         drop_frames: text(&facts.drop_frames),
         keep_frames: text(&facts.keep_frames),
         doc_url: text(&facts.doc_url),
+        profile_id: text(&facts.profile_id).map(|id| id.to_ascii_lowercase()),
+        dropped_attributes: number(facts.dropped_attributes).unwrap_or(0.0) as u32,
+        payload: payload(facts, row),
         options,
         ..Source::default()
     })
+}
+
+fn payload(facts: &SourceFacts, row: usize) -> Option<Payload> {
+    let format = facts.payload_format.as_ref()?.get(row)?;
+    Payload::of_base64(format, facts.payload.as_ref()?.get(row)?)
+}
+
+fn take_sample_origins(profile: &mut Profile, tables: &TablesV2) -> Result<()> {
+    const TABLE: &str = "samples";
+    let origins = &tables.origins;
+    let samples = &mut profile.samples;
+    for (row, &seconds) in origins.timestamp.unwrap_or_default().iter().enumerate() {
+        let exact = exact::decimal(TABLE, ".time_nanos", origins.time_nanos.as_ref(), row)?;
+        // Seconds that were edited count.
+        let exact = exact.filter(|&time| seconds == model::seconds(time));
+        if let Some(time) = exact.or_else(|| nanoseconds(seconds)) {
+            samples.times.try_push((row, time), TABLE)?;
+        }
+    }
+    if origins.trace_id.is_none() && origins.span_id.is_none() {
+        return Ok(());
+    }
+    let text = |text: &Option<Text>, row| {
+        let text = text.as_ref()?.get(row)?;
+        Some(text.to_ascii_lowercase())
+    };
+    for row in 0..tables.sample_id.len() {
+        let (trace, span) = (text(&origins.trace_id, row), text(&origins.span_id, row));
+        if trace.is_none() && span.is_none() {
+            continue;
+        }
+        let link = Link {
+            trace_id: profile.strings.intern(&trace.unwrap_or_default())?,
+            span_id: profile.strings.intern(&span.unwrap_or_default())?,
+        };
+        samples.links.try_push((row, link), TABLE)?;
+    }
+    Ok(())
 }
 
 fn take_mappings(profile: &mut Profile, tables: &TablesV2) -> Result<()> {
@@ -223,6 +268,7 @@ fn take_dotted(
                 str: intern(labels.str.get(row))?,
                 unit: intern(labels.unit.get(row))?,
                 num: label_number(labels, row)?,
+                other: label_value(labels, row, &mut profile.strings)?,
                 key: profile.strings.intern(key)?,
             };
             profile.labels.try_push(label, "labels")?;
@@ -257,6 +303,17 @@ fn take_dotted(
         }
     }
     Ok(())
+}
+
+fn label_value(labels: &Labels, row: usize, strings: &mut Strings) -> Result<Option<Value>> {
+    let (Some(type_), Some(value)) = (&labels.type_, &labels.value) else {
+        return Ok(None);
+    };
+    let Some(kind) = type_.get(row).and_then(ValueKind::of_name) else {
+        return Ok(None);
+    };
+    let text = strings.intern(value.get(row).unwrap_or(""))?;
+    Ok(Some(Value { kind, text }))
 }
 
 fn label_number(labels: &Labels, row: usize) -> Result<Option<i64>> {

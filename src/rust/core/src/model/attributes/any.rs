@@ -1,0 +1,256 @@
+//! Values of attributes as trees, and the texts that stand for them.
+//!
+//! A text is exact for its kind: a string is itself; `true` and `false`; a whole
+//! number in decimal; a double with as many digits as it needs, or `NaN`, `Infinity`,
+//! `-Infinity`; bytes in base64; an array and a list of keys and values as
+//! OpenTelemetry writes their elements in JSON, such as `[{"stringValue":"a"}]`.
+
+use super::ValueKind;
+use data_encoding::BASE64;
+use serde_json::Value as Json;
+use std::fmt::Write;
+
+/// Trees are no deeper than this, as in other readers of protocol buffers.
+pub(crate) const DEEPEST: usize = 100;
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Any {
+    #[default]
+    Empty,
+    String(String),
+    Bool(bool),
+    Int(i64),
+    Double(f64),
+    Bytes(Vec<u8>),
+    Array(Vec<Any>),
+    Kvlist(Vec<(String, Any)>),
+}
+
+impl Any {
+    pub fn kind(&self) -> ValueKind {
+        match self {
+            Any::Empty => ValueKind::Empty,
+            Any::String(_) => ValueKind::String,
+            Any::Bool(_) => ValueKind::Bool,
+            Any::Int(_) => ValueKind::Int,
+            Any::Double(_) => ValueKind::Double,
+            Any::Bytes(_) => ValueKind::Bytes,
+            Any::Array(_) => ValueKind::Array,
+            Any::Kvlist(_) => ValueKind::Kvlist,
+        }
+    }
+
+    /// The text that stands for the value.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        match self {
+            Any::Empty => {}
+            Any::String(value) => text.push_str(value),
+            Any::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+            Any::Int(value) => text = value.to_string(),
+            Any::Double(value) => put_double(&mut text, *value),
+            Any::Bytes(value) => BASE64.encode_append(value, &mut text),
+            Any::Array(values) => put_array(&mut text, values),
+            Any::Kvlist(pairs) => put_pairs(&mut text, pairs),
+        }
+        text
+    }
+
+    /// The value that a text stands for; `None` where it stands for none.
+    pub fn of_text(kind: ValueKind, text: &str) -> Option<Any> {
+        Some(match kind {
+            ValueKind::Empty if text.is_empty() => Any::Empty,
+            ValueKind::Empty => return None,
+            ValueKind::String => Any::String(text.to_owned()),
+            ValueKind::Bool => Any::Bool(text.parse().ok()?),
+            ValueKind::Int => Any::Int(text.parse().ok()?),
+            ValueKind::Double => Any::Double(double(text)?),
+            ValueKind::Bytes => Any::Bytes(BASE64.decode(text.as_bytes()).ok()?),
+            ValueKind::Array => Any::Array(array(&serde_json::from_str(text).ok()?)?),
+            ValueKind::Kvlist => Any::Kvlist(pairs(&serde_json::from_str(text).ok()?)?),
+        })
+    }
+}
+
+fn put_double(out: &mut String, value: f64) {
+    if value.is_nan() {
+        out.push_str("NaN");
+    } else if value.is_infinite() {
+        out.push_str(if value > 0.0 { "Infinity" } else { "-Infinity" });
+    } else {
+        // The shortest text that is read as the same number.
+        let _ = write!(out, "{value:?}");
+    }
+}
+
+fn double(text: &str) -> Option<f64> {
+    match text {
+        "NaN" => Some(f64::NAN),
+        "Infinity" => Some(f64::INFINITY),
+        "-Infinity" => Some(f64::NEG_INFINITY),
+        _ => text.parse().ok().filter(|number: &f64| number.is_finite()),
+    }
+}
+
+fn put_array(out: &mut String, values: &[Any]) {
+    out.push('[');
+    for (i, value) in values.iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        put_any(out, value);
+    }
+    out.push(']');
+}
+
+fn put_pairs(out: &mut String, pairs: &[(String, Any)]) {
+    out.push('[');
+    for (i, (key, value)) in pairs.iter().enumerate() {
+        out.push_str(if i > 0 { ",{\"key\":" } else { "{\"key\":" });
+        put_quoted(out, key);
+        out.push_str(",\"value\":");
+        put_any(out, value);
+        out.push('}');
+    }
+    out.push(']');
+}
+
+fn put_any(out: &mut String, value: &Any) {
+    out.push('{');
+    match value {
+        Any::Empty => {}
+        Any::String(value) => {
+            out.push_str("\"stringValue\":");
+            put_quoted(out, value);
+        }
+        Any::Bool(value) => {
+            let _ = write!(out, "\"boolValue\":{value}");
+        }
+        Any::Int(value) => {
+            let _ = write!(out, "\"intValue\":\"{value}\"");
+        }
+        Any::Double(value) => {
+            out.push_str("\"doubleValue\":");
+            let quote = if value.is_finite() { "" } else { "\"" };
+            out.push_str(quote);
+            put_double(out, *value);
+            out.push_str(quote);
+        }
+        Any::Bytes(value) => {
+            out.push_str("\"bytesValue\":\"");
+            BASE64.encode_append(value, out);
+            out.push('"');
+        }
+        Any::Array(values) => {
+            out.push_str("\"arrayValue\":{\"values\":");
+            put_array(out, values);
+            out.push('}');
+        }
+        Any::Kvlist(pairs) => {
+            out.push_str("\"kvlistValue\":{\"values\":");
+            put_pairs(out, pairs);
+            out.push('}');
+        }
+    }
+    out.push('}');
+}
+
+fn put_quoted(out: &mut String, text: &str) {
+    out.push_str(&Json::from(text).to_string());
+}
+
+// serde_json refuses text that is nested deeper than 128, so these end.
+
+fn array(json: &Json) -> Option<Vec<Any>> {
+    json.as_array()?.iter().map(any).collect()
+}
+
+fn pairs(json: &Json) -> Option<Vec<(String, Any)>> {
+    let pair = |json: &Json| {
+        let value = json.get("value").map_or(Some(Any::Empty), any)?;
+        Some((json.get("key")?.as_str()?.to_owned(), value))
+    };
+    json.as_array()?.iter().map(pair).collect()
+}
+
+fn any(json: &Json) -> Option<Any> {
+    let object = json.as_object()?;
+    let mut members = object.iter();
+    let Some((name, value)) = members.next() else {
+        return Some(Any::Empty);
+    };
+    if members.next().is_some() {
+        return None;
+    }
+    let values = || {
+        value
+            .get("values")
+            .cloned()
+            .unwrap_or(Json::Array(Vec::new()))
+    };
+    Some(match name.as_str() {
+        "stringValue" => Any::String(value.as_str()?.to_owned()),
+        "boolValue" => Any::Bool(value.as_bool()?),
+        "intValue" => Any::Int(value.as_str()?.parse().ok()?),
+        "doubleValue" => Any::Double(match value {
+            Json::String(text) => double(text)?,
+            number => number.as_f64()?,
+        }),
+        "bytesValue" => Any::Bytes(BASE64.decode(value.as_str()?.as_bytes()).ok()?),
+        "arrayValue" => Any::Array(array(&values())?),
+        "kvlistValue" => Any::Kvlist(pairs(&values())?),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_back_from_their_texts() {
+        let leaves = vec![
+            Any::Empty,
+            Any::String("a \"quoted\" ü\n".to_owned()),
+            Any::String(String::new()),
+            Any::Bool(false),
+            Any::Int(i64::MIN),
+            Any::Double(0.1 + 0.2),
+            Any::Double(-0.0),
+            Any::Double(1e300),
+            Any::Double(f64::NEG_INFINITY),
+            Any::Bytes(vec![0, 255, 3]),
+        ];
+        let pairs = leaves.iter().map(|any| ("key".to_owned(), any.clone()));
+        let tree = Any::Kvlist(
+            pairs
+                .chain([("".to_owned(), Any::Array(leaves.clone()))])
+                .collect(),
+        );
+        for any in leaves.into_iter().chain([tree]) {
+            let text = any.to_text();
+            assert_eq!(Any::of_text(any.kind(), &text), Some(any), "{text}");
+        }
+        let Some(Any::Double(nan)) = Any::of_text(ValueKind::Double, "NaN") else {
+            panic!("no double")
+        };
+        assert!(nan.is_nan());
+        for (kind, text) in [
+            (ValueKind::Empty, "x"),
+            (ValueKind::Bool, "TRUE"),
+            (ValueKind::Int, "1.5"),
+            (ValueKind::Int, "9223372036854775808"),
+            (ValueKind::Double, "1e999"),
+            (ValueKind::Bytes, "a"),
+            (ValueKind::Array, "{}"),
+            (ValueKind::Array, "[1]"),
+            (
+                ValueKind::Array,
+                "[{\"intValue\":\"1\",\"boolValue\":true}]",
+            ),
+            (ValueKind::Kvlist, "[{\"value\":{}}]"),
+        ] {
+            assert_eq!(Any::of_text(kind, text), None, "{text}");
+        }
+    }
+}
