@@ -106,6 +106,32 @@ read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
   finish_read(result, input, version, call)
 }
 
+#' Read a profile of whichever format
+#'
+#' Looks at the bytes of a file and reads it with [read_rprof()], [read_pprof()] or
+#' [read_otlp()]. The name of the file does not matter.
+#'
+#' @inheritParams read_rprof
+#'
+#' @return An object of class `profile_data`, see [profile_data]. `sources$source_type` says
+#'   which format it was.
+#'
+#' @section Errors:
+#' As of those functions. `profile_error_parse` where the file is of another format says
+#' what it looks like.
+#' @export
+#' @examples
+#' read_profile(system.file("samples/rprof/1.out", package = "profile"))
+#' read_profile(system.file("samples/proto/1.out.prof.pb.gz", package = "profile"))
+read_profile <- function(path, ..., version = "2.0", source_uri = path) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  check_version(version, call)
+  input <- profile_input(path, source_uri, call)
+  result <- rust(.Call(C_read_profile, input$data, input$name, version, input$uri), call)
+  finish_read(result, input, version, call)
+}
+
 # What the core reads (a path or bytes), what messages call it, and its URI. To
 # read a connection may end it, so it is asked for its description first.
 profile_input <- function(path, source_uri, call) {

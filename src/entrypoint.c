@@ -21,10 +21,19 @@
     static SEXP name(SEXP a, SEXP b, SEXP c, SEXP d) {                         \
         return profile_resume(profile_rust_##name(a, b, c, d));                \
     }
+#define ENTRY_5(name)                                                          \
+    SEXP profile_rust_##name(SEXP, SEXP, SEXP, SEXP, SEXP);                    \
+    static SEXP name(SEXP a, SEXP b, SEXP c, SEXP d, SEXP e) {                 \
+        return profile_resume(profile_rust_##name(a, b, c, d, e));             \
+    }
 ENTRY_4(read_rprof)
 ENTRY_4(read_pprof)
+ENTRY_5(read_otlp)
+ENTRY_4(read_profile)
 ENTRY_2(write_rprof)
 ENTRY_4(write_pprof)
+ENTRY_4(write_otlp)
+ENTRY_2(otlp_message)
 ENTRY_2(convert)
 ENTRY_1(validate)
 ENTRY_2(summarise)
@@ -44,8 +53,12 @@ ENTRY_0(joint_drop)
 static const R_CallMethodDef calls[] = {
     CALL(read_rprof, 4),
     CALL(read_pprof, 4),
+    CALL(read_otlp, 5),
+    CALL(read_profile, 4),
     CALL(write_rprof, 2),
     CALL(write_pprof, 4),
+    CALL(write_otlp, 4),
+    CALL(otlp_message, 2),
     CALL(convert, 2),
     CALL(validate, 1),
     CALL(summarise, 2),

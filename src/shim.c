@@ -262,5 +262,6 @@ SEXP profile_names(SEXP x) { return Rf_getAttrib(x, R_NamesSymbol); }
 void profile_set_element(SEXP list, R_xlen_t i, SEXP value) { SET_VECTOR_ELT(list, i, value); }
 int *profile_integer_slots(SEXP x) { return TYPEOF(x) == LGLSXP ? LOGICAL(x) : INTEGER(x); }
 double *profile_double_slots(SEXP x) { return REAL(x); }
+unsigned char *profile_byte_slots(SEXP x) { return RAW(x); }
 void profile_protect(SEXP x) { PROTECT(x); }
 void profile_unprotect(void) { UNPROTECT(1); }

@@ -11,10 +11,11 @@ use outcome::{VALUE, outcome};
 use profile_core::error::{Error, Result};
 use profile_core::input::Origin;
 use profile_core::joint;
-use profile_core::model::Profile;
+use profile_core::memory::Growing;
+use profile_core::model::{Payload, Profile};
 use profile_core::problems::Problems;
 use profile_core::tables::{DOTTED, Filters, Left, Matching, Renamed, V2, filter, remap};
-use profile_core::{convert, pprof, rprof};
+use profile_core::{convert, gzip, otlp, pprof, read, rprof};
 use profile_sampler as sampler;
 use r::{RAWSXP, Raw, Sexp, stop};
 use std::path::Path;
@@ -80,6 +81,71 @@ pub extern "C" fn profile_rust_read_pprof(input: Raw, name: Raw, version: Raw, u
     })
 }
 
+/// `payload`: whether to read the original payload of the one profile in the file instead.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_read_otlp(
+    input: Raw,
+    name: Raw,
+    version: Raw,
+    uri: Raw,
+    payload: Raw,
+) -> Raw {
+    outcome(|pair| {
+        let (mut profile, mut problems) = read(
+            input,
+            name,
+            uri,
+            |path, origin| otlp::read_path(path, origin, &stop),
+            |bytes, origin| otlp::read(bytes, origin, &stop),
+        )?;
+        if argument(payload)?.flag()? {
+            let name = text_argument(name)?.to_owned();
+            (profile, problems) = read_payload(profile, name)?;
+        }
+        let version = text_argument(version)?;
+        give::put_result(pair, VALUE, &profile, &problems, version, &stop)
+    })
+}
+
+/// The pprof file that the only profile of a file was made of.
+fn read_payload(profile: Profile, name: String) -> Result<(Profile, Problems)> {
+    let count = profile.sources.len();
+    let source = profile.sources.into_iter().next();
+    let (uri, payload) = source.map_or((None, None), |source| (source.uri, source.payload));
+    match payload {
+        Some(payload) if count == 1 && payload.format == "pprof" => {
+            let origin = Origin {
+                name: format!("The original payload of {name}"),
+                uri,
+                timestamp: None,
+            };
+            pprof::read(payload.bytes.as_slice(), origin, &stop)
+        }
+        Some(payload) if count == 1 => Err(Error::Unsupported(format!(
+            "The original payload of {name} has the format `{}`; only `pprof` can be read.",
+            payload.format
+        ))),
+        _ => Err(Error::Unsupported(format!(
+            "{name} is not one profile with its original payload."
+        ))),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_read_profile(input: Raw, name: Raw, version: Raw, uri: Raw) -> Raw {
+    outcome(|pair| {
+        let (profile, problems) = read(
+            input,
+            name,
+            uri,
+            |path, origin| read::read_path(path, origin, &stop),
+            |bytes, origin| read::read_bytes(bytes, origin, &stop),
+        )?;
+        let version = text_argument(version)?;
+        give::put_result(pair, VALUE, &profile, &problems, version, &stop)
+    })
+}
+
 /// Gives `list(assumed_intervals, empty_samples)`.
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_write_rprof(x: Raw, path: Raw) -> Raw {
@@ -106,6 +172,69 @@ pub extern "C" fn profile_rust_write_pprof(x: Raw, path: Raw, aggregate: Raw, so
         let report = pprof::write_path(&profile, &options, path, &stop)?;
         let counts = pair.list(VALUE, &[c"untold_sources"])?;
         counts.doubles(0, 1)?[0] = report.untold_sources as f64;
+        Ok(())
+    })
+}
+
+/// The options of a list of `aggregate`, `json`, `payload` (flags), `keys` and `values`
+/// (texts).
+fn otlp_options(profile: &Profile, list: Sexp) -> Result<otlp::WriteOptions> {
+    let field = |name: &str| {
+        let missing = || Error::Unsupported(format!("No option `{name}`."));
+        list.named(name)?.ok_or_else(missing)
+    };
+    let mut resource = Vec::new();
+    for (key, value) in field("keys")?.elements().zip(field("values")?.elements()) {
+        let text = |text: Sexp| Ok::<_, Error>(text.text()?.unwrap_or_default().to_owned());
+        resource.push((text(key)?, text(value)?));
+    }
+    let payload = match field("payload")?.flag()? {
+        true => Some(pprof_payload(profile)?),
+        false => None,
+    };
+    Ok(otlp::WriteOptions {
+        aggregate: field("aggregate")?.flag()?,
+        json: field("json")?.flag()?,
+        resource,
+        payload,
+    })
+}
+
+/// The profile as the pprof file that says most of it.
+fn pprof_payload(profile: &Profile) -> Result<Payload> {
+    let options = pprof::WriteOptions {
+        aggregate: false,
+        sources: false,
+    };
+    let mut bytes = Vec::new();
+    gzip::compress(&mut Growing(&mut bytes), |out| {
+        pprof::write(profile, &options, out, &stop).map(|_| ())
+    })?;
+    Ok(Payload {
+        format: "pprof".to_owned(),
+        bytes,
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_write_otlp(x: Raw, path: Raw, options: Raw, gzip: Raw) -> Raw {
+    outcome(|_| {
+        let profile = take::profile(argument(x)?, &stop)?;
+        let options = otlp_options(&profile, argument(options)?)?;
+        let path = Path::new(text_argument(path)?);
+        otlp::write_path(&profile, &options, path, argument(gzip)?.flag()?, &stop)
+    })
+}
+
+/// Gives the message as a raw vector.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_otlp_message(x: Raw, options: Raw) -> Raw {
+    outcome(|pair| {
+        let profile = take::profile(argument(x)?, &stop)?;
+        let options = otlp_options(&profile, argument(options)?)?;
+        let mut message = Vec::new();
+        otlp::write(&profile, &options, &mut Growing(&mut message), &stop)?;
+        pair.bytes(VALUE, message.len())?.copy_from_slice(&message);
         Ok(())
     })
 }

@@ -57,9 +57,9 @@ fn put_error(pair: Slots, error: &Error) -> Result<()> {
     };
     put_text(fields, 2, path.as_deref())?;
     let (line, byte) = match error.place() {
-        Some(Place::Line(n)) => (Some(n), None),
-        Some(Place::Byte(n)) => (None, Some(n)),
-        Some(Place::Sample(_)) | None => (None, None),
+        Some(Place::Line(n)) => (Some(*n), None),
+        Some(Place::Byte(n)) => (None, Some(*n)),
+        Some(Place::Sample(_) | Place::Field(_)) | None => (None, None),
     };
     put_number(fields, 3, line.map(|n| n as f64))?;
     put_number(fields, 4, byte.map(|n| n as f64))?;

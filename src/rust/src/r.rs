@@ -57,6 +57,7 @@ unsafe extern "C" {
     fn profile_set_element(list: Raw, i: isize, value: Raw);
     fn profile_integer_slots(x: Raw) -> *mut c_int;
     fn profile_double_slots(x: Raw) -> *mut f64;
+    fn profile_byte_slots(x: Raw) -> *mut u8;
     fn profile_protect(x: Raw);
     fn profile_unprotect();
 }
@@ -278,6 +279,15 @@ impl<'call> Slots<'call> {
         }
         // SAFETY: as in `integer_like`.
         Ok(unsafe { std::slice::from_raw_parts_mut(profile_double_slots(vector), len) })
+    }
+
+    pub fn bytes(self, slot: usize, len: usize) -> Result<&'call mut [u8]> {
+        let vector = self.new_vector(slot, RAWSXP, len)?;
+        if len == 0 {
+            return Ok(&mut []);
+        }
+        // SAFETY: as in `integer_like`.
+        Ok(unsafe { std::slice::from_raw_parts_mut(profile_byte_slots(vector), len) })
     }
 
     /// A character vector: each row is one of `distinct`, or NA for -1.

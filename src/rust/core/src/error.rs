@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A place in an input file, as a reader would look it up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// A line, counted from 1.
     Line(u64),
@@ -19,6 +19,8 @@ pub enum Place {
     Byte(u64),
     /// A sample, counted from 1.
     Sample(u64),
+    /// A field of JSON, such as `dictionary.stackTable[3]`.
+    Field(String),
 }
 
 impl fmt::Display for Place {
@@ -27,6 +29,7 @@ impl fmt::Display for Place {
             Place::Line(n) => write!(f, "line {n}"),
             Place::Byte(n) => write!(f, "byte {n}"),
             Place::Sample(n) => write!(f, "sample {n}"),
+            Place::Field(path) => f.write_str(path),
         }
     }
 }
@@ -119,9 +122,9 @@ impl Error {
     }
 
     /// The place in the input, where the error has one.
-    pub fn place(&self) -> Option<Place> {
+    pub fn place(&self) -> Option<&Place> {
         match self {
-            Error::Parse { place, .. } => Some(*place),
+            Error::Parse { place, .. } => Some(place),
             _ => None,
         }
     }

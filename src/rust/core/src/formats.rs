@@ -40,11 +40,21 @@ pub fn of(bytes: &[u8]) -> Option<Format> {
         let rprof = start.starts_with(b"\"") || memmem::find(start, b"sample.interval=").is_some();
         return rprof.then_some(Format::Rprof);
     }
-    of_message(bytes)
+    of_message(bytes).or_else(|| {
+        // Messages that follow each other stand behind their lengths.
+        let (length, message) = bytes.split_first_chunk::<4>()?;
+        let framed = length[0] == 0 && of_message(message) == Some(Format::Otlp);
+        framed.then_some(Format::Otlp)
+    })
 }
 
-/// Whether it starts as a JSON object does.
-pub fn is_json(start: &[u8]) -> bool {
+/// Whether it starts as a JSON object does. A message may start with the same bytes, but
+/// not go on as text.
+pub fn is_json(bytes: &[u8]) -> bool {
+    let start = &bytes[..bytes.len().min(SNIFFED)];
+    if !is_text(start) {
+        return false;
+    }
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     let Some(inside) = start.trim_ascii_start().strip_prefix(b"{") else {
         return false;

@@ -3,7 +3,8 @@
 //! Data flows one way, bytes → [`model`] → columns, and back the same way:
 //!
 //! - [`model`]: the profile in memory, one file for each table;
-//! - [`rprof`], [`pprof`]: a format each, with its reader and its writer;
+//! - [`rprof`], [`pprof`], [`otlp`]: a format each, with its reader and its writer;
+//! - [`read`]: whichever of them a file is of;
 //! - [`problems`]: what was odd in an input; [`error`]: what cannot be read;
 //! - [`tables`]: what comes back from users, checked; [`convert`]: between its
 //!   versions; [`summary`]: self and total;
@@ -41,9 +42,11 @@ pub mod input;
 pub mod joint;
 pub mod memory;
 pub mod model;
+pub mod otlp;
 pub mod pprof;
 pub mod problems;
 mod protobuf;
+pub mod read;
 pub mod rprof;
 pub mod save;
 pub mod summary;

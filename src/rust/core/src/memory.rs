@@ -4,6 +4,7 @@
 //! Whatever grows with its input therefore grows through [`TryGrow`].
 
 use crate::error::{Error, Result};
+use std::io::{self, Write};
 
 pub trait TryGrow<T> {
     /// Appends one element; `what` names the data in the error.
@@ -63,6 +64,23 @@ impl<T> TryGrow<T> for Vec<T> {
         let more = len.saturating_sub(self.len());
         self.try_reserve(more).map_err(|_| Error::Memory(what))?;
         self.resize(self.len() + more, value);
+        Ok(())
+    }
+}
+
+/// Bytes that are written to memory, as far as there is any.
+pub struct Growing<'m>(pub &'m mut Vec<u8>);
+
+impl Write for Growing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0
+            .try_reserve(bytes.len())
+            .map_err(|_| io::ErrorKind::OutOfMemory)?;
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

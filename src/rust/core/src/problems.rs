@@ -5,6 +5,7 @@
 //! the notes into one warning and a table.
 
 use crate::error::Place;
+use crate::model::integer_for_r;
 
 /// How many problems of a kind are kept with their place; beyond that they are
 /// counted only.
@@ -96,6 +97,14 @@ kinds! {
         "a tick for which R wrote no sample, as it does when a stack is too deep for its buffer",
     ImpreciseValue "imprecise_value" false
         "a value beyond 2^53, which R's numbers hold only nearly; a column that ends in `_exact` has it",
+    OddTime "odd_time" true
+        "a time of 2^63 nanoseconds or more, left out",
+    ZeroEntry "zero_entry" false
+        "a first entry of a table that says something, though it should stand for none: read as any other",
+    EmptySample "empty_sample" false
+        "a sample with neither a value nor a time, left out",
+    AmbiguousLayout "ambiguous_layout" false
+        "a message that could be of version 1.9 of the format as well, read as version 1.10",
     OddLineNumber "odd_line_number" false
         "a line number that is negative or beyond R's integers, read as 0 (unknown); a column that ends in `_exact` has it",
 }
@@ -132,6 +141,44 @@ impl Problems {
                 place,
                 text: quote(text),
             });
+        }
+    }
+
+    /// Notes a number that R holds nearly only.
+    pub fn nearly(&mut self, value: i64, at: usize) {
+        let place = Place::Byte(at as u64);
+        let text = value.to_string();
+        self.note(ProblemKind::ImpreciseValue, place, text.as_bytes());
+    }
+
+    /// The number of a line, or of a column in it, with a note where R's integers cannot
+    /// hold it.
+    pub fn line_number(&mut self, line: i64, at: usize) -> i64 {
+        if i64::from(integer_for_r(line)) != line {
+            let place = Place::Byte(at as u64);
+            let text = line.to_string();
+            self.note(ProblemKind::OddLineNumber, place, text.as_bytes());
+        }
+        line
+    }
+
+    /// A time or a duration in nanoseconds, with a note where it is beyond all reason.
+    pub fn time(&mut self, nanoseconds: u64, at: usize) -> Option<i64> {
+        let time = i64::try_from(nanoseconds).ok();
+        if time.is_none() {
+            let place = Place::Byte(at as u64);
+            let text = nanoseconds.to_string();
+            self.note(ProblemKind::OddTime, place, text.as_bytes());
+        }
+        time
+    }
+
+    /// Puts other places in the place of bytes, from the problem `first` on.
+    pub fn move_places(&mut self, first: usize, place: impl Fn(u64) -> String) {
+        for problem in self.kept.iter_mut().skip(first) {
+            if let Place::Byte(byte) = problem.place {
+                problem.place = Place::Field(place(byte));
+            }
         }
     }
 

@@ -37,6 +37,9 @@ pub fn replace(
 /// A failed write of whoever writes to a `dyn Write` and knows no path:
 /// [`replace`] fills it in.
 pub fn failed(source: io::Error) -> Error {
+    if source.kind() == ErrorKind::OutOfMemory {
+        return Error::Memory("the output");
+    }
     Error::Write {
         path: PathBuf::new(),
         source,

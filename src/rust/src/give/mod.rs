@@ -139,11 +139,11 @@ pub(super) fn put_problems(
     }
     table.doubles(kept.iter().map(|p| match p.place {
         Place::Line(n) => n as f64,
-        Place::Byte(_) | Place::Sample(_) => NA_REAL,
+        Place::Byte(_) | Place::Sample(_) | Place::Field(_) => NA_REAL,
     }))?;
     table.doubles(kept.iter().map(|p| match p.place {
         Place::Byte(n) => n as f64,
-        Place::Line(_) | Place::Sample(_) => NA_REAL,
+        Place::Line(_) | Place::Sample(_) | Place::Field(_) => NA_REAL,
     }))?;
     table.strings(kept.iter().map(|p| Some(p.kind.key())))?;
     table.logicals(kept.iter().map(|p| Some(p.kind.lost())))?;

@@ -63,10 +63,20 @@ impl Column<'_> {
         Ok(0)
     }
 
+    /// Whether a sample has a value of this type.
+    pub fn has(&self, row: usize, source: SourceId) -> bool {
+        let value = |found: &Found| match found {
+            Found::Stored(values) => values.column[row],
+            Found::Derived { counts, periods } => counts.column[row] * periods[source.row()],
+        };
+        self.found.iter().any(|found| !value(found).is_nan())
+    }
+
     #[cold]
     fn no_whole_number(&self, row: usize, value: f64) -> Error {
         Error::Lossy(format!(
-            "Sample {} has the value {value} of type `{}`; pprof holds whole numbers below 2^63 only.",
+            "Sample {} has the value {value} of type `{}`; pprof and OpenTelemetry hold whole numbers below \
+             2^63 only.",
             row + 1,
             self.name
         ))

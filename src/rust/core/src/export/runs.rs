@@ -1,6 +1,6 @@
 //! What other tools are told about a recorded run: when, how long, how often.
 
-use super::columns::is_rprof;
+use super::columns::{Column, is_rprof};
 use crate::error::Result;
 use crate::memory::TryGrow;
 use crate::model::{Period, Profile, RprofOptions, Source, nanoseconds, nearest};
@@ -46,6 +46,15 @@ pub fn durations(profile: &Profile) -> Result<Vec<Option<i64>>> {
     let mut durations = Vec::new();
     durations.try_extend_from(sources.map(duration), "sources")?;
     Ok(durations)
+}
+
+/// The sample type that a viewer should show first; of what `Rprof()` recorded the time.
+pub fn default_type<'a>(source: &'a Source, columns: &[&Column<'a>]) -> Option<&'a str> {
+    if is_rprof(source) {
+        let time = columns.iter().find(|column| column.name == "cpu");
+        return time.or(columns.first()).map(|column| column.name);
+    }
+    source.default_type.as_deref()
 }
 
 /// Such as `Rprof: Rprof.out, 20000 us, memory gc line`.

@@ -6,7 +6,7 @@
 
 mod any;
 
-pub use any::Any;
+pub use any::{Any, DEEPEST};
 
 use super::strings::StringId;
 

@@ -6,7 +6,7 @@
 
 use super::addresses::NativeId;
 use super::interner::{Interner, next_row};
-use super::strings::StringId;
+use super::strings::{StringId, Strings};
 use crate::error::Result;
 use crate::memory::TryGrow;
 
@@ -28,6 +28,36 @@ pub struct Function {
     pub start_line: i64,
     pub recorded: Names,
     pub native_id: Option<NativeId>,
+}
+
+impl Function {
+    /// A function of which a file records these texts: its name, its system name, and
+    /// its file. Any of them may be empty.
+    pub fn recorded(
+        [name, system_name]: [StringId; 2],
+        filename: StringId,
+        start_line: i64,
+        strings: &mut Strings,
+    ) -> Result<Function> {
+        let is_there = |text| !strings.get(text).is_empty();
+        let (name, system_name, recorded) = match (is_there(name), is_there(system_name)) {
+            (true, true) => (name, system_name, Names::Both),
+            (true, false) => (name, name, Names::Name),
+            (false, true) => (system_name, system_name, Names::SystemName),
+            (false, false) => {
+                let unknown = strings.intern(UNKNOWN)?;
+                (unknown, unknown, Names::Neither)
+            }
+        };
+        Ok(Function {
+            name,
+            system_name,
+            filename,
+            start_line,
+            recorded,
+            native_id: None,
+        })
+    }
 }
 
 /// How a function without any name is called.

@@ -31,7 +31,7 @@ mod strings;
 mod values;
 
 pub use addresses::{Address, AddressId, Addresses, NativeId};
-pub use attributes::{Any, Attribute, Value, ValueKind};
+pub use attributes::{Any, Attribute, DEEPEST, Value, ValueKind};
 pub use functions::{Function, FunctionId, Functions, Names, UNKNOWN};
 pub use interner::{Interner, next_row};
 pub use known::KnownStacks;

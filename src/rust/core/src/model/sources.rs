@@ -5,6 +5,7 @@
 //! own.
 
 use super::attributes::Attribute;
+use super::functions::UNKNOWN;
 use super::resources::ScopeId;
 use super::strings::StringId;
 use super::values::ValueType;
@@ -66,6 +67,31 @@ pub struct Payload {
     /// Such as `pprof` or `jfr`.
     pub format: String,
     pub bytes: Vec<u8>,
+}
+
+impl SampleType {
+    /// A type as a file calls it, beside those that it has so far. Its own name is that,
+    /// or where it is taken `name/unit`, or `name/unit/2`, and so on; the number is that
+    /// of types before, so that none has to be looked for.
+    pub fn new(recorded: String, unit: String, before: &[SampleType]) -> SampleType {
+        let taken = |name: &str| before.iter().any(|t| t.type_.name == name);
+        let name = match recorded.as_str() {
+            "" => UNKNOWN,
+            name => name,
+        };
+        let name = if taken(name) {
+            let with_unit = format!("{name}/{unit}");
+            let numbered = (before.len().max(2)..).map(|n| format!("{with_unit}/{n}"));
+            let mut names = std::iter::once(with_unit.clone()).chain(numbered);
+            names.find(|name| !taken(name)).unwrap_or_default()
+        } else {
+            name.to_owned()
+        };
+        SampleType {
+            type_: ValueType { name, unit },
+            recorded,
+        }
+    }
 }
 
 impl Payload {

@@ -2,7 +2,7 @@
 
 use super::proto::{profile as field, value_type as value};
 use crate::error::{Error, Result};
-use crate::export::{Column, durations, is_rprof, period, provenance, time};
+use crate::export::{Column, default_type, durations, is_rprof, period, provenance, time};
 use crate::memory::TryGrow;
 use crate::model::{Profile, Source};
 use crate::protobuf::numbers::Texts;
@@ -52,7 +52,7 @@ pub fn encode<'a>(
     out.try_reserve((comments.len() + 3) * wire::LONGEST_FIELD)
         .map_err(|_| Error::Memory(OUTPUT))?;
     wire::put_repeated(&mut out, field::COMMENT, comments.into_iter());
-    let default = texts.of(default_type(profile, columns))?;
+    let default = texts.of(first_type(profile, columns))?;
     wire::put_uint(&mut out, field::DEFAULT_SAMPLE_TYPE, default);
     let doc_url = sources.iter().find_map(|source| source.doc_url.as_deref());
     put_text(&mut out, field::DOC_URL, doc_url, texts)?;
@@ -136,11 +136,11 @@ fn comments<'a>(profile: &'a Profile, aggregate: bool, texts: &mut Texts<'a>) ->
 }
 
 /// What a viewer should show first. Without it pprof shows the last type.
-fn default_type<'a>(profile: &'a Profile, columns: &[Column<'a>]) -> &'a str {
-    if profile.sources.iter().any(is_rprof) {
-        let time = columns.iter().find(|column| column.name == "cpu");
-        return time.or(columns.first()).map_or("", |column| column.name);
-    }
-    let mut defaults = profile.sources.iter().map(|s| s.default_type.as_deref());
-    defaults.find_map(|default| default).unwrap_or("")
+fn first_type<'a>(profile: &'a Profile, columns: &[Column<'a>]) -> &'a str {
+    let rprof = profile.sources.iter().find(|source| is_rprof(source));
+    let columns: Vec<&Column> = columns.iter().collect();
+    let mut sources = rprof.into_iter().chain(&profile.sources);
+    sources
+        .find_map(|source| default_type(source, &columns))
+        .unwrap_or("")
 }

@@ -2,14 +2,13 @@
 //! source that it is.
 
 use super::outline::Outline;
-use crate::error::{Error, Place};
+use crate::error::Error;
 use crate::input::Origin;
 use crate::memory::TryGrow;
 use crate::model::{
-    Period, Profile, SampleType, Source, Strings, UNKNOWN, ValueType, Values, inexact,
-    recorded_time,
+    Period, Profile, SampleType, Source, Strings, ValueType, Values, inexact, recorded_time,
 };
-use crate::problems::{ProblemKind, Problems};
+use crate::problems::Problems;
 use crate::protobuf::wire::Result;
 
 /// More sample types than any profiler has; each is a number in every sample.
@@ -39,19 +38,8 @@ pub fn types(
                 "the name of a sample type has more than {LONGEST_NAME} bytes."
             ));
         }
-        let name = if recorded.is_empty() {
-            UNKNOWN.to_owned()
-        } else {
-            recorded.clone()
-        };
-        let name = own_name(name, &unit, &types);
-        types.try_push(
-            SampleType {
-                type_: ValueType { name, unit },
-                recorded,
-            },
-            "sample types",
-        )?;
+        let type_ = SampleType::new(recorded, unit, &types);
+        types.try_push(type_, "sample types")?;
     }
     for type_ in &types {
         let values = Values {
@@ -62,19 +50,6 @@ pub fn types(
         profile.values.try_push(values, "sample types")?;
     }
     Ok(types)
-}
-
-/// `name`, or where that is taken `name/unit`, or `name/unit/2`, and so on; the
-/// number is that of types before, so that none has to be looked for.
-fn own_name(name: String, unit: &str, types: &[SampleType]) -> String {
-    let taken = |name: &str| types.iter().any(|t| t.type_.name == name);
-    if !taken(&name) {
-        return name;
-    }
-    let with_unit = format!("{name}/{unit}");
-    let numbered = (types.len().max(2)..).map(|n| format!("{with_unit}/{n}"));
-    let mut names = std::iter::once(with_unit.clone()).chain(numbered);
-    names.find(|name| !taken(name)).unwrap_or(name)
 }
 
 /// The file as a source.
@@ -99,7 +74,7 @@ pub fn source(
     if outline.period_type.is_some() || outline.period != 0 {
         let value = outline.period;
         if let Some(value) = inexact(value) {
-            note_nearly(value, outline.period_at, problems);
+            problems.nearly(value, outline.period_at);
         }
         let type_ = match outline.period_type {
             Some(named) => Some(ValueType {
@@ -127,14 +102,4 @@ pub fn source(
         source.comments.try_push(text, "comments")?;
     }
     Ok(source)
-}
-
-/// Notes a number that R holds nearly only.
-pub fn note_nearly(value: i64, at: usize, problems: &mut Problems) {
-    let place = Place::Byte(at as u64);
-    problems.note(
-        ProblemKind::ImpreciseValue,
-        place,
-        value.to_string().as_bytes(),
-    );
 }

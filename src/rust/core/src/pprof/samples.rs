@@ -3,7 +3,6 @@
 //! A profile that was not aggregated repeats its stacks, and a repeated one has
 //! the same bytes; so those are looked up before anything is decoded.
 
-use super::headers;
 use super::proto::{label, sample};
 use super::tables::Locations;
 use crate::error::Error;
@@ -120,7 +119,7 @@ impl<'a> SampleReader<'a> {
         }
         for (column, &value) in self.profile.values.iter_mut().zip(&self.values) {
             if column.push(value)? {
-                headers::note_nearly(value, self.values_at, &mut self.problems);
+                self.problems.nearly(value, self.values_at);
             }
         }
         let samples = &mut self.profile.samples;

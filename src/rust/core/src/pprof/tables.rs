@@ -3,13 +3,11 @@
 use super::ids::Ids;
 use super::outline::Outline;
 use super::proto::{function, line, location, mapping};
-use crate::error::Place;
 use crate::memory::TryGrow;
 use crate::model::{
-    Address, Function, FunctionId, Location, LocationId, Mapping, MappingId, Names, Profile,
-    Symbols, UNKNOWN, integer_for_r,
+    Address, Function, FunctionId, Location, LocationId, Mapping, MappingId, Profile, Symbols,
 };
-use crate::problems::{ProblemKind, Problems};
+use crate::problems::Problems;
 use crate::protobuf::texts::Index;
 use crate::protobuf::wire::{Message, Result};
 
@@ -79,37 +77,18 @@ pub fn functions(
                 function::NAME => name = Index::of(&found)?,
                 function::SYSTEM_NAME => system_name = Index::of(&found)?,
                 function::FILENAME => filename = Index::of(&found)?,
-                function::START_LINE => start_line = line_number(found.int()?, at, problems),
+                function::START_LINE => start_line = problems.line_number(found.int()?, at),
                 _ => {}
             }
         }
         let strings = &mut profile.strings;
         let mut text = |index| texts.id(index, strings, problems);
-        let (mut name, mut system_name) = (text(name)?, text(system_name)?);
+        let names = [text(name)?, text(system_name)?];
         let filename = text(filename)?;
-        let is_there = |text| !strings.get(text).is_empty();
-        let recorded = match (is_there(name), is_there(system_name)) {
-            (true, true) => Names::Both,
-            (true, false) => Names::Name,
-            (false, true) => Names::SystemName,
-            (false, false) => Names::Neither,
-        };
-        match recorded {
-            Names::Both => {}
-            Names::Name => system_name = name,
-            Names::SystemName => name = system_name,
-            Names::Neither => {
-                name = strings.intern(UNKNOWN)?;
-                system_name = name;
-            }
-        }
+        let function = Function::recorded(names, filename, start_line, strings)?;
         profile.functions.push(Function {
-            name,
-            system_name,
-            filename,
-            start_line,
-            recorded,
             native_id: ids.native(id),
+            ..function
         })?;
     }
     Ok(ids)
@@ -208,8 +187,8 @@ fn line(mut message: Message, functions: &Ids, problems: &mut Problems) -> Resul
                     id => Some(FunctionId(functions.find(id, at)?)),
                 };
             }
-            line::LINE => location.line = Some(line_number(found.int()?, at, problems)),
-            line::COLUMN => location.column = line_number(found.int()?, at, problems),
+            line::LINE => location.line = Some(problems.line_number(found.int()?, at)),
+            line::COLUMN => location.column = problems.line_number(found.int()?, at),
             _ => {}
         }
     }
@@ -231,18 +210,4 @@ fn ids(what: &'static str, number: u32, table: &[Message]) -> Result<Ids> {
         ids.add(id, at)?;
     }
     Ok(ids)
-}
-
-/// A number of a line, or of a column in it, with a note where R's integers
-/// cannot hold it.
-fn line_number(line: i64, at: usize, problems: &mut Problems) -> i64 {
-    if i64::from(integer_for_r(line)) != line {
-        let place = Place::Byte(at as u64);
-        problems.note(
-            ProblemKind::OddLineNumber,
-            place,
-            line.to_string().as_bytes(),
-        );
-    }
-    line
 }

@@ -15,6 +15,8 @@ pub const STRIDE: usize = 1 << 20;
 /// No protocol buffer message is larger. A few kilobytes of gzip'd zeros would
 /// otherwise fill any memory.
 pub const LARGEST: usize = i32::MAX as usize;
+/// The bytes of a length.
+const FRAME: usize = 4;
 /// What is looked at to tell a foreign format.
 const SNIFFED: usize = 100;
 
@@ -44,8 +46,12 @@ pub fn load(
         if let Err(error) = read {
             return Err(damaged(name, bytes.len(), &error));
         }
-        let json = || wanted.format == Format::Otlp && formats::is_json(&bytes);
-        if before == 0 && !could_be_message(&bytes) && !json() {
+        // Messages of OpenTelemetry may be JSON, or follow each other with their lengths.
+        let otlp = || {
+            let framed = bytes.first() == Some(&0) && bytes.len() > FRAME;
+            wanted.format == Format::Otlp && (formats::is_json(&bytes) || framed)
+        };
+        if before == 0 && !could_be_message(&bytes) && !otlp() {
             return Err(foreign(name, wanted, &bytes).unwrap_or_else(|| no_message(name, wanted)));
         }
         if bytes.len() > LARGEST {

@@ -24,12 +24,17 @@ impl<'o> Output<'o> {
 
     /// One field, whose content is given in parts.
     pub fn field(&mut self, number: u32, parts: &[&[u8]]) -> Result<()> {
-        let length: usize = parts.iter().map(|part| part.len()).sum();
+        self.head(number, parts.iter().map(|part| part.len()).sum())?;
+        parts.iter().try_for_each(|part| self.bytes(part))
+    }
+
+    /// The start of a field whose content of so many bytes follows.
+    pub fn head(&mut self, number: u32, length: usize) -> Result<()> {
         if self.buffer.len() + wire::LONGEST_FIELD > CHUNK {
             self.flush()?;
         }
         wire::put_head(&mut self.buffer, number, length);
-        parts.iter().try_for_each(|part| self.bytes(part))
+        Ok(())
     }
 
     /// Fields that are encoded already.

@@ -3,7 +3,7 @@
 //! Everything else refers to it by index, in any order, and may come first. A
 //! string is decoded when it is asked for, once.
 
-use super::wire::{Field, Result, fault};
+use super::wire::{Field, Message, Result, fault};
 use crate::error::{Error, Place};
 use crate::memory::TryGrow;
 use crate::model::{StringId, Strings};
@@ -62,6 +62,20 @@ impl<'a> TextTable<'a> {
         Ok(())
     }
 
+    /// A text that stands by itself, not in the table.
+    pub fn decode(&self, text: Message, problems: &mut Problems) -> Result<String> {
+        let entry = Entry {
+            start: text.at() as u32,
+            length: text.bytes().len() as u32,
+            id: None,
+        };
+        owned(&decode(self.bytes, entry, problems))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// The table is complete; an index of 0 needs its first entry.
     pub fn check(&self) -> Result<()> {
         if self.entries.is_empty() {
@@ -110,14 +124,17 @@ impl<'a> TextTable<'a> {
     /// The string by itself, for the few that are no row of the model.
     pub fn string(&mut self, index: Index, problems: &mut Problems) -> Result<String> {
         let entry = *self.entry(index)?;
-        let text = decode(self.bytes, entry, problems);
-        let mut string = String::new();
-        string
-            .try_reserve_exact(text.len())
-            .map_err(|_| Error::Memory("strings"))?;
-        string.push_str(&text);
-        Ok(string)
+        owned(&decode(self.bytes, entry, problems))
     }
+}
+
+fn owned(text: &str) -> Result<String> {
+    let mut string = String::new();
+    string
+        .try_reserve_exact(text.len())
+        .map_err(|_| Error::Memory("strings"))?;
+    string.push_str(text);
+    Ok(string)
 }
 
 fn decode<'a>(bytes: &'a [u8], entry: Entry, problems: &mut Problems) -> std::borrow::Cow<'a, str> {

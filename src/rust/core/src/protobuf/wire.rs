@@ -55,13 +55,20 @@ pub struct Field<'a> {
 enum Value<'a> {
     Varint(u64),
     Bytes(Message<'a>),
-    /// Four or eight bytes; nothing in pprof is stored so.
-    Fixed,
+    Fixed64(u64),
+    /// Nothing that is read here is stored in four bytes.
+    Fixed32,
 }
 
 impl<'a> Message<'a> {
     pub fn new(bytes: &'a [u8]) -> Message<'a> {
         Message { rest: bytes, at: 0 }
+    }
+
+    /// The message that is a part of a file; `None` where that ends before it.
+    pub fn part(bytes: &'a [u8], start: usize, length: usize) -> Option<Message<'a>> {
+        let rest = bytes.get(start..start.checked_add(length)?)?;
+        Some(Message { rest, at: start })
     }
 
     /// Where the next field starts in the whole input.
@@ -88,12 +95,15 @@ impl<'a> Message<'a> {
         };
         let value = match tag & 7 {
             0 => Value::Varint(self.varint()?),
-            1 => self.skip(8)?,
+            1 => Value::Fixed64(self.fixed64()?),
             2 => {
                 let length = self.varint()?;
                 Value::Bytes(self.take(length)?)
             }
-            5 => self.skip(4)?,
+            5 => {
+                self.take(4)?;
+                Value::Fixed32
+            }
             other => return fault(at, format!("There is no wire type {other}.")),
         };
         Ok(Some(Field { number, at, value }))
@@ -123,9 +133,11 @@ impl<'a> Message<'a> {
         Ok(message)
     }
 
-    fn skip(&mut self, length: u64) -> Result<Value<'a>> {
-        self.take(length)?;
-        Ok(Value::Fixed)
+    fn fixed64(&mut self) -> Result<u64> {
+        let bytes = self.take(8)?.rest;
+        Ok(bytes
+            .first_chunk()
+            .map_or(0, |eight| u64::from_le_bytes(*eight)))
     }
 
     /// Seven bits a byte, the lowest first; at most ten bytes, of which those
@@ -239,9 +251,44 @@ impl<'a> Field<'a> {
                     found(packed.varint()?)?;
                 }
             }
-            Value::Fixed => return self.mistyped("numbers"),
+            Value::Fixed64(_) | Value::Fixed32 => return self.mistyped("numbers"),
         }
         Ok(())
+    }
+
+    #[inline]
+    pub fn fixed64(&self) -> Result<u64> {
+        match self.value {
+            Value::Fixed64(value) => Ok(value),
+            _ => self.mistyped("a number of eight bytes"),
+        }
+    }
+
+    /// The numbers of eight bytes of a repeated field, packed or a single one.
+    #[inline]
+    pub fn each_fixed64(&self, mut found: impl FnMut(u64) -> CoreResult<()>) -> Result<()> {
+        match self.value {
+            Value::Fixed64(value) => found(value)?,
+            Value::Bytes(mut packed) => {
+                while !packed.rest.is_empty() {
+                    found(packed.fixed64()?)?;
+                }
+            }
+            Value::Varint(_) | Value::Fixed32 => {
+                return self.mistyped("numbers of eight bytes");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it is a text, a message or a packed list.
+    pub fn has_bytes(&self) -> bool {
+        matches!(self.value, Value::Bytes(_))
+    }
+
+    /// Whether it is a single number.
+    pub fn is_number(&self) -> bool {
+        matches!(self.value, Value::Varint(_))
     }
 
     #[cold]
@@ -297,6 +344,12 @@ pub fn put_int(out: &mut Vec<u8>, number: u32, value: i64) {
     put_uint(out, number, value as u64);
 }
 
+#[inline]
+pub fn put_fixed64(out: &mut Vec<u8>, number: u32, value: u64) {
+    put_varint(out, u64::from(number) << 3 | 1);
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
 /// The tag and length of `length` bytes that follow.
 #[inline]
 pub fn put_head(out: &mut Vec<u8>, number: u32, length: usize) {
@@ -312,6 +365,12 @@ pub fn put_repeated(out: &mut Vec<u8>, number: u32, values: impl Iterator<Item =
     }
     put_head(out, number, values.clone().map(length).sum());
     values.for_each(|value| put_varint(out, value));
+}
+
+/// How many bytes a field takes whose content has so many, for field numbers below 16.
+#[inline]
+pub fn field_size(length: usize) -> usize {
+    1 + self::length(length as u64) + length
 }
 
 /// How many bytes a number takes.
@@ -393,7 +452,7 @@ mod tests {
             put_repeated(&mut out, 1, values.iter().copied());
             out
         };
-        assert_eq!(bytes(&[]), []);
+        assert!(bytes(&[]).is_empty());
         assert_eq!(bytes(&[5, 6]), [8, 5, 8, 6]);
         assert_eq!(bytes(&[5, 6, 300]), [10, 4, 5, 6, 0xac, 2]);
     }

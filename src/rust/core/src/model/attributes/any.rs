@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use std::fmt::Write;
 
 /// Trees are no deeper than this, as in other readers of protocol buffers.
-pub(crate) const DEEPEST: usize = 100;
+pub const DEEPEST: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Any {

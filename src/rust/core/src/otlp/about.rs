@@ -1,0 +1,288 @@
+//! What is written about profiles as a whole, their scopes and resources.
+
+use super::any;
+use super::layout::Layout;
+use super::observed::Observed;
+use super::proto::{entity_ref, keys, profile as field, resource, scope, value_type};
+use super::tables::{List, Tables, put_indices, put_unless_0};
+use crate::error::{Error, Result};
+use crate::export::{Column, is_rprof, options_text, period, time};
+use crate::memory::TryGrow;
+use crate::model::{Any, Attribute, Profile, Resource, Scope, Source, StringId};
+use crate::protobuf::numbers::Texts;
+use crate::protobuf::wire;
+use data_encoding::HEXLOWER_PERMISSIVE;
+
+const OUTPUT: &str = "the output";
+const PROFILE_ID: usize = 16;
+
+/// All of a profile but its type and samples: what is the same for all types of a source.
+/// `row`: the number of the source, from 0; `duration`: how long it took.
+pub fn common<'a>(
+    profile: &'a Profile,
+    row: usize,
+    duration: Option<i64>,
+    observed: &Observed,
+    tables: &mut Tables<'a>,
+) -> Result<Vec<u8>> {
+    let source = &profile.sources[row];
+    let mut out = Vec::new();
+    let (time, duration) = times(source, row, duration, observed)?;
+    if time != 0 {
+        wire::put_fixed64(&mut out, field::TIME_UNIX_NANO, time);
+    }
+    put_unless_0(&mut out, field::DURATION_NANO, duration);
+    if let Some((value, type_)) = period(source) {
+        if let Some((name, unit)) = type_ {
+            put_type(&mut out, field::PERIOD_TYPE, name, unit, tables)?;
+        }
+        put_unless_0(&mut out, field::PERIOD, value as u64);
+    }
+    let fields = Layout::CURRENT.profile;
+    if let Some(digits) = &source.profile_id {
+        let id = HEXLOWER_PERMISSIVE.decode(digits.as_bytes());
+        let id = id.ok().filter(|id| id.len() == PROFILE_ID).ok_or_else(|| {
+            Error::Lossy(format!(
+                "Source {} has the profile id `{digits}`; OpenTelemetry has ids of {PROFILE_ID} \
+                 bytes.",
+                row + 1
+            ))
+        })?;
+        put_bytes(&mut out, fields.profile_id, &id)?;
+    }
+    let dropped = u64::from(source.dropped_attributes);
+    put_unless_0(&mut out, fields.dropped_attributes_count, dropped);
+    let attributes = attributes(profile, source, tables)?;
+    put_indices(&mut out, fields.attribute_indices, &attributes)?;
+    Ok(out)
+}
+
+/// When a source was recorded and how long it took. The times of its samples lie within.
+fn times(
+    source: &Source,
+    row: usize,
+    duration: Option<i64>,
+    observed: &Observed,
+) -> Result<(u64, u64)> {
+    let lossy = |what: &str, value: i64| {
+        Error::Lossy(format!(
+            "Source {} has the {what} {value} ns; OpenTelemetry holds none before 1970 or below 0.",
+            row + 1
+        ))
+    };
+    let unsigned = |what, value: i64| u64::try_from(value).map_err(|_| lossy(what, value));
+    let mut from = unsigned("time", time(source).unwrap_or(0))?;
+    let mut duration = unsigned("duration", duration.unwrap_or(0))?;
+    if let Some((first, last)) = observed.span {
+        let (first, last) = (unsigned("time", first)?, unsigned("time", last)?);
+        let end = (from + duration).max(last + 1);
+        if from == 0 || first < from {
+            from = first;
+        }
+        duration = match duration {
+            0 => last + 1 - from,
+            _ => end - from,
+        };
+    }
+    Ok((from, duration))
+}
+
+fn attributes<'a>(
+    profile: &'a Profile,
+    source: &'a Source,
+    tables: &mut Tables<'a>,
+) -> Result<Vec<u64>> {
+    let mut list = List::default();
+    if !source.comments.is_empty() {
+        let texts = source.comments.iter().map(|&id| profile.strings.get(id));
+        let comments = texts.map(|text| Any::String(text.to_owned())).collect();
+        list.add(tables, keys::COMMENT, &Any::Array(comments), None)?;
+    }
+    let options = source.options.filter(|_| is_rprof(source));
+    let rprof = is_rprof(source).then(|| options_text(options.unwrap_or_default()));
+    let file = source.uri.as_ref().filter(|_| is_rprof(source));
+    for (key, text) in [
+        (keys::DROP_FRAMES, source.drop_frames.as_ref()),
+        (keys::KEEP_FRAMES, source.keep_frames.as_ref()),
+        (keys::DOC_URL, source.doc_url.as_ref()),
+        (keys::RPROF_OPTIONS, rprof.as_ref()),
+        (keys::RPROF_FILE, file),
+    ] {
+        if let Some(text) = text {
+            list.add(tables, key, &Any::String(text.clone()), None)?;
+        }
+    }
+    for attribute in &source.attributes {
+        list.add_known(tables, attribute)?;
+    }
+    Ok(list.indices)
+}
+
+/// The type of a profile's values.
+pub fn sample_type<'a>(column: &Column<'a>, tables: &mut Tables<'a>) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    put_type(
+        &mut out,
+        field::SAMPLE_TYPE,
+        column.name,
+        column.unit,
+        tables,
+    )?;
+    Ok(out)
+}
+
+fn put_type<'a>(
+    out: &mut Vec<u8>,
+    number: u32,
+    name: &'a str,
+    unit: &'a str,
+    tables: &mut Tables<'a>,
+) -> Result<()> {
+    let mut type_ = Vec::new();
+    let (name, unit) = (tables.texts.of(name)?, tables.texts.of(unit)?);
+    put_unless_0(&mut type_, value_type::TYPE_STRINDEX, name);
+    put_unless_0(&mut type_, value_type::UNIT_STRINDEX, unit);
+    put_bytes(out, number, &type_)
+}
+
+/// What is said of the pprof file that the profiles of a scope were, or would be.
+pub struct OfPprof<'a> {
+    pub default_type: Option<&'a str>,
+    /// How many sample types it has.
+    pub types: usize,
+}
+
+/// A scope; an empty one is none.
+pub fn scope(
+    profile: &Profile,
+    of: Option<&Scope>,
+    pprof: &OfPprof,
+    texts: &mut Texts,
+) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    if let Some(of) = of {
+        put_text(&mut out, profile, scope::NAME, of.name)?;
+        put_text(&mut out, profile, scope::VERSION, of.version)?;
+    }
+    let mut pairs = Pairs::new(texts);
+    if let Some(type_) = pprof.default_type {
+        let type_ = Any::String(type_.to_owned());
+        pairs.put(
+            &mut out,
+            scope::ATTRIBUTES,
+            keys::DEFAULT_SAMPLE_TYPE,
+            &type_,
+        )?;
+    }
+    if pprof.types > 1 {
+        let order = (0..pprof.types as i64).map(Any::Int).collect();
+        let order = Any::Array(order);
+        pairs.put(&mut out, scope::ATTRIBUTES, keys::SAMPLE_TYPE_ORDER, &order)?;
+    }
+    if let Some(of) = of {
+        pairs.put_all(&mut out, scope::ATTRIBUTES, profile, &of.attributes)?;
+        let dropped = u64::from(of.dropped_attributes);
+        put_unless_0(&mut out, scope::DROPPED_ATTRIBUTES_COUNT, dropped);
+    }
+    Ok(out)
+}
+
+/// A resource, with attributes that count before its own; an empty one is none.
+pub fn resource(
+    profile: &Profile,
+    of: Option<&Resource>,
+    further: &[(String, String)],
+    texts: &mut Texts,
+) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut pairs = Pairs::new(texts);
+    for (key, text) in further {
+        let text = Any::String(text.clone());
+        pairs.put(&mut out, resource::ATTRIBUTES, key, &text)?;
+    }
+    let Some(of) = of else { return Ok(out) };
+    pairs.put_all(&mut out, resource::ATTRIBUTES, profile, &of.attributes)?;
+    let dropped = u64::from(of.dropped_attributes);
+    put_unless_0(&mut out, resource::DROPPED_ATTRIBUTES_COUNT, dropped);
+    for entity in &of.entities {
+        let mut inner = Vec::new();
+        put_text(
+            &mut inner,
+            profile,
+            entity_ref::SCHEMA_URL,
+            Some(entity.schema_url),
+        )?;
+        put_text(&mut inner, profile, entity_ref::TYPE, Some(entity.type_))?;
+        for &key in &entity.id_keys {
+            let key = profile.strings.get(key);
+            put_bytes(&mut inner, entity_ref::ID_KEYS, key.as_bytes())?;
+        }
+        for &key in &entity.description_keys {
+            let key = profile.strings.get(key);
+            put_bytes(&mut inner, entity_ref::DESCRIPTION_KEYS, key.as_bytes())?;
+        }
+        put_bytes(&mut out, resource::ENTITY_REFS, &inner)?;
+    }
+    Ok(out)
+}
+
+/// Keys and values that stand where they belong, each key once: the first counts.
+struct Pairs<'t, 'a> {
+    keys: Vec<String>,
+    texts: &'t mut Texts<'a>,
+}
+
+impl<'t, 'a> Pairs<'t, 'a> {
+    fn new(texts: &'t mut Texts<'a>) -> Pairs<'t, 'a> {
+        let keys = Vec::new();
+        Pairs { keys, texts }
+    }
+
+    fn put(&mut self, out: &mut Vec<u8>, number: u32, key: &str, value: &Any) -> Result<()> {
+        if self.keys.iter().any(|known| known == key) {
+            return Ok(());
+        }
+        self.keys.try_push(key.to_owned(), OUTPUT)?;
+        let mut pair = Vec::new();
+        any::put_pair(&mut pair, key, value, self.texts)?;
+        put_bytes(out, number, &pair)
+    }
+
+    fn put_all(
+        &mut self,
+        out: &mut Vec<u8>,
+        number: u32,
+        profile: &Profile,
+        attributes: &[Attribute],
+    ) -> Result<()> {
+        for attribute in attributes {
+            let key = profile.strings.get(attribute.key);
+            let value = attribute.value;
+            let value = Any::of_text(value.kind, profile.strings.get(value.text));
+            self.put(out, number, key, &value.unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+
+/// A text; none is not written.
+pub fn put_text(
+    out: &mut Vec<u8>,
+    profile: &Profile,
+    number: u32,
+    text: Option<StringId>,
+) -> Result<()> {
+    let text = text.map_or("", |text| profile.strings.get(text));
+    match text {
+        "" => Ok(()),
+        text => put_bytes(out, number, text.as_bytes()),
+    }
+}
+
+pub fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) -> Result<()> {
+    out.try_reserve(bytes.len() + wire::LONGEST_FIELD)
+        .map_err(|_| Error::Memory(OUTPUT))?;
+    wire::put_head(out, number, bytes.len());
+    out.extend_from_slice(bytes);
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Values of attributes on the wire.
+
+use super::proto::{any_value as field, key_value, values};
+use crate::error::Result as CoreResult;
+use crate::memory::TryGrow;
+use crate::model::{Any, DEEPEST};
+use crate::problems::Problems;
+use crate::protobuf::numbers::Texts;
+use crate::protobuf::texts::{Index, TextTable};
+use crate::protobuf::wire::{self, Message, Result, fault};
+
+/// Reads a value. Of several the last one counts, as in all readers of protocol
+/// buffers.
+pub fn read(mut message: Message, texts: &mut TextTable, problems: &mut Problems) -> Result<Any> {
+    read_to(&mut message, texts, problems, 0)
+}
+
+fn read_to(
+    message: &mut Message,
+    texts: &mut TextTable,
+    problems: &mut Problems,
+    depth: usize,
+) -> Result<Any> {
+    if depth > DEEPEST {
+        return fault(
+            message.at(),
+            format!("A value is nested more than {DEEPEST} times."),
+        );
+    }
+    let mut any = Any::Empty;
+    while let Some(found) = message.field()? {
+        any = match found.number {
+            field::STRING_VALUE => Any::String(texts.decode(found.message()?, problems)?),
+            field::BOOL_VALUE => Any::Bool(found.uint()? != 0),
+            field::INT_VALUE => Any::Int(found.int()?),
+            field::DOUBLE_VALUE => Any::Double(f64::from_bits(found.fixed64()?)),
+            field::ARRAY_VALUE => {
+                let mut array = Vec::new();
+                let mut inner = found.message()?;
+                while let Some(found) = inner.field()? {
+                    if found.number == values::VALUES {
+                        let any = read_to(&mut found.message()?, texts, problems, depth + 1)?;
+                        array.try_push(any, "an attribute")?;
+                    }
+                }
+                Any::Array(array)
+            }
+            field::KVLIST_VALUE => {
+                let mut pairs = Vec::new();
+                let mut inner = found.message()?;
+                while let Some(found) = inner.field()? {
+                    if found.number == values::VALUES {
+                        let pair = read_pair(found.message()?, texts, problems, depth + 1)?;
+                        pairs.try_push(pair, "an attribute")?;
+                    }
+                }
+                Any::Kvlist(pairs)
+            }
+            field::BYTES_VALUE => Any::Bytes(found.message()?.bytes().to_vec()),
+            field::STRING_VALUE_STRINDEX => {
+                Any::String(texts.string(Index::of(&found)?, problems)?)
+            }
+            _ => any,
+        };
+    }
+    Ok(any)
+}
+
+/// Reads a key and its value.
+pub fn read_pair(
+    mut message: Message,
+    texts: &mut TextTable,
+    problems: &mut Problems,
+    depth: usize,
+) -> Result<(String, Any)> {
+    let mut pair = (String::new(), Any::Empty);
+    while let Some(found) = message.field()? {
+        match found.number {
+            key_value::KEY => pair.0 = texts.decode(found.message()?, problems)?,
+            key_value::KEY_STRINDEX => {
+                let index = Index::of(&found)?;
+                if index.index != 0 {
+                    pair.0 = texts.string(index, problems)?;
+                }
+            }
+            key_value::VALUE => {
+                pair.1 = read_to(&mut found.message()?, texts, problems, depth)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(pair)
+}
+
+/// Appends the fields of a value. Its texts are written as they are, which readers of all
+/// versions see; keys as indices, since OpenTelemetry's collector sees no others.
+pub fn put(out: &mut Vec<u8>, any: &Any, texts: &mut Texts) -> CoreResult<()> {
+    match any {
+        Any::Empty => {}
+        Any::String(text) => put_bytes(out, field::STRING_VALUE, text.as_bytes()),
+        Any::Bool(value) => wire::put_uint(out, field::BOOL_VALUE, u64::from(*value)),
+        Any::Int(value) => wire::put_int(out, field::INT_VALUE, *value),
+        Any::Double(value) => wire::put_fixed64(out, field::DOUBLE_VALUE, value.to_bits()),
+        Any::Bytes(bytes) => put_bytes(out, field::BYTES_VALUE, bytes),
+        Any::Array(array) => {
+            let mut inner = Vec::new();
+            for any in array {
+                let mut one = Vec::new();
+                put(&mut one, any, texts)?;
+                put_bytes(&mut inner, values::VALUES, &one);
+            }
+            put_bytes(out, field::ARRAY_VALUE, &inner);
+        }
+        Any::Kvlist(pairs) => {
+            let mut inner = Vec::new();
+            for (key, any) in pairs {
+                let mut one = Vec::new();
+                put_pair(&mut one, key, any, texts)?;
+                put_bytes(&mut inner, values::VALUES, &one);
+            }
+            put_bytes(out, field::KVLIST_VALUE, &inner);
+        }
+    }
+    Ok(())
+}
+
+/// Appends the fields of a key and its value.
+pub fn put_pair(out: &mut Vec<u8>, key: &str, any: &Any, texts: &mut Texts) -> CoreResult<()> {
+    let mut value = Vec::new();
+    put(&mut value, any, texts)?;
+    put_bytes(out, key_value::VALUE, &value);
+    match texts.of(key.to_owned())? {
+        0 => {}
+        index => wire::put_uint(out, key_value::KEY_STRINDEX, index),
+    }
+    Ok(())
+}
+
+fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+    wire::put_head(out, number, bytes.len());
+    out.extend_from_slice(bytes);
+}

@@ -1,0 +1,333 @@
+//! From JSON to the message that it stands for.
+
+use crate::cancel::{self, Stop};
+use crate::error::{Error, Place};
+use crate::otlp::schema::{DATA, FieldType, Kind, MessageType};
+use crate::protobuf::wire;
+use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER_PERMISSIVE};
+use serde_core::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use std::cell::Cell;
+use std::fmt;
+use std::result::Result;
+
+/// Elements of an array between two questions whether to stop.
+const ELEMENTS: usize = 1000;
+
+/// The messages of a text: one, or one on each line, as exporters to files write them.
+pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Vec<u8>>, Error> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let context = Context {
+        stop,
+        interrupted: Cell::new(false),
+    };
+    match message(text, &context) {
+        Ok(message) => Ok(vec![message]),
+        Err(error) if context.interrupted.get() => Err(stopped(error)),
+        Err(error) => {
+            let lines = (1..).zip(text.split(|&byte| byte == b'\n'));
+            let mut full = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
+            // If the first line is no whole message, it is one message that is wrong.
+            let one = |line| message(line, &context);
+            let Some(first) = full.next().and_then(|(_, line)| one(line).ok()) else {
+                return Err(wrong(&error, 0, input));
+            };
+            let mut messages = vec![first];
+            for (number, line) in full {
+                let message = one(line).map_err(|error| match context.interrupted.get() {
+                    true => stopped(error),
+                    false => wrong(&error, number - 1, input),
+                });
+                messages.push(message?);
+            }
+            Ok(messages)
+        }
+    }
+}
+
+fn stopped(_: serde_json::Error) -> Error {
+    Error::Interrupted
+}
+
+fn wrong(error: &serde_json::Error, lines_before: u64, input: &str) -> Error {
+    let text = error.to_string();
+    let end = text.rfind(" at line ").unwrap_or(text.len());
+    Error::Parse {
+        input: input.to_owned(),
+        place: Place::Line(lines_before + error.line() as u64),
+        message: format!("At column {}: {}.", error.column(), &text[..end]),
+    }
+}
+
+struct Context<'s> {
+    stop: Stop<'s>,
+    interrupted: Cell<bool>,
+}
+
+fn message(text: &[u8], context: &Context) -> serde_json::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut json = serde_json::Deserializer::from_slice(text);
+    let whole = Whole {
+        type_: &DATA,
+        out: &mut out,
+        context,
+    };
+    whole.deserialize(&mut json)?;
+    json.end()?;
+    Ok(out)
+}
+
+/// An object, whose fields are appended.
+struct Whole<'o, 'c> {
+    type_: &'static MessageType,
+    out: &'o mut Vec<u8>,
+    context: &'c Context<'c>,
+}
+
+impl<'de> DeserializeSeed<'de> for Whole<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Whole<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<std::borrow::Cow<str>>()? {
+            match self.type_.fields.iter().find(|field| field.name == name) {
+                Some(&field) => map.next_value_seed(OfField {
+                    field,
+                    out: self.out,
+                    context: self.context,
+                })?,
+                // So the rules have it: readers of older versions see newer fields.
+                None => map.next_value::<IgnoredAny>().map(|_| ())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a field holds. Null is as if it were not there.
+struct OfField<'o, 'c> {
+    field: FieldType,
+    out: &'o mut Vec<u8>,
+    context: &'c Context<'c>,
+}
+
+impl<'de> DeserializeSeed<'de> for OfField<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl OfField<'_, '_> {
+    fn room<E: serde_core::de::Error>(&mut self, bytes: usize) -> Result<(), E> {
+        let room = self.out.try_reserve(bytes + 2 * wire::LONGEST_FIELD);
+        room.map_err(|_| E::custom("there is no memory for it"))
+    }
+
+    fn number<E: serde_core::de::Error>(mut self, number: i128) -> Result<(), E> {
+        self.room(0)?;
+        let name = self.field.name;
+        let (fits, wanted) = match self.field.kind {
+            Kind::Int32 => (i32::try_from(number).is_ok(), "32 bits"),
+            Kind::Uint32 => (u32::try_from(number).is_ok(), "32 bits, not negative"),
+            Kind::Int64 => (i64::try_from(number).is_ok(), "64 bits"),
+            Kind::Uint64 | Kind::Fixed64 => {
+                (u64::try_from(number).is_ok(), "64 bits, not negative")
+            }
+            Kind::Double => return self.double(number as f64),
+            _ => return Err(self.unexpected(format_args!("the number {number}"))),
+        };
+        if !fits {
+            return Err(E::custom(format_args!(
+                "`{name}` must be a whole number of {wanted}, not {number}"
+            )));
+        }
+        match self.field.kind {
+            Kind::Fixed64 => wire::put_fixed64(self.out, self.field.number, number as u64),
+            _ => wire::put_int(self.out, self.field.number, number as i64),
+        }
+        Ok(())
+    }
+
+    fn double<E: serde_core::de::Error>(mut self, value: f64) -> Result<(), E> {
+        self.room(0)?;
+        let is_whole = value.fract() == 0.0 && value.abs() < 1e30;
+        match self.field.kind {
+            Kind::Double => wire::put_fixed64(self.out, self.field.number, value.to_bits()),
+            // `1e3` is a whole number, too.
+            _ if is_whole => return self.number(value as i128),
+            _ => return Err(self.unexpected(format_args!("the number {value}"))),
+        }
+        Ok(())
+    }
+
+    fn bytes<E: serde_core::de::Error>(mut self, bytes: &[u8]) -> Result<(), E> {
+        self.room(bytes.len())?;
+        wire::put_head(self.out, self.field.number, bytes.len());
+        self.out.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn unexpected<E: serde_core::de::Error>(&self, found: fmt::Arguments) -> E {
+        let wanted = match self.field.kind {
+            _ if self.field.repeated => "an array",
+            Kind::Message(_) => "an object",
+            Kind::Text => "a text",
+            Kind::Bytes | Kind::ProfileId => "bytes in base64",
+            Kind::Hex => "hexadecimal digits, two for each byte",
+            Kind::Bool => "true or false",
+            Kind::Double => "a number",
+            _ => "a whole number",
+        };
+        E::custom(format_args!(
+            "`{}` must be {wanted}, not {found}",
+            self.field.name
+        ))
+    }
+}
+
+impl<'de> Visitor<'de> for OfField<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "what `{}` holds", self.field.name)
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E: serde_core::de::Error>(mut self, value: bool) -> Result<(), E> {
+        match self.field.kind {
+            Kind::Bool if !self.field.repeated => {
+                self.room(0)?;
+                wire::put_uint(self.out, self.field.number, u64::from(value));
+                Ok(())
+            }
+            _ => Err(self.unexpected(format_args!("{value}"))),
+        }
+    }
+
+    fn visit_i64<E: serde_core::de::Error>(self, value: i64) -> Result<(), E> {
+        match self.field.repeated {
+            true => Err(self.unexpected(format_args!("the number {value}"))),
+            false => self.number(value.into()),
+        }
+    }
+
+    fn visit_u64<E: serde_core::de::Error>(self, value: u64) -> Result<(), E> {
+        match self.field.repeated {
+            true => Err(self.unexpected(format_args!("the number {value}"))),
+            false => self.number(value.into()),
+        }
+    }
+
+    fn visit_f64<E: serde_core::de::Error>(self, value: f64) -> Result<(), E> {
+        match self.field.repeated {
+            true => Err(self.unexpected(format_args!("the number {value}"))),
+            false => self.double(value),
+        }
+    }
+
+    fn visit_str<E: serde_core::de::Error>(self, text: &str) -> Result<(), E> {
+        if self.field.repeated {
+            return Err(self.unexpected(format_args!("a text")));
+        }
+        match self.field.kind {
+            Kind::Text => self.bytes(text.as_bytes()),
+            Kind::ProfileId if text.len() == 32 => {
+                match HEXLOWER_PERMISSIVE.decode(text.as_bytes()) {
+                    Ok(bytes) => self.bytes(&bytes),
+                    Err(_) => Err(self.unexpected(format_args!("the text {text:?}"))),
+                }
+            }
+            Kind::Hex => match HEXLOWER_PERMISSIVE.decode(text.as_bytes()) {
+                Ok(bytes) => self.bytes(&bytes),
+                Err(_) => Err(self.unexpected(format_args!("the text {text:?}"))),
+            },
+            Kind::Bytes | Kind::ProfileId => {
+                let text = text.trim_end_matches('=').as_bytes();
+                let decoded = BASE64_NOPAD.decode(text);
+                match decoded.or_else(|_| BASE64URL_NOPAD.decode(text)) {
+                    Ok(bytes) => self.bytes(&bytes),
+                    Err(_) => Err(self.unexpected(format_args!("some other text"))),
+                }
+            }
+            Kind::Double => match text {
+                "NaN" => self.double(f64::NAN),
+                "Infinity" => self.double(f64::INFINITY),
+                "-Infinity" => self.double(f64::NEG_INFINITY),
+                _ => match text.parse() {
+                    Ok(value) => self.double(value),
+                    Err(_) => Err(self.unexpected(format_args!("the text {text:?}"))),
+                },
+            },
+            Kind::Bool | Kind::Message(_) => Err(self.unexpected(format_args!("a text"))),
+            _ => match text.parse() {
+                Ok(number) => self.number(number),
+                Err(_) => Err(self.unexpected(format_args!("the text {text:?}"))),
+            },
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, map: A) -> Result<(), A::Error> {
+        let Kind::Message(type_) = self.field.kind else {
+            return Err(self.unexpected(format_args!("an object")));
+        };
+        if self.field.repeated {
+            return Err(self.unexpected(format_args!("an object")));
+        }
+        // How long it is stands before it, so it is moved once that is known.
+        let start = self.out.len();
+        let whole = Whole {
+            type_,
+            out: self.out,
+            context: self.context,
+        };
+        whole.visit_map(map)?;
+        self.room(0)?;
+        let end = self.out.len();
+        wire::put_head(self.out, self.field.number, end - start);
+        self.out[start..].rotate_left(end - start);
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        if !self.field.repeated {
+            return Err(self.unexpected(format_args!("an array")));
+        }
+        let element = FieldType {
+            repeated: false,
+            ..self.field
+        };
+        let mut count = 0_usize;
+        loop {
+            if count % ELEMENTS == 0 && cancel::check(self.context.stop).is_err() {
+                self.context.interrupted.set(true);
+                return Err(A::Error::custom("interrupted"));
+            }
+            count += 1;
+            let seed = OfField {
+                field: element,
+                out: self.out,
+                context: self.context,
+            };
+            if seq.next_element_seed(seed)?.is_none() {
+                return Ok(());
+            }
+        }
+    }
+}

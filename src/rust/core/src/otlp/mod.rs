@@ -1,0 +1,24 @@
+//! OpenTelemetry profiles (OTLP): messages of protocol buffers, or the same as JSON.
+//!
+//! The format is pprof's, in other tables: what samples refer to stands in a dictionary
+//! that all profiles of a message share, a profile has one sample type, and what is said
+//! of a resource, a scope, a sample or a location is an attribute. It is in development:
+//! read is what versions 1.8 to 1.11 of `opentelemetry-proto` define, written the last.
+
+mod about;
+mod any;
+mod attributes;
+mod dictionary;
+mod json;
+mod layout;
+mod observed;
+mod profiles;
+mod proto;
+mod read;
+mod samples;
+mod schema;
+mod tables;
+mod write;
+
+pub use read::{read, read_path};
+pub use write::{WriteOptions, write, write_path};

@@ -1,0 +1,307 @@
+//! What a profile says of itself as a whole, and the source that it becomes.
+
+use super::attributes::keep;
+use super::dictionary::{Dictionary, indices};
+use super::layout::ProfileFields;
+use super::proto::{keys, profile as field, value_type};
+use crate::export::options_of_text;
+use crate::memory::TryGrow;
+use crate::model::{
+    Any, Payload, Period, Profile, SampleType, ScopeId, Source, StringId, ValueType, inexact,
+    recorded_time,
+};
+use crate::problems::Problems;
+use crate::protobuf::texts::Index;
+use crate::protobuf::wire::{Message, Result};
+use data_encoding::HEXLOWER;
+
+/// A profile, without its samples.
+pub struct Header<'a> {
+    pub message: Message<'a>,
+    pub type_: Named,
+    pub payload: Option<Payload>,
+    /// What the profiles of one source agree on.
+    pub common: Common,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Common {
+    time: u64,
+    duration: u64,
+    period_type: Option<Named>,
+    period: i64,
+    profile_id: Vec<u8>,
+    dropped: u32,
+    comments: Vec<u64>,
+    attributes: Vec<u64>,
+}
+
+/// The name and unit of a value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Named {
+    type_: u64,
+    unit: u64,
+}
+
+impl<'a> Header<'a> {
+    pub fn read(
+        message: Message<'a>,
+        fields: ProfileFields,
+        dictionary: &Dictionary,
+        problems: &mut Problems,
+    ) -> Result<Header<'a>> {
+        let mut header = Header {
+            message,
+            type_: Named::default(),
+            payload: None,
+            common: Common::default(),
+        };
+        let mut format = String::new();
+        let mut payload: &[u8] = &[];
+        let mut rest = message;
+        while let Some(found) = rest.field()? {
+            let common = &mut header.common;
+            match found.number {
+                field::SAMPLES => {}
+                field::SAMPLE_TYPE => header.type_ = named(found.message()?)?,
+                field::TIME_UNIX_NANO => common.time = found.fixed64()?,
+                field::DURATION_NANO => common.duration = found.uint()?,
+                field::PERIOD_TYPE => common.period_type = Some(named(found.message()?)?),
+                field::PERIOD => common.period = found.int()?,
+                n if n == fields.profile_id => {
+                    common.profile_id = found.message()?.bytes().to_vec();
+                }
+                n if n == fields.dropped_attributes_count => {
+                    common.dropped = found.uint()? as u32;
+                }
+                n if n == fields.payload_format => {
+                    format = dictionary.texts.decode(found.message()?, problems)?;
+                }
+                n if n == fields.payload => payload = found.message()?.bytes(),
+                n if n == fields.attribute_indices => {
+                    let all = indices(&found)?.into_iter().map(|(index, _)| index);
+                    common.attributes.extend(all);
+                }
+                n if n == fields.comments => {
+                    let all = indices(&found)?.into_iter().map(|(index, _)| index);
+                    common.comments.extend(all);
+                }
+                _ => {}
+            }
+        }
+        if !format.is_empty() || !payload.is_empty() {
+            let bytes = payload.to_vec();
+            header.payload = Some(Payload { format, bytes });
+        }
+        Ok(header)
+    }
+
+    /// Whether it has no samples, and no type that they would have.
+    pub fn is_silent(&self) -> Result<bool> {
+        let mut message = self.message;
+        while let Some(found) = message.field()? {
+            if found.number == field::SAMPLES {
+                return Ok(false);
+            }
+        }
+        Ok(self.type_ == Named::default())
+    }
+
+    /// Whether another profile may be of the same source.
+    pub fn agrees(&self, other: &Header) -> bool {
+        self.common == other.common && other.payload.is_none()
+    }
+}
+
+fn named(mut message: Message) -> Result<Named> {
+    let mut named = Named::default();
+    while let Some(found) = message.field()? {
+        match found.number {
+            value_type::TYPE_STRINDEX => named.type_ = found.uint()?,
+            value_type::UNIT_STRINDEX => named.unit = found.uint()?,
+            _ => {}
+        }
+    }
+    Ok(named)
+}
+
+/// Makes sources of what profiles say.
+pub struct SourceMaker<'r, 'a> {
+    pub dictionary: &'r mut Dictionary<'a>,
+    pub profile: &'r mut Profile,
+    pub problems: &'r mut Problems,
+}
+
+impl SourceMaker<'_, '_> {
+    /// The source of these profiles, whose sample types are `types`.
+    pub fn source(
+        &mut self,
+        header: &Header,
+        types: Vec<SampleType>,
+        uri: Option<String>,
+        scope: Option<ScopeId>,
+        default_type: Option<String>,
+    ) -> Result<Source> {
+        let at = header.message.at();
+        let common = &header.common;
+        let time = self
+            .problems
+            .time(common.time, at)
+            .filter(|&time| time != 0);
+        let time = time.map(recorded_time);
+        let duration = self.problems.time(common.duration, at);
+        let profile_id = HEXLOWER.encode(&common.profile_id);
+        let mut source = Source {
+            kind: "otlp".to_owned(),
+            uri,
+            timestamp: time.map(|(timestamp, _)| timestamp),
+            time: time.and_then(|(_, time)| time),
+            duration: duration.filter(|&duration| duration != 0),
+            period: self.period(common, at)?,
+            types,
+            default_type,
+            scope,
+            profile_id: (!profile_id.is_empty()).then_some(profile_id),
+            dropped_attributes: common.dropped,
+            payload: header.payload.clone(),
+            ..Source::default()
+        };
+        for &comment in &common.comments {
+            let comment = self.text_id(comment, at)?;
+            source.comments.try_push(comment, "comments")?;
+        }
+        self.attributes(&mut source, &common.attributes, at)?;
+        Ok(source)
+    }
+
+    fn period(&mut self, common: &Common, at: usize) -> Result<Option<Period>> {
+        let type_ = match common.period_type {
+            Some(named) => Some(self.value_type(named, at)?),
+            None => None,
+        };
+        let value = common.period;
+        let says_nothing = |type_: &ValueType| *type_ == ValueType::default();
+        if value == 0 && type_.as_ref().is_none_or(says_nothing) {
+            return Ok(None);
+        }
+        if inexact(value).is_some() {
+            self.problems.nearly(value, at);
+        }
+        Ok(Some(Period {
+            value: value as f64,
+            exact: inexact(value),
+            type_,
+        }))
+    }
+
+    /// What columns hold of attributes, and the others.
+    fn attributes(&mut self, source: &mut Source, list: &[u64], at: usize) -> Result<()> {
+        let mut comments = Vec::new();
+        let mut numbered = Vec::new();
+        for &index in list {
+            let Some(entry) = self.dictionary.attributes.get(index, at)? else {
+                continue;
+            };
+            let strings = &mut self.profile.strings;
+            let text = match &entry.value {
+                Any::String(text) => Some(text.as_str()),
+                _ => None,
+            };
+            match (entry.key.as_str(), &entry.value, text) {
+                (keys::COMMENT, _, Some(text)) => {
+                    comments.try_push(strings.intern(text)?, "comments")?;
+                }
+                (keys::COMMENT, Any::Array(all), _) if all.iter().all(is_text) => {
+                    for any in all {
+                        if let Any::String(text) = any {
+                            comments.try_push(strings.intern(text)?, "comments")?;
+                        }
+                    }
+                }
+                (key, _, Some(text)) if number_of_comment(key).is_some() => {
+                    let text = strings.intern(text)?;
+                    let number = number_of_comment(key);
+                    numbered.try_push((number, text, keep(entry, strings)?), "comments")?;
+                }
+                (keys::DROP_FRAMES, _, Some(text)) => source.drop_frames = there(text),
+                (keys::KEEP_FRAMES, _, Some(text)) => source.keep_frames = there(text),
+                (keys::DOC_URL, _, Some(text)) => source.doc_url = there(text),
+                (keys::RPROF_OPTIONS, _, Some(text)) if options_of_text(text).is_some() => {
+                    source.kind = "rprof".to_owned();
+                    source.options = options_of_text(text);
+                    source.period = source.period.take().map(in_microseconds);
+                }
+                (keys::RPROF_FILE, _, Some(text)) => source.uri = Some(text.to_owned()),
+                _ => {
+                    let kept = keep(entry, strings)?;
+                    source.attributes.try_push(kept, "attributes")?;
+                }
+            }
+        }
+        if comments.is_empty() {
+            numbered.sort_by_key(|(number, ..)| *number);
+            comments.extend(numbered.iter().map(|(_, text, _)| *text));
+        } else {
+            source
+                .attributes
+                .extend(numbered.into_iter().map(|(.., kept)| kept));
+        }
+        source.comments.extend(comments);
+        Ok(())
+    }
+
+    /// Types of values as a source has them.
+    pub fn types(&mut self, headers: &[&Header]) -> Result<Vec<SampleType>> {
+        let mut types = Vec::new();
+        for header in headers {
+            let named = self.value_type(header.type_, header.message.at())?;
+            let type_ = SampleType::new(named.name, named.unit, &types);
+            types.try_push(type_, "sample types")?;
+        }
+        Ok(types)
+    }
+
+    fn value_type(&mut self, named: Named, at: usize) -> Result<ValueType> {
+        let mut text = |index| {
+            let index = Index { index, at };
+            self.dictionary.texts.string(index, self.problems)
+        };
+        Ok(ValueType {
+            name: text(named.type_)?,
+            unit: text(named.unit)?,
+        })
+    }
+
+    fn text_id(&mut self, index: u64, at: usize) -> Result<StringId> {
+        let strings = &mut self.profile.strings;
+        self.dictionary
+            .texts
+            .id(Index { index, at }, strings, self.problems)
+    }
+}
+
+fn is_text(any: &Any) -> bool {
+    matches!(any, Any::String(_))
+}
+
+fn there(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// 7 for `pprof.profile.comment.7`.
+fn number_of_comment(key: &str) -> Option<u64> {
+    let digits = key.strip_prefix(keys::COMMENT)?.strip_prefix('.')?;
+    let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| all_digits)
+}
+
+/// The period of `Rprof()` as that has it, who writes nanoseconds for others.
+fn in_microseconds(period: Period) -> Period {
+    let is_time = |type_: &ValueType| type_.name == "cpu" && type_.unit == "nanoseconds";
+    let microseconds = period.value / 1e3;
+    let whole = microseconds.fract() == 0.0 && (1.0..1e15).contains(&microseconds);
+    match period.type_.as_ref().is_some_and(is_time) && whole {
+        true => Period::of_rprof(microseconds as u64),
+        false => period,
+    }
+}

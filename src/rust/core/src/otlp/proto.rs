@@ -1,0 +1,164 @@
+//! The field numbers of OpenTelemetry's profiles, one module for each message:
+//! `opentelemetry/proto/profiles/v1development/profiles.proto` and what that includes.
+
+/// `ProfilesData`, and `ExportProfilesServiceRequest`, which is the same on the wire.
+pub mod data {
+    pub const RESOURCE_PROFILES: u32 = 1;
+    pub const DICTIONARY: u32 = 2;
+}
+
+pub mod dictionary {
+    pub const MAPPING_TABLE: u32 = 1;
+    pub const LOCATION_TABLE: u32 = 2;
+    pub const FUNCTION_TABLE: u32 = 3;
+    pub const LINK_TABLE: u32 = 4;
+    pub const STRING_TABLE: u32 = 5;
+    pub const ATTRIBUTE_TABLE: u32 = 6;
+    pub const STACK_TABLE: u32 = 7;
+}
+
+pub mod resource_profiles {
+    pub const RESOURCE: u32 = 1;
+    pub const SCOPE_PROFILES: u32 = 2;
+    pub const SCHEMA_URL: u32 = 3;
+}
+
+pub mod resource {
+    pub const ATTRIBUTES: u32 = 1;
+    pub const DROPPED_ATTRIBUTES_COUNT: u32 = 2;
+    pub const ENTITY_REFS: u32 = 3;
+}
+
+pub mod entity_ref {
+    pub const SCHEMA_URL: u32 = 1;
+    pub const TYPE: u32 = 2;
+    pub const ID_KEYS: u32 = 3;
+    pub const DESCRIPTION_KEYS: u32 = 4;
+}
+
+pub mod scope_profiles {
+    pub const SCOPE: u32 = 1;
+    pub const PROFILES: u32 = 2;
+    pub const SCHEMA_URL: u32 = 3;
+}
+
+pub mod scope {
+    pub const NAME: u32 = 1;
+    pub const VERSION: u32 = 2;
+    pub const ATTRIBUTES: u32 = 3;
+    pub const DROPPED_ATTRIBUTES_COUNT: u32 = 4;
+}
+
+/// Further fields have other numbers in other versions, see
+/// [`Layout`](super::layout::Layout).
+pub mod profile {
+    pub const SAMPLE_TYPE: u32 = 1;
+    pub const SAMPLES: u32 = 2;
+    pub const TIME_UNIX_NANO: u32 = 3;
+    pub const DURATION_NANO: u32 = 4;
+    pub const PERIOD_TYPE: u32 = 5;
+    pub const PERIOD: u32 = 6;
+}
+
+pub mod value_type {
+    pub const TYPE_STRINDEX: u32 = 1;
+    pub const UNIT_STRINDEX: u32 = 2;
+}
+
+pub mod mapping {
+    pub const MEMORY_START: u32 = 1;
+    pub const MEMORY_LIMIT: u32 = 2;
+    pub const FILE_OFFSET: u32 = 3;
+    pub const FILENAME_STRINDEX: u32 = 4;
+    pub const ATTRIBUTE_INDICES: u32 = 5;
+}
+
+pub mod stack {
+    pub const LOCATION_INDICES: u32 = 1;
+}
+
+pub mod location {
+    pub const MAPPING_INDEX: u32 = 1;
+    pub const ADDRESS: u32 = 2;
+    pub const LINES: u32 = 3;
+    pub const ATTRIBUTE_INDICES: u32 = 4;
+}
+
+pub mod line {
+    pub const FUNCTION_INDEX: u32 = 1;
+    pub const LINE: u32 = 2;
+    pub const COLUMN: u32 = 3;
+}
+
+pub mod function {
+    pub const NAME_STRINDEX: u32 = 1;
+    pub const SYSTEM_NAME_STRINDEX: u32 = 2;
+    pub const FILENAME_STRINDEX: u32 = 3;
+    pub const START_LINE: u32 = 4;
+}
+
+pub mod link {
+    pub const TRACE_ID: u32 = 1;
+    pub const SPAN_ID: u32 = 2;
+}
+
+/// Of the dictionary.
+pub mod key_value_and_unit {
+    pub const KEY_STRINDEX: u32 = 1;
+    pub const VALUE: u32 = 2;
+    pub const UNIT_STRINDEX: u32 = 3;
+}
+
+/// Of resources and scopes.
+pub mod key_value {
+    pub const KEY: u32 = 1;
+    pub const VALUE: u32 = 2;
+    pub const KEY_STRINDEX: u32 = 3;
+}
+
+pub mod any_value {
+    pub const STRING_VALUE: u32 = 1;
+    pub const BOOL_VALUE: u32 = 2;
+    pub const INT_VALUE: u32 = 3;
+    pub const DOUBLE_VALUE: u32 = 4;
+    pub const ARRAY_VALUE: u32 = 5;
+    pub const KVLIST_VALUE: u32 = 6;
+    pub const BYTES_VALUE: u32 = 7;
+    pub const STRING_VALUE_STRINDEX: u32 = 8;
+}
+
+/// Of an array, and of a list of keys and values.
+pub mod values {
+    pub const VALUES: u32 = 1;
+}
+
+/// Keys of attributes with a meaning of their own, from the semantic conventions
+/// `pprof`, `profile` and `process`; those that start with `r.` are ours.
+pub mod keys {
+    pub const FRAME_TYPE: &str = "profile.frame.type";
+    pub const IS_FOLDED: &str = "pprof.location.is_folded";
+    pub const HAS_FUNCTIONS: &str = "pprof.mapping.has_functions";
+    pub const HAS_FILENAMES: &str = "pprof.mapping.has_filenames";
+    pub const HAS_LINE_NUMBERS: &str = "pprof.mapping.has_line_numbers";
+    pub const HAS_INLINE_FRAMES: &str = "pprof.mapping.has_inline_frames";
+    /// Of an ELF file's note.
+    pub const BUILD_ID: &str = "process.executable.build_id.gnu";
+    /// A mapping must have one of these.
+    pub const BUILD_IDS: [&str; 3] = [
+        BUILD_ID,
+        "process.executable.build_id.go",
+        "process.executable.build_id.htlhash",
+    ];
+    /// An array. OpenTelemetry's collector writes a text for each comment, with
+    /// `.0`, `.1`, … behind the key.
+    pub const COMMENT: &str = "pprof.profile.comment";
+    pub const DROP_FRAMES: &str = "pprof.profile.drop_frames";
+    pub const KEEP_FRAMES: &str = "pprof.profile.keep_frames";
+    pub const DOC_URL: &str = "pprof.profile.doc_url";
+    pub const DEFAULT_SAMPLE_TYPE: &str = "pprof.scope.default_sample_type";
+    pub const SAMPLE_TYPE_ORDER: &str = "pprof.scope.sample_type_order";
+    /// What `Rprof()` was asked for, such as `memory gc`; `none` for nothing.
+    pub const RPROF_OPTIONS: &str = "r.rprof.options";
+    /// The file that `Rprof()` wrote.
+    pub const RPROF_FILE: &str = "r.rprof.file";
+}

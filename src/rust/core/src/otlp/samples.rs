@@ -1,0 +1,320 @@
+//! The samples of a profile, one row for each observation.
+//!
+//! A sample has a stack, attributes, a link, and for each observation a value, a time,
+//! or both. Profiles of one scope may hold the same samples, each with values of
+//! another type; whether they do is found out by going through both side by side.
+
+use super::attributes::{AttributeTable, value};
+use super::dictionary::Dictionary;
+use super::layout::SampleFields;
+use super::proto::profile as field;
+use crate::cancel::{self, Stop};
+use crate::error::{Error, Place};
+use crate::memory::TryGrow;
+use crate::model::{Any, Label, Profile, SourceId, StringId, Strings, Value};
+use crate::problems::{ProblemKind, Problems};
+use crate::protobuf::load::STRIDE;
+use crate::protobuf::wire::{Message, Result, fault};
+
+/// Rows that stacks and labels may take in R's tables for each byte of the file. A small
+/// file whose samples refer again and again to one large stack would fill any memory.
+const ROWS_A_BYTE: usize = 256;
+const ROWS_AT_LEAST: usize = 1 << 24;
+
+/// One sample as it stands there.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sample {
+    stack: u64,
+    link: u64,
+    attributes: Vec<u64>,
+    values: Vec<i64>,
+    times: Vec<u64>,
+}
+
+impl Sample {
+    #[inline]
+    fn read(&mut self, mut message: Message, fields: SampleFields) -> Result<()> {
+        self.stack = 0;
+        self.link = 0;
+        self.attributes.clear();
+        self.values.clear();
+        self.times.clear();
+        while let Some(found) = message.field()? {
+            let number = found.number;
+            if number == fields.stack_index {
+                self.stack = found.uint()?;
+            } else if number == fields.values {
+                let values = &mut self.values;
+                found.each(|value| values.try_push(value as i64, "sample values"))?;
+            } else if number == fields.attribute_indices {
+                let attributes = &mut self.attributes;
+                found.each(|index| attributes.try_push(index, "attributes"))?;
+            } else if number == fields.link_index {
+                self.link = found.uint()?;
+            } else if number == fields.timestamps {
+                let times = &mut self.times;
+                found.each_fixed64(|time| times.try_push(time, "times"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many observations there are.
+    fn count(&self) -> usize {
+        self.values.len().max(self.times.len())
+    }
+
+    /// The value of an observation; where there are times only, it is 1.
+    fn value(&self, i: usize) -> i64 {
+        self.values.get(i).copied().unwrap_or(1)
+    }
+
+    /// Whether it says of the same observations something else.
+    fn is_aligned(&self, other: &Sample) -> bool {
+        self.count() == other.count()
+            && self.stack == other.stack
+            && self.link == other.link
+            && self.attributes == other.attributes
+            && self.times == other.times
+    }
+}
+
+/// The samples of a profile.
+struct Samples<'a> {
+    profile: Message<'a>,
+    fields: SampleFields,
+}
+
+impl Samples<'_> {
+    /// Reads the next one; gives where it stands.
+    #[inline]
+    fn next(&mut self, sample: &mut Sample) -> Result<Option<usize>> {
+        while let Some(found) = self.profile.field()? {
+            if found.number == field::SAMPLES {
+                let message = found.message()?;
+                sample.read(message, self.fields)?;
+                return Ok(Some(message.at()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What may still be added for the bytes of a file.
+pub struct Budget {
+    rows: usize,
+    size: usize,
+}
+
+impl Budget {
+    pub fn new(size: usize) -> Budget {
+        Budget {
+            rows: size.saturating_mul(ROWS_A_BYTE).max(ROWS_AT_LEAST),
+            size,
+        }
+    }
+
+    /// The same in bytes; a row of a table has four at least.
+    pub fn take_bytes(&mut self, bytes: usize, at: usize) -> Result<()> {
+        self.take(bytes / 4, at)
+    }
+
+    #[inline]
+    fn take(&mut self, rows: usize, at: usize) -> Result<()> {
+        match self.rows.checked_sub(rows) {
+            Some(left) => {
+                self.rows = left;
+                Ok(())
+            }
+            None => fault(
+                at,
+                format!(
+                    "The samples up to here have too many frames, attributes and sources for a file of \
+                     {} bytes.",
+                    self.size
+                ),
+            ),
+        }
+    }
+}
+
+/// The labels of samples, made once for each entry of the table of attributes.
+#[derive(Default)]
+pub struct LabelForms(Vec<Option<Vec<Label>>>);
+
+impl LabelForms {
+    /// The labels that an attribute is: a text or number is one, an array of them several
+    /// of one key, anything else a value of its own kind.
+    fn of(
+        &mut self,
+        index: u64,
+        at: usize,
+        table: &AttributeTable,
+        strings: &mut Strings,
+    ) -> Result<&[Label]> {
+        let Some(entry) = table.get(index, at)? else {
+            return Ok(&[]);
+        };
+        self.0.try_fill(table.len(), None, "attributes")?;
+        let slot = &mut self.0[index as usize];
+        if slot.is_none() {
+            let key = strings.intern(&entry.key)?;
+            let mut labels = Vec::new();
+            let several = match &entry.value {
+                Any::Array(all) if all.len() > 1 && all.iter().all(is_plain) => all.as_slice(),
+                one => std::slice::from_ref(one),
+            };
+            for any in several {
+                let label = label(key, any, entry.unit, strings)?;
+                labels.try_push(label, "labels")?;
+            }
+            *slot = Some(labels);
+        }
+        Ok(slot.as_deref().unwrap_or_default())
+    }
+}
+
+fn is_plain(any: &Any) -> bool {
+    matches!(any, Any::String(_) | Any::Int(_))
+}
+
+fn label(key: StringId, any: &Any, unit: Option<StringId>, strings: &mut Strings) -> Result<Label> {
+    let (mut str, mut num, mut other): (_, _, Option<Value>) = (None, None, None);
+    match any {
+        Any::String(text) => str = Some(strings.intern(text)?),
+        Any::Int(number) => num = Some(*number),
+        _ => other = Some(value(any, strings)?),
+    }
+    Ok(Label {
+        sample: 0,
+        key,
+        str,
+        num,
+        unit,
+        other,
+    })
+}
+
+/// Reads samples into the model.
+pub struct SampleReader<'r, 'a> {
+    pub dictionary: &'r Dictionary<'a>,
+    pub fields: SampleFields,
+    pub forms: &'r mut LabelForms,
+    pub budget: &'r mut Budget,
+    pub profile: &'r mut Profile,
+    pub problems: &'r mut Problems,
+    pub stop: Stop<'r>,
+}
+
+impl SampleReader<'_, '_> {
+    /// Adds the samples of a profile to a source, their values to a column.
+    pub fn read(&mut self, message: Message, source: SourceId, column: usize) -> Result<()> {
+        let mut samples = Samples {
+            profile: message,
+            fields: self.fields,
+        };
+        let mut sample = Sample::default();
+        let mut next = 0;
+        while let Some(at) = samples.next(&mut sample)? {
+            if at >= next {
+                cancel::check(self.stop)?;
+                next = at + STRIDE;
+            }
+            self.add(&sample, at, source, column)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, sample: &Sample, at: usize, source: SourceId, column: usize) -> Result<()> {
+        let (values, times) = (sample.values.len(), sample.times.len());
+        if values != times && values > 0 && times > 0 {
+            return fault(
+                at,
+                format!("This sample has {values} values, but {times} times."),
+            );
+        }
+        let stack = self.dictionary.stack(sample.stack, at)?;
+        let link = self.dictionary.link(sample.link, at)?;
+        let depth = self.profile.stacks.get(stack).len();
+        if sample.count() == 0 {
+            let place = Place::Byte(at as u64);
+            self.problems.note(ProblemKind::EmptySample, place, b"");
+        }
+        for i in 0..sample.count() {
+            let row = self.profile.samples.len();
+            if row >= i32::MAX as usize {
+                return Err(Error::Unsupported(format!(
+                    "More than {} samples, which R cannot number.",
+                    i32::MAX
+                ))
+                .into());
+            }
+            self.budget.take(depth, at)?;
+            for &index in &sample.attributes {
+                let (table, strings) = (&self.dictionary.attributes, &mut self.profile.strings);
+                let labels = self.forms.of(index, at, table, strings)?;
+                self.budget.take(labels.len(), at)?;
+                for &label in labels {
+                    let label = Label {
+                        sample: row,
+                        ..label
+                    };
+                    self.profile.labels.try_push(label, "labels")?;
+                }
+            }
+            let samples = &mut self.profile.samples;
+            if let Some(link) = link {
+                samples.links.try_push((row, link), "samples")?;
+            }
+            if let Some(&time) = sample.times.get(i) {
+                if let Some(time) = self.problems.time(time, at) {
+                    samples.times.try_push((row, time), "samples")?;
+                }
+            }
+            samples.source.try_push(source, "samples")?;
+            samples.stack.try_push(stack, "samples")?;
+            self.value(column, sample.value(i), at)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn value(&mut self, column: usize, value: i64, at: usize) -> Result<()> {
+        if self.profile.values[column].push(value)? {
+            self.problems.nearly(value, at);
+        }
+        Ok(())
+    }
+
+    /// The values of `other`, if its samples are those of `first`.
+    pub fn aligned(&self, first: Message, other: Message) -> Result<Option<Vec<(i64, usize)>>> {
+        let fields = self.fields;
+        let [mut first, mut other] = [first, other].map(|profile| Samples { profile, fields });
+        let [mut one, mut two] = [Sample::default(), Sample::default()];
+        let mut values = Vec::new();
+        let mut next = 0;
+        loop {
+            match (first.next(&mut one)?, other.next(&mut two)?) {
+                (None, None) => return Ok(Some(values)),
+                (Some(_), Some(at)) if one.is_aligned(&two) => {
+                    if at >= next {
+                        cancel::check(self.stop)?;
+                        next = at + STRIDE;
+                    }
+                    for i in 0..two.count() {
+                        values.try_push((two.value(i), at), "sample values")?;
+                    }
+                }
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// Adds values to a column, for the last rows.
+    pub fn add_values(&mut self, column: usize, values: &[(i64, usize)]) -> Result<()> {
+        for &(value, at) in values {
+            self.value(column, value, at)?;
+        }
+        Ok(())
+    }
+}

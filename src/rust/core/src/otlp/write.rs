@@ -1,0 +1,335 @@
+//! Writes a profile as a message of OpenTelemetry.
+//!
+//! A source becomes a profile for each of its sample types, all with the same samples.
+//! What samples refer to is collected on the way ([`Tables`]) and written last.
+
+use super::about::{self, OfPprof, put_bytes};
+use super::json;
+use super::layout::Layout;
+use super::observed::{Observed, Observer};
+use super::proto::{data, resource_profiles, scope_profiles};
+use super::tables::Tables;
+use crate::cancel::Stop;
+use crate::error::{Error, Result};
+use crate::export::{Column, Cutter, columns, default_type, durations};
+use crate::gzip;
+use crate::memory::{Growing, TryGrow};
+use crate::model::{Payload, Profile, ResourceId, Scope, ScopeId, SourceId};
+use crate::protobuf::numbers::Pieces;
+use crate::protobuf::output::Output;
+use crate::protobuf::wire;
+use crate::save;
+use std::io::Write;
+use std::path::Path;
+
+#[derive(Debug, Clone, Default)]
+pub struct WriteOptions {
+    /// Whether samples of equal stacks, attributes and links are one: with the sum of
+    /// their values where they have no times, else with all of them. Without it each
+    /// sample is written for itself, in its order.
+    pub aggregate: bool,
+    pub json: bool,
+    /// Attributes for all resources, before their own.
+    pub resource: Vec<(String, String)>,
+    /// The whole profile in another format, for a profile of one source.
+    pub payload: Option<Payload>,
+}
+
+/// Writes a file, which replaces an older one only when complete.
+pub fn write_path(
+    profile: &Profile,
+    options: &WriteOptions,
+    path: &Path,
+    gzip: bool,
+    stop: Stop,
+) -> Result<()> {
+    save::replace(path, |out| match gzip {
+        true => gzip::compress(out, |out| write(profile, options, out, stop)),
+        false => write(profile, options, out, stop),
+    })
+}
+
+/// Writes a message, not compressed: `ProfilesData`, which is an
+/// `ExportProfilesServiceRequest` as well.
+pub fn write(
+    profile: &Profile,
+    options: &WriteOptions,
+    out: &mut dyn Write,
+    stop: Stop,
+) -> Result<()> {
+    if !options.json {
+        return write_message(profile, options, out, stop);
+    }
+    let mut message = Vec::new();
+    write_message(profile, options, &mut Growing(&mut message), stop)?;
+    json::write(&message, out, stop)
+}
+
+fn write_message(
+    profile: &Profile,
+    options: &WriteOptions,
+    out: &mut dyn Write,
+    stop: Stop,
+) -> Result<()> {
+    if options.payload.is_some() && profile.sources.len() != 1 {
+        return Err(Error::Lossy(format!(
+            "An original payload is that of one source, and there are {}.",
+            profile.sources.len()
+        )));
+    }
+    let columns = columns(profile, options.aggregate);
+    let plan = Plan::new(profile, &columns)?;
+    let cutter = Cutter::new(profile)?;
+    let mut left_out = Vec::new();
+    left_out.try_fill(profile.samples.len(), false, "samples")?;
+    // What adds up to nothing goes, with all that only it needed: then it is done anew.
+    let (mut tables, bodies) = loop {
+        let mut tables = Tables::new(profile, &cutter)?;
+        let done = bodies(profile, options, &plan, &mut tables, &mut left_out, stop)?;
+        if let Some(bodies) = done {
+            break (tables, bodies);
+        }
+    };
+    let mut output = Output::new(out);
+    for resource in resources(profile, &plan) {
+        put_resource(
+            profile,
+            options,
+            &plan,
+            &bodies,
+            &resource,
+            &mut tables,
+            &mut output,
+        )?;
+    }
+    output.head(data::DICTIONARY, tables.size())?;
+    tables.write(&mut output, stop)?;
+    output.flush()
+}
+
+/// What is written of each source.
+struct Plan<'c, 'a> {
+    /// The rows of the samples, those of a source together, and where each ends.
+    rows: Vec<u32>,
+    ends: Vec<usize>,
+    columns: Vec<Vec<&'c Column<'a>>>,
+    durations: Vec<Option<i64>>,
+    default_types: Vec<Option<&'a str>>,
+}
+
+impl<'c, 'a> Plan<'c, 'a> {
+    fn new(profile: &'a Profile, columns: &'c [Column<'a>]) -> Result<Plan<'c, 'a>> {
+        let count = profile.sources.len();
+        let mut ends = Vec::new();
+        ends.try_fill(count, 0, "sources")?;
+        for source in &profile.samples.source {
+            ends[source.row()] += 1;
+        }
+        let mut end = 0;
+        for slot in &mut ends {
+            end += *slot;
+            *slot = end - *slot;
+        }
+        let mut rows = Vec::new();
+        rows.try_fill(profile.samples.len(), 0, "samples")?;
+        for (row, source) in (0..).zip(&profile.samples.source) {
+            let next = &mut ends[source.row()];
+            rows[*next] = row;
+            *next += 1;
+        }
+        let mut plan = Plan {
+            rows,
+            ends,
+            columns: Vec::new(),
+            durations: durations(profile)?,
+            default_types: Vec::new(),
+        };
+        for (id, source) in profile.source_ids().zip(&profile.sources) {
+            let own = plan.rows_of(id.row());
+            let has = |column: &&Column| {
+                let declared = source
+                    .types
+                    .iter()
+                    .any(|type_| type_.recorded == column.name && type_.type_.unit == column.unit);
+                declared || own.iter().any(|&row| column.has(row as usize, id))
+            };
+            let columns: Vec<&Column> = columns.iter().filter(has).collect();
+            if columns.is_empty() && !own.is_empty() {
+                return Err(Error::Lossy(format!(
+                    "The samples of source {} have no values; OpenTelemetry holds only samples \
+                     that have.",
+                    id.row() + 1
+                )));
+            }
+            plan.default_types
+                .try_push(default_type(source, &columns), "sources")?;
+            plan.columns.try_push(columns, "sources")?;
+        }
+        Ok(plan)
+    }
+
+    fn rows_of(&self, source: usize) -> &[u32] {
+        let start = source.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.rows[start..self.ends[source]]
+    }
+}
+
+/// The profiles of each source, encoded; `None` where samples were left out that were
+/// counted on.
+fn bodies<'a>(
+    profile: &'a Profile,
+    options: &WriteOptions,
+    plan: &Plan<'_, 'a>,
+    tables: &mut Tables<'a>,
+    left_out: &mut [bool],
+    stop: Stop,
+) -> Result<Option<Vec<Vec<Vec<u8>>>>> {
+    let mut sets = Pieces::default();
+    let mut all = Vec::new();
+    let mut complete = true;
+    for (row, columns) in plan.columns.iter().enumerate() {
+        let mut observer = Observer::new(profile, tables, &mut sets, options.aggregate, stop);
+        let id = SourceId(row as u32);
+        let Some(observed) = observer.observe(id, plan.rows_of(row), columns, left_out)? else {
+            complete = false;
+            continue;
+        };
+        if complete {
+            let bodies = source(profile, options, plan, row, &observed, tables, &sets, stop)?;
+            all.try_push(bodies, "the output")?;
+        }
+    }
+    Ok(complete.then_some(all))
+}
+
+/// The profiles of a source, one for each of its types.
+#[allow(clippy::too_many_arguments)]
+fn source<'a>(
+    profile: &'a Profile,
+    options: &WriteOptions,
+    plan: &Plan<'_, 'a>,
+    row: usize,
+    observed: &Observed,
+    tables: &mut Tables<'a>,
+    sets: &Pieces,
+    stop: Stop,
+) -> Result<Vec<Vec<u8>>> {
+    let common = about::common(profile, row, plan.durations[row], observed, tables)?;
+    let payload = options
+        .payload
+        .as_ref()
+        .or(profile.sources[row].payload.as_ref());
+    let mut bodies = Vec::new();
+    for (i, column) in plan.columns[row].iter().enumerate() {
+        let mut body = about::sample_type(column, tables)?;
+        observed.put(i, sets, &mut body, stop)?;
+        bodies.try_push(body, "the output")?;
+    }
+    if bodies.is_empty() {
+        // A source of which no type is known still says when it was.
+        bodies.try_push(Vec::new(), "the output")?;
+    }
+    for (i, body) in bodies.iter_mut().enumerate() {
+        body.try_extend(&common, "the output")?;
+        if let Some(payload) = payload.filter(|_| i == 0) {
+            let fields = Layout::CURRENT.profile;
+            put_bytes(body, fields.payload_format, payload.format.as_bytes())?;
+            put_bytes(body, fields.payload, &payload.bytes)?;
+        }
+    }
+    Ok(bodies)
+}
+
+/// A resource and its scopes, each with the numbers of its sources.
+struct OfResource {
+    id: Option<ResourceId>,
+    scopes: Vec<(Option<ScopeId>, Vec<usize>)>,
+}
+
+/// Sources by resource and scope, in the order of their first ones. Those that have none
+/// are each a scope of their own, as what is said of a pprof file is said of its scope.
+fn resources(profile: &Profile, plan: &Plan) -> Vec<OfResource> {
+    let mut resources: Vec<OfResource> = Vec::new();
+    for (row, source) in profile.sources.iter().enumerate() {
+        let scope = |id: ScopeId| &profile.scopes[id.row()];
+        let id = source.scope.map(|id| scope(id).resource);
+        let at = resources.iter().position(|known| known.id == id);
+        let at = at.unwrap_or_else(|| {
+            resources.push(OfResource {
+                id,
+                scopes: Vec::new(),
+            });
+            resources.len() - 1
+        });
+        let scopes = &mut resources[at].scopes;
+        let default = |row: usize| plan.default_types[row];
+        let same = scopes.iter_mut().find(|(known, rows)| {
+            let agrees = rows.iter().all(|&other| default(other) == default(row));
+            source.scope.is_some() && *known == source.scope && agrees
+        });
+        match same {
+            Some((_, rows)) => rows.push(row),
+            None => scopes.push((source.scope, vec![row])),
+        }
+    }
+    resources
+}
+
+#[allow(clippy::too_many_arguments)]
+fn put_resource(
+    profile: &Profile,
+    options: &WriteOptions,
+    plan: &Plan,
+    bodies: &[Vec<Vec<u8>>],
+    of: &OfResource,
+    tables: &mut Tables,
+    output: &mut Output,
+) -> Result<()> {
+    let resource = of.id.map(|id| &profile.resources[id.row()]);
+    let about = about::resource(profile, resource, &options.resource, &mut tables.texts)?;
+    let mut start = Vec::new();
+    if !about.is_empty() {
+        put_bytes(&mut start, resource_profiles::RESOURCE, &about)?;
+    }
+    let mut end = Vec::new();
+    let schema_url = resource.and_then(|resource| resource.schema_url);
+    about::put_text(&mut end, profile, resource_profiles::SCHEMA_URL, schema_url)?;
+    let mut scopes = Vec::new();
+    for (id, rows) in &of.scopes {
+        let scope: Option<&Scope> = id.map(|id| &profile.scopes[id.row()]);
+        let pprof = OfPprof {
+            default_type: rows.first().and_then(|&row| plan.default_types[row]),
+            types: match rows.as_slice() {
+                [row] => plan.columns[*row].len(),
+                _ => 0,
+            },
+        };
+        let about = about::scope(profile, scope, &pprof, &mut tables.texts)?;
+        let mut start = Vec::new();
+        if !about.is_empty() {
+            put_bytes(&mut start, scope_profiles::SCOPE, &about)?;
+        }
+        let mut end = Vec::new();
+        let schema_url = scope.and_then(|scope| scope.schema_url);
+        about::put_text(&mut end, profile, scope_profiles::SCHEMA_URL, schema_url)?;
+        let profiles = || rows.iter().flat_map(|&row| &bodies[row]);
+        let size: usize = profiles().map(|body| wire::field_size(body.len())).sum();
+        let size = start.len() + size + end.len();
+        scopes.push((start, rows, end, size));
+    }
+    let size: usize = scopes
+        .iter()
+        .map(|(.., size)| wire::field_size(*size))
+        .sum();
+    output.head(data::RESOURCE_PROFILES, start.len() + size + end.len())?;
+    output.bytes(&start)?;
+    for (start, rows, end, size) in &scopes {
+        output.head(resource_profiles::SCOPE_PROFILES, *size)?;
+        output.bytes(start)?;
+        for body in rows.iter().flat_map(|&row| &bodies[row]) {
+            output.field(scope_profiles::PROFILES, &[body])?;
+        }
+        output.bytes(end)?;
+    }
+    output.bytes(&end)
+}

@@ -1,0 +1,67 @@
+//! Reads a profile of any format, told by its bytes.
+
+use crate::cancel::Stop;
+use crate::error::{Error, Place, Result};
+use crate::formats::{self, Format};
+use crate::gzip::Content;
+use crate::input::{self, Origin};
+use crate::model::Profile;
+use crate::problems::Problems;
+use crate::{otlp, pprof, rprof};
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+/// What is looked at first. Where it is a message, all of it decides.
+const START: u64 = 1 << 16;
+
+/// Reads a file, gzip'd or not.
+pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
+    let (content, origin) = input::open(path, origin)?;
+    dispatch(content, origin, stop)
+}
+
+/// Reads bytes, gzip'd or not.
+pub fn read_bytes(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
+    let content = Content::new(bytes).map_err(|e| damaged(&origin, &e))?;
+    dispatch(content, origin, stop)
+}
+
+fn dispatch(
+    mut content: Content<impl Read>,
+    origin: Origin,
+    stop: Stop,
+) -> Result<(Profile, Problems)> {
+    let mut start = Vec::new();
+    let taken = content.by_ref().take(START).read_to_end(&mut start);
+    // What can be read of a file that breaks off is for its reader to say.
+    if let Err(error) = taken {
+        if start.is_empty() {
+            return Err(damaged(&origin, &error));
+        }
+    }
+    let format = formats::of(&start);
+    let content = Cursor::new(start).chain(content);
+    match format {
+        Some(Format::Pprof) => pprof::read(content, origin, stop),
+        Some(Format::Otlp) => otlp::read(content, origin, stop),
+        // It knows best what other files look like.
+        Some(Format::Rprof) | None => {
+            rprof::read(content, origin, stop).map_err(|error| match error {
+                Error::Foreign { input, found, .. } => Error::Foreign {
+                    input,
+                    wanted: "a profile that can be read here",
+                    found,
+                },
+                other => other,
+            })
+        }
+    }
+}
+
+fn damaged(origin: &Origin, error: &std::io::Error) -> Error {
+    Error::Parse {
+        input: origin.name.clone(),
+        place: Place::Byte(0),
+        message: format!("The data cannot be read: {error}."),
+    }
+}
