@@ -75,16 +75,24 @@ pub fn is_text(bytes: &[u8]) -> bool {
 fn of_message(bytes: &[u8]) -> Option<Format> {
     let mut message = Message::new(bytes);
     let mut known = None;
-    // What cannot be read on was told by what stands before it.
-    while let Ok(Some(found)) = message.field() {
-        let inside = found.message().ok();
-        let first = inside.and_then(|inside| inside.bytes().first().copied());
-        match (found.number, first.map(|tag| tag & 7)) {
+    // Of the start of a file the last field may break off.
+    while let Ok(tag) = message.varint() {
+        let (number, is_inside) = (tag >> 3, tag & 7 == 2);
+        if !is_inside {
+            let is_pprof = tag & 7 == 0 && (3..=15).contains(&number);
+            return is_pprof.then_some(Format::Pprof);
+        }
+        let Ok(length) = message.varint() else { break };
+        let first = message.bytes().first().filter(|_| length > 0);
+        match (number, first.map(|tag| tag & 7)) {
             (1, Some(2)) => return Some(Format::Otlp),
             (1, Some(0)) => return Some(Format::Pprof),
             (1 | 2, _) => known = Some(Format::Otlp),
             (3..=15, _) => return Some(Format::Pprof),
             _ => return None,
+        }
+        if message.skip(length).is_err() {
+            break;
         }
     }
     known
@@ -96,7 +104,7 @@ mod tests {
 
     #[test]
     fn formats_are_told_apart() {
-        let tables: [(&[u8], Option<Format>); 10] = [
+        let tables: [(&[u8], Option<Format>); 11] = [
             (b"sample.interval=20000\n", Some(Format::Rprof)),
             (b"\"f\" \"g\" \n", Some(Format::Rprof)),
             (b"hello\n", None),
@@ -111,6 +119,8 @@ mod tests {
             (b"\x0a\x04\x12\x02\x12\x00", Some(Format::Otlp)),
             (b"\x0a\x00\x32\x00", Some(Format::Pprof)),
             (b"\x12\x02\x2a\x00", Some(Format::Otlp)),
+            // A resource that breaks off.
+            (b"\x0a\xff\x7f\x12\x02", Some(Format::Otlp)),
         ];
         for (bytes, format) in tables {
             assert_eq!(of(bytes), format, "{bytes:?}");

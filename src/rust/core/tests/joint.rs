@@ -96,7 +96,7 @@ fn joint(profile: &Profile) -> usize {
 fn unmatched(problems: &Problems) -> Vec<Place> {
     let kept = problems.kept().iter();
     kept.filter(|problem| problem.kind == ProblemKind::NativeUnmatched)
-        .map(|problem| problem.place)
+        .map(|problem| problem.place.clone())
         .collect()
 }
 

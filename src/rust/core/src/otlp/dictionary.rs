@@ -161,12 +161,11 @@ struct Rows {
 impl Rows {
     /// `before`: how many rows there are from other messages.
     fn of(what: &'static str, before: usize, list: &[Message]) -> Result<Rows> {
-        let is_empty = |first: &Message| first.bytes().is_empty();
         Ok(Rows {
             what,
             before: next_row(before, "rows")?,
             entries: list.len().max(1) as u64,
-            skipped: u64::from(list.first().is_none_or(is_empty)),
+            skipped: u64::from(list.first().is_none_or(says_nothing)),
         })
     }
 
@@ -219,7 +218,7 @@ struct Reader<'a, 'p> {
 impl Reader<'_, '_> {
     /// Notes it where an entry that should stand for none says something.
     fn note_zero(&mut self, list: &[Message]) {
-        if let Some(first) = list.first().filter(|first| !first.bytes().is_empty()) {
+        if let Some(first) = list.first().filter(|first| !says_nothing(first)) {
             let place = Place::Byte(first.at() as u64);
             self.problems.note(ProblemKind::ZeroEntry, place, b"");
         }
@@ -481,6 +480,18 @@ impl Reader<'_, '_> {
             stacks.try_push(self.profile.stacks.push(&frames)?, WHAT)?;
         }
         Ok(stacks)
+    }
+}
+
+/// Whether all fields are what they would be if they were not there.
+fn says_nothing(message: &Message) -> bool {
+    let mut message = *message;
+    loop {
+        match message.field() {
+            Ok(None) => return true,
+            Ok(Some(found)) if found.is_zero() => {}
+            _ => return false,
+        }
     }
 }
 

@@ -109,6 +109,11 @@ impl<'a> Message<'a> {
         Ok(Some(Field { number, at, value }))
     }
 
+    /// Leaves out bytes.
+    pub fn skip(&mut self, length: u64) -> Result<()> {
+        self.take(length).map(|_| ())
+    }
+
     #[inline(always)]
     fn take(&mut self, length: u64) -> Result<Message<'a>> {
         let split = usize::try_from(length)
@@ -279,6 +284,15 @@ impl<'a> Field<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether it holds nothing but zeros.
+    pub fn is_zero(&self) -> bool {
+        match self.value {
+            Value::Varint(value) | Value::Fixed64(value) => value == 0,
+            Value::Bytes(message) => message.rest.iter().all(|&byte| byte == 0),
+            Value::Fixed32 => true,
+        }
     }
 
     /// Whether it is a text, a message or a packed list.

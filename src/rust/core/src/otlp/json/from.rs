@@ -306,6 +306,13 @@ impl<'de> Visitor<'de> for OfField<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        if self.field.name == "sampleType" {
+            // It was one until version 1.8 gave each type a profile of its own.
+            return Err(A::Error::custom(
+                "`sampleType` is an array, as in version 1.7 of the format and before; versions \
+                 from 1.8 on can be read",
+            ));
+        }
         if !self.field.repeated {
             return Err(self.unexpected(format_args!("an array")));
         }

@@ -51,7 +51,7 @@ fn step<'a>(mut message: Message<'a>, type_: &MessageType, at: usize) -> Option<
             return Some((
                 field.name,
                 index,
-                inner.filter(|(inside, _)| inside.at() <= at),
+                inner.filter(|(inside, _)| inside.at() < at),
             ));
         }
         counts[known] += 1;
