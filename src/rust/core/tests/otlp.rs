@@ -12,6 +12,7 @@ mod otlp {
     pub mod message;
     pub mod odd;
     mod references;
+    mod roundtrip;
     mod rows;
     pub mod same;
     pub mod whole;

@@ -75,14 +75,12 @@ fn times(
     let mut duration = unsigned("duration", duration.unwrap_or(0))?;
     if let Some((first, last)) = observed.span {
         let (first, last) = (unsigned("time", first)?, unsigned("time", last)?);
-        let end = (from + duration).max(last + 1);
-        if from == 0 || first < from {
-            from = first;
+        let end = from + duration;
+        if first < from || last >= end {
+            // No time at all is no time to start from.
+            from = if from == 0 { first } else { from.min(first) };
+            duration = end.max(last + 1) - from;
         }
-        duration = match duration {
-            0 => last + 1 - from,
-            _ => end - from,
-        };
     }
     Ok((from, duration))
 }
@@ -142,7 +140,10 @@ fn put_type<'a>(
     let (name, unit) = (tables.texts.of(name)?, tables.texts.of(unit)?);
     put_unless_0(&mut type_, value_type::TYPE_STRINDEX, name);
     put_unless_0(&mut type_, value_type::UNIT_STRINDEX, unit);
-    put_bytes(out, number, &type_)
+    match type_.is_empty() {
+        true => Ok(()),
+        false => put_bytes(out, number, &type_),
+    }
 }
 
 /// What is said of the pprof file that the profiles of a scope were, or would be.

@@ -76,7 +76,13 @@ pub fn read_pair(
     let mut pair = (String::new(), Any::Empty);
     while let Some(found) = message.field()? {
         match found.number {
-            key_value::KEY => pair.0 = texts.decode(found.message()?, problems)?,
+            key_value::KEY => {
+                // One of the two is set, but some writers write the other, too.
+                let key = texts.decode(found.message()?, problems)?;
+                if !key.is_empty() {
+                    pair.0 = key;
+                }
+            }
             key_value::KEY_STRINDEX => {
                 let index = Index::of(&found)?;
                 if index.index != 0 {

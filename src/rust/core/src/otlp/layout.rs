@@ -5,10 +5,16 @@
 //! at: read with the numbers of another version they break rules, such as that an
 //! index must be in its table.
 
-use super::proto::{data, dictionary, profile, resource_profiles, scope_profiles};
+use super::proto::{
+    data, dictionary, location, mapping, profile, resource_profiles, scope_profiles,
+};
 use crate::cancel::{self, Stop};
 use crate::error::Error;
+use crate::memory::TryGrow;
 use crate::protobuf::wire::{Field, Message, Result};
+use std::cmp::Ordering;
+
+const WHAT: &str = "the tables of a profile";
 
 /// The numbers of the fields that moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,16 +90,29 @@ const ENOUGH: u64 = 100;
 /// What a whole message has shown so far.
 #[derive(Debug, Default)]
 struct Evidence {
+    texts: u64,
     attributes: u64,
     links: u64,
-    /// Rules that samples break by the numbers of 1.10 and of 1.9.
-    broken_1_10: u64,
-    broken_1_9: u64,
+    /// Attributes that something else than samples refers to.
+    elsewhere: Vec<bool>,
+    /// What samples say by the numbers of 1.10 and of 1.9.
+    by_1_10: Reading,
+    by_1_9: Reading,
     /// Fields of profiles that are not of the type that they have in 1.9 and in 1.8.
     mistyped_1_9: u64,
     mistyped_1_8: u64,
-    /// The two ways to read the samples differ.
-    matters: bool,
+}
+
+/// The samples, read with the numbers of one version.
+#[derive(Debug, Default)]
+struct Reading {
+    /// How many break a rule.
+    broken: u64,
+    /// Attributes and links that they refer to.
+    attributes: Vec<bool>,
+    links: Vec<bool>,
+    /// Lists of numbers that are not packed, as almost all writers do it.
+    unpacked: u64,
 }
 
 /// What was found, and whether it could be the other one as well.
@@ -113,17 +132,17 @@ pub fn detect(mut message: Message, input: &str, stop: Stop) -> Result<Found> {
             data::RESOURCE_PROFILES => collect(found.message()?, &mut profiles)?,
             data::DICTIONARY => {
                 has_dictionary = true;
-                evidence.tables(found.message()?, input)?;
+                evidence.tables(found.message()?)?;
             }
             // The tables of 1.6 stood here.
             3..=8 => return Err(older(input, "1.6")),
             _ => {}
         }
     }
-    for &(mut message) in &profiles {
-        while let Some(found) = message.field()? {
-            evidence.profile(&found, has_dictionary, input)?;
-        }
+    evidence.by_1_10 = Reading::new(evidence.attributes, evidence.links)?;
+    evidence.by_1_9 = Reading::new(evidence.attributes, evidence.links)?;
+    for &message in &profiles {
+        evidence.profile(message, has_dictionary, input)?;
     }
     for &(mut message) in &profiles {
         cancel::check(stop)?;
@@ -148,7 +167,7 @@ fn collect<'a>(mut resource: Message<'a>, profiles: &mut Vec<Message<'a>>) -> Re
         let mut scope = found.message()?;
         while let Some(found) = scope.field()? {
             if found.number == scope_profiles::PROFILES {
-                profiles.push(found.message()?);
+                profiles.try_push(found.message()?, WHAT)?;
             }
         }
     }
@@ -156,123 +175,189 @@ fn collect<'a>(mut resource: Message<'a>, profiles: &mut Vec<Message<'a>>) -> Re
 }
 
 impl Evidence {
-    fn tables(&mut self, mut tables: Message, input: &str) -> Result<()> {
-        while let Some(found) = tables.field()? {
+    fn tables(&mut self, tables: Message) -> Result<()> {
+        let mut referring = Vec::new();
+        let mut rest = tables;
+        while let Some(found) = rest.field()? {
             match found.number {
+                dictionary::STRING_TABLE => self.texts += 1,
                 dictionary::ATTRIBUTE_TABLE => self.attributes += 1,
                 dictionary::LINK_TABLE => self.links += 1,
-                dictionary::STACK_TABLE => {
-                    // Units of attributes in 1.7: two numbers, where a stack has a list.
-                    let first = found.message()?.field()?;
-                    if first.is_some_and(|first| first.number == 2) {
-                        return Err(older(input, "1.7"));
-                    }
+                dictionary::MAPPING_TABLE => {
+                    let row = (found.message()?, mapping::ATTRIBUTE_INDICES);
+                    referring.try_push(row, WHAT)?;
+                }
+                dictionary::LOCATION_TABLE => {
+                    let row = (found.message()?, location::ATTRIBUTE_INDICES);
+                    referring.try_push(row, WHAT)?;
                 }
                 _ => {}
             }
         }
+        self.elsewhere
+            .try_fill(self.attributes as usize, false, WHAT)?;
+        for (mut message, number) in referring {
+            while let Some(found) = message.field()? {
+                if found.number == number {
+                    mark(&found, &mut self.elsewhere);
+                }
+            }
+        }
         Ok(())
     }
 
-    fn profile(&mut self, found: &Field, has_dictionary: bool, input: &str) -> Result<()> {
-        let (list, number) = (found.has_bytes(), found.is_number());
-        // Before 1.8 a time was no number of eight bytes, nor a period type behind it.
-        let is_old = match found.number {
-            profile::TIME_UNIX_NANO => found.fixed64().is_err(),
-            profile::PERIOD_TYPE => number,
-            profile::PERIOD => list,
-            13.. => found.number != COMMENTS_OF_JSON,
-            _ => false,
-        };
-        if is_old {
-            return Err(older(input, if has_dictionary { "1.7" } else { "1.5" }));
-        }
-        let wrong_1_9 = match found.number {
-            7 => {
-                found
-                    .message()
-                    .is_ok_and(|id| ![0, 16].contains(&id.bytes().len()))
-                    || number
+    fn profile(&mut self, mut message: Message, has_dictionary: bool, input: &str) -> Result<()> {
+        let mut has = [false; 13];
+        while let Some(found) = message.field()? {
+            let (list, number) = (found.has_bytes(), found.is_number());
+            // Before 1.8 a time was no number of eight bytes, nor a period type behind it.
+            let is_old = match found.number {
+                profile::TIME_UNIX_NANO => found.fixed64().is_err(),
+                profile::PERIOD_TYPE => number,
+                profile::PERIOD => list,
+                _ => false,
+            };
+            if is_old {
+                return Err(older(input, if has_dictionary { "1.7" } else { "1.5" }));
             }
-            8 => list,
-            9 => number,
-            12 => true,
-            _ => false,
-        };
-        let wrong_1_8 = match found.number {
-            8 => number,
-            9 => list,
-            11 => number,
-            _ => false,
-        };
-        self.mistyped_1_9 += u64::from(wrong_1_9);
-        self.mistyped_1_8 += u64::from(wrong_1_8);
+            let is_id = found
+                .message()
+                .is_ok_and(|id| [0, 16].contains(&id.bytes().len()));
+            let wrong_1_9 = match found.number {
+                7 => !is_id,
+                8 => list,
+                9 => number,
+                11 => !all_below(&found, self.attributes),
+                12 => true,
+                _ => false,
+            };
+            let wrong_1_8 = match found.number {
+                7 => !all_below(&found, self.texts),
+                8 => !is_id,
+                9 => list,
+                11 => number,
+                12 => !all_below(&found, self.attributes),
+                _ => false,
+            };
+            self.mistyped_1_9 += u64::from(wrong_1_9);
+            self.mistyped_1_8 += u64::from(wrong_1_8);
+            if let Some(slot) = has.get_mut(found.number as usize) {
+                *slot = true;
+            }
+        }
+        // A payload has a format, and a format a payload.
+        self.mistyped_1_9 += u64::from(has[9] != has[10]);
+        self.mistyped_1_8 += u64::from(has[10] != has[11]);
         Ok(())
     }
 
     fn sample(&mut self, message: Message) -> Result<()> {
-        self.broken_1_10 += u64::from(self.breaks(message, SAMPLE_1_10)?);
-        self.broken_1_9 += u64::from(self.breaks(message, SAMPLE_1_9)?);
-        Ok(())
-    }
-
-    /// Whether a sample breaks a rule when it is read with these numbers.
-    fn breaks(&mut self, mut message: Message, fields: SampleFields) -> Result<bool> {
-        let (mut values, mut timestamps, mut broken) = (0, 0, false);
-        while let Some(found) = message.field()? {
-            let number = found.number;
-            if number == fields.values {
-                self.matters = true;
-                broken |= found
-                    .each(|_| {
-                        values += 1;
-                        Ok(())
-                    })
-                    .is_err();
-            } else if number == fields.attribute_indices {
-                let in_table = |index| index < self.attributes.max(1);
-                broken |= found
-                    .each(|index| {
-                        broken |= !in_table(index);
-                        Ok(())
-                    })
-                    .is_err();
-            } else if number == fields.link_index {
-                broken |= found
-                    .uint()
-                    .map_or(true, |index| index >= self.links.max(1));
-            } else if number == fields.timestamps {
-                broken |= found
-                    .each_fixed64(|_| {
-                        timestamps += 1;
-                        Ok(())
-                    })
-                    .is_err();
-            }
-        }
-        let none = values == 0 && timestamps == 0;
-        let unequal = values != timestamps && values > 0 && timestamps > 0;
-        Ok(broken || none || unequal)
+        self.by_1_10.sample(message, SAMPLE_1_10)?;
+        self.by_1_9.sample(message, SAMPLE_1_9)
     }
 
     /// A few samples may break rules in the right version as well.
     fn is_clear(&self) -> bool {
-        let (one, other) = (self.broken_1_10, self.broken_1_9);
+        let (one, other) = (self.by_1_10.broken, self.by_1_9.broken);
         one.min(other) == 0 && one.max(other) >= ENOUGH
     }
 
     fn verdict(&self) -> Found {
         let is_1_8 = self.mistyped_1_9 > self.mistyped_1_8;
-        // Nothing but samples tells 1.9 from 1.10; that a profile is of 1.8 tells it.
-        let is_older = is_1_8 || self.broken_1_9 < self.broken_1_10;
+        // That a profile is of 1.8 tells of its samples, too. Else the fewest broken
+        // rules count, then the most entries of tables for which there is no other use;
+        // and attributes that are all said of something else are hardly of samples.
+        let broken = self.by_1_9.broken.cmp(&self.by_1_10.broken);
+        let [new, old] = [&self.by_1_10, &self.by_1_9].map(|by| by.uses(&self.elsewhere));
+        let no_new = new == 0 && self.by_1_10.attributes.contains(&true);
+        let unpacked = self.by_1_9.unpacked.cmp(&self.by_1_10.unpacked);
+        let hardly = match no_new {
+            true => Ordering::Less,
+            false => Ordering::Equal,
+        };
+        let order = broken.then(new.cmp(&old)).then(unpacked).then(hardly);
+        let is_1_9 = !is_1_8 && order == Ordering::Less;
+        let matters = !self.by_1_10.is_silent() || !self.by_1_9.is_silent();
         Found {
             layout: Layout {
-                sample: if is_older { SAMPLE_1_9 } else { SAMPLE_1_10 },
+                sample: if is_1_8 || is_1_9 {
+                    SAMPLE_1_9
+                } else {
+                    SAMPLE_1_10
+                },
                 profile: if is_1_8 { PROFILE_1_8 } else { PROFILE_1_9 },
             },
-            ambiguous: !is_1_8 && self.matters && self.broken_1_9 == self.broken_1_10,
+            ambiguous: !is_1_8 && matters && broken.is_eq() && new == old,
         }
     }
+}
+
+impl Reading {
+    fn new(attributes: u64, links: u64) -> Result<Reading> {
+        let mut reading = Reading::default();
+        reading
+            .attributes
+            .try_fill(attributes as usize, false, WHAT)?;
+        reading.links.try_fill(links as usize, false, WHAT)?;
+        Ok(reading)
+    }
+
+    fn sample(&mut self, mut message: Message, fields: SampleFields) -> Result<()> {
+        let (mut values, mut timestamps, mut broken) = (0, 0, false);
+        while let Some(found) = message.field()? {
+            let number = found.number;
+            if [fields.values, fields.attribute_indices].contains(&number) {
+                self.unpacked += u64::from(found.is_number());
+            }
+            if number == fields.values {
+                let read = found.each(|_| {
+                    values += 1;
+                    Ok(())
+                });
+                broken |= read.is_err();
+            } else if number == fields.attribute_indices {
+                broken |= !mark(&found, &mut self.attributes);
+            } else if number == fields.link_index {
+                broken |= found.has_bytes() || !mark(&found, &mut self.links);
+            } else if number == fields.timestamps {
+                let read = found.each_fixed64(|_| {
+                    timestamps += 1;
+                    Ok(())
+                });
+                broken |= read.is_err();
+            }
+        }
+        let none = values == 0 && timestamps == 0;
+        let unequal = values != timestamps && values > 0 && timestamps > 0;
+        self.broken += u64::from(broken || none || unequal);
+        Ok(())
+    }
+
+    /// How many entries it refers to that nothing else does.
+    fn uses(&self, elsewhere: &[bool]) -> usize {
+        let others = self.attributes.iter().zip(elsewhere);
+        let attributes = others.filter(|(used, elsewhere)| **used && !**elsewhere);
+        attributes.count() + self.links.iter().filter(|used| **used).count()
+    }
+
+    /// Whether samples refer to neither attributes nor links.
+    fn is_silent(&self) -> bool {
+        !self.attributes.contains(&true) && !self.links.contains(&true)
+    }
+}
+
+/// Marks entries of a table that are referred to, but for that of none; says whether all
+/// are there.
+fn mark(found: &Field, entries: &mut [bool]) -> bool {
+    let mut all = true;
+    let read = found.each(|index| {
+        match usize::try_from(index).ok().and_then(|i| entries.get_mut(i)) {
+            Some(entry) => *entry |= index != 0,
+            None => all &= index == 0,
+        }
+        Ok(())
+    });
+    read.is_ok() && all
 }
 
 fn older(input: &str, version: &str) -> crate::protobuf::wire::Fault {
@@ -281,4 +366,14 @@ fn older(input: &str, version: &str) -> crate::protobuf::wire::Fault {
          1.8 on can be read."
     ))
     .into()
+}
+
+/// Whether these are indices into a table of so many entries.
+fn all_below(found: &Field, entries: u64) -> bool {
+    let mut all = true;
+    let read = found.each(|index| {
+        all &= index < entries.max(1);
+        Ok(())
+    });
+    read.is_ok() && all
 }

@@ -28,7 +28,7 @@ pub struct Header<'a> {
 pub struct Common {
     time: u64,
     duration: u64,
-    period_type: Option<Named>,
+    period_type: Named,
     period: i64,
     profile_id: Vec<u8>,
     dropped: u32,
@@ -66,7 +66,7 @@ impl<'a> Header<'a> {
                 field::SAMPLE_TYPE => header.type_ = named(found.message()?)?,
                 field::TIME_UNIX_NANO => common.time = found.fixed64()?,
                 field::DURATION_NANO => common.duration = found.uint()?,
-                field::PERIOD_TYPE => common.period_type = Some(named(found.message()?)?),
+                field::PERIOD_TYPE => common.period_type = named(found.message()?)?,
                 field::PERIOD => common.period = found.int()?,
                 n if n == fields.profile_id => {
                     common.profile_id = found.message()?.bytes().to_vec();
@@ -175,13 +175,11 @@ impl SourceMaker<'_, '_> {
     }
 
     fn period(&mut self, common: &Common, at: usize) -> Result<Option<Period>> {
-        let type_ = match common.period_type {
-            Some(named) => Some(self.value_type(named, at)?),
-            None => None,
-        };
+        // A message that says nothing is as if it were not there.
+        let type_ = Some(self.value_type(common.period_type, at)?);
+        let type_ = type_.filter(|type_| *type_ != ValueType::default());
         let value = common.period;
-        let says_nothing = |type_: &ValueType| *type_ == ValueType::default();
-        if value == 0 && type_.as_ref().is_none_or(says_nothing) {
+        if value == 0 && type_.is_none() {
             return Ok(None);
         }
         if inexact(value).is_some() {

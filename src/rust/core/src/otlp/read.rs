@@ -183,9 +183,10 @@ impl File {
             forms: LabelForms::default(),
             stop,
         };
+        let alone = resources.len() == 1;
         resources
             .into_iter()
-            .try_for_each(|message| reader.resource(message))
+            .try_for_each(|message| reader.resource(message, alone))
     }
 
     fn finish(mut self) -> Result<(Profile, Problems)> {
@@ -215,7 +216,8 @@ struct InScope {
 }
 
 impl<'a> Reader<'_, 'a> {
-    fn resource(&mut self, mut message: Message<'a>) -> WireResult<()> {
+    /// `alone`: the only one of its message.
+    fn resource(&mut self, mut message: Message<'a>, alone: bool) -> WireResult<()> {
         let mut resource = Resource::default();
         let mut scopes = Vec::new();
         while let Some(found) = message.field()? {
@@ -228,10 +230,14 @@ impl<'a> Reader<'_, 'a> {
                 _ => {}
             }
         }
+        // Where there is nothing to group and nothing is said, no tables are needed.
+        let id = match alone && scopes.len() == 1 && resource == Resource::default() {
+            true => None,
+            false => Some(self.file.profile.add_resource(resource)?),
+        };
         scopes
             .into_iter()
-            .try_fold(None, |id, message| self.scope(message, &resource, id))?;
-        Ok(())
+            .try_for_each(|message| self.scope(message, id))
     }
 
     fn about(&mut self, mut message: Message<'a>, resource: &mut Resource) -> WireResult<()> {
@@ -275,13 +281,8 @@ impl<'a> Reader<'_, 'a> {
         Ok(entity)
     }
 
-    /// `known`: where the resource is in the model, once a scope has needed it.
-    fn scope(
-        &mut self,
-        mut message: Message<'a>,
-        resource: &Resource,
-        known: Option<ResourceId>,
-    ) -> WireResult<Option<ResourceId>> {
+    /// `resource`: where it is in the model, `None` for one that is not needed there.
+    fn scope(&mut self, mut message: Message<'a>, resource: Option<ResourceId>) -> WireResult<()> {
         let [mut name, mut version, mut schema_url] = [None; 3];
         let mut dropped_attributes = 0;
         let mut attributes = Vec::new();
@@ -335,17 +336,15 @@ impl<'a> Reader<'_, 'a> {
         let silent = texts.iter().all(Option::is_none)
             && dropped_attributes == 0
             && attributes.is_empty()
-            && *resource == Resource::default();
-        let mut resource_id = known;
+            && resource.is_none();
         if !silent {
             let profile = &mut self.file.profile;
-            let id = match known {
+            let resource = match resource {
                 Some(id) => id,
-                None => profile.add_resource(resource.clone())?,
+                None => profile.add_resource(Resource::default())?,
             };
-            resource_id = Some(id);
             within.id = Some(profile.add_scope(Scope {
-                resource: id,
+                resource,
                 name,
                 version,
                 schema_url,
@@ -353,22 +352,21 @@ impl<'a> Reader<'_, 'a> {
                 attributes,
             })?);
         }
-        self.profiles(&headers, &within)?;
-        Ok(resource_id)
+        self.profiles(&headers, &within)
     }
 
-    /// Puts profiles of the same samples together.
+    /// Puts profiles of the same samples together, in the order that their scope tells.
     fn profiles(&mut self, headers: &[Header<'a>], within: &InScope) -> WireResult<()> {
-        let mut left = headers;
-        if let Some(order) = &within.order {
-            let in_order: Vec<&Header> = order.iter().map(|&at| &headers[at]).collect();
-            if self.source(&in_order, within, true)? > 0 {
-                return Ok(());
-            }
+        let all: Vec<&Header> = match &within.order {
+            Some(order) => order.iter().map(|&at| &headers[at]).collect(),
+            None => headers.iter().collect(),
+        };
+        let mut left = all.as_slice();
+        if within.order.is_some() && self.source(left, within, true)? > 0 {
+            return Ok(());
         }
         while !left.is_empty() {
-            let all: Vec<&Header> = left.iter().collect();
-            let taken = self.source(&all, within, false)?;
+            let taken = self.source(left, within, false)?;
             left = left.get(taken..).unwrap_or_default();
         }
         Ok(())
@@ -392,9 +390,10 @@ impl<'a> Reader<'_, 'a> {
             if !first.agrees(other) || !all && types.iter().any(|t| t.type_ == other.type_) {
                 break;
             }
+            // Without a sample nothing but the word of the scope says that they are one.
             match reader.aligned(first.message, other.message)? {
-                Some(found) => values.push(found),
-                None => break,
+                Some(found) if all || !found.is_empty() => values.push(found),
+                _ => break,
             }
         }
         let count = 1 + values.len();

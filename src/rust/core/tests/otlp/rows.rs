@@ -15,7 +15,8 @@ const TEXTS: [&str; 14] = [
     "naïve",
     "a b",
     "line\nfeed",
-    "\0",
+    // R could not hold a NUL.
+    "\u{1}",
     "\"quoted\\",
     "🙂",
     "[vdso]",

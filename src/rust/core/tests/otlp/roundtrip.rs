@@ -1,0 +1,202 @@
+//! Odd messages, read by the package's reader and written by its writer, say the same.
+//!
+//! What may change is listed in [`settled()`]: what the documentation says is not kept.
+
+use super::check::{Level, grave, violations};
+use super::content::*;
+use super::json::{from_json, to_json};
+use super::message::*;
+use super::odd::odd;
+use super::same::assert_same;
+use super::wire::{Form, Packing, decode, encode, encode_as};
+use profile_core::input::Origin;
+use profile_core::model::Profile;
+use profile_core::otlp::{self, WriteOptions};
+use profile_core::problems::Problems;
+use std::rc::Rc;
+
+const GO_ON: &dyn Fn() -> bool = &|| false;
+const SEEDS: u64 = 1500;
+
+fn read(bytes: &[u8]) -> (Profile, Problems) {
+    let origin = Origin {
+        name: "odd".to_owned(),
+        ..Origin::default()
+    };
+    otlp::read(bytes, origin, GO_ON).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn write(profile: &Profile, options: &WriteOptions) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    otlp::write(profile, options, &mut bytes, GO_ON).unwrap_or_else(|error| panic!("{error}"));
+    bytes
+}
+
+fn written(profile: &Profile, options: &WriteOptions) -> Data {
+    decode(&write(profile, options), Layout::V11).unwrap()
+}
+
+/// What is left of a message where something is not kept.
+fn settled(mut content: Content) -> Content {
+    for resource in &mut content.resources {
+        for scope in &mut resource.scopes {
+            let attributes = &mut scope.facts.attributes;
+            // Profiles that are the types of one pprof file stand in its order then.
+            let is_order = |a: &Attribute| a.key == "pprof.scope.sample_type_order";
+            if let Some(order) = attributes.iter().find(|a| is_order(a)) {
+                let Resolved::Array(places) = &order.value else {
+                    panic!("{order:?}");
+                };
+                let mut profiles: Vec<_> = places.iter().zip(scope.profiles.drain(..)).collect();
+                profiles.sort_by_key(|(place, _)| *place);
+                scope
+                    .profiles
+                    .extend(profiles.into_iter().map(|(_, profile)| profile));
+            }
+            attributes.retain(|a| !is_order(a));
+            attributes.retain(|a| !says_none(a));
+            for profile in &mut scope.profiles {
+                profile.facts.attributes.retain(|a| !says_none(a));
+                for observation in &mut profile.observations {
+                    let mut stack = observation.stack.to_vec();
+                    for frame in &mut stack {
+                        frame.attributes.retain(|a| !says_none(a));
+                        if let Some(module) = &mut frame.mapping {
+                            module.attributes.retain(|a| !says_none(a));
+                        }
+                    }
+                    observation.stack = Rc::new(stack);
+                }
+            }
+        }
+    }
+    content
+}
+
+/// Attributes of pprof that say what is so without them.
+fn says_none(attribute: &Attribute) -> bool {
+    let known = match &attribute.value {
+        Resolved::Bool(false) => ["pprof.mapping.has_", "pprof.location.is_folded"].as_slice(),
+        Resolved::String(text) if text.is_empty() => &[
+            "pprof.profile.drop_frames",
+            "pprof.profile.keep_frames",
+            "pprof.profile.doc_url",
+            "pprof.scope.default_sample_type",
+        ],
+        _ => &[],
+    };
+    known.iter().any(|start| attribute.key.starts_with(start))
+}
+
+#[test]
+fn odd_messages_come_back() {
+    for layout in LAYOUTS {
+        for seed in 0..SEEDS {
+            println!("seed {seed}, {layout:?}");
+            let data = odd(seed, layout, true);
+            let (profile, _) = read(&encode(&data, layout));
+            let back = written(&profile, &WriteOptions::default());
+            assert_eq!(grave(&back), []);
+            assert_same(&settled(content(&data)), &settled(content(&back)));
+        }
+    }
+}
+
+#[test]
+fn it_does_not_matter_how_a_message_is_written() {
+    for seed in 0..SEEDS / 10 {
+        let data = odd(seed, Layout::V11, true);
+        let plain = write(
+            &read(&encode(&data, Layout::V11)).0,
+            &WriteOptions::default(),
+        );
+        for form in Form::all(Layout::V11) {
+            println!("seed {seed}, {form:?}");
+            // What is not packed may be of another version, see the detection.
+            if form.packing != Packing::Packed {
+                continue;
+            }
+            let (profile, _) = read(&encode_as(&data, form));
+            let back = write(&profile, &WriteOptions::default());
+            if back != plain {
+                let [one, other] =
+                    [plain.as_slice(), &back].map(|b| decode(b, Layout::V11).unwrap());
+                assert_same(&content(&one), &content(&other));
+                panic!("the same content in other bytes");
+            }
+        }
+        let json = to_json(&data).to_string();
+        let (profile, _) = read(json.as_bytes());
+        assert!(write(&profile, &WriteOptions::default()) == plain, "{json}");
+    }
+}
+
+#[test]
+fn what_is_written_breaks_no_rule() {
+    let aggregate = WriteOptions {
+        aggregate: true,
+        ..WriteOptions::default()
+    };
+    let json = WriteOptions {
+        json: true,
+        ..aggregate.clone()
+    };
+    let mut kept = 0;
+    for seed in 0..SEEDS {
+        println!("seed {seed}");
+        let (profile, _) = read(&encode(&odd(seed, Layout::V11, true), Layout::V11));
+        let mut bytes = Vec::new();
+        if let Err(error) = otlp::write(&profile, &aggregate, &mut bytes, GO_ON) {
+            assert!(error.to_string().contains("passes 2^63"), "{error}");
+            continue;
+        }
+        kept += 1;
+        let data = decode(&bytes, Layout::V11).unwrap();
+        assert_eq!(violations(&data), []);
+        // It is the same each time, also when it was read again, and in JSON.
+        assert!(write(&profile, &aggregate) == bytes);
+        // Once zeros are gone, profiles of one scope may have the same samples by chance.
+        let again = write(&read(&bytes).0, &aggregate);
+        let settle = |bytes: &[u8]| settled(content(&decode(bytes, Layout::V11).unwrap()));
+        assert_same(&settle(&bytes), &settle(&again));
+        assert!(write(&read(&again).0, &aggregate) == again);
+        let text = write(&profile, &json);
+        let from = from_json(&serde_json::from_slice(&text).unwrap()).unwrap();
+        assert_eq!(from, data);
+        assert!(write(&read(&text).0, &aggregate) == again);
+    }
+    assert!(kept > SEEDS / 2, "{kept}");
+}
+
+#[test]
+fn messages_that_should_be_otherwise_are_mended() {
+    for seed in 0..SEEDS {
+        println!("seed {seed}");
+        let data = odd(seed, Layout::V11, false);
+        let bytes = encode(&data, Layout::V11);
+        if bytes.is_empty() {
+            // No message, but what a file is that was cut at its start.
+            continue;
+        }
+        let (profile, _) = read(&bytes);
+        let back = written(&profile, &WriteOptions::default());
+        // What the tables of a dictionary should be is up to the writer.
+        let tables = ["duplicate", "orphan", "zero-link"];
+        let of_tables = |rule: &str| tables.iter().any(|table| rule.contains(table));
+        let left = violations(&back);
+        assert!(left.iter().all(|v| v.level == Level::Should), "{left:?}");
+        assert!(!left.iter().any(|v| of_tables(v.rule)), "{left:?}");
+        let [one, other] = [&data, &back].map(|data| without_times(settled(content(data))));
+        assert_same(&one, &other);
+    }
+}
+
+/// Times and durations are widened where samples were taken outside of them.
+fn without_times(mut content: Content) -> Content {
+    let scopes = content.resources.iter_mut().flat_map(|r| &mut r.scopes);
+    for profile in scopes.flat_map(|scope| &mut scope.profiles) {
+        profile.facts.time_unix_nano = 0;
+        profile.facts.duration_nano = 0;
+    }
+    content
+}
