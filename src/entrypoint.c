@@ -16,6 +16,11 @@
     static SEXP name(SEXP a, SEXP b) {                                         \
         return profile_resume(profile_rust_##name(a, b));                      \
     }
+#define ENTRY_3(name)                                                          \
+    SEXP profile_rust_##name(SEXP, SEXP, SEXP);                                \
+    static SEXP name(SEXP a, SEXP b, SEXP c) {                                 \
+        return profile_resume(profile_rust_##name(a, b, c));                   \
+    }
 #define ENTRY_4(name)                                                          \
     SEXP profile_rust_##name(SEXP, SEXP, SEXP, SEXP);                          \
     static SEXP name(SEXP a, SEXP b, SEXP c, SEXP d) {                         \
@@ -34,6 +39,7 @@ ENTRY_2(write_rprof)
 ENTRY_4(write_pprof)
 ENTRY_4(write_otlp)
 ENTRY_2(otlp_message)
+ENTRY_3(otlp_answer)
 ENTRY_2(convert)
 ENTRY_1(validate)
 ENTRY_2(summarise)
@@ -59,6 +65,7 @@ static const R_CallMethodDef calls[] = {
     CALL(write_pprof, 4),
     CALL(write_otlp, 4),
     CALL(otlp_message, 2),
+    CALL(otlp_answer, 3),
     CALL(convert, 2),
     CALL(validate, 1),
     CALL(summarise, 2),

@@ -13,6 +13,8 @@ use profile_core::input::Origin;
 use profile_core::joint;
 use profile_core::memory::Growing;
 use profile_core::model::{Payload, Profile};
+use profile_core::model::Profile;
+use profile_core::otlp::response::{self, Accepted, Coding};
 use profile_core::problems::Problems;
 use profile_core::tables::{DOTTED, Filters, Left, Matching, Renamed, V2, filter, remap};
 use profile_core::{convert, gzip, otlp, pprof, read, rprof};
@@ -236,6 +238,29 @@ pub extern "C" fn profile_rust_otlp_message(x: Raw, options: Raw) -> Raw {
         otlp::write(&profile, &options, &mut Growing(&mut message), &stop)?;
         pair.bytes(VALUE, message.len())?.copy_from_slice(&message);
         Ok(())
+/// What a server answered: gives `list(read, rejected, message)`, where `read` is
+/// whether the answer to a request that succeeded is as it should be.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_otlp_answer(body: Raw, coding: Raw, success: Raw) -> Raw {
+    outcome(|pair| {
+        let body = argument(body)?.bytes()?;
+        let coding = match text_argument(coding)? {
+            "protobuf" => Coding::Protobuf,
+            "json" => Coding::Json,
+            _ => Coding::Text,
+        };
+        let accepted = match argument(success)?.flag()? {
+            true => response::accepted(body, coding),
+            false => Some(Accepted {
+                rejected: 0,
+                message: response::failure(body, coding),
+            }),
+        };
+        let answer = pair.list(VALUE, &[c"read", c"rejected", c"message"])?;
+        answer.logicals(0, 1)?[0] = i32::from(accepted.is_some());
+        let accepted = accepted.unwrap_or_default();
+        answer.doubles(1, 1)?[0] = accepted.rejected as f64;
+        answer.strings(2, &[&accepted.message], &[0])
     })
 }
 

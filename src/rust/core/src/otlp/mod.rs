@@ -15,6 +15,7 @@ mod observed;
 mod profiles;
 mod proto;
 mod read;
+pub mod response;
 mod samples;
 mod schema;
 mod tables;
