@@ -9,6 +9,7 @@
 #   profile_error_unsupported  a valid wish that is not fulfilled here
 #   profile_error_memory       an allocation failed
 #   profile_error_pprof        the pprof tool did not start, or its port is taken
+#   profile_error_send         a server did not take a profile (endpoint, status, attempts)
 #   profile_error_argument     an argument of a function here is not as documented
 #   profile_error_internal     a bug of ours
 #
@@ -16,6 +17,12 @@
 #   profile_warning_incomplete something that was recorded is missing
 #   profile_warning_repaired   the input was odd, nothing is missing
 #   profile_warning_lossy      the file says less than the profile
+#   profile_warning_rejected   a server took some profiles only (rejected, answer)
+#   profile_warning_answer     what a server answered should be read (answer)
+#   profile_warning_unsent     there was nothing to send
+#
+# A message has class "profile_message" and
+#   profile_message_retry      something is tried again after a while
 
 abort_profile <- function(message, class, ..., call) {
   rlang::abort(message, class = c(class, "profile_error"), ..., call = call)
@@ -23,6 +30,10 @@ abort_profile <- function(message, class, ..., call) {
 
 warn_profile <- function(message, class, ..., call) {
   rlang::warn(message, class = c(class, "profile_warning"), ..., call = call)
+}
+
+inform_profile <- function(message, class) {
+  rlang::inform(message, class = c(class, "profile_message"))
 }
 
 abort_argument <- function(message, call) {

@@ -50,7 +50,15 @@ pub fn failure(body: &[u8], coding: Coding) -> String {
         Coding::Json => status_json(body),
         Coding::Text => None,
     };
-    message.unwrap_or_else(|| line(body))
+    message.unwrap_or_else(|| match coding {
+        Coding::Protobuf if !is_text(body) => String::new(),
+        _ => line(body),
+    })
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    let visible = |c: char| !c.is_control() || c.is_whitespace();
+    std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(visible))
 }
 
 fn accepted_protobuf(body: &[u8]) -> Result<Accepted> {
@@ -213,6 +221,7 @@ mod tests {
         assert_eq!(failure(br#"{"code":"x","message":"bad"}"#, Json), "bad");
         assert_eq!(failure(br#"{"error":"bad"}"#, Json), r#"{"error":"bad"}"#);
         assert_eq!(failure(b"not found\n", Protobuf), "not found");
+        assert_eq!(failure(b"\x08\x03\x12\x06bad", Protobuf), "");
         assert_eq!(failure(b"", Text), "");
     }
 

@@ -1,0 +1,112 @@
+# A small HTTP server in base R, which plays what a plan says and writes down what it gets.
+#
+#   Rscript server.R DIR
+#
+# It says its port and process id in DIR/address, takes its plan from DIR/plan.rds, and ends
+# with DIR. A plan has an `id` and `steps`, one for each request; the last one goes on. A step is
+# a list of
+#   status, headers, body  what to answer; a length of the body is added
+#   delay                  seconds before the answer, or until the client goes
+#   keep                   whether the connection stays open
+#   cut                    how many bytes of the body are held back
+#   early                  bytes to send instead, before the request is read
+#   close                  "unread" or "read": no answer, before or after the request was read
+# Each request goes to the file DIR/<id>-<number>.rds.
+
+dir <- commandArgs(TRUE)[[1]]
+
+listen <- function() {
+  for (port in sample(49152:65535, 100)) {
+    socket <- tryCatch(suppressWarnings(serverSocket(port)), error = function(e) NULL)
+    if (!is.null(socket)) {
+      return(list(socket = socket, port = port))
+    }
+  }
+  stop("There is no free port.")
+}
+
+read_request <- function(con) {
+  first <- strsplit(readLines(con, 1), " ")[[1]]
+  if (length(first) == 0) {
+    return(NULL)
+  }
+  headers <- list()
+  while (length(line <- readLines(con, 1)) > 0 && line != "") {
+    headers[[tolower(sub(":.*", "", line))]] <- sub("^[^:]*: *", "", line)
+  }
+  length <- headers[["content-length"]]
+  body <- if (!is.null(length)) readBin(con, "raw", as.numeric(length))
+  list(method = first[[1]], path = first[[2]], headers = headers, body = body)
+}
+
+write_answer <- function(con, step) {
+  body <- if (is.character(step$body)) charToRaw(step$body) else as.raw(step$body)
+  headers <- c(step$headers, "Content-Length" = length(body))
+  head <- paste0(
+    "HTTP/1.1 ", if (is.null(step$status)) 200 else step$status, " Planned\r\n",
+    paste0(names(headers), ": ", headers, "\r\n", collapse = ""),
+    if (!isTRUE(step$keep)) "Connection: close\r\n", "\r\n"
+  )
+  # Its bytes as they are, whatever the encoding.
+  sent <- length(body) - if (is.null(step$cut)) 0 else step$cut
+  writeBin(c(charToRaw(head), body[seq_len(sent)]), con)
+}
+
+serve <- function(con, connection) {
+  repeat {
+    plan <- readRDS(file.path(dir, "plan.rds"))
+    number <- 1 + length(list.files(dir, paste0("^", plan$id, "-")))
+    step <- plan$steps[[min(number, length(plan$steps))]]
+    note <- function(request) {
+      request <- c(request, connection = connection, time = as.numeric(Sys.time()))
+      saveRDS(request, file.path(dir, paste0(plan$id, "-", number, ".rds")))
+    }
+    if (identical(step$close, "unread")) {
+      note(NULL)
+      return()
+    }
+    if (!is.null(step$early)) {
+      note(NULL)
+      writeBin(step$early, con)
+      while (length(readBin(con, "raw", 1)) > 0) {}
+      return()
+    }
+    request <- read_request(con)
+    if (is.null(request)) {
+      return()
+    }
+    note(request)
+    if (identical(step$close, "read")) {
+      return()
+    }
+    if (!is.null(step$delay)) {
+      socketSelect(list(con), timeout = step$delay)
+    }
+    write_answer(con, step)
+    if (!isTRUE(step$keep)) {
+      return()
+    }
+  }
+}
+
+server <- listen()
+address <- file.path(dir, "address")
+writeLines(as.character(c(server$port, Sys.getpid())), paste0(address, ".new"))
+invisible(file.rename(paste0(address, ".new"), address))
+
+connection <- 0
+# An end for a server that was forgotten.
+end <- Sys.time() + 600
+while (dir.exists(dir) && Sys.time() < end) {
+  con <- tryCatch(
+    suppressWarnings(socketAccept(server$socket, blocking = TRUE, open = "r+b", timeout = 1)),
+    error = function(e) NULL
+  )
+  if (!is.null(con)) {
+    connection <- connection + 1
+    socketTimeout(con, 3)
+    # What the client does is no concern of the server.
+    try(suppressWarnings(serve(con, connection)), silent = TRUE)
+    close(con)
+  }
+}
