@@ -98,8 +98,7 @@ trouble <- function(answer, request, call) {
     return(refusal(answer, request, call))
   }
   why <- said_by_curl(answer, call)
-  # curl's words may change; then it is tried again for nothing.
-  if (!answer$requested && grepl("certificate|SSL routines|schannel|gnutls", why, ignore.case = TRUE)) {
+  if (grepl(tls_refused, why, ignore.case = TRUE)) {
     list(bullets = c(x = paste0("There is no secure connection: ", why)), again = FALSE)
   } else if (!answer$requested) {
     list(bullets = c(x = paste0("There is no connection: ", why)), again = TRUE)
@@ -123,6 +122,11 @@ trouble <- function(answer, request, call) {
     list(bullets = c(x = paste0("The connection was closed without an answer: ", why)), again = TRUE)
   }
 }
+
+# What the TLS libraries say that will not pass, also after the request was sent: a server may
+# look at the client's certificate late. A connection that was cut has none of these words. If
+# they change, it is tried again for nothing.
+tls_refused <- "certificate|private key|wrong version|unsupported protocol|alert|SEC_E_|gnutls_handshake"
 
 refusal <- function(answer, request, call) {
   status <- answer$status

@@ -323,6 +323,10 @@ test_that("what speaks another language is not tried again", {
   cnd <- failed(https)
   expect_identical(cnd$attempts, 1L)
   expect_match(conditionMessage(cnd), "There is no secure connection: .*no-such-file")
+
+  # A connection that is cut while it is made is another matter.
+  https <- sub("http:", "https:", http_server(list(close = "unread"))$url)
+  expect_identical(failed(https, retries = 1)$attempts, 2L)
 })
 
 test_that("the endpoint is where the help says", {
