@@ -73,3 +73,16 @@ check_count <- function(x, name, call) {
     abort_argument(paste0("`", name, "` must be a number from 1 to ", .Machine$integer.max, "."), call)
   }
 }
+
+check_texts <- function(x, name, call) {
+  named <- length(x) == 0 || rlang::is_named(x) && !anyDuplicated(names(x))
+  if (!is.character(x) || anyNA(x) || !named) {
+    abort_argument(paste0("`", name, "` must be a character vector with a name for each value."), call)
+  }
+}
+
+check_format <- function(format, call) {
+  if (!rlang::is_string(format, c("protobuf", "json"))) {
+    abort_argument("`format` must be \"protobuf\" or \"json\".", call)
+  }
+}

@@ -5,7 +5,7 @@
 #' @description
 #' `read_otlp()` reads the profiles of [OpenTelemetry](https://opentelemetry.io), as its
 #' collector, its profilers for whole machines, and others write them. `write_otlp()`
-#' writes them, `send_otlp()` sends them to a collector.
+#' writes them, [send_otlp()] sends them to a collector.
 #'
 #' @details
 #' A file is a message `ProfilesData` or `ExportProfilesServiceRequest`, as protocol
@@ -125,11 +125,11 @@ write_otlp <- function(x,
   rlang::check_dots_empty()
   tables <- as_profile(x, call)
   check_path(path, call)
-  if (!is.null(format) && !rlang::is_string(format, c("protobuf", "json"))) {
-    abort_argument("`format` must be \"protobuf\" or \"json\".", call)
+  if (is.null(format)) {
+    format <- if (grepl("[.]json([.]gz)?$", path)) "json" else "protobuf"
   }
-  json <- if (is.null(format)) grepl("[.]json([.]gz)?$", path) else format == "json"
-  options <- otlp_options(aggregate, json, resource, original_payload, call)
+  check_format(format, call)
+  options <- otlp_options(aggregate, format == "json", resource, original_payload, call)
   target <- enc2utf8(path.expand(path))
   rust(.Call(C_write_otlp, tables, target, options, grepl("[.]gz$", path)), call)
   invisible(x)
@@ -139,19 +139,12 @@ write_otlp <- function(x,
 otlp_options <- function(aggregate, json, resource, original_payload, call) {
   check_flag(aggregate, "aggregate", call)
   check_flag(original_payload, "original_payload", call)
-  keys <- names(resource) %||% character()
-  if (!is.character(resource) || anyNA(resource) || length(keys) != length(resource) ||
-    anyNA(keys) || any(keys == "") || anyDuplicated(keys) > 0) {
-    abort_argument(
-      "`resource` must be a character vector with names, such as `c(service.name = \"etl\")`.",
-      call
-    )
-  }
+  check_texts(resource, "resource", call)
   list(
     aggregate = aggregate,
     json = json,
     payload = original_payload,
-    keys = as.list(enc2utf8(keys)),
+    keys = as.list(enc2utf8(names(resource) %||% character())),
     values = as.list(enc2utf8(unname(resource)))
   )
 }

@@ -66,7 +66,7 @@
 #' @param resource Attributes of what was profiled: a named character vector.
 #' @param headers Headers of the request: a named character vector. They replace those of the
 #'   environment variables that have the same name.
-#' @param json Whether to send JSON instead of protobuf.
+#' @param format `"protobuf"` or `"json"`.
 #' @param compress Whether to compress the request, with gzip.
 #' @param timeout How many seconds to wait for the answer, each time it is sent.
 #' @param retries How many times to try again.
@@ -96,17 +96,18 @@
 #'   x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #'   send_otlp(x, "http://localhost:4040", resource = c(service.name = "my-app"))
 #' }
-send_otlp <- function(x, endpoint = NULL, ..., resource = character(), headers = character(), json = FALSE,
+send_otlp <- function(x, endpoint = NULL, ..., resource = character(), headers = character(), format = "protobuf",
                       compress = TRUE, aggregate = TRUE, timeout = 10, retries = 5) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   check_texts(resource, "resource", call)
-  check_flag(json, "json", call)
+  check_format(format, call)
   check_flag(compress, "compress", call)
   check_flag(aggregate, "aggregate", call)
   check_sending(timeout, retries, call)
   need_package("curl", call)
   tables <- as_profile(x, call)
+  json <- format == "json"
   request <- list(
     url = otlp_url(endpoint, call),
     headers = otlp_headers(headers, json, compress, call),
@@ -117,7 +118,7 @@ send_otlp <- function(x, endpoint = NULL, ..., resource = character(), headers =
   )
   request$shown <- shown_url(request$url)
 
-  request$body <- otlp_message(tables, json, aggregate, resource = resource, call = call)
+  request$body <- otlp_message(tables, json, aggregate, resource, call)
   if (nrow(tables$samples) == 0) {
     warn_profile("The profile has no samples: nothing was sent.", "profile_warning_unsent", call = call)
     return(invisible(x))
@@ -138,13 +139,6 @@ send_otlp <- function(x, endpoint = NULL, ..., resource = character(), headers =
 }
 
 # ---- Arguments and environment ----------------------------------------------
-
-check_texts <- function(x, name, call) {
-  named <- length(x) == 0 || rlang::is_named(x) && !anyDuplicated(names(x))
-  if (!is.character(x) || anyNA(x) || !named) {
-    abort_argument(paste0("`", name, "` must be a character vector with a name for each value."), call)
-  }
-}
 
 check_sending <- function(timeout, retries, call) {
   # curl counts milliseconds.
@@ -300,15 +294,4 @@ abort_send <- function(problem, request, attempts, call) {
 
 mebibytes <- function(bytes) {
   paste(format(bytes / 2^20, digits = 3, big.mark = ",", scientific = FALSE), "MiB")
-}
-
-# STAND-IN: to be replaced by that of the writer. The bytes of some message; no profile.
-otlp_message <- function(x, json, aggregate, ..., call) {
-  as_v2(x, call)
-  text <- paste(c("stand-in", unlist(list(...))), collapse = " ")
-  if (json) {
-    charToRaw(paste0("{\"standIn\": \"", text, "\"}"))
-  } else {
-    c(as.raw(c(0x1a, nchar(text, "bytes"))), charToRaw(text))
-  }
 }

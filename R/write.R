@@ -102,12 +102,8 @@ write_pprof <- function(x, path, ..., aggregate = TRUE, sources = FALSE) {
   rlang::check_dots_empty()
   tables <- as_profile(x, call)
   check_path(path, call)
-  if (!rlang::is_bool(aggregate)) {
-    abort_argument("`aggregate` must be `TRUE` or `FALSE`.", call)
-  }
-  if (!rlang::is_bool(sources)) {
-    abort_argument("`sources` must be `TRUE` or `FALSE`.", call)
-  }
+  check_flag(aggregate, "aggregate", call)
+  check_flag(sources, "sources", call)
   target <- enc2utf8(path.expand(path))
   report <- rust(.Call(C_write_pprof, tables, target, aggregate, sources), call)
   if (report$untold_sources > 0) {

@@ -41,8 +41,8 @@ test_that("a profile arrives as it is, in both codings, compressed or not", {
   x <- small_profile()
   expect_identical(withVisible(expect_taken(send_otlp(x, server$url))), list(value = x, visible = FALSE))
   expect_taken(send_otlp(x, server$url, compress = FALSE))
-  expect_taken(send_otlp(x, server$url, json = TRUE))
-  expect_taken(send_otlp(x, server$url, json = TRUE, compress = FALSE, aggregate = FALSE, resource = c(service.name = "ü")))
+  expect_taken(send_otlp(x, server$url, format = "json"))
+  expect_taken(send_otlp(x, server$url, format = "json", compress = FALSE, aggregate = FALSE, resource = c(service.name = "ü")))
 
   requests <- server$requests()
   expect_length(requests, 4)
@@ -56,8 +56,8 @@ test_that("a profile arrives as it is, in both codings, compressed or not", {
     expect_identical(request[c("method", "path")], list(method = "POST", path = "/v1development/profiles"))
   }
 
-  message <- function(json, aggregate, ...) {
-    otlp_message(x, json, aggregate, ..., call = rlang::current_env())
+  message <- function(json, aggregate, resource = character()) {
+    otlp_message(x, json, aggregate, resource, call = rlang::current_env())
   }
   bytes <- message(FALSE, TRUE, resource = character())
   expect_identical(inflated(requests[[1]]$body), bytes)
@@ -236,7 +236,7 @@ test_that("profiles that are rejected are a warning, and not sent again", {
 test_that("a server that took all may say something", {
   expect_snapshot(transform = steady, {
     send(at(headers = protobuf(), body = remark))
-    send(at(headers = as_json("X" = "a"), body = "{\"partialSuccess\": {\"errorMessage\": \"old\"}}"), json = TRUE)
+    send(at(headers = as_json("X" = "a"), body = "{\"partialSuccess\": {\"errorMessage\": \"old\"}}"), format = "json")
   })
   for (body in list(raw(), as.raw(c(0x0a, 0x00)))) {
     server <- http_server(list(headers = protobuf(), body = body))
@@ -244,7 +244,7 @@ test_that("a server that took all may say something", {
   }
   # Nobody says which coding it is: that of the request.
   server <- http_server(list(body = "{\"partialSuccess\": {}}"))
-  expect_taken(send(server$url, json = TRUE))
+  expect_taken(send(server$url, format = "json"))
   server <- http_server(list(status = 204))
   expect_taken(send(server$url))
 })
@@ -416,7 +416,7 @@ test_that("arguments and variables are checked", {
     send_otlp(x, headers = c("a b" = "secret"))
     send_otlp(x, headers = c(a = "secret\r\nb: c"))
     send_otlp(x, headers = c("content-length" = "0"))
-    send_otlp(x, json = NA)
+    send_otlp(x, format = "xml")
     send_otlp(x, compress = 1)
     send_otlp(x, aggregate = "yes")
     send_otlp(x, timeout = 0)

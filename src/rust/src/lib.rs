@@ -13,7 +13,6 @@ use profile_core::input::Origin;
 use profile_core::joint;
 use profile_core::memory::Growing;
 use profile_core::model::{Payload, Profile};
-use profile_core::model::Profile;
 use profile_core::otlp::response::{self, Accepted, Coding};
 use profile_core::problems::Problems;
 use profile_core::tables::{DOTTED, Filters, Left, Matching, Renamed, V2, filter, remap};
@@ -238,6 +237,9 @@ pub extern "C" fn profile_rust_otlp_message(x: Raw, options: Raw) -> Raw {
         otlp::write(&profile, &options, &mut Growing(&mut message), &stop)?;
         pair.bytes(VALUE, message.len())?.copy_from_slice(&message);
         Ok(())
+    })
+}
+
 /// What a server answered: gives `list(read, rejected, message)`, where `read` is
 /// whether the answer to a request that succeeded is as it should be.
 #[unsafe(no_mangle)]
