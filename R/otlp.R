@@ -70,7 +70,8 @@
 #' Labels with several values are an array, which has one unit. An error of class
 #' `profile_error_lossy` says what no attribute can hold: a label with both a text and a number,
 #' several units under one key, a sum beyond 2^63, a time before 1970, a negative duration,
-#' ids of another length than they must have.
+#' ids of another length than they must have. With `original_payload = TRUE` labels and times
+#' are written as well as they can be, since the payload says what they were.
 #'
 #' @inheritParams read_pprof
 #' @inheritParams write_pprof

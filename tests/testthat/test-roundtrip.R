@@ -69,6 +69,24 @@ aggregate <- function(input, output) {
   write_pprof(without_forgotten(read_pprof(input)), output, aggregate = TRUE)
 }
 
+# By way of OpenTelemetry, where the payload has to carry what else has no place.
+through_otlp <- function(input, output, payload = FALSE) {
+  path <- withr::local_tempfile(fileext = sample(c(".otlp", ".otlp.gz", ".json", ".json.gz"), 1))
+  x <- read_pprof(input)
+  tryCatch(
+    write_otlp(x, path, aggregate = FALSE, original_payload = payload),
+    profile_error_lossy = function(e) {
+      payload <<- TRUE
+      write_otlp(x, path, aggregate = FALSE, original_payload = TRUE)
+    }
+  )
+  write_pprof(read_otlp(path, original_payload = payload), output, aggregate = FALSE)
+}
+
+with_payload <- function(input, output) {
+  through_otlp(input, output, payload = TRUE)
+}
+
 # Go forgets labels that say neither text nor number nor unit, and so sums samples
 # that differ in them.
 without_forgotten <- function(x) {
@@ -91,9 +109,9 @@ test_that("the judge finds what differs", {
   expect_match(judge("selftest", files), "all noticed$")
   list <- withr::local_tempfile()
   pairs <- paste0(files[-1], "\t", files[-length(files)])
-  for (mode in c("exact", "merged")) {
+  for (mode in c("exact", "resolved", "merged")) {
     writeLines(paste0(files, "\t", files), list)
-    if (mode == "exact") {
+    if (mode != "merged") {
       expect_equal(judge("compare", "-mode", mode, list), paste(length(files), "compared, 0 differ"))
     }
     writeLines(pairs, list)
@@ -133,4 +151,18 @@ test_that("combining real files gives what Go's merge of them gives", {
   )
   # We say of each sample which file it is from.
   expect_judged(judge, pairs, combine, "-mode", "merged", "-forget", "run")
+})
+
+test_that("a file that went through OpenTelemetry says the same to Go", {
+  judge <- go_judge()
+  expect_judged(judge, real_files(), through_otlp, "-mode", "resolved")
+  files <- generated_files(judge)
+  expect_judged(judge, files, through_otlp, "-mode", "resolved", labels = names(files))
+})
+
+test_that("a file that OpenTelemetry carries along says the same to Go", {
+  judge <- go_judge()
+  expect_judged(judge, real_files(), with_payload, "-mode", "exact")
+  files <- utils::head(generated_files(judge), 50)
+  expect_judged(judge, files, with_payload, "-mode", "exact", labels = names(files))
 })

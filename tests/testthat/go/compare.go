@@ -20,12 +20,12 @@ import (
 
 func compare(args []string) error {
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
-	mode := flags.String("mode", "exact", "exact: all is the same; merged: the output is what Go merges of the inputs")
+	mode := flags.String("mode", "exact", "exact: all is the same; resolved: all but ids, the order of tables, and what no sample refers to; merged: the output is what Go merges of the inputs")
 	forget := flags.String("forget", "", "a label of the output that tells its inputs apart (merged only)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() != 1 || *mode != "exact" && *mode != "merged" {
+	if flags.NArg() != 1 || *mode != "exact" && *mode != "resolved" && *mode != "merged" {
 		return fmt.Errorf("compare needs a mode and LIST, of lines `input[;input...]<TAB>output`")
 	}
 	list, err := os.Open(flags.Arg(0))
@@ -41,9 +41,12 @@ func compare(args []string) error {
 			return fmt.Errorf("no `input<TAB>output`: %q", scanner.Text())
 		}
 		found := ""
-		if *mode == "exact" {
-			found = compareExact(pair[0], pair[1])
-		} else {
+		switch *mode {
+		case "exact":
+			found = compareAs(exact, pair[0], pair[1])
+		case "resolved":
+			found = compareAs(inOrder, pair[0], pair[1])
+		default:
 			found = compareMerged(strings.Split(pair[0], ";"), pair[1], *forget)
 		}
 		compared++
@@ -74,7 +77,7 @@ func parse(path string) (*profile.Profile, error) {
 	return p, nil
 }
 
-func compareExact(input, output string) string {
+func compareAs(lines func(*profile.Profile) []string, input, output string) string {
 	a, err := parse(input)
 	if err != nil {
 		return err.Error()
@@ -83,7 +86,17 @@ func compareExact(input, output string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return difference(exact(a), exact(b))
+	return difference(lines(a), lines(b))
+}
+
+// nameUnknown gives functions of which nothing is told the name that OpenTelemetry, which
+// wants one, gets for them.
+func nameUnknown(p *profile.Profile) {
+	for _, f := range p.Function {
+		if f.Name == "" && f.SystemName == "" && f.Filename == "" {
+			f.Name = "<unknown>"
+		}
+	}
 }
 
 // compareMerged holds an output against Go's Merge of the inputs.
@@ -165,6 +178,16 @@ func exact(p *profile.Profile) []string {
 // merged tells everything but ids, the order of tables, and what no sample refers to.
 func merged(p *profile.Profile) []string {
 	return append(header(p), rows(p)...)
+}
+
+// inOrder tells the same, and each sample's place.
+func inOrder(p *profile.Profile) []string {
+	nameUnknown(p)
+	lines := header(p)
+	for i, key := range keys(p) {
+		lines = append(lines, fmt.Sprintf("Sample[%d]: %s = %v", i, key, p.Sample[i].Value))
+	}
+	return lines
 }
 
 func header(p *profile.Profile) []string {

@@ -16,7 +16,7 @@ import (
 
 const usage = `usage: judge COMMAND ...
   generate DIR N SEED                          odd profiles to try
-  compare [-mode exact|merged] [-forget LABEL] LIST
+  compare [-mode exact|resolved|merged] [-forget LABEL] LIST
   filter LIST                                  what pprof's filters leave
   selftest FILE ...                            whether compare finds what differs
   measure [-n N] [-task TASK] FILE             seconds that Go needs

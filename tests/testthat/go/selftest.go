@@ -36,6 +36,12 @@ func selftest(args []string) error {
 		}
 		alterations += n
 
+		n, err = unnoticed(again, resolved.without("Mapping", "Location", "Function"), inOrder)
+		if err != nil {
+			return fmt.Errorf("%s, resolved: %v", path, err)
+		}
+		alterations += n
+
 		// What is merged already, Go merges to the same, in whatever order.
 		once, err := profile.Merge([]*profile.Profile{p})
 		if err != nil {

@@ -5,6 +5,7 @@ use super::layout::Layout;
 use super::observed::Observed;
 use super::proto::{entity_ref, keys, profile as field, resource, scope, value_type};
 use super::tables::{List, Tables, put_indices, put_unless_0};
+use super::write::WriteOptions;
 use crate::error::{Error, Result};
 use crate::export::{Column, is_rprof, options_text, period, time};
 use crate::memory::TryGrow;
@@ -24,10 +25,11 @@ pub fn common<'a>(
     duration: Option<i64>,
     observed: &Observed,
     tables: &mut Tables<'a>,
+    options: &WriteOptions,
 ) -> Result<Vec<u8>> {
     let source = &profile.sources[row];
     let mut out = Vec::new();
-    let (time, duration) = times(source, row, duration, observed)?;
+    let (time, duration) = times(source, row, duration, observed, options)?;
     if time != 0 {
         wire::put_fixed64(&mut out, field::TIME_UNIX_NANO, time);
     }
@@ -63,6 +65,7 @@ fn times(
     row: usize,
     duration: Option<i64>,
     observed: &Observed,
+    options: &WriteOptions,
 ) -> Result<(u64, u64)> {
     let lossy = |what: &str, value: i64| {
         Error::Lossy(format!(
@@ -70,7 +73,11 @@ fn times(
             row + 1
         ))
     };
-    let unsigned = |what, value: i64| u64::try_from(value).map_err(|_| lossy(what, value));
+    let unsigned = |what, value: i64| match u64::try_from(value) {
+        Ok(value) => Ok(value),
+        Err(_) if options.payload.is_some() => Ok(0),
+        Err(_) => Err(lossy(what, value)),
+    };
     let mut from = unsigned("time", time(source).unwrap_or(0))?;
     let mut duration = unsigned("duration", duration.unwrap_or(0))?;
     if let Some((first, last)) = observed.span {

@@ -3,6 +3,7 @@
 use super::layout::Layout;
 use super::proto::profile as field;
 use super::tables::{List, Tables, put_indices, put_unless_0};
+use super::write::WriteOptions;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::export::Column;
@@ -45,6 +46,8 @@ pub struct Observer<'t, 'a> {
     pub profile: &'a Profile,
     pub tables: &'t mut Tables<'a>,
     pub aggregate: bool,
+    /// Whether an original payload says what attributes cannot.
+    pub payload: bool,
     /// Distinct sets of attributes, as lists of indices.
     sets: &'t mut Pieces,
     pub stop: Stop<'t>,
@@ -55,13 +58,14 @@ impl<'t, 'a> Observer<'t, 'a> {
         profile: &'a Profile,
         tables: &'t mut Tables<'a>,
         sets: &'t mut Pieces,
-        aggregate: bool,
+        options: &WriteOptions,
         stop: Stop<'t>,
     ) -> Observer<'t, 'a> {
         Observer {
             profile,
             tables,
-            aggregate,
+            aggregate: options.aggregate,
+            payload: options.payload.is_some(),
             sets,
             stop,
         }
@@ -229,7 +233,16 @@ impl<'t, 'a> Observer<'t, 'a> {
             }
             let key = strings.get(label.key);
             let all: Vec<&Label> = labels[i..].iter().filter(is_same).collect();
-            if all.iter().any(|other| other.unit != label.unit) {
+            // Texts among numbers have no unit of their own.
+            let numbers = all.iter().filter(|other| other.num.is_some());
+            let unit = match numbers.clone().next() {
+                Some(number) => number.unit,
+                None => label.unit,
+            };
+            let mut others = all
+                .iter()
+                .filter(|other| other.str.is_none() || other.unit.is_some());
+            if !self.payload && others.any(|other| other.unit != unit) {
                 return Err(lossy(label, key, "values of several units"));
             }
             let value = match all.as_slice() {
@@ -237,7 +250,7 @@ impl<'t, 'a> Observer<'t, 'a> {
                 several => {
                     let mut values = Vec::new();
                     for one in several {
-                        if one.other.is_some() {
+                        if one.other.is_some() && !self.payload {
                             return Err(lossy(
                                 one,
                                 key,
@@ -249,7 +262,7 @@ impl<'t, 'a> Observer<'t, 'a> {
                     Any::Array(values)
                 }
             };
-            let unit = label.unit.map(|unit| strings.get(unit));
+            let unit = unit.map(|unit| strings.get(unit));
             list.add(self.tables, key, &value, unit)?;
         }
         if self.aggregate {
@@ -262,8 +275,10 @@ impl<'t, 'a> Observer<'t, 'a> {
 
     fn label(&self, label: &Label, key: &str) -> Result<Any> {
         match (label.str, label.num, label.other) {
-            (Some(_), Some(_), _) => Err(lossy(label, key, "both a text and a number")),
-            (Some(text), None, _) => Ok(Any::String(self.profile.strings.get(text).to_owned())),
+            (Some(_), Some(_), _) if !self.payload => {
+                Err(lossy(label, key, "both a text and a number"))
+            }
+            (Some(text), ..) => Ok(Any::String(self.profile.strings.get(text).to_owned())),
             (None, Some(number), _) => Ok(Any::Int(number)),
             (None, None, Some(value)) => Ok(self.tables.value(value)),
             (None, None, None) => Ok(Any::Empty),

@@ -164,8 +164,12 @@ impl LabelForms {
                 Any::Array(all) if all.len() > 1 && all.iter().all(is_plain) => all.as_slice(),
                 one => std::slice::from_ref(one),
             };
+            // Among numbers a unit is theirs.
+            let of_numbers = several.iter().any(|any| matches!(any, Any::Int(_)));
             for any in several {
-                let label = label(key, any, entry.unit, strings)?;
+                let is_text = matches!(any, Any::String(_));
+                let unit = entry.unit.filter(|_| !(of_numbers && is_text));
+                let label = label(key, any, unit, strings)?;
                 labels.try_push(label, "labels")?;
             }
             *slot = Some(labels);

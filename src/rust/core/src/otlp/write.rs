@@ -31,7 +31,8 @@ pub struct WriteOptions {
     pub json: bool,
     /// Attributes for all resources, before their own.
     pub resource: Vec<(String, String)>,
-    /// The whole profile in another format, for a profile of one source.
+    /// The whole profile in another format, for a profile of one source. It says what
+    /// has no place elsewhere, which is no error then.
     pub payload: Option<Payload>,
 }
 
@@ -188,7 +189,7 @@ fn bodies<'a>(
     let mut all = Vec::new();
     let mut complete = true;
     for (row, columns) in plan.columns.iter().enumerate() {
-        let mut observer = Observer::new(profile, tables, &mut sets, options.aggregate, stop);
+        let mut observer = Observer::new(profile, tables, &mut sets, options, stop);
         let id = SourceId(row as u32);
         let Some(observed) = observer.observe(id, plan.rows_of(row), columns, left_out)? else {
             complete = false;
@@ -214,7 +215,7 @@ fn source<'a>(
     sets: &Pieces,
     stop: Stop,
 ) -> Result<Vec<Vec<u8>>> {
-    let common = about::common(profile, row, plan.durations[row], observed, tables)?;
+    let common = about::common(profile, row, plan.durations[row], observed, tables, options)?;
     let payload = options
         .payload
         .as_ref()
