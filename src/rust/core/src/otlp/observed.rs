@@ -15,6 +15,9 @@ use crate::protobuf::wire;
 /// Samples between two questions whether to stop.
 const ROWS: usize = 10_000;
 
+/// The number of the set that is empty.
+const NO_ATTRIBUTES: u32 = 0;
+
 /// What samples are told apart by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Identity {
@@ -60,15 +63,18 @@ impl<'t, 'a> Observer<'t, 'a> {
         sets: &'t mut Pieces,
         options: &WriteOptions,
         stop: Stop<'t>,
-    ) -> Observer<'t, 'a> {
-        Observer {
+    ) -> Result<Observer<'t, 'a>> {
+        if sets.is_empty() {
+            sets.push(&[])?;
+        }
+        Ok(Observer {
             profile,
             tables,
             aggregate: options.aggregate,
             payload: options.payload.is_some(),
             sets,
             stop,
-        }
+        })
     }
 
     /// The samples in these rows, with the values of these columns. `left_out`: rows
@@ -204,26 +210,21 @@ impl<'t, 'a> Observer<'t, 'a> {
     /// The number of the set of attributes of a sample.
     fn set(&mut self, row: usize) -> Result<u32> {
         let labels = &self.profile.labels;
-        let mut indices = Vec::new();
-        if !labels.is_empty() {
-            let start = labels.partition_point(|label| label.sample < row);
-            let own = labels[start..]
-                .iter()
-                .take_while(|l| l.sample == row)
-                .count();
-            self.attributes(&labels[start..start + own], &mut indices)?;
+        let start = labels.partition_point(|label| label.sample < row);
+        let left = labels.get(start..).unwrap_or_default();
+        let count = left.iter().take_while(|label| label.sample == row).count();
+        if count == 0 {
+            return Ok(NO_ATTRIBUTES);
         }
+        let indices = self.attributes(&left[..count])?;
         let mut encoded = Vec::new();
-        put_indices(
-            &mut encoded,
-            Layout::CURRENT.sample.attribute_indices,
-            &indices,
-        )?;
+        let field = Layout::CURRENT.sample.attribute_indices;
+        put_indices(&mut encoded, field, &indices)?;
         self.sets.intern(&encoded)
     }
 
     /// The attributes that labels are: one for each key.
-    fn attributes(&mut self, labels: &[Label], indices: &mut Vec<u64>) -> Result<()> {
+    fn attributes(&mut self, labels: &[Label]) -> Result<Vec<u64>> {
         let strings = &self.profile.strings;
         let mut list = List::default();
         for (i, label) in labels.iter().enumerate() {
@@ -269,8 +270,7 @@ impl<'t, 'a> Observer<'t, 'a> {
             // Sets are the same in whatever order.
             list.indices.sort_unstable();
         }
-        *indices = list.indices;
-        Ok(())
+        Ok(list.indices)
     }
 
     fn label(&self, label: &Label, key: &str) -> Result<Any> {

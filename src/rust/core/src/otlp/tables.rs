@@ -49,7 +49,8 @@ pub struct Tables<'a> {
     stack_indices: Vec<u32>,
     /// Locations that are frames of R's, although they do not say it.
     of_r: Vec<bool>,
-    scratch: Vec<u64>,
+    /// The indices of a stack, and the whole stack.
+    list: Vec<u8>,
     encoded: Vec<u8>,
 }
 
@@ -74,7 +75,7 @@ impl<'a> Tables<'a> {
             mapping_indices: indices(profile.mappings.len())?,
             stack_indices: indices(profile.stacks.len())?,
             of_r: frames_of_r(profile)?,
-            scratch: Vec::new(),
+            list: Vec::new(),
             encoded: Vec::new(),
         };
         for table in [
@@ -95,30 +96,37 @@ impl<'a> Tables<'a> {
     /// The index of a stack.
     #[inline]
     pub fn stack(&mut self, id: StackId) -> Result<u32> {
-        let known = self.stack_indices[id.row()];
-        if known != 0 {
-            return Ok(known - 1);
+        match self.stack_indices[id.row()] {
+            0 => self.new_stack(id),
+            known => Ok(known - 1),
         }
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
+    }
+
+    fn new_stack(&mut self, id: StackId) -> Result<u32> {
         let profile = self.profile;
         let stack = profile.stacks.get(id);
+        let mut list = std::mem::take(&mut self.list);
+        list.clear();
+        list.try_reserve(wire::LONGEST_FIELD * stack.len())
+            .map_err(|_| Error::Memory("a stack"))?;
         if self.cutter.any_inlined {
             for run in self.cutter.runs(stack) {
-                scratch.try_push(u64::from(self.location(run)?), "a stack")?;
+                wire::put_varint(&mut list, u64::from(self.location(run)?));
             }
         } else {
             for run in stack.chunks(1) {
-                scratch.try_push(u64::from(self.location(run)?), "a stack")?;
+                wire::put_varint(&mut list, u64::from(self.location(run)?));
             }
         }
         let mut encoded = std::mem::take(&mut self.encoded);
         encoded.clear();
-        put_indices(&mut encoded, stack::LOCATION_INDICES, &scratch)?;
+        if !list.is_empty() {
+            wire::put_head(&mut encoded, stack::LOCATION_INDICES, list.len());
+            encoded.try_extend(&list, "a stack")?;
+        }
         let index = self.stacks.intern(&encoded)?;
         self.stack_indices[id.row()] = index + 1;
-        self.scratch = scratch;
-        self.encoded = encoded;
+        (self.list, self.encoded) = (list, encoded);
         Ok(index)
     }
 

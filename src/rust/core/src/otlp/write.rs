@@ -189,7 +189,7 @@ fn bodies<'a>(
     let mut all = Vec::new();
     let mut complete = true;
     for (row, columns) in plan.columns.iter().enumerate() {
-        let mut observer = Observer::new(profile, tables, &mut sets, options, stop);
+        let mut observer = Observer::new(profile, tables, &mut sets, options, stop)?;
         let id = SourceId(row as u32);
         let Some(observed) = observer.observe(id, plan.rows_of(row), columns, left_out)? else {
             complete = false;

@@ -82,6 +82,10 @@ impl Pieces {
         Ok(row)
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
     #[inline]
     pub fn get(&self, row: u32) -> &[u8] {
         let row = row as usize;
