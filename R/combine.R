@@ -11,9 +11,12 @@
 #' stays a source of its own, also when one profile is given twice.
 #'
 #' Ids are assigned anew, from 1. Functions that are equal in every column are
-#' stored once, and so are locations and mappings. Columns and tables with a leading dot come
+#' stored once, and so are locations and mappings that have the same attributes as well.
+#' Resources and scopes stay those of their sources, also where they are equal. Columns and
+#' tables with a leading dot come
 #' along, a user's own as well: a column that one profile lacks is `NA` there, and
-#' columns called `source_id`, `sample_id`, `location_id`, `function_id` or `mapping_id` follow
+#' columns called `source_id`, `sample_id`, `location_id`, `function_id`, `mapping_id`,
+#' `resource_id` or `scope_id` follow
 #' the ids of those tables. Rows of `meta` that are equal are stored once.
 #'
 #' How the arguments are grouped makes no difference: `combine_profiles(a, b, c)` is

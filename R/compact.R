@@ -18,8 +18,10 @@
 #'    function, it is as if that had been inlined.
 #' 3. What nothing refers to goes: functions and mappings without a location (but the
 #'    first mapping, which is the program), locations without a frame, sources
-#'    without a sample.
-#' 4. Functions that are now equal become one, and so do locations and mappings. Rows of
+#'    without a sample, scopes without a source, resources without a scope; and with each
+#'    its attributes.
+#' 4. Functions that are now equal become one, and so do locations and mappings with equal
+#'    attributes. Rows of
 #'    `sample_values` and `sample_locations` are sorted by sample. Gaps in `depth`
 #'    are closed. Ids are assigned anew, from 1.
 #'

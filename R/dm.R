@@ -13,9 +13,11 @@
 #'
 #' @details
 #' Primary keys are `source_id` of `sources`, `sample_id` of `samples`, `location_id`
-#' of `locations`, `function_id` of `functions`, `mapping_id` of `.mappings`; `sample_id` and `type` of
+#' of `locations`, `function_id` of `functions`, `mapping_id` of `.mappings`, `resource_id` of
+#' `.resources`, `scope_id` of `.scopes`; `sample_id` and `type` of
 #' `sample_values`; `sample_id` and `depth` of `sample_locations`. Foreign keys are
-#' the columns of those names in other tables. They form a tree, which
+#' the columns of those names in other tables, `.mapping_id` in `locations` and `.scope_id` in
+#' `sources`. They form a tree, which
 #' `dm::dm_filter()` needs; so a table with a leading dot has one foreign key only, its
 #' first.
 #'

@@ -73,7 +73,8 @@
 #' `profile_error_open`; content of another kind, or damaged beyond reading,
 #' `profile_error_parse`, which says what it looks like, and where.
 #'
-#' @seealso [write_rprof()], [write_pprof()], [summary.profile_data()]
+#' @seealso [read_otlp()], [read_profile()] for files of unknown format, [write_rprof()],
+#'   [write_pprof()], [summary.profile_data()]
 #' @export
 #' @examples
 #' path <- system.file("samples/rprof/1.out", package = "profile")
@@ -199,7 +200,8 @@ read_bytes <- function(con) {
 #'   \describe{
 #'   \item{source_id}{(integer) the source it was found in, the first one of an Rprof
 #'     file of several runs; not in version 1.0}
-#'   \item{line, byte}{(double) where it is: a line, from 1, or a byte, from 0}
+#'   \item{line, byte}{(double) where it is: a line, from 1, or a byte, from 0; both `NA`
+#'     for OpenTelemetry in JSON}
 #'   \item{problem}{(character) a short name of its kind, stable between releases}
 #'   \item{lost}{(logical) whether something that was recorded is missing}
 #'   \item{description}{(character) what was found, and how it was read}

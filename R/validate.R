@@ -26,10 +26,10 @@
 #' | `locations` | `location_id`, `function_id`, `line` (integer) | a line of a function |
 #' | `functions` | `function_id` (integer), `name`, `system_name`, `filename` (character), `start_line` (integer) | a function in a file |
 #'
-#' - `source_type` is `"rprof"`, `"pprof"`, or another word that is not empty;
+#' - `source_type` is `"rprof"`, `"pprof"`, `"otlp"`, or another word that is not empty;
 #'   `source_uri` is a path or `NA`; `source_timestamp` is in seconds since 1970,
-#'   for an Rprof file the time it was last written, for a pprof file the time that it
-#'   states; `NA` if unknown.
+#'   for an Rprof file the time it was last written, for others the time that they
+#'   state; `NA` if unknown.
 #' - The key of `sample_values` is `sample_id` and `type`; values are finite. A
 #'   time profile has one row for each sample, 1 `samples` in `count`.
 #' - The key of `sample_locations` is `sample_id` and `depth`, which is 1 for the
@@ -66,9 +66,17 @@
 #'   stamp where seconds hold it only nearly; `.default_type` (character), the type a
 #'   viewer shows first; `.drop_frames`, `.keep_frames` (character), expressions for
 #'   [drop_frames()]; `.doc_url` (character); `.memory_profiling`, `.gc_profiling`,
-#'   `.line_profiling` (logical), the options of an Rprof run;
+#'   `.line_profiling` (logical), the options of an Rprof run; `.scope_id` (integer), what
+#'   recorded it, a row of `.scopes`; `.profile_id` (character), hexadecimal digits;
+#'   `.dropped_attributes_count` (double), how many attributes the recorder left out;
+#'   `.original_payload` (character), in base64, the bytes of another file that a profile was
+#'   made of and carries along, and `.original_payload_format` (character), such as `pprof`;
 #' - in `samples`: `.toplevel_filename` (character), `.toplevel_line` (integer),
 #'   the place from which the outermost frame was called, where Rprof noted it;
+#'   `.timestamp` (double), when it was taken, in seconds since 1970, up to the year 2262;
+#'   `.time_nanos` (character), the same in nanoseconds, where seconds hold it only nearly;
+#'   `.trace_id`, `.span_id` (character), the span of a trace during which it was taken, as
+#'   hexadecimal digits;
 #' - in `locations`: `.column` (integer), in the line, 0 if unknown; `.inlined`
 #'   (logical): whether the frame was inlined into the one that follows it outwards, so
 #'   that both are the same machine code; `.frame_type` (character): what kind of frame it
@@ -94,8 +102,22 @@
 #'   `sample_id` (integer), the `#File` lines of an Rprof run and the sample that
 #'   each stood before, `NA` at the end;
 #' - `.labels`: `sample_id` (integer), `key`, `str` (character), `num` (double),
-#'   `unit` (character), the labels of pprof samples, in their order;
+#'   `unit` (character), the labels of samples, in their order; `type`, `value`
+#'   (character), as of attributes, see below, for what is neither text nor integer, where
+#'   `str` and `num` are `NA`;
 #' - `.comments`: `source_id` (integer), `comment` (character);
+#' - `.resources`: what was profiled, such as a service on a host: `resource_id` (integer),
+#'   `schema_url` (character), `dropped_attributes_count` (double);
+#' - `.scopes`: what recorded profiles of a resource: `scope_id`, `resource_id` (integer),
+#'   `name`, `version`, `schema_url` (character), `dropped_attributes_count` (double);
+#' - `.resource_attributes`, `.scope_attributes`, `.source_attributes`, `.mapping_attributes`,
+#'   `.location_attributes`: what else is said of rows of `.resources`, `.scopes`, `sources`,
+#'   `.mappings` and `locations`: the key of that table, such as `resource_id` (integer); `key`,
+#'   `type`, `value` (character), see below; and `unit` (character), but not in the first two;
+#' - `.resource_entities`: things, such as a host, that attributes of a resource tell of:
+#'   `resource_id` (integer), `schema_url`, `type` (character), and `id_keys`,
+#'   `description_keys` (character), the keys of those that identify it and of those that describe
+#'   it, as JSON arrays such as `["host.id"]`;
 #' - `.problems`: see [profile_problems()].
 #'
 #' Numbers that may have an `_exact` beside them are `.period` and `.duration_nanos`,
@@ -104,8 +126,25 @@
 #' or beyond 2^31 - 1.
 #'
 #' You may add columns and tables with a leading dot of your own. Where they have a
-#' column called `source_id`, `sample_id`, `location_id`, `function_id` or `mapping_id`, it refers to that
-#' table: [combine_profiles()], [compact_profile()] and [copy_profile_to()] keep it right.
+#' column called `source_id`, `sample_id`, `location_id`, `function_id`, `mapping_id`, `resource_id` or
+#' `scope_id`, it refers to that table: [combine_profiles()], [compact_profile()] and
+#' [copy_profile_to()] keep it right.
+#'
+#' ## Attributes
+#'
+#' Attributes of OpenTelemetry have values of several types, lists of values among them. Here
+#' each is a text that says exactly the same, and the type that tells how to read it.
+#'
+#' | `type` | `value` |
+#' |---|---|
+#' | `string` | the text itself |
+#' | `bool` | `true` or `false` |
+#' | `int` | a whole number of 64 bits, in decimal |
+#' | `double` | a number, such as `0.25` or `1e300`, with as many digits as it needs, or `NaN`, `Infinity`, `-Infinity` |
+#' | `bytes` | bytes in base64 |
+#' | `array` | its elements as OpenTelemetry has them in JSON, such as `[{"stringValue":"a"},{"intValue":"1"}]` |
+#' | `kvlist` | keys and values, likewise, such as `[{"key":"a","value":{"boolValue":true}}]` |
+#' | `empty` | nothing: the attribute has a key, and no value |
 #'
 #' # Version 1.0
 #'
@@ -124,7 +163,7 @@
 #' ([profile_problems()]). Samples with equal stacks share one
 #' tibble. Memory figures, labels, sources and time stamps have no place here.
 #'
-#' @param x A profile, as [read_rprof()] or [read_pprof()] gives it, or made by
+#' @param x A profile, as [read_rprof()], [read_pprof()] or [read_otlp()] gives it, or made by
 #'   hand, or a dm of its tables, see [dm_from_profile()].
 #'
 #' @return `x`, invisibly. A broken rule is an error of class

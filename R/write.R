@@ -23,7 +23,10 @@
 #' - the sampling period, the duration, the time stamp, and as a comment where
 #'   the data came from.
 #'
-#' The format has no field for the `.frame_type` of `locations`, which is left out.
+#' The format has no field for the `.frame_type` of `locations`, which is left out, nor for much
+#' that OpenTelemetry says: resources, scopes, attributes of profiles, mappings and
+#' locations, those of samples that are neither text nor integer, times and traces of samples.
+#' [write_otlp()] writes all of that.
 #'
 #' With `aggregate = TRUE` equal stacks (with equal labels) become one sample,
 #' with the sums of their values, by the rules of Go's own merging: samples that are 0
@@ -87,7 +90,7 @@
 #' (pprof); with `sources = TRUE` also a time stamp after the year 2262, and samples
 #' with a label that has the name of one above.
 #'
-#' @seealso [read_rprof()], [read_pprof()]
+#' @seealso [read_rprof()], [read_pprof()], [write_otlp()]
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
