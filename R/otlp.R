@@ -55,7 +55,8 @@
 #' the order of labels of different keys; that a function had no name at all, if it has no
 #' file either (it is called `<unknown>`). With `original_payload = TRUE` the file goes along
 #' as pprof, and `read_otlp(original_payload = TRUE)` reads that. Compared with an Rprof
-#' file: the `#File` lines and the places from which R was called at top level.
+#' file: the numbers and places of its `#File` lines, which are made anew, and the places from
+#' which R was called at top level.
 #'
 #' In pprof have no place: resources, scopes, schema URLs, ids of profiles, counts of what
 #' was dropped, times of samples, links, and attributes that are neither text nor integer.

@@ -205,7 +205,8 @@ read_bytes <- function(con) {
 #'   \item{problem}{(character) a short name of its kind, stable between releases}
 #'   \item{lost}{(logical) whether something that was recorded is missing}
 #'   \item{description}{(character) what was found, and how it was read}
-#'   \item{text}{(character) the start of the text it is about; in profiles of
+#'   \item{text}{(character) the start of the text it is about, in JSON behind the field it
+#'     is in, such as `dictionary.locationTable[3].lines[0]`; in profiles of
 #'     [stop_profiler()] the number of the sample}
 #'   }
 #' @export

@@ -109,11 +109,18 @@ write_pprof <- function(x, path, ..., aggregate = TRUE, sources = FALSE) {
   check_flag(sources, "sources", call)
   target <- enc2utf8(path.expand(path))
   report <- rust(.Call(C_write_pprof, tables, target, aggregate, sources), call)
-  if (report$untold_sources > 0) {
+  untold <- report$untold_sources > 0
+  other <- report$other_labels > 0
+  if (untold || other) {
     warn_profile(
       c(
         paste0("`", path, "` says less than the profile."),
-        x = paste0("Sources without a sample are not in the file: ", report$untold_sources, ".")
+        x = if (untold) {
+          paste0("Sources without a sample are not in the file: ", report$untold_sources, ".")
+        },
+        x = if (other) {
+          paste0("Labels that are neither text nor integer are not in the file: ", report$other_labels, ".")
+        }
       ),
       "profile_warning_lossy",
       call = call

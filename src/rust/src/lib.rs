@@ -160,7 +160,7 @@ pub extern "C" fn profile_rust_write_rprof(x: Raw, path: Raw) -> Raw {
     })
 }
 
-/// Gives `list(untold_sources)`.
+/// Gives `list(untold_sources, other_labels)`.
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_write_pprof(x: Raw, path: Raw, aggregate: Raw, sources: Raw) -> Raw {
     outcome(|pair| {
@@ -171,8 +171,9 @@ pub extern "C" fn profile_rust_write_pprof(x: Raw, path: Raw, aggregate: Raw, so
         };
         let path = Path::new(text_argument(path)?);
         let report = pprof::write_path(&profile, &options, path, &stop)?;
-        let counts = pair.list(VALUE, &[c"untold_sources"])?;
+        let counts = pair.list(VALUE, &[c"untold_sources", c"other_labels"])?;
         counts.doubles(0, 1)?[0] = report.untold_sources as f64;
+        counts.doubles(1, 1)?[0] = report.other_labels as f64;
         Ok(())
     })
 }

@@ -101,7 +101,7 @@ kinds! {
         "a time of 2^63 nanoseconds or more, left out",
     ZeroEntry "zero_entry" false
         "a first entry of a table that says something, though it should stand for none: read as any other",
-    EmptySample "empty_sample" false
+    EmptySample "empty_sample" true
         "a sample with neither a value nor a time, left out",
     AmbiguousLayout "ambiguous_layout" false
         "a message that could be of version 1.9 of the format as well, read as version 1.10",

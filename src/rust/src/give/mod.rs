@@ -17,7 +17,7 @@ use crate::r::Slots;
 use profile_core::cancel::Stop;
 use profile_core::error::{Place, Result};
 use profile_core::model::{Profile, StringId, integer_for_r};
-use profile_core::problems::Problems;
+use profile_core::problems::{Problem, Problems};
 use std::ffi::CStr;
 
 /// `list(tables, problem_counts)`; the second is empty for a regular file.
@@ -148,6 +148,12 @@ pub(super) fn put_problems(
     table.strings(kept.iter().map(|p| Some(p.kind.key())))?;
     table.logicals(kept.iter().map(|p| Some(p.kind.lost())))?;
     table.strings(kept.iter().map(|p| Some(p.kind.describe())))?;
-    table.strings(kept.iter().map(|p| Some(p.text.as_str())))?;
+    // A field of JSON has neither line nor byte.
+    let text = |p: &Problem| match &p.place {
+        Place::Field(path) if p.text.is_empty() => path.clone(),
+        Place::Field(path) => format!("{path}: {}", p.text),
+        _ => p.text.clone(),
+    };
+    table.texts(kept.iter().map(|p| Some(text(p))))?;
     table.finish()
 }

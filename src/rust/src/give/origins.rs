@@ -53,11 +53,12 @@ fn put_entities(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     let all = || entities(profile);
     let mut table = start(parent, slot, RESOURCE_ENTITIES, all().count())?;
     table.integers(all().map(|(id, _)| id))?;
-    table.strings(all().map(|(_, e)| Some(profile.strings.get(e.schema_url))))?;
+    let there = |id| Some(profile.strings.get(id)).filter(|text| !text.is_empty());
+    table.strings(all().map(|(_, e)| there(e.schema_url)))?;
     table.strings(all().map(|(_, e)| Some(profile.strings.get(e.type_))))?;
     let json = |keys: &[StringId]| {
-        let keys = keys.iter().map(|&key| profile.strings.get(key));
-        Some(profile_core::text::json_array(keys))
+        let texts = keys.iter().map(|&key| profile.strings.get(key));
+        (!keys.is_empty()).then(|| profile_core::text::json_array(texts))
     };
     table.texts(all().map(|(_, e)| json(&e.id_keys)))?;
     table.texts(all().map(|(_, e)| json(&e.description_keys)))?;

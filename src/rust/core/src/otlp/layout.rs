@@ -135,7 +135,7 @@ pub fn detect(mut message: Message, input: &str, stop: Stop) -> Result<Found> {
                 evidence.tables(found.message()?)?;
             }
             // The tables of 1.6 stood here.
-            3..=8 => return Err(older(input, "1.6")),
+            3..=8 => return Err(older(input, "1.6").into()),
             _ => {}
         }
     }
@@ -218,7 +218,8 @@ impl Evidence {
                 _ => false,
             };
             if is_old {
-                return Err(older(input, if has_dictionary { "1.7" } else { "1.5" }));
+                let version = if has_dictionary { "1.7" } else { "1.5" };
+                return Err(older(input, version).into());
             }
             let is_id = found
                 .message()
@@ -360,12 +361,12 @@ fn mark(found: &Field, entries: &mut [bool]) -> bool {
     read.is_ok() && all
 }
 
-fn older(input: &str, version: &str) -> crate::protobuf::wire::Fault {
+/// What is said of versions that are not read.
+pub fn older(input: &str, version: &str) -> Error {
     Error::Unsupported(format!(
         "{input} is of version {version} of OpenTelemetry's profiles or near it; versions from \
          1.8 on can be read."
     ))
-    .into()
 }
 
 /// Whether these are indices into a table of so many entries.

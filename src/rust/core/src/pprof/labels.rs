@@ -139,7 +139,8 @@ impl<'a> Labels<'a> {
         if self.tell_sources {
             self.tell(own, source)?;
         }
-        for label in own {
+        // Those that are neither text nor number have no place here.
+        for label in own.iter().filter(|label| label.other.is_none()) {
             let wanted = Wanted {
                 key: Word::Known(label.key),
                 str: label.str.map(Word::Known),

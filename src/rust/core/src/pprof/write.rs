@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::export::{Column, Cutter, columns};
 use crate::gzip;
 use crate::memory::TryGrow;
-use crate::model::{Interner, Profile, SourceId, StackId, next_row};
+use crate::model::{Interner, Label, Profile, SourceId, StackId, next_row};
 use crate::protobuf::numbers::{Pieces, Texts};
 use crate::protobuf::output::Output;
 use crate::protobuf::wire::{self, LONGEST_FIELD};
@@ -54,6 +54,8 @@ pub struct Report {
     /// Sources without a sample that could tell of them; where labels do not
     /// tell sources, none is missed.
     pub untold_sources: usize,
+    /// Labels that are neither text nor number.
+    pub other_labels: usize,
 }
 
 /// Writes a gzip'd pprof file. It replaces an older one only when complete.
@@ -109,7 +111,11 @@ pub fn write(
         true => sources::without_samples(profile)?,
         false => 0,
     };
-    Ok(Report { untold_sources })
+    let other = |label: &&Label| label.other.is_some();
+    Ok(Report {
+        untold_sources,
+        other_labels: profile.labels.iter().filter(other).count(),
+    })
 }
 
 /// The samples as they were recorded. Gives the string table so far.

@@ -2,6 +2,7 @@
 
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Place};
+use crate::otlp::layout::older;
 use crate::otlp::schema::{DATA, FieldType, Kind, MessageType};
 use crate::protobuf::wire;
 use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER_PERMISSIVE};
@@ -12,6 +13,15 @@ use std::cell::Cell;
 use std::fmt;
 use std::result::Result;
 
+/// Names of fields that only versions before 1.8 have.
+const OLD_NAMES: [&str; 6] = [
+    "attributeUnits",
+    "defaultSampleTypeIndex",
+    "locationIndices",
+    "locationsStartIndex",
+    "profile",
+    "stringTable",
+];
 /// Elements of an array between two questions whether to stop.
 const ELEMENTS: usize = 1000;
 
@@ -21,10 +31,12 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Vec<u8>>, Er
     let context = Context {
         stop,
         interrupted: Cell::new(false),
+        old: Cell::new(false),
     };
     match message(text, &context) {
         Ok(message) => Ok(vec![message]),
-        Err(error) if context.interrupted.get() => Err(stopped(error)),
+        Err(_) if context.interrupted.get() => Err(Error::Interrupted),
+        Err(_) if context.old.get() => Err(older(input, "1.7")),
         Err(error) => {
             let lines = (1..).zip(text.split(|&byte| byte == b'\n'));
             let mut full = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
@@ -36,7 +48,8 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Vec<u8>>, Er
             let mut messages = vec![first];
             for (number, line) in full {
                 let message = one(line).map_err(|error| match context.interrupted.get() {
-                    true => stopped(error),
+                    true => Error::Interrupted,
+                    false if context.old.get() => older(input, "1.7"),
                     false => wrong(&error, number - 1, input),
                 });
                 messages.push(message?);
@@ -44,10 +57,6 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Vec<u8>>, Er
             Ok(messages)
         }
     }
-}
-
-fn stopped(_: serde_json::Error) -> Error {
-    Error::Interrupted
 }
 
 fn wrong(error: &serde_json::Error, lines_before: u64, input: &str) -> Error {
@@ -63,6 +72,8 @@ fn wrong(error: &serde_json::Error, lines_before: u64, input: &str) -> Error {
 struct Context<'s> {
     stop: Stop<'s>,
     interrupted: Cell<bool>,
+    /// It is of a version that is not read.
+    old: Cell<bool>,
 }
 
 fn message(text: &[u8], context: &Context) -> serde_json::Result<Vec<u8>> {
@@ -108,6 +119,10 @@ impl<'de> Visitor<'de> for Whole<'_, '_> {
                     out: self.out,
                     context: self.context,
                 })?,
+                None if OLD_NAMES.contains(&name.as_ref()) => {
+                    self.context.old.set(true);
+                    return Err(A::Error::custom("an old version"));
+                }
                 // So the rules have it: readers of older versions see newer fields.
                 None => map.next_value::<IgnoredAny>().map(|_| ())?,
             }
@@ -307,11 +322,8 @@ impl<'de> Visitor<'de> for OfField<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         if self.field.name == "sampleType" {
-            // It was one until version 1.8 gave each type a profile of its own.
-            return Err(A::Error::custom(
-                "`sampleType` is an array, as in version 1.7 of the format and before; versions \
-                 from 1.8 on can be read",
-            ));
+            // It was an array until version 1.8 gave each type a profile of its own.
+            self.context.old.set(true);
         }
         if !self.field.repeated {
             return Err(self.unexpected(format_args!("an array")));
