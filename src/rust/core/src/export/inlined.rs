@@ -53,6 +53,12 @@ impl RunIds {
         })
     }
 
+    /// The id of a single row; 0 is none.
+    #[inline]
+    pub fn single(&self, row: LocationId) -> u64 {
+        self.single[row.row()]
+    }
+
     /// 0 is none.
     #[inline]
     pub fn get(&mut self, run: &[LocationId]) -> Result<u64> {

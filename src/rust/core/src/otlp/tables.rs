@@ -114,8 +114,12 @@ impl<'a> Tables<'a> {
                 wire::put_varint(&mut list, u64::from(self.location(run)?));
             }
         } else {
-            for run in stack.chunks(1) {
-                wire::put_varint(&mut list, u64::from(self.location(run)?));
+            for &row in stack {
+                let index = match self.runs.single(row) {
+                    0 => u64::from(self.location(&[row])?),
+                    known => known - 1,
+                };
+                wire::put_varint(&mut list, index);
             }
         }
         let mut encoded = std::mem::take(&mut self.encoded);
