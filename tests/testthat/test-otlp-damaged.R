@@ -1,0 +1,242 @@
+# Files of OpenTelemetry that are wrong, odd, or of another kind, and what is said of them.
+
+# A profile of one sample in JSON, with other parts in the place of some.
+json_profile <- function(sample = "\"stackIndex\": 1, \"values\": [\"3\"]",
+                         profile = "",
+                         mapping = "{}",
+                         location = "\"lines\": [{\"functionIndex\": 1, \"line\": 4}]",
+                         stack = "1",
+                         attribute = "{}",
+                         path = NULL) {
+  lines <- c(
+    "{\"resourceProfiles\": [{\"scopeProfiles\": [{\"profiles\": [",
+    paste0(" {\"sampleType\": {\"typeStrindex\": 1, \"unitStrindex\": 2}, ", profile),
+    paste0("  \"samples\": [{", sample, "}]}"),
+    "]}]}],",
+    "\"dictionary\": {",
+    paste0(" \"mappingTable\": [", mapping, "],"),
+    paste0(" \"locationTable\": [{}, {", location, "}],"),
+    " \"functionTable\": [{}, {\"nameStrindex\": 3}], \"linkTable\": [{}],",
+    paste0(" \"stackTable\": [{}, {\"locationIndices\": [", stack, "]}],"),
+    paste0(" \"attributeTable\": [", attribute, "],"),
+    " \"stringTable\": [\"\", \"samples\", \"count\", \"f\", \"g\"]",
+    "}}"
+  )
+  if (is.null(path)) paste(lines, collapse = "\n") else write_file(lines, path = path)
+}
+
+replace_bytes <- function(bytes, from, to) {
+  at <- grepRaw(from, bytes, fixed = TRUE)
+  stopifnot(length(at) == 1)
+  c(bytes[seq_len(at - 1)], to, bytes[-seq_len(at + length(from) - 1)])
+}
+
+test_that("the JSON that is damaged below is right", {
+  x <- read_otlp(write_bytes(json_profile()))
+  expect_equal(stack_words(x), "f@:4")
+  expect_equal(x$sample_values$value, 3)
+})
+
+test_that("what is wrong in JSON is named with its line or field", {
+  withr::local_dir(withr::local_tempdir())
+  json_profile(path = "stack.json", sample = "\"stackIndex\": 7, \"values\": [1]")
+  json_profile(path = "location.json", stack = "1, 9")
+  json_profile(path = "function.json", location = "\"lines\": [{}, {\"functionIndex\": 5}]")
+  json_profile(path = "mapping.json", location = "\"mappingIndex\": 2")
+  json_profile(path = "attribute.json", sample = "\"values\": [1], \"attributeIndices\": [0, 3]")
+  json_profile(path = "link.json", sample = "\"values\": [1], \"linkIndex\": 2")
+  json_profile(path = "text.json", attribute = "{}, {\"keyStrindex\": 30}")
+  json_profile(path = "negative.json", stack = "-1")
+  json_profile(path = "unequal.json", sample = "\"values\": [1, 2], \"timestampsUnixNano\": [1, 2, 3]")
+  json_profile(path = "type.json", stack = "\"one\"")
+  json_profile(path = "list.json", sample = "\"values\": 3")
+  json_profile(path = "large.json", sample = "\"values\": [\"9223372036854775808\"]")
+  json_profile(path = "fraction.json", sample = "\"values\": [0.5]")
+  json_profile(path = "id.json", profile = "\"profileId\": \"not base64!\",")
+  json_profile(path = "comma.json", profile = "\"period\": ,")
+  write_bytes(substr(json_profile(), 1, 300), "cut.json")
+  write_file(gsub("\n", " ", json_profile()), "", gsub("\n", " ", json_profile(stack = "true")), path = "lines.json")
+  write_file("{\"resourceProfiles\": []}", "[]", path = "array.json")
+  write_bytes(json_profile(attribute = paste0(strrep("[", 200), strrep("]", 200))), "deep.json")
+  files <- c(
+    "stack", "location", "function", "mapping", "attribute", "link", "text", "negative", "unequal", "type", "list",
+    "large", "fraction", "id", "comma", "cut", "lines", "array", "deep"
+  )
+  told <- vapply(files, FUN.VALUE = "", function(file) {
+    path <- paste0(file, ".json")
+    error <- expect_error(read_otlp(path), class = "profile_error_parse")
+    # The same with another way to the bytes, and for whoever does not know the format.
+    expect_equal(conditionMessage(expect_error(read_profile(path))), conditionMessage(error))
+    conditionMessage(error)
+  })
+  expect_snapshot(cat(told, sep = "\n"))
+  # The field is told, also where it is the first one.
+  expect_match(told[["negative"]], "dictionary.stackTable[1].locationIndices", fixed = TRUE)
+})
+
+test_that("what is wrong in protocol buffers is named with its byte", {
+  shop <- file_bytes(otlp_path("python-1.45.2.pb"))
+  hex <- function(...) as.raw(strtoi(c(...), 16))
+  frame <- function(message) c(writeBin(length(message), raw(), endian = "big"), message)
+  packed <- file_bytes(otlp_path("fleet.json.gz"))
+  withr::local_dir(withr::local_tempdir())
+  # Location 1 of a stack, the stack of a sample, an attribute of a location.
+  write_bytes(replace_bytes(shop, hex("3a", "05", "0a", "03", "03", "02", "01"), hex("3a", "05", "0a", "03", "03", "02", "63")), "location.pb")
+  write_bytes(replace_bytes(shop, hex("08", "03", "12", "01", "01", "2a"), hex("08", "63", "12", "01", "01", "2a")), "stack.pb")
+  write_bytes(shop[1:700], "cut.pb")
+  write_bytes(c(shop, hex("0a", "7f")), "longer.pb")
+  write_bytes(c(shop, shop), "twice.pb")
+  write_bytes(c(frame(shop), frame(shop)[1:600]), "cut-frame.pb")
+  write_bytes(c(frame(shop), as.raw(0)), "odd-frame.pb")
+  write_bytes(packed[1:600], "cut.json.gz")
+  files <- c("location.pb", "stack.pb", "cut.pb", "longer.pb", "twice.pb", "cut-frame.pb", "odd-frame.pb", "cut.json.gz")
+  told <- vapply(files, FUN.VALUE = "", function(path) {
+    error <- expect_error(read_otlp(path), class = "profile_error_parse", info = path)
+    expect_equal(conditionMessage(expect_error(read_profile(path))), conditionMessage(error))
+    conditionMessage(error)
+  })
+  expect_snapshot(cat(told, sep = "\n"))
+  expect_match(told[["cut-frame.pb"]], "cut off")
+})
+
+test_that("a file that was cut anywhere is an error, never a part of it", {
+  path <- withr::local_tempfile()
+  for (file in otlp_path(c("python-1.45.2.pb", "python-1.45.2.json", "fleet.json.gz"))) {
+    bytes <- file_bytes(file)
+    for (size in c(1:40, seq(41, length(bytes) - 1, by = 29))) {
+      write_bytes(bytes[seq_len(size)], path)
+      error <- tryCatch(read_otlp_quietly(path), error = identity)
+      # Where a message ends between two fields it is a message.
+      whole <- !grepl("gz|json", file) && inherits(error, "profile_data")
+      expect_true(whole || inherits(error, "profile_error_parse"), info = paste(file, size, class(error)[[1]]))
+    }
+  }
+})
+
+test_that("old versions are refused by name, whatever their encoding", {
+  old <- c("1.6" = "classes-1.6.pb", "1.7" = "python-1.36.0.pb", "1.7" = "python-1.36.0.json")
+  for (i in seq_along(old)) {
+    for (read in c(read_otlp, read_profile)) {
+      error <- tryCatch(read(otlp_path(old[[i]])), error = identity)
+      expect_s3_class(error, "profile_error_unsupported")
+      expect_match(conditionMessage(error), paste("version", names(old)[[i]]), fixed = TRUE)
+    }
+  }
+  withr::local_dir(test_path("data", "otlp"))
+  expect_snapshot(error = TRUE, {
+    read_otlp("classes-1.6.pb")
+    read_otlp("python-1.36.0.pb")
+    read_otlp("python-1.36.0.json")
+  })
+})
+
+# What is said of files that must be refused.
+refused <- function(read, files) {
+  vapply(files, FUN.VALUE = "", function(path) {
+    error <- tryCatch(read(path), error = identity)
+    expect_s3_class(error, "profile_error_parse")
+    paste(conditionMessage(error), collapse = "\n")
+  })
+}
+
+test_that("what is no such profile is refused with a hint, and the reverse", {
+  rprof <- normalizePath(rprof_path("basic_all.out"))
+  pprof <- normalizePath(data_path("pprof", "go_mutex.pb.gz"))
+  shop <- normalizePath(otlp_path(c("python-1.45.2.pb", "python-1.45.2.json")))
+  withr::local_dir(withr::local_tempdir())
+  file.copy(c(rprof, pprof, shop), c("basic.out", "go.pb.gz", "shop.pb", "shop.json"))
+  write_bytes(memDecompress(file_bytes("go.pb.gz"), "gzip"), "go.pb")
+  write_bytes(raw(), "empty")
+  write_bytes("hello world\n", "text")
+  write_bytes("[1, 2]", "array.json")
+  write_bytes("\n{ \"title\": 7", "half.json")
+  message <- file_bytes("shop.pb")
+  write_bytes(c(writeBin(length(message), raw(), endian = "big"), message), "framed")
+  write_file(readLines("shop.json", warn = FALSE), readLines("shop.json", warn = FALSE), path = "lines.json")
+  none <- c("empty", "text", "array.json", "half.json")
+  others <- c("shop.pb", "shop.json", "framed", "lines.json")
+  expect_snapshot({
+    cat(refused(read_otlp, c("basic.out", "go.pb", "go.pb.gz", none)), sep = "\n")
+    cat(refused(read_pprof, others), sep = "\n")
+    cat(refused(read_rprof, setdiff(others, "framed")), sep = "\n")
+    cat(refused(read_profile, none), sep = "\n")
+  })
+  expect_match(refused(read_rprof, "framed"), "`read_otlp()`", fixed = TRUE)
+  expect_error(read_otlp("nowhere"), class = "profile_error_open")
+  expect_error(read_profile("nowhere"), class = "profile_error_open")
+  expect_error(read_otlp("."), class = "profile_error_open")
+})
+
+test_that("what has nothing of a profile is no empty profile", {
+  foreign <- list(
+    json = charToRaw("{\"a\": 1}"),
+    names = charToRaw("{\"resource_profiles\": []}"),
+    zeros = as.raw(rep(0, 64)),
+    # A message of a field that is not known.
+    field = as.raw(c(0x7a, 0x01, 0x02))
+  )
+  for (name in names(foreign)) {
+    read <- tryCatch(read_otlp(write_bytes(foreign[[name]])), error = identity)
+    expect_true(inherits(read, "profile_error_parse"), label = paste(name, "is refused"))
+  }
+})
+
+test_that("no other format is called an old version", {
+  shop <- file_bytes(otlp_path("python-1.45.2.pb"))
+  error <- tryCatch(read_otlp(write_bytes(memCompress(shop, "bzip2"))), error = identity)
+  expect_s3_class(error, "profile_error_parse")
+  # A pprof message whose texts stand first: "", "a", "b"; a type and a sample.
+  pprof <- as.raw(c(0x32, 0, 0x32, 1, 0x61, 0x32, 1, 0x62, 0x0a, 4, 8, 1, 16, 2, 0x12, 2, 16, 3))
+  path <- write_bytes(pprof)
+  expect_equal(read_pprof(path)$sample_values$value, 3)
+  expect_equal(read_profile(path)$sources$source_type, "pprof")
+  expect_match(refused(read_otlp, path), "`read_pprof()`", fixed = TRUE)
+})
+
+test_that("what is odd is read, with one warning that tells the cause", {
+  bytes <- file_bytes(otlp_path("fleet.pb"))
+  accent <- as.raw(c(0x6d, 0xe4, 0x69, 0x6e))
+  odd <- list(
+    late = json_profile(profile = "\"timeUnixNano\": \"9223372036854775808\",", path = tempfile()),
+    late_sample = json_profile(sample = "\"timestampsUnixNano\": [\"18446744073709551615\"]", path = tempfile()),
+    zero = json_profile(mapping = "{\"filenameStrindex\": 4}", path = tempfile()),
+    silent = json_profile(sample = "\"stackIndex\": 1", path = tempfile()),
+    line = json_profile(location = "\"lines\": [{\"functionIndex\": 1, \"line\": -3, \"column\": \"5000000000\"}]", path = tempfile()),
+    large = json_profile(sample = "\"stackIndex\": 1, \"values\": [\"9007199254740993\"]", path = tempfile()),
+    nul = write_bytes(sub("\"f\", \"g\"", "\"f\\\\u0000\", \"g\"", json_profile()), tempfile()),
+    latin1 = write_bytes(replace_bytes(bytes, charToRaw("main"), accent), tempfile()),
+    ambiguous = otlp_path("ambiguous-1.11.pb")
+  )
+  told <- character()
+  x <- list()
+  for (name in names(odd)) {
+    warnings <- list()
+    withCallingHandlers(
+      x[[name]] <- read_otlp(odd[[name]], source_uri = "odd"),
+      warning = function(w) {
+        warnings[[length(warnings) + 1]] <<- w
+        invokeRestart("muffleWarning")
+      }
+    )
+    expect_true(length(warnings) <= 1, info = name)
+    validate_profile(x[[name]])
+    said <- if (length(warnings) == 1) gsub(odd[[name]], "<path>", conditionMessage(warnings[[1]]), fixed = TRUE)
+    where <- as.data.frame(profile_problems(x[[name]]))[c("problem", "line", "byte", "text")]
+    told <- c(told, name, said, do.call(paste, where))
+  }
+  expect_snapshot(cat(told, sep = "\n"))
+  # "`profile_problems()` has the places."
+  of_json <- profile_problems(x$late)
+  expect_true(any(!is.na(of_json[c("line", "byte")])) || any(grepl("profiles[0]", unlist(of_json), fixed = TRUE)))
+  expect_equal(x$late$sources$source_timestamp, NA_real_)
+  expect_equal(x$late_sample$samples[[".timestamp"]] %||% NA_real_, NA_real_)
+  expect_equal(x$late_sample$sample_values$value, 1)
+  expect_equal(x$zero$.mappings$filename, "g")
+  expect_equal(nrow(x$silent$samples), 0)
+  expect_equal(x$line$locations$line, 0L)
+  expect_equal(x$line$locations$.line_exact, "-3")
+  expect_equal(x$line$locations$.column_exact, "5000000000")
+  expect_equal(x$large$sample_values$.value_exact, "9007199254740993")
+  expect_equal(x$nul$functions$name, "f<00>")
+  expect_true("m\u00e4in" %in% x$latin1$functions$name)
+})

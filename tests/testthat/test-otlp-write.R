@@ -1,0 +1,375 @@
+# Writing OpenTelemetry, and what comes back. Other implementations read what is written
+# here in the tests of the core.
+
+test_that("what others wrote is written as the same", {
+  for (file in c("python-1.40.0.pb", "rust-0.31.0.pb", "fleet.pb", "fields-1.8.pb", "ambiguous-1.11.pb", "dictionary-only.pb")) {
+    x <- read_otlp_quietly(otlp_path(file), source_uri = NA)
+    for (fileext in c(".pb", ".json.gz")) {
+      y <- through_otlp(x, aggregate = FALSE, fileext = fileext)
+      expect_equal(otlp_content(y), otlp_content(x), info = file)
+    }
+  }
+})
+
+test_that("samples are put together unless that is not wished", {
+  x <- small_profile()
+  y <- through_otlp(x)
+  expect_equal(stacks(y), c("f < g", "h < g"))
+  expect_equal(y$sample_values$type, rep(c("samples", "cpu"), 2))
+  expect_equal(y$sample_values$unit, rep(c("count", "nanoseconds"), 2))
+  expect_equal(y$sample_values$value, c(2, 2e7, 1, 1e7))
+  expect_equal(y$sources$.duration_nanos, 3e7)
+  y <- through_otlp(x, aggregate = FALSE)
+  expect_equal(stacks(y), c("f < g", "h < g", "f < g"))
+  expect_equal(y$sample_values$value, rep(c(1, 1e7), 3))
+  # Where there are times no sample is lost, though each is with others of its stack.
+  x$samples$.timestamp <- c(20, 30, 10)
+  y <- through_otlp(x)
+  expect_equal(stacks(y), c("f < g", "f < g", "h < g"))
+  expect_equal(y$samples$.timestamp, c(20, 10, 30))
+  # Samples of other labels or links are others.
+  x <- small_profile()
+  x$samples$.trace_id <- c(strrep("ab", 16), NA, NA)
+  x$samples$.span_id <- c(strrep("cd", 8), NA, NA)
+  expect_equal(stacks(through_otlp(x)), stacks(x))
+})
+
+test_that("the name of the file tells the format, but an argument counts more", {
+  x <- small_profile()
+  dir <- withr::local_tempdir()
+  written <- function(name, ...) {
+    path <- file.path(dir, name)
+    expect_identical(expect_invisible(write_otlp(x, path, ...)), x)
+    expect_equal(stacks(read_otlp(path)), c("f < g", "h < g"))
+    bytes <- file_bytes(path)
+    if (identical(bytes[1:2], as.raw(c(0x1f, 0x8b)))) {
+      return(c("gzip", if (rawToChar(readBin(gzfile_of(path), "raw", 1)) == "{") "json" else "protobuf"))
+    }
+    if (bytes[[1]] == charToRaw("{")) "json" else "protobuf"
+  }
+  gzfile_of <- function(path) {
+    con <- gzfile(path, "rb")
+    withr::defer_parent(close(con))
+    con
+  }
+  expect_equal(written("a.pb"), "protobuf")
+  expect_equal(written("a"), "protobuf")
+  expect_equal(written("json"), "protobuf")
+  expect_equal(written("a.pb.gz"), c("gzip", "protobuf"))
+  expect_equal(written("a.gz"), c("gzip", "protobuf"))
+  expect_equal(written("a.json"), "json")
+  expect_equal(written("a.json.gz"), c("gzip", "json"))
+  expect_equal(written("b.json", format = "protobuf"), "protobuf")
+  expect_equal(written("b.pb", format = "json"), "json")
+  expect_equal(written("b.gz", format = "json"), c("gzip", "json"))
+  expect_equal(written("b.json.gz", format = "protobuf"), c("gzip", "protobuf"))
+})
+
+test_that("arguments are checked", {
+  x <- small_profile()
+  path <- withr::local_tempfile()
+  expect_snapshot(error = TRUE, {
+    write_otlp(x, "")
+    write_otlp(x, path, format = "text")
+    write_otlp(x, path, resource = "etl")
+    write_otlp(x, path, resource = c(a = "1", a = "2"))
+    write_otlp(x, path, resource = c(a = NA))
+    write_otlp(x, path, resource = list(a = "1"))
+    write_otlp(x, path, aggregate = NA)
+    write_otlp(x, path, original_payload = "yes")
+    write_otlp(x, path, TRUE)
+    write_otlp(1, path)
+    read_otlp(1)
+    read_otlp(path, original_payload = NA)
+    read_otlp(path, version = 2)
+    read_profile(path, "2.0")
+  })
+  expect_false(file.exists(path))
+})
+
+test_that("a resource is added to, and replaced", {
+  resource <- function(y) attribute_words(y$.resource_attributes, "resource_id", y$.resources$resource_id)
+  x <- small_profile()
+  expect_null(through_otlp(x)[[".resources"]])
+  y <- through_otlp(x, resource = c(service.name = "etl", "host name" = "\u00fc"))
+  expect_equal(resource(y), "service.name=string etl, host name=string \u00fc")
+  expect_equal(y$sources$.scope_id, 1L)
+  # Of each resource of the profile.
+  fleet <- read_otlp(otlp_path("fleet.pb"))
+  before <- resource(fleet)
+  y <- through_otlp(fleet, resource = c(service.name = "etl", cpus = "many"))
+  rest <- sub("service.name=string shop, cpus=int 8, ", "", before[[1]])
+  expect_equal(resource(y), c(
+    paste0("service.name=string etl, cpus=string many, ", rest), "service.name=string etl, cpus=string many"
+  ))
+  expect_equal(y$.resource_entities, fleet$.resource_entities)
+})
+
+test_that("after an error the old file is whole and nothing else is there", {
+  dir <- withr::local_tempdir()
+  x <- small_profile()
+  for (name in c("a.pb", "a.json", "a.pb.gz")) {
+    path <- file.path(dir, name)
+    write_otlp(x, path)
+    before <- file_bytes(path)
+    y <- x
+    y$sample_values$value[2] <- 0.5
+    expect_error(write_otlp(y, path), class = "profile_error_lossy")
+    y$sample_values$value[2] <- NA
+    expect_error(write_otlp(y, path), class = "profile_error_invalid")
+    expect_identical(file_bytes(path), before)
+  }
+  expect_setequal(dir(dir, all.files = TRUE, no.. = TRUE), c("a.pb", "a.json", "a.pb.gz"))
+  expect_error(write_otlp(x, file.path(dir, "no", "a.pb")), class = "profile_error_write")
+})
+
+test_that("equal profiles are equal bytes", {
+  bytes <- function(x, ...) {
+    path <- withr::local_tempfile()
+    write_otlp(x, path, ...)
+    file_bytes(path)
+  }
+  fleet <- read_otlp(otlp_path("fleet.pb"))
+  # Other ids, and rows that nothing refers to.
+  other <- fleet
+  ids <- rev(fleet$locations$location_id) + 100L
+  other$locations$location_id <- ids
+  other$sample_locations$location_id <- ids[fleet$sample_locations$location_id]
+  other$.location_attributes$location_id <- ids[fleet$.location_attributes$location_id]
+  other$locations <- other$locations[c(1, 1:6), ]
+  other$locations$location_id[1] <- 1L
+  other$functions <- rbind(fleet$functions[3, ], fleet$functions)
+  other$functions$function_id[1] <- 99L
+  other$functions$name[1] <- "unused"
+  for (format in c("protobuf", "json")) {
+    for (x in list(fleet, read_rprof(rprof_path("basic_all.out")))) {
+      expect_identical(bytes(x, format = format), bytes(x, format = format))
+    }
+    expect_identical(bytes(other, format = format), bytes(fleet, format = format))
+  }
+})
+
+# summaryRprof()'s two tables, by name.
+rprof_summary <- function(path) {
+  tables <- utils::summaryRprof(path)[c("by.self", "by.total", "sample.interval", "sampling.time")]
+  sorted <- function(table) if (is.data.frame(table)) table[order(rownames(table)), ] else table
+  lapply(tables, sorted)
+}
+
+rprof_originals <- function() {
+  c(
+    rprof_path(rprof_files()),
+    system.file("samples", "rprof", c("1.out", "memory.out", "incomplete.out"), package = "profile")
+  )
+}
+
+test_that("what Rprof recorded comes back as that", {
+  options <- c(
+    "source_type", "source_uri", "source_timestamp", ".period", ".period_type", ".period_unit",
+    ".memory_profiling", ".gc_profiling", ".line_profiling"
+  )
+  for (file in rprof_originals()) {
+    x <- read_quietly(file)
+    y <- through_otlp(x, aggregate = FALSE, fileext = sample(c(".json", ".pb"), 1))
+    said <- intersect(options, names(x$sources))
+    expect_equal(as.list(y$sources)[said], as.list(x$sources)[said], info = file)
+    expect_equal(stacks(y), stacks(x), info = file)
+    expect_equal(as_tibble(y)[c("filename", "line")], as_tibble(x)[c("filename", "line")], info = file)
+    expect_true(all(y$locations[[".frame_type"]] == "r"), info = file)
+    # Once more: nothing is left to be lost.
+    expect_equal(otlp_content(through_otlp(y, aggregate = FALSE)), otlp_content(y), info = file)
+  }
+})
+
+test_that("summaryRprof() sees the same before and after", {
+  path <- withr::local_tempfile()
+  compared <- 0
+  for (file in rprof_originals()) {
+    before <- suppressWarnings(tryCatch(rprof_summary(file), error = function(e) NULL))
+    x <- read_quietly(file)
+    # It cannot tell names with blanks, or lines that are edited.
+    known <- is.null(x[[".problems"]]) && !any(grepl("[ \"\n]", x$functions$name))
+    if (is.null(before) || !known) next
+    for (aggregate in c(TRUE, FALSE)) {
+      suppressWarnings(write_rprof(through_otlp(x, aggregate = aggregate), path), classes = "profile_warning")
+      expect_equal(rprof_summary(path), before, info = paste(file, aggregate))
+    }
+    compared <- compared + 1
+  }
+  expect_gt(compared, 40)
+})
+
+test_that("memory profiles have the values that write_pprof() gives them", {
+  x <- read_rprof(rprof_path("basic_all.out"))
+  of <- function(x, type) x$sample_values$value[x$sample_values$type == type]
+  y <- through_otlp(x)
+  expect_equal(y$.sample_types$type, c("samples", "cpu", "alloc_space"))
+  expect_equal(y$.sample_types$unit, c("count", "nanoseconds", "bytes"))
+  expect_equal(sum(of(y, "samples")), nrow(x$samples))
+  expect_equal(sum(of(y, "cpu")), nrow(x$samples) * 2e7)
+  by_stack <- function(values, x) {
+    sums <- tapply(values, stack_words(x), sum)
+    sums[order(names(sums))]
+  }
+  expect_equal(
+    as.vector(by_stack(of(y, "alloc_space"), y)),
+    as.vector(by_stack(of(x, "alloc_size"), x))
+  )
+  # Levels are not summed; each by itself they are there.
+  y <- through_otlp(x, aggregate = FALSE)
+  levels <- c("vsize_small", "vsize_large", "nodes", "duplications", "alloc_size", "dealloc_size")
+  for (type in c("samples", levels)) expect_equal(of(y, type), of(x, type), info = type)
+  expect_equal(of(y, "alloc_space"), of(x, "alloc_size"))
+  path <- withr::local_tempfile()
+  write_rprof(y, path)
+  expect_identical(file_bytes(path), file_bytes(rprof_path("basic_all.out")))
+})
+
+test_that("frames are R's where Rprof saw them and nothing else is said", {
+  x <- small_profile()
+  x$locations$.frame_type <- c("native", NA, NA)[seq_len(nrow(x$locations))]
+  y <- through_otlp(x)
+  types <- rlang::set_names(y$locations$.frame_type, y$functions$name[y$locations$function_id])
+  expect_equal(types[["f"]], "native")
+  expect_setequal(types[names(types) != "f"], "r")
+  # An address is machine code, of whatever kind; what others recorded is not R's.
+  x <- small_profile()
+  x$locations$.address <- c("0x10", NA, NA, NA)[seq_len(nrow(x$locations))]
+  expect_equal(through_otlp(x)$locations$.frame_type[[1]], NA_character_)
+  go <- read_pprof(data_path("pprof", "go_mutex.pb.gz"))
+  expect_null(through_otlp(go)$locations[[".frame_type"]])
+})
+
+test_that("what a pprof file says survives, and is said in the payload as well", {
+  for (file in dir(data_path("pprof"), full.names = TRUE)) {
+    x <- read_pprof(file, source_uri = NA)
+    path <- withr::local_tempfile(fileext = sample(c(".pb", ".json"), 1))
+    write_otlp(x, path, aggregate = FALSE, original_payload = TRUE)
+    expect_identical(read_otlp(path, source_uri = NA, original_payload = TRUE), x, info = file)
+    y <- read_otlp_quietly(path, source_uri = NA)
+    expect_equal(y$sources$.original_payload_format, "pprof")
+    y$sources$.original_payload <- y$sources$.original_payload_format <- NULL
+    y$sources$source_type <- "pprof"
+    expect_equal(stack_words(y), stack_words(x), info = file)
+    expect_equal(source_words(y), source_words(x), info = file)
+    types <- summary(x)$by_function
+    expect_equal(summary(y)$by_function, types, info = file)
+  }
+})
+
+test_that("a payload is said to be there, is kept, and replaced", {
+  x <- small_profile()
+  path <- withr::local_tempfile()
+  write_otlp(x, path, original_payload = TRUE)
+  y <- read_otlp(path, source_uri = "a")
+  payload <- read_otlp(path, source_uri = "b", original_payload = TRUE)
+  pprof <- withr::local_tempfile()
+  write_pprof(x, pprof, aggregate = FALSE)
+  expect_identical(payload, read_pprof(pprof, source_uri = "b"))
+  expect_equal(payload$sources$source_type, "pprof")
+  # The same with version 1.0 and from a connection.
+  con <- rawConnection(file_bytes(path))
+  expect_identical(read_otlp(con, source_uri = "b", original_payload = TRUE), payload)
+  close(con)
+  old <- read_otlp(path, source_uri = "b", original_payload = TRUE, version = "1.0")
+  expect_identical(old, read_pprof(pprof, source_uri = "b", version = "1.0"))
+  # Kept when it is written again, and replaced when that is wished.
+  kept <- through_otlp(y)
+  expect_identical(kept$sources$.original_payload, y$sources$.original_payload)
+  y$sources$.original_payload_format <- "jfr"
+  y$sources$.original_payload <- "AAH/"
+  write_otlp(y, path)
+  expect_equal(read_otlp(path)$sources$.original_payload, "AAH/")
+  write_otlp(y, path, original_payload = TRUE)
+  expect_equal(read_otlp(path)$sources$.original_payload_format, "pprof")
+})
+
+test_that("a payload that cannot be read is refused", {
+  withr::local_dir(withr::local_tempdir())
+  x <- small_profile()
+  write_otlp(x, "none.pb")
+  write_otlp(combine_profiles(x, x), "two.pb")
+  y <- x
+  y$sources$.original_payload_format <- "jfr"
+  y$sources$.original_payload <- "AAH/"
+  write_otlp(y, "jfr.pb")
+  y$sources$.original_payload_format <- "pprof"
+  write_otlp(y, "odd.pb")
+  write_pprof(x, "small.pb.gz")
+  expect_snapshot(error = TRUE, {
+    read_otlp("none.pb", original_payload = TRUE)
+    read_otlp("two.pb", original_payload = TRUE)
+    read_otlp("jfr.pb", original_payload = TRUE)
+    read_otlp("odd.pb", original_payload = TRUE)
+    read_otlp("small.pb.gz", original_payload = TRUE)
+    write_otlp(combine_profiles(x, x), "two.pb", original_payload = TRUE)
+    write_otlp(combine_profiles(), "two.pb", original_payload = TRUE)
+  })
+})
+
+test_that("what no attribute, time or id can hold is an error", {
+  path <- withr::local_tempfile()
+  labels <- function(...) {
+    rows <- tibble::tibble(sample_id = 2L, key = "k", ...)
+    for (column in c("str", "unit")) rows[[column]] <- rows[[column]] %||% NA_character_
+    rows$num <- rows$num %||% NA_real_
+    rows
+  }
+  write <- function(change, ...) {
+    write_otlp(change(small_profile()), path, ...)
+  }
+  expect_snapshot(error = TRUE, {
+    write(function(x) { x$.labels <- labels(str = "a", num = 1); x })
+    write(function(x) { x$.labels <- labels(num = c(1, 2), unit = c("s", "ms")); x })
+    write(function(x) { x$.labels <- labels(num = c(1, 2), unit = c("s", NA)); x })
+    write(function(x) { x$.labels <- labels(num = c(1, NA), type = c(NA, "bool"), value = c(NA, "true")); x })
+    write(function(x) { x$sources$source_timestamp <- -1; x })
+    write(function(x) { x$sources$.duration_nanos <- -5; x })
+    write(function(x) { x$samples$.timestamp <- c(NA, -0.5, NA); x })
+    write(function(x) { x$sources$.profile_id <- "abcd"; x })
+    write(function(x) { x$samples$.trace_id <- "abcd"; x$samples$.span_id <- strrep("ab", 8); x })
+    write(function(x) { x$samples$.trace_id <- strrep("ab", 16); x$samples$.span_id <- "ab"; x })
+    write(function(x) { x$samples$.trace_id <- strrep("ab", 16); x })
+    write(function(x) { x$sample_values$value <- 2^62; x$sources$.period <- NA_real_; x })
+    write(function(x) { x$sample_values$value[2] <- 1.5; x }, aggregate = FALSE)
+    write(function(x) { x$sample_values$value[2] <- 2^64; x }, aggregate = FALSE)
+    write(function(x) { x$sample_values <- x$sample_values[0, ]; x })
+  })
+  expect_false(file.exists(path))
+})
+
+test_that("what is a limit still fits", {
+  x <- small_profile()
+  x$sources$.period <- NA_real_
+  x$sources$.profile_id <- strrep("AB", 16)
+  x$samples$.trace_id <- c(strrep("AB", 16), NA, NA)
+  x$samples$.span_id <- c(strrep("CD", 8), NA, NA)
+  x$samples$.timestamp <- c(0, 1.5, NA)
+  x$sample_values$value <- c(-2^63, 2^62, 1)
+  y <- through_otlp(x)
+  expect_equal(y$sources$.profile_id, strrep("ab", 16))
+  expect_equal(y$samples$.trace_id, c(strrep("ab", 16), NA, NA))
+  expect_equal(y$sample_values$value[y$sample_values$type == "samples"], c(-2^63, 2^62, 1))
+  expect_equal(y$samples$.timestamp, c(0, 1.5, NA))
+})
+
+test_that("the time of a profile holds those of its samples", {
+  x <- small_profile()
+  x$sources$source_timestamp <- 100
+  x$sources$.duration_nanos <- 5e9
+  x$samples$.timestamp <- c(99, 100, 104)
+  y <- through_otlp(x)
+  expect_equal(y$sources$source_timestamp, 99)
+  expect_equal(y$sources$.duration_nanos, 6e9)
+  x$samples$.timestamp <- c(101, 105, 102)
+  y <- through_otlp(x)
+  expect_equal(y$sources$source_timestamp, 100)
+  expect_equal(y$sources$.duration_nanos, 5e9 + 1)
+})
+
+test_that("times are exact unless they are edited", {
+  x <- read_otlp_quietly(otlp_path("python-1.45.2.pb"))
+  x$samples$.timestamp[1] <- 1761887348.25
+  y <- through_otlp(x, aggregate = FALSE)
+  expect_equal(substr(sample_words(y)[1:2], 6, 24), c("1761887348250000000", "1761887347010000000"))
+})
