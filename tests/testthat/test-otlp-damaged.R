@@ -240,3 +240,46 @@ test_that("what is odd is read, with one warning that tells the cause", {
   expect_equal(x$nul$functions$name, "f<00>")
   expect_true("m\u00e4in" %in% x$latin1$functions$name)
 })
+
+test_that("whatever is read is valid, and is written and read as the same", {
+  a_key <- function(value) paste0("{}, {\"keyStrindex\": 4, \"value\": ", value, "}")
+  labelled <- "\"values\": [1], \"attributeIndices\": [1]"
+  resource <- function(about) {
+    sub("\"scopeProfiles\"", paste0("\"resource\": {", about, "}, \"scopeProfiles\""), json_profile(), fixed = TRUE)
+  }
+  odd <- list(
+    late = json_profile(profile = "\"timeUnixNano\": \"9223372036854775807\","),
+    late_sample = json_profile(sample = "\"values\": [1], \"timestampsUnixNano\": [\"9223372036854775807\"]"),
+    long = json_profile(profile = "\"durationNano\": \"9223372036854775807\","),
+    period = json_profile(profile = "\"period\": \"-9223372036854775808\","),
+    entity = resource("\"entityRefs\": [{}]"),
+    pairs = resource("\"attributes\": [{\"value\": {\"kvlistValue\": {\"values\": [{\"key\": \"b\"}, {\"value\": {}}]}}}]"),
+    no_type = sub("\"typeStrindex\": 1, ", "", json_profile(), fixed = TRUE),
+    no_unit = sub(", \"unitStrindex\": 2", "", json_profile(), fixed = TRUE),
+    zero_id = json_profile(profile = "\"profileId\": \"00000000000000000000000000000000\","),
+    payload = json_profile(profile = "\"originalPayload\": \"AAEC\","),
+    format = json_profile(profile = "\"originalPayloadFormat\": \"jfr\","),
+    dropped = json_profile(profile = "\"droppedAttributesCount\": 4294967295,"),
+    no_key = json_profile(sample = labelled, attribute = "{}, {\"value\": {\"stringValue\": \"a\"}}"),
+    no_value = json_profile(sample = labelled, attribute = "{}, {\"keyStrindex\": 4}"),
+    empty_array = json_profile(sample = labelled, attribute = a_key("{\"arrayValue\": {}}")),
+    array_of_one = json_profile(sample = labelled, attribute = a_key("{\"arrayValue\": {\"values\": [{\"intValue\": 1}]}}")),
+    not_a_number = json_profile(sample = labelled, attribute = a_key("{\"doubleValue\": \"NaN\"}")),
+    no_line = json_profile(location = ""),
+    empty_line = json_profile(location = "\"lines\": [{}]"),
+    inlined = json_profile(location = "\"lines\": [{}, {\"line\": 3}]"),
+    column = json_profile(location = "\"lines\": [{\"functionIndex\": 1, \"column\": -5}]"),
+    first_mapping = json_profile(location = "\"address\": 5", mapping = "{\"filenameStrindex\": 4}"),
+    no_frames = json_profile(stack = "0, 0, 1")
+  )
+  for (name in names(odd)) {
+    x <- read_otlp_quietly(write_bytes(odd[[name]]), source_uri = NA)
+    problem <- tryCatch(validate_profile(x), profile_error_invalid = conditionMessage)
+    expect_true(is.list(problem), label = paste0(name, " is valid", if (is.character(problem)) paste(": it says", problem)))
+    if (is.list(problem)) {
+      y <- otlp_content(through_otlp(x, aggregate = FALSE))
+      expect_equal(y$samples, otlp_content(x)$samples, info = name)
+      expect_equal(y$sources, otlp_content(x)$sources, info = name)
+    }
+  }
+})

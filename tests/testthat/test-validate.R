@@ -107,6 +107,121 @@ test_that("so are the rules of what native code and pprof files add", {
   })
 })
 
+test_that("so are the rules of what OpenTelemetry adds", {
+  x <- read_otlp(otlp_path("fleet.pb"))
+  say <- function(change) cat(broken(x, change), "\n")
+  expect_snapshot({
+    say(function(x) { x$.resources <- NULL; x })
+    say(function(x) { x$.resources$resource_id[2] <- 1L; x })
+    say(function(x) { x$.resources$resource_id[2] <- NA; x })
+    say(function(x) { x$.resources$dropped_attributes_count[1] <- -1; x })
+    say(function(x) { x$.resources$dropped_attributes_count[1] <- 0.5; x })
+    say(function(x) { x$.resources$dropped_attributes_count[1] <- 2^32; x })
+    say(function(x) { x$.resources$schema_url <- NULL; x })
+    say(function(x) { x$.resources$schema_url <- 1; x })
+    say(function(x) { x$.scopes <- NULL; x })
+    say(function(x) { x$.scopes$scope_id[2] <- 1L; x })
+    say(function(x) { x$.scopes$resource_id[2] <- 9L; x })
+    say(function(x) { x$.scopes$resource_id[2] <- NA; x })
+    say(function(x) { x$.scopes$dropped_attributes_count[2] <- Inf; x })
+    say(function(x) { x$.scopes$version <- NULL; x })
+    say(function(x) { x$.resource_entities$resource_id <- 9L; x })
+    say(function(x) { x$.resource_entities$resource_id <- NA_integer_; x })
+    say(function(x) { x$.resource_entities$type <- ""; x })
+    say(function(x) { x$.resource_entities$type <- NA_character_; x })
+    say(function(x) { x$.resource_entities$id_keys <- "service.name"; x })
+    say(function(x) { x$.resource_entities$description_keys <- "[1]"; x })
+    say(function(x) { x$.resource_attributes$resource_id[2] <- 9L; x })
+    say(function(x) { x$.resource_attributes$key[2] <- NA; x })
+    say(function(x) { x$.resource_attributes$type[2] <- "integer"; x })
+    say(function(x) { x$.resource_attributes$value[2] <- "8.5"; x })
+    say(function(x) { x$.resource_attributes$value[2] <- NA; x })
+    say(function(x) { x$.resource_attributes$value[3] <- "much"; x })
+    say(function(x) { x$.resource_attributes$value[4] <- "TRUE"; x })
+    say(function(x) { x$.resource_attributes$value[5] <- "AP8"; x })
+    say(function(x) { x$.resource_attributes$value[6] <- "[1]"; x })
+    say(function(x) { x$.resource_attributes$value[7] <- "{\"cpu\": 2.5}"; x })
+    say(function(x) { x$.resource_attributes$value[8] <- "something"; x })
+    say(function(x) { x$.scope_attributes$scope_id <- 9L; x })
+    say(function(x) { x$.scope_attributes$scope_id <- 1; x })
+    say(function(x) { x$.scope_attributes$value <- NULL; x })
+    say(function(x) { x$.source_attributes$source_id <- 9L; x })
+    say(function(x) { x$.source_attributes$value <- "seven"; x })
+    say(function(x) { x$.source_attributes$unit <- NULL; x })
+    say(function(x) { x$.mapping_attributes$mapping_id[3] <- 9L; x })
+    say(function(x) { x$.mapping_attributes$key[1] <- NA; x })
+    say(function(x) { x$.mapping_attributes$type[3] <- "bool"; x })
+    say(function(x) { x$.location_attributes$location_id[1] <- 9L; x })
+    say(function(x) { x$.location_attributes$type[1] <- "text"; x })
+    say(function(x) { x$.location_attributes$unit <- 1; x })
+    say(function(x) { x$.labels$type[1] <- "int"; x$.labels$value[1] <- "1"; x })
+    say(function(x) { x$.labels$type[4] <- "bool"; x$.labels$value[4] <- "true"; x })
+    say(function(x) { x$.labels$type[5] <- "logical"; x })
+    say(function(x) { x$.labels$value[5] <- "no"; x })
+    say(function(x) { x$.labels$value <- 1; x })
+    say(function(x) { x$samples$.timestamp[1] <- Inf; x })
+    say(function(x) { x$samples$.timestamp[4] <- 1e10; x })
+    say(function(x) { x$samples$.timestamp <- as.POSIXct(x$samples$.timestamp, "UTC", "1970-01-01") |> format(); x })
+    say(function(x) { x$samples$.time_nanos[4] <- "late"; x })
+    say(function(x) { x$samples$.trace_id[4] <- "abc"; x })
+    say(function(x) { x$samples$.trace_id[5] <- "xy"; x })
+    say(function(x) { x$samples$.span_id[1] <- "0x12"; x })
+    say(function(x) { x$samples$.span_id <- 1; x })
+    say(function(x) { x$sources$.scope_id[2] <- 9L; x })
+    say(function(x) { x$sources$.scope_id <- as.numeric(x$sources$.scope_id); x })
+    say(function(x) { x$sources$.profile_id[1] <- "0g"; x })
+    say(function(x) { x$sources$.profile_id[1] <- "123"; x })
+    say(function(x) { x$sources$.dropped_attributes_count[3] <- 1.5; x })
+    say(function(x) { x$sources$.dropped_attributes_count[3] <- -1; x })
+    say(function(x) { x$sources$.original_payload[2] <- "AAH"; x })
+    say(function(x) { x$sources$.original_payload[2] <- NA; x })
+    say(function(x) { x$sources$.original_payload_format[2] <- NA; x })
+    say(function(x) { x$sources$.original_payload <- NULL; x })
+    say(function(x) { x$sources$.original_payload_format <- NULL; x })
+    say(function(x) { x$locations$.is_folded <- 0L; x })
+  })
+})
+
+test_that("a value without a type says nothing, and so may not be there", {
+  x <- read_otlp(otlp_path("fleet.pb"))
+  untyped <- function(table, row) {
+    function(x) {
+      x[[table]]$type[row] <- NA
+      x
+    }
+  }
+  for (change in list(
+    attributes = untyped(".resource_attributes", 2),
+    attributes = untyped(".mapping_attributes", 1),
+    labels = untyped(".labels", 5),
+    # A column of types has one of values, and the reverse.
+    labels = function(x) { x$.labels$value <- NULL; x },
+    labels = function(x) { x$.labels$type <- NULL; x }
+  )) {
+    expect_error(validate_profile(change(x)), class = "profile_error_invalid")
+  }
+})
+
+test_that("what OpenTelemetry adds may be left out, or say little", {
+  x <- read_otlp(otlp_path("fleet.pb"))
+  for (table in c(".resource_entities", grep("_attributes$", names(x), value = TRUE))) {
+    y <- x
+    y[[table]] <- NULL
+    expect_error(validate_profile(y), NA)
+  }
+  x$sources$.scope_id[2] <- NA
+  x$.resources$dropped_attributes_count <- NA_real_
+  x$.scopes$dropped_attributes_count <- 2^32 - 1
+  x$.resource_entities$id_keys <- NA_character_
+  x$.resource_entities$schema_url <- NA_character_
+  x$samples$.trace_id[4] <- "ABCDEF"
+  x$samples$.timestamp[1] <- -1
+  x$sources$.original_payload[2] <- ""
+  x$.resource_attributes$value[3] <- "-Infinity"
+  x$.resource_attributes$value[8] <- NA
+  expect_error(validate_profile(x), NA)
+})
+
 test_that("a type in two units is one key", {
   x <- small_profile()
   extra <- x$sample_values
