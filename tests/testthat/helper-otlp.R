@@ -16,6 +16,17 @@ through_otlp <- function(x, ..., fileext = ".pb") {
   read_otlp_quietly(path, source_uri = NA)
 }
 
+# Profiles with all tables that OpenTelemetry adds, from three writers.
+otlp_profiles <- function() {
+  files <- c("fleet.pb", "python-1.45.2.pb", "rust-0.33.1.pb")
+  lapply(otlp_path(files), read_otlp_quietly, source_uri = NA)
+}
+
+# That a profile says the same after it was written and read.
+expect_through_otlp <- function(x, info = NULL) {
+  testthat::expect_equal(otlp_content(through_otlp(x, aggregate = FALSE)), otlp_content(x), info = info)
+}
+
 # Everything that OpenTelemetry holds of a profile, as texts.
 otlp_content <- function(x) {
   list(sources = source_words(x), samples = paste(sample_words(x), stack_words(x, all = TRUE)))

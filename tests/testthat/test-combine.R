@@ -122,3 +122,87 @@ test_that("what cannot be combined is named", {
   y$sample_locations$depth[2] <- 0L
   expect_error(combine_profiles(small_profile(), y), class = "profile_error_invalid")
 })
+
+test_that("what OpenTelemetry adds comes along, and belongs to the same as before", {
+  all <- c(otlp_profiles(), list(small_profile()))
+  x <- combine_profiles(all)
+  validate_profile(x)
+  # The number of the source stands in front.
+  unnumbered <- function(y) lapply(otlp_content(y), function(words) sub("^[0-9]+ at", "at", words))
+  before <- lapply(all, unnumbered)
+  expect_equal(unnumbered(x)$samples, unlist(lapply(before, `[[`, "samples")))
+  expect_equal(unnumbered(x)$sources, unlist(lapply(before, `[[`, "sources")))
+  expect_identical(combine_profiles(combine_profiles(all[1:2]), combine_profiles(all[3:4])), x)
+  expect_identical(combine_profiles(all[[1]]), all[[1]])
+  expect_through_otlp(combine_profiles(all[1:3]))
+  # Scopes and resources are as recorded, as sources are; what attributes are of is known once.
+  twice <- combine_profiles(all[[1]], all[[1]])
+  rows <- function(y, tables) vapply(tables, function(table) nrow(y[[table]]), 0)
+  once <- c("functions", "locations", ".mappings", ".mapping_attributes", ".location_attributes")
+  expect_equal(rows(twice, once), rows(all[[1]], once))
+  others <- c(
+    "sources", ".resources", ".scopes", ".resource_entities", ".resource_attributes", ".scope_attributes",
+    ".source_attributes", ".labels", ".comments"
+  )
+  expect_equal(rows(twice, others), 2 * rows(all[[1]], others))
+  expect_equal(twice$sources$.scope_id, 1:6)
+  expect_equal(twice$.scopes$resource_id, c(1L, 1L, 2L, 3L, 3L, 4L))
+  expect_through_otlp(twice)
+})
+
+test_that("mappings and locations that differ in attributes only stay two", {
+  x <- otlp_profiles()[[1]]
+  changed <- function(table, row, ...) {
+    x[[table]][row, names(list(...))] <- list(...)
+    x
+  }
+  mappings <- function(y) nrow(combine_profiles(x, y)$.mappings)
+  locations <- function(y) nrow(combine_profiles(x, y)$locations)
+  expect_equal(mappings(x), 3)
+  expect_equal(locations(x), 6)
+  for (y in list(
+    changed(".mapping_attributes", 1, key = "Arch"),
+    changed(".mapping_attributes", 1, value = "X86"),
+    changed(".mapping_attributes", 1, type = "bytes", value = "eHg2"),
+    changed(".mapping_attributes", 1, unit = "bits"),
+    changed(".mapping_attributes", 1, unit = "NA")
+  )) {
+    # The locations in it are others, too.
+    expect_equal(mappings(y), 4)
+    expect_equal(locations(y), 8)
+    expect_through_otlp(combine_profiles(x, y))
+  }
+  for (y in list(
+    changed(".location_attributes", 1, key = "Clock"),
+    changed(".location_attributes", 1, value = "1.25"),
+    changed(".location_attributes", 1, unit = NA_character_)
+  )) {
+    expect_equal(mappings(y), 3)
+    expect_equal(locations(y), 7)
+    expect_through_otlp(combine_profiles(x, y))
+  }
+  # Those of two may look like the one of another.
+  y <- x
+  x$.mapping_attributes <- tibble::tibble(
+    mapping_id = 2L, key = c("a", "b"), type = "string", value = c("1", "2"), unit = NA_character_
+  )
+  y$.mapping_attributes <- tibble::tibble(
+    mapping_id = 2L, key = "a", type = "string", value = "1\rNA\nb\rstring\r2", unit = NA_character_
+  )
+  expect_equal(nrow(combine_profiles(x, y)$.mappings), 3)
+})
+
+test_that("those with the same attributes are one, in whatever order those are", {
+  x <- otlp_profiles()[[1]]
+  y <- x
+  y$.mapping_attributes <- x$.mapping_attributes[c(3, 1, 2), ]
+  # Other ids as well.
+  y$.mappings$mapping_id <- c(30L, 10L, 20L)
+  y$locations$.mapping_id <- c(30L, 10L, 20L)[x$locations$.mapping_id]
+  y$.mapping_attributes$mapping_id <- c(30L, 10L, 20L)[y$.mapping_attributes$mapping_id]
+  both <- combine_profiles(x, y)
+  expect_equal(nrow(both$.mappings), 3)
+  expect_equal(both$.mapping_attributes, x$.mapping_attributes)
+  expect_equal(both$.location_attributes, x$.location_attributes)
+  expect_through_otlp(both)
+})

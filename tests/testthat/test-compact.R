@@ -130,3 +130,74 @@ test_that("version 1.0 is converted", {
   x <- small_profile(version = "1.0")
   expect_identical(compact_profile(x), profile_v2_from_v1(x))
 })
+
+test_that("of what OpenTelemetry adds goes what nothing refers to", {
+  x <- otlp_profiles()[[1]]
+  expect_identical(compact_profile(x), x)
+  only <- function(sources) {
+    y <- x
+    y$samples <- y$samples[y$samples$source_id %in% sources, ]
+    compact_profile(y)
+  }
+  resources <- function(y) attribute_words(y$.resource_attributes, "resource_id", y$.resources$resource_id)
+  y <- only(3)
+  expect_equal(resources(y), "service.name=string till")
+  expect_equal(nrow(y$.scopes), 1)
+  for (table in c(".resource_entities", ".scope_attributes", ".source_attributes", ".labels")) {
+    expect_equal(nrow(y[[table]]), 0, info = table)
+  }
+  expect_equal(y$.comments$comment, c("sooner", "later"))
+  # The program, and what is in use.
+  expect_equal(attribute_words(y$.mapping_attributes, "mapping_id", y$.mappings$mapping_id), c("", "arch=string x86"))
+  expect_equal(y$.location_attributes$value, "3.25")
+  expect_equal(source_words(y), source_words(x)[3])
+  expect_equal(stack_words(y, all = TRUE), stack_words(x, all = TRUE)[6])
+  expect_through_otlp(y)
+  y <- only(2)
+  expect_equal(y$.scopes$name, "allocs")
+  expect_equal(y$.resource_entities$type, "service")
+  expect_equal(resources(y), resources(x)[1])
+  expect_equal(source_words(y), source_words(x)[2])
+  expect_through_otlp(y)
+  y <- only(c(1, 3))
+  expect_equal(y$.scopes$resource_id, 1:2)
+  expect_equal(y$sources$.scope_id, 1:2)
+  expect_equal(source_words(y), source_words(x)[c(1, 3)])
+  expect_through_otlp(y)
+})
+
+test_that("what is dropped takes along what it is said of", {
+  x <- otlp_profiles()[[1]]
+  y <- x
+  y$.resources <- y$.resources[2, ]
+  expect_equal(source_words(compact_profile(y)), source_words(x)[3])
+  y <- x
+  y$.scopes <- y$.scopes[y$.scopes$name %in% "allocs", ]
+  expect_equal(source_words(compact_profile(y)), source_words(x)[2])
+  # Without the table nobody has a scope, and without scopes there are no resources.
+  y <- x
+  y$.scopes <- NULL
+  y$.scope_attributes <- NULL
+  y <- compact_profile(y)
+  expect_equal(nrow(y$sources), 3)
+  expect_equal(NROW(y[[".resources"]]), 0)
+  expect_equal(NROW(y[[".resource_attributes"]]), 0)
+  # Locations of which the attributes are now the same are one, and those stand once.
+  y <- x
+  y$.location_attributes$value[1:2] <- "2"
+  y <- compact_profile(y)
+  expect_equal(nrow(y$locations), 5)
+  expect_equal(attribute_words(y$.location_attributes, "location_id", y$locations$location_id)[2], "clock=double 2 GHz")
+  expect_equal(nrow(y$.location_attributes), 2)
+  # So are mappings, and the locations in them.
+  y$.mapping_attributes <- y$.mapping_attributes[0, ]
+  y <- compact_profile(y)
+  expect_equal(nrow(y$.mappings), 1)
+  validate_profile(y)
+  # Numbers that became double, and texts that became factors.
+  y <- x
+  y$sources$.scope_id <- as.numeric(y$sources$.scope_id)
+  y$.resource_attributes$type <- factor(y$.resource_attributes$type)
+  y$.location_attributes$location_id <- as.numeric(y$.location_attributes$location_id)
+  expect_identical(compact_profile(y), x)
+})

@@ -253,3 +253,55 @@ test_that("a database without profiles is refused", {
     expect_error(profile_from_con(con, schema = schema), "sources", class = "profile_error_invalid")
   })
 })
+
+test_that("what OpenTelemetry adds is stored, and loaded with its sources", {
+  for_each_database(function(con, schema, connect) {
+    # A profile without all that comes first and in between: columns and tables are added.
+    plain <- small_profile()
+    otlp <- otlp_profiles()
+    store(con, c(list(plain), otlp[1], list(plain), otlp[2:3]), schema)
+    all <- combine_profiles(plain, otlp[[1]], plain, otlp[[2]], otlp[[3]])
+    load <- function(...) profile_from_con(con, ..., schema = schema)
+    expect_identical(load(), all)
+    for (table in c(".resources", ".scopes", ".resource_entities", grep("_attributes$", names(all), value = TRUE))) {
+      expect_equal(count_rows(con, schema, table), nrow(all[[table]]), info = table)
+    }
+    # One profile, and several, as if they had been combined.
+    expect_identical(load(source_id %in% 2:4), combine_profiles(otlp[[1]]))
+    expect_identical(load(source_id %in% 6:8), combine_profiles(otlp[[2]]))
+    expect_identical(load(source_id %in% c(2:4, 9, 10)), combine_profiles(otlp[[1]], otlp[[3]]))
+    expect_identical(load(source_type == "otlp"), combine_profiles(otlp))
+    expect_identical(load(source_type == "rprof"), combine_profiles(plain, plain))
+  })
+})
+
+test_that("a source is loaded with its own scope, resource, mappings and attributes", {
+  for_each_database(function(con, schema, connect) {
+    x <- otlp_profiles()[[1]]
+    store(con, list(otlp_profiles()[[2]], x), schema)
+    resources <- function(y) attribute_words(y$.resource_attributes, "resource_id", y$.resources$resource_id)
+    for (i in 1:3) {
+      y <- profile_from_con(con, source_id == 3 + i, schema = schema)
+      validate_profile(y)
+      expect_equal(source_words(y), source_words(x)[i])
+      own <- x$samples$source_id == i
+      expect_equal(stack_words(y, all = TRUE), stack_words(x, all = TRUE)[own])
+      expect_equal(sub("^1 at", "at", sample_words(y)), sub("^[0-9] at", "at", sample_words(x)[own]))
+      expect_equal(nrow(y$.scopes), 1)
+      expect_equal(resources(y), resources(x)[c(1, 1, 2)[i]])
+      expect_equal(NROW(y[[".resource_entities"]]), c(1, 1, 0)[i])
+      expect_equal(NROW(y[[".scope_attributes"]]), c(1, 0, 0)[i])
+      expect_equal(NROW(y[[".source_attributes"]]), c(1, 0, 0)[i])
+      expect_equal(y$.location_attributes$value, list(c("1.5", "3.25", "true"), "true", "3.25")[[i]])
+      if (i == 3) {
+        expect_equal(y$.mapping_attributes$value, "x86")
+      }
+      expect_through_otlp(y)
+    }
+    none <- profile_from_con(con, source_id == 99, schema = schema)
+    expect_identical(none, combine_profiles())
+    both <- profile_from_con(con, .profile_id == "000102030405060708090a0b0c0d0e0f", schema = schema)
+    expect_equal(both$.scopes$name, c("py.producer", "allocs"))
+    expect_equal(resources(both)[1], "service.name=string pyshop")
+  })
+})

@@ -109,3 +109,39 @@ test_that("a dm in a database says how to load it", {
   remote <- dm::new_dm(unclass(tbl_profile(con)))
   expect_error(validate_profile(remote), "profile_from_con", class = "profile_error_invalid")
 })
+
+test_that("what OpenTelemetry adds has its keys, there and back", {
+  skip_if_not_installed("dm")
+  x <- combine_profiles(otlp_profiles())
+  y <- dm_from_profile(x)
+  expect_true(all(dm::dm_examine_constraints(y)$is_key))
+  foreign <- dm::dm_get_all_fks(y)
+  tables <- c("sources .scopes", ".scopes .resources", ".resource_entities .resources",
+    ".resource_attributes .resources", ".scope_attributes .scopes", ".source_attributes sources",
+    ".mapping_attributes .mappings", ".location_attributes locations")
+  expect_true(all(tables %in% paste(foreign$child_table, foreign$parent_table)))
+  expect_true(all(c(".resources", ".scopes") %in% dm::dm_get_all_pks(y)$table))
+  expect_identical(profile_v2_from_v1(y), x)
+  expect_equal(otlp_content(through_otlp(y, aggregate = FALSE)), otlp_content(x))
+})
+
+test_that("a filter reaches from resources to frames, and back", {
+  skip_if_not_installed("dm")
+  x <- combine_profiles(otlp_profiles())
+  all <- dm_from_profile(x)
+  said <- function(y) sub("^[0-9]+ at", "at", otlp_content(y)$samples)
+  y <- dm::dm_filter(all, .resources = (schema_url == "https://a.example/1")) |> compact_profile()
+  expect_equal(said(y), said(x)[x$samples$source_id %in% 1:2])
+  expect_equal(source_words(y), source_words(x)[1:2])
+  expect_through_otlp(y)
+  y <- dm::dm_filter(all, .scopes = (name == "allocs")) |> compact_profile()
+  expect_equal(said(y), said(x)[x$samples$source_id == 2])
+  expect_equal(source_words(y), source_words(x)[2])
+  # By an attribute: `inner_join()` would do the same.
+  ids <- x$.resource_attributes$resource_id[x$.resource_attributes$value == "till"]
+  y <- dm::dm_filter(all, .resources = (resource_id %in% !!ids)) |> compact_profile()
+  expect_equal(source_words(y), source_words(x)[3])
+  # A frame's file decides which resources are left.
+  y <- dm::dm_filter(all, functions = (filename == "m.rs")) |> compact_profile()
+  expect_equal(y$.resource_attributes$value, "rusty")
+})

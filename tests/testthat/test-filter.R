@@ -304,3 +304,34 @@ test_that("what is no expression is an error", {
   x$functions$name[1] <- strrep("a", 1e6)
   expect_equal(nrow(filter_profile(x, focus = "^(a|b)*c")$samples), 0)
 })
+
+test_that("what OpenTelemetry adds is left with what is left", {
+  x <- combine_profiles(otlp_profiles())
+  words <- function(y) sub("^[0-9]+ at", "at", sample_words(y))
+  y <- filter_profile(x, focus = "^work$|^inner$")
+  kept <- grepl("(^| )(work|inner)@", stack_words(x))
+  expect_equal(words(y), words(x)[kept])
+  expect_equal(stack_words(y, all = TRUE), stack_words(x, all = TRUE)[kept])
+  expect_identical(y$.scopes, x$.scopes)
+  y <- compact_profile(y)
+  expect_equal(words(y), words(x)[kept])
+  expect_equal(stack_words(y, all = TRUE), stack_words(x, all = TRUE)[kept])
+  expect_equal(source_words(y), source_words(x)[sort(unique(x$samples$source_id[kept]))])
+  expect_through_otlp(y)
+  # Frames that go leave samples with their times, links and labels.
+  y <- filter_profile(x, show_from = "^work$")
+  shown <- grepl("(^| )work@", stack_words(x))
+  expect_equal(words(y), words(x)[shown])
+  expect_through_otlp(compact_profile(y))
+  # The files of mappings are looked at.
+  y <- compact_profile(filter_profile(x, focus = "libr[.]so"))
+  expect_equal(attribute_words(y$.resource_attributes, "resource_id", y$.resources$resource_id), "service.name=string rusty")
+})
+
+test_that("drop_frames() goes by what profiles of OpenTelemetry say", {
+  x <- otlp_profiles()[[1]]
+  x$sources$.drop_frames <- c("work", NA, NA)
+  x$sources$.keep_frames <- NA_character_
+  y <- drop_frames(x)
+  expect_equal(stacks(y)[c(1, 2, 4)], c("main", "main", "leaf < work < NA < main"))
+})
