@@ -305,3 +305,14 @@ test_that("a source is loaded with its own scope, resource, mappings and attribu
     expect_equal(resources(both)[1], "service.name=string pyshop")
   })
 })
+
+test_that("what is valid and was stored can be loaded", {
+  for_each_database(function(con, schema, connect) {
+    x <- otlp_profiles()[[1]]
+    # Scopes of which no source is.
+    x$sources$.scope_id <- NULL
+    copy_profile_to(con, x, schema = schema)
+    y <- tryCatch(profile_from_con(con, schema = schema), error = identity)
+    expect_s3_class(y, "profile_data")
+  })
+})

@@ -127,21 +127,24 @@ test_that("what OpenTelemetry adds has its keys, there and back", {
 
 test_that("a filter reaches from resources to frames, and back", {
   skip_if_not_installed("dm")
-  x <- combine_profiles(otlp_profiles())
+  x <- otlp_profiles()[[1]]
   all <- dm_from_profile(x)
-  said <- function(y) sub("^[0-9]+ at", "at", otlp_content(y)$samples)
-  y <- dm::dm_filter(all, .resources = (schema_url == "https://a.example/1")) |> compact_profile()
-  expect_equal(said(y), said(x)[x$samples$source_id %in% 1:2])
-  expect_equal(source_words(y), source_words(x)[1:2])
-  expect_through_otlp(y)
-  y <- dm::dm_filter(all, .scopes = (name == "allocs")) |> compact_profile()
-  expect_equal(said(y), said(x)[x$samples$source_id == 2])
-  expect_equal(source_words(y), source_words(x)[2])
-  # By an attribute: `inner_join()` would do the same.
-  ids <- x$.resource_attributes$resource_id[x$.resource_attributes$value == "till"]
-  y <- dm::dm_filter(all, .resources = (resource_id %in% !!ids)) |> compact_profile()
+  y <- dm::dm_filter(all, .resources = (is.na(schema_url))) |> compact_profile()
   expect_equal(source_words(y), source_words(x)[3])
-  # A frame's file decides which resources are left.
-  y <- dm::dm_filter(all, functions = (filename == "m.rs")) |> compact_profile()
-  expect_equal(y$.resource_attributes$value, "rusty")
+  expect_equal(stack_words(y, all = TRUE), stack_words(x, all = TRUE)[6])
+  expect_equal(y$.resource_attributes$value, "till")
+  expect_through_otlp(y)
+  # Frames decide which scopes and resources are left.
+  y <- dm::dm_filter(all, functions = (filename == "leaf.c")) |> compact_profile()
+  expect_equal(source_words(y), source_words(x)[1:2])
+  expect_equal(sample_words(y), sample_words(x)[3:5])
+})
+
+test_that("keys that say nothing need no table", {
+  skip_if_not_installed("dm")
+  x <- small_profile()
+  x$sources$.scope_id <- NA_integer_
+  x$locations$.mapping_id <- NA_integer_
+  validate_profile(x)
+  expect_s3_class(dm_from_profile(x), "dm")
 })

@@ -80,9 +80,11 @@ test_that("what is wrong in protocol buffers is named with its byte", {
   frame <- function(message) c(writeBin(length(message), raw(), endian = "big"), message)
   packed <- file_bytes(otlp_path("fleet.json.gz"))
   withr::local_dir(withr::local_tempdir())
-  # Location 1 of a stack, the stack of a sample, an attribute of a location.
-  write_bytes(replace_bytes(shop, hex("3a", "05", "0a", "03", "03", "02", "01"), hex("3a", "05", "0a", "03", "03", "02", "63")), "location.pb")
-  write_bytes(replace_bytes(shop, hex("08", "03", "12", "01", "01", "2a"), hex("08", "63", "12", "01", "01", "2a")), "stack.pb")
+  # A location of a stack, and the stack of a sample.
+  stack <- hex("3a", "05", "0a", "03", "03", "02", "01")
+  write_bytes(replace_bytes(shop, stack, c(stack[-7], hex("63"))), "location.pb")
+  sample <- hex("08", "03", "12", "01", "01", "2a")
+  write_bytes(replace_bytes(shop, sample, c(hex("08", "63"), sample[-(1:2)])), "stack.pb")
   write_bytes(shop[1:700], "cut.pb")
   write_bytes(c(shop, hex("0a", "7f")), "longer.pb")
   write_bytes(c(shop, shop), "twice.pb")
@@ -103,7 +105,7 @@ test_that("a file that was cut anywhere is an error, never a part of it", {
   path <- withr::local_tempfile()
   for (file in otlp_path(c("python-1.45.2.pb", "python-1.45.2.json", "fleet.json.gz"))) {
     bytes <- file_bytes(file)
-    for (size in c(1:40, seq(41, length(bytes) - 1, by = 29))) {
+    for (size in c(1:40, seq(41, length(bytes) - 1, by = 67))) {
       write_bytes(bytes[seq_len(size)], path)
       error <- tryCatch(read_otlp_quietly(path), error = identity)
       # Where a message ends between two fields it is a message.
@@ -201,7 +203,10 @@ test_that("what is odd is read, with one warning that tells the cause", {
     late_sample = json_profile(sample = "\"timestampsUnixNano\": [\"18446744073709551615\"]", path = tempfile()),
     zero = json_profile(mapping = "{\"filenameStrindex\": 4}", path = tempfile()),
     silent = json_profile(sample = "\"stackIndex\": 1", path = tempfile()),
-    line = json_profile(location = "\"lines\": [{\"functionIndex\": 1, \"line\": -3, \"column\": \"5000000000\"}]", path = tempfile()),
+    line = json_profile(
+      location = "\"lines\": [{\"functionIndex\": 1, \"line\": -3, \"column\": \"5000000000\"}]",
+      path = tempfile()
+    ),
     large = json_profile(sample = "\"stackIndex\": 1, \"values\": [\"9007199254740993\"]", path = tempfile()),
     nul = write_bytes(sub("\"f\", \"g\"", "\"f\\\\u0000\", \"g\"", json_profile()), tempfile()),
     latin1 = write_bytes(replace_bytes(bytes, charToRaw("main"), accent), tempfile()),
@@ -222,7 +227,7 @@ test_that("what is odd is read, with one warning that tells the cause", {
     validate_profile(x[[name]])
     said <- if (length(warnings) == 1) gsub(odd[[name]], "<path>", conditionMessage(warnings[[1]]), fixed = TRUE)
     where <- as.data.frame(profile_problems(x[[name]]))[c("problem", "line", "byte", "text")]
-    told <- c(told, name, said, do.call(paste, where))
+    told <- c(told, name, said, iconv(do.call(paste, where), "UTF-8", "ASCII", sub = "?"))
   }
   expect_snapshot(cat(told, sep = "\n"))
   # "`profile_problems()` has the places."

@@ -2,7 +2,9 @@
 # here in the tests of the core.
 
 test_that("what others wrote is written as the same", {
-  for (file in c("python-1.40.0.pb", "rust-0.31.0.pb", "fleet.pb", "fields-1.8.pb", "ambiguous-1.11.pb", "dictionary-only.pb")) {
+  for (file in c(
+    "python-1.40.0.pb", "rust-0.31.0.pb", "fleet.pb", "fields-1.8.pb", "ambiguous-1.11.pb", "dictionary-only.pb"
+  )) {
     x <- read_otlp_quietly(otlp_path(file), source_uri = NA)
     for (fileext in c(".pb", ".json.gz")) {
       y <- through_otlp(x, aggregate = FALSE, fileext = fileext)
@@ -41,16 +43,11 @@ test_that("the name of the file tells the format, but an argument counts more", 
     path <- file.path(dir, name)
     expect_identical(expect_invisible(write_otlp(x, path, ...)), x)
     expect_equal(stacks(read_otlp(path)), c("f < g", "h < g"))
-    bytes <- file_bytes(path)
-    if (identical(bytes[1:2], as.raw(c(0x1f, 0x8b)))) {
-      return(c("gzip", if (rawToChar(readBin(gzfile_of(path), "raw", 1)) == "{") "json" else "protobuf"))
-    }
-    if (bytes[[1]] == charToRaw("{")) "json" else "protobuf"
-  }
-  gzfile_of <- function(path) {
     con <- gzfile(path, "rb")
-    withr::defer_parent(close(con))
-    con
+    first <- readBin(con, "raw", 1)
+    close(con)
+    packed <- identical(file_bytes(path)[1:2], as.raw(c(0x1f, 0x8b)))
+    c(if (packed) "gzip", if (first == charToRaw("{")) "json" else "protobuf")
   }
   expect_equal(written("a.pb"), "protobuf")
   expect_equal(written("a"), "protobuf")
@@ -374,4 +371,19 @@ test_that("times are exact unless they are edited", {
   x$samples$.timestamp[1] <- 1761887348.25
   y <- through_otlp(x, aggregate = FALSE)
   expect_equal(substr(sample_words(y)[1:2], 6, 24), c("1761887348250000000", "1761887347010000000"))
+})
+
+test_that("pprof gets the labels that it has a place for", {
+  x <- read_otlp(otlp_path("fleet.pb"), source_uri = NA)
+  path <- withr::local_tempfile()
+  for (aggregate in c(TRUE, FALSE)) {
+    write_pprof(x, path, aggregate = aggregate)
+    y <- read_pprof(path)
+    expect_equal(stacks(y)[1:2], stacks(x)[1:2])
+    labels <- y$.labels[y$.labels$sample_id == 1 & y$.labels$key != "run", ]
+    # What is neither text nor number has none: no number is made up for it.
+    expect_setequal(labels$key, c("state", "who", "core", "void"))
+    # A text with a unit is one label of one kind, so that it can go back.
+    expect_error(through_otlp(y), NA)
+  }
 })
