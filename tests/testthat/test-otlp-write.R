@@ -283,6 +283,21 @@ test_that("a payload is said to be there, is kept, and replaced", {
   expect_equal(read_otlp(path)$sources$.original_payload_format, "pprof")
 })
 
+test_that("a payload says what no attribute and time can hold", {
+  x <- small_profile()
+  x$.labels <- tibble::tibble(
+    sample_id = 2L, key = c("both", "n", "n"), str = c("a", NA, NA), num = c(1, 2, 3), unit = c(NA, "s", "ms")
+  )
+  x$sources$source_timestamp <- -1
+  path <- withr::local_tempfile()
+  expect_error(write_otlp(x, path), class = "profile_error_lossy")
+  write_otlp(x, path, original_payload = TRUE)
+  y <- read_otlp(path, original_payload = TRUE)
+  expect_equal(as.list(y$.labels[1:5])[-1], as.list(x$.labels)[-1])
+  expect_equal(y$sources$source_timestamp, -1)
+  expect_equal(stacks(read_otlp(path)), stacks(through_otlp(small_profile())))
+})
+
 test_that("a payload that cannot be read is refused", {
   withr::local_dir(withr::local_tempdir())
   x <- small_profile()
@@ -377,13 +392,12 @@ test_that("pprof gets the labels that it has a place for", {
   x <- read_otlp(otlp_path("fleet.pb"), source_uri = NA)
   path <- withr::local_tempfile()
   for (aggregate in c(TRUE, FALSE)) {
-    write_pprof(x, path, aggregate = aggregate)
+    expect_warning(write_pprof(x, path, aggregate = aggregate), "integer", class = "profile_warning_lossy")
     y <- read_pprof(path)
     expect_equal(stacks(y)[1:2], stacks(x)[1:2])
     labels <- y$.labels[y$.labels$sample_id == 1 & y$.labels$key != "run", ]
     # What is neither text nor number has none: no number is made up for it.
     expect_setequal(labels$key, c("state", "who", "core", "void"))
-    # A text with a unit is one label of one kind, so that it can go back.
     expect_error(through_otlp(y), NA)
   }
 })

@@ -66,7 +66,7 @@ test_that("of one content in every version and encoding everything is read", {
     expect_equal(lines, c(1L, 10L, 0L), info = file)
     # Only what R's numbers hold nearly is worth a word.
     expect_equal(unique(profile_problems(x)$problem), "imprecise_value", info = file)
-    expect_equal(profile_problems(x)$text, "9007199254740993", info = file)
+    expect_match(profile_problems(x)$text, "9007199254740993$", info = file)
   }
 })
 
@@ -137,7 +137,7 @@ test_that("attributes of every kind are where they belong", {
     expect_equal(sample_words(x), c(
       paste(
         sep = ", ",
-        "1 at -: 2 count samples", "20 nanoseconds cpu; state=\"on\" u", "state=5 u", "who=\"me\"", "core=3 id",
+        "1 at -: 2 count samples", "20 nanoseconds cpu; state=\"on\"", "state=5 u", "who=\"me\"", "core=3 id",
         "flag=bool false", "ratio=double -0.5", "blob=bytes /v8=",
         paste0(
           "tree=kvlist [{\"key\":\"a\",\"value\":{\"arrayValue\":{\"values\":[{\"intValue\":\"1\"}]}}},",
