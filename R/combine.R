@@ -96,20 +96,22 @@ bind_profiles <- function(profiles, call) {
   new_profile_data(bound, "2.0")
 }
 
-# What the attributes of each row say, as one text; `NULL` where none has any.
+# Which attributes each row has, as one text for equal ones; `NULL` where none has any.
 attributes_in_words <- function(profiles, table, key, call) {
   beside <- attribute_tables[table]
   if (is.na(beside) || !any(vapply(profiles, function(x) NROW(x[[beside]]) > 0, TRUE))) {
     return(NULL)
   }
-  words <- lapply(profiles, function(x) {
-    attributes <- as.list(x[[beside]])
+  sizes <- vapply(profiles, function(x) NROW(x[[table]]), 0L)
+  attributes <- lapply(profiles, function(x) x[[beside]])
+  rows <- Map(function(x, attributes, before) {
     ids <- as_ids(attributes[[key]] %||% integer(), beside, key, call)
-    rows <- factor(rows_of_ids(ids, x, key, call), seq_len(NROW(x[[table]])))
-    said <- do.call(paste, c(attributes[setdiff(names(attributes), key)], sep = "\r"))
-    vapply(split(said, rows), function(said) paste(sort(said), collapse = "\n"), "")
-  })
-  unlist(words, use.names = FALSE)
+    rows_of_ids(ids, x, key, call) + before
+  }, profiles, attributes, cumsum(sizes) - sizes)
+  # Whatever stands in them, equal attributes get equal numbers.
+  said <- vctrs::vec_rbind(!!!lapply(attributes, function(x) x[setdiff(names(x), key)]))
+  numbers <- split(vctrs::vec_group_id(said), factor(unlist(rows), seq_len(sum(sizes))))
+  vapply(numbers, function(numbers) paste(sort(numbers), collapse = " "), "", USE.NAMES = FALSE)
 }
 
 # One table of all profiles. `in_order`: the columns that it is known to have; `ids`:

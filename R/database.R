@@ -310,7 +310,12 @@ where_sources <- function(con, schema, table, columns, source_ids) {
   by_frame <- within("location_id", "sample_locations", by_sample)
   by_address <- within("mapping_id", "locations", by_frame, ".mapping_id")
   by_mapping <- paste(by_source, "OR", by_address)
-  by_scope <- within("scope_id", "sources", by_source, ".scope_id")
+  # A column that no source has needed may be missing.
+  by_scope <- if (".scope_id" %in% DBI::dbListFields(con, table_id(schema, "sources"))) {
+    within("scope_id", "sources", by_source, ".scope_id")
+  } else {
+    "1 = 0"
+  }
   where <- if (table == ".mappings") {
     by_mapping
   } else if ("mapping_id" %in% columns) {

@@ -58,6 +58,8 @@ dm_from_profile <- function(x) {
     if (startsWith(table, ".")) {
       keys <- utils::head(keys, 1)
     }
+    # A column of keys may say nothing, and have no table then.
+    keys <- keys[key_parents[keys] %in% names(tables)]
     for (column in names(keys)) {
       out <- dm::dm_add_fk(out, !!table, !!column, !!key_parents[[keys[[column]]]])
     }

@@ -101,7 +101,8 @@ pub extern "C" fn profile_rust_read_otlp(
         )?;
         if argument(payload)?.flag()? {
             let name = text_argument(name)?.to_owned();
-            (profile, problems) = read_payload(profile, name)?;
+            let uri = argument(uri)?.text()?.map(str::to_owned);
+            (profile, problems) = read_payload(profile, name, uri)?;
         }
         let version = text_argument(version)?;
         give::put_result(pair, VALUE, &profile, &problems, version, &stop)
@@ -109,11 +110,14 @@ pub extern "C" fn profile_rust_read_otlp(
 }
 
 /// The pprof file that the only profile of a file was made of.
-fn read_payload(profile: Profile, name: String) -> Result<(Profile, Problems)> {
+fn read_payload(
+    profile: Profile,
+    name: String,
+    uri: Option<String>,
+) -> Result<(Profile, Problems)> {
     let count = profile.sources.len();
     let source = profile.sources.into_iter().next();
-    let (uri, payload) = source.map_or((None, None), |source| (source.uri, source.payload));
-    match payload {
+    match source.and_then(|source| source.payload) {
         Some(payload) if count == 1 && payload.format == "pprof" => {
             let origin = Origin {
                 name: format!("The original payload of {name}"),

@@ -36,9 +36,14 @@ pub fn of(bytes: &[u8]) -> Option<Format> {
         let known = keys.any(|key| memmem::find(start, key).is_some());
         return known.then_some(Format::Otlp);
     }
+    // Names of R's functions may hold anything.
+    let line = start.split(|&byte| byte == b'\n').next().unwrap_or(start);
+    let header = memmem::find(line, b"sample.interval=").is_some();
+    if header || line.starts_with(b"\"") && is_text(line) {
+        return Some(Format::Rprof);
+    }
     if is_text(start) {
-        let rprof = start.starts_with(b"\"") || memmem::find(start, b"sample.interval=").is_some();
-        return rprof.then_some(Format::Rprof);
+        return None;
     }
     of_message(bytes).or_else(|| {
         // Messages that follow each other stand behind their lengths.
@@ -104,9 +109,10 @@ mod tests {
 
     #[test]
     fn formats_are_told_apart() {
-        let tables: [(&[u8], Option<Format>); 11] = [
+        let tables: [(&[u8], Option<Format>); 12] = [
             (b"sample.interval=20000\n", Some(Format::Rprof)),
             (b"\"f\" \"g\" \n", Some(Format::Rprof)),
+            (b"sample.interval=20000\n\"\x01\" \n", Some(Format::Rprof)),
             (b"hello\n", None),
             (b"", None),
             (

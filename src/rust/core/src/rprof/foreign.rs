@@ -1,7 +1,6 @@
 //! What a file that is no Rprof file looks like.
 
-use crate::formats;
-use memchr::memmem;
+use crate::formats::{self, Format};
 
 /// How many bytes are looked at.
 pub const SNIFFED: usize = 4096;
@@ -45,10 +44,8 @@ pub fn known(start: &[u8]) -> Option<String> {
                 .to_owned(),
         );
     }
-    if looks_like_protobuf(start) || formats::is_json(start) {
-        if let Some(format) = formats::of(start) {
-            return Some(format.hint().to_owned());
-        }
+    if let Some(format) = formats::of(start).filter(|format| *format != Format::Rprof) {
+        return Some(format.hint().to_owned());
     }
     let text = start.trim_ascii_start();
     if text.starts_with(b"{") || text.starts_with(b"[{") {
@@ -65,49 +62,6 @@ fn is_rprofmem(start: &[u8]) -> bool {
     }
     let digits = line.iter().take_while(|b| b.is_ascii_digit()).count();
     digits > 0 && line[digits..].starts_with(b" :")
-}
-
-/// A protocol buffer message with the field numbers of `profile.proto`: the
-/// first fields have numbers 1 to 15 and the wire type that belongs to them.
-fn looks_like_protobuf(start: &[u8]) -> bool {
-    let mut at = 0;
-    let mut fields = 0;
-    while fields < 3 {
-        let Some(&key) = start.get(at) else { break };
-        let length_delimited = matches!(key >> 3, 1..=6 | 11 | 13) && key & 7 == 2;
-        let varint = matches!(key >> 3, 7..=10 | 12 | 14 | 15) && key & 7 == 0;
-        if !length_delimited && !varint {
-            return false;
-        }
-        let Some((value, length)) = varint_at(&start[at + 1..]) else {
-            return false;
-        };
-        at += 1 + length;
-        if length_delimited {
-            let Some(next) = usize::try_from(value).ok().and_then(|v| at.checked_add(v)) else {
-                return false;
-            };
-            at = next;
-        }
-        // The start of a file may end inside a field, a whole file does not.
-        if at > start.len() && start.len() < SNIFFED {
-            return false;
-        }
-        fields += 1;
-    }
-    let control = |b: &u8| *b < 0x20 && !b.is_ascii_whitespace();
-    fields > 0 && (start.iter().any(control) || memmem::find(start, b"\n\n").is_some())
-}
-
-fn varint_at(bytes: &[u8]) -> Option<(u64, usize)> {
-    let mut value = 0;
-    for (i, &byte) in bytes.iter().take(10).enumerate() {
-        value |= u64::from(byte & 0x7f) << (7 * i);
-        if byte < 0x80 {
-            return Some((value, i + 1));
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::TablesV2;
 use super::origins::{self, Owners, value_of};
 use crate::error::Result;
-use crate::model::{Payload, nanoseconds};
+use crate::model::{Payload, nanoseconds, seconds};
 use crate::tables::checks::{dangling, invalid, not_empty};
 use crate::tables::ids::Ids;
 use crate::tables::{NA, Text, exact};
@@ -54,6 +54,7 @@ pub fn check(tables: &TablesV2, sources: &Ids, samples: &Ids, locations: &Ids) -
         }
     }
     if let Some(labels) = &tables.labels {
+        let none = Text::default();
         const TABLE: &str = ".labels";
         for (row, &id) in labels.sample_id.iter().enumerate() {
             if samples.row(id).is_none() {
@@ -70,12 +71,12 @@ pub fn check(tables: &TablesV2, sources: &Ids, samples: &Ids, locations: &Ids) -
                 ));
             }
             exact::decimal(TABLE, "num_exact", labels.num_exact.as_ref(), row)?;
-            if let (Some(type_), Some(value)) = (&labels.type_, &labels.value) {
-                let other = value_of(TABLE, ["type", "value"], [type_, value], row)?;
-                if other.is_some() && (labels.str.get(row).is_some() || !num.is_nan()) {
-                    let rule = "must be NA where `str` or `num` has the value";
-                    return Err(invalid(TABLE, "type", row, rule));
-                }
+            let [type_, value] =
+                [&labels.type_, &labels.value].map(|c| c.as_ref().unwrap_or(&none));
+            let other = value_of(TABLE, ["type", "value"], [type_, value], row)?;
+            if other.is_some() && (labels.str.get(row).is_some() || !num.is_nan()) {
+                let rule = "must be NA where `str` or `num` has the value";
+                return Err(invalid(TABLE, "type", row, rule));
             }
         }
     }
@@ -96,18 +97,19 @@ pub fn check(tables: &TablesV2, sources: &Ids, samples: &Ids, locations: &Ids) -
 
 fn of_samples(tables: &TablesV2) -> Result<()> {
     let origins = &tables.origins;
-    for row in 0..tables.sample_id.len() {
-        exact::decimal("samples", ".time_nanos", origins.time_nanos.as_ref(), row)?;
-    }
     for (column, text) in [
         (".trace_id", &origins.trace_id),
         (".span_id", &origins.span_id),
     ] {
         hex_digits("samples", column, text.as_ref())?;
     }
-    if let Some(times) = origins.timestamp {
-        let held = |time: f64| time.is_nan() || nanoseconds(time).is_some();
-        if let Some(row) = times.iter().position(|&time| !held(time)) {
+    for row in 0..tables.sample_id.len() {
+        let exact = exact::decimal("samples", ".time_nanos", origins.time_nanos.as_ref(), row)?;
+        let Some(times) = origins.timestamp else {
+            continue;
+        };
+        let is_held = times[row].is_nan() || nanoseconds(times[row]).is_some();
+        if !is_held && exact.map(seconds) != Some(times[row]) {
             let rule = "must be seconds since 1970, up to the year 2262, or NA";
             return Err(invalid("samples", ".timestamp", row, rule));
         }

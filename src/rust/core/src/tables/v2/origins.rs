@@ -7,7 +7,7 @@ use crate::model::{
     Any, Attribute, Entity, LocationId, MappingId, Profile, Resource, ResourceId, Scope, ScopeId,
     StringId, Strings, Value, ValueKind, next_row,
 };
-use crate::tables::checks::{dangling, invalid, not_empty};
+use crate::tables::checks::{dangling, invalid};
 use crate::tables::ids::Ids;
 use crate::tables::{NA, Owner, Text};
 
@@ -79,7 +79,6 @@ pub fn check(tables: &TablesV2) -> Result<(Option<Ids>, Option<Ids>)> {
                 id,
                 ".resources",
             )?;
-            not_empty(TABLE, "type", &entities.type_, row)?;
             for (column, text) in [
                 ("id_keys", &entities.id_keys),
                 ("description_keys", &entities.description_keys),
@@ -132,12 +131,15 @@ pub fn check_attributes(tables: &TablesV2, owners: &Owners) -> Result<()> {
             if attributes.key.get(row).is_none() {
                 return Err(invalid(table, "key", row, "must not be NA"));
             }
-            value_of(
+            let value = value_of(
                 table,
                 ["type", "value"],
                 [&attributes.type_, &attributes.value],
                 row,
             )?;
+            if value.is_none() {
+                return Err(invalid(table, "type", row, "must not be NA"));
+            }
         }
     }
     Ok(())
@@ -151,6 +153,14 @@ pub fn value_of<'a>(
     row: usize,
 ) -> Result<Option<(ValueKind, &'a str)>> {
     let Some(name) = types.get(row) else {
+        if values.get(row).is_some() {
+            return Err(invalid(
+                table,
+                type_column,
+                row,
+                "must not be NA beside a value",
+            ));
+        }
         return Ok(None);
     };
     let Some(kind) = ValueKind::of_name(name) else {
