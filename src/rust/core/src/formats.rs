@@ -67,11 +67,11 @@ pub fn is_json(bytes: &[u8]) -> bool {
     matches!(inside.trim_ascii_start().first(), None | Some(b'"' | b'}'))
 }
 
-/// Whether there is nothing in it but what is printed.
+/// Whether there are no control characters in it. DEL is none: JSON has it as it is.
 pub fn is_text(bytes: &[u8]) -> bool {
     bytes
         .iter()
-        .all(|&byte| byte >= 0x20 && byte != 0x7f || matches!(byte, b'\n' | b'\r' | b'\t'))
+        .all(|&byte| byte >= 0x20 || matches!(byte, b'\n' | b'\r' | b'\t'))
 }
 
 /// Both formats are messages, whose first fields are numbered alike: `sample_type`,
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn formats_are_told_apart() {
-        let tables: [(&[u8], Option<Format>); 12] = [
+        let tables: [(&[u8], Option<Format>); 13] = [
             (b"sample.interval=20000\n", Some(Format::Rprof)),
             (b"\"f\" \"g\" \n", Some(Format::Rprof)),
             (b"sample.interval=20000\n\"\x01\" \n", Some(Format::Rprof)),
@@ -119,6 +119,7 @@ mod tests {
                 b"\xef\xbb\xbf {\n \"resourceProfiles\": []}",
                 Some(Format::Otlp),
             ),
+            (b"{\"dictionary\": \"\x7f\"}", Some(Format::Otlp)),
             (b"{\"a\": 1}", None),
             // A sample type; a resource; a string table; only a dictionary.
             (b"\x0a\x04\x08\x01\x10\x02", Some(Format::Pprof)),

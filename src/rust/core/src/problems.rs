@@ -173,12 +173,19 @@ impl Problems {
         time
     }
 
-    /// Puts other places in the place of bytes, from the problem `first` on.
-    pub fn move_places(&mut self, first: usize, place: impl Fn(u64) -> String) {
+    /// Puts other places in the place of bytes, from the problem `first` on. `places`:
+    /// those of bytes in rising order.
+    pub fn move_places(&mut self, first: usize, places: impl Fn(&[u64]) -> Vec<String>) {
+        let mut moved: Vec<(u64, &mut Place)> = Vec::new();
         for problem in self.kept.iter_mut().skip(first) {
             if let Place::Byte(byte) = problem.place {
-                problem.place = Place::Field(place(byte));
+                moved.push((byte, &mut problem.place));
             }
+        }
+        moved.sort_by_key(|(byte, _)| *byte);
+        let bytes: Vec<u64> = moved.iter().map(|(byte, _)| *byte).collect();
+        for ((_, place), field) in moved.into_iter().zip(places(&bytes)) {
+            *place = Place::Field(field);
         }
     }
 

@@ -1,17 +1,20 @@
 //! OTLP profiles: an independent code of the messages, the rules of the specification, and
 //! messages that are allowed but odd.
 
-mod otlp {
+pub mod otlp {
     mod attributes;
+    mod bombs;
     mod broken;
     pub mod check;
     mod codes;
     pub mod content;
+    pub mod damaged;
     pub mod json;
     mod meaning;
     pub mod message;
+    pub mod nodes;
     pub mod odd;
-    mod references;
+    pub mod references;
     mod roundtrip;
     mod rows;
     pub mod same;

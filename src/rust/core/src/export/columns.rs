@@ -9,6 +9,8 @@ use crate::error::{Error, Result};
 use crate::model::{
     LEVELS, Profile, SampleType, Source, SourceId, ValueType, Values, is_level, whole,
 };
+use foldhash::fast::RandomState;
+use std::collections::HashSet;
 
 const COUNT: (&str, &str) = ("samples", "count");
 const TIME: (&str, &str) = ("cpu", "nanoseconds");
@@ -24,6 +26,8 @@ pub fn is_rprof(source: &Source) -> bool {
 
 /// One sample type as it is written.
 pub struct Column<'a> {
+    /// What the values are called here. Two columns may be written under one name.
+    pub key: &'a str,
     pub name: &'a str,
     pub unit: &'a str,
     /// Where a sample's value is looked for; the first that has one gives it.
@@ -100,6 +104,7 @@ pub fn columns(profile: &Profile, aggregate: bool) -> Vec<Column<'_>> {
         if !(known || aggregate && raw && summed) {
             let values = profile.value(key.0, key.1);
             columns.push(Column {
+                key: key.0,
                 name: recorded,
                 unit: key.1,
                 found: values.map(Found::Stored).into_iter().collect(),
@@ -127,13 +132,16 @@ struct Type<'a> {
 /// is left, what the sources say is all there is.
 fn types(profile: &Profile) -> Vec<Type<'_>> {
     let mut types: Vec<Type> = Vec::new();
+    let mut known: HashSet<_, RandomState> = HashSet::default();
     let mut add = |type_, recorded| {
-        if types.iter().all(|known| known.type_ != type_) {
+        if known.insert(type_) {
             types.push(Type { type_, recorded });
         }
     };
+    let stored = profile.values.iter().map(|values| &values.type_);
+    let stored: HashSet<_, RandomState> = stored.collect();
     for SampleType { type_, recorded } in profile.sources.iter().flat_map(|s| &s.types) {
-        if profile.values.is_empty() || profile.value(&type_.name, &type_.unit).is_some() {
+        if stored.is_empty() || stored.contains(type_) {
             add(type_, recorded);
         }
     }
@@ -161,7 +169,12 @@ fn derived(profile: &Profile) -> Vec<Column<'_>> {
     ];
     all.into_iter()
         .filter(|(_, found)| !found.is_empty())
-        .map(|((name, unit), found)| Column { name, unit, found })
+        .map(|((name, unit), found)| Column {
+            key: name,
+            name,
+            unit,
+            found,
+        })
         .collect()
 }
 

@@ -51,7 +51,7 @@ impl FrameType {
         FrameType(NonZeroU32::MIN.saturating_add(text.0))
     }
 
-    pub(super) fn text(self) -> StringId {
+    pub fn text(self) -> StringId {
         StringId(self.0.get() - 1)
     }
 }

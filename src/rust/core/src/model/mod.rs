@@ -116,10 +116,14 @@ impl Profile {
 
     /// The frame type that is called so; an empty text is none.
     pub fn frame_type(&mut self, text: &str) -> Result<Option<FrameType>> {
-        if text.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(FrameType::new(self.strings.intern(text)?)))
+        let text = self.strings.intern(text)?;
+        Ok(self.frame_type_of_text(text))
+    }
+
+    /// The same of a text that is there already.
+    pub fn frame_type_of_text(&self, text: StringId) -> Option<FrameType> {
+        let is_none = self.strings.get(text).is_empty();
+        (!is_none).then(|| FrameType::new(text))
     }
 
     /// What kind of frame a location is, where that is known.

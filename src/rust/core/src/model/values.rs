@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::memory::TryGrow;
 
 /// What a number means.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ValueType {
     pub name: String,
     pub unit: String,

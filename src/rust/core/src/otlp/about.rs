@@ -8,11 +8,13 @@ use super::tables::{List, Tables, put_indices, put_unless_0};
 use super::write::WriteOptions;
 use crate::error::{Error, Result};
 use crate::export::{Column, is_rprof, options_text, period, time};
-use crate::memory::TryGrow;
 use crate::model::{Any, Attribute, Profile, Resource, Scope, Source, StringId};
+use crate::protobuf::load::LARGEST;
 use crate::protobuf::numbers::Texts;
 use crate::protobuf::wire;
 use data_encoding::HEXLOWER_PERMISSIVE;
+use foldhash::fast::RandomState;
+use std::collections::HashSet;
 
 const OUTPUT: &str = "the output";
 const PROFILE_ID: usize = 16;
@@ -54,6 +56,14 @@ pub fn common<'a>(
     }
     let dropped = u64::from(source.dropped_attributes);
     put_unless_0(&mut out, fields.dropped_attributes_count, dropped);
+    let comments = source.comments.iter().map(|&id| profile.strings.get(id));
+    if comments.map(str::len).sum::<usize>() > LARGEST {
+        return Err(Error::Lossy(format!(
+            "The comments of source {} have more than 2 GiB, which no protocol buffer message may \
+             have.",
+            row + 1
+        )));
+    }
     let attributes = attributes(profile, source, tables)?;
     put_indices(&mut out, fields.attribute_indices, &attributes)?;
     Ok(out)
@@ -86,7 +96,8 @@ fn times(
         if first < from || last >= end {
             // No time at all is no time to start from.
             from = if from == 0 { first } else { from.min(first) };
-            duration = end.max(last + 1) - from;
+            // Readers have times of 63 bits.
+            duration = (end.max(last + 1) - from).min(i64::MAX as u64);
         }
     }
     Ok((from, duration))
@@ -101,7 +112,7 @@ fn attributes<'a>(
     if !source.comments.is_empty() {
         let texts = source.comments.iter().map(|&id| profile.strings.get(id));
         let comments = texts.map(|text| Any::String(text.to_owned())).collect();
-        list.add(tables, keys::COMMENT, &Any::Array(comments), None)?;
+        list.add(tables, keys::COMMENT, &Any::Array(comments))?;
     }
     let options = source.options.filter(|_| is_rprof(source));
     let rprof = is_rprof(source).then(|| options_text(options.unwrap_or_default()));
@@ -114,7 +125,7 @@ fn attributes<'a>(
         (keys::RPROF_FILE, file),
     ] {
         if let Some(text) = text {
-            list.add(tables, key, &Any::String(text.clone()), None)?;
+            list.add(tables, key, &Any::String(text.clone()))?;
         }
     }
     for attribute in &source.attributes {
@@ -235,22 +246,24 @@ pub fn resource(
 }
 
 /// Keys and values that stand where they belong, each key once: the first counts.
-struct Pairs<'t, 'a> {
-    keys: Vec<String>,
+struct Pairs<'k, 't, 'a> {
+    keys: HashSet<&'k str, RandomState>,
     texts: &'t mut Texts<'a>,
 }
 
-impl<'t, 'a> Pairs<'t, 'a> {
-    fn new(texts: &'t mut Texts<'a>) -> Pairs<'t, 'a> {
-        let keys = Vec::new();
+impl<'k, 't, 'a> Pairs<'k, 't, 'a> {
+    fn new(texts: &'t mut Texts<'a>) -> Pairs<'k, 't, 'a> {
+        let keys = HashSet::default();
         Pairs { keys, texts }
     }
 
-    fn put(&mut self, out: &mut Vec<u8>, number: u32, key: &str, value: &Any) -> Result<()> {
-        if self.keys.iter().any(|known| known == key) {
+    fn put(&mut self, out: &mut Vec<u8>, number: u32, key: &'k str, value: &Any) -> Result<()> {
+        self.keys
+            .try_reserve(1)
+            .map_err(|_| Error::Memory(OUTPUT))?;
+        if !self.keys.insert(key) {
             return Ok(());
         }
-        self.keys.try_push(key.to_owned(), OUTPUT)?;
         let mut pair = Vec::new();
         any::put_pair(&mut pair, key, value, self.texts)?;
         put_bytes(out, number, &pair)
@@ -260,7 +273,7 @@ impl<'t, 'a> Pairs<'t, 'a> {
         &mut self,
         out: &mut Vec<u8>,
         number: u32,
-        profile: &Profile,
+        profile: &'k Profile,
         attributes: &[Attribute],
     ) -> Result<()> {
         for attribute in attributes {

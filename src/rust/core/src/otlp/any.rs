@@ -1,5 +1,6 @@
 //! Values of attributes on the wire.
 
+use super::about::put_bytes;
 use super::proto::{any_value as field, key_value, values};
 use crate::error::Result as CoreResult;
 use crate::memory::TryGrow;
@@ -56,7 +57,11 @@ fn read_to(
                 }
                 Any::Kvlist(pairs)
             }
-            field::BYTES_VALUE => Any::Bytes(found.message()?.bytes().to_vec()),
+            field::BYTES_VALUE => {
+                let mut bytes = Vec::new();
+                bytes.try_extend(found.message()?.bytes(), "an attribute")?;
+                Any::Bytes(bytes)
+            }
             field::STRING_VALUE_STRINDEX => {
                 Any::String(texts.string(Index::of(&found)?, problems)?)
             }
@@ -103,28 +108,28 @@ pub fn read_pair(
 pub fn put(out: &mut Vec<u8>, any: &Any, texts: &mut Texts) -> CoreResult<()> {
     match any {
         Any::Empty => {}
-        Any::String(text) => put_bytes(out, field::STRING_VALUE, text.as_bytes()),
+        Any::String(text) => put_bytes(out, field::STRING_VALUE, text.as_bytes())?,
         Any::Bool(value) => wire::put_uint(out, field::BOOL_VALUE, u64::from(*value)),
         Any::Int(value) => wire::put_int(out, field::INT_VALUE, *value),
         Any::Double(value) => wire::put_fixed64(out, field::DOUBLE_VALUE, value.to_bits()),
-        Any::Bytes(bytes) => put_bytes(out, field::BYTES_VALUE, bytes),
+        Any::Bytes(bytes) => put_bytes(out, field::BYTES_VALUE, bytes)?,
         Any::Array(array) => {
             let mut inner = Vec::new();
             for any in array {
                 let mut one = Vec::new();
                 put(&mut one, any, texts)?;
-                put_bytes(&mut inner, values::VALUES, &one);
+                put_bytes(&mut inner, values::VALUES, &one)?;
             }
-            put_bytes(out, field::ARRAY_VALUE, &inner);
+            put_bytes(out, field::ARRAY_VALUE, &inner)?;
         }
         Any::Kvlist(pairs) => {
             let mut inner = Vec::new();
             for (key, any) in pairs {
                 let mut one = Vec::new();
                 put_pair(&mut one, key, any, texts)?;
-                put_bytes(&mut inner, values::VALUES, &one);
+                put_bytes(&mut inner, values::VALUES, &one)?;
             }
-            put_bytes(out, field::KVLIST_VALUE, &inner);
+            put_bytes(out, field::KVLIST_VALUE, &inner)?;
         }
     }
     Ok(())
@@ -134,15 +139,10 @@ pub fn put(out: &mut Vec<u8>, any: &Any, texts: &mut Texts) -> CoreResult<()> {
 pub fn put_pair(out: &mut Vec<u8>, key: &str, any: &Any, texts: &mut Texts) -> CoreResult<()> {
     let mut value = Vec::new();
     put(&mut value, any, texts)?;
-    put_bytes(out, key_value::VALUE, &value);
+    put_bytes(out, key_value::VALUE, &value)?;
     match texts.of(key.to_owned())? {
         0 => {}
         index => wire::put_uint(out, key_value::KEY_STRINDEX, index),
     }
     Ok(())
-}
-
-fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
-    wire::put_head(out, number, bytes.len());
-    out.extend_from_slice(bytes);
 }

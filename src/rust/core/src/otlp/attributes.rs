@@ -3,26 +3,23 @@
 
 use super::any;
 use super::proto::key_value_and_unit as field;
+use crate::cancel::Stop;
 use crate::memory::TryGrow;
-use crate::model::{Any, Attribute, Profile, StringId, Strings, Value};
+use crate::model::{Any, Attribute, Profile, Strings, Value};
 use crate::problems::Problems;
+use crate::protobuf::load::Watch;
 use crate::protobuf::texts::{Index, TextTable};
 use crate::protobuf::wire::{Message, Result, fault};
 
 const WHAT: &str = "attributes";
 
-/// An entry of the table.
+/// An entry of the table. It may be long, and many may refer to it.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    pub key: String,
+    /// As the model has it.
+    pub kept: Attribute,
     pub value: Any,
-    pub unit: Option<StringId>,
-}
-
-impl Entry {
-    fn says_something(&self) -> bool {
-        !self.key.is_empty() || self.value != Any::Empty
-    }
+    says_something: bool,
 }
 
 /// The table of a message. Its first entry stands for none.
@@ -37,10 +34,13 @@ impl AttributeTable {
         texts: &mut TextTable,
         strings: &mut Strings,
         problems: &mut Problems,
+        stop: Stop,
     ) -> Result<AttributeTable> {
         let mut entries = Vec::new();
+        let mut watch = Watch::new(stop);
         for &(mut message) in table {
             let at = message.at();
+            watch.reach(at)?;
             let [mut key, mut unit] = [Index { index: 0, at }; 2];
             let mut value = Any::Empty;
             while let Some(found) = message.field()? {
@@ -56,10 +56,19 @@ impl AttributeTable {
                 _ => Some(texts.id(unit, strings, problems)?),
             };
             let key = match key.index {
-                0 => String::new(),
-                _ => texts.string(key, problems)?,
+                0 => strings.intern("")?,
+                _ => texts.id(key, strings, problems)?,
             };
-            entries.try_push(Entry { key, value, unit }, WHAT)?;
+            let entry = Entry {
+                says_something: !strings.get(key).is_empty() || value != Any::Empty,
+                kept: Attribute {
+                    key,
+                    value: self::value(&value, strings)?,
+                    unit,
+                },
+                value,
+            };
+            entries.try_push(entry, WHAT)?;
         }
         Ok(AttributeTable { entries })
     }
@@ -75,7 +84,7 @@ impl AttributeTable {
             .and_then(|i| self.entries.get(i))
         {
             // The first one stands for none, and some write a value that is none there.
-            Some(entry) => Ok(Some(entry).filter(|entry| index != 0 || entry.says_something())),
+            Some(entry) => Ok(Some(entry).filter(|entry| index != 0 || entry.says_something)),
             None if index == 0 => Ok(None),
             None => fault(
                 at,
@@ -87,15 +96,6 @@ impl AttributeTable {
             ),
         }
     }
-}
-
-/// An attribute as the model has it.
-pub fn keep(entry: &Entry, strings: &mut Strings) -> Result<Attribute> {
-    Ok(Attribute {
-        key: strings.intern(&entry.key)?,
-        value: value(&entry.value, strings)?,
-        unit: entry.unit,
-    })
 }
 
 pub fn value(any: &Any, strings: &mut Strings) -> Result<Value> {

@@ -3,9 +3,10 @@
 //! Indices count from 0. The first entry of each table stands for none and must say
 //! nothing; where a writer did not know that and it says something, it counts.
 
-use super::attributes::{AttributeTable, keep};
+use super::attributes::AttributeTable;
+use super::budget::Budget;
 use super::proto::{dictionary as table, function, keys, line, link, location, mapping, stack};
-use crate::cancel::{self, Stop};
+use crate::cancel::Stop;
 use crate::error::Place;
 use crate::memory::TryGrow;
 use crate::model::{
@@ -13,7 +14,7 @@ use crate::model::{
     MappingId, Profile, StackId, Symbols, next_row,
 };
 use crate::problems::{ProblemKind, Problems};
-use crate::protobuf::load::STRIDE;
+use crate::protobuf::load::Watch;
 use crate::protobuf::texts::{Index, TextTable};
 use crate::protobuf::wire::{Message, Result, fault};
 use data_encoding::HEXLOWER;
@@ -49,12 +50,9 @@ impl<'a> Outline<'a> {
         stop: Stop,
     ) -> Result<Outline<'a>> {
         let mut outline = Outline::default();
-        let mut next = 0;
+        let mut watch = Watch::new(stop);
         while let Some(found) = message.field()? {
-            if found.at >= next {
-                cancel::check(stop)?;
-                next = found.at + STRIDE;
-            }
+            watch.reach(found.at)?;
             let list = match found.number {
                 table::MAPPING_TABLE => &mut outline.mappings,
                 table::LOCATION_TABLE => &mut outline.locations,
@@ -76,14 +74,15 @@ impl<'a> Outline<'a> {
 }
 
 impl<'a> Dictionary<'a> {
+    /// `texts`: a table without any.
     pub fn read(
         message: Option<Message<'a>>,
-        bytes: &'a [u8],
+        mut texts: TextTable<'a>,
         profile: &mut Profile,
         problems: &mut Problems,
+        budget: &mut Budget,
         stop: Stop,
     ) -> Result<Dictionary<'a>> {
-        let mut texts = TextTable::new(bytes);
         let outline = match message {
             Some(message) => Outline::read(message, &mut texts, stop)?,
             None => Outline::default(),
@@ -97,12 +96,15 @@ impl<'a> Dictionary<'a> {
             &mut texts,
             &mut profile.strings,
             problems,
+            stop,
         )?;
         let mut reader = Reader {
             texts,
             attributes,
             profile,
             problems,
+            budget,
+            stop,
         };
         for list in [&outline.mappings, &outline.locations, &outline.functions] {
             reader.note_zero(list);
@@ -112,7 +114,7 @@ impl<'a> Dictionary<'a> {
         let functions = reader.functions(&outline.functions)?;
         let locations = reader.locations(&outline.locations, mappings, functions)?;
         let links = reader.links(&outline.links)?;
-        let stacks = reader.stacks(&outline.stacks, locations, stop)?;
+        let stacks = reader.stacks(&outline.stacks, locations)?;
         Ok(Dictionary {
             texts: reader.texts,
             attributes: reader.attributes,
@@ -215,6 +217,8 @@ struct Reader<'a, 'p> {
     attributes: AttributeTable,
     profile: &'p mut Profile,
     problems: &'p mut Problems,
+    budget: &'p mut Budget,
+    stop: Stop<'p>,
 }
 
 impl Reader<'_, '_> {
@@ -228,8 +232,10 @@ impl Reader<'_, '_> {
 
     fn mappings(&mut self, list: &[Message]) -> Result<Rows> {
         let rows = Rows::of("Mapping", self.profile.mappings.len(), list)?;
+        let mut watch = Watch::new(self.stop);
         for mut message in rows.entries(list) {
             let at = message.at();
+            watch.reach(at)?;
             let mut filename = Index { index: 0, at };
             let empty = self.profile.strings.intern("")?;
             let mut mapping = Mapping {
@@ -277,23 +283,24 @@ impl Reader<'_, '_> {
         let Some(entry) = self.attributes.get(index, at)? else {
             return Ok(None);
         };
-        let strings = &mut self.profile.strings;
         let symbols = &mut mapping.symbols;
-        match (entry.key.as_str(), &entry.value) {
-            (keys::BUILD_ID, Any::String(id)) => mapping.build_id = strings.intern(id)?,
+        match (self.profile.strings.get(entry.kept.key), &entry.value) {
+            (keys::BUILD_ID, Any::String(_)) => mapping.build_id = entry.kept.value.text,
             (keys::HAS_FUNCTIONS, Any::Bool(has)) => symbols.functions = *has,
             (keys::HAS_FILENAMES, Any::Bool(has)) => symbols.filenames = *has,
             (keys::HAS_LINE_NUMBERS, Any::Bool(has)) => symbols.line_numbers = *has,
             (keys::HAS_INLINE_FRAMES, Any::Bool(has)) => symbols.inline_frames = *has,
-            _ => return keep(entry, strings).map(Some),
+            _ => return Ok(Some(entry.kept)),
         }
         Ok(None)
     }
 
     fn functions(&mut self, list: &[Message]) -> Result<Rows> {
         let rows = Rows::of("Function", self.profile.functions.len(), list)?;
+        let mut watch = Watch::new(self.stop);
         for mut message in rows.entries(list) {
             let at = message.at();
+            watch.reach(at)?;
             let [mut name, mut system_name, mut filename] = [Index { index: 0, at }; 3];
             let mut start_line = 0;
             while let Some(found) = message.field()? {
@@ -330,7 +337,9 @@ impl Reader<'_, '_> {
             runs.ends.try_push(0, WHAT)?;
         }
         let mut lines = Vec::new();
+        let mut watch = Watch::new(self.stop);
         for message in runs.rows.entries(list) {
+            watch.reach(message.at())?;
             lines.clear();
             self.location(message, mappings, functions, &mut lines)?;
             for &line in &lines {
@@ -402,15 +411,15 @@ impl Reader<'_, '_> {
         let Some(entry) = self.attributes.get(index, at)? else {
             return Ok(());
         };
-        match (entry.key.as_str(), &entry.value) {
+        let profile = &mut self.profile;
+        match (profile.strings.get(entry.kept.key), &entry.value) {
             (keys::IS_FOLDED, Any::Bool(is_folded)) => address.is_folded = *is_folded,
             (keys::FRAME_TYPE, Any::String(type_)) if !type_.is_empty() => {
-                *frame_type = self.profile.frame_type(type_)?;
+                *frame_type = profile.frame_type_of_text(entry.kept.value.text);
             }
             _ => {
-                let kept = keep(entry, &mut self.profile.strings)?;
-                let all = &mut self.profile.location_attributes;
-                all.try_push((LocationId(0), kept), WHAT)?;
+                let all = &mut profile.location_attributes;
+                all.try_push((LocationId(0), entry.kept), WHAT)?;
             }
         }
         Ok(())
@@ -418,7 +427,9 @@ impl Reader<'_, '_> {
 
     fn links(&mut self, list: &[Message]) -> Result<Vec<Option<Link>>> {
         let mut links = Vec::new();
+        let mut watch = Watch::new(self.stop);
         for &(mut message) in list {
+            watch.reach(message.at())?;
             let [mut trace, mut span] = [&[][..]; 2];
             while let Some(found) = message.field()? {
                 match found.number {
@@ -440,19 +451,18 @@ impl Reader<'_, '_> {
         Ok(links)
     }
 
-    fn stacks(&mut self, list: &[Message], runs: Runs, stop: Stop) -> Result<Vec<StackId>> {
+    fn stacks(&mut self, list: &[Message], runs: Runs) -> Result<Vec<StackId>> {
         let mut stacks = Vec::new();
         let mut frames = Vec::new();
         if list.is_empty() {
             stacks.try_push(self.profile.stacks.intern(&[])?, WHAT)?;
         }
         let mut unset = None;
-        let mut next = 0;
+        let mut watch = Watch::new(self.stop);
+        // Inlined calls make a long stack of a few bytes.
+        let (mut written, mut frames_watch) = (0, Watch::new(self.stop));
         for &(mut message) in list {
-            if message.at() >= next {
-                cancel::check(stop)?;
-                next = message.at() + STRIDE;
-            }
+            watch.reach(message.at())?;
             frames.clear();
             while let Some(found) = message.field()? {
                 if found.number != stack::LOCATION_INDICES {
@@ -472,7 +482,11 @@ impl Reader<'_, '_> {
                         unset = Some(row);
                         return Ok(frames.try_push(row, "a stack")?);
                     }
-                    Ok(frames.try_extend(runs.of(index, at)?, "a stack")?)
+                    let run = runs.of(index, at)?;
+                    self.budget.take(size_of_val(run), at)?;
+                    written += size_of_val(run);
+                    frames_watch.reach(written)?;
+                    Ok(frames.try_extend(run, "a stack")?)
                 };
                 match found.packed() {
                     Some(list) => list.each_short(located)?,

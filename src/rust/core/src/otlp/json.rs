@@ -9,6 +9,5 @@ mod from;
 mod path;
 mod to;
 
-pub use from::messages;
-pub use path::path;
+pub use from::{Text, messages};
 pub use to::write;

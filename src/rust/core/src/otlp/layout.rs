@@ -8,9 +8,10 @@
 use super::proto::{
     data, dictionary, location, mapping, profile, resource_profiles, scope_profiles,
 };
-use crate::cancel::{self, Stop};
+use crate::cancel::Stop;
 use crate::error::Error;
 use crate::memory::TryGrow;
+use crate::protobuf::load::Watch;
 use crate::protobuf::wire::{Field, Message, Result};
 use std::cmp::Ordering;
 
@@ -127,12 +128,13 @@ pub fn detect(mut message: Message, input: &str, stop: Stop) -> Result<Found> {
     let mut evidence = Evidence::default();
     let mut profiles = Vec::new();
     let mut has_dictionary = false;
+    let mut watch = Watch::new(stop);
     while let Some(found) = message.field()? {
         match found.number {
-            data::RESOURCE_PROFILES => collect(found.message()?, &mut profiles)?,
+            data::RESOURCE_PROFILES => collect(found.message()?, &mut profiles, &mut watch)?,
             data::DICTIONARY => {
                 has_dictionary = true;
-                evidence.tables(found.message()?)?;
+                evidence.tables(found.message()?, &mut watch)?;
             }
             // The tables of 1.6 stood here.
             3..=8 => return Err(older(input, "1.6").into()),
@@ -141,12 +143,14 @@ pub fn detect(mut message: Message, input: &str, stop: Stop) -> Result<Found> {
     }
     evidence.by_1_10 = Reading::new(evidence.attributes, evidence.links)?;
     evidence.by_1_9 = Reading::new(evidence.attributes, evidence.links)?;
+    let mut watch = Watch::new(stop);
     for &message in &profiles {
-        evidence.profile(message, has_dictionary, input)?;
+        evidence.profile(message, has_dictionary, input, &mut watch)?;
     }
+    let mut watch = Watch::new(stop);
     for &(mut message) in &profiles {
-        cancel::check(stop)?;
         while let Some(found) = message.field()? {
+            watch.reach(found.at)?;
             if found.number == profile::SAMPLES {
                 evidence.sample(found.message()?)?;
                 if evidence.is_clear() {
@@ -159,7 +163,11 @@ pub fn detect(mut message: Message, input: &str, stop: Stop) -> Result<Found> {
 }
 
 /// The profiles of all scopes of a resource.
-fn collect<'a>(mut resource: Message<'a>, profiles: &mut Vec<Message<'a>>) -> Result<()> {
+fn collect<'a>(
+    mut resource: Message<'a>,
+    profiles: &mut Vec<Message<'a>>,
+    watch: &mut Watch,
+) -> Result<()> {
     while let Some(found) = resource.field()? {
         if found.number != resource_profiles::SCOPE_PROFILES {
             continue;
@@ -167,6 +175,7 @@ fn collect<'a>(mut resource: Message<'a>, profiles: &mut Vec<Message<'a>>) -> Re
         let mut scope = found.message()?;
         while let Some(found) = scope.field()? {
             if found.number == scope_profiles::PROFILES {
+                watch.reach(found.at)?;
                 profiles.try_push(found.message()?, WHAT)?;
             }
         }
@@ -175,10 +184,11 @@ fn collect<'a>(mut resource: Message<'a>, profiles: &mut Vec<Message<'a>>) -> Re
 }
 
 impl Evidence {
-    fn tables(&mut self, tables: Message) -> Result<()> {
+    fn tables(&mut self, tables: Message, watch: &mut Watch) -> Result<()> {
         let mut referring = Vec::new();
         let mut rest = tables;
         while let Some(found) = rest.field()? {
+            watch.reach(found.at)?;
             match found.number {
                 dictionary::STRING_TABLE => self.texts += 1,
                 dictionary::ATTRIBUTE_TABLE => self.attributes += 1,
@@ -206,9 +216,16 @@ impl Evidence {
         Ok(())
     }
 
-    fn profile(&mut self, mut message: Message, has_dictionary: bool, input: &str) -> Result<()> {
+    fn profile(
+        &mut self,
+        mut message: Message,
+        has_dictionary: bool,
+        input: &str,
+        watch: &mut Watch,
+    ) -> Result<()> {
         let mut has = [false; 13];
         while let Some(found) = message.field()? {
+            watch.reach(found.at)?;
             let (list, number) = (found.has_bytes(), found.is_number());
             // Before 1.8 a time was no number of eight bytes, nor a period type behind it.
             let is_old = match found.number {

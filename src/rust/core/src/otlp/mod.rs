@@ -8,6 +8,7 @@
 mod about;
 mod any;
 mod attributes;
+mod budget;
 mod dictionary;
 mod json;
 mod layout;

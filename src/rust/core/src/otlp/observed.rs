@@ -2,13 +2,13 @@
 
 use super::layout::Layout;
 use super::proto::profile as field;
-use super::tables::{List, Tables, put_indices, put_unless_0};
+use super::tables::{Tables, put_indices, put_unless_0};
 use super::write::WriteOptions;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::export::Column;
 use crate::memory::TryGrow;
-use crate::model::{Any, Interner, Label, Profile, SourceId, next_row};
+use crate::model::{Any, Interner, Label, Profile, SourceId, StringId, next_row};
 use crate::protobuf::numbers::Pieces;
 use crate::protobuf::wire;
 
@@ -225,72 +225,84 @@ impl<'t, 'a> Observer<'t, 'a> {
 
     /// The attributes that labels are: one for each key.
     fn attributes(&mut self, labels: &[Label]) -> Result<Vec<u64>> {
-        let strings = &self.profile.strings;
-        let mut list = List::default();
-        for (i, label) in labels.iter().enumerate() {
-            let is_same = |other: &&Label| other.key == label.key;
-            if labels[..i].iter().any(|other| is_same(&other)) {
-                continue;
+        // Those of a key together, in the order of their first ones.
+        let mut order: Vec<usize> = Vec::new();
+        order.try_extend_from(0..labels.len(), "labels")?;
+        order.sort_by_key(|&i| labels[i].key);
+        let mut groups = Vec::new();
+        for group in order.chunk_by(|&a, &b| labels[a].key == labels[b].key) {
+            groups.try_push(group, "labels")?;
+        }
+        groups.sort_unstable_by_key(|group| group.first());
+        let (profile, payload) = (self.profile, self.payload);
+        let mut indices = Vec::new();
+        let mut own = Vec::new();
+        for group in groups {
+            own.clear();
+            for &i in group {
+                let sample = 0;
+                let label = Label {
+                    sample,
+                    ..labels[i]
+                };
+                own.try_push(label, "labels")?;
             }
-            let key = strings.get(label.key);
-            let all: Vec<&Label> = labels[i..].iter().filter(is_same).collect();
-            // Texts among numbers have no unit of their own.
-            let numbers = all.iter().filter(|other| other.num.is_some());
-            let unit = match numbers.clone().next() {
-                Some(number) => number.unit,
-                None => label.unit,
-            };
-            let mut others = all
-                .iter()
-                .filter(|other| other.str.is_none() || other.unit.is_some());
-            if !self.payload && others.any(|other| other.unit != unit) {
-                return Err(lossy(label, key, "values of several units"));
-            }
-            let value = match all.as_slice() {
-                [one] => self.label(one, key)?,
-                several => {
-                    let mut values = Vec::new();
-                    for one in several {
-                        if one.other.is_some() && !self.payload {
-                            return Err(lossy(
-                                one,
-                                key,
-                                "several values, not all texts or numbers",
-                            ));
-                        }
-                        values.try_push(self.label(one, key)?, "labels")?;
-                    }
-                    Any::Array(values)
-                }
-            };
-            let unit = unit.map(|unit| strings.get(unit));
-            list.add(self.tables, key, &value, unit)?;
+            let index = self.tables.labels(&own, |tables| {
+                let value = value(&own, tables, profile, payload);
+                value.map_err(|what| lossy(labels, &own, profile, what))
+            })?;
+            indices.try_push(u64::from(index), "labels")?;
         }
         if self.aggregate {
             // Sets are the same in whatever order.
-            list.indices.sort_unstable();
+            indices.sort_unstable();
         }
-        Ok(list.indices)
-    }
-
-    fn label(&self, label: &Label, key: &str) -> Result<Any> {
-        match (label.str, label.num, label.other) {
-            (Some(_), Some(_), _) if !self.payload => {
-                Err(lossy(label, key, "both a text and a number"))
-            }
-            (Some(text), ..) => Ok(Any::String(self.profile.strings.get(text).to_owned())),
-            (None, Some(number), _) => Ok(Any::Int(number)),
-            (None, None, Some(value)) => Ok(self.tables.value(value)),
-            (None, None, None) => Ok(Any::Empty),
-        }
+        Ok(indices)
     }
 }
 
+/// The value and unit that labels of one key are, or why they are none. `payload`: what
+/// has no place is said elsewhere.
+fn value(
+    labels: &[Label],
+    tables: &Tables,
+    profile: &Profile,
+    payload: bool,
+) -> Outcome<(Any, Option<StringId>)> {
+    let one = |label: &Label| match (label.str, label.num, label.other) {
+        (Some(_), Some(_), _) if !payload => Err("both a text and a number"),
+        (Some(text), ..) => Ok(Any::String(profile.strings.get(text).to_owned())),
+        (None, Some(number), _) => Ok(Any::Int(number)),
+        (None, None, Some(value)) => Ok(tables.value(value)),
+        (None, None, None) => Ok(Any::Empty),
+    };
+    // Texts among numbers have no unit of their own.
+    let number = labels.iter().find(|label| label.num.is_some());
+    let unit = number.or(labels.first()).and_then(|label| label.unit);
+    let is_other =
+        |label: &Label| label.unit != unit && (label.str.is_none() || label.unit.is_some());
+    let value = match labels {
+        [label] => one(label)?,
+        several if !payload && several.iter().any(is_other) => {
+            return Err("values of several units");
+        }
+        several if !payload && several.iter().any(|label| label.other.is_some()) => {
+            return Err("several values, not all texts or numbers");
+        }
+        several => Any::Array(several.iter().map(one).collect::<Outcome<_>>()?),
+    };
+    Ok((value, unit))
+}
+
+type Outcome<T> = std::result::Result<T, &'static str>;
+
 #[cold]
-fn lossy(label: &Label, key: &str, what: &str) -> Error {
+fn lossy(labels: &[Label], of: &[Label], profile: &Profile, what: &str) -> Error {
+    let [sample, key] = [labels, of].map(|all| all.first());
     Error::Lossy(format!(
-        "Sample {} has {what} under the label `{key}`; an attribute of OpenTelemetry has one value.",
-        label.sample + 1
+        "Sample {} has {what} under the label `{}`; an attribute of OpenTelemetry has one value.",
+        sample.map_or(0, |label| label.sample + 1),
+        key.map_or("", |label| profile.strings.get(label.key)),
     ))
 }
 

@@ -1,16 +1,17 @@
 //! What a profile says of itself as a whole, and the source that it becomes.
 
-use super::attributes::keep;
-use super::dictionary::{Dictionary, indices};
+use super::budget::Budget;
+use super::dictionary::Dictionary;
 use super::layout::ProfileFields;
 use super::proto::{keys, profile as field, value_type};
 use crate::export::options_of_text;
 use crate::memory::TryGrow;
 use crate::model::{
-    Any, Payload, Period, Profile, SampleType, ScopeId, Source, StringId, ValueType, inexact,
-    recorded_time,
+    Any, Attribute, Payload, Period, Profile, SampleType, ScopeId, Source, StringId, ValueType,
+    inexact, recorded_time,
 };
 use crate::problems::Problems;
+use crate::protobuf::load::Watch;
 use crate::protobuf::texts::Index;
 use crate::protobuf::wire::{Message, Result};
 use data_encoding::HEXLOWER;
@@ -49,6 +50,7 @@ impl<'a> Header<'a> {
         fields: ProfileFields,
         dictionary: &Dictionary,
         problems: &mut Problems,
+        watch: &mut Watch,
     ) -> Result<Header<'a>> {
         let mut header = Header {
             message,
@@ -60,6 +62,7 @@ impl<'a> Header<'a> {
         let mut payload: &[u8] = &[];
         let mut rest = message;
         while let Some(found) = rest.field()? {
+            watch.reach(found.at)?;
             let common = &mut header.common;
             match found.number {
                 field::SAMPLES => {}
@@ -69,7 +72,9 @@ impl<'a> Header<'a> {
                 field::PERIOD_TYPE => common.period_type = named(found.message()?)?,
                 field::PERIOD => common.period = found.int()?,
                 n if n == fields.profile_id => {
-                    common.profile_id = found.message()?.bytes().to_vec();
+                    let id = found.message()?.bytes();
+                    common.profile_id.clear();
+                    common.profile_id.try_extend(id, "profiles")?;
                 }
                 n if n == fields.dropped_attributes_count => {
                     common.dropped = found.uint()? as u32;
@@ -79,18 +84,19 @@ impl<'a> Header<'a> {
                 }
                 n if n == fields.payload => payload = found.message()?.bytes(),
                 n if n == fields.attribute_indices => {
-                    let all = indices(&found)?.into_iter().map(|(index, _)| index);
-                    common.attributes.extend(all);
+                    let all = &mut common.attributes;
+                    found.each(|index| all.try_push(index, "attributes"))?;
                 }
                 n if n == fields.comments => {
-                    let all = indices(&found)?.into_iter().map(|(index, _)| index);
-                    common.comments.extend(all);
+                    let all = &mut common.comments;
+                    found.each(|index| all.try_push(index, "comments"))?;
                 }
                 _ => {}
             }
         }
         if !format.is_empty() || !payload.is_empty() {
-            let bytes = payload.to_vec();
+            let mut bytes = Vec::new();
+            bytes.try_extend(payload, "a payload")?;
             header.payload = Some(Payload { format, bytes });
         }
         Ok(header)
@@ -130,6 +136,7 @@ pub struct SourceMaker<'r, 'a> {
     pub dictionary: &'r mut Dictionary<'a>,
     pub profile: &'r mut Profile,
     pub problems: &'r mut Problems,
+    pub budget: &'r mut Budget,
 }
 
 impl SourceMaker<'_, '_> {
@@ -144,6 +151,13 @@ impl SourceMaker<'_, '_> {
     ) -> Result<Source> {
         let at = header.message.at();
         let common = &header.common;
+        // A source has texts of its own, however many others have the same.
+        let names = types
+            .iter()
+            .flat_map(|t| [&t.type_.name, &t.type_.unit, &t.recorded]);
+        let texts = [&uri, &default_type].into_iter().flatten().chain(names);
+        let bytes = size_of::<Source>() + texts.map(String::len).sum::<usize>();
+        self.budget.take(bytes, at)?;
         let time = self
             .problems
             .time(common.time, at)
@@ -168,6 +182,8 @@ impl SourceMaker<'_, '_> {
         };
         for &comment in &common.comments {
             let comment = self.text_id(comment, at)?;
+            self.budget
+                .take(self.profile.strings.get(comment).len(), at)?;
             source.comments.try_push(comment, "comments")?;
         }
         self.attributes(&mut source, &common.attributes, at)?;
@@ -200,14 +216,17 @@ impl SourceMaker<'_, '_> {
             let Some(entry) = self.dictionary.attributes.get(index, at)? else {
                 continue;
             };
-            let strings = &mut self.profile.strings;
+            let (kept, strings) = (entry.kept, &mut self.profile.strings);
+            let [key, value] = [kept.key, kept.value.text].map(|text| strings.get(text));
+            self.budget
+                .take(size_of::<Attribute>() + key.len() + value.len(), at)?;
             let text = match &entry.value {
                 Any::String(text) => Some(text.as_str()),
                 _ => None,
             };
-            match (entry.key.as_str(), &entry.value, text) {
-                (keys::COMMENT, _, Some(text)) => {
-                    comments.try_push(strings.intern(text)?, "comments")?;
+            match (key, &entry.value, text) {
+                (keys::COMMENT, _, Some(_)) => {
+                    comments.try_push(kept.value.text, "comments")?;
                 }
                 (keys::COMMENT, Any::Array(all), _) if all.iter().all(is_text) => {
                     for any in all {
@@ -216,10 +235,8 @@ impl SourceMaker<'_, '_> {
                         }
                     }
                 }
-                (key, _, Some(text)) if number_of_comment(key).is_some() => {
-                    let text = strings.intern(text)?;
-                    let number = number_of_comment(key);
-                    numbered.try_push((number, text, keep(entry, strings)?), "comments")?;
+                (key, _, Some(_)) if number_of_comment(key).is_some() => {
+                    numbered.try_push((number_of_comment(key), kept), "comments")?;
                 }
                 (keys::DROP_FRAMES, _, Some(text)) => source.drop_frames = there(text),
                 (keys::KEEP_FRAMES, _, Some(text)) => source.keep_frames = there(text),
@@ -230,21 +247,18 @@ impl SourceMaker<'_, '_> {
                     source.period = source.period.take().map(in_microseconds);
                 }
                 (keys::RPROF_FILE, _, Some(text)) => source.uri = Some(text.to_owned()),
-                _ => {
-                    let kept = keep(entry, strings)?;
-                    source.attributes.try_push(kept, "attributes")?;
-                }
+                _ => source.attributes.try_push(kept, "attributes")?,
             }
         }
         if comments.is_empty() {
-            numbered.sort_by_key(|(number, ..)| *number);
-            comments.extend(numbered.iter().map(|(_, text, _)| *text));
+            numbered.sort_by_key(|(number, _)| *number);
+            let texts = numbered.iter().map(|(_, kept)| kept.value.text);
+            comments.try_extend_from(texts, "comments")?;
         } else {
-            source
-                .attributes
-                .extend(numbered.into_iter().map(|(.., kept)| kept));
+            let others = numbered.into_iter().map(|(_, kept)| kept);
+            source.attributes.try_extend_from(others, "attributes")?;
         }
-        source.comments.extend(comments);
+        source.comments.try_extend(&comments, "comments")?;
         Ok(())
     }
 

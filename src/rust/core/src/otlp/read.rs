@@ -5,24 +5,25 @@
 //! profile after the other.
 
 use super::attributes::{keep_pairs, read_pairs};
+use super::budget::Budget;
 use super::dictionary::Dictionary;
 use super::json;
 use super::layout::{self, Layout};
 use super::profiles::{Header, SourceMaker};
 use super::proto::{data, entity_ref, keys, resource, resource_profiles, scope, scope_profiles};
-use super::samples::{Budget, LabelForms, SampleReader};
-use crate::cancel::Stop;
+use super::samples::{LabelForms, SampleReader};
+use crate::cancel::{self, Stop};
 use crate::error::{Error, Place, Result};
 use crate::formats::{self, Format};
 use crate::gzip::Content;
 use crate::input::{self, Origin};
 use crate::memory::TryGrow;
 use crate::model::{
-    Any, Entity, Profile, Resource, ResourceId, SampleType, Scope, ScopeId, Source, StringId,
-    Strings, Values,
+    Any, Entity, Interner, Profile, Resource, ResourceId, SampleType, Scope, ScopeId, StringId,
+    Strings, Values, next_row,
 };
 use crate::problems::{ProblemKind, Problems};
-use crate::protobuf::load::{self, Wanted};
+use crate::protobuf::load::{self, Wanted, Watch};
 use crate::protobuf::texts::TextTable;
 use crate::protobuf::wire::{Fault, Message, Result as WireResult, fault};
 use std::io::Read;
@@ -33,6 +34,8 @@ const WANTED: Wanted = Wanted {
     format: Format::Otlp,
 };
 
+/// Sources between two questions whether to stop.
+const SOURCES: usize = 100;
 /// More sample types than any profiler has; each is a column of all samples.
 const MOST_TYPES: usize = 1000;
 
@@ -63,45 +66,44 @@ pub fn read(input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Pr
 fn decode(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
     let mut file = File {
         profile: Profile::default(),
+        types: Interner::default(),
         problems: Problems::default(),
         budget: Budget::new(bytes.len()),
         origin,
     };
-    if !formats::is_json(bytes) {
-        let framed = framed(bytes).unwrap_or_else(|| vec![Message::new(bytes)]);
-        for message in framed {
-            file.message(bytes, message, None, stop)
-                .map_err(|fault| foreign_or(fault, bytes, &file.origin.name))?;
+    if formats::is_json(bytes) {
+        for text in json::messages(bytes, &file.origin.name, stop)? {
+            let (known, message) = (file.problems.kept().len(), Message::new(&text.message));
+            file.message(&text.message, message, Some(Layout::CURRENT), stop)
+                .map_err(|fault| in_json(fault, &text, &file.origin.name))?;
+            file.problems.move_places(known, |bytes| text.paths(bytes));
         }
-    } else {
-        for message in json::messages(bytes, &file.origin.name, stop)? {
-            let known = file.problems.kept().len();
-            file.message(
-                &message,
-                Message::new(&message),
-                Some(Layout::CURRENT),
-                stop,
-            )
-            .map_err(|fault| in_json(fault, &message, &file.origin.name))?;
-            file.problems
-                .move_places(known, |byte| json::path(&message, byte as usize));
-        }
+        return file.finish();
+    }
+    for message in framed(bytes)? {
+        file.message(bytes, message, None, stop)
+            .map_err(|fault| foreign_or(fault, bytes, &file.origin.name))?;
     }
     file.finish()
 }
 
 /// The messages of a file in which the length of each stands before it, in four bytes, as
-/// OpenTelemetry's collector writes several into one.
-fn framed(bytes: &[u8]) -> Option<Vec<Message<'_>>> {
+/// OpenTelemetry's collector writes several into one; else the file is one message.
+fn framed(bytes: &[u8]) -> Result<Vec<Message<'_>>> {
     let mut messages = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
-        let length = bytes.get(at..)?.first_chunk::<4>()?;
-        let length = u32::from_be_bytes(*length) as usize;
-        messages.push(Message::part(bytes, at + 4, length)?);
+        let length = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
+        let length = length.map_or(0, |length| u32::from_be_bytes(*length) as usize);
+        // Nobody writes empty ones: a row of zeros is what a crash leaves of a file.
+        let message = Message::part(bytes, at + 4, length).filter(|_| length > 0);
+        let Some(message) = message else {
+            return Ok(vec![Message::new(bytes)]);
+        };
+        messages.try_push(message, "messages")?;
         at += 4 + length;
     }
-    Some(messages).filter(|messages| !messages.is_empty())
+    Ok(messages)
 }
 
 fn foreign_or(fault: Fault, bytes: &[u8], name: &str) -> Error {
@@ -118,12 +120,12 @@ fn foreign_or(fault: Fault, bytes: &[u8], name: &str) -> Error {
 }
 
 /// The place in the JSON that a message was made of.
-fn in_json(fault: Fault, bytes: &[u8], name: &str) -> Error {
+fn in_json(fault: Fault, text: &json::Text, name: &str) -> Error {
     match fault {
         Fault::Other(error) => error,
         Fault::At { at, message } => Error::Parse {
             input: name.to_owned(),
-            place: Place::Field(json::path(bytes, at)),
+            place: Place::Field(text.path(at)),
             message,
         },
     }
@@ -132,6 +134,8 @@ fn in_json(fault: Fault, bytes: &[u8], name: &str) -> Error {
 /// A file that is read, of one message or several.
 struct File {
     profile: Profile,
+    /// Finds the columns of sample types.
+    types: Interner,
     problems: Problems,
     budget: Budget,
     origin: Origin,
@@ -157,9 +161,13 @@ impl File {
                 found.layout
             }
         };
+        cancel::check(stop)?;
+        let size = message.bytes().len();
         let mut resources = Vec::new();
         let mut tables = None;
+        let mut watch = Watch::new(stop);
         while let Some(found) = message.field()? {
+            watch.reach(found.at)?;
             match found.number {
                 data::RESOURCE_PROFILES => {
                     resources.try_push(found.message()?, "resources")?;
@@ -174,19 +182,58 @@ impl File {
                 _ => {}
             }
         }
-        let (profile, problems) = (&mut self.profile, &mut self.problems);
-        let dictionary = Dictionary::read(tables, bytes, profile, problems, stop)?;
+        let dictionary = Dictionary::read(
+            tables,
+            TextTable::new(bytes, size),
+            &mut self.profile,
+            &mut self.problems,
+            &mut self.budget,
+            stop,
+        )?;
         let mut reader = Reader {
             file: self,
             dictionary,
             layout,
             forms: LabelForms::default(),
+            watch: Watch::new(stop),
             stop,
         };
         let alone = resources.len() == 1;
         resources
             .into_iter()
             .try_for_each(|message| reader.resource(message, alone))
+    }
+
+    /// The columns of these types, as long as there are rows, for a profile at byte `at`.
+    fn columns(&mut self, types: &[SampleType], at: usize) -> WireResult<Vec<usize>> {
+        let all = &mut self.profile.values;
+        let rows = self.profile.samples.len();
+        let mut columns = Vec::new();
+        for SampleType { type_, .. } in types {
+            let hash = self.types.hash((&type_.name, &type_.unit));
+            let known = self.types.find(hash, |i| all[i as usize].type_ == *type_);
+            let column = match known {
+                Some(column) => {
+                    let values = &mut all[column as usize].column;
+                    values.try_fill(rows, f64::NAN, "sample values")?;
+                    column
+                }
+                None if all.len() >= MOST_TYPES => {
+                    let message = format!("There are more than {MOST_TYPES} sample types.");
+                    return Err(Error::Unsupported(message).into());
+                }
+                None => {
+                    let column = next_row(all.len(), "sample types")?;
+                    self.budget.take(size_of::<f64>() * rows, at)?;
+                    let values = Values::absent(&type_.name, &type_.unit, rows)?;
+                    all.try_push(values, "sample types")?;
+                    self.types.insert(hash, column)?;
+                    column
+                }
+            };
+            columns.try_push(column as usize, "sample types")?;
+        }
+        Ok(columns)
     }
 
     fn finish(mut self) -> Result<(Profile, Problems)> {
@@ -204,6 +251,7 @@ struct Reader<'f, 'a> {
     dictionary: Dictionary<'a>,
     layout: Layout,
     forms: LabelForms,
+    watch: Watch<'f>,
     stop: Stop<'f>,
 }
 
@@ -218,6 +266,8 @@ struct InScope {
 impl<'a> Reader<'_, 'a> {
     /// `alone`: the only one of its message.
     fn resource(&mut self, mut message: Message<'a>, alone: bool) -> WireResult<()> {
+        let at = message.at();
+        self.watch.reach(at)?;
         let mut resource = Resource::default();
         let mut scopes = Vec::new();
         while let Some(found) = message.field()? {
@@ -233,7 +283,10 @@ impl<'a> Reader<'_, 'a> {
         // Where there is nothing to group and nothing is said, no tables are needed.
         let id = match alone && scopes.len() == 1 && resource == Resource::default() {
             true => None,
-            false => Some(self.file.profile.add_resource(resource)?),
+            false => {
+                self.file.budget.take(size_of::<Resource>(), at)?;
+                Some(self.file.profile.add_resource(resource)?)
+            }
         };
         scopes
             .into_iter()
@@ -273,8 +326,11 @@ impl<'a> Reader<'_, 'a> {
             match found.number {
                 entity_ref::SCHEMA_URL => entity.schema_url = text(self)?,
                 entity_ref::TYPE => entity.type_ = text(self)?,
-                entity_ref::ID_KEYS => entity.id_keys.push(text(self)?),
-                entity_ref::DESCRIPTION_KEYS => entity.description_keys.push(text(self)?),
+                entity_ref::ID_KEYS => entity.id_keys.try_push(text(self)?, "entities")?,
+                entity_ref::DESCRIPTION_KEYS => {
+                    let key = text(self)?;
+                    entity.description_keys.try_push(key, "entities")?;
+                }
                 _ => {}
             }
         }
@@ -283,6 +339,8 @@ impl<'a> Reader<'_, 'a> {
 
     /// `resource`: where it is in the model, `None` for one that is not needed there.
     fn scope(&mut self, mut message: Message<'a>, resource: Option<ResourceId>) -> WireResult<()> {
+        let at = message.at();
+        self.watch.reach(at)?;
         let [mut name, mut version, mut schema_url] = [None; 3];
         let mut dropped_attributes = 0;
         let mut attributes = Vec::new();
@@ -306,10 +364,13 @@ impl<'a> Reader<'_, 'a> {
                     }
                 }
                 scope_profiles::PROFILES => {
-                    let fields = self.layout.profile;
-                    let problems = &mut self.file.problems;
-                    let header =
-                        Header::read(found.message()?, fields, &self.dictionary, problems)?;
+                    let header = Header::read(
+                        found.message()?,
+                        self.layout.profile,
+                        &self.dictionary,
+                        &mut self.file.problems,
+                        &mut self.watch,
+                    )?;
                     headers.try_push(header, "profiles")?;
                 }
                 scope_profiles::SCHEMA_URL => schema_url = self.text(found.message()?)?,
@@ -338,6 +399,7 @@ impl<'a> Reader<'_, 'a> {
             && attributes.is_empty()
             && resource.is_none();
         if !silent {
+            self.file.budget.take(size_of::<Scope>(), at)?;
             let profile = &mut self.file.profile;
             let resource = match resource {
                 Some(id) => id,
@@ -366,6 +428,9 @@ impl<'a> Reader<'_, 'a> {
             return Ok(());
         }
         while !left.is_empty() {
+            if self.file.profile.sources.len() % SOURCES == 0 {
+                cancel::check(self.stop)?;
+            }
             let taken = self.source(left, within, false)?;
             left = left.get(taken..).unwrap_or_default();
         }
@@ -385,7 +450,7 @@ impl<'a> Reader<'_, 'a> {
         };
         let reader = self.samples();
         let mut values = Vec::new();
-        for (i, other) in others.iter().enumerate() {
+        for (i, other) in others.iter().take(MOST_TYPES).enumerate() {
             let types = &headers[..=i];
             if !first.agrees(other) || !all && types.iter().any(|t| t.type_ == other.type_) {
                 break;
@@ -406,11 +471,8 @@ impl<'a> Reader<'_, 'a> {
             true => Vec::new(),
             false => maker.types(&headers[..count])?,
         };
-        let columns = columns(&types, maker.profile)?;
+        let columns = self.file.columns(&types, first.message.at())?;
         let uri = self.file.origin.uri.clone();
-        let texts = [&uri, &within.default_type].into_iter().flatten();
-        let bytes = size_of::<Source>() + texts.map(String::len).sum::<usize>();
-        self.file.budget.take_bytes(bytes, first.message.at())?;
         let mut maker = self.maker();
         let source = maker.source(first, types, uri, within.id, within.default_type.clone())?;
         let id = maker.profile.add_source(source)?;
@@ -430,6 +492,7 @@ impl<'a> Reader<'_, 'a> {
             dictionary: &mut self.dictionary,
             profile: &mut self.file.profile,
             problems: &mut self.file.problems,
+            budget: &mut self.file.budget,
         }
     }
 
@@ -474,33 +537,6 @@ fn intern(
     })
 }
 
-/// The columns of these types, as long as there are rows.
-fn columns(types: &[SampleType], profile: &mut Profile) -> WireResult<Vec<usize>> {
-    let rows = profile.samples.len();
-    let mut columns = Vec::new();
-    for SampleType { type_, .. } in types {
-        let known = profile.values.iter().position(|v| v.type_ == *type_);
-        let column = match known {
-            Some(column) => {
-                let values = &mut profile.values[column].column;
-                values.try_fill(rows, f64::NAN, "sample values")?;
-                column
-            }
-            None if profile.values.len() >= MOST_TYPES => {
-                let message = format!("There are more than {MOST_TYPES} sample types.");
-                return Err(Error::Unsupported(message).into());
-            }
-            None => {
-                let values = Values::absent(&type_.name, &type_.unit, rows)?;
-                profile.values.try_push(values, "sample types")?;
-                profile.values.len() - 1
-            }
-        };
-        columns.try_push(column, "sample types")?;
-    }
-    Ok(columns)
-}
-
 /// Whether it is an attribute of a scope of so many profiles that has its place elsewhere.
 fn is_of_pprof(key: &str, value: &Any, count: usize) -> bool {
     match (key, value) {
@@ -516,6 +552,9 @@ fn order(places: &Any, count: usize) -> Option<Vec<usize>> {
     let Any::Array(places) = places else {
         return None;
     };
+    if places.len() != count {
+        return None;
+    }
     let mut order = vec![None; count];
     for (profile, place) in places.iter().enumerate() {
         let Any::Int(place) = place else { return None };

@@ -5,21 +5,20 @@
 //! another type; whether they do is found out by going through both side by side.
 
 use super::attributes::{AttributeTable, value};
+use super::budget::Budget;
 use super::dictionary::Dictionary;
 use super::layout::SampleFields;
 use super::proto::profile as field;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Place};
 use crate::memory::TryGrow;
-use crate::model::{Any, Label, Profile, SourceId, StringId, Strings, Value};
+use crate::model::{Any, Attribute, Label, Profile, SourceId, Strings, Value};
 use crate::problems::{ProblemKind, Problems};
-use crate::protobuf::load::STRIDE;
+use crate::protobuf::load::Watch;
 use crate::protobuf::wire::{Message, Result, fault};
 
-/// Rows that stacks and labels may take in R's tables for each byte of the file. A small
-/// file whose samples refer again and again to one large stack would fill any memory.
-const ROWS_A_BYTE: usize = 256;
-const ROWS_AT_LEAST: usize = 1 << 24;
+/// Observations and labels between two questions whether to stop.
+const ROWS: usize = 10_000;
 
 /// One sample as it stands there.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -106,44 +105,6 @@ impl Samples<'_> {
     }
 }
 
-/// What may still be added for the bytes of a file.
-pub struct Budget {
-    rows: usize,
-    size: usize,
-}
-
-impl Budget {
-    pub fn new(size: usize) -> Budget {
-        Budget {
-            rows: size.saturating_mul(ROWS_A_BYTE).max(ROWS_AT_LEAST),
-            size,
-        }
-    }
-
-    /// The same in bytes; a row of a table has four at least.
-    pub fn take_bytes(&mut self, bytes: usize, at: usize) -> Result<()> {
-        self.take(bytes / 4, at)
-    }
-
-    #[inline]
-    fn take(&mut self, rows: usize, at: usize) -> Result<()> {
-        match self.rows.checked_sub(rows) {
-            Some(left) => {
-                self.rows = left;
-                Ok(())
-            }
-            None => fault(
-                at,
-                format!(
-                    "The samples up to here have too many frames, attributes and sources for a file of \
-                     {} bytes.",
-                    self.size
-                ),
-            ),
-        }
-    }
-}
-
 /// The labels of samples, made once for each entry of the table of attributes.
 #[derive(Default)]
 pub struct LabelForms(Vec<Option<Vec<Label>>>);
@@ -164,7 +125,6 @@ impl LabelForms {
         self.0.try_fill(table.len(), None, "attributes")?;
         let slot = &mut self.0[index as usize];
         if slot.is_none() {
-            let key = strings.intern(&entry.key)?;
             let mut labels = Vec::new();
             let several = match &entry.value {
                 Any::Array(all) if all.len() > 1 && all.iter().all(is_plain) => all.as_slice(),
@@ -174,8 +134,8 @@ impl LabelForms {
             let of_numbers = several.iter().any(|any| matches!(any, Any::Int(_)));
             for any in several {
                 let is_text = matches!(any, Any::String(_));
-                let unit = entry.unit.filter(|_| !(of_numbers && is_text));
-                let label = label(key, any, unit, strings)?;
+                let unit = entry.kept.unit.filter(|_| !(of_numbers && is_text));
+                let label = label(Attribute { unit, ..entry.kept }, any, strings)?;
                 labels.try_push(label, "labels")?;
             }
             *slot = Some(labels);
@@ -188,7 +148,8 @@ fn is_plain(any: &Any) -> bool {
     matches!(any, Any::String(_) | Any::Int(_))
 }
 
-fn label(key: StringId, any: &Any, unit: Option<StringId>, strings: &mut Strings) -> Result<Label> {
+/// The label that an attribute is, or one of several that it is.
+fn label(of: Attribute, any: &Any, strings: &mut Strings) -> Result<Label> {
     let (mut str, mut num, mut other): (_, _, Option<Value>) = (None, None, None);
     match any {
         Any::String(text) => str = Some(strings.intern(text)?),
@@ -197,10 +158,10 @@ fn label(key: StringId, any: &Any, unit: Option<StringId>, strings: &mut Strings
     }
     Ok(Label {
         sample: 0,
-        key,
+        key: of.key,
         str,
         num,
-        unit,
+        unit: of.unit,
         other,
     })
 }
@@ -224,18 +185,30 @@ impl SampleReader<'_, '_> {
             fields: self.fields,
         };
         let mut sample = Sample::default();
-        let mut next = 0;
+        let mut labels = Vec::new();
+        let mut watch = Watch::new(self.stop);
         while let Some(at) = samples.next(&mut sample)? {
-            if at >= next {
-                cancel::check(self.stop)?;
-                next = at + STRIDE;
+            watch.reach(at)?;
+            labels.clear();
+            for &index in &sample.attributes {
+                let (table, strings) = (&self.dictionary.attributes, &mut self.profile.strings);
+                let own = self.forms.of(index, at, table, strings)?;
+                self.budget.take(size_of_val(own), at)?;
+                labels.try_extend(own, "labels")?;
             }
-            self.add(&sample, at, source, column)?;
+            self.add(&sample, &labels, at, source, column)?;
         }
         Ok(())
     }
 
-    fn add(&mut self, sample: &Sample, at: usize, source: SourceId, column: usize) -> Result<()> {
+    fn add(
+        &mut self,
+        sample: &Sample,
+        labels: &[Label],
+        at: usize,
+        source: SourceId,
+        column: usize,
+    ) -> Result<()> {
         let (values, times) = (sample.values.len(), sample.times.len());
         if values != times && values > 0 && times > 0 {
             return fault(
@@ -250,7 +223,20 @@ impl SampleReader<'_, '_> {
             let place = Place::Byte(at as u64);
             self.problems.note(ProblemKind::EmptySample, place, b"");
         }
+        // In the end all columns are as long as the samples. The labels of the first
+        // observation are taken already.
+        let each = depth + size_of::<f64>() * self.profile.values.len();
+        let further = sample.count().saturating_sub(1);
+        let labelled = size_of_val(labels).saturating_mul(further);
+        let rows = each.saturating_mul(sample.count());
+        self.budget.take(rows.saturating_add(labelled), at)?;
+        let mut since = 0;
         for i in 0..sample.count() {
+            since += 1 + labels.len();
+            if since > ROWS {
+                cancel::check(self.stop)?;
+                since = 0;
+            }
             let row = self.profile.samples.len();
             if row >= i32::MAX as usize {
                 return Err(Error::Unsupported(format!(
@@ -259,19 +245,11 @@ impl SampleReader<'_, '_> {
                 ))
                 .into());
             }
-            self.budget.take(depth, at)?;
-            for &index in &sample.attributes {
-                let (table, strings) = (&self.dictionary.attributes, &mut self.profile.strings);
-                let labels = self.forms.of(index, at, table, strings)?;
-                self.budget.take(labels.len(), at)?;
-                for &label in labels {
-                    let label = Label {
-                        sample: row,
-                        ..label
-                    };
-                    self.profile.labels.try_push(label, "labels")?;
-                }
-            }
+            let own = labels.iter().map(|&label| Label {
+                sample: row,
+                ..label
+            });
+            self.profile.labels.try_extend_from(own, "labels")?;
             let samples = &mut self.profile.samples;
             if let Some(link) = link {
                 samples.links.try_push((row, link), "samples")?;
@@ -302,15 +280,12 @@ impl SampleReader<'_, '_> {
         let [mut first, mut other] = [first, other].map(|profile| Samples { profile, fields });
         let [mut one, mut two] = [Sample::default(), Sample::default()];
         let mut values = Vec::new();
-        let mut next = 0;
+        let mut watch = Watch::new(self.stop);
         loop {
             match (first.next(&mut one)?, other.next(&mut two)?) {
                 (None, None) => return Ok(Some(values)),
                 (Some(_), Some(at)) if one.is_aligned(&two) => {
-                    if at >= next {
-                        cancel::check(self.stop)?;
-                        next = at + STRIDE;
-                    }
+                    watch.reach(at)?;
                     for i in 0..two.count() {
                         values.try_push((two.value(i), at), "sample values")?;
                     }

@@ -13,13 +13,15 @@ use crate::error::{Error, Result};
 use crate::export::{Cutter, RunIds, is_rprof};
 use crate::memory::TryGrow;
 use crate::model::{
-    Address, Any, Attribute, FunctionId, Link, LocationId, MappingId, Names, Profile, StackId,
-    StringId, UNKNOWN, Value,
+    Address, Any, Attribute, FunctionId, Label, Link, LocationId, MappingId, Names, Profile,
+    StackId, StringId, UNKNOWN, Value, ValueKind,
 };
 use crate::protobuf::numbers::{Pieces, Texts};
 use crate::protobuf::output::Output;
 use crate::protobuf::wire;
 use data_encoding::HEXLOWER_PERMISSIVE;
+use foldhash::fast::RandomState;
+use std::collections::{HashMap, HashSet};
 
 const OUTPUT: &str = "the output";
 /// What R's own frames are called: no well-known value of `profile.frame.type` fits, and
@@ -49,6 +51,9 @@ pub struct Tables<'a> {
     stack_indices: Vec<u32>,
     /// Locations that are frames of R's, although they do not say it.
     of_r: Vec<bool>,
+    /// Attributes that were made.
+    known: HashMap<(u64, Value, Option<StringId>), u32, RandomState>,
+    known_labels: HashMap<Vec<Label>, u32, RandomState>,
     /// The indices of a stack, and the whole stack.
     list: Vec<u8>,
     encoded: Vec<u8>,
@@ -75,6 +80,8 @@ impl<'a> Tables<'a> {
             mapping_indices: indices(profile.mappings.len())?,
             stack_indices: indices(profile.stacks.len())?,
             of_r: frames_of_r(profile)?,
+            known: HashMap::default(),
+            known_labels: HashMap::default(),
             list: Vec::new(),
             encoded: Vec::new(),
         };
@@ -184,17 +191,18 @@ impl<'a> Tables<'a> {
     fn of_location(&mut self, run: &[LocationId], address: Address) -> Result<Vec<u64>> {
         let profile = self.profile;
         let mut list = List::default();
-        let mut frame_type = None;
-        for &id in run.iter().rev() {
-            let said = profile.frame_type_of(&profile.locations.get(id));
-            let of_r = self.of_r[id.row()].then_some(R_FRAME);
-            frame_type = frame_type.or(said).or(of_r);
-        }
-        if let Some(type_) = frame_type {
-            list.add(self, keys::FRAME_TYPE, &Any::String(type_.to_owned()), None)?;
+        // What a row says counts, else what it is of R.
+        let frame_type = run.iter().rev().find_map(|&id| {
+            let said = profile.locations.get(id).frame_type;
+            (said.is_some() || self.of_r[id.row()]).then_some(said)
+        });
+        match frame_type {
+            Some(Some(type_)) => list.add_text(self, keys::FRAME_TYPE, type_.text())?,
+            Some(None) => list.add(self, keys::FRAME_TYPE, &Any::String(R_FRAME.to_owned()))?,
+            None => {}
         }
         if address.is_folded {
-            list.add(self, keys::IS_FOLDED, &Any::Bool(true), None)?;
+            list.add(self, keys::IS_FOLDED, &Any::Bool(true))?;
         }
         for &id in run {
             for (_, attribute) in of_row(&profile.location_attributes, id) {
@@ -231,12 +239,7 @@ impl<'a> Tables<'a> {
         let build_id = profile.strings.get(row.build_id);
         // There must be one, so that of a file without is empty.
         if !build_id.is_empty() || !has_id {
-            list.add(
-                self,
-                keys::BUILD_ID,
-                &Any::String(build_id.to_owned()),
-                None,
-            )?;
+            list.add_text(self, keys::BUILD_ID, row.build_id)?;
         }
         for (key, has) in [
             (keys::HAS_FUNCTIONS, row.symbols.functions),
@@ -245,7 +248,7 @@ impl<'a> Tables<'a> {
             (keys::HAS_INLINE_FRAMES, row.symbols.inline_frames),
         ] {
             if has {
-                list.add(self, key, &Any::Bool(true), None)?;
+                list.add(self, key, &Any::Bool(true))?;
             }
         }
         for (_, attribute) in others {
@@ -301,19 +304,54 @@ impl<'a> Tables<'a> {
         self.links.intern(&ids_of_link(&trace, &span))
     }
 
-    /// The index of an attribute.
-    pub fn attribute(&mut self, key: &str, value: &Any, unit: Option<&str>) -> Result<u32> {
+    /// The index of an attribute, whose key is the text of this number.
+    pub fn attribute(&mut self, key: u64, value: &Any, unit: Option<StringId>) -> Result<u32> {
         let (mut out, mut inner) = (Vec::new(), Vec::new());
-        let key = self.texts.of(key.to_owned())?;
         put_unless_0(&mut out, key_value_and_unit::KEY_STRINDEX, key);
         any::put(&mut inner, value, &mut self.texts)?;
         wire::put_head(&mut out, key_value_and_unit::VALUE, inner.len());
         out.try_extend(&inner, OUTPUT)?;
         if let Some(unit) = unit {
-            let unit = self.texts.of(unit.to_owned())?;
+            let unit = self.text(unit)?;
             put_unless_0(&mut out, key_value_and_unit::UNIT_STRINDEX, unit);
         }
         self.attributes.intern(&out)
+    }
+
+    /// The same of the model. It is made once: its text may be long, and many may have it.
+    fn known(&mut self, key: u64, value: Value, unit: Option<StringId>) -> Result<u32> {
+        let is = (key, value, unit);
+        if let Some(&index) = self.known.get(&is) {
+            return Ok(index);
+        }
+        let index = self.attribute(key, &self.value(value), unit)?;
+        self.known
+            .try_reserve(1)
+            .map_err(|_| Error::Memory(OUTPUT))?;
+        self.known.insert(is, index);
+        Ok(index)
+    }
+
+    /// The index of the attribute that labels of one key are, of whichever sample.
+    pub fn labels(
+        &mut self,
+        labels: &[Label],
+        value: impl FnOnce(&Tables) -> Result<(Any, Option<StringId>)>,
+    ) -> Result<u32> {
+        if let Some(&index) = self.known_labels.get(labels) {
+            return Ok(index);
+        }
+        let Some(first) = labels.first() else {
+            return Ok(0);
+        };
+        let (value, unit) = value(self)?;
+        let key = self.text(first.key)?;
+        let index = self.attribute(key, &value, unit)?;
+        self.known_labels
+            .try_reserve(1)
+            .map_err(|_| Error::Memory(OUTPUT))?;
+        self.known_labels.insert(labels.to_vec(), index);
+        Ok(index)
     }
 
     /// The value that the model holds as text.
@@ -365,31 +403,35 @@ impl<'a> Tables<'a> {
 #[derive(Default)]
 pub struct List {
     pub indices: Vec<u64>,
-    keys: Vec<String>,
+    /// The numbers of their texts.
+    keys: HashSet<u64, RandomState>,
 }
 
 impl List {
-    pub fn add(
-        &mut self,
-        tables: &mut Tables,
-        key: &str,
-        value: &Any,
-        unit: Option<&str>,
-    ) -> Result<()> {
-        if self.keys.iter().any(|known| known == key) {
-            return Ok(());
-        }
-        self.keys.try_push(key.to_owned(), OUTPUT)?;
-        let index = tables.attribute(key, value, unit)?;
-        self.indices.try_push(u64::from(index), OUTPUT)
+    pub fn add(&mut self, tables: &mut Tables, key: &str, value: &Any) -> Result<()> {
+        let key = tables.texts.of(key.to_owned())?;
+        self.push(key, || tables.attribute(key, value, None))
+    }
+
+    pub fn add_text(&mut self, tables: &mut Tables, key: &str, text: StringId) -> Result<()> {
+        let key = tables.texts.of(key.to_owned())?;
+        let kind = ValueKind::String;
+        self.push(key, || tables.known(key, Value { kind, text }, None))
     }
 
     pub fn add_known(&mut self, tables: &mut Tables, attribute: &Attribute) -> Result<()> {
-        let strings = &tables.profile.strings;
-        let (key, unit) = (strings.get(attribute.key), attribute.unit);
-        let unit = unit.map(|unit| strings.get(unit));
-        let value = tables.value(attribute.value);
-        self.add(tables, key, &value, unit)
+        let key = tables.text(attribute.key)?;
+        self.push(key, || tables.known(key, attribute.value, attribute.unit))
+    }
+
+    fn push(&mut self, key: u64, index: impl FnOnce() -> Result<u32>) -> Result<()> {
+        self.keys
+            .try_reserve(1)
+            .map_err(|_| Error::Memory(OUTPUT))?;
+        match self.keys.insert(key) {
+            true => self.indices.try_push(u64::from(index()?), OUTPUT),
+            false => Ok(()),
+        }
     }
 }
 

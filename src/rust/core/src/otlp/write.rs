@@ -9,18 +9,23 @@ use super::layout::Layout;
 use super::observed::{Observed, Observer};
 use super::proto::{data, resource_profiles, scope_profiles};
 use super::tables::Tables;
-use crate::cancel::Stop;
+use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::export::{Column, Cutter, columns, default_type, durations};
 use crate::gzip;
 use crate::memory::{Growing, TryGrow};
-use crate::model::{Payload, Profile, ResourceId, Scope, ScopeId, SourceId};
+use crate::model::{Payload, Profile, ResourceId, SampleType, Scope, ScopeId, SourceId};
 use crate::protobuf::numbers::Pieces;
 use crate::protobuf::output::Output;
 use crate::protobuf::wire;
 use crate::save;
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
+
+/// Sources between two questions whether to stop.
+const SOURCES: usize = 100;
 
 #[derive(Debug, Clone, Default)]
 pub struct WriteOptions {
@@ -79,7 +84,7 @@ fn write_message(
         )));
     }
     let columns = columns(profile, options.aggregate);
-    let plan = Plan::new(profile, &columns)?;
+    let plan = Plan::new(profile, &columns, stop)?;
     let cutter = Cutter::new(profile)?;
     let mut left_out = Vec::new();
     left_out.try_fill(profile.samples.len(), false, "samples")?;
@@ -101,6 +106,7 @@ fn write_message(
             &resource,
             &mut tables,
             &mut output,
+            stop,
         )?;
     }
     output.head(data::DICTIONARY, tables.size())?;
@@ -119,7 +125,7 @@ struct Plan<'c, 'a> {
 }
 
 impl<'c, 'a> Plan<'c, 'a> {
-    fn new(profile: &'a Profile, columns: &'c [Column<'a>]) -> Result<Plan<'c, 'a>> {
+    fn new(profile: &'a Profile, columns: &'c [Column<'a>], stop: Stop) -> Result<Plan<'c, 'a>> {
         let count = profile.sources.len();
         let mut ends = Vec::new();
         ends.try_fill(count, 0, "sources")?;
@@ -145,16 +151,25 @@ impl<'c, 'a> Plan<'c, 'a> {
             durations: durations(profile)?,
             default_types: Vec::new(),
         };
+        // The columns by type, and which of them a source says it has.
+        let types = columns.iter().map(|column| (column.key, column.unit));
+        let by_type: HashMap<_, usize, RandomState> = types.zip(0..).collect();
+        let mut declared = vec![false; columns.len()];
         for (id, source) in profile.source_ids().zip(&profile.sources) {
+            if id.row() % SOURCES == 0 {
+                cancel::check(stop)?;
+            }
             let own = plan.rows_of(id.row());
-            let has = |column: &&Column| {
-                let declared = source
-                    .types
-                    .iter()
-                    .any(|type_| type_.recorded == column.name && type_.type_.unit == column.unit);
-                declared || own.iter().any(|&row| column.has(row as usize, id))
-            };
-            let columns: Vec<&Column> = columns.iter().filter(has).collect();
+            declared.fill(false);
+            for SampleType { type_, .. } in &source.types {
+                if let Some(&i) = by_type.get(&(type_.name.as_str(), type_.unit.as_str())) {
+                    declared[i] = true;
+                }
+            }
+            let has = |column: &Column| own.iter().any(|&row| column.has(row as usize, id));
+            let columns = columns.iter().zip(&declared);
+            let columns = columns.filter(|(column, declared)| **declared || has(column));
+            let columns: Vec<&Column> = columns.map(|(column, _)| column).collect();
             if columns.is_empty() && !own.is_empty() {
                 return Err(Error::Lossy(format!(
                     "The samples of source {} have no values; OpenTelemetry holds only samples \
@@ -189,6 +204,9 @@ fn bodies<'a>(
     let mut all = Vec::new();
     let mut complete = true;
     for (row, columns) in plan.columns.iter().enumerate() {
+        if row % SOURCES == 0 {
+            cancel::check(stop)?;
+        }
         let mut observer = Observer::new(profile, tables, &mut sets, options, stop)?;
         let id = SourceId(row as u32);
         let Some(observed) = observer.observe(id, plan.rows_of(row), columns, left_out)? else {
@@ -251,11 +269,12 @@ struct OfResource {
 /// are each a scope of their own, as what is said of a pprof file is said of its scope.
 fn resources(profile: &Profile, plan: &Plan) -> Vec<OfResource> {
     let mut resources: Vec<OfResource> = Vec::new();
+    // Their places, and those of scopes in them.
+    let mut known: HashMap<_, usize, RandomState> = HashMap::default();
+    let mut known_scopes: HashMap<_, usize, RandomState> = HashMap::default();
     for (row, source) in profile.sources.iter().enumerate() {
-        let scope = |id: ScopeId| &profile.scopes[id.row()];
-        let id = source.scope.map(|id| scope(id).resource);
-        let at = resources.iter().position(|known| known.id == id);
-        let at = at.unwrap_or_else(|| {
+        let id = source.scope.map(|id| profile.scopes[id.row()].resource);
+        let at = *known.entry(id).or_insert_with(|| {
             resources.push(OfResource {
                 id,
                 scopes: Vec::new(),
@@ -263,15 +282,17 @@ fn resources(profile: &Profile, plan: &Plan) -> Vec<OfResource> {
             resources.len() - 1
         });
         let scopes = &mut resources[at].scopes;
-        let default = |row: usize| plan.default_types[row];
-        let same = scopes.iter_mut().find(|(known, rows)| {
-            let agrees = rows.iter().all(|&other| default(other) == default(row));
-            source.scope.is_some() && *known == source.scope && agrees
-        });
-        match same {
-            Some((_, rows)) => rows.push(row),
-            None => scopes.push((source.scope, vec![row])),
+        let next = scopes.len();
+        let at = match source.scope {
+            Some(id) => *known_scopes
+                .entry((id, plan.default_types[row]))
+                .or_insert(next),
+            None => next,
+        };
+        if at == next {
+            scopes.push((source.scope, Vec::new()));
         }
+        scopes[at].1.push(row);
     }
     resources
 }
@@ -285,6 +306,7 @@ fn put_resource(
     of: &OfResource,
     tables: &mut Tables,
     output: &mut Output,
+    stop: Stop,
 ) -> Result<()> {
     let resource = of.id.map(|id| &profile.resources[id.row()]);
     let about = about::resource(profile, resource, &options.resource, &mut tables.texts)?;
@@ -296,7 +318,10 @@ fn put_resource(
     let schema_url = resource.and_then(|resource| resource.schema_url);
     about::put_text(&mut end, profile, resource_profiles::SCHEMA_URL, schema_url)?;
     let mut scopes = Vec::new();
-    for (id, rows) in &of.scopes {
+    for (i, (id, rows)) in of.scopes.iter().enumerate() {
+        if i % SOURCES == 0 {
+            cancel::check(stop)?;
+        }
         let scope: Option<&Scope> = id.map(|id| &profile.scopes[id.row()]);
         let pprof = OfPprof {
             default_type: rows.first().and_then(|&row| plan.default_types[row]),

@@ -40,7 +40,7 @@ pub struct Outline<'a> {
 impl<'a> Outline<'a> {
     pub fn read(bytes: &'a [u8], stop: Stop) -> Result<Outline<'a>> {
         let mut outline = Outline {
-            texts: TextTable::new(bytes),
+            texts: TextTable::new(bytes, bytes.len()),
             types: Vec::new(),
             mappings: Vec::new(),
             functions: Vec::new(),

@@ -10,6 +10,11 @@ use crate::model::{StringId, Strings};
 use crate::problems::{ProblemKind, Problems};
 use crate::text::{self, Was};
 
+/// Bytes that copies of texts may take for each byte of a message: one text may be asked
+/// for again and again.
+const COPIED_A_BYTE: usize = 256;
+const COPIED_AT_LEAST: usize = 1 << 24;
+
 /// An index into the table, and where in the file it stands.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Index {
@@ -36,14 +41,17 @@ struct Entry {
 pub struct TextTable<'a> {
     bytes: &'a [u8],
     entries: Vec<Entry>,
+    /// The bytes that may still be copied.
+    copies: usize,
 }
 
 impl<'a> TextTable<'a> {
-    /// `bytes` is the whole file.
-    pub fn new(bytes: &'a [u8]) -> TextTable<'a> {
+    /// `bytes` is the whole file, `size` that of the message whose table it is.
+    pub fn new(bytes: &'a [u8], size: usize) -> TextTable<'a> {
         TextTable {
             bytes,
             entries: Vec::new(),
+            copies: size.saturating_mul(COPIED_A_BYTE).max(COPIED_AT_LEAST),
         }
     }
 
@@ -124,6 +132,15 @@ impl<'a> TextTable<'a> {
     /// The string by itself, for the few that are no row of the model.
     pub fn string(&mut self, index: Index, problems: &mut Problems) -> Result<String> {
         let entry = *self.entry(index)?;
+        match self.copies.checked_sub(entry.length as usize) {
+            Some(left) => self.copies = left,
+            None => {
+                return fault(
+                    index.at,
+                    "The texts that are asked for up to here are too long for this file.",
+                );
+            }
+        }
         owned(&decode(self.bytes, entry, problems))
     }
 }

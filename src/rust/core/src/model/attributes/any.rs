@@ -7,6 +7,7 @@
 
 use super::ValueKind;
 use data_encoding::BASE64;
+use serde_core::Deserialize;
 use serde_json::Value as Json;
 use std::fmt::Write;
 
@@ -66,8 +67,8 @@ impl Any {
             ValueKind::Int => Any::Int(text.parse().ok()?),
             ValueKind::Double => Any::Double(double(text)?),
             ValueKind::Bytes => Any::Bytes(BASE64.decode(text.as_bytes()).ok()?),
-            ValueKind::Array => Any::Array(array(&serde_json::from_str(text).ok()?)?),
-            ValueKind::Kvlist => Any::Kvlist(pairs(&serde_json::from_str(text).ok()?)?),
+            ValueKind::Array => Any::Array(array(&json(text)?, 0)?),
+            ValueKind::Kvlist => Any::Kvlist(pairs(&json(text)?, 0)?),
         })
     }
 }
@@ -159,21 +160,53 @@ fn put_quoted(out: &mut String, text: &str) {
     out.push_str(&Json::from(text).to_string());
 }
 
-// serde_json refuses text that is nested deeper than 128, so these end.
-
-fn array(json: &Json) -> Option<Vec<Any>> {
-    json.as_array()?.iter().map(any).collect()
+/// Text that is nested as deep as a value may be, which is deeper than serde_json reads
+/// unless told otherwise: a level is three brackets, or four.
+fn json(text: &str) -> Option<Json> {
+    if deepest(text) > 4 * (DEEPEST + 1) {
+        return None;
+    }
+    let mut json = serde_json::Deserializer::from_str(text);
+    json.disable_recursion_limit();
+    let value = Json::deserialize(&mut json).ok()?;
+    json.end().ok().map(|()| value)
 }
 
-fn pairs(json: &Json) -> Option<Vec<(String, Any)>> {
+/// How many brackets are open at most.
+fn deepest(text: &str) -> usize {
+    let (mut depth, mut deepest, mut quoted): (usize, _, _) = (0, 0, false);
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' if quoted => drop(bytes.next()),
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+fn array(json: &Json, depth: usize) -> Option<Vec<Any>> {
+    let values = json.as_array()?.iter();
+    values.map(|json| any(json, depth + 1)).collect()
+}
+
+fn pairs(json: &Json, depth: usize) -> Option<Vec<(String, Any)>> {
     let pair = |json: &Json| {
-        let value = json.get("value").map_or(Some(Any::Empty), any)?;
+        let value = json.get("value");
+        let value = value.map_or(Some(Any::Empty), |json| any(json, depth + 1))?;
         Some((json.get("key")?.as_str()?.to_owned(), value))
     };
     json.as_array()?.iter().map(pair).collect()
 }
 
-fn any(json: &Json) -> Option<Any> {
+fn any(json: &Json, depth: usize) -> Option<Any> {
+    if depth > DEEPEST {
+        return None;
+    }
     let object = json.as_object()?;
     let mut members = object.iter();
     let Some((name, value)) = members.next() else {
@@ -182,12 +215,8 @@ fn any(json: &Json) -> Option<Any> {
     if members.next().is_some() {
         return None;
     }
-    let values = || {
-        value
-            .get("values")
-            .cloned()
-            .unwrap_or(Json::Array(Vec::new()))
-    };
+    let none = Json::Array(Vec::new());
+    let values = value.get("values").unwrap_or(&none);
     Some(match name.as_str() {
         "stringValue" => Any::String(value.as_str()?.to_owned()),
         "boolValue" => Any::Bool(value.as_bool()?),
@@ -197,8 +226,8 @@ fn any(json: &Json) -> Option<Any> {
             number => number.as_f64()?,
         }),
         "bytesValue" => Any::Bytes(BASE64.decode(value.as_str()?.as_bytes()).ok()?),
-        "arrayValue" => Any::Array(array(&values())?),
-        "kvlistValue" => Any::Kvlist(pairs(&values())?),
+        "arrayValue" => Any::Array(array(values, depth)?),
+        "kvlistValue" => Any::Kvlist(pairs(values, depth)?),
         _ => return None,
     })
 }

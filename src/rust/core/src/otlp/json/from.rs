@@ -2,8 +2,11 @@
 
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Place};
+use crate::memory::TryGrow;
+use crate::model::DEEPEST;
 use crate::otlp::layout::older;
 use crate::otlp::schema::{DATA, FieldType, Kind, MessageType};
+use crate::protobuf::load::LARGEST;
 use crate::protobuf::wire;
 use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER_PERMISSIVE};
 use serde_core::de::{
@@ -22,19 +25,35 @@ const OLD_NAMES: [&str; 6] = [
     "profile",
     "stringTable",
 ];
-/// Elements of an array between two questions whether to stop.
+/// Fields and elements between two questions whether to stop.
 const ELEMENTS: usize = 1000;
+/// Objects in each other: three for each level of a value, and a few above it.
+const DEEPEST_OBJECT: usize = 3 * DEEPEST + 20;
+/// So many characters of a text are quoted.
+const QUOTED: usize = 40;
+
+/// A message that JSON was turned into.
+pub struct Text {
+    pub message: Vec<u8>,
+    /// Where there may be others.
+    pub line: Option<u64>,
+}
 
 /// The messages of a text: one, or one on each line, as exporters to files write them.
-pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Vec<u8>>, Error> {
+pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Text>, Error> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let context = Context {
         stop,
         interrupted: Cell::new(false),
         old: Cell::new(false),
+        seen: Cell::new(0),
+        depth: Cell::new(0),
     };
     match message(text, &context) {
-        Ok(message) => Ok(vec![message]),
+        Ok(message) => Ok(vec![Text {
+            message,
+            line: None,
+        }]),
         Err(_) if context.interrupted.get() => Err(Error::Interrupted),
         Err(_) if context.old.get() => Err(older(input, "1.7")),
         Err(error) => {
@@ -42,17 +61,28 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Vec<u8>>, Er
             let mut full = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
             // If the first line is no whole message, it is one message that is wrong.
             let one = |line| message(line, &context);
-            let Some(first) = full.next().and_then(|(_, line)| one(line).ok()) else {
-                return Err(wrong(&error, 0, input));
+            let first = full.next().and_then(|(n, line)| Some((n, one(line).ok()?)));
+            let Some((number, message)) = first else {
+                return Err(match context.interrupted.get() {
+                    true => Error::Interrupted,
+                    false => wrong(&error, 0, input),
+                });
             };
-            let mut messages = vec![first];
+            let mut messages = vec![Text {
+                message,
+                line: Some(number),
+            }];
             for (number, line) in full {
                 let message = one(line).map_err(|error| match context.interrupted.get() {
                     true => Error::Interrupted,
                     false if context.old.get() => older(input, "1.7"),
                     false => wrong(&error, number - 1, input),
-                });
-                messages.push(message?);
+                })?;
+                let text = Text {
+                    message,
+                    line: Some(number),
+                };
+                messages.try_push(text, "messages")?;
             }
             Ok(messages)
         }
@@ -74,11 +104,30 @@ struct Context<'s> {
     interrupted: Cell<bool>,
     /// It is of a version that is not read.
     old: Cell<bool>,
+    /// Fields and elements so far.
+    seen: Cell<usize>,
+    /// Objects that are open.
+    depth: Cell<usize>,
+}
+
+impl Context<'_> {
+    /// The next field or element.
+    fn next<E: serde_core::de::Error>(&self) -> Result<(), E> {
+        let seen = self.seen.replace(self.seen.get().wrapping_add(1));
+        if seen % ELEMENTS == 0 && cancel::check(self.stop).is_err() {
+            self.interrupted.set(true);
+            return Err(E::custom("interrupted"));
+        }
+        Ok(())
+    }
 }
 
 fn message(text: &[u8], context: &Context) -> serde_json::Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut json = serde_json::Deserializer::from_slice(text);
+    // Its own limit ends before that of values, so they are counted here.
+    json.disable_recursion_limit();
+    context.depth.set(0);
     let whole = Whole {
         type_: &DATA,
         out: &mut out,
@@ -112,6 +161,14 @@ impl<'de> Visitor<'de> for Whole<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        self.context.next()?;
+        let depth = self.context.depth.get();
+        if depth >= DEEPEST_OBJECT {
+            return Err(A::Error::custom(format_args!(
+                "a value is nested more than {DEEPEST} times"
+            )));
+        }
+        self.context.depth.set(depth + 1);
         while let Some(name) = map.next_key::<std::borrow::Cow<str>>()? {
             match self.type_.fields.iter().find(|field| field.name == name) {
                 Some(&field) => map.next_value_seed(OfField {
@@ -126,7 +183,9 @@ impl<'de> Visitor<'de> for Whole<'_, '_> {
                 // So the rules have it: readers of older versions see newer fields.
                 None => map.next_value::<IgnoredAny>().map(|_| ())?,
             }
+            self.context.next()?;
         }
+        self.context.depth.set(depth);
         Ok(())
     }
 }
@@ -149,7 +208,20 @@ impl<'de> DeserializeSeed<'de> for OfField<'_, '_> {
 impl OfField<'_, '_> {
     fn room<E: serde_core::de::Error>(&mut self, bytes: usize) -> Result<(), E> {
         let room = self.out.try_reserve(bytes + 2 * wire::LONGEST_FIELD);
-        room.map_err(|_| E::custom("there is no memory for it"))
+        room.map_err(|_| E::custom("there is no memory for it"))?;
+        match self.out.len() + bytes > LARGEST {
+            true => Err(E::custom("it is more than a message of 2 GiB can hold")),
+            false => Ok(()),
+        }
+    }
+
+    fn not_text<E: serde_core::de::Error>(&self, text: &str) -> E {
+        let end = text.char_indices().nth(QUOTED);
+        let start = end.and_then(|(end, _)| text.get(..end));
+        match start {
+            None => self.unexpected(format_args!("the text {text:?}")),
+            Some(start) => self.unexpected(format_args!("the text {start:?}…")),
+        }
     }
 
     fn number<E: serde_core::de::Error>(mut self, number: i128) -> Result<(), E> {
@@ -266,12 +338,12 @@ impl<'de> Visitor<'de> for OfField<'_, '_> {
             Kind::ProfileId if text.len() == 32 => {
                 match HEXLOWER_PERMISSIVE.decode(text.as_bytes()) {
                     Ok(bytes) => self.bytes(&bytes),
-                    Err(_) => Err(self.unexpected(format_args!("the text {text:?}"))),
+                    Err(_) => Err(self.not_text(text)),
                 }
             }
             Kind::Hex => match HEXLOWER_PERMISSIVE.decode(text.as_bytes()) {
                 Ok(bytes) => self.bytes(&bytes),
-                Err(_) => Err(self.unexpected(format_args!("the text {text:?}"))),
+                Err(_) => Err(self.not_text(text)),
             },
             Kind::Bytes | Kind::ProfileId => {
                 let text = text.trim_end_matches('=').as_bytes();
@@ -285,15 +357,15 @@ impl<'de> Visitor<'de> for OfField<'_, '_> {
                 "NaN" => self.double(f64::NAN),
                 "Infinity" => self.double(f64::INFINITY),
                 "-Infinity" => self.double(f64::NEG_INFINITY),
-                _ => match text.parse() {
-                    Ok(value) => self.double(value),
-                    Err(_) => Err(self.unexpected(format_args!("the text {text:?}"))),
+                _ => match text.parse::<f64>() {
+                    Ok(value) if value.is_finite() => self.double(value),
+                    _ => Err(self.not_text(text)),
                 },
             },
             Kind::Bool | Kind::Message(_) => Err(self.unexpected(format_args!("a text"))),
             _ => match text.parse() {
                 Ok(number) => self.number(number),
-                Err(_) => Err(self.unexpected(format_args!("the text {text:?}"))),
+                Err(_) => Err(self.not_text(text)),
             },
         }
     }
@@ -332,13 +404,8 @@ impl<'de> Visitor<'de> for OfField<'_, '_> {
             repeated: false,
             ..self.field
         };
-        let mut count = 0_usize;
         loop {
-            if count % ELEMENTS == 0 && cancel::check(self.context.stop).is_err() {
-                self.context.interrupted.set(true);
-                return Err(A::Error::custom("interrupted"));
-            }
-            count += 1;
+            self.context.next()?;
             let seed = OfField {
                 field: element,
                 out: self.out,

@@ -1,10 +1,10 @@
 //! From a message to JSON.
 
-use crate::cancel::{self, Stop};
+use crate::cancel::Stop;
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
 use crate::otlp::schema::{DATA, FieldType, Kind, MessageType};
-use crate::protobuf::load::STRIDE;
+use crate::protobuf::load::Watch;
 use crate::protobuf::wire::{Fault, Field, Message, Result as WireResult};
 use crate::save;
 use data_encoding::{BASE64, HEXLOWER};
@@ -17,8 +17,7 @@ pub fn write(message: &[u8], out: &mut dyn Write, stop: Stop) -> Result<()> {
     let mut writer = Writer {
         out,
         buffer: Vec::with_capacity(2 * CHUNK),
-        next: 0,
-        stop,
+        watch: Watch::new(stop),
     };
     let written = writer.message(Message::new(message), &DATA);
     written.map_err(|fault| match fault {
@@ -32,9 +31,7 @@ pub fn write(message: &[u8], out: &mut dyn Write, stop: Stop) -> Result<()> {
 struct Writer<'o, 's> {
     out: &'o mut dyn Write,
     buffer: Vec<u8>,
-    /// The byte of the message at which to ask whether to stop.
-    next: usize,
-    stop: Stop<'s>,
+    watch: Watch<'s>,
 }
 
 impl Writer<'_, '_> {
@@ -85,10 +82,7 @@ impl Writer<'_, '_> {
     }
 
     fn field(&mut self, found: &Field, field: &FieldType) -> WireResult<()> {
-        if found.at >= self.next {
-            cancel::check(self.stop)?;
-            self.next = found.at + STRIDE;
-        }
+        self.watch.reach(found.at)?;
         if self.buffer.len() > CHUNK {
             self.flush()?;
         }

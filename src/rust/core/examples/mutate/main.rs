@@ -4,20 +4,29 @@
 //! cargo run --release --example mutate -- SECONDS [SEED] [FILE ...]
 //! ```
 //!
-//! Files are those of the package's tests unless named. Each input is read as
-//! both formats. Whatever comes out must be written, and read back as the same
-//! profile; nothing may panic or take longer than a second for each megabyte.
-//! What fails is left in the folder for temporary files, with its name printed.
+//! Files are those of the package's tests unless named, and what becomes of them as
+//! OpenTelemetry, as bytes and as JSON; beside them stand the odd messages of the tests,
+//! with other numbers in them. Each input is read as all formats. Whatever comes out
+//! must be written, and read back as the same profile; nothing may panic or take longer
+//! than a second for each megabyte. What fails is left in the folder for temporary
+//! files, with its name printed.
 
+use of_otlp::{as_otlp, odd_message, read_otlp, there_and_back_otlp, through_otlp};
 use profile_core::error::{Error, Result};
 use profile_core::input::Origin;
 use profile_core::model::Profile;
 use profile_core::problems::Problems;
-use profile_core::{pprof, rprof};
+use profile_core::{pprof, read, rprof};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+mod of_otlp;
+// The messages of the tests.
+#[allow(unused)]
+#[path = "../../tests/otlp.rs"]
+mod tests;
 
 /// A small generator of numbers (xorshift64*), the same on every machine.
 struct Random(u64);
@@ -36,7 +45,7 @@ impl Random {
 }
 
 /// Bytes that mean something to one of the formats.
-const PIECES: [&[u8]; 24] = [
+const PIECES: [&[u8]; 40] = [
     b"\"",
     b"\" \"",
     b"\" ",
@@ -61,6 +70,22 @@ const PIECES: [&[u8]; 24] = [
     b"\0",
     b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
     b"\x80\x80\x80\x80\x10",
+    b"\x0a\x00",
+    b"\x12\x00",
+    b"\x22\x01\x01",
+    b"\x2a\x08\xff\xff\xff\xff\xff\xff\xff\x7f",
+    b"\x00\x00\x00\x02",
+    b"null",
+    b"{},",
+    b"[]",
+    b",",
+    b"-1",
+    b"1e400",
+    b"\"NaN\"",
+    b"\\ud800",
+    b"\"values\":[\"5\",6],",
+    b"\"attributeIndices\":[1,1,2],",
+    b"\"kvlistValue\":{\"values\":[{\"key\":\"a\"}]},",
 ];
 
 fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
@@ -112,7 +137,7 @@ fn read_pprof(bytes: &[u8]) -> Result<(Profile, Problems)> {
     pprof::read(bytes, origin(), &|| false)
 }
 
-/// A frame as both formats can tell it.
+/// A frame as all formats can tell it.
 type Frame<'a> = (&'a str, &'a str, i64);
 
 /// The frames of each sample, as often as it counts.
@@ -174,9 +199,19 @@ fn examine(bytes: &[u8]) -> std::result::Result<(), String> {
             return Err("written as Rprof, it reads back as another profile".to_owned());
         }
         there_and_back(&profile)?;
+        there_and_back_otlp(&profile)?;
+    }
+    if let Ok((profile, _)) = read_otlp(bytes) {
+        there_and_back_otlp(&profile)?;
+        // pprof has no place for much of it.
+        through_pprof(&profile, false)?;
+    }
+    if let Ok((profile, _)) = read::read_bytes(bytes, origin(), &|| false) {
+        through_otlp(&profile, false, false)?;
     }
     if let Ok((profile, _)) = read_pprof(bytes) {
         there_and_back(&profile)?;
+        there_and_back_otlp(&profile)?;
         if is_small(&profile) {
             match rprof::write(&profile, &mut Vec::new(), &|| false) {
                 Ok(_) | Err(Error::Lossy(_)) => {}
@@ -261,15 +296,23 @@ fn main() {
     if files.is_empty() {
         files = corpus();
     }
-    let seeds: Vec<Vec<u8>> = files.iter().filter_map(|p| seed_of(p)).collect();
+    let mut seeds: Vec<Vec<u8>> = files.iter().filter_map(|p| seed_of(p)).collect();
+    seeds.extend(as_otlp(&files));
     assert!(!seeds.is_empty(), "no file to start from");
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed);
     let end = Instant::now() + Duration::from_secs(seconds);
     let (mut inputs, mut failed) = (0u64, 0u64);
     std::panic::set_hook(Box::new(|_| {}));
     while Instant::now() < end {
-        let mut bytes = seeds[random.below(seeds.len())].clone();
-        mutate(&mut bytes, &mut random);
+        let odd = random.below(2) == 0;
+        let mut bytes = match odd {
+            true => odd_message(&mut random),
+            false => seeds[random.below(seeds.len())].clone(),
+        };
+        // An odd one may stay as it is.
+        if !odd || random.below(2) == 0 {
+            mutate(&mut bytes, &mut random);
+        }
         let start = Instant::now();
         let result = catch_unwind(AssertUnwindSafe(|| examine(&bytes)))
             .unwrap_or_else(|_| Err("a panic".to_owned()));
@@ -289,7 +332,7 @@ fn main() {
         }
     }
     println!(
-        "{inputs} inputs from {} files, {failed} failed",
+        "{inputs} inputs from {} seeds and odd messages, {failed} failed",
         seeds.len()
     );
     std::process::exit(i32::from(failed > 0));

@@ -1,0 +1,165 @@
+//! What is done to messages of OpenTelemetry, and what must hold of them.
+
+use super::tests::otlp::message::{LAYOUTS, Layout, Slot, walk};
+use super::tests::otlp::{json::to_json, odd::odd, references::each_index, wire};
+use super::{Random, origin, samples};
+use profile_core::error::{Error, Result};
+use profile_core::model::Profile;
+use profile_core::problems::Problems;
+use profile_core::{otlp, read};
+use std::path::PathBuf;
+
+pub fn read_otlp(bytes: &[u8]) -> Result<(Profile, Problems)> {
+    otlp::read(bytes, origin(), &|| false)
+}
+
+/// An odd message, in one of its codings, with some of its numbers changed.
+pub fn odd_message(random: &mut Random) -> Vec<u8> {
+    let layout = LAYOUTS[random.below(LAYOUTS.len())];
+    let mut data = odd(random.next(), layout, random.below(2) == 0);
+    let (mut seen, at) = (0, random.below(300));
+    if layout == Layout::V11 {
+        each_index(&mut data, "", &mut |_, index, _| {
+            if seen % 300 == at {
+                *index = [0, 1, 2, 3, -1, 1000][random.below(6)];
+            }
+            seen += 1;
+        });
+        walk(&mut data, "", &mut |_, _, slot| {
+            seen += 1;
+            if seen % 300 == at {
+                change(slot, random);
+            }
+        });
+        if random.below(3) == 0 {
+            return to_json(&data).to_string().into_bytes();
+        }
+    }
+    let forms = wire::Form::all(layout);
+    let bytes = wire::encode_as(&data, forms[random.below(forms.len())]);
+    match random.below(8) {
+        0 => {
+            let frame = [&(bytes.len() as u32).to_be_bytes(), &bytes[..]].concat();
+            frame.repeat(1 + random.below(2))
+        }
+        _ => bytes,
+    }
+}
+
+fn change(slot: Slot, random: &mut Random) {
+    let number = match random.below(6) {
+        0 => 0,
+        1 => u64::MAX,
+        2 => 1 << 63,
+        3 => 1 << 53 | 1,
+        _ => random.next() >> random.below(64),
+    };
+    match slot {
+        Slot::Int64(v) => *v = number as i64,
+        Slot::Uint32(v) => *v = number as u32,
+        Slot::Uint64(v) | Slot::Fixed64(v) => *v = number,
+        Slot::Int64s(v) if !v.is_empty() => {
+            let at = random.below(v.len());
+            v[at] = number as i64;
+        }
+        Slot::Fixed64s(v) if !v.is_empty() => {
+            let at = random.below(v.len());
+            v[at] = number;
+        }
+        Slot::String(v) => v.push_str("\u{0}\u{7f}\u{e9}\u{2028}\"\\"),
+        Slot::Bytes(v) | Slot::Id(v) => v.push(number as u8),
+        _ => {}
+    }
+}
+
+/// The same in both codings, merged or not.
+pub fn there_and_back_otlp(profile: &Profile) -> std::result::Result<(), String> {
+    for aggregate in [false, true] {
+        let Some((bytes, second)) = settled(profile, aggregate)? else {
+            return Ok(());
+        };
+        for json in [false, true] {
+            let Some((written, third)) = through_otlp(&second, aggregate, json)? else {
+                return Err("what was OTLP cannot be written as such".to_owned());
+            };
+            if !json && written != bytes {
+                return Err(format!(
+                    "OTLP comes back as other bytes, merged: {aggregate}"
+                ));
+            }
+            for again in [false, true] {
+                let other = through_otlp(&third, aggregate, again)?.map(|(bytes, _)| bytes);
+                let expected = if again == json { &written } else { &bytes };
+                if (again == json || !again) && other.as_ref() != Some(expected) {
+                    return Err(format!(
+                        "OTLP is other in JSON: {json}, merged: {aggregate}"
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Once more, where sources turn out to be one, or to stand in other scopes, as soon as
+/// what OTLP has no place for is gone.
+fn settled(
+    profile: &Profile,
+    aggregate: bool,
+) -> std::result::Result<Option<(Vec<u8>, Profile)>, String> {
+    let Some((bytes, second)) = through_otlp(profile, aggregate, false)? else {
+        return Ok(None);
+    };
+    let scopes = |p: &Profile| -> Vec<_> { p.sources.iter().map(|s| s.scope).collect() };
+    let sorted = |profile| {
+        let mut all = samples(profile, false);
+        all.sort();
+        all
+    };
+    if scopes(profile) != scopes(&second) {
+        return through_otlp(&second, aggregate, false);
+    }
+    // Samples of one source stand together then.
+    if !aggregate && sorted(profile) != sorted(&second) {
+        return Err("written as OTLP, it reads back as another profile".to_owned());
+    }
+    Ok(Some((bytes, second)))
+}
+
+/// The profile as OTLP and what reading that gives; `None` where it does not fit.
+pub fn through_otlp(
+    profile: &Profile,
+    aggregate: bool,
+    json: bool,
+) -> std::result::Result<Option<(Vec<u8>, Profile)>, String> {
+    let options = otlp::WriteOptions {
+        aggregate,
+        json,
+        ..Default::default()
+    };
+    let mut bytes = Vec::new();
+    match otlp::write(profile, &options, &mut bytes, &|| false) {
+        Ok(()) => {}
+        Err(Error::Lossy(_)) => return Ok(None),
+        Err(e) => return Err(format!("it cannot be written as OTLP: {e}")),
+    }
+    let (second, _) = read_otlp(&bytes).map_err(|e| format!("our OTLP cannot be read: {e}"))?;
+    Ok(Some((bytes, second)))
+}
+
+/// What files are as OTLP, if it is not more than can be read often.
+pub fn as_otlp(files: &[PathBuf]) -> Vec<Vec<u8>> {
+    let profiles = files.iter().filter_map(|path| {
+        let read = read::read_path(path, origin(), &|| false);
+        read.ok().map(|(profile, _)| profile)
+    });
+    let mut seeds = Vec::new();
+    for profile in profiles {
+        for (json, aggregate) in [(false, false), (false, true), (true, false)] {
+            let through = through_otlp(&profile, aggregate, json).ok().flatten();
+            seeds.extend(through.map(|(bytes, _)| bytes));
+        }
+    }
+    seeds.retain(|bytes| bytes.len() <= 1 << 16);
+    seeds
+}

@@ -1,0 +1,528 @@
+//! Messages that are larger than they look: time and memory follow the bytes, and a wish
+//! to stop is heard.
+
+use super::damaged::{frame, refused, try_read};
+use super::message::*;
+use super::whole::{attribute, pair, text};
+use super::wire::encode;
+use profile_core::error::{Error, Place};
+use profile_core::input::Origin;
+use profile_core::model::Profile as Model;
+use profile_core::otlp::{self, WriteOptions};
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+const TOO_MANY: &str = "Up to here there are too many frames, attributes, texts and sources for a";
+const TOO_LONG: &str = "The texts that are asked for up to here are too long for this file.";
+
+fn strings(texts: &[&str]) -> Vec<String> {
+    let all = ["", "samples", "count"].iter().chain(texts);
+    all.map(|text| text.to_string()).collect()
+}
+
+fn profile(samples: Vec<Sample>) -> Profile {
+    Profile {
+        sample_type: ValueType {
+            type_strindex: 1,
+            unit_strindex: 2,
+            ..ValueType::default()
+        },
+        samples,
+        ..Profile::default()
+    }
+}
+
+fn sample(values: usize) -> Sample {
+    Sample {
+        values: vec![1; values],
+        ..Sample::default()
+    }
+}
+
+fn data(profiles: Vec<Profile>, dictionary: Dictionary) -> Data {
+    let scope = ScopeProfiles {
+        profiles,
+        ..ScopeProfiles::default()
+    };
+    Data {
+        resource_profiles: vec![ResourceProfiles {
+            scope_profiles: vec![scope],
+            ..ResourceProfiles::default()
+        }],
+        dictionary,
+    }
+}
+
+fn bytes(profiles: Vec<Profile>, dictionary: Dictionary) -> Vec<u8> {
+    encode(&data(profiles, dictionary), Layout::V11)
+}
+
+/// What is said of a message that is refused at some byte of it.
+#[track_caller]
+fn too_much(bytes: &[u8]) -> String {
+    let start = Instant::now();
+    let (place, message) = refused(bytes);
+    assert!(matches!(place, Place::Byte(at) if at < bytes.len() as u64));
+    assert!(start.elapsed() < Duration::from_secs(5), "{message}");
+    message
+}
+
+/// Reads and writes a message that is no more than it looks.
+#[track_caller]
+fn soon(bytes: &[u8]) -> Model {
+    let start = Instant::now();
+    let profile = try_read(bytes).unwrap();
+    for (aggregate, json) in [(false, false), (true, true)] {
+        let options = WriteOptions {
+            aggregate,
+            json,
+            ..WriteOptions::default()
+        };
+        let mut out = Vec::new();
+        otlp::write(&profile, &options, &mut out, &|| false).unwrap();
+        // A value of one byte may become a sample.
+        assert!(out.len() < 12 * bytes.len() + 1000, "{}", out.len());
+    }
+    assert!(start.elapsed() < Duration::from_secs(5));
+    profile
+}
+
+#[test]
+fn stacks_are_not_written_out_without_end() {
+    let stack = |count| Stack {
+        location_indices: vec![1; count],
+    };
+    let far = Location {
+        address: 7,
+        ..Location::default()
+    };
+    let mut dictionary = Dictionary {
+        string_table: strings(&[]),
+        location_table: vec![Location::default(), far.clone()],
+        stack_table: vec![Stack::default(), stack(100_000)],
+        ..Dictionary::default()
+    };
+    let one = Sample {
+        stack_index: 1,
+        ..sample(1)
+    };
+    // By many samples, by many observations of one, by inlined calls.
+    let samples = vec![one.clone(); 100_000];
+    let message = too_much(&bytes(vec![profile(samples)], dictionary.clone()));
+    assert!(message.starts_with(TOO_MANY), "{message}");
+    let many = Sample {
+        stack_index: 1,
+        ..sample(100_000)
+    };
+    let message = too_much(&bytes(vec![profile(vec![many])], dictionary.clone()));
+    assert!(message.starts_with(TOO_MANY), "{message}");
+    dictionary.location_table[1].lines = vec![Line::default(); 10_000];
+    let message = too_much(&bytes(vec![profile(vec![one.clone()])], dictionary.clone()));
+    assert!(message.starts_with(TOO_MANY), "{message}");
+    // A thousand frames a thousand times are no bomb.
+    dictionary.location_table[1] = far;
+    dictionary.stack_table[1] = stack(1000);
+    let profile = soon(&bytes(vec![profile(vec![one; 1000])], dictionary));
+    assert_eq!(profile.samples.len(), 1000);
+}
+
+#[test]
+fn observations_have_their_attributes_but_not_without_end() {
+    let dictionary = Dictionary {
+        string_table: strings(&["key"]),
+        attribute_table: vec![
+            KeyValueAndUnit::default(),
+            attribute(3, AnyValue::Int(5), 0),
+        ],
+        ..Dictionary::default()
+    };
+    let with = |attributes: Vec<i32>, values| {
+        let sample = Sample {
+            attribute_indices: attributes,
+            ..sample(values)
+        };
+        bytes(vec![profile(vec![sample])], dictionary.clone())
+    };
+    let message = too_much(&with(vec![1; 100_000], 1_000_000));
+    assert!(message.starts_with(TOO_MANY), "{message}");
+    assert_eq!(soon(&with(vec![1], 1_000_000)).labels.len(), 1_000_000);
+    // The one that stands for none is nothing, however often it is named.
+    assert!(soon(&with(vec![0; 300_000], 300_000)).labels.is_empty());
+}
+
+#[test]
+fn types_of_few_samples_make_no_columns_without_end() {
+    let names: Vec<_> = (0..900).map(|i| format!("type {i}")).collect();
+    let mut texts = strings(&[]);
+    texts.extend(names);
+    let dictionary = Dictionary {
+        string_table: texts,
+        ..Dictionary::default()
+    };
+    let mut profiles: Vec<_> = (0..900).map(|i| profile(vec![sample(1 + i % 2)])).collect();
+    for (profile, i) in profiles.iter_mut().zip(3..) {
+        profile.sample_type.type_strindex = i;
+    }
+    let read = soon(&bytes(profiles.clone(), dictionary.clone()));
+    assert_eq!(read.values.len(), 900);
+    for at in [0, 899] {
+        profiles[at].samples = vec![sample(1_000_000)];
+        let message = too_much(&bytes(profiles.clone(), dictionary.clone()));
+        assert!(message.starts_with(TOO_MANY), "{message}");
+        profiles[at].samples = vec![sample(1)];
+    }
+    // More types than there may be, each of a profile with the same samples.
+    let profiles: Vec<_> = (0..30_000)
+        .map(|i| {
+            let mut profile = profile(vec![sample(1)]);
+            profile.sample_type.type_strindex = i;
+            profile
+        })
+        .collect();
+    let start = Instant::now();
+    let dictionary = Dictionary {
+        string_table: vec![String::new(); 30_000],
+        ..Dictionary::default()
+    };
+    match try_read(&bytes(profiles, dictionary)) {
+        Err(Error::Unsupported(message)) => assert!(message.contains("1000 sample types")),
+        other => panic!("{other:?}"),
+    }
+    assert!(start.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn a_long_text_is_not_copied_without_end() {
+    let long = "x".repeat(400_000);
+    let dictionary = |attributes: Vec<KeyValueAndUnit>| Dictionary {
+        string_table: strings(&[&long, "key"]),
+        attribute_table: attributes,
+        ..Dictionary::default()
+    };
+    let none = KeyValueAndUnit::default;
+    // As the key of all attributes it is stored once.
+    let keys = vec![attribute(3, AnyValue::Empty, 0); 50_000];
+    let strings = soon(&bytes(vec![profile(vec![sample(1)])], dictionary(keys))).strings;
+    assert!(strings.iter().map(str::len).sum::<usize>() < 2 * long.len());
+    // As a value it is a value of its own each time.
+    let values = vec![AnyValue::StringStrindex(3); 50_000];
+    let table = vec![none(), attribute(4, AnyValue::Array(values), 0)];
+    let message = too_much(&bytes(Vec::new(), dictionary(table)));
+    assert_eq!(message, TOO_LONG);
+    // So it is as the name of a type.
+    let profiles: Vec<_> = (0..20_000)
+        .map(|i| {
+            let mut profile = profile(Vec::new());
+            (profile.sample_type.type_strindex, profile.duration_nano) = (3, i);
+            profile
+        })
+        .collect();
+    let message = too_much(&bytes(profiles, dictionary(Vec::new())));
+    assert!(
+        message == TOO_LONG || message.starts_with(TOO_MANY),
+        "{message}"
+    );
+    // And as what sources say of themselves: a source has a text of its own.
+    for key in [
+        "pprof.profile.doc_url",
+        "r.rprof.file",
+        "pprof.profile.comment",
+    ] {
+        let mut dictionary = dictionary(vec![none(), attribute(4, text(&long), 0)]);
+        dictionary.string_table[4] = key.to_owned();
+        let profiles: Vec<_> = (0..20_000)
+            .map(|i| Profile {
+                duration_nano: i,
+                attribute_indices: vec![1; 3],
+                ..Profile::default()
+            })
+            .collect();
+        let message = too_much(&bytes(profiles, dictionary));
+        assert!(message.starts_with(TOO_MANY), "{message}");
+    }
+}
+
+#[test]
+fn a_long_attribute_may_be_of_many() {
+    let long = "x".repeat(400_000);
+    let keys = [
+        "key",
+        "profile.frame.type",
+        "process.executable.build_id.gnu",
+    ];
+    let values = [
+        text(&long),
+        AnyValue::Bytes(long.clone().into_bytes()),
+        AnyValue::Array(vec![text(&long), AnyValue::Int(1)]),
+    ];
+    for (key, value) in keys
+        .iter()
+        .flat_map(|key| values.iter().map(move |v| (key, v)))
+    {
+        let with = vec![1; 20_000];
+        let location = Location {
+            address: 7,
+            attribute_indices: with.clone(),
+            ..Location::default()
+        };
+        let mut locations = vec![
+            Location {
+                attribute_indices: vec![1],
+                ..location.clone()
+            };
+            20_000
+        ];
+        locations
+            .iter_mut()
+            .zip(0..)
+            .for_each(|(l, i)| l.address = i);
+        locations[1] = location;
+        let mapping = Mapping {
+            attribute_indices: vec![1],
+            ..Mapping::default()
+        };
+        let dictionary = Dictionary {
+            string_table: strings(&[key]),
+            attribute_table: vec![KeyValueAndUnit::default(), attribute(3, value.clone(), 0)],
+            mapping_table: vec![mapping; 20_000],
+            stack_table: vec![
+                Stack::default(),
+                Stack {
+                    location_indices: (0..20_000).collect(),
+                },
+            ],
+            location_table: locations,
+            ..Dictionary::default()
+        };
+        let one = Sample {
+            attribute_indices: vec![1],
+            ..sample(1)
+        };
+        let mut samples = vec![one; 20_000];
+        samples[0].stack_index = 1;
+        soon(&bytes(vec![profile(samples)], dictionary));
+    }
+}
+
+#[test]
+fn many_keys_resources_scopes_and_profiles_take_no_longer_than_few() {
+    let keys: Vec<_> = (0..60_000).map(|i| format!("key {i}")).collect();
+    let mut texts = strings(&[]);
+    texts.extend(keys.iter().cloned());
+    let numbers = (0..60_000).map(|i| attribute(3 + i, AnyValue::Int(1), 0));
+    let dictionary = Dictionary {
+        string_table: texts,
+        attribute_table: std::iter::once(KeyValueAndUnit::default())
+            .chain(numbers)
+            .collect(),
+        ..Dictionary::default()
+    };
+    let with_all = Sample {
+        attribute_indices: (1..60_000).collect(),
+        ..sample(1)
+    };
+    let mut message = data(vec![profile(vec![with_all])], dictionary.clone());
+    message.resource_profiles[0].resource.attributes =
+        keys.iter().map(|key| pair(key, AnyValue::Empty)).collect();
+    soon(&encode(&message, Layout::V11));
+
+    let profiles: Vec<_> = (0..60_000)
+        .map(|i| Profile {
+            duration_nano: i,
+            ..profile(vec![sample(1)])
+        })
+        .collect();
+    let mut message = data(
+        profiles.clone(),
+        Dictionary {
+            string_table: strings(&[]),
+            ..Dictionary::default()
+        },
+    );
+    assert_eq!(soon(&encode(&message, Layout::V11)).sources.len(), 60_000);
+    let scope = |profile: &Profile| ScopeProfiles {
+        profiles: vec![profile.clone()],
+        ..ScopeProfiles::default()
+    };
+    message.resource_profiles[0].scope_profiles = profiles.iter().map(scope).collect();
+    assert_eq!(soon(&encode(&message, Layout::V11)).scopes.len(), 60_000);
+    let resource = |profile: &Profile| ResourceProfiles {
+        scope_profiles: vec![scope(profile)],
+        ..ResourceProfiles::default()
+    };
+    message.resource_profiles = profiles.iter().map(resource).collect();
+    assert_eq!(soon(&encode(&message, Layout::V11)).resources.len(), 60_000);
+}
+
+#[test]
+fn what_says_nothing_may_be_there_a_million_times() {
+    let empty = bytes(vec![Profile::default(); 1_000_000], Dictionary::default());
+    let start = Instant::now();
+    match try_read(&empty) {
+        Ok(profile) => assert_eq!(profile.sources.len(), 1_000_000),
+        Err(error) => assert!(error.to_string().contains(TOO_MANY), "{error}"),
+    }
+    let frames = frame(&[0x12, 0x00]).repeat(300_000);
+    assert!(try_read(&frames).unwrap().sources.is_empty());
+    let lines = "{}\n".repeat(300_000);
+    assert!(try_read(lines.as_bytes()).unwrap().sources.is_empty());
+    // Each claims to order all profiles of its scope.
+    let order = pair("pprof.scope.sample_type_order", AnyValue::Array(Vec::new()));
+    let mut message = data(vec![Profile::default(); 100_000], Dictionary::default());
+    let scope = &mut message.resource_profiles[0].scope_profiles[0].scope;
+    scope.attributes = vec![order; 20_000];
+    assert!(try_read(&encode(&message, Layout::V11)).is_ok());
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn problems_of_a_large_json_message_have_their_places() {
+    let texts = "\"\",".repeat(500_000);
+    let odd = r#"{"lines":[{"line":"-5","column":"-6"}]},"#.repeat(1500);
+    let json = format!(
+        r#"{{"dictionary":{{"stringTable":[{texts}""],"locationTable":[{{}},{odd}{{}}]}}}}"#
+    );
+    let start = Instant::now();
+    let origin = Origin::default();
+    let (_, problems) = otlp::read(json.as_bytes(), origin, &|| false).unwrap();
+    assert!(start.elapsed() < Duration::from_secs(3));
+    let places: Vec<_> = problems
+        .kept()
+        .iter()
+        .map(|p| p.place.to_string())
+        .collect();
+    for (i, two) in places.chunks(2).enumerate() {
+        let line = format!("dictionary.locationTable[{}].lines[0]", i + 1);
+        // The byte of a first field is that of what it is in.
+        assert_eq!(two, [line.clone(), format!("{line}.column")]);
+    }
+    assert_eq!(places.len(), 1000);
+}
+
+/// Asks how often, and for how long not.
+struct Asked {
+    count: Cell<u64>,
+    last: Cell<Instant>,
+    longest: Cell<Duration>,
+    until: u64,
+}
+
+impl Asked {
+    fn new(until: u64) -> Asked {
+        Asked {
+            count: Cell::new(0),
+            last: Cell::new(Instant::now()),
+            longest: Cell::new(Duration::ZERO),
+            until,
+        }
+    }
+
+    fn ask(&self) -> bool {
+        self.count.set(self.count.get() + 1);
+        let pause = self.last.replace(Instant::now()).elapsed();
+        self.longest.set(self.longest.get().max(pause));
+        self.count.get() > self.until
+    }
+}
+
+#[test]
+fn a_wish_to_stop_is_heard_in_each_phase() {
+    let read = |bytes: &[u8], asked: &Asked| otlp::read(bytes, Origin::default(), &|| asked.ask());
+    // Much of each table, and many samples.
+    let frames = 300_000;
+    let line = |i| Line {
+        function_index: i,
+        line: 1,
+        column: 0,
+    };
+    let dictionary = Dictionary {
+        string_table: (0..frames)
+            .map(|i| {
+                if i == 0 {
+                    String::new()
+                } else {
+                    format!("text {i}")
+                }
+            })
+            .collect(),
+        function_table: (0..frames)
+            .map(|i| Function {
+                name_strindex: i,
+                ..Function::default()
+            })
+            .collect(),
+        mapping_table: (0..frames)
+            .map(|i| Mapping {
+                filename_strindex: i,
+                ..Mapping::default()
+            })
+            .collect(),
+        location_table: (0..frames)
+            .map(|i| Location {
+                lines: vec![line(i)],
+                ..Location::default()
+            })
+            .collect(),
+        attribute_table: (0..frames)
+            .map(|i| attribute(i, AnyValue::Empty, 0))
+            .collect(),
+        link_table: vec![
+            Link {
+                trace_id: vec![1; 16],
+                span_id: vec![2; 8]
+            };
+            frames as usize
+        ],
+        stack_table: (0..frames)
+            .map(|i| Stack {
+                location_indices: vec![i],
+            })
+            .collect(),
+    };
+    let samples = (0..frames).map(|stack_index| Sample {
+        stack_index,
+        ..sample(1)
+    });
+    let data = data(vec![profile(samples.collect())], dictionary);
+    let message = encode(&data, Layout::V11);
+    let json = super::json::to_json(&data).to_string().into_bytes();
+    for bytes in [message, json] {
+        let asked = Asked::new(u64::MAX);
+        let (profile, _) = read(&bytes, &asked).unwrap();
+        let most = asked.count.get();
+        assert!(most > 2 * bytes.len() as u64 / (1 << 20), "{most}");
+        assert!(
+            asked.longest.get() < Duration::from_secs(1),
+            "{:?}",
+            asked.longest
+        );
+        for until in (0..most).step_by(most as usize / 60 + 1) {
+            let asked = Asked::new(until);
+            assert!(
+                matches!(read(&bytes, &asked), Err(Error::Interrupted)),
+                "{until}"
+            );
+            assert_eq!(asked.count.get(), until + 1);
+        }
+        for json in [false, true] {
+            let options = WriteOptions {
+                json,
+                aggregate: json,
+                ..WriteOptions::default()
+            };
+            let write =
+                |asked: &Asked| otlp::write(&profile, &options, &mut Vec::new(), &|| asked.ask());
+            let asked = Asked::new(u64::MAX);
+            write(&asked).unwrap();
+            let most = asked.count.get();
+            assert!(
+                asked.longest.get() < Duration::from_secs(1),
+                "{:?}",
+                asked.longest
+            );
+            for until in (0..most).step_by(most as usize / 10 + 1) {
+                assert!(matches!(write(&Asked::new(until)), Err(Error::Interrupted)));
+            }
+        }
+    }
+}
