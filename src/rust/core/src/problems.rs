@@ -104,7 +104,7 @@ kinds! {
     EmptySample "empty_sample" true
         "a sample with neither a value nor a time, left out",
     AmbiguousLayout "ambiguous_layout" false
-        "a message that could be of version 1.9 of the format as well, read as version 1.10",
+        "a message that could be of another version of the format as well, read as the likelier one",
     OddLineNumber "odd_line_number" false
         "a line number that is negative or beyond R's integers, read as 0 (unknown); a column that ends in `_exact` has it",
 }

@@ -490,7 +490,8 @@ impl Reader<'_, '_> {
                 };
                 match found.packed() {
                     Some(list) => list.each_short(located)?,
-                    None => located(found.uint()?, found.at)?,
+                    // Of one that stands alone the last byte, which no other field has.
+                    None => located(found.uint()?, message.at() - 1)?,
                 }
             }
             stacks.try_push(self.profile.stacks.push(&frames)?, WHAT)?;

@@ -127,7 +127,7 @@ pub struct Found {
 pub fn detect(mut message: Message, input: &str, stop: Stop) -> Result<Found> {
     let mut evidence = Evidence::default();
     let mut profiles = Vec::new();
-    let mut has_dictionary = false;
+    let (mut has_dictionary, mut has_tables) = (false, false);
     let mut watch = Watch::new(stop);
     while let Some(found) = message.field()? {
         match found.number {
@@ -137,9 +137,12 @@ pub fn detect(mut message: Message, input: &str, stop: Stop) -> Result<Found> {
                 evidence.tables(found.message()?, &mut watch)?;
             }
             // The tables of 1.6 stood here.
-            3..=8 => return Err(older(input, "1.6").into()),
+            3..=8 => has_tables = found.has_bytes(),
             _ => {}
         }
+    }
+    if has_tables && !profiles.is_empty() {
+        return Err(older(input, "1.6").into());
     }
     evidence.by_1_10 = Reading::new(evidence.attributes, evidence.links)?;
     evidence.by_1_9 = Reading::new(evidence.attributes, evidence.links)?;

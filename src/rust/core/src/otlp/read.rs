@@ -69,6 +69,7 @@ fn decode(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, Problems
         types: Interner::default(),
         problems: Problems::default(),
         budget: Budget::new(bytes.len()),
+        is_known: false,
         origin,
     };
     if formats::is_json(bytes) {
@@ -78,18 +79,18 @@ fn decode(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, Problems
                 .map_err(|fault| in_json(fault, &text, &file.origin.name))?;
             file.problems.move_places(known, |bytes| text.paths(bytes));
         }
-        return file.finish();
+        return file.finish(bytes);
     }
-    for message in framed(bytes)? {
+    for message in framed(bytes, &file.origin.name)? {
         file.message(bytes, message, None, stop)
             .map_err(|fault| foreign_or(fault, bytes, &file.origin.name))?;
     }
-    file.finish()
+    file.finish(bytes)
 }
 
 /// The messages of a file in which the length of each stands before it, in four bytes, as
 /// OpenTelemetry's collector writes several into one; else the file is one message.
-fn framed(bytes: &[u8]) -> Result<Vec<Message<'_>>> {
+fn framed<'a>(bytes: &'a [u8], name: &str) -> Result<Vec<Message<'a>>> {
     let mut messages = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
@@ -98,7 +99,18 @@ fn framed(bytes: &[u8]) -> Result<Vec<Message<'_>>> {
         // Nobody writes empty ones: a row of zeros is what a crash leaves of a file.
         let message = Message::part(bytes, at + 4, length).filter(|_| length > 0);
         let Some(message) = message else {
-            return Ok(vec![Message::new(bytes)]);
+            // No field has the number 0, so that only a length starts with it.
+            let starts = formats::of(bytes) == Some(Format::Otlp) && bytes.first() == Some(&0);
+            return match starts {
+                true => Err(Error::Parse {
+                    input: name.to_owned(),
+                    place: Place::Byte(at as u64),
+                    message: "No whole message starts here, behind its length in four bytes. Is \
+                              the file cut off?"
+                        .to_owned(),
+                }),
+                false => Ok(vec![Message::new(bytes)]),
+            };
         };
         messages.try_push(message, "messages")?;
         at += 4 + length;
@@ -138,6 +150,8 @@ struct File {
     types: Interner,
     problems: Problems,
     budget: Budget,
+    /// Whether there was a field that such messages have.
+    is_known: bool,
     origin: Origin,
 }
 
@@ -170,6 +184,7 @@ impl File {
             watch.reach(found.at)?;
             match found.number {
                 data::RESOURCE_PROFILES => {
+                    self.is_known = true;
                     resources.try_push(found.message()?, "resources")?;
                 }
                 data::DICTIONARY if tables.is_some() => {
@@ -178,7 +193,10 @@ impl File {
                         "A second dictionary. Are these several messages in one file?",
                     );
                 }
-                data::DICTIONARY => tables = Some(found.message()?),
+                data::DICTIONARY => {
+                    self.is_known = true;
+                    tables = Some(found.message()?);
+                }
                 _ => {}
             }
         }
@@ -236,7 +254,14 @@ impl File {
         Ok(columns)
     }
 
-    fn finish(mut self) -> Result<(Profile, Problems)> {
+    /// `bytes`: the whole file. An empty message is a message, but what has only fields
+    /// that nobody knows is none of these.
+    fn finish(mut self, bytes: &[u8]) -> Result<(Profile, Problems)> {
+        if !self.is_known && formats::of(bytes) != Some(Format::Otlp) {
+            let name = &self.origin.name;
+            return Err(load::foreign(name, WANTED, bytes)
+                .unwrap_or_else(|| load::no_message(name, WANTED)));
+        }
         let rows = self.profile.samples.len();
         for values in &mut self.profile.values {
             values.column.try_fill(rows, f64::NAN, "sample values")?;

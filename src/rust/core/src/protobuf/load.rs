@@ -128,7 +128,8 @@ pub fn foreign(name: &str, wanted: Wanted, bytes: &[u8]) -> Option<Error> {
     })
 }
 
-fn no_message(name: &str, wanted: Wanted) -> Error {
+/// What is said of content that resembles nothing.
+pub fn no_message(name: &str, wanted: Wanted) -> Error {
     Error::Foreign {
         input: name.to_owned(),
         wanted: wanted.what,
