@@ -56,12 +56,10 @@ pub fn of(bytes: &[u8]) -> Option<Format> {
 /// Whether it starts as a JSON object does. A message may start with the same bytes, but
 /// not go on as text.
 pub fn is_json(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let bytes = bytes.trim_ascii_start();
     let start = &bytes[..bytes.len().min(SNIFFED)];
-    if !is_text(start) {
-        return false;
-    }
-    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    let Some(inside) = start.trim_ascii_start().strip_prefix(b"{") else {
+    let Some(inside) = start.strip_prefix(b"{").filter(|_| is_text(start)) else {
         return false;
     };
     matches!(inside.trim_ascii_start().first(), None | Some(b'"' | b'}'))

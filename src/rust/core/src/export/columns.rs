@@ -99,7 +99,7 @@ pub fn columns(profile: &Profile, aggregate: bool) -> Vec<Column<'_>> {
     let raw = rprof || LEVELS.iter().all(|(n, u)| profile.value(n, u).is_some());
     for Type { type_, recorded } in &types {
         let key = (type_.name.as_str(), type_.unit.as_str());
-        let known = columns.iter().any(|c| (c.name, c.unit) == key);
+        let known = columns.iter().any(|c| (c.key, c.unit) == key);
         let summed = [ALLOCATED, FREED].contains(&key) || is_level(key.0, key.1);
         if !(known || aggregate && raw && summed) {
             let values = profile.value(key.0, key.1);

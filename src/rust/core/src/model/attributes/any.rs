@@ -237,6 +237,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn values_are_nested_as_deep_as_they_may_be() {
+        let wraps: [fn(Any) -> Any; 2] = [
+            |any| Any::Array(vec![any]),
+            |any| Any::Kvlist(vec![("[{\\\"".to_owned(), any)]),
+        ];
+        for wrap in wraps {
+            let nested = |depth| (0..depth).fold(Any::Int(7), |any, _| wrap(any));
+            for depth in [1, 42, DEEPEST] {
+                let any = nested(depth);
+                assert_eq!(Any::of_text(any.kind(), &any.to_text()), Some(any));
+            }
+            let deeper = nested(DEEPEST + 1);
+            assert_eq!(Any::of_text(deeper.kind(), &deeper.to_text()), None);
+        }
+        let brackets = "[".repeat(1_000_000);
+        assert_eq!(Any::of_text(ValueKind::Array, &brackets), None);
+    }
+
+    #[test]
     fn values_come_back_from_their_texts() {
         let leaves = vec![
             Any::Empty,
