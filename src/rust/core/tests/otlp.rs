@@ -3,7 +3,7 @@
 
 pub mod otlp {
     mod attributes;
-    mod bombs;
+    pub mod bombs;
     mod broken;
     pub mod check;
     mod codes;
@@ -14,10 +14,12 @@ pub mod otlp {
     pub mod message;
     pub mod nodes;
     pub mod odd;
+    mod odd_json;
     pub mod references;
     mod roundtrip;
     mod rows;
     pub mod same;
+    mod stop;
     pub mod whole;
     pub mod wire;
 }

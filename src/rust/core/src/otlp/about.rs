@@ -2,9 +2,10 @@
 
 use super::any;
 use super::layout::Layout;
+use super::list::List;
 use super::observed::Observed;
 use super::proto::{entity_ref, keys, profile as field, resource, scope, value_type};
-use super::tables::{List, Tables, put_indices, put_unless_0};
+use super::tables::{Tables, put_indices, put_unless_0};
 use super::write::WriteOptions;
 use crate::error::{Error, Result};
 use crate::export::{Column, is_rprof, options_text, period, time};

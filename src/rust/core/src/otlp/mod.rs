@@ -12,6 +12,7 @@ mod budget;
 mod dictionary;
 mod json;
 mod layout;
+mod list;
 mod observed;
 mod profiles;
 mod proto;

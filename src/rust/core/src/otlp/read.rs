@@ -119,15 +119,18 @@ fn framed<'a>(bytes: &'a [u8], name: &str) -> Result<Vec<Message<'a>>> {
 }
 
 fn foreign_or(fault: Fault, bytes: &[u8], name: &str) -> Error {
+    let foreign = || load::foreign(name, WANTED, bytes);
     match fault {
-        Fault::Other(error) => error,
-        Fault::At { at, message } => {
-            load::foreign(name, WANTED, bytes).unwrap_or_else(|| Error::Parse {
-                input: name.to_owned(),
-                place: Place::Byte(at as u64),
-                message,
-            })
+        // The letters of a text look like fields of an old version.
+        Fault::Other(error @ Error::Unsupported(_)) if formats::is_text(bytes) => {
+            foreign().unwrap_or(error)
         }
+        Fault::Other(error) => error,
+        Fault::At { at, message } => foreign().unwrap_or_else(|| Error::Parse {
+            input: name.to_owned(),
+            place: Place::Byte(at as u64),
+            message,
+        }),
     }
 }
 

@@ -5,6 +5,7 @@
 //! nothing is the entry that each table begins with.
 
 use super::any;
+use super::list::List;
 use super::proto::{
     dictionary, function, key_value_and_unit, keys, line, link, location, mapping, stack,
 };
@@ -14,14 +15,14 @@ use crate::export::{Cutter, RunIds, is_rprof};
 use crate::memory::TryGrow;
 use crate::model::{
     Address, Any, Attribute, FunctionId, Label, Link, LocationId, MappingId, Names, Profile,
-    StackId, StringId, UNKNOWN, Value, ValueKind,
+    StackId, StringId, UNKNOWN, Value,
 };
 use crate::protobuf::numbers::{Pieces, Texts};
 use crate::protobuf::output::Output;
 use crate::protobuf::wire;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use foldhash::fast::RandomState;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 const OUTPUT: &str = "the output";
 /// What R's own frames are called: no well-known value of `profile.frame.type` fits, and
@@ -319,7 +320,7 @@ impl<'a> Tables<'a> {
     }
 
     /// The same of the model. It is made once: its text may be long, and many may have it.
-    fn known(&mut self, key: u64, value: Value, unit: Option<StringId>) -> Result<u32> {
+    pub fn known(&mut self, key: u64, value: Value, unit: Option<StringId>) -> Result<u32> {
         let is = (key, value, unit);
         if let Some(&index) = self.known.get(&is) {
             return Ok(index);
@@ -338,15 +339,24 @@ impl<'a> Tables<'a> {
         labels: &[Label],
         value: impl FnOnce(&Tables) -> Result<(Any, Option<StringId>)>,
     ) -> Result<u32> {
-        if let Some(&index) = self.known_labels.get(labels) {
-            return Ok(index);
-        }
         let Some(first) = labels.first() else {
             return Ok(0);
         };
+        // A number is short, and often another one each time.
+        let is_number = labels.len() == 1 && first.num.is_some();
+        let known = match is_number {
+            true => None,
+            false => self.known_labels.get(labels),
+        };
+        if let Some(&index) = known {
+            return Ok(index);
+        }
         let (value, unit) = value(self)?;
         let key = self.text(first.key)?;
         let index = self.attribute(key, &value, unit)?;
+        if is_number {
+            return Ok(index);
+        }
         self.known_labels
             .try_reserve(1)
             .map_err(|_| Error::Memory(OUTPUT))?;
@@ -396,42 +406,6 @@ impl<'a> Tables<'a> {
             (dictionary::ATTRIBUTE_TABLE, &self.attributes),
             (dictionary::STACK_TABLE, &self.stacks),
         ]
-    }
-}
-
-/// The attributes of one thing, of which each has a key of its own: the first counts.
-#[derive(Default)]
-pub struct List {
-    pub indices: Vec<u64>,
-    /// The numbers of their texts.
-    keys: HashSet<u64, RandomState>,
-}
-
-impl List {
-    pub fn add(&mut self, tables: &mut Tables, key: &str, value: &Any) -> Result<()> {
-        let key = tables.texts.of(key.to_owned())?;
-        self.push(key, || tables.attribute(key, value, None))
-    }
-
-    pub fn add_text(&mut self, tables: &mut Tables, key: &str, text: StringId) -> Result<()> {
-        let key = tables.texts.of(key.to_owned())?;
-        let kind = ValueKind::String;
-        self.push(key, || tables.known(key, Value { kind, text }, None))
-    }
-
-    pub fn add_known(&mut self, tables: &mut Tables, attribute: &Attribute) -> Result<()> {
-        let key = tables.text(attribute.key)?;
-        self.push(key, || tables.known(key, attribute.value, attribute.unit))
-    }
-
-    fn push(&mut self, key: u64, index: impl FnOnce() -> Result<u32>) -> Result<()> {
-        self.keys
-            .try_reserve(1)
-            .map_err(|_| Error::Memory(OUTPUT))?;
-        match self.keys.insert(key) {
-            true => self.indices.try_push(u64::from(index()?), OUTPUT),
-            false => Ok(()),
-        }
     }
 }
 

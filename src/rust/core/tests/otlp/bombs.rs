@@ -1,5 +1,4 @@
-//! Messages that are larger than they look: time and memory follow the bytes, and a wish
-//! to stop is heard.
+//! Messages that are larger than they look: time and memory follow the bytes.
 
 use super::damaged::{frame, refused, try_read};
 use super::message::*;
@@ -9,17 +8,16 @@ use profile_core::error::{Error, Place};
 use profile_core::input::Origin;
 use profile_core::model::Profile as Model;
 use profile_core::otlp::{self, WriteOptions};
-use std::cell::Cell;
 
 const TOO_MANY: &str = "Up to here there are too many frames, attributes, texts and sources for a";
 const TOO_LONG: &str = "The texts that are asked for up to here are too long for this file.";
 
-fn strings(texts: &[&str]) -> Vec<String> {
+pub fn strings(texts: &[&str]) -> Vec<String> {
     let all = ["", "samples", "count"].iter().chain(texts);
     all.map(|text| text.to_string()).collect()
 }
 
-fn profile(samples: Vec<Sample>) -> Profile {
+pub fn profile(samples: Vec<Sample>) -> Profile {
     Profile {
         sample_type: ValueType {
             type_strindex: 1,
@@ -31,14 +29,14 @@ fn profile(samples: Vec<Sample>) -> Profile {
     }
 }
 
-fn sample(values: usize) -> Sample {
+pub fn sample(values: usize) -> Sample {
     Sample {
         values: vec![1; values],
         ..Sample::default()
     }
 }
 
-fn data(profiles: Vec<Profile>, dictionary: Dictionary) -> Data {
+pub fn data(profiles: Vec<Profile>, dictionary: Dictionary) -> Data {
     let scope = ScopeProfiles {
         profiles,
         ..ScopeProfiles::default()
@@ -386,116 +384,4 @@ fn problems_of_a_large_json_message_have_their_places() {
         assert_eq!(two, [line.clone(), format!("{line}.column")]);
     }
     assert_eq!(places.len(), 1000);
-}
-
-/// Counts how often it is asked.
-struct Asked {
-    count: Cell<u64>,
-    until: u64,
-}
-
-impl Asked {
-    fn new(until: u64) -> Asked {
-        Asked {
-            count: Cell::new(0),
-            until,
-        }
-    }
-
-    fn ask(&self) -> bool {
-        self.count.set(self.count.get() + 1);
-        self.count.get() > self.until
-    }
-}
-
-#[test]
-fn a_wish_to_stop_is_heard_in_each_phase() {
-    let read = |bytes: &[u8], asked: &Asked| otlp::read(bytes, Origin::default(), &|| asked.ask());
-    // Much of each table, and many samples.
-    let frames = 60_000;
-    let line = |i| Line {
-        function_index: i,
-        line: 1,
-        column: 0,
-    };
-    let dictionary = Dictionary {
-        string_table: (0..frames)
-            .map(|i| {
-                if i == 0 {
-                    String::new()
-                } else {
-                    format!("text {i}")
-                }
-            })
-            .collect(),
-        function_table: (0..frames)
-            .map(|i| Function {
-                name_strindex: i,
-                ..Function::default()
-            })
-            .collect(),
-        mapping_table: (0..frames)
-            .map(|i| Mapping {
-                filename_strindex: i,
-                ..Mapping::default()
-            })
-            .collect(),
-        location_table: (0..frames)
-            .map(|i| Location {
-                lines: vec![line(i)],
-                ..Location::default()
-            })
-            .collect(),
-        attribute_table: (0..frames)
-            .map(|i| attribute(i, AnyValue::Empty, 0))
-            .collect(),
-        link_table: vec![
-            Link {
-                trace_id: vec![1; 16],
-                span_id: vec![2; 8]
-            };
-            frames as usize
-        ],
-        stack_table: (0..frames)
-            .map(|i| Stack {
-                location_indices: vec![i],
-            })
-            .collect(),
-    };
-    let samples = (0..frames).map(|stack_index| Sample {
-        stack_index,
-        ..sample(1)
-    });
-    let data = data(vec![profile(samples.collect())], dictionary);
-    let message = encode(&data, Layout::V11);
-    let json = super::json::to_json(&data).to_string().into_bytes();
-    for bytes in [message, json] {
-        let asked = Asked::new(u64::MAX);
-        let (profile, _) = read(&bytes, &asked).unwrap();
-        let most = asked.count.get();
-        assert!(most > 2 * bytes.len() as u64 / (1 << 20), "{most}");
-        for until in (0..most).step_by(most as usize / 20 + 1) {
-            let asked = Asked::new(until);
-            assert!(
-                matches!(read(&bytes, &asked), Err(Error::Interrupted)),
-                "{until}"
-            );
-            assert_eq!(asked.count.get(), until + 1);
-        }
-        for json in [false, true] {
-            let options = WriteOptions {
-                json,
-                aggregate: json,
-                ..WriteOptions::default()
-            };
-            let write =
-                |asked: &Asked| otlp::write(&profile, &options, &mut Vec::new(), &|| asked.ask());
-            let asked = Asked::new(u64::MAX);
-            write(&asked).unwrap();
-            let most = asked.count.get();
-            for until in (0..most).step_by(most as usize / 10 + 1) {
-                assert!(matches!(write(&Asked::new(until)), Err(Error::Interrupted)));
-            }
-        }
-    }
 }

@@ -8,6 +8,7 @@ use super::json::{from_json, to_json};
 use super::message::*;
 use super::odd::odd;
 use super::same::assert_same;
+use super::whole::whole;
 use super::wire::{Form, Packing, decode, encode, encode_as};
 use profile_core::input::Origin;
 use profile_core::model::Profile;
@@ -199,4 +200,49 @@ fn without_times(mut content: Content) -> Content {
         profile.facts.duration_nano = 0;
     }
     content
+}
+
+/// Two profiles of one type under different names are two, however a third calls them.
+#[test]
+fn a_type_of_one_source_is_none_of_another() {
+    let mut data = whole();
+    let scopes = &mut data.resource_profiles[0].scope_profiles;
+    scopes[0].scope.attributes.clear();
+    // Of both types, and of the second alone, which is no `samples/By` then.
+    scopes[0].profiles[1].sample_type.unit_strindex = 10;
+    scopes[0].profiles[1].original_payload.clear();
+    scopes[0].profiles[1].original_payload_format.clear();
+    let mut alone = scopes[0].clone();
+    alone.scope.version = "2".to_string();
+    alone.profiles.remove(0);
+    alone.profiles[0].samples.pop();
+    scopes.push(alone);
+    let (profile, _) = read(&encode(&data, Layout::V11));
+    assert_eq!(profile.sources.len(), 2);
+    assert_eq!(profile.values.len(), 3);
+    for aggregate in [false, true] {
+        let options = WriteOptions {
+            aggregate,
+            ..WriteOptions::default()
+        };
+        let scopes = &written(&profile, &options).resource_profiles[0].scope_profiles;
+        let counts: Vec<_> = scopes.iter().map(|scope| scope.profiles.len()).collect();
+        assert_eq!(counts, [2, 1]);
+        let samples = &scopes[1].profiles[0].samples;
+        let values: Vec<_> = samples.iter().flat_map(|s| &s.values).collect();
+        assert_eq!(values, [&3, &4]);
+    }
+}
+
+#[test]
+fn a_duration_that_is_written_can_be_read() {
+    let mut data = whole();
+    let profiles = &mut data.resource_profiles[0].scope_profiles[0].profiles;
+    for profile in profiles {
+        (profile.time_unix_nano, profile.duration_nano) = (1 << 62, i64::MAX as u64);
+    }
+    let (profile, _) = read(&encode(&data, Layout::V11));
+    let (again, problems) = read(&write(&profile, &WriteOptions::default()));
+    assert!(problems.is_empty());
+    assert_eq!(again.sources[0].duration, Some(i64::MAX));
 }

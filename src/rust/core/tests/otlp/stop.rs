@@ -1,0 +1,123 @@
+//! A wish to stop is heard in each phase of reading and writing.
+
+use super::bombs::{data, profile, sample};
+use super::json::to_json;
+use super::message::*;
+use super::whole::attribute;
+use super::wire::encode;
+use profile_core::error::Error;
+use profile_core::input::Origin;
+use profile_core::otlp::{self, WriteOptions};
+use std::cell::Cell;
+
+/// Counts how often it is asked.
+struct Asked {
+    count: Cell<u64>,
+    until: u64,
+}
+
+impl Asked {
+    fn new(until: u64) -> Asked {
+        Asked {
+            count: Cell::new(0),
+            until,
+        }
+    }
+
+    fn ask(&self) -> bool {
+        self.count.set(self.count.get() + 1);
+        self.count.get() > self.until
+    }
+}
+
+#[test]
+fn a_wish_to_stop_is_heard_in_each_phase() {
+    let read = |bytes: &[u8], asked: &Asked| otlp::read(bytes, Origin::default(), &|| asked.ask());
+    // Much of each table, and many samples.
+    let frames = 60_000;
+    let line = |i| Line {
+        function_index: i,
+        line: 1,
+        column: 0,
+    };
+    let dictionary = Dictionary {
+        string_table: (0..frames)
+            .map(|i| {
+                if i == 0 {
+                    String::new()
+                } else {
+                    format!("text {i}")
+                }
+            })
+            .collect(),
+        function_table: (0..frames)
+            .map(|i| Function {
+                name_strindex: i,
+                ..Function::default()
+            })
+            .collect(),
+        mapping_table: (0..frames)
+            .map(|i| Mapping {
+                filename_strindex: i,
+                ..Mapping::default()
+            })
+            .collect(),
+        location_table: (0..frames)
+            .map(|i| Location {
+                lines: vec![line(i)],
+                ..Location::default()
+            })
+            .collect(),
+        attribute_table: (0..frames)
+            .map(|i| attribute(i, AnyValue::Empty, 0))
+            .collect(),
+        link_table: vec![
+            Link {
+                trace_id: vec![1; 16],
+                span_id: vec![2; 8]
+            };
+            frames as usize
+        ],
+        stack_table: (0..frames)
+            .map(|i| Stack {
+                location_indices: vec![i],
+            })
+            .collect(),
+    };
+    let samples = (0..frames).map(|stack_index| Sample {
+        stack_index,
+        ..sample(1)
+    });
+    let data = data(vec![profile(samples.collect())], dictionary);
+    let message = encode(&data, Layout::V11);
+    let json = to_json(&data).to_string().into_bytes();
+    for bytes in [message, json] {
+        let asked = Asked::new(u64::MAX);
+        let (profile, _) = read(&bytes, &asked).unwrap();
+        let most = asked.count.get();
+        assert!(most > 2 * bytes.len() as u64 / (1 << 20), "{most}");
+        for until in (0..most).step_by(most as usize / 20 + 1) {
+            let asked = Asked::new(until);
+            assert!(
+                matches!(read(&bytes, &asked), Err(Error::Interrupted)),
+                "{until}"
+            );
+            assert_eq!(asked.count.get(), until + 1);
+        }
+        for json in [false, true] {
+            let options = WriteOptions {
+                json,
+                aggregate: json,
+                ..WriteOptions::default()
+            };
+            let write =
+                |asked: &Asked| otlp::write(&profile, &options, &mut Vec::new(), &|| asked.ask());
+            let asked = Asked::new(u64::MAX);
+            write(&asked).unwrap();
+            let most = asked.count.get();
+            for until in (0..most).step_by(most as usize / 5 + 1) {
+                assert!(matches!(write(&Asked::new(until)), Err(Error::Interrupted)));
+            }
+        }
+    }
+}
