@@ -20,6 +20,7 @@ mod read;
 pub mod response;
 mod samples;
 mod schema;
+mod scopes;
 mod tables;
 mod write;
 

@@ -88,26 +88,22 @@ fn write_message(
     let cutter = Cutter::new(profile)?;
     let mut left_out = Vec::new();
     left_out.try_fill(profile.samples.len(), false, "samples")?;
+    let job = Job {
+        profile,
+        options,
+        plan,
+        stop,
+    };
     // What adds up to nothing goes, with all that only it needed: then it is done anew.
     let (mut tables, bodies) = loop {
         let mut tables = Tables::new(profile, &cutter)?;
-        let done = bodies(profile, options, &plan, &mut tables, &mut left_out, stop)?;
-        if let Some(bodies) = done {
+        if let Some(bodies) = job.bodies(&mut tables, &mut left_out)? {
             break (tables, bodies);
         }
     };
     let mut output = Output::new(out);
-    for resource in resources(profile, &plan) {
-        put_resource(
-            profile,
-            options,
-            &plan,
-            &bodies,
-            &resource,
-            &mut tables,
-            &mut output,
-            stop,
-        )?;
+    for resource in resources(profile, &job.plan) {
+        job.put_resource(&resource, &bodies, &mut tables, &mut output)?;
     }
     output.head(data::DICTIONARY, tables.size())?;
     tables.write(&mut output, stop)?;
@@ -190,73 +186,151 @@ impl<'c, 'a> Plan<'c, 'a> {
     }
 }
 
-/// The profiles of each source, encoded; `None` where samples were left out that were
-/// counted on.
-fn bodies<'a>(
+/// A message that is written.
+struct Job<'c, 'a> {
     profile: &'a Profile,
-    options: &WriteOptions,
-    plan: &Plan<'_, 'a>,
-    tables: &mut Tables<'a>,
-    left_out: &mut [bool],
-    stop: Stop,
-) -> Result<Option<Vec<Vec<Vec<u8>>>>> {
-    let mut sets = Pieces::default();
-    let mut all = Vec::new();
-    let mut complete = true;
-    for (row, columns) in plan.columns.iter().enumerate() {
-        if row % SOURCES == 0 {
-            cancel::check(stop)?;
-        }
-        let mut observer = Observer::new(profile, tables, &mut sets, options, stop)?;
-        let id = SourceId(row as u32);
-        let Some(observed) = observer.observe(id, plan.rows_of(row), columns, left_out)? else {
-            complete = false;
-            continue;
-        };
-        if complete {
-            let bodies = source(profile, options, plan, row, &observed, tables, &sets, stop)?;
-            all.try_push(bodies, "the output")?;
-        }
-    }
-    Ok(complete.then_some(all))
+    options: &'c WriteOptions,
+    plan: Plan<'c, 'a>,
+    stop: Stop<'c>,
 }
 
-/// The profiles of a source, one for each of its types.
-#[allow(clippy::too_many_arguments)]
-fn source<'a>(
-    profile: &'a Profile,
-    options: &WriteOptions,
-    plan: &Plan<'_, 'a>,
-    row: usize,
-    observed: &Observed,
-    tables: &mut Tables<'a>,
-    sets: &Pieces,
-    stop: Stop,
-) -> Result<Vec<Vec<u8>>> {
-    let common = about::common(profile, row, plan.durations[row], observed, tables, options)?;
-    let payload = options
-        .payload
-        .as_ref()
-        .or(profile.sources[row].payload.as_ref());
-    let mut bodies = Vec::new();
-    for (i, column) in plan.columns[row].iter().enumerate() {
-        let mut body = about::sample_type(column, tables)?;
-        observed.put(i, sets, &mut body, stop)?;
-        bodies.try_push(body, "the output")?;
-    }
-    if bodies.is_empty() {
-        // A source of which no type is known still says when it was.
-        bodies.try_push(Vec::new(), "the output")?;
-    }
-    for (i, body) in bodies.iter_mut().enumerate() {
-        body.try_extend(&common, "the output")?;
-        if let Some(payload) = payload.filter(|_| i == 0) {
-            let fields = Layout::CURRENT.profile;
-            put_bytes(body, fields.payload_format, payload.format.as_bytes())?;
-            put_bytes(body, fields.payload, &payload.bytes)?;
+impl<'a> Job<'_, 'a> {
+    /// The profiles of each source, encoded; `None` where samples were left out that were
+    /// counted on.
+    fn bodies(
+        &self,
+        tables: &mut Tables<'a>,
+        left_out: &mut [bool],
+    ) -> Result<Option<Vec<Vec<Vec<u8>>>>> {
+        let mut sets = Pieces::default();
+        let mut all = Vec::new();
+        let mut complete = true;
+        for (row, columns) in self.plan.columns.iter().enumerate() {
+            if row % SOURCES == 0 {
+                cancel::check(self.stop)?;
+            }
+            let (profile, options) = (self.profile, self.options);
+            let mut observer = Observer::new(profile, tables, &mut sets, options, self.stop)?;
+            let id = SourceId(row as u32);
+            let rows = self.plan.rows_of(row);
+            let Some(observed) = observer.observe(id, rows, columns, left_out)? else {
+                complete = false;
+                continue;
+            };
+            if complete {
+                let bodies = self.source(row, &observed, &sets, tables)?;
+                all.try_push(bodies, "the output")?;
+            }
         }
+        Ok(complete.then_some(all))
     }
-    Ok(bodies)
+
+    /// The profiles of a source, one for each of its types.
+    fn source(
+        &self,
+        row: usize,
+        observed: &Observed,
+        sets: &Pieces,
+        tables: &mut Tables<'a>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let duration = self.plan.durations[row];
+        let common = about::common(self.profile, row, duration, observed, tables, self.options)?;
+        let own = self.profile.sources[row].payload.as_ref();
+        let payload = self.options.payload.as_ref().or(own);
+        let mut bodies = Vec::new();
+        for (i, column) in self.plan.columns[row].iter().enumerate() {
+            let mut body = about::sample_type(column, tables)?;
+            observed.put(i, sets, &mut body, self.stop)?;
+            bodies.try_push(body, "the output")?;
+        }
+        if bodies.is_empty() {
+            // A source of which no type is known still says when it was.
+            bodies.try_push(Vec::new(), "the output")?;
+        }
+        for (i, body) in bodies.iter_mut().enumerate() {
+            body.try_extend(&common, "the output")?;
+            if let Some(payload) = payload.filter(|_| i == 0) {
+                let fields = Layout::CURRENT.profile;
+                put_bytes(body, fields.payload_format, payload.format.as_bytes())?;
+                put_bytes(body, fields.payload, &payload.bytes)?;
+            }
+        }
+        Ok(bodies)
+    }
+
+    fn put_resource(
+        &self,
+        of: &OfResource,
+        bodies: &[Vec<Vec<u8>>],
+        tables: &mut Tables,
+        output: &mut Output,
+    ) -> Result<()> {
+        let resource = of.id.map(|id| &self.profile.resources[id.row()]);
+        let about = about::resource(
+            self.profile,
+            resource,
+            &self.options.resource,
+            &mut tables.texts,
+        )?;
+        let mut start = Vec::new();
+        if !about.is_empty() {
+            put_bytes(&mut start, resource_profiles::RESOURCE, &about)?;
+        }
+        let mut end = Vec::new();
+        let schema_url = resource.and_then(|resource| resource.schema_url);
+        about::put_text(
+            &mut end,
+            self.profile,
+            resource_profiles::SCHEMA_URL,
+            schema_url,
+        )?;
+        let mut scopes = Vec::new();
+        for (i, (id, rows)) in of.scopes.iter().enumerate() {
+            if i % SOURCES == 0 {
+                cancel::check(self.stop)?;
+            }
+            let scope: Option<&Scope> = id.map(|id| &self.profile.scopes[id.row()]);
+            let pprof = OfPprof {
+                default_type: rows.first().and_then(|&row| self.plan.default_types[row]),
+                types: match rows.as_slice() {
+                    [row] => self.plan.columns[*row].len(),
+                    _ => 0,
+                },
+            };
+            let about = about::scope(self.profile, scope, &pprof, &mut tables.texts)?;
+            let mut start = Vec::new();
+            if !about.is_empty() {
+                put_bytes(&mut start, scope_profiles::SCOPE, &about)?;
+            }
+            let mut end = Vec::new();
+            let schema_url = scope.and_then(|scope| scope.schema_url);
+            about::put_text(
+                &mut end,
+                self.profile,
+                scope_profiles::SCHEMA_URL,
+                schema_url,
+            )?;
+            let profiles = || rows.iter().flat_map(|&row| &bodies[row]);
+            let size: usize = profiles().map(|body| wire::field_size(body.len())).sum();
+            let size = start.len() + size + end.len();
+            scopes.push((start, rows, end, size));
+        }
+        let size: usize = scopes
+            .iter()
+            .map(|(.., size)| wire::field_size(*size))
+            .sum();
+        output.head(data::RESOURCE_PROFILES, start.len() + size + end.len())?;
+        output.bytes(&start)?;
+        for (start, rows, end, size) in &scopes {
+            output.head(resource_profiles::SCOPE_PROFILES, *size)?;
+            output.bytes(start)?;
+            for body in rows.iter().flat_map(|&row| &bodies[row]) {
+                output.field(scope_profiles::PROFILES, &[body])?;
+            }
+            output.bytes(end)?;
+        }
+        output.bytes(&end)
+    }
 }
 
 /// A resource and its scopes, each with the numbers of its sources.
@@ -295,67 +369,4 @@ fn resources(profile: &Profile, plan: &Plan) -> Vec<OfResource> {
         scopes[at].1.push(row);
     }
     resources
-}
-
-#[allow(clippy::too_many_arguments)]
-fn put_resource(
-    profile: &Profile,
-    options: &WriteOptions,
-    plan: &Plan,
-    bodies: &[Vec<Vec<u8>>],
-    of: &OfResource,
-    tables: &mut Tables,
-    output: &mut Output,
-    stop: Stop,
-) -> Result<()> {
-    let resource = of.id.map(|id| &profile.resources[id.row()]);
-    let about = about::resource(profile, resource, &options.resource, &mut tables.texts)?;
-    let mut start = Vec::new();
-    if !about.is_empty() {
-        put_bytes(&mut start, resource_profiles::RESOURCE, &about)?;
-    }
-    let mut end = Vec::new();
-    let schema_url = resource.and_then(|resource| resource.schema_url);
-    about::put_text(&mut end, profile, resource_profiles::SCHEMA_URL, schema_url)?;
-    let mut scopes = Vec::new();
-    for (i, (id, rows)) in of.scopes.iter().enumerate() {
-        if i % SOURCES == 0 {
-            cancel::check(stop)?;
-        }
-        let scope: Option<&Scope> = id.map(|id| &profile.scopes[id.row()]);
-        let pprof = OfPprof {
-            default_type: rows.first().and_then(|&row| plan.default_types[row]),
-            types: match rows.as_slice() {
-                [row] => plan.columns[*row].len(),
-                _ => 0,
-            },
-        };
-        let about = about::scope(profile, scope, &pprof, &mut tables.texts)?;
-        let mut start = Vec::new();
-        if !about.is_empty() {
-            put_bytes(&mut start, scope_profiles::SCOPE, &about)?;
-        }
-        let mut end = Vec::new();
-        let schema_url = scope.and_then(|scope| scope.schema_url);
-        about::put_text(&mut end, profile, scope_profiles::SCHEMA_URL, schema_url)?;
-        let profiles = || rows.iter().flat_map(|&row| &bodies[row]);
-        let size: usize = profiles().map(|body| wire::field_size(body.len())).sum();
-        let size = start.len() + size + end.len();
-        scopes.push((start, rows, end, size));
-    }
-    let size: usize = scopes
-        .iter()
-        .map(|(.., size)| wire::field_size(*size))
-        .sum();
-    output.head(data::RESOURCE_PROFILES, start.len() + size + end.len())?;
-    output.bytes(&start)?;
-    for (start, rows, end, size) in &scopes {
-        output.head(resource_profiles::SCOPE_PROFILES, *size)?;
-        output.bytes(start)?;
-        for body in rows.iter().flat_map(|&row| &bodies[row]) {
-            output.field(scope_profiles::PROFILES, &[body])?;
-        }
-        output.bytes(end)?;
-    }
-    output.bytes(&end)
 }
