@@ -49,8 +49,9 @@ test_that("forked children do not record, and do not harm", {
   lib <- native_library()
   workload <- native_workload(lib)
   path <- withr::local_tempfile()
+  before <- proc.time()
   start_profiler(path, interval = 0.01)
-  used <- native_work(workload, 1, c("plain", "nested"))
+  native_work(workload, 1, c("plain", "nested"))
   answers <- parallel::mclapply(1:3, mc.cores = 2, function(i) {
     for (j in 1:200) workload$forked(1000000L)
     stopped <- tryCatch(class(stop_profiler()), error = class)
@@ -58,7 +59,8 @@ test_that("forked children do not record, and do not harm", {
     for (j in 1:50) workload$leaf(1000000L)
     list(stopped = stopped, started = started)
   })
-  used <- used + native_work(workload, 1, c("plain", "nested"))
+  native_work(workload, 1, c("plain", "nested"))
+  used <- sum((proc.time() - before)[c("user.self", "sys.self")])
   x <- quietly(stop_profiler())
   for (answer in answers) {
     expect_true("profile_error" %in% answer$stopped)
@@ -68,8 +70,10 @@ test_that("forked children do not record, and do not harm", {
   expect_entries(stacks)
   expect_false("c_forked" %in% unlist(stacks))
   expect_false("forked()" %in% unlist(stacks))
-  # The parent's time, and that of mclapply() itself.
-  expect_lt(abs(nrow(x$samples) * 0.01 - used), 0.3)
+  # The parent's time, and no more: on a busy machine the kernel's timer is late, so that there
+  # are fewer samples.
+  expect_lt(nrow(x$samples) * 0.01, used * 1.05 + 0.05)
+  expect_gt(nrow(x$samples) * 0.01, used * 0.6)
   expect_equal(nrow(read_rprof(path)$samples), nrow(x$samples))
 })
 
