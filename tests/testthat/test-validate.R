@@ -109,6 +109,10 @@ test_that("so are the rules of what native code and pprof files add", {
 
 test_that("so are the rules of what OpenTelemetry adds", {
   x <- read_otlp(otlp_path("fleet.pb"))
+  # A file may have entities without a type, and what is read is valid.
+  untyped <- x
+  untyped$.resource_entities$type <- NA_character_
+  expect_no_error(validate_profile(untyped))
   say <- function(change) cat(broken(x, change), "\n")
   expect_snapshot({
     say(function(x) { x$.resources <- NULL; x })
@@ -127,8 +131,6 @@ test_that("so are the rules of what OpenTelemetry adds", {
     say(function(x) { x$.scopes$version <- NULL; x })
     say(function(x) { x$.resource_entities$resource_id <- 9L; x })
     say(function(x) { x$.resource_entities$resource_id <- NA_integer_; x })
-    say(function(x) { x$.resource_entities$type <- ""; x })
-    say(function(x) { x$.resource_entities$type <- NA_character_; x })
     say(function(x) { x$.resource_entities$id_keys <- "service.name"; x })
     say(function(x) { x$.resource_entities$description_keys <- "[1]"; x })
     say(function(x) { x$.resource_attributes$resource_id[2] <- 9L; x })
