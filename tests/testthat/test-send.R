@@ -234,6 +234,7 @@ test_that("profiles that are rejected are a warning, and not sent again", {
 })
 
 test_that("a server that took all may say something", {
+  skip_without_curl()
   expect_snapshot(transform = steady, {
     send(at(headers = protobuf(), body = remark))
     send(at(headers = as_json("X" = "a"), body = "{\"partialSuccess\": {\"errorMessage\": \"old\"}}"), format = "json")
@@ -250,6 +251,7 @@ test_that("a server that took all may say something", {
 })
 
 test_that("a success that cannot be read is a warning", {
+  skip_without_curl()
   expect_snapshot(transform = steady, {
     send(at(headers = c("Content-Type" = "text/html; charset=utf-8"), body = "<html>Hello"))
     send(at(headers = protobuf(), body = as.raw(c(0x0a, 0x05, 0x08))))
