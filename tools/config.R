@@ -18,26 +18,17 @@ minimum <- local({
   sub(".*rustc \\(>= ([0-9.]+)\\).*", "\\1", requirements)
 })
 
-# ---- The tools -------------------------------------------------------------
-
-# On the PATH, else where rustup puts it: not every shell has that on its PATH.
-find_tool <- function(name) {
-  # R's own "~" is the documents folder on Windows.
-  home <- if (windows) Sys.getenv("USERPROFILE") else path.expand("~")
-  folders <- c(file.path(Sys.getenv("CARGO_HOME"), "bin"), file.path(home, ".cargo", "bin"))
-  found <- c(Sys.which(name), file.path(folders, paste0(name, if (windows) ".exe")))
-  found <- found[file.exists(found)]
-  if (length(found) == 0) {
-    fail(
-      name, " was not found on the PATH or in ~/.cargo/bin.\n",
-      "This package needs Rust ", minimum, " or later: install it from ",
-      "https://rustup.rs, or with the system's packages\n",
-      "(Debian, Ubuntu: apt-get install cargo; Fedora: dnf install cargo; macOS: brew install rust)."
-    )
-  }
-  # Not the file a link points to: rustup tells its tools apart by the name.
-  file.path(normalizePath(dirname(found[[1]]), "/"), basename(found[[1]]))
+# Many systems have packages of older versions, so rustup comes first.
+how_to_install <- function() {
+  paste0(
+    "This package needs Rust ", minimum, " or later. On any system rustup installs it, see ",
+    "https://rustup.rs.\n",
+    "Packages of the system do where they are that new: cargo in Debian 13 and Fedora (in ",
+    "Debian 12\ncargo-web, as cargo is too old there), rust in Homebrew."
+  )
 }
+
+# ---- The tools -------------------------------------------------------------
 
 run <- function(tool, args) {
   output <- suppressWarnings(system2(tool, args, stdout = TRUE, stderr = TRUE))
@@ -47,21 +38,43 @@ run <- function(tool, args) {
   output
 }
 
-cargo <- find_tool("cargo")
-rustc <- find_tool("rustc")
-cat(run(cargo, "--version"), sep = "\n")
-cat(run(rustc, "--version"), sep = "\n")
-about_rustc <- run(rustc, "-vV")
-about <- function(key) {
-  sub(".*: ", "", grep(paste0("^", key, ": "), about_rustc, value = TRUE))
+# All on the PATH and where rustup puts them: not every shell has that on its PATH, or
+# has it behind an older one of the system.
+find_tools <- function(name) {
+  # R's own "~" is the documents folder on Windows.
+  home <- if (windows) Sys.getenv("USERPROFILE") else path.expand("~")
+  folders <- c(file.path(Sys.getenv("CARGO_HOME"), "bin"), file.path(home, ".cargo", "bin"))
+  found <- c(Sys.which(name), file.path(folders, paste0(name, if (windows) ".exe")))
+  found <- found[file.exists(found)]
+  if (length(found) == 0) {
+    fail(name, " was not found on the PATH or in ~/.cargo/bin.\n", how_to_install())
+  }
+  # Not the file a link points to: rustup tells its tools apart by the name.
+  unique(file.path(normalizePath(dirname(found), "/"), basename(found)))
 }
+
+# What `rustc -vV` says of a key.
+about <- function(rustc, key) {
+  sub(".*: ", "", grep(paste0("^", key, ": "), run(rustc, "-vV"), value = TRUE))
+}
+
+cargos <- find_tools("cargo")
+rustcs <- find_tools("rustc")
+releases <- vapply(rustcs, about, "", "release")
 # A nightly is 1.96.0-nightly.
-if (package_version(sub("-.*", "", about("release"))) < minimum) {
+new_enough <- package_version(sub("-.*", "", releases)) >= minimum
+if (!any(new_enough)) {
   fail(
-    "Rust ", minimum, " or later is needed, but ", rustc, " is ", about("release"), ".\n",
-    "`rustup update` gets a newer one; without rustup, see https://rustup.rs."
+    paste0(rustcs, " is Rust ", releases, ", which is too old.\n"),
+    "`rustup update` updates it if rustup installed it.\n",
+    how_to_install()
   )
 }
+rustc <- rustcs[new_enough][[1]]
+# The cargo that came with it, else any.
+cargo <- c(cargos[dirname(cargos) == dirname(rustc)], cargos)[[1]]
+cat(run(cargo, "--version"), sep = "\n")
+cat(run(rustc, "--version"), sep = "\n")
 
 # ---- How to build ----------------------------------------------------------
 
@@ -83,7 +96,7 @@ if (wasm) {
   triple <- if (arm) "aarch64-apple-darwin" else "x86_64-apple-darwin"
   libs <- "-lm"
 } else {
-  triple <- about("host")
+  triple <- about(rustc, "host")
   libs <- "-lpthread -ldl -lm"
 }
 

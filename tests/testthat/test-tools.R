@@ -1,0 +1,182 @@
+# What tools/ and configure say on machines where something is missing. These are
+# files of a checkout: where the tests run without them, they are skipped.
+
+tool_path <- function(file) {
+  path <- file.path("..", "..", "tools", file)
+  if (!file.exists(path)) {
+    skip(paste0("tools/", file, " is not here: what it says is not tested"))
+  }
+  skip_on_os("windows")
+  normalizePath(path)
+}
+
+# A folder of programs to be the whole PATH: what scripts need anyway, and fakes, which
+# are named and are the lines of a shell script.
+machine <- function(..., .local_envir = parent.frame()) {
+  bin <- withr::local_tempdir(.local_envir = .local_envir)
+  basics <- c(
+    "awk", "bash", "cat", "cut", "dirname", "grep", "head", "id", "locale", "sed", "sh", "sort",
+    "tail", "tr", "uname"
+  )
+  file.symlink(Sys.which(basics), file.path(bin, basics))
+  fakes <- list(...)
+  for (name in names(fakes)) {
+    path <- file.path(bin, name)
+    unlink(path)
+    writeLines(c("#!/bin/sh", fakes[[name]]), path)
+    Sys.chmod(path, "755")
+  }
+  bin
+}
+
+# What a program prints there, with its status and an empty home folder.
+output_on <- function(bin, program, args = character()) {
+  home <- withr::local_tempdir()
+  env <- c(paste0("PATH=", bin), paste0("HOME=", home), "CARGO_HOME=")
+  lines <- suppressWarnings(system2(
+    "env", c(shQuote(env), shQuote(c(program, args))), stdout = TRUE, stderr = TRUE
+  ))
+  list(status = attr(lines, "status"), text = paste(lines, collapse = "\n"))
+}
+
+bash_on <- function(bin, script) {
+  output_on(bin, file.path(bin, "bash"), script)
+}
+
+nobody <- "[ \"$1\" = -u ] && echo 1000"
+
+test_that("all programs that are missing are named at once", {
+  demo <- tool_path("demo")
+  test <- tool_path("test")
+
+  result <- bash_on(machine(), demo)
+  expect_identical(result$status, 1L)
+  for (missing in c("cargo and rustc of Rust 1", "- cc", "- make", "- R with its headers", "https://rustup.rs")) {
+    expect_match(result$text, missing, fixed = TRUE)
+  }
+
+  result <- bash_on(machine(make = "exit 0"), test)
+  expect_identical(result$status, 1L)
+  for (missing in c("cargo", "- cc", "- R with its headers", "- git", "- xz")) {
+    expect_match(result$text, missing, fixed = TRUE)
+  }
+  expect_no_match(result$text, "- make", fixed = TRUE)
+})
+
+test_that("a Rust that is too old is not taken, nor proposed", {
+  demo <- tool_path("demo")
+  policy <- function(default, web) {
+    paste0(
+      "[ \"$2\" = rustc ] && echo '  Candidate: ", default, "'\n",
+      "[ \"$2\" = rustc-web ] && echo '  Candidate: ", web, "'\n",
+      "exit 0"
+    )
+  }
+  debian <- function(default, web) {
+    bin <- machine(
+      id = nobody, "apt-get" = "exit 1", "apt-cache" = policy(default, web), make = "exit 0",
+      cc = "exit 0", cargo = "echo 'cargo 1.65.0'", rustc = "echo 'rustc 1.63.0 (of some day)'",
+      .local_envir = parent.frame()
+    )
+    bash_on(bin, demo)$text
+  }
+
+  text <- debian("1.63.0+dfsg1-2", "(none)")
+  expect_match(text, "rustc is 1.63.0", fixed = TRUE)
+  expect_match(text, "as root: apt-get install r-base-dev\n", fixed = TRUE)
+  expect_match(text, "https://rustup.rs", fixed = TRUE)
+
+  text <- debian("1.63.0+dfsg1-2", "1.85.0+dfsg3-1~deb12u3")
+  expect_match(text, "as root: apt-get install cargo-web r-base-dev\n", fixed = TRUE)
+
+  text <- debian("1.97.1+dfsg1-1", "(none)")
+  expect_match(text, "as root: apt-get install cargo r-base-dev\n", fixed = TRUE)
+})
+
+test_that("configure says which Rust is needed and how to get it", {
+  config <- tool_path("config.R")
+  withr::local_dir(dirname(dirname(config)))
+  rscript <- file.path(R.home("bin"), "Rscript")
+
+  result <- output_on(machine(), rscript, config)
+  expect_identical(result$status, 1L)
+  expect_match(result$text, "cargo was not found")
+  expect_match(result$text, "needs Rust 1[.][0-9]+ or later.*https://rustup.rs")
+
+  old <- machine(
+    cargo = "echo 'cargo 1.65.0'",
+    rustc = c("[ \"$1\" = -vV ] && echo 'release: 1.63.0'", "echo 'rustc 1.63.0'")
+  )
+  result <- output_on(old, rscript, config)
+  expect_identical(result$status, 1L)
+  expect_match(result$text, "rustc is Rust 1.63.0, which is too old", fixed = TRUE)
+  expect_match(result$text, "https://rustup.rs", fixed = TRUE)
+})
+
+test_that("of several Rusts configure takes one that is new enough", {
+  config <- tool_path("config.R")
+  rscript <- file.path(R.home("bin"), "Rscript")
+  package <- withr::local_tempdir()
+  dir.create(file.path(package, "src"))
+  dir.create(file.path(package, "tools"))
+  top <- dirname(dirname(config))
+  file.copy(file.path(top, "DESCRIPTION"), package)
+  file.copy(file.path(top, "src", "Makevars.in"), file.path(package, "src"))
+  file.copy(config, file.path(package, "tools"))
+  rust <- function(version) {
+    list(
+      cargo = paste0("echo 'cargo ", version, "'"),
+      rustc = c(
+        paste0("echo 'release: ", version, "'"),
+        "echo 'host: x86_64-unknown-linux-gnu'"
+      )
+    )
+  }
+  old <- rlang::inject(machine(!!!rust("1.63.0")))
+  new <- rlang::inject(machine(!!!rust("1.999.0")))
+
+  withr::local_dir(package)
+  home <- withr::local_tempdir()
+  dir.create(file.path(home, ".cargo"))
+  file.symlink(new, file.path(home, ".cargo", "bin"))
+  env <- c(paste0("PATH=", old, ":", Sys.getenv("PATH")), paste0("HOME=", home), "CARGO_HOME=")
+  lines <- system2(
+    "env", shQuote(c(env, rscript, "tools/config.R")),
+    stdout = TRUE, stderr = TRUE
+  )
+  expect_null(attr(lines, "status"), label = paste(lines, collapse = "\n"))
+  makevars <- readLines("src/Makevars")
+  taken <- file.path(normalizePath(file.path(home, ".cargo", "bin")), c("cargo", "rustc"))
+  expect_match(makevars, paste0("RUSTC=\"", taken[2], "\" \"", taken[1], "\""), fixed = TRUE, all = FALSE)
+})
+
+test_that("a package is missing on CRAN only where CRAN was asked", {
+  setup <- tool_path("setup")
+  ask <- function(mirror) {
+    profile <- write_file(paste0("options(repos = c(CRAN = \"", mirror, "\"))"))
+    library <- withr::local_tempdir()
+    withr::local_envvar(R_PROFILE_USER = profile, R_LIBS_USER = library)
+    withr::local_dir(dirname(dirname(setup)))
+    script <- write_file(
+      ". tools/setup", "apt_works() { return 1; }", "want_packages no.such.package", "echo \"$skipped\""
+    )
+    system2("bash", shQuote(script), stdout = TRUE, stderr = TRUE)
+  }
+
+  text <- ask("file:///no/such/mirror")
+  expect_match(
+    text, "no.such.package (not installed: CRAN cannot be reached at file:///no/such/mirror)",
+    fixed = TRUE, all = FALSE
+  )
+  expect_false(any(grepl("not available", text)))
+  expect_identical(text[length(text)], "1")
+
+  # Here is a mirror, with another package.
+  mirror <- withr::local_tempdir()
+  contrib <- file.path(mirror, "src", "contrib")
+  dir.create(contrib, recursive = TRUE)
+  writeLines(c("Package: other", "Version: 1.0"), file.path(contrib, "PACKAGES"))
+  text <- ask(paste0("file://", mirror))
+  expect_match(text, "no.such.package.* is not available for this version of R", all = FALSE)
+  expect_match(text, "no.such.package (not installed: see above)", fixed = TRUE, all = FALSE)
+})
