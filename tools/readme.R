@@ -1,0 +1,100 @@
+# Keeps README.md true: runs its R code as written, from the first block to the last, in
+# one session and an empty folder, with the installed version of this package.
+#
+#   Rscript tools/readme.R            writes the output below the code that makes it
+#   Rscript tools/readme.R --check    fails where README.md says something else
+#
+# A comment before a block says what is special about it:
+#
+#   <!-- varies -->            its output is another in each run: not compared
+#   <!-- needs DBI, RSQLite -->  not run where one of these packages is missing
+#
+# A block that this system does not support is not run to its end, and named.
+
+check <- "--check" %in% commandArgs(TRUE)
+path <- normalizePath("README.md")
+lines <- readLines(path, encoding = "UTF-8")
+
+library(profile)
+options(width = 80, warn = 2)
+installed <- system.file(package = "profile")
+files_of_package <- list.files(installed, recursive = TRUE, all.files = TRUE)
+folder <- tempfile("readme-")
+dir.create(folder)
+setwd(folder)
+
+# The variables of README.md, apart from those of this script.
+session <- new.env(parent = globalenv())
+
+is_output <- function(lines) grepl("^#>", lines)
+
+# The code of a block, with the output of each expression below it.
+run <- function(code) {
+  expressions <- parse(text = code, keep.source = TRUE)
+  ends <- vapply(attr(expressions, "srcref"), function(place) place[[3]], 0L)
+  result <- character()
+  for (i in seq_along(expressions)) {
+    result <- c(result, code[seq(if (i == 1) 1 else ends[i - 1] + 1, ends[i])])
+    output <- capture.output({
+      value <- withVisible(eval(expressions[[i]], session))
+      if (value$visible) print(value$value)
+    })
+    if (length(output) > 0) {
+      result <- c(result, sub(" +$", "", paste("#>", output)))
+    }
+  }
+  result
+}
+
+begins <- which(lines == "```r")
+ends <- vapply(begins, function(begin) begin + which(lines[-seq_len(begin)] == "```")[[1]], 0L)
+result <- lines
+differ <- character()
+# From the last block on, lines keep their numbers; the code runs from the first.
+blocks <- Map(seq, begins + 1, ends - 1)
+made <- lapply(seq_along(blocks), function(i) {
+  block <- lines[blocks[[i]]]
+  remark <- lines[[begins[[i]] - 1]]
+  name <- paste0("README.md:", begins[[i]])
+  needs <- regmatches(remark, regexec("^<!-- needs (.*) -->$", remark))[[1]][2]
+  missing <- Filter(function(package) !nzchar(system.file(package = package)), strsplit(needs, ", ")[[1]])
+  missing <- missing[!is.na(missing)]
+  if (length(missing) > 0) {
+    cat(name, ": not run, without ", toString(missing), "\n", sep = "")
+    return(block)
+  }
+  new <- tryCatch(
+    run(block[!is_output(block)]),
+    profile_error_unsupported = function(error) {
+      cat(name, ": not run to its end: ", conditionMessage(error), "\n", sep = "")
+      block
+    },
+    error = function(error) {
+      stop(name, ": ", conditionMessage(error), call. = FALSE)
+    }
+  )
+  same <- if (remark == "<!-- varies -->") {
+    any(is_output(new)) == any(is_output(block))
+  } else {
+    identical(new, block)
+  }
+  if (!same) {
+    differ <<- c(differ, paste0(name, " prints:"), new)
+  }
+  new
+})
+
+changed <- setdiff(list.files(installed, recursive = TRUE, all.files = TRUE), files_of_package)
+if (length(changed) > 0) {
+  stop("README.md writes into the installed package: ", toString(changed))
+}
+
+if (check) {
+  writeLines(differ)
+  cat(length(blocks), "blocks of R code\n")
+  quit("no", as.integer(length(differ) > 0))
+}
+for (i in rev(seq_along(blocks))) {
+  result <- append(result[-blocks[[i]]], made[[i]], after = begins[[i]])
+}
+writeLines(result, path, useBytes = TRUE)
