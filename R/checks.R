@@ -1,7 +1,12 @@
 # Checks of arguments: what reaches the core has the type it expects.
 
+# One string that is not NA, with an encoding.
+is_text <- function(x) {
+  rlang::is_string(x) && Encoding(x) != "bytes"
+}
+
 check_path <- function(path, call) {
-  if (!rlang::is_string(path) || path == "") {
+  if (!is_text(path) || path == "") {
     abort_argument("`path` must be a path: one string that is not empty.", call)
   }
 }
@@ -14,12 +19,12 @@ check_version <- function(version, call) {
 
 check_uri <- function(source_uri, call) {
   if (inherits(source_uri, "connection")) {
-    return(enc2utf8(summary(source_uri)$description))
+    return(connection_name(source_uri, call))
   }
-  if (length(source_uri) != 1 || !(is.character(source_uri) || is.na(source_uri))) {
+  if (!is_text(source_uri) && !(is.atomic(source_uri) && length(source_uri) == 1 && is.na(source_uri))) {
     abort_argument("`source_uri` must be one string, or `NA`.", call)
   }
-  enc2utf8(as.character(source_uri))
+  shown_text(as.character(source_uri))
 }
 
 # The tables of a profile, whatever holds them.

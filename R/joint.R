@@ -113,7 +113,7 @@ start_profiler <- function(
     bufsize = 10000L) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
-  check_path(path, call)
+  file <- file_path(path, "profile_error_write", call)
   check_flag(memory.profiling, "memory.profiling", call)
   check_flag(gc.profiling, "gc.profiling", call)
   check_flag(line.profiling, "line.profiling", call)
@@ -126,7 +126,7 @@ start_profiler <- function(
   if (!rlang::is_string(event, c("cpu", "elapsed"))) {
     abort_argument("`event` must be \"cpu\" or \"elapsed\".", call)
   }
-  run <- list(path = absolute_path(path, call), uri = path, memory = memory.profiling)
+  run <- list(path = absolute_path(file, call), shown = file[[2]], uri = file[[2]], memory = memory.profiling)
   options <- list(
     interval = interval,
     # Each tick then has a line, also where R has no call to print.
@@ -205,7 +205,7 @@ start_run <- function(run, options, call) {
   check_count(megabytes, "getOption(\"profile.recording_mb\")", call)
   version <- getRversion()
   settings <- list(
-    path = enc2utf8(run$path),
+    path = c(run$path, run$shown),
     megabytes = as.integer(megabytes),
     closures = sys.nframe(),
     node_stack = version >= "4.4.0",
@@ -237,9 +237,9 @@ start_run <- function(run, options, call) {
     rlang::inject(utils::Rprof(run$path, !!!options)),
     error = function(error) {
       abort_profile(
-        c(paste0("`Rprof()` cannot start with the file `", run$uri, "`."), x = conditionMessage(error)),
+        c(paste0("`Rprof()` cannot start with the file `", run$shown, "`."), x = shown_text(conditionMessage(error))),
         "profile_error_write",
-        path = run$path,
+        path = run$shown,
         call = call
       )
     }
@@ -258,7 +258,7 @@ stop_run <- function(call) {
   .Call(C_joint_block, TRUE)
   state <- joint_state()
   warnings <- stop_rprof(state)
-  result <- rust(.Call(C_joint_stop, enc2utf8(run$path), "R's file", run$uri, run$memory), call)
+  result <- rust(.Call(C_joint_stop, c(run$path, run$shown), "R's file", run$uri, run$memory), call)
   for (warning in warnings) {
     rlang::cnd_signal(warning)
   }
@@ -329,17 +329,17 @@ abort_elsewhere <- function(call) {
 }
 
 # The folder may be left while the profiler runs.
-absolute_path <- function(path, call) {
-  folder <- dirname(path.expand(path))
+absolute_path <- function(file, call) {
+  folder <- dirname(file[[1]])
   if (!dir.exists(folder)) {
     abort_profile(
-      paste0("Cannot write `", path, "`: there is no such folder."),
+      paste0("Cannot write `", file[[2]], "`: there is no such folder."),
       "profile_error_write",
-      path = path,
+      path = file[[2]],
       call = call
     )
   }
-  file.path(normalizePath(folder), basename(path))
+  in_folder(normalizePath(folder), basename(file[[1]]))
 }
 
 # ---- The end of R, and of the package ---------------------------------------------

@@ -126,14 +126,13 @@ write_otlp <- function(x,
   call <- rlang::current_env()
   rlang::check_dots_empty()
   tables <- as_profile(x, call)
-  check_path(path, call)
+  file <- file_path(path, "profile_error_write", call)
   if (is.null(format)) {
-    format <- if (grepl("[.]json([.]gz)?$", path)) "json" else "protobuf"
+    format <- if (grepl("[.]json([.]gz)?$", file[[2]])) "json" else "protobuf"
   }
   check_format(format, call)
   options <- otlp_options(aggregate, format == "json", resource, original_payload, call)
-  target <- enc2utf8(path.expand(path))
-  rust(.Call(C_write_otlp, tables, target, options, grepl("[.]gz$", path)), call)
+  rust(.Call(C_write_otlp, tables, file, options, grepl("[.]gz$", file[[2]])), call)
   invisible(x)
 }
 

@@ -127,16 +127,17 @@ pprof_of_go <- function(go) {
 
 own_pprof <- function() {
   name <- if (.Platform$OS.type == "windows") "pprof.exe" else "pprof"
-  file.path(tools::R_user_dir("profile", "data"), name)
+  in_folder(tools::R_user_dir("profile", "data"), name)
 }
 
 # The full path of a program, given by path or by its name on the PATH, or NA.
 program <- function(name) {
-  path <- if (basename(name) == name) Sys.which(name)[[1]] else path.expand(name)
+  name <- native_text(name)
+  path <- if (is.na(name) || basename(name) != name) path.expand(name) else Sys.which(name)[[1]]
   if (is.na(path) || dir.exists(path) || file.access(path, 1) != 0) {
     return(NA_character_)
   }
-  file.path(normalizePath(dirname(path)), basename(path))
+  in_folder(normalizePath(dirname(path)), basename(path))
 }
 
 is_perl <- function(path) {
@@ -225,7 +226,8 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
   }
   check_server_arguments(host, port, browse, timeout, call)
   if (rlang::is_string(x)) {
-    check_profile_file(x, call)
+    file <- file_path(x, "profile_error_open", call)
+    check_profile_file(file, call)
   } else {
     x <- as_profile(x, call)
   }
@@ -244,9 +246,9 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
   ready <- FALSE
   on.exit(if (!ready) end_server(server))
   if (rlang::is_string(x)) {
-    path <- normalizePath(x)
+    path <- normalizePath(file[[1]])
   } else {
-    path <- file.path(server$dir, "profile.pb.gz")
+    path <- in_folder(server$dir, "profile.pb.gz")
     write_pprof(x, path)
   }
   start_server(server, tool, path, timeout)
@@ -285,9 +287,9 @@ check_server_arguments <- function(host, port, browse, timeout, call) {
   }
 }
 
-check_profile_file <- function(path, call) {
-  if (!file.exists(path) || dir.exists(path)) {
-    abort_profile(paste0("There is no file `", path, "`."), "profile_error_open", call = call)
+check_profile_file <- function(file, call) {
+  if (!file.exists(file[[1]]) || dir.exists(file[[1]])) {
+    abort_profile(paste0("There is no file `", file[[2]], "`."), "profile_error_open", call = call)
   }
 }
 
@@ -355,7 +357,7 @@ start_server <- function(server, tool, path, timeout) {
     paste0("-http=", server$host, ":", server$port), "-no_browser", path
   )
   args <- c("-c", supervisor, "profile", server$dir, server$session, command)
-  system2("sh", shQuote(args), stdout = FALSE, stderr = FALSE, wait = FALSE)
+  system2("sh", shell_quote(args), stdout = FALSE, stderr = FALSE, wait = FALSE)
   wait_until(function() {
     server$pid <- read_pid(server)
     !is.na(server$pid)
@@ -363,7 +365,7 @@ start_server <- function(server, tool, path, timeout) {
 }
 
 read_pid <- function(server) {
-  path <- file.path(server$dir, "pid")
+  path <- in_folder(server$dir, "pid")
   if (file.exists(path)) as.integer(readLines(path, 1, warn = FALSE))[1] else NA_integer_
 }
 
@@ -376,7 +378,7 @@ await_server <- function(server, timeout, call) {
   if (answered) {
     return()
   }
-  path <- file.path(server$dir, "output")
+  path <- in_folder(server$dir, "output")
   output <- if (file.exists(path)) readLines(path, warn = FALSE)
   Encoding(output) <- "UTF-8"
   abort_profile(
@@ -409,7 +411,7 @@ answers <- function(server) {
 
 is_running <- function(server) {
   !is.na(server$pid) &&
-    !file.exists(file.path(server$dir, "status")) &&
+    !file.exists(in_folder(server$dir, "status")) &&
     tools::pskill(server$pid, 0)
 }
 

@@ -35,6 +35,10 @@
 #' Function names are kept as they are: `data.frame` stays `data.frame`. Bytes
 #' that are not UTF-8 are read as Latin-1 (Windows-1252).
 #'
+#' Files are opened as R's own functions open them: a path of unknown encoding is its bytes,
+#' any other is translated to the encoding of the locale; it is an error if that has no such
+#' characters. In messages and in `source_uri` bytes that are no text are shown as `<e9>`.
+#'
 #' ## Sources of pprof files
 #'
 #' A file is one source, unless labels of its samples tell others, as
@@ -136,56 +140,21 @@ read_profile <- function(path, ..., version = "2.0", source_uri = path) {
 # What the core reads (a path or bytes), what messages call it, and its URI. To
 # read a connection may end it, so it is asked for its description first.
 profile_input <- function(path, source_uri, call) {
-  is_connection <- inherits(path, "connection")
-  if (!is_connection) {
-    check_path(path, call)
+  if (inherits(path, "connection")) {
+    shown <- connection_name(path, call)
+    uri <- check_uri(source_uri, call)
+    data <- read_connection(path, call)
+  } else {
+    data <- file_path(path, "profile_error_open", call)
+    shown <- data[[2]]
+    uri <- check_uri(source_uri, call)
   }
-  list(
-    name = paste0("`", check_uri(path, call), "`"),
-    uri = check_uri(source_uri, call),
-    data = if (is_connection) read_bytes(path) else path.expand(enc2utf8(path))
-  )
+  list(name = paste0("`", shown, "`"), uri = uri, data = data)
 }
 
 finish_read <- function(result, input, version, call) {
   warn_problems(result$counts, input$name, call)
   new_profile_data(result$tables, version)
-}
-
-# All bytes of a connection.
-read_bytes <- function(con) {
-  if (!isOpen(con)) {
-    # To close() a connection is to destroy it, so the user's own stays shut and
-    # another one is opened for the same thing, where that can be said.
-    about <- summary(con)
-    con <- switch(
-      sub("-.*", "", about$class),
-      file = file(about$description, "rb"),
-      gzfile = gzfile(about$description, "rb"),
-      bzfile = bzfile(about$description, "rb"),
-      xzfile = xzfile(about$description, "rb"),
-      pipe = pipe(about$description, "rb"),
-      url = url(about$description, "rb"),
-      {
-        open(con, "rb")
-        con
-      }
-    )
-    on.exit(close(con))
-  }
-  if (summary(con)$text == "text") {
-    # An open connection in text mode gives lines only.
-    lines <- readLines(con, warn = FALSE)
-    return(charToRaw(paste0(lines, rep("\n", length(lines)), collapse = "")))
-  }
-  chunks <- list()
-  repeat {
-    chunk <- readBin(con, "raw", 2^24)
-    if (length(chunk) == 0) {
-      return(as.raw(unlist(chunks)))
-    }
-    chunks[[length(chunks) + 1]] <- chunk
-  }
 }
 
 #' What was odd in an input

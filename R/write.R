@@ -104,17 +104,16 @@ write_pprof <- function(x, path, ..., aggregate = TRUE, sources = FALSE) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   tables <- as_profile(x, call)
-  check_path(path, call)
+  file <- file_path(path, "profile_error_write", call)
   check_flag(aggregate, "aggregate", call)
   check_flag(sources, "sources", call)
-  target <- enc2utf8(path.expand(path))
-  report <- rust(.Call(C_write_pprof, tables, target, aggregate, sources), call)
+  report <- rust(.Call(C_write_pprof, tables, file, aggregate, sources), call)
   untold <- report$untold_sources > 0
   other <- report$other_labels > 0
   if (untold || other) {
     warn_profile(
       c(
-        paste0("`", path, "` says less than the profile."),
+        paste0("`", file[[2]], "` says less than the profile."),
         x = if (untold) {
           paste0("Sources without a sample are not in the file: ", report$untold_sources, ".")
         },
@@ -134,14 +133,14 @@ write_pprof <- function(x, path, ..., aggregate = TRUE, sources = FALSE) {
 write_rprof <- function(x, path) {
   call <- rlang::current_env()
   tables <- as_profile(x, call)
-  check_path(path, call)
-  report <- rust(.Call(C_write_rprof, tables, enc2utf8(path.expand(path))), call)
+  file <- file_path(path, "profile_error_write", call)
+  report <- rust(.Call(C_write_rprof, tables, file), call)
   assumed <- report$assumed_intervals > 0
   empty <- report$empty_samples > 0
   if (assumed || empty) {
     warn_profile(
       c(
-        paste0("`", path, "` says less than the profile."),
+        paste0("`", file[[2]], "` says less than the profile."),
         x = if (assumed) {
           "The sampling interval is not known: wrote 20000 microseconds, the default of `Rprof()`."
         },

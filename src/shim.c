@@ -250,6 +250,12 @@ const char *profile_utf8(SEXP string, int *size) {
     return request[1];
 }
 
+// As they are, in whatever encoding.
+const char *profile_native(SEXP string, int *size) {
+    *size = (int) Rf_xlength(string);
+    return CHAR(string);
+}
+
 int profile_type(SEXP x) { return TYPEOF(x); }
 int profile_inherits(SEXP x, const char *class) { return Rf_inherits(x, class); }
 R_xlen_t profile_length(SEXP x) { return Rf_xlength(x); }

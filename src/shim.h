@@ -31,6 +31,7 @@ const SEXP *profile_strings(SEXP x);
 const char *profile_utf8(SEXP string, int *size);
 
 // These cannot jump.
+const char *profile_native(SEXP string, int *size);
 int profile_type(SEXP x);
 int profile_inherits(SEXP x, const char *class);
 R_xlen_t profile_length(SEXP x);

@@ -31,7 +31,13 @@ fn text_argument<'call>(raw: Raw) -> Result<&'call str> {
     Ok(argument(raw)?.text()?.unwrap_or_default())
 }
 
-/// Reads from a path (a string) or from bytes (a raw vector, named `name`).
+/// Writes to a file.
+fn write<T>(file: Raw, to_path: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
+    let file = argument(file)?.file()?;
+    to_path(file.path).map_err(|error| error.shown_as(file.shown))
+}
+
+/// Reads from a file or from bytes (a raw vector, named `name`).
 fn read(
     input: Raw,
     name: Raw,
@@ -48,7 +54,8 @@ fn read(
     if input.kind() == RAWSXP {
         from_bytes(input.bytes()?, origin)
     } else {
-        from_path(Path::new(input.text()?.unwrap_or_default()), origin)
+        let file = input.file()?;
+        from_path(file.path, origin).map_err(|error| error.shown_as(file.shown))
     }
 }
 
@@ -153,10 +160,10 @@ pub extern "C" fn profile_rust_read_profile(input: Raw, name: Raw, version: Raw,
 
 /// Gives `list(assumed_intervals, empty_samples)`.
 #[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_write_rprof(x: Raw, path: Raw) -> Raw {
+pub extern "C" fn profile_rust_write_rprof(x: Raw, file: Raw) -> Raw {
     outcome(|pair| {
         let profile = take::profile(argument(x)?, &stop)?;
-        let report = rprof::write_path(&profile, Path::new(text_argument(path)?), &stop)?;
+        let report = write(file, |path| rprof::write_path(&profile, path, &stop))?;
         let counts = pair.list(VALUE, &[c"assumed_intervals", c"empty_samples"])?;
         counts.doubles(0, 1)?[0] = report.assumed_intervals as f64;
         counts.doubles(1, 1)?[0] = report.empty_samples as f64;
@@ -166,15 +173,16 @@ pub extern "C" fn profile_rust_write_rprof(x: Raw, path: Raw) -> Raw {
 
 /// Gives `list(untold_sources, other_labels)`.
 #[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_write_pprof(x: Raw, path: Raw, aggregate: Raw, sources: Raw) -> Raw {
+pub extern "C" fn profile_rust_write_pprof(x: Raw, file: Raw, aggregate: Raw, sources: Raw) -> Raw {
     outcome(|pair| {
         let profile = take::profile(argument(x)?, &stop)?;
         let options = pprof::WriteOptions {
             aggregate: argument(aggregate)?.flag()?,
             sources: argument(sources)?.flag()?,
         };
-        let path = Path::new(text_argument(path)?);
-        let report = pprof::write_path(&profile, &options, path, &stop)?;
+        let report = write(file, |path| {
+            pprof::write_path(&profile, &options, path, &stop)
+        })?;
         let counts = pair.list(VALUE, &[c"untold_sources", c"other_labels"])?;
         counts.doubles(0, 1)?[0] = report.untold_sources as f64;
         counts.doubles(1, 1)?[0] = report.other_labels as f64;
@@ -223,12 +231,14 @@ fn pprof_payload(profile: &Profile) -> Result<Payload> {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_write_otlp(x: Raw, path: Raw, options: Raw, gzip: Raw) -> Raw {
+pub extern "C" fn profile_rust_write_otlp(x: Raw, file: Raw, options: Raw, gzip: Raw) -> Raw {
     outcome(|_| {
         let profile = take::profile(argument(x)?, &stop)?;
         let options = otlp_options(&profile, argument(options)?)?;
-        let path = Path::new(text_argument(path)?);
-        otlp::write_path(&profile, &options, path, argument(gzip)?.flag()?, &stop)
+        let gzip = argument(gzip)?.flag()?;
+        write(file, |path| {
+            otlp::write_path(&profile, &options, path, gzip, &stop)
+        })
     })
 }
 
@@ -397,7 +407,7 @@ fn settings<'call>(list: Raw) -> Result<sampler::Settings<'call>> {
         Ok::<_, Error>(number.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))
     };
     Ok(sampler::Settings {
-        file: Path::new(field("path")?.text()?.unwrap_or_default()),
+        file: field("path")?.file()?.path,
         bytes: count("megabytes")? << 20,
         closures: count("closures")?,
         node_stack: field("node_stack")?.flag()?,
@@ -426,7 +436,12 @@ pub extern "C" fn profile_rust_joint_block(on: Raw) -> Raw {
 /// R's profiler is on, it writes to the file of the settings, and SIGPROF is held back.
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_joint_start(list: Raw) -> Raw {
-    outcome(|_| sampler::start(&settings(list)?))
+    outcome(|_| {
+        let settings = settings(list)?;
+        let file = argument(list)?.named("path")?.map(Sexp::file).transpose()?;
+        let shown = file.map_or("", |file| file.shown);
+        sampler::start(&settings).map_err(|error| error.shown_as(shown))
+    })
 }
 
 /// Gives a word.
@@ -444,9 +459,9 @@ pub extern "C" fn profile_rust_joint_state() -> Raw {
     })
 }
 
-/// R's profiler is off, its file at `path` is complete, and SIGPROF is held back.
+/// R's profiler is off, its file is complete, and SIGPROF is held back.
 #[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_joint_stop(path: Raw, name: Raw, uri: Raw, memory: Raw) -> Raw {
+pub extern "C" fn profile_rust_joint_stop(file: Raw, name: Raw, uri: Raw, memory: Raw) -> Raw {
     outcome(|pair| {
         let origin = Origin {
             name: text_argument(name)?.to_owned(),
@@ -454,11 +469,12 @@ pub extern "C" fn profile_rust_joint_stop(path: Raw, name: Raw, uri: Raw, memory
             timestamp: None,
         };
         let memory = argument(memory)?.flag()?;
-        let path = Path::new(text_argument(path)?);
+        let file = argument(file)?.file()?;
         let stopped = sampler::stop();
         let stopped = stopped.ok_or_else(|| Error::Unsupported("Nothing is recorded.".into()))?;
         let recording = stopped.recording()?;
-        let (profile, problems) = joint::merge(path, origin, &recording, memory, &stop)?;
+        let (profile, problems) = joint::merge(file.path, origin, &recording, memory, &stop)
+            .map_err(|error| error.shown_as(file.shown))?;
         give::put_result(pair, VALUE, &profile, &problems, "2.0", &stop)
     })
 }

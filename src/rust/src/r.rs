@@ -6,6 +6,7 @@
 use profile_core::error::{Error, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
+use std::path::Path;
 use std::ptr::NonNull;
 
 /// R's own pointer.
@@ -49,6 +50,8 @@ unsafe extern "C" {
     fn profile_bytes(x: Raw) -> *const u8;
     fn profile_strings(x: Raw) -> *const Raw;
     fn profile_utf8(string: Raw, size: *mut c_int) -> *const c_char;
+    #[cfg(unix)]
+    fn profile_native(string: Raw, size: *mut c_int) -> *const c_char;
     fn profile_type(x: Raw) -> c_int;
     fn profile_inherits(x: Raw, class: *const c_char) -> c_int;
     fn profile_length(x: Raw) -> isize;
@@ -66,6 +69,13 @@ unsafe extern "C" {
 pub fn stop() -> bool {
     // SAFETY: the shim catches the jump of R_CheckUserInterrupt().
     unsafe { profile_uninterrupted() == 0 }
+}
+
+/// A file as R names it (`R/paths.R`): its path, and what messages call that.
+#[derive(Debug, Clone, Copy)]
+pub struct FileName<'call> {
+    pub path: &'call Path,
+    pub shown: &'call str,
 }
 
 /// R jumped: the way back out.
@@ -195,6 +205,17 @@ impl<'call> Sexp<'call> {
         }
     }
 
+    /// A character vector of a path as R would open it, and of the same for messages.
+    pub fn file(self) -> Result<FileName<'call>> {
+        let [path, shown] = *self.strings()? else {
+            return Err(Error::Unsupported("No path.".to_owned()));
+        };
+        Ok(FileName {
+            path: path_of(path)?,
+            shown: utf8(shown)?.unwrap_or_default(),
+        })
+    }
+
     /// The first value of a logical vector, `false` for NA.
     pub fn flag(self) -> Result<bool> {
         Ok(self.integers()?.first() == Some(&1))
@@ -223,6 +244,25 @@ pub fn utf8<'call>(string: Raw) -> Result<Option<&'call str>> {
             String::from_utf8_lossy(bytes)
         ))),
     }
+}
+
+/// A path is bytes: those of the string, whatever its encoding.
+#[cfg(unix)]
+fn path_of<'call>(string: Raw) -> Result<&'call Path> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut size = 0;
+    // SAFETY: a live string object, whose bytes live until the end of the call; the
+    // shim does not jump.
+    let bytes = unsafe {
+        let start = profile_native(string, &mut size);
+        std::slice::from_raw_parts(start.cast::<u8>(), size.max(0) as usize)
+    };
+    Ok(Path::new(std::ffi::OsStr::from_bytes(bytes)))
+}
+
+#[cfg(not(unix))]
+fn path_of<'call>(string: Raw) -> Result<&'call Path> {
+    Ok(Path::new(utf8(string)?.unwrap_or_default()))
 }
 
 /// A list of fixed length that is protected or part of one that is. What goes

@@ -129,6 +129,17 @@ impl Error {
         }
     }
 
+    /// The error with the path as users know it: here paths are bytes, which need not be
+    /// text.
+    pub fn shown_as(self, path: &str) -> Error {
+        let path = PathBuf::from(path);
+        match self {
+            Error::Open { source, .. } => Error::Open { path, source },
+            Error::Write { source, .. } => Error::Write { path, source },
+            other => other,
+        }
+    }
+
     pub(crate) fn open(path: &Path, source: io::Error) -> Error {
         Error::Open {
             path: path.to_owned(),
