@@ -18,6 +18,9 @@
 #' warning of class `profile_warning`, and listed by [profile_problems()]. The
 #' warning has class `profile_warning_incomplete` when something is missing, as
 #' at the end of a file whose process was killed.
+#' Runs of NUL bytes, as a crash of the machine or emptying a file that is being written
+#' leaves them, and lines of more than 64 MiB are skipped.
+#' Zero bytes after gzip data, as tapes add them, are skipped as well, in any format.
 #'
 #' ## Places in Rprof files
 #'

@@ -294,3 +294,83 @@ test_that("gzip data that end early are read up to there", {
   expect_true("cut_gzip" %in% profile_problems(x)$problem)
   expect_gt(nrow(x$samples), 0)
 })
+
+test_that("zero bytes behind gzip data are skipped, with a note; other bytes are an error", {
+  files <- list(
+    list(rprof_path("edit_gz.out.gz"), read_rprof),
+    list(data_path("pprof", "go_mutex.pb.gz"), read_pprof)
+  )
+  for (file in files) {
+    read <- file[[2]]
+    whole <- file_bytes(file[[1]])
+    expected <- read(file[[1]], source_uri = "a")
+    padded <- write_bytes(c(whole, raw(10240)))
+    for (reader in list(read, read_profile)) {
+      x <- expect_profile_warning(reader(padded, source_uri = "a"), "profile_warning_repaired")
+      expect_equal(x$.problems[c("problem", "text", "lost")], tibble::tibble(
+        problem = "padded_gzip", text = "10240 zero bytes", lost = FALSE
+      ))
+      x$.problems <- NULL
+      x$sources$source_timestamp <- expected$sources$source_timestamp
+      expect_identical(x, expected)
+      garbage <- write_bytes(c(whole, raw(512), as.raw(1)))
+      expect_error(reader(garbage), class = "profile_error_parse")
+    }
+  }
+})
+
+test_that("runs of NUL bytes are skipped, and what stands around them is read", {
+  whole <- rprof_path("basic_line.out")
+  expected <- read_rprof(whole, source_uri = "a")
+  bytes <- file_bytes(whole)
+  lines <- which(bytes == as.raw(10))
+  at <- lines[length(lines) %/% 2]
+  holed <- write_bytes(c(bytes[seq_len(at)], raw(5000), bytes[-seq_len(at)], raw(3)))
+  for (reader in list(read_rprof, read_profile)) {
+    x <- expect_profile_warning(reader(holed, source_uri = "a"), "profile_warning_incomplete")
+    expect_equal(x$.problems$problem, c("nul_run", "nul_run"))
+    expect_equal(x$.problems$line, c(length(lines) %/% 2, length(lines)) + 1)
+    expect_equal(x$.problems$text, c("5000 NUL bytes", "3 NUL bytes"))
+    expect_identical(stacks(x), stacks(expected))
+  }
+  # A file that is emptied while Rprof() writes to it: NUL bytes up to where that was.
+  emptied <- write_bytes(c(raw(at), bytes[-seq_len(at)]))
+  x <- expect_profile_warning(read_profile(emptied), "profile_warning_incomplete")
+  expect_true(all(c("nul_run", "no_header") %in% x$.problems$problem))
+  expect_identical(stacks(x), utils::tail(stacks(expected), nrow(x$samples)))
+  expect_error(read_rprof(write_bytes(raw(1000))), "nothing but NUL bytes", class = "profile_error_parse")
+})
+
+test_that("a file with 200 MB of NUL bytes at its end is read in a moment", {
+  skip_on_cran()
+  if (Sys.which("truncate") == "") {
+    skip("truncate is not installed: no sparse file is read")
+  }
+  path <- withr::local_tempfile()
+  file.copy(rprof_path("basic_line.out"), path)
+  system2("truncate", c("-s", "200M", shQuote(path)))
+  expected <- read_rprof(rprof_path("basic_line.out"))
+  before <- proc.time()
+  x <- expect_profile_warning(read_rprof(path), "profile_warning_incomplete")
+  used <- sum((proc.time() - before)[c("user.self", "sys.self")])
+  expect_identical(stacks(x), stacks(expected))
+  expect_equal(x$.problems$problem, "nul_run")
+  # Of time on the processor; it takes a tenth of that.
+  expect_lt(used, 10)
+})
+
+test_that("what a cut inside figures, places and characters leaves is told as a cut", {
+  problems <- function(...) {
+    suppressWarnings(profile_problems(read_rprof(write_bytes(paste0(...)))))$problem
+  }
+  memory <- "memory profiling: sample.interval=20000\n:1:2:3:4:\"f\" \n"
+  for (cut in c(":", ":1", ":1:2:3", ":1:2:3:4")) {
+    expect_equal(problems(memory, cut), "cut_sample", info = cut)
+  }
+  line <- "line profiling: sample.interval=20000\n#File 1: a.R\n1#2 \"f\" \n"
+  for (cut in c("1#", "1#2", "\"f\" 1#2 \"g\" 1", "\"f\" 1#2 \"g\" 1#3")) {
+    expect_equal(problems(line, cut), "cut_sample", info = cut)
+  }
+  expect_true("cut_sample" %in% problems(line, "\"caf\xc3"))
+  expect_equal(problems(line, "1#2 \"f\" "), "no_final_line_feed")
+})

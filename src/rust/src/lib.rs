@@ -67,7 +67,7 @@ pub extern "C" fn profile_rust_read_rprof(input: Raw, name: Raw, version: Raw, u
             name,
             uri,
             |path, origin| rprof::read_path(path, origin, &stop),
-            |bytes, origin| rprof::read_bytes(bytes, origin, &stop),
+            |bytes, origin| rprof::read(bytes, origin, &stop),
         )?;
         let version = text_argument(version)?;
         give::put_result(pair, VALUE, &profile, &problems, version, &stop)

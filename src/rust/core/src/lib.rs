@@ -18,8 +18,8 @@
 //! use profile_core::{pprof, rprof};
 //!
 //! let go_on = || false;
-//! let file = b"sample.interval=20000\n\"inner\" \"outer\" \n";
-//! let (profile, problems) = rprof::read_bytes(file, Origin::default(), &go_on)?;
+//! let file: &[u8] = b"sample.interval=20000\n\"inner\" \"outer\" \n";
+//! let (profile, problems) = rprof::read(file, Origin::default(), &go_on)?;
 //! assert!(problems.is_empty());
 //! let stack = profile.stacks.get(profile.samples.stack[0]);
 //! let innermost = profile.function_of(stack[0]).map(|f| profile.strings.get(f.name));

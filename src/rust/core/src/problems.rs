@@ -50,7 +50,7 @@ kinds! {
     NoHeader "no_header" true
         "no header line: the sampling interval is unknown",
     CutHeader "cut_header" true
-        "the file ends inside the header line of a run, of which nothing is known",
+        "a header line that breaks off: nothing is known of its run",
     LineFeedInName "line_feed_in_name" false
         "a function name that holds a line feed, joined from its lines",
     NotUtf8 "not_utf8" false
@@ -87,6 +87,12 @@ kinds! {
         "a sample without memory figures in a memory profile",
     CutGzip "cut_gzip" true
         "the gzip data end early: read up to that point",
+    PaddedGzip "padded_gzip" false
+        "zero bytes after the gzip data, skipped",
+    NulRun "nul_run" true
+        "a run of NUL bytes, as a crash of the machine or emptying a file that is being written leaves them: skipped",
+    OverlongLine "overlong_line" true
+        "a line of more than 64 MiB, skipped",
     NativeUnmatched "native_unmatched" true
         "a sample whose native stack does not fit R's: kept as R's stack alone",
     NativeCut "native_cut" true

@@ -8,7 +8,7 @@ use crate::input::{self, Origin};
 use crate::model::Profile;
 use crate::problems::Problems;
 use crate::{otlp, pprof, rprof};
-use std::io::{Cursor, Read};
+use std::io::Read;
 use std::path::Path;
 
 /// What is looked at first. Where it is a message, all of it decides.
@@ -31,22 +31,15 @@ fn dispatch(
     origin: Origin,
     stop: Stop,
 ) -> Result<(Profile, Problems)> {
-    let mut start = Vec::new();
-    let taken = content.by_ref().take(START).read_to_end(&mut start);
     // What can be read of a file that breaks off is for its reader to say.
-    if let Err(error) = taken {
-        if start.is_empty() {
-            return Err(damaged(&origin, &error));
-        }
-    }
-    let format = formats::of(&start);
-    let content = Cursor::new(start).chain(content);
+    let start = content.peek(START).map_err(|e| damaged(&origin, &e))?;
+    let format = formats::of(start);
     match format {
-        Some(Format::Pprof) => pprof::read(content, origin, stop),
-        Some(Format::Otlp) => otlp::read(content, origin, stop),
+        Some(Format::Pprof) => pprof::read_content(content, origin, stop),
+        Some(Format::Otlp) => otlp::read_content(content, origin, stop),
         // It knows best what other files look like.
         Some(Format::Rprof) | None => {
-            rprof::read(content, origin, stop).map_err(|error| match error {
+            rprof::read_content(content, origin, stop).map_err(|error| match error {
                 Error::Foreign { input, found, .. } => Error::Foreign {
                     input,
                     wanted: "a profile that can be read here",

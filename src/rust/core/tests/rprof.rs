@@ -21,7 +21,7 @@ fn origin() -> Origin {
 }
 
 fn read(text: &[u8]) -> Result<(Profile, Problems)> {
-    rprof::read_bytes(text, origin(), &go_on)
+    rprof::read(text, origin(), &go_on)
 }
 
 fn written(profile: &Profile) -> String {

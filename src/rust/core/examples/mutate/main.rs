@@ -130,7 +130,7 @@ fn origin() -> Origin {
 }
 
 fn read_rprof(bytes: &[u8]) -> Result<(Profile, Problems)> {
-    rprof::read_bytes(bytes, origin(), &|| false)
+    rprof::read(bytes, origin(), &|| false)
 }
 
 fn read_pprof(bytes: &[u8]) -> Result<(Profile, Problems)> {

@@ -47,7 +47,7 @@ pub fn merge(
         path: path.to_owned(),
         source,
     })?;
-    let (mut profile, mut problems) = rprof::read_bytes(&file, origin, stop)?;
+    let (mut profile, mut problems) = rprof::read(file.as_slice(), origin, stop)?;
     let (aligned, silent) = align(&file, &profile, recording)?;
     drop(file);
     for _ in 0..silent {

@@ -24,5 +24,5 @@ mod scopes;
 mod tables;
 mod write;
 
-pub use read::{read, read_path};
+pub use read::{read, read_content, read_path};
 pub use write::{WriteOptions, write, write_path};

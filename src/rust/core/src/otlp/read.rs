@@ -36,11 +36,7 @@ pub const MOST_TYPES: usize = 1000;
 /// Reads a file, gzip'd or not.
 pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
     let (content, origin) = input::open(path, origin)?;
-    decode(
-        &load::load(content, &origin.name, WANTED, stop)?,
-        origin,
-        stop,
-    )
+    read_content(content, origin, stop)
 }
 
 /// Reads a message from anywhere, gzip'd or not: `ProfilesData` or
@@ -50,18 +46,30 @@ pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Pr
 /// with several sample types.
 pub fn read(input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
     let content = Content::new(input).map_err(|e| load::damaged(&origin.name, 0, &e))?;
-    decode(
-        &load::load(content, &origin.name, WANTED, stop)?,
-        origin,
-        stop,
-    )
+    read_content(content, origin, stop)
 }
 
-fn decode(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
+/// Reads what is inflated already, where it has to be.
+pub fn read_content(
+    content: Content<impl Read>,
+    origin: Origin,
+    stop: Stop,
+) -> Result<(Profile, Problems)> {
+    let mut problems = Problems::default();
+    let bytes = load::load(content, &origin.name, WANTED, &mut problems, stop)?;
+    decode(&bytes, origin, problems, stop)
+}
+
+fn decode(
+    bytes: &[u8],
+    origin: Origin,
+    problems: Problems,
+    stop: Stop,
+) -> Result<(Profile, Problems)> {
     let mut file = File {
         profile: Profile::default(),
         types: Interner::default(),
-        problems: Problems::default(),
+        problems,
         budget: Budget::new(bytes.len()),
         is_known: false,
         origin,

@@ -22,5 +22,5 @@ mod symbols;
 mod tables;
 mod write;
 
-pub use read::{read, read_path};
+pub use read::{read, read_content, read_path};
 pub use write::{Report, WriteOptions, write, write_path};

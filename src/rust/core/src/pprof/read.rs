@@ -32,11 +32,7 @@ const WANTED: Wanted = Wanted {
 /// Reads a pprof file, gzip'd or not.
 pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
     let (content, origin) = input::open(path, origin)?;
-    decode(
-        &load::load(content, &origin.name, WANTED, stop)?,
-        origin,
-        stop,
-    )
+    read_content(content, origin, stop)
 }
 
 /// Reads a pprof message from anywhere, gzip'd or not.
@@ -45,16 +41,28 @@ pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Pr
 /// `name/unit`. A message of 2 GiB is refused.
 pub fn read(input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
     let content = Content::new(input).map_err(|e| load::damaged(&origin.name, 0, &e))?;
-    decode(
-        &load::load(content, &origin.name, WANTED, stop)?,
-        origin,
-        stop,
-    )
+    read_content(content, origin, stop)
 }
 
-fn decode(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
+/// Reads what is inflated already, where it has to be.
+pub fn read_content(
+    content: Content<impl Read>,
+    origin: Origin,
+    stop: Stop,
+) -> Result<(Profile, Problems)> {
+    let mut problems = Problems::default();
+    let bytes = load::load(content, &origin.name, WANTED, &mut problems, stop)?;
+    decode(&bytes, origin, problems, stop)
+}
+
+fn decode(
+    bytes: &[u8],
+    origin: Origin,
+    problems: Problems,
+    stop: Stop,
+) -> Result<(Profile, Problems)> {
     let name = origin.name.clone();
-    build(bytes, origin, stop).map_err(|fault| match fault {
+    build(bytes, origin, problems, stop).map_err(|fault| match fault {
         Fault::Other(error) => error,
         Fault::At { at, message } => load::foreign(&name, WANTED, bytes).unwrap_or(Error::Parse {
             input: name,
@@ -64,10 +72,14 @@ fn decode(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, Problems
     })
 }
 
-fn build(bytes: &[u8], origin: Origin, stop: Stop) -> WireResult<(Profile, Problems)> {
+fn build(
+    bytes: &[u8],
+    origin: Origin,
+    mut problems: Problems,
+    stop: Stop,
+) -> WireResult<(Profile, Problems)> {
     let mut outline = Outline::read(bytes, stop)?;
     let mut profile = Profile::default();
-    let mut problems = Problems::default();
     let mappings = tables::mappings(&mut outline, &mut profile, &mut problems)?;
     let functions = tables::functions(&mut outline, &mut profile, &mut problems)?;
     let locations =

@@ -7,6 +7,7 @@ use crate::cancel::{self, Stop};
 use crate::error::{Error, Place, Result};
 use crate::formats::{self, Format};
 use crate::gzip::Content;
+use crate::problems::Problems;
 use std::io::{ErrorKind, Read};
 
 const CHUNK: usize = 1 << 20;
@@ -55,6 +56,7 @@ pub fn load(
     mut content: Content<impl Read>,
     name: &str,
     wanted: Wanted,
+    problems: &mut Problems,
     stop: Stop,
 ) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -83,6 +85,7 @@ pub fn load(
             )));
         }
         if bytes.len() == before {
+            content.note_padding(Place::Byte(bytes.len() as u64), problems);
             return Ok(bytes);
         }
     }

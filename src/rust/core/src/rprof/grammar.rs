@@ -90,6 +90,13 @@ pub fn memory_prefix(line: &[u8]) -> Option<([u64; 4], usize)> {
     (line.get(at) == Some(&b':')).then_some((numbers, at + 1))
 }
 
+/// The four numbers before a sample, broken off before their end.
+pub fn is_cut_memory_prefix(line: &[u8]) -> bool {
+    line.starts_with(b":")
+        && line.iter().all(|b| b.is_ascii_digit() || *b == b':')
+        && memory_prefix(line).is_none()
+}
+
 /// A place in a file: `N#LINE `.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {

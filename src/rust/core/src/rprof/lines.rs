@@ -1,7 +1,8 @@
 //! From lines to samples.
 //!
 //! [`LineReader::line`] gets every line of a file in turn; most end in one
-//! look-up there. A sample whose line ends inside a name waits ([`Pending`]).
+//! look-up there. A sample whose line ends inside a name waits ([`Pending`]). Lines that
+//! break off are for [`ends`](super::ends).
 
 use super::foreign::{self, SNIFFED};
 use super::grammar::{self, Header};
@@ -11,7 +12,7 @@ use super::pending::Pending;
 use crate::error::{Error, Place, Result};
 use crate::input::Origin;
 use crate::memory::TryGrow;
-use crate::model::{Period, Profile, RprofOptions, Source, SourceFile, SourceId, Toplevel, Values};
+use crate::model::{Period, Profile, RprofOptions, Source, SourceFile, SourceId, Toplevel};
 use crate::problems::{ProblemKind, Problems};
 
 /// R <= 4.2 adds no item to a line that has reached the first, and none makes it
@@ -19,15 +20,19 @@ use crate::problems::{ProblemKind, Problems};
 const LONG_LINE: std::ops::Range<usize> = 10_000..10_500;
 
 pub struct LineReader {
-    origin: Origin,
+    pub(super) origin: Origin,
     pub(super) profile: Profile,
     pub(super) problems: Problems,
-    memory: MemoryColumns,
+    pub(super) memory: MemoryColumns,
     pub(super) parser: StackParser,
-    block: Option<Block>,
+    pub(super) block: Option<Block>,
     pub(super) pending: Option<Pending>,
     /// Lines end in CR LF.
     carriage_returns: bool,
+    /// The line at hand stands behind a hole, and may lack its start.
+    pub(super) after_hole: bool,
+    /// What a sample that breaks off is.
+    pub(super) torn: ProblemKind,
     /// The number of the line at hand, from 1.
     pub(super) number: u64,
 }
@@ -49,6 +54,8 @@ impl LineReader {
             block: None,
             pending: None,
             carriage_returns: false,
+            after_hole: false,
+            torn: ProblemKind::TornSample,
             number: 0,
         }
     }
@@ -101,8 +108,9 @@ impl LineReader {
             }
         }
         let line = self.without_carriage_return(line);
+        let after_hole = std::mem::take(&mut self.after_hole);
         let Some(block) = self.block else {
-            return self.first_line(line, rest);
+            return self.first_line(line, rest, after_hole);
         };
         if self.pending.is_some() && self.continues(line, block)? {
             return Ok(());
@@ -129,7 +137,7 @@ impl LineReader {
     }
 
     /// A line before the first block: a header, or a reason to do without.
-    fn first_line(&mut self, line: &[u8], rest: &[u8]) -> Result<()> {
+    fn first_line(&mut self, line: &[u8], rest: &[u8], after_hole: bool) -> Result<()> {
         if let Some(header) = grammar::header(line) {
             return self.start_block(header);
         }
@@ -145,10 +153,13 @@ impl LineReader {
         let text = &line[prefix.map_or(0, |(_, at)| at)..];
         let sample = grammar::starts_with_item(text, true) || (prefix.is_some() && text.is_empty());
         let file = grammar::file_line(line).is_some();
-        let torn = foreign::known(&rest[..rest.len().min(SNIFFED)]).is_none()
-            && text.ends_with(b"\" ")
-            && !text.contains(&0);
+        let unknown = foreign::known(&rest[..rest.len().min(SNIFFED)]).is_none();
+        let torn = unknown && text.ends_with(b"\" ") && !text.contains(&0);
         if !(sample || file || torn) {
+            if after_hole && unknown {
+                self.note(ProblemKind::StrayText, line);
+                return Ok(());
+            }
             return Err(self.foreign(rest));
         }
         self.note(ProblemKind::NoHeader, line);
@@ -164,7 +175,7 @@ impl LineReader {
         }
     }
 
-    fn start_block(&mut self, header: Header) -> Result<()> {
+    pub(super) fn start_block(&mut self, header: Header) -> Result<()> {
         let period = header.interval.map(Period::of_rprof);
         let source = self.profile.add_source(Source {
             kind: "rprof".to_owned(),
@@ -226,7 +237,7 @@ impl LineReader {
                 });
                 Ok(())
             }
-            Parsed::Broken(_) => self.push_part(block, text, memory, ProblemKind::TornSample),
+            Parsed::Broken(_) => self.push_part(block, text, memory, self.torn),
         }
     }
 
@@ -320,74 +331,5 @@ impl LineReader {
             Some(raw) => self.memory.record(row, raw),
             None => Ok(()),
         }
-    }
-
-    /// The end of the input; `rest` is what stands after the last line feed.
-    pub fn finish(mut self, rest: &[u8]) -> Result<(Profile, Problems)> {
-        if !rest.is_empty() {
-            self.last_line(rest)?;
-        }
-        if let (Some(block), Some(pending)) = (self.block, self.pending.take()) {
-            self.close(block, pending)?;
-        }
-        if self.block.is_none() {
-            return Err(Error::Foreign {
-                input: self.origin.name,
-                wanted: "an Rprof file",
-                found: if self.number == 0 {
-                    "it is empty; `Rprof()` writes at least a header, when it is stopped."
-                        .to_owned()
-                } else {
-                    "it has no line but blank ones.".to_owned()
-                },
-            });
-        }
-        let count = self.profile.samples.len();
-        let mut counts = Values::absent("samples", "count", 0)?;
-        counts.column.try_fill(count, 1.0, "sample values")?;
-        self.profile.values.push(counts);
-        self.profile.values.extend(self.memory.finish(count)?);
-        Ok((self.profile, self.problems))
-    }
-
-    /// A line without a line feed: whole, or cut when the process ended.
-    fn last_line(&mut self, line: &[u8]) -> Result<()> {
-        self.number += 1;
-        let line = match self.number {
-            1 => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
-            _ => line,
-        };
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let header = grammar::header(line);
-        if header.is_none() && line.len() > 6 && grammar::is_cut_header(line) {
-            self.note(ProblemKind::CutHeader, line);
-            // A run of which not even the header is whole says nothing; but a
-            // file that starts like this is an Rprof file.
-            return match self.block {
-                Some(_) => Ok(()),
-                None => self.start_block(Header::default()),
-            };
-        }
-        let samples = self.profile.samples.len();
-        self.number -= 1;
-        self.line(line, line)?;
-        if header.is_some() || (self.pending.is_none() && self.profile.samples.len() > samples) {
-            self.note(ProblemKind::NoFinalLineFeed, line);
-            return Ok(());
-        }
-        let (Some(block), Some(pending)) = (self.block, self.pending.take()) else {
-            if grammar::file_line(line).is_some() {
-                self.note(ProblemKind::CutFileLine, line);
-            }
-            return Ok(());
-        };
-        // A quote at the end may be inside a name. It ends the name where all
-        // lines have lost their blank.
-        let trimmed = line.ends_with(b"\"") && self.problems.has(ProblemKind::TrimmedLine);
-        if pending.breaks.is_empty() && trimmed {
-            return self.close(block, pending);
-        }
-        self.number = pending.number;
-        self.push_part(block, &pending.text, pending.memory, ProblemKind::CutSample)
     }
 }

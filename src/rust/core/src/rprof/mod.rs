@@ -17,11 +17,11 @@
 //! may be a matter of the next line (`pending`).
 
 mod cache;
+mod ends;
 mod foreign;
 mod grammar;
 mod lines;
 mod memory;
-
 mod parse;
 mod pending;
 mod read;
@@ -29,5 +29,5 @@ mod write;
 
 pub use grammar::{Header, header as parse_header, memory_prefix as parse_memory};
 
-pub use read::{read, read_bytes, read_path};
+pub use read::{read, read_content, read_path};
 pub use write::{Report, header, write, write_path};
