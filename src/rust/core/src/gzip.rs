@@ -9,6 +9,9 @@ use crate::problems::{ProblemKind, Problems};
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 
+/// What each member starts with.
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
+
 /// The content of a file: inflated when the bytes are gzip (also several
 /// members in a row), else as it is.
 pub struct Content<R: Read> {
@@ -29,7 +32,7 @@ impl<R: Read> Content<R> {
     pub fn new(mut input: R) -> io::Result<Content<R>> {
         let mut start = Vec::new();
         input.by_ref().take(2).read_to_end(&mut start)?;
-        let gzip = start == [0x1f, 0x8b];
+        let gzip = start == MAGIC;
         let whole = Cursor::new(start).chain(input);
         Ok(Content {
             start: Cursor::default(),
@@ -115,10 +118,13 @@ impl<R: Read> Read for Members<R> {
             }
             let zeros = skip_zeros(member.get_mut())?;
             self.zeros += zeros;
-            let is_last = member.get_mut().fill_buf()?.is_empty();
+            let next = member.get_mut().fill_buf()?.first().copied();
+            if next.is_some_and(|byte| byte != MAGIC[0]) {
+                let what = "bytes follow the gzip data that are neither gzip nor zeros";
+                return Err(io::Error::new(ErrorKind::InvalidData, what));
+            }
             let rest = self.member.take().map(GzDecoder::into_inner);
-            // What is no member is an error of the decoder.
-            self.member = rest.filter(|_| !is_last).map(GzDecoder::new);
+            self.member = rest.filter(|_| next.is_some()).map(GzDecoder::new);
         }
         Ok(0)
     }
@@ -192,7 +198,12 @@ mod tests {
         for garbage in [&b"\0\0x"[..], b"x", b"\x1f\x8bx", b"\x1f"] {
             let (content, _, error) = inflate(&[&whole, garbage].concat());
             assert_eq!(content, b"one");
-            assert!(error.is_some(), "{garbage:?}");
+            let expected = match garbage[0] {
+                // What may be the start of a member is one that is cut.
+                0x1f => ErrorKind::UnexpectedEof,
+                _ => ErrorKind::InvalidData,
+            };
+            assert_eq!(error, Some(expected), "{garbage:?}");
         }
         // In the middle of the data, and in the eight bytes behind them.
         for missing in 1..12 {
