@@ -1,18 +1,29 @@
 # Checks of arguments: what reaches the core has the type it expects.
 
-# One string that is not NA, with an encoding.
+# Which strings are text in their encoding, which those marked as bytes do not have.
+is_valid_text <- function(x) {
+  valid <- !is.na(x) & Encoding(x) != "bytes"
+  valid[valid] <- validUTF8(enc2utf8(x[valid]))
+  valid
+}
+
+# One text; in paths that may be any bytes.
 is_text <- function(x) {
+  rlang::is_string(x) && is_valid_text(x)
+}
+
+is_path <- function(x) {
   rlang::is_string(x) && Encoding(x) != "bytes"
 }
 
 check_path <- function(path, call) {
-  if (!is_text(path) || path == "") {
+  if (!is_path(path) || path == "") {
     abort_argument("`path` must be a path: one string that is not empty.", call)
   }
 }
 
 check_version <- function(version, call) {
-  if (!rlang::is_string(version, c("1.0", "2.0"))) {
+  if (!is_text(version) || !version %in% c("1.0", "2.0")) {
     abort_argument("`version` must be \"1.0\" or \"2.0\".", call)
   }
 }
@@ -21,7 +32,7 @@ check_uri <- function(source_uri, call) {
   if (inherits(source_uri, "connection")) {
     return(connection_name(source_uri, call))
   }
-  if (!is_text(source_uri) && !(is.atomic(source_uri) && length(source_uri) == 1 && is.na(source_uri))) {
+  if (!is_path(source_uri) && !(is.atomic(source_uri) && length(source_uri) == 1 && is.na(source_uri))) {
     abort_argument("`source_uri` must be one string, or `NA`.", call)
   }
   shown_text(as.character(source_uri))
@@ -30,7 +41,7 @@ check_uri <- function(source_uri, call) {
 # The tables of a profile, whatever holds them.
 as_profile <- function(x, call) {
   if (is_dm(x)) {
-    return(tables_of_dm(x, call))
+    return(settled_tables(tables_of_dm(x, call), call))
   }
   if (!is.list(x) || is.data.frame(x)) {
     abort_profile(
@@ -39,7 +50,7 @@ as_profile <- function(x, call) {
       call = call
     )
   }
-  x
+  settled_tables(x, call)
 }
 
 # The same, checked and of version 2.0.
@@ -80,14 +91,14 @@ check_count <- function(x, name, call) {
 }
 
 check_texts <- function(x, name, call) {
-  named <- length(x) == 0 || rlang::is_named(x) && !anyDuplicated(names(x))
-  if (!is.character(x) || anyNA(x) || !named) {
+  named <- length(x) == 0 || rlang::is_named(x) && all(is_valid_text(names(x))) && !anyDuplicated(names(x))
+  if (!is.character(x) || !all(is_valid_text(x)) || !named) {
     abort_argument(paste0("`", name, "` must be a character vector with a name for each value."), call)
   }
 }
 
 check_format <- function(format, call) {
-  if (!rlang::is_string(format, c("protobuf", "json"))) {
+  if (!is_text(format) || !format %in% c("protobuf", "json")) {
     abort_argument("`format` must be \"protobuf\" or \"json\".", call)
   }
 }

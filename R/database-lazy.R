@@ -74,7 +74,7 @@ format.tbl_profile <- function(x, ...) {
 #' @export
 summary.tbl_profile <- function(object, ..., type = "samples") {
   rlang::check_dots_empty()
-  if (!rlang::is_string(type)) {
+  if (!is_text(type)) {
     abort_argument("`type` must be one string, the name of a sample type.", rlang::current_env())
   }
   .data <- rlang::.data

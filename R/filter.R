@@ -171,7 +171,7 @@ drop_frames <- function(x, ..., drop = NULL, keep = NULL) {
 
 # `NULL` where there is none.
 check_expression <- function(x, argument, call) {
-  if (!is.null(x) && !rlang::is_string(x)) {
+  if (!is.null(x) && !is_text(x)) {
     abort_argument(paste0("`", argument, "` must be a regular expression: one string, or `NULL`."), call)
   }
   if (!identical(x, "")) x

@@ -123,7 +123,7 @@ start_profiler <- function(
   }
   check_count(numfiles, "numfiles", call)
   check_count(bufsize, "bufsize", call)
-  if (!rlang::is_string(event, c("cpu", "elapsed"))) {
+  if (!is_text(event) || !event %in% c("cpu", "elapsed")) {
     abort_argument("`event` must be \"cpu\" or \"elapsed\".", call)
   }
   run <- list(path = absolute_path(file, call), shown = file[[2]], uri = file[[2]], memory = memory.profiling)

@@ -93,8 +93,8 @@ new_pprof_tool <- function(command, found, args = character()) {
 }
 
 pprof_of_setting <- function(value, found, call) {
-  command <- if (rlang::is_string(value)) program(value) else NA
-  problem <- if (!rlang::is_string(value)) {
+  command <- if (is_path(value)) program(value) else NA
+  problem <- if (!is_path(value)) {
     "It must be one string."
   } else if (is.na(command)) {
     paste0("There is no program `", value, "`.")
@@ -273,7 +273,7 @@ stop_pprof <- function(server) {
 }
 
 check_server_arguments <- function(host, port, browse, timeout, call) {
-  if (!rlang::is_string(host) || !grepl("^[[:alnum:].-]+$", host)) {
+  if (!is_text(host) || !grepl("^[[:alnum:].-]+$", host)) {
     abort_argument("`host` must be a name or an IPv4 address: one string.", call)
   }
   if (!is.null(port) && !(rlang::is_integerish(port, 1) && port %in% 1:65535)) {

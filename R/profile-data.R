@@ -148,10 +148,10 @@ format_problems <- function(x) {
 summary.profile_data <- function(object, ..., type = NULL) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
-  if (!is.null(type) && !rlang::is_string(type)) {
+  if (!is.null(type) && !is_text(type)) {
     abort_argument("`type` must be one string, the name of a sample type.", call)
   }
-  sums <- rust(.Call(C_summarise, object, type), call)
+  sums <- rust(.Call(C_summarise, as_profile(object, call), type), call)
   structure(
     list(
       by_function = finish_figures(sums$by_function, sums$sum),
@@ -224,7 +224,7 @@ format.profile_summary <- function(x, ...) {
 as_tibble.profile_data <- function(x, ...) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
-  rust(.Call(C_frames, x), call)
+  rust(.Call(C_frames, as_profile(x, call)), call)
 }
 
 #' @importFrom tibble as_tibble

@@ -182,7 +182,7 @@ otlp_url <- function(endpoint, call) {
 url_parts <- function(url, what, call) {
   host <- "([^/?#@]*@)?(\\[[0-9A-Fa-f:.]+\\]|[^][/?#@:<>\"\\\\^`{|}]+)(:[0-9]{0,5})?"
   pattern <- paste0("^(https?://", host, ")([^?#]*)([^#]*)")
-  found <- if (rlang::is_string(url) && validUTF8(enc2utf8(url)) && !grepl("[\x01- \x7f]", url)) {
+  found <- if (is_text(url) && !grepl("[\x01- \x7f]", url)) {
     regmatches(enc2utf8(url), regexec(pattern, enc2utf8(url), ignore.case = TRUE))[[1]]
   }
   if (length(found) == 0 || !grepl("^(/|$)", found[6]) || as.numeric(sub("^:?", "0", found[5])) > 65535) {

@@ -133,10 +133,11 @@ scaled <- function(value, unit, to, call) {
   if (!is.numeric(value)) {
     abort_argument("`value` must be numeric.", call)
   }
-  if (!is.character(unit) || !(length(unit) %in% c(1, length(value)))) {
+  texts <- is.character(unit) && all(is.na(unit) | is_valid_text(unit))
+  if (!texts || !(length(unit) %in% c(1, length(value)))) {
     abort_argument("`unit` must be one string, or one for each value.", call)
   }
-  if (!rlang::is_string(to)) {
+  if (!is_text(to)) {
     abort_argument("`to` must be one string.", call)
   }
   value <- as.double(value)

@@ -39,6 +39,15 @@
 #' - `name` and `system_name` are not empty and not `NA`; for R functions they are
 #'   equal. `filename` is empty if unknown, `start_line` 0.
 #'
+#' ## Types of columns
+#'
+#' Columns have the types above, without a class and without dimensions. All functions take as
+#' well what means the same: `integer64` with numbers that the type can hold exactly
+#' (up to 2^31 - 1, or 2^53 for double), date-times (`POSIXct`) and dates in `source_timestamp` and
+#' `.timestamp`, `I()`, and classes that name the type themselves, as those of the packages
+#' glue and fs do. Anything else, such as `difftime` or a matrix, breaks a rule; in your own
+#' columns it does not. [compact_profile()] also takes factors and whole numbers that became double.
+#'
 #' ## Memory profiles
 #'
 #' `Rprof(memory.profiling = TRUE)` notes four numbers at each sample:

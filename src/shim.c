@@ -231,7 +231,14 @@ const double *profile_doubles(SEXP x) { return data_of(x); }
 const unsigned char *profile_bytes(SEXP x) { return data_of(x); }
 const SEXP *profile_strings(SEXP x) { return data_of(x); }
 
-// The string as UTF-8. NA is size -1 (and a pointer that is not NULL).
+// As they are, in whatever encoding.
+const char *profile_native(SEXP string, int *size) {
+    *size = (int) Rf_xlength(string);
+    return CHAR(string);
+}
+
+// The string as UTF-8. Without text the pointer is not NULL either: NA is size -1, bytes
+// without an encoding are size -2.
 static SEXP do_utf8(void *data) {
     void **request = data;
     request[1] = (void *) Rf_translateCharUTF8(request[0]);
@@ -243,6 +250,11 @@ const char *profile_utf8(SEXP string, int *size) {
         *size = -1;
         return "";
     }
+    // Not text in any encoding: to translate it would be an error.
+    if (Rf_getCharCE(string) == CE_BYTES) {
+        *size = -2;
+        return "";
+    }
     void *request[] = {string, NULL};
     if (guarded(do_utf8, request) == NULL)
         return NULL;
@@ -250,16 +262,18 @@ const char *profile_utf8(SEXP string, int *size) {
     return request[1];
 }
 
-// As they are, in whatever encoding.
-const char *profile_native(SEXP string, int *size) {
-    *size = (int) Rf_xlength(string);
-    return CHAR(string);
-}
-
 int profile_type(SEXP x) { return TYPEOF(x); }
 int profile_inherits(SEXP x, const char *class) { return Rf_inherits(x, class); }
 R_xlen_t profile_length(SEXP x) { return Rf_xlength(x); }
 SEXP profile_element(SEXP list, R_xlen_t i) { return VECTOR_ELT(list, i); }
+
+// Whether it is what its type says and nothing more: without a class or dimensions.
+int profile_is_plain(SEXP x) {
+    return !Rf_isObject(x) && Rf_getAttrib(x, R_DimSymbol) == R_NilValue;
+}
+
+// The attribute, or R's NULL.
+SEXP profile_class(SEXP x) { return Rf_getAttrib(x, R_ClassSymbol); }
 
 // R's NULL where there are none. The names of a list are an attribute, which is
 // looked up without allocating.

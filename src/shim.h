@@ -33,6 +33,8 @@ const char *profile_utf8(SEXP string, int *size);
 // These cannot jump.
 const char *profile_native(SEXP string, int *size);
 int profile_type(SEXP x);
+int profile_is_plain(SEXP x);
+SEXP profile_class(SEXP x);
 int profile_inherits(SEXP x, const char *class);
 R_xlen_t profile_length(SEXP x);
 SEXP profile_element(SEXP list, R_xlen_t i);

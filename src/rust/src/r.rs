@@ -53,6 +53,8 @@ unsafe extern "C" {
     #[cfg(unix)]
     fn profile_native(string: Raw, size: *mut c_int) -> *const c_char;
     fn profile_type(x: Raw) -> c_int;
+    fn profile_is_plain(x: Raw) -> c_int;
+    fn profile_class(x: Raw) -> Raw;
     fn profile_inherits(x: Raw, class: *const c_char) -> c_int;
     fn profile_length(x: Raw) -> isize;
     fn profile_element(list: Raw, i: isize) -> Raw;
@@ -78,6 +80,9 @@ pub struct FileName<'call> {
     pub shown: &'call str,
 }
 
+/// What the shim says in place of the size of a string that has no encoding.
+const BYTES: c_int = -2;
+
 /// R jumped: the way back out.
 const JUMPED: Error = Error::Interrupted;
 
@@ -99,11 +104,14 @@ impl<'call> Sexp<'call> {
     }
 
     /// What R calls the type, for messages.
-    pub fn kind_name(self) -> &'static str {
-        if self.inherits(c"factor") {
-            return "factor";
+    pub fn kind_name(self) -> Result<&'call str> {
+        if !self.is_plain() {
+            // SAFETY: a live object; the shim answers an object or R's NULL.
+            let class = unsafe { Sexp::from_raw(profile_class(self.raw())) };
+            let name = class.map_or(Ok(None), Sexp::text)?;
+            return Ok(name.unwrap_or("a matrix or array"));
         }
-        match self.kind() {
+        Ok(match self.kind() {
             0 => "NULL",
             LGLSXP => "logical",
             INTSXP => "integer",
@@ -112,7 +120,14 @@ impl<'call> Sexp<'call> {
             VECSXP => "list",
             RAWSXP => "raw",
             _ => "another type",
-        }
+        })
+    }
+
+    /// Whether it is what its type says: without a class, such as that of factors, or
+    /// dimensions.
+    pub fn is_plain(self) -> bool {
+        // SAFETY: a live object; looking up attributes does not jump.
+        unsafe { profile_is_plain(self.raw()) != 0 }
     }
 
     pub fn inherits(self, class: &CStr) -> bool {
@@ -231,6 +246,11 @@ pub fn utf8<'call>(string: Raw) -> Result<Option<&'call str>> {
     if start.is_null() {
         return Err(JUMPED);
     }
+    if size == BYTES {
+        return Err(Error::Unsupported(
+            "the string is marked as bytes, not as text".to_owned(),
+        ));
+    }
     let Ok(size) = usize::try_from(size) else {
         return Ok(None);
     };
@@ -240,8 +260,8 @@ pub fn utf8<'call>(string: Raw) -> Result<Option<&'call str>> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
         Err(_) => Err(Error::Unsupported(format!(
-            "The string \"{}\" is marked as UTF-8 but is not.",
-            String::from_utf8_lossy(bytes)
+            "\"{}\" is not valid text in its encoding",
+            bytes.escape_ascii()
         ))),
     }
 }

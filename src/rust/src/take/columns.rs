@@ -98,7 +98,7 @@ impl<'call> Columns<'call> {
 
     pub fn of(table: &'static str, found: Sexp<'call>) -> Result<Columns<'call>> {
         if found.kind() != VECSXP || !found.inherits(c"data.frame") {
-            let rule = format!("must be a data frame, not {}", found.kind_name());
+            let rule = format!("must be a data frame, not {}", found.kind_name()?);
             return Err(wrong(table, None, rule));
         }
         let columns = Named::new(found)?;
@@ -122,11 +122,11 @@ impl<'call> Columns<'call> {
             Kind::List => VECSXP,
             Kind::Logical => LGLSXP,
         };
-        if column.kind() != wanted || column.inherits(c"factor") {
+        if column.kind() != wanted || !column.is_plain() {
             return Err(wrong(
                 self.table,
                 Some(name),
-                format!("must be {}, not {}", kind.name(), column.kind_name()),
+                format!("must be {}, not {}", kind.name(), column.kind_name()?),
             ));
         }
         if column.len() != self.rows {
@@ -158,7 +158,15 @@ impl<'call> Columns<'call> {
     }
 
     pub fn text(&self, name: &'static str) -> Result<Text<'call>> {
-        text(self.column(name)?)
+        text(self.column(name)?, |row, error| match error {
+            Error::Unsupported(rule) => Error::Invalid(Invalid {
+                table: self.table.into(),
+                column: Some(name),
+                row: Some(row + 1),
+                rule,
+            }),
+            other => other,
+        })
     }
 
     /// A column with a leading dot: of its type where it is there.
@@ -199,8 +207,9 @@ impl<'call> Columns<'call> {
 }
 
 /// The distinct strings of a column. R holds equal strings once, so they are
-/// told apart by their address; two encodings of one text are merged.
-pub fn text<'call>(column: Sexp<'call>) -> Result<Text<'call>> {
+/// told apart by their address; two encodings of one text are merged. `broken` says in
+/// which row a string is that is no text.
+fn text<'call>(column: Sexp<'call>, broken: impl Fn(usize, Error) -> Error) -> Result<Text<'call>> {
     let strings = column.strings()?;
     let mut out = Text::default();
     out.rows
@@ -226,7 +235,7 @@ pub fn text<'call>(column: Sexp<'call>) -> Result<Text<'call>> {
         let row = match by_address.get(&string) {
             Some(row) => *row,
             None => {
-                let row = match utf8(string)? {
+                let row = match utf8(string).map_err(|error| broken(out.rows.len(), error))? {
                     None => -1,
                     Some(text) => match by_text.get(text) {
                         Some(row) => *row,

@@ -49,7 +49,7 @@ fn stacks_v1<'call>(column: Sexp<'call>) -> Result<(Vec<u32>, Vec<&'call [i32]>)
             Some(stack) => *stack,
             None => {
                 let ids = Named::new(element)?.get("location_id");
-                let Some(ids) = ids.filter(|ids| ids.kind() == INTSXP) else {
+                let Some(ids) = ids.filter(|ids| ids.kind() == INTSXP && ids.is_plain()) else {
                     return Err(Error::Invalid(Invalid {
                         table: "samples".into(),
                         column: Some("locations"),

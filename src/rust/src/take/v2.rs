@@ -13,7 +13,7 @@ use profile_core::tables::{
 pub fn tables_v2<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV2<'call>> {
     for (name, table) in &all.elements {
         if !table.inherits(c"data.frame") {
-            let rule = format!("must be a data frame, not {}", table.kind_name());
+            let rule = format!("must be a data frame, not {}", table.kind_name()?);
             return Err(wrong((*name).to_owned(), None, rule));
         }
     }

@@ -1,0 +1,120 @@
+# What R's own functions for vectors and tables make of a profile, which is neither:
+# where they would take it apart, an error says what is meant instead.
+
+#' Profiles and R's own functions
+#'
+#' @description
+#' A profile is a named list of tables that refer to each other. `x$samples` and
+#' `x[["samples"]]` are its tables, and can be replaced; [compact_profile()] then puts the
+#' rest in order. `x[c("samples", "sources")]` is a list of tables, and a profile only
+#' if none of those is missing that every profile has.
+#'
+#' `as.data.frame()` gives the table of [as_tibble()][as_tibble.profile_data] as a data frame.
+#'
+#' `c()`, `rbind()`, `cbind()`, `head()`, `tail()`, `unique()`, `t()` and `plot()` do not work
+#' with profiles. The error says what does: [combine_profiles()] for several profiles,
+#' [filter_profile()] for a part of one, [serve_pprof()] for a look.
+#'
+#' @param x A profile, see [profile_data].
+#' @param i Names or numbers of tables.
+#' @param ... Other profiles, or arguments of the generic function. For `as.data.frame()`
+#'   it must be empty.
+#' @param row.names,optional Ignored.
+#'
+#' @return `x[i]`: a list of tables, a profile if it can be one. `as.data.frame()`: a data
+#'   frame.
+#'
+#' @section Errors:
+#' `profile_error_unsupported` for the functions that do not work with profiles.
+#'
+#' @name profile_generics
+#' @examples
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#' names(x)
+#' head(x$functions, 3)
+#' head(as.data.frame(x), 3)
+#'
+#' try(c(x, x))
+NULL
+
+#' @rdname profile_generics
+#' @export
+`[.profile_data` <- function(x, i) {
+  tables <- unclass(x)
+  attributes(tables) <- list(names = names(x))
+  version <- profile_version(x)
+  if (!missing(i)) {
+    tables <- tables[i]
+  }
+  whole <- !is.na(version) && all(required_tables(version) %in% names(tables))
+  if (whole) new_profile_data(tables, version) else tables
+}
+
+#' @rdname profile_generics
+#' @export
+as.data.frame.profile_data <- function(x, row.names = NULL, optional = FALSE, ...) {
+  rlang::check_dots_empty()
+  as.data.frame(as_tibble(x))
+}
+
+# One error for each function; `...` says what does work.
+no_method <- function(generic, ...) {
+  abort_profile(
+    c(paste0("`", generic, "()` does not work with profiles."), ...),
+    "profile_error_unsupported",
+    call = rlang::caller_env()
+  )
+}
+
+#' @rdname profile_generics
+#' @export
+c.profile_data <- function(...) {
+  no_method("c", i = "`combine_profiles()` puts several profiles into one.")
+}
+
+#' @rdname profile_generics
+#' @export
+rbind.profile_data <- function(...) {
+  no_method("rbind", i = "`combine_profiles()` puts several profiles into one.")
+}
+
+#' @rdname profile_generics
+#' @export
+cbind.profile_data <- function(...) {
+  no_method("cbind", i = "`combine_profiles()` puts several profiles into one.")
+}
+
+#' @rdname profile_generics
+#' @importFrom utils head
+#' @export
+head.profile_data <- function(x, ...) {
+  no_method("head", i = "`head(x$samples)` works with a table, `head(as_tibble(x))` with all frames.")
+}
+
+#' @rdname profile_generics
+#' @importFrom utils tail
+#' @export
+tail.profile_data <- function(x, ...) {
+  no_method("tail", i = "`tail(x$samples)` works with a table, `tail(as_tibble(x))` with all frames.")
+}
+
+#' @rdname profile_generics
+#' @export
+unique.profile_data <- function(x, ...) {
+  no_method("unique", i = "`compact_profile()` makes equal functions and locations one.")
+}
+
+#' @rdname profile_generics
+#' @export
+t.profile_data <- function(x) {
+  no_method("t", i = "`as_tibble(x)` is a table of all frames.")
+}
+
+#' @rdname profile_generics
+#' @export
+plot.profile_data <- function(x, ...) {
+  no_method(
+    "plot",
+    i = "`serve_pprof()` shows a profile in the browser, `write_pprof()` writes it for other viewers."
+  )
+}

@@ -1,0 +1,151 @@
+# Tables as users leave them, and what R's own functions make of a profile.
+
+expect_all_refuse <- function(x, pattern) {
+  class(x) <- "profile_data"
+  path <- withr::local_tempfile()
+  functions <- list(
+    validate_profile, summary, as_tibble, profile_problems, label_units, compact_profile,
+    combine_profiles, drop_frames, profile_v1_from_v2, profile_v2_from_v1,
+    function(x) filter_profile(x, focus = "f"),
+    function(x) write_rprof(x, path), function(x) write_pprof(x, path), function(x) write_otlp(x, path)
+  )
+  if (rlang::is_installed("dm")) {
+    functions <- c(functions, dm_from_profile)
+  }
+  if (rlang::is_installed(c("DBI", "RSQLite"))) {
+    con <- DBI::dbConnect(RSQLite::SQLite())
+    withr::defer(DBI::dbDisconnect(con))
+    functions <- c(functions, function(x) copy_profile_to(con, x))
+  }
+  for (f in functions) {
+    error <- expect_error(f(x), class = "profile_error_invalid")
+    expect_match(conditionMessage(error), pattern)
+  }
+  expect_match(format(x), "Not valid", all = FALSE)
+}
+
+test_that("a table that is there twice is refused by all functions", {
+  x <- small_profile()
+  expect_all_refuse(c(unclass(x), unclass(x)), "Table `meta`: there are several tables of this name")
+  expect_all_refuse(
+    c(unclass(x), list(.mine = data.frame(a = 1), .mine = data.frame(a = 1))),
+    "Table `.mine`: there are several tables"
+  )
+  y <- unclass(small_profile(version = "1.0"))
+  expect_all_refuse(c(y, y["samples"]), "Table `samples`: there are several tables")
+})
+
+test_that("a column that is there twice is refused by all functions", {
+  x <- unclass(small_profile())
+  for (table in c("meta", "samples", "functions")) {
+    y <- x
+    columns <- unclass(y[[table]])
+    y[[table]] <- structure(c(columns, columns[1]), class = class(x$meta), row.names = attr(columns, "row.names"))
+    expect_all_refuse(y, paste0("Table `", table, "`, column `", names(columns)[[1]], "`: there are several columns"))
+  }
+  x$.mine <- structure(list(a = 1, a = 2), class = "data.frame", row.names = 1L)
+  expect_all_refuse(x, "Table `.mine`, column `a`: there are several columns")
+})
+
+test_that("row names that contradict the columns are refused by all functions", {
+  x <- unclass(small_profile())
+  x$.mine <- data.frame(a = 1:3)
+  for (table in c(names(small_profile()), ".mine")) {
+    rows <- nrow(x[[table]])
+    for (names in list(integer(), seq_len(rows - 1), seq_len(rows + 1), c(NA, -rows - 7L), letters)) {
+      y <- x
+      attr(y[[table]], "row.names") <- names
+      expect_all_refuse(y, paste0("Table `[.]?", sub(".", "", table, fixed = TRUE), "`, column `.*`: has [0-9]+ rows where the table has [0-9]+"))
+    }
+  }
+  y <- x
+  attr(y$samples, "row.names") <- NULL
+  expect_all_refuse(y, "where the table has 0")
+})
+
+test_that("columns of several lengths are refused, also in tables of a user", {
+  x <- unclass(small_profile())
+  ragged <- function(...) structure(list(...), class = "data.frame", row.names = 1:3)
+  x$.mine <- ragged(a = 1:3, b = 1:2)
+  expect_all_refuse(x, "Table `.mine`, column `b`: has 2 rows where the table has 3")
+  x$.mine <- ragged(a = 1:3, b = mean)
+  expect_all_refuse(x, "Table `.mine`, column `b`: is no column where the table has 3")
+  # Matrices, data frames and records are columns of as many rows as they say.
+  x$.mine <- ragged(
+    a = matrix(1:6, 3), b = data.frame(x = 1:3, y = 1:3), c = as.POSIXlt(1:3, origin = "1970-01-01"), d = as.list(1:3)
+  )
+  expect_identical(validate_profile(x), x)
+})
+
+test_that("names that are no text are refused", {
+  x <- unclass(small_profile())
+  bytes <- rawToChar(as.raw(c(0x2e, 0xe9)))
+  for (encoding in c("bytes", "UTF-8")) {
+    Encoding(bytes) <- encoding
+    y <- x
+    y[[length(y) + 1]] <- data.frame(a = 1)
+    names(y)[[length(y)]] <- bytes
+    expect_all_refuse(y, "the name of one of its tables is not valid text")
+    y <- x
+    y$.mine <- data.frame(a = 1)
+    names(y$.mine) <- bytes
+    expect_all_refuse(y, "Table `.mine`: the name of one of its columns is not valid text")
+  }
+})
+
+test_that("tables are taken out, replaced and added as from a list", {
+  x <- small_profile()
+  expect_s3_class(x[["samples"]], "tbl_df")
+  y <- x
+  y$functions$name[[1]] <- "renamed"
+  expect_s3_class(y, "profile_data")
+  expect_identical(y[["functions"]]$name[[1]], "renamed")
+  y[[".mine"]] <- tibble::tibble(sample_id = 1L)
+  expect_identical(validate_profile(y), y)
+  y$samples <- NULL
+  expect_error(validate_profile(y), "Table `samples`: it is missing", class = "profile_error_invalid")
+})
+
+test_that("a part of the tables is no profile", {
+  for (version in c("1.0", "2.0")) {
+    x <- small_profile(version = version)
+    x$.mine <- tibble::tibble(a = 1)
+    part <- x["samples"]
+    expect_identical(class(part), "list")
+    expect_identical(part, unclass(x)["samples"])
+    expect_identical(class(x[c("meta", "meta")]), "list")
+    expect_identical(class(x[integer()]), "list")
+    expect_identical(x[], x)
+    expect_identical(x[names(x)], x)
+    less <- x[names(x) != ".mine"]
+    expect_s3_class(less, "profile_data")
+    expect_identical(validate_profile(less), less)
+  }
+  x$meta <- NULL
+  expect_identical(class(x["samples"]), "list")
+})
+
+test_that("functions that would take a profile apart say what works", {
+  x <- small_profile()
+  calls <- expression(
+    c(x, x), c(x), rbind(x, x), cbind(x, x), head(x), head(x, 3), tail(x), unique(x), t(x), plot(x)
+  )
+  for (call in calls) {
+    expect_error(eval(call), class = "profile_error_unsupported")
+  }
+  expect_snapshot(error = TRUE, {
+    c(x, x)
+    rbind(x, x)
+    head(x)
+    unique(x)
+    t(x)
+    plot(x)
+  })
+})
+
+test_that("as.data.frame() gives all frames", {
+  x <- small_profile()
+  frames <- as.data.frame(x)
+  expect_identical(class(frames), "data.frame")
+  expect_identical(tibble::as_tibble(frames), as_tibble(x))
+})

@@ -1,0 +1,211 @@
+# Columns of R's many types: each is taken right by every function, or refused by every
+# function with the same class.
+
+figures <- function(x) {
+  path <- withr::local_tempfile()
+  list(
+    summary = unclass(summary(x)),
+    tibble = as_tibble(x),
+    rprof = {
+      suppressWarnings(write_rprof(x, path), classes = "profile_warning")
+      file_bytes(path)
+    },
+    pprof = {
+      write_pprof(x, path)
+      read_pprof(path, source_uri = NA)
+    },
+    otlp = {
+      write_otlp(x, path)
+      file_bytes(path)
+    },
+    combined = combine_profiles(x),
+    compact = compact_profile(x),
+    filtered = filter_profile(x, focus = "f"),
+    first = profile_v1_from_v2(x),
+    labels = label_units(x),
+    format = format(x)
+  )
+}
+
+# The class of what each function answers.
+answers <- function(x) {
+  path <- withr::local_tempfile()
+  functions <- list(
+    validate = validate_profile, summary = summary, tibble = as_tibble,
+    rprof = function(x) write_rprof(x, path), pprof = function(x) write_pprof(x, path),
+    otlp = function(x) write_otlp(x, path), combine = combine_profiles, compact = compact_profile,
+    filter = function(x) filter_profile(x, focus = "f"), drop = drop_frames, first = profile_v1_from_v2,
+    labels = label_units
+  )
+  if (rlang::is_installed("dm")) {
+    functions$dm <- dm_from_profile
+  }
+  if (rlang::is_installed(c("DBI", "RSQLite"))) {
+    con <- DBI::dbConnect(RSQLite::SQLite())
+    withr::defer(DBI::dbDisconnect(con))
+    functions$database <- function(x) copy_profile_to(con, x)
+  }
+  vapply(functions, function(f) {
+    tryCatch(
+      {
+        f(x)
+        "taken"
+      },
+      error = function(e) class(e)[[1]]
+    )
+  }, "")
+}
+
+typed_profile <- function() {
+  x <- small_profile()
+  x$sources$source_timestamp <- 1700000000
+  x$samples$.timestamp <- 1700000000 + x$samples$sample_id
+  x$.labels <- tibble::tibble(
+    sample_id = 1L, key = "size", str = NA_character_, num = 4096, unit = "bytes"
+  )
+  x
+}
+
+as_integer64 <- function(x) {
+  # The bits of 64-bit integers, as bit64 has them.
+  x <- as.double(x)
+  high <- floor(x / 2^32)
+  low <- x - high * 2^32
+  low <- ifelse(low >= 2^31, low - 2^32, low)
+  low[is.na(x)] <- 0
+  bits <- rbind(as.integer(ifelse(low == -2^31, NA, low)), as.integer(ifelse(is.na(x), NA, high)))
+  if (.Platform$endian == "big") {
+    bits <- bits[2:1, ]
+  }
+  structure(readBin(writeBin(as.vector(bits), raw()), "double", length(x)), class = "integer64")
+}
+
+test_that("integer64 here is that of bit64", {
+  skip_if_not_installed("bit64")
+  numbers <- c(0, 1, -1, 2^31, 2^32 - 1, -2^40 - 5, 2^53, NA)
+  expect_identical(as_integer64(numbers), bit64::as.integer64(numbers))
+})
+
+test_that("types that mean the same as a column's own are taken right by all functions", {
+  x <- typed_profile()
+  expected <- figures(x)
+  taken <- list(
+    integer64 = list(
+      change = as_integer64,
+      columns = list(
+        c("samples", "sample_id"), c("samples", "source_id"), c("sample_values", "value"),
+        c("sample_values", "sample_id"), c("locations", "line"), c("locations", "function_id"),
+        c("functions", "start_line"), c("sources", "source_timestamp"), c("sources", ".period"),
+        c(".labels", "num"), c(".labels", "sample_id"), c("samples", ".timestamp"),
+        c("sample_locations", "depth"), c(".files", "number")
+      )
+    ),
+    POSIXct = list(
+      change = function(x) as.POSIXct(x, origin = "1970-01-01", tz = "UTC"),
+      columns = list(c("sources", "source_timestamp"), c("samples", ".timestamp"))
+    ),
+    text = list(
+      change = function(x) structure(x, class = c("fs_path", "character")),
+      columns = list(c("functions", "filename"), c("functions", "name"), c("meta", "value"))
+    ),
+    as_is = list(change = I, columns = list(c("samples", "sample_id"), c("functions", "name"))),
+    named = list(
+      change = function(x) rlang::set_names(x, seq_along(x)),
+      columns = list(c("samples", "sample_id"), c("functions", "name"))
+    )
+  )
+  for (type in names(taken)) {
+    for (column in taken[[type]]$columns) {
+      y <- x
+      y[[column[[1]]]][[column[[2]]]] <- taken[[type]]$change(x[[column[[1]]]][[column[[2]]]])
+      info <- paste(c(type, column), collapse = " ")
+      expect_identical(unique(answers(y)), "taken", info = info)
+      expect_equal(figures(y), expected, info = info)
+    }
+  }
+})
+
+test_that("a date is a time", {
+  x <- typed_profile()
+  x$sources$source_timestamp <- as.Date("2024-02-29")
+  expect_identical(unique(answers(x)), "taken")
+  same <- combine_profiles(x)$sources$source_timestamp
+  expect_identical(same, as.numeric(as.POSIXct("2024-02-29", tz = "UTC")))
+})
+
+test_that("all other types are refused by all functions", {
+  x <- typed_profile()
+  refused <- list(
+    beyond_integer = list(function(x) as_integer64(x + 2^31), c("samples", "sample_id"), c("locations", "line")),
+    beyond_double = list(function(x) as_integer64(x * 0 + 2^53 + 2), c("sample_values", "value"), c(".labels", "num")),
+    text_integer64 = list(function(x) as_integer64(seq_along(x)), c("functions", "name")),
+    matrix = list(
+      as.matrix, c("samples", "sample_id"), c("sample_values", "value"), c("functions", "name"),
+      c("samples", ".timestamp"), c("sample_values", "type"), c("meta", "value")
+    ),
+    array = list(function(x) array(x, length(x)), c("samples", "sample_id"), c("functions", "name")),
+    difftime = list(
+      function(x) as.difftime(as.numeric(x), units = "secs"),
+      c("sample_values", "value"), c("sources", "source_timestamp"), c("sources", ".period")
+    ),
+    POSIXct = list(
+      function(x) as.POSIXct(as.numeric(x), origin = "1970-01-01"), c("sample_values", "value"), c(".labels", "num")
+    ),
+    POSIXlt = list(
+      function(x) I(as.POSIXlt(x, origin = "1970-01-01")), c("sources", "source_timestamp")
+    ),
+    Date = list(function(x) as.Date(seq_along(x), origin = "1970-01-01"), c("sample_values", "value")),
+    complex = list(as.complex, c("sample_values", "value")),
+    data_frame = list(function(x) data.frame(x = x), c("samples", "sample_id"), c("functions", "name")),
+    unknown = list(
+      function(x) structure(x, class = "of_somebody"),
+      c("samples", "sample_id"), c("sample_values", "value"), c("functions", "name")
+    ),
+    bytes = list(
+      function(x) {
+        x[] <- rawToChar(as.raw(c(0x66, 0xe9)))
+        Encoding(x) <- "bytes"
+        x
+      },
+      c("functions", "name"), c("functions", "filename"), c("sample_values", "type"), c("sources", "source_uri")
+    ),
+    broken_utf8 = list(
+      function(x) {
+        x[] <- rawToChar(as.raw(c(0x66, 0xe9)))
+        Encoding(x) <- "UTF-8"
+        x
+      },
+      c("functions", "name"), c("functions", "system_name")
+    )
+  )
+  for (type in names(refused)) {
+    for (column in refused[[type]][-1]) {
+      y <- x
+      rows <- unclass(y[[column[[1]]]])
+      rows[[column[[2]]]] <- refused[[type]][[1]](rows[[column[[2]]]])
+      y[[column[[1]]]] <- structure(rows, class = class(x$samples))
+      info <- paste(c(type, column), collapse = " ")
+      expect_identical(unique(answers(y)), "profile_error_invalid", info = info)
+      expect_match(format(y), "Not valid", all = FALSE, info = info)
+    }
+  }
+})
+
+test_that("errors of types name the table, the column and the row", {
+  x <- typed_profile()
+  expect_snapshot(error = TRUE, {
+    y <- x
+    y$sample_values$value <- as_integer64(c(1, 2^60, 1))
+    validate_profile(y)
+    y <- x
+    y$samples$sample_id <- matrix(1:3)
+    validate_profile(y)
+    y <- x
+    y$sources$source_timestamp <- as.difftime(1, units = "days")
+    validate_profile(y)
+    y <- x
+    y$functions$name[[2]] <- "\xe9"
+    Encoding(y$functions$name[[2]]) <- "bytes"
+    validate_profile(y)
+  })
+})
