@@ -3,62 +3,21 @@
 #   Rscript tools/samples.R        (with this version of the package installed)
 #
 # A little report is made again and again while Rprof() looks: simulated sales
-# are cleaned, summed by shop, fitted and printed. Its two source files are
-# written to a folder of their own, and that folder's name is replaced in what
-# Rprof() wrote, so that the profiles name /home/user/report whatever the
+# are cleaned, summed by shop, fitted and printed. Its two source files are in
+# inst/samples/report. They run in a folder of their own, whose name is replaced in
+# what Rprof() wrote, so that the profiles name /home/user/report whatever the
 # machine. Counts differ from run to run, so the files change when this is run:
 # look at the vignette afterwards, its words are about these profiles.
 
 library(profile)
 
+samples <- file.path("inst", "samples")
+code <- file.path(samples, "report", c("sales.R", "report.R"))
 folder <- file.path(tempdir(), "report")
 dir.create(folder)
-
-writeLines(c(
-  "make_sales <- function(n) {",
-  "  shop <- sample(sprintf(\"shop %02d\", 1:20), n, replace = TRUE)",
-  "  price <- paste(round(runif(n, 1, 99), 2), \"EUR\")",
-  "  data.frame(shop = shop, price = price, pieces = rpois(n, 3))",
-  "}",
-  "",
-  "parse_price <- function(text) {",
-  "  as.numeric(sub(\" *EUR$\", \"\", text))",
-  "}",
-  "",
-  "clean_sales <- function(sales) {",
-  "  sales$price <- parse_price(sales$price)",
-  "  sales[sales$pieces > 0, ]",
-  "}"
-), file.path(folder, "sales.R"))
-
-writeLines(c(
-  "sum_up <- function(sales) {",
-  "  total <- sum(sales$price * sales$pieces)",
-  "  data.frame(shop = sales$shop[[1]], total = total)",
-  "}",
-  "",
-  "by_shop <- function(sales) {",
-  "  shops <- split(sales, sales$shop)",
-  "  rows <- lapply(shops, sum_up)",
-  "  do.call(rbind, rows)",
-  "}",
-  "",
-  "fit <- function(sales) {",
-  "  model <- lm(pieces ~ price + shop, data = sales)",
-  "  summary(model)",
-  "}",
-  "",
-  "report <- function(n) {",
-  "  raw <- make_sales(n)",
-  "  sales <- clean_sales(raw)",
-  "  totals <- by_shop(sales)",
-  "  model <- fit(sales)",
-  "  capture.output(print(totals), print(model))",
-  "}"
-), file.path(folder, "report.R"))
-
-for (file in c("sales.R", "report.R")) {
-  source(file.path(folder, file), keep.source = TRUE)
+stopifnot(file.copy(code, folder))
+for (file in file.path(folder, basename(code))) {
+  source(file, keep.source = TRUE)
 }
 # R compiles a function when it runs for the second time; that is not the story.
 for (i in 1:3) report(2000)
@@ -79,7 +38,6 @@ record <- function(path, seconds, ...) {
   writeLines(lines[keep], con)
 }
 
-samples <- file.path("inst", "samples")
 dir.create(file.path(samples, "rprof"), recursive = TRUE, showWarnings = FALSE)
 dir.create(file.path(samples, "proto"), recursive = TRUE, showWarnings = FALSE)
 
