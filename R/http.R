@@ -1,8 +1,9 @@
 # Posting a message until it is taken: one exchange after the other, by curl, and the
 # decision whether there is another one.
 #
-# What went wrong is told by how far the exchange came. Only new versions of curl have
-# errors with classes.
+# What went wrong is decided by what went over the wire and by the classes of curl's errors,
+# never by its words, which differ between versions. Versions of the R package before 6.0
+# have no classes; there the wire alone decides.
 
 # Gives the answer of an exchange that succeeded.
 deliver <- function(request, retries, call) {
@@ -45,16 +46,20 @@ new_request <- function(request) {
     accept_encoding = "gzip",
     # Of a user in the URL. Where it is open which way to take, curl asks first, without a body.
     httpauth = 1,
-    cainfo = otel_setting("CERTIFICATE"),
-    sslcert = otel_setting("CLIENT_CERTIFICATE"),
-    sslkey = otel_setting("CLIENT_KEY")
+    # Bytes that are not HTTP/1 then arrive as a body without a status. Without this, old
+    # versions of curl report them like a connection that was closed.
+    http09_allowed = TRUE
   )
-  handle <- curl::new_handle(.list = options[lengths(options) > 0])
-  curl::handle_setheaders(handle, .list = as.list(request$headers))
+  handle <- curl::new_handle(.list = c(options, request$tls))
+  # They are sent as they are: curl is not to take them for text in some encoding.
+  headers <- request$headers
+  Encoding(headers) <- "bytes"
+  curl::handle_setheaders(handle, .list = as.list(headers))
   handle
 }
 
-# Sends it once. `status` is 0 without an answer, `failure` is why there is no whole one.
+# Sends it once. `status` is 0 without an answer, `failure` is why there is no complete one:
+# curl's message, with the class of its error where it has one.
 exchange <- function(handle, pool, request) {
   pieces <- list()
   size <- 0
@@ -66,8 +71,9 @@ exchange <- function(handle, pool, request) {
       pieces[[length(pieces) + 1]] <<- bytes
     }
   }
+  seen <- watch(handle)
   # The connection stays open for the next time.
-  curl::multi_add(handle, data = keep, fail = function(message) failure <<- paste(message), pool = pool)
+  curl::multi_add(handle, data = keep, fail = function(message) failure <<- message, pool = pool)
   on.exit(curl::multi_cancel(handle))
   start <- proc.time()[["elapsed"]]
   curl::multi_run(pool = pool)
@@ -75,32 +81,64 @@ exchange <- function(handle, pool, request) {
   list(
     status = as.integer(data$status_code),
     failure = failure,
-    requested = data$times[["pretransfer"]] > 0,
+    seen = seen(),
     late = proc.time()[["elapsed"]] - start >= 0.99 * request$timeout,
     headers = data$headers,
     body = unlist(pieces),
-    too_large = size > request$limit
+    size = size
   )
+}
+
+# Notes what went over the wire. The types are those of curl's debug function,
+# https://curl.se/libcurl/c/CURLOPT_DEBUGFUNCTION.html. Of TLS, curl shows messages where
+# it uses OpenSSL, and nothing with other libraries.
+watch <- function(handle) {
+  data_out <- 4L
+  tls_in <- 5L
+  seen <- list(request = FALSE, tls_answer = FALSE, tls_alert = FALSE)
+  note <- function(type, bytes) {
+    if (type == data_out) {
+      seen$request <<- TRUE
+    } else if (type == tls_in) {
+      seen$tls_answer <<- TRUE
+      # A fatal alert is a message of two bytes, this one and its number.
+      seen$tls_alert <<- seen$tls_alert || (length(bytes) == 2 && bytes[[1]] == 2)
+    }
+  }
+  curl::handle_setopt(handle, verbose = TRUE, debugfunction = note)
+  function() seen
 }
 
 # NULL, or what went wrong, in words, and whether it may go right the next time.
 trouble <- function(answer, request, call) {
-  if (answer$too_large) {
-    return(list(
+  if (answer$status == 0) {
+    no_answer(answer, request, call)
+  } else if (answer$size > request$limit) {
+    list(
       bullets = c(
         x = paste0("HTTP ", answer$status, ", with an answer larger than ", mebibytes(request$limit), "."),
         i = "The option `profile.otlp_max_response` changes the limit, in bytes."
       ),
       status = answer$status, again = FALSE
-    ))
+    )
+  } else {
+    refusal(answer, request, call)
   }
-  if (answer$status > 0) {
-    return(refusal(answer, request, call))
-  }
+}
+
+no_answer <- function(answer, request, call) {
   why <- said_by_curl(answer, call)
-  if (grepl(tls_refused, why, ignore.case = TRUE)) {
+  if (answer$size > 0) {
+    list(
+      bullets = c(
+        x = "The answer is not HTTP/1.",
+        i = "Is this the port for gRPC? That for HTTP is another one, often 4318."
+      ),
+      again = FALSE
+    )
+  } else if (tls_refused(answer)) {
     list(bullets = c(x = paste0("There is no secure connection: ", why)), again = FALSE)
-  } else if (!answer$requested) {
+  } else if (!answer$seen$request) {
     list(bullets = c(x = paste0("There is no connection: ", why)), again = TRUE)
   } else if (answer$late) {
     list(
@@ -110,23 +148,30 @@ trouble <- function(answer, request, call) {
       ),
       again = FALSE
     )
-  } else if (grepl("HTTP/0.9", why, fixed = TRUE)) {
-    list(
-      bullets = c(
-        x = paste0("The answer is not HTTP: ", why),
-        i = "Is this the port for gRPC? That for HTTP is another one, often 4318."
-      ),
-      again = FALSE
-    )
   } else {
     list(bullets = c(x = paste0("The connection was closed without an answer: ", why)), again = TRUE)
   }
 }
 
-# What the TLS libraries say that will not pass, also after the request was sent: a server may
-# look at the client's certificate late. A connection that was cut has none of these words. If
-# they change, it is tried again for nothing.
-tls_refused <- "certificate|private key|wrong version|unsupported protocol|alert|SEC_E_|gnutls_handshake"
+# Whether one side does not accept the other, which will not pass: a certificate that is not
+# trusted, a key that does not match, a server that does not speak TLS. curl has one number for
+# some of these and for a connection that was cut meanwhile, so the wire decides: to one who
+# answered, but not in a way that leads to a request, there is no way. An alert may also come
+# after the request: in TLS 1.3 a server looks at the client's certificate late.
+#
+# What fails before anything came from the server, such as a key that does not match its
+# certificate, has a class in new versions of curl. In old ones it looks like a connection that
+# was cut, and is tried again for nothing.
+tls_refused <- function(answer) {
+  inherits(answer$failure, tls_errors) || answer$seen$tls_alert ||
+    (answer$seen$tls_answer && !answer$seen$request && !answer$late)
+}
+
+tls_errors <- paste0("curl_error_", c(
+  "peer_failed_verification", "use_ssl_failed", "ssl_cacert_badfile", "ssl_certproblem", "ssl_cipher",
+  "ssl_clientcert", "ssl_crl_badfile", "ssl_engine_initfailed", "ssl_engine_notfound", "ssl_engine_setfailed",
+  "ssl_invalidcertstatus", "ssl_issuer_error", "ssl_pinnedpubkeynotmatch"
+))
 
 refusal <- function(answer, request, call) {
   status <- answer$status
@@ -195,7 +240,7 @@ answer_header <- function(answer, name, call) {
 }
 
 said_by_curl <- function(answer, call) {
-  as_line(answer$failure, call)
+  as_line(paste(answer$failure), call)
 }
 
 # Whatever the bytes are: text without control characters.

@@ -30,7 +30,7 @@
 #'   percent codes; `headers` adds to them;
 #' - `OTEL_EXPORTER_OTLP_CERTIFICATE`: a file with the certificates to trust;
 #' - `OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE`, `OTEL_EXPORTER_OTLP_CLIENT_KEY`: files with
-#'   those of the client.
+#'   those of the client. These files are in PEM format; for HTTP without TLS they do not matter.
 #'
 #' All else about the connection is as curl has it: HTTPS is checked against the system's
 #' certificates, and a proxy is used where `http_proxy` and the like say so. A redirection is
@@ -117,6 +117,7 @@ send_otlp <- function(x, endpoint = NULL, ..., resource = character(), headers =
     backoff = number_option("profile.otlp_backoff", 1, call)
   )
   request$shown <- shown_url(request$url)
+  request$tls <- if (grepl("^https:", request$url, ignore.case = TRUE)) tls_files(call)
 
   request$body <- otlp_message(tables, json, aggregate, resource, call)
   if (nrow(tables$samples) == 0) {
@@ -228,6 +229,35 @@ with_headers <- function(headers, new, what, call) {
     abort_argument(paste(what, "must not say what the body is and how long, which `send_otlp()` does."), call)
   }
   c(headers[!tolower(names(headers)) %in% tolower(names(new))], new)
+}
+
+# The options of curl that name files. Whether these are there is checked here: curl opens them
+# when it is connected, and its old versions do not tell a failure from a lost connection.
+tls_files <- function(call) {
+  c(
+    cainfo = pem_file("CERTIFICATE", "CERTIFICATE", call),
+    sslcert = pem_file("CLIENT_CERTIFICATE", "CERTIFICATE", call),
+    sslkey = pem_file("CLIENT_KEY", "PRIVATE KEY", call)
+  )
+}
+
+pem_file <- function(name, label, call) {
+  setting <- otel_setting(name)
+  if (length(setting) == 0) {
+    return(NULL)
+  }
+  lines <- tryCatch(readLines(setting, warn = FALSE), error = function(e) NULL, warning = function(w) NULL)
+  if (!any(grepl(paste0("^-----BEGIN .*", label, "-----"), lines, useBytes = TRUE))) {
+    what <- if (label == "CERTIFICATE") "certificates" else "a private key"
+    abort_argument(
+      c(
+        paste0("The environment variable `", names(setting), "` must name a file with ", what, " in PEM format."),
+        x = paste0("`", setting, "` ", if (is.null(lines)) "cannot be read." else "contains none.")
+      ),
+      call
+    )
+  }
+  unname(setting)
 }
 
 # Of "name=value,name=value"; what is no such pair has a name that is not allowed.

@@ -57,3 +57,43 @@ start_http_server <- function() {
     testthat::teardown_env()
   )
 }
+
+# ---- TLS ---------------------------------------------------------------------
+
+# A certificate for 127.0.0.1 that signs itself, and its key, for as long as the test.
+certificate <- function(.local_envir = parent.frame()) {
+  skip_without_curl()
+  testthat::skip_if(Sys.which("openssl") == "", "openssl is not installed")
+  key <- withr::local_tempfile(.local_envir = .local_envir)
+  certificate <- withr::local_tempfile(.local_envir = .local_envir)
+  arguments <- c(
+    "req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-days", "2",
+    "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+    "-keyout", shQuote(key), "-out", shQuote(certificate)
+  )
+  if (system2("openssl", arguments, stdout = FALSE, stderr = FALSE) != 0) {
+    testthat::skip("This openssl cannot make certificates.")
+  }
+  list(certificate = certificate, key = key)
+}
+
+# The URL of a server that makes secure connections, for as long as the test, and does not
+# answer.
+tls_server <- function(own, ..., .local_envir = parent.frame()) {
+  testthat::skip_on_os("windows")
+  output <- withr::local_tempfile(.local_envir = .local_envir)
+  # With "-www" it does not end with its input.
+  arguments <- c("-www", "-accept", "127.0.0.1:0", "-cert", shQuote(own$certificate), "-key", shQuote(own$key), ...)
+  # An end for one that was forgotten.
+  script <- paste("echo $$; ulimit -t 60; exec openssl s_server", paste(arguments, collapse = " "))
+  system2("sh", c("-c", shQuote(script)), stdout = output, stderr = output, wait = FALSE)
+  lines <- function() if (file.exists(output)) readLines(output, warn = FALSE)
+  # "ACCEPT 127.0.0.1:40000"
+  accepts <- "^ACCEPT .*:([0-9]+)$"
+  if (!wait_for(function() any(grepl(accepts, lines())))) {
+    testthat::skip("This openssl cannot serve.")
+  }
+  process <- as.integer(lines()[[1]])
+  withr::defer(tools::pskill(process), .local_envir)
+  paste0("https://127.0.0.1:", sub(accepts, "\\1", grep(accepts, lines(), value = TRUE)))
+}

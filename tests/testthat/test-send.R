@@ -325,25 +325,68 @@ test_that("half an answer is judged by its status", {
 
 test_that("what speaks another language is not tried again", {
   # A frame of HTTP/2, which is what a port for gRPC answers.
-  server <- http_server(list(early = as.raw(c(0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0x40, 0))))
-  cnd <- failed(server$url)
-  expect_identical(cnd$attempts, 1L)
-  expect_match(conditionMessage(cnd), "The answer is not HTTP: .*gRPC")
+  settings <- as.raw(c(0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0x40, 0))
+  server <- http_server(list(early = settings))
+  expect_snapshot(error = TRUE, send(server$url), transform = steady)
+  expect_length(server$requests(), 1)
 
+  # It need not close the connection.
+  server <- http_server(list(early = charToRaw("SSH-2.0-x\r\n"), keep = TRUE))
+  cnd <- failed(server$url, timeout = 0.5)
+  expect_identical(cnd$attempts, 1L)
+  expect_match(conditionMessage(cnd), "The answer is not HTTP/1")
+})
+
+test_that("a secure connection that is refused is not tried again", {
   server <- http_server(list(early = charToRaw("HTTP/1.1 400 Bad Request\r\n\r\n")))
-  https <- sub("http:", "https:", server$url)
-  cnd <- failed(https)
+  cnd <- failed(sub("http:", "https:", server$url))
   expect_identical(cnd$attempts, 1L)
   expect_match(conditionMessage(cnd), "There is no secure connection: ")
-
-  withr::local_envvar(OTEL_EXPORTER_OTLP_CERTIFICATE = "no-such-file")
-  cnd <- failed(https)
-  expect_identical(cnd$attempts, 1L)
-  expect_match(conditionMessage(cnd), "There is no secure connection: .*no-such-file")
 
   # A connection that is cut while it is made is another matter.
   https <- sub("http:", "https:", http_server(list(close = "unread"))$url)
   expect_identical(failed(https, retries = 1)$attempts, 2L)
+})
+
+test_that("certificates that are not accepted are not tried again", {
+  ours <- certificate()
+  server <- tls_server(ours)
+  cnd <- failed(server)
+  expect_identical(cnd$attempts, 1L)
+  expect_match(conditionMessage(cnd), "There is no secure connection: ")
+
+  # The server wants a certificate of the client, says so late in TLS 1.3, and after that
+  # does not know who signed it.
+  withr::local_envvar(OTEL_EXPORTER_OTLP_CERTIFICATE = ours$certificate)
+  for (version in c("-tls1_2", "-tls1_3")) {
+    server <- tls_server(ours, version, "-Verify", "1", "-verify_return_error", "-CAfile", shQuote(ours$certificate))
+    cnd <- failed(server)
+    expect_identical(cnd$attempts, 1L)
+    expect_match(conditionMessage(cnd), "There is no secure connection: ")
+    other <- certificate()
+    cnd <- withr::with_envvar(
+      c(OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE = other$certificate, OTEL_EXPORTER_OTLP_CLIENT_KEY = other$key),
+      failed(server)
+    )
+    expect_identical(cnd$attempts, 1L)
+  }
+})
+
+test_that("files of certificates are checked before anything is sent", {
+  server <- http_server(list(headers = protobuf()))
+  https <- sub("http:", "https:", server$url)
+  none <- withr::local_tempfile(lines = "-----BEGIN PUBLIC KEY-----")
+  shown <- function(lines) gsub(none, "<file>", lines, fixed = TRUE)
+  for (name in paste0("OTEL_EXPORTER_OTLP_", c("CERTIFICATE", "PROFILES_CLIENT_CERTIFICATE", "CLIENT_KEY"))) {
+    withr::local_envvar(rlang::set_names("no-such-file", name))
+    expect_snapshot(error = TRUE, send(https))
+    withr::local_envvar(rlang::set_names(none, name))
+    expect_snapshot(error = TRUE, send(https), transform = shown)
+    # They do not matter here.
+    expect_taken(send(server$url))
+    withr::local_envvar(rlang::set_names(NA, name))
+  }
+  expect_length(server$requests(), 3)
 })
 
 test_that("the endpoint is where the help says", {

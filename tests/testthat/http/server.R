@@ -9,7 +9,8 @@
 #   delay                  seconds before the answer, or until the client goes
 #   keep                   whether the connection stays open
 #   cut                    how many bytes of the body are held back
-#   early                  bytes to send instead, before the request is read
+#   early                  bytes to send instead, before the request is read; then the
+#                          connection is closed, with `keep` by the client only
 #   close                  "unread" or "read": no answer, before or after the request was read
 # Each request goes to the file DIR/<id>-<number>.rds.
 
@@ -26,13 +27,14 @@ listen <- function() {
 }
 
 read_request <- function(con) {
-  first <- strsplit(readLines(con, 1), " ")[[1]]
+  first <- strsplit(readLines(con, 1), " ", useBytes = TRUE)[[1]]
   if (length(first) == 0) {
     return(NULL)
   }
   headers <- list()
   while (length(line <- readLines(con, 1)) > 0 && line != "") {
-    headers[[tolower(sub(":.*", "", line))]] <- sub("^[^:]*: *", "", line)
+    name <- tolower(sub(":.*", "", line, useBytes = TRUE))
+    headers[[name]] <- sub("^[^:]*: *", "", line, useBytes = TRUE)
   }
   length <- headers[["content-length"]]
   body <- if (!is.null(length)) readBin(con, "raw", as.numeric(length))
@@ -68,7 +70,8 @@ serve <- function(con, connection) {
     if (!is.null(step$early)) {
       note(NULL)
       writeBin(step$early, con)
-      while (length(readBin(con, "raw", 1)) > 0) {}
+      read_request(con)
+      while (isTRUE(step$keep) && length(readBin(con, "raw", 1)) > 0) {}
       return()
     }
     request <- read_request(con)
