@@ -21,10 +21,7 @@ const MOST_NAMES: u32 = 100;
 ///
 /// A symbolic link stays one: the file it points to is replaced. The new file
 /// has the permissions of the old one.
-pub fn replace(
-    path: &Path,
-    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
-) -> Result<()> {
+pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     replace_target(path, write).map_err(|error| match error {
         Error::Write { source, .. } => Error::Write {
             path: path.to_owned(),
@@ -46,10 +43,7 @@ pub fn failed(source: io::Error) -> Error {
     }
 }
 
-fn replace_target(
-    path: &Path,
-    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
-) -> Result<()> {
+fn replace_target(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let old = match fs::metadata(path) {
         Ok(about) => Some(about),
         Err(e) if e.kind() == ErrorKind::NotFound => None,
@@ -75,7 +69,7 @@ fn replace_target(
     temporary.rename(&target).map_err(failed)
 }
 
-fn fill(file: File, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
+fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let mut writer = BufWriter::with_capacity(BUFFER, file);
     write(&mut writer)?;
     writer.flush().map_err(failed)

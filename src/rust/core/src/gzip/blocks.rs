@@ -1,17 +1,20 @@
-//! Compressing with several threads, beside what makes the content.
+//! Compressing with two threads: the one that makes the content, and another beside it.
 //!
-//! The content is cut into blocks of a fixed size, each compressed by whichever thread is
-//! free, with the end of the block before at hand. Deflated data may be put behind
-//! each other where they end with a byte, which flushing sees to, so the result is one
-//! gzip member like any other; and the same whatever the number of threads.
+//! The content is cut into blocks of a fixed size. The other thread compresses them; where it
+//! has enough to do, the first compresses one itself. Each block is compressed with the end of
+//! the block before at hand. Deflated data may be put behind each other where they end with a
+//! byte, which flushing sees to, so the result is one gzip member like any other; and the
+//! same whoever compressed which block.
+//!
+//! More threads would be faster on a large machine, but R code is expected to use two cores at
+//! most unless it is told otherwise; CRAN's policy asks for this.
 
 use crate::error::{Error, Result};
 use crate::save;
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::thread;
 
 /// Level 6 takes a tenth longer for files that are a fiftieth smaller; level 1 takes two
@@ -20,8 +23,12 @@ const LEVEL: u32 = 5;
 const BLOCK: usize = 1 << 20;
 /// How far back deflating looks.
 const WINDOW: usize = 1 << 15;
-/// More threads than this would wait for the content.
-const MOST_THREADS: usize = 4;
+/// How many blocks may wait for the other thread.
+const MOST_WAITING: usize = 2;
+/// How many blocks may be complete and not written, because an earlier one is not.
+const MOST_EARLY: usize = 8;
+/// More than the tables for deflating take.
+const TABLES: usize = 1 << 19;
 /// Without a time stamp equal profiles give equal files; no operating system is told.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 
@@ -35,105 +42,138 @@ struct Block {
 }
 
 struct Deflated {
-    number: usize,
     bytes: Vec<u8>,
     crc: Crc,
 }
 
 /// Compresses what `write` writes.
 pub fn compress(
-    out: &mut (dyn Write + Send),
+    out: &mut dyn Write,
     write: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
-    let threads = thread::available_parallelism().map_or(1, |count| count.get());
-    let threads = threads.min(MOST_THREADS);
     thread::scope(|scope| {
-        let (blocks, waiting) = sync_channel(2 * threads);
+        let (blocks, waiting) = sync_channel(MOST_WAITING);
         let (deflated, done) = channel();
-        let waiting = Arc::new(Mutex::new(waiting));
-        let spawned = |result: io::Result<_>| result.map_err(|_| Error::Memory("a thread"));
-        let mut workers = Vec::with_capacity(threads);
-        for _ in 0..threads {
-            let (waiting, deflated) = (Arc::clone(&waiting), deflated.clone());
-            let work = move || deflate_all(&waiting, &deflated);
-            workers.push(spawned(thread::Builder::new().spawn_scoped(scope, work))?);
-        }
-        // Whoever waits for these shall learn when the workers are gone.
-        drop((waiting, deflated));
-        let assemble = move || assemble(out, &done);
-        let assembler = thread::Builder::new().spawn_scoped(scope, assemble);
-        let assembler = assembler.map_err(|_| Error::Memory("a thread"))?;
-        let mut content = Content::new(blocks);
+        let mut content = Content::new(out, blocks, done).map_err(save::failed)?;
+        let work = move || deflate_all(&waiting, &deflated);
+        let worker = thread::Builder::new().spawn_scoped(scope, work);
+        let worker = worker.map_err(|_| Error::Memory("a thread"))?;
         let written = write(&mut content).and_then(|()| content.finish().map_err(save::failed));
+        // The worker ends when nobody sends it blocks.
         drop(content);
-        for worker in workers {
-            match worker.join() {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => return Err(error),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        match assembler.join() {
+        match worker.join() {
+            Ok(Ok(())) => written,
             // Its error is the reason why writing failed.
-            Ok(Err(error)) if written.is_ok() || is_closed(&written) => Err(save::failed(error)),
-            Ok(_) => written,
+            Ok(Err(error)) => Err(save::failed(error)),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
 }
 
-/// Whether nobody took the content any more.
-fn is_closed(written: &Result<()>) -> bool {
-    matches!(written, Err(Error::Write { source, .. }) if source.kind() == ErrorKind::BrokenPipe)
-}
-
-/// Cuts the content into blocks.
-struct Content {
-    blocks: SyncSender<Block>,
+/// Cuts the content into blocks, and writes what becomes of them, in order.
+struct Content<'a> {
+    out: &'a mut dyn Write,
+    compress: Compress,
     block: Vec<u8>,
     before: Vec<u8>,
     next: usize,
+    /// To the worker, until there are no more blocks.
+    blocks: Option<SyncSender<Block>>,
+    done: Receiver<(usize, Deflated)>,
+    early: BTreeMap<usize, Deflated>,
+    written: usize,
+    crc: Crc,
 }
 
-impl Content {
-    fn new(blocks: SyncSender<Block>) -> Content {
-        Content {
-            blocks,
+impl<'a> Content<'a> {
+    fn new(
+        out: &'a mut dyn Write,
+        blocks: SyncSender<Block>,
+        done: Receiver<(usize, Deflated)>,
+    ) -> io::Result<Content<'a>> {
+        out.write_all(&HEADER)?;
+        Ok(Content {
+            out,
+            compress: compressor()?,
             block: Vec::new(),
             before: Vec::new(),
             next: 0,
-        }
+            blocks: Some(blocks),
+            done,
+            early: BTreeMap::new(),
+            written: 0,
+            crc: Crc::new(),
+        })
     }
 
     fn send(&mut self, is_last: bool) -> io::Result<()> {
         let content = std::mem::take(&mut self.block);
         let end = content.get(content.len().saturating_sub(WINDOW)..);
-        let before = std::mem::replace(&mut self.before, end.unwrap_or_default().to_vec());
+        let mut before = with_room(WINDOW)?;
+        before.extend_from_slice(end.unwrap_or_default());
         let block = Block {
             number: self.next,
             content,
-            before,
+            before: std::mem::replace(&mut self.before, before),
             is_last,
         };
         self.next += 1;
-        self.blocks
-            .send(block)
-            .map_err(|_| ErrorKind::BrokenPipe.into())
+        let sent = match &self.blocks {
+            Some(blocks) => blocks.try_send(block),
+            None => Err(TrySendError::Disconnected(block)),
+        };
+        match sent {
+            Ok(()) => {}
+            Err(TrySendError::Full(block)) => {
+                let deflated = deflate(&mut self.compress, &block)?;
+                self.early.insert(block.number, deflated);
+            }
+            // The worker failed, which is told when it is joined.
+            Err(TrySendError::Disconnected(_)) => return Err(ErrorKind::BrokenPipe.into()),
+        }
+        while let Ok((number, deflated)) = self.done.try_recv() {
+            self.early.insert(number, deflated);
+        }
+        self.write_complete()?;
+        while self.early.len() > MOST_EARLY {
+            self.wait_for_one()?;
+        }
+        Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.send(true)
+        self.send(true)?;
+        self.blocks = None;
+        while self.written < self.next {
+            self.wait_for_one()?;
+        }
+        self.out.write_all(&self.crc.sum().to_le_bytes())?;
+        self.out.write_all(&self.crc.amount().to_le_bytes())
+    }
+
+    fn wait_for_one(&mut self) -> io::Result<()> {
+        let (number, deflated) = self.done.recv().map_err(|_| ErrorKind::BrokenPipe)?;
+        self.early.insert(number, deflated);
+        self.write_complete()
+    }
+
+    fn write_complete(&mut self) -> io::Result<()> {
+        while let Some(deflated) = self.early.remove(&self.written) {
+            self.out.write_all(&deflated.bytes)?;
+            self.crc.combine(&deflated.crc);
+            self.written += 1;
+        }
+        Ok(())
     }
 }
 
-impl Write for Content {
+impl Write for Content<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.block.len() == BLOCK {
             self.send(false)?;
         }
         if self.block.capacity() == 0 {
-            let room = self.block.try_reserve_exact(BLOCK);
-            room.map_err(|_| ErrorKind::OutOfMemory)?;
+            self.block = with_room(BLOCK)?;
         }
         let count = bytes.len().min(BLOCK - self.block.len());
         self.block.extend_from_slice(&bytes[..count]);
@@ -146,23 +186,33 @@ impl Write for Content {
 }
 
 /// Compresses blocks until there are no more, or nobody wants them.
-fn deflate_all(waiting: &Mutex<Receiver<Block>>, deflated: &Sender<Deflated>) -> Result<()> {
-    let mut compress = Compress::new(Compression::new(LEVEL), false);
-    loop {
-        let next = match waiting.lock() {
-            Ok(waiting) => waiting.recv(),
-            // Another one has panicked, which is told when it is joined.
-            Err(_) => return Ok(()),
-        };
-        let Ok(block) = next else { return Ok(()) };
-        if deflated.send(deflate(&mut compress, &block)?).is_err() {
-            return Ok(());
+fn deflate_all(waiting: &Receiver<Block>, deflated: &Sender<(usize, Deflated)>) -> io::Result<()> {
+    let mut compress = compressor()?;
+    for block in waiting {
+        let made = deflate(&mut compress, &block)?;
+        if deflated.send((block.number, made)).is_err() {
+            break;
         }
     }
+    Ok(())
 }
 
-fn deflate(compress: &mut Compress, block: &Block) -> Result<Deflated> {
-    let failed = |_| Error::Memory("compressing");
+/// flate2 panics where there is no memory for its tables, so see whether there is.
+fn compressor() -> io::Result<Compress> {
+    drop(with_room(TABLES)?);
+    Ok(Compress::new(Compression::new(LEVEL), false))
+}
+
+fn with_room(size: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(size)
+        .map_err(|_| ErrorKind::OutOfMemory)?;
+    Ok(bytes)
+}
+
+fn deflate(compress: &mut Compress, block: &Block) -> io::Result<Deflated> {
+    let failed = |_| ErrorKind::OutOfMemory;
     compress.reset();
     if !block.before.is_empty() {
         compress.set_dictionary(&block.before).map_err(failed)?;
@@ -175,7 +225,7 @@ fn deflate(compress: &mut Compress, block: &Block) -> Result<Deflated> {
     let mut rest = block.content.as_slice();
     loop {
         let room = bytes.try_reserve(rest.len() / 2 + 1024);
-        room.map_err(|_| Error::Memory("compressing"))?;
+        room.map_err(|_| ErrorKind::OutOfMemory)?;
         let before = compress.total_in();
         let status = compress
             .compress_vec(rest, &mut bytes, flush)
@@ -190,29 +240,7 @@ fn deflate(compress: &mut Compress, block: &Block) -> Result<Deflated> {
     }
     let mut crc = Crc::new();
     crc.update(&block.content);
-    Ok(Deflated {
-        number: block.number,
-        bytes,
-        crc,
-    })
-}
-
-/// Writes what was compressed in the order of the blocks.
-fn assemble(out: &mut dyn Write, done: &Receiver<Deflated>) -> io::Result<()> {
-    out.write_all(&HEADER)?;
-    let mut crc = Crc::new();
-    let mut early = BTreeMap::new();
-    let mut next = 0;
-    for deflated in done {
-        early.insert(deflated.number, deflated);
-        while let Some(deflated) = early.remove(&next) {
-            out.write_all(&deflated.bytes)?;
-            crc.combine(&deflated.crc);
-            next += 1;
-        }
-    }
-    out.write_all(&crc.sum().to_le_bytes())?;
-    out.write_all(&crc.amount().to_le_bytes())
+    Ok(Deflated { bytes, crc })
 }
 
 #[cfg(test)]
