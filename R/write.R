@@ -72,7 +72,23 @@
 #' ## Safety
 #'
 #' The data go to a temporary file beside `path`, which replaces `path` when it is
-#' complete: after an error, a full disk or Ctrl-C the old file is as it was.
+#' complete: after an error, a full disk or Ctrl-C the old file is as it was. A process that is
+#' killed leaves its temporary file, `.profile-<process>-<number>.tmp`. Whoever writes to the
+#' same directory later removes it, when it is more than a day old.
+#'
+#' So an existing file becomes a new one with the same name and permissions. It keeps owner and
+#' group where the system permits that; as a rule only root can create files of other
+#' users. Its access control lists are lost, and other hard links to it keep the old
+#' content. To write into the existing file instead, which is not safe in this way, copy:
+#'
+#' ```r
+#' temporary <- tempfile()
+#' write_pprof(x, temporary)
+#' file.copy(temporary, path, overwrite = TRUE, copy.mode = FALSE)
+#' ```
+#'
+#' A symbolic link stays, and the file it leads to is replaced. Devices, pipes and
+#' `/dev/stdout` are written directly.
 #'
 #' @param x A profile, see [profile_data], or a dm of its tables; it is checked by the
 #'   rules of [validate_profile()].

@@ -126,3 +126,23 @@ test_that("an empty profile makes the way there and back", {
     expect_output(print(x), "No function")
   }
 })
+
+test_that("a file that exists can be written into, as the help says", {
+  skip_on_os("windows")
+  x <- small_profile()
+  path <- withr::local_tempfile(lines = "old")
+  other <- withr::local_tempfile()
+  expect_true(file.link(path, other))
+  Sys.chmod(path, "0604")
+  write_rprof(x, path)
+  expect_identical(format(file.mode(path)), "604")
+  expect_identical(readLines(other), "old")
+
+  unlink(path)
+  file.link(other, path)
+  temporary <- withr::local_tempfile()
+  write_rprof(x, temporary)
+  expect_true(file.copy(temporary, path, overwrite = TRUE, copy.mode = FALSE))
+  expect_identical(readLines(other), readLines(temporary))
+  expect_identical(format(file.mode(other)), "604")
+})

@@ -4,6 +4,8 @@
 //! target's place only when it is complete. Whatever is no regular file (a
 //! pipe, `/dev/stdout`, `/dev/full`) has no old content and is written directly.
 
+mod stale;
+
 use crate::error::{Error, Result};
 use foldhash::fast::RandomState;
 use std::fs::{self, File, OpenOptions};
@@ -16,11 +18,14 @@ const BUFFER: usize = 1 << 16;
 /// As many links as Linux follows.
 const MOST_LINKS: usize = 40;
 const MOST_NAMES: u32 = 100;
+/// Of the names of temporary files; between them are the process and a random number.
+const PREFIX: &str = ".profile-";
+const SUFFIX: &str = ".tmp";
 
 /// Replaces the file at `path`, or makes it, with what `write` writes.
 ///
 /// A symbolic link stays one: the file it points to is replaced. The new file
-/// has the permissions of the old one.
+/// has the permissions of the old one, and its owner and group where this user may set them.
 pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     replace_target(path, write).map_err(|error| match error {
         Error::Write { source, .. } => Error::Write {
@@ -63,7 +68,7 @@ fn replace_target(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>)
     let target = follow(path);
     let (file, temporary) = Temporary::beside(&target).map_err(failed)?;
     if let Some(about) = &old {
-        file.set_permissions(about.permissions()).map_err(failed)?;
+        resemble(&file, about).map_err(failed)?;
     }
     fill(file, write)?;
     temporary.rename(&target).map_err(failed)
@@ -73,6 +78,27 @@ fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<
     let mut writer = BufWriter::with_capacity(BUFFER, file);
     write(&mut writer)?;
     writer.flush().map_err(failed)
+}
+
+/// Gives a new file the owner, the group and the permissions of the old one.
+#[cfg(unix)]
+fn resemble(new: &File, old: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    // Only root may give files away; others may choose among their own groups.
+    let _ = fchown(new, None, Some(old.gid()));
+    let _ = fchown(new, Some(old.uid()), None);
+    let about = new.metadata()?;
+    let mut mode = old.mode() & 0o777;
+    if about.gid() != old.gid() {
+        // What the old group might is nothing to another one, save what all might.
+        mode = mode & !0o070 | (mode & 0o007) << 3;
+    }
+    new.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn resemble(new: &File, old: &fs::Metadata) -> io::Result<()> {
+    new.set_permissions(old.permissions())
 }
 
 /// `/dev/stdout` and the like, redirected to a file: who opened that file goes
@@ -109,10 +135,13 @@ impl Temporary {
         let random = RandomState::default();
         for attempt in 0..MOST_NAMES {
             let number = random.hash_one((SystemTime::now(), attempt));
-            let name = format!(".profile-{}-{number:016x}.tmp", std::process::id());
+            let name = format!("{PREFIX}{}-{number:016x}{SUFFIX}", std::process::id());
             let path = target.with_file_name(name);
             match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok((file, Temporary { path: Some(path) })),
+                Ok(file) => {
+                    stale::remove_beside(&path, &file);
+                    return Ok((file, Temporary { path: Some(path) }));
+                }
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(e),
             }
@@ -144,10 +173,10 @@ mod tests {
     use super::*;
 
     /// A directory of its own for each test.
-    struct Scratch(PathBuf);
+    pub(super) struct Scratch(pub(super) PathBuf);
 
     impl Scratch {
-        fn new(name: &str) -> Scratch {
+        pub(super) fn new(name: &str) -> Scratch {
             let name = format!("profile-save-{name}-{}", std::process::id());
             let path = std::env::temp_dir().join(name);
             let _ = fs::remove_dir_all(&path);
@@ -155,7 +184,7 @@ mod tests {
             Scratch(path)
         }
 
-        fn names(&self) -> Vec<String> {
+        pub(super) fn names(&self) -> Vec<String> {
             let mut names: Vec<String> = fs::read_dir(&self.0)
                 .unwrap()
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -171,7 +200,7 @@ mod tests {
         }
     }
 
-    fn text(path: &Path, text: &'static str) -> Result<()> {
+    pub(super) fn text(path: &Path, text: &'static str) -> Result<()> {
         replace(path, |out| out.write_all(text.as_bytes()).map_err(failed))
     }
 

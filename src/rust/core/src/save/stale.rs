@@ -1,0 +1,119 @@
+//! Removing what writers left that were killed.
+//!
+//! A killed process cannot remove its temporary file, so the next one that writes to the
+//! directory does. Nothing tells for sure whether a writer lives: it may run on another
+//! computer, or in a container of its own. But it writes all the time, so a file that was not
+//! written to for a day has none.
+
+use super::{PREFIX, SUFFIX};
+use std::fs::{self, File, Metadata};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+const STALE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The directory that was searched last. Who writes a thousand files to one does not search
+/// it as often.
+static SEARCHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Removes stale temporary files beside `new`, a file that was just made. What cannot be
+/// removed stays, which is no reason not to write.
+pub(super) fn remove_beside(new: &Path, file: &File) {
+    let (Some(directory), Ok(about)) = (new.parent(), file.metadata()) else {
+        return;
+    };
+    let Ok(mut searched) = SEARCHED.lock() else {
+        return;
+    };
+    if searched.as_deref() != Some(directory) {
+        *searched = Some(directory.to_owned());
+        remove_in(directory, &about);
+    }
+}
+
+/// `new` is about a file that was just made there: its time is that of the same clock.
+fn remove_in(directory: &Path, new: &Metadata) {
+    // The parent of "a" is "".
+    let directory = match directory.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => directory,
+    };
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_ours = name.to_str().is_some_and(is_temporary);
+        // This does not follow links.
+        if is_ours && entry.metadata().is_ok_and(|old| is_stale(&old, new)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_temporary(name: &str) -> bool {
+    let middle = name
+        .strip_prefix(PREFIX)
+        .and_then(|rest| rest.strip_suffix(SUFFIX));
+    let Some((process, number)) = middle.and_then(|middle| middle.split_once('-')) else {
+        return false;
+    };
+    !process.is_empty()
+        && process.bytes().all(|byte| byte.is_ascii_digit())
+        && number.len() == 16
+        && number.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn is_stale(old: &Metadata, new: &Metadata) -> bool {
+    let (Ok(then), Ok(now)) = (old.modified(), new.modified()) else {
+        return false;
+    };
+    old.is_file() && now.duration_since(then).is_ok_and(|age| age > STALE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Scratch, text};
+    use super::*;
+    use std::time::SystemTime;
+
+    const NAME: &str = ".profile-12-0123456789abcdef.tmp";
+
+    #[test]
+    fn names_of_temporary_files_are_known() {
+        assert!(is_temporary(NAME));
+        for name in [
+            "a",
+            ".profile-.tmp",
+            ".profile-12-.tmp",
+            ".profile-12-0123456789abcdeg.tmp",
+            ".profile--0123456789abcdef.tmp",
+            ".profile-12-0123456789abcdef.tmp~",
+            "x.profile-12-0123456789abcdef.tmp",
+        ] {
+            assert!(!is_temporary(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_older_than_a_day_is_removed() {
+        let dir = Scratch::new("stale");
+        let make = |name: &str, hours: u64| {
+            let file = File::create(dir.0.join(name)).unwrap();
+            let then = SystemTime::now() - Duration::from_secs(hours * 60 * 60);
+            file.set_modified(then).unwrap();
+        };
+        make(NAME, 25);
+        make(".profile-12-0123456789abcde0.tmp", 23);
+        make("other.tmp", 1000);
+        fs::create_dir(dir.0.join(".profile-12-0123456789abcde1.tmp")).unwrap();
+        text(&dir.0.join("a"), "x").unwrap();
+        assert_eq!(
+            dir.names(),
+            [
+                ".profile-12-0123456789abcde0.tmp",
+                ".profile-12-0123456789abcde1.tmp",
+                "a",
+                "other.tmp"
+            ]
+        );
+    }
+}
