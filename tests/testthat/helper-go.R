@@ -1,10 +1,67 @@
-# Go's own library as the judge of our pprof files: the program in go/, built once.
+# Go: `go tool pprof`, and its own library as the judge of our pprof files: the program in
+# go/, built once. Go writes to the home directory wherever it runs: what it compiled, settings,
+# telemetry. Here it has a home of its own, and on CRAN it does not run at all.
 
 # Which Go: that of PROFILE_TEST_GO, or the one in the path. "" if there is none.
 find_go <- function() {
   go <- Sys.getenv("PROFILE_TEST_GO")
   unname(if (go == "") Sys.which("go") else go)
 }
+
+go_built <- new.env()
+
+# Has Go, and tools that may be Go's, write to a directory that goes with the tests.
+local_go_home <- function(.local_envir = parent.frame()) {
+  testthat::skip_on_cran()
+  if (is.null(go_built$home)) {
+    go_built$home <- tempfile("go-home-")
+    dir.create(go_built$home)
+    withr::defer(
+      {
+        unlink(go_built$home, recursive = TRUE)
+        go_built$home <- NULL
+      },
+      testthat::teardown_env()
+    )
+  }
+  at <- function(...) file.path(go_built$home, ...)
+  withr::local_envvar(
+    HOME = at(), XDG_CACHE_HOME = at("cache"), XDG_CONFIG_HOME = at("config"),
+    GOCACHE = at("go-build"), GOPATH = at("go"), GOMODCACHE = at("go", "pkg", "mod"), GOENV = "off",
+    # Nothing is fetched.
+    GOPROXY = "off", GOTOOLCHAIN = "local", GOWORK = "off",
+    PPROF_TMPDIR = at("pprof"),
+    .local_envir = .local_envir
+  )
+}
+
+go_pprof <- function() {
+  testthat::skip_on_cran()
+  go <- find_go()
+  if (go == "") {
+    testthat::skip("go is not installed: pprof's own view is not tested")
+  }
+  function(...) {
+    local_go_home()
+    out <- suppressWarnings(system2(go, c("tool", "pprof", ...), stdout = TRUE, stderr = TRUE))
+    testthat::expect_null(attr(out, "status"), label = paste(c("go tool pprof:", out), collapse = "\n"))
+    # Go writes UTF-8 in every locale.
+    Encoding(out) <- "UTF-8"
+    out
+  }
+}
+
+# A pprof of any kind, with a home of its own for the rest of the test.
+skip_without_pprof <- function(.local_envir = parent.frame()) {
+  testthat::skip_on_os("windows")
+  local_go_home(.local_envir)
+  tryCatch(
+    find_pprof(),
+    profile_error_unsupported = function(cnd) testthat::skip("pprof is not installed: it is not tested")
+  )
+}
+
+# ---- The judge ---------------------------------------------------------------
 
 # The directory of the library that every Go brings along, for its own `go tool pprof`.
 go_library <- function(go) {
@@ -27,11 +84,7 @@ build_go_judge <- function(go, library, source, dir = tempfile("judge")) {
     file.path(dir, "go.mod")
   )
   withr::local_dir(dir)
-  withr::local_envvar(GOFLAGS = "-mod=mod", GOPROXY = "off", GOTOOLCHAIN = "local", GOWORK = "off")
-  if (Sys.getenv("HOME") == "") {
-    # Go has no place for what it compiled then.
-    withr::local_envvar(GOCACHE = file.path(dir, "cache"))
-  }
+  withr::local_envvar(GOFLAGS = "-mod=mod")
   program <- if (.Platform$OS.type == "windows") "judge.exe" else "judge"
   out <- suppressWarnings(system2(go, c("build", "-o", program, "."), stdout = TRUE, stderr = TRUE))
   if (!is.null(attr(out, "status"))) {
@@ -40,13 +93,10 @@ build_go_judge <- function(go, library, source, dir = tempfile("judge")) {
   file.path(dir, program)
 }
 
-go_built <- new.env()
-
 # Runs the judge: a function of its arguments, which gives what it says, with the
 # attribute "status" where it is not content.
 go_judge <- function() {
-  # To build writes to the user's cache.
-  testthat::skip_on_cran()
+  local_go_home()
   go <- find_go()
   if (go == "") {
     testthat::skip("go is not installed: Go's own library does not judge our pprof files")

@@ -39,7 +39,11 @@ start_http_server <- function() {
   rscript <- file.path(R.home("bin"), "Rscript")
   script <- normalizePath(testthat::test_path("http", "server.R"))
   output <- file.path(dir, "output")
-  system2(rscript, c("--vanilla", shQuote(c(script, dir))), stdout = output, stderr = output, wait = FALSE)
+  # It is killed in the end, and its temporary directory goes with ours.
+  withr::with_envvar(
+    c(TMPDIR = tempdir()),
+    system2(rscript, c("--vanilla", shQuote(c(script, dir))), stdout = output, stderr = output, wait = FALSE)
+  )
   address <- file.path(dir, "address")
   if (!wait_for(function() file.exists(address))) {
     stop("The server did not start:\n", paste(readLines(output), collapse = "\n"))

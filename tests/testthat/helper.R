@@ -64,20 +64,6 @@ small_profile <- function(..., .local_envir = parent.frame()) {
   read_rprof(path, ..., source_uri = "small.out")
 }
 
-go_pprof <- function() {
-  go <- Sys.which("go")
-  if (go == "") {
-    testthat::skip("go is not installed: pprof's own view is not tested")
-  }
-  function(...) {
-    out <- suppressWarnings(system2(go, c("tool", "pprof", ...), stdout = TRUE, stderr = TRUE))
-    testthat::expect_null(attr(out, "status"), label = paste(c("go tool pprof:", out), collapse = "\n"))
-    # Go writes UTF-8 in every locale.
-    Encoding(out) <- "UTF-8"
-    out
-  }
-}
-
 # Expects one warning of a class and gives the value.
 expect_profile_warning <- function(expr, class) {
   value <- NULL
@@ -90,13 +76,14 @@ expect_no_warning <- function(expr) {
   testthat::expect_warning(expr, NA)
 }
 
-# Runs R code in a process of its own, with this version of the package.
+# Runs R code in a process of its own, with this version of the package. One that is killed
+# leaves its temporary directory, which goes with ours here.
 run_r <- function(code, prefix = "", wait = TRUE, env = "") {
   script <- write_file(code, path = tempfile(fileext = ".R"))
   output <- tempfile()
   libs <- paste(normalizePath(.libPaths()), collapse = ":")
   command <- paste0(
-    prefix, " R_LIBS=", shQuote(libs), " exec ", env, " ", shQuote(file.path(R.home("bin"), "Rscript")), " ",
+    prefix, " R_LIBS=", shQuote(libs), " TMPDIR=", shQuote(tempdir()), " exec ", env, " ", shQuote(file.path(R.home("bin"), "Rscript")), " ",
     shQuote(script), " > ", shQuote(output), " 2>&1"
   )
   if (wait) {

@@ -276,7 +276,7 @@ test_that("when the memory for native stacks is used up, the rest is R's alone, 
 
 test_that("an expression is profiled and shown", {
   skip_without_joint()
-  tryCatch(find_pprof(), profile_error = function(error) skip("there is no pprof"))
+  skip_without_pprof()
   workload <- native_workload(native_library())
   server <- joint_pprof(native_work(workload, 0.3, "plain"), browse = FALSE)
   withr::defer(stop_pprof(server))

@@ -303,7 +303,7 @@ test_that("native frames are in a summary, and in pprof files", {
 
 test_that("pprof shows the source and the machine code of native functions", {
   skip_without_joint()
-  pprof <- tryCatch(find_pprof(), profile_error = function(error) skip("there is no pprof"))
+  pprof <- skip_without_pprof()
   x <- joint_run(native_library("-O2 -g"), TRUE, seconds = 1, scenarios = c("plain", "nested"))
   path <- withr::local_tempfile(fileext = ".pb.gz")
   write_pprof(x, path)

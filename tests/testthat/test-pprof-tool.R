@@ -22,17 +22,6 @@ skip_without_shell <- function() {
   skip_on_os("windows")
 }
 
-skip_without_pprof <- function() {
-  skip_on_cran()
-  skip_without_shell()
-  tryCatch(
-    find_pprof(),
-    profile_error_unsupported = function(cnd) {
-      skip("pprof is not installed: its server is not tested")
-    }
-  )
-}
-
 # The body of a page, after any redirection.
 page <- function(server, path = "/ui/") {
   con <- socketConnection(server$host, server$port, open = "r+b", blocking = TRUE, timeout = 20)

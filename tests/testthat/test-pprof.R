@@ -225,14 +225,14 @@ test_that("what is no pprof file is refused with a hint", {
 })
 
 test_that("pprof -http shows our file", {
-  skip_on_cran()
-  pprof <- go_pprof()
+  go_pprof()
+  local_go_home()
   path <- withr::local_tempfile(fileext = ".pb.gz")
   write_pprof(read_rprof(rprof_path("names_line.out")), path)
   pid_file <- withr::local_tempfile()
   address <- paste0("127.0.0.1:", sample(20000:50000, 1))
   command <- paste0(
-    "echo $$ > ", pid_file, "; exec go tool pprof -no_browser -http=", address, " ", path
+    "echo $$ > ", pid_file, "; exec ", shQuote(find_go()), " tool pprof -no_browser -http=", address, " ", path
   )
   system2("bash", c("-c", shQuote(command)), wait = FALSE, stdout = FALSE, stderr = FALSE)
   withr::defer(tools::pskill(as.integer(readLines(pid_file))))
