@@ -15,6 +15,9 @@
 #' `joint_profile()` profiles an expression; if that ends in an error, there is no profile.
 #' `joint_pprof()` does so too and shows the result in the browser, see [serve_pprof()].
 #'
+#' They work on Linux on x86-64 with glibc 2.35 or later (such as Debian 12 or Ubuntu 22.04), and
+#' R 4.2 to 4.6.
+#'
 #' @details
 #' ## What is recorded
 #'
