@@ -45,7 +45,15 @@
 #'
 #' By default time is that of the CPU, for all threads of the process. With threads that
 #' compute beside R's there are more ticks, and each one is a sample of R's thread.
-#' `event = "elapsed"` counts real time (from R 4.4 on).
+#' `event = "elapsed"` counts real time (from R 4.4 on). No CPU time passes while R waits, and
+#' a tick comes once in an `interval`: code that runs for less may have no sample.
+#'
+#' R functions have lines if their code was parsed with source references: set
+#' `options(keep.source = TRUE)` before, which is not the default under Rscript. [read_rprof()] says more on
+#' this.
+#'
+#' In the profile `source_timestamp` in `sources` is when the profiler was started, and
+#' `.duration_nanos` the time until it was stopped. The file at `path` cannot hold them.
 #'
 #' Processes that are forked while the profiler runs, as by `parallel::mclapply()`, are not
 #' profiled. One that calls [Rprof()] or quits R in the usual way can, up to R 4.2, write what R
@@ -73,7 +81,7 @@
 #' kernels of OpenBLAS, which are written in assembler, and code that is made at run time, as by
 #' Java. Of such a sample the innermost function is shown, below R's; what called it is not.
 #'
-#' @param path The file for `Rprof()`'s format. It can be read by [utils::summaryRprof()] and by
+#' @param path The file for `Rprof()`'s format; a device or a pipe will not do. It can be read by [utils::summaryRprof()] and by
 #'   [read_rprof()], and has native functions beside R's.
 #' @param ... For `joint_profile()`, arguments of `start_profiler()`; for `joint_pprof()`,
 #'   of [serve_pprof()]. For `start_profiler()` it must be empty.

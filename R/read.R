@@ -33,6 +33,29 @@
 #' Rprof does not record when a sample was taken, which clock was used, or where
 #' a function starts (`start_line` is 0).
 #'
+#' ## Why there are no lines
+#'
+#' R knows the lines of code that it parsed with source references. In an interactive session it keeps
+#' them, under Rscript and `R CMD BATCH` it does not: set `options(keep.source = TRUE)` before the
+#' code is parsed. The script that Rscript itself runs is parsed as it goes on, so this may be
+#' its first line. Packages have lines if they were installed with `R CMD INSTALL --with-keep.source`, or with
+#' the environment variable `R_KEEP_PKG_SOURCE=yes`.
+#'
+#' ## Why there are few samples, or none
+#'
+#' By default [Rprof()] measures CPU time. None passes while R sleeps, or waits for a file, a
+#' server or another process; from R 4.4 on, `event = "elapsed"` measures real time. A sample is
+#' taken once in an interval, by default 20 milliseconds: code that runs for less may have none. Repeat
+#' it, or choose a shorter `interval`.
+#'
+#' ## Times of Rprof files
+#'
+#' Rprof does not record when a run began. `source_timestamp` is the time at which the file was
+#' last written, minus the time that the samples of the run stand for; where a file has several runs, minus that
+#' of those behind it as well. So it is the latest time at which the run can have begun: it is
+#' earlier if R waited, since Rprof counts CPU time, or if the file was written again later, as
+#' a copy is. Bytes and connections have no time. [start_profiler()] does record it.
+#'
 #' ## Names
 #'
 #' Function names are kept as they are: `data.frame` stays `data.frame`. Bytes

@@ -27,9 +27,9 @@
 #' | `functions` | `function_id` (integer), `name`, `system_name`, `filename` (character), `start_line` (integer) | a function in a file |
 #'
 #' - `source_type` is `"rprof"`, `"pprof"`, `"otlp"`, or another word that is not empty;
-#'   `source_uri` is a path or `NA`; `source_timestamp` is in seconds since 1970,
-#'   for an Rprof file the time it was last written, for others the time that they
-#'   state; `NA` if unknown.
+#'   `source_uri` is a path or `NA`; `source_timestamp` is when the run began, in seconds
+#'   since 1970, `NA` if unknown. Profiles of [start_profiler()] and other formats state it. An Rprof
+#'   file does not: there it is the latest time at which the run can have begun, see [read_rprof()].
 #' - The key of `sample_values` is `sample_id` and `type`; values are finite. A
 #'   time profile has one row for each sample, 1 `samples` in `count`.
 #' - The key of `sample_locations` is `sample_id` and `depth`, which is 1 for the

@@ -325,3 +325,41 @@ test_that("pprof shows the source and the machine code of native functions", {
   expect_match(assembly, "(add|mul)(sd|pd)", ignore.case = TRUE)
   expect_match(show("-weblist=c_spin"), "double x = 1;", fixed = TRUE)
 })
+
+test_that("a run has the time of its start, in all that it is written to", {
+  skip_without_joint()
+  path <- withr::local_tempfile()
+  before <- as.numeric(Sys.time())
+  start_profiler(path, interval = 0.01)
+  begun <- as.numeric(Sys.time())
+  native_work(native_workload(native_library()), 0.3, "plain")
+  Sys.sleep(0.3)
+  x <- quietly(stop_profiler())
+  after <- as.numeric(Sys.time())
+  start <- x$sources$source_timestamp
+  duration <- x$sources$.duration_nanos / 1e9
+  # The clocks of R and of the kernel differ by their resolution.
+  expect_gte(start, before - 0.02)
+  expect_lte(start, begun + 0.02)
+  expect_gte(start + duration, begun + 0.6 - 0.02)
+  expect_lte(start + duration, after + 0.02)
+
+  file <- withr::local_tempfile()
+  for (way in list(list(write_pprof, read_pprof), list(write_otlp, read_otlp))) {
+    way[[1]](x, file)
+    sources <- way[[2]](file)$sources
+    expect_equal(sources$source_timestamp, start, tolerance = 1e-14)
+    expect_equal(sources$.duration_nanos / 1e9, duration)
+  }
+  # The file of Rprof() was written at the end, and tells the time that it sampled.
+  expect_gte(read_rprof(path)$sources$source_timestamp, start)
+
+  skip_if_not_installed("RSQLite")
+  skip_if_not_installed("dplyr")
+  con <- DBI::dbConnect(RSQLite::SQLite())
+  withr::defer(DBI::dbDisconnect(con))
+  copy_profile_to(con, x)
+  found <- profile_from_con(con, source_timestamp >= !!before - 1, source_timestamp <= !!after + 1)
+  expect_equal(nrow(found$samples), nrow(x$samples))
+  expect_equal(nrow(profile_from_con(con, source_timestamp > !!after + 1)$samples), 0)
+})

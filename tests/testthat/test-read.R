@@ -255,7 +255,6 @@ test_that("provenance is kept", {
   x <- read_rprof(path)
   expect_equal(x$sources$source_type, rep("rprof", 3))
   expect_equal(x$sources$source_uri, rep(path, 3))
-  expect_equal(x$sources$source_timestamp, rep(as.numeric(file.mtime(path)), 3), tolerance = 1e-9)
   expect_equal(read_rprof(path, source_uri = "elsewhere")$sources$source_uri, rep("elsewhere", 3))
   expect_equal(read_rprof(path, source_uri = NA)$sources$source_uri, rep(NA_character_, 3))
 })
@@ -373,4 +372,43 @@ test_that("what a cut inside figures, places and characters leaves is told as a 
   }
   expect_true("cut_sample" %in% problems(line, "\"caf\xc3"))
   expect_equal(problems(line, "1#2 \"f\" "), "no_final_line_feed")
+
+test_that("the time of an Rprof file is that of the start of each run", {
+  path <- withr::local_tempfile()
+  file.copy(rprof_path("append_plain3.out"), path)
+  end <- 1790000000.25
+  Sys.setFileTime(path, as.POSIXct(end, origin = "1970-01-01", tz = "UTC"))
+  for (read in list(read_rprof, read_profile)) {
+    x <- read(path)
+    samples <- tabulate(x$samples$source_id, 3)
+    duration <- samples * 0.02
+    # What this run and those behind it took lies between its start and the end.
+    expect_equal(x$sources$source_timestamp, end - rev(cumsum(rev(duration))), tolerance = 1e-12)
+    expect_equal(length(unique(x$sources$source_timestamp)), 3)
+  }
+
+  # Other formats have the start, and a duration that leads to the end.
+  file <- withr::local_tempfile()
+  write_pprof(x, file)
+  sources <- read_pprof(file)$sources
+  expect_equal(sources$source_timestamp + sources$.duration_nanos / 1e9, end, tolerance = 1e-12)
+  expect_equal(sources$source_timestamp, x$sources$source_timestamp[[1]], tolerance = 1e-12)
+  write_pprof(x, file, sources = TRUE)
+  sources <- read_pprof(file)$sources
+  expect_equal(sources$source_timestamp, x$sources$source_timestamp, tolerance = 1e-12)
+  write_otlp(x, file)
+  sources <- read_otlp(file)$sources
+  expect_equal(sources$source_timestamp, x$sources$source_timestamp, tolerance = 1e-12)
+  expect_equal(sources$source_timestamp + sources$.duration_nanos / 1e9, end - c(rev(cumsum(rev(duration)))[-1], 0), tolerance = 1e-12)
+})
+
+test_that("a file without a time has none", {
+  path <- withr::local_tempfile()
+  file.copy(rprof_path("basic_plain.out"), path)
+  Sys.setFileTime(path, as.POSIXct(0, origin = "1970-01-01", tz = "UTC"))
+  expect_identical(read_rprof(path)$sources$source_timestamp, NA_real_)
+  # Where the interval is not known, the end is all there is.
+  path <- write_file("\"f\" ", "\"f\" ")
+  Sys.setFileTime(path, as.POSIXct(1790000000, origin = "1970-01-01", tz = "UTC"))
+  expect_identical(read_quietly(path)$sources$source_timestamp, 1790000000)
 })

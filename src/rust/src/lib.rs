@@ -49,7 +49,7 @@ fn read(
     let origin = Origin {
         name: text_argument(name)?.to_owned(),
         uri: argument(uri)?.text()?.map(str::to_owned),
-        timestamp: None,
+        written: None,
     };
     if input.kind() == RAWSXP {
         from_bytes(input.bytes()?, origin)
@@ -129,7 +129,7 @@ fn read_payload(
             let origin = Origin {
                 name: format!("The original payload of {name}"),
                 uri,
-                timestamp: None,
+                written: None,
             };
             pprof::read(payload.bytes.as_slice(), origin, &stop)
         }
@@ -418,7 +418,11 @@ fn settings<'call>(list: Raw) -> Result<sampler::Settings<'call>> {
 /// Whether native code can be profiled here: an error says why not.
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_joint_check(list: Raw) -> Raw {
-    outcome(|_| sampler::check(&settings(list)?))
+    outcome(|_| {
+        let settings = settings(list)?;
+        sampler::check(&settings)?;
+        joint::check_target(settings.file)
+    })
 }
 
 /// Holds SIGPROF back, or no longer.
@@ -466,7 +470,7 @@ pub extern "C" fn profile_rust_joint_stop(file: Raw, name: Raw, uri: Raw, memory
         let origin = Origin {
             name: text_argument(name)?.to_owned(),
             uri: argument(uri)?.text()?.map(str::to_owned),
-            timestamp: None,
+            written: None,
         };
         let memory = argument(memory)?.flag()?;
         let file = argument(file)?.file()?;

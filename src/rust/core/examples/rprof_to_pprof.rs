@@ -20,7 +20,7 @@ fn main() -> Result<(), Error> {
     let origin = Origin {
         name: from.clone(),
         uri: Some(from.clone()),
-        timestamp: None,
+        written: None,
     };
     let start = Instant::now();
     let (profile, _) = rprof::read_path(Path::new(from), origin, &|| false)?;

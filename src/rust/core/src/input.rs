@@ -14,22 +14,17 @@ pub struct Origin {
     pub name: String,
     /// What `sources.source_uri` says.
     pub uri: Option<String>,
-    /// Seconds since 1970.
-    pub timestamp: Option<f64>,
+    /// When it was last written, in seconds since 1970: what is recorded in it had
+    /// ended by then.
+    pub written: Option<f64>,
 }
 
 /// Opens a file for reading, gzip'd or not, and notes when it was last written.
 pub fn open(path: &Path, origin: Origin) -> Result<(Content<File>, Origin)> {
     let (file, modified) = open_file(path)?;
     let content = Content::new(file).map_err(|e| Error::open(path, e))?;
-    let timestamp = origin.timestamp.or(modified);
-    Ok((
-        content,
-        Origin {
-            timestamp,
-            ..origin
-        },
-    ))
+    let written = origin.written.or(modified);
+    Ok((content, Origin { written, ..origin }))
 }
 
 /// Opens a regular file or anything else that can be read from start to end,

@@ -3,7 +3,7 @@
 use profile_core::error::Place;
 use profile_core::input::Origin;
 use profile_core::joint::recording::{EXACT, WHOLE_CONTEXTS, WHOLE_STACK};
-use profile_core::joint::{Evaluator, Module, Recording, Role, merge};
+use profile_core::joint::{Evaluator, Module, Recording, Role, check_target, merge};
 use profile_core::model::Profile;
 use profile_core::problems::{ProblemKind, Problems};
 use std::path::PathBuf;
@@ -46,6 +46,8 @@ fn recording(words: &[u64]) -> Recording<'_> {
         stack_top: TOP,
         sizes_tell: false,
         lost: 0,
+        start: 1_790_000_000_250_000_000,
+        duration: 3_000_000_000,
     }
 }
 
@@ -250,4 +252,31 @@ fn words_that_are_no_recording_do_no_harm() {
         let (profile, _) = merged(&file, &recording);
         assert_eq!(profile.samples.len(), 50);
     }
+}
+
+#[test]
+fn a_run_has_a_time_and_a_duration() {
+    let file = format!("{HEADER}{}", line(1));
+    let words = tick(1, 0, 0);
+    let (profile, _) = merged(&file, &recording(&words));
+    let source = &profile.sources[0];
+    assert_eq!(source.timestamp, Some(1_790_000_000.25));
+    assert_eq!(source.duration, Some(3_000_000_000));
+}
+
+#[test]
+fn what_has_no_end_is_no_file_of_the_profiler() {
+    for path in ["/dev/zero", "/dev/full", "/"] {
+        let target = check_target(path.as_ref());
+        assert_eq!(target.unwrap_err().class(), "profile_error_write", "{path}");
+        let merged = merge(
+            path.as_ref(),
+            Origin::default(),
+            &recording(&[]),
+            false,
+            &|| false,
+        );
+        assert_eq!(merged.unwrap_err().class(), "profile_error_open", "{path}");
+    }
+    assert!(check_target("/nowhere/there".as_ref()).is_ok());
 }

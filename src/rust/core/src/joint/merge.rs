@@ -13,10 +13,12 @@ use crate::error::{Error, Place, Result};
 use crate::input::Origin;
 use crate::memory::TryGrow;
 use crate::model::{
-    FrameType, Functions, LocationId, Locations, Profile, StackId, Stacks, ValueType,
+    FrameType, Functions, LocationId, Locations, Profile, StackId, Stacks, ValueType, seconds,
 };
 use crate::problems::{ProblemKind, Problems};
 use crate::rprof;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
@@ -43,11 +45,12 @@ pub fn merge(
     memory: bool,
     stop: Stop,
 ) -> Result<(Profile, Problems)> {
-    let file = std::fs::read(path).map_err(|source| Error::Open {
-        path: path.to_owned(),
-        source,
-    })?;
+    let file = read_file(path)?;
     let (mut profile, mut problems) = rprof::read(file.as_slice(), origin, stop)?;
+    if let Some(source) = profile.sources.first_mut() {
+        source.timestamp = Some(seconds(recording.start));
+        source.duration = Some(recording.duration);
+    }
     let (aligned, silent) = align(&file, &profile, recording)?;
     drop(file);
     for _ in 0..silent {
@@ -91,6 +94,45 @@ pub fn merge(
         forget_memory(&mut profile);
     }
     Ok((profile, problems))
+}
+
+/// What R wrote by now. Of a file that was put in its place, such as `/dev/zero`, there may
+/// be no end.
+fn read_file(path: &Path) -> Result<Vec<u8>> {
+    let failed = |source| Error::open(path, source);
+    let file = File::open(path).map_err(failed)?;
+    let about = file.metadata().map_err(failed)?;
+    if !about.is_file() {
+        return Err(failed(not_regular(&about)));
+    }
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(about.len() as usize)
+        .map_err(|_| Error::Memory("the file of R's profiler"))?;
+    let mut file = file.take(about.len());
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// R's profiler needs a file that can be read again: an error says if there is something
+/// else at `path`.
+pub fn check_target(path: &Path) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(about) if !about.is_file() => Err(Error::Write {
+            path: path.to_owned(),
+            source: not_regular(&about),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn not_regular(about: &Metadata) -> io::Error {
+    if about.is_dir() {
+        io::Error::new(io::ErrorKind::IsADirectory, "it is a directory")
+    } else {
+        let reason = "it is a device, a pipe or a socket, not a regular file";
+        io::Error::new(io::ErrorKind::InvalidInput, reason)
+    }
 }
 
 /// The module that the outermost known frame is in.

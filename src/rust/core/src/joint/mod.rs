@@ -14,6 +14,6 @@ pub mod recording;
 pub mod symbols;
 mod weave;
 
-pub use merge::merge;
+pub use merge::{check_target, merge};
 pub use recording::{Context, Evaluator, Frame, Module, Recording, Role, Tick};
 pub use symbols::{Symbol, Symbols};

@@ -50,6 +50,10 @@ pub struct Recording<'a> {
     pub sizes_tell: bool,
     /// Ticks after the memory for recording was used up.
     pub lost: u64,
+    /// When it began, in nanoseconds since 1970.
+    pub start: i64,
+    /// How long it took, in nanoseconds.
+    pub duration: i64,
 }
 
 /// Code of R's evaluator, in memory.

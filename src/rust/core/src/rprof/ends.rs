@@ -7,8 +7,9 @@
 use super::grammar::{self, Header};
 use super::lines::LineReader;
 use crate::error::{Error, Place, Result};
+use crate::export;
 use crate::memory::TryGrow;
-use crate::model::{Profile, Values};
+use crate::model::{Profile, Values, seconds};
 use crate::problems::{ProblemKind, Problems};
 
 impl LineReader {
@@ -40,6 +41,9 @@ impl LineReader {
         counts.column.try_fill(count, 1.0, "sample values")?;
         self.profile.values.push(counts);
         self.profile.values.extend(self.memory.finish(count)?);
+        if let Some(written) = self.origin.written {
+            date_sources(&mut self.profile, written)?;
+        }
         Ok((self.profile, self.problems))
     }
 
@@ -130,4 +134,18 @@ impl LineReader {
         self.push_part(block, &pending.text, pending.memory, self.torn)?;
         Ok(false)
     }
+}
+
+/// R does not write when a run began. The file was last written at the end of the last one
+/// or later, and each took at least the time that its samples stand for: this is the latest
+/// time at which each can have begun.
+fn date_sources(profile: &mut Profile, written: f64) -> Result<()> {
+    let durations = export::durations(profile)?;
+    let mut time = written;
+    for (source, duration) in profile.sources.iter_mut().zip(durations).rev() {
+        time -= seconds(duration.unwrap_or(0));
+        // Where archives leave times out, files are as old as 1970.
+        source.timestamp = (time > 0.0).then_some(time);
+    }
+    Ok(())
 }

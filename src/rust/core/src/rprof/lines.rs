@@ -180,7 +180,6 @@ impl LineReader {
         let source = self.profile.add_source(Source {
             kind: "rprof".to_owned(),
             uri: self.origin.uri.clone(),
-            timestamp: self.origin.timestamp,
             period,
             options: Some(RprofOptions {
                 memory: header.memory,

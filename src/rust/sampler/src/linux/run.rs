@@ -18,6 +18,7 @@ use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 type Handler = extern "C" fn(c_int);
 
@@ -26,6 +27,9 @@ struct Run {
     /// What R does at a tick.
     of_r: Handler,
     recorder: UnsafeCell<Recorder>,
+    start: SystemTime,
+    /// The same on the clock that nobody sets.
+    begin: Instant,
 }
 
 struct Recorder {
@@ -48,7 +52,10 @@ static THREAD: AtomicU64 = AtomicU64::new(0);
 static OF_R: AtomicUsize = AtomicUsize::new(0);
 
 /// What a run recorded.
-pub struct Stopped(Box<Run>);
+pub struct Stopped {
+    run: Box<Run>,
+    duration: Duration,
+}
 
 /// Whether native code can be recorded here and now. R's profiler is off.
 pub fn check(settings: &Settings) -> Result<()> {
@@ -131,6 +138,8 @@ pub fn start(settings: &Settings) -> Result<()> {
         process,
         of_r,
         recorder: UnsafeCell::new(recorder),
+        start: SystemTime::now(),
+        begin: Instant::now(),
     });
     RUN.store(Box::into_raw(run), Ordering::Release);
     install();
@@ -164,7 +173,9 @@ pub fn stop() -> Option<Stopped> {
     }
     // SAFETY: it came from a box. R's thread is here and not in its handler, or it is
     // in there and will not come back, since R is quitting.
-    Some(Stopped(unsafe { Box::from_raw(run) }))
+    let run = unsafe { Box::from_raw(run) };
+    let duration = run.begin.elapsed();
+    Some(Stopped { run, duration })
 }
 
 /// Gives SIGPROF back to R and forgets the run: the package is being unloaded.
@@ -196,7 +207,8 @@ fn pin() {
 impl Stopped {
     pub fn recording(&self) -> Result<Recording<'_>> {
         // SAFETY: the handler has no access any more.
-        let recorder = unsafe { &*self.0.recorder.get() };
+        let recorder = unsafe { &*self.run.recorder.get() };
+        let start = self.run.start.duration_since(UNIX_EPOCH);
         Ok(Recording {
             words: recorder.buffer.words(),
             modules: recorder
@@ -207,8 +219,14 @@ impl Stopped {
             stack_top: recorder.limits.top,
             sizes_tell: recorder.file.is_some(),
             lost: recorder.lost,
+            start: start.map_or(0, nanoseconds),
+            duration: nanoseconds(self.duration),
         })
     }
+}
+
+fn nanoseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// Who handles SIGPROF.

@@ -72,6 +72,8 @@ fn woven(example: &Example) -> String {
         stack_top: TOP,
         sizes_tell: false,
         lost: 0,
+        start: 0,
+        duration: 0,
     };
     let mut weaver = Weaver::new(&recording).unwrap();
     let tick = recording.ticks().next().unwrap();
