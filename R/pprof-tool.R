@@ -166,8 +166,8 @@ print.pprof_tool <- function(x, ...) {
 #' `serve_pprof()` starts the web server of the [pprof tool][find_pprof()] for a profile,
 #' and opens it in the browser: a flame graph, a call graph, tables, and sources.
 #'
-#' `stop_pprof()` ends it. It also ends when the session does, or when its handle, the
-#' value of `serve_pprof()`, is removed or lost, so keep that in a variable.
+#' `stop_pprof()` ends it, or all that run. They also end when the session does, or when this package
+#' is unloaded.
 #'
 #' @details
 #' With the default `host`, only users of this machine can connect. The server has no
@@ -181,25 +181,28 @@ print.pprof_tool <- function(x, ...) {
 #' This does not work on Windows. There, write a file with [write_pprof()] and run
 #' `pprof -http=localhost: file` in a terminal.
 #'
-#' @param x A profile, see [profile_data], or a dm of its tables, or the path of a pprof
-#'   file.
+#' @param x A profile, see [profile_data], or a dm of its tables, or the path of a file. One that
+#'   [Rprof()] wrote, or of OpenTelemetry, is read by [read_profile()]; any other is given to
+#'   pprof as it is.
 #' @param ... Must be empty.
 #' @param host Name or IPv4 address that the server listens at.
 #' @param port The port that it listens at. By default a free one is chosen.
 #' @param browse Whether to open the browser, by [browseURL()].
 #' @param timeout How many seconds to wait for the server to answer.
-#' @param server The value of `serve_pprof()`.
+#' @param server The value of `serve_pprof()`, or `NULL` for all servers that run.
 #'
 #' @return `serve_pprof()`: a handle of class `pprof_server`. `server$url` is the address of
 #'   the server, `server$pid` its process id.
 #'
-#'   `stop_pprof()`: `server`, invisibly. It does nothing when the server has ended.
+#'   `stop_pprof()`: `server`, or a list of the servers that were running, invisibly. It does nothing
+#'   when a server has ended.
 #'
 #' @section Errors:
 #' `profile_error_unsupported` when there is no pprof, or on Windows;
 #' `profile_error_pprof` when it does not start, with what it wrote in the message and in
 #' the field `output`, or when the port is taken; `profile_error_open` when there is no file
-#' at `x`; the errors of [write_pprof()] when `x` cannot be written;
+#' at `x`; those of [read_profile()] when the file cannot be read; those of [write_pprof()] when the
+#' profile cannot be written;
 #' `profile_error_argument` for the other arguments.
 #'
 #' @seealso [find_pprof()]
@@ -225,12 +228,7 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
     )
   }
   check_server_arguments(host, port, browse, timeout, call)
-  if (rlang::is_string(x)) {
-    file <- file_path(x, "profile_error_open", call)
-    check_profile_file(file, call)
-  } else {
-    x <- as_profile(x, call)
-  }
+  x <- if (rlang::is_string(x)) file_to_serve(x, call) else as_profile(x, call)
   tool <- locate_pprof(call)
   if (is.null(port)) {
     port <- free_port(call)
@@ -246,7 +244,7 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
   ready <- FALSE
   on.exit(if (!ready) end_server(server))
   if (rlang::is_string(x)) {
-    path <- normalizePath(file[[1]])
+    path <- x
   } else {
     path <- in_folder(server$dir, "profile.pb.gz")
     write_pprof(x, path)
@@ -258,15 +256,23 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
     utils::browseURL(paste0(server$url, "flamegraph"))
   }
   ready <- TRUE
+  assign(server$dir, server, envir = servers)
   server
 }
 
 #' @rdname serve_pprof
 #' @export
-stop_pprof <- function(server) {
+stop_pprof <- function(server = NULL) {
   call <- rlang::current_env()
+  if (is.null(server)) {
+    # A fork of the session has copies of its handles.
+    own <- Filter(function(server) server$session == Sys.getpid(), unname(as.list(servers)))
+    running <- Filter(is_running, own)
+    lapply(own, end_server)
+    return(invisible(running))
+  }
   if (!inherits(server, "pprof_server")) {
-    abort_argument("`server` must be a value of `serve_pprof()`.", call)
+    abort_argument("`server` must be a value of `serve_pprof()`, or `NULL`.", call)
   }
   end_server(server)
   invisible(server)
@@ -287,9 +293,17 @@ check_server_arguments <- function(host, port, browse, timeout, call) {
   }
 }
 
-check_profile_file <- function(file, call) {
+# What pprof can read stays the file it is: this gives its path, of others the profile.
+file_to_serve <- function(path, call) {
+  file <- file_path(path, "profile_error_open", call)
   if (!file.exists(file[[1]]) || dir.exists(file[[1]])) {
     abort_profile(paste0("There is no file `", file[[2]], "`."), "profile_error_open", call = call)
+  }
+  format <- rust(.Call(C_file_format, file), call)
+  if (format %in% c("rprof", "otlp")) {
+    read_profile(path)
+  } else {
+    normalizePath(file[[1]])
   }
 }
 
@@ -314,6 +328,10 @@ free_port <- function(call) {
   }
   abort_profile("No free port was found; choose one by `port`.", "profile_error_pprof", call = call)
 }
+
+# All servers of this session, by their folders. A handle that nobody keeps must not end
+# its server.
+servers <- new.env(parent = emptyenv())
 
 # The handle is an environment: it has one owner, and an end.
 new_pprof_server <- function(host, port) {
@@ -430,6 +448,7 @@ end_server <- function(server) {
   }
   unlink(server$dir, recursive = TRUE)
   server$pid <- NA_integer_
+  suppressWarnings(rm(list = server$dir, envir = servers))
 }
 
 kill_group <- function(pid, signal) {

@@ -45,6 +45,7 @@ ENTRY_1(validate)
 ENTRY_2(summarise)
 ENTRY_1(frames)
 ENTRY_0(schema)
+ENTRY_1(file_format)
 ENTRY_4(remap)
 ENTRY_4(filter)
 ENTRY_1(joint_check)
@@ -71,6 +72,7 @@ static const R_CallMethodDef calls[] = {
     CALL(summarise, 2),
     CALL(frames, 1),
     CALL(schema, 0),
+    CALL(file_format, 1),
     CALL(remap, 4),
     CALL(filter, 4),
     CALL(joint_check, 1),

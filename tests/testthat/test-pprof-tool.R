@@ -219,21 +219,43 @@ test_that("two servers live side by side, and a port is not shared", {
   expect_identical(again$port, port)
 })
 
-test_that("a server ends with its handle", {
+test_that("a server whose handle nobody keeps goes on until it is stopped", {
   skip_without_pprof()
-  server <- serve_pprof(small_profile())
-  pid <- server$pid
-  dir <- server$dir
-  # A fork has a copy of it.
+  withr::defer(stop_pprof())
+  running <- function(url) any(vapply(as.list(servers), function(server) server$url == url && is_running(server), TRUE))
+  url <- serve_pprof(small_profile())$url
+  other <- serve_pprof(small_profile())
+  gc()
+  gc()
+  expect_true(running(url))
+  # A fork has copies of the handles, which are not its own.
   parallel::mccollect(parallel::mcparallel({
-    rm(server)
+    stop_pprof()
+    rm(other)
     gc()
   }))
-  expect_true(tools::pskill(pid, 0))
-  rm(server)
-  gc()
-  expect_true(is_gone(pid))
-  expect_false(dir.exists(dir))
+  expect_true(running(url))
+  expect_true(running(other$url))
+
+  stopped <- withVisible(stop_pprof())
+  expect_false(stopped$visible)
+  expect_setequal(vapply(stopped$value, `[[`, "", "url"), c(url, other$url))
+  expect_false(any(vapply(stopped$value, is_running, TRUE)))
+  expect_false(dir.exists(other$dir))
+  expect_identical(stop_pprof(), list())
+})
+
+test_that("files of other formats are read to be served", {
+  skip_without_pprof()
+  withr::defer(stop_pprof())
+  files <- c(rprof_path("basic_plain.out"), rprof_path("edit_gz.out.gz"), data_path("otlp", "fleet.pb"))
+  for (file in files) {
+    x <- quietly(read_profile(file))
+    server <- quietly(serve_pprof(file))
+    expect_match(page(server, "/ui/flamegraph"), summary(x)$by_function$name[[1]], fixed = TRUE, info = file)
+    stop_pprof(server)
+  }
+  expect_error(serve_pprof(data_path("otlp", "starts-like-json.pb"), timeout = 0), class = "profile_error_argument")
 })
 
 test_that("a server ends with the session, also with one that is killed", {
@@ -272,9 +294,9 @@ test_that("what pprof says before it ends is in the error", {
 
 test_that("pprof's own words about a file of another kind are in the error", {
   skip_without_pprof()
-  cnd <- tryCatch(serve_pprof(rprof_path("basic_plain.out")), profile_error_pprof = identity)
+  cnd <- tryCatch(serve_pprof(rprof_path("rprofmem_basic.out")), profile_error_pprof = identity)
   expect_s3_class(cnd, "profile_error_pprof")
-  expect_match(conditionMessage(cnd), "basic_plain.out")
+  expect_match(conditionMessage(cnd), "rprofmem_basic.out")
 })
 
 test_that("a tool that never answers is ended, with all that it started", {

@@ -9,6 +9,7 @@ mod take;
 
 use outcome::{VALUE, outcome};
 use profile_core::error::{Error, Result};
+use profile_core::formats::Format;
 use profile_core::input::Origin;
 use profile_core::joint;
 use profile_core::memory::Growing;
@@ -316,6 +317,21 @@ pub extern "C" fn profile_rust_frames(x: Raw) -> Raw {
     outcome(|pair| {
         let profile = take::profile(argument(x)?, &stop)?;
         give::put_flat(pair, VALUE, &profile, &stop)
+    })
+}
+
+/// Gives a word for what the file at `path` looks like, empty if that is none of the formats
+/// that are read here.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_file_format(path: Raw) -> Raw {
+    outcome(|pair| {
+        let format = match read::format_of_path(Path::new(text_argument(path)?))? {
+            Some(Format::Rprof) => "rprof",
+            Some(Format::Pprof) => "pprof",
+            Some(Format::Otlp) => "otlp",
+            None => "",
+        };
+        pair.strings(VALUE, &[format], &[0])
     })
 }
 

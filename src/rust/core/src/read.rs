@@ -26,6 +26,13 @@ pub fn read_bytes(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, 
     dispatch(content, origin, stop)
 }
 
+/// What the file looks like, if it is one that can be read here.
+pub fn format_of_path(path: &Path) -> Result<Option<Format>> {
+    let (mut content, origin) = input::open(path, Origin::default())?;
+    let start = content.peek(START).map_err(|e| damaged(&origin, &e))?;
+    Ok(formats::of(start))
+}
+
 fn dispatch(
     mut content: Content<impl Read>,
     origin: Origin,
