@@ -24,8 +24,8 @@
 #' number of rows only.
 #'
 #' @param ... Profiles ([profile_data], of either version, or a dm as
-#'   [dm_from_profile()] gives it), or one list of them. None at all give a
-#'   profile without samples.
+#'   [dm_from_profile()] gives it), or one list of them. Their names are ignored. None at all
+#'   give a profile without samples.
 #'
 #' @return A profile of version 2.0.
 #'
@@ -48,6 +48,8 @@ combine_profiles <- function(...) {
   if (length(profiles) == 1 && rlang::is_bare_list(profiles[[1]])) {
     profiles <- profiles[[1]]
   }
+  # What follows would take names for those of tables and rows.
+  profiles <- unname(profiles)
   for (i in seq_along(profiles)) {
     if (!is_profile(profiles[[i]])) {
       abort_argument(paste0("Argument ", i, " is not a profile."), call)

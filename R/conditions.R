@@ -24,15 +24,19 @@
 # A message has class "profile_message" and
 #   profile_message_retry      something is tried again after a while
 
+# Texts of files, names and paths are in messages.
 abort_profile <- function(message, class, ..., call) {
+  message[] <- printable(message)
   rlang::abort(message, class = c(class, "profile_error"), ..., call = call)
 }
 
 warn_profile <- function(message, class, ..., call) {
+  message[] <- printable(message)
   rlang::warn(message, class = c(class, "profile_warning"), ..., call = call)
 }
 
 inform_profile <- function(message, class) {
+  message[] <- printable(message)
   rlang::inform(message, class = c(class, "profile_message"))
 }
 

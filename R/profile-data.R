@@ -1,4 +1,4 @@
-# The classes: constructor, print, format, summary, as_tibble.
+# The classes: constructor, summary, as_tibble. How they look is in print.R.
 
 new_profile_data <- function(tables, version) {
   class <- if (version == "2.0") c("profile_v2", "profile_data") else "profile_data"
@@ -15,104 +15,6 @@ profile_version <- function(x) {
   if (is.null(value)) NA_character_ else as.character(value)
 }
 
-#' @export
-print.profile_data <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
-}
-
-#' @export
-format.profile_data <- function(x, ..., n = 5) {
-  rlang::check_dots_empty()
-  version <- profile_version(x)
-  head <- paste0("<profile ", version, ">")
-  summary <- tryCatch(summary(x), profile_error = identity)
-  if (inherits(summary, "profile_error")) {
-    # Somebody is editing it, and looks at what there is.
-    return(c(head, format_tables(x), paste0("Not valid: ", conditionMessage(summary))))
-  }
-  c(
-    head,
-    paste0("Samples:   ", format_samples(x, summary)),
-    if (version == "2.0") format_types(attr(summary, "types")),
-    if (version == "2.0") format_sources(x$sources),
-    format_hottest(summary$by_function, n, attr(summary, "type")),
-    format_problems(x)
-  )
-}
-
-format_tables <- function(x) {
-  tables <- Filter(is.data.frame, unclass(x))
-  rows <- format(vapply(tables, nrow, 0L), big.mark = ",")
-  paste0("  ", format(names(tables)), "  ", rows, " rows")
-}
-
-format_count <- function(n) {
-  format(n, big.mark = ",", trim = TRUE, scientific = FALSE)
-}
-
-format_samples <- function(x, summary) {
-  time <- attr(summary, "time")
-  sum <- attr(summary, "sum")
-  # Aggregated profiles count several in one row.
-  counted <- if (attr(summary, "type") == "samples" && sum > nrow(x$samples)) {
-    paste0(" rows, ", format_count(sum), " samples")
-  }
-  paste0(
-    format_count(nrow(x$samples)), counted,
-    if (!is.null(time)) paste0(", ", format_seconds(time)),
-    ", ", format_count(nrow(summary$by_function)), " functions"
-  )
-}
-
-format_seconds <- function(seconds) {
-  paste(format(signif(seconds, 3), big.mark = ",", trim = TRUE, scientific = FALSE), "s")
-}
-
-format_types <- function(types) {
-  if (nrow(types) == 0) {
-    return()
-  }
-  words <- paste0(types$type, "\u00a0(", types$unit, ")", collapse = ", ")
-  lines <- strwrap(words, width = 75, initial = "Values:    ", prefix = "           ")
-  gsub("\u00a0", " ", lines, fixed = TRUE)
-}
-
-format_sources <- function(sources) {
-  shown <- utils::head(sources, 3)
-  uri <- ifelse(is.na(shown$source_uri), "", paste0(" ", shown$source_uri))
-  more <- nrow(sources) - nrow(shown)
-  lines <- c(
-    paste0(shown$source_type, uri),
-    if (more > 0) paste0("and ", more, " more")
-  )
-  paste0(c("Sources:   ", rep("           ", length(lines)))[seq_along(lines)], lines)
-}
-
-format_hottest <- function(by_function, n, type) {
-  if (nrow(by_function) == 0) {
-    return("No function was seen running.")
-  }
-  shown <- utils::head(by_function, n)
-  percent <- function(share) {
-    formatC(100 * share, format = "f", digits = 1, width = 5)
-  }
-  name <- ifelse(is.na(shown$name), "<unknown>", shown$name)
-  more <- nrow(by_function) - nrow(shown)
-  c(
-    paste0("  self%  total%  function", if (type != "samples") paste0(", by ", type)),
-    paste0("  ", percent(shown$self_share), "   ", percent(shown$total_share), "  ", name),
-    if (more > 0) paste0("                 and ", format_count(more), " more, see `summary()`")
-  )
-}
-
-format_problems <- function(x) {
-  n <- NROW(x[[".problems"]])
-  if (n > 0) {
-    paste0("Problems:  ", format_count(n), ", see `profile_problems()`")
-  }
-}
-
 #' Where the time went
 #'
 #' Self and total of every function and every line: *self* is what fell on the
@@ -123,10 +25,22 @@ format_problems <- function(x) {
 #' with blanks apart, knows one interval only, and counts the header of a
 #' second run as a sample.
 #'
+#' @section What is counted:
+#' A sample is counted if it has a stack, that is at least one frame, and a value of the type
+#' that is summed. Left out are samples without a stack, which a memory profile records while
+#' no function runs and a filter can leave behind, and samples that have values of other types
+#' only, as in profiles that were combined. [print()][print.profile_data()] shows the same figures and
+#' how many samples are left out.
+#'
+#' The memory that is in use at each sample (`vsize_small`, `vsize_large` and `nodes` of [Rprof()])
+#' cannot be summed: to add up levels of several moments means nothing. What was
+#' allocated is in `alloc_size`.
+#'
 #' @param object A profile, see [profile_data].
 #' @param ... Must be empty.
 #' @param type The sample type to sum, such as `"samples"` or `"alloc_space"`. By
-#'   default the one that counts samples, else the one a viewer shows first.
+#'   default the one that counts samples, else the one a viewer shows first, else the last one
+#'   that can be summed.
 #'
 #' @return A list of class `profile_summary` with two tibbles, the greatest self
 #'   first:
@@ -140,6 +54,16 @@ format_problems <- function(x) {
 #'   `self_share` and `total_share`, from 0 to 1, of all samples that have a
 #'   frame; `self_time` and `total_time` in seconds, where the sampling period is
 #'   known; and for memory profiles `self_alloc` and `total_alloc` in bytes.
+#'
+#'   Attributes say what was summed: `type` and `unit`; `sum`; and `counted`, a list of
+#'   `samples`, how many are counted, `sum`, their sum, `without_stack` and `sum_without_stack`,
+#'   the same of those that have a value but no stack, and `without_value`, how many have no value
+#'   of the type.
+#'
+#' @section Errors:
+#' `profile_error_unsupported` when the profile has no values of `type`, or when they cannot be
+#' summed; `profile_error_invalid` when `object` breaks a rule; `profile_error_argument` when `type` is
+#' no string.
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
@@ -152,19 +76,24 @@ summary.profile_data <- function(object, ..., type = NULL) {
     abort_argument("`type` must be one string, the name of a sample type.", call)
   }
   sums <- rust(.Call(C_summarise, as_profile(object, call), type), call)
+  counted <- as.list(rlang::set_names(sums$counted, counted_fields))
   structure(
     list(
-      by_function = finish_figures(sums$by_function, sums$sum),
-      by_line = finish_figures(sums$by_line, sums$sum)
+      by_function = finish_figures(sums$by_function, counted$sum),
+      by_line = finish_figures(sums$by_line, counted$sum)
     ),
     class = "profile_summary",
     type = sums$type,
     unit = sums$unit,
     types = sums$types,
-    sum = sums$sum,
+    sum = counted$sum,
+    counted = counted,
     time = if (length(sums$time) == 1) sums$time / 1e9
   )
 }
+
+# As the core gives them.
+counted_fields <- c("samples", "sum", "without_stack", "sum_without_stack", "without_value")
 
 # Shares beside the sums; seconds for the core's nanoseconds.
 finish_figures <- function(table, sum) {
@@ -178,31 +107,6 @@ finish_figures <- function(table, sum) {
   }
   rest <- setdiff(names(table), c(keys, "self", "total"))
   tibble::as_tibble(c(table[c(keys, "self", "total")], shares, table[rest]))
-}
-
-#' @export
-print.profile_summary <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
-}
-
-#' @export
-format.profile_summary <- function(x, ...) {
-  # A long path would push everything else out of sight.
-  place <- paste0(basename(x$by_line$filename), ":", x$by_line$line)
-  by_place <- x$by_line
-  by_place$line <- NULL
-  names(by_place)[[1]] <- "place"
-  by_place$place <- place
-  c(
-    paste0(
-      "<profile summary> ", format_count(attr(x, "sum")), " ", attr(x, "type"),
-      " (", attr(x, "unit"), ")"
-    ),
-    "By function:",
-    format(x$by_function, ...),
-    if (nrow(x$by_line) > 0) c("By line:", format(by_place, ...))
-  )
 }
 
 #' A profile as one flat table

@@ -209,8 +209,9 @@ label_units <- function(x) {
   units <- lapply(split(labels$unit, factor(labels$key, key)), function(unit) {
     unique(unit[!is.na(unit) & unit != ""])
   })
-  silent <- key[lengths(units) == 0]
-  units[silent] <- ifelse(silent %in% c("request", "alignment"), "bytes", silent)
+  # By number: a key may be empty, and is then no name that could be found.
+  silent <- lengths(units) == 0
+  units[silent] <- ifelse(key[silent] %in% c("request", "alignment"), "bytes", key[silent])
   tibble::tibble(
     key = key,
     unit = vapply(units, `[[`, "", 1, USE.NAMES = FALSE),

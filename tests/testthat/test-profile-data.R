@@ -114,6 +114,203 @@ test_that("summary() sums the type that is asked for", {
   expect_error(summary(x, type = "space"), class = "profile_error_unsupported")
 })
 
+test_that("levels cannot be summed", {
+  x <- read_rprof(rprof_path("basic_all.out"))
+  expect_snapshot(error = TRUE, {
+    summary(x, type = "vsize_small")
+    summary(x, type = "space")
+  })
+  for (type in c("vsize_small", "vsize_large", "nodes")) {
+    expect_error(summary(x, type = type), class = "profile_error_unsupported", info = type)
+  }
+  # Duplications are counted since the sample before.
+  expect_gt(attr(summary(x, type = "duplications"), "sum"), 0)
+  # Nor are they taken where nothing else is left.
+  x$sample_values <- x$sample_values[x$sample_values$type %in% c("vsize_large", "nodes"), ]
+  expect_equal(attr(summary(x), "counted")$without_value, nrow(x$samples))
+  expect_snapshot(error = TRUE, summary(x, type = "nodes"))
+})
+
+# Of a type what the tables have, found out without the core.
+counted_by_hand <- function(x, type) {
+  values <- x$sample_values[x$sample_values$type == type, ]
+  has_stack <- values$sample_id %in% x$sample_locations$sample_id
+  list(
+    samples = sum(has_stack), sum = sum(values$value[has_stack]),
+    without_stack = sum(!has_stack), sum_without_stack = sum(values$value[!has_stack]),
+    without_value = nrow(x$samples) - nrow(values)
+  )
+}
+
+test_that("print() and summary() count the same samples, and all samples are accounted for", {
+  files <- c(rprof_path(rprof_files()), dir(data_path("pprof"), full.names = TRUE))
+  of_old_versions <- data_path("otlp", c("classes-1.6.pb", "python-1.36.0.json", "python-1.36.0.pb"))
+  files <- c(files, setdiff(dir(data_path("otlp"), "[.](pb|json|gz)$", full.names = TRUE), of_old_versions))
+  profiles <- lapply(files, function(file) quietly(read_profile(file, source_uri = file)))
+  # Samples without a stack, with values of other types, or without any.
+  profiles$combined <- combine_profiles(profiles[c(1, 2, length(rprof_files()) + 1:5)])
+  profiles$bare <- profiles[[4]]
+  profiles$bare$sample_locations <- profiles$bare$sample_locations[-(1:500), ]
+  profiles$no_values <- profiles[[4]]
+  profiles$no_values$sample_values <- profiles$no_values$sample_values[0, ]
+  left_out <- 0
+  number <- function(line, pattern) {
+    as.numeric(gsub(",", "", sub(paste0(".*?([0-9,.]+)", pattern, ".*"), "\\1", line, perl = TRUE)))
+  }
+  for (i in seq_along(profiles)) {
+    x <- profiles[[i]]
+    info <- c(files, names(profiles)[-seq_along(files)])[[i]]
+    summary <- summary(x)
+    counted <- attr(summary, "counted")
+    by_hand <- counted_by_hand(x, attr(summary, "type"))
+    expect_equal(counted, by_hand, info = info)
+    expect_equal(sum(summary$by_function$self), counted$sum, info = info)
+    expect_equal(counted$samples + counted$without_stack + counted$without_value, nrow(x$samples), info = info)
+
+    lines <- format(x, width = Inf)
+    samples <- grep("^Samples: ", lines, value = TRUE)
+    of_samples <- attr(summary, "type") == "samples"
+    expect_equal(number(samples, ""), if (of_samples) counted$sum else counted$samples, info = info)
+    expect_equal(number(samples, " functions?"), nrow(summary$by_function), info = info)
+    time <- attr(summary, "time")
+    if (!is.null(time)) {
+      expect_equal(number(samples, " s,"), signif(time, 3), info = info)
+      expect_equal(sum(summary$by_function$self_time), time, info = info)
+    }
+    missing <- grep("^Left out: ", lines, value = TRUE)
+    expect_equal(length(missing), as.numeric(counted$samples < nrow(x$samples)), info = info)
+    if (length(missing) > 0) {
+      left_out <- left_out + 1
+      numbers <- as.numeric(gsub(",", "", regmatches(missing, gregexpr("[0-9,]+(?= samples? without)", missing, perl = TRUE))[[1]]))
+      expect_equal(sum(numbers), nrow(x$samples) - counted$samples, info = info)
+    }
+    expect_true(all(missing %in% format(summary, width = Inf)), info = info)
+  }
+  expect_gte(left_out, 4)
+})
+
+test_that("values are shown in units that can be read, and tables keep them as they are", {
+  x <- read_rprof(rprof_path("basic_all.out"), source_uri = "basic_all.out")
+  heap <- read_pprof(data_path("pprof", "go_heap.pb.gz"), source_uri = "go_heap.pb.gz")
+  expect_snapshot(print(heap))
+  # Tibbles look different from version to version.
+  shown <- function(x, ...) paste(format(summary(x, ...), width = 200), collapse = "\n")
+  expect_match(shown(x), "lm[.]fit +45 +50 ")
+  expect_match(shown(x), " 472[.]81MB.* 503[.]72MB")
+  expect_match(shown(x, type = "alloc_size"), "<profile summary> 1.74GB alloc_size")
+  expect_match(shown(x, type = "alloc_size"), "lm[.]fit +472[.]81MB +503[.]72MB ")
+  expect_match(shown(heap), "main[.]words +1[.]59MB +2[.]55MB")
+  expect_match(shown(heap), "main[.]go:19 +9[.]15MB")
+  expect_type(summary(heap)$by_function$self, "double")
+  expect_type(summary(x)$by_function$self_alloc, "double")
+})
+
+test_that("samples that are not counted are shown", {
+  x <- small_profile()
+  x$sample_locations <- x$sample_locations[x$sample_locations$sample_id != 2, ]
+  x$sample_values <- x$sample_values[x$sample_values$sample_id != 3, ]
+  y <- x
+  y$sample_values$value[[2]] <- 1000
+  expect_snapshot({
+    x
+    y
+  })
+  x$sample_values <- x$sample_values[0, ]
+  x$sample_locations <- x$sample_locations[0, ]
+  expect_snapshot(x)
+  expect_equal(dim(summary(x)$by_function), c(0, 5))
+  expect_equal(attr(summary(x), "sum"), 0)
+})
+
+test_that("what newcomers miss is explained", {
+  path <- write_file("line profiling: sample.interval=20000", "\"f\" \"g\" ")
+  expect_snapshot({
+    read_rprof(path, source_uri = "none.out")
+    read_rprof(path, source_uri = "none.out", version = "1.0")
+    read_rprof(rprof_path("empty_line.out"), source_uri = "empty_line.out")
+  })
+  expect_false(any(grepl("Hint", format(small_profile()))))
+  expect_false(any(grepl("Hint", format(read_rprof(rprof_path("basic_plain.out"))))))
+  expect_false(any(grepl("Hint", format(read_pprof(data_path("pprof", "go_mutex.pb.gz"))))))
+})
+
+test_that("lines fit the width", {
+  long <- paste0(strrep("name_", 30), "end")
+  path <- write_file("line profiling: sample.interval=20000", "#File 1: a.R", paste0("1#1 \"", long, "\" \"\u4e2d\u6587", strrep("\u4e2d", 60), "\" "))
+  x <- read_rprof(path, source_uri = paste0("/", strrep("folder/", 20), "Rprof.out"))
+  for (width in c(30, 60, 80, 133)) {
+    expect_true(all(nchar(format(x, width = width), "width") <= width), info = width)
+    expect_true(all(nchar(format(summary(x), width = width), "width") <= width), info = width)
+    withr::with_options(list(width = width), {
+      expect_identical(format(x), format(x, width = width))
+      expect_identical(format(summary(x)), format(summary(x), width = width))
+    })
+  }
+  expect_true(any(grepl(long, format(x, width = Inf), fixed = TRUE)))
+  # The start of a name and the end of a path.
+  ellipsis <- if (l10n_info()[["UTF-8"]]) "\u2026" else "~"
+  lines <- format(x, width = 50)
+  expect_true(paste0("  100.0   100.0  ", substr(long, 1, 32), ellipsis) %in% lines)
+  expect_true(paste0("Sources:   rprof ", ellipsis, "r/folder/folder/folder/Rprof.out") %in% lines)
+  for (width in list(0, NA, "a", c(50, 60))) {
+    expect_error(format(x, width = width), class = "profile_error_argument")
+    expect_error(format(summary(x), width = width), class = "profile_error_argument")
+  }
+})
+
+test_that("no name gets control characters through to the terminal", {
+  bad <- c("\033[31mred", "bell\a", "back\rover", "two\nlines", "del\177", "c1\u009b31m", "\u202eevil\u202c", "\u2066x\u2069")
+  x <- small_profile()
+  obeyed <- function(text) {
+    any(grepl("[\u0001-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", text, perl = TRUE))
+  }
+  expect_safe <- function(expr, info) {
+    said <- tryCatch(utils::capture.output(print(expr)), profile_error = conditionMessage)
+    expect_false(obeyed(enc2utf8(said)), info = info)
+    expect_false(any(grepl("^lines", said)), info = info)
+  }
+  for (name in bad) {
+    info <- encodeString(name)
+    y <- x
+    y$functions$name[] <- y$functions$system_name[] <- name
+    y$functions$filename[] <- paste0("dir/", name)
+    y$functions <- unique(y$functions[-1])
+    y$functions <- tibble::add_column(y$functions, function_id = seq_len(nrow(y$functions)), .before = 1)
+    y$locations$function_id[] <- 1L
+    y$sources$source_uri <- y$sources$source_type <- name
+    y$sample_values$type[] <- name
+    y$sample_values$unit[] <- name
+    expect_safe(y, info)
+    expect_safe(summary(y), info)
+    expect_safe(summary(y, type = paste0(name, "none")), info)
+    y$functions$start_line <- name
+    expect_safe(y, info)
+    y[[name]] <- y$functions
+    y$samples <- NULL
+    expect_safe(y, info)
+    y$meta$value <- name
+    expect_safe(y, info)
+    for (f in list(read_rprof, read_pprof, read_otlp, read_profile, serve_pprof)) {
+      expect_safe(f(name), info)
+    }
+    expect_safe(write_rprof(x, file.path(name, "a")), info)
+    expect_safe(read_pprof(write_file(name)), info)
+  }
+  # A name that is not printed is the name that it was.
+  expect_identical(printable(c("a\tb", NA, "\u00e9 \u200b", "back\\slash")), c("a\\tb", NA, "\u00e9 \u200b", "back\\slash"))
+})
+
+test_that("names are shown without harm in a locale that has no such characters", {
+  skip_on_os("windows")
+  path <- write_file("sample.interval=20000", "\"\u00e9\u001b[31m\u202e\" \"g\" ")
+  code <- sprintf("x <- profile::read_rprof('%s', source_uri = 'a'); x; summary(x); print(x, width = 20)", path)
+  run <- run_r(code, env = "env LC_ALL=C")
+  expect_equal(run$status, 0)
+  expect_true(any(grepl("\\\\033[31m", run$output, fixed = TRUE)) || any(grepl("\\033[31m", run$output, fixed = TRUE)))
+  expect_false(any(grepl("\033", run$output, fixed = TRUE)))
+  expect_false(any(grepl("\u202e", enc2utf8(run$output), fixed = TRUE)))
+})
+
 test_that("as_tibble() has a row for each frame", {
   expect_equal(as_tibble(small_profile()), tibble::tibble(
     sample_id = c(1L, 1L, 2L, 2L, 3L, 3L),

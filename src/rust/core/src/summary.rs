@@ -14,6 +14,8 @@ use std::hash::Hash;
 
 /// A number for each sample.
 pub enum Weight<'a> {
+    /// The profile has no values.
+    Nothing,
     /// The values of a type; a sample without one counts as 0.
     Column(&'a [f64]),
     /// Counts times the nanoseconds between two samples of the sample's source.
@@ -32,14 +34,15 @@ impl Weight<'_> {
         Some(Weight::Time(&counts.column, periods?))
     }
 
-    fn of(&self, profile: &Profile, row: usize) -> f64 {
-        match self {
-            Weight::Column(values) if values[row].is_nan() => 0.0,
+    fn of(&self, profile: &Profile, row: usize) -> Option<f64> {
+        let value = match self {
+            Weight::Nothing => f64::NAN,
             Weight::Column(values) => values[row],
             Weight::Time(counts, periods) => {
                 counts[row] * periods[profile.samples.source[row].0 as usize]
             }
-        }
+        };
+        (!value.is_nan()).then_some(value)
     }
 
     /// The sum for each distinct stack.
@@ -50,7 +53,7 @@ impl Weight<'_> {
             if row % 100_000 == 0 {
                 cancel::check(stop)?;
             }
-            sums[stack.0 as usize] += self.of(profile, row);
+            sums[stack.0 as usize] += self.of(profile, row).unwrap_or(0.0);
         }
         Ok(sums)
     }
@@ -151,11 +154,36 @@ fn summarise<Key: Eq + Hash + Copy>(
     Ok(summary)
 }
 
-/// The sum over all samples that have frames: what shares are shares of.
-pub fn sum_with_frames(profile: &Profile, weight: &Weight) -> f64 {
-    let stacks = profile.samples.stack.iter().enumerate();
-    stacks
-        .filter(|(_, stack)| !profile.stacks.get(**stack).is_empty())
-        .map(|(row, _)| weight.of(profile, row))
-        .sum()
+/// Which samples are counted: those with a value and a stack. Shares are shares of their
+/// sum.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub struct Counted {
+    pub samples: u64,
+    pub sum: f64,
+    /// Samples with a value, but without a frame that it could fall on.
+    pub without_stack: u64,
+    pub sum_without_stack: f64,
+    /// Samples that have values of other types only, or none.
+    pub without_value: u64,
+}
+
+impl Counted {
+    pub fn of(profile: &Profile, weight: &Weight) -> Counted {
+        let mut counted = Counted::default();
+        for (row, stack) in profile.samples.stack.iter().enumerate() {
+            let has_stack = !profile.stacks.get(*stack).is_empty();
+            match weight.of(profile, row) {
+                None => counted.without_value += 1,
+                Some(value) if has_stack => {
+                    counted.samples += 1;
+                    counted.sum += value;
+                }
+                Some(value) => {
+                    counted.without_stack += 1;
+                    counted.sum_without_stack += value;
+                }
+            }
+        }
+        counted
+    }
 }

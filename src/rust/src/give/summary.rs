@@ -4,13 +4,13 @@ use crate::columns::Tibble;
 use crate::r::Slots;
 use profile_core::cancel::Stop;
 use profile_core::error::{Error, Result};
-use profile_core::model::{Profile, Values};
-use profile_core::summary::{self, Summary, Weight};
+use profile_core::model::{Profile, Values, is_summable};
+use profile_core::summary::{self, Counted, Summary, Weight};
 use std::ffi::CStr;
 
-/// `list(type, unit, sum, by_function, by_line, time, types)`. The tables hold self and total
-/// of the wanted type, of time where it can be told, and of the bytes allocated
-/// where they were recorded.
+/// `list(type, unit, counted, by_function, by_line, time, types)`. The tables hold self and
+/// total of the wanted type, of time where it can be told, and of the bytes allocated
+/// where they were recorded; `counted` has the numbers of [`Counted`] in their order.
 pub fn put_summaries(
     parent: Slots,
     slot: usize,
@@ -19,10 +19,10 @@ pub fn put_summaries(
     stop: Stop,
 ) -> Result<()> {
     let values = choose(profile, wanted)?;
-    let mut weights = vec![Weight::Column(values.map_or(&[], |v| &v.column))];
+    let mut weights = vec![values.map_or(Weight::Nothing, |v| Weight::Column(&v.column))];
     let mut columns: Vec<&CStr> = vec![c"self", c"total"];
     let time = Weight::time(profile);
-    let nanoseconds = time.as_ref().map(|t| summary::sum_with_frames(profile, t));
+    let nanoseconds = time.as_ref().map(|t| Counted::of(profile, t).sum);
     if let Some(time) = time {
         weights.push(time);
         columns.extend([c"self_time", c"total_time"]);
@@ -34,7 +34,7 @@ pub fn put_summaries(
     let names = [
         c"type",
         c"unit",
-        c"sum",
+        c"counted",
         c"by_function",
         c"by_line",
         c"time",
@@ -44,7 +44,14 @@ pub fn put_summaries(
     let type_ = values.map(|v| &v.type_);
     out.strings(0, &[type_.map_or("samples", |t| &t.name)], &[0])?;
     out.strings(1, &[type_.map_or("count", |t| &t.unit)], &[0])?;
-    out.doubles(2, 1)?[0] = summary::sum_with_frames(profile, &weights[0]);
+    let counted = Counted::of(profile, &weights[0]);
+    out.doubles(2, 5)?.copy_from_slice(&[
+        counted.samples as f64,
+        counted.sum,
+        counted.without_stack as f64,
+        counted.sum_without_stack,
+        counted.without_value as f64,
+    ]);
 
     put_types(out, 6, profile)?;
     if let Some(nanoseconds) = nanoseconds {
@@ -89,30 +96,39 @@ fn put_types(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
 /// The sample type to sum: the one asked for, else the one that counts samples,
 /// else a viewer's default, else the last, as pprof has it.
 fn choose<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Option<&'p Values>> {
-    let named = |name: &str| profile.values.iter().find(|v| v.type_.name == name);
-    match wanted {
-        Some(name) => match named(name) {
-            Some(values) => Ok(Some(values)),
-            None => Err(Error::Unsupported(format!(
-                "There is no sample type `{name}`; there is {}.",
-                profile
-                    .values
-                    .iter()
-                    .map(|v| format!("`{}`", v.type_.name))
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ))),
-        },
-        None => Ok(profile
-            .counts()
-            .or_else(|| {
-                let default = profile
-                    .sources
-                    .iter()
-                    .find_map(|s| s.default_type.as_deref());
-                default.and_then(named)
-            })
-            .or(profile.values.last())),
+    if let Some(name) = wanted {
+        return named(profile, name).map(Some);
+    }
+    let summable = || profile.values.iter().filter(|v| can_be_summed(v));
+    let shown_first = profile
+        .sources
+        .iter()
+        .find_map(|s| s.default_type.as_deref());
+    let default = summable().find(|v| Some(v.type_.name.as_str()) == shown_first);
+    Ok(profile.counts().or(default).or_else(|| summable().next_back()))
+}
+
+fn can_be_summed(values: &Values) -> bool {
+    is_summable(&values.type_.name, &values.type_.unit)
+}
+
+fn named<'p>(profile: &'p Profile, name: &str) -> Result<&'p Values> {
+    let values = profile.values.iter().find(|v| v.type_.name == name);
+    let summable = profile.values.iter().filter(|v| can_be_summed(v));
+    let others: Vec<String> = summable.map(|v| format!("`{}`", v.type_.name)).collect();
+    let others = match others.is_empty() {
+        true => "The profile has no type that can.".to_owned(),
+        false => format!("Types that can: {}.", others.join(", ")),
+    };
+    match values {
+        Some(values) if can_be_summed(values) => Ok(values),
+        Some(_) => Err(Error::Unsupported(format!(
+            "`{name}` cannot be summed: it is the memory in use at each sample, not what was \
+             allocated since the one before. {others}"
+        ))),
+        None => Err(Error::Unsupported(format!(
+            "The profile has no sample type `{name}` that could be summed. {others}"
+        ))),
     }
 }
 

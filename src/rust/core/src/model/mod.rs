@@ -46,7 +46,7 @@ pub use samples::{Link, Samples, Toplevel};
 pub use sources::{Payload, Period, RprofOptions, SampleType, Source, SourceFile, SourceId};
 pub use stacks::{StackId, Stacks};
 pub use strings::{StringId, Strings};
-pub use values::{LEVELS, ValueType, Values, is_level};
+pub use values::{LEVELS, ValueType, Values, is_level, is_summable};
 
 use crate::error::Result;
 use crate::memory::TryGrow;

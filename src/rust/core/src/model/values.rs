@@ -71,3 +71,9 @@ pub const LEVELS: [(&str, &str); 4] = [
 pub fn is_level(name: &str, unit: &str) -> bool {
     LEVELS.contains(&(name, unit))
 }
+
+/// Whether a sum over samples means something: not of the memory that was in use at each
+/// of them. Duplications are counted since the sample before.
+pub fn is_summable(name: &str, unit: &str) -> bool {
+    !LEVELS[..3].contains(&(name, unit))
+}

@@ -1,0 +1,333 @@
+# What is shown of a profile and of its summary, in lines that fit the console.
+
+#' Print a profile
+#'
+#' Shows how much was recorded, what, from where, and the functions that took most of it. The
+#' figures are those of [summary()][summary.profile_data()], which says what is counted: samples that it leaves
+#' out are shown as such.
+#'
+#' Control characters in names and paths, and characters that change the direction of text, are
+#' shown as escape sequences such as `\033`, so that no name can do anything to the terminal.
+#' Names that do not fit are shortened.
+#'
+#' @param x A profile, see [profile_data], or a summary of one.
+#' @param ... Passed on to `format()`; there it must be empty.
+#' @param n How many rows to show: functions of a profile, 5 by default; rows of each table of a
+#'   summary, by default as many as tibbles show.
+#' @param width The width of the lines, by default that of the console, `getOption("width")`.
+#'
+#' @return `print()`: `x`, invisibly. `format()`: a character vector, a string for each line.
+#' @export
+#' @examples
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#' print(x, n = 3)
+#' print(summary(x), n = 3, width = 60)
+print.profile_data <- function(x, ...) {
+  cat(format(x, ...), sep = "\n")
+  invisible(x)
+}
+
+#' @rdname print.profile_data
+#' @export
+format.profile_data <- function(x, ..., n = 5, width = NULL) {
+  rlang::check_dots_empty()
+  width <- line_width(width, rlang::current_env())
+  version <- profile_version(x)
+  head <- paste0("<profile ", printable(version), ">")
+  summary <- tryCatch(summary(x), profile_error = identity)
+  if (inherits(summary, "profile_error")) {
+    # Somebody is editing it, and looks at what there is.
+    lines <- c(head, format_tables(x), wrap("Not valid: ", conditionMessage(summary), width))
+    return(shorten(lines, width))
+  }
+  lines <- c(
+    head,
+    paste0("Samples:   ", format_samples(summary)),
+    format_left_out(summary, width),
+    if (version == "2.0") format_types(attr(summary, "types"), width),
+    if (version == "2.0") format_sources(x$sources, width),
+    format_hottest(summary$by_function, n, attr(summary, "type"), width),
+    format_hint(x, summary, width),
+    format_problems(x)
+  )
+  shorten(lines, width)
+}
+
+format_tables <- function(x) {
+  tables <- Filter(is.data.frame, unclass(x))
+  rows <- format(vapply(tables, nrow, 0L), big.mark = ",")
+  paste0("  ", format(printable(names(tables))), "  ", rows, " rows")
+}
+
+# ---- Figures -----------------------------------------------------------------------
+
+format_count <- function(n) {
+  format(n, big.mark = ",", trim = TRUE, scientific = FALSE)
+}
+
+# A value of a sample type, in the unit that is easiest to read.
+format_amount <- function(value, unit) {
+  if (has_scale(unit)) format_value(value, unit) else format_count(value)
+}
+
+has_scale <- function(unit) {
+  scale_value(1, unit)$unit != ""
+}
+
+# The same for a column of a tibble that is shown: a class of its own, since a tibble cuts text
+# to any width, and with it the unit.
+new_amounts <- function(values, unit) {
+  vctrs::new_vctr(values, unit = unit, class = "profile_amounts")
+}
+
+#' @export
+format.profile_amounts <- function(x, ...) {
+  format_value(vctrs::vec_data(x), attr(x, "unit"))
+}
+
+#' @exportS3Method vctrs::vec_ptype_abbr
+vec_ptype_abbr.profile_amounts <- function(x, ...) {
+  "amount"
+}
+
+format_samples <- function(summary) {
+  counted <- attr(summary, "counted")
+  time <- attr(summary, "time")
+  amount <- if (attr(summary, "type") != "samples") {
+    type <- printable(attr(summary, "type"))
+    c(format_count(counted$samples), paste(format_amount(counted$sum, attr(summary, "unit")), "of", type))
+  } else if (counted$sum != counted$samples) {
+    # Aggregated profiles count several in one row.
+    paste0(format_count(counted$sum), " in ", count_of(counted$samples, "row"))
+  } else {
+    format_count(counted$sum)
+  }
+  functions <- count_of(nrow(summary$by_function), "function")
+  paste(c(amount, if (!is.null(time)) format_seconds(time), functions), collapse = ", ")
+}
+
+count_of <- function(n, what) {
+  paste0(format_count(n), " ", what, if (n != 1) "s")
+}
+
+format_seconds <- function(seconds) {
+  paste(format(signif(seconds, 3), big.mark = ",", trim = TRUE, scientific = FALSE), "s")
+}
+
+# Which samples summary() does not count.
+format_left_out <- function(summary, width) {
+  counted <- attr(summary, "counted")
+  unit <- attr(summary, "unit")
+  type <- printable(attr(summary, "type"))
+  weighs <- counted$sum_without_stack
+  left_out <- c(
+    if (counted$without_stack > 0) {
+      paste0(
+        count_of(counted$without_stack, "sample"), " without a stack",
+        if (weighs != counted$without_stack) paste0(" (", format_amount(weighs, unit), " of ", type, ")")
+      )
+    },
+    if (counted$without_value > 0) {
+      paste0(count_of(counted$without_value, "sample"), " without a value of `", type, "`")
+    }
+  )
+  if (length(left_out) > 0) {
+    wrap("Left out:  ", paste(left_out, collapse = ", "), width)
+  }
+}
+
+# ---- What was recorded, and where --------------------------------------------------
+
+format_types <- function(types, width) {
+  if (nrow(types) == 0) {
+    return()
+  }
+  words <- paste0(printable(types$type), "\u00a0(", printable(types$unit), ")", collapse = ", ")
+  wrap("Values:    ", words, width)
+}
+
+format_sources <- function(sources, width = getOption("width")) {
+  shown <- utils::head(sources, 3)
+  type <- printable(shown$source_type)
+  # The end of a path tells more than its start.
+  uri <- shorten(printable(shown$source_uri), width - 12 - nchar(type, "width"), from = "start")
+  more <- nrow(sources) - nrow(shown)
+  lines <- c(
+    paste0(type, ifelse(is.na(shown$source_uri), "", paste0(" ", uri))),
+    if (more > 0) paste0("and ", more, " more")
+  )
+  paste0(c("Sources:   ", rep("           ", length(lines)))[seq_along(lines)], lines)
+}
+
+format_hottest <- function(by_function, n, type, width) {
+  if (nrow(by_function) == 0) {
+    return("No samples with a stack.")
+  }
+  shown <- utils::head(by_function, n)
+  percent <- function(share) {
+    formatC(100 * share, format = "f", digits = 1, width = 5)
+  }
+  name <- shorten(ifelse(is.na(shown$name), "<unknown>", printable(shown$name)), width - 17)
+  more <- nrow(by_function) - nrow(shown)
+  c(
+    paste0("  self%  total%  function", if (type != "samples") paste0(", by ", printable(type))),
+    paste0("  ", percent(shown$self_share), "   ", percent(shown$total_share), "  ", name),
+    if (more > 0) paste0("                 and ", format_count(more), " more, see `summary()`")
+  )
+}
+
+format_problems <- function(x) {
+  n <- NROW(x[[".problems"]])
+  if (n > 0) {
+    paste0("Problems:  ", format_count(n), ", see `profile_problems()`")
+  }
+}
+
+# What newcomers miss most often in a profile of Rprof().
+format_hint <- function(x, summary, width) {
+  counted <- attr(summary, "counted")
+  recorded <- counted$samples + counted$without_stack + counted$without_value
+  hint <- if (recorded == 0 && is_of_rprof(x)) {
+    paste(
+      "`Rprof()` takes a sample once in an interval of CPU time, which does not pass while R waits.",
+      "Profile code that runs longer, or repeat it. See `?read_rprof`."
+    )
+  } else if (counted$samples > 0 && nrow(summary$by_line) == 0 && has_line_profiling(x)) {
+    paste(
+      "There are no lines: the code was parsed without source references, as Rscript does. Set",
+      "`options(keep.source\u00a0=\u00a0TRUE)` before. See `?read_rprof`."
+    )
+  }
+  if (!is.null(hint)) {
+    wrap("Hint:      ", hint, width)
+  }
+}
+
+is_of_rprof <- function(x) {
+  !is.null(x[[".rprof"]]) || NROW(x[["sources"]]) > 0 && all(x[["sources"]]$source_type == "rprof")
+}
+
+has_line_profiling <- function(x) {
+  any(x[["sources"]][[".line_profiling"]], na.rm = TRUE) ||
+    any(grepl("line profiling", x[[".rprof"]]$header, fixed = TRUE))
+}
+
+# ---- A summary ---------------------------------------------------------------------
+
+#' @rdname print.profile_data
+#' @export
+print.profile_summary <- function(x, ...) {
+  cat(format(x, ...), sep = "\n")
+  invisible(x)
+}
+
+#' @rdname print.profile_data
+#' @export
+format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
+  rlang::check_dots_empty()
+  width <- line_width(width, rlang::current_env())
+  unit <- attr(x, "unit")
+  table <- function(figures, keys) {
+    if (has_scale(unit)) {
+      figures[c("self", "total")] <- lapply(figures[c("self", "total")], new_amounts, unit)
+    }
+    bytes <- intersect(c("self_alloc", "total_alloc"), names(figures))
+    figures[bytes] <- lapply(figures[bytes], new_amounts, "bytes")
+    figures <- figures[setdiff(names(figures), c("name", "filename", "line"))]
+    # A long name would push everything else out of sight.
+    keys <- lapply(keys, function(key) shorten(printable(key), max(width %/% 2, 20)))
+    format(tibble::as_tibble(c(keys, figures)), n = n, width = width)
+  }
+  place <- paste0(basename(x$by_line$filename), ":", x$by_line$line)
+  c(
+    shorten(format_sum(x), width),
+    format_left_out(x, width),
+    "By function:",
+    table(x$by_function, list(name = x$by_function$name)),
+    if (nrow(x$by_line) > 0) c("By line:", table(x$by_line, list(place = place)))
+  )
+}
+
+format_sum <- function(summary) {
+  unit <- attr(summary, "unit")
+  paste0(
+    "<profile summary> ", format_amount(attr(summary, "sum"), unit), " ", printable(attr(summary, "type")),
+    if (!has_scale(unit)) paste0(" (", printable(unit), ")")
+  )
+}
+
+# ---- Texts on a terminal -----------------------------------------------------------
+
+# Control characters, which a terminal would obey, and those that turn the direction of
+# text or end a line.
+unprintable <- paste0(
+  "[\u0001-\u001f\u007f-\u009f",
+  "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+
+# Texts in which these are escape sequences, as R writes them in strings.
+printable <- function(x) {
+  x <- valid_text(x)
+  rows <- grep(unprintable, x, perl = TRUE)
+  found <- unlist(regmatches(x[rows], gregexpr(unprintable, x[rows], perl = TRUE)))
+  for (char in unique(found)) {
+    x[rows] <- gsub(char, escape_sequence(char), x[rows], fixed = TRUE)
+  }
+  x
+}
+
+valid_text <- function(x) {
+  x <- as.character(x)
+  bytes <- Encoding(x) == "bytes"
+  x[bytes] <- iconv(x[bytes], "ASCII", "UTF-8", sub = "byte")
+  x <- enc2utf8(x)
+  broken <- !is.na(x) & !validUTF8(x)
+  x[broken] <- iconv(x[broken], "UTF-8", "UTF-8", sub = "byte")
+  x
+}
+
+escape_sequence <- function(char) {
+  code <- utf8ToInt(char)
+  short <- c("7" = "\\a", "8" = "\\b", "9" = "\\t", "10" = "\\n", "11" = "\\v", "12" = "\\f", "13" = "\\r")
+  if (!is.na(short[as.character(code)])) {
+    short[[as.character(code)]]
+  } else if (code < 0x80) {
+    sprintf("\\%03o", code)
+  } else {
+    sprintf("\\u%04x", code)
+  }
+}
+
+# Texts of a width, with an ellipsis where something is left out.
+shorten <- function(x, width, from = c("end", "start")) {
+  from <- match.arg(from)
+  # As it will be printed, which for a character that the locale lacks is `<U+00E9>`.
+  native <- enc2native(x)
+  ellipsis <- if (l10n_info()[["UTF-8"]]) "\u2026" else "~"
+  width <- rep_len(width, length(x))
+  for (i in which(!is.na(x) & nchar(native, "width", allowNA = TRUE) > width)) {
+    chars <- strsplit(native[[i]], "")[[1]]
+    if (from == "start") {
+      chars <- rev(chars)
+    }
+    kept <- chars[cumsum(nchar(chars, "width")) < width[[i]]]
+    x[[i]] <- paste(if (from == "start") c(ellipsis, rev(kept)) else c(kept, ellipsis), collapse = "")
+  }
+  x
+}
+
+# A text behind its label, in as many lines as it takes; at a no-break space it is not broken.
+wrap <- function(label, text, width) {
+  width <- min(max(width, nchar(label) + 20), 10000)
+  # A line of strwrap() is shorter than its width.
+  lines <- strwrap(text, width = width + 1, initial = label, prefix = strrep(" ", nchar(label)))
+  gsub("\u00a0", " ", lines, fixed = TRUE)
+}
+
+line_width <- function(width, call) {
+  width <- width %||% getOption("width")
+  if (!is.numeric(width) || length(width) != 1 || !isTRUE(width >= 1)) {
+    abort_argument("`width` must be a number of columns, at least 1, or `NULL`.", call)
+  }
+  width
+}
