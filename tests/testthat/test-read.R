@@ -372,6 +372,7 @@ test_that("what a cut inside figures, places and characters leaves is told as a 
   }
   expect_true("cut_sample" %in% problems(line, "\"caf\xc3"))
   expect_equal(problems(line, "1#2 \"f\" "), "no_final_line_feed")
+})
 
 test_that("the time of an Rprof file is that of the start of each run", {
   path <- withr::local_tempfile()

@@ -320,12 +320,18 @@ pub extern "C" fn profile_rust_frames(x: Raw) -> Raw {
     })
 }
 
-/// Gives a word for what the file at `path` looks like, empty if that is none of the formats
-/// that are read here.
+/// Gives a word for what a file looks like, empty if that is none of the formats that are
+/// read here.
 #[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_file_format(path: Raw) -> Raw {
+pub extern "C" fn profile_rust_file_format(file: Raw) -> Raw {
     outcome(|pair| {
-        let format = match read::format_of_path(Path::new(text_argument(path)?))? {
+        let file = argument(file)?.file()?;
+        let origin = Origin {
+            name: format!("`{}`", file.shown),
+            ..Origin::default()
+        };
+        let format = read::format_of_path(file.path, origin);
+        let format = match format.map_err(|error| error.shown_as(file.shown))? {
             Some(Format::Rprof) => "rprof",
             Some(Format::Pprof) => "pprof",
             Some(Format::Otlp) => "otlp",
@@ -437,7 +443,13 @@ pub extern "C" fn profile_rust_joint_check(list: Raw) -> Raw {
     outcome(|_| {
         let settings = settings(list)?;
         sampler::check(&settings)?;
-        joint::check_target(settings.file)
+        let file = argument(list)?.named("path")?;
+        let shown = file
+            .map(|file| file.file())
+            .transpose()?
+            .map(|file| file.shown);
+        let target = joint::check_target(settings.file);
+        target.map_err(|error| error.shown_as(shown.unwrap_or_default()))
     })
 }
 

@@ -27,8 +27,8 @@ pub fn read_bytes(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, 
 }
 
 /// What the file looks like, if it is one that can be read here.
-pub fn format_of_path(path: &Path) -> Result<Option<Format>> {
-    let (mut content, origin) = input::open(path, Origin::default())?;
+pub fn format_of_path(path: &Path, origin: Origin) -> Result<Option<Format>> {
+    let (mut content, origin) = input::open(path, origin)?;
     let start = content.peek(START).map_err(|e| damaged(&origin, &e))?;
     Ok(formats::of(start))
 }

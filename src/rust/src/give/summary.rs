@@ -105,7 +105,10 @@ fn choose<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Option<&'p V
         .iter()
         .find_map(|s| s.default_type.as_deref());
     let default = summable().find(|v| Some(v.type_.name.as_str()) == shown_first);
-    Ok(profile.counts().or(default).or_else(|| summable().next_back()))
+    Ok(profile
+        .counts()
+        .or(default)
+        .or_else(|| summable().next_back()))
 }
 
 fn can_be_summed(values: &Values) -> bool {
