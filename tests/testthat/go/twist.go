@@ -21,7 +21,7 @@ func (r maker) file(p *profile.Profile) ([]byte, error) {
 	if err := p.WriteUncompressed(&plain); err != nil {
 		return nil, err
 	}
-	t := twister{r, r.percent(40), r.percent(40), r.percent(40)}
+	t := twister{r, r.percent(40), r.percent(40), r.percent(40), r.percent(40)}
 	data := r.compress(t.message(plain.Bytes(), wholeProfile))
 	before, err := profile.ParseData(plain.Bytes())
 	if err != nil {
@@ -61,6 +61,8 @@ type shape struct {
 	messages map[int]shape
 	// Numbers that repeat, which may be packed or not.
 	numbers map[int]bool
+	// Numbers that Go takes once only.
+	once map[int]bool
 }
 
 var wholeProfile = shape{
@@ -73,6 +75,7 @@ var wholeProfile = shape{
 		11: {},
 	},
 	numbers: map[int]bool{13: true},
+	once:    map[int]bool{9: true},
 }
 
 // field is one of a message: a number, or bytes after a length or of a fixed one.
@@ -92,7 +95,7 @@ const (
 // twister says which liberties are taken.
 type twister struct {
 	maker
-	unknown, order, packing bool
+	unknown, order, packing, again bool
 }
 
 func (t twister) message(message []byte, is shape) []byte {
@@ -100,6 +103,12 @@ func (t twister) message(message []byte, is shape) []byte {
 	for _, f := range split(message) {
 		if inner, ok := is.messages[f.number]; ok {
 			f.bytes = t.message(f.bytes, inner)
+		}
+		if t.again && f.wire == varint && !is.numbers[f.number] && !is.once[f.number] {
+			// Of a field that a message has once the last one counts, and no other.
+			for n := t.Intn(3); n > 0; n-- {
+				fields = append(fields, field{number: f.number, wire: varint, varint: t.Uint64()})
+			}
 		}
 		if t.packing && is.numbers[f.number] {
 			fields = append(fields, t.repack(f)...)

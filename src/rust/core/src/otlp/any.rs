@@ -28,47 +28,50 @@ fn read_to(
             format!("A value is nested more than {DEEPEST} times."),
         );
     }
-    let mut any = Any::Empty;
+    let mut last = None;
     while let Some(found) = message.field()? {
-        any = match found.number {
-            field::STRING_VALUE => Any::String(texts.decode(found.message()?, problems)?),
-            field::BOOL_VALUE => Any::Bool(found.uint()? != 0),
-            field::INT_VALUE => Any::Int(found.int()?),
-            field::DOUBLE_VALUE => Any::Double(f64::from_bits(found.fixed64()?)),
-            field::ARRAY_VALUE => {
-                let mut array = Vec::new();
-                let mut inner = found.message()?;
-                while let Some(found) = inner.field()? {
-                    if found.number == values::VALUES {
-                        let any = read_to(&mut found.message()?, texts, problems, depth + 1)?;
-                        array.try_push(any, "an attribute")?;
-                    }
-                }
-                Any::Array(array)
-            }
-            field::KVLIST_VALUE => {
-                let mut pairs = Vec::new();
-                let mut inner = found.message()?;
-                while let Some(found) = inner.field()? {
-                    if found.number == values::VALUES {
-                        let pair = read_pair(found.message()?, texts, problems, depth + 1)?;
-                        pairs.try_push(pair, "an attribute")?;
-                    }
-                }
-                Any::Kvlist(pairs)
-            }
-            field::BYTES_VALUE => {
-                let mut bytes = Vec::new();
-                bytes.try_extend(found.message()?.bytes(), "an attribute")?;
-                Any::Bytes(bytes)
-            }
-            field::STRING_VALUE_STRINDEX => {
-                Any::String(texts.string(Index::of(&found)?, problems)?)
-            }
-            _ => any,
-        };
+        if (field::STRING_VALUE..=field::STRING_VALUE_STRINDEX).contains(&found.number) {
+            last = Some(found);
+        }
     }
-    Ok(any)
+    let Some(found) = last else {
+        return Ok(Any::Empty);
+    };
+    Ok(match found.number {
+        field::STRING_VALUE => Any::String(texts.decode(found.message()?, problems)?),
+        field::BOOL_VALUE => Any::Bool(found.uint()? != 0),
+        field::INT_VALUE => Any::Int(found.int()?),
+        field::DOUBLE_VALUE => Any::Double(f64::from_bits(found.fixed64()?)),
+        field::ARRAY_VALUE => {
+            let mut array = Vec::new();
+            let mut inner = found.message()?;
+            while let Some(found) = inner.field()? {
+                if found.number == values::VALUES {
+                    let any = read_to(&mut found.message()?, texts, problems, depth + 1)?;
+                    array.try_push(any, "an attribute")?;
+                }
+            }
+            Any::Array(array)
+        }
+        field::KVLIST_VALUE => {
+            let mut pairs = Vec::new();
+            let mut inner = found.message()?;
+            while let Some(found) = inner.field()? {
+                if found.number == values::VALUES {
+                    let pair = read_pair(found.message()?, texts, problems, depth + 1)?;
+                    pairs.try_push(pair, "an attribute")?;
+                }
+            }
+            Any::Kvlist(pairs)
+        }
+        field::BYTES_VALUE => {
+            let mut bytes = Vec::new();
+            bytes.try_extend(found.message()?.bytes(), "an attribute")?;
+            Any::Bytes(bytes)
+        }
+        field::STRING_VALUE_STRINDEX => Any::String(texts.string(Index::of(&found)?, problems)?),
+        _ => Any::Empty,
+    })
 }
 
 /// Reads a key and its value.
@@ -78,29 +81,27 @@ pub fn read_pair(
     problems: &mut Problems,
     depth: usize,
 ) -> Result<(String, Any)> {
-    let mut pair = (String::new(), Any::Empty);
+    let [mut key, mut value] = [None; 2];
+    let mut index = Index::default();
     while let Some(found) = message.field()? {
         match found.number {
-            key_value::KEY => {
-                // One of the two is set, but some writers write the other, too.
-                let key = texts.decode(found.message()?, problems)?;
-                if !key.is_empty() {
-                    pair.0 = key;
-                }
-            }
-            key_value::KEY_STRINDEX => {
-                let index = Index::of(&found)?;
-                if index.index != 0 {
-                    pair.0 = texts.string(index, problems)?;
-                }
-            }
-            key_value::VALUE => {
-                pair.1 = read_to(&mut found.message()?, texts, problems, depth)?;
-            }
+            key_value::KEY => key = Some(found.message()?),
+            key_value::KEY_STRINDEX => index = Index::of(&found)?,
+            key_value::VALUE => value = Some(found.message()?),
             _ => {}
         }
     }
-    Ok(pair)
+    // One of the two is set, but some writers write the other, too.
+    let key = match (index.index, key) {
+        (0, Some(text)) => texts.decode(text, problems)?,
+        (0, None) => String::new(),
+        _ => texts.string(index, problems)?,
+    };
+    let value = match value {
+        Some(mut message) => read_to(&mut message, texts, problems, depth)?,
+        None => Any::Empty,
+    };
+    Ok((key, value))
 }
 
 /// Appends the fields of a value. Its texts are written as they are, which readers of all

@@ -42,15 +42,19 @@ impl AttributeTable {
             let at = message.at();
             watch.reach(at)?;
             let [mut key, mut unit] = [Index { index: 0, at }; 2];
-            let mut value = Any::Empty;
+            let mut value = None;
             while let Some(found) = message.field()? {
                 match found.number {
                     field::KEY_STRINDEX => key = Index::of(&found)?,
-                    field::VALUE => value = any::read(found.message()?, texts, problems)?,
+                    field::VALUE => value = Some(found.message()?),
                     field::UNIT_STRINDEX => unit = Index::of(&found)?,
                     _ => {}
                 }
             }
+            let value = match value {
+                Some(message) => any::read(message, texts, problems)?,
+                None => Any::Empty,
+            };
             let unit = match unit.index {
                 0 => None,
                 _ => Some(texts.id(unit, strings, problems)?),

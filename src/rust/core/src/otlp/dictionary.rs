@@ -301,19 +301,19 @@ impl Reader<'_, '_> {
         for mut message in rows.entries(list) {
             let at = message.at();
             watch.reach(at)?;
-            let [mut name, mut system_name, mut filename] = [Index { index: 0, at }; 3];
-            let mut start_line = 0;
+            let [mut name, mut system_name, mut filename, mut start_line] =
+                [Index { index: 0, at }; 4];
             while let Some(found) = message.field()? {
                 match found.number {
                     function::NAME_STRINDEX => name = Index::of(&found)?,
                     function::SYSTEM_NAME_STRINDEX => system_name = Index::of(&found)?,
                     function::FILENAME_STRINDEX => filename = Index::of(&found)?,
-                    function::START_LINE => {
-                        start_line = self.problems.line_number(found.int()?, found.at);
-                    }
+                    function::START_LINE => start_line = Index::of(&found)?,
                     _ => {}
                 }
             }
+            let number = start_line.index as i64;
+            let start_line = self.problems.line_number(number, start_line.at);
             let strings = &mut self.profile.strings;
             let mut text = |index| self.texts.id(index, strings, self.problems);
             let names = [text(name)?, text(system_name)?];
@@ -361,13 +361,12 @@ impl Reader<'_, '_> {
         lines: &mut Vec<Location>,
     ) -> Result<()> {
         let mut address = Address::default();
+        let mut mapping = None;
         let mut frame_type = None;
         let first = self.profile.location_attributes.len();
         while let Some(found) = message.field()? {
             match found.number {
-                location::MAPPING_INDEX => {
-                    address.mapping = mappings.row(found.uint()?, found.at)?.map(MappingId);
-                }
+                location::MAPPING_INDEX => mapping = Some(Index::of(&found)?),
                 location::ADDRESS => address.address = found.uint()?,
                 location::LINES => {
                     let line = line(found.message()?, functions, self.problems)?;
@@ -380,6 +379,9 @@ impl Reader<'_, '_> {
                 }
                 _ => {}
             }
+        }
+        if let Some(Index { index, at }) = mapping {
+            address.mapping = mappings.row(index, at)?.map(MappingId);
         }
         if lines.is_empty() {
             // An address without a symbol.
@@ -526,20 +528,20 @@ pub fn indices(found: &crate::protobuf::wire::Field) -> Result<Vec<(u64, usize)>
 }
 
 fn line(mut message: Message, functions: Rows, problems: &mut Problems) -> Result<Location> {
-    let mut location = Location {
-        line: Some(0),
-        ..Location::default()
-    };
+    let [mut function, mut line, mut column] = [Index::default(); 3];
     while let Some(found) = message.field()? {
-        let at = found.at;
         match found.number {
-            line::FUNCTION_INDEX => {
-                location.function = functions.row(found.uint()?, at)?.map(FunctionId);
-            }
-            line::LINE => location.line = Some(problems.line_number(found.int()?, at)),
-            line::COLUMN => location.column = problems.line_number(found.int()?, at),
+            line::FUNCTION_INDEX => function = Index::of(&found)?,
+            line::LINE => line = Index::of(&found)?,
+            line::COLUMN => column = Index::of(&found)?,
             _ => {}
         }
     }
-    Ok(location)
+    let mut number = |number: Index| problems.line_number(number.index as i64, number.at);
+    Ok(Location {
+        function: functions.row(function.index, function.at)?.map(FunctionId),
+        line: Some(number(line)),
+        column: number(column),
+        ..Location::default()
+    })
 }

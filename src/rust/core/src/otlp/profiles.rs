@@ -58,7 +58,7 @@ impl<'a> Header<'a> {
             payload: None,
             common: Common::default(),
         };
-        let mut format = String::new();
+        let mut format = None;
         let mut payload: &[u8] = &[];
         let mut rest = message;
         while let Some(found) = rest.field()? {
@@ -80,7 +80,7 @@ impl<'a> Header<'a> {
                     common.dropped = found.uint()? as u32;
                 }
                 n if n == fields.payload_format => {
-                    format = dictionary.texts.decode(found.message()?, problems)?;
+                    format = Some(found.message()?);
                 }
                 n if n == fields.payload => payload = found.message()?.bytes(),
                 n if n == fields.attribute_indices => {
@@ -94,6 +94,10 @@ impl<'a> Header<'a> {
                 _ => {}
             }
         }
+        let format = match format {
+            Some(text) => dictionary.texts.decode(text, problems)?,
+            None => String::new(),
+        };
         if !format.is_empty() || !payload.is_empty() {
             let mut bytes = Vec::new();
             bytes.try_extend(payload, "a payload")?;

@@ -17,7 +17,7 @@ use crate::model::{Any, Entity, Resource, ResourceId, Scope, ScopeId, StringId, 
 use crate::problems::Problems;
 use crate::protobuf::load::Watch;
 use crate::protobuf::texts::TextTable;
-use crate::protobuf::wire::{Message, Result as WireResult};
+use crate::protobuf::wire::{Fault, Message, Result as WireResult};
 
 /// Sources between two questions whether to stop.
 const SOURCES: usize = 100;
@@ -46,17 +46,17 @@ impl<'a> Reader<'_, 'a> {
         let at = message.at();
         self.watch.reach(at)?;
         let mut resource = Resource::default();
+        let mut schema_url = None;
         let mut scopes = Vec::new();
         while let Some(found) = message.field()? {
             match found.number {
                 resource_profiles::RESOURCE => self.about(found.message()?, &mut resource)?,
                 resource_profiles::SCOPE_PROFILES => scopes.try_push(found.message()?, "scopes")?,
-                resource_profiles::SCHEMA_URL => {
-                    resource.schema_url = self.text(found.message()?)?
-                }
+                resource_profiles::SCHEMA_URL => schema_url = Some(found.message()?),
                 _ => {}
             }
         }
+        resource.schema_url = self.text(schema_url)?;
         // Where there is nothing to group and nothing is said, no tables are needed.
         let id = match alone && scopes.len() == 1 && resource == Resource::default() {
             true => None,
@@ -99,7 +99,10 @@ impl<'a> Reader<'_, 'a> {
             description_keys: Vec::new(),
         };
         while let Some(found) = message.field()? {
-            let text = |this: &mut Self| this.text(found.message()?).map(|id| id.unwrap_or(none));
+            let text = |this: &mut Self| {
+                let id = this.text(Some(found.message()?))?;
+                Ok::<_, Fault>(id.unwrap_or(none))
+            };
             match found.number {
                 entity_ref::SCHEMA_URL => entity.schema_url = text(self)?,
                 entity_ref::TYPE => entity.type_ = text(self)?,
@@ -128,8 +131,8 @@ impl<'a> Reader<'_, 'a> {
                     let mut scope = found.message()?;
                     while let Some(found) = scope.field()? {
                         match found.number {
-                            scope::NAME => name = self.text(found.message()?)?,
-                            scope::VERSION => version = self.text(found.message()?)?,
+                            scope::NAME => name = Some(found.message()?),
+                            scope::VERSION => version = Some(found.message()?),
                             scope::ATTRIBUTES => {
                                 attributes.try_push(found.message()?, "attributes")?;
                             }
@@ -150,10 +153,13 @@ impl<'a> Reader<'_, 'a> {
                     )?;
                     headers.try_push(header, "profiles")?;
                 }
-                scope_profiles::SCHEMA_URL => schema_url = self.text(found.message()?)?,
+                scope_profiles::SCHEMA_URL => schema_url = Some(found.message()?),
                 _ => {}
             }
         }
+        let name = self.text(name)?;
+        let version = self.text(version)?;
+        let schema_url = self.text(schema_url)?;
         let pairs = self.pairs(&attributes)?;
         let (known_pairs, others): (Vec<_>, Vec<_>) = pairs
             .into_iter()
@@ -290,7 +296,10 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// A text that stands by itself; an empty one is none.
-    fn text(&mut self, message: Message<'a>) -> WireResult<Option<StringId>> {
+    fn text(&mut self, message: Option<Message<'a>>) -> WireResult<Option<StringId>> {
+        let Some(message) = message else {
+            return Ok(None);
+        };
         let strings = &mut self.file.profile.strings;
         intern(
             &self.dictionary.texts,

@@ -68,19 +68,18 @@ pub fn functions(
         let at = message.at();
         let mut message = message;
         let mut id = 0;
-        let [mut name, mut system_name, mut filename] = [Index { index: 0, at }; 3];
-        let mut start_line = 0;
+        let [mut name, mut system_name, mut filename, mut start_line] = [Index { index: 0, at }; 4];
         while let Some(found) = message.field()? {
-            let at = found.at;
             match found.number {
                 function::ID => id = found.uint()?,
                 function::NAME => name = Index::of(&found)?,
                 function::SYSTEM_NAME => system_name = Index::of(&found)?,
                 function::FILENAME => filename = Index::of(&found)?,
-                function::START_LINE => start_line = problems.line_number(found.int()?, at),
+                function::START_LINE => start_line = Index::of(&found)?,
                 _ => {}
             }
         }
+        let start_line = problems.line_number(start_line.index as i64, start_line.at);
         let strings = &mut profile.strings;
         let mut text = |index| texts.id(index, strings, problems);
         let names = [text(name)?, text(system_name)?];
@@ -174,25 +173,26 @@ pub fn locations(
 }
 
 fn line(mut message: Message, functions: &Ids, problems: &mut Problems) -> Result<Location> {
-    let mut location = Location {
-        line: Some(0),
-        ..Location::default()
-    };
+    let [mut function, mut line, mut column] = [Index::default(); 3];
     while let Some(found) = message.field()? {
-        let at = found.at;
         match found.number {
-            line::FUNCTION_ID => {
-                location.function = match found.uint()? {
-                    0 => None,
-                    id => Some(FunctionId(functions.find(id, at)?)),
-                };
-            }
-            line::LINE => location.line = Some(problems.line_number(found.int()?, at)),
-            line::COLUMN => location.column = problems.line_number(found.int()?, at),
+            line::FUNCTION_ID => function = Index::of(&found)?,
+            line::LINE => line = Index::of(&found)?,
+            line::COLUMN => column = Index::of(&found)?,
             _ => {}
         }
     }
-    Ok(location)
+    let function = match function.index {
+        0 => None,
+        id => Some(FunctionId(functions.find(id, function.at)?)),
+    };
+    let mut number = |number: Index| problems.line_number(number.index as i64, number.at);
+    Ok(Location {
+        function,
+        line: Some(number(line)),
+        column: number(column),
+        ..Location::default()
+    })
 }
 
 /// The ids of a table, which stand in field `number` of its rows.

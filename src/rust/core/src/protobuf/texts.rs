@@ -15,7 +15,9 @@ use crate::text::{self, Was};
 const COPIED_A_BYTE: usize = 256;
 const COPIED_AT_LEAST: usize = 1 << 24;
 
-/// An index into the table, and where in the file it stands.
+/// An index into a table or another number, and where in the file it stands. Where a field
+/// that a message has once stands there again, the last one counts and it alone is checked:
+/// so this is kept until the end of the message is reached.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Index {
     pub index: u64,

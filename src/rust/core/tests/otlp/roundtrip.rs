@@ -111,7 +111,11 @@ fn it_does_not_matter_how_a_message_is_written() {
             &read(&encode(&data, Layout::V11)).0,
             &WriteOptions::default(),
         );
-        for form in Form::all(Layout::V11) {
+        let again = Form {
+            again: true,
+            ..Form::plain(Layout::V11)
+        };
+        for form in Form::all(Layout::V11).into_iter().chain([again]) {
             println!("seed {seed}, {form:?}");
             // What is not packed may be of another version, see the detection.
             if form.packing != Packing::Packed {

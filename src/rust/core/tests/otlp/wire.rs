@@ -13,6 +13,8 @@ pub struct Form {
     pub reversed: bool,
     /// Each message but the outermost has fields that nobody knows.
     pub unknown: bool,
+    /// What a message has once stands there before with another value, which does not count.
+    pub again: bool,
 }
 
 /// How repeated numbers are written; `Mixed`: the first alone, then the others packed.
@@ -31,6 +33,7 @@ impl Form {
             explicit: false,
             reversed: false,
             unknown: false,
+            again: false,
         }
     }
 
@@ -45,6 +48,7 @@ impl Form {
                     explicit: bits & 1 != 0,
                     reversed: bits & 2 != 0,
                     unknown: bits & 4 != 0,
+                    again: false,
                 });
             }
         }
@@ -146,6 +150,19 @@ fn message(message_: &mut dyn Message, form: Form, inner: Form) -> Bytes {
     }
     for (number, _, slot) in fields {
         let written = form.explicit;
+        if form.again {
+            match &slot {
+                Slot::Int32(0) | Slot::Int64(0) | Slot::Uint32(0) | Slot::Uint64(0) => {}
+                Slot::Int32(_) | Slot::Int64(_) | Slot::Uint32(_) | Slot::Uint64(_) => {
+                    out.uint(number, u64::MAX - 7);
+                }
+                Slot::Fixed64(v) if **v != 0 => out.fixed64(number, u64::MAX),
+                Slot::String(v) if !v.is_empty() => out.bytes(number, b"caf\xe9"),
+                Slot::Bytes(v) | Slot::Id(v) if !v.is_empty() => out.bytes(number, b"caf\xe9"),
+                Slot::Any(v) if **v != AnyValue::Empty => out.bytes(number, &[8 << 3, 0x7f]),
+                _ => {}
+            }
+        }
         match slot {
             Slot::Int32(v) if *v != 0 || written => out.uint(number, *v as i64 as u64),
             Slot::Int64(v) if *v != 0 || written => out.uint(number, *v as u64),
@@ -189,6 +206,9 @@ fn message(message_: &mut dyn Message, form: Form, inner: Form) -> Bytes {
 
 fn any(value: &mut AnyValue, form: Form) -> Bytes {
     let mut out = Bytes::default();
+    if form.again && !matches!(value, AnyValue::Empty) {
+        out.bytes(1, b"caf\xe9");
+    }
     match value {
         AnyValue::Empty => {}
         AnyValue::String(v) => out.bytes(1, v.as_bytes()),

@@ -256,6 +256,35 @@ fn gzip_may_have_several_members() {
 }
 
 #[test]
+fn of_fields_that_stand_there_twice_the_last_counts() {
+    // Go's reader takes these as well, see the twists of the judge.
+    let twice = |number, value| new().uint(number, u64::MAX - 7).uint(number, value);
+    let line = twice(1, 2).then(&twice(2, 30)).then(&twice(3, 4));
+    let message = base()
+        .message(3, twice(1, 1).then(&twice(5, 0)))
+        .message(4, twice(1, 3).then(&twice(2, 1)).message(4, line))
+        .message(5, twice(1, 3).then(&twice(2, 3)).then(&twice(5, 6)))
+        .message(11, twice(1, 5).then(&twice(2, 6)))
+        .then(&twice(12, 100))
+        .then(&twice(14, 1))
+        .message(
+            2,
+            sample(&[3], &[1]).message(3, twice(1, 3).then(&twice(3, 5))),
+        );
+    // No problem is noted either.
+    let profile = read(&message);
+    assert_eq!(show(&profile)[1], "1 : g:30 [f (None, Some(5), None)]");
+    let location = profile
+        .locations
+        .get(profile.stacks.get(profile.samples.stack[0])[0]);
+    assert_eq!(location.column, 4);
+    assert_eq!(
+        profile.sources[0].period.as_ref().map(|p| p.value),
+        Some(100.0)
+    );
+}
+
+#[test]
 fn what_go_refuses_is_refused() {
     let one = base().message(2, sample(&[1], &[1]));
     let says = |message: &Bytes, words: &str| {
