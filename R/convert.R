@@ -7,16 +7,24 @@
 #' 1.0, `profile_v1_from_v2()` the other way round. See [profile_data] for both.
 #'
 #' @details
-#' From 1.0 to 2.0 nothing is lost. A sample with a `value` of n becomes n
-#' samples, each with the value 1 of type `samples` in `count`. There is one
-#' source; its type is `"rprof"` or `"pprof"`, by the hidden component `.rprof` or
-#' `.msg`, else `"manual"`, its URI is `NA`. The sampling interval and the options
-#' that the header in `.rprof` states stand in columns with a leading dot.
+#' From 1.0 to 2.0 nothing is lost that version 1.0 documents. A sample with a `value` of n becomes n
+#' samples, each with the value 1 of type `samples` in `count`. All samples are
+#' of one source; its type is `"rprof"` or `"pprof"`, by the hidden component `.rprof` or
+#' `.msg`, else `"manual"`, its URI is `NA`. What the header in `.rprof` states, the sampling
+#' interval and the options, stands in columns with a leading dot, its `#File` lines in
+#' `.files`, comments in `.msg` in `.comments`. Of several headers, as a file written with
+#' `append = TRUE` has them, each further one becomes a source without samples, since
+#' version 1.0 does not say which samples are whose.
 #'
 #' From 2.0 to 1.0 each sample becomes one row, also where its neighbours have the
 #' same stack, in its order. `value` is the value of type `samples` in `count`, or
 #' else of the first type that is in `count`; samples where it is 0 are left out.
-#' Other types, labels, sources and their times have no place in version 1.0.
+#' Headers and `#File` lines of Rprof sources become `.rprof`, else comments become
+#' `.msg`; a profile whose sources are all `"manual"` has neither. Other types, labels, sources
+#' and their times, and all else with a leading dot, have no place in version 1.0.
+#'
+#' Both ways ids are numbered anew, and columns and tables of your own (with a
+#' leading dot) are left out, as are texts in `.rprof` that `Rprof()` does not write.
 #'
 #' @param x A profile, or a dm of its tables. One that is of the wanted version comes back as it is.
 #'

@@ -26,7 +26,10 @@
 #' The format has no field for the `.frame_type` of `locations`, which is left out, nor for much
 #' that OpenTelemetry says: resources, scopes, attributes of profiles, mappings and
 #' locations, those of samples that are neither text nor integer, times and traces of samples.
-#' [write_otlp()] writes all of that.
+#' [write_otlp()] writes all of that. Nor are there places for the `#File` lines of Rprof files
+#' and the places from which R was called at top level, nor for your own columns and tables. A
+#' sample without a value of a type has 0 there. Lines without a function are left out, as
+#' Go's pprof refuses them, which a warning of class `profile_warning_lossy` says.
 #'
 #' With `aggregate = TRUE` equal stacks (with equal labels) become one sample,
 #' with the sums of their values, by the rules of Go's own merging: samples that are 0
@@ -67,7 +70,12 @@
 #' `#File` lines where they stood, memory figures, and the runs of a file written
 #' with `append = TRUE`. A sample with a count of n becomes n lines. What the
 #' format cannot hold is reported by a warning of class `profile_warning_lossy`.
-#' A function that is not known is written as `<unknown>`.
+#' A function that is not known is written as `<unknown>`, without its line.
+#'
+#' An Rprof file consists of intervals and options, memory figures, and stacks of names, files and lines.
+#' Nothing else is written: other values than those and the count of samples, labels,
+#' comments, mappings, addresses and columns in lines, times, URIs, and your own columns
+#' and tables.
 #'
 #' ## Safety
 #'
@@ -124,23 +132,11 @@ write_pprof <- function(x, path, ..., aggregate = TRUE, sources = FALSE) {
   check_flag(aggregate, "aggregate", call)
   check_flag(sources, "sources", call)
   report <- rust(.Call(C_write_pprof, tables, file, aggregate, sources), call)
-  untold <- report$untold_sources > 0
-  other <- report$other_labels > 0
-  if (untold || other) {
-    warn_profile(
-      c(
-        paste0("`", file[[2]], "` says less than the profile."),
-        x = if (untold) {
-          paste0("Sources without a sample are not in the file: ", report$untold_sources, ".")
-        },
-        x = if (other) {
-          paste0("Labels that are neither text nor integer are not in the file: ", report$other_labels, ".")
-        }
-      ),
-      "profile_warning_lossy",
-      call = call
-    )
-  }
+  warn_losses(path, report, c(
+    untold_sources = "Sources without a sample are not in the file: %s.",
+    other_labels = "Labels that are neither text nor integer are not in the file: %s.",
+    lines_without_function = "Lines without a function are not in the file, as Go's pprof refuses them: %s."
+  ), call)
   invisible(x)
 }
 
@@ -151,22 +147,25 @@ write_rprof <- function(x, path) {
   tables <- as_profile(x, call)
   file <- file_path(path, "profile_error_write", call)
   report <- rust(.Call(C_write_rprof, tables, file), call)
-  assumed <- report$assumed_intervals > 0
-  empty <- report$empty_samples > 0
-  if (assumed || empty) {
+  warn_losses(path, report, c(
+    assumed_intervals = "The sampling interval is not known: wrote 20000 microseconds, the default of `Rprof()`.",
+    empty_samples = "Samples without a frame have no line in an Rprof file: %s.",
+    lines_without_function = "Line numbers of locations without a function are not in the file: %s."
+  ), call)
+  invisible(x)
+}
+
+# One warning for all that a file could not take. `report` has a count for each kind of
+# loss, `messages` what to say of it.
+warn_losses <- function(path, report, messages, call) {
+  counts <- unlist(report)[names(messages)]
+  lost <- counts > 0
+  if (any(lost)) {
+    said <- mapply(sub, "%s", format_count(counts[lost]), messages[lost], MoreArgs = list(fixed = TRUE))
     warn_profile(
-      c(
-        paste0("`", file[[2]], "` says less than the profile."),
-        x = if (assumed) {
-          "The sampling interval is not known: wrote 20000 microseconds, the default of `Rprof()`."
-        },
-        x = if (empty) {
-          paste0("Samples without a frame have no line in an Rprof file: ", report$empty_samples, ".")
-        }
-      ),
+      c(paste0("`", path, "` says less than the profile."), rlang::set_names(said, "x")),
       "profile_warning_lossy",
       call = call
     )
   }
-  invisible(x)
 }

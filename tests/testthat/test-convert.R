@@ -27,11 +27,61 @@ test_that("there and back is the same, for every file", {
   for (file in rprof_files()) {
     one <- read_quietly(rprof_path(file), version = "1.0")
     two <- profile_v2_from_v1(one)
+    validate_profile(two)
     expect_equal(stacks(two), stacks(read_quietly(rprof_path(file))), info = file)
-    back <- profile_v1_from_v2(two)
-    tables <- c("meta", "sample_types", "samples", "locations", "functions", ".problems")
-    expect_equal(back[tables], one[tables], info = file)
+    expect_identical(profile_v1_from_v2(two), one, info = file)
   }
+})
+
+test_that("there and back is the same for profiles made by hand, with their origin", {
+  x <- small_profile(version = "1.0")
+  back <- function(x) profile_v1_from_v2(profile_v2_from_v1(x))
+  origins <- list(
+    none = list(),
+    rprof = list(.rprof = list(
+      header = "memory profiling: GC profiling: sample.interval=1000",
+      files = c("#File 7: a.R", "#File 2: ", "#File 7: caf\u00e9: b.R")
+    )),
+    runs = list(.rprof = list(
+      header = c("sample.interval=20000", "line profiling: sample.interval=500"),
+      files = character()
+    )),
+    silent = list(.rprof = list(header = character(), files = character())),
+    pprof = list(.msg = list(comment = c("one", "", "one"))),
+    pprof_silent = list(.msg = list(comment = character()))
+  )
+  for (kind in names(origins)) {
+    x$.rprof <- NULL
+    x <- new_profile_data(c(unclass(x)[1:5], origins[[kind]]), "1.0")
+    expect_identical(back(x), x, info = kind)
+  }
+  # Version 1.x had another object there.
+  x$.msg <- quote(message)
+  expect_identical(back(x)$.msg, list(comment = character()))
+  x$.msg <- NULL
+  x$.rprof <- list(header = "no header", files = c("no file", NA, "#File 1: a.R"))
+  expect_identical(back(x)$.rprof, list(header = character(), files = "#File 1: a.R"))
+})
+
+test_that("what version 1.0 says of its files is in version 2.0, and is written", {
+  one <- read_rprof(rprof_path("append_line2.out"), version = "1.0")
+  two <- profile_v2_from_v1(one)
+  runs <- read_rprof(rprof_path("append_line2.out"))
+  expect_equal(two$sources$.period, runs$sources$.period)
+  expect_equal(two$sources$.line_profiling, runs$sources$.line_profiling)
+  expect_equal(two$.files[c("number", "filename")], runs$.files[c("number", "filename")])
+  plain <- rprof_path("basic_line.out")
+  expect_equal(profile_v2_from_v1(read_rprof(plain, version = "1.0"))$.files, read_rprof(plain)$.files)
+  expect_true(all(two$samples$source_id == 1L))
+  # Writing version 1.0 itself makes one run of it, with the numbers of its files.
+  one <- small_profile(version = "1.0")
+  one$.rprof$files <- "#File 9: a.R"
+  path <- withr::local_tempfile()
+  write_rprof(one, path)
+  expect_equal(readLines(path), c(
+    "line profiling: sample.interval=10000", "#File 9: a.R",
+    "9#3 \"f\" 9#7 \"g\" ", "\"h\" 9#8 \"g\" ", "9#3 \"f\" 9#7 \"g\" "
+  ))
 })
 
 test_that("version 2.0 becomes 1.0 sample by sample", {

@@ -146,3 +146,25 @@ test_that("a file that exists can be written into, as the help says", {
   expect_identical(readLines(other), readLines(temporary))
   expect_identical(format(file.mode(other)), "604")
 })
+
+test_that("lines without a function are reported by writers that cannot hold them", {
+  x <- small_profile()
+  x$locations$function_id[1:2] <- NA
+  path <- withr::local_tempfile()
+  for (aggregate in c(TRUE, FALSE)) {
+    expect_warning(write_pprof(x, path, aggregate = aggregate), "pprof refuses them: 2", class = "profile_warning_lossy")
+    expect_equal(sum(is.na(read_pprof(path)$locations$function_id)), if (aggregate) 1 else 2)
+  }
+  expect_warning(write_rprof(x, path), "without a function are not in the file: 2", class = "profile_warning_lossy")
+  # OpenTelemetry has them, as it has addresses without a symbol.
+  expect_no_warning(write_otlp(x, path))
+  back <- read_otlp(path)$locations
+  expect_equal(sort(back$line[is.na(back$function_id)]), sort(x$locations$line[1:2]))
+  # Without a line nothing is lost.
+  x$locations$line[1:2] <- c(0L, NA)
+  for (aggregate in c(TRUE, FALSE)) expect_no_warning(write_pprof(x, path, aggregate = aggregate))
+  expect_no_warning(write_rprof(x, path))
+  # Inlined into another frame, even such a line is a frame.
+  x$locations$.inlined <- c(TRUE, FALSE, FALSE)[seq_len(nrow(x$locations))]
+  expect_warning(write_pprof(x, path, aggregate = FALSE), "them: 2", class = "profile_warning_lossy")
+})

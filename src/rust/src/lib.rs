@@ -17,9 +17,10 @@ use profile_core::model::{Payload, Profile};
 use profile_core::otlp::response::{self, Accepted, Coding};
 use profile_core::problems::Problems;
 use profile_core::tables::{DOTTED, Filters, Left, Matching, Renamed, V2, filter, remap};
-use profile_core::{convert, gzip, otlp, pprof, read, rprof};
+use profile_core::{gzip, otlp, pprof, read, rprof};
 use profile_sampler as sampler;
-use r::{RAWSXP, Raw, Sexp, stop};
+use r::{RAWSXP, Raw, Sexp, Slots, stop};
+use std::ffi::CStr;
 use std::path::Path;
 
 /// An argument of the call at hand.
@@ -159,20 +160,34 @@ pub extern "C" fn profile_rust_read_profile(input: Raw, name: Raw, version: Raw,
     })
 }
 
-/// Gives `list(assumed_intervals, empty_samples)`.
+/// Gives what the file could not take.
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_write_rprof(x: Raw, file: Raw) -> Raw {
     outcome(|pair| {
         let profile = take::profile(argument(x)?, &stop)?;
         let report = write(file, |path| rprof::write_path(&profile, path, &stop))?;
-        let counts = pair.list(VALUE, &[c"assumed_intervals", c"empty_samples"])?;
-        counts.doubles(0, 1)?[0] = report.assumed_intervals as f64;
-        counts.doubles(1, 1)?[0] = report.empty_samples as f64;
-        Ok(())
+        put_losses(
+            pair,
+            &[
+                (c"assumed_intervals", report.assumed_intervals),
+                (c"empty_samples", report.empty_samples),
+                (c"lines_without_function", report.lines_without_function),
+            ],
+        )
     })
 }
 
-/// Gives `list(untold_sources, other_labels)`.
+/// What a file could not take: a list of counts.
+fn put_losses(pair: Slots, losses: &[(&CStr, usize)]) -> Result<()> {
+    let names: Vec<&CStr> = losses.iter().map(|(name, _)| *name).collect();
+    let counts = pair.list(VALUE, &names)?;
+    for (slot, (_, count)) in losses.iter().enumerate() {
+        counts.doubles(slot, 1)?[0] = *count as f64;
+    }
+    Ok(())
+}
+
+/// Gives what the file could not take.
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_write_pprof(x: Raw, file: Raw, aggregate: Raw, sources: Raw) -> Raw {
     outcome(|pair| {
@@ -184,10 +199,14 @@ pub extern "C" fn profile_rust_write_pprof(x: Raw, file: Raw, aggregate: Raw, so
         let report = write(file, |path| {
             pprof::write_path(&profile, &options, path, &stop)
         })?;
-        let counts = pair.list(VALUE, &[c"untold_sources", c"other_labels"])?;
-        counts.doubles(0, 1)?[0] = report.untold_sources as f64;
-        counts.doubles(1, 1)?[0] = report.other_labels as f64;
-        Ok(())
+        put_losses(
+            pair,
+            &[
+                (c"untold_sources", report.untold_sources),
+                (c"other_labels", report.other_labels),
+                (c"lines_without_function", report.lines_without_function),
+            ],
+        )
     })
 }
 
@@ -287,10 +306,11 @@ pub extern "C" fn profile_rust_otlp_answer(body: Raw, coding: Raw, success: Raw)
 pub extern "C" fn profile_rust_convert(x: Raw, version: Raw) -> Raw {
     outcome(|pair| {
         let version = text_argument(version)?;
-        let mut profile = take::profile(argument(x)?, &stop)?;
-        if version == "2.0" {
-            convert::repeat_samples(&mut profile, &stop)?;
-        }
+        let x = argument(x)?;
+        let profile = match version {
+            "2.0" => take::recorded(x, &stop)?,
+            _ => take::profile(x, &stop)?,
+        };
         give::put_tables(pair, VALUE, &profile, &Problems::default(), version, &stop)
     })
 }

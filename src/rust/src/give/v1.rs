@@ -21,15 +21,20 @@ pub fn put(parent: Slots, slot: usize, profile: &Profile, problems: &Problems) -
         ));
     };
     let rprof = profile.sources.iter().any(|s| s.kind == "rprof");
-    let origin = if rprof { c".rprof" } else { c".msg" };
+    let manual = profile.sources.iter().all(|s| s.kind == "manual");
+    let origin = match (rprof, manual) {
+        (true, _) => Some(c".rprof"),
+        (false, true) => None,
+        (false, false) => Some(c".msg"),
+    };
     let mut names: Vec<&CStr> = vec![
         c"meta",
         c"sample_types",
         c"samples",
         c"locations",
         c"functions",
-        origin,
     ];
+    names.extend(origin);
     if !problems.is_empty() {
         names.push(c".problems");
     }
@@ -43,10 +48,12 @@ pub fn put(parent: Slots, slot: usize, profile: &Profile, problems: &Problems) -
     start_locations(tables, 3, profile, &[])?.finish()?;
     start_functions(tables, 4, profile, &[])?.finish()?;
     if !problems.is_empty() {
-        put_problems(tables, 6, problems, None)?;
+        put_problems(tables, names.len() - 1, problems, None)?;
     }
     if rprof {
         put_rprof(tables, 5, profile)
+    } else if manual {
+        Ok(())
     } else {
         let message = tables.list(5, &[c"comment"])?;
         let comments: Vec<&str> = profile

@@ -10,6 +10,7 @@ mod v2;
 use crate::r::Sexp;
 use columns::{Columns, Named};
 use profile_core::cancel::Stop;
+use profile_core::convert;
 use profile_core::error::{Error, Invalid, Result};
 use profile_core::model::Profile;
 use profile_core::tables::{
@@ -43,6 +44,14 @@ pub fn check(x: Sexp, stop: Stop) -> Result<()> {
 pub fn profile(x: Sexp, stop: Stop) -> Result<Profile> {
     match tables(x)? {
         Tables::V1(tables) => profile_from_v1(&tables, stop),
+        Tables::V2(tables) => profile_from_v2(&tables, stop),
+    }
+}
+
+/// The same with a sample in each row, and all that version "1.0" says of its origin.
+pub fn recorded(x: Sexp, stop: Stop) -> Result<Profile> {
+    match tables(x)? {
+        Tables::V1(tables) => convert::from_v1(&tables, stop),
         Tables::V2(tables) => profile_from_v2(&tables, stop),
     }
 }

@@ -2,11 +2,11 @@
 
 use super::columns::{Columns, Named, wrong};
 use super::{functions, locations};
-use crate::r::{INTSXP, Sexp};
+use crate::r::{INTSXP, STRSXP, Sexp, VECSXP, utf8};
 use profile_core::error::{Error, Invalid, Result};
 use profile_core::memory::TryGrow;
 use profile_core::model::{Period, RprofOptions, Source};
-use profile_core::rprof;
+use profile_core::rprof::{self, Header};
 use profile_core::tables::{Meta, TablesV1, V1};
 use std::collections::HashMap;
 
@@ -24,6 +24,8 @@ pub fn tables_v1<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV
     }
     let table = |i: usize| Columns::required(all, &V1[i]);
     let (types, samples) = (table(1)?, table(2)?);
+    let mut origin = origin(all)?;
+    let further = origin.sources.split_off(1.min(origin.sources.len()));
     let (stack_of, stacks) = stacks_v1(samples.column("locations")?)?;
     Ok(TablesV1 {
         meta,
@@ -34,7 +36,10 @@ pub fn tables_v1<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV
         stacks,
         locations: locations(&table(3)?)?,
         functions: functions(&table(4)?)?,
-        source: source_v1(all)?,
+        source: origin.sources.pop().unwrap_or_default(),
+        further,
+        files: origin.files,
+        comments: origin.comments,
     })
 }
 
@@ -68,32 +73,75 @@ fn stacks_v1<'call>(column: Sexp<'call>) -> Result<(Vec<u32>, Vec<&'call [i32]>)
     Ok((stack_of, stacks))
 }
 
-/// What the hidden component tells: `.rprof` with a header, `.msg`, or neither.
-fn source_v1(all: &Named) -> Result<Source> {
-    let Some(rprof) = all.get(".rprof") else {
-        let kind = match all.get(".msg") {
-            Some(_) => "pprof",
-            None => "manual",
-        };
-        return Ok(Source {
+/// What the hidden component tells: `.rprof` with headers and files, `.msg` with comments,
+/// or neither.
+#[derive(Default)]
+struct Origin<'call> {
+    sources: Vec<Source>,
+    files: Vec<(u32, &'call str)>,
+    comments: Vec<&'call str>,
+}
+
+fn origin<'call>(all: &Named<'call>) -> Result<Origin<'call>> {
+    let mut origin = Origin::default();
+    let kind = match (all.get(".rprof"), all.get(".msg")) {
+        (Some(_), _) => "rprof",
+        (None, Some(_)) => "pprof",
+        (None, None) => "manual",
+    };
+    if let Some(recorded) = all.get(".rprof") {
+        for header in texts(recorded, "header")? {
+            if let Some(header) = rprof::parse_header(header.as_bytes()) {
+                origin.sources.try_push(run(header), "sources")?;
+            }
+        }
+        for file in texts(recorded, "files")? {
+            // What is no such line has no place in a table.
+            let line = rprof::parse_file(file.as_bytes());
+            if let Some((number, Ok(path))) = line.map(|(n, path)| (n, std::str::from_utf8(path))) {
+                origin.files.try_push((number, path), "files")?;
+            }
+        }
+    } else if let Some(message) = all.get(".msg") {
+        origin.comments = texts(message, "comment")?;
+    }
+    if origin.sources.is_empty() {
+        let source = Source {
             kind: kind.to_owned(),
             ..Source::default()
-        });
-    };
-    let header = match rprof.named("header")? {
-        Some(header) => header.text()?,
-        None => None,
-    };
-    let header = header.and_then(|text| rprof::parse_header(text.as_bytes()));
-    Ok(Source {
+        };
+        origin.sources.try_push(source, "sources")?;
+    }
+    Ok(origin)
+}
+
+fn run(header: Header) -> Source {
+    Source {
         kind: "rprof".to_owned(),
-        period: header.and_then(|h| h.interval).map(Period::of_rprof),
-        // Version "1.0" keeps no memory figures to write.
-        options: header.map(|h| RprofOptions {
-            memory: false,
-            gc: h.gc,
-            line: h.line,
+        period: header.interval.map(Period::of_rprof),
+        options: Some(RprofOptions {
+            memory: header.memory,
+            gc: header.gc,
+            line: header.line,
         }),
         ..Source::default()
-    })
+    }
+}
+
+/// The texts of a component; none where it is something else, as older versions of the
+/// package have it.
+fn texts<'call>(list: Sexp<'call>, name: &str) -> Result<Vec<&'call str>> {
+    let mut texts = Vec::new();
+    if list.kind() != VECSXP {
+        return Ok(texts);
+    }
+    let column = list.named(name)?.filter(|column| column.kind() == STRSXP);
+    if let Some(column) = column {
+        for &string in column.strings()? {
+            if let Some(text) = utf8(string)? {
+                texts.try_push(text, "texts")?;
+            }
+        }
+    }
+    Ok(texts)
 }

@@ -30,6 +30,8 @@ pub struct Merged<'a> {
     /// Locations and functions without their ids, which are their numbers + 1.
     locations: Pieces,
     functions: Pieces,
+    /// Lines without a function.
+    lost: usize,
 }
 
 impl<'a> Merged<'a> {
@@ -45,6 +47,7 @@ impl<'a> Merged<'a> {
             function_ids,
             locations: Pieces::default(),
             functions: Pieces::default(),
+            lost: 0,
         };
         if !merged.mappings.rows.is_empty() {
             // The first one is the program itself, and stays the first.
@@ -83,9 +86,10 @@ impl<'a> Merged<'a> {
         }
         let mut out = Vec::new();
         let profile = self.profile;
-        put_location(&mut out, profile, run, mapping_id, address, |id| {
+        let lost = put_location(&mut out, profile, run, mapping_id, address, |id| {
             self.function(id, texts).map(u64::from)
         })?;
+        self.lost += lost;
         Ok(self.locations.intern(&out)? + 1)
     }
 
@@ -118,7 +122,7 @@ impl<'a> Writing<'a> for Merged<'a> {
         Ok(id)
     }
 
-    fn write(&mut self, texts: &mut Texts<'a>, output: &mut Output) -> Result<()> {
+    fn write(&mut self, texts: &mut Texts<'a>, output: &mut Output) -> Result<usize> {
         let mut out = Vec::new();
         for (id, &row) in (1..).zip(&self.used) {
             out.clear();
@@ -136,7 +140,7 @@ impl<'a> Writing<'a> for Merged<'a> {
                 output.field(table, &[&out, piece])?;
             }
         }
-        Ok(())
+        Ok(self.lost)
     }
 }
 

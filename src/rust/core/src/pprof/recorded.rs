@@ -76,7 +76,7 @@ impl<'a> Writing<'a> for Recorded<'a> {
         self.ids.get(run)
     }
 
-    fn write(&mut self, texts: &mut Texts<'a>, output: &mut Output) -> Result<()> {
+    fn write(&mut self, texts: &mut Texts<'a>, output: &mut Output) -> Result<usize> {
         let profile = self.profile;
         let mut out = Vec::new();
         let mapping_ids = ids(self.mappings.rows.iter().map(|m| m.native_id))?;
@@ -86,6 +86,7 @@ impl<'a> Writing<'a> for Recorded<'a> {
             put_mapping(&mut out, mapped, texts)?;
             output.field(field::MAPPING, &[&out])?;
         }
+        let mut lost = 0;
         let function_ids = ids(profile.functions.iter().map(|f| f.native_id))?;
         for &number in &self.order {
             let run = self.locations.get(number);
@@ -93,7 +94,7 @@ impl<'a> Writing<'a> for Recorded<'a> {
             wire::put_uint(&mut out, location::ID, self.ids.get(run)?);
             let (mapping, address) = self.mappings.of(profile, run);
             let mapping = mapping.map_or(0, |row| mapping_ids[row]);
-            put_location(&mut out, profile, run, mapping, address, |function| {
+            lost += put_location(&mut out, profile, run, mapping, address, |function| {
                 Ok(function_ids[function.row()])
             })?;
             output.field(field::LOCATION, &[&out])?;
@@ -104,7 +105,7 @@ impl<'a> Writing<'a> for Recorded<'a> {
             put_function(&mut out, profile, row, texts)?;
             output.field(field::FUNCTION, &[&out])?;
         }
-        Ok(())
+        Ok(lost)
     }
 }
 

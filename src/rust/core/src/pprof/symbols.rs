@@ -21,8 +21,9 @@ pub trait Writing<'a> {
     /// The id of the location that these rows are.
     fn id(&mut self, run: &[LocationId], texts: &mut Texts<'a>) -> Result<u64>;
 
-    /// Writes the tables, once all ids have been asked for.
-    fn write(&mut self, texts: &mut Texts<'a>, output: &mut Output) -> Result<()>;
+    /// Writes the tables, once all ids have been asked for. Gives the number of lines without a
+    /// function that are lost.
+    fn write(&mut self, texts: &mut Texts<'a>, output: &mut Output) -> Result<usize>;
 }
 
 /// A mapping as it is written.
@@ -128,7 +129,7 @@ pub fn put_mapping<'a>(
 }
 
 /// All of a location but its id. Go refuses a line without a function, so such a
-/// row has none.
+/// row has none. Gives the number of rows of which something is lost by that.
 pub fn put_location(
     out: &mut Vec<u8>,
     profile: &Profile,
@@ -136,7 +137,8 @@ pub fn put_location(
     mapping: u64,
     address: Address,
     mut function: impl FnMut(FunctionId) -> Result<u64>,
-) -> Result<()> {
+) -> Result<usize> {
+    let mut lost = 0;
     put_unless_0(out, location::MAPPING_ID, mapping);
     put_unless_0(out, location::ADDRESS, address.address);
     let mut inner = Vec::with_capacity(3 * wire::LONGEST_FIELD);
@@ -149,10 +151,14 @@ pub fn put_location(
             put_unless_0(&mut inner, line::COLUMN, row.column as u64);
             wire::put_head(out, location::LINE, inner.len());
             out.try_extend(&inner, "the output")?;
+        } else {
+            // Alone and without a line it is an address without a symbol.
+            let says = row.line.unwrap_or(0) != 0 || row.column != 0;
+            lost += usize::from(says || run.len() > 1);
         }
     }
     put_unless_0(out, location::IS_FOLDED, address.is_folded.into());
-    Ok(())
+    Ok(lost)
 }
 
 /// All of a function but its id.

@@ -56,6 +56,8 @@ pub struct Report {
     pub untold_sources: usize,
     /// Labels that are neither text nor number.
     pub other_labels: usize,
+    /// Lines without a function, which Go's reader would refuse.
+    pub lines_without_function: usize,
 }
 
 /// Writes a gzip'd pprof file. It replaces an older one only when complete.
@@ -95,7 +97,7 @@ pub fn write(
         ));
     }
     let mut output = Output::new(out);
-    let mut texts = if options.aggregate {
+    let (mut texts, lines_without_function) = if options.aggregate {
         merged(profile, options, &columns, &mut output, stop)?
     } else {
         recorded(profile, options, &columns, &mut output, stop)?
@@ -115,17 +117,19 @@ pub fn write(
     Ok(Report {
         untold_sources,
         other_labels: profile.labels.iter().filter(other).count(),
+        lines_without_function,
     })
 }
 
-/// The samples as they were recorded. Gives the string table so far.
+/// The samples as they were recorded. Gives the string table so far, and the number of lines
+/// without a function.
 fn recorded<'a>(
     profile: &'a Profile,
     options: &WriteOptions,
     columns: &[Column<'a>],
     output: &mut Output,
     stop: Stop,
-) -> Result<Texts<'a>> {
+) -> Result<(Texts<'a>, usize)> {
     let mut texts = Texts::new(profile.strings.len())?;
     output.bytes(&about::types(columns, &mut texts)?)?;
     let mut lists = Lists::new(profile, false)?;
@@ -144,19 +148,19 @@ fn recorded<'a>(
         write_sample(parts, &values, &mut scratch, output)?;
     }
     cancel::check(stop)?;
-    tables.write(&mut texts, output)?;
-    Ok(texts)
+    let lost = tables.write(&mut texts, output)?;
+    Ok((texts, lost))
 }
 
 /// Samples of equal stacks and labels in one, in the order of the first. Gives
-/// the string table so far.
+/// the same.
 fn merged<'a>(
     profile: &'a Profile,
     options: &WriteOptions,
     columns: &[Column<'a>],
     output: &mut Output,
     stop: Stop,
-) -> Result<Texts<'a>> {
+) -> Result<(Texts<'a>, usize)> {
     let mut left_out = Vec::new();
     left_out.try_fill(profile.samples.len(), false, "samples")?;
     loop {
@@ -193,8 +197,8 @@ fn merged<'a>(
             write_sample(parts, values, &mut scratch, output)?;
         }
         cancel::check(stop)?;
-        tables.write(&mut texts, output)?;
-        return Ok(texts);
+        let lost = tables.write(&mut texts, output)?;
+        return Ok((texts, lost));
     }
 }
 

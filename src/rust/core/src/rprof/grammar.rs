@@ -72,7 +72,12 @@ pub fn file_line(line: &[u8]) -> Option<(u32, &[u8])> {
     let rest = line.strip_prefix(b"#File ")?;
     let (value, end) = number(rest)?;
     let path = rest[end..].strip_prefix(b": ")?;
-    Some((u32::try_from(value).ok()?, path))
+    Some((file_number(value)?, path))
+}
+
+/// R counts files in its integers.
+fn file_number(value: u64) -> Option<u32> {
+    i32::try_from(value).ok().map(i32::unsigned_abs)
 }
 
 /// The four numbers before a sample, and where the sample starts.
@@ -110,7 +115,7 @@ pub fn place(text: &[u8]) -> Option<(Place, usize)> {
         return None;
     }
     let (file, mut at) = number(text)?;
-    let file = u32::try_from(file).ok()?;
+    let file = file_number(file)?;
     if text.get(at) != Some(&b'#') {
         return None;
     }

@@ -27,7 +27,9 @@ mod pending;
 mod read;
 mod write;
 
-pub use grammar::{Header, header as parse_header, memory_prefix as parse_memory};
+pub use grammar::{
+    Header, file_line as parse_file, header as parse_header, memory_prefix as parse_memory,
+};
 
 pub use read::{read, read_content, read_path};
 pub use write::{Report, header, write, write_path};

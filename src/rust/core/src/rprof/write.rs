@@ -30,6 +30,8 @@ pub struct Report {
     pub assumed_intervals: usize,
     /// Samples without a stack, for which Rprof writes no line.
     pub empty_samples: usize,
+    /// Locations with a line but without a function, which is what has a file.
+    pub lines_without_function: usize,
 }
 
 pub fn write_path(profile: &Profile, path: &Path, stop: Stop) -> Result<Report> {
@@ -45,7 +47,10 @@ pub fn write(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Repor
     let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(save::failed);
     let counts = Counts::of(profile)?;
     let rows = rows_by_source(profile)?;
-    let mut report = Report::default();
+    let mut report = Report {
+        lines_without_function: lines_without_function(profile)?,
+        ..Report::default()
+    };
     let mut lines = 0;
     let mut files = Vec::new();
     let mut figures = Vec::new();
@@ -89,6 +94,18 @@ pub fn write(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Repor
         next = end;
     }
     Ok(report)
+}
+
+fn lines_without_function(profile: &Profile) -> Result<usize> {
+    let mut used = Vec::new();
+    used.try_fill(profile.locations.len(), false, "locations")?;
+    for stack in profile.stacks.ids() {
+        let stack = profile.stacks.get(stack);
+        stack.iter().for_each(|row| used[row.row()] = true);
+    }
+    let rows = profile.locations.iter().zip(used);
+    let lost = rows.filter(|(l, used)| *used && l.function.is_none() && l.line_for_r() > 0);
+    Ok(lost.count())
 }
 
 /// The rows of the samples, source by source, in order within each.

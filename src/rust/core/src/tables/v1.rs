@@ -6,7 +6,7 @@ use super::{FunctionFacts, Functions, LocationFacts, Locations, Meta, NA, Text, 
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Invalid, Result};
 use crate::memory::TryGrow;
-use crate::model::{LocationId, Profile, Source, StackId, Values, next_row};
+use crate::model::{LocationId, Profile, Source, SourceFile, StackId, Values, next_row};
 
 /// The five tables.
 #[derive(Debug, Default)]
@@ -21,8 +21,13 @@ pub struct TablesV1<'a> {
     pub stacks: Vec<&'a [i32]>,
     pub locations: Locations<'a>,
     pub functions: Functions<'a>,
-    /// What the hidden components tell about the origin.
+    /// What the hidden components tell about the origin: the run that all samples are put
+    /// down to, and those after it, since nothing says which samples are theirs.
     pub source: Source,
+    pub further: Vec<Source>,
+    /// Which the source has in the order of the file: number and name.
+    pub files: Vec<(u32, &'a str)>,
+    pub comments: Vec<&'a str>,
 }
 
 /// Every rule of version "1.0".
@@ -87,7 +92,21 @@ pub fn profile_from_v1(tables: &TablesV1, stop: Stop) -> Result<Profile> {
         &no_facts.1,
         None,
     )?;
-    let source = profile.add_source(tables.source.clone())?;
+    let mut source = tables.source.clone();
+    for &(number, filename) in &tables.files {
+        let filename = profile.strings.intern(filename)?;
+        let file = SourceFile {
+            number,
+            filename,
+            before: 0,
+        };
+        source.files.try_push(file, "files")?;
+    }
+    for comment in &tables.comments {
+        let comment = profile.strings.intern(comment)?;
+        source.comments.try_push(comment, "comments")?;
+    }
+    let source = profile.add_source(source)?;
     let mut known: Vec<StackId> = Vec::new();
     let mut stack: Vec<LocationId> = Vec::new();
     for (i, ids) in tables.stacks.iter().enumerate() {
@@ -112,5 +131,36 @@ pub fn profile_from_v1(tables: &TablesV1, stop: Stop) -> Result<Profile> {
         counts.column.try_push(f64::from(value), "sample values")?;
     }
     profile.values.push(counts);
+    place_files(&mut profile)?;
     Ok(profile)
+}
+
+/// Puts each `#File` line before the first sample that needs it, where `Rprof()` writes it.
+fn place_files(profile: &mut Profile) -> Result<()> {
+    let end = profile.samples.len();
+    let (mut seen, mut first) = (Vec::new(), Vec::new());
+    seen.try_fill(profile.stacks.len(), false, "stacks")?;
+    first.try_fill(profile.strings.len(), end, "files")?;
+    for (row, &stack) in profile.samples.stack.iter().enumerate() {
+        if std::mem::replace(&mut seen[stack.row()], true) {
+            continue;
+        }
+        for &location in profile.stacks.get(stack) {
+            if let Some(function) = profile.function_of(location) {
+                let first = &mut first[function.filename.row()];
+                *first = row.min(*first);
+            }
+        }
+    }
+    // They stay in their order, whichever is not needed or needed earlier.
+    let mut next = end;
+    for file in profile
+        .sources
+        .iter_mut()
+        .flat_map(|s| s.files.iter_mut().rev())
+    {
+        next = next.min(first[file.filename.row()]);
+        file.before = next;
+    }
+    Ok(())
 }
