@@ -2,9 +2,14 @@
 
 use crate::r::Slots;
 use profile_core::error::{Error, Result};
-use profile_core::memory::TryGrow;
+use profile_core::memory::{TryGrow, TryPut, TryText};
+use profile_core::message;
 use std::collections::HashMap;
 use std::ffi::CStr;
+use std::fmt::Display;
+use std::ops::Range;
+
+const WHAT: &str = "a column of strings";
 
 /// R's `NA_integer_`.
 pub const NA: i32 = i32::MIN;
@@ -27,7 +32,7 @@ impl<'call> Tibble<'call> {
         rows: usize,
     ) -> Result<Tibble<'call>> {
         if rows > i32::MAX as usize {
-            return Err(Error::Unsupported(format!(
+            return Err(Error::Unsupported(message!(
                 "A table of {rows} rows: R's data frames end at {}.",
                 i32::MAX
             )));
@@ -88,23 +93,38 @@ impl<'call> Tibble<'call> {
         for value in values {
             let row = match value {
                 None => -1,
-                Some(text) => *seen.entry(text).or_insert_with(|| {
-                    distinct.push(text);
-                    distinct.len() as i32 - 1
-                }),
+                Some(text) => match seen.get(text) {
+                    Some(&row) => row,
+                    None => {
+                        let row = distinct.len() as i32;
+                        distinct.try_push(text, WHAT)?;
+                        seen.try_put(text, row, WHAT)?;
+                        row
+                    }
+                },
             };
-            rows.try_push(row, "a column of strings")?;
+            rows.try_push(row, WHAT)?;
         }
         self.indexed(&distinct, &rows)
     }
 
-    /// Texts made for this column.
-    pub fn texts(&mut self, values: impl Iterator<Item = Option<String>>) -> Result<()> {
-        let mut texts: Vec<Option<String>> = Vec::new();
+    /// Values as texts, which are made here.
+    pub fn texts<T: Display>(&mut self, values: impl Iterator<Item = Option<T>>) -> Result<()> {
+        // End to end in one text.
+        let mut all = String::new();
+        let mut parts: Vec<Option<Range<usize>>> = Vec::new();
         for value in values {
-            texts.try_push(value, "a column of strings")?;
+            let start = all.len();
+            let part = match value {
+                Some(value) => {
+                    all.try_write(format_args!("{value}"), WHAT)?;
+                    Some(start..all.len())
+                }
+                None => None,
+            };
+            parts.try_push(part, WHAT)?;
         }
-        self.strings(texts.iter().map(Option::as_deref))
+        self.strings(parts.into_iter().map(|part| all.get(part?)))
     }
 
     /// v1's list column.

@@ -1,6 +1,8 @@
 //! What R may call, and nothing else: each function takes its arguments apart,
 //! calls the core and gives the result back. The C side is `src/entrypoint.c`.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
+
 mod columns;
 mod give;
 mod outcome;
@@ -12,7 +14,8 @@ use profile_core::error::{Error, Result};
 use profile_core::formats::Format;
 use profile_core::input::Origin;
 use profile_core::joint;
-use profile_core::memory::Growing;
+use profile_core::memory::{Growing, TryCollect, TryGrow, owned, written};
+use profile_core::message;
 use profile_core::model::{Payload, Profile};
 use profile_core::otlp::response::{self, Accepted, Coding};
 use profile_core::problems::Problems;
@@ -33,6 +36,11 @@ fn text_argument<'call>(raw: Raw) -> Result<&'call str> {
     Ok(argument(raw)?.text()?.unwrap_or_default())
 }
 
+fn optional(raw: Raw) -> Result<Option<String>> {
+    let text = argument(raw)?.text()?;
+    text.map(|text| owned(text, "a name")).transpose()
+}
+
 /// Writes to a file.
 fn write<T>(file: Raw, to_path: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
     let file = argument(file)?.file()?;
@@ -49,8 +57,8 @@ fn read(
 ) -> Result<(Profile, Problems)> {
     let input = argument(input)?;
     let origin = Origin {
-        name: text_argument(name)?.to_owned(),
-        uri: argument(uri)?.text()?.map(str::to_owned),
+        name: owned(text_argument(name)?, "a name")?,
+        uri: optional(uri)?,
         written: None,
     };
     if input.kind() == RAWSXP {
@@ -109,8 +117,8 @@ pub extern "C" fn profile_rust_read_otlp(
             |bytes, origin| otlp::read(bytes, origin, &stop),
         )?;
         if argument(payload)?.flag()? {
-            let name = text_argument(name)?.to_owned();
-            let uri = argument(uri)?.text()?.map(str::to_owned);
+            let name = owned(text_argument(name)?, "a name")?;
+            let uri = optional(uri)?;
             (profile, problems) = read_payload(profile, name, uri)?;
         }
         let version = text_argument(version)?;
@@ -129,17 +137,17 @@ fn read_payload(
     match source.and_then(|source| source.payload) {
         Some(payload) if count == 1 && payload.format == "pprof" => {
             let origin = Origin {
-                name: format!("The original payload of {name}"),
+                name: message!("The original payload of {name}"),
                 uri,
                 written: None,
             };
             pprof::read(payload.bytes.as_slice(), origin, &stop)
         }
-        Some(payload) if count == 1 => Err(Error::Unsupported(format!(
+        Some(payload) if count == 1 => Err(Error::Unsupported(message!(
             "The original payload of {name} has the format `{}`; only `pprof` can be read.",
             payload.format
         ))),
-        _ => Err(Error::Unsupported(format!(
+        _ => Err(Error::Unsupported(message!(
             "{name} is not one profile with its original payload."
         ))),
     }
@@ -179,7 +187,7 @@ pub extern "C" fn profile_rust_write_rprof(x: Raw, file: Raw) -> Raw {
 
 /// What a file could not take: a list of counts.
 fn put_losses(pair: Slots, losses: &[(&CStr, usize)]) -> Result<()> {
-    let names: Vec<&CStr> = losses.iter().map(|(name, _)| *name).collect();
+    let names = losses.iter().map(|(name, _)| *name).try_vec("names")?;
     let counts = pair.list(VALUE, &names)?;
     for (slot, (_, count)) in losses.iter().enumerate() {
         counts.doubles(slot, 1)?[0] = *count as f64;
@@ -214,13 +222,13 @@ pub extern "C" fn profile_rust_write_pprof(x: Raw, file: Raw, aggregate: Raw, so
 /// (texts).
 fn otlp_options(profile: &Profile, list: Sexp) -> Result<otlp::WriteOptions> {
     let field = |name: &str| {
-        let missing = || Error::Unsupported(format!("No option `{name}`."));
+        let missing = || Error::Unsupported(message!("No option `{name}`."));
         list.named(name)?.ok_or_else(missing)
     };
     let mut resource = Vec::new();
     for (key, value) in field("keys")?.elements().zip(field("values")?.elements()) {
-        let text = |text: Sexp| Ok::<_, Error>(text.text()?.unwrap_or_default().to_owned());
-        resource.push((text(key)?, text(value)?));
+        let text = |text: Sexp| owned(text.text()?.unwrap_or_default(), "attributes");
+        resource.try_push((text(key)?, text(value)?), "attributes")?;
     }
     let payload = match field("payload")?.flag()? {
         true => Some(pprof_payload(profile)?),
@@ -245,7 +253,7 @@ fn pprof_payload(profile: &Profile) -> Result<Payload> {
         pprof::write(profile, &options, out, &stop).map(|_| ())
     })?;
     Ok(Payload {
-        format: "pprof".to_owned(),
+        format: owned("pprof", "a payload")?,
         bytes,
     })
 }
@@ -287,10 +295,10 @@ pub extern "C" fn profile_rust_otlp_answer(body: Raw, coding: Raw, success: Raw)
             _ => Coding::Text,
         };
         let accepted = match argument(success)?.flag()? {
-            true => response::accepted(body, coding),
+            true => response::accepted(body, coding)?,
             false => Some(Accepted {
                 rejected: 0,
-                message: response::failure(body, coding),
+                message: response::failure(body, coding)?,
             }),
         };
         let answer = pair.list(VALUE, &[c"read", c"rejected", c"message"])?;
@@ -347,7 +355,7 @@ pub extern "C" fn profile_rust_file_format(file: Raw) -> Raw {
     outcome(|pair| {
         let file = argument(file)?.file()?;
         let origin = Origin {
-            name: format!("`{}`", file.shown),
+            name: written(format_args!("`{}`", file.shown), "a name")?,
             ..Origin::default()
         };
         let format = read::format_of_path(file.path, origin);
@@ -380,16 +388,17 @@ pub extern "C" fn profile_rust_remap(columns: Raw, from: Raw, to: Raw, table: Ra
         let (from, to) = (argument(from)?.elements(), argument(to)?.elements());
         let mut all = Vec::new();
         for ((column, from), to) in argument(columns)?.elements().zip(from).zip(to) {
-            all.push(Renamed {
+            let renamed = Renamed {
                 column: column.integers()?,
                 from: from.integers()?,
                 to: to.integers()?,
-            });
+            };
+            all.try_push(renamed, "ids")?;
         }
         let rows = all.iter().map(|renamed| renamed.column.len()).sum();
         let name = text_argument(table)?;
         let table = V2.iter().chain(DOTTED).find(|table| table.name == name);
-        let table = table.ok_or_else(|| Error::Unsupported(format!("No table `{name}`.")))?;
+        let table = table.ok_or_else(|| Error::Unsupported(message!("No table `{name}`.")))?;
         remap(&all, table, pair.integers(VALUE, rows)?, &stop)
     })
 }
@@ -411,7 +420,7 @@ pub extern "C" fn profile_rust_filter(x: Raw, matches: Raw, drop: Raw, drop_of_s
             drop: argument(drop)?
                 .elements()
                 .map(|rows| rows.integers().map(Matching))
-                .collect::<Result<_>>()?,
+                .try_vec_of("filters")?,
             drop_of_source: argument(drop_of_source)?.integers()?,
             focus: matching("focus")?,
             ignore: matching("ignore")?,
@@ -441,7 +450,7 @@ pub extern "C" fn profile_rust_filter(x: Raw, matches: Raw, drop: Raw, drop_of_s
 fn settings<'call>(list: Raw) -> Result<sampler::Settings<'call>> {
     let list = argument(list)?;
     let field = |name: &str| {
-        let missing = || Error::Unsupported(format!("No setting `{name}`."));
+        let missing = || Error::Unsupported(message!("No setting `{name}`."));
         list.named(name)?.ok_or_else(missing)
     };
     let count = |name: &str| {
@@ -516,8 +525,8 @@ pub extern "C" fn profile_rust_joint_state() -> Raw {
 pub extern "C" fn profile_rust_joint_stop(file: Raw, name: Raw, uri: Raw, memory: Raw) -> Raw {
     outcome(|pair| {
         let origin = Origin {
-            name: text_argument(name)?.to_owned(),
-            uri: argument(uri)?.text()?.map(str::to_owned),
+            name: owned(text_argument(name)?, "a name")?,
+            uri: optional(uri)?,
             written: None,
         };
         let memory = argument(memory)?.flag()?;

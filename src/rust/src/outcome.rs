@@ -6,6 +6,8 @@
 
 use crate::r::{self, Raw, Slots};
 use profile_core::error::{Error, Place, Result};
+use profile_core::message;
+use profile_core::text::without_nul;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
@@ -31,7 +33,7 @@ pub fn outcome(work: impl FnOnce(Slots) -> Result<()>) -> Raw {
             }
         }));
         if done.is_err() {
-            let message = PANIC.take().unwrap_or_else(|| "a panic".to_owned());
+            let message = PANIC.take().unwrap_or_else(|| message!("a panic"));
             // If even this fails, R has jumped and the entry point goes on.
             let _ = root
                 .list(BUG, &[c"value", c"error"])
@@ -47,10 +49,10 @@ fn put_error(pair: Slots, error: &Error) -> Result<()> {
     ];
     let fields = pair.list(ERROR, &names)?;
     put_text(fields, 0, Some(error.class()))?;
-    put_text(fields, 1, Some(&error.to_string()))?;
+    put_text(fields, 1, Some(&message!("{error}")))?;
     let path = match error {
         Error::Open { path, .. } | Error::Write { path, .. } => {
-            Some(path.to_string_lossy().into_owned())
+            Some(message!("{}", path.display()))
         }
         Error::Parse { input, .. } | Error::Foreign { input, .. } => Some(input.clone()),
         _ => None,
@@ -75,7 +77,7 @@ fn put_error(pair: Slots, error: &Error) -> Result<()> {
 fn put_panic(pair: Slots, message: &str) -> Result<()> {
     let fields = pair.list(ERROR, &[c"class", c"message"])?;
     put_text(fields, 0, Some("profile_error_internal"))?;
-    let message = format!("Internal error, please report it: {message}.");
+    let message = message!("Internal error, please report it: {message}.");
     put_text(fields, 1, Some(&message))
 }
 
@@ -83,7 +85,7 @@ fn put_panic(pair: Slots, message: &str) -> Result<()> {
 fn put_text(fields: Slots, slot: usize, text: Option<&str>) -> Result<()> {
     match text {
         // A NUL would make R refuse the string.
-        Some(text) => fields.strings(slot, &[&text.replace('\0', "<00>")], &[0]),
+        Some(text) => fields.strings(slot, &[&without_nul(text)?], &[0]),
         None => Ok(()),
     }
 }
@@ -102,7 +104,11 @@ thread_local! {
 /// Keeps a panic's message for the error instead of printing it.
 fn remember_panics() {
     std::panic::set_hook(Box::new(|info| {
-        let text = info.to_string().replace('\n', " ");
+        let mut text = message!("{info}");
+        // In place: a panic may come from want of memory.
+        while let Some(at) = text.find('\n') {
+            text.replace_range(at..=at, " ");
+        }
         PANIC.set(Some(text));
     }));
 }

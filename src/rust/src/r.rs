@@ -4,10 +4,15 @@
 //! lets R go on with its jump, so that word never reaches a user.
 
 use profile_core::error::{Error, Result};
+use profile_core::memory::TryCollect;
+use profile_core::message;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::path::Path;
 use std::ptr::NonNull;
+
+const STRINGS: &str = "a column of strings";
+const NAMES: &str = "names";
 
 /// R's own pointer.
 pub type Raw = *mut c_void;
@@ -201,7 +206,7 @@ impl<'call> Sexp<'call> {
                 .strings()?
                 .iter()
                 .map(|&s| Ok(utf8(s)?.unwrap_or("")))
-                .collect(),
+                .try_vec_of(NAMES),
             _ => Ok(Vec::new()),
         }
     }
@@ -223,7 +228,7 @@ impl<'call> Sexp<'call> {
     /// A character vector of a path as R would open it, and of the same for messages.
     pub fn file(self) -> Result<FileName<'call>> {
         let [path, shown] = *self.strings()? else {
-            return Err(Error::Unsupported("No path.".to_owned()));
+            return Err(Error::Unsupported(message!("No path.")));
         };
         Ok(FileName {
             path: path_of(path)?,
@@ -247,9 +252,9 @@ pub fn utf8<'call>(string: Raw) -> Result<Option<&'call str>> {
         return Err(JUMPED);
     }
     if size == BYTES {
-        return Err(Error::Unsupported(
-            "the string is marked as bytes, not as text".to_owned(),
-        ));
+        return Err(Error::Unsupported(message!(
+            "the string is marked as bytes, not as text"
+        )));
     }
     let Ok(size) = usize::try_from(size) else {
         return Ok(None);
@@ -259,7 +264,7 @@ pub fn utf8<'call>(string: Raw) -> Result<Option<&'call str>> {
     let bytes = unsafe { std::slice::from_raw_parts(start.cast::<u8>(), size) };
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
-        Err(_) => Err(Error::Unsupported(format!(
+        Err(_) => Err(Error::Unsupported(message!(
             "\"{}\" is not valid text in its encoding",
             bytes.escape_ascii()
         ))),
@@ -353,8 +358,9 @@ impl<'call> Slots<'call> {
     /// A character vector: each row is one of `distinct`, or NA for -1.
     pub fn strings(self, slot: usize, distinct: &[&str], rows: &[i32]) -> Result<()> {
         let vector = self.new_vector(slot, STRSXP, rows.len())?;
-        let bytes: Vec<*const c_char> = distinct.iter().map(|s| s.as_ptr().cast()).collect();
-        let sizes: Vec<c_int> = distinct.iter().map(|s| s.len() as c_int).collect();
+        let bytes = distinct.iter().map(|s| s.as_ptr().cast());
+        let bytes: Vec<*const c_char> = bytes.try_vec(STRINGS)?;
+        let sizes = distinct.iter().map(|s| s.len() as c_int).try_vec(STRINGS)?;
         debug_assert!(rows.iter().all(|&r| r < distinct.len() as i32));
         // SAFETY: both arrays have `distinct` entries, `rows` as many as the
         // vector; the shim catches jumps.
@@ -390,7 +396,7 @@ impl<'call> Slots<'call> {
     /// A list with one slot for each name.
     pub fn list(self, slot: usize, names: &[&CStr]) -> Result<Slots<'call>> {
         let list = self.new_vector(slot, VECSXP, names.len())?;
-        let names: Vec<*const c_char> = names.iter().map(|n| n.as_ptr()).collect();
+        let names = names.iter().map(|n| n.as_ptr()).try_vec(NAMES)?;
         // SAFETY: as many names as slots; the shim catches jumps.
         if unsafe { profile_set_names(list, names.as_ptr()) } == 0 {
             return Err(JUMPED);

@@ -2,7 +2,8 @@
 
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
-use crate::memory::TryGrow;
+use crate::memory::{TryCollect, TryGrow};
+use crate::message;
 use crate::model::{Profile, Samples, Values};
 use crate::tables::{TablesV1, profile_from_v1};
 
@@ -27,7 +28,7 @@ fn repeat_samples(profile: &mut Profile, stop: Stop) -> Result<()> {
     };
     let total: f64 = counts.column.iter().sum();
     if total > f64::from(i32::MAX) {
-        return Err(Error::Unsupported(format!(
+        return Err(Error::Unsupported(message!(
             "{total} samples: a table of version \"2.0\" has {} rows at most.",
             i32::MAX
         )));
@@ -50,6 +51,6 @@ fn repeat_samples(profile: &mut Profile, stop: Stop) -> Result<()> {
     let mut ones = Values::absent("samples", "count", 0)?;
     ones.column.try_fill(samples.len(), 1.0, "sample values")?;
     profile.samples = samples;
-    profile.values = vec![ones];
+    profile.values = [ones].into_iter().try_vec("sample values")?;
     Ok(())
 }

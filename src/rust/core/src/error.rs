@@ -3,6 +3,7 @@
 //! Each variant says where and what, and maps to one class of R condition
 //! ([`Error::class`]); the R side adds nothing to the message.
 
+use crate::message;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
@@ -140,15 +141,35 @@ impl Error {
         }
     }
 
+    /// Reading `input` failed at a place, after it was opened.
+    pub(crate) fn damaged(input: &str, place: Place, error: &io::Error) -> Error {
+        let message = match error.kind() {
+            io::ErrorKind::OutOfMemory => return Error::Memory("the file"),
+            io::ErrorKind::UnexpectedEof => {
+                message!("The gzip data end early. Is the file cut off?")
+            }
+            _ => message!("The data cannot be read on: {error}."),
+        };
+        Error::Parse {
+            input: message!("{input}"),
+            place,
+            message,
+        }
+    }
+
     pub(crate) fn open(path: &Path, source: io::Error) -> Error {
+        if source.kind() == io::ErrorKind::OutOfMemory {
+            return Error::Memory("the file");
+        }
         Error::Open {
-            path: path.to_owned(),
+            path: PathBuf::from(path),
             source,
         }
     }
 }
 
 /// The operating system's words without Rust's "(os error 2)".
+#[expect(clippy::disallowed_methods, reason = "the words of the system")]
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {

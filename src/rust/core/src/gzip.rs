@@ -5,9 +5,12 @@ mod blocks;
 pub use blocks::compress;
 
 use crate::error::Place;
+use crate::memory;
+use crate::message;
 use crate::problems::{ProblemKind, Problems};
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What each member starts with.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -38,7 +41,7 @@ impl<R: Read> Content<R> {
             start: Cursor::default(),
             error: None,
             rest: match gzip {
-                true => Rest::Gzip(Box::new(Members::new(whole))),
+                true => Rest::Gzip(Box::new(Members::new(whole)?)),
                 false => Rest::Plain(whole),
             },
         })
@@ -51,7 +54,8 @@ impl<R: Read> Content<R> {
     /// The first bytes, which reading gives all the same. An error counts where nothing
     /// stands before it; else it comes when those bytes have been read.
     pub fn peek(&mut self, count: u64) -> io::Result<&[u8]> {
-        let mut start = Vec::new();
+        let mut start = memory::with_room(count as usize + 1, "the file")
+            .map_err(|_| ErrorKind::OutOfMemory)?;
         if let Err(error) = self.by_ref().take(count).read_to_end(&mut start) {
             if start.is_empty() {
                 return Err(error);
@@ -69,10 +73,21 @@ impl<R: Read> Content<R> {
             Rest::Gzip(members) => members.zeros,
         };
         if padding > 0 {
-            let text = format!("{padding} zero bytes");
+            let text = message!("{padding} zero bytes");
             problems.note(ProblemKind::PaddedGzip, place, text.as_bytes());
         }
     }
+}
+
+/// Bytes that inflating takes, and its buffers.
+const INFLATE: usize = 1 << 17;
+
+/// What zlib makes panics where memory is short. So it is ensured before; if another thread
+/// takes it in between, the panic is such an error, too.
+fn made<T>(bytes: usize, make: impl FnOnce() -> T) -> io::Result<T> {
+    let short = || io::Error::from(ErrorKind::OutOfMemory);
+    memory::ensure(bytes, "zlib").map_err(|_| short())?;
+    catch_unwind(AssertUnwindSafe(make)).map_err(|_| short())
 }
 
 impl<R: Read> Read for Content<R> {
@@ -101,11 +116,12 @@ struct Members<R> {
 }
 
 impl<R: Read> Members<R> {
-    fn new(input: R) -> Members<R> {
-        Members {
-            member: Some(GzDecoder::new(BufReader::new(input))),
+    fn new(input: R) -> io::Result<Members<R>> {
+        let member = made(INFLATE, || GzDecoder::new(BufReader::new(input)))?;
+        Ok(Members {
+            member: Some(member),
             zeros: 0,
-        }
+        })
     }
 }
 
@@ -124,7 +140,9 @@ impl<R: Read> Read for Members<R> {
                 return Err(io::Error::new(ErrorKind::InvalidData, what));
             }
             let rest = self.member.take().map(GzDecoder::into_inner);
-            self.member = rest.filter(|_| next.is_some()).map(GzDecoder::new);
+            let rest = rest.filter(|_| next.is_some());
+            let member = rest.map(|rest| made(INFLATE, || GzDecoder::new(rest)));
+            self.member = member.transpose()?;
         }
         Ok(0)
     }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::gzip::Content;
+use crate::memory::owned;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -17,6 +18,14 @@ pub struct Origin {
     /// When it was last written, in seconds since 1970: what is recorded in it had
     /// ended by then.
     pub written: Option<f64>,
+}
+
+impl Origin {
+    /// The URI for a source of its own.
+    pub(crate) fn own_uri(&self) -> Result<Option<String>> {
+        let uri = self.uri.as_deref();
+        uri.map(|uri| owned(uri, "sources")).transpose()
+    }
 }
 
 /// Opens a file for reading, gzip'd or not, and notes when it was last written.

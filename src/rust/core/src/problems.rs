@@ -4,12 +4,15 @@
 //! a profile. Readers take what is there and note here what they did; R turns
 //! the notes into one warning and a table.
 
-use crate::error::Place;
+use crate::error::{Place, Result};
+use crate::memory::{TryCollect, TryGrow, TryText, sort_by_key};
+use crate::message;
 use crate::model::integer_for_r;
 
 /// How many problems of a kind are kept with their place; beyond that they are
 /// counted only.
 const KEPT: usize = 1000;
+const WHAT: &str = "problems of the input";
 /// How much of the text is quoted.
 const QUOTED: usize = 60;
 
@@ -137,23 +140,26 @@ impl Problems {
                 *count
             }
             None => {
+                #[expect(clippy::disallowed_methods, reason = "one for each kind")]
                 self.counts.push((kind, 1));
                 1
             }
         };
         if seen <= KEPT as u64 {
-            self.kept.push(Problem {
-                kind,
-                place,
-                text: quote(text),
-            });
+            // Without memory for it a problem is counted only. Whoever reads on fails.
+            let _ = self.keep(kind, place, text);
         }
+    }
+
+    fn keep(&mut self, kind: ProblemKind, place: Place, text: &[u8]) -> Result<()> {
+        let text = quote(text)?;
+        self.kept.try_push(Problem { kind, place, text }, WHAT)
     }
 
     /// Notes a number that R holds nearly only.
     pub fn nearly(&mut self, value: i64, at: usize) {
         let place = Place::Byte(at as u64);
-        let text = value.to_string();
+        let text = message!("{value}");
         self.note(ProblemKind::ImpreciseValue, place, text.as_bytes());
     }
 
@@ -162,7 +168,7 @@ impl Problems {
     pub fn line_number(&mut self, line: i64, at: usize) -> i64 {
         if i64::from(integer_for_r(line)) != line {
             let place = Place::Byte(at as u64);
-            let text = line.to_string();
+            let text = message!("{line}");
             self.note(ProblemKind::OddLineNumber, place, text.as_bytes());
         }
         line
@@ -173,7 +179,7 @@ impl Problems {
         let time = i64::try_from(nanoseconds).ok();
         if time.is_none() {
             let place = Place::Byte(at as u64);
-            let text = nanoseconds.to_string();
+            let text = message!("{nanoseconds}");
             self.note(ProblemKind::OddTime, place, text.as_bytes());
         }
         time
@@ -181,18 +187,23 @@ impl Problems {
 
     /// Puts other places in the place of bytes, from the problem `first` on. `places`:
     /// those of bytes in rising order.
-    pub fn move_places(&mut self, first: usize, places: impl Fn(&[u64]) -> Vec<String>) {
+    pub fn move_places(
+        &mut self,
+        first: usize,
+        places: impl Fn(&[u64]) -> Result<Vec<String>>,
+    ) -> Result<()> {
         let mut moved: Vec<(u64, &mut Place)> = Vec::new();
         for problem in self.kept.iter_mut().skip(first) {
             if let Place::Byte(byte) = problem.place {
-                moved.push((byte, &mut problem.place));
+                moved.try_push((byte, &mut problem.place), WHAT)?;
             }
         }
-        moved.sort_by_key(|(byte, _)| *byte);
-        let bytes: Vec<u64> = moved.iter().map(|(byte, _)| *byte).collect();
-        for ((_, place), field) in moved.into_iter().zip(places(&bytes)) {
+        sort_by_key(&mut moved, |(byte, _)| *byte, WHAT)?;
+        let bytes = moved.iter().map(|(byte, _)| *byte).try_vec(WHAT)?;
+        for ((_, place), field) in moved.into_iter().zip(places(&bytes)?) {
             *place = Place::Field(field);
         }
+        Ok(())
     }
 
     /// Each kind that was seen and how often, in the order of first sight.
@@ -215,18 +226,23 @@ impl Problems {
 }
 
 /// The start of a text on one line, as it can be printed.
-fn quote(text: &[u8]) -> String {
+fn quote(text: &[u8]) -> Result<String> {
     let cut = &text[..text.len().min(QUOTED)];
     let mut out = String::new();
-    for c in String::from_utf8_lossy(cut).chars() {
-        if c.is_control() {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
+    for chunk in cut.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() {
+                out.try_write(format_args!("{}", c.escape_default()), WHAT)?;
+            } else {
+                out.try_push_char(c, WHAT)?;
+            }
+        }
+        if !chunk.invalid().is_empty() {
+            out.try_push_char(char::REPLACEMENT_CHARACTER, WHAT)?;
         }
     }
     if text.len() > QUOTED {
-        out.push('…');
+        out.try_push_char('…', WHAT)?;
     }
-    out
+    Ok(out)
 }

@@ -22,14 +22,17 @@ pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Pr
 
 /// Reads bytes, gzip'd or not.
 pub fn read_bytes(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
-    let content = Content::new(bytes).map_err(|e| damaged(&origin, &e))?;
+    let content =
+        Content::new(bytes).map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
     dispatch(content, origin, stop)
 }
 
 /// What the file looks like, if it is one that can be read here.
 pub fn format_of_path(path: &Path, origin: Origin) -> Result<Option<Format>> {
     let (mut content, origin) = input::open(path, origin)?;
-    let start = content.peek(START).map_err(|e| damaged(&origin, &e))?;
+    let start = content
+        .peek(START)
+        .map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
     Ok(formats::of(start))
 }
 
@@ -39,7 +42,9 @@ fn dispatch(
     stop: Stop,
 ) -> Result<(Profile, Problems)> {
     // What can be read of a file that breaks off is for its reader to say.
-    let start = content.peek(START).map_err(|e| damaged(&origin, &e))?;
+    let start = content
+        .peek(START)
+        .map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
     let format = formats::of(start);
     match format {
         Some(Format::Pprof) => pprof::read_content(content, origin, stop),
@@ -55,13 +60,5 @@ fn dispatch(
                 other => other,
             })
         }
-    }
-}
-
-fn damaged(origin: &Origin, error: &std::io::Error) -> Error {
-    Error::Parse {
-        input: origin.name.clone(),
-        place: Place::Byte(0),
-        message: format!("The data cannot be read: {error}."),
     }
 }

@@ -4,9 +4,16 @@
 //! target's place only when it is complete. Whatever is no regular file (a
 //! pipe, `/dev/stdout`, `/dev/full`) has no old content and is written directly.
 
+#![expect(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "paths are as long as the system lets them be"
+)]
+
 mod stale;
 
 use crate::error::{Error, Result};
+use crate::memory;
 use foldhash::fast::RandomState;
 use std::fs::{self, File, OpenOptions};
 use std::hash::BuildHasher;
@@ -75,6 +82,7 @@ fn replace_target(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>)
 }
 
 fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    memory::ensure(BUFFER, "the output")?;
     let mut writer = BufWriter::with_capacity(BUFFER, file);
     write(&mut writer)?;
     writer.flush().map_err(failed)

@@ -7,8 +7,8 @@
 
 use crate::cancel::{self, Stop};
 use crate::error::Result;
-use crate::memory::TryGrow;
-use crate::model::{LocationId, Profile, StringId};
+use crate::memory::{TryGrow, TryPut, with_room};
+use crate::model::{LocationId, Period, Profile, StringId};
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -24,14 +24,11 @@ pub enum Weight<'a> {
 
 impl Weight<'_> {
     /// The sampled time, where counts and all periods are known.
-    pub fn time(profile: &Profile) -> Option<Weight<'_>> {
-        let counts = profile.counts()?;
-        let periods: Option<Vec<f64>> = profile
-            .sources
-            .iter()
-            .map(|s| s.period.as_ref()?.nanoseconds())
-            .collect();
-        Some(Weight::Time(&counts.column, periods?))
+    pub fn time(profile: &Profile) -> Result<Option<Weight<'_>>> {
+        let Some(counts) = profile.counts() else {
+            return Ok(None);
+        };
+        Ok(periods(profile)?.map(|periods| Weight::Time(&counts.column, periods)))
     }
 
     fn of(&self, profile: &Profile, row: usize) -> Option<f64> {
@@ -57,6 +54,18 @@ impl Weight<'_> {
         }
         Ok(sums)
     }
+}
+
+/// The nanoseconds between two samples of each source, where all are known.
+pub fn periods(profile: &Profile) -> Result<Option<Vec<f64>>> {
+    let mut periods = with_room(profile.sources.len(), "sources")?;
+    for source in &profile.sources {
+        match source.period.as_ref().and_then(Period::nanoseconds) {
+            Some(period) => periods.try_push(period, "sources")?,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(periods))
 }
 
 /// One row for each function or line; for each weight its self and total.
@@ -105,11 +114,12 @@ fn summarise<Key: Eq + Hash + Copy>(
             None => None,
             Some(key) => {
                 let next = keys.len() as u32;
-                let row = *rows.entry(key).or_insert(next);
-                if row == next {
+                let known = rows.get(&key).copied();
+                if known.is_none() {
+                    rows.try_put(key, next, "a summary")?;
                     keys.try_push(key, "a summary")?;
                 }
-                Some(row)
+                Some(known.unwrap_or(next))
             }
         };
         row_of.try_push(row, "a summary")?;
@@ -148,8 +158,8 @@ fn summarise<Key: Eq + Hash + Copy>(
                 }
             }
         }
-        summary.self_.push(self_);
-        summary.total.push(total);
+        summary.self_.try_push(self_, "a summary")?;
+        summary.total.try_push(total, "a summary")?;
     }
     Ok(summary)
 }

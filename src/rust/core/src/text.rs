@@ -5,7 +5,13 @@
 //! that R itself means by "latin1". A NUL, which R strings cannot hold, is shown
 //! as R's `iconv(sub = "byte")` would show it: `<00>`.
 
+use crate::error::Result;
+use crate::memory::{TryText, ensure, owned};
+use data_encoding::Encoding;
 use std::borrow::Cow;
+use std::fmt;
+
+const WHAT: &str = "a text";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoded<'a> {
@@ -23,7 +29,7 @@ pub enum Was {
     Nul,
 }
 
-pub fn decode(bytes: &[u8]) -> Decoded<'_> {
+pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>> {
     let (text, was) = match std::str::from_utf8(bytes) {
         Ok(text) => (Cow::Borrowed(text), Was::Utf8),
         Err(error) => {
@@ -33,27 +39,95 @@ pub fn decode(bytes: &[u8]) -> Decoded<'_> {
             let cut = error.error_len().is_none() && !valid.is_ascii();
             if cut {
                 debug_assert!(rest.len() < 4);
-                let mut text = String::from_utf8_lossy(valid).into_owned();
-                text.push(char::REPLACEMENT_CHARACTER);
+                let mut text = String::new();
+                for chunk in valid.utf8_chunks() {
+                    text.try_push_str(chunk.valid(), WHAT)?;
+                }
+                text.try_push_char(char::REPLACEMENT_CHARACTER, WHAT)?;
                 (Cow::Owned(text), Was::CutUtf8)
             } else {
-                let text = bytes.iter().map(|&b| windows_1252(b)).collect();
+                let mut text = String::new();
+                for &byte in bytes {
+                    text.try_push_char(windows_1252(byte), WHAT)?;
+                }
                 (Cow::Owned(text), Was::Latin1)
             }
         }
     };
     if text.contains('\0') {
-        return Decoded {
-            text: Cow::Owned(text.replace('\0', "<00>")),
+        return Ok(Decoded {
+            text: Cow::Owned(without_nul(&text)?),
             was: Was::Nul,
-        };
+        });
     }
-    Decoded { text, was }
+    Ok(Decoded { text, was })
+}
+
+/// A text as R can hold it.
+pub fn without_nul(text: &str) -> Result<String> {
+    let mut out = String::new();
+    for (i, part) in text.split('\0').enumerate() {
+        out.try_push_str(if i > 0 { "<00>" } else { "" }, WHAT)?;
+        out.try_push_str(part, WHAT)?;
+    }
+    Ok(out)
+}
+
+/// Bytes as digits, such as hexadecimal ones or base64.
+#[expect(clippy::disallowed_methods, reason = "memory was ensured")]
+pub fn encoded(encoding: &Encoding, bytes: &[u8]) -> Result<String> {
+    ensure(encoding.encode_len(bytes.len()), WHAT)?;
+    Ok(encoding.encode(bytes))
+}
+
+/// The bytes that digits stand for; nothing where they are not all digits.
+#[expect(clippy::disallowed_methods, reason = "memory was ensured")]
+pub fn decoded(encoding: &Encoding, digits: &[u8]) -> Result<Option<Vec<u8>>> {
+    // No encoding has more bytes than digits.
+    ensure(digits.len(), WHAT)?;
+    Ok(encoding.decode(digits).ok())
 }
 
 /// Texts as a JSON array, such as `["a","b"]`.
-pub fn json_array<'t>(texts: impl Iterator<Item = &'t str>) -> String {
-    serde_json::Value::from_iter(texts).to_string()
+pub fn json_array<'t>(texts: impl Iterator<Item = &'t str>) -> Result<String> {
+    let mut out = owned("[", WHAT)?;
+    for (i, text) in texts.enumerate() {
+        out.try_push_str(if i > 0 { "," } else { "" }, WHAT)?;
+        put_json(&mut out, text)?;
+    }
+    out.try_push_char(']', WHAT)?;
+    Ok(out)
+}
+
+/// Appends a text as JSON quotes it.
+pub fn put_json(out: &mut String, text: &str) -> Result<()> {
+    out.try_write(format_args!("\"{}\"", Escaped(text)), WHAT)
+}
+
+/// A text as it stands between the quotes of JSON.
+pub struct Escaped<'t>(pub &'t str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let mut rest = self.0;
+        while let Some(at) = rest.find(|c: char| c < ' ' || c == '"' || c == '\\') {
+            let (plain, from) = rest.split_at(at);
+            f.write_str(plain)?;
+            let mut chars = from.chars();
+            match chars.next() {
+                Some('\u{8}') => f.write_str("\\b")?,
+                Some('\t') => f.write_str("\\t")?,
+                Some('\n') => f.write_str("\\n")?,
+                Some('\u{c}') => f.write_str("\\f")?,
+                Some('\r') => f.write_str("\\r")?,
+                Some(c @ ('"' | '\\')) => write!(f, "\\{c}")?,
+                Some(c) => write!(f, "\\u{:04x}", u32::from(c))?,
+                None => {}
+            }
+            rest = chars.as_str();
+        }
+        f.write_str(rest)
+    }
 }
 
 fn windows_1252(byte: u8) -> char {
@@ -76,7 +150,7 @@ mod tests {
     #[test]
     fn odd_bytes_become_text() {
         let of = |bytes: &[u8]| {
-            let d = decode(bytes);
+            let d = decode(bytes).unwrap();
             (d.text.into_owned(), d.was)
         };
         assert_eq!(of("grüße".as_bytes()), ("grüße".into(), Was::Utf8));

@@ -1,15 +1,17 @@
 //! What stands beside the columns of version "2.0": those with a leading dot of
 //! locations and functions, and tables with a leading dot.
 
-use super::{ids, start_functions, start_locations};
+use super::{COLUMNS, ids, start_functions, start_locations};
 use crate::columns::{NA, NA_REAL, Tibble};
 use crate::r::Slots;
 use profile_core::error::Result;
+use profile_core::memory::{TryCollect, TryGrow};
 use profile_core::model::{
     Function, Label, Location, Mapping, Names, NativeId, Profile, StringId, Symbols, inexact,
     integer_for_r,
 };
 use std::ffi::CStr;
+use std::fmt;
 
 pub fn put_locations(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     let all = || profile.locations.iter();
@@ -33,17 +35,17 @@ pub fn put_locations(parent: Slots, slot: usize, profile: &Profile) -> Result<()
         (address, c".address"),
         (is_folded, c".is_folded"),
         (native_id, c".native_id"),
-    ]);
+    ])?;
     let mut table = start_locations(parent, slot, profile, &further)?;
     if line_exact {
-        let number = |l: &Location| Some(odd(l.line?)?.to_string());
+        let number = |l: &Location| odd(l.line?);
         table.texts(all().map(number))?;
     }
     if column {
         table.integers(all().map(|l| integer_for_r(l.column)))?;
     }
     if column_exact {
-        table.texts(all().map(|l| Some(odd(l.column)?.to_string())))?;
+        table.texts(all().map(|l| odd(l.column)))?;
     }
     if inlined {
         table.logicals(all().map(|l| Some(l.inlined)))?;
@@ -56,7 +58,7 @@ pub fn put_locations(parent: Slots, slot: usize, profile: &Profile) -> Result<()
         table.integers(addresses().map(|a| id(a.mapping.map(|m| m.row()))))?;
     }
     if address {
-        let text = |address: u64| (address != 0).then(|| hexadecimal(address));
+        let text = |address: u64| (address != 0).then_some(Hexadecimal(address));
         table.texts(addresses().map(|a| text(a.address)))?;
     }
     if is_folded {
@@ -82,10 +84,10 @@ pub fn put_functions(parent: Slots, slot: usize, profile: &Profile) -> Result<()
         (name, c".has_name"),
         (system_name, c".has_system_name"),
         (native_id, c".native_id"),
-    ]);
+    ])?;
     let mut table = start_functions(parent, slot, profile, &further)?;
     if start_line {
-        table.texts(all().map(|f| Some(odd(f.start_line)?.to_string())))?;
+        table.texts(all().map(|f| odd(f.start_line)))?;
     }
     if name {
         table.logicals(all().map(|f| Some(has_name(f))))?;
@@ -100,7 +102,7 @@ pub fn put_functions(parent: Slots, slot: usize, profile: &Profile) -> Result<()
 }
 
 pub fn put_mappings(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
-    let mut names = vec![
+    let mut names = [
         c"mapping_id",
         c"memory_start",
         c"memory_limit",
@@ -111,17 +113,19 @@ pub fn put_mappings(parent: Slots, slot: usize, profile: &Profile) -> Result<()>
         c"has_filenames",
         c"has_line_numbers",
         c"has_inline_frames",
-    ];
+    ]
+    .into_iter()
+    .try_vec(COLUMNS)?;
     let all = || profile.mappings.iter();
     let native_id = all().any(|m| m.native_id.is_some());
     if native_id {
-        names.push(c"native_id");
+        names.try_push(c"native_id", COLUMNS)?;
     }
     let mut table = Tibble::new(parent, slot, &names, all().len())?;
     table.integers(ids(all().len()))?;
     let addresses: [fn(&Mapping) -> u64; 3] = [|m| m.start, |m| m.limit, |m| m.offset];
     for address in addresses {
-        table.texts(all().map(|m| Some(hexadecimal(address(m)))))?;
+        table.texts(all().map(|m| Some(Hexadecimal(address(m)))))?;
     }
     let texts: [fn(&Mapping) -> StringId; 2] = [|m| m.filename, |m| m.build_id];
     for text in texts {
@@ -173,16 +177,18 @@ pub fn put_files(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
 }
 
 pub fn put_labels(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
-    let mut names = vec![c"sample_id", c"key", c"str", c"num", c"unit"];
+    let mut names = [c"sample_id", c"key", c"str", c"num", c"unit"]
+        .into_iter()
+        .try_vec(COLUMNS)?;
     let labels = &profile.labels;
     let nearly = |label: &Label| label.num.and_then(inexact);
     let exact = labels.iter().any(|label| nearly(label).is_some());
     if exact {
-        names.push(c"num_exact");
+        names.try_push(c"num_exact", COLUMNS)?;
     }
     let other = labels.iter().any(|label| label.other.is_some());
     if other {
-        names.extend([c"type", c"value"]);
+        names.try_extend(&[c"type", c"value"], COLUMNS)?;
     }
     let text = |id: Option<StringId>| id.map(|id| profile.strings.get(id));
     let mut table = Tibble::new(parent, slot, &names, labels.len())?;
@@ -192,7 +198,7 @@ pub fn put_labels(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     table.doubles(labels.iter().map(|l| l.num.map_or(NA_REAL, |n| n as f64)))?;
     table.strings(labels.iter().map(|l| text(l.unit)))?;
     if exact {
-        table.texts(labels.iter().map(|l| Some(nearly(l)?.to_string())))?;
+        table.texts(labels.iter().map(nearly))?;
     }
     if other {
         table.strings(labels.iter().map(|l| Some(l.other?.kind.name())))?;
@@ -212,9 +218,9 @@ pub fn put_comments(parent: Slots, slot: usize, profile: &Profile) -> Result<()>
     table.finish()
 }
 
-fn there(columns: &[(bool, &'static CStr)]) -> Vec<&'static CStr> {
+fn there(columns: &[(bool, &'static CStr)]) -> Result<Vec<&'static CStr>> {
     let there = columns.iter().filter(|(there, _)| *there);
-    there.map(|(_, name)| *name).collect()
+    there.map(|(_, name)| *name).try_vec(COLUMNS)
 }
 
 /// The number of a line or column where R's integers do not hold it.
@@ -226,10 +232,15 @@ fn row_id(row: usize) -> i32 {
     row as i32 + 1
 }
 
-fn hexadecimal(address: u64) -> String {
-    format!("{address:#x}")
+/// An address as text.
+struct Hexadecimal(u64);
+
+impl fmt::Display for Hexadecimal {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
 }
 
 fn put_native_ids(table: &mut Tibble, ids: impl Iterator<Item = Option<NativeId>>) -> Result<()> {
-    table.texts(ids.map(|id| Some(id?.to_string())))
+    table.texts(ids)
 }

@@ -4,9 +4,11 @@
 use crate::columns::{NA, Tibble};
 use crate::r::Slots;
 use profile_core::cancel::{self, Stop};
-use profile_core::error::{Error, Result};
+use profile_core::error::Result;
+use profile_core::memory::{TryCollect, TryGrow, with_room};
 use profile_core::model::{LocationId, Profile, StringId, integer_for_r};
 
+const FRAMES: &str = "the frames of all samples";
 const SAMPLES_PER_CHECK: usize = 10_000;
 
 pub fn put_flat(parent: Slots, slot: usize, profile: &Profile, stop: Stop) -> Result<()> {
@@ -24,16 +26,13 @@ pub fn put_flat(parent: Slots, slot: usize, profile: &Profile, stop: Stop) -> Re
     let mut sample_id = table.integer_slots()?;
     let mut source_id = table.integer_slots()?;
     let mut depth = table.integer_slots()?;
-    let mut locations: Vec<LocationId> = Vec::new();
-    locations
-        .try_reserve_exact(rows)
-        .map_err(|_| Error::Memory("the frames of all samples"))?;
+    let mut locations: Vec<LocationId> = with_room(rows, FRAMES)?;
     for (row, (&stack, source)) in samples().enumerate() {
         if row % SAMPLES_PER_CHECK == 0 {
             cancel::check(stop)?;
         }
         let frames = profile.stacks.get(stack);
-        locations.extend_from_slice(frames);
+        locations.try_extend(frames, FRAMES)?;
         let (ids, rest) = sample_id.split_at_mut(frames.len());
         ids.fill(row as i32 + 1);
         sample_id = rest;
@@ -46,12 +45,10 @@ pub fn put_flat(parent: Slots, slot: usize, profile: &Profile, stop: Stop) -> Re
         }
         depth = rest;
     }
-    let strings: Vec<&str> = profile.strings.iter().collect();
+    let strings = profile.strings.iter().try_vec("strings")?;
     let mut by_location = |of: &dyn Fn(LocationId) -> Option<StringId>| -> Result<()> {
-        let rows: Vec<i32> = locations
-            .iter()
-            .map(|&l| of(l).map_or(-1, |id| id.row() as i32))
-            .collect();
+        let row = |&location| of(location).map_or(-1, |id| id.row() as i32);
+        let rows = locations.iter().map(row).try_vec(FRAMES)?;
         table.indexed(&strings, &rows)
     };
     by_location(&|l| profile.function_of(l).map(|f| f.name))?;

@@ -16,9 +16,14 @@ use crate::columns::{NA, NA_REAL, Tibble};
 use crate::r::Slots;
 use profile_core::cancel::Stop;
 use profile_core::error::{Place, Result};
+use profile_core::memory::{TryCollect, TryGrow, owned, written};
 use profile_core::model::{Profile, StringId, integer_for_r};
 use profile_core::problems::{Problem, Problems};
 use std::ffi::CStr;
+
+const PROBLEMS: &str = "the problems of the input";
+/// What is made of names of columns, for errors.
+const COLUMNS: &str = "the columns of a table";
 
 /// `list(tables, problem_counts)`; the second is empty for a regular file.
 pub fn put_result(
@@ -68,8 +73,10 @@ fn start_locations<'call>(
     profile: &Profile,
     further: &[&'static CStr],
 ) -> Result<Tibble<'call>> {
-    let mut names = vec![c"location_id", c"function_id", c"line"];
-    names.extend(further);
+    let mut names = [c"location_id", c"function_id", c"line"]
+        .into_iter()
+        .try_vec(COLUMNS)?;
+    names.try_extend(further, COLUMNS)?;
     let all = || profile.locations.iter();
     let mut table = Tibble::new(parent, slot, &names, all().len())?;
     table.integers(ids(all().len()))?;
@@ -85,14 +92,16 @@ fn start_functions<'call>(
     profile: &Profile,
     further: &[&'static CStr],
 ) -> Result<Tibble<'call>> {
-    let mut names = vec![
+    let mut names = [
         c"function_id",
         c"name",
         c"system_name",
         c"filename",
         c"start_line",
-    ];
-    names.extend(further);
+    ]
+    .into_iter()
+    .try_vec(COLUMNS)?;
+    names.try_extend(further, COLUMNS)?;
     let all = || profile.functions.iter();
     let text = |id: StringId| Some(profile.strings.get(id));
     let mut table = Tibble::new(parent, slot, &names, all().len())?;
@@ -150,10 +159,11 @@ pub(super) fn put_problems(
     table.strings(kept.iter().map(|p| Some(p.kind.describe())))?;
     // A field of JSON has neither line nor byte.
     let text = |p: &Problem| match &p.place {
-        Place::Field(path) if p.text.is_empty() => path.clone(),
-        Place::Field(path) => format!("{path}: {}", p.text),
-        _ => p.text.clone(),
+        Place::Field(path) if p.text.is_empty() => owned(path, PROBLEMS),
+        Place::Field(path) => written(format_args!("{path}: {}", p.text), PROBLEMS),
+        _ => owned(&p.text, PROBLEMS),
     };
-    table.texts(kept.iter().map(|p| Some(text(p))))?;
+    let texts = kept.iter().map(text).try_vec_of(PROBLEMS)?;
+    table.strings(texts.iter().map(|text| Some(text.as_str())))?;
     table.finish()
 }

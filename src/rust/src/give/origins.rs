@@ -1,14 +1,16 @@
 //! What OpenTelemetry says of profiles: resources, scopes, attributes.
 
-use super::ids;
+use super::{COLUMNS, ids};
 use crate::columns::Tibble;
 use crate::r::Slots;
 use profile_core::error::Result;
+use profile_core::memory::TryCollect;
 use profile_core::model::{Attribute, Entity, Profile, StringId};
 use profile_core::tables::{Owner, RESOURCE_ENTITIES, RESOURCES, SCOPES, Table};
 use std::ffi::{CStr, CString};
 
 /// The tables that have rows.
+#[expect(clippy::disallowed_methods, reason = "one for each table")]
 pub fn tables(profile: &Profile) -> Vec<CString> {
     let mut tables = Vec::new();
     let mut add = |there: bool, table: Table| {
@@ -58,10 +60,17 @@ fn put_entities(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     table.strings(all().map(|(_, e)| Some(profile.strings.get(e.type_))))?;
     let json = |keys: &[StringId]| {
         let texts = keys.iter().map(|&key| profile.strings.get(key));
-        (!keys.is_empty()).then(|| profile_core::text::json_array(texts))
+        match keys.is_empty() {
+            true => Ok(None),
+            false => profile_core::text::json_array(texts).map(Some),
+        }
     };
-    table.texts(all().map(|(_, e)| json(&e.id_keys)))?;
-    table.texts(all().map(|(_, e)| json(&e.description_keys)))?;
+    let ids = all().map(|(_, e)| json(&e.id_keys));
+    let ids = ids.try_vec_of("entities")?;
+    table.strings(ids.iter().map(Option::as_deref))?;
+    let descriptions = all().map(|(_, e)| json(&e.description_keys));
+    let descriptions = descriptions.try_vec_of("entities")?;
+    table.strings(descriptions.iter().map(Option::as_deref))?;
     table.finish()
 }
 
@@ -130,7 +139,8 @@ fn start<'call>(
     rows: usize,
 ) -> Result<Tibble<'call>> {
     let names = table.columns.iter();
-    let names: Vec<CString> = names.filter_map(|c| CString::new(c.name).ok()).collect();
-    let names: Vec<&CStr> = names.iter().map(CString::as_c_str).collect();
+    let names = names.filter_map(|c| CString::new(c.name).ok());
+    let names = names.try_vec(COLUMNS)?;
+    let names = names.iter().map(CString::as_c_str).try_vec(COLUMNS)?;
     Tibble::new(parent, slot, &names, rows)
 }

@@ -1,9 +1,12 @@
 //! Self and total by function and by line, for `summary()` and `print()`.
 
+use super::COLUMNS;
 use crate::columns::Tibble;
 use crate::r::Slots;
 use profile_core::cancel::Stop;
 use profile_core::error::{Error, Result};
+use profile_core::memory::{TryCollect, TryGrow};
+use profile_core::message;
 use profile_core::model::{Profile, Values, is_summable};
 use profile_core::summary::{self, Counted, Summary, Weight};
 use std::ffi::CStr;
@@ -19,17 +22,18 @@ pub fn put_summaries(
     stop: Stop,
 ) -> Result<()> {
     let values = choose(profile, wanted)?;
-    let mut weights = vec![values.map_or(Weight::Nothing, |v| Weight::Column(&v.column))];
-    let mut columns: Vec<&CStr> = vec![c"self", c"total"];
-    let time = Weight::time(profile);
+    let first = values.map_or(Weight::Nothing, |v| Weight::Column(&v.column));
+    let mut weights = [first].into_iter().try_vec(COLUMNS)?;
+    let mut columns: Vec<&CStr> = [c"self", c"total"].into_iter().try_vec(COLUMNS)?;
+    let time = Weight::time(profile)?;
     let nanoseconds = time.as_ref().map(|t| Counted::of(profile, t).sum);
     if let Some(time) = time {
-        weights.push(time);
-        columns.extend([c"self_time", c"total_time"]);
+        weights.try_push(time, COLUMNS)?;
+        columns.try_extend(&[c"self_time", c"total_time"], COLUMNS)?;
     }
     if let Some(bytes) = profile.value("alloc_size", "bytes") {
-        weights.push(Weight::Column(&bytes.column));
-        columns.extend([c"self_alloc", c"total_alloc"]);
+        weights.try_push(Weight::Column(&bytes.column), COLUMNS)?;
+        columns.try_extend(&[c"self_alloc", c"total_alloc"], COLUMNS)?;
     }
     let names = [
         c"type",
@@ -60,10 +64,10 @@ pub fn put_summaries(
 
     let functions = summary::by_function(profile, &weights, stop)?;
     let order = order(&functions, |key| {
-        (key.map_or("", |id| profile.strings.get(id)).to_owned(), 0)
-    });
-    let mut header: Vec<&CStr> = vec![c"name"];
-    header.extend(&columns);
+        (key.map_or("", |id| profile.strings.get(id)), 0)
+    })?;
+    let mut header: Vec<&CStr> = [c"name"].into_iter().try_vec(COLUMNS)?;
+    header.try_extend(&columns, COLUMNS)?;
     let mut table = Tibble::new(out, 3, &header, order.len())?;
     let name = |row: &usize| functions.keys[*row].map(|id| profile.strings.get(id));
     table.strings(order.iter().map(name))?;
@@ -71,11 +75,9 @@ pub fn put_summaries(
     table.finish()?;
 
     let lines = summary::by_line(profile, &weights, stop)?;
-    let order = self::order(&lines, |(file, line)| {
-        (profile.strings.get(file).to_owned(), line)
-    });
-    let mut header: Vec<&CStr> = vec![c"filename", c"line"];
-    header.extend(&columns);
+    let order = self::order(&lines, |(file, line)| (profile.strings.get(file), line))?;
+    let mut header: Vec<&CStr> = [c"filename", c"line"].into_iter().try_vec(COLUMNS)?;
+    header.try_extend(&columns, COLUMNS)?;
     let mut table = Tibble::new(out, 4, &header, order.len())?;
     let file = |row: &usize| Some(profile.strings.get(lines.keys[*row].0));
     table.strings(order.iter().map(file))?;
@@ -118,36 +120,47 @@ fn can_be_summed(values: &Values) -> bool {
 fn named<'p>(profile: &'p Profile, name: &str) -> Result<&'p Values> {
     let values = profile.values.iter().find(|v| v.type_.name == name);
     let summable = profile.values.iter().filter(|v| can_be_summed(v));
-    let others: Vec<String> = summable.map(|v| format!("`{}`", v.type_.name)).collect();
-    let others = match others.is_empty() {
-        true => "The profile has no type that can.".to_owned(),
-        false => format!("Types that can: {}.", others.join(", ")),
+    let others = match listed(summable) {
+        none if none.is_empty() => message!("The profile has no type that can."),
+        names => message!("Types that can: {names}."),
     };
     match values {
         Some(values) if can_be_summed(values) => Ok(values),
-        Some(_) => Err(Error::Unsupported(format!(
+        Some(_) => Err(Error::Unsupported(message!(
             "`{name}` cannot be summed: it is the memory in use at each sample, not what was \
              allocated since the one before. {others}"
         ))),
-        None => Err(Error::Unsupported(format!(
+        None => Err(Error::Unsupported(message!(
             "The profile has no sample type `{name}` that could be summed. {others}"
         ))),
     }
 }
 
+/// For a message: "`cpu`, `samples`".
+fn listed<'p>(values: impl Iterator<Item = &'p Values>) -> String {
+    values.fold(String::new(), |list, v| {
+        let between = if list.is_empty() { "" } else { ", " };
+        message!("{list}{between}`{}`", v.type_.name)
+    })
+}
+
 /// Rows that have a value, greatest self first, then greatest total, then by
 /// key, so that the order never hangs on the order in the file.
-fn order<Key: Copy, Sort: Ord>(summary: &Summary<Key>, sort: impl Fn(Key) -> Sort) -> Vec<usize> {
+fn order<Key: Copy, Sort: Ord>(
+    summary: &Summary<Key>,
+    sort: impl Fn(Key) -> Sort,
+) -> Result<Vec<usize>> {
     let (self_, total) = (&summary.self_[0], &summary.total[0]);
-    let mut rows: Vec<usize> = (0..summary.keys.len())
+    let mut rows = (0..summary.keys.len())
         .filter(|&row| summary.total.iter().any(|t| t[row] != 0.0))
-        .collect();
-    rows.sort_by_cached_key(|&row| sort(summary.keys[row]));
-    rows.sort_by(|&a, &b| {
+        .try_vec("a summary")?;
+    let key = |row: usize| sort(summary.keys[row]);
+    rows.sort_unstable_by(|&a, &b| {
         let by_self = self_[b].total_cmp(&self_[a]);
-        by_self.then(total[b].total_cmp(&total[a]))
+        let by_total = total[b].total_cmp(&total[a]);
+        by_self.then(by_total).then_with(|| key(a).cmp(&key(b)))
     });
-    rows
+    Ok(rows)
 }
 
 fn put_weights<Key>(table: &mut Tibble, summary: &Summary<Key>, order: &[usize]) -> Result<()> {

@@ -1,24 +1,26 @@
 //! Version "1.0": five tables, the stacks in a list column.
 
-use super::{put_meta, put_problems, start_functions, start_locations};
+use super::{COLUMNS, put_meta, put_problems, start_functions, start_locations};
 use crate::columns::Tibble;
 use crate::r::Slots;
 use profile_core::error::{Error, Result};
-use profile_core::memory::TryGrow;
-use profile_core::model::{Profile, Stacks, Values};
+use profile_core::memory::{TryCollect, TryGrow, written};
+use profile_core::message;
+use profile_core::model::{Profile, SourceFile, Stacks, Values};
 use profile_core::problems::Problems;
 use profile_core::rprof;
 use std::ffi::CStr;
+
+const LINES: &str = "the header";
 
 /// The five tables of version "1.0", and where they came from. A sample without
 /// a count, or with a count of 0, has no place there.
 pub fn put(parent: Slots, slot: usize, profile: &Profile, problems: &Problems) -> Result<()> {
     let Some(counts) = v1_counts(profile) else {
-        return Err(Error::Lossy(
+        return Err(Error::Lossy(message!(
             "Version \"1.0\" holds counts of samples, and no value type of this profile is one. \
              Use `version = \"2.0\"`."
-                .to_owned(),
-        ));
+        )));
     };
     let rprof = profile.sources.iter().any(|s| s.kind == "rprof");
     let manual = profile.sources.iter().all(|s| s.kind == "manual");
@@ -27,16 +29,18 @@ pub fn put(parent: Slots, slot: usize, profile: &Profile, problems: &Problems) -
         (false, true) => None,
         (false, false) => Some(c".msg"),
     };
-    let mut names: Vec<&CStr> = vec![
+    let mut names: Vec<&CStr> = [
         c"meta",
         c"sample_types",
         c"samples",
         c"locations",
         c"functions",
-    ];
-    names.extend(origin);
+    ]
+    .into_iter()
+    .chain(origin)
+    .try_vec(COLUMNS)?;
     if !problems.is_empty() {
-        names.push(c".problems");
+        names.try_push(c".problems", COLUMNS)?;
     }
     let tables = parent.list(slot, &names)?;
     put_meta(tables, 0, "1.0")?;
@@ -56,12 +60,12 @@ pub fn put(parent: Slots, slot: usize, profile: &Profile, problems: &Problems) -
         Ok(())
     } else {
         let message = tables.list(5, &[c"comment"])?;
-        let comments: Vec<&str> = profile
+        let comments = profile
             .sources
             .iter()
             .flat_map(|s| s.comments.iter().map(|&c| profile.strings.get(c)))
-            .collect();
-        let rows: Vec<i32> = (0..comments.len() as i32).collect();
+            .try_vec("comments")?;
+        let rows = (0..comments.len() as i32).try_vec("comments")?;
         message.strings(0, &comments, &rows)
     }
 }
@@ -103,7 +107,7 @@ fn put_samples(parent: Slots, slot: usize, profile: &Profile, counts: &[f64]) ->
             continue;
         }
         if count > f64::from(i32::MAX) || count.fract() != 0.0 {
-            return Err(Error::Lossy(format!(
+            return Err(Error::Lossy(message!(
                 "Sample {} counts {count} times, which version \"1.0\" cannot hold as an integer. \
                  Use `version = \"2.0\"`.",
                 row + 1
@@ -121,20 +125,21 @@ fn put_samples(parent: Slots, slot: usize, profile: &Profile, counts: &[f64]) ->
 /// `.rprof`: the header and the `#File` lines, as text.
 fn put_rprof(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     let rprof = parent.list(slot, &[c"header", c"files"])?;
-    let headers: Vec<String> = profile
+    let headers = profile
         .sources
         .iter()
-        .filter_map(|source| Some(rprof::header(source)?.to_string()))
-        .collect();
-    let files: Vec<String> = profile
-        .sources
-        .iter()
-        .flat_map(|s| s.files.iter())
-        .map(|f| format!("#File {}: {}", f.number, profile.strings.get(f.filename)))
-        .collect();
+        .filter_map(rprof::header)
+        .map(|header| written(format_args!("{header}"), LINES))
+        .try_vec_of(LINES)?;
+    let file = |file: &SourceFile| {
+        let name = profile.strings.get(file.filename);
+        written(format_args!("#File {}: {name}", file.number), LINES)
+    };
+    let files = profile.sources.iter().flat_map(|s| s.files.iter());
+    let files = files.map(file).try_vec_of(LINES)?;
     for (slot, texts) in [(0, &headers), (1, &files)] {
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let rows: Vec<i32> = (0..texts.len() as i32).collect();
+        let texts = texts.iter().map(String::as_str).try_vec(LINES)?;
+        let rows = (0..texts.len() as i32).try_vec(LINES)?;
         rprof.strings(slot, &texts, &rows)?;
     }
     Ok(())

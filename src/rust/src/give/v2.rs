@@ -1,12 +1,12 @@
 //! Version "2.0": seven flat tables, and tables with a leading dot for what they
 //! cannot hold.
 
-use super::{beside, ids, origins, put_meta, put_problems};
+use super::{COLUMNS, beside, ids, origins, put_meta, put_problems};
 use crate::columns::{NA, NA_REAL, Tibble};
 use crate::r::Slots;
 use profile_core::cancel::{self, Stop};
 use profile_core::error::{Error, Result};
-use profile_core::memory::TryGrow;
+use profile_core::memory::{TryCollect, TryGrow, filled, with_room};
 use profile_core::model::{
     Link, Profile, RprofOptions, Source, StackId, Stacks, inexact, recorded_time,
 };
@@ -31,7 +31,7 @@ pub fn put(
     let has_files = sources.iter().any(|s| !s.files.is_empty());
     let has_comments = sources.iter().any(|s| !s.comments.is_empty());
     let has_types = sources.iter().any(|s| !s.types.is_empty());
-    let mut names: Vec<&CStr> = vec![
+    let mut names: Vec<&CStr> = [
         c"meta",
         c"sources",
         c"samples",
@@ -39,7 +39,9 @@ pub fn put(
         c"sample_locations",
         c"locations",
         c"functions",
-    ];
+    ]
+    .into_iter()
+    .try_vec(COLUMNS)?;
     let further = origins::tables(profile);
     for (there, name) in [
         (!profile.mappings.is_empty(), c".mappings"),
@@ -49,12 +51,12 @@ pub fn put(
         (has_comments, c".comments"),
     ] {
         if there {
-            names.push(name);
+            names.try_push(name, COLUMNS)?;
         }
     }
-    names.extend(further.iter().map(CString::as_c_str));
+    names.try_extend_from(further.iter().map(CString::as_c_str), COLUMNS)?;
     if !problems.is_empty() {
-        names.push(c".problems");
+        names.try_push(c".problems", COLUMNS)?;
     }
     let tables = parent.list(slot, &names)?;
     put_meta(tables, 0, "2.0")?;
@@ -90,53 +92,54 @@ fn put_sources(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     let duration = any(|s| s.duration.is_some());
     let duration_exact = any(|s| s.duration.and_then(inexact).is_some());
     let options = any(|s| s.options.is_some());
-    let mut names = vec![
+    let mut names = [
         c"source_id",
         c"source_type",
         c"source_uri",
         c"source_timestamp",
-    ];
-    let mut add = |there: bool, columns: &[&'static CStr]| {
-        if there {
-            names.extend(columns);
-        }
+    ]
+    .into_iter()
+    .try_vec(COLUMNS)?;
+    let mut add = |there: bool, columns: &[&'static CStr]| match there {
+        true => names.try_extend(columns, COLUMNS),
+        false => Ok(()),
     };
-    add(time, &[c".time_nanos"]);
-    add(period, &[c".period"]);
-    add(period_exact, &[c".period_exact"]);
-    add(period, &[c".period_type", c".period_unit"]);
-    add(duration, &[c".duration_nanos"]);
-    add(duration_exact, &[c".duration_nanos_exact"]);
+    add(time, &[c".time_nanos"])?;
+    add(period, &[c".period"])?;
+    add(period_exact, &[c".period_exact"])?;
+    add(period, &[c".period_type", c".period_unit"])?;
+    add(duration, &[c".duration_nanos"])?;
+    add(duration_exact, &[c".duration_nanos_exact"])?;
     for (name, text) in TEXTS {
-        add(sources.iter().any(|s| text(s).is_some()), &[name]);
+        add(sources.iter().any(|s| text(s).is_some()), &[name])?;
     }
     let scope = any(|s| s.scope.is_some());
     let dropped = any(|s| s.dropped_attributes > 0);
     let payload = any(|s| s.payload.is_some());
-    add(scope, &[c".scope_id"]);
-    add(dropped, &[c".dropped_attributes_count"]);
+    add(scope, &[c".scope_id"])?;
+    add(dropped, &[c".dropped_attributes_count"])?;
     add(
         payload,
         &[c".original_payload_format", c".original_payload"],
-    );
+    )?;
     add(
         options,
         &[c".memory_profiling", c".gc_profiling", c".line_profiling"],
-    );
+    )?;
     let mut table = Tibble::new(parent, slot, &names, sources.len())?;
     table.integers(ids(sources.len()))?;
     table.strings(sources.iter().map(|s| Some(s.kind.as_str())))?;
     table.strings(sources.iter().map(|s| s.uri.as_deref()))?;
     table.doubles(sources.iter().map(|s| s.timestamp.unwrap_or(NA_REAL)))?;
     if time {
-        table.texts(sources.iter().map(|s| s.time.map(|t| t.to_string())))?;
+        table.texts(sources.iter().map(|s| s.time))?;
     }
     let periods = || sources.iter().map(|s| s.period.as_ref());
     if period {
         table.doubles(periods().map(|p| p.map_or(NA_REAL, |p| p.value)))?;
     }
     if period_exact {
-        table.texts(periods().map(|p| Some(p?.exact?.to_string())))?;
+        table.texts(periods().map(|p| p?.exact))?;
     }
     if period {
         let types = || periods().map(|p| p?.type_.as_ref());
@@ -148,7 +151,7 @@ fn put_sources(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
         table.doubles(durations().map(|d| d.map_or(NA_REAL, |d| d as f64)))?;
     }
     if duration_exact {
-        table.texts(durations().map(|d| Some(inexact(d?)?.to_string())))?;
+        table.texts(durations().map(|d| inexact(d?)))?;
     }
     for (_, text) in TEXTS {
         if sources.iter().any(|s| text(s).is_some()) {
@@ -191,27 +194,27 @@ const TEXTS: [(&CStr, TextOf); 5] = [
 
 fn put_samples(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     let samples = &profile.samples;
-    let mut names = vec![c"sample_id", c"source_id"];
+    let mut names = [c"sample_id", c"source_id"].into_iter().try_vec(COLUMNS)?;
     if !samples.toplevel.is_empty() {
-        names.extend([c".toplevel_filename", c".toplevel_line"]);
+        names.try_extend(&[c".toplevel_filename", c".toplevel_line"], COLUMNS)?;
     }
     let times = || samples.times.iter();
     let nearly = times().any(|(_, time)| recorded_time(*time).1.is_some());
     if !samples.times.is_empty() {
-        names.push(c".timestamp");
+        names.try_push(c".timestamp", COLUMNS)?;
     }
     if nearly {
-        names.push(c".time_nanos");
+        names.try_push(c".time_nanos", COLUMNS)?;
     }
     if !samples.links.is_empty() {
-        names.extend([c".trace_id", c".span_id"]);
+        names.try_extend(&[c".trace_id", c".span_id"], COLUMNS)?;
     }
     let mut table = Tibble::new(parent, slot, &names, samples.len())?;
     table.integers(ids(samples.len()))?;
     table.integers(samples.source.iter().map(|s| s.row() as i32 + 1))?;
     if !samples.toplevel.is_empty() {
-        let mut filename = vec![None; samples.len()];
-        let mut line = vec![NA; samples.len()];
+        let mut filename = filled(samples.len(), None, "samples")?;
+        let mut line = filled(samples.len(), NA, "samples")?;
         for place in &samples.toplevel {
             filename[place.sample] = Some(profile.strings.get(place.filename));
             line[place.sample] = place.line;
@@ -230,7 +233,7 @@ fn put_samples(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
         let mut column = Vec::new();
         column.try_fill(samples.len(), None, "samples")?;
         for (sample, time) in times() {
-            column[*sample] = recorded_time(*time).1.map(|time| time.to_string());
+            column[*sample] = recorded_time(*time).1;
         }
         table.texts(column.into_iter())?;
     }
@@ -250,44 +253,42 @@ fn put_samples(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
 
 fn put_values(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     let values = &profile.values;
-    let mut names = vec![c"sample_id", c"type", c"unit", c"value"];
+    let mut names = [c"sample_id", c"type", c"unit", c"value"]
+        .into_iter()
+        .try_vec(COLUMNS)?;
     let exact = values.iter().any(|v| !v.exact.is_empty());
     if exact {
-        names.push(c".value_exact");
+        names.try_push(c".value_exact", COLUMNS)?;
     }
     let rows = values
         .iter()
         .map(|v| v.column.iter().filter(|x| !x.is_nan()).count())
         .sum();
     let mut table = Tibble::new(parent, slot, &names, rows)?;
-    let mut type_of: Vec<i32> = Vec::new();
-    type_of
-        .try_reserve_exact(rows)
-        .map_err(|_| Error::Memory("sample_values"))?;
+    let mut type_of: Vec<i32> = with_room(rows, "sample values")?;
     let sample_id = table.integer_slots()?;
     let mut at = 0;
     for sample in 0..profile.samples.len() {
         for (type_, values) in values.iter().enumerate() {
             if !values.column[sample].is_nan() {
                 sample_id[at] = sample as i32 + 1;
-                type_of.push(type_ as i32);
+                type_of.try_push(type_ as i32, "sample values")?;
                 at += 1;
             }
         }
     }
-    let types: Vec<&str> = values.iter().map(|v| v.type_.name.as_str()).collect();
+    let types = values.iter().map(|v| v.type_.name.as_str());
+    let types = types.try_vec("sample types")?;
     table.indexed(&types, &type_of)?;
-    let units: Vec<&str> = values.iter().map(|v| v.type_.unit.as_str()).collect();
+    let units = values.iter().map(|v| v.type_.unit.as_str());
+    let units = units.try_vec("sample types")?;
     table.indexed(&units, &type_of)?;
     let value = table.double_slots()?;
     for ((slot, &type_), &id) in value.iter_mut().zip(&type_of).zip(sample_id.iter()) {
         *slot = values[type_ as usize].column[id as usize - 1];
     }
     if exact {
-        let number = |(&type_, &id): (&i32, &i32)| {
-            let number = values[type_ as usize].exact(id as usize - 1);
-            number.map(|number| number.to_string())
-        };
+        let number = |(&type_, &id): (&i32, &i32)| values[type_ as usize].exact(id as usize - 1);
         table.texts(type_of.iter().zip(sample_id.iter()).map(number))?;
     }
     table.finish()

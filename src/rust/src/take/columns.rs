@@ -2,10 +2,13 @@
 
 use crate::r::{INTSXP, LGLSXP, REALSXP, Raw, STRSXP, Sexp, VECSXP, utf8};
 use profile_core::error::{Error, Invalid, Result};
-use profile_core::memory::TryGrow;
+use profile_core::memory::{TryCollect, TryGrow, TryPut, with_room};
+use profile_core::message;
 use profile_core::tables::{Kind, Table, Text};
 use std::borrow::Cow;
 use std::collections::HashMap;
+
+const WHAT: &str = "a column of strings";
 
 /// A list and the names of its elements.
 pub struct Named<'call> {
@@ -14,7 +17,8 @@ pub struct Named<'call> {
 
 impl<'call> Named<'call> {
     pub fn new(list: Sexp<'call>) -> Result<Named<'call>> {
-        let elements = list.names()?.into_iter().zip(list.elements()).collect();
+        let elements = list.names()?.into_iter().zip(list.elements());
+        let elements = elements.try_vec("names")?;
         Ok(Named { elements })
     }
 
@@ -23,7 +27,7 @@ impl<'call> Named<'call> {
         for (name, _) in &self.elements {
             if !name.starts_with('.') && schema.iter().all(|table| table.name != *name) {
                 return Err(wrong(
-                    (*name).to_owned(),
+                    message!("{name}"),
                     None,
                     "it is not part of this version; further tables need a leading dot",
                 ));
@@ -75,7 +79,7 @@ impl<'call> Columns<'call> {
                 return Err(wrong(
                     schema.name,
                     None,
-                    format!(
+                    message!(
                         "the column `{name}` is not part of it; further columns need a leading dot"
                     ),
                 ));
@@ -98,7 +102,7 @@ impl<'call> Columns<'call> {
 
     pub fn of(table: &'static str, found: Sexp<'call>) -> Result<Columns<'call>> {
         if found.kind() != VECSXP || !found.inherits(c"data.frame") {
-            let rule = format!("must be a data frame, not {}", found.kind_name()?);
+            let rule = message!("must be a data frame, not {}", found.kind_name()?);
             return Err(wrong(table, None, rule));
         }
         let columns = Named::new(found)?;
@@ -126,14 +130,14 @@ impl<'call> Columns<'call> {
             return Err(wrong(
                 self.table,
                 Some(name),
-                format!("must be {}, not {}", kind.name(), column.kind_name()?),
+                message!("must be {}, not {}", kind.name(), column.kind_name()?),
             ));
         }
         if column.len() != self.rows {
             return Err(wrong(
                 self.table,
                 Some(name),
-                format!(
+                message!(
                     "has {} rows where the first column has {}",
                     column.len(),
                     self.rows
@@ -211,10 +215,10 @@ impl<'call> Columns<'call> {
 /// which row a string is that is no text.
 fn text<'call>(column: Sexp<'call>, broken: impl Fn(usize, Error) -> Error) -> Result<Text<'call>> {
     let strings = column.strings()?;
-    let mut out = Text::default();
-    out.rows
-        .try_reserve_exact(strings.len())
-        .map_err(|_| Error::Memory("a column of strings"))?;
+    let mut out = Text {
+        rows: with_room(strings.len(), WHAT)?,
+        ..Text::default()
+    };
     let mut by_address = HashMap::new();
     let mut by_text: HashMap<&str, i32> = HashMap::new();
     // A column of sample types takes turns between a few strings, others repeat
@@ -228,7 +232,7 @@ fn text<'call>(column: Sexp<'call>, broken: impl Fn(usize, Error) -> Error) -> R
             .into_iter()
             .find(|&at| seen.get(at).is_some_and(|(address, _)| *address == string))
         {
-            out.rows.push(seen[at].1);
+            out.rows.try_push(seen[at].1, WHAT)?;
             last = at;
             continue;
         }
@@ -240,20 +244,20 @@ fn text<'call>(column: Sexp<'call>, broken: impl Fn(usize, Error) -> Error) -> R
                     Some(text) => match by_text.get(text) {
                         Some(row) => *row,
                         None => {
-                            out.distinct.try_push(text, "a column of strings")?;
+                            out.distinct.try_push(text, WHAT)?;
                             let row = out.distinct.len() as i32 - 1;
-                            by_text.insert(text, row);
+                            by_text.try_put(text, row, WHAT)?;
                             row
                         }
                     },
                 };
-                by_address.insert(string, row);
+                by_address.try_put(string, row, WHAT)?;
                 last = seen.len();
-                seen.try_push((string, row), "a column of strings")?;
+                seen.try_push((string, row), WHAT)?;
                 row
             }
         };
-        out.rows.push(row);
+        out.rows.try_push(row, WHAT)?;
     }
     Ok(out)
 }

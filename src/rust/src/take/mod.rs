@@ -12,6 +12,7 @@ use columns::{Columns, Named};
 use profile_core::cancel::Stop;
 use profile_core::convert;
 use profile_core::error::{Error, Invalid, Result};
+use profile_core::message;
 use profile_core::model::Profile;
 use profile_core::tables::{
     Functions, Locations, Meta, TablesV1, TablesV2, V1, V2, check_v1, check_v2, profile_from_v1,
@@ -28,7 +29,7 @@ enum Tables<'call> {
 pub fn second<'call>(x: Sexp<'call>) -> Result<Box<TablesV2<'call>>> {
     match tables(x)? {
         Tables::V2(tables) => Ok(tables),
-        Tables::V1(_) => Err(Error::Unsupported("Tables of version 1.0.".to_owned())),
+        Tables::V1(_) => Err(Error::Unsupported(message!("Tables of version 1.0."))),
     }
 }
 
@@ -75,9 +76,9 @@ fn tables<'call>(x: Sexp<'call>) -> Result<Tables<'call>> {
             row: row.map(|row| row + 1),
             rule: match version {
                 Some(version) => {
-                    format!("version \"{version}\" is not known, only \"1.0\" and \"2.0\" are")
+                    message!("version \"{version}\" is not known, only \"1.0\" and \"2.0\" are")
                 }
-                None => "must hold the version under the key `version`".to_owned(),
+                None => message!("must hold the version under the key `version`"),
             },
         })),
     }

@@ -4,7 +4,8 @@ use super::columns::{Columns, Named, wrong};
 use super::{functions, locations};
 use crate::r::{INTSXP, STRSXP, Sexp, VECSXP, utf8};
 use profile_core::error::{Error, Invalid, Result};
-use profile_core::memory::TryGrow;
+use profile_core::memory::{TryGrow, TryPut, owned};
+use profile_core::message;
 use profile_core::model::{Period, RprofOptions, Source};
 use profile_core::rprof::{self, Header};
 use profile_core::tables::{Meta, TablesV1, V1};
@@ -17,7 +18,7 @@ pub fn tables_v1<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV
                 return Err(wrong(
                     schema.name,
                     None,
-                    format!("must be component {} of the list", position + 1),
+                    message!("must be component {} of the list", position + 1),
                 ));
             }
         }
@@ -59,12 +60,12 @@ fn stacks_v1<'call>(column: Sexp<'call>) -> Result<(Vec<u32>, Vec<&'call [i32]>)
                         table: "samples".into(),
                         column: Some("locations"),
                         row: Some(row + 1),
-                        rule: "must be a tibble with one integer column, `location_id`".to_owned(),
+                        rule: message!("must be a tibble with one integer column, `location_id`"),
                     }));
                 };
                 stacks.try_push(ids.integers()?, "stacks")?;
                 let stack = stacks.len() as u32 - 1;
-                known.insert(element, stack);
+                known.try_put(element, stack, "stacks")?;
                 stack
             }
         };
@@ -92,7 +93,7 @@ fn origin<'call>(all: &Named<'call>) -> Result<Origin<'call>> {
     if let Some(recorded) = all.get(".rprof") {
         for header in texts(recorded, "header")? {
             if let Some(header) = rprof::parse_header(header.as_bytes()) {
-                origin.sources.try_push(run(header), "sources")?;
+                origin.sources.try_push(run(header)?, "sources")?;
             }
         }
         for file in texts(recorded, "files")? {
@@ -107,7 +108,7 @@ fn origin<'call>(all: &Named<'call>) -> Result<Origin<'call>> {
     }
     if origin.sources.is_empty() {
         let source = Source {
-            kind: kind.to_owned(),
+            kind: owned(kind, "sources")?,
             ..Source::default()
         };
         origin.sources.try_push(source, "sources")?;
@@ -115,17 +116,17 @@ fn origin<'call>(all: &Named<'call>) -> Result<Origin<'call>> {
     Ok(origin)
 }
 
-fn run(header: Header) -> Source {
-    Source {
-        kind: "rprof".to_owned(),
-        period: header.interval.map(Period::of_rprof),
+fn run(header: Header) -> Result<Source> {
+    Ok(Source {
+        kind: owned("rprof", "sources")?,
+        period: header.interval.map(Period::of_rprof).transpose()?,
         options: Some(RprofOptions {
             memory: header.memory,
             gc: header.gc,
             line: header.line,
         }),
         ..Source::default()
-    }
+    })
 }
 
 /// The texts of a component; none where it is something else, as older versions of the

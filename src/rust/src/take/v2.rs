@@ -3,6 +3,7 @@
 use super::columns::{Columns, Named, wrong};
 use super::{functions, locations};
 use profile_core::error::Result;
+use profile_core::message;
 use profile_core::tables::{
     Attributes, COMMENTS, Comments, Entities, FILES, Files, FunctionFacts, Kind, LABELS, Labels,
     LocationFacts, MAPPINGS, Mappings, Meta, Owner, RESOURCE_ENTITIES, RESOURCES, Resources,
@@ -13,8 +14,8 @@ use profile_core::tables::{
 pub fn tables_v2<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV2<'call>> {
     for (name, table) in &all.elements {
         if !table.inherits(c"data.frame") {
-            let rule = format!("must be a data frame, not {}", table.kind_name()?);
-            return Err(wrong((*name).to_owned(), None, rule));
+            let rule = message!("must be a data frame, not {}", table.kind_name()?);
+            return Err(wrong(message!("{name}"), None, rule));
         }
     }
     let table = |i: usize| Columns::required(all, &V2[i]);

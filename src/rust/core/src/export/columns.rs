@@ -6,12 +6,15 @@
 //! and are written only where nothing is summed.
 
 use crate::error::{Error, Result};
+use crate::memory::{TryAdd, TryCollect, TryGrow, sort_by_key};
+use crate::message;
 use crate::model::{
     LEVELS, Profile, SampleType, Source, SourceId, ValueType, Values, is_level, whole,
 };
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
 
+const WHAT: &str = "sample types";
 const COUNT: (&str, &str) = ("samples", "count");
 const TIME: (&str, &str) = ("cpu", "nanoseconds");
 const ALLOCATED: (&str, &str) = ("alloc_size", "bytes");
@@ -78,7 +81,7 @@ impl Column<'_> {
 
     #[cold]
     fn no_whole_number(&self, row: usize, value: f64) -> Error {
-        Error::Lossy(format!(
+        Error::Lossy(message!(
             "Sample {} has the value {value} of type `{}`; pprof and OpenTelemetry hold whole numbers below \
              2^63 only.",
             row + 1,
@@ -89,13 +92,13 @@ impl Column<'_> {
 
 /// The columns in the order in which they are written: that of the file, where it
 /// was one, else first what pprof's users look for.
-pub fn columns(profile: &Profile, aggregate: bool) -> Vec<Column<'_>> {
+pub fn columns(profile: &Profile, aggregate: bool) -> Result<Vec<Column<'_>>> {
     let rprof = profile.sources.iter().any(is_rprof);
-    let mut columns = Vec::new();
-    if rprof {
-        columns.extend(derived(profile));
-    }
-    let types = types(profile);
+    let mut columns = match rprof {
+        true => derived(profile)?,
+        false => Vec::new(),
+    };
+    let types = types(profile)?;
     let raw = rprof || LEVELS.iter().all(|(n, u)| profile.value(n, u).is_some());
     for Type { type_, recorded } in &types {
         let key = (type_.name.as_str(), type_.unit.as_str());
@@ -103,12 +106,13 @@ pub fn columns(profile: &Profile, aggregate: bool) -> Vec<Column<'_>> {
         let summed = [ALLOCATED, FREED].contains(&key) || is_level(key.0, key.1);
         if !(known || aggregate && raw && summed) {
             let values = profile.value(key.0, key.1);
-            columns.push(Column {
+            let column = Column {
                 key: key.0,
                 name: recorded,
                 unit: key.1,
-                found: values.map(Found::Stored).into_iter().collect(),
-            });
+                found: values.map(Found::Stored).into_iter().try_vec(WHAT)?,
+            };
+            columns.try_push(column, WHAT)?;
         }
     }
     if profile
@@ -117,9 +121,10 @@ pub fn columns(profile: &Profile, aggregate: bool) -> Vec<Column<'_>> {
         .any(|source| !source.types.is_empty())
     {
         let is = |t: &Type, c: &Column| (t.recorded, t.type_.unit.as_str()) == (c.name, c.unit);
-        columns.sort_by_key(|c| types.iter().position(|t| is(t, c)).unwrap_or(types.len()));
+        let place = |c: &Column| types.iter().position(|t| is(t, c)).unwrap_or(types.len());
+        sort_by_key(&mut columns, place, WHAT)?;
     }
-    columns
+    Ok(columns)
 }
 
 struct Type<'a> {
@@ -130,42 +135,47 @@ struct Type<'a> {
 
 /// The sample types that have values, those of the sources first. Where no sample
 /// is left, what the sources say is all there is.
-fn types(profile: &Profile) -> Vec<Type<'_>> {
+fn types(profile: &Profile) -> Result<Vec<Type<'_>>> {
     let mut types: Vec<Type> = Vec::new();
     let mut known: HashSet<_, RandomState> = HashSet::default();
-    let mut add = |type_, recorded| {
-        if known.insert(type_) {
-            types.push(Type { type_, recorded });
+    let mut add = |type_, recorded| -> Result<()> {
+        if known.try_add(type_, WHAT)? {
+            types.try_push(Type { type_, recorded }, WHAT)?;
         }
+        Ok(())
     };
-    let stored = profile.values.iter().map(|values| &values.type_);
-    let stored: HashSet<_, RandomState> = stored.collect();
+    let mut stored: HashSet<_, RandomState> = HashSet::default();
+    for values in &profile.values {
+        stored.try_add(&values.type_, WHAT)?;
+    }
     for SampleType { type_, recorded } in profile.sources.iter().flat_map(|s| &s.types) {
         if stored.is_empty() || stored.contains(type_) {
-            add(type_, recorded);
+            add(type_, recorded)?;
         }
     }
     for values in &profile.values {
-        add(&values.type_, &values.type_.name);
+        add(&values.type_, &values.type_.name)?;
     }
-    types
+    Ok(types)
 }
 
 /// Count, time and allocations of Rprof.
-fn derived(profile: &Profile) -> Vec<Column<'_>> {
-    let stored = |types: &[(&str, &str)]| -> Vec<Found<'_>> {
+fn derived(profile: &Profile) -> Result<Vec<Column<'_>>> {
+    let stored = |types: &[(&str, &str)]| -> Result<Vec<Found<'_>>> {
         let values = types.iter().filter_map(|(n, u)| profile.value(n, u));
-        values.map(Found::Stored).collect()
+        values.map(Found::Stored).try_vec(WHAT)
     };
-    let mut times = stored(&[TIME]);
+    let mut times = stored(&[TIME])?;
     let named = profile.values.iter().any(|v| v.type_.name == TIME.0);
     if !named || !times.is_empty() {
-        times.extend(time(profile));
+        if let Some(time) = time(profile)? {
+            times.try_push(time, WHAT)?;
+        }
     }
     let all = [
-        (COUNT, stored(&[COUNT])),
+        (COUNT, stored(&[COUNT])?),
         (TIME, times),
-        (ALLOC_SPACE, stored(&[ALLOC_SPACE, ALLOCATED])),
+        (ALLOC_SPACE, stored(&[ALLOC_SPACE, ALLOCATED])?),
     ];
     all.into_iter()
         .filter(|(_, found)| !found.is_empty())
@@ -175,20 +185,22 @@ fn derived(profile: &Profile) -> Vec<Column<'_>> {
             unit,
             found,
         })
-        .collect()
+        .try_vec(WHAT)
 }
 
-fn time(profile: &Profile) -> Option<Found<'_>> {
-    let counts = profile.counts()?;
+fn time(profile: &Profile) -> Result<Option<Found<'_>>> {
+    let Some(counts) = profile.counts() else {
+        return Ok(None);
+    };
     let period = |source: &Source| {
         let period = source.period.as_ref().filter(|_| is_rprof(source))?;
         period.nanoseconds()
     };
-    let periods: Vec<f64> = profile
+    let periods = profile
         .sources
         .iter()
         .map(|source| period(source).unwrap_or(f64::NAN))
-        .collect();
+        .try_vec("sources")?;
     let any = periods.iter().any(|period| !period.is_nan());
-    any.then_some(Found::Derived { counts, periods })
+    Ok(any.then_some(Found::Derived { counts, periods }))
 }

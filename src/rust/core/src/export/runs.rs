@@ -2,7 +2,7 @@
 
 use super::columns::{Column, is_rprof};
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, TryText, owned};
 use crate::model::{Period, Profile, RprofOptions, Source, nanoseconds, nearest};
 
 /// When it was recorded, in nanoseconds since 1970.
@@ -58,33 +58,49 @@ pub fn default_type<'a>(source: &'a Source, columns: &[&Column<'a>]) -> Option<&
 }
 
 /// Such as `Rprof: Rprof.out, 20000 us, memory gc line`.
-pub fn provenance(source: &Source) -> String {
-    let mut parts = Vec::new();
-    parts.extend(source.uri.clone());
+pub fn provenance(source: &Source) -> Result<String> {
+    let mut text = owned("Rprof: ", WHAT)?;
+    let mut parts = 0;
+    let mut add = |part: std::fmt::Arguments| {
+        text.try_push_str(if parts > 0 { ", " } else { "" }, WHAT)?;
+        parts += 1;
+        text.try_write(part, WHAT)
+    };
+    if let Some(uri) = &source.uri {
+        add(format_args!("{uri}"))?;
+    }
     if let Some(time) = source.period.as_ref().and_then(Period::nanoseconds) {
-        parts.push(format!("{} us", time / 1e3));
+        add(format_args!("{} us", time / 1e3))?;
     }
     let options = words(source.options.unwrap_or_default());
     if !options.is_empty() {
-        parts.push(options);
+        add(format_args!("{options}"))?;
     }
-    format!("Rprof: {}", parts.join(", "))
+    Ok(text)
 }
 
+const WHAT: &str = "sources";
 const NO_OPTIONS: &str = "none";
 
 /// Such as `memory gc line`.
-pub fn words(options: RprofOptions) -> String {
+pub fn words(options: RprofOptions) -> &'static str {
     let RprofOptions { memory, gc, line } = options;
-    let options = [(memory, "memory"), (gc, "gc"), (line, "line")];
-    let words: Vec<_> = options.iter().filter(|o| o.0).map(|o| o.1).collect();
-    words.join(" ")
+    match (memory, gc, line) {
+        (false, false, false) => "",
+        (false, false, true) => "line",
+        (false, true, false) => "gc",
+        (false, true, true) => "gc line",
+        (true, false, false) => "memory",
+        (true, false, true) => "memory line",
+        (true, true, false) => "memory gc",
+        (true, true, true) => "memory gc line",
+    }
 }
 
 /// The same, with a word for none.
-pub fn options_text(options: RprofOptions) -> String {
+pub fn options_text(options: RprofOptions) -> &'static str {
     match words(options) {
-        none if none.is_empty() => NO_OPTIONS.to_owned(),
+        "" => NO_OPTIONS,
         words => words,
     }
 }

@@ -9,7 +9,9 @@
 //! More threads would be faster on a large machine, but R code is expected to use two cores at
 //! most unless it is told otherwise; CRAN's policy asks for this.
 
+use super::made;
 use crate::error::{Error, Result};
+use crate::memory::{self, Growing};
 use crate::save;
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use std::collections::BTreeMap;
@@ -85,6 +87,7 @@ struct Content<'a> {
     crc: Crc,
 }
 
+#[expect(clippy::disallowed_methods, reason = "no more than `MOST_EARLY`")]
 impl<'a> Content<'a> {
     fn new(
         out: &'a mut dyn Write,
@@ -110,7 +113,7 @@ impl<'a> Content<'a> {
         let content = std::mem::take(&mut self.block);
         let end = content.get(content.len().saturating_sub(WINDOW)..);
         let mut before = with_room(WINDOW)?;
-        before.extend_from_slice(end.unwrap_or_default());
+        Growing(&mut before).write_all(end.unwrap_or_default())?;
         let block = Block {
             number: self.next,
             content,
@@ -176,8 +179,7 @@ impl Write for Content<'_> {
             self.block = with_room(BLOCK)?;
         }
         let count = bytes.len().min(BLOCK - self.block.len());
-        self.block.extend_from_slice(&bytes[..count]);
-        Ok(count)
+        Growing(&mut self.block).write(&bytes[..count])
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -197,18 +199,13 @@ fn deflate_all(waiting: &Receiver<Block>, deflated: &Sender<(usize, Deflated)>) 
     Ok(())
 }
 
-/// flate2 panics where there is no memory for its tables, so see whether there is.
 fn compressor() -> io::Result<Compress> {
-    drop(with_room(TABLES)?);
-    Ok(Compress::new(Compression::new(LEVEL), false))
+    made(TABLES, || Compress::new(Compression::new(LEVEL), false))
 }
 
 fn with_room(size: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(size)
-        .map_err(|_| ErrorKind::OutOfMemory)?;
-    Ok(bytes)
+    let room = memory::with_room(size, "compressing");
+    room.map_err(|_| ErrorKind::OutOfMemory.into())
 }
 
 fn deflate(compress: &mut Compress, block: &Block) -> io::Result<Deflated> {

@@ -12,6 +12,7 @@ use crate::cancel::{self, Stop};
 use crate::error::{Error, Place, Result};
 use crate::input::Origin;
 use crate::memory::TryGrow;
+use crate::message;
 use crate::model::{
     FrameType, Functions, LocationId, Locations, Profile, StackId, Stacks, ValueType, seconds,
 };
@@ -20,7 +21,7 @@ use crate::rprof;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Samples between two looks at the user's wish to stop.
 const SAMPLES_PER_CHECK: usize = 1000;
@@ -82,9 +83,9 @@ pub fn merge(
             (None, _) => ProblemKind::NativeUnmatched,
         };
         let sample = row as u64 + 1;
-        let mut text = format!("sample {sample}");
+        let mut text = message!("sample {sample}");
         if let (ProblemKind::NativeCut, Some(aligned)) = (problem, aligned) {
-            text.push_str(&where_it_ends(aligned, recording));
+            text = message!("{text}{}", where_it_ends(aligned, recording));
         }
         problems.note(problem, Place::Sample(sample), text.as_bytes());
     }
@@ -119,7 +120,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>> {
 pub fn check_target(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(about) if !about.is_file() => Err(Error::Write {
-            path: path.to_owned(),
+            path: PathBuf::from(path),
             source: not_regular(&about),
         }),
         _ => Ok(()),
@@ -143,9 +144,9 @@ fn where_it_ends(aligned: &Aligned, recording: &Recording) -> String {
     match last.module.and_then(|module| recording.modules.get(module)) {
         Some(module) => {
             let name = module.path.rsplit('/').next().unwrap_or_default();
-            format!(", in {name}")
+            message!(", in {name}")
         }
-        None => ", in no file".to_owned(),
+        None => message!(", in no file"),
     }
 }
 

@@ -3,13 +3,12 @@
 
 use super::recording::{Frame, Module, Role};
 use super::symbols::{Files, Symbol, Symbols};
-use crate::error::{Error, Result};
-use crate::memory::TryGrow;
+use crate::error::Result;
+use crate::memory::{TryCollect, TryGrow, TryPut, TryText, owned};
 use crate::model::{
     Address, Function, Location, LocationId, Mapping, MappingId, Names, Profile, UNKNOWN,
 };
 use std::collections::HashMap;
-use std::fmt::Write;
 
 pub struct NativeFrames<'a> {
     modules: &'a [Module],
@@ -48,10 +47,7 @@ impl<'a> NativeFrames<'a> {
         let key = (frame.module, frame.address);
         if !self.known.contains_key(&key) {
             let new = self.look_up(frame, profile)?;
-            self.known
-                .try_reserve(1)
-                .map_err(|_| Error::Memory("native frames"))?;
-            self.known.insert(key, new);
+            self.known.try_put(key, new, "native frames")?;
         }
         Ok(self.known.get(&key).map_or(&[], Vec::as_slice))
     }
@@ -80,11 +76,14 @@ impl<'a> NativeFrames<'a> {
         let symbols = match frame.module {
             Some(module) => self.symbols.at(module, frame.address)?,
             // Code that was made at run time: no file tells its name.
-            None => vec![Symbol {
-                name: UNKNOWN.to_owned(),
-                system_name: UNKNOWN.to_owned(),
-                ..Symbol::default()
-            }],
+            None => {
+                let unknown = Symbol {
+                    name: owned(UNKNOWN, "native frames")?,
+                    system_name: owned(UNKNOWN, "native frames")?,
+                    ..Symbol::default()
+                };
+                [unknown].into_iter().try_vec("native frames")?
+            }
         };
         let mut locations = Vec::new();
         for (i, symbol) in symbols.iter().enumerate() {
@@ -117,8 +116,7 @@ impl<'a> NativeFrames<'a> {
         if slot.is_none() {
             let mut build_id = String::new();
             for byte in &about.build_id {
-                // Writing to a string does not fail.
-                let _ = write!(build_id, "{byte:02x}");
+                build_id.try_write(format_args!("{byte:02x}"), "mappings")?;
             }
             let filename = profile.strings.intern(&about.path)?;
             let build_id = profile.strings.intern(&build_id)?;

@@ -5,6 +5,7 @@
 //! that collide on purpose cannot be prepared. Row numbers never depend on it.
 
 use crate::error::{Error, Result};
+use crate::message;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::{BuildHasher, Hash};
@@ -34,6 +35,7 @@ impl Interner {
         self.rows
             .try_reserve(1, |&(h, _)| h)
             .map_err(|_| Error::Memory("the index of a table"))?;
+        #[expect(clippy::disallowed_methods, reason = "there is room for it")]
         self.rows.insert_unique(hash, (hash, row), |&(h, _)| h);
         Ok(())
     }
@@ -49,7 +51,7 @@ pub fn next_row(len: usize, table: &'static str) -> Result<u32> {
     if len < i32::MAX as usize {
         Ok(len as u32)
     } else {
-        Err(Error::Unsupported(format!(
+        Err(Error::Unsupported(message!(
             "More than {} distinct {table}: R's integer ids end there.",
             i32::MAX
         )))

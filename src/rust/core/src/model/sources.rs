@@ -9,7 +9,15 @@ use super::functions::UNKNOWN;
 use super::resources::ScopeId;
 use super::strings::StringId;
 use super::values::ValueType;
-use data_encoding::BASE64;
+use crate::error::Result;
+use crate::memory::{TryText, owned};
+use crate::text::decoded;
+use data_encoding::Encoding;
+use std::fmt;
+
+const WHAT: &str = "sources";
+/// In one place, so that it can be lent.
+static BASE64: Encoding = data_encoding::BASE64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub(crate) u32);
@@ -73,37 +81,43 @@ impl SampleType {
     /// A type as a file calls it, beside those that it has so far. Its own name is that,
     /// or where it is taken `name/unit`, or `name/unit/2`, and so on; the number is that
     /// of types before, so that none has to be looked for.
-    pub fn new(recorded: String, unit: String, before: &[SampleType]) -> SampleType {
+    pub fn new(recorded: String, unit: String, before: &[SampleType]) -> Result<SampleType> {
         let taken = |name: &str| before.iter().any(|t| t.type_.name == name);
         let name = match recorded.as_str() {
             "" => UNKNOWN,
             name => name,
         };
-        let name = if taken(name) {
-            let with_unit = format!("{name}/{unit}");
-            let numbered = (before.len().max(2)..).map(|n| format!("{with_unit}/{n}"));
-            let mut names = std::iter::once(with_unit.clone()).chain(numbered);
-            names.find(|name| !taken(name)).unwrap_or_default()
-        } else {
-            name.to_owned()
-        };
-        SampleType {
+        let mut name = owned(name, WHAT)?;
+        if taken(&name) {
+            name.try_write(format_args!("/{unit}"), WHAT)?;
+            let length = name.len();
+            let mut number = before.len().max(2);
+            while taken(&name) {
+                name.truncate(length);
+                name.try_write(format_args!("/{number}"), WHAT)?;
+                number += 1;
+            }
+        }
+        Ok(SampleType {
             type_: ValueType { name, unit },
             recorded,
-        }
+        })
     }
 }
 
 impl Payload {
-    pub fn base64(&self) -> String {
-        BASE64.encode(&self.bytes)
+    pub fn base64(&self) -> impl fmt::Display + '_ {
+        BASE64.encode_display(&self.bytes)
     }
 
-    pub fn of_base64(format: &str, text: &str) -> Option<Payload> {
-        Some(Payload {
-            format: format.to_owned(),
-            bytes: BASE64.decode(text.as_bytes()).ok()?,
-        })
+    pub fn of_base64(format: &str, text: &str) -> Result<Option<Payload>> {
+        let Some(bytes) = decoded(&BASE64, text.as_bytes())? else {
+            return Ok(None);
+        };
+        Ok(Some(Payload {
+            format: owned(format, WHAT)?,
+            bytes,
+        }))
     }
 }
 
@@ -128,15 +142,15 @@ pub struct Period {
 impl Period {
     /// The interval of an Rprof file. `Rprof()` can also count elapsed time
     /// (R >= 4.4), but no file says so.
-    pub fn of_rprof(microseconds: u64) -> Period {
-        Period {
+    pub fn of_rprof(microseconds: u64) -> Result<Period> {
+        Ok(Period {
             value: microseconds as f64,
             exact: None,
             type_: Some(ValueType {
-                name: "cpu".to_owned(),
-                unit: "microseconds".to_owned(),
+                name: owned("cpu", WHAT)?,
+                unit: owned("microseconds", WHAT)?,
             }),
-        }
+        })
     }
 
     /// The period as time, where its unit is one of time.

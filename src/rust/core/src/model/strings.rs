@@ -4,8 +4,8 @@
 //! [`StringId`]. The bytes stand end to end in one buffer, always UTF-8.
 
 use super::interner::{Interner, next_row};
-use crate::error::{Error, Result};
-use crate::memory::TryGrow;
+use crate::error::Result;
+use crate::memory::{TryGrow, TryText};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StringId(pub(crate) u32);
@@ -31,10 +31,7 @@ impl Strings {
             return Ok(StringId(row));
         }
         let row = next_row(self.ends.len(), "strings")?;
-        self.text
-            .try_reserve(text.len())
-            .map_err(|_| Error::Memory("strings"))?;
-        self.text.push_str(text);
+        self.text.try_push_str(text, "strings")?;
         self.ends.try_push(self.text.len(), "strings")?;
         self.index.insert(hash, row)?;
         Ok(StringId(row))

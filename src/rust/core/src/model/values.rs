@@ -5,7 +5,7 @@
 
 use super::numbers::is_exact;
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, owned};
 
 /// What a number means.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -30,8 +30,8 @@ impl Values {
         column.try_fill(len, f64::NAN, "sample values")?;
         Ok(Values {
             type_: ValueType {
-                name: name.to_owned(),
-                unit: unit.to_owned(),
+                name: owned(name, "sample types")?,
+                unit: owned(unit, "sample types")?,
             },
             column,
             exact: Vec::new(),

@@ -9,10 +9,13 @@ use super::tables::{Tables, put_indices, put_unless_0};
 use super::write::WriteOptions;
 use crate::error::{Error, Result};
 use crate::export::{Column, is_rprof, options_text, period, time};
+use crate::memory::{TryAdd, TryCollect, owned};
+use crate::message;
 use crate::model::{Any, Attribute, Profile, Resource, Scope, Source, StringId};
 use crate::protobuf::load::LARGEST;
 use crate::protobuf::numbers::Texts;
-use crate::protobuf::wire;
+use crate::protobuf::wire::{self, put_bytes};
+use crate::text::decoded;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
@@ -45,9 +48,9 @@ pub fn common<'a>(
     }
     let fields = Layout::CURRENT.profile;
     if let Some(digits) = &source.profile_id {
-        let id = HEXLOWER_PERMISSIVE.decode(digits.as_bytes());
-        let id = id.ok().filter(|id| id.len() == PROFILE_ID).ok_or_else(|| {
-            Error::Lossy(format!(
+        let id = decoded(&HEXLOWER_PERMISSIVE, digits.as_bytes())?;
+        let id = id.filter(|id| id.len() == PROFILE_ID).ok_or_else(|| {
+            Error::Lossy(message!(
                 "Source {} has the profile id `{digits}`; OpenTelemetry has ids of {PROFILE_ID} \
                  bytes.",
                 row + 1
@@ -59,7 +62,7 @@ pub fn common<'a>(
     put_unless_0(&mut out, fields.dropped_attributes_count, dropped);
     let comments = source.comments.iter().map(|&id| profile.strings.get(id));
     if comments.map(str::len).sum::<usize>() > LARGEST {
-        return Err(Error::Lossy(format!(
+        return Err(Error::Lossy(message!(
             "The comments of source {} have more than 2 GiB, which no protocol buffer message may \
              have.",
             row + 1
@@ -79,7 +82,7 @@ fn times(
     options: &WriteOptions,
 ) -> Result<(u64, u64)> {
     let lossy = |what: &str, value: i64| {
-        Error::Lossy(format!(
+        Error::Lossy(message!(
             "Source {} has the {what} {value} ns; OpenTelemetry holds none before 1970 or below 0.",
             row + 1
         ))
@@ -112,21 +115,22 @@ fn attributes<'a>(
     let mut list = List::default();
     if !source.comments.is_empty() {
         let texts = source.comments.iter().map(|&id| profile.strings.get(id));
-        let comments = texts.map(|text| Any::String(text.to_owned())).collect();
+        let comments = texts.map(|text| Ok(Any::String(owned(text, OUTPUT)?)));
+        let comments = comments.try_vec_of(OUTPUT)?;
         list.add(tables, keys::COMMENT, &Any::Array(comments))?;
     }
     let options = source.options.filter(|_| is_rprof(source));
     let rprof = is_rprof(source).then(|| options_text(options.unwrap_or_default()));
-    let file = source.uri.as_ref().filter(|_| is_rprof(source));
+    let file = source.uri.as_deref().filter(|_| is_rprof(source));
     for (key, text) in [
-        (keys::DROP_FRAMES, source.drop_frames.as_ref()),
-        (keys::KEEP_FRAMES, source.keep_frames.as_ref()),
-        (keys::DOC_URL, source.doc_url.as_ref()),
-        (keys::RPROF_OPTIONS, rprof.as_ref()),
+        (keys::DROP_FRAMES, source.drop_frames.as_deref()),
+        (keys::KEEP_FRAMES, source.keep_frames.as_deref()),
+        (keys::DOC_URL, source.doc_url.as_deref()),
+        (keys::RPROF_OPTIONS, rprof),
         (keys::RPROF_FILE, file),
     ] {
         if let Some(text) = text {
-            list.add(tables, key, &Any::String(text.clone()))?;
+            list.add(tables, key, &Any::String(owned(text, OUTPUT)?))?;
         }
     }
     for attribute in &source.attributes {
@@ -186,7 +190,7 @@ pub fn scope(
     }
     let mut pairs = Pairs::new(texts);
     if let Some(type_) = pprof.default_type {
-        let type_ = Any::String(type_.to_owned());
+        let type_ = Any::String(owned(type_, OUTPUT)?);
         pairs.put(
             &mut out,
             scope::ATTRIBUTES,
@@ -195,7 +199,7 @@ pub fn scope(
         )?;
     }
     if pprof.types > 1 {
-        let order = (0..pprof.types as i64).map(Any::Int).collect();
+        let order = (0..pprof.types as i64).map(Any::Int).try_vec(OUTPUT)?;
         let order = Any::Array(order);
         pairs.put(&mut out, scope::ATTRIBUTES, keys::SAMPLE_TYPE_ORDER, &order)?;
     }
@@ -217,7 +221,7 @@ pub fn resource(
     let mut out = Vec::new();
     let mut pairs = Pairs::new(texts);
     for (key, text) in further {
-        let text = Any::String(text.clone());
+        let text = Any::String(owned(text, OUTPUT)?);
         pairs.put(&mut out, resource::ATTRIBUTES, key, &text)?;
     }
     let Some(of) = of else { return Ok(out) };
@@ -259,10 +263,7 @@ impl<'k, 't, 'a> Pairs<'k, 't, 'a> {
     }
 
     fn put(&mut self, out: &mut Vec<u8>, number: u32, key: &'k str, value: &Any) -> Result<()> {
-        self.keys
-            .try_reserve(1)
-            .map_err(|_| Error::Memory(OUTPUT))?;
-        if !self.keys.insert(key) {
+        if !self.keys.try_add(key, OUTPUT)? {
             return Ok(());
         }
         let mut pair = Vec::new();
@@ -280,7 +281,7 @@ impl<'k, 't, 'a> Pairs<'k, 't, 'a> {
         for attribute in attributes {
             let key = profile.strings.get(attribute.key);
             let value = attribute.value;
-            let value = Any::of_text(value.kind, profile.strings.get(value.text));
+            let value = Any::of_text(value.kind, profile.strings.get(value.text))?;
             self.put(out, number, key, &value.unwrap_or_default())?;
         }
         Ok(())
@@ -299,12 +300,4 @@ pub fn put_text(
         "" => Ok(()),
         text => put_bytes(out, number, text.as_bytes()),
     }
-}
-
-pub fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) -> Result<()> {
-    out.try_reserve(bytes.len() + wire::LONGEST_FIELD)
-        .map_err(|_| Error::Memory(OUTPUT))?;
-    wire::put_head(out, number, bytes.len());
-    out.extend_from_slice(bytes);
-    Ok(())
 }

@@ -1,14 +1,14 @@
 //! Values of attributes on the wire.
 
-use super::about::put_bytes;
 use super::proto::{any_value as field, key_value, values};
 use crate::error::Result as CoreResult;
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, owned};
+use crate::message;
 use crate::model::{Any, DEEPEST};
 use crate::problems::Problems;
 use crate::protobuf::numbers::Texts;
 use crate::protobuf::texts::{Index, TextTable};
-use crate::protobuf::wire::{self, Message, Result, fault};
+use crate::protobuf::wire::{self, Message, Result, fault, put_bytes};
 
 /// Reads a value. Of several the last one counts, as in all readers of protocol
 /// buffers.
@@ -25,7 +25,7 @@ fn read_to(
     if depth > DEEPEST {
         return fault(
             message.at(),
-            format!("A value is nested more than {DEEPEST} times."),
+            message!("A value is nested more than {DEEPEST} times."),
         );
     }
     let mut last = None;
@@ -141,7 +141,7 @@ pub fn put_pair(out: &mut Vec<u8>, key: &str, any: &Any, texts: &mut Texts) -> C
     let mut value = Vec::new();
     put(&mut value, any, texts)?;
     put_bytes(out, key_value::VALUE, &value)?;
-    match texts.of(key.to_owned())? {
+    match texts.of(owned(key, "the output")?)? {
         0 => {}
         index => wire::put_uint(out, key_value::KEY_STRINDEX, index),
     }

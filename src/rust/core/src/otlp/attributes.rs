@@ -5,6 +5,7 @@ use super::any;
 use super::proto::key_value_and_unit as field;
 use crate::cancel::Stop;
 use crate::memory::TryGrow;
+use crate::message;
 use crate::model::{Any, Attribute, Profile, Strings, Value};
 use crate::problems::Problems;
 use crate::protobuf::load::Watch;
@@ -92,7 +93,7 @@ impl AttributeTable {
             None if index == 0 => Ok(None),
             None => fault(
                 at,
-                format!(
+                message!(
                     "Attribute {} is asked for, but there are only {}.",
                     index as i64,
                     self.entries.len()
@@ -105,7 +106,7 @@ impl AttributeTable {
 pub fn value(any: &Any, strings: &mut Strings) -> Result<Value> {
     Ok(Value {
         kind: any.kind(),
-        text: strings.intern(&any.to_text())?,
+        text: strings.intern(&any.to_text()?)?,
     })
 }
 

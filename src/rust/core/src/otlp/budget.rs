@@ -4,6 +4,7 @@
 //! text that is the name of each profile, a sample type that no other sample has. A
 //! small file made of nothing else would fill any memory.
 
+use crate::message;
 use crate::protobuf::wire::{Result, fault};
 
 /// Rows of stacks in R's tables, or bytes of anything else, for each byte of the file.
@@ -34,7 +35,7 @@ impl Budget {
             }
             None => fault(
                 at,
-                format!(
+                message!(
                     "Up to here there are too many frames, attributes, texts and sources for a \
                      file of {} bytes.",
                     self.size

@@ -9,6 +9,7 @@ use super::proto::{dictionary as table, function, keys, line, link, location, ma
 use crate::cancel::Stop;
 use crate::error::Place;
 use crate::memory::TryGrow;
+use crate::message;
 use crate::model::{
     Address, Any, Attribute, FrameType, Function, FunctionId, Link, Location, LocationId, Mapping,
     MappingId, Profile, StackId, Symbols, next_row,
@@ -17,6 +18,7 @@ use crate::problems::{ProblemKind, Problems};
 use crate::protobuf::load::Watch;
 use crate::protobuf::texts::{Index, TextTable};
 use crate::protobuf::wire::{Message, Result, fault};
+use crate::text::encoded;
 use data_encoding::HEXLOWER;
 
 const WHAT: &str = "the tables of a profile";
@@ -148,7 +150,7 @@ fn out_of_range<T>(what: &str, index: u64, count: usize, at: usize) -> Result<T>
     let index = index as i64;
     fault(
         at,
-        format!("{what} {index} is asked for, but there are only {count}."),
+        message!("{what} {index} is asked for, but there are only {count}."),
     )
 }
 
@@ -444,8 +446,8 @@ impl Reader<'_, '_> {
             let link = match is_none(trace) && is_none(span) {
                 true => None,
                 false => Some(Link {
-                    trace_id: strings.intern(&HEXLOWER.encode(trace))?,
-                    span_id: strings.intern(&HEXLOWER.encode(span))?,
+                    trace_id: strings.intern(&encoded(&HEXLOWER, trace)?)?,
+                    span_id: strings.intern(&encoded(&HEXLOWER, span)?)?,
                 }),
             };
             links.try_push(link, WHAT)?;

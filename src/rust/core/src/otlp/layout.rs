@@ -11,6 +11,7 @@ use super::proto::{
 use crate::cancel::Stop;
 use crate::error::Error;
 use crate::memory::TryGrow;
+use crate::message;
 use crate::protobuf::load::Watch;
 use crate::protobuf::wire::{Field, Message, Result};
 use std::cmp::Ordering;
@@ -383,7 +384,7 @@ fn mark(found: &Field, entries: &mut [bool]) -> bool {
 
 /// What is said of versions that are not read.
 pub fn older(input: &str, version: &str) -> Error {
-    Error::Unsupported(format!(
+    Error::Unsupported(message!(
         "{input} is of version {version} of OpenTelemetry's profiles or near it; versions from \
          1.8 on can be read."
     ))

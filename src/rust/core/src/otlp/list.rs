@@ -1,8 +1,8 @@
 //! Lists of attributes on their way out.
 
 use super::tables::Tables;
-use crate::error::{Error, Result};
-use crate::memory::TryGrow;
+use crate::error::Result;
+use crate::memory::{TryAdd, TryGrow, owned};
 use crate::model::{Any, Attribute, StringId, Value, ValueKind};
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
@@ -19,12 +19,12 @@ pub struct List {
 
 impl List {
     pub fn add(&mut self, tables: &mut Tables, key: &str, value: &Any) -> Result<()> {
-        let key = tables.texts.of(key.to_owned())?;
+        let key = tables.texts.of(owned(key, OUTPUT)?)?;
         self.push(key, || tables.attribute(key, value, None))
     }
 
     pub fn add_text(&mut self, tables: &mut Tables, key: &str, text: StringId) -> Result<()> {
-        let key = tables.texts.of(key.to_owned())?;
+        let key = tables.texts.of(owned(key, OUTPUT)?)?;
         let kind = ValueKind::String;
         self.push(key, || tables.known(key, Value { kind, text }, None))
     }
@@ -35,10 +35,7 @@ impl List {
     }
 
     fn push(&mut self, key: u64, index: impl FnOnce() -> Result<u32>) -> Result<()> {
-        self.keys
-            .try_reserve(1)
-            .map_err(|_| Error::Memory(OUTPUT))?;
-        match self.keys.insert(key) {
+        match self.keys.try_add(key, OUTPUT)? {
             true => self.indices.try_push(u64::from(index()?), OUTPUT),
             false => Ok(()),
         }

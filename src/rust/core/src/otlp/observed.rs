@@ -7,7 +7,8 @@ use super::write::WriteOptions;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::export::Column;
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, owned, sort_by_key, with_room};
+use crate::message;
 use crate::model::{Any, Interner, Label, Profile, SourceId, StringId, next_row};
 use crate::protobuf::numbers::Pieces;
 use crate::protobuf::wire;
@@ -108,7 +109,7 @@ impl<'t, 'a> Observer<'t, 'a> {
             }
             values.clear();
             for column in columns {
-                values.push(column.value(at, source)?);
+                values.try_push(column.value(at, source)?, "samples")?;
             }
             if sum && values.iter().all(|&value| value == 0) {
                 left_out[at] = true;
@@ -148,7 +149,7 @@ impl<'t, 'a> Observer<'t, 'a> {
             return Ok(None);
         }
         // Observations by identity, in their order.
-        kept.sort_by_key(|&(number, _)| number);
+        sort_by_key(&mut kept, |&(number, _)| number, "samples")?;
         let mut rest = kept.as_slice();
         for number in 0..observed.identities.len() {
             let count = rest
@@ -228,7 +229,7 @@ impl<'t, 'a> Observer<'t, 'a> {
         // Those of a key together, in the order of their first ones.
         let mut order: Vec<usize> = Vec::new();
         order.try_extend_from(0..labels.len(), "labels")?;
-        order.sort_by_key(|&i| labels[i].key);
+        sort_by_key(&mut order, |&i| labels[i].key, "labels")?;
         let mut groups = Vec::new();
         for group in order.chunk_by(|&a, &b| labels[a].key == labels[b].key) {
             groups.try_push(group, "labels")?;
@@ -249,7 +250,10 @@ impl<'t, 'a> Observer<'t, 'a> {
             }
             let index = self.tables.labels(&own, |tables| {
                 let value = value(&own, tables, profile, payload);
-                value.map_err(|what| lossy(labels, &own, profile, what))
+                value.map_err(|why| match why {
+                    NoValue::Lossy(what) => lossy(labels, &own, profile, what),
+                    NoValue::Failed(error) => error,
+                })
             })?;
             indices.try_push(u64::from(index), "labels")?;
         }
@@ -270,10 +274,10 @@ fn value(
     payload: bool,
 ) -> Outcome<(Any, Option<StringId>)> {
     let one = |label: &Label| match (label.str, label.num, label.other) {
-        (Some(_), Some(_), _) if !payload => Err("both a text and a number"),
-        (Some(text), ..) => Ok(Any::String(profile.strings.get(text).to_owned())),
+        (Some(_), Some(_), _) if !payload => Err(NoValue::Lossy("both a text and a number")),
+        (Some(text), ..) => Ok(Any::String(owned(profile.strings.get(text), "labels")?)),
         (None, Some(number), _) => Ok(Any::Int(number)),
-        (None, None, Some(value)) => Ok(tables.value(value)),
+        (None, None, Some(value)) => Ok(tables.value(value)?),
         (None, None, None) => Ok(Any::Empty),
     };
     // Texts among numbers have no unit of their own.
@@ -284,22 +288,40 @@ fn value(
     let value = match labels {
         [label] => one(label)?,
         several if !payload && several.iter().any(is_other) => {
-            return Err("values of several units");
+            return Err(NoValue::Lossy("values of several units"));
         }
         several if !payload && several.iter().any(|label| label.other.is_some()) => {
-            return Err("several values, not all texts or numbers");
+            return Err(NoValue::Lossy("several values, not all texts or numbers"));
         }
-        several => Any::Array(several.iter().map(one).collect::<Outcome<_>>()?),
+        several => {
+            let mut all = with_room(several.len(), "labels")?;
+            for label in several {
+                all.try_push(one(label)?, "labels")?;
+            }
+            Any::Array(all)
+        }
     };
     Ok((value, unit))
 }
 
-type Outcome<T> = std::result::Result<T, &'static str>;
+/// Why labels have no value.
+enum NoValue {
+    Lossy(&'static str),
+    Failed(Error),
+}
+
+impl From<Error> for NoValue {
+    fn from(error: Error) -> NoValue {
+        NoValue::Failed(error)
+    }
+}
+
+type Outcome<T> = std::result::Result<T, NoValue>;
 
 #[cold]
 fn lossy(labels: &[Label], of: &[Label], profile: &Profile, what: &str) -> Error {
     let [sample, key] = [labels, of].map(|all| all.first());
-    Error::Lossy(format!(
+    Error::Lossy(message!(
         "Sample {} has {what} under the label `{}`; an attribute of OpenTelemetry has one value.",
         sample.map_or(0, |label| label.sample + 1),
         key.map_or("", |label| profile.strings.get(label.key)),
@@ -308,7 +330,7 @@ fn lossy(labels: &[Label], of: &[Label], profile: &Profile, what: &str) -> Error
 
 #[cold]
 fn too_large(column: &Column, row: usize) -> Error {
-    Error::Lossy(format!(
+    Error::Lossy(message!(
         "The sum of type `{}` passes 2^63 at sample {}; OpenTelemetry holds no larger numbers.",
         column.name,
         row + 1
@@ -377,12 +399,11 @@ impl Observed {
                 let times = &self.times[first_time..first_time + count];
                 wire::put_head(&mut sample, fields.timestamps, 8 * count);
                 for time in times {
-                    sample.extend_from_slice(&time.to_le_bytes());
+                    sample.try_extend(&time.to_le_bytes(), "the output")?;
                 }
                 first_time += count;
             }
-            wire::put_head(out, field::SAMPLES, sample.len());
-            out.try_extend(&sample, "the output")?;
+            wire::put_bytes(out, field::SAMPLES, &sample)?;
             start = end;
         }
         Ok(())

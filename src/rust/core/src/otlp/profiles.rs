@@ -5,7 +5,7 @@ use super::dictionary::Dictionary;
 use super::layout::ProfileFields;
 use super::proto::{keys, profile as field, value_type};
 use crate::export::options_of_text;
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, copied, owned, sort_by_key};
 use crate::model::{
     Any, Attribute, Payload, Period, Profile, SampleType, ScopeId, Source, StringId, ValueType,
     inexact, recorded_time,
@@ -14,6 +14,7 @@ use crate::problems::Problems;
 use crate::protobuf::load::Watch;
 use crate::protobuf::texts::Index;
 use crate::protobuf::wire::{Message, Result};
+use crate::text::encoded;
 use data_encoding::HEXLOWER;
 
 /// A profile, without its samples.
@@ -117,6 +118,16 @@ impl<'a> Header<'a> {
         Ok(self.type_ == Named::default())
     }
 
+    fn payload(&self) -> Result<Option<Payload>> {
+        Ok(match &self.payload {
+            Some(Payload { format, bytes }) => Some(Payload {
+                format: owned(format, "a payload")?,
+                bytes: copied(bytes, "a payload")?,
+            }),
+            None => None,
+        })
+    }
+
     /// Whether another profile may be of the same source.
     pub fn agrees(&self, other: &Header) -> bool {
         self.common == other.common && other.payload.is_none()
@@ -168,9 +179,9 @@ impl SourceMaker<'_, '_> {
             .filter(|&time| time != 0);
         let time = time.map(recorded_time);
         let duration = self.problems.time(common.duration, at);
-        let profile_id = HEXLOWER.encode(&common.profile_id);
+        let profile_id = encoded(&HEXLOWER, &common.profile_id)?;
         let mut source = Source {
-            kind: "otlp".to_owned(),
+            kind: owned("otlp", "sources")?,
             uri,
             timestamp: time.map(|(timestamp, _)| timestamp),
             time: time.and_then(|(_, time)| time),
@@ -181,7 +192,7 @@ impl SourceMaker<'_, '_> {
             scope,
             profile_id: (!profile_id.is_empty()).then_some(profile_id),
             dropped_attributes: common.dropped,
-            payload: header.payload.clone(),
+            payload: header.payload()?,
             ..Source::default()
         };
         for &comment in &common.comments {
@@ -242,20 +253,20 @@ impl SourceMaker<'_, '_> {
                 (key, _, Some(_)) if number_of_comment(key).is_some() => {
                     numbered.try_push((number_of_comment(key), kept), "comments")?;
                 }
-                (keys::DROP_FRAMES, _, Some(text)) => source.drop_frames = there(text),
-                (keys::KEEP_FRAMES, _, Some(text)) => source.keep_frames = there(text),
-                (keys::DOC_URL, _, Some(text)) => source.doc_url = there(text),
+                (keys::DROP_FRAMES, _, Some(text)) => source.drop_frames = there(text)?,
+                (keys::KEEP_FRAMES, _, Some(text)) => source.keep_frames = there(text)?,
+                (keys::DOC_URL, _, Some(text)) => source.doc_url = there(text)?,
                 (keys::RPROF_OPTIONS, _, Some(text)) if options_of_text(text).is_some() => {
-                    source.kind = "rprof".to_owned();
+                    source.kind = owned("rprof", "sources")?;
                     source.options = options_of_text(text);
-                    source.period = source.period.take().map(in_microseconds);
+                    source.period = source.period.take().map(in_microseconds).transpose()?;
                 }
-                (keys::RPROF_FILE, _, Some(text)) => source.uri = Some(text.to_owned()),
+                (keys::RPROF_FILE, _, Some(text)) => source.uri = Some(owned(text, "sources")?),
                 _ => source.attributes.try_push(kept, "attributes")?,
             }
         }
         if comments.is_empty() {
-            numbered.sort_by_key(|(number, _)| *number);
+            sort_by_key(&mut numbered, |(number, _)| *number, "comments")?;
             let texts = numbered.iter().map(|(_, kept)| kept.value.text);
             comments.try_extend_from(texts, "comments")?;
         } else {
@@ -271,7 +282,7 @@ impl SourceMaker<'_, '_> {
         let mut types = Vec::new();
         for header in headers {
             let named = self.value_type(header.type_, header.message.at())?;
-            let type_ = SampleType::new(named.name, named.unit, &types);
+            let type_ = SampleType::new(named.name, named.unit, &types)?;
             types.try_push(type_, "sample types")?;
         }
         Ok(types)
@@ -300,8 +311,11 @@ fn is_text(any: &Any) -> bool {
     matches!(any, Any::String(_))
 }
 
-fn there(text: &str) -> Option<String> {
-    (!text.is_empty()).then(|| text.to_owned())
+fn there(text: &str) -> Result<Option<String>> {
+    Ok(match text.is_empty() {
+        true => None,
+        false => Some(owned(text, "sources")?),
+    })
 }
 
 /// 7 for `pprof.profile.comment.7`.
@@ -312,12 +326,12 @@ fn number_of_comment(key: &str) -> Option<u64> {
 }
 
 /// The period of `Rprof()` as that has it, who writes nanoseconds for others.
-fn in_microseconds(period: Period) -> Period {
+fn in_microseconds(period: Period) -> Result<Period> {
     let is_time = |type_: &ValueType| type_.name == "cpu" && type_.unit == "nanoseconds";
     let microseconds = period.value / 1e3;
     let whole = microseconds.fract() == 0.0 && (1.0..1e15).contains(&microseconds);
     match period.type_.as_ref().is_some_and(is_time) && whole {
-        true => Period::of_rprof(microseconds as u64),
-        false => period,
+        true => Ok(Period::of_rprof(microseconds as u64)?),
+        false => Ok(period),
     }
 }

@@ -16,7 +16,8 @@ use crate::error::{Error, Place, Result};
 use crate::formats::{self, Format};
 use crate::gzip::Content;
 use crate::input::{self, Origin};
-use crate::memory::TryGrow;
+use crate::memory::{TryCollect, TryGrow};
+use crate::message;
 use crate::model::{Interner, Profile, SampleType, Values, next_row};
 use crate::problems::{ProblemKind, Problems};
 use crate::protobuf::load::{self, Wanted, Watch};
@@ -45,7 +46,8 @@ pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Pr
 /// Each profile is a source, but profiles of one scope that have the same samples are one,
 /// with several sample types.
 pub fn read(input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
-    let content = Content::new(input).map_err(|e| load::damaged(&origin.name, 0, &e))?;
+    let content =
+        Content::new(input).map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
     read_content(content, origin, stop)
 }
 
@@ -79,7 +81,8 @@ fn decode(
             let (known, message) = (file.problems.kept().len(), Message::new(&text.message));
             file.message(&text.message, message, Some(Layout::CURRENT), stop)
                 .map_err(|fault| in_json(fault, &text, &file.origin.name))?;
-            file.problems.move_places(known, |bytes| text.paths(bytes));
+            file.problems
+                .move_places(known, |bytes| text.paths(bytes))?;
         }
         return file.finish(bytes);
     }
@@ -105,13 +108,14 @@ fn framed<'a>(bytes: &'a [u8], name: &str) -> Result<Vec<Message<'a>>> {
             let starts = formats::of(bytes) == Some(Format::Otlp) && bytes.first() == Some(&0);
             return match starts {
                 true => Err(Error::Parse {
-                    input: name.to_owned(),
+                    input: message!("{name}"),
                     place: Place::Byte(at as u64),
-                    message: "No whole message starts here, behind its length in four bytes. Is \
+                    message: message!(
+                        "No whole message starts here, behind its length in four bytes. Is \
                               the file cut off?"
-                        .to_owned(),
+                    ),
                 }),
-                false => Ok(vec![Message::new(bytes)]),
+                false => [Message::new(bytes)].into_iter().try_vec("messages"),
             };
         };
         messages.try_push(message, "messages")?;
@@ -129,7 +133,7 @@ fn foreign_or(fault: Fault, bytes: &[u8], name: &str) -> Error {
         }
         Fault::Other(error) => error,
         Fault::At { at, message } => foreign().unwrap_or_else(|| Error::Parse {
-            input: name.to_owned(),
+            input: message!("{name}"),
             place: Place::Byte(at as u64),
             message,
         }),
@@ -141,8 +145,11 @@ fn in_json(fault: Fault, text: &json::Text, name: &str) -> Error {
     match fault {
         Fault::Other(error) => error,
         Fault::At { at, message } => Error::Parse {
-            input: name.to_owned(),
-            place: Place::Field(text.path(at)),
+            input: message!("{name}"),
+            place: match text.path(at) {
+                Ok(path) => Place::Field(path),
+                Err(error) => return error,
+            },
             message,
         },
     }
@@ -242,7 +249,7 @@ impl File {
                     column
                 }
                 None if all.len() >= MOST_TYPES => {
-                    let message = format!("There are more than {MOST_TYPES} sample types.");
+                    let message = message!("There are more than {MOST_TYPES} sample types.");
                     return Err(Error::Unsupported(message).into());
                 }
                 None => {

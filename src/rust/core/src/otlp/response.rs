@@ -5,12 +5,21 @@
 //! coding, proxies between have words of their own: any bytes may come, and what is
 //! shown of them is one line without control characters.
 
+#![expect(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "memory for all of an answer is ensured first, since JSON is read by other code"
+)]
+
+use crate::error;
+use crate::memory::ensure_tree;
 use crate::protobuf::wire::{Message, Result};
-use crate::text;
+use crate::text::{self, Decoded};
 use serde_json::Value;
 
 /// So many characters of a message are shown; whole web pages are longer.
 const LONGEST: usize = 500;
+const WHAT: &str = "an answer";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coding {
@@ -30,30 +39,32 @@ pub struct Accepted {
 
 /// `None` for what is no such message. Nothing at all is an empty message, also in
 /// JSON, where some servers leave the braces out.
-pub fn accepted(body: &[u8], coding: Coding) -> Option<Accepted> {
+pub fn accepted(body: &[u8], coding: Coding) -> error::Result<Option<Accepted>> {
+    ensure_tree(body.len(), WHAT)?;
     if body.is_empty() {
-        return Some(Accepted::default());
+        return Ok(Some(Accepted::default()));
     }
     let answer = match coding {
         Coding::Protobuf => accepted_protobuf(body).ok(),
         Coding::Json => accepted_json(body),
         Coding::Text => None,
     };
-    answer.filter(|answer| answer.rejected >= 0)
+    Ok(answer.filter(|answer| answer.rejected >= 0))
 }
 
 /// Why a request failed: the message of the status, or the text that came in its
 /// place; empty when the server says nothing.
-pub fn failure(body: &[u8], coding: Coding) -> String {
+pub fn failure(body: &[u8], coding: Coding) -> error::Result<String> {
+    ensure_tree(body.len(), WHAT)?;
     let message = match coding {
         Coding::Protobuf => status_protobuf(body).ok(),
         Coding::Json => status_json(body),
         Coding::Text => None,
     };
-    message.unwrap_or_else(|| match coding {
+    Ok(message.unwrap_or_else(|| match coding {
         Coding::Protobuf if !is_text(body) => String::new(),
         _ => line(body),
-    })
+    }))
 }
 
 fn is_text(bytes: &[u8]) -> bool {
@@ -120,11 +131,12 @@ fn status_json(body: &[u8]) -> Option<String> {
 fn line(bytes: &[u8]) -> String {
     // A character has four bytes at most; of blanks there may be many.
     let start = bytes.get(..16 * LONGEST).unwrap_or(bytes);
-    let text = text::decode(start).text;
-    let visible = text.replace(
-        |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'),
-        " ",
-    );
+    let Ok(Decoded { text, .. }) = text::decode(start) else {
+        return String::new();
+    };
+    let hidden =
+        |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let visible = text.replace(hidden, " ");
     let mut line = String::new();
     for word in visible.split_whitespace() {
         if !line.is_empty() {
@@ -141,6 +153,14 @@ fn line(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn accepted(body: &[u8], coding: Coding) -> Option<Accepted> {
+        super::accepted(body, coding).unwrap()
+    }
+
+    fn failure(body: &[u8], coding: Coding) -> String {
+        super::failure(body, coding).unwrap()
+    }
     use Coding::{Json, Protobuf, Text};
 
     fn answer(rejected: i64, message: &str) -> Option<Accepted> {

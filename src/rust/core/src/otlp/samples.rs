@@ -12,6 +12,7 @@ use super::proto::profile as field;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Place};
 use crate::memory::TryGrow;
+use crate::message;
 use crate::model::{Any, Attribute, Label, Profile, SourceId, Strings, Value};
 use crate::problems::{ProblemKind, Problems};
 use crate::protobuf::load::Watch;
@@ -213,7 +214,7 @@ impl SampleReader<'_, '_> {
         if values != times && values > 0 && times > 0 {
             return fault(
                 at,
-                format!("This sample has {values} values, but {times} times."),
+                message!("This sample has {values} values, but {times} times."),
             );
         }
         let stack = self.dictionary.stack(sample.stack, at)?;
@@ -239,7 +240,7 @@ impl SampleReader<'_, '_> {
             }
             let row = self.profile.samples.len();
             if row >= i32::MAX as usize {
-                return Err(Error::Unsupported(format!(
+                return Err(Error::Unsupported(message!(
                     "More than {} samples, which R cannot number.",
                     i32::MAX
                 ))

@@ -12,7 +12,7 @@ use super::proto::{entity_ref, keys, resource, resource_profiles, scope, scope_p
 use super::read::{File, MOST_TYPES};
 use super::samples::{LabelForms, SampleReader};
 use crate::cancel::{self, Stop};
-use crate::memory::TryGrow;
+use crate::memory::{TryCollect, TryGrow, filled, owned};
 use crate::model::{Any, Entity, Resource, ResourceId, Scope, ScopeId, StringId, Strings};
 use crate::problems::Problems;
 use crate::protobuf::load::Watch;
@@ -161,18 +161,24 @@ impl<'a> Reader<'_, 'a> {
         let version = self.text(version)?;
         let schema_url = self.text(schema_url)?;
         let pairs = self.pairs(&attributes)?;
-        let (known_pairs, others): (Vec<_>, Vec<_>) = pairs
-            .into_iter()
-            .partition(|(key, value)| is_of_pprof(key, value, headers.len()));
         let mut within = InScope {
             id: None,
             default_type: None,
             order: None,
         };
-        for (_, value) in known_pairs {
+        // Attributes that have their place elsewhere, and the others.
+        let mut others = Vec::new();
+        for (key, value) in pairs {
+            let places = match key.as_str() {
+                keys::SAMPLE_TYPE_ORDER => order(&value, headers.len())?,
+                _ => None,
+            };
             match value {
-                Any::String(text) => within.default_type = (!text.is_empty()).then_some(text),
-                other => within.order = order(&other, headers.len()),
+                Any::String(text) if key == keys::DEFAULT_SAMPLE_TYPE => {
+                    within.default_type = (!text.is_empty()).then_some(text);
+                }
+                _ if places.is_some() => within.order = places,
+                value => others.try_push((key, value), "attributes")?,
             }
         }
         let attributes = keep_pairs(&others, &mut self.file.profile)?;
@@ -202,9 +208,9 @@ impl<'a> Reader<'_, 'a> {
 
     /// Puts profiles of the same samples together, in the order that their scope tells.
     fn profiles(&mut self, headers: &[Header<'a>], within: &InScope) -> WireResult<()> {
-        let all: Vec<&Header> = match &within.order {
-            Some(order) => order.iter().map(|&at| &headers[at]).collect(),
-            None => headers.iter().collect(),
+        let all = match &within.order {
+            Some(order) => order.iter().map(|&at| &headers[at]).try_vec("profiles")?,
+            None => headers.iter().try_vec("profiles")?,
         };
         let mut left = all.as_slice();
         if within.order.is_some() && self.source(left, within, true)? > 0 {
@@ -240,7 +246,7 @@ impl<'a> Reader<'_, 'a> {
             }
             // Without a sample nothing but the word of the scope says that they are one.
             match reader.aligned(first.message, other.message)? {
-                Some(found) if all || !found.is_empty() => values.push(found),
+                Some(found) if all || !found.is_empty() => values.try_push(found, "profiles")?,
                 _ => break,
             }
         }
@@ -255,9 +261,13 @@ impl<'a> Reader<'_, 'a> {
             false => maker.types(&headers[..count])?,
         };
         let columns = self.file.columns(&types, first.message.at())?;
-        let uri = self.file.origin.uri.clone();
+        let uri = self.file.origin.own_uri()?;
+        let default_type = within.default_type.as_deref();
+        let default_type = default_type
+            .map(|type_| owned(type_, "sources"))
+            .transpose()?;
         let mut maker = self.maker();
-        let source = maker.source(first, types, uri, within.id, within.default_type.clone())?;
+        let source = maker.source(first, types, uri, within.id, default_type)?;
         let id = maker.profile.add_source(source)?;
         let mut reader = self.samples();
         let Some((&column, columns)) = columns.split_first() else {
@@ -323,31 +333,23 @@ fn intern(
     })
 }
 
-/// Whether it is an attribute of a scope of so many profiles that has its place elsewhere.
-fn is_of_pprof(key: &str, value: &Any, count: usize) -> bool {
-    match (key, value) {
-        (keys::DEFAULT_SAMPLE_TYPE, Any::String(_)) => true,
-        (keys::SAMPLE_TYPE_ORDER, places) => order(places, count).is_some(),
-        _ => false,
-    }
-}
-
 /// Which profile is the first sample type, which the second, and so on, from the place
 /// of each profile among them; `None` where that is no order of so many.
-fn order(places: &Any, count: usize) -> Option<Vec<usize>> {
-    let Any::Array(places) = places else {
-        return None;
+fn order(places: &Any, count: usize) -> WireResult<Option<Vec<usize>>> {
+    let places = match places {
+        Any::Array(places) if places.len() == count => places,
+        _ => return Ok(None),
     };
-    if places.len() != count {
-        return None;
-    }
-    let mut order = vec![None; count];
+    let mut order = filled(count, None, "profiles")?;
     for (profile, place) in places.iter().enumerate() {
-        let Any::Int(place) = place else { return None };
-        let slot = order.get_mut(usize::try_from(*place).ok()?)?;
-        if slot.replace(profile).is_some() {
-            return None;
+        let place = match place {
+            Any::Int(place) => usize::try_from(*place).ok(),
+            _ => None,
+        };
+        match place.and_then(|place| order.get_mut(place)) {
+            Some(slot) if slot.is_none() => *slot = Some(profile),
+            _ => return Ok(None),
         }
     }
-    order.into_iter().collect()
+    Ok(Some(order.into_iter().flatten().try_vec("profiles")?))
 }

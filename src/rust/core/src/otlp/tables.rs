@@ -12,7 +12,8 @@ use super::proto::{
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::export::{Cutter, RunIds, is_rprof};
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, TryPut, copied, owned};
+use crate::message;
 use crate::model::{
     Address, Any, Attribute, FunctionId, Label, Link, LocationId, MappingId, Names, Profile,
     StackId, StringId, UNKNOWN, Value,
@@ -20,6 +21,7 @@ use crate::model::{
 use crate::protobuf::numbers::{Pieces, Texts};
 use crate::protobuf::output::Output;
 use crate::protobuf::wire;
+use crate::text::decoded;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -97,7 +99,7 @@ impl<'a> Tables<'a> {
         }
         // Zeros of the full length, for readers that want ids to have it.
         let zeros = ids_of_link(&[0; TRACE_ID], &[0; SPAN_ID]);
-        tables.links.intern(&zeros)?;
+        tables.links.intern(&zeros?)?;
         Ok(tables)
     }
 
@@ -181,8 +183,7 @@ impl<'a> Tables<'a> {
             put_unless_0(&mut inner, line::FUNCTION_INDEX, u64::from(function));
             put_unless_0(&mut inner, line::LINE, row.line.unwrap_or(0) as u64);
             put_unless_0(&mut inner, line::COLUMN, row.column as u64);
-            wire::put_head(&mut out, location::LINES, inner.len());
-            out.try_extend(&inner, OUTPUT)?;
+            wire::put_bytes(&mut out, location::LINES, &inner)?;
         }
         let attributes = self.of_location(run, address)?;
         put_indices(&mut out, location::ATTRIBUTE_INDICES, &attributes)?;
@@ -199,7 +200,11 @@ impl<'a> Tables<'a> {
         });
         match frame_type {
             Some(Some(type_)) => list.add_text(self, keys::FRAME_TYPE, type_.text())?,
-            Some(None) => list.add(self, keys::FRAME_TYPE, &Any::String(R_FRAME.to_owned()))?,
+            Some(None) => list.add(
+                self,
+                keys::FRAME_TYPE,
+                &Any::String(owned(R_FRAME, OUTPUT)?),
+            )?,
             None => {}
         }
         if address.is_folded {
@@ -291,18 +296,19 @@ impl<'a> Tables<'a> {
     pub fn link(&mut self, of: Link) -> Result<u32> {
         let bytes = |id| {
             let digits = self.profile.strings.get(id).as_bytes();
-            HEXLOWER_PERMISSIVE.decode(digits).unwrap_or_default()
+            let bytes = decoded(&HEXLOWER_PERMISSIVE, digits)?;
+            Ok::<_, Error>(bytes.unwrap_or_default())
         };
-        let (trace, span) = (bytes(of.trace_id), bytes(of.span_id));
+        let (trace, span) = (bytes(of.trace_id)?, bytes(of.span_id)?);
         if trace.len() != TRACE_ID || span.len() != SPAN_ID {
-            return Err(Error::Lossy(format!(
+            return Err(Error::Lossy(message!(
                 "A sample belongs to the trace `{}` and the span `{}`; OpenTelemetry has ids of \
                  {TRACE_ID} and {SPAN_ID} bytes.",
                 self.profile.strings.get(of.trace_id),
                 self.profile.strings.get(of.span_id),
             )));
         }
-        self.links.intern(&ids_of_link(&trace, &span))
+        self.links.intern(&ids_of_link(&trace, &span)?)
     }
 
     /// The index of an attribute, whose key is the text of this number.
@@ -310,8 +316,7 @@ impl<'a> Tables<'a> {
         let (mut out, mut inner) = (Vec::new(), Vec::new());
         put_unless_0(&mut out, key_value_and_unit::KEY_STRINDEX, key);
         any::put(&mut inner, value, &mut self.texts)?;
-        wire::put_head(&mut out, key_value_and_unit::VALUE, inner.len());
-        out.try_extend(&inner, OUTPUT)?;
+        wire::put_bytes(&mut out, key_value_and_unit::VALUE, &inner)?;
         if let Some(unit) = unit {
             let unit = self.text(unit)?;
             put_unless_0(&mut out, key_value_and_unit::UNIT_STRINDEX, unit);
@@ -325,11 +330,8 @@ impl<'a> Tables<'a> {
         if let Some(&index) = self.known.get(&is) {
             return Ok(index);
         }
-        let index = self.attribute(key, &self.value(value), unit)?;
-        self.known
-            .try_reserve(1)
-            .map_err(|_| Error::Memory(OUTPUT))?;
-        self.known.insert(is, index);
+        let index = self.attribute(key, &self.value(value)?, unit)?;
+        self.known.try_put(is, index, OUTPUT)?;
         Ok(index)
     }
 
@@ -357,17 +359,16 @@ impl<'a> Tables<'a> {
         if is_number {
             return Ok(index);
         }
-        self.known_labels
-            .try_reserve(1)
-            .map_err(|_| Error::Memory(OUTPUT))?;
-        self.known_labels.insert(labels.to_vec(), index);
+        let labels = copied(labels, OUTPUT)?;
+        self.known_labels.try_put(labels, index, OUTPUT)?;
         Ok(index)
     }
 
     /// The value that the model holds as text.
-    pub fn value(&self, value: Value) -> Any {
+    pub fn value(&self, value: Value) -> Result<Any> {
         // What came from outside was checked, so there is one.
-        Any::of_text(value.kind, self.profile.strings.get(value.text)).unwrap_or_default()
+        let value = Any::of_text(value.kind, self.profile.strings.get(value.text))?;
+        Ok(value.unwrap_or_default())
     }
 
     pub fn text(&mut self, id: StringId) -> Result<u64> {
@@ -417,7 +418,7 @@ fn frames_of_r(profile: &Profile) -> Result<Vec<bool>> {
     if !profile.sources.iter().any(is_rprof) {
         return Ok(of_r);
     }
-    let mut by_others = of_r.clone();
+    let mut by_others = copied(&of_r, "locations")?;
     let mut seen = Vec::new();
     seen.try_fill(profile.stacks.len(), [false; 2], "stacks")?;
     let samples = profile.samples.stack.iter().zip(&profile.samples.source);
@@ -446,13 +447,12 @@ fn of_row<T: Ord + Copy>(all: &[(T, Attribute)], row: T) -> &[(T, Attribute)] {
     &all[start..end]
 }
 
-fn ids_of_link(trace: &[u8], span: &[u8]) -> Vec<u8> {
+fn ids_of_link(trace: &[u8], span: &[u8]) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     for (number, id) in [(link::TRACE_ID, trace), (link::SPAN_ID, span)] {
-        wire::put_head(&mut out, number, id.len());
-        out.extend_from_slice(id);
+        wire::put_bytes(&mut out, number, id)?;
     }
-    out
+    Ok(out)
 }
 
 /// A list of indices, packed.

@@ -3,7 +3,7 @@
 //! A source becomes a profile for each of its sample types, all with the same samples.
 //! What samples refer to is collected on the way ([`Tables`]) and written last.
 
-use super::about::{self, OfPprof, put_bytes};
+use super::about::{self, OfPprof};
 use super::json;
 use super::layout::Layout;
 use super::observed::{Observed, Observer};
@@ -13,11 +13,12 @@ use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::export::{Column, Cutter, columns, default_type, durations};
 use crate::gzip;
-use crate::memory::{Growing, TryGrow};
+use crate::memory::{Growing, TryCollect, TryGrow, TryPut, filled};
+use crate::message;
 use crate::model::{Payload, Profile, ResourceId, SampleType, Scope, ScopeId, SourceId};
 use crate::protobuf::numbers::Pieces;
 use crate::protobuf::output::Output;
-use crate::protobuf::wire;
+use crate::protobuf::wire::{self, put_bytes};
 use crate::save;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -78,12 +79,12 @@ fn write_message(
     stop: Stop,
 ) -> Result<()> {
     if options.payload.is_some() && profile.sources.len() != 1 {
-        return Err(Error::Lossy(format!(
+        return Err(Error::Lossy(message!(
             "An original payload is that of one source, and there are {}.",
             profile.sources.len()
         )));
     }
-    let columns = columns(profile, options.aggregate);
+    let columns = columns(profile, options.aggregate)?;
     let plan = Plan::new(profile, &columns, stop)?;
     let cutter = Cutter::new(profile)?;
     let mut left_out = Vec::new();
@@ -101,8 +102,8 @@ fn write_message(
             break (tables, bodies);
         }
     };
-    let mut output = Output::new(out);
-    for resource in resources(profile, &job.plan) {
+    let mut output = Output::new(out)?;
+    for resource in resources(profile, &job.plan)? {
         job.put_resource(&resource, &bodies, &mut tables, &mut output)?;
     }
     output.head(data::DICTIONARY, tables.size())?;
@@ -148,9 +149,11 @@ impl<'c, 'a> Plan<'c, 'a> {
             default_types: Vec::new(),
         };
         // The columns by type, and which of them a source says it has.
-        let types = columns.iter().map(|column| (column.key, column.unit));
-        let by_type: HashMap<_, usize, RandomState> = types.zip(0..).collect();
-        let mut declared = vec![false; columns.len()];
+        let mut by_type: HashMap<_, usize, RandomState> = HashMap::default();
+        for (i, column) in columns.iter().enumerate() {
+            by_type.try_put((column.key, column.unit), i, "sample types")?;
+        }
+        let mut declared = filled(columns.len(), false, "sample types")?;
         for (id, source) in profile.source_ids().zip(&profile.sources) {
             if id.row() % SOURCES == 0 {
                 cancel::check(stop)?;
@@ -165,9 +168,9 @@ impl<'c, 'a> Plan<'c, 'a> {
             let has = |column: &Column| own.iter().any(|&row| column.has(row as usize, id));
             let columns = columns.iter().zip(&declared);
             let columns = columns.filter(|(column, declared)| **declared || has(column));
-            let columns: Vec<&Column> = columns.map(|(column, _)| column).collect();
+            let columns = columns.map(|(column, _)| column).try_vec("sample types")?;
             if columns.is_empty() && !own.is_empty() {
-                return Err(Error::Lossy(format!(
+                return Err(Error::Lossy(message!(
                     "The samples of source {} have no values; OpenTelemetry holds only samples \
                      that have.",
                     id.row() + 1
@@ -313,7 +316,7 @@ impl<'a> Job<'_, 'a> {
             let profiles = || rows.iter().flat_map(|&row| &bodies[row]);
             let size: usize = profiles().map(|body| wire::field_size(body.len())).sum();
             let size = start.len() + size + end.len();
-            scopes.push((start, rows, end, size));
+            scopes.try_push((start, rows, end, size), "scopes")?;
         }
         let size: usize = scopes
             .iter()
@@ -341,32 +344,36 @@ struct OfResource {
 
 /// Sources by resource and scope, in the order of their first ones. Those that have none
 /// are each a scope of their own, as what is said of a pprof file is said of its scope.
-fn resources(profile: &Profile, plan: &Plan) -> Vec<OfResource> {
+fn resources(profile: &Profile, plan: &Plan) -> Result<Vec<OfResource>> {
     let mut resources: Vec<OfResource> = Vec::new();
     // Their places, and those of scopes in them.
     let mut known: HashMap<_, usize, RandomState> = HashMap::default();
     let mut known_scopes: HashMap<_, usize, RandomState> = HashMap::default();
     for (row, source) in profile.sources.iter().enumerate() {
         let id = source.scope.map(|id| profile.scopes[id.row()].resource);
-        let at = *known.entry(id).or_insert_with(|| {
-            resources.push(OfResource {
-                id,
-                scopes: Vec::new(),
-            });
-            resources.len() - 1
-        });
+        let at = match known.get(&id) {
+            Some(&at) => at,
+            None => {
+                let scopes = Vec::new();
+                known.try_put(id, resources.len(), "resources")?;
+                resources.try_push(OfResource { id, scopes }, "resources")?;
+                resources.len() - 1
+            }
+        };
         let scopes = &mut resources[at].scopes;
         let next = scopes.len();
-        let at = match source.scope {
-            Some(id) => *known_scopes
-                .entry((id, plan.default_types[row]))
-                .or_insert(next),
+        let scope = source.scope.map(|id| (id, plan.default_types[row]));
+        let at = match scope.and_then(|scope| known_scopes.get(&scope)) {
+            Some(&at) => at,
             None => next,
         };
         if at == next {
-            scopes.push((source.scope, Vec::new()));
+            scopes.try_push((source.scope, Vec::new()), "scopes")?;
+            if let Some(scope) = scope {
+                known_scopes.try_put(scope, next, "scopes")?;
+            }
         }
-        scopes[at].1.push(row);
+        scopes[at].1.try_push(row, "sources")?;
     }
-    resources
+    Ok(resources)
 }

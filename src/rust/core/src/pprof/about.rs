@@ -3,7 +3,7 @@
 use super::proto::{profile as field, value_type as value};
 use crate::error::{Error, Result};
 use crate::export::{Column, default_type, durations, is_rprof, period, provenance, time};
-use crate::memory::TryGrow;
+use crate::memory::{TryCollect, TryGrow, with_room};
 use crate::model::{Profile, Source};
 use crate::protobuf::numbers::Texts;
 use crate::protobuf::wire;
@@ -43,8 +43,7 @@ pub fn encode<'a>(
     if let Some((value, type_)) = longest_period(sources) {
         if let Some((name, unit)) = type_ {
             let type_ = value_type(texts, name, unit)?;
-            wire::put_head(&mut out, field::PERIOD_TYPE, type_.len());
-            out.try_extend(&type_, OUTPUT)?;
+            wire::put_bytes(&mut out, field::PERIOD_TYPE, &type_)?;
         }
         put_known(&mut out, field::PERIOD, Some(value));
     }
@@ -52,7 +51,7 @@ pub fn encode<'a>(
     out.try_reserve((comments.len() + 3) * wire::LONGEST_FIELD)
         .map_err(|_| Error::Memory(OUTPUT))?;
     wire::put_repeated(&mut out, field::COMMENT, comments.into_iter());
-    let default = texts.of(first_type(profile, columns))?;
+    let default = texts.of(first_type(profile, columns)?)?;
     wire::put_uint(&mut out, field::DEFAULT_SAMPLE_TYPE, default);
     let doc_url = sources.iter().find_map(|source| source.doc_url.as_deref());
     put_text(&mut out, field::DOC_URL, doc_url, texts)?;
@@ -83,14 +82,13 @@ pub fn types<'a>(columns: &[Column<'a>], texts: &mut Texts<'a>) -> Result<Vec<u8
     let mut out = Vec::new();
     for column in columns {
         let type_ = value_type(texts, column.name, column.unit)?;
-        wire::put_head(&mut out, field::SAMPLE_TYPE, type_.len());
-        out.try_extend(&type_, OUTPUT)?;
+        wire::put_bytes(&mut out, field::SAMPLE_TYPE, &type_)?;
     }
     Ok(out)
 }
 
 fn value_type<'a>(texts: &mut Texts<'a>, type_: &'a str, unit: &'a str) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(2 * wire::LONGEST_FIELD);
+    let mut out = with_room(2 * wire::LONGEST_FIELD, OUTPUT)?;
     wire::put_uint(&mut out, value::TYPE, texts.of(type_)?);
     wire::put_uint(&mut out, value::UNIT, texts.of(unit)?);
     Ok(out)
@@ -123,7 +121,7 @@ fn comments<'a>(profile: &'a Profile, aggregate: bool, texts: &mut Texts<'a>) ->
             comments.try_push(text, OUTPUT)?;
         }
         if is_rprof(source) {
-            comments.try_push(texts.of(provenance(source))?, OUTPUT)?;
+            comments.try_push(texts.of(provenance(source)?)?, OUTPUT)?;
         }
     }
     if !aggregate && profile.sources.len() == 1 {
@@ -136,11 +134,10 @@ fn comments<'a>(profile: &'a Profile, aggregate: bool, texts: &mut Texts<'a>) ->
 }
 
 /// What a viewer should show first. Without it pprof shows the last type.
-fn first_type<'a>(profile: &'a Profile, columns: &[Column<'a>]) -> &'a str {
+fn first_type<'a>(profile: &'a Profile, columns: &[Column<'a>]) -> Result<&'a str> {
     let rprof = profile.sources.iter().find(|source| is_rprof(source));
-    let columns: Vec<&Column> = columns.iter().collect();
+    let columns = columns.iter().try_vec(OUTPUT)?;
     let mut sources = rprof.into_iter().chain(&profile.sources);
-    sources
-        .find_map(|source| default_type(source, &columns))
-        .unwrap_or("")
+    let type_ = sources.find_map(|source| default_type(source, &columns));
+    Ok(type_.unwrap_or(""))
 }

@@ -4,7 +4,8 @@
 use super::outline::Outline;
 use crate::error::Error;
 use crate::input::Origin;
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, owned};
+use crate::message;
 use crate::model::{
     Period, Profile, SampleType, Source, Strings, ValueType, Values, inexact, recorded_time,
 };
@@ -25,20 +26,20 @@ pub fn types(
     problems: &mut Problems,
 ) -> Result<Vec<SampleType>> {
     let unsupported =
-        |message: String| Err(Error::Unsupported(format!("{input}: {message}")).into());
+        |message: String| Err(Error::Unsupported(message!("{input}: {message}")).into());
     if outline.types.len() > MOST_TYPES {
-        return unsupported(format!("more than {MOST_TYPES} sample types."));
+        return unsupported(message!("more than {MOST_TYPES} sample types."));
     }
     let mut types: Vec<SampleType> = Vec::new();
     for named in &outline.types {
         let recorded = outline.texts.string(named.type_, problems)?;
         let unit = outline.texts.string(named.unit, problems)?;
         if recorded.len().max(unit.len()) > LONGEST_NAME {
-            return unsupported(format!(
+            return unsupported(message!(
                 "the name of a sample type has more than {LONGEST_NAME} bytes."
             ));
         }
-        let type_ = SampleType::new(recorded, unit, &types);
+        let type_ = SampleType::new(recorded, unit, &types)?;
         types.try_push(type_, "sample types")?;
     }
     for type_ in &types {
@@ -62,7 +63,7 @@ pub fn source(
 ) -> Result<Source> {
     let time = (outline.time != 0).then(|| recorded_time(outline.time));
     let mut source = Source {
-        kind: "pprof".to_owned(),
+        kind: owned("pprof", "sources")?,
         uri: origin.uri,
         timestamp: time.map(|(timestamp, _)| timestamp),
         time: time.and_then(|(_, time)| time),

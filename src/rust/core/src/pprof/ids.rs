@@ -3,11 +3,14 @@
 //! Most writers count from 1, which needs no look-up. No table is ever as long
 //! as an id is large.
 
-use crate::error::Error;
+use crate::memory::TryPut;
+use crate::message;
 use crate::model::NativeId;
 use crate::protobuf::wire::{Result, fault};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
+
+const WHAT: &str = "the ids of a profile";
 
 pub struct Ids {
     /// What is numbered, for messages.
@@ -29,12 +32,12 @@ impl Ids {
     /// Adds the id of the next row.
     pub fn add(&mut self, id: u64, at: usize) -> Result<()> {
         if id == 0 {
-            return fault(at, format!("This {} has no id.", self.what));
+            return fault(at, message!("This {} has no id.", self.what));
         }
         if self.row(id).is_some() {
             return fault(
                 at,
-                format!(
+                message!(
                     "A second {} has the id {id}. Are these several profiles in one file?",
                     self.what
                 ),
@@ -46,12 +49,10 @@ impl Ids {
             } else {
                 0
             };
-            self.others
-                .try_reserve(missing as usize + 1)
-                .map_err(|_| Error::Memory("the ids of a profile"))?;
-            self.others
-                .extend((0..missing).map(|row| (u64::from(row) + 1, row)));
-            self.others.insert(id, self.count);
+            for row in 0..missing {
+                self.others.try_put(u64::from(row) + 1, row, WHAT)?;
+            }
+            self.others.try_put(id, self.count, WHAT)?;
         }
         self.count += 1;
         Ok(())
@@ -88,7 +89,7 @@ impl Ids {
     pub fn find(&self, id: u64, at: usize) -> Result<u32> {
         match self.row(id) {
             Some(row) => Ok(row),
-            None => fault(at, format!("There is no {} with the id {id}.", self.what)),
+            None => fault(at, message!("There is no {} with the id {id}.", self.what)),
         }
     }
 }

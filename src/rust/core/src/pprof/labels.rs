@@ -9,7 +9,8 @@ use super::proto::{label, sample};
 use super::sources::{self, Fact, KEYS};
 use super::write::WriteOptions;
 use crate::error::{Error, Result};
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, ensure, owned, with_room, written};
+use crate::message;
 use crate::model::{Label, Profile, SourceId, StackId, StringId, Strings};
 use crate::protobuf::numbers::{Pieces, Texts};
 use crate::protobuf::wire;
@@ -47,7 +48,8 @@ impl<'a> Word<'a> {
     fn number(&self, strings: &'a Strings, texts: &mut Texts<'a>) -> Result<u64> {
         match self {
             Word::Known(id) => texts.of_string(*id, strings.get(*id)),
-            Word::New(text) => texts.of(text.clone()),
+            Word::New(Cow::Borrowed(text)) => texts.of(*text),
+            Word::New(Cow::Owned(text)) => texts.of(owned(text, "labels")?),
         }
     }
 }
@@ -151,7 +153,7 @@ impl<'a> Labels<'a> {
         }
         if !self.tell_sources && self.profile.sources.len() > 1 {
             // A bare number would be read as a range.
-            let run = format!("run-{}", source.0 + 1);
+            let run = written(format_args!("run-{}", source.0 + 1), "labels")?;
             self.add(own, RUN, run.into())?;
         }
         if collects {
@@ -159,6 +161,8 @@ impl<'a> Labels<'a> {
         }
         if self.sort {
             let key = |wanted: &'_ Wanted| wanted.str.is_none();
+            ensure(size_of_val(self.scratch.as_slice()), "labels")?;
+            #[expect(clippy::disallowed_methods, reason = "memory was ensured")]
             self.scratch.sort_by(|a, b| {
                 let texts = a.key.text(strings).cmp(b.key.text(strings));
                 texts.then(key(a).cmp(&key(b)))
@@ -188,7 +192,7 @@ impl<'a> Labels<'a> {
         let profile = self.profile;
         let key = |label: &Label| profile.strings.get(label.key);
         if let Some(label) = own.iter().find(|label| KEYS.contains(&key(label))) {
-            return Err(Error::Lossy(format!(
+            return Err(Error::Lossy(message!(
                 "Sample {} has a label `{}` of its own, so labels cannot tell its source.",
                 label.sample + 1,
                 key(label)
@@ -221,7 +225,7 @@ impl<'a> Labels<'a> {
     fn encode(&mut self, texts: &mut Texts<'a>) -> Result<u32> {
         self.encoded.clear();
         let strings = &self.profile.strings;
-        let mut one = Vec::with_capacity(4 * wire::LONGEST_FIELD);
+        let mut one = with_room(4 * wire::LONGEST_FIELD, "labels")?;
         for wanted in &self.scratch {
             one.clear();
             wire::put_uint(&mut one, label::KEY, wanted.key.number(strings, texts)?);
@@ -239,8 +243,7 @@ impl<'a> Labels<'a> {
                     number => wire::put_uint(&mut one, label::NUM_UNIT, number),
                 }
             }
-            wire::put_head(&mut self.encoded, sample::LABEL, one.len());
-            self.encoded.try_extend(&one, "labels")?;
+            wire::put_bytes(&mut self.encoded, sample::LABEL, &one)?;
         }
         self.sets.intern(&self.encoded)
     }

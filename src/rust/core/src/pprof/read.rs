@@ -40,7 +40,8 @@ pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Pr
 /// Two sample types of the same name are told apart: the second is called
 /// `name/unit`. A message of 2 GiB is refused.
 pub fn read(input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
-    let content = Content::new(input).map_err(|e| load::damaged(&origin.name, 0, &e))?;
+    let content =
+        Content::new(input).map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
     read_content(content, origin, stop)
 }
 

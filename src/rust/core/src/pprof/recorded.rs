@@ -4,15 +4,15 @@
 use super::proto::{function, location, mapping, profile as field};
 use super::symbols::{Mappings, Writing, put_function, put_location, put_mapping};
 use crate::cancel::{self, Stop};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::export::{Cutter, RunIds};
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, TryPut, sort_by_key};
 use crate::model::{LocationId, NativeId, Profile, StackId, Stacks};
 use crate::protobuf::numbers::Texts;
 use crate::protobuf::output::Output;
 use crate::protobuf::wire;
 use foldhash::fast::RandomState;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// Stacks between two questions whether to stop.
 const STACKS: usize = 10_000;
@@ -53,7 +53,11 @@ impl<'a> Recorded<'a> {
         }
         let mut order = Vec::new();
         order.try_extend_from(locations.ids(), "ids")?;
-        order.sort_by_key(|&run| locations.get(run).first().copied());
+        sort_by_key(
+            &mut order,
+            |&run| locations.get(run).first().copied(),
+            "ids",
+        )?;
         let natives = order
             .iter()
             .map(|&run| native_id(profile, locations.get(run)));
@@ -117,17 +121,25 @@ fn native_id(profile: &Profile, run: &[LocationId]) -> Option<NativeId> {
 /// The id of each row: the one that it had, where no row before it has that, else
 /// the least that no row has. Without any these are the numbers of the rows.
 fn ids(natives: impl Iterator<Item = Option<NativeId>> + Clone) -> Result<Vec<u64>> {
-    let mut taken: HashSet<u64, RandomState> = HashSet::default();
+    // Each, and whether it is still to be given.
+    let mut taken: HashMap<u64, bool, RandomState> = HashMap::default();
     for native in natives.clone().flatten() {
-        taken.try_reserve(1).map_err(|_| Error::Memory("ids"))?;
-        taken.insert(native.get());
+        taken.try_put(native.get(), true, "ids")?;
     }
-    let mut left = taken.clone();
-    let mut next = (1..).filter(|id| !taken.contains(id));
     let mut ids = Vec::new();
+    let mut next = 1;
     for native in natives {
-        let own = native.map(NativeId::get).filter(|id| left.remove(id));
-        let id = own.or_else(|| next.next()).unwrap_or(0);
+        let is_left = |id: &u64| taken.get_mut(id).is_some_and(std::mem::take);
+        let id = match native.map(NativeId::get).filter(is_left) {
+            Some(own) => own,
+            None => {
+                while taken.contains_key(&next) {
+                    next += 1;
+                }
+                next += 1;
+                next - 1
+            }
+        };
         ids.try_push(id, "ids")?;
     }
     Ok(ids)

@@ -45,15 +45,12 @@ pub fn restore(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
     let left = |label: &Label| numbers[label.sample].is_none() || keys.row(label.key).is_none();
     profile.labels.retain(left);
 
-    let own = profile.sources.pop().unwrap_or_default();
-    let whole_file = own.clone();
+    let mut whole_file = profile.sources.pop().unwrap_or_default();
+    let comments = std::mem::take(&mut whole_file.comments);
+    let duration = whole_file.duration.take();
     let is_left = numbers.contains(&None);
     if is_left {
-        profile.add_source(Source {
-            comments: Vec::new(),
-            duration: None,
-            ..own
-        })?;
+        profile.add_source(std::mem::take(&mut whole_file))?;
     }
     let ids = told.add_to(profile)?;
     for (source, number) in profile.samples.source.iter_mut().zip(&numbers) {
@@ -62,17 +59,17 @@ pub fn restore(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
     // What the file says of all its samples the first source says, as writers
     // take it from there.
     let others = about::duration(profile)?.unwrap_or(0);
-    let comments = news(whole_file.comments, profile)?;
+    let comments = news(comments, profile)?;
     if let Some(first) = profile.sources.first_mut() {
         first.comments = comments;
-        first.types = whole_file.types;
-        first.drop_frames = whole_file.drop_frames;
-        first.keep_frames = whole_file.keep_frames;
-        first.doc_url = whole_file.doc_url;
         if is_left {
-            let duration = whole_file.duration;
             let rest = duration.and_then(|duration| duration.checked_sub(others));
             first.duration = rest.filter(|rest| *rest > 0);
+        } else {
+            first.types = whole_file.types;
+            first.drop_frames = whole_file.drop_frames;
+            first.keep_frames = whole_file.keep_frames;
+            first.doc_url = whole_file.doc_url;
         }
     }
     Ok(())
@@ -82,7 +79,7 @@ pub fn restore(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
 fn news(mut comments: Vec<StringId>, profile: &Profile) -> Result<Vec<StringId>> {
     let mut known = Vec::new();
     for source in profile.sources.iter().filter(|source| is_rprof(source)) {
-        known.try_push(provenance(source), "comments")?;
+        known.try_push(provenance(source)?, "comments")?;
     }
     known.sort_unstable();
     let is_known = |comment| {
@@ -189,7 +186,7 @@ impl Told {
         if let Some(row) = self.index.find(hash, same) {
             return Ok(self.sets[row as usize].1);
         }
-        let number = match self.source(saids, strings) {
+        let number = match self.source(saids, strings)? {
             Some(source) => {
                 self.sources.try_push(source, "sources")?;
                 Some(self.sources.len() - 1)
@@ -202,20 +199,27 @@ impl Told {
         Ok(number)
     }
 
-    fn source(&mut self, saids: Saids, strings: &Strings) -> Option<(i64, Source)> {
+    fn source(&mut self, saids: Saids, strings: &Strings) -> Result<Option<(i64, Source)>> {
         let mut facts: Facts = Default::default();
         let mut bytes = size_of::<Source>();
         for (fact, said) in facts.iter_mut().zip(saids) {
             if let Some(said) = said {
                 bytes += said.str.map_or(0, |str| strings.get(str).len());
                 bytes += said.unit.map_or(0, |unit| strings.get(unit).len());
-                *fact = Some(said.fact(strings)?);
+                let Some(said) = said.fact(strings) else {
+                    return Ok(None);
+                };
+                *fact = Some(said);
             }
         }
-        let left = self.bytes_left.checked_sub(bytes)?;
+        let Some(left) = self.bytes_left.checked_sub(bytes) else {
+            return Ok(None);
+        };
         let source = sources::source(&facts)?;
-        self.bytes_left = left;
-        Some(source)
+        if source.is_some() {
+            self.bytes_left = left;
+        }
+        Ok(source)
     }
 
     /// Adds the sources in the order of the numbers they had; where two had the

@@ -7,6 +7,7 @@ use super::proto::{label, sample};
 use super::tables::Locations;
 use crate::error::Error;
 use crate::memory::TryGrow;
+use crate::message;
 use crate::model::{KnownStacks, Label, LocationId, Profile, SourceId, StackId};
 use crate::problems::Problems;
 use crate::protobuf::texts::{Index, TextTable};
@@ -64,7 +65,7 @@ impl<'a> SampleReader<'a> {
         let start = message.at();
         let row = self.profile.samples.len();
         if row >= i32::MAX as usize {
-            return Err(Error::Unsupported(format!(
+            return Err(Error::Unsupported(message!(
                 "More than {} samples, which R cannot number.",
                 i32::MAX
             ))
@@ -110,7 +111,7 @@ impl<'a> SampleReader<'a> {
         if self.values.len() != self.profile.values.len() {
             return fault(
                 start,
-                format!(
+                message!(
                     "This sample has {} values, but there are {} sample types.",
                     self.values.len(),
                     self.profile.values.len()
@@ -159,8 +160,7 @@ impl<'a> SampleReader<'a> {
             if row >= u64::from(count) {
                 return self.locations.ids.find(id, at).map(|_| ());
             }
-            frames.push(LocationId(row as u32));
-            Ok(())
+            Ok(frames.try_push(LocationId(row as u32), "a stack")?)
         })?;
         self.left -= self.frames.len() - before;
         Ok(())
@@ -174,7 +174,7 @@ impl<'a> SampleReader<'a> {
         if run.len() > self.left {
             return fault(
                 at,
-                format!(
+                message!(
                     "With their inlined calls the stacks up to here have too many frames for a \
                      file of {} bytes.",
                     self.size

@@ -6,7 +6,8 @@
 
 use crate::error::{Error, Result};
 use crate::export::{options_of_text, options_text};
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, ensure, written};
+use crate::message;
 use crate::model::{
     Period, Profile, RprofOptions, Source, SourceId, ValueType, inexact, nanoseconds,
     recorded_time, whole,
@@ -43,7 +44,7 @@ pub fn facts(id: SourceId, source: &Source) -> Result<Facts<'_>> {
     let text = |text| Fact::Text(Cow::Borrowed(text));
     let time = |seconds| match source.time.or_else(|| nanoseconds(seconds)) {
         Some(time) => Ok(Fact::Number(time, NANOSECONDS)),
-        None => Err(Error::Lossy(format!(
+        None => Err(Error::Lossy(message!(
             "Source {} has the time stamp {seconds}; pprof holds times up to the year 2262.",
             id.0 + 1
         ))),
@@ -51,16 +52,21 @@ pub fn facts(id: SourceId, source: &Source) -> Result<Facts<'_>> {
     let period = source.period.as_ref();
     let type_ = period.and_then(|period| period.type_.as_ref());
     let unit = type_.map_or("", |type_| &type_.unit);
+    // Labels hold whole numbers only; any other is as exact in words.
+    let period = match period.map(|period| (period.exact.or(whole(period.value)), period.value)) {
+        Some((Some(value), _)) => Some(Fact::Number(value, unit)),
+        Some((None, value)) => {
+            let words = written(format_args!("{value} {unit}"), "sources")?;
+            Some(Fact::Text(words.into()))
+        }
+        None => None,
+    };
     Ok([
         Some(Fact::Number(i64::from(id.0) + 1, "")),
         Some(text(&source.kind)),
         source.uri.as_deref().map(text),
         source.timestamp.map(time).transpose()?,
-        // Labels hold whole numbers only; any other is as exact in words.
-        period.map(|period| match period.exact.or(whole(period.value)) {
-            Some(value) => Fact::Number(value, unit),
-            None => Fact::Text(format!("{} {unit}", period.value).into()),
-        }),
+        period,
         type_.map(|type_| text(&type_.name)),
         source.duration.map(|time| Fact::Number(time, NANOSECONDS)),
         source.default_type.as_deref().map(text),
@@ -72,7 +78,17 @@ pub fn facts(id: SourceId, source: &Source) -> Result<Facts<'_>> {
 
 /// The source of these facts and its number there; `None` where a label is
 /// missing that must be there, or one says what [`facts()`] never does.
-pub fn source(facts: &Facts) -> Option<(i64, Source)> {
+pub fn source(facts: &Facts) -> Result<Option<(i64, Source)>> {
+    let length = |fact: &Fact| match fact {
+        Fact::Text(text) => text.len(),
+        Fact::Number(_, unit) => unit.len(),
+    };
+    ensure(facts.iter().flatten().map(length).sum(), "sources")?;
+    Ok(source_of(facts))
+}
+
+#[expect(clippy::disallowed_methods, reason = "memory was ensured")]
+fn source_of(facts: &Facts) -> Option<(i64, Source)> {
     let [
         id,
         kind,
@@ -137,6 +153,7 @@ fn optional<'a, T>(
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "memory was ensured")]
 fn text(fact: &Fact) -> Option<String> {
     match fact {
         Fact::Text(text) => Some(text.clone().into_owned()),
@@ -180,7 +197,7 @@ mod tests {
     use super::*;
 
     fn again(source: &Source) -> Option<(i64, Source)> {
-        super::source(&facts(SourceId(4), source).unwrap())
+        super::source(&facts(SourceId(4), source).unwrap()).unwrap()
     }
 
     #[test]
@@ -274,7 +291,7 @@ mod tests {
         ] {
             let mut facts = facts.clone();
             facts[row] = fact;
-            assert_eq!(super::source(&facts), None, "{facts:?}");
+            assert_eq!(super::source(&facts).unwrap(), None, "{facts:?}");
         }
     }
 }

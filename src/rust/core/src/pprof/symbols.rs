@@ -8,7 +8,7 @@
 use super::proto::{function, line, location, mapping};
 use crate::error::{Error, Result};
 use crate::export::is_rprof;
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, with_room};
 use crate::model::{
     Address, Function, FunctionId, LocationId, MappingId, Names, NativeId, Profile, Symbols,
 };
@@ -141,7 +141,7 @@ pub fn put_location(
     let mut lost = 0;
     put_unless_0(out, location::MAPPING_ID, mapping);
     put_unless_0(out, location::ADDRESS, address.address);
-    let mut inner = Vec::with_capacity(3 * wire::LONGEST_FIELD);
+    let mut inner = with_room(3 * wire::LONGEST_FIELD, "the output")?;
     for &row in run {
         let row = profile.locations.get(row);
         if let Some(id) = row.function {
@@ -149,8 +149,7 @@ pub fn put_location(
             wire::put_uint(&mut inner, line::FUNCTION_ID, function(id)?);
             put_unless_0(&mut inner, line::LINE, row.line.unwrap_or(0) as u64);
             put_unless_0(&mut inner, line::COLUMN, row.column as u64);
-            wire::put_head(out, location::LINE, inner.len());
-            out.try_extend(&inner, "the output")?;
+            wire::put_bytes(out, location::LINE, &inner)?;
         } else {
             // Alone and without a line it is an address without a symbol.
             let says = row.line.unwrap_or(0) != 0 || row.column != 0;

@@ -15,7 +15,8 @@ use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::export::{Column, Cutter, columns};
 use crate::gzip;
-use crate::memory::TryGrow;
+use crate::memory::{TryCollect, TryGrow, with_room};
+use crate::message;
 use crate::model::{Interner, Label, Profile, SourceId, StackId, next_row};
 use crate::protobuf::numbers::{Pieces, Texts};
 use crate::protobuf::output::Output;
@@ -90,13 +91,13 @@ pub fn write(
     out: &mut dyn Write,
     stop: Stop,
 ) -> Result<Report> {
-    let columns = columns(profile, options.aggregate);
+    let columns = columns(profile, options.aggregate)?;
     if columns.is_empty() && !profile.samples.is_empty() {
-        return Err(Error::Lossy(
-            "The samples have no values; pprof holds only samples that have.".to_owned(),
-        ));
+        return Err(Error::Lossy(message!(
+            "The samples have no values; pprof holds only samples that have."
+        )));
     }
-    let mut output = Output::new(out);
+    let mut output = Output::new(out)?;
     let (mut texts, lines_without_function) = if options.aggregate {
         merged(profile, options, &columns, &mut output, stop)?
     } else {
@@ -135,7 +136,7 @@ fn recorded<'a>(
     let mut lists = Lists::new(profile, false)?;
     let mut tables = Recorded::new(profile, &lists.cutter, stop)?;
     let mut labels = Labels::new(profile, options)?;
-    let mut values = Vec::with_capacity(columns.len());
+    let mut values = with_room(columns.len(), "sample values")?;
     let mut scratch = Vec::new();
     for (row, stack, source) in samples(profile) {
         if row % ROWS == 0 {
@@ -170,7 +171,7 @@ fn merged<'a>(
         let mut lists = Lists::new(profile, true)?;
         let mut labels = Labels::new(profile, options)?;
         let mut sums = Sums::new(columns);
-        let mut values = Vec::with_capacity(columns.len());
+        let mut values = with_room(columns.len(), "sample values")?;
         for (row, stack, source) in samples(profile) {
             if row % ROWS == 0 {
                 cancel::check(stop)?;
@@ -184,7 +185,7 @@ fn merged<'a>(
             }
         }
         // What adds up to nothing goes, with all that only it needed.
-        if sums.mark_zeros(&mut left_out) {
+        if sums.mark_zeros(&mut left_out)? {
             continue;
         }
         output.bytes(&types)?;
@@ -216,7 +217,7 @@ fn values_of(
 ) -> Result<()> {
     values.clear();
     for column in columns {
-        values.push(column.value(row, source)?);
+        values.try_push(column.value(row, source)?, "sample values")?;
     }
     Ok(())
 }
@@ -335,7 +336,7 @@ impl<'c, 'a> Sums<'c, 'a> {
         let sums = &mut self.values[number as usize * width..][..width];
         for ((sum, &value), column) in sums.iter_mut().zip(values).zip(self.columns) {
             *sum = sum.checked_add(value).ok_or_else(|| {
-                Error::Lossy(format!(
+                Error::Lossy(message!(
                     "The sum of type `{}` passes 2^63 at sample {}; pprof holds no larger numbers.",
                     column.name,
                     row + 1
@@ -352,14 +353,14 @@ impl<'c, 'a> Sums<'c, 'a> {
     }
 
     /// Marks the samples whose sums are all 0; says whether there are any.
-    fn mark_zeros(&self, rows: &mut [bool]) -> bool {
-        let zeros: Vec<bool> = self
+    fn mark_zeros(&self, rows: &mut [bool]) -> Result<bool> {
+        let zeros = self
             .iter()
             .map(|(_, values)| values.iter().all(|&value| value == 0))
-            .collect();
+            .try_vec("samples")?;
         for &(row, number) in &self.rows {
             rows[row] |= zeros[number as usize];
         }
-        zeros.contains(&true)
+        Ok(zeros.contains(&true))
     }
 }

@@ -7,8 +7,9 @@ use crate::cancel::{self, Stop};
 use crate::error::{Error, Place, Result};
 use crate::formats::{self, Format};
 use crate::gzip::Content;
+use crate::message;
 use crate::problems::Problems;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 
 const CHUNK: usize = 1 << 20;
 /// Bytes between two questions whether to stop, for all who go through a message.
@@ -68,7 +69,8 @@ pub fn load(
         let before = bytes.len();
         let read = content.by_ref().take(CHUNK as u64).read_to_end(&mut bytes);
         if let Err(error) = read {
-            return Err(damaged(name, bytes.len(), &error));
+            let place = Place::Byte(bytes.len() as u64);
+            return Err(Error::damaged(name, place, &error));
         }
         // Messages of OpenTelemetry may be JSON, or follow each other with their lengths.
         let otlp = || {
@@ -79,7 +81,7 @@ pub fn load(
             return Err(foreign(name, wanted, &bytes).unwrap_or_else(|| no_message(name, wanted)));
         }
         if bytes.len() > LARGEST {
-            return Err(Error::Unsupported(format!(
+            return Err(Error::Unsupported(message!(
                 "{name} is larger than 2 GiB after decompression, which no protocol buffer \
                  message may be."
             )));
@@ -88,19 +90,6 @@ pub fn load(
             content.note_padding(Place::Byte(bytes.len() as u64), problems);
             return Ok(bytes);
         }
-    }
-}
-
-pub fn damaged(name: &str, at: usize, error: &std::io::Error) -> Error {
-    let message = if error.kind() == ErrorKind::UnexpectedEof {
-        "The gzip data end early. Is the file cut off?".to_owned()
-    } else {
-        format!("The data cannot be read on: {error}.")
-    };
-    Error::Parse {
-        input: name.to_owned(),
-        place: Place::Byte(at as u64),
-        message,
     }
 }
 
@@ -125,17 +114,17 @@ pub fn foreign(name: &str, wanted: Wanted, bytes: &[u8]) -> Option<Error> {
         None => return None,
     };
     Some(Error::Foreign {
-        input: name.to_owned(),
+        input: message!("{name}"),
         wanted: wanted.what,
-        found: found.to_owned(),
+        found: message!("{found}"),
     })
 }
 
 /// What is said of content that resembles nothing.
 pub fn no_message(name: &str, wanted: Wanted) -> Error {
     Error::Foreign {
-        input: name.to_owned(),
+        input: message!("{name}"),
         wanted: wanted.what,
-        found: "its content is no protocol buffer message.".to_owned(),
+        found: message!("its content is no protocol buffer message."),
     }
 }

@@ -1,6 +1,6 @@
 //! Numbers in the order of first use, so that equal profiles give equal bytes.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::TryGrow;
 use crate::model::{Interner, StringId, next_row};
 use std::borrow::Cow;
@@ -63,10 +63,7 @@ impl Pieces {
     /// Stores a piece that is known to be new, and gives its number from 0.
     pub fn push(&mut self, piece: &[u8]) -> Result<u32> {
         let row = next_row(self.ends.len(), "pieces of the output")?;
-        self.bytes
-            .try_reserve(piece.len())
-            .map_err(|_| Error::Memory("the output"))?;
-        self.bytes.extend_from_slice(piece);
+        self.bytes.try_extend(piece, "the output")?;
         self.ends.try_push(self.bytes.len(), "the output")?;
         Ok(row)
     }

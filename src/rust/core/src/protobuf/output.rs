@@ -4,6 +4,7 @@
 
 use super::wire;
 use crate::error::Result;
+use crate::memory::{TryGrow, with_room};
 use crate::save;
 use std::io::Write;
 
@@ -15,11 +16,11 @@ pub struct Output<'o> {
 }
 
 impl<'o> Output<'o> {
-    pub fn new(out: &'o mut dyn Write) -> Output<'o> {
-        Output {
+    pub fn new(out: &'o mut dyn Write) -> Result<Output<'o>> {
+        Ok(Output {
             out,
-            buffer: Vec::with_capacity(CHUNK),
-        }
+            buffer: with_room(CHUNK, "the output")?,
+        })
     }
 
     /// One field, whose content is given in parts.
@@ -45,8 +46,7 @@ impl<'o> Output<'o> {
         if bytes.len() > CHUNK {
             return self.out.write_all(bytes).map_err(save::failed);
         }
-        self.buffer.extend_from_slice(bytes);
-        Ok(())
+        self.buffer.try_extend(bytes, "the output")
     }
 
     pub fn flush(&mut self) -> Result<()> {

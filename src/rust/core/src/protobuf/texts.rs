@@ -4,8 +4,9 @@
 //! string is decoded when it is asked for, once.
 
 use super::wire::{Field, Message, Result, fault};
-use crate::error::{Error, Place};
-use crate::memory::TryGrow;
+use crate::error::Place;
+use crate::memory::{TryGrow, owned};
+use crate::message;
 use crate::model::{StringId, Strings};
 use crate::problems::{ProblemKind, Problems};
 use crate::text::{self, Was};
@@ -79,7 +80,7 @@ impl<'a> TextTable<'a> {
             length: text.bytes().len() as u32,
             id: None,
         };
-        owned(&decode(self.bytes, entry, problems))
+        Ok(owned(&decode(self.bytes, entry, problems)?, "strings")?)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -105,7 +106,7 @@ impl<'a> TextTable<'a> {
             Some(entry) => Ok(entry),
             None => fault(
                 at,
-                format!(
+                message!(
                     "String {} is asked for, but there are only {count}.",
                     index as i64
                 ),
@@ -125,7 +126,7 @@ impl<'a> TextTable<'a> {
         if let Some(id) = entry.id {
             return Ok(id);
         }
-        let text = decode(bytes, *entry, problems);
+        let text = decode(bytes, *entry, problems)?;
         let id = strings.intern(&text)?;
         entry.id = Some(id);
         Ok(id)
@@ -143,29 +144,24 @@ impl<'a> TextTable<'a> {
                 );
             }
         }
-        owned(&decode(self.bytes, entry, problems))
+        Ok(owned(&decode(self.bytes, entry, problems)?, "strings")?)
     }
 }
 
-fn owned(text: &str) -> Result<String> {
-    let mut string = String::new();
-    string
-        .try_reserve_exact(text.len())
-        .map_err(|_| Error::Memory("strings"))?;
-    string.push_str(text);
-    Ok(string)
-}
-
-fn decode<'a>(bytes: &'a [u8], entry: Entry, problems: &mut Problems) -> std::borrow::Cow<'a, str> {
+fn decode<'a>(
+    bytes: &'a [u8],
+    entry: Entry,
+    problems: &mut Problems,
+) -> Result<std::borrow::Cow<'a, str>> {
     let start = entry.start as usize;
     let bytes = &bytes[start..start + entry.length as usize];
-    let decoded = text::decode(bytes);
+    let decoded = text::decode(bytes)?;
     let kind = match decoded.was {
-        Was::Utf8 => return decoded.text,
+        Was::Utf8 => return Ok(decoded.text),
         Was::Latin1 => ProblemKind::NotUtf8,
         Was::CutUtf8 => ProblemKind::CutName,
         Was::Nul => ProblemKind::NulByte,
     };
     problems.note(kind, Place::Byte(start as u64), bytes);
-    decoded.text
+    Ok(decoded.text)
 }

@@ -6,6 +6,8 @@
 //! at which byte it stands.
 
 use crate::error::{Error, Result as CoreResult};
+use crate::memory::TryGrow;
+use crate::message;
 
 /// Why a message cannot be read.
 #[derive(Debug)]
@@ -91,7 +93,7 @@ impl<'a> Message<'a> {
         let tag = self.varint()?;
         let number = match u32::try_from(tag >> 3) {
             Ok(number) if number > 0 => number,
-            _ => return fault(at, format!("There is no field number {}.", tag >> 3)),
+            _ => return fault(at, message!("There is no field number {}.", tag >> 3)),
         };
         let value = match tag & 7 {
             0 => Value::Varint(self.varint()?),
@@ -104,7 +106,7 @@ impl<'a> Message<'a> {
                 self.take(4)?;
                 Value::Fixed32
             }
-            other => return fault(at, format!("There is no wire type {other}.")),
+            other => return fault(at, message!("There is no wire type {other}.")),
         };
         Ok(Some(Field { number, at, value }))
     }
@@ -122,7 +124,7 @@ impl<'a> Message<'a> {
         let Some((taken, rest)) = split else {
             return fault(
                 self.at,
-                format!(
+                message!(
                     "A field of {length} bytes starts here, but only {} follow. \
                      Is the file cut off?",
                     self.rest.len()
@@ -309,7 +311,7 @@ impl<'a> Field<'a> {
     fn mistyped<T>(&self, wanted: &str) -> Result<T> {
         fault(
             self.at,
-            format!("Field {} should hold {wanted} but does not.", self.number),
+            message!("Field {} should hold {wanted} but does not.", self.number),
         )
     }
 }
@@ -324,8 +326,11 @@ fn short(word: u64, bits: u32) -> u64 {
 /// The most bytes of a number with its tag, for field numbers below 16.
 pub const LONGEST_FIELD: usize = 11;
 
-/// Appends a number. Room is best reserved by the caller, who knows how many
-/// follow.
+/// Appends a number. Whoever appends many reserves room for them.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a few bytes, and room for many is reserved"
+)]
 #[inline]
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     if value < 1 << 28 {
@@ -358,6 +363,10 @@ pub fn put_int(out: &mut Vec<u8>, number: u32, value: i64) {
     put_uint(out, number, value as u64);
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a few bytes, and room for many is reserved"
+)]
 #[inline]
 pub fn put_fixed64(out: &mut Vec<u8>, number: u32, value: u64) {
     put_varint(out, u64::from(number) << 3 | 1);
@@ -371,7 +380,16 @@ pub fn put_head(out: &mut Vec<u8>, number: u32, length: usize) {
     put_varint(out, length as u64);
 }
 
-/// A repeated field. As Go does it: packed when there are more than two.
+/// A field that holds bytes.
+pub fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) -> CoreResult<()> {
+    out.try_reserve(bytes.len() + LONGEST_FIELD)
+        .map_err(|_| Error::Memory("the output"))?;
+    put_head(out, number, bytes.len());
+    out.try_extend(bytes, "the output")
+}
+
+/// A repeated field. As Go does it: packed when there are more than two. The caller
+/// reserves room.
 pub fn put_repeated(out: &mut Vec<u8>, number: u32, values: impl Iterator<Item = u64> + Clone) {
     if values.clone().nth(2).is_none() {
         values.for_each(|value| put_uint(out, number, value));

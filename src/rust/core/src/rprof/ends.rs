@@ -9,6 +9,7 @@ use super::lines::LineReader;
 use crate::error::{Error, Place, Result};
 use crate::export;
 use crate::memory::TryGrow;
+use crate::message;
 use crate::model::{Profile, Values, seconds};
 use crate::problems::{ProblemKind, Problems};
 
@@ -27,20 +28,20 @@ impl LineReader {
                 input: self.origin.name,
                 wanted: "an Rprof file",
                 found: if self.problems.has(ProblemKind::NulRun) {
-                    "it contains nothing but NUL bytes.".to_owned()
+                    message!("it contains nothing but NUL bytes.")
                 } else if self.number == 0 {
-                    "it is empty; `Rprof()` writes at least a header, when it is stopped."
-                        .to_owned()
+                    message!("it is empty; `Rprof()` writes at least a header, when it is stopped.")
                 } else {
-                    "it has no line but blank ones.".to_owned()
+                    message!("it has no line but blank ones.")
                 },
             });
         }
         let count = self.profile.samples.len();
         let mut counts = Values::absent("samples", "count", 0)?;
         counts.column.try_fill(count, 1.0, "sample values")?;
-        self.profile.values.push(counts);
-        self.profile.values.extend(self.memory.finish(count)?);
+        let values = &mut self.profile.values;
+        values.try_push(counts, "sample values")?;
+        values.try_extend_from(self.memory.finish(count)?.into_iter(), "sample values")?;
         if let Some(written) = self.origin.written {
             date_sources(&mut self.profile, written)?;
         }
@@ -63,7 +64,7 @@ impl LineReader {
 
     /// Notes a run of NUL bytes in the line that comes.
     pub fn note_hole(&mut self, count: u64) {
-        let text = format!("{count} NUL bytes");
+        let text = message!("{count} NUL bytes");
         let place = Place::Line(self.number + 1);
         self.problems
             .note(ProblemKind::NulRun, place, text.as_bytes());

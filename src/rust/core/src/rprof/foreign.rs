@@ -1,6 +1,7 @@
 //! What a file that is no Rprof file looks like.
 
 use crate::formats::{self, Format};
+use crate::message;
 
 /// How many bytes are looked at.
 pub const SNIFFED: usize = 4096;
@@ -9,7 +10,7 @@ pub const SNIFFED: usize = 4096;
 /// decompression, looks like, and what to do with it.
 pub fn describe(start: &[u8]) -> String {
     known(start)
-        .unwrap_or_else(|| "its first line is neither an `Rprof()` header nor a sample.".to_owned())
+        .unwrap_or_else(|| message!("its first line is neither an `Rprof()` header nor a sample."))
 }
 
 /// The same, but `None` for what resembles nothing.
@@ -36,20 +37,19 @@ pub fn known(start: &[u8]) -> Option<String> {
         (b"<", "it looks like HTML or XML."),
     ];
     if let Some((_, what)) = MAGIC.iter().find(|(magic, _)| start.starts_with(magic)) {
-        return Some((*what).to_owned());
+        return Some(message!("{what}"));
     }
     if is_rprofmem(start) {
-        return Some(
+        return Some(message!(
             "it looks like the output of `Rprofmem()`, which records allocations, not time."
-                .to_owned(),
-        );
+        ));
     }
     if let Some(format) = formats::of(start).filter(|format| *format != Format::Rprof) {
-        return Some(format.hint().to_owned());
+        return Some(message!("{}", format.hint()));
     }
     let text = start.trim_ascii_start();
     if text.starts_with(b"{") || text.starts_with(b"[{") {
-        return Some("it looks like JSON.".to_owned());
+        return Some(message!("it looks like JSON."));
     }
     None
 }

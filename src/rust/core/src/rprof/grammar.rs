@@ -41,16 +41,21 @@ pub fn header(line: &[u8]) -> Option<Header> {
     })
 }
 
+/// A word of the header.
+fn ascii(word: &[u8]) -> &str {
+    std::str::from_utf8(word).unwrap_or_default()
+}
+
 impl fmt::Display for Header {
     /// The line as R writes it; a missing interval is 0, which R never writes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (on, option) in [(self.memory, MEMORY), (self.gc, GC), (self.line, LINE)] {
             if on {
-                f.write_str(&String::from_utf8_lossy(option))?;
+                f.write_str(ascii(option))?;
             }
         }
         let interval = self.interval.unwrap_or(0);
-        write!(f, "{}{interval}", String::from_utf8_lossy(INTERVAL))
+        write!(f, "{}{interval}", ascii(INTERVAL))
     }
 }
 

@@ -11,7 +11,8 @@ use super::parse::{Context, End, Parsed, Stack, StackParser};
 use super::pending::Pending;
 use crate::error::{Error, Place, Result};
 use crate::input::Origin;
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, owned};
+use crate::message;
 use crate::model::{Period, Profile, RprofOptions, Source, SourceFile, SourceId, Toplevel};
 use crate::problems::{ProblemKind, Problems};
 
@@ -82,18 +83,14 @@ impl LineReader {
 
     pub fn foreign(&self, start: &[u8]) -> Error {
         Error::Foreign {
-            input: self.origin.name.clone(),
+            input: message!("{}", self.origin.name),
             wanted: "an Rprof file",
             found: foreign::describe(&start[..start.len().min(SNIFFED)]),
         }
     }
 
     pub fn damaged(&self, error: &std::io::Error) -> Error {
-        Error::Parse {
-            input: self.origin.name.clone(),
-            place: Place::Line(self.number + 1),
-            message: format!("The data cannot be read on: {error}."),
-        }
+        Error::damaged(&self.origin.name, Place::Line(self.number + 1), error)
     }
 
     /// One line without its line feed; `rest` starts with it and goes on to the
@@ -176,10 +173,10 @@ impl LineReader {
     }
 
     pub(super) fn start_block(&mut self, header: Header) -> Result<()> {
-        let period = header.interval.map(Period::of_rprof);
+        let period = header.interval.map(Period::of_rprof).transpose()?;
         let source = self.profile.add_source(Source {
-            kind: "rprof".to_owned(),
-            uri: self.origin.uri.clone(),
+            kind: owned("rprof", "sources")?,
+            uri: self.origin.own_uri()?,
             period,
             options: Some(RprofOptions {
                 memory: header.memory,
@@ -261,9 +258,9 @@ impl LineReader {
     fn file(&mut self, block: Block, number: u32, path: &[u8]) -> Result<()> {
         let before = self.profile.samples.len();
         let (parser, mut context) = self.context();
-        let path = context.decode(path);
+        let path = context.decode(path)?;
         let filename = context.profile.strings.intern(&path)?;
-        parser.define_file(number, filename, &mut context);
+        parser.define_file(number, filename, &mut context)?;
         self.profile.sources[block.source.0 as usize]
             .files
             .try_push(
@@ -307,7 +304,7 @@ impl LineReader {
     ) -> Result<()> {
         let row = self.profile.samples.len();
         if row >= i32::MAX as usize {
-            return Err(Error::Unsupported(format!(
+            return Err(Error::Unsupported(message!(
                 "{}: more than {} samples, which R cannot number.",
                 self.origin.name,
                 i32::MAX

@@ -35,7 +35,8 @@ impl MemoryColumns {
     pub fn record(&mut self, row: usize, raw: [u64; 4]) -> Result<()> {
         if self.columns.is_empty() {
             for (name, unit) in LEVELS.into_iter().chain([ALLOCATED, FREED]) {
-                self.columns.push(Values::absent(name, unit, row)?);
+                let values = Values::absent(name, unit, row)?;
+                self.columns.try_push(values, "sample values")?;
             }
         }
         self.pad(row)?;

@@ -9,10 +9,12 @@
 use super::cache::TextCache;
 use super::grammar::{self, Place};
 use crate::error::{self, Result};
-use crate::memory::TryGrow;
+use crate::memory::{TryAdd, TryGrow, TryPut};
+use crate::message;
 use crate::model::{LocationId, Profile, StackId, StringId};
 use crate::problems::{ProblemKind, Problems};
 use crate::text::{self, Was};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// R <= 4.2 prints an item into 500 bytes, two of which are quotes.
@@ -89,15 +91,15 @@ impl Context<'_> {
     }
 
     /// Decodes a name, noting what was odd about it.
-    pub fn decode(&mut self, bytes: &[u8]) -> String {
-        let decoded = text::decode(bytes);
+    pub fn decode<'b>(&mut self, bytes: &'b [u8]) -> Result<Cow<'b, str>> {
+        let decoded = text::decode(bytes)?;
         match decoded.was {
             Was::Utf8 => {}
             Was::Latin1 => self.note(ProblemKind::NotUtf8, bytes),
             Was::CutUtf8 => self.note(ProblemKind::CutName, bytes),
             Was::Nul => self.note(ProblemKind::NulByte, bytes),
         }
-        decoded.text.into_owned()
+        Ok(decoded.text)
     }
 }
 
@@ -118,16 +120,22 @@ impl StackParser {
     }
 
     /// From here on `number` stands for `filename`.
-    pub fn define_file(&mut self, number: u32, filename: StringId, context: &mut Context) {
-        match self.files.insert(number, filename) {
+    pub fn define_file(
+        &mut self,
+        number: u32,
+        filename: StringId,
+        context: &mut Context,
+    ) -> Result<()> {
+        match self.files.try_put(number, filename, "files")? {
             Some(old) if old != filename => {
-                context.note(ProblemKind::RepeatedFile, number.to_string().as_bytes());
+                context.note(ProblemKind::RepeatedFile, message!("{number}").as_bytes());
                 self.forget();
             }
             Some(_) => {}
             None if self.unknown_files.remove(&number) => self.forget(),
             None => {}
         }
+        Ok(())
     }
 
     /// The stack of a text that was parsed whole before.
@@ -241,10 +249,10 @@ impl StackParser {
         if name.len() == LONGEST_NAME {
             context.note(ProblemKind::LongName, name);
         }
-        let mut name = context.decode(name);
+        let mut name = context.decode(name)?;
         if name.is_empty() {
             context.note(ProblemKind::EmptyName, b"\"\"");
-            name.push_str("<Anonymous>");
+            name = Cow::Borrowed("<Anonymous>");
         }
         let (filename, line) = match place {
             Some(place) => self.call_site(place, context)?,
@@ -257,8 +265,11 @@ impl StackParser {
         let filename = match self.files.get(&place.file) {
             Some(filename) => *filename,
             None => {
-                if self.unknown_files.insert(place.file) {
-                    context.note(ProblemKind::UnknownFile, place.file.to_string().as_bytes());
+                if self.unknown_files.try_add(place.file, "files")? {
+                    context.note(
+                        ProblemKind::UnknownFile,
+                        message!("{}", place.file).as_bytes(),
+                    );
                 }
                 context.profile.strings.intern("")?
             }
@@ -268,7 +279,7 @@ impl StackParser {
             _ => {
                 context.note(
                     ProblemKind::BadLineNumber,
-                    place.line.to_string().as_bytes(),
+                    message!("{}", place.line).as_bytes(),
                 );
                 0
             }

@@ -42,11 +42,8 @@ pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Pr
 
 /// Reads Rprof output from anywhere, gzip'd or not.
 pub fn read(input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
-    let content = Content::new(input).map_err(|e| Error::Parse {
-        input: origin.name.clone(),
-        place: Place::Byte(0),
-        message: e.to_string(),
-    })?;
+    let content =
+        Content::new(input).map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
     read_content(content, origin, stop)
 }
 

@@ -8,12 +8,14 @@
 use super::grammar::Header;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
-use crate::memory::TryGrow;
+use crate::memory::{Growing, TryCollect, TryGrow, TryPut, copied, sort_by_key};
+use crate::message;
 use crate::model::{
     LEVELS, LocationId, Profile, RprofOptions, Source, SourceFile, SourceId, StackId, StringId,
     UNKNOWN, Values,
 };
 use crate::save;
+use crate::summary;
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
@@ -59,10 +61,12 @@ pub fn write(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Repor
     for id in profile.source_ids() {
         let source = &profile.sources[id.0 as usize];
         let end = next + rows[next..].partition_point(|&row| profile.samples.source[row] <= id);
-        let block = Block::new(profile, source, &rows[next..end]);
+        let block = Block::new(profile, source, &rows[next..end])?;
         report.assumed_intervals += usize::from(block.interval.is_none());
-        put(format!("{}\n", block.header()).as_bytes())?;
-        texts.start_block(source, block.options.line);
+        figures.clear();
+        writeln!(Growing(&mut figures), "{}", block.header()).map_err(save::failed)?;
+        put(&figures)?;
+        texts.start_block(source, block.options.line)?;
         for &row in &rows[next..end] {
             files.clear();
             texts.recorded_files(row, &mut files)?;
@@ -70,7 +74,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Repor
             let text = texts.of(stack, &mut files)?;
             let toplevel = texts.toplevel(row, &mut files)?;
             figures.clear();
-            block.figures(row, &mut figures);
+            block.figures(row, &mut figures)?;
             put(&files)?;
             let text = texts.get(text);
             if text.is_empty() && figures.is_empty() {
@@ -112,11 +116,9 @@ fn lines_without_function(profile: &Profile) -> Result<usize> {
 fn rows_by_source(profile: &Profile) -> Result<Vec<usize>> {
     let source = &profile.samples.source;
     let mut rows = Vec::new();
-    rows.try_reserve_exact(source.len())
-        .map_err(|_| Error::Memory("the order of the samples"))?;
-    rows.extend(0..source.len());
+    rows.try_extend_from(0..source.len(), "the order of the samples")?;
     if !source.is_sorted() {
-        rows.sort_by_key(|&row| source[row]);
+        sort_by_key(&mut rows, |&row| source[row], "the order of the samples")?;
     }
     Ok(rows)
 }
@@ -135,19 +137,14 @@ impl Counts<'_> {
             return Ok(Counts::Column(counts));
         }
         let time = profile.value("cpu", "nanoseconds");
-        let periods: Option<Vec<f64>> = profile
-            .sources
-            .iter()
-            .map(|s| s.period.as_ref()?.nanoseconds())
-            .collect();
+        let periods = summary::periods(profile)?;
         match (time, periods) {
             (Some(time), Some(periods)) => Ok(Counts::Time(time, periods, &profile.samples.source)),
             _ if profile.samples.is_empty() => Ok(Counts::NoSamples),
-            _ => Err(Error::Lossy(
+            _ => Err(Error::Lossy(message!(
                 "An Rprof file has one line for each sample, and no value type here counts \
                  samples (`samples` in `count`, or `cpu` in `nanoseconds` with a period)."
-                    .to_owned(),
-            )),
+            ))),
         }
     }
 
@@ -162,7 +159,7 @@ impl Counts<'_> {
         if count >= 0.0 && count.fract() == 0.0 && count < 9e15 {
             Ok(count as u64)
         } else {
-            Err(Error::Lossy(format!(
+            Err(Error::Lossy(message!(
                 "Sample {} counts {count} times: an Rprof file holds whole numbers only.",
                 row + 1
             )))
@@ -196,23 +193,23 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn new(profile: &'a Profile, source: &Source, rows: &[usize]) -> Block<'a> {
+    fn new(profile: &'a Profile, source: &Source, rows: &[usize]) -> Result<Block<'a>> {
         let mut options = source.options.unwrap_or_else(|| RprofOptions {
             line: rows
                 .iter()
                 .any(|&row| has_places(profile, profile.samples.stack[row])),
             ..RprofOptions::default()
         });
-        let levels: Vec<&Values> = LEVELS
-            .iter()
+        let levels = LEVELS.iter();
+        let levels = levels
             .filter_map(|(name, unit)| profile.value(name, unit))
-            .collect();
+            .try_vec("sample values")?;
         options.memory &= levels.len() == LEVELS.len() || rows.is_empty();
-        Block {
+        Ok(Block {
             options,
             interval: interval(source),
             levels,
-        }
+        })
     }
 
     fn header(&self) -> Header {
@@ -225,16 +222,16 @@ impl<'a> Block<'a> {
     }
 
     /// `:small:large:nodes:duplications:`, where the sample has all of them.
-    fn figures(&self, row: usize, out: &mut Vec<u8>) {
+    fn figures(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         if !self.options.memory || self.levels.iter().any(|v| v.column[row].is_nan()) {
-            return;
+            return Ok(());
         }
         // The first two are recorded in cells of 8 bytes.
         for (values, size) in self.levels.iter().zip([8.0, 8.0, 1.0, 1.0]) {
-            out.push(b':');
-            push_number(out, (values.column[row] / size) as u64);
+            out.try_push(b':', "a line")?;
+            push_number(out, (values.column[row] / size) as u64)?;
         }
-        out.push(b':');
+        out.try_push(b':', "a line")
     }
 }
 
@@ -247,16 +244,17 @@ fn has_places(profile: &Profile, stack: StackId) -> bool {
 }
 
 /// Decimal digits; the formatting machinery would cost more than all the rest.
-fn push_number(out: &mut Vec<u8>, mut value: u64) {
+fn push_number(out: &mut Vec<u8>, mut value: u64) -> Result<()> {
     let start = out.len();
     loop {
-        out.push(b'0' + (value % 10) as u8);
+        out.try_push(b'0' + (value % 10) as u8, "a line")?;
         value /= 10;
         if value == 0 {
             break;
         }
     }
     out[start..].reverse();
+    Ok(())
 }
 
 /// The text of each distinct stack, made once as long as file numbers keep their
@@ -293,22 +291,22 @@ impl<'a> StackTexts<'a> {
         })
     }
 
-    fn start_block(&mut self, source: &Source, line: bool) {
+    fn start_block(&mut self, source: &Source, line: bool) -> Result<()> {
         self.line = line;
         self.epoch += 1;
         self.text.clear();
         self.numbers.clear();
         self.filenames.clear();
         self.highest = 0;
-        let files = if line {
-            source.files.clone()
-        } else {
-            Vec::new()
+        let files = match line {
+            true => copied(&source.files, "files")?,
+            false => Vec::new(),
         };
         for file in &files {
             self.highest = self.highest.max(file.number);
         }
         self.recorded = files.into_iter();
+        Ok(())
     }
 
     /// The `#File` lines that stood before this sample in the source.
@@ -326,15 +324,15 @@ impl<'a> StackTexts<'a> {
     fn define(&mut self, filename: StringId, number: u32, out: &mut Vec<u8>) -> Result<()> {
         // A number that stands for another file from here on: what was written
         // with it means something else now.
-        if let Some(old) = self.filenames.insert(number, filename) {
+        if let Some(old) = self.filenames.try_put(number, filename, "files")? {
             if old != filename && self.numbers.get(&old) == Some(&number) {
                 self.numbers.remove(&old);
                 self.epoch += 1;
             }
         }
-        self.numbers.insert(filename, number);
+        self.numbers.try_put(filename, number, "files")?;
         out.try_extend(b"#File ", "a line")?;
-        push_number(out, u64::from(number));
+        push_number(out, u64::from(number))?;
         out.try_extend(b": ", "a line")?;
         out.try_extend(self.profile.strings.get(filename).as_bytes(), "a line")?;
         out.try_push(b'\n', "a line")
@@ -420,9 +418,9 @@ impl<'a> StackTexts<'a> {
                 number
             }
         };
-        push_number(text, u64::from(number));
+        push_number(text, u64::from(number))?;
         text.try_push(b'#', "a line")?;
-        push_number(text, line.max(0) as u64);
+        push_number(text, line.max(0) as u64)?;
         text.try_push(b' ', "a line")
     }
 }

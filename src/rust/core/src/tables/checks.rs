@@ -3,6 +3,7 @@
 use super::ids::Ids;
 use super::{Functions, Locations, Meta, NA, Text};
 use crate::error::{Error, Invalid, Result};
+use crate::message;
 
 pub fn invalid(
     table: &'static str,
@@ -27,9 +28,9 @@ pub fn dangling(
     parent: &str,
 ) -> Error {
     let rule = if id == NA {
-        "must not be NA".to_owned()
+        message!("must not be NA")
     } else {
-        format!("{id} is not in table `{parent}`")
+        message!("{id} is not in table `{parent}`")
     };
     invalid(table, column, row, rule)
 }
@@ -53,16 +54,16 @@ pub fn meta(meta: &Meta, version: &str) -> Result<()> {
             "meta",
             "value",
             row,
-            format!(
+            message!(
                 "the version must be \"{version}\", not {}",
-                value.map_or("NA".to_owned(), |v| format!("\"{v}\""))
+                value.map_or(message!("NA"), |v| message!("\"{v}\""))
             ),
         )),
         None => Err(Error::Invalid(Invalid {
             table: "meta".into(),
             column: Some("key"),
             row: None,
-            rule: "must have a row `version`".to_owned(),
+            rule: message!("must have a row `version`"),
         })),
     }
 }

@@ -2,7 +2,8 @@
 
 use super::NA;
 use crate::error::{Error, Invalid, Result};
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, TryPut};
+use crate::message;
 use std::collections::HashMap;
 
 /// The rows of a table by their ids.
@@ -31,9 +32,9 @@ impl Ids {
             })
         };
         if let Some(row) = ids.iter().position(|&id| id == NA) {
-            return Err(invalid(row, "an id must not be NA".to_owned()));
+            return Err(invalid(row, message!("an id must not be NA")));
         }
-        let twice = |row: usize| invalid(row, format!("the id {} is there twice", ids[row]));
+        let twice = |row: usize| invalid(row, message!("the id {} is there twice", ids[row]));
         let (low, high) = ids
             .iter()
             .fold((i32::MAX, i32::MIN), |(l, h), &id| (l.min(id), h.max(id)));
@@ -51,10 +52,8 @@ impl Ids {
             return Ok(Ids::Range(low, rows));
         }
         let mut rows = HashMap::new();
-        rows.try_reserve(ids.len())
-            .map_err(|_| Error::Memory("an index of ids"))?;
         for (row, &id) in ids.iter().enumerate() {
-            if rows.insert(id, row as u32).is_some() {
+            if rows.try_put(id, row as u32, "an index of ids")?.is_some() {
                 return Err(twice(row));
             }
         }

@@ -6,6 +6,7 @@ use super::{FunctionFacts, Functions, LocationFacts, Locations, Meta, NA, Text, 
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Invalid, Result};
 use crate::memory::TryGrow;
+use crate::message;
 use crate::model::{LocationId, Profile, Source, SourceFile, StackId, Values, next_row};
 
 /// The five tables.
@@ -43,18 +44,17 @@ fn check(tables: &TablesV1, stop: Stop) -> Result<(Ids, Ids)> {
             table: "meta".into(),
             column: None,
             row: None,
-            rule: "must have exactly one row, `version`".to_owned(),
+            rule: message!("must have exactly one row, `version`"),
         }));
     }
-    let types: Vec<_> = (0..tables.type_.len())
-        .map(|row| (tables.type_.get(row), tables.unit.get(row)))
-        .collect();
-    if types != [(Some("samples"), Some("count"))] {
+    let mut types =
+        (0..tables.type_.len()).map(|row| (tables.type_.get(row), tables.unit.get(row)));
+    if types.next() != Some((Some("samples"), Some("count"))) || types.next().is_some() {
         return Err(Error::Invalid(Invalid {
             table: "sample_types".into(),
             column: None,
             row: None,
-            rule: "must be one row, type `samples` and unit `count`".to_owned(),
+            rule: message!("must be one row, type `samples` and unit `count`"),
         }));
     }
     for (row, &value) in tables.value.iter().enumerate() {
@@ -130,7 +130,7 @@ pub fn profile_from_v1(tables: &TablesV1, stop: Stop) -> Result<Profile> {
             .try_push(known[stack as usize], "samples")?;
         counts.column.try_push(f64::from(value), "sample values")?;
     }
-    profile.values.push(counts);
+    profile.values.try_push(counts, "sample values")?;
     place_files(&mut profile)?;
     Ok(profile)
 }

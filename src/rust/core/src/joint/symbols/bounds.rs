@@ -34,7 +34,7 @@ impl Bounds {
                 }
             }
         }
-        Ok(Bounds(Ranges::new(ranges)))
+        Ok(Bounds(Ranges::new(ranges)?))
     }
 
     /// Where the function begins that an address is in.

@@ -19,7 +19,7 @@ use super::ranges::Ranges;
 use super::separate;
 use super::units::{InUnit, Units, WHAT, sections};
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::memory::{TryCollect, TryGrow, written};
 use gimli::{AttributeValue, UnitOffset};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -75,7 +75,7 @@ impl<'f> DebugInformation<'f> {
         let mut information = DebugInformation {
             own,
             shared,
-            ranges: Ranges::new(Vec::new()),
+            ranges: Ranges::new(Vec::new())?,
         };
         information.read_ranges()?;
         Ok(Some(information))
@@ -112,7 +112,7 @@ impl<'f> DebugInformation<'f> {
                 }
             }
         }
-        self.ranges = Ranges::new(ranges);
+        self.ranges = Ranges::new(ranges)?;
         Ok(())
     }
 
@@ -144,7 +144,9 @@ impl<'f> DebugInformation<'f> {
         }
         match (found, place) {
             (Some((row, function)), place) => self.frames(row, function, place.unwrap_or_default()),
-            (None, Some(place)) => Ok(vec![Frame { about: None, place }]),
+            (None, Some(place)) => [Frame { about: None, place }]
+                .into_iter()
+                .try_vec("native frames"),
             (None, None) => Ok(Vec::new()),
         }
     }
@@ -272,9 +274,12 @@ impl<'f> DebugInformation<'f> {
                 break;
             };
             if let Some(whole) = said.demangled() {
-                return Ok(format!("{whole}::{name}"));
+                return written(format_args!("{whole}::{name}"), "names");
             }
-            name = format!("{}::{name}", said.plain_or_anonymous());
+            name = written(
+                format_args!("{}::{name}", said.plain_or_anonymous()),
+                "names",
+            )?;
             entry = last;
         }
         Ok(name)

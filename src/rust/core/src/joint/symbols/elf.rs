@@ -80,7 +80,7 @@ impl<'f> Elf<'f> {
         };
         let length = file.metadata().map_or(0, |about| about.len());
         let mut elf = Elf {
-            path: path.to_owned(),
+            path: PathBuf::from(path),
             file,
             length,
             header: &[],
@@ -282,7 +282,7 @@ impl<'f> Elf<'f> {
             ranges.try_push((range, function), "symbols")?;
         }
         Ok(Some(Functions {
-            ranges: Ranges::new(ranges),
+            ranges: Ranges::new(ranges)?,
             names,
         }))
     }

@@ -120,7 +120,7 @@ impl Functions {
         }
         Ok(Functions {
             rows,
-            ranges: Ranges::new(ranges),
+            ranges: Ranges::new(ranges)?,
             scopes,
         })
     }
@@ -306,6 +306,7 @@ impl Said {
 
     /// All in all, where `around` is the name of what the function is in, if it has
     /// one.
+    #[expect(clippy::disallowed_macros, reason = "names have an end, see names.rs")]
     pub fn about(self, around: &str) -> About {
         let demangled = self.demangled();
         // Fortran's linkage names are for no demangler: `dgemm_` is `dgemm`.

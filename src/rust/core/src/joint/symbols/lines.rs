@@ -2,7 +2,7 @@
 
 use super::ranges::Ranges;
 use super::units::{Slice, Stop, Unit};
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, sort_by_key};
 use gimli::{ColumnType, Dwarf, LineProgramHeader, LineRow};
 
 /// A place in a source file; 0 and "" are unknown.
@@ -43,13 +43,13 @@ impl Lines {
             }
             // They are in order, or the file is odd. Of several rows of an address
             // the last counts.
-            run.sort_by_key(|line| line.address);
+            sort_by_key(&mut run, |line| line.address, "line numbers")?;
             if let Some(first) = run.first() {
                 let range = first.address..row.address();
                 runs.try_push((range, std::mem::take(&mut run)), "line numbers")?;
             }
         }
-        let runs = Ranges::new(runs);
+        let runs = Ranges::new(runs)?;
         Ok(Some(Lines { runs }))
     }
 
@@ -92,6 +92,7 @@ pub fn filename(file: u64, dwarf: &Dwarf<Slice>, unit: &Unit) -> String {
     path.unwrap_or_default()
 }
 
+#[expect(clippy::disallowed_macros, reason = "names have an end, see names.rs")]
 fn path(
     file: u64,
     header: &LineProgramHeader<Slice>,

@@ -41,7 +41,7 @@ pub use files::Files;
 
 use super::recording::Module;
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::memory::{TryCollect, TryGrow, written};
 use crate::model::{Symbols as Known, UNKNOWN};
 use source::Source;
 use std::path::PathBuf;
@@ -95,7 +95,7 @@ pub enum Rule {
 impl<'a> Symbols<'a> {
     /// `files` keeps what is read for as long as this is used.
     pub fn new(modules: &'a [Module], files: &'a Files) -> Symbols<'a> {
-        Symbols::with_debug_folders(modules, files, vec![PathBuf::from(DEBUG_FOLDER)])
+        Symbols::with_debug_folders(modules, files, Vec::from([PathBuf::from(DEBUG_FOLDER)]))
     }
 
     /// Looks for debug information elsewhere than in `/usr/lib/debug`.
@@ -119,7 +119,7 @@ impl<'a> Symbols<'a> {
     /// instruction, so that of a call and not what it returns to.
     pub fn at(&mut self, module: usize, address: u64) -> Result<Vec<Symbol>> {
         let Some(about) = self.modules.get(module) else {
-            return Ok(vec![unnamed("", address)]);
+            return [unnamed("", address)?].into_iter().try_vec("native frames");
         };
         let asked = match self.asked.get_mut(module) {
             Some(asked) => asked,
@@ -146,7 +146,7 @@ impl<'a> Symbols<'a> {
         let outermost = symbols.last_mut();
         if let Some(outermost) = outermost.filter(|symbol| symbol.rule == Rule::Address) {
             let start = source.start(address)?.unwrap_or(address);
-            let unnamed = unnamed(&about.path, start);
+            let unnamed = unnamed(&about.path, start)?;
             outermost.name = unnamed.name;
             outermost.system_name = unnamed.system_name;
         }
@@ -161,18 +161,18 @@ impl<'a> Symbols<'a> {
     }
 }
 
-fn unnamed(path: &str, address: u64) -> Symbol {
+fn unnamed(path: &str, address: u64) -> Result<Symbol> {
     let file = path.strip_suffix(DELETED).unwrap_or(path);
     let name = match file.rsplit('/').next() {
         None | Some("") => UNKNOWN,
         Some(name) => name,
     };
-    let name = format!("{name}+0x{address:x}");
-    Symbol {
-        system_name: name.clone(),
-        name,
+    let name = || written(format_args!("{name}+0x{address:x}"), "native frames");
+    Ok(Symbol {
+        system_name: name()?,
+        name: name()?,
         ..Symbol::default()
-    }
+    })
 }
 
 /// What Linux appends to the path of a file that is gone.

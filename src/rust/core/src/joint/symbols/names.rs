@@ -11,6 +11,7 @@ const LONGEST: usize = 1 << 17;
 const DEEPEST: u32 = 64;
 
 /// A name as a file has it, fit to be shown.
+#[expect(clippy::disallowed_methods, reason = "it is no longer than `LONGEST`")]
 pub fn text(bytes: &[u8]) -> Option<String> {
     if bytes.is_empty() || bytes.len() > LONGEST {
         return None;
@@ -20,6 +21,7 @@ pub fn text(bytes: &[u8]) -> Option<String> {
 }
 
 /// The name for people, if this is one of C++ or Rust.
+#[expect(clippy::disallowed_methods, reason = "`Short` sees to its length")]
 pub fn demangle(name: &str) -> Option<String> {
     let mut short = Short(String::new());
     if name.starts_with("_R") || name.contains("17h") {
@@ -55,6 +57,7 @@ pub fn demangle(name: &str) -> Option<String> {
 /// Refuses to grow without end.
 struct Short(String);
 
+#[expect(clippy::disallowed_methods, reason = "it is no longer than `LONGEST`")]
 impl Write for Short {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.0.len() + text.len() > LONGEST {

@@ -1,5 +1,7 @@
 //! Which ranges contain an address: of symbols, units, functions, lines.
 
+use crate::error::Result;
+use crate::memory::{TryCollect, sort_by_key};
 use std::ops::Range;
 
 /// Ranges of addresses that may overlap, each with something it stands for.
@@ -17,22 +19,22 @@ struct Row<T> {
 }
 
 impl<T> Ranges<T> {
-    pub fn new(ranges: Vec<(Range<u64>, T)>) -> Ranges<T> {
-        let mut rows: Vec<Row<T>> = ranges
+    pub fn new(ranges: Vec<(Range<u64>, T)>) -> Result<Ranges<T>> {
+        let mut rows = ranges
             .into_iter()
             .map(|(range, value)| Row {
                 reach: range.end,
                 range,
                 value,
             })
-            .collect();
-        rows.sort_by_key(|row| row.range.start);
+            .try_vec("ranges")?;
+        sort_by_key(&mut rows, |row| row.range.start, "ranges")?;
         let mut reach = 0;
         for row in &mut rows {
             reach = reach.max(row.range.end);
             row.reach = reach;
         }
-        Ranges { rows }
+        Ok(Ranges { rows })
     }
 
     pub fn iter(&self) -> impl Iterator<Item = Range<u64>> {
@@ -65,7 +67,7 @@ mod tests {
             (9..9, 'e'),
         ];
         let plain = ranges.clone();
-        let index = Ranges::new(ranges);
+        let index = Ranges::new(ranges).unwrap();
         for address in 0..25 {
             let mut expected: Vec<(u64, char)> = plain
                 .iter()

@@ -4,9 +4,8 @@
 use super::elf::Elf;
 use super::files::Files;
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, TryText, written};
 use flate2::Crc;
-use std::fmt::Write;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -24,11 +23,11 @@ pub fn by_build_id<'f>(
     let Some((first, rest)) = id.split_first().filter(|(_, rest)| !rest.is_empty()) else {
         return Ok(None);
     };
-    let mut name = format!(".build-id/{first:02x}/");
+    let mut name = written(format_args!(".build-id/{first:02x}/"), "a path")?;
     for byte in rest {
-        let _ = write!(name, "{byte:02x}");
+        name.try_write(format_args!("{byte:02x}"), "a path")?;
     }
-    name.push_str(".debug");
+    name.try_push_str(".debug", "a path")?;
     for folder in folders {
         if let Some(found) = identified(&folder.join(&name), id, files)? {
             return Ok(Some(found));
@@ -85,6 +84,7 @@ fn identified<'f>(path: &Path, id: &[u8], files: &'f Files) -> Result<Option<Elf
 
 /// The folders of a file: links lead to a file, and it has its debug information
 /// where it is or where the link is.
+#[expect(clippy::disallowed_methods, reason = "two at most")]
 fn beside(path: &Path) -> Vec<PathBuf> {
     let real = path.canonicalize().ok();
     let mut folders: Vec<PathBuf> = [real.as_deref(), Some(path)]

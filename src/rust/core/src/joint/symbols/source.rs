@@ -7,6 +7,7 @@ use super::elf::{Elf, Functions};
 use super::{DELETED, Files, Rule, Symbol, names, separate};
 use crate::error::Result;
 use crate::joint::recording::Module;
+use crate::memory::{TryCollect, TryGrow, owned};
 use crate::model::UNKNOWN;
 use std::path::{Path, PathBuf};
 
@@ -71,14 +72,17 @@ impl<'f> Source<'f> {
             Some(debug) => debug.at(address)?,
             None => Vec::new(),
         };
-        let mut symbols: Vec<Symbol> = frames.into_iter().map(Symbol::from).collect();
+        let mut symbols = frames
+            .into_iter()
+            .map(Symbol::from)
+            .try_vec("native frames")?;
         if symbols.is_empty() {
-            symbols.push(Symbol::default());
+            symbols.try_push(Symbol::default(), "native frames")?;
         }
         if let Some((_, inlined)) = symbols.split_last_mut() {
             for symbol in inlined.iter_mut().filter(|symbol| symbol.name.is_empty()) {
-                symbol.name = UNKNOWN.to_owned();
-                symbol.system_name = UNKNOWN.to_owned();
+                symbol.name = owned(UNKNOWN, "native frames")?;
+                symbol.system_name = owned(UNKNOWN, "native frames")?;
                 symbol.rule = Rule::DebugInformation;
             }
         }

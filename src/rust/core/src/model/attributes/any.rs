@@ -5,7 +5,14 @@
 //! `-Infinity`; bytes in base64; an array and a list of keys and values as
 //! OpenTelemetry writes their elements in JSON, such as `[{"stringValue":"a"}]`.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "memory for all of a value is ensured first, since JSON is read by other code"
+)]
+
 use super::ValueKind;
+use crate::error::Result;
+use crate::memory::{ensure, ensure_tree};
 use data_encoding::BASE64;
 use serde_core::Deserialize;
 use serde_json::Value as Json;
@@ -13,6 +20,8 @@ use std::fmt::Write;
 
 /// Trees are no deeper than this, as in other readers of protocol buffers.
 pub const DEEPEST: usize = 100;
+
+const WHAT: &str = "an attribute";
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Any {
@@ -42,7 +51,31 @@ impl Any {
     }
 
     /// The text that stands for the value.
-    pub fn to_text(&self) -> String {
+    pub fn to_text(&self) -> Result<String> {
+        ensure(self.longest(), WHAT)?;
+        Ok(self.text())
+    }
+
+    /// More bytes than a text of the value can have.
+    fn longest(&self) -> usize {
+        // As many as a number and all names around a value have.
+        const VALUE: usize = 100;
+        // Of a character JSON may make six, and base64 is shorter.
+        let text = |text: &str| 6 * text.len();
+        VALUE
+            + match self {
+                Any::String(value) => text(value),
+                Any::Bytes(value) => 2 * value.len(),
+                Any::Array(values) => values.iter().map(Any::longest).sum(),
+                Any::Kvlist(pairs) => {
+                    let longest = |(key, value): &(String, Any)| text(key) + value.longest();
+                    pairs.iter().map(longest).sum()
+                }
+                Any::Empty | Any::Bool(_) | Any::Int(_) | Any::Double(_) => 0,
+            }
+    }
+
+    fn text(&self) -> String {
         let mut text = String::new();
         match self {
             Any::Empty => {}
@@ -58,7 +91,12 @@ impl Any {
     }
 
     /// The value that a text stands for; `None` where it stands for none.
-    pub fn of_text(kind: ValueKind, text: &str) -> Option<Any> {
+    pub fn of_text(kind: ValueKind, text: &str) -> Result<Option<Any>> {
+        ensure_tree(text.len(), WHAT)?;
+        Ok(Any::of(kind, text))
+    }
+
+    fn of(kind: ValueKind, text: &str) -> Option<Any> {
         Some(match kind {
             ValueKind::Empty if text.is_empty() => Any::Empty,
             ValueKind::Empty => return None,
@@ -246,13 +284,19 @@ mod tests {
             let nested = |depth| (0..depth).fold(Any::Int(7), |any, _| wrap(any));
             for depth in [1, 42, DEEPEST] {
                 let any = nested(depth);
-                assert_eq!(Any::of_text(any.kind(), &any.to_text()), Some(any));
+                assert_eq!(
+                    Any::of_text(any.kind(), &any.to_text().unwrap()).unwrap(),
+                    Some(any)
+                );
             }
             let deeper = nested(DEEPEST + 1);
-            assert_eq!(Any::of_text(deeper.kind(), &deeper.to_text()), None);
+            assert_eq!(
+                Any::of_text(deeper.kind(), &deeper.to_text().unwrap()).unwrap(),
+                None
+            );
         }
         let brackets = "[".repeat(1_000_000);
-        assert_eq!(Any::of_text(ValueKind::Array, &brackets), None);
+        assert_eq!(Any::of_text(ValueKind::Array, &brackets).unwrap(), None);
     }
 
     #[test]
@@ -276,10 +320,14 @@ mod tests {
                 .collect(),
         );
         for any in leaves.into_iter().chain([tree]) {
-            let text = any.to_text();
-            assert_eq!(Any::of_text(any.kind(), &text), Some(any), "{text}");
+            let text = any.to_text().unwrap();
+            assert_eq!(
+                Any::of_text(any.kind(), &text).unwrap(),
+                Some(any),
+                "{text}"
+            );
         }
-        let Some(Any::Double(nan)) = Any::of_text(ValueKind::Double, "NaN") else {
+        let Some(Any::Double(nan)) = Any::of_text(ValueKind::Double, "NaN").unwrap() else {
             panic!("no double")
         };
         assert!(nan.is_nan());
@@ -298,7 +346,7 @@ mod tests {
             ),
             (ValueKind::Kvlist, "[{\"value\":{}}]"),
         ] {
-            assert_eq!(Any::of_text(kind, text), None, "{text}");
+            assert_eq!(Any::of_text(kind, text).unwrap(), None, "{text}");
         }
     }
 }

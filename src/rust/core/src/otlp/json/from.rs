@@ -2,13 +2,16 @@
 
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Place};
-use crate::memory::TryGrow;
+use crate::memory::{TryCollect, TryGrow, ensure};
+use crate::message;
 use crate::model::DEEPEST;
 use crate::otlp::layout::older;
 use crate::otlp::schema::{DATA, FieldType, Kind, MessageType};
 use crate::protobuf::load::LARGEST;
 use crate::protobuf::wire;
+use crate::text::decoded;
 use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER_PERMISSIVE};
+use memchr::{memchr, memchr2, memrchr};
 use serde_core::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
@@ -50,10 +53,12 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Text>, Error
         depth: Cell::new(0),
     };
     match message(text, &context) {
-        Ok(message) => Ok(vec![Text {
+        Ok(message) => [Text {
             message,
             line: None,
-        }]),
+        }]
+        .into_iter()
+        .try_vec("messages"),
         Err(_) if context.interrupted.get() => Err(Error::Interrupted),
         Err(_) if context.old.get() => Err(older(input, "1.7")),
         Err(error) => {
@@ -68,10 +73,11 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Text>, Error
                     false => wrong(&error, 0, input),
                 });
             };
-            let mut messages = vec![Text {
+            let first = Text {
                 message,
                 line: Some(number),
-            }];
+            };
+            let mut messages = [first].into_iter().try_vec("messages")?;
             for (number, line) in full {
                 let message = one(line).map_err(|error| match context.interrupted.get() {
                     true => Error::Interrupted,
@@ -90,12 +96,12 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Text>, Error
 }
 
 fn wrong(error: &serde_json::Error, lines_before: u64, input: &str) -> Error {
-    let text = error.to_string();
+    let text = message!("{error}");
     let end = text.rfind(" at line ").unwrap_or(text.len());
     Error::Parse {
-        input: input.to_owned(),
+        input: message!("{input}"),
         place: Place::Line(lines_before + error.line() as u64),
-        message: format!("At column {}: {}.", error.column(), &text[..end]),
+        message: message!("At column {}: {}.", error.column(), &text[..end]),
     }
 }
 
@@ -123,6 +129,9 @@ impl Context<'_> {
 }
 
 fn message(text: &[u8], context: &Context) -> serde_json::Result<Vec<u8>> {
+    // Where it has escapes, a text is copied into a vector that doubles.
+    let room = ensure(3 * longest_escaped(text), "a message");
+    room.map_err(serde_json::Error::custom)?;
     let mut out = Vec::new();
     let mut json = serde_json::Deserializer::from_slice(text);
     // Its own limit ends before that of values, so they are counted here.
@@ -136,6 +145,25 @@ fn message(text: &[u8], context: &Context) -> serde_json::Result<Vec<u8>> {
     whole.deserialize(&mut json)?;
     json.end()?;
     Ok(out)
+}
+
+/// The length of the longest text with escapes.
+fn longest_escaped(text: &[u8]) -> usize {
+    let mut longest = 0;
+    let mut at = 0;
+    while let Some(escape) = memchr(b'\\', &text[at..]).map(|escape| at + escape) {
+        let start = memrchr(b'"', &text[at..escape]).map_or(at, |quote| at + quote);
+        at = escape;
+        while let Some(next) = memchr2(b'\\', b'"', &text[at..]).map(|next| at + next) {
+            let is_end = text[next] == b'"';
+            at = (next + if is_end { 1 } else { 2 }).min(text.len());
+            if is_end {
+                break;
+            }
+        }
+        longest = longest.max(at - start);
+    }
+    longest
 }
 
 /// An object, whose fields are appended.
@@ -169,24 +197,59 @@ impl<'de> Visitor<'de> for Whole<'_, '_> {
             )));
         }
         self.context.depth.set(depth + 1);
-        while let Some(name) = map.next_key::<std::borrow::Cow<str>>()? {
-            match self.type_.fields.iter().find(|field| field.name == name) {
-                Some(&field) => map.next_value_seed(OfField {
+        while let Some(name) = map.next_key_seed(Name(self.type_))? {
+            match name {
+                Known::Field(field) => map.next_value_seed(OfField {
                     field,
                     out: self.out,
                     context: self.context,
                 })?,
-                None if OLD_NAMES.contains(&name.as_ref()) => {
+                Known::Old => {
                     self.context.old.set(true);
                     return Err(A::Error::custom("an old version"));
                 }
                 // So the rules have it: readers of older versions see newer fields.
-                None => map.next_value::<IgnoredAny>().map(|_| ())?,
+                Known::Not => map.next_value::<IgnoredAny>().map(|_| ())?,
             }
             self.context.next()?;
         }
         self.context.depth.set(depth);
         Ok(())
+    }
+}
+
+/// The name of a field, looked up where it stands.
+struct Name(&'static MessageType);
+
+enum Known {
+    Field(FieldType),
+    Old,
+    Not,
+}
+
+impl<'de> DeserializeSeed<'de> for Name {
+    type Value = Known;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Known, D::Error> {
+        json.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name {
+    type Value = Known;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Known, E> {
+        Ok(
+            match self.0.fields.iter().find(|field| field.name == name) {
+                Some(&field) => Known::Field(field),
+                None if OLD_NAMES.contains(&name) => Known::Old,
+                None => Known::Not,
+            },
+        )
     }
 }
 
@@ -264,8 +327,15 @@ impl OfField<'_, '_> {
     fn bytes<E: serde_core::de::Error>(mut self, bytes: &[u8]) -> Result<(), E> {
         self.room(bytes.len())?;
         wire::put_head(self.out, self.field.number, bytes.len());
-        self.out.extend_from_slice(bytes);
-        Ok(())
+        // There is room.
+        self.out.try_extend(bytes, "a message").map_err(E::custom)
+    }
+
+    fn hexadecimal<E: serde_core::de::Error>(self, text: &str) -> Result<(), E> {
+        match decoded(&HEXLOWER_PERMISSIVE, text.as_bytes()).map_err(E::custom)? {
+            Some(bytes) => self.bytes(&bytes),
+            None => Err(self.not_text(text)),
+        }
     }
 
     fn unexpected<E: serde_core::de::Error>(&self, found: fmt::Arguments) -> E {
@@ -335,22 +405,17 @@ impl<'de> Visitor<'de> for OfField<'_, '_> {
         }
         match self.field.kind {
             Kind::Text => self.bytes(text.as_bytes()),
-            Kind::ProfileId if text.len() == 32 => {
-                match HEXLOWER_PERMISSIVE.decode(text.as_bytes()) {
-                    Ok(bytes) => self.bytes(&bytes),
-                    Err(_) => Err(self.not_text(text)),
-                }
-            }
-            Kind::Hex => match HEXLOWER_PERMISSIVE.decode(text.as_bytes()) {
-                Ok(bytes) => self.bytes(&bytes),
-                Err(_) => Err(self.not_text(text)),
-            },
+            Kind::ProfileId if text.len() == 32 => self.hexadecimal(text),
+            Kind::Hex => self.hexadecimal(text),
             Kind::Bytes | Kind::ProfileId => {
                 let text = text.trim_end_matches('=').as_bytes();
-                let decoded = BASE64_NOPAD.decode(text);
-                match decoded.or_else(|_| BASE64URL_NOPAD.decode(text)) {
-                    Ok(bytes) => self.bytes(&bytes),
-                    Err(_) => Err(self.unexpected(format_args!("some other text"))),
+                let bytes = match decoded(&BASE64_NOPAD, text).map_err(E::custom)? {
+                    Some(bytes) => Some(bytes),
+                    None => decoded(&BASE64URL_NOPAD, text).map_err(E::custom)?,
+                };
+                match bytes {
+                    Some(bytes) => self.bytes(&bytes),
+                    None => Err(self.unexpected(format_args!("some other text"))),
                 }
             }
             Kind::Double => match text {

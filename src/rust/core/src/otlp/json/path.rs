@@ -1,32 +1,35 @@
 //! Where in JSON a byte of the message came from.
 
 use super::Text;
+use crate::error::Result;
+use crate::memory::{TryGrow, TryText, filled, owned};
 use crate::otlp::schema::{DATA, Kind, MessageType};
 use crate::protobuf::wire::Message;
-use std::fmt::Write;
+
+const PATH: &str = "places in JSON";
 
 impl Text {
     /// Such as `dictionary.stackTable[3].locationIndices`, behind the line where there are
     /// several.
-    pub fn path(&self, at: usize) -> String {
-        self.paths(&[at as u64]).pop().unwrap_or_default()
+    pub fn path(&self, at: usize) -> Result<String> {
+        Ok(self.paths(&[at as u64])?.pop().unwrap_or_default())
     }
 
     /// The same for many bytes, in rising order: the message is gone through once.
-    pub fn paths(&self, bytes: &[u64]) -> Vec<String> {
+    pub fn paths(&self, bytes: &[u64]) -> Result<Vec<String>> {
         let mut walk = Walk {
             wanted: bytes,
             path: String::new(),
             found: Vec::new(),
         };
         if let Some(line) = self.line {
-            let _ = write!(walk.path, "line {line}, ");
+            walk.path.try_write(format_args!("line {line}, "), PATH)?;
         }
         let before = walk.path.len();
-        walk.inside(Message::new(&self.message), &DATA, before);
-        walk.path.push_str("the message");
-        walk.take(u64::MAX);
-        walk.found
+        walk.inside(Message::new(&self.message), &DATA, before)?;
+        walk.path.try_push_str("the message", PATH)?;
+        walk.take(u64::MAX)?;
+        Ok(walk.found)
     }
 }
 
@@ -40,8 +43,8 @@ struct Walk<'w> {
 
 impl Walk<'_> {
     /// Looks in a message, whose fields are named from `start` on.
-    fn inside(&mut self, mut message: Message, type_: &MessageType, start: usize) {
-        let mut counts = vec![0; type_.fields.len()];
+    fn inside(&mut self, mut message: Message, type_: &MessageType, start: usize) -> Result<()> {
+        let mut counts = filled(type_.fields.len(), 0, PATH)?;
         let before = self.path.len();
         while let (Some(&wanted), Ok(Some(found))) = (self.wanted.first(), message.field()) {
             let known = type_.fields.iter().position(|f| f.number == found.number);
@@ -54,26 +57,28 @@ impl Walk<'_> {
                 continue;
             }
             if before > start {
-                self.path.push('.');
+                self.path.try_push_char('.', PATH)?;
             }
-            self.path.push_str(field.name);
+            self.path.try_push_str(field.name, PATH)?;
             if field.repeated {
-                let _ = write!(self.path, "[{count}]");
+                self.path.try_write(format_args!("[{count}]"), PATH)?;
             }
             if let (Kind::Message(of), Ok(inner)) = (field.kind, found.message()) {
-                self.take(inner.at() as u64 + 1);
-                self.inside(inner, of, start);
+                self.take(inner.at() as u64 + 1)?;
+                self.inside(inner, of, start)?;
             }
-            self.take(end);
+            self.take(end)?;
             self.path.truncate(before);
         }
+        Ok(())
     }
 
     /// What is wanted before byte `end` is here.
-    fn take(&mut self, end: u64) {
+    fn take(&mut self, end: u64) -> Result<()> {
         while let Some((_, rest)) = self.wanted.split_first().filter(|(at, _)| **at < end) {
-            self.found.push(self.path.clone());
+            self.found.try_push(owned(&self.path, PATH)?, PATH)?;
             self.wanted = rest;
         }
+        Ok(())
     }
 }

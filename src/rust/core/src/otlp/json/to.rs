@@ -2,12 +2,14 @@
 
 use crate::cancel::Stop;
 use crate::error::{Error, Result};
-use crate::memory::TryGrow;
+use crate::memory::{Growing, TryGrow, with_room};
 use crate::otlp::schema::{DATA, FieldType, Kind, MessageType};
 use crate::protobuf::load::Watch;
 use crate::protobuf::wire::{Fault, Field, Message, Result as WireResult};
 use crate::save;
-use data_encoding::{BASE64, HEXLOWER};
+use crate::text;
+use data_encoding::{BASE64, Encoding, HEXLOWER};
+use std::fmt;
 use std::io::Write;
 
 const CHUNK: usize = 1 << 16;
@@ -16,7 +18,7 @@ const CHUNK: usize = 1 << 16;
 pub fn write(message: &[u8], out: &mut dyn Write, stop: Stop) -> Result<()> {
     let mut writer = Writer {
         out,
-        buffer: Vec::with_capacity(2 * CHUNK),
+        buffer: with_room(2 * CHUNK, "the output")?,
         watch: Watch::new(stop),
     };
     let written = writer.message(Message::new(message), &DATA);
@@ -24,7 +26,7 @@ pub fn write(message: &[u8], out: &mut dyn Write, stop: Stop) -> Result<()> {
         Fault::Other(error) => error,
         Fault::At { message, .. } => Error::Unsupported(message),
     })?;
-    writer.buffer.push(b'\n');
+    writer.text("\n")?;
     writer.flush()
 }
 
@@ -89,13 +91,17 @@ impl Writer<'_, '_> {
         match field.kind {
             Kind::Message(type_) => self.message(found.message()?, type_)?,
             Kind::Text => {
-                let text = String::from_utf8_lossy(found.message()?.bytes());
-                self.text(&serde_json::Value::from(text).to_string())?;
+                self.text("\"")?;
+                for chunk in found.message()?.bytes().utf8_chunks() {
+                    self.put(format_args!("{}", text::Escaped(chunk.valid())))?;
+                    if !chunk.invalid().is_empty() {
+                        self.text("\u{fffd}")?;
+                    }
+                }
+                self.text("\"")?;
             }
-            Kind::Bytes | Kind::ProfileId => {
-                self.quoted(&BASE64.encode(found.message()?.bytes()))?
-            }
-            Kind::Hex => self.quoted(&HEXLOWER.encode(found.message()?.bytes()))?,
+            Kind::Bytes | Kind::ProfileId => self.encoded(found.message()?.bytes(), &BASE64)?,
+            Kind::Hex => self.encoded(found.message()?.bytes(), &HEXLOWER)?,
             Kind::Bool => self.text(if found.uint()? != 0 { "true" } else { "false" })?,
             Kind::Double => self.double(f64::from_bits(found.fixed64()?))?,
             Kind::Fixed64 => {
@@ -103,7 +109,7 @@ impl Writer<'_, '_> {
                 found.each_fixed64(|number| {
                     self.text(between)?;
                     between = ",";
-                    self.quoted(&number.to_string())
+                    self.quoted(format_args!("{number}"))
                 })?;
             }
             Kind::Int32 | Kind::Uint32 | Kind::Int64 | Kind::Uint64 => {
@@ -112,10 +118,10 @@ impl Writer<'_, '_> {
                     self.text(between)?;
                     between = ",";
                     match field.kind {
-                        Kind::Int64 => self.quoted(&(number as i64).to_string()),
-                        Kind::Uint64 => self.quoted(&number.to_string()),
-                        Kind::Uint32 => self.text(&number.to_string()),
-                        _ => self.text(&(number as i64).to_string()),
+                        Kind::Int64 => self.quoted(format_args!("{}", number as i64)),
+                        Kind::Uint64 => self.quoted(format_args!("{number}")),
+                        Kind::Uint32 => self.put(format_args!("{number}")),
+                        _ => self.put(format_args!("{}", number as i64)),
                     }
                 })?;
             }
@@ -123,17 +129,28 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn quoted(&mut self, text: &str) -> Result<()> {
-        self.text("\"")?;
-        self.text(text)?;
-        self.text("\"")
+    fn put(&mut self, text: fmt::Arguments) -> Result<()> {
+        let mut out = Growing(&mut self.buffer);
+        out.write_fmt(text).map_err(save::failed)
+    }
+
+    fn quoted(&mut self, text: fmt::Arguments) -> Result<()> {
+        self.put(format_args!("\"{text}\""))
+    }
+
+    fn encoded(&mut self, bytes: &[u8], encoding: &Encoding) -> Result<()> {
+        self.quoted(format_args!("{}", encoding.encode_display(bytes)))
     }
 
     fn double(&mut self, value: f64) -> Result<()> {
         match value.is_finite() {
-            true => self.text(&format!("{value:?}")),
-            false if value.is_nan() => self.quoted("NaN"),
-            false => self.quoted(if value > 0.0 { "Infinity" } else { "-Infinity" }),
+            true => self.put(format_args!("{value:?}")),
+            false if value.is_nan() => self.text("\"NaN\""),
+            false => self.text(if value > 0.0 {
+                "\"Infinity\""
+            } else {
+                "\"-Infinity\""
+            }),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::origins::Owners;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
 use crate::memory::TryGrow;
+use crate::message;
 use crate::model::Values;
 use crate::tables::checks::{self, dangling, invalid, not_empty};
 use crate::tables::exact;
@@ -102,7 +103,7 @@ fn values(tables: &TablesV2, samples: &Ids) -> Result<Vec<Values>> {
                 let Some(unit) = units.get(row) else {
                     return Err(invalid(TABLE, "unit", row, "must not be NA"));
                 };
-                columns.push(Values::absent(name, unit, count)?);
+                columns.try_push(Values::absent(name, unit, count)?, "sample values")?;
                 pairs.try_push(pair, "sample types")?;
                 pairs.len() - 1
             }
@@ -152,7 +153,7 @@ fn twice(row: usize, sample: i32, values: &Values) -> Error {
         "sample_values",
         "type",
         row,
-        format!("sample {sample} has `{}` twice", values.type_.name),
+        message!("sample {sample} has `{}` twice", values.type_.name),
     )
 }
 
@@ -214,10 +215,7 @@ fn sorted_runs(
 ) -> Result<Runs> {
     let (ids, depths) = (tables.frame_sample, tables.frame_depth);
     let mut order = Vec::new();
-    order
-        .try_reserve_exact(ids.len())
-        .map_err(|_| Error::Memory("the order of a table"))?;
-    order.extend(0..ids.len() as u32);
+    order.try_extend_from(0..ids.len() as u32, "the order of a table")?;
     let key = |row: u32| {
         let row = row as usize;
         (samples.row(ids[row]), depths[row], row)
@@ -233,7 +231,7 @@ fn sorted_runs(
                     "sample_locations",
                     "depth",
                     row,
-                    format!("sample {} has depth {depth} twice", ids[row]),
+                    message!("sample {} has depth {depth} twice", ids[row]),
                 ));
             }
         }

@@ -2,7 +2,8 @@
 
 use super::TablesV2;
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::memory::{TryCollect, TryGrow, TryText, ensure, sort_by_key};
+use crate::message;
 use crate::model::{
     Any, Attribute, Entity, LocationId, MappingId, Profile, Resource, ResourceId, Scope, ScopeId,
     StringId, Strings, Value, ValueKind, next_row,
@@ -10,6 +11,8 @@ use crate::model::{
 use crate::tables::checks::{dangling, invalid};
 use crate::tables::ids::Ids;
 use crate::tables::{NA, Owner, Text};
+
+const WHAT: &str = "attributes";
 
 /// `.resources`.
 #[derive(Debug)]
@@ -83,7 +86,7 @@ pub fn check(tables: &TablesV2) -> Result<(Option<Ids>, Option<Ids>)> {
                 ("id_keys", &entities.id_keys),
                 ("description_keys", &entities.description_keys),
             ] {
-                keys(text.get(row)).ok_or_else(|| {
+                keys(text.get(row))?.ok_or_else(|| {
                     let rule = "must be a JSON array of strings, such as [\"a\", \"b\"], or NA";
                     invalid(TABLE, column, row, rule)
                 })?;
@@ -164,13 +167,16 @@ pub fn value_of<'a>(
         return Ok(None);
     };
     let Some(kind) = ValueKind::of_name(name) else {
-        let names: Vec<_> = ValueKind::ALL.iter().map(|kind| kind.name()).collect();
-        let rule = format!("must be one of {}", names.join(", "));
+        let mut rule = message!("must be one of");
+        for (i, kind) in ValueKind::ALL.iter().enumerate() {
+            let between = if i > 0 { "," } else { "" };
+            rule.try_write(format_args!("{between} {}", kind.name()), WHAT)?;
+        }
         return Err(invalid(table, type_column, row, rule));
     };
     let text = values.get(row).unwrap_or("");
-    if Any::of_text(kind, text).is_none() {
-        let rule = format!("does not stand for a value of type {name}");
+    if Any::of_text(kind, text)?.is_none() {
+        let rule = message!("does not stand for a value of type {name}");
         return Err(invalid(table, value_column, row, rule));
     }
     Ok(Some((kind, text)))
@@ -203,13 +209,17 @@ fn dropped(table: &'static str, column: &'static str, counts: &[f64]) -> Result<
 }
 
 /// The keys of an entity; NA is none.
-fn keys(text: Option<&str>) -> Option<Vec<String>> {
+#[expect(clippy::disallowed_methods, reason = "memory was ensured")]
+fn keys(text: Option<&str>) -> Result<Option<Vec<String>>> {
     let Some(text) = text else {
-        return Some(Vec::new());
+        return Ok(Some(Vec::new()));
     };
-    let json: serde_json::Value = serde_json::from_str(text).ok()?;
-    let key = |key: &serde_json::Value| key.as_str().map(str::to_owned);
-    json.as_array()?.iter().map(key).collect()
+    // A key takes three bytes at least, with its quotes and a comma.
+    ensure(
+        (text.len() / 3 + 1) * size_of::<String>() + text.len(),
+        WHAT,
+    )?;
+    Ok(serde_json::from_str(text).ok())
 }
 
 /// Takes in tables that were checked.
@@ -229,8 +239,8 @@ pub fn take(profile: &mut Profile, tables: &TablesV2, owners: &Owners) -> Result
         for (row, &id) in table.resource_id.iter().enumerate() {
             let strings = &mut profile.strings;
             let mut all = |text| -> Result<Vec<StringId>> {
-                let keys = keys(text).unwrap_or_default();
-                keys.iter().map(|key| strings.intern(key)).collect()
+                let keys = keys(text)?.unwrap_or_default();
+                keys.iter().map(|key| strings.intern(key)).try_vec_of(WHAT)
             };
             let entity = Entity {
                 id_keys: all(table.id_keys.get(row))?,
@@ -272,7 +282,6 @@ pub fn take(profile: &mut Profile, tables: &TablesV2, owners: &Owners) -> Result
 }
 
 fn take_attributes(profile: &mut Profile, tables: &TablesV2, owners: &Owners) -> Result<()> {
-    const WHAT: &str = "attributes";
     for (i, owner) in Owner::ALL.into_iter().enumerate() {
         let Some(table) = &tables.attributes[i] else {
             continue;
@@ -302,8 +311,8 @@ fn take_attributes(profile: &mut Profile, tables: &TablesV2, owners: &Owners) ->
             own.try_push(attribute, WHAT)?;
         }
     }
-    profile.mapping_attributes.sort_by_key(|(id, _)| *id);
-    profile.location_attributes.sort_by_key(|(id, _)| *id);
+    sort_by_key(&mut profile.mapping_attributes, |(id, _)| *id, WHAT)?;
+    sort_by_key(&mut profile.location_attributes, |(id, _)| *id, WHAT)?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use super::origins;
 use super::{Labels, SourceFacts, TablesV2};
 use crate::cancel::{self, Stop};
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::memory::{TryGrow, owned, sort_by_key};
 use crate::model::{
     self, KnownStacks, Label, Link, LocationId, Mapping, Payload, Period, Profile, RprofOptions,
     SampleType, Source, SourceFile, SourceId, StackId, Strings, Symbols, Toplevel, Value,
@@ -97,7 +97,10 @@ fn take_stacks<'a>(
 fn source(tables: &TablesV2, row: usize) -> Result<Source> {
     const TABLE: &str = "sources";
     let facts = &tables.facts;
-    let text = |column: &Option<Text>| column.as_ref()?.get(row).map(str::to_owned);
+    let text = |column: &Option<Text>| -> Result<Option<String>> {
+        let text = column.as_ref().and_then(|column| column.get(row));
+        text.map(|text| owned(text, TABLE)).transpose()
+    };
     let number = |column: Option<&[f64]>| column.map(|c| c[row]).filter(|v| !v.is_nan());
     let flag = |column| exact::flag(column, row);
     let options = match (flag(facts.memory), flag(facts.gc), flag(facts.line)) {
@@ -112,9 +115,10 @@ fn source(tables: &TablesV2, row: usize) -> Result<Source> {
     let time = exact::decimal(TABLE, ".time_nanos", facts.time_nanos.as_ref(), row)?;
     let period = number(facts.period);
     let period_exact = exact::decimal(TABLE, ".period_exact", facts.period_exact.as_ref(), row)?;
-    let period_type = text(&facts.period_type).map(|name| ValueType {
+    let period_unit = text(&facts.period_unit)?.unwrap_or_default();
+    let period_type = text(&facts.period_type)?.map(|name| ValueType {
         name,
-        unit: text(&facts.period_unit).unwrap_or_default(),
+        unit: period_unit,
     });
     let duration = number(facts.duration);
     let duration_exact = exact::decimal(
@@ -124,8 +128,12 @@ fn source(tables: &TablesV2, row: usize) -> Result<Source> {
         row,
     )?;
     Ok(Source {
-        kind: tables.source_type.get(row).unwrap_or_default().to_owned(),
-        uri: tables.source_uri.get(row).map(str::to_owned),
+        kind: owned(tables.source_type.get(row).unwrap_or_default(), TABLE)?,
+        uri: tables
+            .source_uri
+            .get(row)
+            .map(|uri| owned(uri, TABLE))
+            .transpose()?,
         timestamp,
         // Seconds that were edited count.
         time: time.filter(|&time| timestamp == Some(seconds(time))),
@@ -136,21 +144,33 @@ fn source(tables: &TablesV2, row: usize) -> Result<Source> {
         }),
         duration: duration
             .map(|value| exact::of_double(duration_exact, value).unwrap_or(value as i64)),
-        default_type: text(&facts.default_type),
-        drop_frames: text(&facts.drop_frames),
-        keep_frames: text(&facts.keep_frames),
-        doc_url: text(&facts.doc_url),
-        profile_id: text(&facts.profile_id).map(|id| id.to_ascii_lowercase()),
+        default_type: text(&facts.default_type)?,
+        drop_frames: text(&facts.drop_frames)?,
+        keep_frames: text(&facts.keep_frames)?,
+        doc_url: text(&facts.doc_url)?,
+        profile_id: text(&facts.profile_id)?.map(|mut id| {
+            id.make_ascii_lowercase();
+            id
+        }),
         dropped_attributes: number(facts.dropped_attributes).unwrap_or(0.0) as u32,
-        payload: payload(facts, row),
+        payload: payload(facts, row)?,
         options,
         ..Source::default()
     })
 }
 
-fn payload(facts: &SourceFacts, row: usize) -> Option<Payload> {
-    let format = facts.payload_format.as_ref()?.get(row)?;
-    Payload::of_base64(format, facts.payload.as_ref()?.get(row)?)
+fn payload(facts: &SourceFacts, row: usize) -> Result<Option<Payload>> {
+    let payload = facts.payload.as_ref().and_then(|column| column.get(row));
+    match (
+        facts
+            .payload_format
+            .as_ref()
+            .and_then(|column| column.get(row)),
+        payload,
+    ) {
+        (Some(format), Some(payload)) => Payload::of_base64(format, payload),
+        _ => Ok(None),
+    }
 }
 
 fn take_sample_origins(profile: &mut Profile, tables: &TablesV2) -> Result<()> {
@@ -273,7 +293,7 @@ fn take_dotted(
             };
             profile.labels.try_push(label, "labels")?;
         }
-        profile.labels.sort_by_key(|label| label.sample);
+        sort_by_key(&mut profile.labels, |label| label.sample, "labels")?;
     }
     if let Some(comments) = &tables.comments {
         for (row, &id) in comments.source_id.iter().enumerate() {
@@ -286,14 +306,14 @@ fn take_dotted(
         }
     }
     if let Some(types) = &tables.sample_types {
-        let text = |text: &Text, row| text.get(row).unwrap_or_default().to_owned();
+        let text = |text: &Text, row| owned(text.get(row).unwrap_or_default(), "sample types");
         for (row, &id) in types.source_id.iter().enumerate() {
             let type_ = SampleType {
                 type_: ValueType {
-                    name: text(&types.type_, row),
-                    unit: text(&types.unit, row),
+                    name: text(&types.type_, row)?,
+                    unit: text(&types.unit, row)?,
                 },
-                recorded: text(&types.recorded, row),
+                recorded: text(&types.recorded, row)?,
             };
             if let Some(source) = sources.row(id) {
                 profile.sources[source]
