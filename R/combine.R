@@ -162,14 +162,7 @@ bind_ids <- function(pieces, profiles, new, table, column, call) {
   old <- lapply(profiles, ids_of, key)
   new <- new %||% rep(list(integer()), length(profiles))
   bound <- rename_ids(pieces, old, new, key, call)
-  # The core has checked what it knows; a user's own table may refer to nothing.
-  if (startsWith(table, ".")) {
-    lost <- is.na(bound) & !is.na(unlist(pieces))
-    if (any(lost)) {
-      rule <- paste0("refers to a row that table `", key_parents[[key]], "` does not have")
-      abort_invalid(rule, table, column, call = call)
-    }
-  }
+  check_resolved(unlist(pieces), bound, table, column, call)
   bound
 }
 

@@ -46,14 +46,25 @@ abort_argument <- function(message, call) {
 
 # As the core says it of what it checks.
 abort_invalid <- function(rule, table, column = NULL, row = NULL, call) {
-  place <- paste0(
+  abort_profile(
+    paste0(place_of(table, column, row), ": ", rule, "."), "profile_error_invalid",
+    table = table, column = column, row = row, rule = rule, call = call
+  )
+}
+
+# A valid profile has what the target cannot hold.
+abort_unstorable <- function(rule, table, column = NULL, parent = NULL, call) {
+  abort_profile(
+    paste0(place_of(table, column), ": ", rule, "."), "profile_error_unsupported",
+    table = table, column = column, rule = rule, parent = parent, call = call
+  )
+}
+
+place_of <- function(table, column = NULL, row = NULL) {
+  paste0(
     "Table `", table, "`",
     if (!is.null(column)) paste0(", column `", column, "`"),
     if (!is.null(row)) paste0(", row ", row)
-  )
-  abort_profile(
-    paste0(place, ": ", rule, "."), "profile_error_invalid",
-    table = table, column = column, row = row, rule = rule, call = call
   )
 }
 

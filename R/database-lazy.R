@@ -6,6 +6,10 @@
 #' asked for: `dplyr` verbs on them are computed by the database, and so is
 #' `summary()`. [profile_from_con()] loads what fits into memory.
 #'
+#' SQLite does not wait for writers by default. Since the tables are read later,
+#' `tbl_profile()` sets the busy timeout of an SQLite connection to a minute, unless it is
+#' longer already.
+#'
 #' @inheritParams copy_profile_to
 #' @param ... For `tbl_profile()`, conditions on the columns of `sources`, as in
 #'   `dplyr::filter()`. Otherwise, must be empty.
@@ -39,10 +43,16 @@ tbl_profile <- function(con, ..., schema = NULL) {
   for (package in c("DBI", "dplyr", "dbplyr")) {
     need_package(package, call)
   }
-  ids <- chosen_sources(con, rlang::enquos(...), schema, call)
+  conditions <- rlang::enquos(...)
+  # What is chosen now is computed later. Runs that are stored do not change, so that
+  # needs no transaction; but SQLite must wait for writers then, too.
+  wait_for_others(con)
+  ids <- in_transaction(con, reading = TRUE, call = call, {
+    chosen_sources(con, conditions, schema, call)
+  })
   names <- names(data_model()$tables)
   tables <- lapply(rlang::set_names(names), function(table) {
-    columns <- DBI::dbListFields(con, table_id(schema, table))
+    columns <- list_fields(con, schema, table)
     # To find the locations of some runs means to go through all their frames;
     # joins do that when it is time.
     shared <- table %in% c("locations", "functions")

@@ -70,6 +70,16 @@ rows_of_ids <- function(ids, x, key, call) {
   rename_ids(list(ids), list(parent), list(seq_along(parent)), key, call)
 }
 
+# Ids that refer to no row became NA. The core has checked what it knows; a user's own
+# table may refer to nothing.
+check_resolved <- function(ids, found, table, column, call) {
+  if (any(is.na(found) & !is.na(ids))) {
+    parent <- key_parents[[keys_of(column)]]
+    rule <- paste0("refers to a row that table `", parent, "` does not have")
+    abort_invalid(rule, table, column, call = call)
+  }
+}
+
 # A `#File` line stands before a sample; where that is gone, before the next one.
 settle_files <- function(x) {
   ids <- x$.files$sample_id

@@ -1,0 +1,165 @@
+# Profiles from a database: the sources that are asked for, and all that belongs to them.
+
+# The ids of the sources for which all conditions hold, in their order.
+chosen_sources <- function(con, conditions, schema, call) {
+  check_model(con, schema, call)
+  sources <- typed_columns(select_rows(con, schema, "sources"), "sources")
+  chosen <- rep(TRUE, nrow(sources))
+  for (condition in conditions) {
+    holds <- tryCatch(rlang::eval_tidy(condition, sources), error = function(e) {
+      said <- paste0("Cannot evaluate `", rlang::as_label(condition), "` on the sources.")
+      abort_profile(said, "profile_error_argument", parent = e, call = call)
+    })
+    if (!is.logical(holds) || !length(holds) %in% c(1, nrow(sources))) {
+      abort_argument("A condition must be `TRUE` or `FALSE` for each source.", call)
+    }
+    chosen <- chosen & !is.na(holds) & holds
+  }
+  sources$source_id[chosen]
+}
+
+check_model <- function(con, schema, call) {
+  model <- data_model()$tables
+  there <- list_tables(con, schema)
+  # `sources` comes first, see wait_for_readers().
+  for (table in union("sources", names(model))) {
+    if (!table %in% there) {
+      abort_invalid("it is missing in the database", table, call = call)
+    }
+    missing <- setdiff(names(model[[table]]), list_fields(con, schema, table))
+    if (length(missing) > 0) {
+      abort_invalid("it is missing in the database", table, missing[[1]], call = call)
+    }
+  }
+}
+
+# The tables as the database has them, with its ids.
+select_sources <- function(con, source_ids, schema) {
+  there <- list_tables(con, schema)
+  x <- list()
+  for (table in intersect(model_and_dotted(there), there)) {
+    fields <- list_fields(con, schema, table)
+    if (belongs(table, fields)) {
+      x[[table]] <- select_rows(con, schema, table, source_ids)
+    }
+  }
+  x
+}
+
+# The tables of the model in its order, then those with a leading dot that users have
+# added.
+model_and_dotted <- function(there) {
+  known <- data_model()
+  own <- setdiff(there[startsWith(there, ".")], ".next_ids")
+  unique(c(names(known$tables), names(known$dotted), own))
+}
+
+as_loaded <- function(x, call) {
+  known <- names(data_model()$tables)
+  x <- from_database_ids(x)
+  x <- lapply(Map(typed_columns, x, names(x)), without_silent_columns)
+  x <- x[names(x) %in% known | vapply(x, nrow, 0L) > 0]
+  rust(.Call(C_validate, x), call)
+  bind_profiles(list(x), call)
+}
+
+# The rows of a table that belong to some sources, by the keys it has. Ids come as
+# double, which every driver has.
+select_rows <- function(con, schema, table, source_ids = NULL) {
+  columns <- list_fields(con, schema, table)
+  name <- DBI::dbQuoteIdentifier(con, columns)
+  is_id <- columns %in% c(names(keys_of(columns)), ".row")
+  selected <- ifelse(is_id, paste0("CAST(", name, " AS double precision) AS ", name), name)
+  order <- intersect(primary_keys[[table]], columns)
+  if (".row" %in% columns) {
+    order <- ".row"
+  }
+  sql <- paste(
+    "SELECT", paste(selected, collapse = ", "), "FROM", quoted(con, schema, table),
+    where_sources(con, schema, table, columns, source_ids)
+  )
+  if (length(order) > 0) {
+    sql <- paste(sql, "ORDER BY", paste(DBI::dbQuoteIdentifier(con, order), collapse = ", "))
+  }
+  tibble::as_tibble(DBI::dbGetQuery(con, sql))
+}
+
+where_sources <- function(con, schema, table, columns, source_ids) {
+  if (is.null(source_ids)) {
+    return("")
+  }
+  within <- function(key, from, where, column = key) {
+    column <- DBI::dbQuoteIdentifier(con, column)
+    paste0(key, " IN (SELECT ", column, " FROM ", quoted(con, schema, from), " WHERE ", where, ")")
+  }
+  # A column that no profile has needed may be missing.
+  within_dotted <- function(key, from, where) {
+    column <- paste0(".", key)
+    there <- column %in% list_fields(con, schema, from)
+    if (there) within(key, from, where, column) else "1 = 0"
+  }
+  # No id is 0: an empty list is no SQL.
+  ids <- format(c(0, source_ids), scientific = FALSE, trim = TRUE)
+  by_source <- paste0("source_id IN (", paste(ids, collapse = ", "), ")")
+  by_sample <- within("sample_id", "samples", by_source)
+  by_frame <- within("location_id", "sample_locations", by_sample)
+  by_mapping <- paste(by_source, "OR", within_dotted("mapping_id", "locations", by_frame))
+  by_scope <- within_dotted("scope_id", "sources", by_source)
+  by_key <- c(
+    mapping_id = if (table == ".mappings") by_mapping else within("mapping_id", ".mappings", by_mapping),
+    scope_id = by_scope,
+    resource_id = within("resource_id", ".scopes", by_scope),
+    source_id = by_source,
+    sample_id = by_sample,
+    location_id = by_frame,
+    function_id = within("function_id", "locations", by_frame)
+  )
+  key <- utils::head(intersect(names(by_key), columns), 1)
+  if (length(key) == 0) {
+    return("")
+  }
+  # A row of a user's own table may be of no source.
+  known <- data_model()
+  own <- !table %in% c(names(known$tables), names(known$dotted))
+  paste("WHERE", by_key[[key]], if (own) paste("OR", key, "IS NULL"))
+}
+
+from_database_ids <- function(x) {
+  keys <- rlang::set_names(names(key_parents))
+  parents <- lapply(keys, function(key) ids_of(x, key))
+  for (table in names(x)) {
+    keys <- keys_of(names(x[[table]]))
+    for (column in names(keys)) {
+      x[[table]][[column]] <- vctrs::vec_match(x[[table]][[column]], parents[[keys[[column]]]])
+    }
+    x[[table]]$.row <- NULL
+  }
+  x$.mappings$source_id <- NULL
+  x
+}
+
+# As version 2.0 has them; ids may still be double.
+typed_columns <- function(rows, table) {
+  known <- data_model()
+  wanted <- c(known$tables[[table]], known$dotted[[table]])
+  for (column in intersect(names(rows), names(wanted))) {
+    if (length(keys_of(column)) == 1) {
+      next
+    }
+    rows[[column]] <- switch(typeof(wanted[[column]]),
+      integer = as.integer(rows[[column]]),
+      double = as.numeric(rows[[column]]),
+      logical = as.logical(rows[[column]]),
+      character = as.character(rows[[column]])
+    )
+  }
+  rows
+}
+
+# Columns with a leading dot that say nothing are there for other runs.
+without_silent_columns <- function(rows) {
+  empty <- vapply(rows, function(column) all(is.na(column)), TRUE)
+  rows[!(empty & startsWith(names(rows), "."))]
+}
+
+# ---- Names -----------------------------------------------------------------

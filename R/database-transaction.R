@@ -1,0 +1,110 @@
+# What is written or read as one: in a transaction, or in one that is open already, in
+# a savepoint of it.
+
+savepoint <- "profile_savepoint"
+
+# Readers get `reading = TRUE`: they see one state of the database, whoever writes
+# meanwhile. Ctrl-C is no error, so this does not rely on handlers of errors.
+in_transaction <- function(con, code, reading = FALSE, call) {
+  timeout <- wait_for_others(con)
+  on.exit(set_busy_timeout(con, timeout))
+  unit <- if (is_transacting(con)) savepoint_of(con) else transaction_of(con, reading, call)
+  done <- FALSE
+  # When a transaction did not begin, or the engine has ended it (its disk was full, for
+  # instance), there is nothing to undo, and the first error is the one to see.
+  on.exit(if (!done) try(unit$undo(), silent = TRUE), add = TRUE, after = FALSE)
+  unit$begin()
+  value <- code
+  unit$end()
+  done <- TRUE
+  value
+}
+
+transaction_of <- function(con, reading, call) {
+  begin <- if (is_sqlite(con)) {
+    # A transaction that reads before it writes could not wait for another writer.
+    function() DBI::dbExecute(con, if (reading) "BEGIN" else "BEGIN IMMEDIATE")
+  } else if (is_postgres(con)) {
+    # A writer who has waited must see what was written meanwhile.
+    level <- if (reading) "REPEATABLE READ, READ ONLY" else "READ COMMITTED"
+    function() {
+      DBI::dbBegin(con)
+      DBI::dbExecute(con, paste("SET TRANSACTION ISOLATION LEVEL", level))
+    }
+  } else {
+    function() {
+      tryCatch(DBI::dbBegin(con), error = function(e) {
+        abort_profile(
+          c(
+            "Cannot begin a transaction.",
+            i = "A connection that is in a transaction can be used with RSQLite and RPostgres only."
+          ),
+          "profile_error_unsupported",
+          parent = e, call = call
+        )
+      })
+    }
+  }
+  list(
+    begin = begin,
+    end = function() DBI::dbCommit(con),
+    undo = function() DBI::dbRollback(con)
+  )
+}
+
+savepoint_of <- function(con) {
+  execute <- function(...) DBI::dbExecute(con, paste(..., savepoint))
+  release <- function() execute("RELEASE SAVEPOINT")
+  list(
+    begin = function() execute("SAVEPOINT"),
+    end = release,
+    undo = function() {
+      execute("ROLLBACK TO SAVEPOINT")
+      release()
+    }
+  )
+}
+
+# DBI does not tell, and a driver knows only of transactions that were begun by DBI.
+is_transacting <- function(con) {
+  if (is_sqlite(con)) {
+    # BEGIN takes no lock yet; it fails in a transaction only.
+    begun <- tryCatch(DBI::dbExecute(con, "BEGIN"), error = function(e) NULL)
+    if (!is.null(begun)) {
+      DBI::dbExecute(con, "ROLLBACK")
+    }
+    return(is.null(begun))
+  }
+  if (is_postgres(con)) {
+    # A local setting lasts until the end of the transaction, which may be this statement.
+    # To try a SAVEPOINT instead would leave an error in the server's log.
+    DBI::dbGetQuery(con, "SELECT set_config('profile.transacting', 'yes', true)")
+    set <- DBI::dbGetQuery(con, "SELECT current_setting('profile.transacting', true)")[[1]]
+    return(identical(set, "yes"))
+  }
+  FALSE
+}
+
+# SQLite gives up at once unless it is told to wait. The result is what to set again.
+wait_for_others <- function(con) {
+  if (!is_sqlite(con)) {
+    return(NULL)
+  }
+  before <- DBI::dbGetQuery(con, "PRAGMA busy_timeout")[[1]]
+  set_busy_timeout(con, max(before, 60000L))
+  before
+}
+
+set_busy_timeout <- function(con, milliseconds) {
+  if (!is.null(milliseconds)) {
+    DBI::dbGetQuery(con, paste("PRAGMA busy_timeout =", format(milliseconds, scientific = FALSE)))
+  }
+}
+
+is_sqlite <- function(con) {
+  inherits(con, "SQLiteConnection")
+}
+
+is_postgres <- function(con) {
+  inherits(con, "PqConnection")
+}

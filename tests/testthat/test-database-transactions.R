@@ -1,0 +1,271 @@
+# Who else uses the database, and the connection: transactions of a user's own, other
+# writers and readers.
+
+begin_as <- list(
+  driver = function(con) DBI::dbBegin(con),
+  sql = function(con) DBI::dbExecute(con, "BEGIN")
+)
+
+commit_as <- list(
+  driver = function(con) DBI::dbCommit(con),
+  sql = function(con) DBI::dbExecute(con, "COMMIT")
+)
+
+rollback_as <- list(
+  driver = function(con) DBI::dbRollback(con),
+  sql = function(con) DBI::dbExecute(con, "ROLLBACK")
+)
+
+with_user_table <- function(con, schema) {
+  DBI::dbExecute(con, paste("CREATE TABLE", quoted(con, schema, "of_user"), "(a INTEGER)"))
+}
+
+insert_as_user <- function(con, schema) {
+  DBI::dbExecute(con, paste("INSERT INTO", quoted(con, schema, "of_user"), "VALUES (1)"))
+}
+
+# One that is refused by the database, after rows have been written.
+failing_profile <- function(x) {
+  x$.zzz <- tibble::tibble(sample_id = c(1L, 99L))
+  x
+}
+
+test_that("a copy into a transaction of the user is there when that is committed", {
+  for_each_database(function(con, schema, connect) {
+    x <- small_profile()
+    with_user_table(con, schema)
+    other <- connect_again(connect)
+    for (way in names(begin_as)) {
+      begin_as[[way]](con)
+      insert_as_user(con, schema)
+      copy_profile_to(con, x, schema = schema)
+      copy_profile_to(con, x, schema = schema)
+      y <- profile_from_con(con, schema = schema)
+      expect_true(is_transacting(con))
+      commit_as[[way]](con)
+      expect_false(is_transacting(con))
+      expect_identical(profile_from_con(other, schema = schema), y)
+    }
+    expect_identical(profile_from_con(con, schema = schema), combine_profiles(x, x, x, x))
+    expect_equal(count_rows(con, schema, "of_user"), 2)
+    DBI::dbWithTransaction(con, copy_profile_to(con, x, schema = schema))
+    expect_equal(count_rows(other, schema, "sources"), 5)
+  })
+})
+
+test_that("a copy into a transaction of the user goes when that is rolled back", {
+  for_each_database(function(con, schema, connect) {
+    x <- small_profile()
+    before <- list_tables(con, schema)
+    for (way in names(begin_as)) {
+      begin_as[[way]](con)
+      copy_profile_to(con, x, schema = schema)
+      rollback_as[[way]](con)
+      expect_false(is_transacting(con))
+      expect_equal(list_tables(con, schema), before)
+    }
+    copy_profile_to(con, x, schema = schema)
+    begin_as$driver(con)
+    expect_equal(copy_profile_to(con, x, schema = schema)$source_id, 2)
+    rollback_as$driver(con)
+    expect_equal(copy_profile_to(con, x, schema = schema)$source_id, 2)
+    expect_identical(profile_from_con(con, schema = schema), combine_profiles(x, x))
+  })
+})
+
+test_that("an error leaves a transaction of the user open, and no part of a profile", {
+  for_each_database(function(con, schema, connect) {
+    x <- small_profile()
+    with_user_table(con, schema)
+    for (way in names(begin_as)) {
+      begin_as[[way]](con)
+      insert_as_user(con, schema)
+      expect_error(copy_profile_to(con, failing_profile(x), schema = schema), class = "profile_error_invalid")
+      expect_equal(list_tables(con, schema), "of_user")
+      expect_error(profile_from_con(con, schema = schema), class = "profile_error_invalid")
+      copy_profile_to(con, x, schema = schema)
+      expect_error(copy_profile_to(con, failing_profile(x), schema = schema), class = "profile_error_invalid")
+      insert_as_user(con, schema)
+      expect_identical(profile_from_con(con, schema = schema), x)
+      expect_true(is_transacting(con))
+      rollback_as[[way]](con)
+    }
+    expect_equal(count_rows(con, schema, "of_user"), 0)
+    begin_as$sql(con)
+    insert_as_user(con, schema)
+    copy_profile_to(con, x, schema = schema)
+    expect_error(copy_profile_to(con, failing_profile(x), schema = schema), class = "profile_error_invalid")
+    commit_as$sql(con)
+    expect_identical(profile_from_con(con, schema = schema), x)
+    expect_equal(count_rows(con, schema, "of_user"), 1)
+  })
+})
+
+test_that("Ctrl-C leaves a transaction of the user open, and no part of a profile", {
+  skip_on_cran()
+  skip_on_os("windows")
+  for_each_database(function(con, schema, connect) {
+    with_user_table(con, schema)
+    result <- run_r(c(
+      "library(profile)",
+      sprintf("con <- %s", connect),
+      sprintf("x <- read_rprof(%s)", deparse(normalizePath(rprof_path("basic_all.out")))),
+      sprintf("store <- function() copy_profile_to(con, x, schema = %s)", deparse(schema)),
+      "append <- getFromNamespace('append_rows', 'profile')",
+      "interrupted <- function(con, schema, table, rows) {",
+      "  append(con, schema, table, rows)",
+      "  if (table == 'sample_values') rlang::interrupt()",
+      "}",
+      "DBI::dbBegin(con)",
+      sprintf("DBI::dbExecute(con, %s)", deparse(paste("INSERT INTO", quoted(con, schema, "of_user"), "VALUES (1)"))),
+      "assignInNamespace('append_rows', interrupted, 'profile')",
+      "for (i in 1:2) cat(tryCatch(store(), interrupt = function(e) 'interrupted'), '\\n')",
+      "assignInNamespace('append_rows', append, 'profile')",
+      "store()",
+      "DBI::dbCommit(con)"
+    ))
+    expect_equal(result$status, 0, info = result$output)
+    expect_equal(sum(grepl("interrupted", result$output)), 2)
+    expect_equal(count_rows(con, schema, "of_user"), 1)
+    expect_equal(count_rows(con, schema, "sources"), 1)
+    x <- read_rprof(rprof_path("basic_all.out"))
+    expect_identical(stacks(profile_from_con(con, schema = schema)), stacks(x))
+  })
+})
+
+test_that("what waits is as it was afterwards", {
+  skip_if_not_installed("RSQLite")
+  con <- DBI::dbConnect(RSQLite::SQLite())
+  withr::defer(DBI::dbDisconnect(con))
+  timeout <- function() DBI::dbGetQuery(con, "PRAGMA busy_timeout")[[1]]
+  for (milliseconds in c(0, 1500, 3000000)) {
+    DBI::dbGetQuery(con, paste("PRAGMA busy_timeout =", format(milliseconds, scientific = FALSE)))
+    copy_profile_to(con, small_profile())
+    profile_from_con(con)
+    try(profile_from_con(con, no_such_column), silent = TRUE)
+    expect_equal(timeout(), milliseconds)
+  }
+  skip_if_not_installed("dbplyr")
+  tbl_profile(con)
+  expect_equal(timeout(), 3000000)
+  DBI::dbGetQuery(con, "PRAGMA busy_timeout = 0")
+  tbl_profile(con)
+  expect_equal(timeout(), 60000)
+})
+
+test_that("one state of the database is loaded, whoever writes meanwhile", {
+  for_each_database(function(con, schema, connect) {
+    if (is_sqlite(con)) {
+      # So a writer need not wait for this very reader.
+      DBI::dbGetQuery(con, "PRAGMA journal_mode = WAL")
+    }
+    x <- small_profile()
+    y <- x
+    y$.notes <- tibble::tibble(what = "of all runs")
+    y$meta <- rbind(y$meta, tibble::tibble(key = ".later", value = "yes"))
+    copy_profile_to(con, x, schema = schema)
+    writer <- connect_again(connect)
+    # A condition is evaluated between the choice of sources and the reading of their rows.
+    write_now <- function() nrow(copy_profile_to(writer, y, schema = schema)) == 1
+    expect_identical(profile_from_con(con, write_now(), schema = schema), x)
+    expect_identical(profile_from_con(con, schema = schema), combine_profiles(x, y))
+  })
+})
+
+test_that("writers wait for each other, whatever isolation PostgreSQL has by default", {
+  skip_on_cran()
+  skip_on_os("windows")
+  for_each_database(function(con, schema, connect) {
+    if (!is_postgres(con)) {
+      return()
+    }
+    x <- small_profile()
+    copy_profile_to(con, x, schema = schema)
+    ready <- tempfile()
+    DBI::dbBegin(con)
+    copy_profile_to(con, x, schema = schema)
+    other <- run_r(wait = FALSE, c(
+      "library(profile)",
+      sprintf("con <- %s", connect),
+      "DBI::dbExecute(con, 'SET default_transaction_isolation = \\'serializable\\'')",
+      sprintf("x <- read_rprof(%s)", deparse(normalizePath(rprof_path("basic_all.out")))),
+      sprintf("file.create(%s)", deparse(ready)),
+      sprintf("copy_profile_to(con, x, schema = %s)", deparse(schema)),
+      "cat('done\\n')"
+    ))
+    expect_true(wait_for(function() file.exists(ready)))
+    Sys.sleep(0.5)
+    DBI::dbCommit(con)
+    expect_true(wait_for(function() any(grepl("^done|halted", readLines(other$output, warn = FALSE)))))
+    expect_match(readLines(other$output), "done", all = FALSE)
+    expect_equal(count_rows(con, schema, "sources"), 3)
+  })
+})
+
+test_that("four writers and two readers at once lose nothing and never fail", {
+  skip_on_cran()
+  skip_on_os("windows")
+  journals <- c("DELETE", "WAL")
+  for_each_database(function(con, schema, connect) {
+    for (journal in if (is_sqlite(con)) journals else "") {
+      if (is_sqlite(con)) {
+        for (table in list_tables(con, schema)) DBI::dbExecute(con, paste("DROP TABLE", quoted(con, schema, table)))
+        DBI::dbGetQuery(con, paste("PRAGMA journal_mode =", journal))
+      }
+      start <- tempfile()
+      file <- normalizePath(rprof_path("basic_all.out"))
+      script <- function(name, ...) {
+        run_r(wait = FALSE, env = "timeout 240", c(
+          "library(profile)",
+          sprintf("con <- %s", connect),
+          sprintf("schema <- %s", deparse(schema)),
+          sprintf("x <- read_rprof(%s, source_uri = '%s')", deparse(file), name),
+          sprintf("while (!file.exists(%s)) Sys.sleep(0.005)", deparse(start)),
+          ...,
+          "cat('done\n')"
+        ))
+      }
+      # Now and then a profile has a column, or a table, that none had before.
+      writers <- lapply(paste0("writer", 1:4), script,
+        "for (i in 1:10) {",
+        "  y <- x",
+        "  own <- paste0('.', x$sources$source_uri, '_', i)",
+        "  if (i %% 4 == 0) y$samples[[own]] <- seq_len(nrow(x$samples))",
+        "  if (i %% 4 == 2) y$sources[[own]] <- i",
+        "  if (i %% 4 == 3) y[[own]] <- x$samples['sample_id']",
+        "  copy_profile_to(con, y, schema = schema)",
+        "}"
+      )
+      # Half a profile would have too few samples, values or frames.
+      readers <- lapply(paste0("reader", 1:2), script,
+        "stored <- function() '.next_ids' %in% profile:::list_tables(con, schema)",
+        "while (!tryCatch(stored(), error = function(e) FALSE)) Sys.sleep(0.005)",
+        "lazy <- requireNamespace('dbplyr', quietly = TRUE)",
+        "for (i in 1:15) {",
+        "  y <- profile_from_con(con, schema = schema)",
+        "  n <- nrow(y$sources)",
+        "  for (table in c('samples', 'sample_values', 'sample_locations')) {",
+        "    if (nrow(y[[table]]) != n * nrow(x[[table]])) stop(table, ' of ', n, ' runs')",
+        "  }",
+        "  if (lazy && i %% 5 == 0) {",
+        "    sums <- dplyr::collect(summary(tbl_profile(con, schema = schema)))",
+        "    if (sum(sums$self) %% nrow(x$samples) != 0) stop('half a run in summary()')",
+        "  }",
+        "}"
+      )
+      all <- c(writers, readers)
+      file.create(start)
+      output <- function() lapply(all, function(p) if (file.exists(p$output)) readLines(p$output, warn = FALSE))
+      ended <- function() all(vapply(output(), function(lines) any(grepl("^done|halted", lines)), TRUE))
+      wait_for(ended, 250)
+      expect_equal(output(), rep(list("done"), 6))
+      y <- profile_from_con(con, schema = schema)
+      x <- read_rprof(file)
+      expect_equal(as.vector(table(y$sources$source_uri)), c(10, 10, 10, 10))
+      expect_identical(stacks(y), rep(stacks(x), 40))
+      expect_equal(nrow(y$sample_values), 40 * nrow(x$sample_values))
+      expect_equal(sum(grepl("^[.]writer", names(y))), 4 * 2)
+      expect_equal(sum(grepl("^[.]writer", c(names(y$samples), names(y$sources)))), 4 * 5)
+    }
+  })
+})
