@@ -3,13 +3,14 @@
 #' A profile as a dm
 #'
 #' @description
-#' `dm_from_profile()` gives a profile to the
+#' `dm_from_profile()` converts a profile to an object of the
 #' [dm](https://dm.cynkra.com) package: the same tables with their keys set, so that
 #' filters reach from one table to the others and tables join along their keys.
-#' `dm::as_dm()` does the same.
+#' `dm::as_dm()` does the same. `profile_from_dm()` converts it back.
 #'
-#' All functions here that take a profile take such a dm as well, also one that was
-#' filtered.
+#' All functions of this package that take a profile take such a dm as well, also one that
+#' was filtered. Generics such as `summary()`, `print()` and `as_tibble()` do
+#' with a dm what the dm package does: use `summary(profile_from_dm(x))` for those.
 #'
 #' @details
 #' Primary keys are `source_id` of `sources`, `sample_id` of `samples`, `location_id`
@@ -23,23 +24,35 @@
 #'
 #' The columns are those of `x`, not copies.
 #'
-#' @param x A profile of either version, see [profile_data]. One of version 1.0 is
-#'   converted first ([profile_v2_from_v1()]).
+#' A filter of `dm::dm_filter()` keeps in each table the rows that belong to what is left of
+#' the others. So a filter on `functions` keeps the frames of these functions only, and the
+#' samples that have such a frame. To keep whole samples, find their ids this way and filter
+#' `samples` by them, as in the example.
 #'
-#' @return A dm with a table for each of the profile.
+#' @param x For `dm_from_profile()`, a profile of either version, see [profile_data]. One of
+#'   version 1.0 is converted first ([profile_v2_from_v1()]). For `profile_from_dm()`, a dm
+#'   with the tables of a profile. Each function also takes what it returns.
+#'
+#' @return `dm_from_profile()`: a dm with a table for each of the profile.
+#'   `profile_from_dm()`: a profile of version 2.0, with the rows that are in the dm.
 #'
 #' @section Errors:
 #' `profile_error_unsupported` when dm is not installed, `profile_error_invalid` when
-#' `x` breaks a rule.
+#' `x` breaks a rule, is a zoomed dm or one in a database.
 #' @export
 #' @examplesIf rlang::is_installed("dm")
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #' tables <- dm_from_profile(x)
 #' tables
 #'
-#' # Samples in which any frame is of this function, with all that belongs to them
-#' dm::dm_filter(tables, functions = (name == "lm.fit")) |>
-#'   compact_profile()
+#' # A filter on functions: the frames of this function, without the others
+#' of_function <- dm::dm_filter(tables, functions = (name == "lm.fit"))
+#' profile_from_dm(of_function)
+#'
+#' # Whole samples: all frames of those that have a frame of this function
+#' ids <- of_function$samples$sample_id
+#' whole <- dm::dm_filter(tables, samples = (sample_id %in% !!ids))
+#' summary(profile_from_dm(whole))
 dm_from_profile <- function(x) {
   call <- rlang::current_env()
   need_package("dm", call)
@@ -67,6 +80,12 @@ dm_from_profile <- function(x) {
   out
 }
 
+#' @rdname dm_from_profile
+#' @export
+profile_from_dm <- function(x) {
+  as_v2(x, rlang::current_env())
+}
+
 #' @exportS3Method dm::as_dm
 as_dm.profile_data <- function(x, ...) {
   rlang::check_dots_empty()
@@ -78,6 +97,7 @@ is_dm <- function(x) {
 }
 
 tables_of_dm <- function(x, call) {
+  need_package("dm", call)
   if (inherits(x, "dm_zoomed")) {
     abort_profile(
       c(

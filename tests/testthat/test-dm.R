@@ -87,6 +87,103 @@ test_that("a filtered dm is a profile for every function", {
   expect_s3_class(profile_v1_from_v2(y), "profile_data")
 })
 
+test_that("every function that takes a profile takes a dm, also a filtered one", {
+  skip_if_not_installed("dm")
+  con <- NULL
+  if (rlang::is_installed(c("DBI", "RSQLite"))) {
+    con <- DBI::dbConnect(RSQLite::SQLite())
+    withr::defer(DBI::dbDisconnect(con))
+  }
+  path <- withr::local_tempfile()
+  # `NULL` where a function takes no profile; so a new one is noticed.
+  takes <- list(
+    as_tibble = NULL, find_pprof = NULL, format_value = NULL, joint_pprof = NULL,
+    joint_profile = NULL, profile_from_con = NULL, read_otlp = NULL, read_pprof = NULL,
+    read_profile = NULL, read_rprof = NULL, scale_value = NULL, start_profiler = NULL,
+    stop_pprof = NULL, stop_profiler = NULL, tbl_profile = NULL,
+    combine_profiles = function(x) list(combine_profiles(x), combine_profiles(list(x, x))),
+    compact_profile = compact_profile,
+    copy_profile_to = function(x) if (!is.null(con)) copy_profile_to(con, x),
+    dm_from_profile = function(x) profile_from_dm(dm_from_profile(x)),
+    drop_frames = function(x) drop_frames(x, drop = "^g$"),
+    filter_profile = function(x) filter_profile(x, focus = "f"),
+    label_units = label_units,
+    profile_from_dm = profile_from_dm,
+    profile_problems = profile_problems,
+    profile_v1_from_v2 = profile_v1_from_v2,
+    profile_v2_from_v1 = profile_v2_from_v1,
+    # Taken, and then sent where nobody listens.
+    send_otlp = function(x) {
+      if (rlang::is_installed("curl")) {
+        error <- tryCatch(send_otlp(x, "http://127.0.0.1:1", retries = 0), error = identity)
+        expect_s3_class(error, "profile_error_send")
+      }
+      NULL
+    },
+    # Taken, and then served by a tool that ends at once.
+    serve_pprof = if (.Platform$OS.type != "windows") {
+      function(x) {
+        withr::local_envvar(PROFILE_PPROF = Sys.which("false"))
+        error <- tryCatch(serve_pprof(x, browse = FALSE), error = identity)
+        expect_s3_class(error, "profile_error_pprof")
+        NULL
+      }
+    },
+    validate_profile = function(x) expect_identical(validate_profile(x), x),
+    write_otlp = function(x) write_otlp(x, path),
+    write_pprof = function(x) write_pprof(x, path),
+    write_rprof = function(x) write_rprof(x, path)
+  )
+  expect_setequal(names(takes), getNamespaceExports("profile"))
+  x <- dm_from_profile(full())
+  filtered <- dm::dm_filter(x, samples = (sample_id %in% 2:9))
+  for (name in names(Filter(Negate(is.null), takes))) {
+    for (tables in list(x, filtered)) {
+      plain <- profile_from_dm(tables)
+      answer <- suppressWarnings(takes[[name]](tables), classes = "profile_warning_lossy")
+      wanted <- suppressWarnings(takes[[name]](plain), classes = "profile_warning_lossy")
+      if (grepl("^(write|validate)_", name)) {
+        expect_identical(answer, tables, info = name)
+      } else if (name == "copy_profile_to") {
+        expect_identical(names(answer), names(wanted))
+      } else {
+        expect_identical(answer, wanted, info = name)
+      }
+    }
+  }
+})
+
+test_that("methods of generics work on the profile of a dm", {
+  skip_if_not_installed("dm")
+  x <- full()
+  y <- profile_from_dm(dm_from_profile(x))
+  expect_identical(y, x)
+  expect_equal(summary(y), summary(x))
+  expect_identical(as_tibble(y), as_tibble(x))
+  expect_identical(profile_from_dm(x), x)
+  old <- small_profile(version = "1.0")
+  expect_identical(profile_from_dm(dm_from_profile(old)), profile_v2_from_v1(old))
+  expect_error(profile_from_dm(1), class = "profile_error_invalid")
+  expect_error(profile_from_dm(dm::dm(cars)), class = "profile_error_invalid")
+})
+
+test_that("a filter keeps frames, or whole samples", {
+  skip_if_not_installed("dm")
+  x <- full()
+  flat <- as_tibble(x)
+  f <- x$functions$name[[2]]
+  tables <- dm_from_profile(x)
+  frames <- dm::dm_filter(tables, functions = (name == !!f))
+  of_f <- flat$name %in% f
+  expect_equal(nrow(profile_from_dm(frames)$sample_locations), sum(of_f))
+  ids <- frames$samples$sample_id
+  expect_setequal(ids, flat$sample_id[of_f])
+  whole <- profile_from_dm(dm::dm_filter(tables, samples = (sample_id %in% !!ids)))
+  kept <- unique(flat$sample_id[of_f])
+  expect_gt(sum(flat$sample_id %in% kept), sum(of_f))
+  expect_identical(as_tibble(whole)$name, flat$name[flat$sample_id %in% kept])
+})
+
 test_that("a dm that is no profile is refused", {
   skip_if_not_installed("dm")
   x <- dm_from_profile(small_profile())
