@@ -12,6 +12,7 @@ settled_tables <- function(x, call) {
     if (is.data.frame(rows)) {
       check_names(names(rows), "columns", table, call)
       check_rows(rows, table, call)
+      check_own_texts(rows, table, call)
       x[[table]] <- plain_columns(rows, table, call)
     }
   }
@@ -43,6 +44,17 @@ check_rows <- function(rows, table, call) {
     if (!identical(size, wanted)) {
       has <- if (is.na(size)) "is no column" else paste("has", size, "rows")
       abort_invalid(paste(has, "where the table has", wanted), table, column, call = call)
+    }
+  }
+}
+
+# Of columns that the core does not know. vctrs fails with strings that are marked as bytes.
+check_own_texts <- function(rows, table, call) {
+  columns <- Filter(is.character, unclass(rows))
+  for (column in names(columns)[startsWith(names(columns), ".") | startsWith(table, ".")]) {
+    row <- match("bytes", Encoding(columns[[column]]))
+    if (!is.na(row)) {
+      abort_invalid("the string is marked as bytes, not as text", table, column, row, call = call)
     }
   }
 }

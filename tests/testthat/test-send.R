@@ -472,7 +472,10 @@ test_that("arguments and variables are checked", {
     withr::with_envvar(c(OTEL_EXPORTER_OTLP_PROFILES_HEADERS = "a=1%0d%0ab:2"), send_otlp(x))
     withr::with_options(list(profile.otlp_max_response = "1"), send_otlp(x))
   })
-  for (bad in list("http://\xff", "http://h/\001", "http://h\n", "http://[::1", "http://", c("http://a", "http://b"))) {
+  # In a Latin-1 locale the byte would be a letter.
+  invalid <- "http://\xff"
+  Encoding(invalid) <- "UTF-8"
+  for (bad in list(invalid, "http://h/\001", "http://h\n", "http://[::1", "http://", c("http://a", "http://b"))) {
     expect_error(send_otlp(x, bad), class = "profile_error_argument")
   }
   for (bad in list(c(a = ""), c(a = " "), c(a = NA), c(a = "\t1"), c("\xff" = "1"), c(a = 1))) {

@@ -191,8 +191,42 @@ test_that("all other types are refused by all functions", {
   }
 })
 
+test_that("bytes that are no text are refused in a user's own columns as well", {
+  bytes <- "\xe9"
+  Encoding(bytes) <- "bytes"
+  x <- small_profile()
+  y <- x
+  y$functions$.note <- c("a", bytes, "b")
+  expect_identical(unique(answers(y)), "profile_error_invalid")
+  y <- x
+  y$.mine <- tibble::tibble(a = bytes)
+  expect_identical(unique(answers(y)), "profile_error_invalid")
+  y <- small_profile(version = "1.0")
+  y$.rprof$header <- bytes
+  expect_error(validate_profile(y), "Table `.rprof`", class = "profile_error_invalid")
+})
+
+test_that("bytes that are no text are refused as arguments", {
+  bytes <- "\xe9"
+  Encoding(bytes) <- "bytes"
+  x <- small_profile()
+  path <- withr::local_tempfile()
+  calls <- expression(
+    read_rprof(bytes), read_profile(path, source_uri = bytes), read_pprof(path, version = bytes),
+    write_rprof(x, bytes), write_pprof(x, bytes), write_otlp(x, bytes), write_otlp(x, path, format = bytes),
+    write_otlp(x, path, resource = c(a = bytes)), write_otlp(x, path, resource = rlang::set_names("a", bytes)),
+    summary(x, type = bytes), filter_profile(x, focus = bytes), drop_frames(x, drop = bytes),
+    scale_value(1, bytes), scale_value(1, "ms", bytes), format_value(1, bytes), start_profiler(bytes)
+  )
+  for (call in calls) {
+    expect_error(eval(call), class = "profile_error_argument")
+  }
+})
+
 test_that("errors of types name the table, the column and the row", {
   x <- typed_profile()
+  bytes <- "\xe9"
+  Encoding(bytes) <- "bytes"
   expect_snapshot(error = TRUE, {
     y <- x
     y$sample_values$value <- as_integer64(c(1, 2^60, 1))
@@ -204,8 +238,7 @@ test_that("errors of types name the table, the column and the row", {
     y$sources$source_timestamp <- as.difftime(1, units = "days")
     validate_profile(y)
     y <- x
-    y$functions$name[[2]] <- "\xe9"
-    Encoding(y$functions$name[[2]]) <- "bytes"
+    y$functions$name[[2]] <- bytes
     validate_profile(y)
   })
 })

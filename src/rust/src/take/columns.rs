@@ -62,6 +62,24 @@ pub fn wrong(
     })
 }
 
+/// Where the string stands that is no text.
+pub fn no_text(
+    error: Error,
+    table: &'static str,
+    column: Option<&'static str>,
+    row: Option<usize>,
+) -> Error {
+    match error {
+        Error::Unsupported(rule) => Error::Invalid(Invalid {
+            table: table.into(),
+            column,
+            row,
+            rule,
+        }),
+        other => other,
+    }
+}
+
 impl<'call> Columns<'call> {
     /// A table of the schema: all its columns and no other, but for those with a
     /// leading dot.
@@ -162,14 +180,8 @@ impl<'call> Columns<'call> {
     }
 
     pub fn text(&self, name: &'static str) -> Result<Text<'call>> {
-        text(self.column(name)?, |row, error| match error {
-            Error::Unsupported(rule) => Error::Invalid(Invalid {
-                table: self.table.into(),
-                column: Some(name),
-                row: Some(row + 1),
-                rule,
-            }),
-            other => other,
+        text(self.column(name)?, |row, error| {
+            no_text(error, self.table, Some(name), Some(row + 1))
         })
     }
 

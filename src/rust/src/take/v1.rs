@@ -1,6 +1,6 @@
 //! Version "1.0": five tables, the stacks in a list column.
 
-use super::columns::{Columns, Named, wrong};
+use super::columns::{Columns, Named, no_text, wrong};
 use super::{functions, locations};
 use crate::r::{INTSXP, STRSXP, Sexp, VECSXP, utf8};
 use profile_core::error::{Error, Invalid, Result};
@@ -91,12 +91,12 @@ fn origin<'call>(all: &Named<'call>) -> Result<Origin<'call>> {
         (None, None) => "manual",
     };
     if let Some(recorded) = all.get(".rprof") {
-        for header in texts(recorded, "header")? {
+        for header in texts(".rprof", recorded, "header")? {
             if let Some(header) = rprof::parse_header(header.as_bytes()) {
                 origin.sources.try_push(run(header)?, "sources")?;
             }
         }
-        for file in texts(recorded, "files")? {
+        for file in texts(".rprof", recorded, "files")? {
             // What is no such line has no place in a table.
             let line = rprof::parse_file(file.as_bytes());
             if let Some((number, Ok(path))) = line.map(|(n, path)| (n, std::str::from_utf8(path))) {
@@ -104,7 +104,7 @@ fn origin<'call>(all: &Named<'call>) -> Result<Origin<'call>> {
             }
         }
     } else if let Some(message) = all.get(".msg") {
-        origin.comments = texts(message, "comment")?;
+        origin.comments = texts(".msg", message, "comment")?;
     }
     if origin.sources.is_empty() {
         let source = Source {
@@ -131,7 +131,7 @@ fn run(header: Header) -> Result<Source> {
 
 /// The texts of a component; none where it is something else, as older versions of the
 /// package have it.
-fn texts<'call>(list: Sexp<'call>, name: &str) -> Result<Vec<&'call str>> {
+fn texts<'call>(component: &'static str, list: Sexp<'call>, name: &str) -> Result<Vec<&'call str>> {
     let mut texts = Vec::new();
     if list.kind() != VECSXP {
         return Ok(texts);
@@ -139,7 +139,8 @@ fn texts<'call>(list: Sexp<'call>, name: &str) -> Result<Vec<&'call str>> {
     let column = list.named(name)?.filter(|column| column.kind() == STRSXP);
     if let Some(column) = column {
         for &string in column.strings()? {
-            if let Some(text) = utf8(string)? {
+            let text = utf8(string).map_err(|error| no_text(error, component, None, None))?;
+            if let Some(text) = text {
                 texts.try_push(text, "texts")?;
             }
         }
