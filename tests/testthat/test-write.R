@@ -123,7 +123,7 @@ test_that("an empty profile makes the way there and back", {
     validate_profile(y)
     write_rprof(x, path)
     expect_identical(file_bytes(path), file_bytes(rprof_path(file)))
-    expect_output(print(x), "No function")
+    expect_output(print(x), "No samples with a stack")
   }
 })
 
