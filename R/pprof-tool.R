@@ -22,6 +22,10 @@
 #' `go install github.com/google/pprof@latest` gets the newest one, into `~/go/bin`. From
 #' Go 1.25 on, Go builds its copy when it is first used, which can take half a minute.
 #'
+#' What Go compiles and counts is written by Go, to the directories that `go env GOCACHE` and
+#' `go env GOTELEMETRYDIR` name, below the home directory as a rule; this package writes nothing
+#' there.
+#'
 #' Before, a Perl script of the name `pprof` came with gperftools. It does not know the
 #' format; on the `PATH` it is passed over.
 #'
@@ -175,6 +179,10 @@ print.pprof_tool <- function(x, ...) {
 #' and the source files that it names.
 #'
 #' Ctrl-C in the R session does not end the server.
+#'
+#' Views that you save in its menu *Config* are kept by pprof, in `pprof/settings.json` in the
+#' user's configuration directory, which on Linux is `~/.config` or what `XDG_CONFIG_HOME` names.
+#' The other files of a server are in the session's temporary directory.
 #'
 #' The call graph needs [Graphviz](https://graphviz.org); the other views do not.
 #'
