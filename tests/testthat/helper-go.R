@@ -26,7 +26,8 @@ local_go_home <- function(.local_envir = parent.frame()) {
   }
   at <- function(...) file.path(go_built$home, ...)
   withr::local_envvar(
-    HOME = at(), XDG_CACHE_HOME = at("cache"), XDG_CONFIG_HOME = at("config"),
+    # Not HOME itself, which other tools need, such as rustc.
+    XDG_CACHE_HOME = at("cache"), XDG_CONFIG_HOME = at("config"),
     GOCACHE = at("go-build"), GOPATH = at("go"), GOMODCACHE = at("go", "pkg", "mod"), GOENV = "off",
     # Nothing is fetched.
     GOPROXY = "off", GOTOOLCHAIN = "local", GOWORK = "off",

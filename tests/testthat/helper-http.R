@@ -14,11 +14,7 @@ http_server <- function(..., .local_envir = parent.frame()) {
   if (is.null(http_running$dir)) {
     start_http_server()
   }
-  # Neither a proxy nor a collector of the user's is part of the test, and waits are short.
-  own <- grep("^OTEL_", names(Sys.getenv()), value = TRUE)
-  settings <- c(no_proxy = "*", rlang::set_names(rep(NA, length(own)), own))
-  withr::local_envvar(settings, .local_envir = .local_envir)
-  withr::local_options(profile.otlp_backoff = 0.02, .local_envir = .local_envir)
+  local_settings(.local_envir)
   http_running$id <- id <- http_running$id + 1
   dir <- http_running$dir
   plan <- file.path(dir, "plan.rds")
@@ -31,6 +27,14 @@ http_server <- function(..., .local_envir = parent.frame()) {
       lapply(files[order(nchar(files), files)], readRDS)
     }
   )
+}
+
+# Neither a proxy nor a collector of the user's is part of the test, and waits are short.
+local_settings <- function(.local_envir) {
+  own <- grep("^OTEL_", names(Sys.getenv()), value = TRUE)
+  settings <- c(no_proxy = "*", rlang::set_names(rep(NA, length(own)), own))
+  withr::local_envvar(settings, .local_envir = .local_envir)
+  withr::local_options(profile.otlp_backoff = 0.02, .local_envir = .local_envir)
 }
 
 start_http_server <- function() {
@@ -99,5 +103,6 @@ tls_server <- function(own, ..., .local_envir = parent.frame()) {
   }
   process <- as.integer(lines()[[1]])
   withr::defer(tools::pskill(process), .local_envir)
+  local_settings(.local_envir)
   paste0("https://127.0.0.1:", sub(accepts, "\\1", grep(accepts, lines(), value = TRUE)))
 }

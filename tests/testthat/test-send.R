@@ -357,9 +357,9 @@ test_that("certificates that are not accepted are not tried again", {
 
   # The server wants a certificate of the client, says so late in TLS 1.3, and after that
   # does not know who signed it.
-  withr::local_envvar(OTEL_EXPORTER_OTLP_CERTIFICATE = ours$certificate)
   for (version in c("-tls1_2", "-tls1_3")) {
     server <- tls_server(ours, version, "-Verify", "1", "-verify_return_error", "-CAfile", shQuote(ours$certificate))
+    withr::local_envvar(OTEL_EXPORTER_OTLP_CERTIFICATE = ours$certificate)
     cnd <- failed(server)
     expect_identical(cnd$attempts, 1L)
     expect_match(conditionMessage(cnd), "There is no secure connection: ")
