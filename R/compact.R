@@ -161,7 +161,8 @@ sort_rows <- function(x, call) {
   for (table in names(sorted)) {
     rows <- x[[table]]
     sample <- rows_of_ids(rows$sample_id, x, "sample_id", call)
-    if (is.unsorted(sample) || !sorted[[table]]) {
+    # It cannot be told of missing ids, which the check that follows reports.
+    if (!isFALSE(is.unsorted(sample)) || !sorted[[table]]) {
       order <- if (sorted[[table]]) order(sample) else order(sample, rows$depth)
       x[[table]] <- vctrs::vec_slice(rows, order)
     }
