@@ -101,7 +101,7 @@
 #' `profile_error_unsupported` on other systems than Linux on x86-64 with glibc 2.35 or later,
 #' with an R whose calls cannot be told apart as in those known (R 4.2 to 4.6), or when another
 #' profiler is running or another library handles `SIGPROF`; `profile_error_write` when the
-#' file cannot be written; `profile_error_memory` when there is none for the recording;
+#' file cannot be written: when it is no regular file, or the disk is full; `profile_error_memory` when there is none for the recording;
 #' `profile_error_argument` for arguments, and for `stop_profiler()` when nothing was started.
 #'
 #' @seealso [write_pprof()], [filter_profile()]; `vignette("joint", package = "profile")`
@@ -162,7 +162,7 @@ stop_profiler <- function() {
     tryCatch(write_rprof(x, path), profile_error_write = function(error) {
       abort_profile(
         c(
-          "The profile is complete, but cannot be written.",
+          "The profile was recorded, but cannot be written.",
           x = conditionMessage(error),
           i = "The field `profile` of this error has it: see `rlang::last_error()`."
         ),

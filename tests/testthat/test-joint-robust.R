@@ -336,3 +336,43 @@ test_that("arguments are checked before anything happens", {
   expect_equal(readLines(path), "something of mine")
   expect_error(stop_profiler(), class = "profile_error_argument")
 })
+
+test_that("what is no regular file is refused before anything starts", {
+  skip_without_joint()
+  link <- withr::local_tempfile()
+  file.symlink("/dev/full", link)
+  fifo <- withr::local_tempfile()
+  system2("mkfifo", fifo)
+  for (path in c("/dev/full", "/dev/null", link, fifo, tempdir())) {
+    expect_error(start_profiler(path), class = "profile_error_write", info = path)
+    expect_error(stop_profiler(), class = "profile_error_argument", info = path)
+  }
+})
+
+test_that("a disk that becomes full leaves what was written, and is told of", {
+  skip_without_joint()
+  dir <- withr::local_tempdir()
+  code <- c(
+    "library(profile)",
+    sprintf("path <- '%s'", file.path(dir, "full.out")),
+    "start_profiler(path, interval = 0.001)",
+    "deep <- function(n) if (n > 0) deep(n - 1) else for (i in 1:3e5) sqrt(i)",
+    "end <- sum(proc.time()[1:2]) + 2",
+    "while (sum(proc.time()[1:2]) < end) deep(90)",
+    "x <- withCallingHandlers(",
+    "  tryCatch(stop_profiler(), profile_error_write = function(e) { cat('refused:', conditionMessage(e), '\\n'); e$profile }),",
+    "  profile_warning_incomplete = function(w) { cat('incomplete:', conditionMessage(w), '\\n'); invokeRestart('muffleWarning') }",
+    ")",
+    "cat(NROW(x$samples), 'samples\\n')",
+    "cat(class(try(stop_profiler(), silent = TRUE)), '\\n')"
+  )
+  # A limit on sizes of files is a full disk where the signal for it is ignored.
+  half <- run_r(code, prefix = "trap '' XFSZ; ulimit -f 40;")
+  expect_equal(half$status, 0, info = half$output)
+  expect_true(any(startsWith(half$output, "incomplete:")), info = half$output)
+  expect_true(any(grepl("or the disk is full", half$output)), info = half$output)
+  count <- as.numeric(sub(" samples.*", "", grep("^[0-9]+ samples", half$output, value = TRUE)))
+  expect_gt(count, 20)
+  # What is in the file can be read.
+  expect_gt(nrow(read_quietly(file.path(dir, "full.out"))$samples), 20)
+})

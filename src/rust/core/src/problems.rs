@@ -73,7 +73,7 @@ kinds! {
     TrimmedLine "trimmed_line" false
         "a line without the blank at its end, read as if it were there",
     CutSample "cut_sample" true
-        "the file ends inside a sample (was the process killed?): its outer frames are missing",
+        "the file ends inside a sample (was the process killed, or the disk full?): its outer frames are missing",
     CutFileLine "cut_file_line" false
         "the file ends inside a `#File` line, before any sample that needs it",
     TornSample "torn_sample" true
@@ -103,7 +103,7 @@ kinds! {
     NativeFull "native_full" true
         "a sample after the memory for native stacks was used up: kept as R's stack alone",
     SilentTick "silent_tick" true
-        "a tick for which R wrote no sample, as it does when a stack is too deep for its buffer",
+        "a tick for which R wrote no sample, as when a stack is too deep for its buffer or the disk is full",
     ImpreciseValue "imprecise_value" false
         "a value beyond 2^53, which R's numbers hold only nearly; a column that ends in `_exact` has it",
     OddTime "odd_time" true

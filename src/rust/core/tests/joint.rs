@@ -280,3 +280,25 @@ fn what_has_no_end_is_no_file_of_the_profiler() {
     }
     assert!(check_target("/nowhere/there".as_ref()).is_ok());
 }
+
+#[test]
+fn a_file_that_broke_off_on_a_full_disk_says_how_many_samples_are_missing() {
+    let file = format!("{HEADER}{}", line(2));
+    let words = [tick(2, 0, 0), tick(0, 0, 0), tick(1, 0, 0)].concat();
+    let (profile, problems) = merged(&file, &recording(&words));
+    assert_eq!(stacks(&profile), ["f1 f2"]);
+    let mut counts = problems.counts().to_vec();
+    counts.sort();
+    let expected = [
+        (ProblemKind::NativeUnmatched, 1),
+        (ProblemKind::SilentTick, 2),
+    ];
+    assert_eq!(counts, expected);
+
+    let path = scratch("");
+    let result = merge(&path, Origin::default(), &recording(&words), false, &|| {
+        false
+    });
+    std::fs::remove_file(path).unwrap();
+    assert_eq!(result.unwrap_err().class(), "profile_error_write");
+}

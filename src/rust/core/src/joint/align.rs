@@ -42,11 +42,13 @@ pub fn align<'a>(
     let count = profile.samples.len();
     let mut aligned = Vec::new();
     aligned.try_fill(count, None, "samples")?;
-    let mut silent = 0;
-    if recording.sizes_tell {
+    let ticks = recording.ticks().count() as u64 + recording.lost;
+    let silent = if recording.sizes_tell {
         let unwritten = |tick: &Tick| tick.grown.0 == tick.grown.1;
-        silent = recording.ticks().filter(unwritten).count() as u64;
-    }
+        recording.ticks().filter(unwritten).count() as u64
+    } else {
+        ticks.saturating_sub(lines.len() as u64)
+    };
     if lines.len() != count {
         return Ok((aligned, silent));
     }
@@ -62,7 +64,7 @@ pub fn align<'a>(
                 aligned[row] = fit(profile, row, 0, tick);
             }
         }
-    } else if recording.ticks().count() as u64 + recording.lost == count as u64 {
+    } else if ticks == count as u64 {
         for (row, tick) in recording.ticks().enumerate() {
             aligned[row] = fit(profile, row, lines[row].length, tick);
         }

@@ -47,6 +47,14 @@ pub fn merge(
     stop: Stop,
 ) -> Result<(Profile, Problems)> {
     let file = read_file(path)?;
+    if file.is_empty() {
+        // R writes a header at least, and does not say so where it cannot.
+        let reason = "R's profiler could not write to it, as on a full disk";
+        return Err(Error::Write {
+            path: path.to_owned(),
+            source: io::Error::other(reason),
+        });
+    }
     let (mut profile, mut problems) = rprof::read(file.as_slice(), origin, stop)?;
     if let Some(source) = profile.sources.first_mut() {
         source.timestamp = Some(seconds(recording.start));
