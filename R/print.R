@@ -238,7 +238,9 @@ format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
     keys <- lapply(keys, function(key) shorten(printable(key), max(width %/% 2, 20)))
     format(tibble::as_tibble(c(keys, figures)), n = n, width = width)
   }
-  place <- paste0(basename(x$by_line$filename), ":", x$by_line$line)
+  # basename() fails where the locale does not have all characters.
+  file <- sub("^.*[/\\\\](?=.)", "", x$by_line$filename, perl = TRUE)
+  place <- paste0(file, ":", x$by_line$line)
   c(
     shorten(format_sum(x), width),
     format_left_out(x, width),
