@@ -23,6 +23,10 @@
 #'   `summary()`: a lazy table with a row for each function, and columns `name`, `self`,
 #'   `total`, `self_share` and `total_share`, as in [summary.profile_data()], in no
 #'   order. `dplyr::collect()` gets it.
+#'
+#' @section Errors:
+#' As of [summary.profile_data()]: `profile_error_unsupported` when the values of `type` cannot
+#' be summed.
 #' @export
 #' @examplesIf rlang::is_installed(c("DBI", "RSQLite", "dplyr", "dbplyr"))
 #' con <- DBI::dbConnect(RSQLite::SQLite())
@@ -83,10 +87,12 @@ format.tbl_profile <- function(x, ...) {
 #' @rdname tbl_profile
 #' @export
 summary.tbl_profile <- function(object, ..., type = "samples") {
+  call <- rlang::current_env()
   rlang::check_dots_empty()
   if (!is_text(type)) {
-    abort_argument("`type` must be one string, the name of a sample type.", rlang::current_env())
+    abort_argument("`type` must be one string, the name of a sample type.", call)
   }
+  check_summable(object, type, call)
   .data <- rlang::.data
   values <- dplyr::filter(object$sample_values, .data$type == !!type)
   values <- dplyr::select(values, "sample_id", "value")
@@ -121,4 +127,26 @@ summary.tbl_profile <- function(object, ..., type = "samples") {
     self_share = .data$self / sum(.data$self, na.rm = TRUE),
     total_share = .data$total / sum(.data$self, na.rm = TRUE)
   )
+}
+
+# Memory in use, of which a sum over samples means nothing: what the core refuses in
+# `is_summable()`. Only for these names is the database asked for the unit.
+levels_in_bytes <- c("vsize_small", "vsize_large", "nodes")
+
+check_summable <- function(object, type, call) {
+  if (!type %in% levels_in_bytes) {
+    return()
+  }
+  .data <- rlang::.data
+  found <- dplyr::filter(object$sample_values, .data$type == !!type, .data$unit == "bytes")
+  if (nrow(dplyr::collect(utils::head(found, 1))) > 0) {
+    abort_profile(
+      paste0(
+        "`", type, "` cannot be summed: it is the memory in use at each sample, ",
+        "not what was allocated since the one before. `alloc_size` is."
+      ),
+      "profile_error_unsupported",
+      call = call
+    )
+  }
 }

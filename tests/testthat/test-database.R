@@ -195,6 +195,28 @@ test_that("the database sums as R does", {
   })
 })
 
+test_that("the database sums no more types than R does", {
+  for (package in c("dplyr", "dbplyr")) skip_if_not_installed(package)
+  for_each_database(function(con, schema, connect) {
+    x <- read_quietly(rprof_path("basic_mem.out"))
+    copy_profile_to(con, x, schema = schema)
+    stored <- tbl_profile(con, schema = schema)
+    refused <- function(summary) {
+      tryCatch(
+        {
+          summary
+          FALSE
+        },
+        profile_error_unsupported = function(cnd) grepl("cannot be summed", conditionMessage(cnd))
+      )
+    }
+    for (type in unique(x$sample_values$type)) {
+      expect_equal(refused(summary(stored, type = type)), refused(summary(x, type = type)), info = type)
+    }
+    expect_true(refused(summary(stored, type = "nodes")))
+  })
+})
+
 test_that("a database without profiles is refused", {
   for_each_database(function(con, schema, connect) {
     expect_error(profile_from_con(con, schema = schema), "sources", class = "profile_error_invalid")
