@@ -173,6 +173,7 @@ test_that("one state of the database is loaded, whoever writes meanwhile", {
 })
 
 test_that("writers wait for each other, whatever isolation PostgreSQL has by default", {
+  skip_if(Sys.getenv("PROFILE_TEST_POSTGRES") == "", "PROFILE_TEST_POSTGRES is not set")
   skip_on_cran()
   skip_on_os("windows")
   for_each_database(function(con, schema, connect) {
