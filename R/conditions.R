@@ -7,6 +7,7 @@
 #   profile_error_invalid      a table breaks a rule (table, column, row, rule)
 #   profile_error_lossy        the target cannot hold what the profile says
 #   profile_error_unsupported  a valid wish that is not fulfilled here
+#   profile_error_budget       a file would take more memory than its size lets expect
 #   profile_error_memory       an allocation failed
 #   profile_error_pprof        the pprof tool did not start, or its port is taken
 #   profile_error_send         a server did not take a profile (endpoint, status, attempts)

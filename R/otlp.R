@@ -110,7 +110,7 @@ read_otlp <- function(path, ..., version = "2.0", source_uri = path, original_pa
   check_version(version, call)
   check_flag(original_payload, "original_payload", call)
   input <- profile_input(path, source_uri, call)
-  result <- rust(.Call(C_read_otlp, input$data, input$name, version, input$uri, original_payload), call)
+  result <- rust(.Call(C_read_otlp, input$data, input$name, version, input$uri, input$max_memory, original_payload), call)
   finish_read(result, input, version, call)
 }
 

@@ -87,6 +87,14 @@
 #' [profile_problems()]. As in Go's reader a mapping that is not there is none. What that
 #' reader refuses is refused here too, but for lines without a function.
 #'
+#' ## Size
+#'
+#' A small file can stand for a huge profile: gzip makes a thousand bytes of one, and a stack
+#' that many samples refer to is written out for each of them. A file that would take
+#' more than 4 GB of memory, and more than 64 times its size as stored, is refused with
+#' an error of class `profile_error_budget`. To read it all the same,
+#' set `options(profile.max_memory = )` to the bytes that a file may take.
+#'
 #' @param path A path, or a connection as [readLines()] takes it. What
 #'   is left in one that is open is read; one that is not is read from its start.
 #' @param ... Must be empty.
@@ -122,7 +130,7 @@ read_rprof <- function(path, ..., version = "2.0", source_uri = path) {
   rlang::check_dots_empty()
   check_version(version, call)
   input <- profile_input(path, source_uri, call)
-  result <- rust(.Call(C_read_rprof, input$data, input$name, version, input$uri), call)
+  result <- rust(.Call(C_read_rprof, input$data, input$name, version, input$uri, input$max_memory), call)
   finish_read(result, input, version, call)
 }
 
@@ -133,7 +141,7 @@ read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
   rlang::check_dots_empty()
   check_version(version, call)
   input <- profile_input(path, source_uri, call)
-  result <- rust(.Call(C_read_pprof, input$data, input$name, version, input$uri), call)
+  result <- rust(.Call(C_read_pprof, input$data, input$name, version, input$uri, input$max_memory), call)
   finish_read(result, input, version, call)
 }
 
@@ -159,7 +167,7 @@ read_profile <- function(path, ..., version = "2.0", source_uri = path) {
   rlang::check_dots_empty()
   check_version(version, call)
   input <- profile_input(path, source_uri, call)
-  result <- rust(.Call(C_read_profile, input$data, input$name, version, input$uri), call)
+  result <- rust(.Call(C_read_profile, input$data, input$name, version, input$uri, input$max_memory), call)
   finish_read(result, input, version, call)
 }
 
@@ -175,7 +183,19 @@ profile_input <- function(path, source_uri, call) {
     shown <- data[[2]]
     uri <- check_uri(source_uri, call)
   }
-  list(name = paste0("`", shown, "`"), uri = uri, data = data)
+  list(name = paste0("`", shown, "`"), uri = uri, data = data, max_memory = max_memory(call))
+}
+
+# The bytes of memory that a file may take; NULL where its size decides.
+max_memory <- function(call) {
+  bytes <- getOption("profile.max_memory")
+  if (is.null(bytes)) {
+    return(NULL)
+  }
+  if (!is.numeric(bytes) || length(bytes) != 1 || is.na(bytes) || bytes < 0) {
+    abort_argument("The option `profile.max_memory` must be a number of bytes.", call)
+  }
+  as.double(bytes)
 }
 
 finish_read <- function(result, input, version, call) {

@@ -31,10 +31,15 @@
     static SEXP name(SEXP a, SEXP b, SEXP c, SEXP d, SEXP e) {                 \
         return profile_resume(profile_rust_##name(a, b, c, d, e));             \
     }
-ENTRY_4(read_rprof)
-ENTRY_4(read_pprof)
-ENTRY_5(read_otlp)
-ENTRY_4(read_profile)
+#define ENTRY_6(name)                                                          \
+    SEXP profile_rust_##name(SEXP, SEXP, SEXP, SEXP, SEXP, SEXP);              \
+    static SEXP name(SEXP a, SEXP b, SEXP c, SEXP d, SEXP e, SEXP f) {         \
+        return profile_resume(profile_rust_##name(a, b, c, d, e, f));          \
+    }
+ENTRY_5(read_rprof)
+ENTRY_5(read_pprof)
+ENTRY_6(read_otlp)
+ENTRY_5(read_profile)
 ENTRY_2(write_rprof)
 ENTRY_4(write_pprof)
 ENTRY_4(write_otlp)
@@ -58,10 +63,10 @@ ENTRY_0(joint_drop)
 #define CALL(name, arguments) {#name, (DL_FUNC) &name, arguments}
 
 static const R_CallMethodDef calls[] = {
-    CALL(read_rprof, 4),
-    CALL(read_pprof, 4),
-    CALL(read_otlp, 5),
-    CALL(read_profile, 4),
+    CALL(read_rprof, 5),
+    CALL(read_pprof, 5),
+    CALL(read_otlp, 6),
+    CALL(read_profile, 5),
     CALL(write_rprof, 2),
     CALL(write_pprof, 4),
     CALL(write_otlp, 4),

@@ -101,6 +101,36 @@ test_that("so it is with pprof files, on reading and on writing", {
   }
 })
 
+test_that("writing and flattening end in an error, too, whatever the memory", {
+  skip_on_cran()
+  skip_on_os(c("windows", "mac"))
+  file <- withr::local_tempfile()
+  lines <- vapply(1:1000, function(i) {
+    paste0("\"f", (i + 1:30 * i) %% 3000, "\" ", collapse = "")
+  }, "")
+  writeLines(c("sample.interval=20000", rep(lines, 50)), file)
+  for (call in c("tibble::as_tibble(x)", "write_otlp(x, out, aggregate = FALSE)", "write_pprof(x, out)")) {
+    ends <- character()
+    # `tools/memory-limits` takes smaller steps, and tries all functions.
+    for (limit in seq(150000, 450000, by = 30000)) {
+      result <- run_r(prefix = sprintf("ulimit -c 0; ulimit -v %d;", as.integer(limit)), c(
+        "end <- tryCatch({",
+        "  library(profile); out <- tempfile(fileext = '.otlp')",
+        sprintf("  x <- read_rprof('%s')", file),
+        sprintf("  y <- %s", call),
+        "  'works'",
+        "}, error = function(e) if (inherits(e, 'profile_error_memory')) 'memory' else conditionMessage(e))",
+        "cat('\\nend: ', end, '\\n', sep = '')"
+      ))
+      expect_equal(result$status, 0)
+      ends <- c(ends, sub("end: ", "", grep("^end: ", result$output, value = TRUE)))
+    }
+    known <- grepl("^(works|memory)$|cannot allocate|package or namespace load failed|unable to load", ends)
+    expect_true(all(known), info = paste(ends[!known], collapse = "; "))
+    expect_equal(utils::tail(ends, 1), "works")
+  }
+})
+
 test_that("a bomb of zeros and one of line feeds end soon", {
   path <- withr::local_tempfile()
   con <- gzfile(path, "wb")

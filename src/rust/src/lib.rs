@@ -47,11 +47,15 @@ fn write<T>(file: Raw, to_path: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
     to_path(file.path).map_err(|error| error.shown_as(file.shown))
 }
 
+/// Bytes, or NULL for what follows from the size of a file.
+fn memory_limit(raw: Raw) -> Result<Option<u64>> {
+    Ok(argument(raw)?.doubles()?.first().map(|&bytes| bytes as u64))
+}
+
 /// Reads from a file or from bytes (a raw vector, named `name`).
 fn read(
     input: Raw,
-    name: Raw,
-    uri: Raw,
+    [name, uri, max_memory]: [Raw; 3],
     from_path: impl FnOnce(&Path, Origin) -> Result<(Profile, Problems)>,
     from_bytes: impl FnOnce(&[u8], Origin) -> Result<(Profile, Problems)>,
 ) -> Result<(Profile, Problems)> {
@@ -60,6 +64,8 @@ fn read(
         name: owned(text_argument(name)?, "a name")?,
         uri: optional(uri)?,
         written: None,
+        stored: input.bytes()?.len() as u64,
+        max_memory: memory_limit(max_memory)?,
     };
     if input.kind() == RAWSXP {
         from_bytes(input.bytes()?, origin)
@@ -70,12 +76,17 @@ fn read(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_read_rprof(input: Raw, name: Raw, version: Raw, uri: Raw) -> Raw {
+pub extern "C" fn profile_rust_read_rprof(
+    input: Raw,
+    name: Raw,
+    version: Raw,
+    uri: Raw,
+    max_memory: Raw,
+) -> Raw {
     outcome(|pair| {
         let (profile, problems) = read(
             input,
-            name,
-            uri,
+            [name, uri, max_memory],
             |path, origin| rprof::read_path(path, origin, &stop),
             |bytes, origin| rprof::read(bytes, origin, &stop),
         )?;
@@ -85,12 +96,17 @@ pub extern "C" fn profile_rust_read_rprof(input: Raw, name: Raw, version: Raw, u
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_read_pprof(input: Raw, name: Raw, version: Raw, uri: Raw) -> Raw {
+pub extern "C" fn profile_rust_read_pprof(
+    input: Raw,
+    name: Raw,
+    version: Raw,
+    uri: Raw,
+    max_memory: Raw,
+) -> Raw {
     outcome(|pair| {
         let (profile, problems) = read(
             input,
-            name,
-            uri,
+            [name, uri, max_memory],
             |path, origin| pprof::read_path(path, origin, &stop),
             |bytes, origin| pprof::read(bytes, origin, &stop),
         )?;
@@ -106,20 +122,20 @@ pub extern "C" fn profile_rust_read_otlp(
     name: Raw,
     version: Raw,
     uri: Raw,
+    max_memory: Raw,
     payload: Raw,
 ) -> Raw {
     outcome(|pair| {
         let (mut profile, mut problems) = read(
             input,
-            name,
-            uri,
+            [name, uri, max_memory],
             |path, origin| otlp::read_path(path, origin, &stop),
             |bytes, origin| otlp::read(bytes, origin, &stop),
         )?;
         if argument(payload)?.flag()? {
             let name = owned(text_argument(name)?, "a name")?;
             let uri = optional(uri)?;
-            (profile, problems) = read_payload(profile, name, uri)?;
+            (profile, problems) = read_payload(profile, name, uri, memory_limit(max_memory)?)?;
         }
         let version = text_argument(version)?;
         give::put_result(pair, VALUE, &profile, &problems, version, &stop)
@@ -131,6 +147,7 @@ fn read_payload(
     profile: Profile,
     name: String,
     uri: Option<String>,
+    max_memory: Option<u64>,
 ) -> Result<(Profile, Problems)> {
     let count = profile.sources.len();
     let source = profile.sources.into_iter().next();
@@ -140,6 +157,8 @@ fn read_payload(
                 name: message!("The original payload of {name}"),
                 uri,
                 written: None,
+                stored: payload.bytes.len() as u64,
+                max_memory,
             };
             pprof::read(payload.bytes.as_slice(), origin, &stop)
         }
@@ -154,12 +173,17 @@ fn read_payload(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_read_profile(input: Raw, name: Raw, version: Raw, uri: Raw) -> Raw {
+pub extern "C" fn profile_rust_read_profile(
+    input: Raw,
+    name: Raw,
+    version: Raw,
+    uri: Raw,
+    max_memory: Raw,
+) -> Raw {
     outcome(|pair| {
         let (profile, problems) = read(
             input,
-            name,
-            uri,
+            [name, uri, max_memory],
             |path, origin| read::read_path(path, origin, &stop),
             |bytes, origin| read::read_bytes(bytes, origin, &stop),
         )?;
@@ -528,6 +552,7 @@ pub extern "C" fn profile_rust_joint_stop(file: Raw, name: Raw, uri: Raw, memory
             name: owned(text_argument(name)?, "a name")?,
             uri: optional(uri)?,
             written: None,
+            ..Origin::default()
         };
         let memory = argument(memory)?.flag()?;
         let file = argument(file)?.file()?;

@@ -73,6 +73,10 @@ pub enum Error {
     #[error("{0}")]
     Unsupported(String),
 
+    /// The content would take more memory than its size lets expect.
+    #[error("{0}")]
+    Budget(String),
+
     /// An allocation failed; `0` says for what.
     #[error("Not enough memory for {0}.")]
     Memory(&'static str),
@@ -117,6 +121,7 @@ impl Error {
             Error::Invalid(_) => "profile_error_invalid",
             Error::Lossy(_) => "profile_error_lossy",
             Error::Unsupported(_) => "profile_error_unsupported",
+            Error::Budget(_) => "profile_error_budget",
             Error::Memory(_) => "profile_error_memory",
             Error::Interrupted => "profile_interrupt",
         }

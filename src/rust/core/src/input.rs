@@ -18,6 +18,10 @@ pub struct Origin {
     /// When it was last written, in seconds since 1970: what is recorded in it had
     /// ended by then.
     pub written: Option<f64>,
+    /// Its size, in bytes, as it is stored; 0 where that is not known.
+    pub stored: u64,
+    /// The bytes of memory that it may take, where that is not to follow from its size.
+    pub max_memory: Option<u64>,
 }
 
 impl Origin {
@@ -30,15 +34,20 @@ impl Origin {
 
 /// Opens a file for reading, gzip'd or not, and notes when it was last written.
 pub fn open(path: &Path, origin: Origin) -> Result<(Content<File>, Origin)> {
-    let (file, modified) = open_file(path)?;
+    let (file, modified, stored) = open_file(path)?;
     let content = Content::new(file).map_err(|e| Error::open(path, e))?;
     let written = origin.written.or(modified);
-    Ok((content, Origin { written, ..origin }))
+    let origin = Origin {
+        written,
+        stored,
+        ..origin
+    };
+    Ok((content, origin))
 }
 
 /// Opens a regular file or anything else that can be read from start to end,
 /// and tells when it was last written.
-fn open_file(path: &Path) -> Result<(File, Option<f64>)> {
+fn open_file(path: &Path) -> Result<(File, Option<f64>, u64)> {
     let file = File::open(path).map_err(|e| Error::open(path, e))?;
     let about = file.metadata().map_err(|e| Error::open(path, e))?;
     if about.is_dir() {
@@ -50,5 +59,5 @@ fn open_file(path: &Path) -> Result<(File, Option<f64>)> {
         Ok(after) => Some(after.as_secs_f64()),
         Err(_) => None,
     });
-    Ok((file, seconds))
+    Ok((file, seconds, about.len()))
 }

@@ -8,6 +8,7 @@
 //! - [`problems`]: what was odd in an input; [`error`]: what cannot be read;
 //! - [`tables`]: what comes back from users, checked; [`convert`]: between its
 //!   versions; [`summary`]: self and total;
+//! - `budget`: how much memory a file may take;
 //! - [`gzip`], [`input`], [`save`], [`text`], [`memory`], [`cancel`]: what they
 //!   share.
 //!
@@ -33,6 +34,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
+mod budget;
 pub mod cancel;
 pub mod convert;
 pub mod error;

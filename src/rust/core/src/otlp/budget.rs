@@ -4,6 +4,7 @@
 //! text that is the name of each profile, a sample type that no other sample has. A
 //! small file made of nothing else would fill any memory.
 
+use crate::budget;
 use crate::message;
 use crate::protobuf::wire::{Result, fault};
 
@@ -15,14 +16,29 @@ const AT_LEAST: usize = 1 << 24;
 pub struct Budget {
     left: usize,
     size: usize,
+    /// What all formats have.
+    memory: budget::Budget,
+    /// What messages call the file.
+    name: String,
 }
 
 impl Budget {
-    pub fn new(size: usize) -> Budget {
+    pub fn new(size: usize, memory: budget::Budget, name: String) -> Budget {
         Budget {
-            left: size.saturating_mul(A_BYTE).max(AT_LEAST),
+            left: match memory.is_set {
+                true => usize::MAX,
+                false => size.saturating_mul(A_BYTE).max(AT_LEAST),
+            },
             size,
+            memory,
+            name,
         }
+    }
+
+    /// Takes a sample with so many frames.
+    #[inline]
+    pub fn sample(&mut self, frames: usize) -> Result<()> {
+        Ok(self.memory.sample(frames, &self.name)?)
     }
 
     /// Takes rows of stacks, or bytes, for what stands at byte `at`.

@@ -58,21 +58,22 @@ pub fn read_content(
     stop: Stop,
 ) -> Result<(Profile, Problems)> {
     let mut problems = Problems::default();
-    let bytes = load::load(content, &origin.name, WANTED, &mut problems, stop)?;
-    decode(&bytes, origin, problems, stop)
+    let (bytes, budget) = load::load(content, &origin, WANTED, &mut problems, stop)?;
+    decode(&bytes, origin, problems, budget, stop)
 }
 
 fn decode(
     bytes: &[u8],
     origin: Origin,
     problems: Problems,
+    memory: crate::budget::Budget,
     stop: Stop,
 ) -> Result<(Profile, Problems)> {
     let mut file = File {
         profile: Profile::default(),
         types: Interner::default(),
         problems,
-        budget: Budget::new(bytes.len()),
+        budget: Budget::new(bytes.len(), memory, message!("{}", origin.name)),
         is_known: false,
         origin,
     };

@@ -12,11 +12,13 @@ use super::proto::profile as field;
 use super::restore::restore;
 use super::samples::SampleReader;
 use super::tables;
+use crate::budget::Budget;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Place, Result};
 use crate::formats::Format;
 use crate::gzip::Content;
 use crate::input::{self, Origin};
+use crate::message;
 use crate::model::Profile;
 use crate::problems::Problems;
 use crate::protobuf::load::{self, STRIDE, Wanted};
@@ -52,18 +54,19 @@ pub fn read_content(
     stop: Stop,
 ) -> Result<(Profile, Problems)> {
     let mut problems = Problems::default();
-    let bytes = load::load(content, &origin.name, WANTED, &mut problems, stop)?;
-    decode(&bytes, origin, problems, stop)
+    let (bytes, budget) = load::load(content, &origin, WANTED, &mut problems, stop)?;
+    decode(&bytes, origin, problems, budget, stop)
 }
 
 fn decode(
     bytes: &[u8],
     origin: Origin,
     problems: Problems,
+    budget: Budget,
     stop: Stop,
 ) -> Result<(Profile, Problems)> {
     let name = origin.name.clone();
-    build(bytes, origin, problems, stop).map_err(|fault| match fault {
+    build(bytes, origin, problems, budget, stop).map_err(|fault| match fault {
         Fault::Other(error) => error,
         Fault::At { at, message } => load::foreign(&name, WANTED, bytes).unwrap_or(Error::Parse {
             input: name,
@@ -77,6 +80,7 @@ fn build(
     bytes: &[u8],
     origin: Origin,
     mut problems: Problems,
+    budget: Budget,
     stop: Stop,
 ) -> WireResult<(Profile, Problems)> {
     let mut outline = Outline::read(bytes, stop)?;
@@ -85,6 +89,7 @@ fn build(
     let functions = tables::functions(&mut outline, &mut profile, &mut problems)?;
     let locations =
         tables::locations(&outline, &mappings, &functions, &mut profile, &mut problems)?;
+    let name = message!("{}", origin.name);
     let types = headers::types(&mut outline, &origin.name, &mut profile, &mut problems)?;
     let strings = &mut profile.strings;
     let source = headers::source(&mut outline, origin, types, strings, &mut problems)?;
@@ -95,9 +100,8 @@ fn build(
             "There are samples, but no sample type says what their values mean.",
         );
     }
-    let size = bytes.len();
     let texts = outline.texts;
-    let mut reader = SampleReader::new(texts, locations, source, profile, problems, size);
+    let mut reader = SampleReader::new(texts, locations, source, profile, problems, budget, name);
     let mut message = Message::new(bytes);
     let mut next = 0;
     while let Some(found) = message.field()? {

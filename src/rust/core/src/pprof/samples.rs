@@ -5,6 +5,7 @@
 
 use super::proto::{label, sample};
 use super::tables::Locations;
+use crate::budget::Budget;
 use crate::error::Error;
 use crate::memory::TryGrow;
 use crate::message;
@@ -12,12 +13,6 @@ use crate::model::{KnownStacks, Label, LocationId, Profile, SourceId, StackId};
 use crate::problems::Problems;
 use crate::protobuf::texts::{Index, TextTable};
 use crate::protobuf::wire::{Message, Result, fault};
-
-/// Frames that the stacks of a file may have for each of its bytes. Without
-/// inlined calls it is one at most; a small file that refers again and again to
-/// one location of many lines would fill any memory.
-const FRAMES_A_BYTE: usize = 32;
-const FRAMES_AT_LEAST: usize = 1 << 20;
 
 pub struct SampleReader<'a> {
     pub texts: TextTable<'a>,
@@ -31,20 +26,20 @@ pub struct SampleReader<'a> {
     /// The values at hand, and where the last of them stand.
     values: Vec<i64>,
     values_at: usize,
-    /// How many frames stacks may still have.
-    left: usize,
-    size: usize,
+    budget: Budget,
+    /// What messages call the file.
+    name: String,
 }
 
 impl<'a> SampleReader<'a> {
-    /// `size`: the bytes of the whole file.
     pub fn new(
         texts: TextTable<'a>,
         locations: Locations,
         source: SourceId,
         profile: Profile,
         problems: Problems,
-        size: usize,
+        budget: Budget,
+        name: String,
     ) -> SampleReader<'a> {
         SampleReader {
             texts,
@@ -56,8 +51,8 @@ impl<'a> SampleReader<'a> {
             frames: Vec::new(),
             values: Vec::new(),
             values_at: 0,
-            left: size.saturating_mul(FRAMES_A_BYTE).max(FRAMES_AT_LEAST),
-            size,
+            budget,
+            name,
         }
     }
 
@@ -123,6 +118,8 @@ impl<'a> SampleReader<'a> {
                 self.problems.nearly(value, self.values_at);
             }
         }
+        let frames = self.profile.stacks.get(stack).len();
+        self.budget.sample(frames, &self.name)?;
         let samples = &mut self.profile.samples;
         samples.source.try_push(self.source, "samples")?;
         samples.stack.try_push(stack, "samples")?;
@@ -143,18 +140,13 @@ impl<'a> SampleReader<'a> {
     /// Appends the frames of a packed list.
     fn locate(&mut self, list: Message) -> Result<()> {
         let most = list.bytes().len();
-        let count = self
-            .locations
-            .count_if_plain()
-            .filter(|_| most <= self.left);
-        let Some(count) = count else {
+        let Some(count) = self.locations.count_if_plain() else {
             return list.each_short(|id, at| self.locate_one(id, at));
         };
         let frames = &mut self.frames;
         frames
             .try_reserve(most)
             .map_err(|_| Error::Memory("a stack"))?;
-        let before = frames.len();
         list.each_short(|id, at| {
             let row = id.wrapping_sub(1);
             if row >= u64::from(count) {
@@ -162,7 +154,6 @@ impl<'a> SampleReader<'a> {
             }
             Ok(frames.try_push(LocationId(row as u32), "a stack")?)
         })?;
-        self.left -= self.frames.len() - before;
         Ok(())
     }
 
@@ -171,17 +162,9 @@ impl<'a> SampleReader<'a> {
     fn locate_one(&mut self, id: u64, at: usize) -> Result<()> {
         let row = self.locations.ids.find(id, at)?;
         let run = self.locations.run(row as usize);
-        if run.len() > self.left {
-            return fault(
-                at,
-                message!(
-                    "With their inlined calls the stacks up to here have too many frames for a \
-                     file of {} bytes.",
-                    self.size
-                ),
-            );
-        }
-        self.left -= run.len();
+        // With their inlined calls few locations may be many frames.
+        self.budget
+            .check(self.frames.len() + run.len(), &self.name)?;
         Ok(self.frames.try_extend(run, "a stack")?)
     }
 

@@ -3,10 +3,12 @@
 //! The string table may stand at the end, after all that refers to it, so a
 //! message cannot be read in one go from start to end.
 
+use crate::budget::Budget;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Place, Result};
 use crate::formats::{self, Format};
 use crate::gzip::Content;
+use crate::input::Origin;
 use crate::message;
 use crate::problems::Problems;
 use std::io::Read;
@@ -52,14 +54,16 @@ pub struct Wanted {
     pub format: Format,
 }
 
-/// Reads everything; `name` is what messages call the input.
+/// Reads everything; gives what memory is left for the tables, too.
 pub fn load(
     mut content: Content<impl Read>,
-    name: &str,
+    origin: &Origin,
     wanted: Wanted,
     problems: &mut Problems,
     stop: Stop,
-) -> Result<Vec<u8>> {
+) -> Result<(Vec<u8>, Budget)> {
+    let name = &origin.name;
+    let mut budget = Budget::new(origin);
     let mut bytes = Vec::new();
     loop {
         cancel::check(stop)?;
@@ -72,6 +76,7 @@ pub fn load(
             let place = Place::Byte(bytes.len() as u64);
             return Err(Error::damaged(name, place, &error));
         }
+        budget.take((bytes.len() - before) as u64, name)?;
         // Messages of OpenTelemetry may be JSON, or follow each other with their lengths.
         let otlp = || {
             let framed = bytes.first() == Some(&0) && bytes.len() > FRAME;
@@ -88,7 +93,7 @@ pub fn load(
         }
         if bytes.len() == before {
             content.note_padding(Place::Byte(bytes.len() as u64), problems);
-            return Ok(bytes);
+            return Ok((bytes, budget));
         }
     }
 }

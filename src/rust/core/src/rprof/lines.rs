@@ -9,6 +9,7 @@ use super::grammar::{self, Header};
 use super::memory::MemoryColumns;
 use super::parse::{Context, End, Parsed, Stack, StackParser};
 use super::pending::Pending;
+use crate::budget::Budget;
 use crate::error::{Error, Place, Result};
 use crate::input::Origin;
 use crate::memory::{TryGrow, owned};
@@ -23,6 +24,7 @@ const LONG_LINE: std::ops::Range<usize> = 10_000..10_500;
 pub struct LineReader {
     pub(super) origin: Origin,
     pub(super) profile: Profile,
+    budget: Budget,
     pub(super) problems: Problems,
     pub(super) memory: MemoryColumns,
     pub(super) parser: StackParser,
@@ -47,6 +49,7 @@ pub(super) struct Block {
 impl LineReader {
     pub fn new(origin: Origin) -> LineReader {
         LineReader {
+            budget: Budget::new(&origin),
             origin,
             profile: Profile::default(),
             problems: Problems::default(),
@@ -310,6 +313,8 @@ impl LineReader {
                 i32::MAX
             )));
         }
+        let frames = self.profile.stacks.get(stack.id).len();
+        self.budget.sample(frames, &self.origin.name)?;
         let samples = &mut self.profile.samples;
         samples.source.try_push(block.source, "samples")?;
         samples.stack.try_push(stack.id, "samples")?;
