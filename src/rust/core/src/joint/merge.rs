@@ -51,7 +51,7 @@ pub fn merge(
         // R writes a header at least, and does not say so where it cannot.
         let reason = "R's profiler could not write to it, as on a full disk";
         return Err(Error::Write {
-            path: path.to_owned(),
+            path: PathBuf::from(path),
             source: io::Error::other(reason),
         });
     }
