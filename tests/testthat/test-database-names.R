@@ -111,7 +111,7 @@ test_that("what a column cannot hold is refused", {
     }
     bytes <- c("a\xe9", NA)
     Encoding(bytes) <- "bytes"
-    expect_unstorable(con, schema, with_table(tibble::tibble(what = bytes)), ".notes", "what")
+    expect_unstorable(con, schema, with_table(tibble::tibble(what = bytes)), ".notes", "what", "profile_error_invalid")
     invalid <- function(rows) {
       expect_unstorable(con, schema, with_table(rows), ".notes", class = "profile_error_invalid")
     }

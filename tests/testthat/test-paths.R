@@ -16,7 +16,7 @@ locale_of <- function(pattern) {
 
 # Runs paths/<script>, which ends with the line "done" if all is as it should be.
 run_in_locale <- function(script, locale, ...) {
-  done <- run_r(readLines(test_path("paths", script)), prefix = paste0("LC_ALL=", locale), ...)
+  done <- run_r(readLines(test_path("paths", script)), env = paste0("env LC_ALL=", locale), ...)
   expect_identical(done$output, "done")
 }
 
