@@ -90,9 +90,11 @@ check_count <- function(x, name, call) {
   }
 }
 
-check_texts <- function(x, name, call) {
+# `bytes`: whether a value may be bytes that are no text, as that of an HTTP header.
+check_texts <- function(x, name, call, bytes = FALSE) {
   named <- length(x) == 0 || rlang::is_named(x) && all(is_valid_text(names(x))) && !anyDuplicated(names(x))
-  if (!is.character(x) || !all(is_valid_text(x)) || !named) {
+  values <- is.character(x) && all(if (bytes) !is.na(x) else is_valid_text(x))
+  if (!values || !named) {
     abort_argument(paste0("`", name, "` must be a character vector with a name for each value."), call)
   }
 }

@@ -203,7 +203,7 @@ otel_setting <- function(name) {
 }
 
 otlp_headers <- function(headers, json, compress, call) {
-  check_texts(headers, "headers", call)
+  check_texts(headers, "headers", call, bytes = TRUE)
   own <- c(
     # Servers compare this as a whole: it has no parameters.
     "Content-Type" = if (json) "application/json" else "application/x-protobuf",

@@ -239,8 +239,8 @@ test_that("lines fit the width", {
   path <- write_file("line profiling: sample.interval=20000", "#File 1: a.R", paste0("1#1 \"", long, "\" \"\u4e2d\u6587", strrep("\u4e2d", 60), "\" "))
   x <- read_rprof(path, source_uri = paste0("/", strrep("folder/", 20), "Rprof.out"))
   for (width in c(30, 60, 80, 133)) {
-    expect_true(all(nchar(format(x, width = width), "width") <= width), info = width)
-    expect_true(all(nchar(format(summary(x), width = width), "width") <= width), info = width)
+    expect_true(all(nchar(format(x, width = width), "width") <= width), info = paste(width))
+    expect_true(all(nchar(format(summary(x), width = width), "width") <= width), info = paste(width))
     withr::with_options(list(width = width), {
       expect_identical(format(x), format(x, width = width))
       expect_identical(format(summary(x)), format(summary(x), width = width))
