@@ -173,7 +173,9 @@ stop_profiler <- function() {
       )
     }),
     # A sample without a stack has no line in R's own files either.
-    profile_warning_lossy = function(warning) rlang::cnd_muffle(warning)
+    profile_warning_lossy = function(warning) {
+      if (identical(names(warning$losses), "empty_samples")) rlang::cnd_muffle(warning)
+    }
   )
   invisible(x)
 }

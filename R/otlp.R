@@ -71,7 +71,9 @@
 #' Labels with several values are an array, which has one unit. An error of class
 #' `profile_error_lossy` says what no attribute can hold: a label with both a text and a number,
 #' several units under one key, a sum beyond 2^63, a time before 1970, a negative duration,
-#' ids of another length than they must have. With `original_payload = TRUE` labels and times
+#' ids of another length than they must have. A warning of class `profile_warning_lossy` reports
+#' periods that were rounded, as they must be whole numbers, and time stamps after the year 2262 and
+#' durations of more than 292 years, which are left out. With `original_payload = TRUE` labels and times
 #' are written as well as they can be, since the payload says what they were.
 #'
 #' @inheritParams read_pprof
@@ -132,7 +134,8 @@ write_otlp <- function(x,
   }
   check_format(format, call)
   options <- otlp_options(aggregate, format == "json", resource, original_payload, call)
-  rust(.Call(C_write_otlp, tables, file, options, grepl("[.]gz$", file[[2]])), call)
+  report <- rust(.Call(C_write_otlp, tables, file, options, grepl("[.]gz$", file[[2]])), call)
+  warn_losses(path_in_words(path), report, untold_messages, call)
   invisible(x)
 }
 
@@ -153,5 +156,7 @@ otlp_options <- function(aggregate, json, resource, original_payload, call) {
 # The message as a raw vector, to be sent.
 otlp_message <- function(x, json, aggregate, resource, call) {
   options <- otlp_options(aggregate, json, resource, FALSE, call)
-  rust(.Call(C_otlp_message, as_profile(x, call), options), call)
+  result <- rust(.Call(C_otlp_message, as_profile(x, call), options), call)
+  warn_losses("The message", result$losses, untold_messages, call)
+  result$message
 }

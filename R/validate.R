@@ -71,7 +71,7 @@
 #'
 #' - in `sources`: `.period` (double), `.period_type`, `.period_unit` (character):
 #'   what lies between two samples, for Rprof the interval, such as 20000, `cpu`,
-#'   `microseconds`; `.duration_nanos` (double); `.time_nanos` (character), the time
+#'   `microseconds`; `.duration_nanos` (double), below 2^63; `.time_nanos` (character), the time
 #'   stamp where seconds hold it only nearly; `.default_type` (character), the type a
 #'   viewer shows first; `.drop_frames`, `.keep_frames` (character), expressions for
 #'   [drop_frames()]; `.doc_url` (character); `.memory_profiling`, `.gc_profiling`,

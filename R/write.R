@@ -28,8 +28,12 @@
 #' locations, those of samples that are neither text nor integer, times and traces of samples.
 #' [write_otlp()] writes all of that. Nor are there places for the `#File` lines of Rprof files
 #' and the places from which R was called at top level, nor for your own columns and tables. A
-#' sample without a value of a type has 0 there. Lines without a function are left out, as
-#' Go's pprof refuses them, which a warning of class `profile_warning_lossy` says.
+#' sample without a value of a type has 0 there.
+#'
+#' A warning of class `profile_warning_lossy` reports, with the number of each: lines without a
+#' function are left out, as Go's pprof refuses them; periods that are not whole numbers are rounded
+#' (with `sources = TRUE` labels have them); time stamps outside the years 1678 to 2262 and durations
+#' that add up to more than 292 years are left out.
 #'
 #' With `aggregate = TRUE` equal stacks (with equal labels) become one sample,
 #' with the sums of their values, by the rules of Go's own merging: samples that are 0
@@ -68,9 +72,16 @@
 #'
 #' A regular file that was read comes back byte for byte: header, interval, the
 #' `#File` lines where they stood, memory figures, and the runs of a file written
-#' with `append = TRUE`. A sample with a count of n becomes n lines. What the
-#' format cannot hold is reported by a warning of class `profile_warning_lossy`.
-#' A function that is not known is written as `<unknown>`, without its line.
+#' with `append = TRUE`. A sample with a count of n becomes n lines. Files, lines and memory
+#' figures are written where samples have them, also if `.line_profiling` or
+#' `.memory_profiling` is `FALSE`. A function that is not known is written as `<unknown>`,
+#' without its line.
+#'
+#' A warning of class `profile_warning_lossy` reports, with the number of each: intervals that
+#' are not whole microseconds, times that are not whole intervals and memory figures that are not
+#' whole are rounded; memory figures of samples that lack one of the four, samples without a
+#' frame, lines without a function and lines beyond 2^31 - 1 are left out; in names that would be
+#' read as something else, such as files with a line feed, line feeds become blanks and quotes `'`.
 #'
 #' An Rprof file consists of intervals and options, memory figures, and stacks of names, files and lines.
 #' Nothing else is written: other values than those and the count of samples, labels,
@@ -110,8 +121,8 @@
 #' @section Errors:
 #' `profile_error_write` when the file cannot be written, `profile_error_invalid`
 #' when `x` breaks a rule, `profile_error_lossy` when `x` has nothing the format
-#' could hold: no counts of samples (Rprof), or values that are no integers
-#' (pprof); with `sources = TRUE` also a time stamp after the year 2262, and samples
+#' could hold: no counts of samples, intervals that are negative or round to 0, or memory figures
+#' that are negative (Rprof), or values that are no integers (pprof); with `sources = TRUE` also a time stamp after the year 2262, and samples
 #' with a label that has the name of one above.
 #'
 #' @seealso [read_rprof()], [read_pprof()], [write_otlp()]
@@ -132,10 +143,11 @@ write_pprof <- function(x, path, ..., aggregate = TRUE, sources = FALSE) {
   check_flag(aggregate, "aggregate", call)
   check_flag(sources, "sources", call)
   report <- rust(.Call(C_write_pprof, tables, file, aggregate, sources), call)
-  warn_losses(path, report, c(
+  warn_losses(path_in_words(path), report, c(
     untold_sources = "Sources without a sample are not in the file: %s.",
     other_labels = "Labels that are neither text nor integer are not in the file: %s.",
-    lines_without_function = "Lines without a function are not in the file, as Go's pprof refuses them: %s."
+    lines_without_function = "Lines without a function are not in the file, as Go's pprof refuses them: %s.",
+    untold_messages
   ), call)
   invisible(x)
 }
@@ -147,24 +159,39 @@ write_rprof <- function(x, path) {
   tables <- as_profile(x, call)
   file <- file_path(path, "profile_error_write", call)
   report <- rust(.Call(C_write_rprof, tables, file), call)
-  warn_losses(path, report, c(
+  warn_losses(path_in_words(path), report, c(
     assumed_intervals = "The sampling interval is not known: wrote 20000 microseconds, the default of `Rprof()`.",
+    rounded_intervals = "Sampling intervals were rounded to whole microseconds: %s.",
+    rounded_counts = "Samples whose time is not a whole number of intervals were rounded: %s.",
+    rounded_figures = "Samples whose memory figures were rounded to what Rprof counts, such as 8 bytes: %s.",
+    partial_figures = "Samples with only some of the four memory figures, which are not in the file: %s.",
     empty_samples = "Samples without a frame have no line in an Rprof file: %s.",
-    lines_without_function = "Line numbers of locations without a function are not in the file: %s."
+    lost_lines = "Line numbers that are beyond R's integers or without a function are not in the file: %s.",
+    changed_names = "Names of functions and files were changed that would be read as something else: %s."
   ), call)
   invisible(x)
 }
 
-# One warning for all that a file could not take. `report` has a count for each kind of
+# What pprof and OpenTelemetry cannot say of sources.
+untold_messages <- c(
+  periods = "Sampling periods were rounded or left out, as only whole numbers below 2^63 can be written: %s.",
+  times = "Time stamps outside the years 1678 to 2262 were not written: %s.",
+  durations = "Durations were not written, as they are or add up to more than 292 years: %s."
+)
+
+path_in_words <- function(path) paste0("`", path, "`")
+
+# One warning for all that could not be written. `report` has a count for each kind of
 # loss, `messages` what to say of it.
-warn_losses <- function(path, report, messages, call) {
+warn_losses <- function(what, report, messages, call) {
   counts <- unlist(report)[names(messages)]
-  lost <- counts > 0
-  if (any(lost)) {
-    said <- mapply(sub, "%s", format_count(counts[lost]), messages[lost], MoreArgs = list(fixed = TRUE))
+  counts <- counts[counts > 0]
+  if (length(counts) > 0) {
+    said <- mapply(sub, "%s", format_count(counts), messages[names(counts)], MoreArgs = list(fixed = TRUE))
     warn_profile(
-      c(paste0("`", path, "` says less than the profile."), rlang::set_names(said, "x")),
+      c(paste0(what, " says less than the profile."), rlang::set_names(said, "x")),
       "profile_warning_lossy",
+      losses = counts,
       call = call
     )
   }

@@ -168,3 +168,153 @@ test_that("lines without a function are reported by writers that cannot hold the
   x$locations$.inlined <- c(TRUE, FALSE, FALSE)[seq_len(nrow(x$locations))]
   expect_warning(write_pprof(x, path, aggregate = FALSE), "them: 2", class = "profile_warning_lossy")
 })
+
+# The losses that a writer reports, as `kind = count`.
+losses <- function(expr) {
+  caught <- NULL
+  withCallingHandlers(expr, profile_warning_lossy = function(warning) {
+    caught <<- warning$losses
+    rlang::cnd_muffle(warning)
+  })
+  caught
+}
+
+test_that("intervals that are not whole microseconds are reported, and wrong ones refused", {
+  x <- small_profile()
+  path <- withr::local_tempfile()
+  x$sources$.period <- 1234.5
+  expect_equal(losses(write_rprof(x, path)), c(rounded_intervals = 1))
+  x$sources$.period <- 0.000123
+  x$sources$.period_unit <- "seconds"
+  expect_null(losses(write_rprof(x, path)))
+  expect_match(readLines(path, 1), "=123$")
+  for (period in c(-1, 1e-7, Inf)) {
+    x$sources$.period <- period
+    expect_error(write_rprof(x, path), "Source 1 has a period", class = "profile_error_lossy")
+  }
+})
+
+test_that("times that are not whole intervals are reported", {
+  x <- small_profile()
+  x$sample_values$type <- "cpu"
+  x$sample_values$unit <- "nanoseconds"
+  x$sample_values$value <- c(2e7, 1.5e7, 4e6)
+  path <- withr::local_tempfile()
+  expect_equal(losses(write_rprof(x, path)), c(rounded_counts = 2))
+  expect_equal(nrow(read_rprof(path)$samples), 4)
+})
+
+test_that("memory figures that Rprof cannot hold are reported or refused", {
+  x <- read_rprof(rprof_path("basic_mem.out"))
+  path <- withr::local_tempfile()
+  small <- which(x$sample_values$type == "vsize_small")
+  edit <- function(row, value) {
+    x$sample_values$value[row] <- value
+    x
+  }
+  expect_null(losses(write_rprof(edit(small[1], 80), path)))
+  expect_equal(losses(write_rprof(edit(small[1:2], c(81, 80.5)), path)), c(rounded_figures = 2))
+  for (value in c(-8, 1e30)) {
+    expect_error(write_rprof(edit(small[2], value), path), "Sample 2.*`vsize_small`", class = "profile_error_lossy")
+  }
+  y <- x
+  y$sample_values <- y$sample_values[-small[3], ]
+  expect_equal(losses(write_rprof(y, path)), c(partial_figures = 1))
+  y$sample_values <- y$sample_values[y$sample_values$type != "vsize_small", ]
+  expect_equal(losses(write_rprof(y, path)), c(partial_figures = nrow(x$samples)))
+})
+
+test_that("files, lines and memory figures are written whatever the options say", {
+  path <- withr::local_tempfile()
+  for (file in c("basic_all.out", "basic_mem.out", "multi_line.out")) {
+    x <- read_rprof(rprof_path(file))
+    x$sources$.line_profiling <- FALSE
+    x$sources$.memory_profiling <- FALSE
+    expect_null(losses(write_rprof(x, path)))
+    expect_identical(file_bytes(path), file_bytes(rprof_path(file)), info = file)
+  }
+  # By way of pprof the options are not known at all.
+  x <- read_rprof(rprof_path("basic_mem.out"))
+  pprof <- withr::local_tempfile()
+  write_pprof(x, pprof, aggregate = FALSE)
+  write_rprof(read_pprof(pprof), path)
+  expect_identical(file_bytes(path), file_bytes(rprof_path("basic_mem.out")))
+})
+
+test_that("lines beyond R's integers are reported", {
+  x <- small_profile()
+  pprof <- withr::local_tempfile()
+  write_pprof(x, pprof)
+  y <- read_pprof(pprof)
+  y$locations$line[1:2] <- 0L
+  y$locations$.line_exact <- c("4294967296", "-5", rep(NA, nrow(y$locations) - 2))
+  path <- withr::local_tempfile()
+  expect_equal(losses(write_rprof(y, path)), c(lost_lines = 2))
+})
+
+test_that("names that would be read as something else are changed and reported", {
+  path <- withr::local_tempfile()
+  read_back <- function(name, file = "a.R") {
+    x <- small_profile()
+    x$functions$name[1] <- name
+    x$functions$filename[x$functions$filename == "a.R"] <- file
+    x$.files <- NULL
+    lost <- losses(write_rprof(x, path))
+    expect_no_warning(y <- read_quietly(path))
+    expect_equal(lengths(strsplit(stacks(y), " < ", fixed = TRUE)), lengths(strsplit(stacks(small_profile()), " < ", fixed = TRUE)))
+    expect_equal(nrow(y$samples), 3)
+    list(lost, y$functions$name[1], setdiff(y$functions$filename, ""))
+  }
+  for (name in c("l[[\"a b\"]]", "a\nb", "a\n", "\n", "a\n#File 1: b", " f ", "f\"")) {
+    result <- read_back(name)
+    if (is.null(result[[1]])) expect_identical(result[[2]], name)
+  }
+  expect_null(read_back("a\nb")[[1]])
+  changed <- function(n) c(changed_names = n)
+  expect_identical(read_back("f\" \"g"), list(changed(1), "f' 'g", "a.R"))
+  expect_identical(read_back("f\" "), list(changed(1), "f' ", "a.R"))
+  expect_identical(read_back("f\" 1#2 g"), list(changed(1), "f' 1#2 g", "a.R"))
+  expect_identical(read_back("f\n\"g"), list(changed(1), "f 'g", "a.R"))
+  expect_identical(read_back("f\nsample.interval=1\n"), list(changed(1), "f sample.interval=1 ", "a.R"))
+  expect_identical(read_back("f", "a\nb.R"), list(changed(1), "f", "a b.R"))
+  expect_identical(read_back("f", "a.R\r"), list(changed(1), "f", "a.R "))
+  expect_identical(read_back("f\" ", "\"f\" \n\"g\" "), list(changed(2), "f' ", "'f'  'g' "))
+})
+
+test_that("periods, times and durations that are not whole numbers of 64 bits are reported", {
+  x <- small_profile()
+  path <- withr::local_tempfile()
+  x$sources$.period <- 10000.0005
+  expect_equal(losses(write_pprof(x, path)), c(periods = 1))
+  expect_equal(losses(write_otlp(x, path)), c(periods = 1))
+  # Labels say such a period.
+  expect_null(losses(write_pprof(x, path, sources = TRUE)))
+  expect_equal(read_pprof(path)$sources$.period, 10000.0005)
+  y <- x
+  y$sources$source_type <- "manual"
+  for (period in c(0.5, Inf)) {
+    y$sources$.period <- period
+    for (aggregate in c(TRUE, FALSE)) {
+      expect_equal(losses(write_pprof(y, path, aggregate = aggregate)), c(periods = 1))
+    }
+  }
+  # Half a microsecond is 500 nanoseconds.
+  x$sources$.period <- 0.5
+  expect_null(losses(write_pprof(x, path)))
+  expect_null(losses(write_otlp(x, path)))
+
+  x$sources$source_timestamp <- 1e10
+  expect_equal(losses(write_pprof(x, path)), c(times = 1))
+  expect_equal(losses(write_otlp(x, path)), c(times = 1))
+  expect_error(write_pprof(x, path, sources = TRUE), class = "profile_error_lossy")
+
+  x <- small_profile()
+  x$sources$.duration_nanos <- 9e18
+  expect_null(losses(write_pprof(x, path)))
+  y <- combine_profiles(x, x)
+  expect_equal(losses(write_pprof(y, path)), c(durations = 2))
+  expect_false(".duration_nanos" %in% names(read_pprof(path)$sources))
+  expect_null(losses(write_otlp(y, path)))
+  x$sources$.duration_nanos <- 1e19
+  expect_error(validate_profile(x), "duration_nanos", class = "profile_error_invalid")
+})

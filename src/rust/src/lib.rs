@@ -200,19 +200,25 @@ pub extern "C" fn profile_rust_write_rprof(x: Raw, file: Raw) -> Raw {
         let report = write(file, |path| rprof::write_path(&profile, path, &stop))?;
         put_losses(
             pair,
+            VALUE,
             &[
                 (c"assumed_intervals", report.assumed_intervals),
+                (c"rounded_intervals", report.rounded_intervals),
+                (c"rounded_counts", report.rounded_counts),
+                (c"rounded_figures", report.rounded_figures),
+                (c"partial_figures", report.partial_figures),
                 (c"empty_samples", report.empty_samples),
-                (c"lines_without_function", report.lines_without_function),
+                (c"lost_lines", report.lost_lines),
+                (c"changed_names", report.changed_names),
             ],
         )
     })
 }
 
 /// What a file could not take: a list of counts.
-fn put_losses(pair: Slots, losses: &[(&CStr, usize)]) -> Result<()> {
+fn put_losses(parent: Slots, slot: usize, losses: &[(&CStr, usize)]) -> Result<()> {
     let names = losses.iter().map(|(name, _)| *name).try_vec("names")?;
-    let counts = pair.list(VALUE, &names)?;
+    let counts = parent.list(slot, &names)?;
     for (slot, (_, count)) in losses.iter().enumerate() {
         counts.doubles(slot, 1)?[0] = *count as f64;
     }
@@ -233,10 +239,14 @@ pub extern "C" fn profile_rust_write_pprof(x: Raw, file: Raw, aggregate: Raw, so
         })?;
         put_losses(
             pair,
+            VALUE,
             &[
                 (c"untold_sources", report.untold_sources),
                 (c"other_labels", report.other_labels),
                 (c"lines_without_function", report.lines_without_function),
+                (c"periods", report.untold.periods),
+                (c"times", report.untold.times),
+                (c"durations", report.untold.durations),
             ],
         )
     })
@@ -282,28 +292,44 @@ fn pprof_payload(profile: &Profile) -> Result<Payload> {
     })
 }
 
+/// What a message of OpenTelemetry could not take.
+fn put_otlp_losses(parent: Slots, slot: usize, report: &otlp::Report) -> Result<()> {
+    put_losses(
+        parent,
+        slot,
+        &[
+            (c"periods", report.periods),
+            (c"times", report.times),
+            (c"durations", report.durations),
+        ],
+    )
+}
+
+/// Gives what the file could not take.
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_write_otlp(x: Raw, file: Raw, options: Raw, gzip: Raw) -> Raw {
-    outcome(|_| {
+    outcome(|pair| {
         let profile = take::profile(argument(x)?, &stop)?;
         let options = otlp_options(&profile, argument(options)?)?;
         let gzip = argument(gzip)?.flag()?;
-        write(file, |path| {
+        let report = write(file, |path| {
             otlp::write_path(&profile, &options, path, gzip, &stop)
-        })
+        })?;
+        put_otlp_losses(pair, VALUE, &report)
     })
 }
 
-/// Gives the message as a raw vector.
+/// Gives `list(message, losses)`: a raw vector, and what it could not take.
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_otlp_message(x: Raw, options: Raw) -> Raw {
     outcome(|pair| {
         let profile = take::profile(argument(x)?, &stop)?;
         let options = otlp_options(&profile, argument(options)?)?;
         let mut message = Vec::new();
-        otlp::write(&profile, &options, &mut Growing(&mut message), &stop)?;
-        pair.bytes(VALUE, message.len())?.copy_from_slice(&message);
-        Ok(())
+        let report = otlp::write(&profile, &options, &mut Growing(&mut message), &stop)?;
+        let result = pair.list(VALUE, &[c"message", c"losses"])?;
+        result.bytes(0, message.len())?.copy_from_slice(&message);
+        put_otlp_losses(result, 1, &report)
     })
 }
 

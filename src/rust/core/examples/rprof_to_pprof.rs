@@ -20,7 +20,7 @@ fn main() -> Result<(), Error> {
     let origin = Origin {
         name: from.clone(),
         uri: Some(from.clone()),
-        written: None,
+        ..Origin::default()
     };
     let start = Instant::now();
     let (profile, _) = rprof::read_path(Path::new(from), origin, &|| false)?;

@@ -139,7 +139,7 @@ pub fn through_otlp(
     };
     let mut bytes = Vec::new();
     match otlp::write(profile, &options, &mut bytes, &|| false) {
-        Ok(()) => {}
+        Ok(_) => {}
         Err(Error::Lossy(_)) => return Ok(None),
         Err(e) => return Err(format!("it cannot be written as OTLP: {e}")),
     }

@@ -11,4 +11,6 @@ mod runs;
 
 pub use columns::{Column, columns, is_rprof};
 pub use inlined::{Cutter, RunIds};
-pub use runs::{default_type, durations, options_of_text, options_text, period, provenance, time};
+pub use runs::{
+    Untold, default_type, durations, options_of_text, options_text, period, provenance, time,
+};

@@ -3,7 +3,7 @@
 use super::columns::{Column, is_rprof};
 use crate::error::Result;
 use crate::memory::{TryGrow, TryText, owned};
-use crate::model::{Period, Profile, RprofOptions, Source, nanoseconds, nearest};
+use crate::model::{Period, Profile, RprofOptions, Source, is_nearly_whole, nanoseconds, nearest};
 
 /// When it was recorded, in nanoseconds since 1970.
 pub fn time(source: &Source) -> Option<i64> {
@@ -25,6 +25,41 @@ pub fn period(source: &Source) -> Option<(i64, Option<(&str, &str)>)> {
             Some((value, type_.map(|t| (t.name.as_str(), t.unit.as_str()))))
         }
     }
+}
+
+/// How many sources say what is not written of them: times and periods are whole numbers of
+/// 64 bits there.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Untold {
+    /// Periods that are rounded, or not there.
+    pub periods: usize,
+    pub times: usize,
+    pub durations: usize,
+}
+
+impl Untold {
+    pub fn new(profile: &Profile, durations: &[Option<i64>]) -> Untold {
+        let mut untold = Untold::default();
+        for (source, duration) in profile.sources.iter().zip(durations) {
+            let sampled = is_rprof(source) && profile.counts().is_some();
+            let period = source.period.as_ref();
+            let is_time = period.and_then(Period::nanoseconds).is_some();
+            untold.periods += usize::from(period.is_some_and(|p| !is_told(source, p)));
+            untold.times += usize::from(source.timestamp.is_some() && time(source).is_none());
+            untold.durations += usize::from(sampled && is_time && duration.is_none());
+        }
+        untold
+    }
+}
+
+/// Whether [`period()`] says all of it.
+fn is_told(source: &Source, period: &Period) -> bool {
+    let value = match period.nanoseconds() {
+        Some(time) if is_rprof(source) => time,
+        _ if period.exact.is_some() => return true,
+        _ => period.value,
+    };
+    is_nearly_whole(value) && nearest(value).is_some()
 }
 
 /// How long each source took, in nanoseconds; for Rprof, which does not record it,

@@ -39,7 +39,8 @@ pub use labels::Label;
 pub use locations::{FrameType, Location, LocationId, Locations};
 pub use mappings::{Mapping, MappingId, Symbols};
 pub use numbers::{
-    inexact, integer_for_r, is_exact, nanoseconds, nearest, recorded_time, seconds, whole,
+    inexact, integer_for_r, is_exact, is_nearly_whole, nanoseconds, nearest, recorded_time,
+    seconds, whole,
 };
 pub use resources::{Entity, Resource, ResourceId, Scope, ScopeId};
 pub use samples::{Link, Samples, Toplevel};

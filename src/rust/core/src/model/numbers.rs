@@ -28,6 +28,11 @@ pub fn whole(value: f64) -> Option<i64> {
     ((-END..END).contains(&value) && value.trunc() == value).then_some(value as i64)
 }
 
+/// Whether a number that was computed is an integer, but for the error of computing it.
+pub fn is_nearly_whole(value: f64) -> bool {
+    (value - value.round()).abs() <= value.abs() * 4.0 * f64::EPSILON
+}
+
 /// The nearest integer, where there is one.
 pub fn nearest(value: f64) -> Option<i64> {
     whole(value.round())

@@ -25,4 +25,4 @@ mod tables;
 mod write;
 
 pub use read::{read, read_content, read_path};
-pub use write::{WriteOptions, write, write_path};
+pub use write::{Report, WriteOptions, write, write_path};

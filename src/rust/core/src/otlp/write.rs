@@ -11,7 +11,7 @@ use super::proto::{data, resource_profiles, scope_profiles};
 use super::tables::Tables;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
-use crate::export::{Column, Cutter, columns, default_type, durations};
+use crate::export::{Column, Cutter, Untold, columns, default_type, durations};
 use crate::gzip;
 use crate::memory::{Growing, TryCollect, TryGrow, TryPut, filled};
 use crate::message;
@@ -42,6 +42,9 @@ pub struct WriteOptions {
     pub payload: Option<Payload>,
 }
 
+/// What the message says less well than the profile.
+pub type Report = Untold;
+
 /// Writes a file, which replaces an older one only when complete.
 pub fn write_path(
     profile: &Profile,
@@ -49,11 +52,17 @@ pub fn write_path(
     path: &Path,
     gzip: bool,
     stop: Stop,
-) -> Result<()> {
+) -> Result<Report> {
+    let mut report = Report::default();
+    let mut write = |out: &mut dyn Write| {
+        report = write(profile, options, out, stop)?;
+        Ok(())
+    };
     save::replace(path, |out| match gzip {
-        true => gzip::compress(out, |out| write(profile, options, out, stop)),
-        false => write(profile, options, out, stop),
-    })
+        true => gzip::compress(out, write),
+        false => write(out),
+    })?;
+    Ok(report)
 }
 
 /// Writes a message, not compressed: `ProfilesData`, which is an
@@ -63,13 +72,15 @@ pub fn write(
     options: &WriteOptions,
     out: &mut dyn Write,
     stop: Stop,
-) -> Result<()> {
-    if !options.json {
-        return write_message(profile, options, out, stop);
+) -> Result<Report> {
+    if options.json {
+        let mut message = Vec::new();
+        write_message(profile, options, &mut Growing(&mut message), stop)?;
+        json::write(&message, out, stop)?;
+    } else {
+        write_message(profile, options, out, stop)?;
     }
-    let mut message = Vec::new();
-    write_message(profile, options, &mut Growing(&mut message), stop)?;
-    json::write(&message, out, stop)
+    Ok(Untold::new(profile, &durations(profile)?))
 }
 
 fn write_message(

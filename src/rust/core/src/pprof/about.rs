@@ -2,7 +2,7 @@
 
 use super::proto::{profile as field, value_type as value};
 use crate::error::{Error, Result};
-use crate::export::{Column, default_type, durations, is_rprof, period, provenance, time};
+use crate::export::{Column, Untold, default_type, durations, is_rprof, period, provenance, time};
 use crate::memory::{TryCollect, TryGrow, with_room};
 use crate::model::{Profile, Source};
 use crate::protobuf::numbers::Texts;
@@ -39,7 +39,11 @@ pub fn encode<'a>(
         field::TIME_NANOS,
         sources.iter().filter_map(time).min(),
     );
-    put_known(&mut out, field::DURATION_NANOS, duration(profile)?);
+    put_known(
+        &mut out,
+        field::DURATION_NANOS,
+        duration(&durations(profile)?),
+    );
     if let Some((value, type_)) = longest_period(sources) {
         if let Some((name, unit)) = type_ {
             let type_ = value_type(texts, name, unit)?;
@@ -105,10 +109,24 @@ fn longest_period(sources: &[Source]) -> Option<(i64, Option<(&str, &str)>)> {
     Some((longest, type_))
 }
 
-/// The sum over the sources.
-pub fn duration(profile: &Profile) -> Result<Option<i64>> {
+/// The sum over the sources; none where that is more than the format holds.
+pub fn duration(durations: &[Option<i64>]) -> Option<i64> {
+    let mut durations = durations.iter().flatten().copied();
+    let first = durations.next()?;
+    durations.try_fold(first, i64::checked_add)
+}
+
+/// What the file does not say of sources. With `labels` those of the samples say their periods.
+pub fn untold(profile: &Profile, labels: bool) -> Result<Untold> {
     let durations = durations(profile)?;
-    Ok(durations.into_iter().flatten().reduce(i64::saturating_add))
+    let mut untold = Untold::new(profile, &durations);
+    if labels {
+        untold.periods = 0;
+    }
+    if duration(&durations).is_none() {
+        untold.durations += durations.iter().flatten().count();
+    }
+    Ok(untold)
 }
 
 /// The comments of the sources, and what `Rprof()` was asked for; each once, but

@@ -8,6 +8,7 @@ use super::about;
 use super::sources::{self, Fact, Facts, KEYS};
 use crate::cancel::{self, Stop};
 use crate::error::Result;
+use crate::export::durations;
 use crate::export::{is_rprof, provenance};
 use crate::memory::TryGrow;
 use crate::model::{Interner, Label, Profile, Source, SourceId, StringId, Strings, next_row};
@@ -58,7 +59,7 @@ pub fn restore(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
     }
     // What the file says of all its samples the first source says, as writers
     // take it from there.
-    let others = about::duration(profile)?.unwrap_or(0);
+    let others = about::duration(&durations(profile)?).unwrap_or(0);
     let comments = news(comments, profile)?;
     if let Some(first) = profile.sources.first_mut() {
         first.comments = comments;

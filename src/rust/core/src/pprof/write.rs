@@ -13,7 +13,7 @@ use super::sources;
 use super::symbols::Writing;
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
-use crate::export::{Column, Cutter, columns};
+use crate::export::{Column, Cutter, Untold, columns};
 use crate::gzip;
 use crate::memory::{TryCollect, TryGrow, with_room};
 use crate::message;
@@ -59,6 +59,7 @@ pub struct Report {
     pub other_labels: usize,
     /// Lines without a function, which Go's reader would refuse.
     pub lines_without_function: usize,
+    pub untold: Untold,
 }
 
 /// Writes a gzip'd pprof file. It replaces an older one only when complete.
@@ -119,6 +120,7 @@ pub fn write(
         untold_sources,
         other_labels: profile.labels.iter().filter(other).count(),
         lines_without_function,
+        untold: about::untold(profile, options.sources)?,
     })
 }
 

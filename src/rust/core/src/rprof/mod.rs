@@ -25,6 +25,7 @@ mod memory;
 mod parse;
 mod pending;
 mod read;
+mod texts;
 mod write;
 
 pub use grammar::{

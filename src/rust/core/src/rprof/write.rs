@@ -6,17 +6,16 @@
 //! the [`Report`] says what it could not hold.
 
 use super::grammar::Header;
+use super::texts::{StackTexts, push_number};
 use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
-use crate::memory::{Growing, TryCollect, TryGrow, TryPut, copied, sort_by_key};
+use crate::memory::{Growing, TryCollect, TryGrow, sort_by_key};
 use crate::message;
 use crate::model::{
-    LEVELS, LocationId, Profile, RprofOptions, Source, SourceFile, SourceId, StackId, StringId,
-    UNKNOWN, Values,
+    LEVELS, LocationId, Profile, RprofOptions, Source, SourceId, Values, is_nearly_whole,
 };
 use crate::save;
 use crate::summary;
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -30,10 +29,21 @@ const LINES_PER_CHECK: u64 = 10_000;
 pub struct Report {
     /// Sources whose interval is not known: the default was written.
     pub assumed_intervals: usize,
+    /// Sources whose interval is not a whole number of microseconds.
+    pub rounded_intervals: usize,
+    /// Samples whose time is not a whole number of intervals.
+    pub rounded_counts: usize,
+    /// Samples with memory figures that are not whole numbers of what Rprof counts.
+    pub rounded_figures: usize,
+    /// Samples with some of the memory figures only, which are left out.
+    pub partial_figures: usize,
     /// Samples without a stack, for which Rprof writes no line.
     pub empty_samples: usize,
-    /// Locations with a line but without a function, which is what has a file.
-    pub lines_without_function: usize,
+    /// Locations with a line but without a function, which is what has a file, or with a line
+    /// that R's integers do not hold.
+    pub lost_lines: usize,
+    /// Functions and files with names that would be read as something else.
+    pub changed_names: usize,
 }
 
 pub fn write_path(profile: &Profile, path: &Path, stop: Stop) -> Result<Report> {
@@ -49,8 +59,9 @@ pub fn write(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Repor
     let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(save::failed);
     let counts = Counts::of(profile)?;
     let rows = rows_by_source(profile)?;
+    let used = Used::new(profile)?;
     let mut report = Report {
-        lines_without_function: lines_without_function(profile)?,
+        lost_lines: used.lost_lines,
         ..Report::default()
     };
     let mut lines = 0;
@@ -61,12 +72,17 @@ pub fn write(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Repor
     for id in profile.source_ids() {
         let source = &profile.sources[id.0 as usize];
         let end = next + rows[next..].partition_point(|&row| profile.samples.source[row] <= id);
-        let block = Block::new(profile, source, &rows[next..end])?;
-        report.assumed_intervals += usize::from(block.interval.is_none());
+        let block = Block::new(profile, id, &rows[next..end], &used)?;
+        match interval(source) {
+            None => report.assumed_intervals += 1,
+            Some(interval) => {
+                report.rounded_intervals += usize::from(!is_nearly_whole(interval));
+            }
+        }
         figures.clear();
-        writeln!(Growing(&mut figures), "{}", block.header()).map_err(save::failed)?;
+        writeln!(Growing(&mut figures), "{}", block.header).map_err(save::failed)?;
         put(&figures)?;
-        texts.start_block(source, block.options.line)?;
+        texts.start_block(source, block.header)?;
         for &row in &rows[next..end] {
             files.clear();
             texts.recorded_files(row, &mut files)?;
@@ -74,14 +90,16 @@ pub fn write(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Repor
             let text = texts.of(stack, &mut files)?;
             let toplevel = texts.toplevel(row, &mut files)?;
             figures.clear();
-            block.figures(row, &mut figures)?;
+            block.figures(row, &mut figures, &mut report)?;
             put(&files)?;
             let text = texts.get(text);
             if text.is_empty() && figures.is_empty() {
                 report.empty_samples += 1;
                 continue;
             }
-            for _ in 0..counts.of_row(row)? {
+            let (count, exact) = counts.of_row(row)?;
+            report.rounded_counts += usize::from(!exact);
+            for _ in 0..count {
                 lines += 1;
                 if lines % LINES_PER_CHECK == 0 {
                     cancel::check(stop)?;
@@ -97,19 +115,42 @@ pub fn write(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Repor
         put(&files)?;
         next = end;
     }
+    report.changed_names = texts.changed_names();
     Ok(report)
 }
 
-fn lines_without_function(profile: &Profile) -> Result<usize> {
-    let mut used = Vec::new();
-    used.try_fill(profile.locations.len(), false, "locations")?;
-    for stack in profile.stacks.ids() {
-        let stack = profile.stacks.get(stack);
-        stack.iter().for_each(|row| used[row.row()] = true);
+/// What the locations of stacks say about lines.
+struct Used {
+    lost_lines: usize,
+    /// By stack: whether a frame has a file or a line.
+    has_places: Vec<bool>,
+}
+
+impl Used {
+    fn new(profile: &Profile) -> Result<Used> {
+        let mut used = Vec::new();
+        used.try_fill(profile.locations.len(), false, "locations")?;
+        let is_place = |&location: &LocationId| has_place(profile, location);
+        let places = profile.locations.ids().map(|id| is_place(&id));
+        let places = places.try_vec("locations")?;
+        let mut has_places = Vec::new();
+        for stack in profile.stacks.ids() {
+            let stack = profile.stacks.get(stack);
+            stack.iter().for_each(|row| used[row.row()] = true);
+            let has = stack.iter().any(|row| places[row.row()]);
+            has_places.try_push(has, "stacks")?;
+        }
+        let rows = profile.locations.iter().zip(used);
+        let lost = rows.filter(|(location, used)| {
+            let line = location.line_for_r();
+            let cannot_be = location.line.is_some_and(|exact| exact != i64::from(line));
+            *used && (cannot_be || location.function.is_none() && line > 0)
+        });
+        Ok(Used {
+            lost_lines: lost.count(),
+            has_places,
+        })
     }
-    let rows = profile.locations.iter().zip(used);
-    let lost = rows.filter(|(l, used)| *used && l.function.is_none() && l.line_for_r() > 0);
-    Ok(lost.count())
 }
 
 /// The rows of the samples, source by source, in order within each.
@@ -148,16 +189,18 @@ impl Counts<'_> {
         }
     }
 
-    fn of_row(&self, row: usize) -> Result<u64> {
-        let count = match self {
-            Counts::NoSamples => 0.0,
-            Counts::Column(values) => values.column[row],
+    /// The number of lines, and whether they stand for all of the value.
+    fn of_row(&self, row: usize) -> Result<(u64, bool)> {
+        let (count, exact) = match self {
+            Counts::NoSamples => (0.0, true),
+            Counts::Column(values) => (values.column[row], true),
             Counts::Time(values, periods, sources) => {
-                (values.column[row] / periods[sources[row].0 as usize]).round()
+                let count = values.column[row] / periods[sources[row].0 as usize];
+                (count.round(), is_nearly_whole(count))
             }
         };
         if count >= 0.0 && count.fract() == 0.0 && count < 9e15 {
-            Ok(count as u64)
+            Ok((count as u64, exact))
         } else {
             Err(Error::Lossy(message!(
                 "Sample {} counts {count} times: an Rprof file holds whole numbers only.",
@@ -175,252 +218,101 @@ pub fn header(source: &Source) -> Option<Header> {
         memory: options.memory,
         gc: options.gc,
         line: options.line,
-        interval: Some(interval(source)?),
+        interval: Some(interval(source)?.round() as u64),
     })
 }
 
 /// Microseconds between two samples.
-fn interval(source: &Source) -> Option<u64> {
-    let nanoseconds = source.period.as_ref()?.nanoseconds()?;
-    Some((nanoseconds / 1e3).round() as u64)
+fn interval(source: &Source) -> Option<f64> {
+    Some(source.period.as_ref()?.nanoseconds()? / 1e3)
+}
+
+/// The same as a header holds it.
+fn whole_interval(id: SourceId, source: &Source) -> Result<u64> {
+    let Some(interval) = interval(source) else {
+        return Ok(DEFAULT_INTERVAL);
+    };
+    let rounded = interval.round();
+    let is_nothing = rounded == 0.0 && interval != 0.0;
+    if is_nothing || !(0.0..=u64::MAX as f64).contains(&rounded) {
+        return Err(Error::Lossy(message!(
+            "Source {} has a period of {interval} microseconds: an Rprof file holds whole numbers only.",
+            id.0 + 1
+        )));
+    }
+    Ok(rounded as u64)
 }
 
 /// What the header of a block says, and the figures before its samples.
 struct Block<'a> {
-    options: RprofOptions,
-    interval: Option<u64>,
+    header: Header,
     levels: Vec<&'a Values>,
 }
 
 impl<'a> Block<'a> {
-    fn new(profile: &'a Profile, source: &Source, rows: &[usize]) -> Result<Block<'a>> {
-        let mut options = source.options.unwrap_or_else(|| RprofOptions {
-            line: rows
-                .iter()
-                .any(|&row| has_places(profile, profile.samples.stack[row])),
-            ..RprofOptions::default()
-        });
+    fn new(profile: &'a Profile, id: SourceId, rows: &[usize], used: &Used) -> Result<Block<'a>> {
+        let source = &profile.sources[id.0 as usize];
+        let RprofOptions { memory, gc, line } = source.options.unwrap_or_default();
         let levels = LEVELS.iter();
         let levels = levels
             .filter_map(|(name, unit)| profile.value(name, unit))
             .try_vec("sample values")?;
-        options.memory &= levels.len() == LEVELS.len() || rows.is_empty();
-        Ok(Block {
-            options,
-            interval: interval(source),
-            levels,
-        })
-    }
-
-    fn header(&self) -> Header {
-        Header {
-            memory: self.options.memory,
-            gc: self.options.gc,
-            line: self.options.line,
-            interval: Some(self.interval.unwrap_or(DEFAULT_INTERVAL)),
-        }
+        let all_levels = levels.len() == LEVELS.len();
+        let has_figures = |row: usize| levels.iter().all(|v| !v.column[row].is_nan());
+        let samples = &profile.samples;
+        let has_places = |row: usize| {
+            used.has_places[samples.stack[row].0 as usize]
+                || samples
+                    .toplevel
+                    .binary_search_by_key(&row, |t| t.sample)
+                    .is_ok()
+        };
+        // What the samples have is written, whatever the source says of its options.
+        let any = |has: &dyn Fn(usize) -> bool| rows.iter().any(|&row| has(row));
+        let header = Header {
+            memory: memory && (all_levels || rows.is_empty()) || all_levels && any(&has_figures),
+            gc,
+            line: line || !source.files.is_empty() || any(&has_places),
+            interval: Some(whole_interval(id, source)?),
+        };
+        Ok(Block { header, levels })
     }
 
     /// `:small:large:nodes:duplications:`, where the sample has all of them.
-    fn figures(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
-        if !self.options.memory || self.levels.iter().any(|v| v.column[row].is_nan()) {
-            return Ok(());
+    fn figures(&self, row: usize, out: &mut Vec<u8>, report: &mut Report) -> Result<()> {
+        let figures = self.levels.iter().filter(|v| !v.column[row].is_nan());
+        match figures.count() {
+            0 => return Ok(()),
+            count if count < LEVELS.len() => {
+                report.partial_figures += 1;
+                return Ok(());
+            }
+            _ => {}
         }
+        let mut exact = true;
         // The first two are recorded in cells of 8 bytes.
         for (values, size) in self.levels.iter().zip([8.0, 8.0, 1.0, 1.0]) {
+            let figure = values.column[row] / size;
+            if !(0.0..=u64::MAX as f64).contains(&figure) {
+                return Err(Error::Lossy(message!(
+                    "Sample {} has the value {} of type `{}`: an Rprof file holds numbers from 0 \
+                     to 2^64 only.",
+                    row + 1,
+                    values.column[row],
+                    values.type_.name
+                )));
+            }
+            exact &= figure.fract() == 0.0;
             out.try_push(b':', "a line")?;
-            push_number(out, (values.column[row] / size) as u64)?;
+            push_number(out, figure.round() as u64)?;
         }
+        report.rounded_figures += usize::from(!exact);
         out.try_push(b':', "a line")
     }
 }
 
-fn has_places(profile: &Profile, stack: StackId) -> bool {
-    profile.stacks.get(stack).iter().any(|&location| {
-        let line = profile.locations.get(location).line_for_r();
-        let file = profile.function_of(location).map(|f| f.filename);
-        line > 0 || file.is_some_and(|f| !profile.strings.get(f).is_empty())
-    })
-}
-
-/// Decimal digits; the formatting machinery would cost more than all the rest.
-fn push_number(out: &mut Vec<u8>, mut value: u64) -> Result<()> {
-    let start = out.len();
-    loop {
-        out.try_push(b'0' + (value % 10) as u8, "a line")?;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    out[start..].reverse();
-    Ok(())
-}
-
-/// The text of each distinct stack, made once as long as file numbers keep their
-/// meaning: within a block, in a regular file.
-struct StackTexts<'a> {
-    profile: &'a Profile,
-    line: bool,
-    text: Vec<u8>,
-    /// For each stack where its text stands, and the epoch it was made in.
-    known: Vec<(usize, usize, u32)>,
-    /// How often the file numbers have changed their meaning.
-    epoch: u32,
-    numbers: HashMap<StringId, u32>,
-    filenames: HashMap<u32, StringId>,
-    highest: u32,
-    /// `#File` lines of the source that are still to be written.
-    recorded: std::vec::IntoIter<SourceFile>,
-}
-
-impl<'a> StackTexts<'a> {
-    fn new(profile: &'a Profile) -> Result<StackTexts<'a>> {
-        let mut known = Vec::new();
-        known.try_fill(profile.stacks.len(), (0, 0, 0), "stacks")?;
-        Ok(StackTexts {
-            profile,
-            line: false,
-            text: Vec::new(),
-            known,
-            epoch: 0,
-            numbers: HashMap::new(),
-            filenames: HashMap::new(),
-            highest: 0,
-            recorded: Vec::new().into_iter(),
-        })
-    }
-
-    fn start_block(&mut self, source: &Source, line: bool) -> Result<()> {
-        self.line = line;
-        self.epoch += 1;
-        self.text.clear();
-        self.numbers.clear();
-        self.filenames.clear();
-        self.highest = 0;
-        let files = match line {
-            true => copied(&source.files, "files")?,
-            false => Vec::new(),
-        };
-        for file in &files {
-            self.highest = self.highest.max(file.number);
-        }
-        self.recorded = files.into_iter();
-        Ok(())
-    }
-
-    /// The `#File` lines that stood before this sample in the source.
-    fn recorded_files(&mut self, row: usize, out: &mut Vec<u8>) -> Result<()> {
-        while let Some(file) = self.recorded.as_slice().first().copied() {
-            if file.before > row {
-                break;
-            }
-            self.recorded.next();
-            self.define(file.filename, file.number, out)?;
-        }
-        Ok(())
-    }
-
-    fn define(&mut self, filename: StringId, number: u32, out: &mut Vec<u8>) -> Result<()> {
-        // A number that stands for another file from here on: what was written
-        // with it means something else now.
-        if let Some(old) = self.filenames.try_put(number, filename, "files")? {
-            if old != filename && self.numbers.get(&old) == Some(&number) {
-                self.numbers.remove(&old);
-                self.epoch += 1;
-            }
-        }
-        self.numbers.try_put(filename, number, "files")?;
-        out.try_extend(b"#File ", "a line")?;
-        push_number(out, u64::from(number))?;
-        out.try_extend(b": ", "a line")?;
-        out.try_extend(self.profile.strings.get(filename).as_bytes(), "a line")?;
-        out.try_push(b'\n', "a line")
-    }
-
-    /// The stack's text as a range for [`StackTexts::get`]; `#File` lines that
-    /// it needs first go to `files`.
-    fn of(&mut self, stack: StackId, files: &mut Vec<u8>) -> Result<(usize, usize)> {
-        let (start, end, epoch) = self.known[stack.0 as usize];
-        if epoch == self.epoch {
-            return Ok((start, end));
-        }
-        let mut text = std::mem::take(&mut self.text);
-        let start = text.len();
-        for &location in self.profile.stacks.get(stack) {
-            self.item(location, &mut text, files)?;
-        }
-        self.known[stack.0 as usize] = (start, text.len(), self.epoch);
-        self.text = text;
-        Ok((start, self.text.len()))
-    }
-
-    /// The place that the outermost frame of a sample was called from.
-    fn toplevel(&mut self, row: usize, files: &mut Vec<u8>) -> Result<Vec<u8>> {
-        let mut text = Vec::new();
-        let all = &self.profile.samples.toplevel;
-        if let (Ok(found), true) = (all.binary_search_by_key(&row, |t| t.sample), self.line) {
-            self.place(all[found].filename, all[found].line, &mut text, files)?;
-        }
-        Ok(text)
-    }
-
-    fn get(&self, (start, end): (usize, usize)) -> &[u8] {
-        &self.text[start..end]
-    }
-
-    fn item(
-        &mut self,
-        location: LocationId,
-        text: &mut Vec<u8>,
-        files: &mut Vec<u8>,
-    ) -> Result<()> {
-        let line = self.profile.locations.get(location).line_for_r();
-        let function = self.profile.function_of(location);
-        let strings = &self.profile.strings;
-        if let (Some(function), true) = (function, self.line) {
-            if line > 0 || !strings.get(function.filename).is_empty() {
-                self.place(function.filename, line, text, files)?;
-            }
-        }
-        let name = function.map_or(UNKNOWN, |f| strings.get(f.name));
-        text.try_push(b'"', "a line")?;
-        text.try_extend(name.as_bytes(), "a line")?;
-        text.try_extend(b"\" ", "a line")
-    }
-
-    fn place(
-        &mut self,
-        filename: StringId,
-        line: i32,
-        text: &mut Vec<u8>,
-        files: &mut Vec<u8>,
-    ) -> Result<()> {
-        let number = match self.numbers.get(&filename) {
-            Some(number) => *number,
-            None => {
-                // Its line may stand further on; a number that is taken until
-                // then is no use.
-                let ahead = self.recorded.as_slice();
-                let free = |f: &&SourceFile| {
-                    !self.filenames.contains_key(&f.number)
-                        && ahead.iter().filter(|g| g.number == f.number).count() == 1
-                };
-                let recorded = ahead.iter().find(|f| f.filename == filename);
-                let number = match recorded.filter(free) {
-                    Some(file) => file.number,
-                    None => {
-                        self.highest = self.highest.saturating_add(1);
-                        self.highest
-                    }
-                };
-                self.define(filename, number, files)?;
-                number
-            }
-        };
-        push_number(text, u64::from(number))?;
-        text.try_push(b'#', "a line")?;
-        push_number(text, line.max(0) as u64)?;
-        text.try_push(b' ', "a line")
-    }
+fn has_place(profile: &Profile, location: LocationId) -> bool {
+    let file = profile.function_of(location).map(|f| f.filename);
+    profile.locations.get(location).line_for_r() > 0 && file.is_some()
+        || file.is_some_and(|f| !profile.strings.get(f).is_empty())
 }

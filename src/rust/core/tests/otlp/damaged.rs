@@ -138,7 +138,7 @@ fn written_again(profile: &Profile) {
         let write = |profile: &Profile| {
             let mut out = Vec::new();
             match otlp::write(profile, &options, &mut out, &|| false) {
-                Ok(()) => Some(out),
+                Ok(_) => Some(out),
                 Err(Error::Lossy(_)) => None,
                 Err(other) => panic!("{other}"),
             }

@@ -3,7 +3,7 @@
 use super::TablesV2;
 use super::origins::{self, Owners, value_of};
 use crate::error::Result;
-use crate::model::{Payload, nanoseconds, seconds};
+use crate::model::{Payload, nanoseconds, nearest, seconds};
 use crate::tables::checks::{dangling, invalid, not_empty};
 use crate::tables::ids::Ids;
 use crate::tables::{NA, Text, exact};
@@ -141,6 +141,17 @@ fn of_sources(tables: &TablesV2) -> Result<()> {
             (".duration_nanos_exact", &facts.duration_exact),
         ] {
             exact::decimal("sources", name, column.as_ref(), row)?;
+        }
+        if let Some(duration) = facts.duration.map(|durations| durations[row]) {
+            let exact = facts.duration_exact.as_ref();
+            let exact = exact::decimal("sources", ".duration_nanos_exact", exact, row)?;
+            let is_held = exact::of_double(exact, duration)
+                .or(nearest(duration))
+                .is_some();
+            if !is_held && !duration.is_nan() {
+                let rule = "must be nanoseconds below 2^63, or NA";
+                return Err(invalid("sources", ".duration_nanos", row, rule));
+            }
         }
         let text = |column: &Option<Text>| column.as_ref().is_some_and(|c| c.get(row).is_some());
         if text(&facts.payload) != text(&facts.payload_format) {

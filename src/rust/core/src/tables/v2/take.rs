@@ -9,7 +9,7 @@ use crate::memory::{TryGrow, owned, sort_by_key};
 use crate::model::{
     self, KnownStacks, Label, Link, LocationId, Mapping, Payload, Period, Profile, RprofOptions,
     SampleType, Source, SourceFile, SourceId, StackId, Strings, Symbols, Toplevel, Value,
-    ValueKind, ValueType, nanoseconds, next_row, seconds,
+    ValueKind, ValueType, nanoseconds, nearest, next_row, seconds,
 };
 use crate::tables::ids::Ids;
 use crate::tables::{NA, Text, exact, take};
@@ -143,7 +143,7 @@ fn source(tables: &TablesV2, row: usize) -> Result<Source> {
             type_: period_type,
         }),
         duration: duration
-            .map(|value| exact::of_double(duration_exact, value).unwrap_or(value as i64)),
+            .and_then(|value| exact::of_double(duration_exact, value).or(nearest(value))),
         default_type: text(&facts.default_type)?,
         drop_frames: text(&facts.drop_frames)?,
         keep_frames: text(&facts.keep_frames)?,
