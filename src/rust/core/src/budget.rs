@@ -15,9 +15,9 @@ const A_BYTE: u64 = 64;
 /// can need.
 const AT_LEAST: u64 = 4 << 30;
 /// A row of `sample_locations`.
-pub const ROW: u64 = 12;
+const ROW: u64 = 12;
 /// A sample beside its stack: its rows in `samples` and `sample_values`, and in the model.
-pub const SAMPLE: u64 = 48;
+const SAMPLE: u64 = 48;
 
 #[derive(Debug)]
 pub struct Budget {
@@ -47,10 +47,11 @@ impl Budget {
         }
     }
 
-    /// Counts a sample with so many frames.
+    /// Counts samples with so many frames each.
     #[inline]
-    pub fn sample(&mut self, frames: usize, input: &str) -> Result<()> {
-        self.take(SAMPLE + ROW.saturating_mul(frames as u64), input)
+    pub fn samples(&mut self, count: usize, frames: usize, input: &str) -> Result<()> {
+        let each = SAMPLE + ROW.saturating_mul(frames as u64);
+        self.take(each.saturating_mul(count as u64), input)
     }
 
     /// Whether there is room for a stack of so many frames, of which some sample will be.

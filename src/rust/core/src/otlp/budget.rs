@@ -35,10 +35,10 @@ impl Budget {
         }
     }
 
-    /// Takes a sample with so many frames.
+    /// Takes samples with so many frames each.
     #[inline]
-    pub fn sample(&mut self, frames: usize) -> Result<()> {
-        Ok(self.memory.sample(frames, &self.name)?)
+    pub fn samples(&mut self, count: usize, frames: usize) -> Result<()> {
+        Ok(self.memory.samples(count, frames, &self.name)?)
     }
 
     /// Takes rows of stacks, or bytes, for what stands at byte `at`.

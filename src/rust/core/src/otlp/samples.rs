@@ -231,9 +231,7 @@ impl SampleReader<'_, '_> {
         let labelled = size_of_val(labels).saturating_mul(further);
         let rows = each.saturating_mul(sample.count());
         self.budget.take(rows.saturating_add(labelled), at)?;
-        for _ in 0..sample.count() {
-            self.budget.sample(depth)?;
-        }
+        self.budget.samples(sample.count(), depth)?;
         let mut since = 0;
         for i in 0..sample.count() {
             since += 1 + labels.len();

@@ -119,7 +119,7 @@ impl<'a> SampleReader<'a> {
             }
         }
         let frames = self.profile.stacks.get(stack).len();
-        self.budget.sample(frames, &self.name)?;
+        self.budget.samples(1, frames, &self.name)?;
         let samples = &mut self.profile.samples;
         samples.source.try_push(self.source, "samples")?;
         samples.stack.try_push(stack, "samples")?;

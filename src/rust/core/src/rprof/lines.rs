@@ -314,7 +314,7 @@ impl LineReader {
             )));
         }
         let frames = self.profile.stacks.get(stack.id).len();
-        self.budget.sample(frames, &self.origin.name)?;
+        self.budget.samples(1, frames, &self.origin.name)?;
         let samples = &mut self.profile.samples;
         samples.source.try_push(block.source, "samples")?;
         samples.stack.try_push(stack.id, "samples")?;

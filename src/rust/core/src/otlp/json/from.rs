@@ -30,6 +30,7 @@ const OLD_NAMES: [&str; 6] = [
 ];
 /// Fields and elements between two questions whether to stop.
 const ELEMENTS: usize = 1000;
+const WHAT: &str = "a message";
 /// Objects in each other: three for each level of a value, and a few above it.
 const DEEPEST_OBJECT: usize = 3 * DEEPEST + 20;
 /// So many characters of a text are quoted.
@@ -48,6 +49,7 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Text>, Error
     let context = Context {
         stop,
         interrupted: Cell::new(false),
+        short: Cell::new(false),
         old: Cell::new(false),
         seen: Cell::new(0),
         depth: Cell::new(0),
@@ -60,6 +62,7 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Text>, Error
         .into_iter()
         .try_vec("messages"),
         Err(_) if context.interrupted.get() => Err(Error::Interrupted),
+        Err(_) if context.short.get() => Err(Error::Memory(WHAT)),
         Err(_) if context.old.get() => Err(older(input, "1.7")),
         Err(error) => {
             let lines = (1..).zip(text.split(|&byte| byte == b'\n'));
@@ -70,6 +73,7 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Text>, Error
             let Some((number, message)) = first else {
                 return Err(match context.interrupted.get() {
                     true => Error::Interrupted,
+                    false if context.short.get() => Error::Memory(WHAT),
                     false => wrong(&error, 0, input),
                 });
             };
@@ -81,6 +85,7 @@ pub fn messages(text: &[u8], input: &str, stop: Stop) -> Result<Vec<Text>, Error
             for (number, line) in full {
                 let message = one(line).map_err(|error| match context.interrupted.get() {
                     true => Error::Interrupted,
+                    false if context.short.get() => Error::Memory(WHAT),
                     false if context.old.get() => older(input, "1.7"),
                     false => wrong(&error, number - 1, input),
                 })?;
@@ -108,6 +113,8 @@ fn wrong(error: &serde_json::Error, lines_before: u64, input: &str) -> Error {
 struct Context<'s> {
     stop: Stop<'s>,
     interrupted: Cell<bool>,
+    /// Memory ran out.
+    short: Cell<bool>,
     /// It is of a version that is not read.
     old: Cell<bool>,
     /// Fields and elements so far.
@@ -117,6 +124,12 @@ struct Context<'s> {
 }
 
 impl Context<'_> {
+    /// An error for which [`messages()`] puts [`Error::Memory`].
+    fn no_memory<E: serde_core::de::Error>(&self) -> E {
+        self.short.set(true);
+        E::custom("there is no memory for it")
+    }
+
     /// The next field or element.
     fn next<E: serde_core::de::Error>(&self) -> Result<(), E> {
         let seen = self.seen.replace(self.seen.get().wrapping_add(1));
@@ -130,8 +143,8 @@ impl Context<'_> {
 
 fn message(text: &[u8], context: &Context) -> serde_json::Result<Vec<u8>> {
     // Where it has escapes, a text is copied into a vector that doubles.
-    let room = ensure(3 * longest_escaped(text), "a message");
-    room.map_err(serde_json::Error::custom)?;
+    let room = ensure(3 * longest_escaped(text), WHAT);
+    room.map_err(|_| context.no_memory::<serde_json::Error>())?;
     let mut out = Vec::new();
     let mut json = serde_json::Deserializer::from_slice(text);
     // Its own limit ends before that of values, so they are counted here.
@@ -271,7 +284,7 @@ impl<'de> DeserializeSeed<'de> for OfField<'_, '_> {
 impl OfField<'_, '_> {
     fn room<E: serde_core::de::Error>(&mut self, bytes: usize) -> Result<(), E> {
         let room = self.out.try_reserve(bytes + 2 * wire::LONGEST_FIELD);
-        room.map_err(|_| E::custom("there is no memory for it"))?;
+        room.map_err(|_| self.context.no_memory::<E>())?;
         match self.out.len() + bytes > LARGEST {
             true => Err(E::custom("it is more than a message of 2 GiB can hold")),
             false => Ok(()),
@@ -328,11 +341,15 @@ impl OfField<'_, '_> {
         self.room(bytes.len())?;
         wire::put_head(self.out, self.field.number, bytes.len());
         // There is room.
-        self.out.try_extend(bytes, "a message").map_err(E::custom)
+        self.out
+            .try_extend(bytes, "a message")
+            .map_err(|_| self.context.no_memory::<E>())
     }
 
     fn hexadecimal<E: serde_core::de::Error>(self, text: &str) -> Result<(), E> {
-        match decoded(&HEXLOWER_PERMISSIVE, text.as_bytes()).map_err(E::custom)? {
+        match decoded(&HEXLOWER_PERMISSIVE, text.as_bytes())
+            .map_err(|_| self.context.no_memory::<E>())?
+        {
             Some(bytes) => self.bytes(&bytes),
             None => Err(self.not_text(text)),
         }
@@ -409,9 +426,12 @@ impl<'de> Visitor<'de> for OfField<'_, '_> {
             Kind::Hex => self.hexadecimal(text),
             Kind::Bytes | Kind::ProfileId => {
                 let text = text.trim_end_matches('=').as_bytes();
-                let bytes = match decoded(&BASE64_NOPAD, text).map_err(E::custom)? {
+                let bytes = match decoded(&BASE64_NOPAD, text)
+                    .map_err(|_| self.context.no_memory::<E>())?
+                {
                     Some(bytes) => Some(bytes),
-                    None => decoded(&BASE64URL_NOPAD, text).map_err(E::custom)?,
+                    None => decoded(&BASE64URL_NOPAD, text)
+                        .map_err(|_| self.context.no_memory::<E>())?,
                 };
                 match bytes {
                     Some(bytes) => self.bytes(&bytes),
