@@ -236,7 +236,12 @@ format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
     figures <- figures[setdiff(names(figures), c("name", "filename", "line"))]
     # A long name would push everything else out of sight.
     keys <- lapply(keys, function(key) shorten(printable(key), max(width %/% 2, 20)))
-    format(tibble::as_tibble(c(keys, figures)), n = n, width = width)
+    lines <- format(tibble::as_tibble(c(keys, figures)), n = n, width = width)
+    # Tibbles take some wide characters for narrow ones. Escape sequences of colours, which
+    # must not be cut, have no width.
+    plain <- !grepl("\033", lines, fixed = TRUE)
+    lines[plain] <- shorten(lines[plain], width)
+    lines
   }
   # basename() fails where the locale does not have all characters.
   file <- sub("^.*[/\\\\](?=.)", "", x$by_line$filename, perl = TRUE)
