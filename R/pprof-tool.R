@@ -383,11 +383,22 @@ start_server <- function(server, tool, path, timeout) {
     paste0("-http=", server$host, ":", server$port), "-no_browser", path
   )
   args <- c("-c", supervisor, "profile", server$dir, server$session, command)
-  system2("sh", shell_quote(args), stdout = FALSE, stderr = FALSE, wait = FALSE)
+  run_in_folder(paste(c("exec sh", shell_quote(args)), collapse = " "), server$dir)
   wait_until(function() {
     server$pid <- read_pid(server)
     !is.na(server$pid)
   }, timeout)
+}
+
+# Starts a command from a script in this folder. Newer versions of R refuse commands that are
+# no text in the locale, which paths need not be; the name of the script is ASCII.
+run_in_folder <- function(command, folder) {
+  here <- getwd()
+  script <- c(if (!is.null(here)) paste("cd", shell_quote(here)), command)
+  writeLines(script, in_folder(folder, "start"), useBytes = TRUE)
+  on.exit(if (!is.null(here)) setwd(here))
+  setwd(folder)
+  system2("sh", "./start", stdout = FALSE, stderr = FALSE, wait = FALSE)
 }
 
 read_pid <- function(server) {

@@ -29,7 +29,7 @@ if (supported) {
     while (proc.time()[[1]] < end) sum(runif(100))
   }
   setwd(tempdir())
-  start_profiler(name, interval = 0.005)
+  start_profiler(name, interval = 0.01)
   work(0.2)
   y <- stop_profiler()
   expect(nrow(y$samples) > 0, validUTF8(y$sources$source_uri), file.size(name) > 0)
