@@ -73,7 +73,8 @@ rows_of_ids <- function(ids, x, key, call) {
 # Ids that refer to no row became NA. The core has checked what it knows; a user's own
 # table may refer to nothing.
 check_resolved <- function(ids, found, table, column, call) {
-  if (any(is.na(found) & !is.na(ids))) {
+  # As a rule all are found, which is quick to see.
+  if (anyNA(found) && any(is.na(found) & !is.na(ids))) {
     parent <- key_parents[[keys_of(column)]]
     rule <- paste0("refers to a row that table `", parent, "` does not have")
     abort_invalid(rule, table, column, call = call)
