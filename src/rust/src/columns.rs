@@ -2,7 +2,7 @@
 
 use crate::r::Slots;
 use profile_core::error::{Error, Result};
-use profile_core::memory::{TryGrow, TryPut, TryText};
+use profile_core::limits::memory::{TryGrow, TryPut, TryText};
 use profile_core::message;
 use std::collections::HashMap;
 use std::ffi::CStr;

@@ -4,23 +4,24 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 mod columns;
-mod give;
+mod from_r;
 mod outcome;
 mod r;
-mod take;
+mod to_r;
 
 use outcome::{VALUE, outcome};
 use profile_core::error::{Error, Result};
-use profile_core::formats::Format;
-use profile_core::input::Origin;
+use profile_core::formats::detect::Format;
+use profile_core::formats::otlp::response::{self, Accepted, Coding};
+use profile_core::formats::problems::Problems;
+use profile_core::formats::{otlp, pprof, read, rprof};
+use profile_core::io::gzip;
+use profile_core::io::input::Origin;
 use profile_core::joint;
-use profile_core::memory::{Growing, TryCollect, TryGrow, owned, written};
+use profile_core::limits::memory::{Growing, TryCollect, TryGrow, owned, written};
 use profile_core::message;
 use profile_core::model::{Payload, Profile};
-use profile_core::otlp::response::{self, Accepted, Coding};
-use profile_core::problems::Problems;
 use profile_core::tables::{DOTTED, Filters, Left, Matching, Renamed, V2, filter, remap};
-use profile_core::{gzip, otlp, pprof, read, rprof};
 use profile_sampler as sampler;
 use r::{RAWSXP, Raw, Sexp, Slots, stop};
 use std::ffi::CStr;
@@ -91,7 +92,7 @@ pub extern "C" fn profile_rust_read_rprof(
             |bytes, origin| rprof::read(bytes, origin, &stop),
         )?;
         let version = text_argument(version)?;
-        give::put_result(pair, VALUE, &profile, &problems, version, &stop)
+        to_r::put_result(pair, VALUE, &profile, &problems, version, &stop)
     })
 }
 
@@ -111,7 +112,7 @@ pub extern "C" fn profile_rust_read_pprof(
             |bytes, origin| pprof::read(bytes, origin, &stop),
         )?;
         let version = text_argument(version)?;
-        give::put_result(pair, VALUE, &profile, &problems, version, &stop)
+        to_r::put_result(pair, VALUE, &profile, &problems, version, &stop)
     })
 }
 
@@ -138,7 +139,7 @@ pub extern "C" fn profile_rust_read_otlp(
             (profile, problems) = read_payload(profile, name, uri, memory_limit(max_memory)?)?;
         }
         let version = text_argument(version)?;
-        give::put_result(pair, VALUE, &profile, &problems, version, &stop)
+        to_r::put_result(pair, VALUE, &profile, &problems, version, &stop)
     })
 }
 
@@ -188,7 +189,7 @@ pub extern "C" fn profile_rust_read_profile(
             |bytes, origin| read::read_bytes(bytes, origin, &stop),
         )?;
         let version = text_argument(version)?;
-        give::put_result(pair, VALUE, &profile, &problems, version, &stop)
+        to_r::put_result(pair, VALUE, &profile, &problems, version, &stop)
     })
 }
 
@@ -196,7 +197,7 @@ pub extern "C" fn profile_rust_read_profile(
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_write_rprof(x: Raw, file: Raw) -> Raw {
     outcome(|pair| {
-        let profile = take::profile(argument(x)?, &stop)?;
+        let profile = from_r::profile(argument(x)?, &stop)?;
         let report = write(file, |path| rprof::write_path(&profile, path, &stop))?;
         put_losses(
             pair,
@@ -229,7 +230,7 @@ fn put_losses(parent: Slots, slot: usize, losses: &[(&CStr, usize)]) -> Result<(
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_write_pprof(x: Raw, file: Raw, aggregate: Raw, sources: Raw) -> Raw {
     outcome(|pair| {
-        let profile = take::profile(argument(x)?, &stop)?;
+        let profile = from_r::profile(argument(x)?, &stop)?;
         let options = pprof::WriteOptions {
             aggregate: argument(aggregate)?.flag()?,
             sources: argument(sources)?.flag()?,
@@ -309,7 +310,7 @@ fn put_otlp_losses(parent: Slots, slot: usize, report: &otlp::Report) -> Result<
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_write_otlp(x: Raw, file: Raw, options: Raw, gzip: Raw) -> Raw {
     outcome(|pair| {
-        let profile = take::profile(argument(x)?, &stop)?;
+        let profile = from_r::profile(argument(x)?, &stop)?;
         let options = otlp_options(&profile, argument(options)?)?;
         let gzip = argument(gzip)?.flag()?;
         let report = write(file, |path| {
@@ -323,7 +324,7 @@ pub extern "C" fn profile_rust_write_otlp(x: Raw, file: Raw, options: Raw, gzip:
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_otlp_message(x: Raw, options: Raw) -> Raw {
     outcome(|pair| {
-        let profile = take::profile(argument(x)?, &stop)?;
+        let profile = from_r::profile(argument(x)?, &stop)?;
         let options = otlp_options(&profile, argument(options)?)?;
         let mut message = Vec::new();
         let report = otlp::write(&profile, &options, &mut Growing(&mut message), &stop)?;
@@ -366,16 +367,16 @@ pub extern "C" fn profile_rust_convert(x: Raw, version: Raw) -> Raw {
         let version = text_argument(version)?;
         let x = argument(x)?;
         let profile = match version {
-            "2.0" => take::recorded(x, &stop)?,
-            _ => take::profile(x, &stop)?,
+            "2.0" => from_r::recorded(x, &stop)?,
+            _ => from_r::profile(x, &stop)?,
         };
-        give::put_tables(pair, VALUE, &profile, &Problems::default(), version, &stop)
+        to_r::put_tables(pair, VALUE, &profile, &Problems::default(), version, &stop)
     })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_validate(x: Raw) -> Raw {
-    outcome(|_| take::check(argument(x)?, &stop))
+    outcome(|_| from_r::check(argument(x)?, &stop))
 }
 
 /// Gives `list(by_function, by_line)`; `type_` is a sample type, or NULL for the
@@ -383,9 +384,9 @@ pub extern "C" fn profile_rust_validate(x: Raw) -> Raw {
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_summarise(x: Raw, type_: Raw) -> Raw {
     outcome(|pair| {
-        let profile = take::profile(argument(x)?, &stop)?;
+        let profile = from_r::profile(argument(x)?, &stop)?;
         let wanted = argument(type_)?.text()?;
-        give::put_summaries(pair, VALUE, &profile, wanted, &stop)
+        to_r::put_summaries(pair, VALUE, &profile, wanted, &stop)
     })
 }
 
@@ -393,8 +394,8 @@ pub extern "C" fn profile_rust_summarise(x: Raw, type_: Raw) -> Raw {
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_frames(x: Raw) -> Raw {
     outcome(|pair| {
-        let profile = take::profile(argument(x)?, &stop)?;
-        give::put_flat(pair, VALUE, &profile, &stop)
+        let profile = from_r::profile(argument(x)?, &stop)?;
+        to_r::put_flat(pair, VALUE, &profile, &stop)
     })
 }
 
@@ -425,8 +426,8 @@ pub extern "C" fn profile_rust_file_format(file: Raw) -> Raw {
 pub extern "C" fn profile_rust_schema() -> Raw {
     outcome(|pair| {
         let both = pair.list(VALUE, &[c"tables", c"dotted"])?;
-        give::put_schema(both, 0, V2)?;
-        give::put_schema(both, 1, DOTTED)
+        to_r::put_schema(both, 0, V2)?;
+        to_r::put_schema(both, 1, DOTTED)
     })
 }
 
@@ -460,7 +461,7 @@ pub extern "C" fn profile_rust_remap(columns: Raw, from: Raw, to: Raw, table: Ra
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_filter(x: Raw, matches: Raw, drop: Raw, drop_of_source: Raw) -> Raw {
     outcome(|pair| {
-        let tables = take::second(argument(x)?)?;
+        let tables = from_r::second(argument(x)?)?;
         let matches = argument(matches)?;
         let matching = |name| match matches.named(name)? {
             Some(rows) => Ok::<_, Error>(Some(Matching(rows.integers()?))),
@@ -587,7 +588,7 @@ pub extern "C" fn profile_rust_joint_stop(file: Raw, name: Raw, uri: Raw, memory
         let recording = stopped.recording()?;
         let (profile, problems) = joint::merge(file.path, origin, &recording, memory, &stop)
             .map_err(|error| error.shown_as(file.shown))?;
-        give::put_result(pair, VALUE, &profile, &problems, "2.0", &stop)
+        to_r::put_result(pair, VALUE, &profile, &problems, "2.0", &stop)
     })
 }
 

@@ -4,7 +4,7 @@
 //! lets R go on with its jump, so that word never reaches a user.
 
 use profile_core::error::{Error, Result};
-use profile_core::memory::TryCollect;
+use profile_core::limits::memory::TryCollect;
 use profile_core::message;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;

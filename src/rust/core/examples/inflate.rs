@@ -1,7 +1,7 @@
 //! Prints the seconds that inflating each file takes: the floor for reading it,
 //! and what `bench/pprof` compares with.
 
-use profile_core::gzip::Content;
+use profile_core::io::gzip::Content;
 use std::fs::File;
 use std::io::{Read, Result};
 use std::time::Instant;

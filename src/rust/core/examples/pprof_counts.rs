@@ -1,7 +1,7 @@
 //! Prints what a reader found in pprof files: one line of counts for each file.
 
-use profile_core::input::Origin;
-use profile_core::pprof;
+use profile_core::formats::pprof;
+use profile_core::io::input::Origin;
 use std::path::Path;
 use std::time::Instant;
 

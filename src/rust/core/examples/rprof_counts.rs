@@ -1,7 +1,7 @@
 //! Prints what a reader found in Rprof files: one line of counts for each file.
 
-use profile_core::input::Origin;
-use profile_core::rprof;
+use profile_core::formats::rprof;
+use profile_core::io::input::Origin;
 use std::path::Path;
 use std::time::Instant;
 

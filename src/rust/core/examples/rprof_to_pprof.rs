@@ -1,9 +1,10 @@
 //! Converts an Rprof file to pprof and says how long each half took:
 //! `rprof_to_pprof Rprof.out p.pb.gz [--in-order]`.
 
-use profile_core::input::Origin;
-use profile_core::pprof::{self, WriteOptions};
-use profile_core::{Error, rprof};
+use profile_core::Error;
+use profile_core::formats::pprof::{self, WriteOptions};
+use profile_core::formats::rprof;
+use profile_core::io::input::Origin;
 use std::path::Path;
 use std::time::Instant;
 

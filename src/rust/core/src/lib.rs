@@ -3,20 +3,17 @@
 //! Data flows one way, bytes → [`model`] → columns, and back the same way:
 //!
 //! - [`model`]: the profile in memory, one file for each table;
-//! - [`rprof`], [`pprof`], [`otlp`]: a format each, with its reader and its writer;
-//! - [`read`]: whichever of them a file is of;
-//! - [`problems`]: what was odd in an input; [`error`]: what cannot be read;
-//! - [`tables`]: what comes back from users, checked; [`convert`]: between its
-//!   versions; [`summary`]: self and total;
-//! - `budget`: how much memory a file may take;
-//! - [`gzip`], [`input`], [`save`], [`text`], [`memory`], [`cancel`]: what they
-//!   share.
+//! - [`formats`]: detects, reads and writes files, and notes what is irregular in them;
+//! - [`tables`]: what comes back from users, checked;
+//! - [`analysis`]: what follows from a profile, such as self and total;
+//! - [`joint`]: from a recording of R and native code to a profile;
+//! - [`io`], [`limits`], [`text`], [`error`]: what they share.
 //!
 //! Everything that a reader makes can be written again, in either format:
 //!
 //! ```
-//! use profile_core::input::Origin;
-//! use profile_core::{pprof, rprof};
+//! use profile_core::formats::{pprof, rprof};
+//! use profile_core::io::input::Origin;
 //!
 //! let go_on = || false;
 //! let file: &[u8] = b"sample.interval=20000\n\"inner\" \"outer\" \n";
@@ -34,25 +31,14 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
-mod budget;
-pub mod cancel;
-pub mod convert;
+pub mod analysis;
 pub mod error;
-mod export;
 pub mod formats;
-pub mod gzip;
-pub mod input;
+pub mod io;
 pub mod joint;
-pub mod memory;
+pub mod limits;
 pub mod model;
-pub mod otlp;
-pub mod pprof;
-pub mod problems;
 mod protobuf;
-pub mod read;
-pub mod rprof;
-pub mod save;
-pub mod summary;
 pub mod tables;
 pub mod text;
 

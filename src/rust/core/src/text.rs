@@ -6,7 +6,7 @@
 //! as R's `iconv(sub = "byte")` would show it: `<00>`.
 
 use crate::error::Result;
-use crate::memory::{TryText, ensure, owned};
+use crate::limits::memory::{TryText, ensure, owned};
 use data_encoding::Encoding;
 use std::borrow::Cow;
 use std::fmt;

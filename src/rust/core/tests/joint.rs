@@ -1,11 +1,11 @@
 //! Recordings and R's files, put together: which sample gets which tick.
 
 use profile_core::error::Place;
-use profile_core::input::Origin;
+use profile_core::formats::problems::{ProblemKind, Problems};
+use profile_core::io::input::Origin;
 use profile_core::joint::recording::{EXACT, WHOLE_CONTEXTS, WHOLE_STACK};
 use profile_core::joint::{Evaluator, Module, Recording, Role, check_target, merge};
 use profile_core::model::Profile;
-use profile_core::problems::{ProblemKind, Problems};
 use std::path::PathBuf;
 
 const HEADER: &str = "memory profiling: GC profiling: sample.interval=10000\n";

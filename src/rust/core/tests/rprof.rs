@@ -2,10 +2,10 @@
 //! changes of real ones have found (`examples/mutate.rs`).
 
 use profile_core::error::{Error, Result};
-use profile_core::input::Origin;
+use profile_core::formats::problems::{ProblemKind, Problems};
+use profile_core::formats::rprof;
+use profile_core::io::input::Origin;
 use profile_core::model::Profile;
-use profile_core::problems::{ProblemKind, Problems};
-use profile_core::rprof;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 

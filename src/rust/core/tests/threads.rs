@@ -2,8 +2,8 @@
 
 #![cfg(target_os = "linux")]
 
-use profile_core::gzip;
-use profile_core::save;
+use profile_core::io::gzip;
+use profile_core::io::save;
 use std::fs;
 
 fn threads() -> usize {

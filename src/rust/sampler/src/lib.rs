@@ -35,7 +35,7 @@
 )]
 #[cfg_attr(
     not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")),
-    path = "nowhere.rs"
+    path = "unsupported.rs"
 )]
 mod platform;
 

@@ -13,10 +13,10 @@
 
 use of_otlp::{as_otlp, odd_message, read_otlp, there_and_back_otlp, through_otlp};
 use profile_core::error::{Error, Result};
-use profile_core::input::Origin;
+use profile_core::formats::problems::Problems;
+use profile_core::formats::{pprof, read, rprof};
+use profile_core::io::input::Origin;
 use profile_core::model::Profile;
-use profile_core::problems::Problems;
-use profile_core::{pprof, read, rprof};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -280,7 +280,7 @@ fn corpus() -> Vec<PathBuf> {
 fn seed_of(path: &Path) -> Option<Vec<u8>> {
     let bytes = fs::read(path).ok()?;
     let mut plain = Vec::new();
-    let mut content = profile_core::gzip::Content::new(&bytes[..]).ok()?;
+    let mut content = profile_core::io::gzip::Content::new(&bytes[..]).ok()?;
     std::io::Read::read_to_end(&mut content, &mut plain).ok()?;
     // A message has its strings at the end, and cannot be cut.
     let is_message = read_pprof(&plain).is_ok();

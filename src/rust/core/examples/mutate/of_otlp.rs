@@ -4,9 +4,9 @@ use super::tests::otlp::message::{LAYOUTS, Layout, Slot, walk};
 use super::tests::otlp::{json::to_json, odd::odd, references::each_index, wire};
 use super::{Random, origin, samples};
 use profile_core::error::{Error, Result};
+use profile_core::formats::problems::Problems;
+use profile_core::formats::{otlp, read};
 use profile_core::model::Profile;
-use profile_core::problems::Problems;
-use profile_core::{otlp, read};
 use std::path::PathBuf;
 
 pub fn read_otlp(bytes: &[u8]) -> Result<(Profile, Problems)> {

@@ -12,9 +12,9 @@
 
 use super::recording::{Recording, Tick};
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::formats::rprof::parse_memory;
+use crate::limits::memory::TryGrow;
 use crate::model::{LocationId, Profile};
-use crate::rprof::parse_memory;
 use memchr::memchr_iter;
 
 /// R <= 4.2 adds no item to a line that has reached this length.

@@ -8,16 +8,16 @@ use super::native::NativeFrames;
 use super::recording::Recording;
 use super::symbols::Files;
 use super::weave::{Part, Weaver};
-use crate::cancel::{self, Stop};
 use crate::error::{Error, Place, Result};
-use crate::input::Origin;
-use crate::memory::TryGrow;
+use crate::formats::problems::{ProblemKind, Problems};
+use crate::formats::rprof;
+use crate::io::input::Origin;
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{
     FrameType, Functions, LocationId, Locations, Profile, StackId, Stacks, ValueType, seconds,
 };
-use crate::problems::{ProblemKind, Problems};
-use crate::rprof;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::ops::Range;

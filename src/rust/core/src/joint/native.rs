@@ -4,7 +4,7 @@
 use super::recording::{Frame, Module, Role};
 use super::symbols::{Files, Symbol, Symbols};
 use crate::error::Result;
-use crate::memory::{TryCollect, TryGrow, TryPut, TryText, owned};
+use crate::limits::memory::{TryCollect, TryGrow, TryPut, TryText, owned};
 use crate::model::{
     Address, Function, Location, LocationId, Mapping, MappingId, Names, Profile, UNKNOWN,
 };

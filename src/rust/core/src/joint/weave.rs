@@ -18,7 +18,7 @@
 
 use super::recording::{Context, Evaluator, Frame, Module, Recording, Role, Tick};
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::limits::memory::TryGrow;
 
 /// A part of a stack: a native frame, or R's item of this number, counted from the
 /// innermost.

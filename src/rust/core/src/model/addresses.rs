@@ -7,7 +7,7 @@
 use super::interner::{Interner, next_row};
 use super::mappings::MappingId;
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::limits::memory::TryGrow;
 use std::num::NonZeroU64;
 
 /// The id that a row had in its file, where that was not its number there.

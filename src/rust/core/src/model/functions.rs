@@ -8,7 +8,7 @@ use super::addresses::NativeId;
 use super::interner::{Interner, next_row};
 use super::strings::{StringId, Strings};
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::limits::memory::TryGrow;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FunctionId(pub(crate) u32);

@@ -10,7 +10,7 @@ use super::interner::{Interner, next_row};
 use super::numbers::integer_for_r;
 use super::strings::StringId;
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::limits::memory::TryGrow;
 use std::num::NonZeroU32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -18,7 +18,6 @@ mod addresses;
 mod attributes;
 mod functions;
 mod interner;
-mod known;
 mod labels;
 mod locations;
 mod mappings;
@@ -26,6 +25,7 @@ mod numbers;
 mod resources;
 mod samples;
 mod sources;
+mod stack_cache;
 mod stacks;
 mod strings;
 mod values;
@@ -34,7 +34,6 @@ pub use addresses::{Address, AddressId, Addresses, NativeId};
 pub use attributes::{Any, Attribute, DEEPEST, Value, ValueKind};
 pub use functions::{Function, FunctionId, Functions, Names, UNKNOWN};
 pub use interner::{Interner, next_row};
-pub use known::KnownStacks;
 pub use labels::Label;
 pub use locations::{FrameType, Location, LocationId, Locations};
 pub use mappings::{Mapping, MappingId, Symbols};
@@ -45,12 +44,13 @@ pub use numbers::{
 pub use resources::{Entity, Resource, ResourceId, Scope, ScopeId};
 pub use samples::{Link, Samples, Toplevel};
 pub use sources::{Payload, Period, RprofOptions, SampleType, Source, SourceFile, SourceId};
+pub use stack_cache::StackCache;
 pub use stacks::{StackId, Stacks};
 pub use strings::{StringId, Strings};
 pub use values::{LEVELS, ValueType, Values, is_level, is_summable};
 
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::limits::memory::TryGrow;
 
 #[derive(Debug, Default, Clone)]
 pub struct Profile {

@@ -10,7 +10,7 @@ use super::resources::ScopeId;
 use super::strings::StringId;
 use super::values::ValueType;
 use crate::error::Result;
-use crate::memory::{TryText, owned};
+use crate::limits::memory::{TryText, owned};
 use crate::text::decoded;
 use data_encoding::Encoding;
 use std::fmt;

@@ -7,7 +7,7 @@
 use super::interner::{Interner, next_row};
 use super::locations::LocationId;
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::limits::memory::TryGrow;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StackId(pub(crate) u32);

@@ -5,7 +5,7 @@
 
 use super::interner::{Interner, next_row};
 use crate::error::Result;
-use crate::memory::{TryGrow, TryText};
+use crate::limits::memory::{TryGrow, TryText};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StringId(pub(crate) u32);

@@ -5,7 +5,7 @@
 
 use super::numbers::is_exact;
 use crate::error::Result;
-use crate::memory::{TryGrow, owned};
+use crate::limits::memory::{TryGrow, owned};
 
 /// What a number means.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

@@ -3,14 +3,14 @@
 //! The string table may stand at the end, after all that refers to it, so a
 //! message cannot be read in one go from start to end.
 
-use crate::budget::Budget;
-use crate::cancel::{self, Stop};
 use crate::error::{Error, Place, Result};
-use crate::formats::{self, Format};
-use crate::gzip::Content;
-use crate::input::Origin;
+use crate::formats::detect::{self, Format};
+use crate::formats::problems::Problems;
+use crate::io::gzip::Content;
+use crate::io::input::Origin;
+use crate::limits::budget::Budget;
+use crate::limits::cancel::{self, Stop};
 use crate::message;
-use crate::problems::Problems;
 use std::io::Read;
 
 const CHUNK: usize = 1 << 20;
@@ -80,7 +80,7 @@ pub fn load(
         // Messages of OpenTelemetry may be JSON, or follow each other with their lengths.
         let otlp = || {
             let framed = bytes.first() == Some(&0) && bytes.len() > FRAME;
-            wanted.format == Format::Otlp && (formats::is_json(&bytes) || framed)
+            wanted.format == Format::Otlp && (detect::is_json(&bytes) || framed)
         };
         if before == 0 && !could_be_message(&bytes) && !otlp() {
             return Err(foreign(name, wanted, &bytes).unwrap_or_else(|| no_message(name, wanted)));
@@ -109,11 +109,11 @@ fn could_be_message(bytes: &[u8]) -> bool {
 /// What the content is instead; asked once it turned out to be no such message, since
 /// a message may start like text.
 pub fn foreign(name: &str, wanted: Wanted, bytes: &[u8]) -> Option<Error> {
-    let found = match formats::of(bytes) {
+    let found = match detect::of(bytes) {
         _ if bytes.is_empty() => "it is empty.",
         Some(format) if format == wanted.format => return None,
         Some(format) => format.hint(),
-        None if formats::is_text(&bytes[..bytes.len().min(SNIFFED)]) => {
+        None if detect::is_text(&bytes[..bytes.len().min(SNIFFED)]) => {
             "its content is no protocol buffer message, but text."
         }
         None => return None,

@@ -1,7 +1,7 @@
 //! Numbers in the order of first use, so that equal profiles give equal bytes.
 
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::limits::memory::TryGrow;
 use crate::model::{Interner, StringId, next_row};
 use std::borrow::Cow;
 

@@ -4,8 +4,8 @@
 
 use super::wire;
 use crate::error::Result;
-use crate::memory::{TryGrow, with_room};
-use crate::save;
+use crate::io::save;
+use crate::limits::memory::{TryGrow, with_room};
 use std::io::Write;
 
 const CHUNK: usize = 1 << 16;

@@ -5,10 +5,10 @@
 
 use super::wire::{Field, Message, Result, fault};
 use crate::error::Place;
-use crate::memory::{TryGrow, owned};
+use crate::formats::problems::{ProblemKind, Problems};
+use crate::limits::memory::{TryGrow, owned};
 use crate::message;
 use crate::model::{StringId, Strings};
-use crate::problems::{ProblemKind, Problems};
 use crate::text::{self, Was};
 
 /// Bytes that copies of texts may take for each byte of a message: one text may be asked

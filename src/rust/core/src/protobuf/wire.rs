@@ -6,7 +6,7 @@
 //! at which byte it stands.
 
 use crate::error::{Error, Result as CoreResult};
-use crate::memory::TryGrow;
+use crate::limits::memory::TryGrow;
 use crate::message;
 
 /// Why a message cannot be read.

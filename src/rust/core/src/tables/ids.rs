@@ -2,7 +2,7 @@
 
 use super::NA;
 use crate::error::{Error, Invalid, Result};
-use crate::memory::{TryGrow, TryPut};
+use crate::limits::memory::{TryGrow, TryPut};
 use crate::message;
 use std::collections::HashMap;
 

@@ -2,8 +2,8 @@
 
 use super::ids::Ids;
 use super::{NA, Table};
-use crate::cancel::{self, Stop};
 use crate::error::Result;
+use crate::limits::cancel::{self, Stop};
 
 const ROWS_PER_CHECK: usize = 1 << 20;
 

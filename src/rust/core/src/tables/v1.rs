@@ -3,9 +3,9 @@
 use super::checks::{self, dangling, invalid};
 use super::ids::Ids;
 use super::{FunctionFacts, Functions, LocationFacts, Locations, Meta, NA, Text, take};
-use crate::cancel::{self, Stop};
 use crate::error::{Error, Invalid, Result};
-use crate::memory::TryGrow;
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{LocationId, Profile, Source, SourceFile, StackId, Values, next_row};
 

@@ -5,9 +5,9 @@ use super::message::*;
 use super::whole::{attribute, pair, text};
 use super::wire::encode;
 use profile_core::error::{Error, Place};
-use profile_core::input::Origin;
+use profile_core::formats::otlp::{self, WriteOptions};
+use profile_core::io::input::Origin;
 use profile_core::model::Profile as Model;
-use profile_core::otlp::{self, WriteOptions};
 
 const TOO_MANY: &str = "Up to here there are too many frames, attributes, texts and sources for a";
 const TOO_LONG: &str = "The texts that are asked for up to here are too long for this file.";

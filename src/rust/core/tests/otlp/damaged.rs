@@ -6,9 +6,9 @@ use super::wire::{Form, Packing, decode, encode, encode_as};
 use super::{json::to_json, nodes::*, whole::whole};
 use flate2::{Compression, write::GzEncoder};
 use profile_core::error::{Error, Place, Result};
-use profile_core::input::Origin;
+use profile_core::formats::otlp::{self, WriteOptions};
+use profile_core::io::input::Origin;
 use profile_core::model::Profile;
-use profile_core::otlp::{self, WriteOptions};
 use std::io::Write;
 
 pub fn try_read(bytes: &[u8]) -> Result<Profile> {

@@ -10,10 +10,10 @@ use super::odd::odd;
 use super::same::assert_same;
 use super::whole::whole;
 use super::wire::{Form, Packing, decode, encode, encode_as};
-use profile_core::input::Origin;
+use profile_core::formats::otlp::{self, WriteOptions};
+use profile_core::formats::problems::Problems;
+use profile_core::io::input::Origin;
 use profile_core::model::Profile;
-use profile_core::otlp::{self, WriteOptions};
-use profile_core::problems::Problems;
 use std::rc::Rc;
 
 const GO_ON: &dyn Fn() -> bool = &|| false;

@@ -6,8 +6,8 @@ use super::message::*;
 use super::whole::attribute;
 use super::wire::encode;
 use profile_core::error::Error;
-use profile_core::input::Origin;
-use profile_core::otlp::{self, WriteOptions};
+use profile_core::formats::otlp::{self, WriteOptions};
+use profile_core::io::input::Origin;
 use std::cell::Cell;
 
 /// Counts how often it is asked.

@@ -1,11 +1,12 @@
 //! Makes messages byte by byte, and shows profiles so that they can be compared.
 
 use profile_core::error::Place;
-use profile_core::input::Origin;
+use profile_core::formats::pprof::{self, Report, WriteOptions};
+use profile_core::formats::problems::Problems;
+use profile_core::formats::rprof;
+use profile_core::io::input::Origin;
 use profile_core::model::{Profile, Source};
-use profile_core::pprof::{self, Report, WriteOptions};
-use profile_core::problems::Problems;
-use profile_core::{Error, Result, rprof};
+use profile_core::{Error, Result};
 
 #[derive(Default, Clone)]
 pub struct Bytes(pub Vec<u8>);

@@ -4,7 +4,7 @@ use super::build::*;
 use super::real;
 use flate2::read::MultiGzDecoder;
 use profile_core::Error;
-use profile_core::pprof::{self, WriteOptions};
+use profile_core::formats::pprof::{self, WriteOptions};
 use std::fs::File;
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -95,7 +95,7 @@ fn random_damage_is_survived() {
             // What can be read can be written, unless it does not fit.
             let mut out = Vec::new();
             let options = Default::default();
-            let _ = profile_core::pprof::write(&profile, &options, &mut out, &|| false);
+            let _ = profile_core::formats::pprof::write(&profile, &options, &mut out, &|| false);
             if !out.is_empty() {
                 try_read(&out).unwrap();
             }
@@ -173,6 +173,6 @@ fn claims_are_not_believed() {
 #[test]
 fn a_wish_to_stop_is_heard() {
     let bytes = base().0;
-    let result = profile_core::pprof::read(&bytes[..], origin(), &|| true);
+    let result = profile_core::formats::pprof::read(&bytes[..], origin(), &|| true);
     assert!(matches!(result, Err(Error::Interrupted)));
 }

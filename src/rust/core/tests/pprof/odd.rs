@@ -3,7 +3,7 @@
 use super::build::*;
 use flate2::{Compression, write::GzEncoder};
 use profile_core::Error;
-use profile_core::problems::ProblemKind;
+use profile_core::formats::problems::ProblemKind;
 use std::io::Write;
 
 #[test]

@@ -2,8 +2,8 @@
 //! threads of Go programs, and the time of a node.js program.
 
 use super::build::{origin, show, try_read, write};
+use profile_core::formats::pprof;
 use profile_core::model::Profile;
-use profile_core::pprof;
 use std::fs;
 use std::path::PathBuf;
 

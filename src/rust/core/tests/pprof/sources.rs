@@ -3,8 +3,8 @@
 
 use super::build::*;
 use profile_core::Error;
+use profile_core::formats::pprof::{self, WriteOptions};
 use profile_core::model::{Period, Profile, Source, ValueType};
-use profile_core::pprof::{self, WriteOptions};
 
 fn options(aggregate: bool) -> WriteOptions {
     WriteOptions {

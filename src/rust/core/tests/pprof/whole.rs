@@ -1,8 +1,8 @@
 //! Mappings, addresses, ids and numbers of any size: kept, and written again.
 
 use super::build::*;
+use profile_core::formats::problems::ProblemKind;
 use profile_core::model::{Names, Profile};
-use profile_core::problems::ProblemKind;
 
 fn mapping(id: u64, start: u64, limit: u64, file: u64) -> Bytes {
     new()

@@ -1,8 +1,8 @@
 //! What is written, of Rprof's profiles above all.
 
 use super::build::*;
+use profile_core::formats::pprof::{self, Report, WriteOptions};
 use profile_core::model::{Location, Locations, Profile};
-use profile_core::pprof::{self, Report, WriteOptions};
 use profile_core::{Error, Result};
 use std::fs;
 

@@ -8,7 +8,7 @@
 use super::elf::Elf;
 use super::ranges::Ranges;
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::limits::memory::TryGrow;
 use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, LittleEndian, UnwindSection};
 
 pub struct Bounds(Ranges<()>);

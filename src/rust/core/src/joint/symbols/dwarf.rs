@@ -19,7 +19,7 @@ use super::ranges::Ranges;
 use super::separate;
 use super::units::{InUnit, Units, WHAT, sections};
 use crate::error::Result;
-use crate::memory::{TryCollect, TryGrow, written};
+use crate::limits::memory::{TryCollect, TryGrow, written};
 use gimli::{AttributeValue, UnitOffset};
 use std::path::PathBuf;
 use std::rc::Rc;

@@ -9,7 +9,7 @@ use super::files::Files;
 use super::names;
 use super::ranges::Ranges;
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::limits::memory::TryGrow;
 use flate2::read::ZlibDecoder;
 use std::cmp::Reverse;
 use std::ffi::OsStr;

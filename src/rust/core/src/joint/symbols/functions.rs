@@ -4,7 +4,7 @@ use super::lines::{self, Place};
 use super::names;
 use super::ranges::Ranges;
 use super::units::{Slice, Stop, Unit, Value, WHAT};
-use crate::memory::TryGrow;
+use crate::limits::memory::TryGrow;
 use gimli::constants as dw;
 use gimli::{AttributeValue, Dwarf, RangeListsOffset, UnitOffset};
 use std::ops::Range;

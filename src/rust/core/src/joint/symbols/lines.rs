@@ -2,7 +2,7 @@
 
 use super::ranges::Ranges;
 use super::units::{Slice, Stop, Unit};
-use crate::memory::{TryGrow, sort_by_key};
+use crate::limits::memory::{TryGrow, sort_by_key};
 use gimli::{ColumnType, Dwarf, LineProgramHeader, LineRow};
 
 /// A place in a source file; 0 and "" are unknown.

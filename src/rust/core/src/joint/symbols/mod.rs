@@ -32,7 +32,7 @@ mod ranges;
 #[cfg(target_os = "linux")]
 mod separate;
 #[cfg_attr(target_os = "linux", path = "source.rs")]
-#[cfg_attr(not(target_os = "linux"), path = "nowhere.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "unsupported.rs")]
 mod source;
 #[cfg(target_os = "linux")]
 mod units;
@@ -41,7 +41,7 @@ pub use files::Files;
 
 use super::recording::Module;
 use crate::error::Result;
-use crate::memory::{TryCollect, TryGrow, written};
+use crate::limits::memory::{TryCollect, TryGrow, written};
 use crate::model::{Symbols as Known, UNKNOWN};
 use source::Source;
 use std::path::PathBuf;

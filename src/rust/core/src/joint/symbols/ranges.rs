@@ -1,7 +1,7 @@
 //! Which ranges contain an address: of symbols, units, functions, lines.
 
 use crate::error::Result;
-use crate::memory::{TryCollect, sort_by_key};
+use crate::limits::memory::{TryCollect, sort_by_key};
 use std::ops::Range;
 
 /// Ranges of addresses that may overlap, each with something it stands for.

@@ -4,7 +4,7 @@
 use super::elf::Elf;
 use super::files::Files;
 use crate::error::Result;
-use crate::memory::{TryGrow, TryText, written};
+use crate::limits::memory::{TryGrow, TryText, written};
 use flate2::Crc;
 use std::fs::File;
 use std::io::{ErrorKind, Read};

@@ -7,7 +7,7 @@ use super::elf::{Elf, Functions};
 use super::{DELETED, Files, Rule, Symbol, names, separate};
 use crate::error::Result;
 use crate::joint::recording::Module;
-use crate::memory::{TryCollect, TryGrow, owned};
+use crate::limits::memory::{TryCollect, TryGrow, owned};
 use crate::model::UNKNOWN;
 use std::path::{Path, PathBuf};
 

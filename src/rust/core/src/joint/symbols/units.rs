@@ -4,7 +4,7 @@ use super::elf::Elf;
 use super::functions::Functions;
 use super::lines::Lines;
 use crate::error::{Error, Result};
-use crate::memory::TryGrow;
+use crate::limits::memory::TryGrow;
 use gimli::constants as dw;
 use gimli::{
     AbbreviationsCacheStrategy, AttributeValue, Dwarf, EndianSlice, LittleEndian, SectionId,

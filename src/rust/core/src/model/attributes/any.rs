@@ -12,7 +12,7 @@
 
 use super::ValueKind;
 use crate::error::Result;
-use crate::memory::{ensure, ensure_tree};
+use crate::limits::memory::{ensure, ensure_tree};
 use data_encoding::BASE64;
 use serde_core::Deserialize;
 use serde_json::Value as Json;

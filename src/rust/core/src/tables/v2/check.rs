@@ -3,9 +3,9 @@
 use super::TablesV2;
 use super::dotted::{self, Beside};
 use super::origins::Owners;
-use crate::cancel::{self, Stop};
 use crate::error::{Error, Result};
-use crate::memory::TryGrow;
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::Values;
 use crate::tables::checks::{self, dangling, invalid, not_empty};

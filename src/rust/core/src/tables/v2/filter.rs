@@ -11,9 +11,9 @@
 
 use super::TablesV2;
 use super::check::check;
-use crate::cancel::{self, Stop};
 use crate::error::Result;
-use crate::memory::TryGrow;
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::TryGrow;
 use crate::model::{LocationId, Profile, next_row};
 use crate::tables::take;
 

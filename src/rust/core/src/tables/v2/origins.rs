@@ -2,7 +2,7 @@
 
 use super::TablesV2;
 use crate::error::Result;
-use crate::memory::{TryCollect, TryGrow, TryText, ensure, sort_by_key};
+use crate::limits::memory::{TryCollect, TryGrow, TryText, ensure, sort_by_key};
 use crate::message;
 use crate::model::{
     Any, Attribute, Entity, LocationId, MappingId, Profile, Resource, ResourceId, Scope, ScopeId,

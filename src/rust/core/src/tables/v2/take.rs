@@ -3,12 +3,12 @@
 use super::check::{Checked, check};
 use super::origins;
 use super::{Labels, SourceFacts, TablesV2};
-use crate::cancel::{self, Stop};
 use crate::error::Result;
-use crate::memory::{TryGrow, owned, sort_by_key};
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::{TryGrow, owned, sort_by_key};
 use crate::model::{
-    self, KnownStacks, Label, Link, LocationId, Mapping, Payload, Period, Profile, RprofOptions,
-    SampleType, Source, SourceFile, SourceId, StackId, Strings, Symbols, Toplevel, Value,
+    self, Label, Link, LocationId, Mapping, Payload, Period, Profile, RprofOptions, SampleType,
+    Source, SourceFile, SourceId, StackCache, StackId, Strings, Symbols, Toplevel, Value,
     ValueKind, ValueType, nanoseconds, nearest, next_row, seconds,
 };
 use crate::tables::ids::Ids;
@@ -56,7 +56,7 @@ fn take_stacks<'a>(
     checked: &Checked,
     stop: Stop,
 ) -> Result<Vec<StackId>> {
-    let mut known: KnownStacks<'a, i32> = KnownStacks::default();
+    let mut known: StackCache<'a, i32> = StackCache::default();
     let mut stacks = Vec::new();
     let mut stack: Vec<LocationId> = Vec::new();
     for (row, &(start, end)) in checked.runs.of_sample.iter().enumerate() {

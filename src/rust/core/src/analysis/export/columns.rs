@@ -1,0 +1,206 @@
+//! Which values are written, under which names.
+//!
+//! pprof shows one type at a time and sums it over samples. What Rprof records
+//! becomes what pprof's users expect: a count, the time that it stands for, and
+//! the memory that was allocated. Levels (memory in use) have no meaningful sum
+//! and are written only where nothing is summed.
+
+use crate::error::{Error, Result};
+use crate::limits::memory::{TryAdd, TryCollect, TryGrow, sort_by_key};
+use crate::message;
+use crate::model::{
+    LEVELS, Profile, SampleType, Source, SourceId, ValueType, Values, is_level, whole,
+};
+use foldhash::fast::RandomState;
+use std::collections::HashSet;
+
+const WHAT: &str = "sample types";
+const COUNT: (&str, &str) = ("samples", "count");
+const TIME: (&str, &str) = ("cpu", "nanoseconds");
+const ALLOCATED: (&str, &str) = ("alloc_size", "bytes");
+const FREED: (&str, &str) = ("dealloc_size", "bytes");
+/// What pprof's own heap profiles call memory that was allocated.
+const ALLOC_SPACE: (&str, &str) = ("alloc_space", "bytes");
+
+/// Whether a source holds what `Rprof()` recorded.
+pub fn is_rprof(source: &Source) -> bool {
+    source.kind == "rprof"
+}
+
+/// One sample type as it is written.
+pub struct Column<'a> {
+    /// What the values are called here. Two columns may be written under one name.
+    pub key: &'a str,
+    pub name: &'a str,
+    pub unit: &'a str,
+    /// Where a sample's value is looked for; the first that has one gives it.
+    found: Vec<Found<'a>>,
+}
+
+enum Found<'a> {
+    Stored(&'a Values),
+    /// The time that the counted samples stand for.
+    Derived {
+        counts: &'a Values,
+        /// Nanoseconds, for each source.
+        periods: Vec<f64>,
+    },
+}
+
+impl Column<'_> {
+    /// The value of a sample; one that has none counts as 0.
+    #[inline]
+    pub fn value(&self, row: usize, source: SourceId) -> Result<i64> {
+        for found in &self.found {
+            let value = match found {
+                Found::Stored(values) => {
+                    if let Some(exact) = values.exact(row) {
+                        return Ok(exact);
+                    }
+                    values.column[row]
+                }
+                Found::Derived { counts, periods } => {
+                    (counts.column[row] * periods[source.row()]).round()
+                }
+            };
+            if !value.is_nan() {
+                return whole(value).ok_or_else(|| self.no_whole_number(row, value));
+            }
+        }
+        Ok(0)
+    }
+
+    /// Whether a sample has a value of this type.
+    pub fn has(&self, row: usize, source: SourceId) -> bool {
+        let value = |found: &Found| match found {
+            Found::Stored(values) => values.column[row],
+            Found::Derived { counts, periods } => counts.column[row] * periods[source.row()],
+        };
+        self.found.iter().any(|found| !value(found).is_nan())
+    }
+
+    #[cold]
+    fn no_whole_number(&self, row: usize, value: f64) -> Error {
+        Error::Lossy(message!(
+            "Sample {} has the value {value} of type `{}`; pprof and OpenTelemetry hold whole numbers below \
+             2^63 only.",
+            row + 1,
+            self.name
+        ))
+    }
+}
+
+/// The columns in the order in which they are written: that of the file, where it
+/// was one, else first what pprof's users look for.
+pub fn columns(profile: &Profile, aggregate: bool) -> Result<Vec<Column<'_>>> {
+    let rprof = profile.sources.iter().any(is_rprof);
+    let mut columns = match rprof {
+        true => derived(profile)?,
+        false => Vec::new(),
+    };
+    let types = types(profile)?;
+    let raw = rprof || LEVELS.iter().all(|(n, u)| profile.value(n, u).is_some());
+    for Type { type_, recorded } in &types {
+        let key = (type_.name.as_str(), type_.unit.as_str());
+        let known = columns.iter().any(|c| (c.key, c.unit) == key);
+        let summed = [ALLOCATED, FREED].contains(&key) || is_level(key.0, key.1);
+        if !(known || aggregate && raw && summed) {
+            let values = profile.value(key.0, key.1);
+            let column = Column {
+                key: key.0,
+                name: recorded,
+                unit: key.1,
+                found: values.map(Found::Stored).into_iter().try_vec(WHAT)?,
+            };
+            columns.try_push(column, WHAT)?;
+        }
+    }
+    if profile
+        .sources
+        .iter()
+        .any(|source| !source.types.is_empty())
+    {
+        let is = |t: &Type, c: &Column| (t.recorded, t.type_.unit.as_str()) == (c.name, c.unit);
+        let place = |c: &Column| types.iter().position(|t| is(t, c)).unwrap_or(types.len());
+        sort_by_key(&mut columns, place, WHAT)?;
+    }
+    Ok(columns)
+}
+
+struct Type<'a> {
+    type_: &'a ValueType,
+    /// What the file calls it that it comes from.
+    recorded: &'a str,
+}
+
+/// The sample types that have values, those of the sources first. Where no sample
+/// is left, what the sources say is all there is.
+fn types(profile: &Profile) -> Result<Vec<Type<'_>>> {
+    let mut types: Vec<Type> = Vec::new();
+    let mut known: HashSet<_, RandomState> = HashSet::default();
+    let mut add = |type_, recorded| -> Result<()> {
+        if known.try_add(type_, WHAT)? {
+            types.try_push(Type { type_, recorded }, WHAT)?;
+        }
+        Ok(())
+    };
+    let mut stored: HashSet<_, RandomState> = HashSet::default();
+    for values in &profile.values {
+        stored.try_add(&values.type_, WHAT)?;
+    }
+    for SampleType { type_, recorded } in profile.sources.iter().flat_map(|s| &s.types) {
+        if stored.is_empty() || stored.contains(type_) {
+            add(type_, recorded)?;
+        }
+    }
+    for values in &profile.values {
+        add(&values.type_, &values.type_.name)?;
+    }
+    Ok(types)
+}
+
+/// Count, time and allocations of Rprof.
+fn derived(profile: &Profile) -> Result<Vec<Column<'_>>> {
+    let stored = |types: &[(&str, &str)]| -> Result<Vec<Found<'_>>> {
+        let values = types.iter().filter_map(|(n, u)| profile.value(n, u));
+        values.map(Found::Stored).try_vec(WHAT)
+    };
+    let mut times = stored(&[TIME])?;
+    let named = profile.values.iter().any(|v| v.type_.name == TIME.0);
+    if !named || !times.is_empty() {
+        if let Some(time) = time(profile)? {
+            times.try_push(time, WHAT)?;
+        }
+    }
+    let all = [
+        (COUNT, stored(&[COUNT])?),
+        (TIME, times),
+        (ALLOC_SPACE, stored(&[ALLOC_SPACE, ALLOCATED])?),
+    ];
+    all.into_iter()
+        .filter(|(_, found)| !found.is_empty())
+        .map(|((name, unit), found)| Column {
+            key: name,
+            name,
+            unit,
+            found,
+        })
+        .try_vec(WHAT)
+}
+
+fn time(profile: &Profile) -> Result<Option<Found<'_>>> {
+    let Some(counts) = profile.counts() else {
+        return Ok(None);
+    };
+    let period = |source: &Source| {
+        let period = source.period.as_ref().filter(|_| is_rprof(source))?;
+        period.nanoseconds()
+    };
+    let periods = profile
+        .sources
+        .iter()
+        .map(|source| period(source).unwrap_or(f64::NAN))
+        .try_vec("sources")?;
+    let any = periods.iter().any(|period| !period.is_nan());
+    Ok(any.then_some(Found::Derived { counts, periods }))
+}

@@ -1,0 +1,152 @@
+//! What other tools are told about a recorded run: when, how long, how often.
+
+use super::columns::{Column, is_rprof};
+use crate::error::Result;
+use crate::limits::memory::{TryGrow, TryText, owned};
+use crate::model::{Period, Profile, RprofOptions, Source, is_nearly_whole, nanoseconds, nearest};
+
+/// When it was recorded, in nanoseconds since 1970.
+pub fn time(source: &Source) -> Option<i64> {
+    source.time.or_else(|| nanoseconds(source.timestamp?))
+}
+
+/// The period, with its type and unit. Rprof counts microseconds, other tools
+/// nanoseconds.
+pub fn period(source: &Source) -> Option<(i64, Option<(&str, &str)>)> {
+    let period = source.period.as_ref()?;
+    let type_ = period.type_.as_ref();
+    match period.nanoseconds() {
+        Some(time) if is_rprof(source) => Some((
+            nearest(time)?,
+            type_.map(|t| (t.name.as_str(), "nanoseconds")),
+        )),
+        _ => {
+            let value = period.exact.or_else(|| nearest(period.value))?;
+            Some((value, type_.map(|t| (t.name.as_str(), t.unit.as_str()))))
+        }
+    }
+}
+
+/// How many sources say what is not written of them: times and periods are whole numbers of
+/// 64 bits there.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Untold {
+    /// Periods that are rounded, or not there.
+    pub periods: usize,
+    pub times: usize,
+    pub durations: usize,
+}
+
+impl Untold {
+    pub fn new(profile: &Profile, durations: &[Option<i64>]) -> Untold {
+        let mut untold = Untold::default();
+        for (source, duration) in profile.sources.iter().zip(durations) {
+            let sampled = is_rprof(source) && profile.counts().is_some();
+            let period = source.period.as_ref();
+            let is_time = period.and_then(Period::nanoseconds).is_some();
+            untold.periods += usize::from(period.is_some_and(|p| !is_told(source, p)));
+            untold.times += usize::from(source.timestamp.is_some() && time(source).is_none());
+            untold.durations += usize::from(sampled && is_time && duration.is_none());
+        }
+        untold
+    }
+}
+
+/// Whether [`period()`] says all of it.
+fn is_told(source: &Source, period: &Period) -> bool {
+    let value = match period.nanoseconds() {
+        Some(time) if is_rprof(source) => time,
+        _ if period.exact.is_some() => return true,
+        _ => period.value,
+    };
+    is_nearly_whole(value) && nearest(value).is_some()
+}
+
+/// How long each source took, in nanoseconds; for Rprof, which does not record it,
+/// the time that its samples stand for.
+pub fn durations(profile: &Profile) -> Result<Vec<Option<i64>>> {
+    let mut counts = Vec::new();
+    counts.try_fill(profile.sources.len(), 0.0, "sources")?;
+    if let Some(values) = profile.counts() {
+        for (value, source) in values.column.iter().zip(&profile.samples.source) {
+            counts[source.row()] += if value.is_nan() { 0.0 } else { *value };
+        }
+    }
+    let sources = profile.sources.iter().zip(counts);
+    let duration = |(source, count): (&Source, f64)| {
+        let period = source.period.as_ref().filter(|_| is_rprof(source));
+        let sampled = || nearest(count * period?.nanoseconds()?);
+        source.duration.or_else(sampled)
+    };
+    let mut durations = Vec::new();
+    durations.try_extend_from(sources.map(duration), "sources")?;
+    Ok(durations)
+}
+
+/// The sample type that a viewer should show first; of what `Rprof()` recorded the time.
+pub fn default_type<'a>(source: &'a Source, columns: &[&Column<'a>]) -> Option<&'a str> {
+    if is_rprof(source) {
+        let time = columns.iter().find(|column| column.name == "cpu");
+        return time.or(columns.first()).map(|column| column.name);
+    }
+    source.default_type.as_deref()
+}
+
+/// Such as `Rprof: Rprof.out, 20000 us, memory gc line`.
+pub fn provenance(source: &Source) -> Result<String> {
+    let mut text = owned("Rprof: ", WHAT)?;
+    let mut parts = 0;
+    let mut add = |part: std::fmt::Arguments| {
+        text.try_push_str(if parts > 0 { ", " } else { "" }, WHAT)?;
+        parts += 1;
+        text.try_write(part, WHAT)
+    };
+    if let Some(uri) = &source.uri {
+        add(format_args!("{uri}"))?;
+    }
+    if let Some(time) = source.period.as_ref().and_then(Period::nanoseconds) {
+        add(format_args!("{} us", time / 1e3))?;
+    }
+    let options = words(source.options.unwrap_or_default());
+    if !options.is_empty() {
+        add(format_args!("{options}"))?;
+    }
+    Ok(text)
+}
+
+const WHAT: &str = "sources";
+const NO_OPTIONS: &str = "none";
+
+/// Such as `memory gc line`.
+pub fn words(options: RprofOptions) -> &'static str {
+    let RprofOptions { memory, gc, line } = options;
+    match (memory, gc, line) {
+        (false, false, false) => "",
+        (false, false, true) => "line",
+        (false, true, false) => "gc",
+        (false, true, true) => "gc line",
+        (true, false, false) => "memory",
+        (true, false, true) => "memory line",
+        (true, true, false) => "memory gc",
+        (true, true, true) => "memory gc line",
+    }
+}
+
+/// The same, with a word for none.
+pub fn options_text(options: RprofOptions) -> &'static str {
+    match words(options) {
+        "" => NO_OPTIONS,
+        words => words,
+    }
+}
+
+/// The options of which [`options_text()`] made this.
+pub fn options_of_text(text: &str) -> Option<RprofOptions> {
+    let has = |option| text.split(' ').any(|word| word == option);
+    let options = RprofOptions {
+        memory: has("memory"),
+        gc: has("gc"),
+        line: has("line"),
+    };
+    (options_text(options) == text).then_some(options)
+}

@@ -1,0 +1,303 @@
+//! What is written about profiles as a whole, their scopes and resources.
+
+use super::any;
+use super::layout::Layout;
+use super::list::List;
+use super::observed::Observed;
+use super::proto::{entity_ref, keys, profile as field, resource, scope, value_type};
+use super::tables::{Tables, put_indices, put_unless_0};
+use super::write::WriteOptions;
+use crate::analysis::export::{Column, is_rprof, options_text, period, time};
+use crate::error::{Error, Result};
+use crate::limits::memory::{TryAdd, TryCollect, owned};
+use crate::message;
+use crate::model::{Any, Attribute, Profile, Resource, Scope, Source, StringId};
+use crate::protobuf::load::LARGEST;
+use crate::protobuf::numbers::Texts;
+use crate::protobuf::wire::{self, put_bytes};
+use crate::text::decoded;
+use data_encoding::HEXLOWER_PERMISSIVE;
+use foldhash::fast::RandomState;
+use std::collections::HashSet;
+
+const OUTPUT: &str = "the output";
+const PROFILE_ID: usize = 16;
+
+/// All of a profile but its type and samples: what is the same for all types of a source.
+/// `row`: the number of the source, from 0; `duration`: how long it took.
+pub fn common<'a>(
+    profile: &'a Profile,
+    row: usize,
+    duration: Option<i64>,
+    observed: &Observed,
+    tables: &mut Tables<'a>,
+    options: &WriteOptions,
+) -> Result<Vec<u8>> {
+    let source = &profile.sources[row];
+    let mut out = Vec::new();
+    let (time, duration) = times(source, row, duration, observed, options)?;
+    if time != 0 {
+        wire::put_fixed64(&mut out, field::TIME_UNIX_NANO, time);
+    }
+    put_unless_0(&mut out, field::DURATION_NANO, duration);
+    if let Some((value, type_)) = period(source) {
+        if let Some((name, unit)) = type_ {
+            put_type(&mut out, field::PERIOD_TYPE, name, unit, tables)?;
+        }
+        put_unless_0(&mut out, field::PERIOD, value as u64);
+    }
+    let fields = Layout::CURRENT.profile;
+    if let Some(digits) = &source.profile_id {
+        let id = decoded(&HEXLOWER_PERMISSIVE, digits.as_bytes())?;
+        let id = id.filter(|id| id.len() == PROFILE_ID).ok_or_else(|| {
+            Error::Lossy(message!(
+                "Source {} has the profile id `{digits}`; OpenTelemetry has ids of {PROFILE_ID} \
+                 bytes.",
+                row + 1
+            ))
+        })?;
+        put_bytes(&mut out, fields.profile_id, &id)?;
+    }
+    let dropped = u64::from(source.dropped_attributes);
+    put_unless_0(&mut out, fields.dropped_attributes_count, dropped);
+    let comments = source.comments.iter().map(|&id| profile.strings.get(id));
+    if comments.map(str::len).sum::<usize>() > LARGEST {
+        return Err(Error::Lossy(message!(
+            "The comments of source {} have more than 2 GiB, which no protocol buffer message may \
+             have.",
+            row + 1
+        )));
+    }
+    let attributes = attributes(profile, source, tables)?;
+    put_indices(&mut out, fields.attribute_indices, &attributes)?;
+    Ok(out)
+}
+
+/// When a source was recorded and how long it took. The times of its samples lie within.
+fn times(
+    source: &Source,
+    row: usize,
+    duration: Option<i64>,
+    observed: &Observed,
+    options: &WriteOptions,
+) -> Result<(u64, u64)> {
+    let lossy = |what: &str, value: i64| {
+        Error::Lossy(message!(
+            "Source {} has the {what} {value} ns; OpenTelemetry holds none before 1970 or below 0.",
+            row + 1
+        ))
+    };
+    let unsigned = |what, value: i64| match u64::try_from(value) {
+        Ok(value) => Ok(value),
+        Err(_) if options.payload.is_some() => Ok(0),
+        Err(_) => Err(lossy(what, value)),
+    };
+    let mut from = unsigned("time", time(source).unwrap_or(0))?;
+    let mut duration = unsigned("duration", duration.unwrap_or(0))?;
+    if let Some((first, last)) = observed.span {
+        let (first, last) = (unsigned("time", first)?, unsigned("time", last)?);
+        let end = from + duration;
+        if first < from || last >= end {
+            // No time at all is no time to start from.
+            from = if from == 0 { first } else { from.min(first) };
+            // Readers have times of 63 bits.
+            duration = (end.max(last + 1) - from).min(i64::MAX as u64);
+        }
+    }
+    Ok((from, duration))
+}
+
+fn attributes<'a>(
+    profile: &'a Profile,
+    source: &'a Source,
+    tables: &mut Tables<'a>,
+) -> Result<Vec<u64>> {
+    let mut list = List::default();
+    if !source.comments.is_empty() {
+        let texts = source.comments.iter().map(|&id| profile.strings.get(id));
+        let comments = texts.map(|text| Ok(Any::String(owned(text, OUTPUT)?)));
+        let comments = comments.try_vec_of(OUTPUT)?;
+        list.add(tables, keys::COMMENT, &Any::Array(comments))?;
+    }
+    let options = source.options.filter(|_| is_rprof(source));
+    let rprof = is_rprof(source).then(|| options_text(options.unwrap_or_default()));
+    let file = source.uri.as_deref().filter(|_| is_rprof(source));
+    for (key, text) in [
+        (keys::DROP_FRAMES, source.drop_frames.as_deref()),
+        (keys::KEEP_FRAMES, source.keep_frames.as_deref()),
+        (keys::DOC_URL, source.doc_url.as_deref()),
+        (keys::RPROF_OPTIONS, rprof),
+        (keys::RPROF_FILE, file),
+    ] {
+        if let Some(text) = text {
+            list.add(tables, key, &Any::String(owned(text, OUTPUT)?))?;
+        }
+    }
+    for attribute in &source.attributes {
+        list.add_known(tables, attribute)?;
+    }
+    Ok(list.indices)
+}
+
+/// The type of a profile's values.
+pub fn sample_type<'a>(column: &Column<'a>, tables: &mut Tables<'a>) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    put_type(
+        &mut out,
+        field::SAMPLE_TYPE,
+        column.name,
+        column.unit,
+        tables,
+    )?;
+    Ok(out)
+}
+
+fn put_type<'a>(
+    out: &mut Vec<u8>,
+    number: u32,
+    name: &'a str,
+    unit: &'a str,
+    tables: &mut Tables<'a>,
+) -> Result<()> {
+    let mut type_ = Vec::new();
+    let (name, unit) = (tables.texts.of(name)?, tables.texts.of(unit)?);
+    put_unless_0(&mut type_, value_type::TYPE_STRINDEX, name);
+    put_unless_0(&mut type_, value_type::UNIT_STRINDEX, unit);
+    match type_.is_empty() {
+        true => Ok(()),
+        false => put_bytes(out, number, &type_),
+    }
+}
+
+/// What is said of the pprof file that the profiles of a scope were, or would be.
+pub struct OfPprof<'a> {
+    pub default_type: Option<&'a str>,
+    /// How many sample types it has.
+    pub types: usize,
+}
+
+/// A scope; an empty one is none.
+pub fn scope(
+    profile: &Profile,
+    of: Option<&Scope>,
+    pprof: &OfPprof,
+    texts: &mut Texts,
+) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    if let Some(of) = of {
+        put_text(&mut out, profile, scope::NAME, of.name)?;
+        put_text(&mut out, profile, scope::VERSION, of.version)?;
+    }
+    let mut pairs = Pairs::new(texts);
+    if let Some(type_) = pprof.default_type {
+        let type_ = Any::String(owned(type_, OUTPUT)?);
+        pairs.put(
+            &mut out,
+            scope::ATTRIBUTES,
+            keys::DEFAULT_SAMPLE_TYPE,
+            &type_,
+        )?;
+    }
+    if pprof.types > 1 {
+        let order = (0..pprof.types as i64).map(Any::Int).try_vec(OUTPUT)?;
+        let order = Any::Array(order);
+        pairs.put(&mut out, scope::ATTRIBUTES, keys::SAMPLE_TYPE_ORDER, &order)?;
+    }
+    if let Some(of) = of {
+        pairs.put_all(&mut out, scope::ATTRIBUTES, profile, &of.attributes)?;
+        let dropped = u64::from(of.dropped_attributes);
+        put_unless_0(&mut out, scope::DROPPED_ATTRIBUTES_COUNT, dropped);
+    }
+    Ok(out)
+}
+
+/// A resource, with attributes that count before its own; an empty one is none.
+pub fn resource(
+    profile: &Profile,
+    of: Option<&Resource>,
+    further: &[(String, String)],
+    texts: &mut Texts,
+) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut pairs = Pairs::new(texts);
+    for (key, text) in further {
+        let text = Any::String(owned(text, OUTPUT)?);
+        pairs.put(&mut out, resource::ATTRIBUTES, key, &text)?;
+    }
+    let Some(of) = of else { return Ok(out) };
+    pairs.put_all(&mut out, resource::ATTRIBUTES, profile, &of.attributes)?;
+    let dropped = u64::from(of.dropped_attributes);
+    put_unless_0(&mut out, resource::DROPPED_ATTRIBUTES_COUNT, dropped);
+    for entity in &of.entities {
+        let mut inner = Vec::new();
+        put_text(
+            &mut inner,
+            profile,
+            entity_ref::SCHEMA_URL,
+            Some(entity.schema_url),
+        )?;
+        put_text(&mut inner, profile, entity_ref::TYPE, Some(entity.type_))?;
+        for &key in &entity.id_keys {
+            let key = profile.strings.get(key);
+            put_bytes(&mut inner, entity_ref::ID_KEYS, key.as_bytes())?;
+        }
+        for &key in &entity.description_keys {
+            let key = profile.strings.get(key);
+            put_bytes(&mut inner, entity_ref::DESCRIPTION_KEYS, key.as_bytes())?;
+        }
+        put_bytes(&mut out, resource::ENTITY_REFS, &inner)?;
+    }
+    Ok(out)
+}
+
+/// Keys and values that stand where they belong, each key once: the first counts.
+struct Pairs<'k, 't, 'a> {
+    keys: HashSet<&'k str, RandomState>,
+    texts: &'t mut Texts<'a>,
+}
+
+impl<'k, 't, 'a> Pairs<'k, 't, 'a> {
+    fn new(texts: &'t mut Texts<'a>) -> Pairs<'k, 't, 'a> {
+        let keys = HashSet::default();
+        Pairs { keys, texts }
+    }
+
+    fn put(&mut self, out: &mut Vec<u8>, number: u32, key: &'k str, value: &Any) -> Result<()> {
+        if !self.keys.try_add(key, OUTPUT)? {
+            return Ok(());
+        }
+        let mut pair = Vec::new();
+        any::put_pair(&mut pair, key, value, self.texts)?;
+        put_bytes(out, number, &pair)
+    }
+
+    fn put_all(
+        &mut self,
+        out: &mut Vec<u8>,
+        number: u32,
+        profile: &'k Profile,
+        attributes: &[Attribute],
+    ) -> Result<()> {
+        for attribute in attributes {
+            let key = profile.strings.get(attribute.key);
+            let value = attribute.value;
+            let value = Any::of_text(value.kind, profile.strings.get(value.text))?;
+            self.put(out, number, key, &value.unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+
+/// A text; none is not written.
+pub fn put_text(
+    out: &mut Vec<u8>,
+    profile: &Profile,
+    number: u32,
+    text: Option<StringId>,
+) -> Result<()> {
+    let text = text.map_or("", |text| profile.strings.get(text));
+    match text {
+        "" => Ok(()),
+        text => put_bytes(out, number, text.as_bytes()),
+    }
+}

@@ -1,0 +1,138 @@
+//! Attributes as they are read: a table of keys, values and units, and lists of
+//! indices into it.
+
+use super::any;
+use super::proto::key_value_and_unit as field;
+use crate::formats::problems::Problems;
+use crate::limits::cancel::Stop;
+use crate::limits::memory::TryGrow;
+use crate::message;
+use crate::model::{Any, Attribute, Profile, Strings, Value};
+use crate::protobuf::load::Watch;
+use crate::protobuf::texts::{Index, TextTable};
+use crate::protobuf::wire::{Message, Result, fault};
+
+const WHAT: &str = "attributes";
+
+/// An entry of the table. It may be long, and many may refer to it.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// As the model has it.
+    pub kept: Attribute,
+    pub value: Any,
+    says_something: bool,
+}
+
+/// The table of a message. Its first entry stands for none.
+#[derive(Default)]
+pub struct AttributeTable {
+    entries: Vec<Entry>,
+}
+
+impl AttributeTable {
+    pub fn read(
+        table: &[Message],
+        texts: &mut TextTable,
+        strings: &mut Strings,
+        problems: &mut Problems,
+        stop: Stop,
+    ) -> Result<AttributeTable> {
+        let mut entries = Vec::new();
+        let mut watch = Watch::new(stop);
+        for &(mut message) in table {
+            let at = message.at();
+            watch.reach(at)?;
+            let [mut key, mut unit] = [Index { index: 0, at }; 2];
+            let mut value = None;
+            while let Some(found) = message.field()? {
+                match found.number {
+                    field::KEY_STRINDEX => key = Index::of(&found)?,
+                    field::VALUE => value = Some(found.message()?),
+                    field::UNIT_STRINDEX => unit = Index::of(&found)?,
+                    _ => {}
+                }
+            }
+            let value = match value {
+                Some(message) => any::read(message, texts, problems)?,
+                None => Any::Empty,
+            };
+            let unit = match unit.index {
+                0 => None,
+                _ => Some(texts.id(unit, strings, problems)?),
+            };
+            let key = match key.index {
+                0 => strings.intern("")?,
+                _ => texts.id(key, strings, problems)?,
+            };
+            let entry = Entry {
+                says_something: !strings.get(key).is_empty() || value != Any::Empty,
+                kept: Attribute {
+                    key,
+                    value: self::value(&value, strings)?,
+                    unit,
+                },
+                value,
+            };
+            entries.try_push(entry, WHAT)?;
+        }
+        Ok(AttributeTable { entries })
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The entry of an index at byte `at`; `None` for that of nothing.
+    pub fn get(&self, index: u64, at: usize) -> Result<Option<&Entry>> {
+        match usize::try_from(index)
+            .ok()
+            .and_then(|i| self.entries.get(i))
+        {
+            // The first one stands for none, and some write a value that is none there.
+            Some(entry) => Ok(Some(entry).filter(|entry| index != 0 || entry.says_something)),
+            None if index == 0 => Ok(None),
+            None => fault(
+                at,
+                message!(
+                    "Attribute {} is asked for, but there are only {}.",
+                    index as i64,
+                    self.entries.len()
+                ),
+            ),
+        }
+    }
+}
+
+pub fn value(any: &Any, strings: &mut Strings) -> Result<Value> {
+    Ok(Value {
+        kind: any.kind(),
+        text: strings.intern(&any.to_text()?)?,
+    })
+}
+
+/// Reads the attributes of a resource or scope, which stand where they belong.
+pub fn read_pairs(
+    list: &[Message],
+    texts: &mut TextTable,
+    problems: &mut Problems,
+) -> Result<Vec<(String, Any)>> {
+    let mut pairs = Vec::new();
+    for &message in list {
+        pairs.try_push(any::read_pair(message, texts, problems, 0)?, WHAT)?;
+    }
+    Ok(pairs)
+}
+
+/// The same as the model has them.
+pub fn keep_pairs(pairs: &[(String, Any)], profile: &mut Profile) -> Result<Vec<Attribute>> {
+    let mut kept = Vec::new();
+    for (key, any) in pairs {
+        let attribute = Attribute {
+            key: profile.strings.intern(key)?,
+            value: value(any, &mut profile.strings)?,
+            unit: None,
+        };
+        kept.try_push(attribute, WHAT)?;
+    }
+    Ok(kept)
+}

@@ -1,0 +1,411 @@
+//! The samples of a source as they are written: which are one, and their values.
+
+use super::layout::Layout;
+use super::proto::profile as field;
+use super::tables::{Tables, put_indices, put_unless_0};
+use super::write::WriteOptions;
+use crate::analysis::export::Column;
+use crate::error::{Error, Result};
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::{TryGrow, owned, sort_by_key, with_room};
+use crate::message;
+use crate::model::{Any, Interner, Label, Profile, SourceId, StringId, next_row};
+use crate::protobuf::numbers::Pieces;
+use crate::protobuf::wire;
+
+/// Samples between two questions whether to stop.
+const ROWS: usize = 10_000;
+
+/// The number of the set that is empty.
+const NO_ATTRIBUTES: u32 = 0;
+
+/// What samples are told apart by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Identity {
+    stack: u32,
+    /// A set of attributes.
+    set: u32,
+    link: u32,
+    /// Samples with times and without are not one: either all observations of a sample
+    /// have one or none.
+    timed: bool,
+}
+
+/// The samples of a source.
+#[derive(Default)]
+pub struct Observed {
+    identities: Vec<Identity>,
+    /// For each identity where its observations end in `rows`, and its values times the
+    /// number of types in `values`.
+    ends: Vec<usize>,
+    times: Vec<i64>,
+    values: Vec<i64>,
+    types: usize,
+    /// The first and the last time.
+    pub span: Option<(i64, i64)>,
+}
+
+/// Makes the samples of sources, one source after the other.
+pub struct Observer<'t, 'a> {
+    pub profile: &'a Profile,
+    pub tables: &'t mut Tables<'a>,
+    pub aggregate: bool,
+    /// Whether an original payload says what attributes cannot.
+    pub payload: bool,
+    /// Distinct sets of attributes, as lists of indices.
+    sets: &'t mut Pieces,
+    pub stop: Stop<'t>,
+}
+
+impl<'t, 'a> Observer<'t, 'a> {
+    pub fn new(
+        profile: &'a Profile,
+        tables: &'t mut Tables<'a>,
+        sets: &'t mut Pieces,
+        options: &WriteOptions,
+        stop: Stop<'t>,
+    ) -> Result<Observer<'t, 'a>> {
+        if sets.is_empty() {
+            sets.push(&[])?;
+        }
+        Ok(Observer {
+            profile,
+            tables,
+            aggregate: options.aggregate,
+            payload: options.payload.is_some(),
+            sets,
+            stop,
+        })
+    }
+
+    /// The samples in these rows, with the values of these columns. `left_out`: rows
+    /// that are not written; where what is summed comes to nothing, its rows are marked
+    /// so, and there is no result.
+    pub fn observe(
+        &mut self,
+        source: SourceId,
+        rows: &[u32],
+        columns: &[&Column],
+        left_out: &mut [bool],
+    ) -> Result<Option<Observed>> {
+        let mut observed = Observed {
+            types: columns.len(),
+            ..Observed::default()
+        };
+        let mut index = Interner::default();
+        let mut values = Vec::new();
+        // The identity of each row that is kept.
+        let mut kept: Vec<(u32, u32)> = Vec::new();
+        let mut sums: Vec<i64> = Vec::new();
+        for (i, &row) in rows.iter().enumerate() {
+            if i % ROWS == 0 {
+                cancel::check(self.stop)?;
+            }
+            let at = row as usize;
+            let timed = self.time(at).is_some();
+            let sum = self.aggregate && !timed;
+            if left_out[at] {
+                continue;
+            }
+            values.clear();
+            for column in columns {
+                values.try_push(column.value(at, source)?, "samples")?;
+            }
+            if sum && values.iter().all(|&value| value == 0) {
+                left_out[at] = true;
+                continue;
+            }
+            let identity = self.identity(at, timed)?;
+            if !self.aggregate {
+                observed.push(identity, &values, self.time(at))?;
+                continue;
+            }
+            let hash = index.hash(identity);
+            let same = |row: u32| observed.identities[row as usize] == identity;
+            let number = match index.find(hash, same) {
+                Some(number) => number,
+                None => {
+                    let number = next_row(observed.identities.len(), "samples")?;
+                    observed.identities.try_push(identity, "samples")?;
+                    index.insert(hash, number)?;
+                    sums.try_fill(observed.identities.len() * columns.len(), 0, "sums")?;
+                    number
+                }
+            };
+            kept.try_push((number, row), "samples")?;
+            if sum {
+                let own = &mut sums[number as usize * columns.len()..][..columns.len()];
+                for ((sum, &value), column) in own.iter_mut().zip(&values).zip(columns) {
+                    *sum = sum
+                        .checked_add(value)
+                        .ok_or_else(|| too_large(column, at))?;
+                }
+            }
+        }
+        if !self.aggregate {
+            return Ok(Some(observed));
+        }
+        if observed.mark_zeros(&kept, &sums, left_out) {
+            return Ok(None);
+        }
+        // Observations by identity, in their order.
+        sort_by_key(&mut kept, |&(number, _)| number, "samples")?;
+        let mut rest = kept.as_slice();
+        for number in 0..observed.identities.len() {
+            let count = rest
+                .iter()
+                .take_while(|(n, _)| *n as usize == number)
+                .count();
+            let (own, left) = rest.split_at(count);
+            rest = left;
+            if observed.identities[number].timed {
+                for &(_, row) in own {
+                    let at = row as usize;
+                    for column in columns {
+                        let value = column.value(at, source)?;
+                        observed.values.try_push(value, "samples")?;
+                    }
+                    if let Some(time) = self.time(at) {
+                        observed.time(time)?;
+                    }
+                }
+                observed.end(own.len())?;
+            } else {
+                let sums = &sums[number * columns.len()..][..columns.len()];
+                observed.values.try_extend(sums, "samples")?;
+                observed.end(1)?;
+            }
+        }
+        Ok(Some(observed))
+    }
+
+    fn time(&self, row: usize) -> Option<i64> {
+        let times = &self.profile.samples.times;
+        if times.is_empty() {
+            return None;
+        }
+        let at = times.binary_search_by_key(&row, |(row, _)| *row).ok()?;
+        Some(times[at].1)
+    }
+
+    fn identity(&mut self, row: usize, timed: bool) -> Result<Identity> {
+        let samples = &self.profile.samples;
+        let link = match samples.links.is_empty() {
+            true => None,
+            false => {
+                let at = samples.links.binary_search_by_key(&row, |(row, _)| *row);
+                at.ok().map(|at| samples.links[at].1)
+            }
+        };
+        Ok(Identity {
+            stack: self.tables.stack(samples.stack[row])?,
+            set: self.set(row)?,
+            link: match link {
+                Some(link) => self.tables.link(link)?,
+                None => 0,
+            },
+            timed,
+        })
+    }
+
+    /// The number of the set of attributes of a sample.
+    fn set(&mut self, row: usize) -> Result<u32> {
+        let labels = &self.profile.labels;
+        let start = labels.partition_point(|label| label.sample < row);
+        let left = labels.get(start..).unwrap_or_default();
+        let count = left.iter().take_while(|label| label.sample == row).count();
+        if count == 0 {
+            return Ok(NO_ATTRIBUTES);
+        }
+        let indices = self.attributes(&left[..count])?;
+        let mut encoded = Vec::new();
+        let field = Layout::CURRENT.sample.attribute_indices;
+        put_indices(&mut encoded, field, &indices)?;
+        self.sets.intern(&encoded)
+    }
+
+    /// The attributes that labels are: one for each key.
+    fn attributes(&mut self, labels: &[Label]) -> Result<Vec<u64>> {
+        // Those of a key together, in the order of their first ones.
+        let mut order: Vec<usize> = Vec::new();
+        order.try_extend_from(0..labels.len(), "labels")?;
+        sort_by_key(&mut order, |&i| labels[i].key, "labels")?;
+        let mut groups = Vec::new();
+        for group in order.chunk_by(|&a, &b| labels[a].key == labels[b].key) {
+            groups.try_push(group, "labels")?;
+        }
+        groups.sort_unstable_by_key(|group| group.first());
+        let (profile, payload) = (self.profile, self.payload);
+        let mut indices = Vec::new();
+        let mut own = Vec::new();
+        for group in groups {
+            own.clear();
+            for &i in group {
+                let sample = 0;
+                let label = Label {
+                    sample,
+                    ..labels[i]
+                };
+                own.try_push(label, "labels")?;
+            }
+            let index = self.tables.labels(&own, |tables| {
+                let value = value(&own, tables, profile, payload);
+                value.map_err(|why| match why {
+                    NoValue::Lossy(what) => lossy(labels, &own, profile, what),
+                    NoValue::Failed(error) => error,
+                })
+            })?;
+            indices.try_push(u64::from(index), "labels")?;
+        }
+        if self.aggregate {
+            // Sets are the same in whatever order.
+            indices.sort_unstable();
+        }
+        Ok(indices)
+    }
+}
+
+/// The value and unit that labels of one key are, or why they are none. `payload`: what
+/// has no place is said elsewhere.
+fn value(
+    labels: &[Label],
+    tables: &Tables,
+    profile: &Profile,
+    payload: bool,
+) -> Outcome<(Any, Option<StringId>)> {
+    let one = |label: &Label| match (label.str, label.num, label.other) {
+        (Some(_), Some(_), _) if !payload => Err(NoValue::Lossy("both a text and a number")),
+        (Some(text), ..) => Ok(Any::String(owned(profile.strings.get(text), "labels")?)),
+        (None, Some(number), _) => Ok(Any::Int(number)),
+        (None, None, Some(value)) => Ok(tables.value(value)?),
+        (None, None, None) => Ok(Any::Empty),
+    };
+    // Texts among numbers have no unit of their own.
+    let number = labels.iter().find(|label| label.num.is_some());
+    let unit = number.or(labels.first()).and_then(|label| label.unit);
+    let is_other =
+        |label: &Label| label.unit != unit && (label.str.is_none() || label.unit.is_some());
+    let value = match labels {
+        [label] => one(label)?,
+        several if !payload && several.iter().any(is_other) => {
+            return Err(NoValue::Lossy("values of several units"));
+        }
+        several if !payload && several.iter().any(|label| label.other.is_some()) => {
+            return Err(NoValue::Lossy("several values, not all texts or numbers"));
+        }
+        several => {
+            let mut all = with_room(several.len(), "labels")?;
+            for label in several {
+                all.try_push(one(label)?, "labels")?;
+            }
+            Any::Array(all)
+        }
+    };
+    Ok((value, unit))
+}
+
+/// Why labels have no value.
+enum NoValue {
+    Lossy(&'static str),
+    Failed(Error),
+}
+
+impl From<Error> for NoValue {
+    fn from(error: Error) -> NoValue {
+        NoValue::Failed(error)
+    }
+}
+
+type Outcome<T> = std::result::Result<T, NoValue>;
+
+#[cold]
+fn lossy(labels: &[Label], of: &[Label], profile: &Profile, what: &str) -> Error {
+    let [sample, key] = [labels, of].map(|all| all.first());
+    Error::Lossy(message!(
+        "Sample {} has {what} under the label `{}`; an attribute of OpenTelemetry has one value.",
+        sample.map_or(0, |label| label.sample + 1),
+        key.map_or("", |label| profile.strings.get(label.key)),
+    ))
+}
+
+#[cold]
+fn too_large(column: &Column, row: usize) -> Error {
+    Error::Lossy(message!(
+        "The sum of type `{}` passes 2^63 at sample {}; OpenTelemetry holds no larger numbers.",
+        column.name,
+        row + 1
+    ))
+}
+
+impl Observed {
+    fn push(&mut self, identity: Identity, values: &[i64], time: Option<i64>) -> Result<()> {
+        self.identities.try_push(identity, "samples")?;
+        self.values.try_extend(values, "samples")?;
+        if let Some(time) = time {
+            self.time(time)?;
+        }
+        self.end(1)
+    }
+
+    fn time(&mut self, time: i64) -> Result<()> {
+        let (first, last) = self.span.unwrap_or((time, time));
+        self.span = Some((first.min(time), last.max(time)));
+        self.times.try_push(time, "samples")
+    }
+
+    fn end(&mut self, count: usize) -> Result<()> {
+        let before = self.ends.last().copied().unwrap_or(0);
+        self.ends.try_push(before + count, "samples")
+    }
+
+    /// Marks the rows whose sums are all 0; says whether there are any.
+    fn mark_zeros(&self, kept: &[(u32, u32)], sums: &[i64], left_out: &mut [bool]) -> bool {
+        let mut any = false;
+        for &(number, row) in kept {
+            let own = &sums[number as usize * self.types..][..self.types];
+            if !self.identities[number as usize].timed && own.iter().all(|&sum| sum == 0) {
+                left_out[row as usize] = true;
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Appends the samples with their values of one type.
+    pub fn put(&self, type_: usize, sets: &Pieces, out: &mut Vec<u8>, stop: Stop) -> Result<()> {
+        let fields = Layout::CURRENT.sample;
+        let mut sample = Vec::new();
+        let (mut start, mut first_time) = (0, 0);
+        for (i, (identity, &end)) in self.identities.iter().zip(&self.ends).enumerate() {
+            if i % ROWS == 0 {
+                cancel::check(stop)?;
+            }
+            sample.clear();
+            let count = end - start;
+            sample
+                .try_reserve((2 * count + 4) * wire::LONGEST_FIELD)
+                .map_err(|_| Error::Memory("the output"))?;
+            put_unless_0(&mut sample, fields.stack_index, identity.stack.into());
+            sample.try_extend(sets.get(identity.set), "the output")?;
+            put_unless_0(&mut sample, fields.link_index, identity.link.into());
+            let value = |at: usize| self.values[at * self.types + type_] as u64;
+            wire::put_head(
+                &mut sample,
+                fields.values,
+                (start..end).map(|at| wire::length(value(at))).sum(),
+            );
+            (start..end).for_each(|at| wire::put_varint(&mut sample, value(at)));
+            if identity.timed {
+                let times = &self.times[first_time..first_time + count];
+                wire::put_head(&mut sample, fields.timestamps, 8 * count);
+                for time in times {
+                    sample.try_extend(&time.to_le_bytes(), "the output")?;
+                }
+                first_time += count;
+            }
+            wire::put_bytes(out, field::SAMPLES, &sample)?;
+            start = end;
+        }
+        Ok(())
+    }
+}

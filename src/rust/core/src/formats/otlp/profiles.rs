@@ -1,0 +1,337 @@
+//! What a profile says of itself as a whole, and the source that it becomes.
+
+use super::budget::Budget;
+use super::dictionary::Dictionary;
+use super::layout::ProfileFields;
+use super::proto::{keys, profile as field, value_type};
+use crate::analysis::export::options_of_text;
+use crate::formats::problems::Problems;
+use crate::limits::memory::{TryGrow, copied, owned, sort_by_key};
+use crate::model::{
+    Any, Attribute, Payload, Period, Profile, SampleType, ScopeId, Source, StringId, ValueType,
+    inexact, recorded_time,
+};
+use crate::protobuf::load::Watch;
+use crate::protobuf::texts::Index;
+use crate::protobuf::wire::{Message, Result};
+use crate::text::encoded;
+use data_encoding::HEXLOWER;
+
+/// A profile, without its samples.
+pub struct Header<'a> {
+    pub message: Message<'a>,
+    pub type_: Named,
+    pub payload: Option<Payload>,
+    /// What the profiles of one source agree on.
+    pub common: Common,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Common {
+    time: u64,
+    duration: u64,
+    period_type: Named,
+    period: i64,
+    profile_id: Vec<u8>,
+    dropped: u32,
+    comments: Vec<u64>,
+    attributes: Vec<u64>,
+}
+
+/// The name and unit of a value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Named {
+    type_: u64,
+    unit: u64,
+}
+
+impl<'a> Header<'a> {
+    pub fn read(
+        message: Message<'a>,
+        fields: ProfileFields,
+        dictionary: &Dictionary,
+        problems: &mut Problems,
+        watch: &mut Watch,
+    ) -> Result<Header<'a>> {
+        let mut header = Header {
+            message,
+            type_: Named::default(),
+            payload: None,
+            common: Common::default(),
+        };
+        let mut format = None;
+        let mut payload: &[u8] = &[];
+        let mut rest = message;
+        while let Some(found) = rest.field()? {
+            watch.reach(found.at)?;
+            let common = &mut header.common;
+            match found.number {
+                field::SAMPLES => {}
+                field::SAMPLE_TYPE => header.type_ = named(found.message()?)?,
+                field::TIME_UNIX_NANO => common.time = found.fixed64()?,
+                field::DURATION_NANO => common.duration = found.uint()?,
+                field::PERIOD_TYPE => common.period_type = named(found.message()?)?,
+                field::PERIOD => common.period = found.int()?,
+                n if n == fields.profile_id => {
+                    let id = found.message()?.bytes();
+                    common.profile_id.clear();
+                    common.profile_id.try_extend(id, "profiles")?;
+                }
+                n if n == fields.dropped_attributes_count => {
+                    common.dropped = found.uint()? as u32;
+                }
+                n if n == fields.payload_format => {
+                    format = Some(found.message()?);
+                }
+                n if n == fields.payload => payload = found.message()?.bytes(),
+                n if n == fields.attribute_indices => {
+                    let all = &mut common.attributes;
+                    found.each(|index| all.try_push(index, "attributes"))?;
+                }
+                n if n == fields.comments => {
+                    let all = &mut common.comments;
+                    found.each(|index| all.try_push(index, "comments"))?;
+                }
+                _ => {}
+            }
+        }
+        let format = match format {
+            Some(text) => dictionary.texts.decode(text, problems)?,
+            None => String::new(),
+        };
+        if !format.is_empty() || !payload.is_empty() {
+            let mut bytes = Vec::new();
+            bytes.try_extend(payload, "a payload")?;
+            header.payload = Some(Payload { format, bytes });
+        }
+        Ok(header)
+    }
+
+    /// Whether it has no samples, and no type that they would have.
+    pub fn is_silent(&self) -> Result<bool> {
+        let mut message = self.message;
+        while let Some(found) = message.field()? {
+            if found.number == field::SAMPLES {
+                return Ok(false);
+            }
+        }
+        Ok(self.type_ == Named::default())
+    }
+
+    fn payload(&self) -> Result<Option<Payload>> {
+        Ok(match &self.payload {
+            Some(Payload { format, bytes }) => Some(Payload {
+                format: owned(format, "a payload")?,
+                bytes: copied(bytes, "a payload")?,
+            }),
+            None => None,
+        })
+    }
+
+    /// Whether another profile may be of the same source.
+    pub fn agrees(&self, other: &Header) -> bool {
+        self.common == other.common && other.payload.is_none()
+    }
+}
+
+fn named(mut message: Message) -> Result<Named> {
+    let mut named = Named::default();
+    while let Some(found) = message.field()? {
+        match found.number {
+            value_type::TYPE_STRINDEX => named.type_ = found.uint()?,
+            value_type::UNIT_STRINDEX => named.unit = found.uint()?,
+            _ => {}
+        }
+    }
+    Ok(named)
+}
+
+/// Makes sources of what profiles say.
+pub struct SourceMaker<'r, 'a> {
+    pub dictionary: &'r mut Dictionary<'a>,
+    pub profile: &'r mut Profile,
+    pub problems: &'r mut Problems,
+    pub budget: &'r mut Budget,
+}
+
+impl SourceMaker<'_, '_> {
+    /// The source of these profiles, whose sample types are `types`.
+    pub fn source(
+        &mut self,
+        header: &Header,
+        types: Vec<SampleType>,
+        uri: Option<String>,
+        scope: Option<ScopeId>,
+        default_type: Option<String>,
+    ) -> Result<Source> {
+        let at = header.message.at();
+        let common = &header.common;
+        // A source has texts of its own, however many others have the same.
+        let names = types
+            .iter()
+            .flat_map(|t| [&t.type_.name, &t.type_.unit, &t.recorded]);
+        let texts = [&uri, &default_type].into_iter().flatten().chain(names);
+        let bytes = size_of::<Source>() + texts.map(String::len).sum::<usize>();
+        self.budget.take(bytes, at)?;
+        let time = self
+            .problems
+            .time(common.time, at)
+            .filter(|&time| time != 0);
+        let time = time.map(recorded_time);
+        let duration = self.problems.time(common.duration, at);
+        let profile_id = encoded(&HEXLOWER, &common.profile_id)?;
+        let mut source = Source {
+            kind: owned("otlp", "sources")?,
+            uri,
+            timestamp: time.map(|(timestamp, _)| timestamp),
+            time: time.and_then(|(_, time)| time),
+            duration: duration.filter(|&duration| duration != 0),
+            period: self.period(common, at)?,
+            types,
+            default_type,
+            scope,
+            profile_id: (!profile_id.is_empty()).then_some(profile_id),
+            dropped_attributes: common.dropped,
+            payload: header.payload()?,
+            ..Source::default()
+        };
+        for &comment in &common.comments {
+            let comment = self.text_id(comment, at)?;
+            self.budget
+                .take(self.profile.strings.get(comment).len(), at)?;
+            source.comments.try_push(comment, "comments")?;
+        }
+        self.attributes(&mut source, &common.attributes, at)?;
+        Ok(source)
+    }
+
+    fn period(&mut self, common: &Common, at: usize) -> Result<Option<Period>> {
+        // A message that says nothing is as if it were not there.
+        let type_ = Some(self.value_type(common.period_type, at)?);
+        let type_ = type_.filter(|type_| *type_ != ValueType::default());
+        let value = common.period;
+        if value == 0 && type_.is_none() {
+            return Ok(None);
+        }
+        if inexact(value).is_some() {
+            self.problems.nearly(value, at);
+        }
+        Ok(Some(Period {
+            value: value as f64,
+            exact: inexact(value),
+            type_,
+        }))
+    }
+
+    /// What columns hold of attributes, and the others.
+    fn attributes(&mut self, source: &mut Source, list: &[u64], at: usize) -> Result<()> {
+        let mut comments = Vec::new();
+        let mut numbered = Vec::new();
+        for &index in list {
+            let Some(entry) = self.dictionary.attributes.get(index, at)? else {
+                continue;
+            };
+            let (kept, strings) = (entry.kept, &mut self.profile.strings);
+            let [key, value] = [kept.key, kept.value.text].map(|text| strings.get(text));
+            self.budget
+                .take(size_of::<Attribute>() + key.len() + value.len(), at)?;
+            let text = match &entry.value {
+                Any::String(text) => Some(text.as_str()),
+                _ => None,
+            };
+            match (key, &entry.value, text) {
+                (keys::COMMENT, _, Some(_)) => {
+                    comments.try_push(kept.value.text, "comments")?;
+                }
+                (keys::COMMENT, Any::Array(all), _) if all.iter().all(is_text) => {
+                    for any in all {
+                        if let Any::String(text) = any {
+                            comments.try_push(strings.intern(text)?, "comments")?;
+                        }
+                    }
+                }
+                (key, _, Some(_)) if number_of_comment(key).is_some() => {
+                    numbered.try_push((number_of_comment(key), kept), "comments")?;
+                }
+                (keys::DROP_FRAMES, _, Some(text)) => source.drop_frames = there(text)?,
+                (keys::KEEP_FRAMES, _, Some(text)) => source.keep_frames = there(text)?,
+                (keys::DOC_URL, _, Some(text)) => source.doc_url = there(text)?,
+                (keys::RPROF_OPTIONS, _, Some(text)) if options_of_text(text).is_some() => {
+                    source.kind = owned("rprof", "sources")?;
+                    source.options = options_of_text(text);
+                    source.period = source.period.take().map(in_microseconds).transpose()?;
+                }
+                (keys::RPROF_FILE, _, Some(text)) => source.uri = Some(owned(text, "sources")?),
+                _ => source.attributes.try_push(kept, "attributes")?,
+            }
+        }
+        if comments.is_empty() {
+            sort_by_key(&mut numbered, |(number, _)| *number, "comments")?;
+            let texts = numbered.iter().map(|(_, kept)| kept.value.text);
+            comments.try_extend_from(texts, "comments")?;
+        } else {
+            let others = numbered.into_iter().map(|(_, kept)| kept);
+            source.attributes.try_extend_from(others, "attributes")?;
+        }
+        source.comments.try_extend(&comments, "comments")?;
+        Ok(())
+    }
+
+    /// Types of values as a source has them.
+    pub fn types(&mut self, headers: &[&Header]) -> Result<Vec<SampleType>> {
+        let mut types = Vec::new();
+        for header in headers {
+            let named = self.value_type(header.type_, header.message.at())?;
+            let type_ = SampleType::new(named.name, named.unit, &types)?;
+            types.try_push(type_, "sample types")?;
+        }
+        Ok(types)
+    }
+
+    fn value_type(&mut self, named: Named, at: usize) -> Result<ValueType> {
+        let mut text = |index| {
+            let index = Index { index, at };
+            self.dictionary.texts.string(index, self.problems)
+        };
+        Ok(ValueType {
+            name: text(named.type_)?,
+            unit: text(named.unit)?,
+        })
+    }
+
+    fn text_id(&mut self, index: u64, at: usize) -> Result<StringId> {
+        let strings = &mut self.profile.strings;
+        self.dictionary
+            .texts
+            .id(Index { index, at }, strings, self.problems)
+    }
+}
+
+fn is_text(any: &Any) -> bool {
+    matches!(any, Any::String(_))
+}
+
+fn there(text: &str) -> Result<Option<String>> {
+    Ok(match text.is_empty() {
+        true => None,
+        false => Some(owned(text, "sources")?),
+    })
+}
+
+/// 7 for `pprof.profile.comment.7`.
+fn number_of_comment(key: &str) -> Option<u64> {
+    let digits = key.strip_prefix(keys::COMMENT)?.strip_prefix('.')?;
+    let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| all_digits)
+}
+
+/// The period of `Rprof()` as that has it, who writes nanoseconds for others.
+fn in_microseconds(period: Period) -> Result<Period> {
+    let is_time = |type_: &ValueType| type_.name == "cpu" && type_.unit == "nanoseconds";
+    let microseconds = period.value / 1e3;
+    let whole = microseconds.fract() == 0.0 && (1.0..1e15).contains(&microseconds);
+    match period.type_.as_ref().is_some_and(is_time) && whole {
+        true => Ok(Period::of_rprof(microseconds as u64)?),
+        false => Ok(period),
+    }
+}

@@ -1,0 +1,284 @@
+//! Reads messages of OpenTelemetry straight into columns.
+//!
+//! Which version a message is of is found out first ([`layout`]). Then come the tables
+//! of its dictionary, which are rows of the model ([`Dictionary`]), and then the profiles
+//! of one scope after the other ([`Reader`]).
+
+use super::budget::Budget;
+use super::dictionary::Dictionary;
+use super::json;
+use super::layout::{self, Layout};
+use super::proto::data;
+use super::samples::LabelForms;
+use super::scopes::Reader;
+use crate::error::{Error, Place, Result};
+use crate::formats::detect::{self, Format};
+use crate::formats::problems::{ProblemKind, Problems};
+use crate::io::gzip::Content;
+use crate::io::input::{self, Origin};
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::{TryCollect, TryGrow};
+use crate::message;
+use crate::model::{Interner, Profile, SampleType, Values, next_row};
+use crate::protobuf::load::{self, Wanted, Watch};
+use crate::protobuf::texts::TextTable;
+use crate::protobuf::wire::{Fault, Message, Result as WireResult, fault};
+use std::io::Read;
+use std::path::Path;
+
+const WANTED: Wanted = Wanted {
+    what: "an OpenTelemetry profile",
+    format: Format::Otlp,
+};
+
+/// More sample types than any profiler has; each is a column of all samples.
+pub const MOST_TYPES: usize = 1000;
+
+/// Reads a file, gzip'd or not.
+pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
+    let (content, origin) = input::open(path, origin)?;
+    read_content(content, origin, stop)
+}
+
+/// Reads a message from anywhere, gzip'd or not: `ProfilesData` or
+/// `ExportProfilesServiceRequest`, as protocol buffers or JSON, of JSON also one a line.
+///
+/// Each profile is a source, but profiles of one scope that have the same samples are one,
+/// with several sample types.
+pub fn read(input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
+    let content =
+        Content::new(input).map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
+    read_content(content, origin, stop)
+}
+
+/// Reads what is inflated already, where it has to be.
+pub fn read_content(
+    content: Content<impl Read>,
+    origin: Origin,
+    stop: Stop,
+) -> Result<(Profile, Problems)> {
+    let mut problems = Problems::default();
+    let (bytes, budget) = load::load(content, &origin, WANTED, &mut problems, stop)?;
+    decode(&bytes, origin, problems, budget, stop)
+}
+
+fn decode(
+    bytes: &[u8],
+    origin: Origin,
+    problems: Problems,
+    memory: crate::limits::budget::Budget,
+    stop: Stop,
+) -> Result<(Profile, Problems)> {
+    let mut file = File {
+        profile: Profile::default(),
+        types: Interner::default(),
+        problems,
+        budget: Budget::new(bytes.len(), memory, message!("{}", origin.name)),
+        is_known: false,
+        origin,
+    };
+    if detect::is_json(bytes) {
+        for text in json::messages(bytes, &file.origin.name, stop)? {
+            let (known, message) = (file.problems.kept().len(), Message::new(&text.message));
+            file.message(&text.message, message, Some(Layout::CURRENT), stop)
+                .map_err(|fault| in_json(fault, &text, &file.origin.name))?;
+            file.problems
+                .move_places(known, |bytes| text.paths(bytes))?;
+        }
+        return file.finish(bytes);
+    }
+    for message in framed(bytes, &file.origin.name)? {
+        file.message(bytes, message, None, stop)
+            .map_err(|fault| foreign_or(fault, bytes, &file.origin.name))?;
+    }
+    file.finish(bytes)
+}
+
+/// The messages of a file in which the length of each stands before it, in four bytes, as
+/// OpenTelemetry's collector writes several into one; else the file is one message.
+fn framed<'a>(bytes: &'a [u8], name: &str) -> Result<Vec<Message<'a>>> {
+    let mut messages = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let length = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
+        let length = length.map_or(0, |length| u32::from_be_bytes(*length) as usize);
+        // Nobody writes empty ones: a row of zeros is what a crash leaves of a file.
+        let message = Message::part(bytes, at + 4, length).filter(|_| length > 0);
+        let Some(message) = message else {
+            // No field has the number 0, so that only a length starts with it.
+            let starts = detect::of(bytes) == Some(Format::Otlp) && bytes.first() == Some(&0);
+            return match starts {
+                true => Err(Error::Parse {
+                    input: message!("{name}"),
+                    place: Place::Byte(at as u64),
+                    message: message!(
+                        "No whole message starts here, behind its length in four bytes. Is \
+                              the file cut off?"
+                    ),
+                }),
+                false => [Message::new(bytes)].into_iter().try_vec("messages"),
+            };
+        };
+        messages.try_push(message, "messages")?;
+        at += 4 + length;
+    }
+    Ok(messages)
+}
+
+fn foreign_or(fault: Fault, bytes: &[u8], name: &str) -> Error {
+    let foreign = || load::foreign(name, WANTED, bytes);
+    match fault {
+        // The letters of a text look like fields of an old version.
+        Fault::Other(error @ Error::Unsupported(_)) if detect::is_text(bytes) => {
+            foreign().unwrap_or(error)
+        }
+        Fault::Other(error) => error,
+        Fault::At { at, message } => foreign().unwrap_or_else(|| Error::Parse {
+            input: message!("{name}"),
+            place: Place::Byte(at as u64),
+            message,
+        }),
+    }
+}
+
+/// The place in the JSON that a message was made of.
+fn in_json(fault: Fault, text: &json::Text, name: &str) -> Error {
+    match fault {
+        Fault::Other(error) => error,
+        Fault::At { at, message } => Error::Parse {
+            input: message!("{name}"),
+            place: match text.path(at) {
+                Ok(path) => Place::Field(path),
+                Err(error) => return error,
+            },
+            message,
+        },
+    }
+}
+
+/// A file that is read, of one message or several.
+pub struct File {
+    pub profile: Profile,
+    /// Finds the columns of sample types.
+    pub types: Interner,
+    pub problems: Problems,
+    pub budget: Budget,
+    /// Whether there was a field that such messages have.
+    pub is_known: bool,
+    pub origin: Origin,
+}
+
+impl File {
+    /// `layout`: the version, where it is known.
+    fn message(
+        &mut self,
+        bytes: &[u8],
+        mut message: Message,
+        layout: Option<Layout>,
+        stop: Stop,
+    ) -> WireResult<()> {
+        let layout = match layout {
+            Some(layout) => layout,
+            None => {
+                let found = layout::detect(message, &self.origin.name, stop)?;
+                if found.ambiguous {
+                    let place = Place::Byte(message.at() as u64);
+                    self.problems.note(ProblemKind::AmbiguousLayout, place, b"");
+                }
+                found.layout
+            }
+        };
+        cancel::check(stop)?;
+        let size = message.bytes().len();
+        let mut resources = Vec::new();
+        let mut tables = None;
+        let mut watch = Watch::new(stop);
+        while let Some(found) = message.field()? {
+            watch.reach(found.at)?;
+            match found.number {
+                data::RESOURCE_PROFILES => {
+                    self.is_known = true;
+                    resources.try_push(found.message()?, "resources")?;
+                }
+                data::DICTIONARY if tables.is_some() => {
+                    return fault(
+                        found.at,
+                        "A second dictionary. Are these several messages in one file?",
+                    );
+                }
+                data::DICTIONARY => {
+                    self.is_known = true;
+                    tables = Some(found.message()?);
+                }
+                _ => {}
+            }
+        }
+        let dictionary = Dictionary::read(
+            tables,
+            TextTable::new(bytes, size),
+            &mut self.profile,
+            &mut self.problems,
+            &mut self.budget,
+            stop,
+        )?;
+        let mut reader = Reader {
+            file: self,
+            dictionary,
+            layout,
+            forms: LabelForms::default(),
+            watch: Watch::new(stop),
+            stop,
+        };
+        let alone = resources.len() == 1;
+        resources
+            .into_iter()
+            .try_for_each(|message| reader.resource(message, alone))
+    }
+
+    /// The columns of these types, as long as there are rows, for a profile at byte `at`.
+    pub fn columns(&mut self, types: &[SampleType], at: usize) -> WireResult<Vec<usize>> {
+        let all = &mut self.profile.values;
+        let rows = self.profile.samples.len();
+        let mut columns = Vec::new();
+        for SampleType { type_, .. } in types {
+            let hash = self.types.hash((&type_.name, &type_.unit));
+            let known = self.types.find(hash, |i| all[i as usize].type_ == *type_);
+            let column = match known {
+                Some(column) => {
+                    let values = &mut all[column as usize].column;
+                    values.try_fill(rows, f64::NAN, "sample values")?;
+                    column
+                }
+                None if all.len() >= MOST_TYPES => {
+                    let message = message!("There are more than {MOST_TYPES} sample types.");
+                    return Err(Error::Unsupported(message).into());
+                }
+                None => {
+                    let column = next_row(all.len(), "sample types")?;
+                    self.budget.take(size_of::<f64>() * rows, at)?;
+                    let values = Values::absent(&type_.name, &type_.unit, rows)?;
+                    all.try_push(values, "sample types")?;
+                    self.types.insert(hash, column)?;
+                    column
+                }
+            };
+            columns.try_push(column as usize, "sample types")?;
+        }
+        Ok(columns)
+    }
+
+    /// `bytes`: the whole file. An empty message is a message, but what has only fields
+    /// that nobody knows is none of these.
+    fn finish(mut self, bytes: &[u8]) -> Result<(Profile, Problems)> {
+        if !self.is_known && detect::of(bytes) != Some(Format::Otlp) {
+            let name = &self.origin.name;
+            return Err(load::foreign(name, WANTED, bytes)
+                .unwrap_or_else(|| load::no_message(name, WANTED)));
+        }
+        let rows = self.profile.samples.len();
+        for values in &mut self.profile.values {
+            values.column.try_fill(rows, f64::NAN, "sample values")?;
+        }
+        Ok((self.profile, self.problems))
+    }
+}

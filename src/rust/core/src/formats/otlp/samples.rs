@@ -1,0 +1,307 @@
+//! The samples of a profile, one row for each observation.
+//!
+//! A sample has a stack, attributes, a link, and for each observation a value, a time,
+//! or both. Profiles of one scope may hold the same samples, each with values of
+//! another type; whether they do is found out by going through both side by side.
+
+use super::attributes::{AttributeTable, value};
+use super::budget::Budget;
+use super::dictionary::Dictionary;
+use super::layout::SampleFields;
+use super::proto::profile as field;
+use crate::error::{Error, Place};
+use crate::formats::problems::{ProblemKind, Problems};
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::TryGrow;
+use crate::message;
+use crate::model::{Any, Attribute, Label, Profile, SourceId, Strings, Value};
+use crate::protobuf::load::Watch;
+use crate::protobuf::wire::{Message, Result, fault};
+
+/// Observations and labels between two questions whether to stop.
+const ROWS: usize = 10_000;
+
+/// One sample as it stands there.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sample {
+    stack: u64,
+    link: u64,
+    attributes: Vec<u64>,
+    values: Vec<i64>,
+    times: Vec<u64>,
+}
+
+impl Sample {
+    #[inline]
+    fn read(&mut self, mut message: Message, fields: SampleFields) -> Result<()> {
+        self.stack = 0;
+        self.link = 0;
+        self.attributes.clear();
+        self.values.clear();
+        self.times.clear();
+        while let Some(found) = message.field()? {
+            let number = found.number;
+            if number == fields.stack_index {
+                self.stack = found.uint()?;
+            } else if number == fields.values {
+                let values = &mut self.values;
+                found.each(|value| values.try_push(value as i64, "sample values"))?;
+            } else if number == fields.attribute_indices {
+                let attributes = &mut self.attributes;
+                found.each(|index| attributes.try_push(index, "attributes"))?;
+            } else if number == fields.link_index {
+                self.link = found.uint()?;
+            } else if number == fields.timestamps {
+                let times = &mut self.times;
+                found.each_fixed64(|time| times.try_push(time, "times"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many observations there are.
+    fn count(&self) -> usize {
+        self.values.len().max(self.times.len())
+    }
+
+    /// The value of an observation; where there are times only, it is 1.
+    fn value(&self, i: usize) -> i64 {
+        self.values.get(i).copied().unwrap_or(1)
+    }
+
+    /// Whether it says of the same observations something else.
+    fn is_aligned(&self, other: &Sample) -> bool {
+        self.count() == other.count()
+            && self.stack == other.stack
+            && self.link == other.link
+            && same(&self.attributes, &other.attributes)
+            && same(&self.times, &other.times)
+    }
+}
+
+/// Whether two lists are equal. Most are empty, and comparing what is nowhere in memory
+/// takes some processors longer than all the rest of a sample.
+fn same(one: &[u64], other: &[u64]) -> bool {
+    one.len() == other.len() && (one.is_empty() || one == other)
+}
+
+/// The samples of a profile.
+struct Samples<'a> {
+    profile: Message<'a>,
+    fields: SampleFields,
+}
+
+impl Samples<'_> {
+    /// Reads the next one; gives where it stands.
+    #[inline]
+    fn next(&mut self, sample: &mut Sample) -> Result<Option<usize>> {
+        while let Some(found) = self.profile.field()? {
+            if found.number == field::SAMPLES {
+                let message = found.message()?;
+                sample.read(message, self.fields)?;
+                return Ok(Some(message.at()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The labels of samples, made once for each entry of the table of attributes.
+#[derive(Default)]
+pub struct LabelForms(Vec<Option<Vec<Label>>>);
+
+impl LabelForms {
+    /// The labels that an attribute is: a text or number is one, an array of them several
+    /// of one key, anything else a value of its own kind.
+    fn of(
+        &mut self,
+        index: u64,
+        at: usize,
+        table: &AttributeTable,
+        strings: &mut Strings,
+    ) -> Result<&[Label]> {
+        let Some(entry) = table.get(index, at)? else {
+            return Ok(&[]);
+        };
+        self.0.try_fill(table.len(), None, "attributes")?;
+        let slot = &mut self.0[index as usize];
+        if slot.is_none() {
+            let mut labels = Vec::new();
+            let several = match &entry.value {
+                Any::Array(all) if all.len() > 1 && all.iter().all(is_plain) => all.as_slice(),
+                one => std::slice::from_ref(one),
+            };
+            // Among numbers a unit is theirs.
+            let of_numbers = several.iter().any(|any| matches!(any, Any::Int(_)));
+            for any in several {
+                let is_text = matches!(any, Any::String(_));
+                let unit = entry.kept.unit.filter(|_| !(of_numbers && is_text));
+                let label = label(Attribute { unit, ..entry.kept }, any, strings)?;
+                labels.try_push(label, "labels")?;
+            }
+            *slot = Some(labels);
+        }
+        Ok(slot.as_deref().unwrap_or_default())
+    }
+}
+
+fn is_plain(any: &Any) -> bool {
+    matches!(any, Any::String(_) | Any::Int(_))
+}
+
+/// The label that an attribute is, or one of several that it is.
+fn label(of: Attribute, any: &Any, strings: &mut Strings) -> Result<Label> {
+    let (mut str, mut num, mut other): (_, _, Option<Value>) = (None, None, None);
+    match any {
+        Any::String(text) => str = Some(strings.intern(text)?),
+        Any::Int(number) => num = Some(*number),
+        _ => other = Some(value(any, strings)?),
+    }
+    Ok(Label {
+        sample: 0,
+        key: of.key,
+        str,
+        num,
+        unit: of.unit,
+        other,
+    })
+}
+
+/// Reads samples into the model.
+pub struct SampleReader<'r, 'a> {
+    pub dictionary: &'r Dictionary<'a>,
+    pub fields: SampleFields,
+    pub forms: &'r mut LabelForms,
+    pub budget: &'r mut Budget,
+    pub profile: &'r mut Profile,
+    pub problems: &'r mut Problems,
+    pub stop: Stop<'r>,
+}
+
+impl SampleReader<'_, '_> {
+    /// Adds the samples of a profile to a source, their values to a column.
+    pub fn read(&mut self, message: Message, source: SourceId, column: usize) -> Result<()> {
+        let mut samples = Samples {
+            profile: message,
+            fields: self.fields,
+        };
+        let mut sample = Sample::default();
+        let mut labels = Vec::new();
+        let mut watch = Watch::new(self.stop);
+        while let Some(at) = samples.next(&mut sample)? {
+            watch.reach(at)?;
+            labels.clear();
+            for &index in &sample.attributes {
+                let (table, strings) = (&self.dictionary.attributes, &mut self.profile.strings);
+                let own = self.forms.of(index, at, table, strings)?;
+                self.budget.take(size_of_val(own), at)?;
+                labels.try_extend(own, "labels")?;
+            }
+            self.add(&sample, &labels, at, source, column)?;
+        }
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        sample: &Sample,
+        labels: &[Label],
+        at: usize,
+        source: SourceId,
+        column: usize,
+    ) -> Result<()> {
+        let (values, times) = (sample.values.len(), sample.times.len());
+        if values != times && values > 0 && times > 0 {
+            return fault(
+                at,
+                message!("This sample has {values} values, but {times} times."),
+            );
+        }
+        let stack = self.dictionary.stack(sample.stack, at)?;
+        let link = self.dictionary.link(sample.link, at)?;
+        let depth = self.profile.stacks.get(stack).len();
+        if sample.count() == 0 {
+            let place = Place::Byte(at as u64);
+            self.problems.note(ProblemKind::EmptySample, place, b"");
+        }
+        // In the end all columns are as long as the samples. The labels of the first
+        // observation are taken already.
+        let each = depth + size_of::<f64>() * self.profile.values.len();
+        let further = sample.count().saturating_sub(1);
+        let labelled = size_of_val(labels).saturating_mul(further);
+        let rows = each.saturating_mul(sample.count());
+        self.budget.take(rows.saturating_add(labelled), at)?;
+        self.budget.samples(sample.count(), depth)?;
+        let mut since = 0;
+        for i in 0..sample.count() {
+            since += 1 + labels.len();
+            if since > ROWS {
+                cancel::check(self.stop)?;
+                since = 0;
+            }
+            let row = self.profile.samples.len();
+            if row >= i32::MAX as usize {
+                return Err(Error::Unsupported(message!(
+                    "More than {} samples, which R cannot number.",
+                    i32::MAX
+                ))
+                .into());
+            }
+            let own = labels.iter().map(|&label| Label {
+                sample: row,
+                ..label
+            });
+            self.profile.labels.try_extend_from(own, "labels")?;
+            let samples = &mut self.profile.samples;
+            if let Some(link) = link {
+                samples.links.try_push((row, link), "samples")?;
+            }
+            if let Some(&time) = sample.times.get(i) {
+                if let Some(time) = self.problems.time(time, at) {
+                    samples.times.try_push((row, time), "samples")?;
+                }
+            }
+            samples.source.try_push(source, "samples")?;
+            samples.stack.try_push(stack, "samples")?;
+            self.value(column, sample.value(i), at)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn value(&mut self, column: usize, value: i64, at: usize) -> Result<()> {
+        if self.profile.values[column].push(value)? {
+            self.problems.nearly(value, at);
+        }
+        Ok(())
+    }
+
+    /// The values of `other`, if its samples are those of `first`.
+    pub fn aligned(&self, first: Message, other: Message) -> Result<Option<Vec<(i64, usize)>>> {
+        let fields = self.fields;
+        let [mut first, mut other] = [first, other].map(|profile| Samples { profile, fields });
+        let [mut one, mut two] = [Sample::default(), Sample::default()];
+        let mut values = Vec::new();
+        let mut watch = Watch::new(self.stop);
+        loop {
+            match (first.next(&mut one)?, other.next(&mut two)?) {
+                (None, None) => return Ok(Some(values)),
+                (Some(_), Some(at)) if one.is_aligned(&two) => {
+                    watch.reach(at)?;
+                    for i in 0..two.count() {
+                        values.try_push((two.value(i), at), "sample values")?;
+                    }
+                }
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// Adds values to a column, for the last rows.
+    pub fn add_values(&mut self, column: usize, values: &[(i64, usize)]) -> Result<()> {
+        for &(value, at) in values {
+            self.value(column, value, at)?;
+        }
+        Ok(())
+    }
+}

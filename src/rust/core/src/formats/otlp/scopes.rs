@@ -1,0 +1,355 @@
+//! Resources and scopes, and which profiles of a scope are one source.
+//!
+//! A pprof file with several sample types becomes several profiles of one scope, which have
+//! the same samples. So profiles that say the same of themselves, and of which each sample
+//! is one of the others, are a source again.
+
+use super::attributes::{keep_pairs, read_pairs};
+use super::dictionary::Dictionary;
+use super::layout::Layout;
+use super::profiles::{Header, SourceMaker};
+use super::proto::{entity_ref, keys, resource, resource_profiles, scope, scope_profiles};
+use super::read::{File, MOST_TYPES};
+use super::samples::{LabelForms, SampleReader};
+use crate::formats::problems::Problems;
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::{TryCollect, TryGrow, filled, owned};
+use crate::model::{Any, Entity, Resource, ResourceId, Scope, ScopeId, StringId, Strings};
+use crate::protobuf::load::Watch;
+use crate::protobuf::texts::TextTable;
+use crate::protobuf::wire::{Fault, Message, Result as WireResult};
+
+/// Sources between two questions whether to stop.
+const SOURCES: usize = 100;
+
+/// A message that is read.
+pub struct Reader<'f, 'a> {
+    pub file: &'f mut File,
+    pub dictionary: Dictionary<'a>,
+    pub layout: Layout,
+    pub forms: LabelForms,
+    pub watch: Watch<'f>,
+    pub stop: Stop<'f>,
+}
+
+/// What profiles of a scope share.
+struct InScope {
+    id: Option<ScopeId>,
+    default_type: Option<String>,
+    /// The places of its profiles among the sample types of a pprof file.
+    order: Option<Vec<usize>>,
+}
+
+impl<'a> Reader<'_, 'a> {
+    /// `alone`: the only one of its message.
+    pub fn resource(&mut self, mut message: Message<'a>, alone: bool) -> WireResult<()> {
+        let at = message.at();
+        self.watch.reach(at)?;
+        let mut resource = Resource::default();
+        let mut schema_url = None;
+        let mut scopes = Vec::new();
+        while let Some(found) = message.field()? {
+            match found.number {
+                resource_profiles::RESOURCE => self.about(found.message()?, &mut resource)?,
+                resource_profiles::SCOPE_PROFILES => scopes.try_push(found.message()?, "scopes")?,
+                resource_profiles::SCHEMA_URL => schema_url = Some(found.message()?),
+                _ => {}
+            }
+        }
+        resource.schema_url = self.text(schema_url)?;
+        // Where there is nothing to group and nothing is said, no tables are needed.
+        let id = match alone && scopes.len() == 1 && resource == Resource::default() {
+            true => None,
+            false => {
+                self.file.budget.take(size_of::<Resource>(), at)?;
+                Some(self.file.profile.add_resource(resource)?)
+            }
+        };
+        scopes
+            .into_iter()
+            .try_for_each(|message| self.scope(message, id))
+    }
+
+    fn about(&mut self, mut message: Message<'a>, resource: &mut Resource) -> WireResult<()> {
+        let mut attributes = Vec::new();
+        while let Some(found) = message.field()? {
+            match found.number {
+                resource::ATTRIBUTES => attributes.try_push(found.message()?, "attributes")?,
+                resource::DROPPED_ATTRIBUTES_COUNT => {
+                    resource.dropped_attributes = found.uint()? as u32;
+                }
+                resource::ENTITY_REFS => {
+                    let entity = self.entity(found.message()?)?;
+                    resource.entities.try_push(entity, "entities")?;
+                }
+                _ => {}
+            }
+        }
+        let pairs = self.pairs(&attributes)?;
+        resource.attributes = keep_pairs(&pairs, &mut self.file.profile)?;
+        Ok(())
+    }
+
+    fn entity(&mut self, mut message: Message<'a>) -> WireResult<Entity> {
+        let none = self.file.profile.strings.intern("")?;
+        let mut entity = Entity {
+            schema_url: none,
+            type_: none,
+            id_keys: Vec::new(),
+            description_keys: Vec::new(),
+        };
+        while let Some(found) = message.field()? {
+            let text = |this: &mut Self| {
+                let id = this.text(Some(found.message()?))?;
+                Ok::<_, Fault>(id.unwrap_or(none))
+            };
+            match found.number {
+                entity_ref::SCHEMA_URL => entity.schema_url = text(self)?,
+                entity_ref::TYPE => entity.type_ = text(self)?,
+                entity_ref::ID_KEYS => entity.id_keys.try_push(text(self)?, "entities")?,
+                entity_ref::DESCRIPTION_KEYS => {
+                    let key = text(self)?;
+                    entity.description_keys.try_push(key, "entities")?;
+                }
+                _ => {}
+            }
+        }
+        Ok(entity)
+    }
+
+    /// `resource`: where it is in the model, `None` for one that is not needed there.
+    fn scope(&mut self, mut message: Message<'a>, resource: Option<ResourceId>) -> WireResult<()> {
+        let at = message.at();
+        self.watch.reach(at)?;
+        let [mut name, mut version, mut schema_url] = [None; 3];
+        let mut dropped_attributes = 0;
+        let mut attributes = Vec::new();
+        let mut headers = Vec::new();
+        while let Some(found) = message.field()? {
+            match found.number {
+                scope_profiles::SCOPE => {
+                    let mut scope = found.message()?;
+                    while let Some(found) = scope.field()? {
+                        match found.number {
+                            scope::NAME => name = Some(found.message()?),
+                            scope::VERSION => version = Some(found.message()?),
+                            scope::ATTRIBUTES => {
+                                attributes.try_push(found.message()?, "attributes")?;
+                            }
+                            scope::DROPPED_ATTRIBUTES_COUNT => {
+                                dropped_attributes = found.uint()? as u32;
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                scope_profiles::PROFILES => {
+                    let header = Header::read(
+                        found.message()?,
+                        self.layout.profile,
+                        &self.dictionary,
+                        &mut self.file.problems,
+                        &mut self.watch,
+                    )?;
+                    headers.try_push(header, "profiles")?;
+                }
+                scope_profiles::SCHEMA_URL => schema_url = Some(found.message()?),
+                _ => {}
+            }
+        }
+        let name = self.text(name)?;
+        let version = self.text(version)?;
+        let schema_url = self.text(schema_url)?;
+        let pairs = self.pairs(&attributes)?;
+        let mut within = InScope {
+            id: None,
+            default_type: None,
+            order: None,
+        };
+        // Attributes that have their place elsewhere, and the others.
+        let mut others = Vec::new();
+        for (key, value) in pairs {
+            let places = match key.as_str() {
+                keys::SAMPLE_TYPE_ORDER => order(&value, headers.len())?,
+                _ => None,
+            };
+            match value {
+                Any::String(text) if key == keys::DEFAULT_SAMPLE_TYPE => {
+                    within.default_type = (!text.is_empty()).then_some(text);
+                }
+                _ if places.is_some() => within.order = places,
+                value => others.try_push((key, value), "attributes")?,
+            }
+        }
+        let attributes = keep_pairs(&others, &mut self.file.profile)?;
+        let texts = [name, version, schema_url];
+        let silent = texts.iter().all(Option::is_none)
+            && dropped_attributes == 0
+            && attributes.is_empty()
+            && resource.is_none();
+        if !silent {
+            self.file.budget.take(size_of::<Scope>(), at)?;
+            let profile = &mut self.file.profile;
+            let resource = match resource {
+                Some(id) => id,
+                None => profile.add_resource(Resource::default())?,
+            };
+            within.id = Some(profile.add_scope(Scope {
+                resource,
+                name,
+                version,
+                schema_url,
+                dropped_attributes,
+                attributes,
+            })?);
+        }
+        self.profiles(&headers, &within)
+    }
+
+    /// Puts profiles of the same samples together, in the order that their scope tells.
+    fn profiles(&mut self, headers: &[Header<'a>], within: &InScope) -> WireResult<()> {
+        let all = match &within.order {
+            Some(order) => order.iter().map(|&at| &headers[at]).try_vec("profiles")?,
+            None => headers.iter().try_vec("profiles")?,
+        };
+        let mut left = all.as_slice();
+        if within.order.is_some() && self.source(left, within, true)? > 0 {
+            return Ok(());
+        }
+        while !left.is_empty() {
+            if self.file.profile.sources.len() % SOURCES == 0 {
+                cancel::check(self.stop)?;
+            }
+            let taken = self.source(left, within, false)?;
+            left = left.get(taken..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Adds a source of the first profile and those after it that have the same samples,
+    /// or, if it must be, of all or none. Gives how many there were.
+    fn source(
+        &mut self,
+        headers: &[&Header<'a>],
+        within: &InScope,
+        all: bool,
+    ) -> WireResult<usize> {
+        let Some((&first, others)) = headers.split_first() else {
+            return Ok(0);
+        };
+        let reader = self.samples();
+        let mut values = Vec::new();
+        for (i, other) in others.iter().take(MOST_TYPES).enumerate() {
+            let types = &headers[..=i];
+            if !first.agrees(other) || !all && types.iter().any(|t| t.type_ == other.type_) {
+                break;
+            }
+            // Without a sample nothing but the word of the scope says that they are one.
+            match reader.aligned(first.message, other.message)? {
+                Some(found) if all || !found.is_empty() => values.try_push(found, "profiles")?,
+                _ => break,
+            }
+        }
+        let count = 1 + values.len();
+        if all && count < headers.len() {
+            return Ok(0);
+        }
+        let mut maker = self.maker();
+        let is_silent = count == 1 && first.is_silent()?;
+        let types = match is_silent {
+            true => Vec::new(),
+            false => maker.types(&headers[..count])?,
+        };
+        let columns = self.file.columns(&types, first.message.at())?;
+        let uri = self.file.origin.own_uri()?;
+        let default_type = within.default_type.as_deref();
+        let default_type = default_type
+            .map(|type_| owned(type_, "sources"))
+            .transpose()?;
+        let mut maker = self.maker();
+        let source = maker.source(first, types, uri, within.id, default_type)?;
+        let id = maker.profile.add_source(source)?;
+        let mut reader = self.samples();
+        let Some((&column, columns)) = columns.split_first() else {
+            return Ok(count);
+        };
+        reader.read(first.message, id, column)?;
+        for (column, values) in columns.iter().zip(&values) {
+            reader.add_values(*column, values)?;
+        }
+        Ok(count)
+    }
+
+    fn maker(&mut self) -> SourceMaker<'_, 'a> {
+        SourceMaker {
+            dictionary: &mut self.dictionary,
+            profile: &mut self.file.profile,
+            problems: &mut self.file.problems,
+            budget: &mut self.file.budget,
+        }
+    }
+
+    fn samples(&mut self) -> SampleReader<'_, 'a> {
+        SampleReader {
+            dictionary: &self.dictionary,
+            fields: self.layout.sample,
+            forms: &mut self.forms,
+            budget: &mut self.file.budget,
+            profile: &mut self.file.profile,
+            problems: &mut self.file.problems,
+            stop: self.stop,
+        }
+    }
+
+    fn pairs(&mut self, list: &[Message<'a>]) -> WireResult<Vec<(String, Any)>> {
+        read_pairs(list, &mut self.dictionary.texts, &mut self.file.problems)
+    }
+
+    /// A text that stands by itself; an empty one is none.
+    fn text(&mut self, message: Option<Message<'a>>) -> WireResult<Option<StringId>> {
+        let Some(message) = message else {
+            return Ok(None);
+        };
+        let strings = &mut self.file.profile.strings;
+        intern(
+            &self.dictionary.texts,
+            message,
+            strings,
+            &mut self.file.problems,
+        )
+    }
+}
+
+fn intern(
+    texts: &TextTable,
+    message: Message,
+    strings: &mut Strings,
+    problems: &mut Problems,
+) -> WireResult<Option<StringId>> {
+    let text = texts.decode(message, problems)?;
+    Ok(match text.is_empty() {
+        true => None,
+        false => Some(strings.intern(&text)?),
+    })
+}
+
+/// Which profile is the first sample type, which the second, and so on, from the place
+/// of each profile among them; `None` where that is no order of so many.
+fn order(places: &Any, count: usize) -> WireResult<Option<Vec<usize>>> {
+    let places = match places {
+        Any::Array(places) if places.len() == count => places,
+        _ => return Ok(None),
+    };
+    let mut order = filled(count, None, "profiles")?;
+    for (profile, place) in places.iter().enumerate() {
+        let place = match place {
+            Any::Int(place) => usize::try_from(*place).ok(),
+            _ => None,
+        };
+        match place.and_then(|place| order.get_mut(place)) {
+            Some(slot) if slot.is_none() => *slot = Some(profile),
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(order.into_iter().flatten().try_vec("profiles")?))
+}

@@ -1,0 +1,477 @@
+//! The dictionary of a message that is written: each thing once, in the order of its
+//! first use, so that nothing is there that nothing refers to.
+//!
+//! Two things are one when they are equal in all that is written of them. What says
+//! nothing is the entry that each table begins with.
+
+use super::any;
+use super::list::List;
+use super::proto::{
+    dictionary, function, key_value_and_unit, keys, line, link, location, mapping, stack,
+};
+use crate::analysis::export::{Cutter, RunIds, is_rprof};
+use crate::error::{Error, Result};
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::{TryGrow, TryPut, copied, owned};
+use crate::message;
+use crate::model::{
+    Address, Any, Attribute, FunctionId, Label, Link, LocationId, MappingId, Names, Profile,
+    StackId, StringId, UNKNOWN, Value,
+};
+use crate::protobuf::numbers::{Pieces, Texts};
+use crate::protobuf::output::Output;
+use crate::protobuf::wire;
+use crate::text::decoded;
+use data_encoding::HEXLOWER_PERMISSIVE;
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+
+const OUTPUT: &str = "the output";
+/// What R's own frames are called: no well-known value of `profile.frame.type` fits, and
+/// others are allowed.
+const R_FRAME: &str = "r";
+/// Entries between two questions whether to stop.
+const ROWS: usize = 10_000;
+/// Lengths of the ids of a link.
+const TRACE_ID: usize = 16;
+const SPAN_ID: usize = 8;
+
+pub struct Tables<'a> {
+    profile: &'a Profile,
+    pub texts: Texts<'a>,
+    mappings: Pieces,
+    locations: Pieces,
+    functions: Pieces,
+    links: Pieces,
+    attributes: Pieces,
+    stacks: Pieces,
+    cutter: &'a Cutter<'a>,
+    /// The index + 1 of each run of locations, function, mapping and stack; 0 where it
+    /// has none yet.
+    runs: RunIds,
+    function_indices: Vec<u32>,
+    mapping_indices: Vec<u32>,
+    stack_indices: Vec<u32>,
+    /// Locations that are frames of R's, although they do not say it.
+    of_r: Vec<bool>,
+    /// Attributes that were made.
+    known: HashMap<(u64, Value, Option<StringId>), u32, RandomState>,
+    known_labels: HashMap<Vec<Label>, u32, RandomState>,
+    /// The indices of a stack, and the whole stack.
+    list: Vec<u8>,
+    encoded: Vec<u8>,
+}
+
+impl<'a> Tables<'a> {
+    pub fn new(profile: &'a Profile, cutter: &'a Cutter<'a>) -> Result<Tables<'a>> {
+        let indices = |count: usize| {
+            let mut indices = Vec::new();
+            indices.try_fill(count, 0, "ids").map(|()| indices)
+        };
+        let mut tables = Tables {
+            profile,
+            texts: Texts::new(profile.strings.len())?,
+            mappings: Pieces::default(),
+            locations: Pieces::default(),
+            functions: Pieces::default(),
+            links: Pieces::default(),
+            attributes: Pieces::default(),
+            stacks: Pieces::default(),
+            cutter,
+            runs: RunIds::new(profile)?,
+            function_indices: indices(profile.functions.len())?,
+            mapping_indices: indices(profile.mappings.len())?,
+            stack_indices: indices(profile.stacks.len())?,
+            of_r: frames_of_r(profile)?,
+            known: HashMap::default(),
+            known_labels: HashMap::default(),
+            list: Vec::new(),
+            encoded: Vec::new(),
+        };
+        for table in [
+            &mut tables.mappings,
+            &mut tables.locations,
+            &mut tables.functions,
+            &mut tables.attributes,
+            &mut tables.stacks,
+        ] {
+            table.intern(&[])?;
+        }
+        // Zeros of the full length, for readers that want ids to have it.
+        let zeros = ids_of_link(&[0; TRACE_ID], &[0; SPAN_ID]);
+        tables.links.intern(&zeros?)?;
+        Ok(tables)
+    }
+
+    /// The index of a stack.
+    #[inline]
+    pub fn stack(&mut self, id: StackId) -> Result<u32> {
+        match self.stack_indices[id.row()] {
+            0 => self.new_stack(id),
+            known => Ok(known - 1),
+        }
+    }
+
+    fn new_stack(&mut self, id: StackId) -> Result<u32> {
+        let profile = self.profile;
+        let stack = profile.stacks.get(id);
+        let mut list = std::mem::take(&mut self.list);
+        list.clear();
+        list.try_reserve(wire::LONGEST_FIELD * stack.len())
+            .map_err(|_| Error::Memory("a stack"))?;
+        if self.cutter.any_inlined {
+            for run in self.cutter.runs(stack) {
+                wire::put_varint(&mut list, u64::from(self.location(run)?));
+            }
+        } else {
+            for &row in stack {
+                let index = match self.runs.single(row) {
+                    0 => u64::from(self.location(&[row])?),
+                    known => known - 1,
+                };
+                wire::put_varint(&mut list, index);
+            }
+        }
+        let mut encoded = std::mem::take(&mut self.encoded);
+        encoded.clear();
+        if !list.is_empty() {
+            wire::put_head(&mut encoded, stack::LOCATION_INDICES, list.len());
+            encoded.try_extend(&list, "a stack")?;
+        }
+        let index = self.stacks.intern(&encoded)?;
+        self.stack_indices[id.row()] = index + 1;
+        (self.list, self.encoded) = (list, encoded);
+        Ok(index)
+    }
+
+    #[inline]
+    fn location(&mut self, run: &[LocationId]) -> Result<u32> {
+        let known = self.runs.get(run)?;
+        if known != 0 {
+            return Ok(known as u32 - 1);
+        }
+        let index = self.new_location(run)?;
+        self.runs.set(run, u64::from(index) + 1)?;
+        Ok(index)
+    }
+
+    fn new_location(&mut self, run: &[LocationId]) -> Result<u32> {
+        let profile = self.profile;
+        let Some(&first) = run.first() else {
+            return Ok(0);
+        };
+        let address = profile.address_of(&profile.locations.get(first));
+        let mut out = Vec::new();
+        let mapping = match address.mapping {
+            Some(id) => self.mapping(id)?,
+            None => 0,
+        };
+        put_unless_0(&mut out, location::MAPPING_INDEX, u64::from(mapping));
+        put_unless_0(&mut out, location::ADDRESS, address.address);
+        let mut inner = Vec::new();
+        for &id in run {
+            let row = profile.locations.get(id);
+            // What has no function and no line is an address without a symbol.
+            if row.function.is_none() && row.line.is_none() && run.len() == 1 {
+                continue;
+            }
+            inner.clear();
+            let function = match row.function {
+                Some(id) => self.function(id)?,
+                None => 0,
+            };
+            put_unless_0(&mut inner, line::FUNCTION_INDEX, u64::from(function));
+            put_unless_0(&mut inner, line::LINE, row.line.unwrap_or(0) as u64);
+            put_unless_0(&mut inner, line::COLUMN, row.column as u64);
+            wire::put_bytes(&mut out, location::LINES, &inner)?;
+        }
+        let attributes = self.of_location(run, address)?;
+        put_indices(&mut out, location::ATTRIBUTE_INDICES, &attributes)?;
+        self.locations.intern(&out)
+    }
+
+    fn of_location(&mut self, run: &[LocationId], address: Address) -> Result<Vec<u64>> {
+        let profile = self.profile;
+        let mut list = List::default();
+        // What a row says counts, else what it is of R.
+        let frame_type = run.iter().rev().find_map(|&id| {
+            let said = profile.locations.get(id).frame_type;
+            (said.is_some() || self.of_r[id.row()]).then_some(said)
+        });
+        match frame_type {
+            Some(Some(type_)) => list.add_text(self, keys::FRAME_TYPE, type_.text())?,
+            Some(None) => list.add(
+                self,
+                keys::FRAME_TYPE,
+                &Any::String(owned(R_FRAME, OUTPUT)?),
+            )?,
+            None => {}
+        }
+        if address.is_folded {
+            list.add(self, keys::IS_FOLDED, &Any::Bool(true))?;
+        }
+        for &id in run {
+            for (_, attribute) in of_row(&profile.location_attributes, id) {
+                list.add_known(self, attribute)?;
+            }
+        }
+        Ok(list.indices)
+    }
+
+    fn mapping(&mut self, id: MappingId) -> Result<u32> {
+        let known = self.mapping_indices[id.row()];
+        if known != 0 {
+            return Ok(known - 1);
+        }
+        let profile = self.profile;
+        let Some(row) = profile.mappings.get(id.row()) else {
+            return Ok(0);
+        };
+        let mut out = Vec::new();
+        for (number, value) in [
+            (mapping::MEMORY_START, row.start),
+            (mapping::MEMORY_LIMIT, row.limit),
+            (mapping::FILE_OFFSET, row.offset),
+            (mapping::FILENAME_STRINDEX, self.text(row.filename)?),
+        ] {
+            put_unless_0(&mut out, number, value);
+        }
+        let mut list = List::default();
+        let others = of_row(&profile.mapping_attributes, id);
+        let key = |attribute: &Attribute| profile.strings.get(attribute.key);
+        let has_id = others
+            .iter()
+            .any(|(_, a)| keys::BUILD_IDS.contains(&key(a)));
+        let build_id = profile.strings.get(row.build_id);
+        // There must be one, so that of a file without is empty.
+        if !build_id.is_empty() || !has_id {
+            list.add_text(self, keys::BUILD_ID, row.build_id)?;
+        }
+        for (key, has) in [
+            (keys::HAS_FUNCTIONS, row.symbols.functions),
+            (keys::HAS_FILENAMES, row.symbols.filenames),
+            (keys::HAS_LINE_NUMBERS, row.symbols.line_numbers),
+            (keys::HAS_INLINE_FRAMES, row.symbols.inline_frames),
+        ] {
+            if has {
+                list.add(self, key, &Any::Bool(true))?;
+            }
+        }
+        for (_, attribute) in others {
+            list.add_known(self, attribute)?;
+        }
+        put_indices(&mut out, mapping::ATTRIBUTE_INDICES, &list.indices)?;
+        let index = self.mappings.intern(&out)?;
+        self.mapping_indices[id.row()] = index + 1;
+        Ok(index)
+    }
+
+    fn function(&mut self, id: FunctionId) -> Result<u32> {
+        let known = self.function_indices[id.row()];
+        if known != 0 {
+            return Ok(known - 1);
+        }
+        let row = self.profile.functions.get(id);
+        let mut out = Vec::new();
+        let filename = self.text(row.filename)?;
+        if matches!(row.recorded, Names::Name | Names::Both) {
+            put_unless_0(&mut out, function::NAME_STRINDEX, self.text(row.name)?);
+        }
+        // R has no name of this kind, see the writer of pprof.
+        if matches!(row.recorded, Names::SystemName | Names::Both) {
+            let name = self.text(row.system_name)?;
+            put_unless_0(&mut out, function::SYSTEM_NAME_STRINDEX, name);
+        }
+        if out.is_empty() && filename == 0 {
+            // A function must have one of its texts.
+            put_unless_0(&mut out, function::NAME_STRINDEX, self.texts.of(UNKNOWN)?);
+        }
+        put_unless_0(&mut out, function::FILENAME_STRINDEX, filename);
+        put_unless_0(&mut out, function::START_LINE, row.start_line as u64);
+        let index = self.functions.intern(&out)?;
+        self.function_indices[id.row()] = index + 1;
+        Ok(index)
+    }
+
+    pub fn link(&mut self, of: Link) -> Result<u32> {
+        let bytes = |id| {
+            let digits = self.profile.strings.get(id).as_bytes();
+            let bytes = decoded(&HEXLOWER_PERMISSIVE, digits)?;
+            Ok::<_, Error>(bytes.unwrap_or_default())
+        };
+        let (trace, span) = (bytes(of.trace_id)?, bytes(of.span_id)?);
+        if trace.len() != TRACE_ID || span.len() != SPAN_ID {
+            return Err(Error::Lossy(message!(
+                "A sample belongs to the trace `{}` and the span `{}`; OpenTelemetry has ids of \
+                 {TRACE_ID} and {SPAN_ID} bytes.",
+                self.profile.strings.get(of.trace_id),
+                self.profile.strings.get(of.span_id),
+            )));
+        }
+        self.links.intern(&ids_of_link(&trace, &span)?)
+    }
+
+    /// The index of an attribute, whose key is the text of this number.
+    pub fn attribute(&mut self, key: u64, value: &Any, unit: Option<StringId>) -> Result<u32> {
+        let (mut out, mut inner) = (Vec::new(), Vec::new());
+        put_unless_0(&mut out, key_value_and_unit::KEY_STRINDEX, key);
+        any::put(&mut inner, value, &mut self.texts)?;
+        wire::put_bytes(&mut out, key_value_and_unit::VALUE, &inner)?;
+        if let Some(unit) = unit {
+            let unit = self.text(unit)?;
+            put_unless_0(&mut out, key_value_and_unit::UNIT_STRINDEX, unit);
+        }
+        self.attributes.intern(&out)
+    }
+
+    /// The same of the model. It is made once: its text may be long, and many may have it.
+    pub fn known(&mut self, key: u64, value: Value, unit: Option<StringId>) -> Result<u32> {
+        let is = (key, value, unit);
+        if let Some(&index) = self.known.get(&is) {
+            return Ok(index);
+        }
+        let index = self.attribute(key, &self.value(value)?, unit)?;
+        self.known.try_put(is, index, OUTPUT)?;
+        Ok(index)
+    }
+
+    /// The index of the attribute that labels of one key are, of whichever sample.
+    pub fn labels(
+        &mut self,
+        labels: &[Label],
+        value: impl FnOnce(&Tables) -> Result<(Any, Option<StringId>)>,
+    ) -> Result<u32> {
+        let Some(first) = labels.first() else {
+            return Ok(0);
+        };
+        // A number is short, and often another one each time.
+        let is_number = labels.len() == 1 && first.num.is_some();
+        let known = match is_number {
+            true => None,
+            false => self.known_labels.get(labels),
+        };
+        if let Some(&index) = known {
+            return Ok(index);
+        }
+        let (value, unit) = value(self)?;
+        let key = self.text(first.key)?;
+        let index = self.attribute(key, &value, unit)?;
+        if is_number {
+            return Ok(index);
+        }
+        let labels = copied(labels, OUTPUT)?;
+        self.known_labels.try_put(labels, index, OUTPUT)?;
+        Ok(index)
+    }
+
+    /// The value that the model holds as text.
+    pub fn value(&self, value: Value) -> Result<Any> {
+        // What came from outside was checked, so there is one.
+        let value = Any::of_text(value.kind, self.profile.strings.get(value.text))?;
+        Ok(value.unwrap_or_default())
+    }
+
+    pub fn text(&mut self, id: StringId) -> Result<u64> {
+        self.texts.of_string(id, self.profile.strings.get(id))
+    }
+
+    /// The number of bytes that [`Tables::write()`] writes.
+    pub fn size(&self) -> usize {
+        let pieces = self.all().into_iter().flat_map(|(_, table)| table.iter());
+        let texts = self.texts.texts.iter().map(|text| text.len());
+        let lengths = pieces.map(<[u8]>::len).chain(texts);
+        lengths.map(wire::field_size).sum()
+    }
+
+    pub fn write(&self, output: &mut Output, stop: Stop) -> Result<()> {
+        for (number, table) in self.all() {
+            for (i, piece) in table.iter().enumerate() {
+                if i % ROWS == 0 {
+                    cancel::check(stop)?;
+                }
+                output.field(number, &[piece])?;
+            }
+        }
+        for text in &self.texts.texts {
+            output.field(dictionary::STRING_TABLE, &[text.as_bytes()])?;
+        }
+        Ok(())
+    }
+
+    fn all(&self) -> [(u32, &Pieces); 6] {
+        [
+            (dictionary::MAPPING_TABLE, &self.mappings),
+            (dictionary::LOCATION_TABLE, &self.locations),
+            (dictionary::FUNCTION_TABLE, &self.functions),
+            (dictionary::LINK_TABLE, &self.links),
+            (dictionary::ATTRIBUTE_TABLE, &self.attributes),
+            (dictionary::STACK_TABLE, &self.stacks),
+        ]
+    }
+}
+
+/// Which locations are frames of R's own: those of stacks that `Rprof()` recorded, and
+/// only such, where neither an address nor a type says otherwise.
+fn frames_of_r(profile: &Profile) -> Result<Vec<bool>> {
+    let mut of_r = Vec::new();
+    of_r.try_fill(profile.locations.len(), false, "locations")?;
+    if !profile.sources.iter().any(is_rprof) {
+        return Ok(of_r);
+    }
+    let mut by_others = copied(&of_r, "locations")?;
+    let mut seen = Vec::new();
+    seen.try_fill(profile.stacks.len(), [false; 2], "stacks")?;
+    let samples = profile.samples.stack.iter().zip(&profile.samples.source);
+    for (stack, source) in samples {
+        let rprof = is_rprof(&profile.sources[source.row()]);
+        if std::mem::replace(&mut seen[stack.row()][usize::from(rprof)], true) {
+            continue;
+        }
+        let marks = if rprof { &mut of_r } else { &mut by_others };
+        for frame in profile.stacks.get(*stack) {
+            marks[frame.row()] = true;
+        }
+    }
+    for ((of_r, by_others), location) in
+        of_r.iter_mut().zip(by_others).zip(profile.locations.iter())
+    {
+        *of_r &= !by_others && location.address.is_none() && location.function.is_some();
+    }
+    Ok(of_r)
+}
+
+/// The attributes of a row, in a list that is sorted by rows.
+fn of_row<T: Ord + Copy>(all: &[(T, Attribute)], row: T) -> &[(T, Attribute)] {
+    let start = all.partition_point(|(id, _)| *id < row);
+    let end = all.partition_point(|(id, _)| *id <= row);
+    &all[start..end]
+}
+
+fn ids_of_link(trace: &[u8], span: &[u8]) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    for (number, id) in [(link::TRACE_ID, trace), (link::SPAN_ID, span)] {
+        wire::put_bytes(&mut out, number, id)?;
+    }
+    Ok(out)
+}
+
+/// A list of indices, packed.
+pub fn put_indices(out: &mut Vec<u8>, number: u32, indices: &[u64]) -> Result<()> {
+    if indices.is_empty() {
+        return Ok(());
+    }
+    out.try_reserve(wire::LONGEST_FIELD * (indices.len() + 1))
+        .map_err(|_| Error::Memory(OUTPUT))?;
+    let size = indices.iter().map(|&index| wire::length(index)).sum();
+    wire::put_head(out, number, size);
+    for &index in indices {
+        wire::put_varint(out, index);
+    }
+    Ok(())
+}
+
+pub fn put_unless_0(out: &mut Vec<u8>, number: u32, value: u64) {
+    if value != 0 {
+        wire::put_uint(out, number, value);
+    }
+}

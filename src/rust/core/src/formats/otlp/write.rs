@@ -1,0 +1,390 @@
+//! Writes a profile as a message of OpenTelemetry.
+//!
+//! A source becomes a profile for each of its sample types, all with the same samples.
+//! What samples refer to is collected on the way ([`Tables`]) and written last.
+
+use super::about::{self, OfPprof};
+use super::json;
+use super::layout::Layout;
+use super::observed::{Observed, Observer};
+use super::proto::{data, resource_profiles, scope_profiles};
+use super::tables::Tables;
+use crate::analysis::export::{Column, Cutter, Untold, columns, default_type, durations};
+use crate::error::{Error, Result};
+use crate::io::gzip;
+use crate::io::save;
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::{Growing, TryCollect, TryGrow, TryPut, filled};
+use crate::message;
+use crate::model::{Payload, Profile, ResourceId, SampleType, Scope, ScopeId, SourceId};
+use crate::protobuf::numbers::Pieces;
+use crate::protobuf::output::Output;
+use crate::protobuf::wire::{self, put_bytes};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::Path;
+
+/// Sources between two questions whether to stop.
+const SOURCES: usize = 100;
+
+#[derive(Debug, Clone, Default)]
+pub struct WriteOptions {
+    /// Whether samples of equal stacks, attributes and links are one: with the sum of
+    /// their values where they have no times, else with all of them. Without it each
+    /// sample is written for itself, in its order.
+    pub aggregate: bool,
+    pub json: bool,
+    /// Attributes for all resources, before their own.
+    pub resource: Vec<(String, String)>,
+    /// The whole profile in another format, for a profile of one source. It says what
+    /// has no place elsewhere, which is no error then.
+    pub payload: Option<Payload>,
+}
+
+/// What the message says less well than the profile.
+pub type Report = Untold;
+
+/// Writes a file, which replaces an older one only when complete.
+pub fn write_path(
+    profile: &Profile,
+    options: &WriteOptions,
+    path: &Path,
+    gzip: bool,
+    stop: Stop,
+) -> Result<Report> {
+    let mut report = Report::default();
+    let mut write = |out: &mut dyn Write| {
+        report = write(profile, options, out, stop)?;
+        Ok(())
+    };
+    save::replace(path, |out| match gzip {
+        true => gzip::compress(out, write),
+        false => write(out),
+    })?;
+    Ok(report)
+}
+
+/// Writes a message, not compressed: `ProfilesData`, which is an
+/// `ExportProfilesServiceRequest` as well.
+pub fn write(
+    profile: &Profile,
+    options: &WriteOptions,
+    out: &mut dyn Write,
+    stop: Stop,
+) -> Result<Report> {
+    if options.json {
+        let mut message = Vec::new();
+        write_message(profile, options, &mut Growing(&mut message), stop)?;
+        json::write(&message, out, stop)?;
+    } else {
+        write_message(profile, options, out, stop)?;
+    }
+    Ok(Untold::new(profile, &durations(profile)?))
+}
+
+fn write_message(
+    profile: &Profile,
+    options: &WriteOptions,
+    out: &mut dyn Write,
+    stop: Stop,
+) -> Result<()> {
+    if options.payload.is_some() && profile.sources.len() != 1 {
+        return Err(Error::Lossy(message!(
+            "An original payload is that of one source, and there are {}.",
+            profile.sources.len()
+        )));
+    }
+    let columns = columns(profile, options.aggregate)?;
+    let plan = Plan::new(profile, &columns, stop)?;
+    let cutter = Cutter::new(profile)?;
+    let mut left_out = Vec::new();
+    left_out.try_fill(profile.samples.len(), false, "samples")?;
+    let job = Job {
+        profile,
+        options,
+        plan,
+        stop,
+    };
+    // What adds up to nothing goes, with all that only it needed: then it is done anew.
+    let (mut tables, bodies) = loop {
+        let mut tables = Tables::new(profile, &cutter)?;
+        if let Some(bodies) = job.bodies(&mut tables, &mut left_out)? {
+            break (tables, bodies);
+        }
+    };
+    let mut output = Output::new(out)?;
+    for resource in resources(profile, &job.plan)? {
+        job.put_resource(&resource, &bodies, &mut tables, &mut output)?;
+    }
+    output.head(data::DICTIONARY, tables.size())?;
+    tables.write(&mut output, stop)?;
+    output.flush()
+}
+
+/// What is written of each source.
+struct Plan<'c, 'a> {
+    /// The rows of the samples, those of a source together, and where each ends.
+    rows: Vec<u32>,
+    ends: Vec<usize>,
+    columns: Vec<Vec<&'c Column<'a>>>,
+    durations: Vec<Option<i64>>,
+    default_types: Vec<Option<&'a str>>,
+}
+
+impl<'c, 'a> Plan<'c, 'a> {
+    fn new(profile: &'a Profile, columns: &'c [Column<'a>], stop: Stop) -> Result<Plan<'c, 'a>> {
+        let count = profile.sources.len();
+        let mut ends = Vec::new();
+        ends.try_fill(count, 0, "sources")?;
+        for source in &profile.samples.source {
+            ends[source.row()] += 1;
+        }
+        let mut end = 0;
+        for slot in &mut ends {
+            end += *slot;
+            *slot = end - *slot;
+        }
+        let mut rows = Vec::new();
+        rows.try_fill(profile.samples.len(), 0, "samples")?;
+        for (row, source) in (0..).zip(&profile.samples.source) {
+            let next = &mut ends[source.row()];
+            rows[*next] = row;
+            *next += 1;
+        }
+        let mut plan = Plan {
+            rows,
+            ends,
+            columns: Vec::new(),
+            durations: durations(profile)?,
+            default_types: Vec::new(),
+        };
+        // The columns by type, and which of them a source says it has.
+        let mut by_type: HashMap<_, usize, RandomState> = HashMap::default();
+        for (i, column) in columns.iter().enumerate() {
+            by_type.try_put((column.key, column.unit), i, "sample types")?;
+        }
+        let mut declared = filled(columns.len(), false, "sample types")?;
+        for (id, source) in profile.source_ids().zip(&profile.sources) {
+            if id.row() % SOURCES == 0 {
+                cancel::check(stop)?;
+            }
+            let own = plan.rows_of(id.row());
+            declared.fill(false);
+            for SampleType { type_, .. } in &source.types {
+                if let Some(&i) = by_type.get(&(type_.name.as_str(), type_.unit.as_str())) {
+                    declared[i] = true;
+                }
+            }
+            let has = |column: &Column| own.iter().any(|&row| column.has(row as usize, id));
+            let columns = columns.iter().zip(&declared);
+            let columns = columns.filter(|(column, declared)| **declared || has(column));
+            let columns = columns.map(|(column, _)| column).try_vec("sample types")?;
+            if columns.is_empty() && !own.is_empty() {
+                return Err(Error::Lossy(message!(
+                    "The samples of source {} have no values; OpenTelemetry holds only samples \
+                     that have.",
+                    id.row() + 1
+                )));
+            }
+            plan.default_types
+                .try_push(default_type(source, &columns), "sources")?;
+            plan.columns.try_push(columns, "sources")?;
+        }
+        Ok(plan)
+    }
+
+    fn rows_of(&self, source: usize) -> &[u32] {
+        let start = source.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.rows[start..self.ends[source]]
+    }
+}
+
+/// A message that is written.
+struct Job<'c, 'a> {
+    profile: &'a Profile,
+    options: &'c WriteOptions,
+    plan: Plan<'c, 'a>,
+    stop: Stop<'c>,
+}
+
+impl<'a> Job<'_, 'a> {
+    /// The profiles of each source, encoded; `None` where samples were left out that were
+    /// counted on.
+    fn bodies(
+        &self,
+        tables: &mut Tables<'a>,
+        left_out: &mut [bool],
+    ) -> Result<Option<Vec<Vec<Vec<u8>>>>> {
+        let mut sets = Pieces::default();
+        let mut all = Vec::new();
+        let mut complete = true;
+        for (row, columns) in self.plan.columns.iter().enumerate() {
+            if row % SOURCES == 0 {
+                cancel::check(self.stop)?;
+            }
+            let (profile, options) = (self.profile, self.options);
+            let mut observer = Observer::new(profile, tables, &mut sets, options, self.stop)?;
+            let id = SourceId(row as u32);
+            let rows = self.plan.rows_of(row);
+            let Some(observed) = observer.observe(id, rows, columns, left_out)? else {
+                complete = false;
+                continue;
+            };
+            if complete {
+                let bodies = self.source(row, &observed, &sets, tables)?;
+                all.try_push(bodies, "the output")?;
+            }
+        }
+        Ok(complete.then_some(all))
+    }
+
+    /// The profiles of a source, one for each of its types.
+    fn source(
+        &self,
+        row: usize,
+        observed: &Observed,
+        sets: &Pieces,
+        tables: &mut Tables<'a>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let duration = self.plan.durations[row];
+        let common = about::common(self.profile, row, duration, observed, tables, self.options)?;
+        let own = self.profile.sources[row].payload.as_ref();
+        let payload = self.options.payload.as_ref().or(own);
+        let mut bodies = Vec::new();
+        for (i, column) in self.plan.columns[row].iter().enumerate() {
+            let mut body = about::sample_type(column, tables)?;
+            observed.put(i, sets, &mut body, self.stop)?;
+            bodies.try_push(body, "the output")?;
+        }
+        if bodies.is_empty() {
+            // A source of which no type is known still says when it was.
+            bodies.try_push(Vec::new(), "the output")?;
+        }
+        for (i, body) in bodies.iter_mut().enumerate() {
+            body.try_extend(&common, "the output")?;
+            if let Some(payload) = payload.filter(|_| i == 0) {
+                let fields = Layout::CURRENT.profile;
+                put_bytes(body, fields.payload_format, payload.format.as_bytes())?;
+                put_bytes(body, fields.payload, &payload.bytes)?;
+            }
+        }
+        Ok(bodies)
+    }
+
+    fn put_resource(
+        &self,
+        of: &OfResource,
+        bodies: &[Vec<Vec<u8>>],
+        tables: &mut Tables,
+        output: &mut Output,
+    ) -> Result<()> {
+        let resource = of.id.map(|id| &self.profile.resources[id.row()]);
+        let about = about::resource(
+            self.profile,
+            resource,
+            &self.options.resource,
+            &mut tables.texts,
+        )?;
+        let mut start = Vec::new();
+        if !about.is_empty() {
+            put_bytes(&mut start, resource_profiles::RESOURCE, &about)?;
+        }
+        let mut end = Vec::new();
+        let schema_url = resource.and_then(|resource| resource.schema_url);
+        about::put_text(
+            &mut end,
+            self.profile,
+            resource_profiles::SCHEMA_URL,
+            schema_url,
+        )?;
+        let mut scopes = Vec::new();
+        for (i, (id, rows)) in of.scopes.iter().enumerate() {
+            if i % SOURCES == 0 {
+                cancel::check(self.stop)?;
+            }
+            let scope: Option<&Scope> = id.map(|id| &self.profile.scopes[id.row()]);
+            let pprof = OfPprof {
+                default_type: rows.first().and_then(|&row| self.plan.default_types[row]),
+                types: match rows.as_slice() {
+                    [row] => self.plan.columns[*row].len(),
+                    _ => 0,
+                },
+            };
+            let about = about::scope(self.profile, scope, &pprof, &mut tables.texts)?;
+            let mut start = Vec::new();
+            if !about.is_empty() {
+                put_bytes(&mut start, scope_profiles::SCOPE, &about)?;
+            }
+            let mut end = Vec::new();
+            let schema_url = scope.and_then(|scope| scope.schema_url);
+            about::put_text(
+                &mut end,
+                self.profile,
+                scope_profiles::SCHEMA_URL,
+                schema_url,
+            )?;
+            let profiles = || rows.iter().flat_map(|&row| &bodies[row]);
+            let size: usize = profiles().map(|body| wire::field_size(body.len())).sum();
+            let size = start.len() + size + end.len();
+            scopes.try_push((start, rows, end, size), "scopes")?;
+        }
+        let size: usize = scopes
+            .iter()
+            .map(|(.., size)| wire::field_size(*size))
+            .sum();
+        output.head(data::RESOURCE_PROFILES, start.len() + size + end.len())?;
+        output.bytes(&start)?;
+        for (start, rows, end, size) in &scopes {
+            output.head(resource_profiles::SCOPE_PROFILES, *size)?;
+            output.bytes(start)?;
+            for body in rows.iter().flat_map(|&row| &bodies[row]) {
+                output.field(scope_profiles::PROFILES, &[body])?;
+            }
+            output.bytes(end)?;
+        }
+        output.bytes(&end)
+    }
+}
+
+/// A resource and its scopes, each with the numbers of its sources.
+struct OfResource {
+    id: Option<ResourceId>,
+    scopes: Vec<(Option<ScopeId>, Vec<usize>)>,
+}
+
+/// Sources by resource and scope, in the order of their first ones. Those that have none
+/// are each a scope of their own, as what is said of a pprof file is said of its scope.
+fn resources(profile: &Profile, plan: &Plan) -> Result<Vec<OfResource>> {
+    let mut resources: Vec<OfResource> = Vec::new();
+    // Their places, and those of scopes in them.
+    let mut known: HashMap<_, usize, RandomState> = HashMap::default();
+    let mut known_scopes: HashMap<_, usize, RandomState> = HashMap::default();
+    for (row, source) in profile.sources.iter().enumerate() {
+        let id = source.scope.map(|id| profile.scopes[id.row()].resource);
+        let at = match known.get(&id) {
+            Some(&at) => at,
+            None => {
+                let scopes = Vec::new();
+                known.try_put(id, resources.len(), "resources")?;
+                resources.try_push(OfResource { id, scopes }, "resources")?;
+                resources.len() - 1
+            }
+        };
+        let scopes = &mut resources[at].scopes;
+        let next = scopes.len();
+        let scope = source.scope.map(|id| (id, plan.default_types[row]));
+        let at = match scope.and_then(|scope| known_scopes.get(&scope)) {
+            Some(&at) => at,
+            None => next,
+        };
+        if at == next {
+            scopes.try_push((source.scope, Vec::new()), "scopes")?;
+            if let Some(scope) = scope {
+                known_scopes.try_put(scope, next, "scopes")?;
+            }
+        }
+        scopes[at].1.try_push(row, "sources")?;
+    }
+    Ok(resources)
+}

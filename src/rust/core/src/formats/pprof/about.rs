@@ -1,0 +1,163 @@
+//! What is written about the profile as a whole: period, times, comments.
+
+use super::proto::{profile as field, value_type as value};
+use crate::analysis::export::{
+    Column, Untold, default_type, durations, is_rprof, period, provenance, time,
+};
+use crate::error::{Error, Result};
+use crate::limits::memory::{TryCollect, TryGrow, with_room};
+use crate::model::{Profile, Source};
+use crate::protobuf::numbers::Texts;
+use crate::protobuf::wire;
+
+const OUTPUT: &str = "the output";
+
+/// The last fields of the message. Where several sources become one, what Go's
+/// merging of files makes of them: the earliest time, the longest period, the sum
+/// of durations; what is one text is that of the first.
+pub fn encode<'a>(
+    profile: &'a Profile,
+    columns: &[Column<'a>],
+    aggregate: bool,
+    texts: &mut Texts<'a>,
+) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let sources = &profile.sources;
+    let first = sources.first();
+    for (number, text) in [
+        (
+            field::DROP_FRAMES,
+            first.and_then(|s| s.drop_frames.as_deref()),
+        ),
+        (
+            field::KEEP_FRAMES,
+            first.and_then(|s| s.keep_frames.as_deref()),
+        ),
+    ] {
+        put_text(&mut out, number, text, texts)?;
+    }
+    put_known(
+        &mut out,
+        field::TIME_NANOS,
+        sources.iter().filter_map(time).min(),
+    );
+    put_known(
+        &mut out,
+        field::DURATION_NANOS,
+        duration(&durations(profile)?),
+    );
+    if let Some((value, type_)) = longest_period(sources) {
+        if let Some((name, unit)) = type_ {
+            let type_ = value_type(texts, name, unit)?;
+            wire::put_bytes(&mut out, field::PERIOD_TYPE, &type_)?;
+        }
+        put_known(&mut out, field::PERIOD, Some(value));
+    }
+    let comments = comments(profile, aggregate, texts)?;
+    out.try_reserve((comments.len() + 3) * wire::LONGEST_FIELD)
+        .map_err(|_| Error::Memory(OUTPUT))?;
+    wire::put_repeated(&mut out, field::COMMENT, comments.into_iter());
+    let default = texts.of(first_type(profile, columns)?)?;
+    wire::put_uint(&mut out, field::DEFAULT_SAMPLE_TYPE, default);
+    let doc_url = sources.iter().find_map(|source| source.doc_url.as_deref());
+    put_text(&mut out, field::DOC_URL, doc_url, texts)?;
+    Ok(out)
+}
+
+/// 0 is what is not there.
+fn put_known(out: &mut Vec<u8>, number: u32, value: Option<i64>) {
+    if let Some(value) = value.filter(|value| *value != 0) {
+        wire::put_int(out, number, value);
+    }
+}
+
+fn put_text<'a>(
+    out: &mut Vec<u8>,
+    number: u32,
+    text: Option<&'a str>,
+    texts: &mut Texts<'a>,
+) -> Result<()> {
+    if let Some(text) = text {
+        wire::put_uint(out, number, texts.of(text)?);
+    }
+    Ok(())
+}
+
+/// The sample types.
+pub fn types<'a>(columns: &[Column<'a>], texts: &mut Texts<'a>) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    for column in columns {
+        let type_ = value_type(texts, column.name, column.unit)?;
+        wire::put_bytes(&mut out, field::SAMPLE_TYPE, &type_)?;
+    }
+    Ok(out)
+}
+
+fn value_type<'a>(texts: &mut Texts<'a>, type_: &'a str, unit: &'a str) -> Result<Vec<u8>> {
+    let mut out = with_room(2 * wire::LONGEST_FIELD, OUTPUT)?;
+    wire::put_uint(&mut out, value::TYPE, texts.of(type_)?);
+    wire::put_uint(&mut out, value::UNIT, texts.of(unit)?);
+    Ok(out)
+}
+
+/// The longest period, where all sources have one of the same type.
+fn longest_period(sources: &[Source]) -> Option<(i64, Option<(&str, &str)>)> {
+    let (first, others) = sources.split_first()?;
+    let (mut longest, type_) = period(first)?;
+    for source in others {
+        let (value, _) = period(source).filter(|(_, other)| *other == type_)?;
+        longest = longest.max(value);
+    }
+    Some((longest, type_))
+}
+
+/// The sum over the sources; none where that is more than the format holds.
+pub fn duration(durations: &[Option<i64>]) -> Option<i64> {
+    let mut durations = durations.iter().flatten().copied();
+    let first = durations.next()?;
+    durations.try_fold(first, i64::checked_add)
+}
+
+/// What the file does not say of sources. With `labels` those of the samples say their periods.
+pub fn untold(profile: &Profile, labels: bool) -> Result<Untold> {
+    let durations = durations(profile)?;
+    let mut untold = Untold::new(profile, &durations);
+    if labels {
+        untold.periods = 0;
+    }
+    if duration(&durations).is_none() {
+        untold.durations += durations.iter().flatten().count();
+    }
+    Ok(untold)
+}
+
+/// The comments of the sources, and what `Rprof()` was asked for; each once, but
+/// for a file that is written as it was read.
+fn comments<'a>(profile: &'a Profile, aggregate: bool, texts: &mut Texts<'a>) -> Result<Vec<u64>> {
+    let mut comments = Vec::new();
+    for source in &profile.sources {
+        for &comment in &source.comments {
+            let text = texts.of_string(comment, profile.strings.get(comment))?;
+            comments.try_push(text, OUTPUT)?;
+        }
+        if is_rprof(source) {
+            comments.try_push(texts.of(provenance(source)?)?, OUTPUT)?;
+        }
+    }
+    if !aggregate && profile.sources.len() == 1 {
+        return Ok(comments);
+    }
+    let mut seen = Vec::new();
+    seen.try_fill(texts.texts.len(), false, OUTPUT)?;
+    comments.retain(|&comment| !std::mem::replace(&mut seen[comment as usize], true));
+    Ok(comments)
+}
+
+/// What a viewer should show first. Without it pprof shows the last type.
+fn first_type<'a>(profile: &'a Profile, columns: &[Column<'a>]) -> Result<&'a str> {
+    let rprof = profile.sources.iter().find(|source| is_rprof(source));
+    let columns = columns.iter().try_vec(OUTPUT)?;
+    let mut sources = rprof.into_iter().chain(&profile.sources);
+    let type_ = sources.find_map(|source| default_type(source, &columns));
+    Ok(type_.unwrap_or(""))
+}

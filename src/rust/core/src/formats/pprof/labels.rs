@@ -1,0 +1,250 @@
+//! The labels of a sample as they are written.
+//!
+//! To the labels that a sample has come some that the model knows otherwise:
+//! its source, or the run it is from, when there are several, and whether R was
+//! collecting garbage. Sets of labels repeat, so each distinct one is encoded
+//! once.
+
+use super::proto::{label, sample};
+use super::sources::{self, Fact, KEYS};
+use super::write::WriteOptions;
+use crate::error::{Error, Result};
+use crate::limits::memory::{TryGrow, ensure, owned, with_room, written};
+use crate::message;
+use crate::model::{Label, Profile, SourceId, StackId, StringId, Strings};
+use crate::protobuf::numbers::{Pieces, Texts};
+use crate::protobuf::wire;
+use std::borrow::Cow;
+
+const RUN: &str = "run";
+const GC: &str = "gc";
+/// How R's profiler calls the frame of the garbage collector.
+const GC_FRAME: &str = "<GC>";
+
+/// A label that is to be written.
+#[derive(Debug, Clone)]
+struct Wanted<'a> {
+    key: Word<'a>,
+    str: Option<Word<'a>>,
+    num: Option<i64>,
+    unit: Option<Word<'a>>,
+}
+
+/// A text of the model, or one that is made here.
+#[derive(Debug, Clone)]
+enum Word<'a> {
+    Known(StringId),
+    New(Cow<'a, str>),
+}
+
+impl<'a> Word<'a> {
+    fn text<'s>(&'s self, strings: &'s Strings) -> &'s str {
+        match self {
+            Word::Known(id) => strings.get(*id),
+            Word::New(text) => text,
+        }
+    }
+
+    fn number(&self, strings: &'a Strings, texts: &mut Texts<'a>) -> Result<u64> {
+        match self {
+            Word::Known(id) => texts.of_string(*id, strings.get(*id)),
+            Word::New(Cow::Borrowed(text)) => texts.of(*text),
+            Word::New(Cow::Owned(text)) => texts.of(owned(text, "labels")?),
+        }
+    }
+}
+
+/// Gives each sample the number of its set of labels; to be asked for samples
+/// in their order.
+pub struct Labels<'a> {
+    profile: &'a Profile,
+    /// The labels that are left for the samples to come.
+    left: &'a [Label],
+    /// Sets are the same when for each key they have the same texts, and the same
+    /// numbers, in the same order.
+    sort: bool,
+    tell_sources: bool,
+    pub sets: Pieces,
+    collects: Vec<bool>,
+    /// Sets of samples without labels of their own: by source, without and with
+    /// garbage collection.
+    common: Vec<[Option<u32>; 2]>,
+    /// The labels that tell each source, once they were asked for.
+    told: Vec<Vec<Wanted<'a>>>,
+    scratch: Vec<Wanted<'a>>,
+    encoded: Vec<u8>,
+}
+
+impl<'a> Labels<'a> {
+    pub fn new(profile: &'a Profile, options: &WriteOptions) -> Result<Labels<'a>> {
+        let mut collects = Vec::new();
+        collects.try_fill(profile.stacks.len(), false, "stacks")?;
+        for (id, collects) in profile.stacks.ids().zip(&mut collects) {
+            let frame = profile.stacks.get(id).first();
+            let function = frame.and_then(|&frame| profile.function_of(frame));
+            *collects = function.is_some_and(|f| profile.strings.get(f.name) == GC_FRAME);
+        }
+        let mut common = Vec::new();
+        common.try_fill(profile.sources.len(), [None, None], "sources")?;
+        let mut told = Vec::new();
+        told.try_fill(profile.sources.len(), Vec::new(), "sources")?;
+        Ok(Labels {
+            profile,
+            left: &profile.labels,
+            sort: options.aggregate,
+            tell_sources: options.sources,
+            sets: Pieces::default(),
+            collects,
+            common,
+            told,
+            scratch: Vec::new(),
+            encoded: Vec::new(),
+        })
+    }
+
+    #[inline]
+    pub fn of(
+        &mut self,
+        row: usize,
+        source: SourceId,
+        stack: StackId,
+        texts: &mut Texts<'a>,
+    ) -> Result<u32> {
+        let before = self.left.iter().take_while(|l| l.sample < row).count();
+        let (_, left) = self.left.split_at(before);
+        let count = left.iter().take_while(|l| l.sample == row).count();
+        let (own, left) = left.split_at(count);
+        self.left = left;
+        let collects = self.collects[stack.row()];
+        if !own.is_empty() {
+            return self.intern(own, source, collects, texts);
+        }
+        let (source_row, collects_row) = (source.row(), usize::from(collects));
+        if let Some(set) = self.common[source_row][collects_row] {
+            return Ok(set);
+        }
+        let set = self.intern(own, source, collects, texts)?;
+        self.common[source_row][collects_row] = Some(set);
+        Ok(set)
+    }
+
+    fn intern(
+        &mut self,
+        own: &[Label],
+        source: SourceId,
+        collects: bool,
+        texts: &mut Texts<'a>,
+    ) -> Result<u32> {
+        let strings = &self.profile.strings;
+        self.scratch.clear();
+        // First, since what R notes comes last and is an own label when read back.
+        if self.tell_sources {
+            self.tell(own, source)?;
+        }
+        // Those that are neither text nor number have no place here.
+        for label in own.iter().filter(|label| label.other.is_none()) {
+            let wanted = Wanted {
+                key: Word::Known(label.key),
+                str: label.str.map(Word::Known),
+                num: label.num,
+                unit: label.unit.map(Word::Known),
+            };
+            self.scratch.try_push(wanted, "labels")?;
+        }
+        if !self.tell_sources && self.profile.sources.len() > 1 {
+            // A bare number would be read as a range.
+            let run = written(format_args!("run-{}", source.0 + 1), "labels")?;
+            self.add(own, RUN, run.into())?;
+        }
+        if collects {
+            self.add(own, GC, "yes".into())?;
+        }
+        if self.sort {
+            let key = |wanted: &'_ Wanted| wanted.str.is_none();
+            ensure(size_of_val(self.scratch.as_slice()), "labels")?;
+            #[expect(clippy::disallowed_methods, reason = "memory was ensured")]
+            self.scratch.sort_by(|a, b| {
+                let texts = a.key.text(strings).cmp(b.key.text(strings));
+                texts.then(key(a).cmp(&key(b)))
+            });
+        }
+        self.encode(texts)
+    }
+
+    /// Adds a label unless the sample has one of this key: it may have been
+    /// written here before.
+    fn add(&mut self, own: &[Label], key: &'static str, value: Cow<'a, str>) -> Result<()> {
+        let strings = &self.profile.strings;
+        if own.iter().any(|label| strings.get(label.key) == key) {
+            return Ok(());
+        }
+        let wanted = Wanted {
+            key: Word::New(key.into()),
+            str: Some(Word::New(value)),
+            num: None,
+            unit: None,
+        };
+        self.scratch.try_push(wanted, "labels")
+    }
+
+    /// Adds what tells the source.
+    fn tell(&mut self, own: &[Label], source: SourceId) -> Result<()> {
+        let profile = self.profile;
+        let key = |label: &Label| profile.strings.get(label.key);
+        if let Some(label) = own.iter().find(|label| KEYS.contains(&key(label))) {
+            return Err(Error::Lossy(message!(
+                "Sample {} has a label `{}` of its own, so labels cannot tell its source.",
+                label.sample + 1,
+                key(label)
+            )));
+        }
+        let told = &mut self.told[source.row()];
+        if told.is_empty() {
+            let facts = sources::facts(source, &profile.sources[source.row()])?;
+            for (key, fact) in KEYS.into_iter().zip(facts) {
+                let Some(fact) = fact else { continue };
+                let (str, num, unit) = match fact {
+                    Fact::Text(text) => (Some(Word::New(text)), None, None),
+                    Fact::Number(num, unit) => (None, Some(num), Some(Word::New(unit.into()))),
+                };
+                let key = Word::New(key.into());
+                told.try_push(
+                    Wanted {
+                        key,
+                        str,
+                        num,
+                        unit,
+                    },
+                    "labels",
+                )?;
+            }
+        }
+        self.scratch.try_extend_from(told.iter().cloned(), "labels")
+    }
+
+    fn encode(&mut self, texts: &mut Texts<'a>) -> Result<u32> {
+        self.encoded.clear();
+        let strings = &self.profile.strings;
+        let mut one = with_room(4 * wire::LONGEST_FIELD, "labels")?;
+        for wanted in &self.scratch {
+            one.clear();
+            wire::put_uint(&mut one, label::KEY, wanted.key.number(strings, texts)?);
+            // Written even when 0 or empty: that the field is there tells a
+            // text from a number.
+            if let Some(str) = &wanted.str {
+                wire::put_uint(&mut one, label::STR, str.number(strings, texts)?);
+            }
+            if let Some(num) = wanted.num {
+                wire::put_int(&mut one, label::NUM, num);
+            }
+            if let Some(unit) = &wanted.unit {
+                match unit.number(strings, texts)? {
+                    0 => {}
+                    number => wire::put_uint(&mut one, label::NUM_UNIT, number),
+                }
+            }
+            wire::put_bytes(&mut self.encoded, sample::LABEL, &one)?;
+        }
+        self.sets.intern(&self.encoded)
+    }
+}

@@ -1,0 +1,156 @@
+//! What samples need of the tables, each thing once: as Go merges profiles.
+//!
+//! Two things are one when all that would be written of them is equal, but for
+//! ids. Mappings are one when they are of the same file and size; addresses in the
+//! second are moved into the first, since a program is loaded at another place in
+//! each run.
+
+use super::proto::{function, location, mapping, profile as field};
+use super::symbols::{Mapped, Mappings, Writing, put_function, put_location, put_mapping};
+use crate::analysis::export::RunIds;
+use crate::error::Result;
+use crate::limits::memory::TryGrow;
+use crate::model::{FunctionId, Interner, LocationId, Profile, next_row};
+use crate::protobuf::numbers::{Pieces, Texts};
+use crate::protobuf::output::Output;
+use crate::protobuf::wire;
+
+/// Sizes of mappings that agree up to this are the same, as in Go.
+const PAGE: u64 = 0x1000;
+
+pub struct Merged<'a> {
+    profile: &'a Profile,
+    mappings: Mappings<'a>,
+    /// The rows of the mappings that are written, in the order of first use.
+    used: Vec<usize>,
+    index: Interner,
+    ids: RunIds,
+    /// By row; 0 is none.
+    function_ids: Vec<u32>,
+    /// Locations and functions without their ids, which are their numbers + 1.
+    locations: Pieces,
+    functions: Pieces,
+    /// Lines without a function.
+    lost: usize,
+}
+
+impl<'a> Merged<'a> {
+    pub fn new(profile: &'a Profile) -> Result<Merged<'a>> {
+        let mut function_ids = Vec::new();
+        function_ids.try_fill(profile.functions.len(), 0, "ids")?;
+        let mut merged = Merged {
+            profile,
+            mappings: Mappings::new(profile)?,
+            used: Vec::new(),
+            index: Interner::default(),
+            ids: RunIds::new(profile)?,
+            function_ids,
+            locations: Pieces::default(),
+            functions: Pieces::default(),
+            lost: 0,
+        };
+        if !merged.mappings.rows.is_empty() {
+            // The first one is the program itself, and stays the first.
+            merged.mapping(0)?;
+        }
+        Ok(merged)
+    }
+
+    /// The id of a mapping, and the row of the one that it is merged into.
+    fn mapping(&mut self, row: usize) -> Result<(u64, usize)> {
+        let rows = &self.mappings.rows;
+        let key = key(&rows[row]);
+        let hash = self.index.hash(key);
+        let same = |number: u32| self::key(&rows[self.used[number as usize]]) == key;
+        let number = match self.index.find(hash, same) {
+            Some(number) => number,
+            None => {
+                let number = next_row(self.used.len(), "mappings")?;
+                self.used.try_push(row, "mappings")?;
+                self.index.insert(hash, number)?;
+                number
+            }
+        };
+        Ok((u64::from(number) + 1, self.used[number as usize]))
+    }
+
+    fn location(&mut self, run: &[LocationId], texts: &mut Texts<'a>) -> Result<u32> {
+        let (mapping, mut address) = self.mappings.of(self.profile, run);
+        let mut mapping_id = 0;
+        if let Some(row) = mapping {
+            let (id, into) = self.mapping(row)?;
+            mapping_id = id;
+            let rows = &self.mappings.rows;
+            let moved = rows[into].start.wrapping_sub(rows[row].start);
+            address.address = address.address.wrapping_add(moved);
+        }
+        let mut out = Vec::new();
+        let profile = self.profile;
+        let lost = put_location(&mut out, profile, run, mapping_id, address, |id| {
+            self.function(id, texts).map(u64::from)
+        })?;
+        self.lost += lost;
+        Ok(self.locations.intern(&out)? + 1)
+    }
+
+    fn function(&mut self, id: FunctionId, texts: &mut Texts<'a>) -> Result<u32> {
+        let known = self.function_ids[id.row()];
+        if known != 0 {
+            return Ok(known);
+        }
+        let mut out = Vec::new();
+        put_function(
+            &mut out,
+            self.profile,
+            &self.profile.functions.get(id),
+            texts,
+        )?;
+        let number = self.functions.intern(&out)? + 1;
+        self.function_ids[id.row()] = number;
+        Ok(number)
+    }
+}
+
+impl<'a> Writing<'a> for Merged<'a> {
+    fn id(&mut self, run: &[LocationId], texts: &mut Texts<'a>) -> Result<u64> {
+        let known = self.ids.get(run)?;
+        if known != 0 {
+            return Ok(known);
+        }
+        let id = u64::from(self.location(run, texts)?);
+        self.ids.set(run, id)?;
+        Ok(id)
+    }
+
+    fn write(&mut self, texts: &mut Texts<'a>, output: &mut Output) -> Result<usize> {
+        let mut out = Vec::new();
+        for (id, &row) in (1..).zip(&self.used) {
+            out.clear();
+            wire::put_uint(&mut out, mapping::ID, id);
+            put_mapping(&mut out, &self.mappings.rows[row], texts)?;
+            output.field(field::MAPPING, &[&out])?;
+        }
+        for (table, number, pieces) in [
+            (field::LOCATION, location::ID, &self.locations),
+            (field::FUNCTION, function::ID, &self.functions),
+        ] {
+            for (id, piece) in (1..).zip(pieces.iter()) {
+                out.clear();
+                wire::put_uint(&mut out, number, id);
+                output.field(table, &[&out, piece])?;
+            }
+        }
+        Ok(self.lost)
+    }
+}
+
+/// What tells mappings apart.
+fn key<'a>(mapped: &Mapped<'a>) -> (u64, u64, &'a str) {
+    let size = mapped.limit.wrapping_sub(mapped.start);
+    let pages = size.wrapping_add(PAGE - 1) / PAGE;
+    let file = match mapped.build_id {
+        "" => mapped.filename,
+        build_id => build_id,
+    };
+    (pages, mapped.offset, file)
+}

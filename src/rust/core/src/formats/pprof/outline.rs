@@ -1,0 +1,128 @@
+//! The first look at a message: where its tables stand, and its single facts.
+
+use super::proto::{profile as field, value_type};
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::TryGrow;
+use crate::protobuf::load::STRIDE;
+use crate::protobuf::texts::{Index, TextTable};
+use crate::protobuf::wire::{Message, Result, fault};
+
+const WHAT: &str = "the tables of a profile";
+
+/// The name and unit of a value.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Named {
+    pub type_: Index,
+    pub unit: Index,
+}
+
+pub struct Outline<'a> {
+    pub texts: TextTable<'a>,
+    pub types: Vec<Named>,
+    pub mappings: Vec<Message<'a>>,
+    pub functions: Vec<Message<'a>>,
+    pub locations: Vec<Message<'a>>,
+    pub comments: Vec<Index>,
+    /// How many samples there are, and where the first stands.
+    pub samples: usize,
+    pub first_sample: usize,
+    pub time: i64,
+    pub duration: i64,
+    pub period_type: Option<Named>,
+    pub period: i64,
+    pub period_at: usize,
+    pub default_type: Index,
+    pub drop_frames: Index,
+    pub keep_frames: Index,
+    pub doc_url: Index,
+}
+
+impl<'a> Outline<'a> {
+    pub fn read(bytes: &'a [u8], stop: Stop) -> Result<Outline<'a>> {
+        let mut outline = Outline {
+            texts: TextTable::new(bytes, bytes.len()),
+            types: Vec::new(),
+            mappings: Vec::new(),
+            functions: Vec::new(),
+            locations: Vec::new(),
+            comments: Vec::new(),
+            samples: 0,
+            first_sample: 0,
+            time: 0,
+            duration: 0,
+            period_type: None,
+            period: 0,
+            period_at: 0,
+            default_type: Index::default(),
+            drop_frames: Index::default(),
+            keep_frames: Index::default(),
+            doc_url: Index::default(),
+        };
+        let mut message = Message::new(bytes);
+        let mut next = 0;
+        while let Some(found) = message.field()? {
+            if found.at >= next {
+                cancel::check(stop)?;
+                next = found.at + STRIDE;
+            }
+            let at = found.at;
+            match found.number {
+                field::SAMPLE_TYPE => {
+                    outline.types.try_push(named(found.message()?)?, WHAT)?;
+                }
+                field::SAMPLE => {
+                    found.message()?;
+                    if outline.samples == 0 {
+                        outline.first_sample = at;
+                    }
+                    outline.samples += 1;
+                }
+                field::MAPPING => outline.mappings.try_push(found.message()?, WHAT)?,
+                field::LOCATION => outline.locations.try_push(found.message()?, WHAT)?,
+                field::FUNCTION => outline.functions.try_push(found.message()?, WHAT)?,
+                field::STRING_TABLE => {
+                    let text = found.message()?;
+                    outline.texts.add(text.at(), text.bytes().len())?;
+                }
+                field::TIME_NANOS => {
+                    // As Go tells it.
+                    if outline.time != 0 {
+                        return fault(
+                            at,
+                            "A second time of recording. Are these several profiles in one file?",
+                        );
+                    }
+                    outline.time = found.int()?;
+                }
+                field::DURATION_NANOS => outline.duration = found.int()?,
+                field::PERIOD_TYPE => outline.period_type = Some(named(found.message()?)?),
+                field::PERIOD => {
+                    outline.period = found.int()?;
+                    outline.period_at = at;
+                }
+                field::COMMENT => {
+                    found.each(|index| outline.comments.try_push(Index { index, at }, WHAT))?
+                }
+                field::DEFAULT_SAMPLE_TYPE => outline.default_type = Index::of(&found)?,
+                field::DROP_FRAMES => outline.drop_frames = Index::of(&found)?,
+                field::KEEP_FRAMES => outline.keep_frames = Index::of(&found)?,
+                field::DOC_URL => outline.doc_url = Index::of(&found)?,
+                _ => {}
+            }
+        }
+        outline.texts.check()?;
+        Ok(outline)
+    }
+}
+
+fn named(mut message: Message) -> Result<Named> {
+    let mut named = Named::default();
+    while let Some(found) = message.field()? {
+        match found.number {
+            value_type::TYPE => named.type_ = Index::of(&found)?,
+            value_type::UNIT => named.unit = Index::of(&found)?,
+            _ => {}
+        }
+    }
+    Ok(named)
+}

@@ -1,0 +1,119 @@
+//! Reads a pprof message straight into columns.
+//!
+//! The file is gone through twice. The first time everything but the samples is
+//! collected ([`Outline`]), since the string table may come last and the tables
+//! refer to each other in any order; the second time the samples are read.
+//! What Go's reader refuses is refused here too, with the byte at which it
+//! stands.
+
+use super::headers;
+use super::outline::Outline;
+use super::proto::profile as field;
+use super::restore::restore;
+use super::samples::SampleReader;
+use super::tables;
+use crate::error::{Error, Place, Result};
+use crate::formats::detect::Format;
+use crate::formats::problems::Problems;
+use crate::io::gzip::Content;
+use crate::io::input::{self, Origin};
+use crate::limits::budget::Budget;
+use crate::limits::cancel::{self, Stop};
+use crate::message;
+use crate::model::Profile;
+use crate::protobuf::load::{self, STRIDE, Wanted};
+use crate::protobuf::wire::{Fault, Message, Result as WireResult, fault};
+use std::io::Read;
+use std::path::Path;
+
+const WANTED: Wanted = Wanted {
+    what: "a pprof profile",
+    format: Format::Pprof,
+};
+
+/// Reads a pprof file, gzip'd or not.
+pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
+    let (content, origin) = input::open(path, origin)?;
+    read_content(content, origin, stop)
+}
+
+/// Reads a pprof message from anywhere, gzip'd or not.
+///
+/// Two sample types of the same name are told apart: the second is called
+/// `name/unit`. A message of 2 GiB is refused.
+pub fn read(input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
+    let content =
+        Content::new(input).map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
+    read_content(content, origin, stop)
+}
+
+/// Reads what is inflated already, where it has to be.
+pub fn read_content(
+    content: Content<impl Read>,
+    origin: Origin,
+    stop: Stop,
+) -> Result<(Profile, Problems)> {
+    let mut problems = Problems::default();
+    let (bytes, budget) = load::load(content, &origin, WANTED, &mut problems, stop)?;
+    decode(&bytes, origin, problems, budget, stop)
+}
+
+fn decode(
+    bytes: &[u8],
+    origin: Origin,
+    problems: Problems,
+    budget: Budget,
+    stop: Stop,
+) -> Result<(Profile, Problems)> {
+    let name = origin.name.clone();
+    build(bytes, origin, problems, budget, stop).map_err(|fault| match fault {
+        Fault::Other(error) => error,
+        Fault::At { at, message } => load::foreign(&name, WANTED, bytes).unwrap_or(Error::Parse {
+            input: name,
+            place: Place::Byte(at as u64),
+            message,
+        }),
+    })
+}
+
+fn build(
+    bytes: &[u8],
+    origin: Origin,
+    mut problems: Problems,
+    budget: Budget,
+    stop: Stop,
+) -> WireResult<(Profile, Problems)> {
+    let mut outline = Outline::read(bytes, stop)?;
+    let mut profile = Profile::default();
+    let mappings = tables::mappings(&mut outline, &mut profile, &mut problems)?;
+    let functions = tables::functions(&mut outline, &mut profile, &mut problems)?;
+    let locations =
+        tables::locations(&outline, &mappings, &functions, &mut profile, &mut problems)?;
+    let name = message!("{}", origin.name);
+    let types = headers::types(&mut outline, &origin.name, &mut profile, &mut problems)?;
+    let strings = &mut profile.strings;
+    let source = headers::source(&mut outline, origin, types, strings, &mut problems)?;
+    let source = profile.add_source(source)?;
+    if outline.types.is_empty() && outline.samples > 0 {
+        return fault(
+            outline.first_sample,
+            "There are samples, but no sample type says what their values mean.",
+        );
+    }
+    let texts = outline.texts;
+    let mut reader = SampleReader::new(texts, locations, source, profile, problems, budget, name);
+    let mut message = Message::new(bytes);
+    let mut next = 0;
+    while let Some(found) = message.field()? {
+        if found.at >= next {
+            cancel::check(stop)?;
+            next = found.at + STRIDE;
+        }
+        if found.number == field::SAMPLE {
+            reader.sample(found.message()?)?;
+        }
+    }
+    let mut profile = reader.profile;
+    restore(&mut profile, bytes.len(), stop)?;
+    Ok((profile, reader.problems))
+}

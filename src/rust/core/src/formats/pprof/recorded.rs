@@ -1,0 +1,146 @@
+//! The tables as they are: each row is written, whether a sample needs it or not,
+//! in its order, and under the id that it had in its file.
+
+use super::proto::{function, location, mapping, profile as field};
+use super::symbols::{Mappings, Writing, put_function, put_location, put_mapping};
+use crate::analysis::export::{Cutter, RunIds};
+use crate::error::Result;
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::{TryGrow, TryPut, sort_by_key};
+use crate::model::{LocationId, NativeId, Profile, StackId, Stacks};
+use crate::protobuf::numbers::Texts;
+use crate::protobuf::output::Output;
+use crate::protobuf::wire;
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+
+/// Stacks between two questions whether to stop.
+const STACKS: usize = 10_000;
+
+pub struct Recorded<'a> {
+    profile: &'a Profile,
+    mappings: Mappings<'a>,
+    /// The locations in the order in which they are written.
+    locations: Stacks,
+    order: Vec<StackId>,
+    ids: RunIds,
+}
+
+impl<'a> Recorded<'a> {
+    pub fn new(profile: &'a Profile, cutter: &Cutter, stop: Stop) -> Result<Recorded<'a>> {
+        let mut locations = Stacks::default();
+        let mut used = Vec::new();
+        used.try_fill(profile.locations.len(), false, "ids")?;
+        if cutter.any_inlined {
+            // What samples say is of one address goes before what the table says,
+            // where equal rows may have become one.
+            for stack in profile.stacks.ids() {
+                if stack.row() % STACKS == 0 {
+                    cancel::check(stop)?;
+                }
+                for run in cutter.runs(profile.stacks.get(stack)) {
+                    locations.intern(run)?;
+                    run.iter().for_each(|row| used[row.row()] = true);
+                }
+            }
+        }
+        let mut rows = Vec::new();
+        rows.try_extend_from(profile.locations.ids(), "ids")?;
+        for run in cutter.runs(&rows) {
+            if run.iter().all(|row| !used[row.row()]) {
+                locations.push(run)?;
+            }
+        }
+        let mut order = Vec::new();
+        order.try_extend_from(locations.ids(), "ids")?;
+        sort_by_key(
+            &mut order,
+            |&run| locations.get(run).first().copied(),
+            "ids",
+        )?;
+        let natives = order
+            .iter()
+            .map(|&run| native_id(profile, locations.get(run)));
+        let mut ids = RunIds::new(profile)?;
+        for (&run, id) in order.iter().zip(self::ids(natives)?) {
+            ids.set(locations.get(run), id)?;
+        }
+        Ok(Recorded {
+            profile,
+            mappings: Mappings::new(profile)?,
+            locations,
+            order,
+            ids,
+        })
+    }
+}
+
+impl<'a> Writing<'a> for Recorded<'a> {
+    fn id(&mut self, run: &[LocationId], _: &mut Texts<'a>) -> Result<u64> {
+        self.ids.get(run)
+    }
+
+    fn write(&mut self, texts: &mut Texts<'a>, output: &mut Output) -> Result<usize> {
+        let profile = self.profile;
+        let mut out = Vec::new();
+        let mapping_ids = ids(self.mappings.rows.iter().map(|m| m.native_id))?;
+        for (mapped, &id) in self.mappings.rows.iter().zip(&mapping_ids) {
+            out.clear();
+            wire::put_uint(&mut out, mapping::ID, id);
+            put_mapping(&mut out, mapped, texts)?;
+            output.field(field::MAPPING, &[&out])?;
+        }
+        let mut lost = 0;
+        let function_ids = ids(profile.functions.iter().map(|f| f.native_id))?;
+        for &number in &self.order {
+            let run = self.locations.get(number);
+            out.clear();
+            wire::put_uint(&mut out, location::ID, self.ids.get(run)?);
+            let (mapping, address) = self.mappings.of(profile, run);
+            let mapping = mapping.map_or(0, |row| mapping_ids[row]);
+            lost += put_location(&mut out, profile, run, mapping, address, |function| {
+                Ok(function_ids[function.row()])
+            })?;
+            output.field(field::LOCATION, &[&out])?;
+        }
+        for (row, &id) in profile.functions.iter().zip(&function_ids) {
+            out.clear();
+            wire::put_uint(&mut out, function::ID, id);
+            put_function(&mut out, profile, row, texts)?;
+            output.field(field::FUNCTION, &[&out])?;
+        }
+        Ok(lost)
+    }
+}
+
+fn native_id(profile: &Profile, run: &[LocationId]) -> Option<NativeId> {
+    let location = profile.locations.get(*run.first()?);
+    profile.address_of(&location).native_id
+}
+
+/// The id of each row: the one that it had, where no row before it has that, else
+/// the least that no row has. Without any these are the numbers of the rows.
+fn ids(natives: impl Iterator<Item = Option<NativeId>> + Clone) -> Result<Vec<u64>> {
+    // Each, and whether it is still to be given.
+    let mut taken: HashMap<u64, bool, RandomState> = HashMap::default();
+    for native in natives.clone().flatten() {
+        taken.try_put(native.get(), true, "ids")?;
+    }
+    let mut ids = Vec::new();
+    let mut next = 1;
+    for native in natives {
+        let is_left = |id: &u64| taken.get_mut(id).is_some_and(std::mem::take);
+        let id = match native.map(NativeId::get).filter(is_left) {
+            Some(own) => own,
+            None => {
+                while taken.contains_key(&next) {
+                    next += 1;
+                }
+                next += 1;
+                next - 1
+            }
+        };
+        ids.try_push(id, "ids")?;
+    }
+    Ok(ids)
+}

@@ -1,0 +1,246 @@
+//! Makes sources of the labels that tell them, see [`super::sources`].
+//!
+//! Samples are of one source when all that their labels say of it is equal, not
+//! its number alone: of files that were merged each may have a source 1. Labels
+//! that are not as they are written here stay labels, so nothing is lost.
+
+use super::about;
+use super::sources::{self, Fact, Facts, KEYS};
+use crate::analysis::export::durations;
+use crate::analysis::export::{is_rprof, provenance};
+use crate::error::Result;
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::TryGrow;
+use crate::model::{Interner, Label, Profile, Source, SourceId, StringId, Strings, next_row};
+
+/// Samples between two questions whether to stop.
+const ROWS: usize = 10_000;
+/// Bytes that sources may take for each byte of the file. A small file in which
+/// every sample has a source of its own, with one long URI, would fill any memory.
+const BYTES_A_BYTE: usize = 32;
+const BYTES_AT_LEAST: usize = 1 << 20;
+
+/// Gives samples the sources that their labels tell, and takes those labels away.
+/// The file itself, so far the only source, stays the first while a sample is
+/// left to it. `size`: the bytes of the file.
+pub fn restore(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
+    let keys = Keys::of(&profile.strings);
+    if !keys.may_tell() {
+        return Ok(());
+    }
+    let mut told = Told::new(size);
+    let mut numbers = Vec::new();
+    numbers.try_fill(profile.samples.len(), None, "sources")?;
+    let samples = profile.labels.chunk_by(|a, b| a.sample == b.sample);
+    for (i, labels) in samples.enumerate() {
+        if i % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        if let (Some(said), Some(label)) = (keys.said(labels), labels.first()) {
+            numbers[label.sample] = told.number(said, &profile.strings)?;
+        }
+    }
+    if told.sources.is_empty() {
+        return Ok(());
+    }
+    let left = |label: &Label| numbers[label.sample].is_none() || keys.row(label.key).is_none();
+    profile.labels.retain(left);
+
+    let mut whole_file = profile.sources.pop().unwrap_or_default();
+    let comments = std::mem::take(&mut whole_file.comments);
+    let duration = whole_file.duration.take();
+    let is_left = numbers.contains(&None);
+    if is_left {
+        profile.add_source(std::mem::take(&mut whole_file))?;
+    }
+    let ids = told.add_to(profile)?;
+    for (source, number) in profile.samples.source.iter_mut().zip(&numbers) {
+        *source = number.map_or(SourceId(0), |number| ids[number]);
+    }
+    // What the file says of all its samples the first source says, as writers
+    // take it from there.
+    let others = about::duration(&durations(profile)?).unwrap_or(0);
+    let comments = news(comments, profile)?;
+    if let Some(first) = profile.sources.first_mut() {
+        first.comments = comments;
+        if is_left {
+            let rest = duration.and_then(|duration| duration.checked_sub(others));
+            first.duration = rest.filter(|rest| *rest > 0);
+        } else {
+            first.types = whole_file.types;
+            first.drop_frames = whole_file.drop_frames;
+            first.keep_frames = whole_file.keep_frames;
+            first.doc_url = whole_file.doc_url;
+        }
+    }
+    Ok(())
+}
+
+/// The comments but for those that writing these sources adds again.
+fn news(mut comments: Vec<StringId>, profile: &Profile) -> Result<Vec<StringId>> {
+    let mut known = Vec::new();
+    for source in profile.sources.iter().filter(|source| is_rprof(source)) {
+        known.try_push(provenance(source)?, "comments")?;
+    }
+    known.sort_unstable();
+    let is_known = |comment| {
+        let text = profile.strings.get(comment);
+        known
+            .binary_search_by(|known| known.as_str().cmp(text))
+            .is_ok()
+    };
+    comments.retain(|&comment| !is_known(comment));
+    Ok(comments)
+}
+
+/// What one label says, as far as it may count here.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Said {
+    str: Option<StringId>,
+    num: Option<i64>,
+    unit: Option<StringId>,
+}
+
+impl Said {
+    fn fact(self, strings: &Strings) -> Option<Fact<'_>> {
+        let text = |id| strings.get(id);
+        match (self.str, self.num) {
+            (Some(str), None) if self.unit.is_none() => Some(Fact::Text(text(str).into())),
+            (None, Some(num)) => Some(Fact::Number(num, self.unit.map_or("", text))),
+            _ => None,
+        }
+    }
+}
+
+/// What the labels of a sample say, in the order of [`KEYS`].
+type Saids = [Option<Said>; KEYS.len()];
+
+/// The keys as this file has them.
+struct Keys([Option<StringId>; KEYS.len()]);
+
+impl Keys {
+    fn of(strings: &Strings) -> Keys {
+        let mut keys = [None; KEYS.len()];
+        for (row, text) in (0..).zip(strings.iter()) {
+            if let Some(key) = KEYS.iter().position(|key| *key == text) {
+                keys[key] = Some(StringId(row));
+            }
+        }
+        Keys(keys)
+    }
+
+    /// Whether the file has the key that no source goes without.
+    fn may_tell(&self) -> bool {
+        self.0[0].is_some()
+    }
+
+    fn row(&self, key: StringId) -> Option<usize> {
+        self.0.iter().position(|known| *known == Some(key))
+    }
+
+    /// `None` where nothing tells a source, or something twice.
+    fn said(&self, labels: &[Label]) -> Option<Saids> {
+        let mut saids = [None; KEYS.len()];
+        for &Label {
+            key,
+            str,
+            num,
+            unit,
+            ..
+        } in labels
+        {
+            if let Some(row) = self.row(key) {
+                let said = Said { str, num, unit };
+                if saids[row].replace(said).is_some() {
+                    return None;
+                }
+            }
+        }
+        saids.iter().any(Option::is_some).then_some(saids)
+    }
+}
+
+/// The sources that labels tell.
+struct Told {
+    /// Sets of labels, and the number of the source that each tells.
+    sets: Vec<(Saids, Option<usize>)>,
+    index: Interner,
+    /// With the numbers they had where they were written.
+    sources: Vec<(i64, Source)>,
+    bytes_left: usize,
+}
+
+impl Told {
+    fn new(size: usize) -> Told {
+        Told {
+            sets: Vec::new(),
+            index: Interner::default(),
+            sources: Vec::new(),
+            bytes_left: size.saturating_mul(BYTES_A_BYTE).max(BYTES_AT_LEAST),
+        }
+    }
+
+    /// The number of the source that these labels tell.
+    fn number(&mut self, saids: Saids, strings: &Strings) -> Result<Option<usize>> {
+        let hash = self.index.hash(saids);
+        let same = |row: u32| self.sets[row as usize].0 == saids;
+        if let Some(row) = self.index.find(hash, same) {
+            return Ok(self.sets[row as usize].1);
+        }
+        let number = match self.source(saids, strings)? {
+            Some(source) => {
+                self.sources.try_push(source, "sources")?;
+                Some(self.sources.len() - 1)
+            }
+            None => None,
+        };
+        let row = next_row(self.sets.len(), "sources")?;
+        self.sets.try_push((saids, number), "sources")?;
+        self.index.insert(hash, row)?;
+        Ok(number)
+    }
+
+    fn source(&mut self, saids: Saids, strings: &Strings) -> Result<Option<(i64, Source)>> {
+        let mut facts: Facts = Default::default();
+        let mut bytes = size_of::<Source>();
+        for (fact, said) in facts.iter_mut().zip(saids) {
+            if let Some(said) = said {
+                bytes += said.str.map_or(0, |str| strings.get(str).len());
+                bytes += said.unit.map_or(0, |unit| strings.get(unit).len());
+                let Some(said) = said.fact(strings) else {
+                    return Ok(None);
+                };
+                *fact = Some(said);
+            }
+        }
+        let Some(left) = self.bytes_left.checked_sub(bytes) else {
+            return Ok(None);
+        };
+        let source = sources::source(&facts)?;
+        if source.is_some() {
+            self.bytes_left = left;
+        }
+        Ok(source)
+    }
+
+    /// Adds the sources in the order of the numbers they had; where two had the
+    /// same, in that of their first samples. Gives the id of each.
+    fn add_to(self, profile: &mut Profile) -> Result<Vec<SourceId>> {
+        let mut order = Vec::new();
+        for (number, (id, _)) in self.sources.iter().enumerate() {
+            order.try_push((*id, number), "sources")?;
+        }
+        order.sort_unstable();
+        if order.windows(2).any(|two| two[0].0 == two[1].0) {
+            order.sort_unstable_by_key(|(_, number)| *number);
+        }
+        let mut ids = Vec::new();
+        ids.try_fill(order.len(), SourceId(0), "sources")?;
+        let mut sources = self.sources;
+        for (_, number) in order {
+            let (_, source) = std::mem::take(&mut sources[number]);
+            ids[number] = profile.add_source(source)?;
+        }
+        Ok(ids)
+    }
+}

@@ -1,0 +1,203 @@
+//! Reads samples: stacks, values, labels.
+//!
+//! A profile that was not aggregated repeats its stacks, and a repeated one has
+//! the same bytes; so those are looked up before anything is decoded.
+
+use super::proto::{label, sample};
+use super::tables::Locations;
+use crate::error::Error;
+use crate::formats::problems::Problems;
+use crate::limits::budget::Budget;
+use crate::limits::memory::TryGrow;
+use crate::message;
+use crate::model::{Label, LocationId, Profile, SourceId, StackCache, StackId};
+use crate::protobuf::texts::{Index, TextTable};
+use crate::protobuf::wire::{Message, Result, fault};
+
+pub struct SampleReader<'a> {
+    pub texts: TextTable<'a>,
+    pub locations: Locations,
+    pub source: SourceId,
+    pub profile: Profile,
+    pub problems: Problems,
+    known: StackCache<'a, u8>,
+    /// The stack at hand.
+    frames: Vec<LocationId>,
+    /// The values at hand, and where the last of them stand.
+    values: Vec<i64>,
+    values_at: usize,
+    budget: Budget,
+    /// What messages call the file.
+    name: String,
+}
+
+impl<'a> SampleReader<'a> {
+    pub fn new(
+        texts: TextTable<'a>,
+        locations: Locations,
+        source: SourceId,
+        profile: Profile,
+        problems: Problems,
+        budget: Budget,
+        name: String,
+    ) -> SampleReader<'a> {
+        SampleReader {
+            texts,
+            locations,
+            source,
+            profile,
+            problems,
+            known: StackCache::default(),
+            frames: Vec::new(),
+            values: Vec::new(),
+            values_at: 0,
+            budget,
+            name,
+        }
+    }
+
+    pub fn sample(&mut self, mut message: Message<'a>) -> Result<()> {
+        let start = message.at();
+        let row = self.profile.samples.len();
+        if row >= i32::MAX as usize {
+            return Err(Error::Unsupported(message!(
+                "More than {} samples, which R cannot number.",
+                i32::MAX
+            ))
+            .into());
+        }
+        let mut packed: Option<Message> = None;
+        self.frames.clear();
+        self.values.clear();
+        while let Some(found) = message.field()? {
+            match found.number {
+                sample::LOCATION_ID => {
+                    // Almost always there is one list, packed.
+                    if packed.is_none() && self.frames.is_empty() {
+                        packed = found.packed();
+                        if packed.is_some() {
+                            continue;
+                        }
+                    }
+                    if let Some(first) = packed.take() {
+                        self.locate(first)?;
+                    }
+                    match found.packed() {
+                        Some(list) => self.locate(list)?,
+                        None => self.locate_one(found.uint()?, found.at)?,
+                    }
+                }
+                sample::VALUE => {
+                    self.values_at = found.at;
+                    let values = &mut self.values;
+                    found.each(|value| values.try_push(value as i64, "sample values"))?;
+                }
+                sample::LABEL => {
+                    let label = self.label(found.message()?, row)?;
+                    self.profile.labels.try_push(label, "labels")?;
+                }
+                _ => {}
+            }
+        }
+        let stack = match packed {
+            Some(list) => self.stack(list)?,
+            None => self.profile.stacks.intern(&self.frames)?,
+        };
+        if self.values.len() != self.profile.values.len() {
+            return fault(
+                start,
+                message!(
+                    "This sample has {} values, but there are {} sample types.",
+                    self.values.len(),
+                    self.profile.values.len()
+                ),
+            );
+        }
+        for (column, &value) in self.profile.values.iter_mut().zip(&self.values) {
+            if column.push(value)? {
+                self.problems.nearly(value, self.values_at);
+            }
+        }
+        let frames = self.profile.stacks.get(stack).len();
+        self.budget.samples(1, frames, &self.name)?;
+        let samples = &mut self.profile.samples;
+        samples.source.try_push(self.source, "samples")?;
+        samples.stack.try_push(stack, "samples")?;
+        Ok(())
+    }
+
+    /// The stack of a packed list.
+    fn stack(&mut self, list: Message<'a>) -> Result<StackId> {
+        if let Some(stack) = self.known.find(list.bytes()) {
+            return Ok(stack);
+        }
+        self.locate(list)?;
+        let stack = self.profile.stacks.push(&self.frames)?;
+        self.known.add(list.bytes(), stack)?;
+        Ok(stack)
+    }
+
+    /// Appends the frames of a packed list.
+    fn locate(&mut self, list: Message) -> Result<()> {
+        let most = list.bytes().len();
+        let Some(count) = self.locations.count_if_plain() else {
+            return list.each_short(|id, at| self.locate_one(id, at));
+        };
+        let frames = &mut self.frames;
+        frames
+            .try_reserve(most)
+            .map_err(|_| Error::Memory("a stack"))?;
+        list.each_short(|id, at| {
+            let row = id.wrapping_sub(1);
+            if row >= u64::from(count) {
+                return self.locations.ids.find(id, at).map(|_| ());
+            }
+            Ok(frames.try_push(LocationId(row as u32), "a stack")?)
+        })?;
+        Ok(())
+    }
+
+    /// Appends the frames of one location.
+    #[inline]
+    fn locate_one(&mut self, id: u64, at: usize) -> Result<()> {
+        let row = self.locations.ids.find(id, at)?;
+        let run = self.locations.run(row as usize);
+        // With their inlined calls few locations may be many frames.
+        self.budget
+            .check(self.frames.len() + run.len(), &self.name)?;
+        Ok(self.frames.try_extend(run, "a stack")?)
+    }
+
+    fn label(&mut self, mut message: Message, row: usize) -> Result<Label> {
+        let at = message.at();
+        let [mut key, mut unit] = [Index { index: 0, at }; 2];
+        let mut str = None;
+        let mut num = None;
+        while let Some(found) = message.field()? {
+            match found.number {
+                label::KEY => key = Index::of(&found)?,
+                label::STR => str = Some(Index::of(&found)?),
+                label::NUM => num = Some(found.int()?),
+                label::NUM_UNIT => unit = Index::of(&found)?,
+                _ => {}
+            }
+        }
+        let strings = &mut self.profile.strings;
+        let mut text = |index| self.texts.id(index, strings, &mut self.problems);
+        // Of text and number the one is meant that is not 0. Most writers store
+        // neither when it is 0 or empty; numbers are the likelier ones to be 0.
+        let is_text = str.is_some_and(|str: Index| str.index != 0);
+        let is_number = unit.index != 0 || num.is_some_and(|num| num != 0);
+        let empty = !is_text && !is_number;
+        let is_text = is_text || empty && num.is_none() && str.is_some();
+        let is_number = is_number || empty && !is_text;
+        Ok(Label {
+            sample: row,
+            key: text(key)?,
+            str: str.filter(|_| is_text).map(&mut text).transpose()?,
+            num: is_number.then_some(num.unwrap_or(0)),
+            other: None,
+            unit: (unit.index != 0).then(|| text(unit)).transpose()?,
+        })
+    }
+}

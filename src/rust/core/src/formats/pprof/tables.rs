@@ -1,0 +1,213 @@
+//! From the tables of a file to those of the model, row by row.
+
+use super::ids::Ids;
+use super::outline::Outline;
+use super::proto::{function, line, location, mapping};
+use crate::formats::problems::Problems;
+use crate::limits::memory::TryGrow;
+use crate::model::{
+    Address, Function, FunctionId, Location, LocationId, Mapping, MappingId, Profile, Symbols,
+};
+use crate::protobuf::texts::Index;
+use crate::protobuf::wire::{Message, Result};
+
+/// Adds the mappings; gives their ids in the file.
+pub fn mappings(
+    outline: &mut Outline,
+    profile: &mut Profile,
+    problems: &mut Problems,
+) -> Result<Ids> {
+    let ids = ids("mapping", mapping::ID, &outline.mappings)?;
+    let texts = &mut outline.texts;
+    for &message in &outline.mappings {
+        let at = message.at();
+        let mut message = message;
+        let mut id = 0;
+        let [mut start, mut limit, mut offset] = [0; 3];
+        let [mut filename, mut build_id] = [Index { index: 0, at }; 2];
+        let mut symbols = Symbols::default();
+        while let Some(found) = message.field()? {
+            match found.number {
+                mapping::ID => id = found.uint()?,
+                mapping::MEMORY_START => start = found.uint()?,
+                mapping::MEMORY_LIMIT => limit = found.uint()?,
+                mapping::FILE_OFFSET => offset = found.uint()?,
+                mapping::FILENAME => filename = Index::of(&found)?,
+                mapping::BUILD_ID => build_id = Index::of(&found)?,
+                mapping::HAS_FUNCTIONS => symbols.functions = found.uint()? != 0,
+                mapping::HAS_FILENAMES => symbols.filenames = found.uint()? != 0,
+                mapping::HAS_LINE_NUMBERS => symbols.line_numbers = found.uint()? != 0,
+                mapping::HAS_INLINE_FRAMES => symbols.inline_frames = found.uint()? != 0,
+                _ => {}
+            }
+        }
+        let strings = &mut profile.strings;
+        let mapping = Mapping {
+            start,
+            limit,
+            offset,
+            filename: texts.id(filename, strings, problems)?,
+            build_id: texts.id(build_id, strings, problems)?,
+            symbols,
+            native_id: ids.native(id),
+        };
+        profile.add_mapping(mapping)?;
+    }
+    Ok(ids)
+}
+
+/// Adds the functions; gives their ids in the file.
+pub fn functions(
+    outline: &mut Outline,
+    profile: &mut Profile,
+    problems: &mut Problems,
+) -> Result<Ids> {
+    let ids = ids("function", function::ID, &outline.functions)?;
+    let texts = &mut outline.texts;
+    for &message in &outline.functions {
+        let at = message.at();
+        let mut message = message;
+        let mut id = 0;
+        let [mut name, mut system_name, mut filename, mut start_line] = [Index { index: 0, at }; 4];
+        while let Some(found) = message.field()? {
+            match found.number {
+                function::ID => id = found.uint()?,
+                function::NAME => name = Index::of(&found)?,
+                function::SYSTEM_NAME => system_name = Index::of(&found)?,
+                function::FILENAME => filename = Index::of(&found)?,
+                function::START_LINE => start_line = Index::of(&found)?,
+                _ => {}
+            }
+        }
+        let start_line = problems.line_number(start_line.index as i64, start_line.at);
+        let strings = &mut profile.strings;
+        let mut text = |index| texts.id(index, strings, problems);
+        let names = [text(name)?, text(system_name)?];
+        let filename = text(filename)?;
+        let function = Function::recorded(names, filename, start_line, strings)?;
+        profile.functions.push(Function {
+            native_id: ids.native(id),
+            ..function
+        })?;
+    }
+    Ok(ids)
+}
+
+/// The locations of a file, each as a run of the model's: one for each inlined
+/// call, innermost first.
+pub struct Locations {
+    pub ids: Ids,
+    /// Where the run of each location ends in `frames`.
+    ends: Vec<usize>,
+    frames: Vec<LocationId>,
+}
+
+impl Locations {
+    /// How many there are, if ids count from 1 and no location has more than one
+    /// line, so that an id is a row of the model + 1.
+    #[inline]
+    pub fn count_if_plain(&self) -> Option<u32> {
+        let single = self.frames.len() == self.ends.len();
+        (single && self.ids.are_row_numbers()).then(|| self.ids.count())
+    }
+
+    #[inline]
+    pub fn run(&self, row: usize) -> &[LocationId] {
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.frames[start..self.ends[row]]
+    }
+}
+
+/// Adds the locations. A mapping that is not there is none, as in Go.
+pub fn locations(
+    outline: &Outline,
+    mappings: &Ids,
+    functions: &Ids,
+    profile: &mut Profile,
+    problems: &mut Problems,
+) -> Result<Locations> {
+    let mut locations = Locations {
+        ids: ids("location", location::ID, &outline.locations)?,
+        ends: Vec::new(),
+        frames: Vec::new(),
+    };
+    let mut lines = Vec::new();
+    for &message in &outline.locations {
+        let mut message = message;
+        let mut address = Address::default();
+        lines.clear();
+        while let Some(found) = message.field()? {
+            match found.number {
+                location::ID => address.native_id = locations.ids.native(found.uint()?),
+                location::MAPPING_ID => {
+                    address.mapping = mappings.row(found.uint()?).map(MappingId);
+                }
+                location::ADDRESS => address.address = found.uint()?,
+                location::LINE => {
+                    let line = self::line(found.message()?, functions, problems)?;
+                    lines.try_push(line, "locations")?;
+                }
+                location::IS_FOLDED => address.is_folded = found.uint()? != 0,
+                _ => {}
+            }
+        }
+        if lines.is_empty() {
+            // An address without a symbol.
+            lines.try_push(Location::default(), "locations")?;
+        }
+        let address = profile.addresses.intern(address)?;
+        let outermost = lines.len() - 1;
+        for (i, &line) in lines.iter().enumerate() {
+            let frame = profile.locations.push(Location {
+                address,
+                inlined: i < outermost,
+                ..line
+            })?;
+            locations.frames.try_push(frame, "locations")?;
+        }
+        locations
+            .ends
+            .try_push(locations.frames.len(), "locations")?;
+    }
+    Ok(locations)
+}
+
+fn line(mut message: Message, functions: &Ids, problems: &mut Problems) -> Result<Location> {
+    let [mut function, mut line, mut column] = [Index::default(); 3];
+    while let Some(found) = message.field()? {
+        match found.number {
+            line::FUNCTION_ID => function = Index::of(&found)?,
+            line::LINE => line = Index::of(&found)?,
+            line::COLUMN => column = Index::of(&found)?,
+            _ => {}
+        }
+    }
+    let function = match function.index {
+        0 => None,
+        id => Some(FunctionId(functions.find(id, function.at)?)),
+    };
+    let mut number = |number: Index| problems.line_number(number.index as i64, number.at);
+    Ok(Location {
+        function,
+        line: Some(number(line)),
+        column: number(column),
+        ..Location::default()
+    })
+}
+
+/// The ids of a table, which stand in field `number` of its rows.
+fn ids(what: &'static str, number: u32, table: &[Message]) -> Result<Ids> {
+    let mut ids = Ids::new(what);
+    for &message in table {
+        let at = message.at();
+        let mut message = message;
+        let mut id = 0;
+        while let Some(found) = message.field()? {
+            if found.number == number {
+                id = found.uint()?;
+            }
+        }
+        ids.add(id, at)?;
+    }
+    Ok(ids)
+}

@@ -1,0 +1,368 @@
+//! Writes a profile as pprof.
+//!
+//! Each distinct stack and set of labels is encoded once; a sample is then a
+//! copy of those bytes and its values. The message leaves in pieces, so only
+//! what repeats is held in memory.
+
+use super::about;
+use super::labels::Labels;
+use super::merged::Merged;
+use super::proto::{profile as field, sample};
+use super::recorded::Recorded;
+use super::sources;
+use super::symbols::Writing;
+use crate::analysis::export::{Column, Cutter, Untold, columns};
+use crate::error::{Error, Result};
+use crate::io::gzip;
+use crate::io::save;
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::{TryCollect, TryGrow, with_room};
+use crate::message;
+use crate::model::{Interner, Label, Profile, SourceId, StackId, next_row};
+use crate::protobuf::numbers::{Pieces, Texts};
+use crate::protobuf::output::Output;
+use crate::protobuf::wire::{self, LONGEST_FIELD};
+use std::io::Write;
+use std::path::Path;
+
+/// Samples between two questions whether to stop.
+const ROWS: usize = 10_000;
+
+#[derive(Debug, Clone, Copy)]
+pub struct WriteOptions {
+    /// Whether samples of equal stacks and labels are summed, as Go merges
+    /// profiles: those with nothing but zeros are left out, and so is what no sample
+    /// needs. Without it all tables are written as they are, and all of the
+    /// profile's sample types, those as well that have no meaningful sum.
+    pub aggregate: bool,
+    /// Whether labels tell the source of each sample, so that reading restores
+    /// the sources. Without it they tell the number of its run only.
+    pub sources: bool,
+}
+
+impl Default for WriteOptions {
+    fn default() -> WriteOptions {
+        WriteOptions {
+            aggregate: true,
+            sources: false,
+        }
+    }
+}
+
+/// What the file says less well than the profile.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// Sources without a sample that could tell of them; where labels do not
+    /// tell sources, none is missed.
+    pub untold_sources: usize,
+    /// Labels that are neither text nor number.
+    pub other_labels: usize,
+    /// Lines without a function, which Go's reader would refuse.
+    pub lines_without_function: usize,
+    pub untold: Untold,
+}
+
+/// Writes a gzip'd pprof file. It replaces an older one only when complete.
+pub fn write_path(
+    profile: &Profile,
+    options: &WriteOptions,
+    path: &Path,
+    stop: Stop,
+) -> Result<Report> {
+    let mut report = Report::default();
+    save::replace(path, |out| {
+        gzip::compress(out, |out| {
+            report = write(profile, options, out, stop)?;
+            Ok(())
+        })
+    })?;
+    Ok(report)
+}
+
+/// Writes a pprof message, not compressed.
+///
+/// For what R's profiler recorded: sample types are `samples/count`,
+/// `cpu/nanoseconds` (shown first) and `alloc_space/bytes`; R's names stand in
+/// `name` and leave `system_name` empty, since pprof would take a name that is
+/// both for a C++ symbol and mangle `<Anonymous>` or `%<>%`; a mapping says that
+/// no symbols need to be looked up. Other profiles keep their sample types.
+pub fn write(
+    profile: &Profile,
+    options: &WriteOptions,
+    out: &mut dyn Write,
+    stop: Stop,
+) -> Result<Report> {
+    let columns = columns(profile, options.aggregate)?;
+    if columns.is_empty() && !profile.samples.is_empty() {
+        return Err(Error::Lossy(message!(
+            "The samples have no values; pprof holds only samples that have."
+        )));
+    }
+    let mut output = Output::new(out)?;
+    let (mut texts, lines_without_function) = if options.aggregate {
+        merged(profile, options, &columns, &mut output, stop)?
+    } else {
+        recorded(profile, options, &columns, &mut output, stop)?
+    };
+    let about = about::encode(profile, &columns, options.aggregate, &mut texts)?;
+    cancel::check(stop)?;
+    for text in &texts.texts {
+        output.field(field::STRING_TABLE, &[text.as_bytes()])?;
+    }
+    output.bytes(&about)?;
+    output.flush()?;
+    let untold_sources = match options.sources {
+        true => sources::without_samples(profile)?,
+        false => 0,
+    };
+    let other = |label: &&Label| label.other.is_some();
+    Ok(Report {
+        untold_sources,
+        other_labels: profile.labels.iter().filter(other).count(),
+        lines_without_function,
+        untold: about::untold(profile, options.sources)?,
+    })
+}
+
+/// The samples as they were recorded. Gives the string table so far, and the number of lines
+/// without a function.
+fn recorded<'a>(
+    profile: &'a Profile,
+    options: &WriteOptions,
+    columns: &[Column<'a>],
+    output: &mut Output,
+    stop: Stop,
+) -> Result<(Texts<'a>, usize)> {
+    let mut texts = Texts::new(profile.strings.len())?;
+    output.bytes(&about::types(columns, &mut texts)?)?;
+    let mut lists = Lists::new(profile, false)?;
+    let mut tables = Recorded::new(profile, &lists.cutter, stop)?;
+    let mut labels = Labels::new(profile, options)?;
+    let mut values = with_room(columns.len(), "sample values")?;
+    let mut scratch = Vec::new();
+    for (row, stack, source) in samples(profile) {
+        if row % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        let list = lists.of(stack, &mut tables, &mut texts)?;
+        let set = labels.of(row, source, stack, &mut texts)?;
+        values_of(columns, row, source, &mut values)?;
+        let parts = (lists.pieces.get(list), labels.sets.get(set));
+        write_sample(parts, &values, &mut scratch, output)?;
+    }
+    cancel::check(stop)?;
+    let lost = tables.write(&mut texts, output)?;
+    Ok((texts, lost))
+}
+
+/// Samples of equal stacks and labels in one, in the order of the first. Gives
+/// the same.
+fn merged<'a>(
+    profile: &'a Profile,
+    options: &WriteOptions,
+    columns: &[Column<'a>],
+    output: &mut Output,
+    stop: Stop,
+) -> Result<(Texts<'a>, usize)> {
+    let mut left_out = Vec::new();
+    left_out.try_fill(profile.samples.len(), false, "samples")?;
+    loop {
+        let mut texts = Texts::new(profile.strings.len())?;
+        let types = about::types(columns, &mut texts)?;
+        let mut tables = Merged::new(profile)?;
+        let mut lists = Lists::new(profile, true)?;
+        let mut labels = Labels::new(profile, options)?;
+        let mut sums = Sums::new(columns);
+        let mut values = with_room(columns.len(), "sample values")?;
+        for (row, stack, source) in samples(profile) {
+            if row % ROWS == 0 {
+                cancel::check(stop)?;
+            }
+            values_of(columns, row, source, &mut values)?;
+            left_out[row] |= values.iter().all(|&value| value == 0);
+            if !left_out[row] {
+                let list = lists.of(stack, &mut tables, &mut texts)?;
+                let set = labels.of(row, source, stack, &mut texts)?;
+                sums.add(row, (list, set), &values)?;
+            }
+        }
+        // What adds up to nothing goes, with all that only it needed.
+        if sums.mark_zeros(&mut left_out)? {
+            continue;
+        }
+        output.bytes(&types)?;
+        let mut scratch = Vec::new();
+        for (i, ((list, set), values)) in sums.iter().enumerate() {
+            if i % ROWS == 0 {
+                cancel::check(stop)?;
+            }
+            let parts = (lists.pieces.get(list), labels.sets.get(set));
+            write_sample(parts, values, &mut scratch, output)?;
+        }
+        cancel::check(stop)?;
+        let lost = tables.write(&mut texts, output)?;
+        return Ok((texts, lost));
+    }
+}
+
+fn samples(profile: &Profile) -> impl Iterator<Item = (usize, StackId, SourceId)> {
+    let rows = profile.samples.stack.iter().zip(&profile.samples.source);
+    rows.enumerate()
+        .map(|(row, (&stack, &source))| (row, stack, source))
+}
+
+fn values_of(
+    columns: &[Column],
+    row: usize,
+    source: SourceId,
+    values: &mut Vec<i64>,
+) -> Result<()> {
+    values.clear();
+    for column in columns {
+        values.try_push(column.value(row, source)?, "sample values")?;
+    }
+    Ok(())
+}
+
+/// `parts`: the encoded locations and labels.
+fn write_sample(
+    (list, labels): (&[u8], &[u8]),
+    values: &[i64],
+    scratch: &mut Vec<u8>,
+    output: &mut Output,
+) -> Result<()> {
+    scratch.clear();
+    let values = values.iter().map(|&value| value as u64);
+    wire::put_repeated(scratch, sample::VALUE, values);
+    output.field(field::SAMPLE, &[list, scratch, labels])
+}
+
+/// The encoded list of locations of each distinct stack.
+struct Lists<'a> {
+    profile: &'a Profile,
+    cutter: Cutter<'a>,
+    /// By stack: its number + 1, or 0.
+    number: Vec<u32>,
+    /// Whether stacks of equal locations shall have the same number.
+    shared: bool,
+    pieces: Pieces,
+    ids: Vec<u64>,
+    encoded: Vec<u8>,
+}
+
+impl<'a> Lists<'a> {
+    fn new(profile: &'a Profile, shared: bool) -> Result<Lists<'a>> {
+        let mut number = Vec::new();
+        number.try_fill(profile.stacks.len(), 0, "stacks")?;
+        Ok(Lists {
+            profile,
+            cutter: Cutter::new(profile)?,
+            number,
+            shared,
+            pieces: Pieces::default(),
+            ids: Vec::new(),
+            encoded: Vec::new(),
+        })
+    }
+
+    /// The number of a stack's list.
+    #[inline]
+    fn of(
+        &mut self,
+        stack: StackId,
+        tables: &mut impl Writing<'a>,
+        texts: &mut Texts<'a>,
+    ) -> Result<u32> {
+        let known = self.number[stack.row()];
+        if known != 0 {
+            return Ok(known - 1);
+        }
+        self.ids.clear();
+        for run in self.cutter.runs(self.profile.stacks.get(stack)) {
+            self.ids.try_push(tables.id(run, texts)?, "a stack")?;
+        }
+        self.encoded.clear();
+        self.encoded
+            .try_reserve(LONGEST_FIELD * (self.ids.len() + 1))
+            .map_err(|_| Error::Memory("a stack"))?;
+        let ids = self.ids.iter().copied();
+        wire::put_repeated(&mut self.encoded, sample::LOCATION_ID, ids);
+        let number = match self.shared {
+            true => self.pieces.intern(&self.encoded)?,
+            false => self.pieces.push(&self.encoded)?,
+        };
+        self.number[stack.row()] = number + 1;
+        Ok(number)
+    }
+}
+
+/// What a sample is summed by: the numbers of its list and of its set of labels.
+type Key = (u32, u32);
+
+struct Sums<'c, 'a> {
+    columns: &'c [Column<'a>],
+    keys: Vec<Key>,
+    /// For each key as many values as columns.
+    values: Vec<i64>,
+    index: Interner,
+    /// The rows of the samples and the numbers of their keys.
+    rows: Vec<(usize, u32)>,
+}
+
+impl<'c, 'a> Sums<'c, 'a> {
+    fn new(columns: &'c [Column<'a>]) -> Sums<'c, 'a> {
+        Sums {
+            columns,
+            keys: Vec::new(),
+            values: Vec::new(),
+            index: Interner::default(),
+            rows: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, row: usize, key: Key, values: &[i64]) -> Result<()> {
+        let width = self.columns.len();
+        let hash = self.index.hash(key);
+        let number = match self.index.find(hash, |n| self.keys[n as usize] == key) {
+            Some(number) => number,
+            None => {
+                let number = next_row(self.keys.len(), "samples")?;
+                self.keys.try_push(key, "samples")?;
+                self.values
+                    .try_fill(self.keys.len() * width, 0, "sample values")?;
+                self.index.insert(hash, number)?;
+                number
+            }
+        };
+        self.rows.try_push((row, number), "samples")?;
+        let sums = &mut self.values[number as usize * width..][..width];
+        for ((sum, &value), column) in sums.iter_mut().zip(values).zip(self.columns) {
+            *sum = sum.checked_add(value).ok_or_else(|| {
+                Error::Lossy(message!(
+                    "The sum of type `{}` passes 2^63 at sample {}; pprof holds no larger numbers.",
+                    column.name,
+                    row + 1
+                ))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Key, &[i64])> {
+        // A sample without values has no key here: all of them are 0.
+        let values = self.values.chunks_exact(self.columns.len().max(1));
+        self.keys.iter().copied().zip(values)
+    }
+
+    /// Marks the samples whose sums are all 0; says whether there are any.
+    fn mark_zeros(&self, rows: &mut [bool]) -> Result<bool> {
+        let zeros = self
+            .iter()
+            .map(|(_, values)| values.iter().all(|&value| value == 0))
+            .try_vec("samples")?;
+        for &(row, number) in &self.rows {
+            rows[row] |= zeros[number as usize];
+        }
+        Ok(zeros.contains(&true))
+    }
+}

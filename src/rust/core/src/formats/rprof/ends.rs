@@ -1,0 +1,152 @@
+//! Where lines break off: at the end of the file, and at what is cut out of it.
+//!
+//! A process that is killed leaves half a line. A machine that crashes, and a file that is
+//! emptied while it is written to, leave runs of NUL bytes, here called holes. What stands
+//! before and behind them is read as far as it goes, and never joined.
+
+use super::grammar::{self, Header};
+use super::lines::LineReader;
+use crate::analysis::export;
+use crate::error::{Error, Place, Result};
+use crate::formats::problems::{ProblemKind, Problems};
+use crate::limits::memory::TryGrow;
+use crate::message;
+use crate::model::{Profile, Values, seconds};
+
+impl LineReader {
+    /// The end of the input; `rest` is what stands after the last line feed.
+    pub fn finish(mut self, rest: &[u8]) -> Result<(Profile, Problems)> {
+        self.torn = ProblemKind::CutSample;
+        if !rest.is_empty() && self.unended(rest)? {
+            self.note(ProblemKind::NoFinalLineFeed, rest);
+        }
+        if let (Some(block), Some(pending)) = (self.block, self.pending.take()) {
+            self.close(block, pending)?;
+        }
+        if self.block.is_none() {
+            return Err(Error::Foreign {
+                input: self.origin.name,
+                wanted: "an Rprof file",
+                found: if self.problems.has(ProblemKind::NulRun) {
+                    message!("it contains nothing but NUL bytes.")
+                } else if self.number == 0 {
+                    message!("it is empty; `Rprof()` writes at least a header, when it is stopped.")
+                } else {
+                    message!("it has no line but blank ones.")
+                },
+            });
+        }
+        let count = self.profile.samples.len();
+        let mut counts = Values::absent("samples", "count", 0)?;
+        counts.column.try_fill(count, 1.0, "sample values")?;
+        let values = &mut self.profile.values;
+        values.try_push(counts, "sample values")?;
+        values.try_extend_from(self.memory.finish(count)?.into_iter(), "sample values")?;
+        if let Some(written) = self.origin.written {
+            date_sources(&mut self.profile, written)?;
+        }
+        Ok((self.profile, self.problems))
+    }
+
+    /// A run of NUL bytes, and the text of its line that stands before it.
+    pub fn hole(&mut self, text: &[u8], count: u64) -> Result<()> {
+        if !text.is_empty() {
+            self.unended(text)?;
+            // What follows stands in the same line.
+            self.number -= 1;
+        } else if let (Some(block), Some(pending)) = (self.block, self.pending.take()) {
+            self.close(block, pending)?;
+        }
+        self.note_hole(count);
+        self.after_hole = true;
+        Ok(())
+    }
+
+    /// Notes a run of NUL bytes in the line that comes.
+    pub fn note_hole(&mut self, count: u64) {
+        let text = message!("{count} NUL bytes");
+        let place = Place::Line(self.number + 1);
+        self.problems
+            .note(ProblemKind::NulRun, place, text.as_bytes());
+    }
+
+    /// A line that is left out, which starts like this.
+    pub fn overlong_line(&mut self, start: &[u8]) -> Result<()> {
+        let Some(block) = self.block else {
+            return Err(self.foreign(start));
+        };
+        if let Some(pending) = self.pending.take() {
+            self.close(block, pending)?;
+        }
+        self.number += 1;
+        self.note(ProblemKind::OverlongLine, start);
+        Ok(())
+    }
+
+    /// A line without a line feed: whole, or cut when the process ended or by a hole.
+    /// Says whether it is a whole one.
+    fn unended(&mut self, line: &[u8]) -> Result<bool> {
+        let at_end = self.torn == ProblemKind::CutSample;
+        self.number += 1;
+        let line = match self.number {
+            1 => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
+            _ => line,
+        };
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let header = grammar::header(line);
+        if header.is_none() && line.len() > 6 && grammar::is_cut_header(line) {
+            self.note(ProblemKind::CutHeader, line);
+            // A run of which not even the header is whole says nothing; but a
+            // file that starts like this is an Rprof file.
+            return match self.block {
+                Some(_) => Ok(false),
+                None => self.start_block(Header::default()).map(|()| false),
+            };
+        }
+        let memory = self.block.is_some_and(|block| block.header.memory);
+        if memory && grammar::is_cut_memory_prefix(line) {
+            self.note(self.torn, line);
+            return Ok(false);
+        }
+        let is_file = grammar::file_line(line).is_some();
+        if is_file && !at_end && self.block.is_some() {
+            // Samples that follow may need it.
+            self.note(ProblemKind::StrayText, line);
+            return Ok(false);
+        }
+        let samples = self.profile.samples.len();
+        self.number -= 1;
+        self.line(line, line)?;
+        let (Some(block), Some(pending)) = (self.block, self.pending.take()) else {
+            if is_file {
+                self.note(ProblemKind::CutFileLine, line);
+            }
+            let is_sample = self.profile.samples.len() > samples;
+            return Ok(header.is_some() || is_sample && !self.problems.has(self.torn));
+        };
+        // A quote at the end may be inside a name. It ends the name where all
+        // lines have lost their blank.
+        let trimmed = line.ends_with(b"\"") && self.problems.has(ProblemKind::TrimmedLine);
+        if pending.breaks.is_empty() && trimmed {
+            self.close(block, pending)?;
+            return Ok(false);
+        }
+        self.number = pending.number;
+        self.push_part(block, &pending.text, pending.memory, self.torn)?;
+        Ok(false)
+    }
+}
+
+/// R does not write when a run began. The file was last written at the end of the last one
+/// or later, and each took at least the time that its samples stand for: this is the latest
+/// time at which each can have begun.
+fn date_sources(profile: &mut Profile, written: f64) -> Result<()> {
+    let durations = export::durations(profile)?;
+    let mut time = written;
+    for (source, duration) in profile.sources.iter_mut().zip(durations).rev() {
+        time -= seconds(duration.unwrap_or(0));
+        // Where archives leave times out, files are as old as 1970.
+        source.timestamp = (time > 0.0).then_some(time);
+    }
+    Ok(())
+}

@@ -1,0 +1,324 @@
+//! From the text of a sample to its stack.
+//!
+//! Three things keep this cheap: a line that was seen before is looked up whole
+//! ([`StackParser::known`]); an item that was seen before is looked up, not
+//! decoded; and a line whose outer frames equal those of the line parsed before
+//! takes them over. The last is exact because what follows an item's end means
+//! the same whatever stood before it.
+
+use super::cache::TextCache;
+use super::grammar::{self, Place};
+use crate::error::{self, Result};
+use crate::formats::problems::{ProblemKind, Problems};
+use crate::limits::memory::{TryAdd, TryGrow, TryPut};
+use crate::message;
+use crate::model::{LocationId, Profile, StackId, StringId};
+use crate::text::{self, Was};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// R <= 4.2 prints an item into 500 bytes, two of which are quotes.
+const LONGEST_NAME: usize = 498;
+
+/// Where a sample's outermost frame was called from.
+pub type CallSite = (StringId, i32);
+
+/// A whole stack text and what it means.
+#[derive(Debug, Clone, Copy)]
+pub struct Stack {
+    pub id: StackId,
+    pub toplevel: Option<CallSite>,
+}
+
+/// How far a text could be parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Complete,
+    /// A name has no end; what comes next may hold it.
+    OpenName,
+    /// Something that no item starts with.
+    Stray,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Parsed {
+    Whole(Stack),
+    Broken(End),
+}
+
+#[derive(Debug, Default)]
+pub struct StackParser {
+    line_profiling: bool,
+    files: HashMap<u32, StringId>,
+    unknown_files: HashSet<u32>,
+    stacks: TextCache<Stack>,
+    items: TextCache<LocationId>,
+    /// The result of the last `parse`.
+    now: ParsedText,
+    /// The last text that was parsed whole, for its outer frames.
+    before: ParsedText,
+}
+
+#[derive(Debug, Default)]
+struct ParsedText {
+    text: Vec<u8>,
+    /// For each frame, how many bytes its item and all outer ones take.
+    remaining: Vec<usize>,
+    frames: Vec<LocationId>,
+    toplevel: Option<CallSite>,
+}
+
+impl ParsedText {
+    fn clear(&mut self) {
+        self.text.clear();
+        self.remaining.clear();
+        self.frames.clear();
+        self.toplevel = None;
+    }
+}
+
+/// Where notes go while a line is parsed.
+pub struct Context<'a> {
+    pub profile: &'a mut Profile,
+    pub problems: &'a mut Problems,
+    pub line: u64,
+}
+
+impl Context<'_> {
+    fn note(&mut self, kind: ProblemKind, text: &[u8]) {
+        self.problems
+            .note(kind, error::Place::Line(self.line), text);
+    }
+
+    /// Decodes a name, noting what was odd about it.
+    pub fn decode<'b>(&mut self, bytes: &'b [u8]) -> Result<Cow<'b, str>> {
+        let decoded = text::decode(bytes)?;
+        match decoded.was {
+            Was::Utf8 => {}
+            Was::Latin1 => self.note(ProblemKind::NotUtf8, bytes),
+            Was::CutUtf8 => self.note(ProblemKind::CutName, bytes),
+            Was::Nul => self.note(ProblemKind::NulByte, bytes),
+        }
+        Ok(decoded.text)
+    }
+}
+
+impl StackParser {
+    /// A new block numbers its files anew.
+    pub fn start_block(&mut self, line_profiling: bool) {
+        self.line_profiling = line_profiling;
+        self.files.clear();
+        self.unknown_files.clear();
+        self.forget();
+    }
+
+    /// What texts meant so far holds no longer.
+    fn forget(&mut self) {
+        self.stacks.clear();
+        self.items.clear();
+        self.before.clear();
+    }
+
+    /// From here on `number` stands for `filename`.
+    pub fn define_file(
+        &mut self,
+        number: u32,
+        filename: StringId,
+        context: &mut Context,
+    ) -> Result<()> {
+        match self.files.try_put(number, filename, "files")? {
+            Some(old) if old != filename => {
+                context.note(ProblemKind::RepeatedFile, message!("{number}").as_bytes());
+                self.forget();
+            }
+            Some(_) => {}
+            None if self.unknown_files.remove(&number) => self.forget(),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// The stack of a text that was parsed whole before.
+    #[inline]
+    pub fn known(&self, text: &[u8]) -> Option<Stack> {
+        self.stacks.get(text)
+    }
+
+    /// Parses a text that is not known yet, and remembers it when it is whole.
+    pub fn learn(&mut self, text: &[u8], context: &mut Context) -> Result<Parsed> {
+        let end = self.parse(text, context)?;
+        if end != End::Complete {
+            return Ok(Parsed::Broken(end));
+        }
+        let stack = Stack {
+            id: context.profile.stacks.intern(&self.now.frames)?,
+            toplevel: self.now.toplevel,
+        };
+        self.stacks.insert(text, stack)?;
+        self.now.text.clear();
+        self.now.text.try_extend(text, "a line")?;
+        std::mem::swap(&mut self.now, &mut self.before);
+        Ok(Parsed::Whole(stack))
+    }
+
+    /// The frames of a text up to where it breaks off.
+    pub fn part(&mut self, text: &[u8], context: &mut Context) -> Result<Stack> {
+        self.parse(text, context)?;
+        Ok(Stack {
+            id: context.profile.stacks.intern(&self.now.frames)?,
+            toplevel: None,
+        })
+    }
+
+    /// Parses `text` into `self.now`, as far as it goes.
+    fn parse(&mut self, text: &[u8], context: &mut Context) -> Result<End> {
+        self.now.clear();
+        let shared = common_suffix(text, &self.before.text);
+        let mut at = 0;
+        loop {
+            let remaining = text.len() - at;
+            if remaining == 0 {
+                return Ok(End::Complete);
+            }
+            if remaining <= shared && self.take_outer_frames(remaining)? {
+                return Ok(End::Complete);
+            }
+            let start = at;
+            let mut place = None;
+            if self.line_profiling {
+                while let Some((found, length)) = grammar::place(&text[at..]) {
+                    place = Some(found);
+                    at += length;
+                }
+            }
+            if at == text.len() {
+                self.now.toplevel = match place {
+                    Some(place) => Some(self.call_site(place, context)?),
+                    None => None,
+                };
+                return Ok(End::Complete);
+            }
+            if text[at] != b'"' {
+                return Ok(End::Stray);
+            }
+            let Some(end) = grammar::name_end(text, at + 1, self.line_profiling) else {
+                return Ok(End::OpenName);
+            };
+            let name = &text[at + 1..end];
+            at = end + 2;
+            let frame = match self.items.get(&text[start..at]) {
+                Some(frame) => frame,
+                None => {
+                    let frame = self.new_frame(name, place, context)?;
+                    self.items.insert(&text[start..at], frame)?;
+                    frame
+                }
+            };
+            self.now.remaining.try_push(text.len() - start, "a stack")?;
+            self.now.frames.try_push(frame, "a stack")?;
+        }
+    }
+
+    /// When the line before had an item that started here, counted from the
+    /// end, the rest of both lines is the same.
+    fn take_outer_frames(&mut self, remaining: usize) -> Result<bool> {
+        let before = &self.before;
+        // `remaining` falls from frame to frame.
+        let Ok(frame) = before.remaining.binary_search_by(|r| remaining.cmp(r)) else {
+            return Ok(false);
+        };
+        self.now
+            .frames
+            .try_extend(&before.frames[frame..], "a stack")?;
+        self.now
+            .remaining
+            .try_extend(&before.remaining[frame..], "a stack")?;
+        self.now.toplevel = before.toplevel;
+        Ok(true)
+    }
+
+    fn new_frame(
+        &mut self,
+        name: &[u8],
+        place: Option<Place>,
+        context: &mut Context,
+    ) -> Result<LocationId> {
+        if name.contains(&b'\n') {
+            context.note(ProblemKind::LineFeedInName, name);
+        }
+        if name.len() == LONGEST_NAME {
+            context.note(ProblemKind::LongName, name);
+        }
+        let mut name = context.decode(name)?;
+        if name.is_empty() {
+            context.note(ProblemKind::EmptyName, b"\"\"");
+            name = Cow::Borrowed("<Anonymous>");
+        }
+        let (filename, line) = match place {
+            Some(place) => self.call_site(place, context)?,
+            None => (context.profile.strings.intern("")?, 0),
+        };
+        context.profile.frame(&name, filename, line)
+    }
+
+    fn call_site(&mut self, place: Place, context: &mut Context) -> Result<CallSite> {
+        let filename = match self.files.get(&place.file) {
+            Some(filename) => *filename,
+            None => {
+                if self.unknown_files.try_add(place.file, "files")? {
+                    context.note(
+                        ProblemKind::UnknownFile,
+                        message!("{}", place.file).as_bytes(),
+                    );
+                }
+                context.profile.strings.intern("")?
+            }
+        };
+        let line = match i32::try_from(place.line) {
+            Ok(line) if line >= 0 => line,
+            _ => {
+                context.note(
+                    ProblemKind::BadLineNumber,
+                    message!("{}", place.line).as_bytes(),
+                );
+                0
+            }
+        };
+        Ok((filename, line))
+    }
+}
+
+/// How many bytes at the end of both are equal.
+fn common_suffix(a: &[u8], b: &[u8]) -> usize {
+    // Whole words first: outer frames are hundreds of bytes.
+    let mut n = 0;
+    for (x, y) in a.rchunks_exact(8).zip(b.rchunks_exact(8)) {
+        if x != y {
+            break;
+        }
+        n += 8;
+    }
+    let rest = |text: &[u8]| text.len() - n;
+    n + a[..rest(a)]
+        .iter()
+        .rev()
+        .zip(b[..rest(b)].iter().rev())
+        .take_while(|(x, y)| x == y)
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suffixes_are_measured_to_the_byte() {
+        assert_eq!(common_suffix(b"", b"abc"), 0);
+        assert_eq!(common_suffix(b"xabc", b"yabc"), 3);
+        assert_eq!(
+            common_suffix(b"0123456789abcdefgh", b"-123456789abcdefgh"),
+            17
+        );
+        assert_eq!(common_suffix(b"same", b"same"), 4);
+    }
+}

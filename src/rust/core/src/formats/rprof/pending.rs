@@ -1,0 +1,126 @@
+//! Samples that go on in the next line.
+//!
+//! A function name may hold line feeds, so a line that ends inside a name may go
+//! on in the next. It may also be torn, or have lost the blank at its end in an
+//! editor. Which of these it is, only what follows can tell.
+
+use super::grammar;
+use super::lines::{Block, LineReader};
+use super::parse::Parsed;
+use crate::error::Result;
+use crate::formats::problems::ProblemKind;
+use crate::limits::memory::TryGrow;
+
+/// A name that holds line feeds is looked for over this many lines and bytes.
+/// R <= 4.2 cuts names at 498 bytes, so no name of its has more.
+const JOINED_LINES: usize = 500;
+const JOINED_BYTES: usize = 64 << 10;
+
+/// A sample whose line ends inside a name: the next lines may hold the rest.
+pub struct Pending {
+    pub number: u64,
+    pub memory: Option<[u64; 4]>,
+    pub text: Vec<u8>,
+    /// Where the text of each further line starts.
+    pub breaks: Vec<usize>,
+}
+
+impl LineReader {
+    /// Whether the pending sample takes this line. If not, the sample is closed
+    /// and the line stands for itself.
+    pub(super) fn continues(&mut self, line: &[u8], block: Block) -> Result<bool> {
+        let Some(mut pending) = self.pending.take() else {
+            return Ok(false);
+        };
+        let starts_anew = grammar::header(line).is_some()
+            || (block.header.line && grammar::file_line(line).is_some())
+            || if block.header.memory {
+                grammar::memory_prefix(line).is_some()
+            } else {
+                starts_sample(line, block.header.line)
+            };
+        let too_long = pending.breaks.len() + 1 >= JOINED_LINES
+            || pending.text.len() + line.len() >= JOINED_BYTES;
+        if starts_anew || too_long {
+            self.close(block, pending)?;
+            return Ok(false);
+        }
+        pending.text.try_push(b'\n', "a line")?;
+        pending.breaks.try_push(pending.text.len(), "a line")?;
+        pending.text.try_extend(line, "a line")?;
+        // Without a quote the name that is open stays open.
+        if line.contains(&b'"') {
+            let known = self.parser.known(&pending.text);
+            let (parser, mut context) = self.context();
+            context.line = pending.number;
+            let whole = match known {
+                Some(stack) => Parsed::Whole(stack),
+                None => parser.learn(&pending.text, &mut context)?,
+            };
+            if let Parsed::Whole(stack) = whole {
+                self.push(block, stack, pending.memory)?;
+                return Ok(true);
+            }
+        }
+        self.pending = Some(pending);
+        Ok(true)
+    }
+
+    /// A pending sample that no further line completes: it was trimmed, or torn.
+    pub(super) fn close(&mut self, block: Block, pending: Pending) -> Result<()> {
+        let here = self.number;
+        self.number = pending.number;
+        let first = pending.breaks.first().map_or(pending.text.len(), |b| b - 1);
+        self.close_line(block, &pending.text[..first], pending.memory)?;
+        // The lines that were taken along stand for themselves again. Under
+        // memory profiling they cannot be samples: they have no figures.
+        if !block.header.memory {
+            for (i, &start) in pending.breaks.iter().enumerate() {
+                self.number = pending.number + 1 + i as u64;
+                let end = pending
+                    .breaks
+                    .get(i + 1)
+                    .map_or(pending.text.len(), |b| b - 1);
+                self.close_line(block, &pending.text[start..end], None)?;
+            }
+        }
+        self.number = here;
+        Ok(())
+    }
+
+    fn close_line(&mut self, block: Block, text: &[u8], memory: Option<[u64; 4]>) -> Result<()> {
+        if !text.ends_with(b" ") {
+            let whole = with_blank(text)?;
+            if let Some(stack) = self.parser.known(&whole) {
+                self.note(ProblemKind::TrimmedLine, text);
+                return self.push(block, stack, memory);
+            }
+            let (parser, mut context) = self.context();
+            if let Parsed::Whole(stack) = parser.learn(&whole, &mut context)? {
+                self.note(ProblemKind::TrimmedLine, text);
+                return self.push(block, stack, memory);
+            }
+        }
+        self.push_part(block, text, memory, ProblemKind::TornSample)
+    }
+}
+
+/// Whether a line is a sample by itself. One that starts with `" "` may also be
+/// the end of a name that ends in a line feed, which is likelier than a name
+/// that starts with a blank. A name that runs to the end of the line counts as
+/// well: the blank may have been trimmed.
+fn starts_sample(line: &[u8], line_profiling: bool) -> bool {
+    if line.starts_with(b"\" \"") || line == b"\" " {
+        return false;
+    }
+    let trimmed = || line.len() > 2 && line.starts_with(b"\"") && line.ends_with(b"\"");
+    grammar::starts_with_item(line, line_profiling) || trimmed()
+}
+
+/// The text with the blank that each item ends in.
+fn with_blank(text: &[u8]) -> Result<Vec<u8>> {
+    let mut whole = Vec::new();
+    whole.try_extend(text, "a line")?;
+    whole.try_push(b' ', "a line")?;
+    Ok(whole)
+}

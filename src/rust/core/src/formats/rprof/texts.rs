@@ -1,0 +1,273 @@
+//! The text of stacks, as lines of an Rprof file.
+//!
+//! The format has no escapes: a name is written as it is, also with quotes and line feeds, as
+//! long as a reader takes it for that name. Any other is changed, and counted.
+
+use super::grammar::{self, Header};
+use super::lines::LineReader;
+use crate::error::Result;
+use crate::io::input::Origin;
+use crate::limits::memory::{TryAdd, TryGrow, TryPut, copied};
+use crate::model::{LocationId, Profile, Source, SourceFile, StackId, StringId, UNKNOWN};
+use std::collections::{HashMap, HashSet};
+
+/// What follows a name.
+const ITEM_END: &[u8] = b"\" ";
+
+/// The text of each distinct stack, made once as long as file numbers keep their
+/// meaning: within a block, in a regular file.
+pub struct StackTexts<'a> {
+    profile: &'a Profile,
+    header: Header,
+    text: Vec<u8>,
+    /// For each stack where its text stands, and the epoch it was made in.
+    known: Vec<(usize, usize, u32)>,
+    /// How often the file numbers have changed their meaning.
+    epoch: u32,
+    numbers: HashMap<StringId, u32>,
+    filenames: HashMap<u32, StringId>,
+    highest: u32,
+    /// `#File` lines of the source that are still to be written.
+    recorded: std::vec::IntoIter<SourceFile>,
+    /// Names that are not written as they are.
+    changed: HashSet<StringId>,
+}
+
+impl<'a> StackTexts<'a> {
+    pub fn new(profile: &'a Profile) -> Result<StackTexts<'a>> {
+        let mut known = Vec::new();
+        known.try_fill(profile.stacks.len(), (0, 0, 0), "stacks")?;
+        Ok(StackTexts {
+            profile,
+            header: Header::default(),
+            text: Vec::new(),
+            known,
+            epoch: 0,
+            numbers: HashMap::new(),
+            filenames: HashMap::new(),
+            highest: 0,
+            recorded: Vec::new().into_iter(),
+            changed: HashSet::new(),
+        })
+    }
+
+    /// How many names of functions and files were changed.
+    pub fn changed_names(&self) -> usize {
+        self.changed.len()
+    }
+
+    pub fn start_block(&mut self, source: &Source, header: Header) -> Result<()> {
+        self.header = header;
+        self.epoch += 1;
+        self.text.clear();
+        self.numbers.clear();
+        self.filenames.clear();
+        self.highest = 0;
+        let files = match header.line {
+            true => copied(&source.files, "files")?,
+            false => Vec::new(),
+        };
+        for file in &files {
+            self.highest = self.highest.max(file.number);
+        }
+        self.recorded = files.into_iter();
+        Ok(())
+    }
+
+    /// The `#File` lines that stood before this sample in the source.
+    pub fn recorded_files(&mut self, row: usize, out: &mut Vec<u8>) -> Result<()> {
+        while let Some(file) = self.recorded.as_slice().first().copied() {
+            if file.before > row {
+                break;
+            }
+            self.recorded.next();
+            self.define(file.filename, file.number, out)?;
+        }
+        Ok(())
+    }
+
+    fn define(&mut self, filename: StringId, number: u32, out: &mut Vec<u8>) -> Result<()> {
+        // A number that stands for another file from here on: what was written
+        // with it means something else now.
+        if let Some(old) = self.filenames.try_put(number, filename, "files")? {
+            if old != filename && self.numbers.get(&old) == Some(&number) {
+                self.numbers.remove(&old);
+                self.epoch += 1;
+            }
+        }
+        self.numbers.try_put(filename, number, "files")?;
+        out.try_extend(b"#File ", "a line")?;
+        push_number(out, u64::from(number))?;
+        out.try_extend(b": ", "a line")?;
+        let name = self.profile.strings.get(filename).as_bytes();
+        // A line ends at a line feed, and a reader may take CR for a part of that.
+        if name.contains(&b'\n') || name.ends_with(b"\r") {
+            self.changed.try_add(filename, "files")?;
+            push_on_one_line(out, name)?;
+        } else {
+            out.try_extend(name, "a line")?;
+        }
+        out.try_push(b'\n', "a line")
+    }
+
+    /// The stack's text as a range for [`StackTexts::get`]; `#File` lines that
+    /// it needs first go to `files`.
+    pub fn of(&mut self, stack: StackId, files: &mut Vec<u8>) -> Result<(usize, usize)> {
+        let (start, end, epoch) = self.known[stack.0 as usize];
+        if epoch == self.epoch {
+            return Ok((start, end));
+        }
+        let mut text = std::mem::take(&mut self.text);
+        let start = text.len();
+        for &location in self.profile.stacks.get(stack) {
+            self.item(location, false, &mut text, files)?;
+        }
+        if text[start..].contains(&b'\n') && !self.reads_back(stack, &text[start..])? {
+            text.truncate(start);
+            for &location in self.profile.stacks.get(stack) {
+                self.item(location, true, &mut text, files)?;
+            }
+        }
+        self.known[stack.0 as usize] = (start, text.len(), self.epoch);
+        self.text = text;
+        Ok((start, self.text.len()))
+    }
+
+    /// The place that the outermost frame of a sample was called from.
+    pub fn toplevel(&mut self, row: usize, files: &mut Vec<u8>) -> Result<Vec<u8>> {
+        let mut text = Vec::new();
+        let all = &self.profile.samples.toplevel;
+        if let (Ok(found), true) = (
+            all.binary_search_by_key(&row, |t| t.sample),
+            self.header.line,
+        ) {
+            self.place(all[found].filename, all[found].line, &mut text, files)?;
+        }
+        Ok(text)
+    }
+
+    pub fn get(&self, (start, end): (usize, usize)) -> &[u8] {
+        &self.text[start..end]
+    }
+
+    /// A frame; `one_line`: without line feeds.
+    fn item(
+        &mut self,
+        location: LocationId,
+        one_line: bool,
+        text: &mut Vec<u8>,
+        files: &mut Vec<u8>,
+    ) -> Result<()> {
+        let line = self.profile.locations.get(location).line_for_r();
+        let function = self.profile.function_of(location);
+        let strings = &self.profile.strings;
+        if let (Some(function), true) = (function, self.header.line) {
+            if line > 0 || !strings.get(function.filename).is_empty() {
+                self.place(function.filename, line, text, files)?;
+            }
+        }
+        let name = function.map_or(UNKNOWN, |f| strings.get(f.name)).as_bytes();
+        text.try_push(b'"', "a line")?;
+        let start = text.len();
+        text.try_extend(name, "a line")?;
+        text.try_extend(ITEM_END, "a line")?;
+        let end = grammar::name_end(&text[start..], 0, self.header.line);
+        let as_it_is = end == Some(name.len()) && !(one_line && name.contains(&b'\n'));
+        if as_it_is {
+            return Ok(());
+        }
+        if let Some(function) = function {
+            self.changed.try_add(function.name, "names")?;
+        }
+        text.truncate(start);
+        push_on_one_line(text, name)?;
+        text.try_extend(ITEM_END, "a line")
+    }
+
+    /// Whether a reader finds the names of this stack in its text. Which lines are one sample
+    /// is a matter of what they start with.
+    fn reads_back(&self, stack: StackId, text: &[u8]) -> Result<bool> {
+        let mut reader = LineReader::new(Origin::default());
+        reader.start_block(self.header)?;
+        for line in text.split(|&byte| byte == b'\n') {
+            reader.line(line, line)?;
+        }
+        let found = &reader.profile;
+        let [sample] = found.samples.stack.as_slice() else {
+            return Ok(false);
+        };
+        let (frames, wanted) = (found.stacks.get(*sample), self.profile.stacks.get(stack));
+        let same =
+            |(a, b): (&LocationId, &LocationId)| name_of(found, *a) == name_of(self.profile, *b);
+        Ok(reader.pending.is_none()
+            && frames.len() == wanted.len()
+            && frames.iter().zip(wanted).all(same))
+    }
+
+    fn place(
+        &mut self,
+        filename: StringId,
+        line: i32,
+        text: &mut Vec<u8>,
+        files: &mut Vec<u8>,
+    ) -> Result<()> {
+        let number = match self.numbers.get(&filename) {
+            Some(number) => *number,
+            None => {
+                // Its line may stand further on; a number that is taken until
+                // then is no use.
+                let ahead = self.recorded.as_slice();
+                let free = |f: &&SourceFile| {
+                    !self.filenames.contains_key(&f.number)
+                        && ahead.iter().filter(|g| g.number == f.number).count() == 1
+                };
+                let recorded = ahead.iter().find(|f| f.filename == filename);
+                let number = match recorded.filter(free) {
+                    Some(file) => file.number,
+                    None => {
+                        self.highest = self.highest.saturating_add(1);
+                        self.highest
+                    }
+                };
+                self.define(filename, number, files)?;
+                number
+            }
+        };
+        push_number(text, u64::from(number))?;
+        text.try_push(b'#', "a line")?;
+        push_number(text, line.max(0) as u64)?;
+        text.try_push(b' ', "a line")
+    }
+}
+
+fn name_of(profile: &Profile, location: LocationId) -> &str {
+    let function = profile.function_of(location);
+    function.map_or(UNKNOWN, |f| profile.strings.get(f.name))
+}
+
+/// A name without what could end it, or its line.
+fn push_on_one_line(out: &mut Vec<u8>, name: &[u8]) -> Result<()> {
+    let plain = name.iter().map(|byte| match byte {
+        b'\n' | b'\r' => b' ',
+        b'"' => b'\'',
+        byte => *byte,
+    });
+    for byte in plain {
+        out.try_push(byte, "a line")?;
+    }
+    Ok(())
+}
+
+/// Decimal digits; the formatting machinery would cost more than all the rest.
+pub fn push_number(out: &mut Vec<u8>, mut value: u64) -> Result<()> {
+    let start = out.len();
+    loop {
+        out.try_push(b'0' + (value % 10) as u8, "a line")?;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    out[start..].reverse();
+    Ok(())
+}

@@ -1,0 +1,318 @@
+//! Writes what `Rprof()` would have written.
+//!
+//! A profile that came from a regular file gives that file again, byte for
+//! byte: each source becomes a block, each sample a line, each `#File` line
+//! stands where it stood. Others are written as near as the format allows, and
+//! the [`Report`] says what it could not hold.
+
+use super::grammar::Header;
+use super::texts::{StackTexts, push_number};
+use crate::analysis::summary;
+use crate::error::{Error, Result};
+use crate::io::save;
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::{Growing, TryCollect, TryGrow, sort_by_key};
+use crate::message;
+use crate::model::{
+    LEVELS, LocationId, Profile, RprofOptions, Source, SourceId, Values, is_nearly_whole,
+};
+use std::io::Write;
+use std::path::Path;
+
+/// `Rprof()`'s own default, for a source that does not know its interval.
+const DEFAULT_INTERVAL: u64 = 20_000;
+/// Lines between two looks at the user's wish to stop.
+const LINES_PER_CHECK: u64 = 10_000;
+
+/// What the file says less well than the profile.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// Sources whose interval is not known: the default was written.
+    pub assumed_intervals: usize,
+    /// Sources whose interval is not a whole number of microseconds.
+    pub rounded_intervals: usize,
+    /// Samples whose time is not a whole number of intervals.
+    pub rounded_counts: usize,
+    /// Samples with memory figures that are not whole numbers of what Rprof counts.
+    pub rounded_figures: usize,
+    /// Samples with some of the memory figures only, which are left out.
+    pub partial_figures: usize,
+    /// Samples without a stack, for which Rprof writes no line.
+    pub empty_samples: usize,
+    /// Locations with a line but without a function, which is what has a file, or with a line
+    /// that R's integers do not hold.
+    pub lost_lines: usize,
+    /// Functions and files with names that would be read as something else.
+    pub changed_names: usize,
+}
+
+pub fn write_path(profile: &Profile, path: &Path, stop: Stop) -> Result<Report> {
+    let mut report = Report::default();
+    save::replace(path, |out| {
+        report = write(profile, out, stop)?;
+        Ok(())
+    })?;
+    Ok(report)
+}
+
+pub fn write(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Report> {
+    let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(save::failed);
+    let counts = Counts::of(profile)?;
+    let rows = rows_by_source(profile)?;
+    let used = Used::new(profile)?;
+    let mut report = Report {
+        lost_lines: used.lost_lines,
+        ..Report::default()
+    };
+    let mut lines = 0;
+    let mut files = Vec::new();
+    let mut figures = Vec::new();
+    let mut texts = StackTexts::new(profile)?;
+    let mut next = 0;
+    for id in profile.source_ids() {
+        let source = &profile.sources[id.0 as usize];
+        let end = next + rows[next..].partition_point(|&row| profile.samples.source[row] <= id);
+        let block = Block::new(profile, id, &rows[next..end], &used)?;
+        match interval(source) {
+            None => report.assumed_intervals += 1,
+            Some(interval) => {
+                report.rounded_intervals += usize::from(!is_nearly_whole(interval));
+            }
+        }
+        figures.clear();
+        writeln!(Growing(&mut figures), "{}", block.header).map_err(save::failed)?;
+        put(&figures)?;
+        texts.start_block(source, block.header)?;
+        for &row in &rows[next..end] {
+            files.clear();
+            texts.recorded_files(row, &mut files)?;
+            let stack = profile.samples.stack[row];
+            let text = texts.of(stack, &mut files)?;
+            let toplevel = texts.toplevel(row, &mut files)?;
+            figures.clear();
+            block.figures(row, &mut figures, &mut report)?;
+            put(&files)?;
+            let text = texts.get(text);
+            if text.is_empty() && figures.is_empty() {
+                report.empty_samples += 1;
+                continue;
+            }
+            let (count, exact) = counts.of_row(row)?;
+            report.rounded_counts += usize::from(!exact);
+            for _ in 0..count {
+                lines += 1;
+                if lines % LINES_PER_CHECK == 0 {
+                    cancel::check(stop)?;
+                }
+                put(&figures)?;
+                put(text)?;
+                put(&toplevel)?;
+                put(b"\n")?;
+            }
+        }
+        files.clear();
+        texts.recorded_files(usize::MAX, &mut files)?;
+        put(&files)?;
+        next = end;
+    }
+    report.changed_names = texts.changed_names();
+    Ok(report)
+}
+
+/// What the locations of stacks say about lines.
+struct Used {
+    lost_lines: usize,
+    /// By stack: whether a frame has a file or a line.
+    has_places: Vec<bool>,
+}
+
+impl Used {
+    fn new(profile: &Profile) -> Result<Used> {
+        let mut used = Vec::new();
+        used.try_fill(profile.locations.len(), false, "locations")?;
+        let is_place = |&location: &LocationId| has_place(profile, location);
+        let places = profile.locations.ids().map(|id| is_place(&id));
+        let places = places.try_vec("locations")?;
+        let mut has_places = Vec::new();
+        for stack in profile.stacks.ids() {
+            let stack = profile.stacks.get(stack);
+            stack.iter().for_each(|row| used[row.row()] = true);
+            let has = stack.iter().any(|row| places[row.row()]);
+            has_places.try_push(has, "stacks")?;
+        }
+        let rows = profile.locations.iter().zip(used);
+        let lost = rows.filter(|(location, used)| {
+            let line = location.line_for_r();
+            let cannot_be = location.line.is_some_and(|exact| exact != i64::from(line));
+            *used && (cannot_be || location.function.is_none() && line > 0)
+        });
+        Ok(Used {
+            lost_lines: lost.count(),
+            has_places,
+        })
+    }
+}
+
+/// The rows of the samples, source by source, in order within each.
+fn rows_by_source(profile: &Profile) -> Result<Vec<usize>> {
+    let source = &profile.samples.source;
+    let mut rows = Vec::new();
+    rows.try_extend_from(0..source.len(), "the order of the samples")?;
+    if !source.is_sorted() {
+        sort_by_key(&mut rows, |&row| source[row], "the order of the samples")?;
+    }
+    Ok(rows)
+}
+
+/// How many lines a sample makes.
+enum Counts<'a> {
+    NoSamples,
+    Column(&'a Values),
+    /// Time, and how much of it is one sample.
+    Time(&'a Values, Vec<f64>, &'a [SourceId]),
+}
+
+impl Counts<'_> {
+    fn of(profile: &Profile) -> Result<Counts<'_>> {
+        if let Some(counts) = profile.counts() {
+            return Ok(Counts::Column(counts));
+        }
+        let time = profile.value("cpu", "nanoseconds");
+        let periods = summary::periods(profile)?;
+        match (time, periods) {
+            (Some(time), Some(periods)) => Ok(Counts::Time(time, periods, &profile.samples.source)),
+            _ if profile.samples.is_empty() => Ok(Counts::NoSamples),
+            _ => Err(Error::Lossy(message!(
+                "An Rprof file has one line for each sample, and no value type here counts \
+                 samples (`samples` in `count`, or `cpu` in `nanoseconds` with a period)."
+            ))),
+        }
+    }
+
+    /// The number of lines, and whether they stand for all of the value.
+    fn of_row(&self, row: usize) -> Result<(u64, bool)> {
+        let (count, exact) = match self {
+            Counts::NoSamples => (0.0, true),
+            Counts::Column(values) => (values.column[row], true),
+            Counts::Time(values, periods, sources) => {
+                let count = values.column[row] / periods[sources[row].0 as usize];
+                (count.round(), is_nearly_whole(count))
+            }
+        };
+        if count >= 0.0 && count.fract() == 0.0 && count < 9e15 {
+            Ok((count as u64, exact))
+        } else {
+            Err(Error::Lossy(message!(
+                "Sample {} counts {count} times: an Rprof file holds whole numbers only.",
+                row + 1
+            )))
+        }
+    }
+}
+
+/// The header of a source's block as `Rprof()` wrote it; `None` when the source
+/// is no Rprof source or does not know its interval.
+pub fn header(source: &Source) -> Option<Header> {
+    let options = source.options?;
+    Some(Header {
+        memory: options.memory,
+        gc: options.gc,
+        line: options.line,
+        interval: Some(interval(source)?.round() as u64),
+    })
+}
+
+/// Microseconds between two samples.
+fn interval(source: &Source) -> Option<f64> {
+    Some(source.period.as_ref()?.nanoseconds()? / 1e3)
+}
+
+/// The same as a header holds it.
+fn whole_interval(id: SourceId, source: &Source) -> Result<u64> {
+    let Some(interval) = interval(source) else {
+        return Ok(DEFAULT_INTERVAL);
+    };
+    let rounded = interval.round();
+    let is_nothing = rounded == 0.0 && interval != 0.0;
+    if is_nothing || !(0.0..=u64::MAX as f64).contains(&rounded) {
+        return Err(Error::Lossy(message!(
+            "Source {} has a period of {interval} microseconds: an Rprof file holds whole numbers only.",
+            id.0 + 1
+        )));
+    }
+    Ok(rounded as u64)
+}
+
+/// What the header of a block says, and the figures before its samples.
+struct Block<'a> {
+    header: Header,
+    levels: Vec<&'a Values>,
+}
+
+impl<'a> Block<'a> {
+    fn new(profile: &'a Profile, id: SourceId, rows: &[usize], used: &Used) -> Result<Block<'a>> {
+        let source = &profile.sources[id.0 as usize];
+        let RprofOptions { memory, gc, line } = source.options.unwrap_or_default();
+        let levels = LEVELS.iter();
+        let levels = levels
+            .filter_map(|(name, unit)| profile.value(name, unit))
+            .try_vec("sample values")?;
+        let all_levels = levels.len() == LEVELS.len();
+        let has_figures = |row: usize| levels.iter().all(|v| !v.column[row].is_nan());
+        let samples = &profile.samples;
+        let has_places = |row: usize| {
+            used.has_places[samples.stack[row].0 as usize]
+                || samples
+                    .toplevel
+                    .binary_search_by_key(&row, |t| t.sample)
+                    .is_ok()
+        };
+        // What the samples have is written, whatever the source says of its options.
+        let any = |has: &dyn Fn(usize) -> bool| rows.iter().any(|&row| has(row));
+        let header = Header {
+            memory: memory && (all_levels || rows.is_empty()) || all_levels && any(&has_figures),
+            gc,
+            line: line || !source.files.is_empty() || any(&has_places),
+            interval: Some(whole_interval(id, source)?),
+        };
+        Ok(Block { header, levels })
+    }
+
+    /// `:small:large:nodes:duplications:`, where the sample has all of them.
+    fn figures(&self, row: usize, out: &mut Vec<u8>, report: &mut Report) -> Result<()> {
+        let figures = self.levels.iter().filter(|v| !v.column[row].is_nan());
+        match figures.count() {
+            0 => return Ok(()),
+            count if count < LEVELS.len() => {
+                report.partial_figures += 1;
+                return Ok(());
+            }
+            _ => {}
+        }
+        let mut exact = true;
+        // The first two are recorded in cells of 8 bytes.
+        for (values, size) in self.levels.iter().zip([8.0, 8.0, 1.0, 1.0]) {
+            let figure = values.column[row] / size;
+            if !(0.0..=u64::MAX as f64).contains(&figure) {
+                return Err(Error::Lossy(message!(
+                    "Sample {} has the value {} of type `{}`: an Rprof file holds numbers from 0 \
+                     to 2^64 only.",
+                    row + 1,
+                    values.column[row],
+                    values.type_.name
+                )));
+            }
+            exact &= figure.fract() == 0.0;
+            out.try_push(b':', "a line")?;
+            push_number(out, figure.round() as u64)?;
+        }
+        report.rounded_figures += usize::from(!exact);
+        out.try_push(b':', "a line")
+    }
+}
+
+fn has_place(profile: &Profile, location: LocationId) -> bool {
+    let file = profile.function_of(location).map(|f| f.filename);
+    profile.locations.get(location).line_for_r() > 0 && file.is_some()
+        || file.is_some_and(|f| !profile.strings.get(f).is_empty())
+}

@@ -1,0 +1,235 @@
+//! Compressed or not, told by the first two bytes; and compressing.
+
+mod blocks;
+
+pub use blocks::compress;
+
+use crate::error::Place;
+use crate::formats::problems::{ProblemKind, Problems};
+use crate::limits::memory;
+use crate::message;
+use flate2::bufread::GzDecoder;
+use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What each member starts with.
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// The content of a file: inflated when the bytes are gzip (also several
+/// members in a row), else as it is.
+pub struct Content<R: Read> {
+    /// What was looked at and is still to be read, and the error that stands behind it.
+    start: Cursor<Vec<u8>>,
+    error: Option<io::Error>,
+    rest: Rest<R>,
+}
+
+enum Rest<R: Read> {
+    Plain(Peeked<R>),
+    Gzip(Box<Members<Peeked<R>>>),
+}
+
+type Peeked<R> = Chain<Cursor<Vec<u8>>, R>;
+
+impl<R: Read> Content<R> {
+    pub fn new(mut input: R) -> io::Result<Content<R>> {
+        let mut start = Vec::new();
+        input.by_ref().take(2).read_to_end(&mut start)?;
+        let gzip = start == MAGIC;
+        let whole = Cursor::new(start).chain(input);
+        Ok(Content {
+            start: Cursor::default(),
+            error: None,
+            rest: match gzip {
+                true => Rest::Gzip(Box::new(Members::new(whole)?)),
+                false => Rest::Plain(whole),
+            },
+        })
+    }
+
+    pub fn is_gzip(&self) -> bool {
+        matches!(self.rest, Rest::Gzip(_))
+    }
+
+    /// The first bytes, which reading gives all the same. An error counts where nothing
+    /// stands before it; else it comes when those bytes have been read.
+    pub fn peek(&mut self, count: u64) -> io::Result<&[u8]> {
+        let mut start = memory::with_room(count as usize + 1, "the file")
+            .map_err(|_| ErrorKind::OutOfMemory)?;
+        if let Err(error) = self.by_ref().take(count).read_to_end(&mut start) {
+            if start.is_empty() {
+                return Err(error);
+            }
+            self.error = Some(error);
+        }
+        self.start = Cursor::new(start);
+        Ok(self.start.get_ref())
+    }
+
+    /// Notes what stood behind the compressed data. To be called at the end.
+    pub fn note_padding(&self, place: Place, problems: &mut Problems) {
+        let padding = match &self.rest {
+            Rest::Plain(_) => 0,
+            Rest::Gzip(members) => members.zeros,
+        };
+        if padding > 0 {
+            let text = message!("{padding} zero bytes");
+            problems.note(ProblemKind::PaddedGzip, place, text.as_bytes());
+        }
+    }
+}
+
+/// Bytes that inflating takes, and its buffers.
+const INFLATE: usize = 1 << 17;
+
+/// What zlib makes panics where memory is short. So it is ensured before; if another thread
+/// takes it in between, the panic is such an error, too.
+fn made<T>(bytes: usize, make: impl FnOnce() -> T) -> io::Result<T> {
+    let short = || io::Error::from(ErrorKind::OutOfMemory);
+    memory::ensure(bytes, "zlib").map_err(|_| short())?;
+    catch_unwind(AssertUnwindSafe(make)).map_err(|_| short())
+}
+
+impl<R: Read> Read for Content<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.start.read(buffer)? {
+            0 => {}
+            count => return Ok(count),
+        }
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        match &mut self.rest {
+            Rest::Plain(input) => input.read(buffer),
+            Rest::Gzip(input) => input.read(buffer),
+        }
+    }
+}
+
+/// The members of gzip data. Tapes and block devices fill the last block with zeros,
+/// which gzip itself skips as well.
+struct Members<R> {
+    /// `None` after the last member.
+    member: Option<GzDecoder<BufReader<R>>>,
+    /// Zeros behind members.
+    zeros: u64,
+}
+
+impl<R: Read> Members<R> {
+    fn new(input: R) -> io::Result<Members<R>> {
+        let member = made(INFLATE, || GzDecoder::new(BufReader::new(input)))?;
+        Ok(Members {
+            member: Some(member),
+            zeros: 0,
+        })
+    }
+}
+
+impl<R: Read> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let count = member.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            let zeros = skip_zeros(member.get_mut())?;
+            self.zeros += zeros;
+            let next = member.get_mut().fill_buf()?.first().copied();
+            if next.is_some_and(|byte| byte != MAGIC[0]) {
+                let what = "bytes follow the gzip data that are neither gzip nor zeros";
+                return Err(io::Error::new(ErrorKind::InvalidData, what));
+            }
+            let rest = self.member.take().map(GzDecoder::into_inner);
+            let rest = rest.filter(|_| next.is_some());
+            let member = rest.map(|rest| made(INFLATE, || GzDecoder::new(rest)));
+            self.member = member.transpose()?;
+        }
+        Ok(0)
+    }
+}
+
+fn skip_zeros(input: &mut impl BufRead) -> io::Result<u64> {
+    let mut count = 0;
+    loop {
+        let bytes = match input.fill_buf() {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
+        if zeros == 0 {
+            return Ok(count);
+        }
+        input.consume(zeros);
+        count += zeros as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    fn member(content: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(content).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// What is read, how many zeros were skipped, and the error at the end.
+    fn inflate(bytes: &[u8]) -> (Vec<u8>, u64, Option<ErrorKind>) {
+        let mut content = Content::new(bytes).unwrap();
+        assert!(content.is_gzip());
+        let _ = content.peek(3);
+        let mut all = Vec::new();
+        let error = content.read_to_end(&mut all).err().map(|e| e.kind());
+        let Rest::Gzip(members) = content.rest else {
+            unreachable!()
+        };
+        (all, members.zeros, error)
+    }
+
+    #[test]
+    fn zeros_behind_members_are_skipped() {
+        let (one, two, none) = (member(b"one"), member(b"two"), member(b""));
+        let zeros = vec![0; 100_000];
+        for (parts, content, padding) in [
+            (vec![&one], "one", 0),
+            (vec![&one, &two], "onetwo", 0),
+            (vec![&none, &one, &none, &two, &none], "onetwo", 0),
+            (vec![&one, &zeros], "one", 100_000),
+            (vec![&none, &zeros], "", 100_000),
+            (vec![&one, &two, &zeros], "onetwo", 100_000),
+            (vec![&one, &zeros, &two, &zeros], "onetwo", 200_000),
+        ] {
+            let bytes = parts.into_iter().flatten().copied().collect::<Vec<u8>>();
+            let expected = (content.as_bytes().to_vec(), padding, None);
+            assert_eq!(inflate(&bytes), expected);
+        }
+    }
+
+    #[test]
+    fn other_garbage_and_missing_bytes_are_errors() {
+        let whole = member(b"one");
+        for garbage in [&b"\0\0x"[..], b"x", b"\x1f\x8bx", b"\x1f"] {
+            let (content, _, error) = inflate(&[&whole, garbage].concat());
+            assert_eq!(content, b"one");
+            let expected = match garbage[0] {
+                // What may be the start of a member is one that is cut.
+                0x1f => ErrorKind::UnexpectedEof,
+                _ => ErrorKind::InvalidData,
+            };
+            assert_eq!(error, Some(expected), "{garbage:?}");
+        }
+        // In the middle of the data, and in the eight bytes behind them.
+        for missing in 1..12 {
+            let (_, _, error) = inflate(&whole[..whole.len() - missing]);
+            assert_eq!(error, Some(ErrorKind::UnexpectedEof));
+        }
+        // Zeros in the place of those bytes are none.
+        let cut = &whole[..whole.len() - 8];
+        assert!(inflate(&[cut, &[0; 512]].concat()).2.is_some());
+    }
+}

@@ -1,0 +1,294 @@
+//! Writing a file so that a failure leaves the old one whole.
+//!
+//! The new content goes to a temporary file beside the target, which takes the
+//! target's place only when it is complete. Whatever is no regular file (a
+//! pipe, `/dev/stdout`, `/dev/full`) has no old content and is written directly.
+
+#![expect(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "paths are as long as the system lets them be"
+)]
+
+mod stale;
+
+use crate::error::{Error, Result};
+use crate::limits::memory;
+use foldhash::fast::RandomState;
+use std::fs::{self, File, OpenOptions};
+use std::hash::BuildHasher;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+const BUFFER: usize = 1 << 16;
+/// As many links as Linux follows.
+const MOST_LINKS: usize = 40;
+const MOST_NAMES: u32 = 100;
+/// Of the names of temporary files; between them are the process and a random number.
+const PREFIX: &str = ".profile-";
+const SUFFIX: &str = ".tmp";
+
+/// Replaces the file at `path`, or makes it, with what `write` writes.
+///
+/// A symbolic link stays one: the file it points to is replaced. The new file
+/// has the permissions of the old one, and its owner and group where this user may set them.
+pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    replace_target(path, write).map_err(|error| match error {
+        Error::Write { source, .. } => Error::Write {
+            path: path.to_owned(),
+            source,
+        },
+        other => other,
+    })
+}
+
+/// A failed write of whoever writes to a `dyn Write` and knows no path:
+/// [`replace`] fills it in.
+pub fn failed(source: io::Error) -> Error {
+    if source.kind() == ErrorKind::OutOfMemory {
+        return Error::Memory("the output");
+    }
+    Error::Write {
+        path: PathBuf::new(),
+        source,
+    }
+}
+
+fn replace_target(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let old = match fs::metadata(path) {
+        Ok(about) => Some(about),
+        Err(e) if e.kind() == ErrorKind::NotFound => None,
+        Err(e) => return Err(failed(e)),
+    };
+    if old.as_ref().is_some_and(fs::Metadata::is_dir) {
+        let error = io::Error::new(ErrorKind::IsADirectory, "it is a directory");
+        return Err(failed(error));
+    }
+    if let Some(about) = &old {
+        // Renaming alone would also replace a file that must not be written.
+        let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
+        if !about.is_file() || is_descriptor(path) {
+            return fill(file, write);
+        }
+    }
+    let target = follow(path);
+    let (file, temporary) = Temporary::beside(&target).map_err(failed)?;
+    if let Some(about) = &old {
+        resemble(&file, about).map_err(failed)?;
+    }
+    fill(file, write)?;
+    temporary.rename(&target).map_err(failed)
+}
+
+fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    memory::ensure(BUFFER, "the output")?;
+    let mut writer = BufWriter::with_capacity(BUFFER, file);
+    write(&mut writer)?;
+    writer.flush().map_err(failed)
+}
+
+/// Gives a new file the owner, the group and the permissions of the old one.
+#[cfg(unix)]
+fn resemble(new: &File, old: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    // Only root may give files away; others may choose among their own groups.
+    let _ = fchown(new, None, Some(old.gid()));
+    let _ = fchown(new, Some(old.uid()), None);
+    let about = new.metadata()?;
+    let mut mode = old.mode() & 0o777;
+    if about.gid() != old.gid() {
+        // What the old group might is nothing to another one, save what all might.
+        mode = mode & !0o070 | (mode & 0o007) << 3;
+    }
+    new.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn resemble(new: &File, old: &fs::Metadata) -> io::Result<()> {
+    new.set_permissions(old.permissions())
+}
+
+/// `/dev/stdout` and the like, redirected to a file: who opened that file goes
+/// on writing to it, so it must stay the one it is.
+fn is_descriptor(path: &Path) -> bool {
+    path.starts_with("/proc") || links(path).any(|link| link.starts_with("/proc"))
+}
+
+/// What a symbolic link points to in the end, whether that exists or not.
+fn follow(path: &Path) -> PathBuf {
+    links(path).last().unwrap_or_else(|| path.to_owned())
+}
+
+fn links(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let next = |path: &PathBuf| {
+        let target = fs::read_link(path).ok()?;
+        Some(match path.parent() {
+            Some(parent) => parent.join(target),
+            None => target,
+        })
+    };
+    std::iter::successors(next(&path.to_owned()), next).take(MOST_LINKS)
+}
+
+/// A file that is removed again unless it was renamed.
+struct Temporary {
+    path: Option<PathBuf>,
+}
+
+impl Temporary {
+    /// Makes a new file in the directory of `target`. Its name is short, since
+    /// the target's may be as long as a name can be.
+    fn beside(target: &Path) -> io::Result<(File, Temporary)> {
+        let random = RandomState::default();
+        for attempt in 0..MOST_NAMES {
+            let number = random.hash_one((SystemTime::now(), attempt));
+            let name = format!("{PREFIX}{}-{number:016x}{SUFFIX}", std::process::id());
+            let path = target.with_file_name(name);
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => {
+                    stale::remove_beside(&path, &file);
+                    return Ok((file, Temporary { path: Some(path) }));
+                }
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Err(ErrorKind::AlreadyExists.into())
+    }
+
+    fn rename(mut self, target: &Path) -> io::Result<()> {
+        if let Some(path) = &self.path {
+            fs::rename(path, target)?;
+        }
+        self.path = None;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            // Nobody is left to tell if this fails; the error that led here is
+            // on its way already.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory of its own for each test.
+    pub(super) struct Scratch(pub(super) PathBuf);
+
+    impl Scratch {
+        pub(super) fn new(name: &str) -> Scratch {
+            let name = format!("profile-save-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir(&path).unwrap();
+            Scratch(path)
+        }
+
+        pub(super) fn names(&self) -> Vec<String> {
+            let mut names: Vec<String> = fs::read_dir(&self.0)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    pub(super) fn text(path: &Path, text: &'static str) -> Result<()> {
+        replace(path, |out| out.write_all(text.as_bytes()).map_err(failed))
+    }
+
+    #[test]
+    fn a_file_is_made_and_replaced() {
+        let dir = Scratch::new("replace");
+        let path = dir.0.join("a");
+        text(&path, "one").unwrap();
+        text(&path, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(dir.names(), ["a"]);
+    }
+
+    #[test]
+    fn a_failure_leaves_the_old_file_and_no_litter() {
+        let dir = Scratch::new("failure");
+        let path = dir.0.join("a");
+        text(&path, "old").unwrap();
+        let result = replace(&path, |out| {
+            out.write_all(&[0; 3 * BUFFER]).map_err(failed)?;
+            Err(Error::Interrupted)
+        });
+        assert!(matches!(result, Err(Error::Interrupted)));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(dir.names(), ["a"]);
+        let new = dir.0.join("b");
+        assert!(replace(&new, |_| Err(Error::Interrupted)).is_err());
+        assert_eq!(dir.names(), ["a"]);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said_with_the_path_of_the_user() {
+        let dir = Scratch::new("errors");
+        let missing = dir.0.join("no").join("a");
+        let error = text(&missing, "x").unwrap_err();
+        assert!(matches!(&error, Error::Write { path, .. } if *path == missing));
+        let error = text(&dir.0, "x").unwrap_err();
+        assert!(error.to_string().ends_with("it is a directory."), "{error}");
+        assert!(text(Path::new(""), "x").is_err());
+        assert!(text(&dir.0.join("new/"), "x").is_err());
+        assert!(dir.names().is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_permissions_are_kept() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let dir = Scratch::new("links");
+        let file = dir.0.join("file");
+        let link = dir.0.join("link");
+        text(&file, "one").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("file", &link).unwrap();
+        text(&link, "two").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "two");
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+
+        let dangling = dir.0.join("dangling");
+        symlink("later", &dangling).unwrap();
+        text(&dangling, "three").unwrap();
+        assert_eq!(fs::read_to_string(dir.0.join("later")).unwrap(), "three");
+
+        let looped = dir.0.join("loop");
+        symlink("loop", &looped).unwrap();
+        assert!(text(&looped, "x").is_err());
+        assert_eq!(dir.names(), ["dangling", "file", "later", "link", "loop"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn devices_are_written_directly() {
+        let full = Path::new("/dev/full");
+        let error = text(full, "x").unwrap_err();
+        assert!(matches!(&error, Error::Write { path, .. } if path == full));
+        text(Path::new("/dev/null"), "x").unwrap();
+        let shell = format!("/proc/self/fd/{}", 0);
+        assert!(is_descriptor(Path::new(&shell)));
+        assert!(is_descriptor(Path::new("/dev/stdout")));
+        assert!(!is_descriptor(Path::new("/dev/null")));
+    }
+}

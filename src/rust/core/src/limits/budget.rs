@@ -1,0 +1,77 @@
+//! How much memory a file may take, for its size.
+//!
+//! A few bytes may stand for much: gzip makes a thousand of one, a stack that thousands of
+//! samples refer to is written out for each of them in R's tables. A small file made for it
+//! would fill any memory, so what a file becomes is counted before it is there.
+
+use crate::error::{Error, Result};
+use crate::io::input::Origin;
+use crate::message;
+
+/// Bytes for each byte of the file as it is stored. Real profiles, compressed, take some
+/// hundred at most, and only where they are small.
+const A_BYTE: u64 = 64;
+/// No file may take less, which is what a small one of a program that always does the same
+/// can need.
+const AT_LEAST: u64 = 4 << 30;
+/// A row of `sample_locations`.
+const ROW: u64 = 12;
+/// A sample beside its stack: its rows in `samples` and `sample_values`, and in the model.
+const SAMPLE: u64 = 48;
+
+#[derive(Debug)]
+pub struct Budget {
+    limit: u64,
+    used: u64,
+    /// Whether the user said how much it may be, so that this alone counts.
+    pub is_set: bool,
+}
+
+impl Budget {
+    pub fn new(origin: &Origin) -> Budget {
+        let by_size = origin.stored.saturating_mul(A_BYTE).max(AT_LEAST);
+        Budget {
+            limit: origin.max_memory.unwrap_or(by_size),
+            used: 0,
+            is_set: origin.max_memory.is_some(),
+        }
+    }
+
+    /// Counts bytes of memory that `input` is about to take.
+    #[inline]
+    pub fn take(&mut self, bytes: u64, input: &str) -> Result<()> {
+        self.used = self.used.saturating_add(bytes);
+        match self.used <= self.limit {
+            true => Ok(()),
+            false => Err(self.passed(self.used, input)),
+        }
+    }
+
+    /// Counts samples with so many frames each.
+    #[inline]
+    pub fn samples(&mut self, count: usize, frames: usize, input: &str) -> Result<()> {
+        let each = SAMPLE + ROW.saturating_mul(frames as u64);
+        self.take(each.saturating_mul(count as u64), input)
+    }
+
+    /// Whether there is room for a stack of so many frames, of which some sample will be.
+    #[inline]
+    pub fn check(&self, frames: usize, input: &str) -> Result<()> {
+        let bytes = ROW.saturating_mul(frames as u64);
+        match self.used.saturating_add(bytes) <= self.limit {
+            true => Ok(()),
+            false => Err(self.passed(self.used.saturating_add(bytes), input)),
+        }
+    }
+
+    #[cold]
+    fn passed(&self, needed: u64, input: &str) -> Error {
+        let enough = needed as f64 * 10.0;
+        let (needed, limit) = (needed as f64 / 1e9, self.limit as f64 / 1e9);
+        Error::Budget(message!(
+            "{input} would take at least {needed:.3} GB of memory, where {limit:.3} GB are \
+             allowed for its size. If it is to be trusted, allow more (in bytes), such as \
+             `options(profile.max_memory = {enough:.0e})`."
+        ))
+    }
+}

@@ -1,0 +1,281 @@
+//! Growing without aborting.
+//!
+//! Rust's collections abort the process, and R with it, when memory runs out. Whatever
+//! grows with its input therefore grows through what is in this file, and becomes
+//! [`Error::Memory`]; in each function `what` names the data in that error. `clippy.toml`
+//! lists the methods that may abort, so clippy finds those who use them instead.
+
+use crate::error::{Error, Result};
+use std::collections::{HashMap, HashSet, TryReserveError};
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
+use std::io::{self, Write};
+
+fn short(what: &'static str) -> impl FnOnce(TryReserveError) -> Error {
+    move |_| Error::Memory(what)
+}
+
+pub trait TryGrow<T> {
+    /// Appends one element.
+    fn try_push(&mut self, value: T, what: &'static str) -> Result<()>;
+    /// Appends a slice.
+    fn try_extend(&mut self, values: &[T], what: &'static str) -> Result<()>
+    where
+        T: Copy;
+    /// Appends what an iterator of known length gives.
+    fn try_extend_from(
+        &mut self,
+        values: impl ExactSizeIterator<Item = T>,
+        what: &'static str,
+    ) -> Result<()>;
+    /// Grows to `len` elements, all new ones equal to `value`.
+    fn try_fill(&mut self, len: usize, value: T, what: &'static str) -> Result<()>
+    where
+        T: Clone;
+}
+
+#[expect(clippy::disallowed_methods, reason = "there is room for what is added")]
+impl<T> TryGrow<T> for Vec<T> {
+    #[inline]
+    fn try_push(&mut self, value: T, what: &'static str) -> Result<()> {
+        if self.len() == self.capacity() {
+            self.try_reserve(1).map_err(short(what))?;
+        }
+        self.push(value);
+        Ok(())
+    }
+
+    #[inline]
+    fn try_extend(&mut self, values: &[T], what: &'static str) -> Result<()>
+    where
+        T: Copy,
+    {
+        self.try_reserve(values.len()).map_err(short(what))?;
+        self.extend_from_slice(values);
+        Ok(())
+    }
+
+    fn try_extend_from(
+        &mut self,
+        values: impl ExactSizeIterator<Item = T>,
+        what: &'static str,
+    ) -> Result<()> {
+        self.try_reserve(values.len()).map_err(short(what))?;
+        self.extend(values);
+        Ok(())
+    }
+
+    fn try_fill(&mut self, len: usize, value: T, what: &'static str) -> Result<()>
+    where
+        T: Clone,
+    {
+        let more = len.saturating_sub(self.len());
+        self.try_reserve(more).map_err(short(what))?;
+        self.resize(self.len() + more, value);
+        Ok(())
+    }
+}
+
+/// An empty vector with room for `len` elements.
+pub fn with_room<T>(len: usize, what: &'static str) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(len).map_err(short(what))?;
+    Ok(all)
+}
+
+/// A vector of `len` equal elements.
+pub fn filled<T: Clone>(len: usize, value: T, what: &'static str) -> Result<Vec<T>> {
+    let mut all = with_room(len, what)?;
+    all.try_fill(len, value, what)?;
+    Ok(all)
+}
+
+/// A slice's elements as a vector.
+pub fn copied<T: Copy>(values: &[T], what: &'static str) -> Result<Vec<T>> {
+    let mut all = with_room(values.len(), what)?;
+    all.try_extend(values, what)?;
+    Ok(all)
+}
+
+pub trait TryCollect: Iterator + Sized {
+    /// All elements as a vector.
+    fn try_vec(self, what: &'static str) -> Result<Vec<Self::Item>> {
+        let mut all = with_room(self.size_hint().0, what)?;
+        for value in self {
+            all.try_push(value, what)?;
+        }
+        Ok(all)
+    }
+
+    /// All elements as a vector, or the first error among them.
+    fn try_vec_of<T>(self, what: &'static str) -> Result<Vec<T>>
+    where
+        Self: Iterator<Item = Result<T>>,
+    {
+        let mut all = with_room(self.size_hint().0, what)?;
+        for value in self {
+            all.try_push(value?, what)?;
+        }
+        Ok(all)
+    }
+}
+
+impl<I: Iterator> TryCollect for I {}
+
+/// Adding to a map.
+pub trait TryPut<K, V> {
+    /// Gives what stood there before.
+    fn try_put(&mut self, key: K, value: V, what: &'static str) -> Result<Option<V>>;
+}
+
+#[expect(clippy::disallowed_methods, reason = "there is room for what is added")]
+impl<K: Eq + Hash, V, S: BuildHasher> TryPut<K, V> for HashMap<K, V, S> {
+    #[inline]
+    fn try_put(&mut self, key: K, value: V, what: &'static str) -> Result<Option<V>> {
+        self.try_reserve(1).map_err(short(what))?;
+        Ok(self.insert(key, value))
+    }
+}
+
+/// Adding to a set.
+pub trait TryAdd<T> {
+    /// Says whether the value is new.
+    fn try_add(&mut self, value: T, what: &'static str) -> Result<bool>;
+}
+
+#[expect(clippy::disallowed_methods, reason = "there is room for what is added")]
+impl<T: Eq + Hash, S: BuildHasher> TryAdd<T> for HashSet<T, S> {
+    #[inline]
+    fn try_add(&mut self, value: T, what: &'static str) -> Result<bool> {
+        self.try_reserve(1).map_err(short(what))?;
+        Ok(self.insert(value))
+    }
+}
+
+pub trait TryText {
+    fn try_push_str(&mut self, text: &str, what: &'static str) -> Result<()>;
+    fn try_push_char(&mut self, c: char, what: &'static str) -> Result<()>;
+    /// Appends what `format_args!()` describes.
+    fn try_write(&mut self, text: fmt::Arguments, what: &'static str) -> Result<()>;
+}
+
+#[expect(clippy::disallowed_methods, reason = "there is room for what is added")]
+impl TryText for String {
+    #[inline]
+    fn try_push_str(&mut self, text: &str, what: &'static str) -> Result<()> {
+        self.try_reserve(text.len()).map_err(short(what))?;
+        self.push_str(text);
+        Ok(())
+    }
+
+    #[inline]
+    fn try_push_char(&mut self, c: char, what: &'static str) -> Result<()> {
+        self.try_reserve(c.len_utf8()).map_err(short(what))?;
+        self.push(c);
+        Ok(())
+    }
+
+    fn try_write(&mut self, text: fmt::Arguments, what: &'static str) -> Result<()> {
+        // No `Display` of ours fails, so what fails is to grow.
+        fmt::write(&mut GrowingText(self), text).map_err(|_| Error::Memory(what))
+    }
+}
+
+/// A copy of a text.
+pub fn owned(text: &str, what: &'static str) -> Result<String> {
+    let mut copy = String::new();
+    copy.try_reserve_exact(text.len()).map_err(short(what))?;
+    copy.try_push_str(text, what)?;
+    Ok(copy)
+}
+
+/// What `format_args!()` describes, as text.
+pub fn written(text: fmt::Arguments, what: &'static str) -> Result<String> {
+    let mut all = String::new();
+    all.try_write(text, what)?;
+    Ok(all)
+}
+
+/// The text of an error. It ends early where memory does: an error that says less is
+/// better than none.
+#[macro_export]
+macro_rules! message {
+    ($($arg:tt)*) => { $crate::limits::memory::message(format_args!($($arg)*)) };
+}
+
+/// For [`message!`](crate::message).
+pub fn message(text: fmt::Arguments) -> String {
+    let mut all = String::new();
+    let _ = all.try_write(text, "a message");
+    all
+}
+
+/// Makes sure that there is memory before something allocates it that would abort or panic
+/// if there were none: code of others, and sorting, which needs half of its input.
+pub fn ensure(bytes: usize, what: &'static str) -> Result<()> {
+    with_room::<u8>(bytes, what).map(drop)
+}
+
+/// The same for JSON that becomes a tree, whose nodes are larger than what they are read
+/// from: an element of an array takes two bytes at least, and a node as many as this.
+pub fn ensure_tree(json: usize, what: &'static str) -> Result<()> {
+    ensure(json.saturating_mul(128), what)
+}
+
+/// Sorts, equal ones staying in their order.
+#[expect(clippy::disallowed_methods, reason = "memory was seen to")]
+pub fn sort_by_key<T, K: Ord>(
+    values: &mut [T],
+    key: impl FnMut(&T) -> K,
+    what: &'static str,
+) -> Result<()> {
+    ensure(size_of_val(values), what)?;
+    values.sort_by_key(key);
+    Ok(())
+}
+
+/// A text that grows as far as there is memory.
+struct GrowingText<'t>(&'t mut String);
+
+impl fmt::Write for GrowingText<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.try_push_str(text, "a text").map_err(|_| fmt::Error)
+    }
+}
+
+/// Bytes that are written to memory, as far as there is any.
+pub struct Growing<'m>(pub &'m mut Vec<u8>);
+
+impl Write for Growing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.try_extend(bytes, "the output") {
+            Ok(()) => Ok(bytes.len()),
+            Err(_) => Err(io::ErrorKind::OutOfMemory.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More than any machine has.
+    const ALL: usize = usize::MAX / 4;
+
+    #[test]
+    fn what_does_not_fit_is_an_error() {
+        let short = |error| matches!(error, Err(Error::Memory("x")));
+        assert!(short(with_room::<u8>(ALL, "x").map(drop)));
+        assert!(short(filled(ALL, 0_u8, "x").map(drop)));
+        assert!(short(Vec::new().try_fill(ALL, 0_u8, "x")));
+        assert!(short((0..ALL).try_vec("x").map(drop)));
+        assert!(short((0..ALL).map(Ok).try_vec_of("x").map(drop)));
+        assert!(short(ensure(ALL, "x")));
+        assert!(short(ensure_tree(usize::MAX / 2, "x")));
+        assert_eq!(message!("{} and {}", 1, "two"), "1 and two");
+    }
+}

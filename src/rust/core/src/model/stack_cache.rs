@@ -1,0 +1,123 @@
+//! Finds stacks again by what they look like where they come from.
+//!
+//! Profiles that were not aggregated repeat their stacks; in one that was no stack
+//! comes twice, and to look for each would take longer than all the rest. So it is
+//! noticed whether looking pays.
+
+use super::interner::{Interner, next_row};
+use super::stacks::StackId;
+use crate::error::Result;
+use crate::limits::memory::TryGrow;
+use std::hash::Hash;
+
+/// After so many looks it is decided whether to go on.
+const WINDOW: u32 = 1 << 14;
+/// Of so many windows one is looked at in any case.
+const WINDOWS: u32 = 8;
+
+/// Lists of `T` and the stacks that they stand for.
+pub struct StackCache<'a, T> {
+    lists: Vec<(&'a [T], StackId)>,
+    index: Interner,
+    /// The one before, since samples that follow each other are alike.
+    last: Option<(&'a [T], StackId)>,
+    /// Of the list that was looked for last.
+    hash: u64,
+    /// Lists so far, and those of this window that were known.
+    seen: u32,
+    hits: u32,
+    off: bool,
+}
+
+impl<T> Default for StackCache<'_, T> {
+    fn default() -> Self {
+        StackCache {
+            lists: Vec::new(),
+            index: Interner::default(),
+            last: None,
+            hash: 0,
+            seen: 0,
+            hits: 0,
+            off: false,
+        }
+    }
+}
+
+impl<'a, T: Eq + Hash> StackCache<'a, T> {
+    #[inline]
+    pub fn find(&mut self, list: &'a [T]) -> Option<StackId> {
+        if self.seen % WINDOW == 0 {
+            self.decide();
+        }
+        self.seen = self.seen.wrapping_add(1);
+        if let Some((last, stack)) = self.last {
+            if last == list {
+                self.hits += 1;
+                return Some(stack);
+            }
+        }
+        if self.off {
+            return None;
+        }
+        self.hash = self.index.hash(list);
+        let same = |row: u32| self.lists[row as usize].0 == list;
+        let found = self.lists[self.index.find(self.hash, same)? as usize];
+        self.hits += 1;
+        self.last = Some(found);
+        Some(found.1)
+    }
+
+    fn decide(&mut self) {
+        let rare = self.seen > 0 && !self.off && self.hits < WINDOW / 4;
+        self.off = (self.off || rare) && self.seen / WINDOW % WINDOWS != 0;
+        self.hits = 0;
+    }
+
+    /// Adds the list that was looked for last, and was not found.
+    #[inline]
+    pub fn add(&mut self, list: &'a [T], stack: StackId) -> Result<()> {
+        self.last = Some((list, stack));
+        if !self.off {
+            let row = next_row(self.lists.len(), "stacks")?;
+            self.lists.try_push((list, stack), "stacks")?;
+            self.index.insert(self.hash, row)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of these lists are known when they come.
+    fn found(lists: impl Iterator<Item = u32>) -> usize {
+        let lists: Vec<[u32; 2]> = lists.map(|list| [list, 1]).collect();
+        let mut known = StackCache::default();
+        let mut found = 0;
+        for list in &lists {
+            match known.find(list) {
+                Some(stack) => {
+                    assert_eq!(stack, StackId(list[0]));
+                    found += 1;
+                }
+                None => known.add(list, StackId(list[0])).unwrap(),
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn repeated_lists_are_found() {
+        assert_eq!(found((0..100_000).map(|i| i % 1000)), 99_000);
+        assert_eq!(found((0..1000).map(|i| i / 10)), 900);
+    }
+
+    #[test]
+    fn looking_stops_where_it_does_not_pay_and_starts_again() {
+        let once = 40 * WINDOW;
+        assert_eq!(found(0..once), 0);
+        let then = (0..once).chain((0..20 * WINDOW).map(|i| once + i % 500));
+        assert!(found(then) > 10 * WINDOW as usize);
+    }
+}

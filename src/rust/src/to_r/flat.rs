@@ -1,0 +1,59 @@
+//! One flat table: a row for each frame of each sample, names and lines beside
+//! it. For looking and for joins; nothing reads it back.
+
+use crate::columns::{NA, Tibble};
+use crate::r::Slots;
+use profile_core::error::Result;
+use profile_core::limits::cancel::{self, Stop};
+use profile_core::limits::memory::{TryCollect, TryGrow, with_room};
+use profile_core::model::{LocationId, Profile, StringId, integer_for_r};
+
+const FRAMES: &str = "the frames of all samples";
+const SAMPLES_PER_CHECK: usize = 10_000;
+
+pub fn put_flat(parent: Slots, slot: usize, profile: &Profile, stop: Stop) -> Result<()> {
+    let names = [
+        c"sample_id",
+        c"source_id",
+        c"depth",
+        c"name",
+        c"filename",
+        c"line",
+    ];
+    let samples = || profile.samples.stack.iter().zip(&profile.samples.source);
+    let rows = samples().map(|(&s, _)| profile.stacks.get(s).len()).sum();
+    let mut table = Tibble::new(parent, slot, &names, rows)?;
+    let mut sample_id = table.integer_slots()?;
+    let mut source_id = table.integer_slots()?;
+    let mut depth = table.integer_slots()?;
+    let mut locations: Vec<LocationId> = with_room(rows, FRAMES)?;
+    for (row, (&stack, source)) in samples().enumerate() {
+        if row % SAMPLES_PER_CHECK == 0 {
+            cancel::check(stop)?;
+        }
+        let frames = profile.stacks.get(stack);
+        locations.try_extend(frames, FRAMES)?;
+        let (ids, rest) = sample_id.split_at_mut(frames.len());
+        ids.fill(row as i32 + 1);
+        sample_id = rest;
+        let (ids, rest) = source_id.split_at_mut(frames.len());
+        ids.fill(source.row() as i32 + 1);
+        source_id = rest;
+        let (depths, rest) = depth.split_at_mut(frames.len());
+        for (slot, value) in depths.iter_mut().zip(1..) {
+            *slot = value;
+        }
+        depth = rest;
+    }
+    let strings = profile.strings.iter().try_vec("strings")?;
+    let mut by_location = |of: &dyn Fn(LocationId) -> Option<StringId>| -> Result<()> {
+        let row = |&location| of(location).map_or(-1, |id| id.row() as i32);
+        let rows = locations.iter().map(row).try_vec(FRAMES)?;
+        table.indexed(&strings, &rows)
+    };
+    by_location(&|l| profile.function_of(l).map(|f| f.name))?;
+    by_location(&|l| profile.function_of(l).map(|f| f.filename))?;
+    let lines = locations.iter().map(|&l| profile.locations.get(l).line);
+    table.integers(lines.map(|line| line.map_or(NA, integer_for_r)))?;
+    table.finish()
+}
