@@ -1,7 +1,7 @@
 # Every rule of both versions, broken once.
 
-broken <- function(x, change) {
-  x <- change(x)
+# The error for a profile that is not valid.
+broken <- function(x) {
   error <- tryCatch(
     {
       validate_profile(x)
@@ -10,7 +10,30 @@ broken <- function(x, change) {
     profile_error_invalid = identity
   )
   expect_s3_class(error, "profile_error_invalid")
-  conditionMessage(error)
+  error
+}
+
+or_blank <- function(x) if (is.null(x)) "" else as.character(x)
+
+# Each expression of a block is evaluated with the valid profile as `x`, and breaks one rule of it.
+# The lines of a table: the place and the rule that the error states, and the expression.
+broken_rules <- function(x, cases) {
+  cases <- as.list(substitute(cases))[-1]
+  caller <- parent.frame()
+  rows <- lapply(cases, function(case) {
+    scope <- new.env(parent = caller)
+    scope$x <- x
+    eval(case, scope)
+    error <- broken(scope$x)
+    # The message is the place and the rule, so the table shows all of it.
+    place <- place_of(error$table, error$column, error$row)
+    expect_identical(conditionMessage(error), paste0(place, ": ", error$rule, "."))
+    code <- paste(sub("^ +", "", deparse(case, 500)), collapse = " ")
+    c(or_blank(error$table), or_blank(error$column), or_blank(error$row), error$rule, code)
+  })
+  columns <- as.data.frame(do.call(rbind, rows))
+  aligned <- Map(function(name, values) format(c(name, values)), c("table", "column", "row", "rule", "broken by"), columns)
+  sub(" +$", "", do.call(paste, c(unname(aligned), sep = " | ")))
 }
 
 test_that("what readers give is valid, and comes back invisibly", {
@@ -27,84 +50,84 @@ a_label <- function(...) {
 
 test_that("each rule of version 2.0 is named with its place", {
   x <- small_profile()
-  say <- function(change) cat(broken(x, change), "\n")
-  expect_snapshot({
-    say(function(x) { x$samples <- NULL; x })
-    say(function(x) { x$samples <- 1; x })
-    say(function(x) { x$notes <- x$meta; x })
-    say(function(x) { x$samples$source_id <- NULL; x })
-    say(function(x) { x$samples$source_id <- as.numeric(x$samples$source_id); x })
-    say(function(x) { x$functions$name <- factor(x$functions$name); x })
-    say(function(x) { x$functions$package <- "base"; x })
-    say(function(x) { x$meta$value <- "3.0"; x })
-    say(function(x) { x$meta$key <- "v"; x })
-    say(function(x) { x$meta <- x$meta[c(1, 1), ]; x })
-    say(function(x) { x$sources$source_type <- ""; x })
-    say(function(x) { x$sources$source_id <- NA_integer_; x })
-    say(function(x) { x$samples$source_id[2] <- 9L; x })
-    say(function(x) { x$samples$sample_id[3] <- 1L; x })
-    say(function(x) { x$sample_values$sample_id[2] <- 7L; x })
-    say(function(x) { x$sample_values <- x$sample_values[c(1, 1, 2, 3), ]; x })
-    say(function(x) { x$sample_values$value[2] <- NA; x })
-    say(function(x) { x$sample_values$value[2] <- Inf; x })
-    say(function(x) { x$sample_values$type[2] <- ""; x })
-    say(function(x) { x$sample_values$unit[2] <- NA; x })
-    say(function(x) { x$sample_locations$sample_id[6] <- 7L; x })
-    say(function(x) { x$sample_locations$depth[2] <- 0L; x })
-    say(function(x) { x$sample_locations$depth[2] <- 1L; x })
-    say(function(x) { x$sample_locations$location_id[2] <- 99L; x })
-    say(function(x) { x$sample_locations$location_id[2] <- NA; x })
-    say(function(x) { x$locations$location_id[2] <- 1L; x })
-    say(function(x) { x$locations$function_id[2] <- 99L; x })
-    say(function(x) { x$locations$line[2] <- -1L; x })
-    say(function(x) { x$functions$function_id[2] <- 1L; x })
-    say(function(x) { x$functions$name[2] <- ""; x })
-    say(function(x) { x$functions$system_name[2] <- NA; x })
-    say(function(x) { x$functions$start_line[2] <- -1L; x })
-    say(function(x) { x$.files$source_id <- 7L; x })
-    say(function(x) { x$.files$number <- -1L; x })
-    say(function(x) { x$.files$filename <- NA_character_; x })
-    say(function(x) { x$.files$number <- NULL; x })
-    say(function(x) { x$.labels <- a_label(sample_id = 7L); x })
-    say(function(x) { x$.labels <- a_label(key = NA_character_); x })
-    say(function(x) { x$.labels <- a_label(num = 1.5); x })
-    say(function(x) { x$.labels <- a_label(str = factor("a")); x })
-    say(function(x) { x$.labels <- a_label(num_exact = "many"); x })
-    say(function(x) { x$.comments <- tibble::tibble(source_id = 7L, comment = "a"); x })
-    say(function(x) { x$.comments <- tibble::tibble(source_id = 1, comment = "a"); x })
-    say(function(x) { x$sources$.period <- "often"; x })
-    say(function(x) { x$samples$.toplevel_filename <- "a.R"; x })
-    say(function(x) { x$.mine <- 1; x })
+  rules <- broken_rules(x, {
+    x$samples <- NULL
+    x$samples <- 1
+    x$notes <- x$meta
+    x$samples$source_id <- NULL
+    x$samples$source_id <- as.numeric(x$samples$source_id)
+    x$functions$name <- factor(x$functions$name)
+    x$functions$package <- "base"
+    x$meta$value <- "3.0"
+    x$meta$key <- "v"
+    x$meta <- x$meta[c(1, 1), ]
+    x$sources$source_type <- ""
+    x$sources$source_id <- NA_integer_
+    x$samples$source_id[2] <- 9L
+    x$samples$sample_id[3] <- 1L
+    x$sample_values$sample_id[2] <- 7L
+    x$sample_values <- x$sample_values[c(1, 1, 2, 3), ]
+    x$sample_values$value[2] <- NA
+    x$sample_values$value[2] <- Inf
+    x$sample_values$type[2] <- ""
+    x$sample_values$unit[2] <- NA
+    x$sample_locations$sample_id[6] <- 7L
+    x$sample_locations$depth[2] <- 0L
+    x$sample_locations$depth[2] <- 1L
+    x$sample_locations$location_id[2] <- 99L
+    x$sample_locations$location_id[2] <- NA
+    x$locations$location_id[2] <- 1L
+    x$locations$function_id[2] <- 99L
+    x$locations$line[2] <- -1L
+    x$functions$function_id[2] <- 1L
+    x$functions$name[2] <- ""
+    x$functions$system_name[2] <- NA
+    x$functions$start_line[2] <- -1L
+    x$.files$source_id <- 7L
+    x$.files$number <- -1L
+    x$.files$filename <- NA_character_
+    x$.files$number <- NULL
+    x$.labels <- a_label(sample_id = 7L)
+    x$.labels <- a_label(key = NA_character_)
+    x$.labels <- a_label(num = 1.5)
+    x$.labels <- a_label(str = factor("a"))
+    x$.labels <- a_label(num_exact = "many")
+    x$.comments <- tibble::tibble(source_id = 7L, comment = "a")
+    x$.comments <- tibble::tibble(source_id = 1, comment = "a")
+    x$sources$.period <- "often"
+    x$samples$.toplevel_filename <- "a.R"
+    x$.mine <- 1
   })
+  expect_snapshot(writeLines(rules))
 })
 
 test_that("so are the rules of what native code and pprof files add", {
   x <- read_pprof(data_path("pprof", "go_cpu.pb.gz"))
-  say <- function(change) cat(broken(x, change), "\n")
-  expect_snapshot({
-    say(function(x) { x$.mappings <- NULL; x })
-    say(function(x) { x$.mappings$mapping_id <- 1L; x })
-    say(function(x) { x$.mappings$memory_start[2] <- "4096"; x })
-    say(function(x) { x$.mappings$filename[2] <- NA; x })
-    say(function(x) { x$.mappings$build_id <- NULL; x })
-    say(function(x) { x$.mappings$native_id <- c("1", "0", "3"); x })
-    say(function(x) { x$locations$.mapping_id[2] <- 9L; x })
-    say(function(x) { x$locations$.address[2] <- "0x10000000000000000"; x })
-    say(function(x) { x$locations$.inlined <- 0; x })
-    say(function(x) { x$locations$.frame_type <- 1L; x })
-    say(function(x) { x$locations$.frame_type <- rep_len(c("go", "", NA), nrow(x$locations)); x })
-    say(function(x) { x$locations$.column <- -1L; x })
-    say(function(x) { x$locations$.line_exact <- "1e9"; x })
-    say(function(x) { x$locations$.native_id <- "a"; x })
-    say(function(x) { x$functions$.has_system_name <- "yes"; x })
-    say(function(x) { x$functions$.start_line_exact <- ""; x })
-    say(function(x) { x$sources$.time_nanos <- "now"; x })
-    say(function(x) { x$sources$.drop_frames <- 1; x })
-    say(function(x) { x$sample_values$.value_exact <- "9223372036854775808"; x })
-    say(function(x) { x$.sample_types$source_id <- 7L; x })
-    say(function(x) { x$.sample_types$type[1] <- ""; x })
-    say(function(x) { x$.sample_types$recorded[1] <- NA; x })
+  rules <- broken_rules(x, {
+    x$.mappings <- NULL
+    x$.mappings$mapping_id <- 1L
+    x$.mappings$memory_start[2] <- "4096"
+    x$.mappings$filename[2] <- NA
+    x$.mappings$build_id <- NULL
+    x$.mappings$native_id <- c("1", "0", "3")
+    x$locations$.mapping_id[2] <- 9L
+    x$locations$.address[2] <- "0x10000000000000000"
+    x$locations$.inlined <- 0
+    x$locations$.frame_type <- 1L
+    x$locations$.frame_type <- rep_len(c("go", "", NA), nrow(x$locations))
+    x$locations$.column <- -1L
+    x$locations$.line_exact <- "1e9"
+    x$locations$.native_id <- "a"
+    x$functions$.has_system_name <- "yes"
+    x$functions$.start_line_exact <- ""
+    x$sources$.time_nanos <- "now"
+    x$sources$.drop_frames <- 1
+    x$sample_values$.value_exact <- "9223372036854775808"
+    x$.sample_types$source_id <- 7L
+    x$.sample_types$type[1] <- ""
+    x$.sample_types$recorded[1] <- NA
   })
+  expect_snapshot(writeLines(rules))
 })
 
 test_that("so are the rules of what OpenTelemetry adds", {
@@ -113,75 +136,75 @@ test_that("so are the rules of what OpenTelemetry adds", {
   untyped <- x
   untyped$.resource_entities$type <- NA_character_
   expect_no_error(validate_profile(untyped))
-  say <- function(change) cat(broken(x, change), "\n")
-  expect_snapshot({
-    say(function(x) { x$.resources <- NULL; x })
-    say(function(x) { x$.resources$resource_id[2] <- 1L; x })
-    say(function(x) { x$.resources$resource_id[2] <- NA; x })
-    say(function(x) { x$.resources$dropped_attributes_count[1] <- -1; x })
-    say(function(x) { x$.resources$dropped_attributes_count[1] <- 0.5; x })
-    say(function(x) { x$.resources$dropped_attributes_count[1] <- 2^32; x })
-    say(function(x) { x$.resources$schema_url <- NULL; x })
-    say(function(x) { x$.resources$schema_url <- 1; x })
-    say(function(x) { x$.scopes <- NULL; x })
-    say(function(x) { x$.scopes$scope_id[2] <- 1L; x })
-    say(function(x) { x$.scopes$resource_id[2] <- 9L; x })
-    say(function(x) { x$.scopes$resource_id[2] <- NA; x })
-    say(function(x) { x$.scopes$dropped_attributes_count[2] <- Inf; x })
-    say(function(x) { x$.scopes$version <- NULL; x })
-    say(function(x) { x$.resource_entities$resource_id <- 9L; x })
-    say(function(x) { x$.resource_entities$resource_id <- NA_integer_; x })
-    say(function(x) { x$.resource_entities$id_keys <- "service.name"; x })
-    say(function(x) { x$.resource_entities$description_keys <- "[1]"; x })
-    say(function(x) { x$.resource_attributes$resource_id[2] <- 9L; x })
-    say(function(x) { x$.resource_attributes$key[2] <- NA; x })
-    say(function(x) { x$.resource_attributes$type[2] <- "integer"; x })
-    say(function(x) { x$.resource_attributes$value[2] <- "8.5"; x })
-    say(function(x) { x$.resource_attributes$value[2] <- NA; x })
-    say(function(x) { x$.resource_attributes$value[3] <- "much"; x })
-    say(function(x) { x$.resource_attributes$value[4] <- "TRUE"; x })
-    say(function(x) { x$.resource_attributes$value[5] <- "AP8"; x })
-    say(function(x) { x$.resource_attributes$value[6] <- "[1]"; x })
-    say(function(x) { x$.resource_attributes$value[7] <- "{\"cpu\": 2.5}"; x })
-    say(function(x) { x$.resource_attributes$value[8] <- "something"; x })
-    say(function(x) { x$.scope_attributes$scope_id <- 9L; x })
-    say(function(x) { x$.scope_attributes$scope_id <- 1; x })
-    say(function(x) { x$.scope_attributes$value <- NULL; x })
-    say(function(x) { x$.source_attributes$source_id <- 9L; x })
-    say(function(x) { x$.source_attributes$value <- "seven"; x })
-    say(function(x) { x$.source_attributes$unit <- NULL; x })
-    say(function(x) { x$.mapping_attributes$mapping_id[3] <- 9L; x })
-    say(function(x) { x$.mapping_attributes$key[1] <- NA; x })
-    say(function(x) { x$.mapping_attributes$type[3] <- "bool"; x })
-    say(function(x) { x$.location_attributes$location_id[1] <- 9L; x })
-    say(function(x) { x$.location_attributes$type[1] <- "text"; x })
-    say(function(x) { x$.location_attributes$unit <- 1; x })
-    say(function(x) { x$.labels$type[1] <- "int"; x$.labels$value[1] <- "1"; x })
-    say(function(x) { x$.labels$type[4] <- "bool"; x$.labels$value[4] <- "true"; x })
-    say(function(x) { x$.labels$type[5] <- "logical"; x })
-    say(function(x) { x$.labels$value[5] <- "no"; x })
-    say(function(x) { x$.labels$value <- 1; x })
-    say(function(x) { x$samples$.timestamp[1] <- Inf; x })
-    say(function(x) { x$samples$.timestamp[4] <- 1e10; x })
-    say(function(x) { x$samples$.timestamp <- as.POSIXct(x$samples$.timestamp, "UTC", "1970-01-01") |> format(); x })
-    say(function(x) { x$samples$.time_nanos[4] <- "late"; x })
-    say(function(x) { x$samples$.trace_id[4] <- "abc"; x })
-    say(function(x) { x$samples$.trace_id[5] <- "xy"; x })
-    say(function(x) { x$samples$.span_id[1] <- "0x12"; x })
-    say(function(x) { x$samples$.span_id <- 1; x })
-    say(function(x) { x$sources$.scope_id[2] <- 9L; x })
-    say(function(x) { x$sources$.scope_id <- as.numeric(x$sources$.scope_id); x })
-    say(function(x) { x$sources$.profile_id[1] <- "0g"; x })
-    say(function(x) { x$sources$.profile_id[1] <- "123"; x })
-    say(function(x) { x$sources$.dropped_attributes_count[3] <- 1.5; x })
-    say(function(x) { x$sources$.dropped_attributes_count[3] <- -1; x })
-    say(function(x) { x$sources$.original_payload[2] <- "AAH"; x })
-    say(function(x) { x$sources$.original_payload[2] <- NA; x })
-    say(function(x) { x$sources$.original_payload_format[2] <- NA; x })
-    say(function(x) { x$sources$.original_payload <- NULL; x })
-    say(function(x) { x$sources$.original_payload_format <- NULL; x })
-    say(function(x) { x$locations$.is_folded <- 0L; x })
+  rules <- broken_rules(x, {
+    x$.resources <- NULL
+    x$.resources$resource_id[2] <- 1L
+    x$.resources$resource_id[2] <- NA
+    x$.resources$dropped_attributes_count[1] <- -1
+    x$.resources$dropped_attributes_count[1] <- 0.5
+    x$.resources$dropped_attributes_count[1] <- 2^32
+    x$.resources$schema_url <- NULL
+    x$.resources$schema_url <- 1
+    x$.scopes <- NULL
+    x$.scopes$scope_id[2] <- 1L
+    x$.scopes$resource_id[2] <- 9L
+    x$.scopes$resource_id[2] <- NA
+    x$.scopes$dropped_attributes_count[2] <- Inf
+    x$.scopes$version <- NULL
+    x$.resource_entities$resource_id <- 9L
+    x$.resource_entities$resource_id <- NA_integer_
+    x$.resource_entities$id_keys <- "service.name"
+    x$.resource_entities$description_keys <- "[1]"
+    x$.resource_attributes$resource_id[2] <- 9L
+    x$.resource_attributes$key[2] <- NA
+    x$.resource_attributes$type[2] <- "integer"
+    x$.resource_attributes$value[2] <- "8.5"
+    x$.resource_attributes$value[2] <- NA
+    x$.resource_attributes$value[3] <- "much"
+    x$.resource_attributes$value[4] <- "TRUE"
+    x$.resource_attributes$value[5] <- "AP8"
+    x$.resource_attributes$value[6] <- "[1]"
+    x$.resource_attributes$value[7] <- "{\"cpu\": 2.5}"
+    x$.resource_attributes$value[8] <- "something"
+    x$.scope_attributes$scope_id <- 9L
+    x$.scope_attributes$scope_id <- 1
+    x$.scope_attributes$value <- NULL
+    x$.source_attributes$source_id <- 9L
+    x$.source_attributes$value <- "seven"
+    x$.source_attributes$unit <- NULL
+    x$.mapping_attributes$mapping_id[3] <- 9L
+    x$.mapping_attributes$key[1] <- NA
+    x$.mapping_attributes$type[3] <- "bool"
+    x$.location_attributes$location_id[1] <- 9L
+    x$.location_attributes$type[1] <- "text"
+    x$.location_attributes$unit <- 1
+    { x$.labels$type[1] <- "int"; x$.labels$value[1] <- "1" }
+    { x$.labels$type[4] <- "bool"; x$.labels$value[4] <- "true" }
+    x$.labels$type[5] <- "logical"
+    x$.labels$value[5] <- "no"
+    x$.labels$value <- 1
+    x$samples$.timestamp[1] <- Inf
+    x$samples$.timestamp[4] <- 1e10
+    x$samples$.timestamp <- as.POSIXct(x$samples$.timestamp, "UTC", "1970-01-01") |> format()
+    x$samples$.time_nanos[4] <- "late"
+    x$samples$.trace_id[4] <- "abc"
+    x$samples$.trace_id[5] <- "xy"
+    x$samples$.span_id[1] <- "0x12"
+    x$samples$.span_id <- 1
+    x$sources$.scope_id[2] <- 9L
+    x$sources$.scope_id <- as.numeric(x$sources$.scope_id)
+    x$sources$.profile_id[1] <- "0g"
+    x$sources$.profile_id[1] <- "123"
+    x$sources$.dropped_attributes_count[3] <- 1.5
+    x$sources$.dropped_attributes_count[3] <- -1
+    x$sources$.original_payload[2] <- "AAH"
+    x$sources$.original_payload[2] <- NA
+    x$sources$.original_payload_format[2] <- NA
+    x$sources$.original_payload <- NULL
+    x$sources$.original_payload_format <- NULL
+    x$locations$.is_folded <- 0L
   })
+  expect_snapshot(writeLines(rules))
 })
 
 test_that("a value without a type says nothing, and so may not be there", {
@@ -232,7 +255,7 @@ test_that("a type in two units is one key", {
     x$sample_values <- rbind(x$sample_values, extra[2, ])
     x
   }
-  expect_match(broken(x, both), "row 4: sample 2 has `samples` twice")
+  expect_match(conditionMessage(broken(both(x))), "row 4: sample 2 has `samples` twice")
   x$sample_values$unit[2] <- "other"
   validate_profile(x)
 })
@@ -258,23 +281,23 @@ test_that("what version 2.0 allows is allowed", {
 
 test_that("each rule of version 1.0 is named with its place", {
   x <- small_profile(version = "1.0")
-  say <- function(change) cat(broken(x, change), "\n")
-  expect_snapshot({
-    say(function(x) { x$samples <- NULL; x })
-    say(function(x) { x[c(2, 1, 3:5)] |> structure(names = names(x)[c(2, 1, 3:5)], class = class(x)) })
-    say(function(x) { x$notes <- x$meta; x })
-    say(function(x) { x$meta <- rbind(x$meta, x$meta); x })
-    say(function(x) { x$sample_types$unit <- "seconds"; x })
-    say(function(x) { x$samples$value[2] <- 0L; x })
-    say(function(x) { x$samples$value[2] <- NA; x })
-    say(function(x) { x$samples$locations[[2]] <- 1:3; x })
-    say(function(x) { x$samples$locations[[2]]$location_id[1] <- 99L; x })
-    say(function(x) { x$locations$function_id[2] <- 99L; x })
-    say(function(x) { x$locations$line[2] <- -1L; x })
-    say(function(x) { x$locations$location_id[2] <- 1L; x })
-    say(function(x) { x$functions$name[1] <- ""; x })
-    say(function(x) { x$functions$filename <- NULL; x })
+  rules <- broken_rules(x, {
+    x$samples <- NULL
+    x <- structure(x[c(2, 1, 3:5)], names = names(x)[c(2, 1, 3:5)], class = class(x))
+    x$notes <- x$meta
+    x$meta <- rbind(x$meta, x$meta)
+    x$sample_types$unit <- "seconds"
+    x$samples$value[2] <- 0L
+    x$samples$value[2] <- NA
+    x$samples$locations[[2]] <- 1:3
+    x$samples$locations[[2]]$location_id[1] <- 99L
+    x$locations$function_id[2] <- 99L
+    x$locations$line[2] <- -1L
+    x$locations$location_id[2] <- 1L
+    x$functions$name[1] <- ""
+    x$functions$filename <- NULL
   })
+  expect_snapshot(writeLines(rules))
   expect_error(validate_profile(1), class = "profile_error_invalid")
   expect_error(validate_profile(data.frame()), class = "profile_error_invalid")
 })
