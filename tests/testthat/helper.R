@@ -71,6 +71,49 @@ expect_profile_warning <- function(expr, class) {
   value
 }
 
+# ---- Tables of cases, for snapshots ------------------------------------------
+
+# The lines of a table: one column for each argument, under its name.
+text_table <- function(...) {
+  columns <- list(...)
+  cells <- Map(function(name, values) {
+    cells <- c(name, values)
+    formatC(cells, width = -max(nchar(cells)), flag = "-")
+  }, names(columns), columns)
+  sub(" +$", "", do.call(paste, c(unname(cells), sep = " | ")))
+}
+
+# An expression as it is written, on one line; of a block, the expressions in it.
+one_line <- function(expression) {
+  if (rlang::is_call(expression, "{")) {
+    return(paste(vapply(as.list(expression)[-1], one_line, ""), collapse = "; "))
+  }
+  paste(trimws(deparse(expression, 500)), collapse = " ")
+}
+
+# Each expression of a block is evaluated by itself and ends in an error: the lines of a table of its code, the function that
+# reports the error, and all lines of the message.
+errors_of <- function(cases, transform = identity) {
+  cases <- as.list(substitute(cases))[-1]
+  caller <- parent.frame()
+  errors <- lapply(cases, function(case) {
+    error <- tryCatch(
+      {
+        eval(case, new.env(parent = caller))
+        NULL
+      },
+      error = identity
+    )
+    testthat::expect_s3_class(error, "error")
+    error
+  })
+  text_table(
+    code = vapply(cases, one_line, ""),
+    "error in" = vapply(errors, function(error) as.character(conditionCall(error)[[1]]), ""),
+    message = transform(vapply(errors, function(error) gsub("\n", " / ", conditionMessage(error)), ""))
+  )
+}
+
 # testthat 3.1.6 has expect_no_warning(), 3.1.0 has not.
 expect_no_warning <- function(expr) {
   testthat::expect_warning(expr, NA)

@@ -13,14 +13,12 @@ broken <- function(x) {
   error
 }
 
-or_blank <- function(x) if (is.null(x)) "" else as.character(x)
-
 # Each expression of a block is evaluated with the valid profile as `x`, and breaks one rule of it.
 # The lines of a table: the place and the rule that the error states, and the expression.
 broken_rules <- function(x, cases) {
   cases <- as.list(substitute(cases))[-1]
   caller <- parent.frame()
-  rows <- lapply(cases, function(case) {
+  errors <- lapply(cases, function(case) {
     scope <- new.env(parent = caller)
     scope$x <- x
     eval(case, scope)
@@ -28,12 +26,13 @@ broken_rules <- function(x, cases) {
     # The message is the place and the rule, so the table shows all of it.
     place <- place_of(error$table, error$column, error$row)
     expect_identical(conditionMessage(error), paste0(place, ": ", error$rule, "."))
-    code <- paste(sub("^ +", "", deparse(case, 500)), collapse = " ")
-    c(or_blank(error$table), or_blank(error$column), or_blank(error$row), error$rule, code)
+    error
   })
-  columns <- as.data.frame(do.call(rbind, rows))
-  aligned <- Map(function(name, values) format(c(name, values)), c("table", "column", "row", "rule", "broken by"), columns)
-  sub(" +$", "", do.call(paste, c(unname(aligned), sep = " | ")))
+  field <- function(name) vapply(errors, function(error) as.character(error[[name]] %||% ""), "")
+  text_table(
+    table = field("table"), column = field("column"), row = field("row"), rule = field("rule"),
+    "broken by" = vapply(cases, one_line, "")
+  )
 }
 
 test_that("what readers give is valid, and comes back invisibly", {
