@@ -1,5 +1,4 @@
-# The tool that shows pprof files: where it is, and its web server as a process that
-# does not outlive the session.
+# The pprof tool: finding it, and running its web server as a process that ends with the session.
 
 #' Find the pprof tool
 #'
@@ -184,6 +183,8 @@ print.pprof_tool <- function(x, ...) {
 #' user's configuration directory, which on Linux is `~/.config` or what `XDG_CONFIG_HOME` names.
 #' The other files of a server are in the session's temporary directory.
 #'
+#' `serve_pprof()` needs the package processx, which runs the server.
+#'
 #' The call graph needs [Graphviz](https://graphviz.org); the other views do not.
 #'
 #' This does not work on Windows. There, write a file with [write_pprof()] and run
@@ -206,7 +207,7 @@ print.pprof_tool <- function(x, ...) {
 #'   when a server has ended.
 #'
 #' @section Errors:
-#' `profile_error_unsupported` when there is no pprof, or on Windows;
+#' `profile_error_unsupported` when there is no pprof, on Windows, or when processx is not installed;
 #' `profile_error_pprof` when it does not start, with what it wrote in the message and in
 #' the field `output`, or when the port is taken; `profile_error_open` when there is no file
 #' at `x`; those of [read_profile()] when the file cannot be read; those of [write_pprof()] when the
@@ -236,6 +237,7 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
     )
   }
   check_server_arguments(host, port, browse, timeout, call)
+  load_processx(call)
   x <- if (rlang::is_string(x)) file_to_serve(x, call) else as_profile(x, call)
   tool <- locate_pprof(call)
   if (is.null(port)) {
@@ -257,7 +259,7 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
     path <- in_folder(server$dir, "profile.pb.gz")
     write_pprof(x, path)
   }
-  start_server(server, tool, path, timeout)
+  start_server(server, tool, path, call)
   await_server(server, timeout, call)
   if (browse) {
     # The start page of older versions is the call graph, which needs Graphviz.
@@ -351,59 +353,46 @@ new_pprof_server <- function(host, port) {
   server$session <- Sys.getpid()
   server$dir <- tempfile("pprof-server-")
   dir.create(server$dir)
-  reg.finalizer(server, end_server, onexit = TRUE)
   server
 }
 
-# Runs beside the server: notes its process id and how it ended, and ends it when the
-# session is gone, however that ended. Both are deaf to Ctrl-C and to the closing of the
-# terminal, which are meant for the session.
-supervisor <- "
-trap '' HUP INT
-dir=$1 session=$2
-shift 2
-\"$@\" < /dev/null > \"$dir/output\" 2>&1 &
-server=$!
-echo $server > \"$dir/pid\"
-(
-  while kill -0 $session && kill -0 $server; do sleep 1; done
-  kill -s TERM -- -$server || kill -s TERM $server
-) 2> /dev/null &
-wait $server
-echo $? > \"$dir/status\"
-"
+# parallel and processx both handle the signal that a child process has ended. Unless processx is
+# told to pass it on, R waits ten seconds for parallel's children when it quits, see
+# https://github.com/r-lib/processx/issues/236. processx reads the variable when it is loaded.
+load_processx <- function(call) {
+  if (!isNamespaceLoaded("processx") && Sys.getenv("PROCESSX_NOTIFY_OLD_SIGCHLD") == "") {
+    Sys.setenv(PROCESSX_NOTIFY_OLD_SIGCHLD = "true")
+    on.exit(Sys.unsetenv("PROCESSX_NOTIFY_OLD_SIGCHLD"))
+  }
+  need_package("processx", call)
+}
 
-start_server <- function(server, tool, path, timeout) {
-  # A session of its own, so that all its processes can be ended at once. macOS
-  # has no such program: there only the first is.
-  setsid <- program("setsid")
-  command <- c(
-    if (!is.na(setsid)) setsid,
-    as.character(tool), attr(tool, "args"),
-    paste0("-http=", server$host, ":", server$port), "-no_browser", path
+# processx starts it in a session of its own, where neither Ctrl-C nor the closing of the terminal
+# reaches it. When R is killed, the supervisor of processx ends it.
+start_server <- function(server, tool, path, call) {
+  args <- c(attr(tool, "args"), paste0("-http=", server$host, ":", server$port), "-no_browser", path)
+  server$process <- tryCatch(
+    keep_random_numbers(processx::process$new(
+      as.character(tool), args,
+      stdout = output_file(server), stderr = "2>&1", supervise = TRUE, cleanup_tree = TRUE
+    )),
+    error = function(cnd) {
+      abort_profile("pprof did not start.", "profile_error_pprof", parent = cnd, call = call)
+    }
   )
-  args <- c("-c", supervisor, "profile", server$dir, server$session, command)
-  run_in_folder(paste(c("exec sh", shell_quote(args)), collapse = " "), server$dir)
-  wait_until(function() {
-    server$pid <- read_pid(server)
-    !is.na(server$pid)
-  }, timeout)
+  server$pid <- server$process$get_pid()
 }
 
-# Starts a command from a script in this folder. Newer versions of R refuse commands that are
-# no text in the locale, which paths need not be; the name of the script is ASCII.
-run_in_folder <- function(command, folder) {
-  here <- getwd()
-  script <- c(if (!is.null(here)) paste("cd", shell_quote(here)), command)
-  writeLines(script, in_folder(folder, "start"), useBytes = TRUE)
-  on.exit(if (!is.null(here)) setwd(here))
-  setwd(folder)
-  system2("sh", "./start", stdout = FALSE, stderr = FALSE, wait = FALSE)
+# processx names its processes at random; the random numbers of the session are the user's.
+keep_random_numbers <- function(expr) {
+  global <- globalenv()
+  seed <- global$.Random.seed
+  on.exit(if (is.null(seed)) rm(".Random.seed", envir = global) else global$.Random.seed <- seed)
+  expr
 }
 
-read_pid <- function(server) {
-  path <- in_folder(server$dir, "pid")
-  if (file.exists(path)) as.integer(readLines(path, 1, warn = FALSE))[1] else NA_integer_
+output_file <- function(server) {
+  in_folder(server$dir, "output")
 }
 
 await_server <- function(server, timeout, call) {
@@ -415,8 +404,7 @@ await_server <- function(server, timeout, call) {
   if (answered) {
     return()
   }
-  path <- in_folder(server$dir, "output")
-  output <- if (file.exists(path)) readLines(path, warn = FALSE)
+  output <- readLines(output_file(server), warn = FALSE)
   Encoding(output) <- "UTF-8"
   abort_profile(
     c(
@@ -447,33 +435,25 @@ answers <- function(server) {
 }
 
 is_running <- function(server) {
-  !is.na(server$pid) &&
-    !file.exists(in_folder(server$dir, "status")) &&
-    tools::pskill(server$pid, 0)
+  !is.null(server$process) && server$process$is_alive()
 }
 
+# With all processes that it started: `go tool pprof` runs the tool as another one.
 end_server <- function(server) {
   # A fork of the session has a copy of the handle, which is not to end the server.
   if (server$session != Sys.getpid()) {
     return()
   }
-  # Ctrl-C may have come before it was known.
-  server$pid <- read_pid(server)
-  for (signal in c("TERM", "KILL")) {
-    if (is_running(server)) {
-      kill_group(server$pid, signal)
-      wait_until(function() !is_running(server), 5)
-    }
+  if (is_running(server)) {
+    server$process$signal(tools::SIGTERM)
+    server$process$wait(5000)
+  }
+  if (!is.null(server$process)) {
+    server$process$kill_tree()
   }
   unlink(server$dir, recursive = TRUE)
   server$pid <- NA_integer_
   suppressWarnings(rm(list = server$dir, envir = servers))
-}
-
-kill_group <- function(pid, signal) {
-  kill <- paste("kill -s", signal)
-  command <- paste0(kill, " -- -", pid, " || ", kill, " ", pid)
-  system2("sh", c("-c", shQuote(command)), stdout = FALSE, stderr = FALSE)
 }
 
 wait_until <- function(condition, seconds) {
