@@ -57,9 +57,9 @@ as_profile <- function(x, call) {
 as_v2 <- function(x, call) {
   x <- as_profile(x, call)
   if (identical(profile_version(x), "1.0")) {
-    return(converted(rust(.Call(C_convert, x, "2.0"), call), x, "2.0"))
+    return(converted(rust(rust_convert(x, "2.0"), call), x, "2.0"))
   }
-  rust(.Call(C_validate, x), call)
+  rust(rust_validate(x), call)
   x
 }
 

@@ -60,7 +60,7 @@ compact_profile <- function(x) {
   x <- drop_orphans(settle_files(x), call)
   x <- drop_unused(x, call)
   x <- sort_rows(x, call)
-  rust(.Call(C_validate, x), call)
+  rust(rust_validate(x), call)
   x$sample_locations$depth <- depths(x$sample_locations)
   bind_profiles(list(x), call)
 }

@@ -51,10 +51,10 @@ profile_v1_from_v2 <- function(x) {
   call <- rlang::current_env()
   x <- as_profile(x, call)
   if (identical(profile_version(x), "1.0")) {
-    rust(.Call(C_validate, x), call)
+    rust(rust_validate(x), call)
     return(x)
   }
-  converted(rust(.Call(C_convert, x, "1.0"), call), x, "1.0")
+  converted(rust(rust_convert(x, "1.0"), call), x, "1.0")
 }
 
 # What was odd when it was read goes along; version 1.0 has no ids of sources.

@@ -59,7 +59,7 @@ as_loaded <- function(x, call) {
   x <- from_database_ids(x)
   x <- lapply(Map(typed_columns, x, names(x)), without_silent_columns)
   x <- x[names(x) %in% known | vapply(x, nrow, 0L) > 0]
-  rust(.Call(C_validate, x), call)
+  rust(rust_validate(x), call)
   bind_profiles(list(x), call)
 }
 

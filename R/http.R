@@ -227,7 +227,7 @@ understood <- function(answer, request, success, call) {
     "application/protobuf" = "protobuf",
     if (type == "") request$coding else "text"
   )
-  rust(.Call(C_otlp_answer, as.raw(answer$body), coding, success), call)
+  rust(rust_otlp_answer(as.raw(answer$body), coding, success), call)
 }
 
 # The last such field: the answers of proxies come before. "" if there is none.
@@ -245,7 +245,7 @@ said_by_curl <- function(answer, call) {
 
 # Whatever the bytes are: text without control characters.
 as_line <- function(text, call) {
-  rust(.Call(C_otlp_answer, charToRaw(text), "text", FALSE), call)$message
+  rust(rust_otlp_answer(charToRaw(text), "text", FALSE), call)$message
 }
 
 # Not by memCompress(), whose "gzip" is zlib's format.

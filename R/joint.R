@@ -220,13 +220,14 @@ start_run <- function(run, options, call) {
   settings <- list(
     path = c(run$path, run$shown),
     megabytes = as.integer(megabytes),
-    closures = sys.nframe(),
+    # This function's, its callers', and that of the wrapper of the entry point.
+    closures = sys.nframe() + 1L,
     node_stack = version >= "4.4.0",
     sizes_tell = version >= "4.3.0"
   )
   # Before `Rprof()`, which empties the file. Within `rust()` it would be called from
   # further in.
-  checked <- .Call(C_joint_check, settings)
+  checked <- rust_joint_check(settings)
   rust(checked, call)
   check_no_run(call)
   has_event <- "event" %in% names(formals(utils::Rprof))
@@ -242,10 +243,10 @@ start_run <- function(run, options, call) {
     if (!started) {
       utils::Rprof(NULL)
     }
-    .Call(C_joint_block, FALSE)
+    rust_joint_block(FALSE)
   })
   # The first tick comes when both are ready.
-  .Call(C_joint_block, TRUE)
+  rust_joint_block(TRUE)
   tryCatch(
     rlang::inject(utils::Rprof(run$path, !!!options)),
     error = function(error) {
@@ -258,7 +259,7 @@ start_run <- function(run, options, call) {
     }
   )
   joint$run <- run
-  start <- .Call(C_joint_start, settings)
+  start <- rust_joint_start(settings)
   rust(start, call)
   started <- TRUE
   stop_at_quit()
@@ -267,11 +268,11 @@ start_run <- function(run, options, call) {
 stop_run <- function(call) {
   check_run(call)
   run <- joint$run
-  on.exit(.Call(C_joint_block, FALSE))
-  .Call(C_joint_block, TRUE)
+  on.exit(rust_joint_block(FALSE))
+  rust_joint_block(TRUE)
   state <- joint_state()
   warnings <- stop_rprof(state)
-  result <- rust(.Call(C_joint_stop, c(run$path, run$shown), "R's file", run$uri, run$memory), call)
+  result <- rust(rust_joint_stop(c(run$path, run$shown), "R's file", run$uri, run$memory), call)
   for (warning in warnings) {
     rlang::cnd_signal(warning)
   }
@@ -292,10 +293,10 @@ stop_run <- function(call) {
 
 # Ends a run without a profile.
 drop_run <- function() {
-  on.exit(.Call(C_joint_block, FALSE))
-  .Call(C_joint_block, TRUE)
+  on.exit(rust_joint_block(FALSE))
+  rust_joint_block(TRUE)
   stop_rprof(joint_state())
-  rust(.Call(C_joint_drop), NULL)
+  rust(rust_joint_drop(), NULL)
 }
 
 # Has R close its file, unless that is another one by now; gives R's warnings, which must
@@ -314,7 +315,7 @@ stop_rprof <- function(state) {
 # "off", "on", "replaced" by another handler of the signal, "restarted" as R's profiler alone,
 # or "elsewhere": in the process that this one is a fork of.
 joint_state <- function() {
-  rust(.Call(C_joint_state), NULL)
+  rust(rust_joint_state(), NULL)
 }
 
 check_no_run <- function(call) {

@@ -31,7 +31,7 @@ attribute_tables <- c(.mappings = ".mapping_attributes", locations = ".location_
 
 # The tables of version 2.0 and what may stand beside them, without rows.
 data_model <- function() {
-  rust(.Call(C_schema), rlang::caller_env())
+  rust(rust_schema(), rlang::caller_env())
 }
 
 # The keys of columns that refer to another table.
@@ -48,7 +48,7 @@ parents_first <- function(tables) {
 # Ids of a table under other names. `columns`, `from` and `to` are lists of equal
 # length; the answer is one vector. An id that is not in `from` becomes NA.
 rename_ids <- function(columns, from, to, key, call) {
-  rust(.Call(C_remap, columns, from, to, key_parents[[key]]), call)
+  rust(rust_remap(columns, from, to, key_parents[[key]]), call)
 }
 
 # A user's own column of that name may be anything.

@@ -112,7 +112,7 @@ read_otlp <- function(path, ..., version = "2.0", source_uri = path, original_pa
   check_version(version, call)
   check_flag(original_payload, "original_payload", call)
   input <- profile_input(path, source_uri, call)
-  result <- rust(.Call(C_read_otlp, input$data, input$name, version, input$uri, input$max_memory, original_payload), call)
+  result <- rust(rust_read_otlp(input$data, input$name, version, input$uri, input$max_memory, original_payload), call)
   finish_read(result, input, version, call)
 }
 
@@ -134,7 +134,7 @@ write_otlp <- function(x,
   }
   check_format(format, call)
   options <- otlp_options(aggregate, format == "json", resource, original_payload, call)
-  report <- rust(.Call(C_write_otlp, tables, file, options, grepl("[.]gz$", file[[2]])), call)
+  report <- rust(rust_write_otlp(tables, file, options, grepl("[.]gz$", file[[2]])), call)
   warn_losses(path_in_words(path), report, untold_messages, call)
   invisible(x)
 }
@@ -156,7 +156,7 @@ otlp_options <- function(aggregate, json, resource, original_payload, call) {
 # The message as a raw vector, to be sent.
 otlp_message <- function(x, json, aggregate, resource, call) {
   options <- otlp_options(aggregate, json, resource, FALSE, call)
-  result <- rust(.Call(C_otlp_message, as_profile(x, call), options), call)
+  result <- rust(rust_otlp_message(as_profile(x, call), options), call)
   warn_losses("The message", result$losses, untold_messages, call)
   result$message
 }

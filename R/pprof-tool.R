@@ -309,7 +309,7 @@ file_to_serve <- function(path, call) {
   if (!file.exists(file[[1]]) || dir.exists(file[[1]])) {
     abort_profile(paste0("There is no file `", file[[2]], "`."), "profile_error_open", call = call)
   }
-  format <- rust(.Call(C_file_format, file), call)
+  format <- rust(rust_file_format(file), call)
   if (format %in% c("rprof", "otlp")) {
     read_profile(path)
   } else {

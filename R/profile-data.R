@@ -75,7 +75,7 @@ summary.profile_data <- function(object, ..., type = NULL) {
   if (!is.null(type) && !is_text(type)) {
     abort_argument("`type` must be one string, the name of a sample type.", call)
   }
-  sums <- rust(.Call(C_summarise, as_profile(object, call), type), call)
+  sums <- rust(rust_summarise(as_profile(object, call), type), call)
   counted <- as.list(rlang::set_names(sums$counted, counted_fields))
   structure(
     list(
@@ -128,7 +128,7 @@ finish_figures <- function(table, sum) {
 as_tibble.profile_data <- function(x, ...) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
-  rust(.Call(C_frames, as_profile(x, call)), call)
+  rust(rust_frames(as_profile(x, call)), call)
 }
 
 #' @importFrom tibble as_tibble

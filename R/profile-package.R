@@ -11,7 +11,7 @@
 #' tour.
 #'
 #' @keywords internal
-#' @useDynLib profile, .registration = TRUE, .fixes = "C_"
+#' @useDynLib profile, .registration = TRUE
 #' @importFrom tibble as_tibble
 #' @importFrom rlang %||%
 "_PACKAGE"

@@ -130,7 +130,7 @@ read_rprof <- function(path, ..., version = "2.0", source_uri = path) {
   rlang::check_dots_empty()
   check_version(version, call)
   input <- profile_input(path, source_uri, call)
-  result <- rust(.Call(C_read_rprof, input$data, input$name, version, input$uri, input$max_memory), call)
+  result <- rust(rust_read_rprof(input$data, input$name, version, input$uri, input$max_memory), call)
   finish_read(result, input, version, call)
 }
 
@@ -141,7 +141,7 @@ read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
   rlang::check_dots_empty()
   check_version(version, call)
   input <- profile_input(path, source_uri, call)
-  result <- rust(.Call(C_read_pprof, input$data, input$name, version, input$uri, input$max_memory), call)
+  result <- rust(rust_read_pprof(input$data, input$name, version, input$uri, input$max_memory), call)
   finish_read(result, input, version, call)
 }
 
@@ -167,7 +167,7 @@ read_profile <- function(path, ..., version = "2.0", source_uri = path) {
   rlang::check_dots_empty()
   check_version(version, call)
   input <- profile_input(path, source_uri, call)
-  result <- rust(.Call(C_read_profile, input$data, input$name, version, input$uri, input$max_memory), call)
+  result <- rust(rust_read_profile(input$data, input$name, version, input$uri, input$max_memory), call)
   finish_read(result, input, version, call)
 }
 

@@ -1,18 +1,26 @@
 # The gate to the core: the only place that takes apart what it returns.
 #
-# Each entry point gives list(result, bug). A result is list(value, error); one of
-# the two is NULL. A bug is such a list too, for a panic, and NULL if there was
-# none. An error says its class, its message, and the fields of the condition.
+# Each entry point (R/extendr-wrappers.R) returns list(value, error), one of which is NULL.
+# An error has a class, a message, and the fields of the condition. An entry point returns
+# NULL alone where R has to continue a jump, for an error of its own or for Ctrl-C, which was
+# held up until Rust was done (src/guard.c).
 
 rust <- function(outcome, call) {
-  outcome <- if (is.null(outcome[[2]])) outcome[[1]] else outcome[[2]]
-  error <- outcome$error
+  if (is.null(outcome)) {
+    .External(profile_resume)
+    abort_profile("Internal error, please report it: no result.", "profile_error_internal", call = call)
+  }
+  error <- outcome[[2]]
   if (is.null(error)) {
-    return(outcome$value)
+    return(outcome[[1]])
   }
   fields <- error[setdiff(names(error), c("class", "message"))]
   fields <- fields[!vapply(fields, is.null, logical(1))]
   rlang::inject(
     abort_profile(error$message, error$class, !!!fields, call = call)
   )
+}
+
+.onLoad <- function(libname, pkgname) {
+  .External(profile_load)
 }

@@ -190,6 +190,6 @@
 #' try(validate_profile(x))
 validate_profile <- function(x) {
   call <- rlang::current_env()
-  rust(.Call(C_validate, as_profile(x, call)), call)
+  rust(rust_validate(as_profile(x, call)), call)
   invisible(x)
 }

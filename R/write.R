@@ -142,7 +142,7 @@ write_pprof <- function(x, path, ..., aggregate = TRUE, sources = FALSE) {
   file <- file_path(path, "profile_error_write", call)
   check_flag(aggregate, "aggregate", call)
   check_flag(sources, "sources", call)
-  report <- rust(.Call(C_write_pprof, tables, file, aggregate, sources), call)
+  report <- rust(rust_write_pprof(tables, file, aggregate, sources), call)
   warn_losses(path_in_words(path), report, c(
     untold_sources = "Sources without a sample are not in the file: %s.",
     other_labels = "Labels that are neither text nor integer are not in the file: %s.",
@@ -158,7 +158,7 @@ write_rprof <- function(x, path) {
   call <- rlang::current_env()
   tables <- as_profile(x, call)
   file <- file_path(path, "profile_error_write", call)
-  report <- rust(.Call(C_write_rprof, tables, file), call)
+  report <- rust(rust_write_rprof(tables, file), call)
   warn_losses(path_in_words(path), report, c(
     assumed_intervals = "The sampling interval is not known: wrote 20000 microseconds, the default of `Rprof()`.",
     rounded_intervals = "Sampling intervals were rounded to whole microseconds: %s.",

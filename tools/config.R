@@ -82,6 +82,8 @@ cat(run(rustc, "--version"), sep = "\n")
 compiler <- run(file.path(R.home("bin"), "R"), "CMD config CC")
 arm <- grepl("aarch64|arm64", R.version$arch)
 env <- paste0("RUSTC=\"", rustc, "\"")
+# extendr asks this R's headers for its version, and not the R that is on the PATH.
+env <- c(env, paste0("R_INCLUDE_DIR=\"", normalizePath(R.home("include"), "/"), "\""))
 wasm <- any(grepl("emcc", compiler))
 if (wasm) {
   triple <- "wasm32-unknown-emscripten"

@@ -1,6 +1,6 @@
 //! Columns of a tibble: allocated by R, filled through a slice.
 
-use crate::r::Slots;
+use crate::slots::Slots;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryGrow, TryPut, TryText};
 use profile_core::message;

@@ -1,14 +1,31 @@
-//! What R may call, and nothing else: each function takes its arguments apart,
-//! calls the core and gives the result back. The C side is `src/entrypoint.c`.
+//! The functions that R calls: each looks at its arguments, calls the core and returns the
+//! result. extendr registers them, and `R/extendr-wrappers.R` is generated from them.
+//!
+//! All arguments are `&Robj` and all results `Robj`: extendr converts anything else, and
+//! raises errors of its own where it cannot (`argument.rs` and `outcome.rs` say why that
+//! must not be). What is said about an exported function is no doc comment, since extendr
+//! makes help pages of those.
 
-#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
-
+// What `#[extendr]` generates here grows without asking for memory (clippy.toml), by the few
+// bytes of a message or of the table of functions. So that lint is for the modules.
+#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
+mod argument;
+#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod columns;
+#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod from_r;
+#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
+mod guard;
+#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod outcome;
-mod r;
+#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
+mod slots;
+#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod to_r;
 
+use argument::{RAWSXP, Sexp};
+use extendr_api::prelude::{Robj, extendr, extendr_module};
+use guard::stop;
 use outcome::{VALUE, outcome};
 use profile_core::error::{Error, Result};
 use profile_core::formats::detect::Format;
@@ -23,47 +40,44 @@ use profile_core::message;
 use profile_core::model::{Payload, Profile};
 use profile_core::tables::{DOTTED, Filters, Left, Matching, Renamed, V2, filter, remap};
 use profile_sampler as sampler;
-use r::{RAWSXP, Raw, Sexp, Slots, stop};
+use slots::Slots;
 use std::ffi::CStr;
 use std::path::Path;
 
-/// An argument of the call at hand.
-fn argument<'call>(raw: Raw) -> Result<Sexp<'call>> {
-    // SAFETY: R keeps the arguments of `.Call()` alive until it returns.
-    unsafe { Sexp::from_raw(raw) }.ok_or(Error::Interrupted)
+fn argument(argument: &Robj) -> Sexp<'_> {
+    Sexp::from(argument)
 }
 
-fn text_argument<'call>(raw: Raw) -> Result<&'call str> {
-    Ok(argument(raw)?.text()?.unwrap_or_default())
-}
-
-fn optional(raw: Raw) -> Result<Option<String>> {
-    let text = argument(raw)?.text()?;
-    text.map(|text| owned(text, "a name")).transpose()
+/// A text that R's side never leaves out.
+fn text_argument(argument: &Robj) -> Result<&str> {
+    Ok(Sexp::from(argument).text()?.unwrap_or_default())
 }
 
 /// Writes to a file.
-fn write<T>(file: Raw, to_path: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
-    let file = argument(file)?.file()?;
+fn write<T>(file: &Robj, to_path: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
+    let file = argument(file).file()?;
     to_path(file.path).map_err(|error| error.shown_as(file.shown))
 }
 
 /// Bytes, or NULL for what follows from the size of a file.
-fn memory_limit(raw: Raw) -> Result<Option<u64>> {
-    Ok(argument(raw)?.doubles()?.first().map(|&bytes| bytes as u64))
+fn memory_limit(bytes: &Robj) -> Result<Option<u64>> {
+    Ok(argument(bytes)
+        .doubles()?
+        .first()
+        .map(|&bytes| bytes as u64))
 }
 
 /// Reads from a file or from bytes (a raw vector, named `name`).
 fn read(
-    input: Raw,
-    [name, uri, max_memory]: [Raw; 3],
+    input: &Robj,
+    [name, uri, max_memory]: [&Robj; 3],
     from_path: impl FnOnce(&Path, Origin) -> Result<(Profile, Problems)>,
     from_bytes: impl FnOnce(&[u8], Origin) -> Result<(Profile, Problems)>,
 ) -> Result<(Profile, Problems)> {
-    let input = argument(input)?;
+    let input = argument(input);
     let origin = Origin {
         name: owned(text_argument(name)?, "a name")?,
-        uri: optional(uri)?,
+        uri: argument(uri).owned_text()?,
         written: None,
         stored: input.bytes()?.len() as u64,
         max_memory: memory_limit(max_memory)?,
@@ -76,14 +90,14 @@ fn read(
     }
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_read_rprof(
-    input: Raw,
-    name: Raw,
-    version: Raw,
-    uri: Raw,
-    max_memory: Raw,
-) -> Raw {
+#[extendr]
+fn rust_read_rprof(
+    input: &Robj,
+    name: &Robj,
+    version: &Robj,
+    uri: &Robj,
+    max_memory: &Robj,
+) -> Robj {
     outcome(|pair| {
         let (profile, problems) = read(
             input,
@@ -96,14 +110,14 @@ pub extern "C" fn profile_rust_read_rprof(
     })
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_read_pprof(
-    input: Raw,
-    name: Raw,
-    version: Raw,
-    uri: Raw,
-    max_memory: Raw,
-) -> Raw {
+#[extendr]
+fn rust_read_pprof(
+    input: &Robj,
+    name: &Robj,
+    version: &Robj,
+    uri: &Robj,
+    max_memory: &Robj,
+) -> Robj {
     outcome(|pair| {
         let (profile, problems) = read(
             input,
@@ -116,16 +130,16 @@ pub extern "C" fn profile_rust_read_pprof(
     })
 }
 
-/// `payload`: whether to read the original payload of the one profile in the file instead.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_read_otlp(
-    input: Raw,
-    name: Raw,
-    version: Raw,
-    uri: Raw,
-    max_memory: Raw,
-    payload: Raw,
-) -> Raw {
+// `payload`: whether to read the original payload of the one profile in the file instead.
+#[extendr]
+fn rust_read_otlp(
+    input: &Robj,
+    name: &Robj,
+    version: &Robj,
+    uri: &Robj,
+    max_memory: &Robj,
+    payload: &Robj,
+) -> Robj {
     outcome(|pair| {
         let (mut profile, mut problems) = read(
             input,
@@ -133,9 +147,9 @@ pub extern "C" fn profile_rust_read_otlp(
             |path, origin| otlp::read_path(path, origin, &stop),
             |bytes, origin| otlp::read(bytes, origin, &stop),
         )?;
-        if argument(payload)?.flag()? {
+        if argument(payload).flag()? {
             let name = owned(text_argument(name)?, "a name")?;
-            let uri = optional(uri)?;
+            let uri = argument(uri).owned_text()?;
             (profile, problems) = read_payload(profile, name, uri, memory_limit(max_memory)?)?;
         }
         let version = text_argument(version)?;
@@ -173,14 +187,14 @@ fn read_payload(
     }
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_read_profile(
-    input: Raw,
-    name: Raw,
-    version: Raw,
-    uri: Raw,
-    max_memory: Raw,
-) -> Raw {
+#[extendr]
+fn rust_read_profile(
+    input: &Robj,
+    name: &Robj,
+    version: &Robj,
+    uri: &Robj,
+    max_memory: &Robj,
+) -> Robj {
     outcome(|pair| {
         let (profile, problems) = read(
             input,
@@ -193,11 +207,11 @@ pub extern "C" fn profile_rust_read_profile(
     })
 }
 
-/// Gives what the file could not take.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_write_rprof(x: Raw, file: Raw) -> Raw {
+// Gives what the file could not take.
+#[extendr]
+fn rust_write_rprof(x: &Robj, file: &Robj) -> Robj {
     outcome(|pair| {
-        let profile = from_r::profile(argument(x)?, &stop)?;
+        let profile = from_r::profile(argument(x), &stop)?;
         let report = write(file, |path| rprof::write_path(&profile, path, &stop))?;
         put_losses(
             pair,
@@ -226,14 +240,14 @@ fn put_losses(parent: Slots, slot: usize, losses: &[(&CStr, usize)]) -> Result<(
     Ok(())
 }
 
-/// Gives what the file could not take.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_write_pprof(x: Raw, file: Raw, aggregate: Raw, sources: Raw) -> Raw {
+// Gives what the file could not take.
+#[extendr]
+fn rust_write_pprof(x: &Robj, file: &Robj, aggregate: &Robj, sources: &Robj) -> Robj {
     outcome(|pair| {
-        let profile = from_r::profile(argument(x)?, &stop)?;
+        let profile = from_r::profile(argument(x), &stop)?;
         let options = pprof::WriteOptions {
-            aggregate: argument(aggregate)?.flag()?,
-            sources: argument(sources)?.flag()?,
+            aggregate: argument(aggregate).flag()?,
+            sources: argument(sources).flag()?,
         };
         let report = write(file, |path| {
             pprof::write_path(&profile, &options, path, &stop)
@@ -261,8 +275,12 @@ fn otlp_options(profile: &Profile, list: Sexp) -> Result<otlp::WriteOptions> {
         list.named(name)?.ok_or_else(missing)
     };
     let mut resource = Vec::new();
-    for (key, value) in field("keys")?.elements().zip(field("values")?.elements()) {
-        let text = |text: Sexp| owned(text.text()?.unwrap_or_default(), "attributes");
+    for (key, value) in field("keys")?
+        .elements()?
+        .iter()
+        .zip(field("values")?.elements()?)
+    {
+        let text = |text: &Sexp| owned(text.text()?.unwrap_or_default(), "attributes");
         resource.try_push((text(key)?, text(value)?), "attributes")?;
     }
     let payload = match field("payload")?.flag()? {
@@ -306,13 +324,13 @@ fn put_otlp_losses(parent: Slots, slot: usize, report: &otlp::Report) -> Result<
     )
 }
 
-/// Gives what the file could not take.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_write_otlp(x: Raw, file: Raw, options: Raw, gzip: Raw) -> Raw {
+// Gives what the file could not take.
+#[extendr]
+fn rust_write_otlp(x: &Robj, file: &Robj, options: &Robj, gzip: &Robj) -> Robj {
     outcome(|pair| {
-        let profile = from_r::profile(argument(x)?, &stop)?;
-        let options = otlp_options(&profile, argument(options)?)?;
-        let gzip = argument(gzip)?.flag()?;
+        let profile = from_r::profile(argument(x), &stop)?;
+        let options = otlp_options(&profile, argument(options))?;
+        let gzip = argument(gzip).flag()?;
         let report = write(file, |path| {
             otlp::write_path(&profile, &options, path, gzip, &stop)
         })?;
@@ -320,12 +338,12 @@ pub extern "C" fn profile_rust_write_otlp(x: Raw, file: Raw, options: Raw, gzip:
     })
 }
 
-/// Gives `list(message, losses)`: a raw vector, and what it could not take.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_otlp_message(x: Raw, options: Raw) -> Raw {
+// Gives `list(message, losses)`: a raw vector, and what it could not take.
+#[extendr]
+fn rust_otlp_message(x: &Robj, options: &Robj) -> Robj {
     outcome(|pair| {
-        let profile = from_r::profile(argument(x)?, &stop)?;
-        let options = otlp_options(&profile, argument(options)?)?;
+        let profile = from_r::profile(argument(x), &stop)?;
+        let options = otlp_options(&profile, argument(options))?;
         let mut message = Vec::new();
         let report = otlp::write(&profile, &options, &mut Growing(&mut message), &stop)?;
         let result = pair.list(VALUE, &[c"message", c"losses"])?;
@@ -334,18 +352,18 @@ pub extern "C" fn profile_rust_otlp_message(x: Raw, options: Raw) -> Raw {
     })
 }
 
-/// What a server answered: gives `list(read, rejected, message)`, where `read` is
-/// whether the answer to a request that succeeded is as it should be.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_otlp_answer(body: Raw, coding: Raw, success: Raw) -> Raw {
+// What a server answered: gives `list(read, rejected, message)`, where `read` is
+// whether the answer to a request that succeeded is as it should be.
+#[extendr]
+fn rust_otlp_answer(body: &Robj, coding: &Robj, success: &Robj) -> Robj {
     outcome(|pair| {
-        let body = argument(body)?.bytes()?;
+        let body = argument(body).bytes()?;
         let coding = match text_argument(coding)? {
             "protobuf" => Coding::Protobuf,
             "json" => Coding::Json,
             _ => Coding::Text,
         };
-        let accepted = match argument(success)?.flag()? {
+        let accepted = match argument(success).flag()? {
             true => response::accepted(body, coding)?,
             false => Some(Accepted {
                 rejected: 0,
@@ -360,12 +378,12 @@ pub extern "C" fn profile_rust_otlp_answer(body: Raw, coding: Raw, success: Raw)
     })
 }
 
-/// Gives the tables of the version that `version` names, from the other one.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_convert(x: Raw, version: Raw) -> Raw {
+// Gives the tables of the version that `version` names, from the other one.
+#[extendr]
+fn rust_convert(x: &Robj, version: &Robj) -> Robj {
     outcome(|pair| {
         let version = text_argument(version)?;
-        let x = argument(x)?;
+        let x = argument(x);
         let profile = match version {
             "2.0" => from_r::recorded(x, &stop)?,
             _ => from_r::profile(x, &stop)?,
@@ -374,37 +392,37 @@ pub extern "C" fn profile_rust_convert(x: Raw, version: Raw) -> Raw {
     })
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_validate(x: Raw) -> Raw {
-    outcome(|_| from_r::check(argument(x)?, &stop))
+#[extendr]
+fn rust_validate(x: &Robj) -> Robj {
+    outcome(|_| from_r::check(argument(x), &stop))
 }
 
-/// Gives `list(by_function, by_line)`; `type_` is a sample type, or NULL for the
-/// one that counts samples.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_summarise(x: Raw, type_: Raw) -> Raw {
+// Gives `list(by_function, by_line)`; `sample_type` is one of them, or NULL for the
+// one that counts samples.
+#[extendr]
+fn rust_summarise(x: &Robj, sample_type: &Robj) -> Robj {
     outcome(|pair| {
-        let profile = from_r::profile(argument(x)?, &stop)?;
-        let wanted = argument(type_)?.text()?;
+        let profile = from_r::profile(argument(x), &stop)?;
+        let wanted = argument(sample_type).text()?;
         to_r::put_summaries(pair, VALUE, &profile, wanted, &stop)
     })
 }
 
-/// Gives one tibble with a row for each frame of each sample.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_frames(x: Raw) -> Raw {
+// Gives one tibble with a row for each frame of each sample.
+#[extendr]
+fn rust_frames(x: &Robj) -> Robj {
     outcome(|pair| {
-        let profile = from_r::profile(argument(x)?, &stop)?;
+        let profile = from_r::profile(argument(x), &stop)?;
         to_r::put_flat(pair, VALUE, &profile, &stop)
     })
 }
 
-/// Gives a word for what a file looks like, empty if that is none of the formats that are
-/// read here.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_file_format(file: Raw) -> Raw {
+// Gives a word for what a file looks like, empty if that is none of the formats that are
+// read here.
+#[extendr]
+fn rust_file_format(file: &Robj) -> Robj {
     outcome(|pair| {
-        let file = argument(file)?.file()?;
+        let file = argument(file).file()?;
         let origin = Origin {
             name: written(format_args!("`{}`", file.shown), "a name")?,
             ..Origin::default()
@@ -420,10 +438,10 @@ pub extern "C" fn profile_rust_file_format(file: Raw) -> Raw {
     })
 }
 
-/// Gives `list(tables, dotted)`: every table of version "2.0" without rows, and
-/// what may stand beside them.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_schema() -> Raw {
+// Gives `list(tables, dotted)`: every table of version "2.0" without rows, and
+// what may stand beside them.
+#[extendr]
+fn rust_schema() -> Robj {
     outcome(|pair| {
         let both = pair.list(VALUE, &[c"tables", c"dotted"])?;
         to_r::put_schema(both, 0, V2)?;
@@ -431,14 +449,14 @@ pub extern "C" fn profile_rust_schema() -> Raw {
     })
 }
 
-/// Gives one vector: the ids of all `columns`, which are those of the tables in
-/// `from`, under their names in `to`; NA where a table has no such id.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_remap(columns: Raw, from: Raw, to: Raw, table: Raw) -> Raw {
+// Gives one vector: the ids of all `columns`, which are those of the tables in
+// `from`, under their names in `to`; NA where a table has no such id.
+#[extendr]
+fn rust_remap(columns: &Robj, from: &Robj, to: &Robj, table: &Robj) -> Robj {
     outcome(|pair| {
-        let (from, to) = (argument(from)?.elements(), argument(to)?.elements());
+        let (from, to) = (argument(from).elements()?, argument(to).elements()?);
         let mut all = Vec::new();
-        for ((column, from), to) in argument(columns)?.elements().zip(from).zip(to) {
+        for ((column, from), to) in argument(columns).elements()?.iter().zip(from).zip(to) {
             let renamed = Renamed {
                 column: column.integers()?,
                 from: from.integers()?,
@@ -454,25 +472,26 @@ pub extern "C" fn profile_rust_remap(columns: Raw, from: Raw, to: Raw, table: Ra
     })
 }
 
-/// Gives `list(samples, outermost, depths, loose)`: what the filters leave, and the
-/// rows of `sample_locations` that are no longer inlined. `matches`: for each filter
-/// that is asked for, by its name, which rows of `locations` match; `drop`: such
-/// vectors without names; `drop_of_source`: which of them holds for each source.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_filter(x: Raw, matches: Raw, drop: Raw, drop_of_source: Raw) -> Raw {
+// Gives `list(samples, outermost, depths, loose)`: what the filters leave, and the
+// rows of `sample_locations` that are no longer inlined. `matches`: for each filter
+// that is asked for, by its name, which rows of `locations` match; `drops`: such
+// vectors without names; `drop_of_source`: which of them holds for each source.
+#[extendr]
+fn rust_filter(x: &Robj, matches: &Robj, drops: &Robj, drop_of_source: &Robj) -> Robj {
     outcome(|pair| {
-        let tables = from_r::second(argument(x)?)?;
-        let matches = argument(matches)?;
+        let tables = from_r::second(argument(x))?;
+        let matches = argument(matches);
         let matching = |name| match matches.named(name)? {
             Some(rows) => Ok::<_, Error>(Some(Matching(rows.integers()?))),
             None => Ok(None),
         };
         let filters = Filters {
-            drop: argument(drop)?
-                .elements()
+            drop: argument(drops)
+                .elements()?
+                .iter()
                 .map(|rows| rows.integers().map(Matching))
                 .try_vec_of("filters")?,
-            drop_of_source: argument(drop_of_source)?.integers()?,
+            drop_of_source: argument(drop_of_source).integers()?,
             focus: matching("focus")?,
             ignore: matching("ignore")?,
             hide: matching("hide")?,
@@ -498,8 +517,8 @@ pub extern "C" fn profile_rust_filter(x: Raw, matches: Raw, drop: Raw, drop_of_s
 
 /// What the sampler must know: of a list of `path`, `megabytes`, `closures`,
 /// `node_stack` and `sizes_tell`.
-fn settings<'call>(list: Raw) -> Result<sampler::Settings<'call>> {
-    let list = argument(list)?;
+fn settings(list: &Robj) -> Result<sampler::Settings<'_>> {
+    let list = argument(list);
     let field = |name: &str| {
         let missing = || Error::Unsupported(message!("No setting `{name}`."));
         list.named(name)?.ok_or_else(missing)
@@ -517,13 +536,13 @@ fn settings<'call>(list: Raw) -> Result<sampler::Settings<'call>> {
     })
 }
 
-/// Whether native code can be profiled here: an error says why not.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_joint_check(list: Raw) -> Raw {
+// Whether native code can be profiled here: an error says why not.
+#[extendr]
+fn rust_joint_check(list: &Robj) -> Robj {
     outcome(|_| {
         let settings = settings(list)?;
         sampler::check(&settings)?;
-        let file = argument(list)?.named("path")?;
+        let file = argument(list).named("path")?;
         let shown = file
             .map(|file| file.file())
             .transpose()?
@@ -533,11 +552,11 @@ pub extern "C" fn profile_rust_joint_check(list: Raw) -> Raw {
     })
 }
 
-/// Holds SIGPROF back, or no longer.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_joint_block(on: Raw) -> Raw {
+// Holds SIGPROF back, or no longer.
+#[extendr]
+fn rust_joint_block(on: &Robj) -> Robj {
     outcome(|_| {
-        match argument(on)?.flag()? {
+        match argument(on).flag()? {
             true => sampler::block(),
             false => sampler::unblock(),
         }
@@ -545,20 +564,20 @@ pub extern "C" fn profile_rust_joint_block(on: Raw) -> Raw {
     })
 }
 
-/// R's profiler is on, it writes to the file of the settings, and SIGPROF is held back.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_joint_start(list: Raw) -> Raw {
+// R's profiler is on, it writes to the file of the settings, and SIGPROF is held back.
+#[extendr]
+fn rust_joint_start(list: &Robj) -> Robj {
     outcome(|_| {
         let settings = settings(list)?;
-        let file = argument(list)?.named("path")?.map(Sexp::file).transpose()?;
+        let file = argument(list).named("path")?.map(Sexp::file).transpose()?;
         let shown = file.map_or("", |file| file.shown);
         sampler::start(&settings).map_err(|error| error.shown_as(shown))
     })
 }
 
-/// Gives a word.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_joint_state() -> Raw {
+// Gives a word.
+#[extendr]
+fn rust_joint_state() -> Robj {
     outcome(|pair| {
         let state = match sampler::state() {
             sampler::State::Off => "off",
@@ -571,18 +590,18 @@ pub extern "C" fn profile_rust_joint_state() -> Raw {
     })
 }
 
-/// R's profiler is off, its file is complete, and SIGPROF is held back.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_joint_stop(file: Raw, name: Raw, uri: Raw, memory: Raw) -> Raw {
+// R's profiler is off, its file is complete, and SIGPROF is held back.
+#[extendr]
+fn rust_joint_stop(file: &Robj, name: &Robj, uri: &Robj, memory: &Robj) -> Robj {
     outcome(|pair| {
         let origin = Origin {
             name: owned(text_argument(name)?, "a name")?,
-            uri: optional(uri)?,
+            uri: argument(uri).owned_text()?,
             written: None,
             ..Origin::default()
         };
-        let memory = argument(memory)?.flag()?;
-        let file = argument(file)?.file()?;
+        let memory = argument(memory).flag()?;
+        let file = argument(file).file()?;
         let stopped = sampler::stop();
         let stopped = stopped.ok_or_else(|| Error::Unsupported("Nothing is recorded.".into()))?;
         let recording = stopped.recording()?;
@@ -592,17 +611,51 @@ pub extern "C" fn profile_rust_joint_stop(file: Raw, name: Raw, uri: Raw, memory
     })
 }
 
-/// R's profiler is off. Forgets what was recorded.
-#[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_joint_drop() -> Raw {
+// R's profiler is off. Forgets what was recorded.
+#[extendr]
+fn rust_joint_drop() -> Robj {
     outcome(|_| {
         drop(sampler::stop());
         Ok(())
     })
 }
 
+/// The package was loaded, and there is memory for extendr's table of protected objects, which
+/// the first of them creates. This one stays.
+#[unsafe(no_mangle)]
+pub extern "C" fn profile_rust_load() {
+    std::mem::forget(Robj::default());
+}
+
 /// The package is about to be unloaded, and the handler with it.
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_unload() {
     sampler::abandon();
+}
+
+extendr_module! {
+    mod profile;
+    fn rust_read_rprof;
+    fn rust_read_pprof;
+    fn rust_read_otlp;
+    fn rust_read_profile;
+    fn rust_write_rprof;
+    fn rust_write_pprof;
+    fn rust_write_otlp;
+    fn rust_otlp_message;
+    fn rust_otlp_answer;
+    fn rust_convert;
+    fn rust_validate;
+    fn rust_summarise;
+    fn rust_frames;
+    fn rust_file_format;
+    fn rust_schema;
+    fn rust_remap;
+    fn rust_filter;
+    fn rust_joint_check;
+    fn rust_joint_block;
+    fn rust_joint_start;
+    fn rust_joint_state;
+    fn rust_joint_stop;
+    fn rust_joint_drop;
 }

@@ -1,10 +1,14 @@
 //! How a result crosses to R: as a value, never by a jump or a panic.
 //!
-//! Every entry point returns `list(result, bug)`. The first is `list(value, error)`,
-//! one of which is NULL; the second is NULL, or such a list for a panic. `R/rust.R`
-//! is the only place that takes it apart; it raises errors with the user's call.
+//! Every entry point returns `list(value, error)`, one of which is NULL, or NULL alone
+//! where R jumped and has to continue with that. `R/rust.R` is the only place that takes
+//! it apart; it raises errors with the user's call.
+//!
+//! extendr could raise errors itself, but with R's `error()`: without a class, and with the
+//! text as its format. So entry points return no `Result`, and no panic leaves them.
 
-use crate::r::{self, Raw, Slots};
+use crate::slots::{Slots, root};
+use extendr_api::Robj;
 use profile_core::error::{Error, Place, Result};
 use profile_core::message;
 use profile_core::text::without_nul;
@@ -15,31 +19,30 @@ use std::sync::Once;
 /// The slot that the work fills with its result.
 pub const VALUE: usize = 0;
 const ERROR: usize = 1;
-const RESULT: usize = 0;
-const BUG: usize = 1;
 
 /// Runs `work`, which fills slot [`VALUE`] of the list it gets.
-pub fn outcome(work: impl FnOnce(Slots) -> Result<()>) -> Raw {
+pub fn outcome(work: impl FnOnce(Slots) -> Result<()>) -> Robj {
     static QUIET: Once = Once::new();
     QUIET.call_once(remember_panics);
-    r::protected_list(2, |root| {
-        let done = catch_unwind(AssertUnwindSafe(|| {
-            let pair = root.list(RESULT, &[c"value", c"error"])?;
-            match work(pair) {
-                Ok(()) => Ok(()),
-                // R jumped, or wants to: no more calls to it.
-                Err(Error::Interrupted) => Err(Error::Interrupted),
-                Err(error) => put_error(pair, &error),
-            }
-        }));
-        if done.is_err() {
-            let message = PANIC.take().unwrap_or_else(|| message!("a panic"));
-            // If even this fails, R has jumped and the entry point goes on.
-            let _ = root
-                .list(BUG, &[c"value", c"error"])
-                .and_then(|pair| put_panic(pair, &message));
-        }
-    })
+    let Ok(root) = root(2) else {
+        return Robj::default();
+    };
+    let pair = Slots::of(&root);
+    let done = catch_unwind(AssertUnwindSafe(|| match work(pair) {
+        Ok(()) => Ok(()),
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        Err(error) => put_error(pair, &error),
+    }));
+    let done = done.unwrap_or_else(|_| {
+        let message = PANIC.take().unwrap_or_else(|| message!("a panic"));
+        pair.clear(ERROR);
+        put_panic(pair, &message)
+    });
+    match done {
+        Ok(()) => root,
+        // R jumped.
+        Err(_) => Robj::default(),
+    }
 }
 
 /// Fields of the condition that R makes: class, message, and the place.

@@ -1,6 +1,7 @@
 //! Tables of R as columns that are there and of their type.
 
-use crate::r::{INTSXP, LGLSXP, REALSXP, Raw, STRSXP, Sexp, VECSXP, utf8};
+use crate::argument::{INTSXP, LGLSXP, REALSXP, STRSXP, Sexp, VECSXP, utf8};
+use extendr_api::SEXP;
 use profile_core::error::{Error, Invalid, Result};
 use profile_core::limits::memory::{TryCollect, TryGrow, TryPut, with_room};
 use profile_core::message;
@@ -17,7 +18,10 @@ pub struct Named<'call> {
 
 impl<'call> Named<'call> {
     pub fn new(list: Sexp<'call>) -> Result<Named<'call>> {
-        let elements = list.names()?.into_iter().zip(list.elements());
+        let elements = list
+            .names()?
+            .into_iter()
+            .zip(list.elements()?.iter().copied());
         let elements = elements.try_vec("names")?;
         Ok(Named { elements })
     }
@@ -236,7 +240,7 @@ fn text<'call>(column: Sexp<'call>, broken: impl Fn(usize, Error) -> Error) -> R
     // A column of sample types takes turns between a few strings, others repeat
     // one: the string after the last one, in the order of first sight, or the last
     // one again, is most often right.
-    let mut seen: Vec<(Raw, i32)> = Vec::new();
+    let mut seen: Vec<(SEXP, i32)> = Vec::new();
     let mut last = 0;
     for &string in strings {
         let next = if last + 1 < seen.len() { last + 1 } else { 0 };

@@ -7,7 +7,7 @@ mod columns;
 mod v1;
 mod v2;
 
-use crate::r::Sexp;
+use crate::argument::Sexp;
 use columns::{Columns, Named};
 use profile_core::analysis::convert;
 use profile_core::error::{Error, Invalid, Result};

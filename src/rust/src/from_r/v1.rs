@@ -2,7 +2,7 @@
 
 use super::columns::{Columns, Named, no_text, wrong};
 use super::{functions, locations};
-use crate::r::{INTSXP, STRSXP, Sexp, VECSXP, utf8};
+use crate::argument::{INTSXP, STRSXP, Sexp, VECSXP, utf8};
 use profile_core::error::{Error, Invalid, Result};
 use profile_core::formats::rprof::{self, Header};
 use profile_core::limits::memory::{TryGrow, TryPut, owned};
@@ -50,11 +50,11 @@ fn stacks_v1<'call>(column: Sexp<'call>) -> Result<(Vec<u32>, Vec<&'call [i32]>)
     let mut known: HashMap<Sexp, u32> = HashMap::new();
     let mut stack_of = Vec::new();
     let mut stacks = Vec::new();
-    for (row, element) in column.elements().enumerate() {
-        let stack = match known.get(&element) {
+    for (row, element) in column.elements()?.iter().enumerate() {
+        let stack = match known.get(element) {
             Some(stack) => *stack,
             None => {
-                let ids = Named::new(element)?.get("location_id");
+                let ids = Named::new(*element)?.get("location_id");
                 let Some(ids) = ids.filter(|ids| ids.kind() == INTSXP && ids.is_plain()) else {
                     return Err(Error::Invalid(Invalid {
                         table: "samples".into(),
@@ -65,7 +65,7 @@ fn stacks_v1<'call>(column: Sexp<'call>) -> Result<(Vec<u32>, Vec<&'call [i32]>)
                 };
                 stacks.try_push(ids.integers()?, "stacks")?;
                 let stack = stacks.len() as u32 - 1;
-                known.try_put(element, stack, "stacks")?;
+                known.try_put(*element, stack, "stacks")?;
                 stack
             }
         };

@@ -3,7 +3,7 @@
 
 use super::{COLUMNS, ids, start_functions, start_locations};
 use crate::columns::{NA, NA_REAL, Tibble};
-use crate::r::Slots;
+use crate::slots::Slots;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::model::{

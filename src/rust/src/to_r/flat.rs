@@ -2,7 +2,7 @@
 //! it. For looking and for joins; nothing reads it back.
 
 use crate::columns::{NA, Tibble};
-use crate::r::Slots;
+use crate::slots::Slots;
 use profile_core::error::Result;
 use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::{TryCollect, TryGrow, with_room};

@@ -13,7 +13,7 @@ pub use schema::put_schema;
 pub use summary::put_summaries;
 
 use crate::columns::{NA, NA_REAL, Tibble};
-use crate::r::Slots;
+use crate::slots::Slots;
 use profile_core::error::{Place, Result};
 use profile_core::formats::problems::{Problem, Problems};
 use profile_core::limits::cancel::Stop;

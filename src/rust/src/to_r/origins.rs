@@ -2,7 +2,7 @@
 
 use super::{COLUMNS, ids};
 use crate::columns::Tibble;
-use crate::r::Slots;
+use crate::slots::Slots;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryCollect;
 use profile_core::model::{Attribute, Entity, Profile, StringId};

@@ -2,7 +2,7 @@
 
 use super::COLUMNS;
 use crate::columns::Tibble;
-use crate::r::Slots;
+use crate::slots::Slots;
 use profile_core::analysis::summary::{self, Counted, Summary, Weight};
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::Stop;

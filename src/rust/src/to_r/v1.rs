@@ -2,7 +2,7 @@
 
 use super::{COLUMNS, put_meta, put_problems, start_functions, start_locations};
 use crate::columns::Tibble;
-use crate::r::Slots;
+use crate::slots::Slots;
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::Problems;
 use profile_core::formats::rprof;

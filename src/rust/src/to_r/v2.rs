@@ -3,7 +3,7 @@
 
 use super::{COLUMNS, beside, ids, origins, put_meta, put_problems};
 use crate::columns::{NA, NA_REAL, Tibble};
-use crate::r::Slots;
+use crate::slots::Slots;
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::Problems;
 use profile_core::limits::cancel::{self, Stop};

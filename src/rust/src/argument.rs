@@ -1,0 +1,265 @@
+//! Arguments from R, looked at without a copy and without a jump.
+//!
+//! extendr's own conversions do not suit what users pass: their errors end in R's `error()`,
+//! with the text as its format; they take all strings for UTF-8; their slices ask R for
+//! write access, which copies or expands shared vectors; and each element of a list that
+//! becomes an `Robj` is entered in a table that never shrinks. So functions take `&Robj`,
+//! and look at it by what is in this file.
+
+use crate::guard::guarded;
+use extendr_api::{GetSexp, Robj, SEXP};
+use extendr_ffi::{
+    ALTREP, DATAPTR_RO, R_CHAR, R_ClassSymbol, R_DimSymbol, R_NaString, R_NamesSymbol, R_NilValue,
+    Rboolean, Rf_getAttrib, Rf_isObject, Rf_xlength, TYPEOF, cetype_t,
+};
+use profile_core::error::{Error, Result};
+use profile_core::limits::memory::{TryCollect, owned};
+use profile_core::message;
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int};
+use std::marker::PhantomData;
+use std::path::Path;
+
+pub use extendr_ffi::SEXPTYPE::{self, INTSXP, LGLSXP, RAWSXP, REALSXP, STRSXP, VECSXP};
+
+// Lint: extendr declares the target of SEXP `non_exhaustive`.
+#[allow(improper_ctypes)]
+unsafe extern "C" {
+    // Parts of R's API that extendr does not declare.
+    fn Rf_translateCharUTF8(string: SEXP) -> *const c_char;
+    fn Rf_getCharCE(string: SEXP) -> c_int;
+    fn Rf_inherits(object: SEXP, class: *const c_char) -> c_int;
+}
+
+/// An argument of the call at hand, or a part of one. R keeps it alive and unchanged until
+/// the call returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct Sexp<'call>(SEXP, PhantomData<&'call ()>);
+
+/// A file as R names it (`R/paths.R`): its path, and what messages call that.
+#[derive(Debug, Clone, Copy)]
+pub struct FileName<'call> {
+    pub path: &'call Path,
+    pub shown: &'call str,
+}
+
+impl<'call> From<&'call Robj> for Sexp<'call> {
+    fn from(argument: &'call Robj) -> Sexp<'call> {
+        // SAFETY: the argument keeps the object alive.
+        Sexp(unsafe { argument.get() }, PhantomData)
+    }
+}
+
+impl<'call> Sexp<'call> {
+    /// The type of vector it is.
+    pub fn kind(self) -> SEXPTYPE {
+        // SAFETY: a live object.
+        unsafe { TYPEOF(self.0) }
+    }
+
+    /// What R calls the type, for messages.
+    pub fn kind_name(self) -> Result<&'call str> {
+        if !self.is_plain() {
+            // SAFETY: of a live object; R's NULL where there is none.
+            let class = unsafe { Rf_getAttrib(self.0, R_ClassSymbol) };
+            let name = Sexp(class, PhantomData).text()?;
+            return Ok(name.unwrap_or("a matrix or array"));
+        }
+        Ok(match self.kind() {
+            SEXPTYPE::NILSXP => "NULL",
+            LGLSXP => "logical",
+            INTSXP => "integer",
+            REALSXP => "double",
+            STRSXP => "character",
+            VECSXP => "list",
+            RAWSXP => "raw",
+            _ => "another type",
+        })
+    }
+
+    /// Whether it is what its type says: without a class, such as that of factors, or
+    /// dimensions.
+    pub fn is_plain(self) -> bool {
+        // SAFETY: a live object; to look these up neither allocates nor jumps.
+        unsafe {
+            Rf_isObject(self.0) == Rboolean::FALSE
+                && Rf_getAttrib(self.0, R_DimSymbol) == R_NilValue
+        }
+    }
+
+    pub fn inherits(self, class: &CStr) -> bool {
+        // SAFETY: a live object; this does not jump.
+        unsafe { Rf_inherits(self.0, class.as_ptr()) != 0 }
+    }
+
+    pub fn len(self) -> usize {
+        // SAFETY: a live object.
+        usize::try_from(unsafe { Rf_xlength(self.0) }).unwrap_or(0)
+    }
+
+    /// The data of a vector of one of these types; of any other, nothing.
+    ///
+    /// # Safety
+    /// Vectors of these types store a `T` for each element.
+    unsafe fn data<T>(self, kinds: &[SEXPTYPE]) -> Result<&'call [T]> {
+        if !kinds.contains(&self.kind()) || self.len() == 0 {
+            return Ok(&[]);
+        }
+        // SAFETY: a vector with elements. Where it is an ALTREP vector, this may call R
+        // functions of whoever made it.
+        let start = unsafe {
+            if ALTREP(self.0) == 0 {
+                DATAPTR_RO(self.0)
+            } else {
+                let start = Cell::new(std::ptr::null());
+                let (object, found) = (self.0, &start);
+                guarded(|| {
+                    found.set(DATAPTR_RO(object));
+                    R_NilValue
+                })?;
+                start.get()
+            }
+        };
+        // SAFETY: vectors are contiguous, aligned for their type, and not written to while
+        // they are arguments.
+        Ok(unsafe { std::slice::from_raw_parts(start.cast(), self.len()) })
+    }
+
+    /// An integer or logical vector; of any other type, nothing.
+    pub fn integers(self) -> Result<&'call [i32]> {
+        // SAFETY: both are stored as `int`.
+        unsafe { self.data(&[INTSXP, LGLSXP]) }
+    }
+
+    pub fn doubles(self) -> Result<&'call [f64]> {
+        // SAFETY: stored as `double`.
+        unsafe { self.data(&[REALSXP]) }
+    }
+
+    pub fn bytes(self) -> Result<&'call [u8]> {
+        // SAFETY: stored as bytes.
+        unsafe { self.data(&[RAWSXP]) }
+    }
+
+    /// The strings of a character vector, as R's string objects: equal strings of one
+    /// encoding are the same object.
+    pub fn strings(self) -> Result<&'call [SEXP]> {
+        // SAFETY: stored as pointers.
+        unsafe { self.data(&[STRSXP]) }
+    }
+
+    /// The elements of a list; of anything else, nothing.
+    pub fn elements(self) -> Result<&'call [Sexp<'call>]> {
+        // SAFETY: stored as pointers, and `Sexp` is one; they live as the list does.
+        unsafe { self.data(&[VECSXP]) }
+    }
+
+    /// The names of the elements of a list, empty where there are none.
+    pub fn names(self) -> Result<Vec<&'call str>> {
+        if self.kind() != VECSXP {
+            return Ok(Vec::new());
+        }
+        // SAFETY: the names of a list are an attribute; to look it up does not allocate.
+        let names = unsafe { Rf_getAttrib(self.0, R_NamesSymbol) };
+        let names = Sexp(names, PhantomData).strings()?;
+        names
+            .iter()
+            .map(|&name| Ok(utf8(name)?.unwrap_or("")))
+            .try_vec_of("names")
+    }
+
+    /// The element of a list that has this name.
+    pub fn named(self, name: &str) -> Result<Option<Sexp<'call>>> {
+        let at = self.names()?.iter().position(|n| *n == name);
+        match at {
+            Some(at) => Ok(self.elements()?.get(at).copied()),
+            None => Ok(None),
+        }
+    }
+
+    /// The first string of a character vector.
+    pub fn text(self) -> Result<Option<&'call str>> {
+        match self.strings()?.first() {
+            Some(&string) => utf8(string),
+            None => Ok(None),
+        }
+    }
+
+    /// A copy of the first string of a character vector.
+    pub fn owned_text(self) -> Result<Option<String>> {
+        self.text()?.map(|text| owned(text, "a text")).transpose()
+    }
+
+    /// A character vector of a path as R would open it, and of the same for messages.
+    pub fn file(self) -> Result<FileName<'call>> {
+        let [path, shown] = *self.strings()? else {
+            return Err(Error::Unsupported(message!("No path.")));
+        };
+        Ok(FileName {
+            path: path_of(path)?,
+            shown: utf8(shown)?.unwrap_or_default(),
+        })
+    }
+
+    /// The first value of a logical vector, `false` for NA.
+    pub fn flag(self) -> Result<bool> {
+        Ok(self.integers()?.first() == Some(&1))
+    }
+}
+
+/// A string object's text; `None` for NA.
+pub fn utf8<'call>(string: SEXP) -> Result<Option<&'call str>> {
+    // SAFETY: a live string object, and a constant of R's.
+    let (is_na, encoding) = unsafe { (string == R_NaString, Rf_getCharCE(string)) };
+    if is_na {
+        return Ok(None);
+    }
+    // Not text in any encoding: to translate it would be an error of R's.
+    if encoding == cetype_t::CE_BYTES as c_int {
+        return Err(Error::Unsupported(message!(
+            "the string is marked as bytes, not as text"
+        )));
+    }
+    // SAFETY: a C string that lives until the end of the call.
+    let stored = unsafe { CStr::from_ptr(R_CHAR(string)) };
+    let text = if encoding == cetype_t::CE_UTF8 as c_int || stored.to_bytes().is_ascii() {
+        stored
+    } else {
+        translated(string)?
+    };
+    match text.to_str() {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => Err(Error::Unsupported(message!(
+            "\"{}\" is not valid text in its encoding",
+            text.to_bytes().escape_ascii()
+        ))),
+    }
+}
+
+/// The string in UTF-8.
+fn translated<'call>(string: SEXP) -> Result<&'call CStr> {
+    let start = Cell::new(std::ptr::null());
+    let found = &start;
+    // SAFETY: a live string object; translation may allocate and fail.
+    guarded(|| unsafe {
+        found.set(Rf_translateCharUTF8(string));
+        R_NilValue
+    })?;
+    // SAFETY: a C string in R's transient memory, which lives until the end of the call.
+    Ok(unsafe { CStr::from_ptr(start.get()) })
+}
+
+/// A path is bytes: those of the string, whatever its encoding.
+#[cfg(unix)]
+fn path_of<'call>(string: SEXP) -> Result<&'call Path> {
+    use std::os::unix::ffi::OsStrExt;
+    // SAFETY: a live string object, whose bytes live until the end of the call.
+    let bytes = unsafe { CStr::from_ptr(R_CHAR(string)) };
+    Ok(Path::new(std::ffi::OsStr::from_bytes(bytes.to_bytes())))
+}
+
+#[cfg(not(unix))]
+fn path_of<'call>(string: SEXP) -> Result<&'call Path> {
+    Ok(Path::new(utf8(string)?.unwrap_or_default()))
+}
