@@ -2,40 +2,36 @@
 
 #' Combine profiles
 #'
-#' Puts any number of profiles into one, with all their samples, in order, and all
-#' that is known about where they came from.
+#' Combines any number of profiles into one, with all their samples, in order, and all information about
+#' their sources.
 #'
 #' @details
-#' The profiles may be of either version, of different origin, and of different
-#' sample types; a sample has the values that were measured for it. Every source
-#' stays a source of its own, also when one profile is given twice.
+#' The profiles may have different versions, origins and sample types; each sample keeps its own values.
+#' Each source remains a separate source, even if the same profile is given twice.
 #'
-#' Ids are assigned anew, from 1. Functions that are equal in every column are
-#' stored once, and so are locations and mappings that have the same attributes as well.
-#' Resources and scopes stay those of their sources, also where they are equal. Columns and
-#' tables with a leading dot come
-#' along, a user's own as well: a column that one profile lacks is `NA` there, and
-#' columns called `source_id`, `sample_id`, `location_id`, `function_id`, `mapping_id`,
-#' `resource_id` or `scope_id` follow
-#' the ids of those tables. Rows of `meta` that are equal are stored once.
+#' Ids are assigned anew, from 1. Functions that are equal in all columns are stored once, and so are equal
+#' locations and mappings with equal attributes, and equal rows of `meta`. Resources and scopes are not
+#' merged.
 #'
-#' How the arguments are grouped makes no difference: `combine_profiles(a, b, c)` is
-#' `combine_profiles(combine_profiles(a, b), c)`. The time it takes grows with the
-#' number of rows only.
+#' Columns and tables with a leading dot are kept, including your own. A column that is missing from a
+#' profile is `NA` for its rows. Columns named `source_id`, `sample_id`, `location_id`, `function_id`,
+#' `mapping_id`, `resource_id` or `scope_id` are updated to the new ids.
 #'
-#' @param ... Profiles ([profile_data], of either version, or a dm as
-#'   [dm_from_profile()] gives it), or one list of them. Their names are ignored. None at all
-#'   give a profile without samples.
+#' Grouping makes no difference: `combine_profiles(a, b, c)` equals
+#' `combine_profiles(combine_profiles(a, b), c)`. The time required is proportional to the number of rows.
+#'
+#' @param ... Profiles ([profile_data], of either version, or a dm as returned by [dm_from_profile()]), or
+#'   one list of them. Names are ignored. Without profiles, the result is a profile without samples.
 #'
 #' @return A profile of version 2.0.
 #'
 #' @section Errors:
-#' `profile_error_invalid` when a profile breaks a rule of its version, or when
-#' columns of the same name cannot be put under each other; `profile_error_argument`
-#' when an argument is no profile; `profile_error_unsupported` when a table would get
-#' more than 2^31 - 1 rows.
+#' - `profile_error_invalid` if a profile is not valid, or columns of the same name have types that cannot
+#'   be combined;
+#' - `profile_error_argument` if an argument is not a profile;
+#' - `profile_error_unsupported` if a table would have more than 2^31 - 1 rows.
 #'
-#' @seealso [copy_profile_to()] for more profiles than memory can hold.
+#' @seealso [copy_profile_to()] for more profiles than fit into memory.
 #' @export
 #' @examples
 #' path <- system.file("samples/rprof", c("1.out", "memory.out"), package = "profile")

@@ -3,43 +3,38 @@
 #' Make an edited profile valid again
 #'
 #' @description
-#' The tables of a profile are yours to edit: filter samples, drop frames, rename
-#' functions, add values. `compact_profile()` then puts the rest in order, as
-#' `dm_filter()` would, so that no id needs to be fixed by hand.
+#' You can edit the tables of a profile: filter samples, remove frames, rename functions, add values.
+#' `compact_profile()` then removes what is no longer needed, as `dm_filter()` would, and renumbers ids.
 #'
 #' @details
-#' In this order:
+#' It works in four steps:
 #'
-#' 1. Columns get their type back, where that loses nothing: whole numbers that
-#'    became double, factors, groups, other kinds of data frames.
-#' 2. What refers to a row that is gone goes too: the samples of a source, the
-#'    values, frames and labels of a sample, the locations of a function, the
-#'    frames of a location. The sample itself stays: without its frames of a
-#'    function, it is as if that had been inlined.
-#' 3. What nothing refers to goes: functions and mappings without a location (but the
-#'    first mapping, which is the program), locations without a frame, sources
-#'    without a sample, scopes without a source, resources without a scope; and with each
-#'    its attributes.
-#' 4. Functions that are now equal become one, and so do locations and mappings with equal
-#'    attributes. Rows of
-#'    `sample_values` and `sample_locations` are sorted by sample. Gaps in `depth`
-#'    are closed. Ids are assigned anew, from 1.
+#' 1. Columns and tables get their correct type back if nothing is lost: columns that became double or
+#'    factors, tables that became grouped or other kinds of data frames.
+#' 2. Rows that refer to a missing row are removed: the samples of a source; the values, frames and labels
+#'    of a sample; the locations of a function; the frames of a location. Samples are kept if only their
+#'    frames are removed, as if the removed functions had been inlined.
+#' 3. Rows that nothing refers to are removed: functions and mappings without a location (except the first
+#'    mapping, which is the program), locations without a frame, sources without a sample, scopes without a
+#'    source, resources without a scope; and their attributes.
+#' 4. Equal functions are merged, and so are equal locations and mappings with equal attributes.
+#'    `sample_values` and `sample_locations` are sorted by sample. `depth` is renumbered without gaps. Ids
+#'    are assigned anew, from 1.
 #'
-#' Whatever rule is broken after that is an error: nothing is guessed.
+#' If the result still breaks a rule, this is an error.
 #'
-#' @param x A profile, as in [profile_data], or a dm. One of version 1.0 is
-#'   converted first, and so must be valid.
+#' @param x A profile, see [profile_data], or a dm. A profile of version 1.0 must be valid; it is converted
+#'   to version 2.0.
 #'
 #' @return A valid profile of version 2.0.
 #'
 #' @section Errors:
-#' `profile_error_invalid`, as from [validate_profile()]. Rows are counted in the
-#' tables as they are after the third step.
+#' `profile_error_invalid`, as for [validate_profile()]. Row numbers refer to the tables after the third step.
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #'
-#' # Without the five outermost frames of each sample:
+#' # Remove the five outermost frames of each sample:
 #' frames <- x$sample_locations
 #' outermost <- ave(frames$depth, frames$sample_id, FUN = max)
 #' x$sample_locations <- frames[frames$depth <= outermost - 5, ]

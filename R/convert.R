@@ -3,37 +3,33 @@
 #' Convert between versions of the tables
 #'
 #' @description
-#' `profile_v2_from_v1()` gives the tables of version 2.0 for a profile of version
-#' 1.0, `profile_v1_from_v2()` the other way round. See [profile_data] for both.
+#' `profile_v2_from_v1()` converts a profile from version 1.0 of the tables to version 2.0,
+#' `profile_v1_from_v2()` from 2.0 to 1.0. [profile_data] describes both versions.
 #'
-#' @details
-#' From 1.0 to 2.0 nothing is lost that version 1.0 documents. A sample with a `value` of n becomes n
-#' samples, each with the value 1 of type `samples` in `count`. All samples are
-#' of one source; its type is `"rprof"` or `"pprof"`, by the hidden component `.rprof` or
-#' `.msg`, else `"manual"`, its URI is `NA`. What the header in `.rprof` states, the sampling
-#' interval and the options, stands in columns with a leading dot, its `#File` lines in
-#' `.files`, comments in `.msg` in `.comments`. Of several headers, as a file written with
-#' `append = TRUE` has them, each further one becomes a source without samples, since
-#' version 1.0 does not say which samples are whose.
+#' @details From 1.0 to 2.0, everything that version 1.0 documents is kept. A sample with a `value` of n
+#' becomes n samples, each with the value 1 of type `samples` and unit `count`. All samples belong to one
+#' source, with type `"rprof"` if there is a hidden component `.rprof`, `"pprof"` if there is a component
+#' `.msg`, otherwise `"manual"`, and the URI `NA`. Interval and options from the header in `.rprof` become
+#' columns of `sources`, its `#File` lines the table `.files`, and comments in `.msg` the table `.comments`.
+#' If there are several headers, as in a file written with `append = TRUE`, each further one becomes a
+#' source without samples, since version 1.0 does not record which sample belongs to which run.
 #'
-#' From 2.0 to 1.0 each sample becomes one row, also where its neighbours have the
-#' same stack, in its order. `value` is the value of type `samples` in `count`, or
-#' else of the first type that is in `count`; samples where it is 0 are left out.
-#' Headers and `#File` lines of Rprof sources become `.rprof`, else comments become
-#' `.msg`; a profile whose sources are all `"manual"` has neither. Other types, labels, sources
-#' and their times, and all else with a leading dot, have no place in version 1.0.
+#' From 2.0 to 1.0, each sample becomes one row, in the same order; equal stacks are not aggregated. `value`
+#' is the value of type `samples` and unit `count`, or else of the first type with the unit `count`; samples
+#' for which it is 0 are left out. Headers and `#File` lines of Rprof sources become `.rprof`, otherwise
+#' comments become `.msg`; there is neither if all sources are `"manual"`. Other types, labels, sources and
+#' their times, and all other columns and tables with a leading dot cannot be represented.
 #'
-#' Both ways ids are numbered anew, and columns and tables of your own (with a
-#' leading dot) are left out, as are texts in `.rprof` that `Rprof()` does not write.
+#' In both directions ids are assigned anew. Columns and tables of your own, and text in `.rprof` that
+#' `Rprof()` does not write, are left out.
 #'
-#' @param x A profile, or a dm of its tables. One that is of the wanted version comes back as it is.
+#' @param x A profile, or a dm of its tables. A profile of the requested version is returned unchanged.
 #'
 #' @return A profile of the other version.
 #'
 #' @section Errors:
-#' `profile_error_invalid` when `x` breaks a rule of its version.
-#' `profile_v1_from_v2()` has `profile_error_lossy` when no type counts, or a count
-#' is no integer that R could hold.
+#' `profile_error_invalid` if `x` is not valid. For `profile_v1_from_v2()` also `profile_error_lossy` if no
+#' type has the unit `count`, or a count is not an integer in R's range.
 #' @export
 #' @examples
 #' path <- system.file("samples/rprof/1.out", package = "profile")

@@ -1,55 +1,49 @@
 # A profile as a dm, and back: the only file that names dm.
 
-#' A profile as a dm
+#' Convert a profile to a dm
 #'
-#' @description
-#' `dm_from_profile()` converts a profile to an object of the
-#' [dm](https://dm.cynkra.com) package: the same tables with their keys set, so that
-#' filters reach from one table to the others and tables join along their keys.
-#' `dm::as_dm()` does the same. `profile_from_dm()` converts it back.
+#' @description `dm_from_profile()` converts a profile to an object of the package
+#' [dm](https://dm.cynkra.com): the same tables with their keys, so that you can filter and join across
+#' tables. `dm::as_dm()` does the same. `profile_from_dm()` converts it back.
 #'
-#' All functions of this package that take a profile take such a dm as well, also one that
-#' was filtered. Generics such as `summary()`, `print()` and `as_tibble()` do
-#' with a dm what the dm package does: use `summary(profile_from_dm(x))` for those.
+#' All functions of this package that accept a profile also accept such a dm, filtered or not. Generics
+#' such as `summary()`, `print()` and `as_tibble()` call the methods of the dm package: for those, use
+#' `summary(profile_from_dm(x))`.
 #'
-#' @details
-#' Primary keys are `source_id` of `sources`, `sample_id` of `samples`, `location_id`
-#' of `locations`, `function_id` of `functions`, `mapping_id` of `.mappings`, `resource_id` of
-#' `.resources`, `scope_id` of `.scopes`; `sample_id` and `type` of
-#' `sample_values`; `sample_id` and `depth` of `sample_locations`. Foreign keys are
-#' the columns of those names in other tables, `.mapping_id` in `locations` and `.scope_id` in
-#' `sources`. They form a tree, which
-#' `dm::dm_filter()` needs; so a table with a leading dot has one foreign key only, its
-#' first.
+#' @details The primary keys are `source_id` of `sources`, `sample_id` of `samples`, `location_id` of
+#' `locations`, `function_id` of `functions`, `mapping_id` of `.mappings`, `resource_id` of `.resources`,
+#' `scope_id` of `.scopes`; `sample_id` and `type` of `sample_values`; `sample_id` and `depth` of
+#' `sample_locations`. Foreign keys are the columns of those names in other tables, and `.mapping_id` in
+#' `locations` and `.scope_id` in `sources`. They form a tree, as `dm::dm_filter()` requires; therefore a
+#' table with a leading dot has only one foreign key, the first that applies.
 #'
-#' The columns are those of `x`, not copies.
+#' The columns are shared with `x`, not copied.
 #'
-#' A filter of `dm::dm_filter()` keeps in each table the rows that belong to what is left of
-#' the others. So a filter on `functions` keeps the frames of these functions only, and the
-#' samples that have such a frame. To keep whole samples, find their ids this way and filter
-#' `samples` by them, as in the example.
+#' `dm::dm_filter()` keeps in each table the rows that are connected to the remaining rows of the others. A
+#' filter on `functions` thus keeps only the frames of these functions, and the samples that have such a
+#' frame. To keep whole samples, get their ids in this way and filter `samples` by them, as in the example.
 #'
-#' @param x For `dm_from_profile()`, a profile of either version, see [profile_data]. One of
-#'   version 1.0 is converted first ([profile_v2_from_v1()]). For `profile_from_dm()`, a dm
-#'   with the tables of a profile. Each function also takes what it returns.
+#' @param x For `dm_from_profile()`, a profile of either version, see [profile_data]; version 1.0 is
+#'   converted first, see [profile_v2_from_v1()]. For `profile_from_dm()`, a dm with the tables of a
+#'   profile. Each function also accepts what it returns.
 #'
-#' @return `dm_from_profile()`: a dm with a table for each of the profile.
-#'   `profile_from_dm()`: a profile of version 2.0, with the rows that are in the dm.
+#' @return `dm_from_profile()`: a dm with all tables of the profile. `profile_from_dm()`: a profile of
+#'   version 2.0, with the rows of the dm.
 #'
 #' @section Errors:
-#' `profile_error_unsupported` when dm is not installed, `profile_error_invalid` when
-#' `x` breaks a rule, is a zoomed dm or one in a database.
+#' `profile_error_unsupported` if dm is not installed, `profile_error_invalid` if `x` is not valid, is a
+#' zoomed dm or a dm of a database.
 #' @export
 #' @examplesIf rlang::is_installed("dm")
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #' tables <- dm_from_profile(x)
 #' tables
 #'
-#' # A filter on functions: the frames of this function, without the others
+#' # Filter functions: only the frames of this function remain
 #' of_function <- dm::dm_filter(tables, functions = (name == "lm.fit"))
 #' profile_from_dm(of_function)
 #'
-#' # Whole samples: all frames of those that have a frame of this function
+#' # Whole samples: all frames of the samples that contain this function
 #' ids <- of_function$samples$sample_id
 #' whole <- dm::dm_filter(tables, samples = (sample_id %in% !!ids))
 #' summary(profile_from_dm(whole))

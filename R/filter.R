@@ -6,50 +6,43 @@
 #' Filter samples and frames
 #'
 #' @description
-#' `filter_profile()` leaves what the options of the same names leave in the views of
-#' [pprof](https://github.com/google/pprof): samples by what is in their stacks, and
-#' frames by what they are.
+#' `filter_profile()` filters a profile by the options of the same names in
+#' [pprof](https://github.com/google/pprof): samples by the frames of their stacks, and frames by their
+#' function or file.
 #'
 #' @details
-#' An expression matches a frame when it is found in the name of the function, in the
-#' name of its file, or in that of the mapped file (`.mappings`) that its address is
-#' in. What R recorded has no such file, though one is added when it is written for
-#' pprof. They are applied in this order:
+#' A regular expression matches a frame if it matches part of the name of its function, its file, or the
+#' mapped file (`.mappings`) of its address. Data recorded by R have no mapped file, although
+#' [write_pprof()] adds one. The expressions are applied in this order:
 #'
-#' 1. `focus` keeps the samples with a frame that matches, `ignore` drops those with
-#'    one.
-#' 2. `hide` drops the frames that match, `show` those that do not. Samples of which
-#'    no frame is left go.
-#' 3. `show_from` drops the frames that called the outermost match, and samples
-#'    without a match.
-#' 4. `prune_from` drops the frames that the innermost match called. It looks at
-#'    names of functions only, as [drop_frames()] does.
+#' 1. `focus` keeps samples with a matching frame, `ignore` removes them.
+#' 2. `hide` removes matching frames, `show` removes all others. Samples without remaining frames are removed.
+#' 3. `show_from` removes all callers of the outermost matching frame, and samples without a match.
+#' 4. `prune_from` removes everything that the innermost matching frame called. Like [drop_frames()], it
+#'    considers names of functions only.
 #'
-#' As in pprof, samples that never had a frame go with the first three. An address
-#' without a symbol is hidden by `show`, and by `hide` when its mapped file matches. An
-#' expression that is empty is none.
+#' As in pprof, the first three steps also remove samples that never had a frame. An address without a
+#' symbol is removed by `show`, and by `hide` if its mapped file matches. An empty expression is ignored.
 #'
-#' A frame and those that were inlined into it, at one address, are one place of
-#' the code to pprof: where `show_from` or `prune_from` cut some of them, they are cut
-#' in all stacks, as they are by `hide` and `show`.
+#' pprof treats a frame and the frames that were inlined into it, at the same address, as one location: if
+#' `show_from`, `prune_from`, `hide` or `show` removes some of them, they are removed from all stacks.
 #'
 #' # Expressions
 #'
-#' They are those of Perl, as in [grepl()] with `perl = TRUE`, and case matters unless
-#' an expression starts with `(?i)`. What Go's syntax, RE2, accepts means the same
-#' here, with few exceptions: `$` also matches before a line feed at the very end, `\s`
-#' and `\v` match more kinds of white space, and a `+` after a repetition (`a*+`) is an
-#' error in Go. Perl's look-around and back references are not in Go.
+#' The syntax is that of Perl, as in [grepl()] with `perl = TRUE`. Matching is case-sensitive unless the
+#' expression starts with `(?i)`. Expressions that are valid in Go's syntax, RE2, have the same meaning
+#' here, with few exceptions: `$` also matches before a line feed at the very end, `\s` and `\v` match more
+#' kinds of white space, and a `+` after a repetition (`a*+`) is an error in Go. Perl's look-around and back
+#' references are not available in Go.
 #'
-#' # What is left
+#' # Other tables
 #'
-#' Values and labels of samples go with them, as do rows of your own tables by their
-#' `sample_id`. `depth` counts the frames that are left: 1 is still the innermost. The
-#' place from which the outermost frame was called (`.toplevel_line`) is `NA` where
-#' that frame went. Everything else stays, also sources without a sample, and functions
-#' without a frame: [compact_profile()] drops what is not in use. Where a function is
-#' hidden into which another one was inlined, and the next frame seems to be at the
-#' same address, a row of `locations` is added that is not `.inlined`.
+#' The values and labels of removed samples are removed as well, and so are rows of your own tables with
+#' their `sample_id`. `depth` is renumbered: 1 is still the innermost frame. The place that called the
+#' outermost frame (`.toplevel_line`) becomes `NA` if that frame is removed. Everything else is kept,
+#' including sources without samples and functions without frames: [compact_profile()] removes what is not
+#' used. If a removed function had another one inlined into it, a row that is not `.inlined` may be added to
+#' `locations`, since the remaining function would otherwise appear to be inlined into the next frame.
 #'
 #' @param x A profile, see [profile_data], of either version, or a dm of its tables.
 #' @param ... Must be empty.
@@ -58,20 +51,19 @@
 #' @return A profile of version 2.0.
 #'
 #' @section Errors:
-#' `profile_error_invalid` when `x` breaks a rule; `profile_error_argument` when an
-#' argument is not one string, is no regular expression, or is one that takes too
-#' long to match.
+#' `profile_error_invalid` if `x` is not valid; `profile_error_argument` if an argument is not a single
+#' string, is not a regular expression, or takes too long to match.
 #'
-#' @seealso [drop_frames()]; [compact_profile()] for tables that you filtered yourself;
-#'   [serve_pprof()], where the same can be asked for.
+#' @seealso [drop_frames()]; [compact_profile()] for tables that you have filtered yourself;
+#'   [serve_pprof()], which offers the same filters.
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #'
-#' # What `deparse()` called, with nothing around it:
+#' # What `deparse()` called, without its callers:
 #' filter_profile(x, show_from = "^deparse$")
 #'
-#' # The samples in `lm()` and what it calls, without the frames of other functions:
+#' # The samples inside `lm()`, with only the frames of modelling functions:
 #' filter_profile(x, focus = "^lm$", show = "^lm|model")
 filter_profile <- function(
   x, ..., focus = NULL, ignore = NULL, hide = NULL, show = NULL, show_from = NULL, prune_from = NULL
@@ -98,37 +90,34 @@ filter_profile <- function(
   filtered(x, matches, list(), integer(), call)
 }
 
-#' Drop the frames that no user wants to see
+#' Remove uninteresting frames
 #'
 #' @description
-#' A pprof file may say which functions are of no interest, such as the inner parts of
-#' an allocator, and views leave them out with all that they called: what is spent
-#' there is spent by the caller. `drop_frames()` does so, by the expressions that the
-#' sources of the profile say (`.drop_frames` and `.keep_frames` in `sources`) or by
-#' your own.
+#' A pprof file may list functions that are of no interest to users, such as the internals of an allocator.
+#' Views remove these with everything that they called, so that their values are attributed to the caller.
+#' `drop_frames()` does the same, using the expressions of the sources of the profile (`.drop_frames` and
+#' `.keep_frames` in `sources`) or your own.
 #'
 #' @details
-#' Each stack is searched from its outermost frame. The first function whose name `drop`
-#' matches, and `keep` does not, goes with all frames that it called. The search starts
-#' at the first frame that is not dropped, so that a stack is never left empty; that
-#' frame stays, and those that called it.
+#' Each stack is searched from its outermost frame. The first function whose name matches `drop` and does not
+#' match `keep` is removed, with all frames that it called. The search starts at the first frame that is
+#' not to be removed; that frame and its callers are kept, so a stack never becomes empty.
 #'
-#' Both expressions match the whole name, as if written `^(...)$`, of the function
-#' alone, not of its file. The name is simplified before: without a dot at its start and
-#' without what follows the first parenthesis, `(anonymous namespace)` and `operator()`
-#' apart. A function without a name is never dropped.
+#' Both expressions must match the whole name of the function, as if written `^(...)$`, not that of its
+#' file. The name is simplified first: a leading dot and everything from the first parenthesis on are
+#' removed, except for `(anonymous namespace)` and `operator()`. A function without a name is never removed.
 #'
-#' A frame and those that were inlined into it, at one address, are one place of the
-#' code. If the outermost of them is to be dropped, the place is; if another one is, its
-#' lines down from there are cut, and that in all stacks.
+#' A frame and the frames that were inlined into it, at the same address, are one location. If the outermost
+#' of them is to be removed, the whole location is; if another one is, it and the frames inlined into it are
+#' removed from all stacks.
 #'
-#' These are the rules of pprof, which has the expressions in the syntax of RE2; for what
-#' differs, and for what is left of the tables, see [filter_profile()].
+#' These are the rules of pprof, which uses the syntax of RE2. See [filter_profile()] for the differences
+#' and for the effect on other tables.
 #'
 #' @inheritParams filter_profile
-#' @param drop,keep A regular expression for all samples. By default each sample has
-#'   what its source says: nothing is dropped if that is `NA` or empty. With `drop` and
-#'   without `keep` nothing is kept from it; with `drop = ""` nothing is dropped.
+#' @param drop,keep A regular expression for all samples. By default those of the source of each sample;
+#'   nothing is removed if they are `NA` or empty. If only `drop` is given, `keep` is empty. `drop = ""`
+#'   removes nothing.
 #'
 #' @return A profile of version 2.0, with all samples of `x`.
 #'
@@ -138,10 +127,10 @@ filter_profile <- function(
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #'
-#' # What these functions take is taken by those that call them:
+#' # Attribute the time of these functions to their callers:
 #' drop_frames(x, drop = "paste|sub|c")
 #'
-#' # As a file says it:
+#' # The same, as specified by a file:
 #' x$sources$.drop_frames <- "paste|sub|c"
 #' drop_frames(x)
 drop_frames <- function(x, ..., drop = NULL, keep = NULL) {

@@ -3,113 +3,104 @@
 #' Read profiler data
 #'
 #' @description
-#' `read_rprof()` reads what [Rprof()] wrote: every combination of memory, GC and
-#' line profiling, several runs in one file (`append = TRUE`), and files that a
-#' killed process or an editor left behind.
+#' `read_rprof()` reads files that [Rprof()] wrote: any combination of memory, GC and line profiling,
+#' several runs in one file (`append = TRUE`), and incomplete or edited files.
 #'
-#' `read_pprof()` reads the profiles of `pprof` (`profile.proto`), as Go, and
-#' many other languages and tools, write them.
+#' `read_pprof()` reads files in the format of `pprof` (`profile.proto`), which Go and many other
+#' languages and tools write.
 #'
 #' @details
-#' A file is read as it is: one row of `samples` for each sample as recorded, in
-#' its order. Files compressed with gzip are read as they are.
+#' Samples are returned as recorded, one row for each in the order of the file. Files compressed with gzip
+#' are decompressed.
 #'
-#' What is odd in an Rprof file is read as well as it can be, reported in *one*
-#' warning of class `profile_warning`, and listed by [profile_problems()]. The
-#' warning has class `profile_warning_incomplete` when something is missing, as
-#' at the end of a file whose process was killed.
-#' Runs of NUL bytes, as a crash of the machine or emptying a file that is being written
-#' leaves them, and lines of more than 64 MiB are skipped.
-#' Zero bytes after gzip data, as tapes add them, are skipped as well, in any format.
-#'
-#' ## Places in Rprof files
-#'
-#' With `line.profiling = TRUE` Rprof notes a file and a line before an item: the
-#' line that was running *inside* that function. That is what `line` in
-#' `locations` and `filename` in `functions` mean. A function seen in two files
-#' has two rows. With promises, code that a caller wrote runs inside the callee's
-#' frame: `data.frame()` can be shown with a line of your own file.
-#'
-#' Rprof does not record when a sample was taken, which clock was used, or where
-#' a function starts (`start_line` is 0).
+#' Irregularities are reported in *one* warning of class `profile_warning` and listed by
+#' [profile_problems()]. If data were lost, as at the end of a file whose process was killed, the warning
+#' has class `profile_warning_incomplete`. Runs of NUL bytes, left by a system crash or by truncating a file
+#' that is being written, and lines of more than 64 MiB are skipped, and so are zero bytes after gzip data.
 #'
 #' ## Why there are no lines
 #'
-#' R knows the lines of code that it parsed with source references. In an interactive session it keeps
-#' them, under Rscript and `R CMD BATCH` it does not: set `options(keep.source = TRUE)` before the
-#' code is parsed. The script that Rscript itself runs is parsed as it goes on, so this may be
-#' its first line. Packages have lines if they were installed with `R CMD INSTALL --with-keep.source`, or with
-#' the environment variable `R_KEEP_PKG_SOURCE=yes`.
+#' R knows the lines of code that was parsed with source references. They are kept in interactive
+#' sessions, but not by Rscript and `R CMD BATCH`: set `options(keep.source = TRUE)` before the code is
+#' parsed. For the script that Rscript runs itself, this works in its first line. Packages have lines if they
+#' were installed with `R CMD INSTALL --with-keep.source` or the environment variable
+#' `R_KEEP_PKG_SOURCE=yes`.
 #'
 #' ## Why there are few samples, or none
 #'
-#' By default [Rprof()] measures CPU time. None passes while R sleeps, or waits for a file, a
-#' server or another process; from R 4.4 on, `event = "elapsed"` measures real time. A sample is
-#' taken once in an interval, by default 20 milliseconds: code that runs for less may have none. Repeat
-#' it, or choose a shorter `interval`.
+#' By default [Rprof()] measures CPU time, which does not pass while R sleeps or waits for a file, a server or
+#' another process. From R 4.4 on, `event = "elapsed"` measures real time. There is one sample for each
+#' interval, by default 20 milliseconds, so code that runs for a shorter time may have none: repeat it, or
+#' choose a shorter `interval`.
+#'
+#' ## Lines in Rprof files
+#'
+#' With `line.profiling = TRUE`, Rprof records for each function the file and line that was running *inside*
+#' it: `line` in `locations` and `filename` in `functions`. A function seen in two files has two rows.
+#' Promises run in the frame of the function that needs their value, so a function such as `data.frame()` may
+#' be shown with a line of your own file.
+#'
+#' Rprof does not record the time of a sample, the clock used, or where a function starts (`start_line` is
+#' 0).
 #'
 #' ## Times of Rprof files
 #'
-#' Rprof does not record when a run began. `source_timestamp` is the time at which the file was
-#' last written, minus the time that the samples of the run stand for; where a file has several runs, minus that
-#' of those behind it as well. So it is the latest time at which the run can have begun: it is
-#' earlier if R waited, since Rprof counts CPU time, or if the file was written again later, as
-#' a copy is. Bytes and connections have no time. [start_profiler()] does record it.
+#' Rprof does not record when a run began. `source_timestamp` is the time when the file was last modified,
+#' minus the time that the samples of the run, and of the runs after it in the file, represent. This is the
+#' latest time at which the run can have begun. It began earlier if R was waiting, since Rprof counts CPU
+#' time, or if the file was modified again later, for example by copying it. For bytes and connections the
+#' time is `NA`. [start_profiler()] records the time.
 #'
-#' ## Names
+#' ## Names and encodings
 #'
-#' Function names are kept as they are: `data.frame` stays `data.frame`. Bytes
-#' that are not UTF-8 are read as Latin-1 (Windows-1252).
+#' Function names are not changed: `data.frame` remains `data.frame`. Bytes that are not UTF-8 are read as
+#' Latin-1 (Windows-1252).
 #'
-#' Files are opened as R's own functions open them: a path of unknown encoding is its bytes,
-#' any other is translated to the encoding of the locale; it is an error if that has no such
-#' characters. In messages and in `source_uri` bytes that are no text are shown as `<e9>`.
-#'
-#' ## Sources of pprof files
-#'
-#' A file is one source, unless labels of its samples tell others, as
-#' `write_pprof(sources = TRUE)` writes them. Those sources have the URI that they
-#' had then. They stand in the order of their numbers, or where files with the same
-#' numbers were merged, of their first samples; before them stands the file itself,
-#' if it has samples that tell no source. `.labels` has labels that tell nothing of
-#' that kind, or not as they should.
+#' Paths are treated as by R's own functions: a path of unknown encoding is used as it is, any other is
+#' translated to the encoding of the locale, which is an error if that is impossible. Bytes that are not
+#' valid text are shown as `<e9>` in messages and in `source_uri`.
 #'
 #' ## What is kept of pprof files
 #'
-#' All that a file says, as it says it: see [profile_data] for where. Each line of a
-#' location is a row of `locations`, those of inlined calls innermost first; a location
-#' without a line is a row without a function. Samples are one row each, with all
-#' their values, also if those are 0. Numbers are exact, beyond what R's own can hold as
-#' text beside them. `drop_frames` and `keep_frames` are not applied, see [drop_frames()].
+#' Everything that the file contains; [profile_data] lists where. Each line of a location is a row of
+#' `locations`, inlined calls innermost first; a location without lines is a row without a function. Each
+#' sample is a row, with all its values, including zeros. Numbers are exact: those that R cannot represent are
+#' also stored as text. `drop_frames` and `keep_frames` are not applied, see [drop_frames()].
 #'
-#' Not kept are fields that the format does not define, the order of the string table,
-#' and the bytes of texts that are no UTF-8 or hold a NUL: what became of those is in
-#' [profile_problems()]. As in Go's reader a mapping that is not there is none. What that
-#' reader refuses is refused here too, but for lines without a function.
+#' Not kept are fields that the format does not define, the order of the string table, and bytes of strings
+#' that are not UTF-8 or contain a NUL; [profile_problems()] lists how those were read. Like Go's reader,
+#' this one ignores references to a missing mapping and rejects what that reader rejects, except lines
+#' without a function.
+#'
+#' ## Sources of pprof files
+#'
+#' A file is one source, unless labels of its samples name others, as written by
+#' `write_pprof(sources = TRUE)`. Those sources have the URI that they had when they were written. They are
+#' ordered by their numbers, or by their first samples if files with the same numbers were merged. If some
+#' samples have no such labels, the file itself is the first source. Labels of this kind that are irregular
+#' remain in `.labels`.
 #'
 #' ## Size
 #'
-#' A small file can stand for a huge profile: gzip makes a thousand bytes of one, and a stack
-#' that many samples refer to is written out for each of them. A file that would take
-#' more than 4 GB of memory, and more than 64 times its size as stored, is refused with
-#' an error of class `profile_error_budget`. To read it all the same,
-#' set `options(profile.max_memory = )` to the bytes that a file may take.
+#' A small file can represent a huge profile: gzip compresses by up to a thousand times, and a stack that
+#' many samples refer to is repeated for each of them. A file is rejected with an error of class
+#' `profile_error_budget` if it would take more than 4 GB of memory and more than 64 times its size on disk.
+#' To read it anyway, set `options(profile.max_memory = )` to the number of bytes that a file may take.
 #'
-#' @param path A path, or a connection as [readLines()] takes it. What
-#'   is left in one that is open is read; one that is not is read from its start.
+#' @param path A path, or a connection as for [readLines()]. An open connection is read from its current
+#'   position, a closed one from the start.
 #' @param ... Must be empty.
-#' @param version `"2.0"` for the tables of [profile_data], `"1.0"` for those of
-#'   versions 1.x of this package. Pass it if your code depends on the tables.
-#' @param source_uri What `sources$source_uri` shall say of the file, by default the
-#'   path. `NA` for nothing.
+#' @param version `"2.0"` for the tables of [profile_data], `"1.0"` for those of versions 1.x of this
+#'   package. Pass it if your code depends on the tables.
+#' @param source_uri The value of `sources$source_uri`, by default the path. `NA` for none.
 #'
-#' @return An object of class `profile_data`, see [profile_data]. It is valid by
-#'   the rules of [validate_profile()].
+#' @return An object of class `profile_data`, see [profile_data]. It is valid by the rules of
+#'   [validate_profile()].
 #'
 #' @section Errors:
-#' All but that of arguments in `...` have class `profile_error`. A file that is missing or cannot be read gives
-#' `profile_error_open`; content of another kind, or damaged beyond reading,
-#' `profile_error_parse`, which says what it looks like, and where.
+#' All errors except those about `...` have class `profile_error`. The class is also `profile_error_open` if
+#' the file is missing or cannot be read, and `profile_error_parse` if its content has another format or is
+#' too damaged to be read; the message says what the content looks like, and where the problem is.
 #'
 #' @seealso [read_otlp()], [read_profile()] for files of unknown format, [write_rprof()],
 #'   [write_pprof()], [summary.profile_data()]
@@ -145,19 +136,18 @@ read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
   finish_read(result, input, version, call)
 }
 
-#' Read a profile of whichever format
+#' Read a profile of unknown format
 #'
-#' Looks at the bytes of a file and reads it with [read_rprof()], [read_pprof()] or
+#' `read_profile()` detects the format of a file by its content and calls [read_rprof()], [read_pprof()] or
 #' [read_otlp()]. The name of the file does not matter.
 #'
 #' @inheritParams read_rprof
 #'
-#' @return An object of class `profile_data`, see [profile_data]. `sources$source_type` says
-#'   which format it was.
+#' @return An object of class `profile_data`, see [profile_data]. `sources$source_type` is the format.
 #'
 #' @section Errors:
-#' As of those functions. `profile_error_parse` where the file is of another format says
-#' what it looks like.
+#' Those of the three functions. For a file of another format, the message of `profile_error_parse` says what
+#' it looks like.
 #' @export
 #' @examples
 #' read_profile(system.file("samples/rprof/1.out", package = "profile"))
@@ -203,26 +193,25 @@ finish_read <- function(result, input, version, call) {
   new_profile_data(result$tables, version)
 }
 
-#' What was odd in an input
+#' Problems found while reading
 #'
-#' A file that was cut, torn, edited or written in another encoding is read as
-#' well as it can be. This lists what was found and what was made of it.
+#' Truncated, damaged or edited files, and files in unexpected encodings, are read as far as possible.
+#' `profile_problems()` lists what was found and how it was read.
 #'
 #' @param x A profile, see [profile_data].
 #'
-#' @return A tibble with a row for each problem, in the order of the file; no row
-#'   for a regular file. Of each kind the first thousand are kept.
+#' @return A tibble with a row for each problem, in the order of the file. It has no rows for a regular
+#'   file, and at most a thousand for each kind of problem.
 #'   \describe{
-#'   \item{source_id}{(integer) the source it was found in, the first one of an Rprof
-#'     file of several runs; not in version 1.0}
-#'   \item{line, byte}{(double) where it is: a line, from 1, or a byte, from 0; both `NA`
-#'     for OpenTelemetry in JSON}
-#'   \item{problem}{(character) a short name of its kind, stable between releases}
-#'   \item{lost}{(logical) whether something that was recorded is missing}
+#'   \item{source_id}{(integer) the source; the first one of an Rprof file with several runs. Not in version
+#'     1.0}
+#'   \item{line, byte}{(double) the position: a line, counted from 1, or a byte, counted from 0. Both are
+#'     `NA` for OpenTelemetry in JSON}
+#'   \item{problem}{(character) a short name of the kind of problem, stable between releases}
+#'   \item{lost}{(logical) whether recorded data were lost}
 #'   \item{description}{(character) what was found, and how it was read}
-#'   \item{text}{(character) the start of the text it is about, in JSON behind the field it
-#'     is in, such as `dictionary.locationTable[3].lines[0]`; in profiles of
-#'     [stop_profiler()] the number of the sample}
+#'   \item{text}{(character) the start of the text concerned; in JSON preceded by its field, such as
+#'     `dictionary.locationTable[3].lines[0]`; in profiles of [stop_profiler()] the number of the sample}
 #'   }
 #' @export
 #' @examples

@@ -3,102 +3,93 @@
 #' Write profiler data
 #'
 #' @description
-#' `write_pprof()` writes a file for [pprof](https://github.com/google/pprof) and
-#' all tools that read its format: speedscope, Pyroscope, Grafana, and others.
+#' `write_pprof()` writes a file for [pprof](https://github.com/google/pprof) and all tools that read its
+#' format, such as speedscope, Pyroscope and Grafana.
 #'
-#' `write_rprof()` writes what [Rprof()] would have written, for [summaryRprof()],
-#' profvis, proftools and others.
+#' `write_rprof()` writes a file in the format of [Rprof()], for [summaryRprof()], profvis, proftools and
+#' others.
 #'
 #' @details
+#' Both write to a temporary file in the directory of `path`, which replaces `path` when it is complete: after
+#' an error, a full disk or Ctrl-C the old file is unchanged. See *Replacing files* below.
+#'
+#' If some information cannot be stored exactly, one warning of class `profile_warning_lossy` counts what was
+#' rounded, changed or left out.
+#'
 #' ## pprof
 #'
-#' The file is compressed with gzip. It holds
-#' - the value types: for Rprof data `samples` in `count`, `cpu` in `nanoseconds`
-#'   (the count times the sampling interval), and for memory profiles
-#'   `alloc_space` in `bytes`; for other data the types it has;
-#' - functions under their R names, their files and lines;
-#' - the labels of the samples, and for Rprof data the label `gc`;
-#' - where there is more than one source, the label `run` (`run-1`, `run-2`, …), or
-#'   with `sources = TRUE` labels that tell each sample's source;
-#' - the sampling period, the duration, the time stamp, and as a comment where
-#'   the data came from.
+#' The file is compressed with gzip. It contains
+#' - the values: for Rprof data `samples` in `count`, `cpu` in `nanoseconds` (the count times the sampling
+#'   interval), and for memory profiles `alloc_space` in `bytes`; for other data the types of the profile.
+#'   A missing value is written as 0;
+#' - functions with their R names, files and lines;
+#' - the labels of samples, and for Rprof data the label `gc`;
+#' - if there is more than one source, the label `run` (`run-1`, `run-2`, ...), or with `sources = TRUE`
+#'   labels that identify the source of each sample;
+#' - the sampling period, the duration, the time stamp, and the origin of the data as a comment.
 #'
-#' The format has no field for the `.frame_type` of `locations`, which is left out, nor for much
-#' that OpenTelemetry says: resources, scopes, attributes of profiles, mappings and
-#' locations, those of samples that are neither text nor integer, times and traces of samples.
-#' [write_otlp()] writes all of that. Nor are there places for the `#File` lines of Rprof files
-#' and the places from which R was called at top level, nor for your own columns and tables. A
-#' sample without a value of a type has 0 there.
+#' With `aggregate = TRUE`, samples with equal stacks and labels become one sample with the sums of their
+#' values, by the rules of Go's own merging: samples whose values are all 0 are removed, and so is everything
+#' that no sample needs; mappings of the same file and size become one, and addresses are adjusted. The file
+#' is smaller and contains all that `pprof` needs.
 #'
-#' A warning of class `profile_warning_lossy` reports, with the number of each: lines without a
-#' function are left out, as Go's pprof refuses them; periods that are not whole numbers are rounded
-#' (with `sources = TRUE` labels have them); time stamps outside the years 1678 to 2262 and durations
-#' that add up to more than 292 years are left out.
+#' `aggregate = FALSE` writes every sample in its order, which viewers that show time need, the memory in use
+#' (`vsize_small` and others, whose sums are meaningless), and the tables as they are, with the ids of the
+#' original file. A pprof file that was read is reproduced this way. Use [compact_profile()] to remove unused
+#' rows after filtering.
 #'
-#' With `aggregate = TRUE` equal stacks (with equal labels) become one sample,
-#' with the sums of their values, by the rules of Go's own merging: samples that are 0
-#' throughout go, and so does what no sample needs; mappings of the same file and size
-#' are one, and addresses in them are moved accordingly. This is smaller and all that `pprof` needs. The
-#' levels that a memory profile records (`vsize_small` and so on) have no
-#' meaningful sum: only `aggregate = FALSE` writes them, along with every sample
-#' in its order, which viewers that show time need, and the tables as they are, under
-#' the ids that they had in their file. So a pprof file that was read comes back the
-#' same. [compact_profile()] removes what you filtered away from those tables.
+#' Several sources are combined: the file has the earliest time stamp, the longest period (if all have the
+#' same type), the sum of the durations, each comment once, and `drop_frames` and `keep_frames` of the first
+#' source.
 #'
-#' Where several sources become one file, it has the earliest time stamp, the longest
-#' period (if all are of one type), the sum of the durations, each comment once, and
-#' `drop_frames` and `keep_frames` of the first source.
+#' The warning counts lines without a function, which are left out because Go's pprof rejects them; periods
+#' that are not whole numbers, which are rounded unless `sources = TRUE`; time stamps outside the years 1678
+#' to 2262 and durations with a sum of more than 292 years, which are left out.
+#'
+#' The format cannot store `.frame_type` in `locations`; OpenTelemetry's resources, scopes, attributes of
+#' profiles, mappings and locations, attributes of samples other than text and integers, times and traces of
+#' samples (use [write_otlp()] for those); the `#File` lines of Rprof files and the places that called the
+#' outermost frames; and columns and tables of your own.
 #'
 #' ## Sources in pprof files
 #'
-#' A pprof file says once where all its samples come from. With `sources = TRUE`
-#' every sample says it: [read_pprof()] makes the table `sources` of that again,
-#' also from files that were merged (`pprof -proto a b`), and
-#' `pprof -tagfocus=source_uri=a.out` shows one source of several. The labels are
+#' A pprof file states its origin once for all samples. With `sources = TRUE`, labels state it for each
+#' sample. [read_pprof()] restores the table `sources` from them, also after files were merged
+#' (`pprof -proto a b`), and `pprof -tagfocus=source_uri=a.out` shows one source of several. The labels are
 #'
-#' | label | what it is |
+#' | label | content |
 #' |---|---|
-#' | `source_id` | the row in `sources` |
-#' | `source_type`, `source_uri`, `source_default_type` | the texts of these columns |
-#' | `source_timestamp`, `source_duration` | in nanoseconds |
-#' | `source_period`, `source_period_type` | the period in its own unit; one that is not whole is a text, such as `0.5 seconds` |
+#' | `source_id` | the row of `sources` |
+#' | `source_type`, `source_uri`, `source_default_type` | the values of these columns |
+#' | `source_timestamp`, `source_duration` | nanoseconds |
+#' | `source_period`, `source_period_type` | the period in its own unit; text such as `0.5 seconds` if it is not a whole number |
 #' | `source_options` | such as `memory gc line`, or `none`, for a run of `Rprof()` |
 #'
-#' What is `NA` has no label. A source without a sample has none that could tell
-#' of it, which a warning of class `profile_warning_lossy` says. Comments are those
-#' of the file, and are read as those of its first source.
+#' There is no label for `NA`. Sources without samples cannot be stored, which a warning of class
+#' `profile_warning_lossy` reports. Comments belong to the file, and are read as those of its first source.
 #'
 #' ## Rprof
 #'
-#' A regular file that was read comes back byte for byte: header, interval, the
-#' `#File` lines where they stood, memory figures, and the runs of a file written
-#' with `append = TRUE`. A sample with a count of n becomes n lines. Files, lines and memory
-#' figures are written where samples have them, also if `.line_profiling` or
-#' `.memory_profiling` is `FALSE`. A function that is not known is written as `<unknown>`,
-#' without its line.
+#' A regular file that was read is reproduced byte for byte: header, interval, positions of `#File` lines,
+#' memory figures, and the runs of a file written with `append = TRUE`. A sample with a count of n becomes n
+#' lines. Files, lines and memory figures are written if samples have them, even if `.line_profiling` or
+#' `.memory_profiling` is `FALSE`. An unknown function is written as `<unknown>`, without its line.
 #'
-#' A warning of class `profile_warning_lossy` reports, with the number of each: intervals that
-#' are not whole microseconds, times that are not whole intervals and memory figures that are not
-#' whole are rounded; memory figures of samples that lack one of the four, samples without a
-#' frame, lines without a function and lines beyond 2^31 - 1 are left out; in names that would be
-#' read as something else, such as files with a line feed, line feeds become blanks and quotes `'`.
+#' The warning counts intervals that are not whole microseconds, times that are not whole intervals, and
+#' memory figures that are not whole numbers, which are rounded; memory figures of samples that lack one of
+#' the four, samples without frames, lines without a function and lines above 2^31 - 1, which are left out;
+#' and names that would be read as something else, such as file names with a line feed, in which line feeds
+#' become blanks and quotes become `'`.
 #'
-#' An Rprof file consists of intervals and options, memory figures, and stacks of names, files and lines.
-#' Nothing else is written: other values than those and the count of samples, labels,
-#' comments, mappings, addresses and columns in lines, times, URIs, and your own columns
-#' and tables.
+#' An Rprof file can store intervals and options, memory figures, and stacks of names, files and lines.
+#' Nothing else is written: other values, labels, comments, mappings, addresses and columns in lines, times,
+#' URIs, and columns and tables of your own.
 #'
-#' ## Safety
+#' ## Replacing files
 #'
-#' The data go to a temporary file beside `path`, which replaces `path` when it is
-#' complete: after an error, a full disk or Ctrl-C the old file is as it was. A process that is
-#' killed leaves its temporary file, `.profile-<process>-<number>.tmp`. Whoever writes to the
-#' same directory later removes it, when it is more than a day old.
-#'
-#' So an existing file becomes a new one with the same name and permissions. It keeps owner and
-#' group where the system permits that; as a rule only root can create files of other
-#' users. Its access control lists are lost, and other hard links to it keep the old
-#' content. To write into the existing file instead, which is not safe in this way, copy:
+#' An existing file is replaced by a new one with the same name and permissions. It keeps its owner and group
+#' if the system permits, which is usually the case only for root. Access control lists are lost, and other
+#' hard links keep the old content. To write into the existing file, without protection against errors, copy:
 #'
 #' ```r
 #' temporary <- tempfile()
@@ -106,24 +97,26 @@
 #' file.copy(temporary, path, overwrite = TRUE, copy.mode = FALSE)
 #' ```
 #'
-#' A symbolic link stays, and the file it leads to is replaced. Devices, pipes and
-#' `/dev/stdout` are written directly.
+#' A symbolic link is kept, and the file it refers to is replaced. Devices, pipes and `/dev/stdout` are
+#' written directly. If R is killed, the temporary file `.profile-<process>-<number>.tmp` remains; the next
+#' write to the same directory removes it if it is more than a day old.
 #'
-#' @param x A profile, see [profile_data], or a dm of its tables; it is checked by the
-#'   rules of [validate_profile()].
+#' @param x A profile, see [profile_data], or a dm of its tables. It must be valid by the rules of
+#'   [validate_profile()].
 #' @param path Path of the file to write.
 #' @param ... Must be empty.
-#' @param aggregate Whether to sum up equal stacks.
-#' @param sources Whether to tell the source of each sample, by labels.
+#' @param aggregate Whether to aggregate samples with equal stacks.
+#' @param sources Whether to store the source of each sample in labels.
 #'
 #' @return `x`, invisibly.
 #'
 #' @section Errors:
-#' `profile_error_write` when the file cannot be written, `profile_error_invalid`
-#' when `x` breaks a rule, `profile_error_lossy` when `x` has nothing the format
-#' could hold: no counts of samples, intervals that are negative or round to 0, or memory figures
-#' that are negative (Rprof), or values that are no integers (pprof); with `sources = TRUE` also a time stamp after the year 2262, and samples
-#' with a label that has the name of one above.
+#' - `profile_error_write` if the file cannot be written;
+#' - `profile_error_invalid` if `x` is not valid;
+#' - `profile_error_lossy` if `x` cannot be stored at all. For Rprof: there are no counts of samples, an
+#'   interval is negative or rounds to 0, or a memory figure is negative. For pprof: values are not
+#'   integers, or, with `sources = TRUE`, a time stamp is after the year 2262 or a label of a sample has one
+#'   of the names above.
 #'
 #' @seealso [read_rprof()], [read_pprof()], [write_otlp()]
 #' @export
