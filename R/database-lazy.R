@@ -1,32 +1,30 @@
 # Profiles that stay in the database, which does the sums.
 
-#' Profiles that stay in a database
+#' Query profiles in a database
 #'
-#' The tables of [copy_profile_to()] as lazy tables of dbplyr, for the runs that are
-#' asked for: `dplyr` verbs on them are computed by the database, and so is
-#' `summary()`. [profile_from_con()] loads what fits into memory.
+#' `tbl_profile()` returns the tables of [copy_profile_to()] as lazy tables of dbplyr, for selected runs. The
+#' database computes `dplyr` verbs on them, and `summary()`. Use [profile_from_con()] to load profiles into
+#' memory.
 #'
-#' SQLite does not wait for writers by default. Since the tables are read later,
-#' `tbl_profile()` sets the busy timeout of an SQLite connection to a minute, unless it is
-#' longer already.
+#' SQLite does not wait for writers by default. Since the tables are read later, `tbl_profile()` sets the busy
+#' timeout of an SQLite connection to one minute, unless it is longer already.
 #'
 #' @inheritParams copy_profile_to
-#' @param ... For `tbl_profile()`, conditions on the columns of `sources`, as in
-#'   `dplyr::filter()`. Otherwise, must be empty.
-#' @param object What `tbl_profile()` gives.
+#' @param ... For `tbl_profile()`, conditions on the columns of `sources`, as in `dplyr::filter()`.
+#'   Otherwise, must be empty.
+#' @param object A value of `tbl_profile()`.
 #' @param type The sample type to sum.
 #'
-#' @return `tbl_profile()`: a list of class `tbl_profile` with a lazy table for each of
-#'   the seven. Ids are those of the database. `locations` and `functions` are those of
-#'   all runs.
+#' @return `tbl_profile()`: a list of class `tbl_profile` with a lazy table for each of the seven tables.
+#'   Ids are those of the database. `locations` and `functions` are those of all runs.
 #'
-#'   `summary()`: a lazy table with a row for each function, and columns `name`, `self`,
-#'   `total`, `self_share` and `total_share`, as in [summary.profile_data()], in no
-#'   order. `dplyr::collect()` gets it.
+#'   `summary()`: a lazy table with a row for each function, and columns `name`, `self`, `total`,
+#'   `self_share` and `total_share`, as in [summary.profile_data()], in no particular order. Use
+#'   `dplyr::collect()` to load it.
 #'
 #' @section Errors:
-#' As of [summary.profile_data()]: `profile_error_unsupported` when the values of `type` cannot
-#' be summed.
+#' Those of [summary.profile_data()], such as `profile_error_unsupported` if the values of `type` cannot be
+#' summed.
 #' @export
 #' @examplesIf rlang::is_installed(c("DBI", "RSQLite", "dplyr", "dbplyr"))
 #' con <- DBI::dbConnect(RSQLite::SQLite())

@@ -5,72 +5,64 @@
 # wide and belong to it: a profile gets new ones when it is stored, and 1, 2, 3, ...
 # when it is loaded.
 
-#' Keep profiles in a database
+#' Store profiles in a database
 #'
 #' @description
-#' `copy_profile_to()` appends a profile to the tables of a database, and creates them
-#' if they are missing. `profile_from_con()` loads the runs that are asked for.
-#' With them a team's profiles can outgrow one machine's memory. See [tbl_profile()]
-#' for summaries that the database computes.
+#' `copy_profile_to()` appends a profile to the tables of a database, and creates the tables if necessary.
+#' `profile_from_con()` loads selected runs. A database can hold more profiles than fit into memory. See
+#' [tbl_profile()] for summaries that the database computes.
 #'
-#' @details
-#' The tables are those of version 2.0, under their names, with their columns; tables
-#' and columns with a leading dot are added when a profile has them. Ids are `BIGINT`,
-#' primary keys are set. Three things are added: the table `.next_ids` has the next free
-#' id of each key; tables whose rows are in an order that no key gives have it in a
-#' column `.row`, a number that grows from profile to profile; and `.mappings` has a
-#' column `source_id`. Functions and locations are stored for each profile; when profiles
-#' are loaded, equal ones become one.
+#' @details The database has the tables and columns of version 2.0, with the same names; tables and columns
+#' with a leading dot are added when a profile has them. Ids are of type `BIGINT`, and primary keys are set.
+#' Three things are added: the table `.next_ids` contains the next free id of each key; tables whose order
+#' is not determined by a key have a column `.row`, which grows from profile to profile; and `.mappings` has
+#' a column `source_id`. Functions and locations are stored for each profile, and equal ones are merged when
+#' profiles are loaded.
 #'
-#' Columns with a leading dot that are `NA` for all loaded runs are left out. Columns that
-#' you have added come back as the database's type for them: a factor as text, and on
-#' SQLite a logical as integer, dates and times as numbers, `NaN` as `NA`.
+#' Columns with a leading dot that are `NA` for all loaded runs are left out. Columns of your own have the
+#' type that the database returns: a factor becomes character, and on SQLite a logical becomes integer,
+#' dates and times become numbers, and `NaN` becomes `NA`.
 #'
-#' ## Writers and readers at the same time
+#' ## Concurrent access
 #'
-#' A profile is written in one transaction. Writers wait for each other, and after an error
-#' or Ctrl-C nothing of the profile is in the database. `profile_from_con()` reads one
-#' state of the database, whoever writes meanwhile. SQLite does not wait by default; here
-#' it gets a busy timeout of a minute while it writes and reads. [tbl_profile()] leaves
-#' that timeout set, since its tables are read later.
+#' A profile is written in one transaction. Writers wait for each other. After an error or Ctrl-C nothing of
+#' the profile is in the database. `profile_from_con()` reads a consistent state, whatever is written
+#' meanwhile. SQLite does not wait by default; these functions set a busy timeout of one minute while they
+#' write and read. [tbl_profile()] does not reset that timeout, since its tables are read later.
 #'
-#' With RSQLite and RPostgres the connection may be in a transaction of yours. Then
-#' a savepoint of that transaction is used: after an error, what you did before is still
-#' in it, and the profile is stored when you commit. In SQLite start such a transaction with
-#' `DBI::dbExecute(con, "BEGIN IMMEDIATE")` if there are other writers: one that has read
-#' something before it writes cannot wait for them.
+#' With RSQLite and RPostgres you can call these functions inside a transaction of your own. They then use a
+#' savepoint of that transaction: after an error, your previous changes are still part of it, and the
+#' profile is stored when you commit. In SQLite, start such a transaction with `DBI::dbExecute(con, "BEGIN
+#' IMMEDIATE")` if there are other writers: a transaction that reads before it writes cannot wait for them.
 #'
 #' ## Names and types that cannot be stored
 #'
-#' These are errors, of class `profile_error_unsupported` with the fields `table` and
-#' `column`, and nothing is written:
+#' The following are errors of class `profile_error_unsupported` with the fields `table` and `column`, and
+#' nothing is written:
 #'
-#' - a table or a column of your own that is called like the three above;
-#' - names that the database does not accept or does not keep: in SQLite names that
-#'   differ only in case, in PostgreSQL names of more than 63 bytes and those of
-#'   its own columns, such as `ctid`;
-#' - columns that do not have one value for each row (lists, but not those of the package
-#'   blob; matrices, data frames), of type complex or raw, or with strings in encoding
-#'   "bytes";
-#' - a column of your own with text, or with fractions, that has numbers, or whole
-#'   numbers, in the profiles that are stored already, and the like.
+#' - a table or column of your own with the name of one of the three above;
+#' - names that the database does not accept or changes: in SQLite names that differ only in case, in
+#'   PostgreSQL names of more than 63 bytes and those of its system columns, such as `ctid`;
+#' - columns without exactly one value for each row (lists, except those of the package blob; matrices; data
+#'   frames), of type complex or raw, or with strings in encoding "bytes";
+#' - a column of your own whose type is incompatible with that of the profiles stored before, such as text
+#'   instead of numbers, or fractions instead of whole numbers.
 #'
 #' @param con A connection, from `DBI::dbConnect()`.
 #' @param x A profile, see [profile_data], of either version, or a dm.
-#' @param ... For `copy_profile_to()`, must be empty. For `profile_from_con()`,
-#'   conditions on the columns of the table `sources`, as in `dplyr::filter()`; by
-#'   default all runs are loaded.
-#' @param schema The schema that the tables are in; by default where the database
-#'   looks by itself.
+#' @param ... For `copy_profile_to()`, must be empty. For `profile_from_con()`, conditions on the columns of
+#'   the table `sources`, as in `dplyr::filter()`; by default all runs are loaded.
+#' @param schema The schema of the tables, by default the default schema of the database.
 #'
-#' @return `copy_profile_to()`: the rows of `sources` with the ids they now have in the
-#'   database, invisibly; ids are double. `profile_from_con()`: a profile of version 2.0.
+#' @return `copy_profile_to()`: the rows of `sources` with their ids in the database, invisibly; ids are
+#'   double. `profile_from_con()`: a profile of version 2.0.
 #'
 #' @section Errors:
-#' `profile_error_invalid` when `x` breaks a rule, the database does not contain
-#' profiles, or has another table with the name of one of theirs.
-#' `profile_error_unsupported` when the database cannot hold a name or a type, see above.
-#' Errors of the database are passed on.
+#' - `profile_error_invalid` if `x` is not valid, the database does not contain profiles, or it contains
+#'   another table with the same name;
+#' - `profile_error_unsupported` if the database cannot store a name or a type, see above.
+#'
+#' Errors of the database are not changed.
 #' @export
 #' @examplesIf rlang::is_installed(c("DBI", "RSQLite"))
 #' con <- DBI::dbConnect(RSQLite::SQLite())

@@ -1,28 +1,26 @@
 # What R's own functions for vectors and tables make of a profile, which is neither:
 # where they would take it apart, an error says what is meant instead.
 
-#' Profiles and R's own functions
+#' Base functions for profiles
 #'
 #' @description
-#' A profile is a named list of tables that refer to each other. `x$samples` and
-#' `x[["samples"]]` are its tables, and can be replaced; [compact_profile()] then puts the
-#' rest in order. `x[c("samples", "sources")]` is a list of tables, and a profile only
-#' if none of those is missing that every profile has.
+#' A profile is a named list of tables that refer to each other. `x$samples` and `x[["samples"]]` return a
+#' table, and can be assigned to; call [compact_profile()] afterwards to make the profile valid.
+#' `x[c("samples", "sources")]` is a list of tables, and a profile only if it includes all mandatory tables.
 #'
-#' `as.data.frame()` gives the table of [as_tibble()][as_tibble.profile_data] as a data frame.
+#' `as.data.frame()` returns the table of [as_tibble()][as_tibble.profile_data] as a data frame.
 #'
-#' `c()`, `rbind()`, `cbind()`, `head()`, `tail()`, `unique()`, `t()` and `plot()` do not work
-#' with profiles. The error says what does: [combine_profiles()] for several profiles,
-#' [filter_profile()] for a part of one, [serve_pprof()] for a look.
+#' `c()`, `rbind()`, `cbind()`, `head()`, `tail()`, `unique()`, `t()` and `plot()` do not work with profiles
+#' and raise an error that names an alternative: [combine_profiles()] for several profiles,
+#' [filter_profile()] for a part of one, [serve_pprof()] for a plot.
 #'
 #' @param x A profile, see [profile_data].
 #' @param i Names or numbers of tables.
-#' @param ... Other profiles, or arguments of the generic function. For `as.data.frame()`
-#'   it must be empty.
+#' @param ... Other profiles, or arguments of the generic function. For `as.data.frame()` it must be
+#'   empty.
 #' @param row.names,optional Ignored.
 #'
-#' @return `x[i]`: a list of tables, a profile if it can be one. `as.data.frame()`: a data
-#'   frame.
+#' @return `x[i]`: a list of tables, which is a profile if it is complete. `as.data.frame()`: a data frame.
 #'
 #' @section Errors:
 #' `profile_error_unsupported` for the functions that do not work with profiles.

@@ -6,103 +6,104 @@
 
 #' Profile R and native code together
 #'
-#' @description
-#' `start_profiler()` starts [Rprof()], and beside it a sampler that records the stack of
-#' native code at the same ticks. `stop_profiler()` stops both and puts them together: the
-#' time under `.Call()` is then that of C, C++, Fortran or Rust functions, with files and
-#' lines, also where they call R functions that call native code again.
+#' @description `start_profiler()` starts [Rprof()] and a sampler that records the stack of native code at
+#' the same times. `stop_profiler()` stops both and combines the results: the time inside `.Call()` is
+#' attributed to C, C++, Fortran or Rust functions, with files and lines, also if they call R functions that
+#' call native code again.
 #'
-#' `joint_profile()` profiles an expression; if that ends in an error, there is no profile.
-#' `joint_pprof()` does so too and shows the result in the browser, see [serve_pprof()].
+#' `joint_profile()` profiles an expression. `joint_pprof()` does the same and shows the result in the
+#' browser, see [serve_pprof()]. An error in the expression ends both without a profile.
 #'
-#' They work on Linux on x86-64 with glibc 2.35 or later (such as Debian 12 or Ubuntu 22.04), and
+#' These functions require Linux on x86-64 with glibc 2.35 or later (such as Debian 12 or Ubuntu 22.04) and
 #' R 4.2 to 4.6.
 #'
 #' @details
 #' ## What is recorded
 #'
-#' A sample is what [Rprof()] records, with native frames between R's. R functions stand for
-#' the frames of R's own evaluator, which are left out (but not where native code has R
-#' evaluate a promise), and so is the C library where R calls it. Where native code calls R's
-#' functions in C, such as `Rf_allocVector()`, these are shown. Items `.Call`, `.External`, `.C` and the like, which R records when code is not
-#' byte-compiled, are replaced by what they called.
+#' A sample contains what [Rprof()] records, with native frames between the frames of R. Frames of R's own
+#' evaluator are left out, since the R functions represent them (except where native code evaluates a
+#' promise), and so is the C library where R calls it. Functions of R's C interface that native code calls,
+#' such as `Rf_allocVector()`, are included. `.Call`, `.External`, `.C` and similar, which R records for
+#' code that is not byte-compiled, are replaced by the functions that they called.
 #'
-#' In the profile the column `.frame_type` of `locations` is `"r"` or `"native"`. Native
-#' frames have an `.address`, and a row in `.mappings` for their library.
+#' The column `.frame_type` of `locations` is `"r"` or `"native"`. Native frames have an `.address`, and a
+#' row in `.mappings` for their library.
+#'
+#' ## Times
+#'
+#' By default, CPU time of all threads of the process is measured. If threads compute in parallel with R's,
+#' there are more samples, all of which show R's thread. `event = "elapsed"` measures real time (from R 4.4
+#' on). CPU time does not pass while R waits, and code that runs for less than an `interval` may have no
+#' sample.
+#'
+#' R functions have lines if their code was parsed with source references: set `options(keep.source = TRUE)`
+#' before, which is not the default under Rscript. See [read_rprof()] for details.
+#'
+#' `source_timestamp` in `sources` is the time at which the profiler was started, `.duration_nanos` the time
+#' until it was stopped. The file at `path` cannot store them.
 #'
 #' ## Names of native functions
 #'
-#' Functions, files and lines come from debug information, with functions that the compiler
-#' inlined: compile with `-g`, which is R's default, and do not strip. Separate files with
-#' debug information (Debian's `-dbgsym` packages) are used. Without, names are those that a
-#' library exports, and `library+0x1234`, with the address where the function begins, for code
-#' that has none. The file of a library must be the one that was loaded.
+#' Functions, files and lines are taken from debug information, including functions that the compiler
+#' inlined: compile with `-g`, which is R's default, and do not strip. Separate debug files (Debian's
+#' `-dbgsym` packages) are used. Without debug information, names are those that a library exports, or
+#' `library+0x1234`, with the address of the function, if there are none. The file of a library must not
+#' have been replaced since it was loaded.
 #'
-#' In `functions` the column `name` is as programmers write it, `system_name` as the linker
-#' has it. C++ names have no arguments.
+#' In `functions`, `name` is the name in the source code, `system_name` that of the linker. C++ names have no
+#' arguments.
 #'
-#' ## Ticks
+#' ## Incomplete samples
 #'
-#' By default time is that of the CPU, for all threads of the process. With threads that
-#' compute beside R's there are more ticks, and each one is a sample of R's thread.
-#' `event = "elapsed"` counts real time (from R 4.4 on). No CPU time passes while R waits, and
-#' a tick comes once in an `interval`: code that runs for less may have no sample.
+#' R's stack and the native stack are combined only if both contain the same calls of R. Otherwise the
+#' sample has R's stack alone. These samples are counted in a warning of class `profile_warning_incomplete`,
+#' and listed by [profile_problems()].
 #'
-#' R functions have lines if their code was parsed with source references: set
-#' `options(keep.source = TRUE)` before, which is not the default under Rscript. [read_rprof()] says more on
-#' this.
+#' Native stacks are followed by the unwind tables that compilers write. Some code has none: OpenBLAS's
+#' kernels, which are written in assembler, and code that is generated at run time, such as Java's. Such
+#' samples have the innermost native function below R's stack, without its callers.
 #'
-#' In the profile `source_timestamp` in `sources` is when the profiler was started, and
-#' `.duration_nanos` the time until it was stopped. The file at `path` cannot hold them.
+#' ## While the profiler runs
 #'
-#' Processes that are forked while the profiler runs, as by `parallel::mclapply()`, are not
-#' profiled. One that calls [Rprof()] or quits R in the usual way can, up to R 4.2, write what R
-#' had not written yet to its parent's file once more: then no sample can be matched.
+#' The file at `path` contains what [Rprof()] has recorded so far (up to R 4.2, without the last lines). If
+#' R is killed, the R side of the profile remains there.
 #'
-#' While the profiler runs, the file at `path` holds what [Rprof()] has recorded (up to R 4.2 the
-#' last lines are missing). If R is killed, it has the R side of the profile.
+#' If the profiled code calls [Rprof()] itself, or another library handles the signal `SIGPROF`, recording
+#' ends at this point, and `stop_profiler()` warns and returns what was recorded.
 #'
-#' If the profiled code calls [Rprof()] itself, or another library takes the signal
-#' `SIGPROF`, recording ends there. `stop_profiler()` then warns and gives what there is.
+#' Forked processes, such as those of `parallel::mclapply()`, are not profiled. Up to R 4.2, a forked
+#' process that calls [Rprof()] or quits R in the usual way can write buffered output to its parent's file
+#' once more, and then no sample can be combined.
 #'
 #' ## Memory
 #'
-#' A sample takes some 0.8 KB until the profiler is stopped, more if stacks are deep. There is
-#' room for 512 MB, some 600,000 samples; the option `profile.recording_mb` sets another limit.
-#' Samples beyond it have R's stack alone, and are counted.
+#' A sample takes about 0.8 KB until the profiler is stopped, more if stacks are deep. The limit is 512 MB,
+#' about 600,000 samples; the option `profile.recording_mb` changes it. Samples beyond the limit have R's
+#' stack alone, and are counted.
 #'
-#' ## What is certain
-#'
-#' R's stack and the native one are only put together if both have the same calls of R.
-#' Samples that do not fit keep R's stack alone. They are counted in a warning of class
-#' `profile_warning_incomplete`, and [profile_problems()] lists them.
-#'
-#' A native stack is followed by the unwind tables that compilers write. Some code has none: the
-#' kernels of OpenBLAS, which are written in assembler, and code that is made at run time, as by
-#' Java. Of such a sample the innermost function is shown, below R's; what called it is not.
-#'
-#' @param path The file for `Rprof()`'s format; a device or a pipe will not do. It can be read by [utils::summaryRprof()] and by
-#'   [read_rprof()], and has native functions beside R's.
-#' @param ... For `joint_profile()`, arguments of `start_profiler()`; for `joint_pprof()`,
-#'   of [serve_pprof()]. For `start_profiler()` it must be empty.
+#' @param path The file to write in the format of [Rprof()], which must not be a device or a pipe. It
+#'   contains native functions among R's, and can be read by [utils::summaryRprof()] and [read_rprof()].
+#' @param ... For `joint_profile()`, arguments of `start_profiler()`; for `joint_pprof()`, of
+#'   [serve_pprof()]. For `start_profiler()` it must be empty.
 #' @param interval Seconds between two samples.
-#' @param memory.profiling,gc.profiling,line.profiling,event,numfiles,bufsize As in
-#'   [Rprof()]. `event` is for R >= 4.4.
+#' @param memory.profiling,gc.profiling,line.profiling,event,numfiles,bufsize As in [Rprof()]. `event`
+#'   requires R >= 4.4.
 #' @param expr An expression.
 #'
 #' @return `start_profiler()`: `path`, invisibly.
 #'
-#'   `stop_profiler()`: the profile, invisibly; an object of class `profile_data`, see
-#'   [profile_data]. `joint_profile()`: such a profile.
+#'   `stop_profiler()`: the profile, invisibly; an object of class `profile_data`, see [profile_data].
+#'   `joint_profile()`: such a profile.
 #'
 #'   `joint_pprof()`: the handle of the server, see [serve_pprof()].
 #'
 #' @section Errors:
-#' `profile_error_unsupported` on other systems than Linux on x86-64 with glibc 2.35 or later,
-#' with an R whose calls cannot be told apart as in those known (R 4.2 to 4.6), or when another
-#' profiler is running or another library handles `SIGPROF`; `profile_error_write` when the
-#' file cannot be written: when it is no regular file, or the disk is full; `profile_error_memory` when there is none for the recording;
-#' `profile_error_argument` for arguments, and for `stop_profiler()` when nothing was started.
+#' - `profile_error_unsupported` on other systems, with a version of R whose stack cannot be read (other
+#'   than R 4.2 to
+#'   4.6), or if another profiler is running or another library handles `SIGPROF`;
+#' - `profile_error_write` if the file cannot be written, is not a regular file, or the disk is full;
+#' - `profile_error_memory` if there is not enough memory for the recording;
+#' - `profile_error_argument` for invalid arguments, and for `stop_profiler()` if the profiler is not running.
 #'
 #' @seealso [write_pprof()], [filter_profile()]; `vignette("joint", package = "profile")`
 #' @export
@@ -202,8 +203,10 @@ joint_profile <- function(expr, ...) {
 #' @rdname start_profiler
 #' @export
 joint_pprof <- function(expr, ...) {
+  call <- rlang::current_env()
   # Before the expression, which may take long.
-  locate_pprof(rlang::current_env())
+  load_processx(call)
+  locate_pprof(call)
   serve_pprof(joint_profile(expr), ...)
 }
 

@@ -2,39 +2,35 @@
 
 #' Find the pprof tool
 #'
-#' @description
-#' [pprof](https://github.com/google/pprof) shows profiles that [write_pprof()] wrote.
-#' `find_pprof()` tells where it is on this machine. It looks, in this order, at
+#' @description [pprof](https://github.com/google/pprof) shows profiles written by [write_pprof()].
+#' `find_pprof()` returns its location on this machine. It looks, in this order, at
 #'
 #' 1. the option `profile.pprof`,
-#' 2. the environment variables `PROFILE_PPROF` and `PROFFER_PPROF_PATH`, the
-#'    latter also used by the package proffer,
+#' 2. the environment variables `PROFILE_PPROF` and `PROFFER_PPROF_PATH`, of which the package proffer also
+#'    uses the latter,
 #' 3. `pprof` on the `PATH`,
-#' 4. `go tool pprof`, when `go` is on the `PATH`,
+#' 4. `go tool pprof`, if `go` is on the `PATH`,
 #' 5. the file `pprof` (`pprof.exe`) in `tools::R_user_dir("profile", "data")`.
 #'
-#' The option and the variables hold a path, or the name of a program on the `PATH`. Where
-#' one is set it is taken, or it is an error: the search does not go on.
+#' The option and the variables contain a path, or the name of a program on the `PATH`. If one of them is
+#' set but does not lead to pprof, this is an error: the search does not continue.
 #'
-#' @details
-#' The tool is part of [Go](https://go.dev/dl/), and
-#' `go install github.com/google/pprof@latest` gets the newest one, into `~/go/bin`. From
-#' Go 1.25 on, Go builds its copy when it is first used, which can take half a minute.
+#' @details The tool is part of [Go](https://go.dev/dl/). `go install github.com/google/pprof@latest`
+#' installs the newest version in `~/go/bin`. From Go 1.25 on, Go builds its copy when it is first used,
+#' which can take half a minute.
 #'
-#' What Go compiles and counts is written by Go, to the directories that `go env GOCACHE` and
-#' `go env GOTELEMETRYDIR` name, below the home directory as a rule; this package writes nothing
-#' there.
+#' Go writes its build cache and telemetry to the directories that `go env GOCACHE` and `go env
+#' GOTELEMETRYDIR` name, usually below the home directory; this package does not write there.
 #'
-#' Before, a Perl script of the name `pprof` came with gperftools. It does not know the
-#' format; on the `PATH` it is passed over.
+#' A Perl script named `pprof`, which older versions of gperftools contain, does not support the format. It is
+#' ignored on the `PATH`.
 #'
-#' @return The path of a program, a string of class `pprof_tool` that [system2()] takes as
-#'   it is. Its attribute `found` says where it was found. Where it is `go` itself that
-#'   must be called, the attribute `args` has the arguments that come first.
+#' @return The path of a program, a string of class `pprof_tool` that can be passed to [system2()]. Its
+#'   attribute `found` says where it was found. If `go` itself must be called, the attribute `args` contains
+#'   the arguments that come first.
 #'
 #' @section Errors:
-#' `profile_error_unsupported` when there is no pprof, or none where the option or a
-#' variable says.
+#' `profile_error_unsupported` if there is no pprof, or the option or a variable does not lead to it.
 #'
 #' @seealso [serve_pprof()]
 #' @export
@@ -163,56 +159,57 @@ print.pprof_tool <- function(x, ...) {
   invisible(x)
 }
 
-#' Look at a profile in the browser
+#' Show a profile in the browser
 #'
 #' @description
-#' `serve_pprof()` starts the web server of the [pprof tool][find_pprof()] for a profile,
-#' and opens it in the browser: a flame graph, a call graph, tables, and sources.
+#' `serve_pprof()` starts the web server of the [pprof tool][find_pprof()] for a profile and opens it in the
+#' browser: a flame graph, a call graph, tables, and source code.
 #'
-#' `stop_pprof()` ends it, or all that run. They also end when the session does, or when this package
-#' is unloaded.
+#' `stop_pprof()` stops one server, or all of them. Servers also stop when the session ends or this package is
+#' unloaded.
 #'
 #' @details
-#' With the default `host`, only users of this machine can connect. The server has no
-#' password: with the address of a network card, everyone in that network sees the profile
-#' and the source files that it names.
+#' `serve_pprof()` requires the package processx, which runs the server.
 #'
-#' Ctrl-C in the R session does not end the server.
+#' With the default `host`, only users of this machine can connect. The server has no password: with the
+#' address of a network card, everyone in that network can see the profile and the source files that it
+#' names.
 #'
-#' Views that you save in its menu *Config* are kept by pprof, in `pprof/settings.json` in the
-#' user's configuration directory, which on Linux is `~/.config` or what `XDG_CONFIG_HOME` names.
-#' The other files of a server are in the session's temporary directory.
+#' Ctrl-C in the R session does not stop the server.
 #'
-#' `serve_pprof()` needs the package processx, which runs the server.
+#' pprof stores views that you save in its menu *Config* in `pprof/settings.json` in the user's configuration
+#' directory, which on Linux is `~/.config` or the value of `XDG_CONFIG_HOME`. All other files of a server are
+#' in the session's temporary directory.
 #'
-#' The call graph needs [Graphviz](https://graphviz.org); the other views do not.
+#' The call graph requires [Graphviz](https://graphviz.org); the other views do not.
 #'
-#' This does not work on Windows. There, write a file with [write_pprof()] and run
-#' `pprof -http=localhost: file` in a terminal.
+#' Windows is not supported. Write a file with [write_pprof()] and run `pprof -http=localhost: file` in a
+#' terminal instead.
 #'
-#' @param x A profile, see [profile_data], or a dm of its tables, or the path of a file. One that
-#'   [Rprof()] wrote, or of OpenTelemetry, is read by [read_profile()]; any other is given to
-#'   pprof as it is.
+#' @param x A profile, see [profile_data], or a dm of its tables, or the path of a file. A file in the
+#'   format of [Rprof()] or OpenTelemetry is read by [read_profile()]; any other file is passed to pprof
+#'   unchanged.
 #' @param ... Must be empty.
 #' @param host Name or IPv4 address that the server listens at.
 #' @param port The port that it listens at. By default a free one is chosen.
 #' @param browse Whether to open the browser, by [browseURL()].
-#' @param timeout How many seconds to wait for the server to answer.
-#' @param server The value of `serve_pprof()`, or `NULL` for all servers that run.
+#' @param timeout The number of seconds to wait for the server to answer.
+#' @param server A value of `serve_pprof()`, or `NULL` for all running servers.
 #'
-#' @return `serve_pprof()`: a handle of class `pprof_server`. `server$url` is the address of
-#'   the server, `server$pid` its process id.
+#' @return `serve_pprof()`: a handle of class `pprof_server`. `server$url` is the address of the server,
+#'   `server$pid` its process id.
 #'
-#'   `stop_pprof()`: `server`, or a list of the servers that were running, invisibly. It does nothing
-#'   when a server has ended.
+#'   `stop_pprof()`: `server`, or a list of the servers that were running, invisibly. Nothing happens if
+#'   the server has ended.
 #'
 #' @section Errors:
-#' `profile_error_unsupported` when there is no pprof, on Windows, or when processx is not installed;
-#' `profile_error_pprof` when it does not start, with what it wrote in the message and in
-#' the field `output`, or when the port is taken; `profile_error_open` when there is no file
-#' at `x`; those of [read_profile()] when the file cannot be read; those of [write_pprof()] when the
-#' profile cannot be written;
-#' `profile_error_argument` for the other arguments.
+#' - `profile_error_unsupported` if there is no pprof, processx is not installed, or on Windows;
+#' - `profile_error_pprof` if pprof does not start, with its output in the message and in the field
+#'   `output`, or if the port is not available;
+#' - `profile_error_open` if the file `x` does not exist;
+#' - `profile_error_argument` for other arguments;
+#' - those of [read_profile()] and [write_pprof()] if the file cannot be read or the profile cannot be
+#'   written.
 #'
 #' @seealso [find_pprof()]
 #' @export

@@ -2,17 +2,16 @@
 
 #' Print a profile
 #'
-#' Shows how much was recorded, what, from where, and the functions that took most of it. The
-#' figures are those of [summary()][summary.profile_data()], which says what is counted: samples that it leaves
-#' out are shown as such.
+#' Shows the number of samples, the types of their values, the sources, and the functions with the greatest
+#' self. The figures are those of [summary()][summary.profile_data()], which describes what is counted;
+#' samples that are not counted are shown as *left out*.
 #'
-#' Control characters in names and paths, and characters that change the direction of text, are
-#' shown as escape sequences such as `\033`, so that no name can do anything to the terminal.
-#' Names that do not fit are shortened.
+#' Control characters in names and paths, and characters that change the direction of text, are shown as
+#' escape sequences such as `\033`, so that they have no effect on the terminal. Long names are shortened.
 #'
 #' @param x A profile, see [profile_data], or a summary of one.
-#' @param ... Passed on to `format()`; there it must be empty.
-#' @param n How many rows to show: functions of a profile, 5 by default; rows of each table of a
+#' @param ... Passed on to `format()`, for which it must be empty.
+#' @param n The number of rows to show: functions of a profile, 5 by default; rows of each table of a
 #'   summary, by default as many as tibbles show.
 #' @param width The width of the lines, by default that of the console, `getOption("width")`.
 #'

@@ -15,55 +15,52 @@ profile_version <- function(x) {
   if (is.null(value)) NA_character_ else as.character(value)
 }
 
-#' Where the time went
+#' Summarise a profile by function and line
 #'
-#' Self and total of every function and every line: *self* is what fell on the
-#' innermost frame, the code that was running; *total* also counts what it
-#' called. A function that is on a stack more than once counts once there.
+#' @description Computes self and total of every function and every line. *Self* counts the samples in which
+#' the function was innermost, that is, running; *total* counts the samples in which it was on the stack,
+#' including the time of the functions it called. A function that occurs several times on a stack is counted
+#' once.
 #'
-#' The figures are those of [summaryRprof()], where that is right: it takes names
-#' with blanks apart, knows one interval only, and counts the header of a
-#' second run as a sample.
+#' The figures agree with those of [summaryRprof()], except where that function is wrong: it splits names with
+#' blanks, uses one interval for all runs, and counts the header of a second run as a sample.
 #'
 #' @section What is counted:
-#' A sample is counted if it has a stack, that is at least one frame, and a value of the type
-#' that is summed. Left out are samples without a stack, which a memory profile records while
-#' no function runs and a filter can leave behind, and samples that have values of other types
-#' only, as in profiles that were combined. [print()][print.profile_data()] shows the same figures and
-#' how many samples are left out.
+#' Samples are counted if they have a stack of at least one frame and a value of the type that is summed. A
+#' memory profile contains samples without a stack while no function runs, and a filter can leave such
+#' samples; combined profiles contain samples with values of other types only.
+#' [print()][print.profile_data()] shows the same figures and how many samples are left out.
 #'
-#' The memory that is in use at each sample (`vsize_small`, `vsize_large` and `nodes` of [Rprof()])
-#' cannot be summed: to add up levels of several moments means nothing. What was
-#' allocated is in `alloc_size`.
+#' The memory in use at each sample (`vsize_small`, `vsize_large` and `nodes` of [Rprof()]) cannot be
+#' summed, since the sum would count the same memory several times. `alloc_size` is the memory that was
+#' allocated.
 #'
 #' @param object A profile, see [profile_data].
 #' @param ... Must be empty.
-#' @param type The sample type to sum, such as `"samples"` or `"alloc_space"`. By
-#'   default the one that counts samples, else the one a viewer shows first, else the last one
-#'   that can be summed.
+#' @param type The sample type to sum, such as `"samples"` or `"alloc_space"`. By default the type that counts
+#'   samples, else the one that a viewer shows first, else the last one that can be summed.
 #'
-#' @return A list of class `profile_summary` with two tibbles, the greatest self
-#'   first:
+#' @return A list of class `profile_summary` with two tibbles, sorted by decreasing self:
 #'   \describe{
-#'   \item{by_function}{`name` and the figures below. Functions of the same name
-#'     in several files are one row; `NA` stands for addresses without a symbol.}
-#'   \item{by_line}{`filename`, `line` and the figures below, for frames that have
-#'     a line. Self counts the innermost frame that has one.}
+#'   \item{by_function}{`name` and the figures below. Functions of the same name in several files are one row;
+#'     `NA` represents addresses without a symbol.}
+#'   \item{by_line}{`filename`, `line` and the figures below, for frames that have a line. Self counts the
+#'     innermost frame with a line.}
 #'   }
-#'   The figures are double: `self` and `total` in the unit of the type (samples);
-#'   `self_share` and `total_share`, from 0 to 1, of all samples that have a
-#'   frame; `self_time` and `total_time` in seconds, where the sampling period is
-#'   known; and for memory profiles `self_alloc` and `total_alloc` in bytes.
+#'   The figures are double: `self` and `total` in the unit of the type; `self_share` and
+#'   `total_share`, from 0 to 1, relative to all samples with a frame; `self_time` and `total_time` in
+#'   seconds, if the sampling period is known; and for memory profiles `self_alloc` and `total_alloc` in
+#'   bytes.
 #'
-#'   Attributes say what was summed: `type` and `unit`; `sum`; and `counted`, a list of
-#'   `samples`, how many are counted, `sum`, their sum, `without_stack` and `sum_without_stack`,
-#'   the same of those that have a value but no stack, and `without_value`, how many have no value
-#'   of the type.
+#'   The attributes `type`, `unit` and `sum` contain what was summed, and `counted` is a list: `samples` is
+#'   the number of samples counted and `sum` their sum, `without_stack` and `sum_without_stack` are the same
+#'   for samples with a value but without a stack, and `without_value` is the number of samples without a
+#'   value of the type.
 #'
 #' @section Errors:
-#' `profile_error_unsupported` when the profile has no values of `type`, or when they cannot be
-#' summed; `profile_error_invalid` when `object` breaks a rule; `profile_error_argument` when `type` is
-#' no string.
+#' - `profile_error_unsupported` if the profile has no values of `type`, or they cannot be summed;
+#' - `profile_error_invalid` if `object` is not valid;
+#' - `profile_error_argument` if `type` is not a string.
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
@@ -109,18 +106,17 @@ finish_figures <- function(table, sum) {
   tibble::as_tibble(c(table[c(keys, "self", "total")], shares, table[rest]))
 }
 
-#' A profile as one flat table
+#' Convert a profile to one flat table
 #'
-#' One row for each frame of each sample, with names instead of ids: for a look,
-#' a join or a plot. The tables of the profile itself are smaller and keep more.
+#' Returns one row for each frame of each sample, with names instead of ids, to inspect, join or plot. The
+#' tables of the profile itself are smaller and contain more information.
 #'
 #' @param x A profile, see [profile_data].
 #' @param ... Must be empty.
 #'
-#' @return A tibble with the columns `sample_id`, `source_id` and `depth`
-#'   (integer), `name` and `filename` (character), and `line` (integer), ordered
-#'   by sample and depth. Samples and sources are numbered from 1 in their order.
-#'   A sample without frames has no row.
+#' @return A tibble with the columns `sample_id`, `source_id` and `depth` (integer), `name` and
+#'   `filename` (character), and `line` (integer), sorted by sample and depth. Samples and sources are
+#'   numbered from 1 in their order. Samples without frames have no rows.
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))

@@ -6,88 +6,86 @@
 #' Send a profile to an OpenTelemetry collector
 #'
 #' @description
-#' `send_otlp()` posts a profile, as [write_otlp()] would write it, to whatever takes
-#' OpenTelemetry profiles over HTTP: a collector, Grafana Pyroscope, and others. It needs
-#' the package curl.
+#' `send_otlp()` posts a profile over HTTP, in the format of [write_otlp()], to any server that accepts
+#' OpenTelemetry profiles: a collector, Grafana Pyroscope, and others. It requires the package curl.
 #'
-#' Profiles are a young part of OpenTelemetry: a collector takes them only where it is told
-#' to, and of one version of the format.
+#' Profiles are a recent part of OpenTelemetry. A collector accepts them only if it is configured to do so,
+#' and only in one version of the format.
 #'
 #' @details
-#' ## Where to
+#' ## Endpoint
 #'
-#' | `endpoint` | where the profile goes |
+#' | `endpoint` | the profile is sent to |
 #' |---|---|
-#' | a URL without a path, or with the path `/` | to the path `/v1development/profiles` there |
-#' | any other URL | to that URL as it is |
-#' | `NULL`, and `OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT` is set | to that URL as it is |
-#' | `NULL`, and `OTEL_EXPORTER_OTLP_ENDPOINT` is set | to that URL with `/v1development/profiles` added to its path |
-#' | `NULL` | to `http://localhost:4318/v1development/profiles` |
+#' | a URL without a path, or with the path `/` | the path `/v1development/profiles` of that server |
+#' | any other URL | that URL |
+#' | `NULL`, and `OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT` is set | that URL |
+#' | `NULL`, and `OTEL_EXPORTER_OTLP_ENDPOINT` is set | that URL with `/v1development/profiles` appended to its path |
+#' | `NULL` | `http://localhost:4318/v1development/profiles` |
 #'
-#' These environment variables count as well. One of the same name with `PROFILES_` after
-#' `OTLP_`, such as `OTEL_EXPORTER_OTLP_PROFILES_HEADERS`, takes the place of the other:
-#' - `OTEL_EXPORTER_OTLP_HEADERS`: headers of the request, as `name=value,name=value`, with
-#'   percent codes; `headers` adds to them;
-#' - `OTEL_EXPORTER_OTLP_CERTIFICATE`: a file with the certificates to trust;
-#' - `OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE`, `OTEL_EXPORTER_OTLP_CLIENT_KEY`: files with
-#'   those of the client. These files are in PEM format; for HTTP without TLS they do not matter.
+#' Pyroscope requires the name of the service: `resource = c(service.name = "my-app")`.
 #'
-#' All else about the connection is as curl has it: HTTPS is checked against the system's
-#' certificates, and a proxy is used where `http_proxy` and the like say so. A redirection is
-#' an error that says where it leads: to follow it would hand the headers on, and could
-#' turn the request into one that sends nothing.
+#' ## Environment variables
 #'
-#' Pyroscope wants to know the service: `resource = c(service.name = "my-app")`.
+#' These variables are used as well. A variable of the same name with `PROFILES_` after `OTLP_`, such as
+#' `OTEL_EXPORTER_OTLP_PROFILES_HEADERS`, takes precedence.
+#' - `OTEL_EXPORTER_OTLP_HEADERS`: headers of the request, as `name=value,name=value`, percent-encoded;
+#'   `headers` adds to them;
+#' - `OTEL_EXPORTER_OTLP_CERTIFICATE`: a file with the trusted certificates;
+#' - `OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE`, `OTEL_EXPORTER_OTLP_CLIENT_KEY`: files with the client's
+#'   certificate and key. All these files are in PEM format; they are ignored for HTTP without TLS.
 #'
-#' ## Trying again
+#' Everything else about the connection follows curl's defaults: HTTPS is verified against the system's
+#' certificates, and proxies are configured by `http_proxy` and similar variables. Redirects are not
+#' followed but reported as an error with their target: following them would disclose the headers, and could
+#' turn the request into one without a body.
 #'
-#' When there is no connection, when the server closes it without an answer, and when the
-#' status is 429, 502, 503 or 504, the same is sent again, `retries` times at most. The first
-#' wait is about a second, each further one twice as long, up to half a minute, all of them
-#' up to half as long again or half as short, by chance. If the server says by `Retry-After`
-#' how long to wait, it is not asked earlier; if that is more than a minute, this is an error
-#' at once. A message of class `profile_message_retry` tells of every wait.
-#' A profile may arrive twice: the server may have taken it before the connection was lost.
+#' ## Retries
 #'
-#' Nothing else is tried again, above all no request that was not answered in time, and none
-#' of which the server took a part. Ctrl-C ends the waiting.
+#' Transient errors are retried, up to `retries` times: no connection, a connection closed without an
+#' answer, and the HTTP statuses 429, 502, 503 and 504. The first delay is about one second, and each
+#' further one is twice as long, up to half a minute; all of them vary randomly by up to half. If the server
+#' requests a delay by `Retry-After`, it is respected; a request for more than a minute is an error. A
+#' message of class `profile_message_retry` announces each delay.
+#'
+#' Other errors are not retried, in particular timeouts and partially accepted requests. Ctrl-C stops
+#' waiting. A profile may arrive twice if the connection was lost after the server had accepted it.
 #'
 #' ## Options
 #'
-#' - `profile.otlp_max_request`: a message larger than this, before it is compressed, is not
-#'   sent. By default 64 MiB, which is also what servers take by default.
-#' - `profile.otlp_max_response`: an answer larger than this, after it is inflated, is not
-#'   read. By default 4 MiB.
-#' - `profile.otlp_backoff`: the length of the first wait, in seconds.
+#' - `profile.otlp_max_request`: messages larger than this, before compression, are not sent. The default,
+#'   64 MiB, is also the default limit of servers.
+#' - `profile.otlp_max_response`: answers larger than this, after decompression, are not read. The default
+#'   is 4 MiB.
+#' - `profile.otlp_backoff`: the first delay, in seconds.
 #'
 #' @inheritParams write_pprof
-#' @param endpoint Where to send it, a URL, or `NULL` for what the environment variables say,
-#'   see below.
+#' @param endpoint The URL of the server, or `NULL` to use the environment variables, see below.
 #' @param resource Attributes of what was profiled: a named character vector.
-#' @param headers Headers of the request: a named character vector. They replace those of the
-#'   environment variables that have the same name.
+#' @param headers Headers of the request: a named character vector. They replace headers of the same names in
+#'   the environment variables.
 #' @param format `"protobuf"` or `"json"`.
-#' @param compress Whether to compress the request, with gzip.
-#' @param timeout How many seconds to wait for the answer, each time it is sent.
-#' @param retries How many times to try again.
+#' @param compress Whether to compress the request with gzip.
+#' @param timeout The number of seconds to wait for the answer to each attempt.
+#' @param retries The maximum number of retries.
 #'
 #' @return `x`, invisibly.
 #'
 #' @section Errors:
-#' `profile_error_send` when the profile was not taken, or when that is not known. The
-#' condition has the fields `endpoint`; `status`, the HTTP status, `NA` without an answer;
-#' `attempts`, how many times it was sent; and `answer`, what the server said, or `NA`. In
-#' `endpoint` and in messages, passwords and query of the URL are left out.
+#' `profile_error_send` if the server did not accept the profile, or this is unknown. The condition has the
+#' fields `endpoint`; `status`, the HTTP status, `NA` without an answer; `attempts`, the number of attempts;
+#' and `answer`, the server's message, or `NA`. Passwords and queries of URLs are left out from `endpoint`
+#' and from messages.
 #'
-#' `profile_error_argument` for arguments and environment variables that make no request;
-#' `profile_error_unsupported` where curl is not installed; the errors of [write_otlp()] when
-#' `x` cannot be written.
+#' `profile_error_argument` for invalid arguments and environment variables; `profile_error_unsupported` if
+#' curl is not installed; those of [write_otlp()] if `x` cannot be written.
 #'
 #' @section Warnings:
-#' `profile_warning_rejected` when the server took the request but rejected profiles of it; the
-#' condition has the fields `rejected`, how many, and `answer`. `profile_warning_answer` when
-#' it took all and has something to say, or when its answer to a successful request cannot be
-#' read. `profile_warning_unsent` when `x` has no samples: nothing is sent then.
+#' - `profile_warning_rejected` if the server accepted the request but rejected some profiles; the condition
+#'   has the fields `rejected`, the number of profiles, and `answer`;
+#' - `profile_warning_answer` if the server accepted the profile with a message, or its answer to a
+#'   successful request cannot be read;
+#' - `profile_warning_unsent` if `x` has no samples, in which case nothing is sent.
 #'
 #' @seealso [write_otlp()]
 #' @export

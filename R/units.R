@@ -57,47 +57,43 @@ find_unit <- function(kind, unit) {
   kind$alias_of[match(unit, kind$alias)]
 }
 
-#' Values as pprof shows them
+#' Show values with units as pprof does
 #'
-#' @description
-#' The tables of a profile hold values as they were recorded, such as 1500000000
-#' `nanoseconds`. pprof's tools show them in a unit that is easy to read: 1.50s.
-#' `scale_value()` gives the value and the unit that they show, `format_value()` the
-#' text.
+#' @description The tables of a profile contain values as they were recorded, such as 1500000000
+#' `nanoseconds`. pprof's tools show them in a readable unit: 1.50s. `scale_value()` returns the value and
+#' the unit that they show, `format_value()` the text.
 #'
-#' These are for showing: keep to the recorded values for computing.
+#' Use the recorded values for computations.
 #'
 #' @details
-#' pprof knows three kinds of units. Within a kind it converts; case and an s at the
-#' end do not matter.
+#' pprof knows three kinds of units and converts within a kind. It ignores case and a plural s.
 #'
-#' | kind | shown as | also understood |
+#' | kind | shown as | also accepted |
 #' |---|---|---|
 #' | memory, in steps of 1024 | `B`, `kB`, `MB`, `GB`, `TB`, `PB` | `byte`, `kbyte`, `kilobyte`, and so on |
 #' | time | `ns`, `us`, `ms`, `s`, `hrs` | `nanosecond`, `microsecond`, `millisecond`, `sec`, `second`, `hour`, `hr` |
 #' | Google compute units | `n*GCU` to `P*GCU` | `nanogcu`, `microgcu`, `milligcu`, `gcu`, `kilogcu`, to `petagcu` |
 #'
-#' With `to = "auto"` (or `"minimum"`, which means the same here) each value is shown in the
-#' largest unit of which it is at least one. A value that is too small for all, such as 0, is
-#' shown in the default unit: `B`, `s` or `GCU`. So is every value when `to` is a unit of
-#' another kind, or none.
+#' With `to = "auto"` (or `"minimum"`, which is equivalent here) each value is shown in the largest unit in
+#' which it is at least one. A value that is too small for all units, such as 0, is shown in the default
+#' unit: `B`, `s` or `GCU`. The default unit is also used if `to` is a unit of another kind, or unknown.
 #'
-#' A value in a unit that pprof does not know, such as `count`, is not changed. It
-#' is shown without a unit, unless `to` names another than `auto`, `minimum`, `count`,
-#' `sample` or `unit`: that is then shown, as pprof's option `-unit` does it.
+#' A value in a unit that pprof does not know, such as `count`, is not changed. It is shown without a unit,
+#' unless `to` is a unit other than `auto`, `minimum`, `count`, `sample` or `unit`; that unit is then shown,
+#' as by pprof's option `-unit`.
 #'
 #' @param value The values, numeric.
-#' @param unit The unit they are in: one string, or one for each value.
-#' @param to The unit to show them in: one string, `"auto"` to choose for each value.
+#' @param unit Their unit: one string, or one for each value.
+#' @param to The unit to show them in: one string. `"auto"` chooses a unit for each value.
 #'
-#' @return `scale_value()`: a tibble with a row for each value and the columns `value` (double)
-#'   and `unit` (character), which is empty where pprof shows none.
+#' @return `scale_value()`: a tibble with a row for each value and the columns `value` (double) and `unit`
+#'   (character), which is empty if pprof shows none.
 #'
-#'   `format_value()`: a character vector, with two decimals unless they are zeros, and
-#'   `"0"` for what rounds to it. `NA` where the value is.
+#'   `format_value()`: a character vector, with two decimals unless they are zeros, and `"0"` for values
+#'   that round to it. `NA` for `NA`.
 #'
 #' @section Errors:
-#' `profile_error_argument` when an argument is not as described.
+#' `profile_error_argument` if an argument is not as described.
 #'
 #' @seealso [label_units()] for the units of labels.
 #' @export
@@ -107,7 +103,7 @@ find_unit <- function(kind, unit) {
 #'
 #' format_value(c(1.5e9, 524288, 12), c("nanoseconds", "bytes", "count"))
 #'
-#' # What the hottest stack of a profile weighs
+#' # The CPU time of the stack with the greatest value
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #' path <- tempfile(fileext = ".pb.gz")
 #' write_pprof(x, path)
@@ -169,22 +165,22 @@ scaled <- function(value, unit, to, call) {
 
 #' Units of numeric labels
 #'
-#' A label of a pprof sample can be a number with a unit, such as 4096 `bytes`. pprof's tools
-#' show all labels of a key in one unit; `label_units()` tells which.
+#' A label of a sample can be a number with a unit, such as 4096 `bytes`. pprof's tools show all labels with
+#' the same key in one unit, which `label_units()` returns.
 #'
-#' The unit is the first one that a label of the key has, in the order of the samples. Where
-#' none has any, it is `bytes` for the keys `request` and `alignment`, and else the key
-#' itself. pprof does not convert labels that have another unit: it shows their number with the
-#' unit of the key, so that they are wrong there; `ignored` tells of them.
+#' The unit is the first one among the labels with that key, in the order of the samples. If none has a
+#' unit, it is `bytes` for the keys `request` and `alignment`, and otherwise the key itself. pprof does not
+#' convert labels with other units: it shows their number with the unit of the key, which is wrong.
+#' `ignored` lists these units.
 #'
 #' @param x A profile, see [profile_data], or a dm of its tables.
 #'
-#' @return A tibble with a row for each key of numeric labels, in the order of the samples:
-#'   `key` and `unit` (character), and `ignored`, a list of character vectors: the other units
-#'   that labels of the key have, sorted. It has no rows when there are no numeric labels.
+#' @return A tibble with a row for each key of numeric labels, in the order of the samples: `key` and `unit`
+#'   (character), and `ignored`, a list of character vectors: the other units of labels with that key,
+#'   sorted. It has no rows if there are no numeric labels.
 #'
 #' @section Errors:
-#' `profile_error_invalid` when `x` breaks a rule.
+#' `profile_error_invalid` if `x` is not valid.
 #'
 #' @seealso [format_value()] shows a number with its unit.
 #' @export
