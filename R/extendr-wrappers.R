@@ -34,11 +34,11 @@ rust_remap <- function(columns, from, to, table) .Call(wrap__rust_remap, columns
 
 rust_filter <- function(x, matches, drops, drop_of_source) .Call(wrap__rust_filter, x, matches, drops, drop_of_source)
 
-rust_joint_check <- function(list) .Call(wrap__rust_joint_check, list)
+rust_joint_check <- function(settings) .Call(wrap__rust_joint_check, settings)
 
 rust_joint_block <- function(on) .Call(wrap__rust_joint_block, on)
 
-rust_joint_start <- function(list) .Call(wrap__rust_joint_start, list)
+rust_joint_start <- function(settings) .Call(wrap__rust_joint_start, settings)
 
 rust_joint_state <- function() .Call(wrap__rust_joint_state)
 

@@ -1,6 +1,6 @@
 # The gate to the core: the only place that takes apart what it returns.
 #
-# Each entry point (R/extendr-wrappers.R) returns list(value, error), one of which is NULL.
+# Each entry point (R/extendr-wrappers.R) returns list(value, error, NULL), where either is NULL.
 # An error has a class, a message, and the fields of the condition. An entry point returns
 # NULL alone where R has to continue a jump, for an error of its own or for Ctrl-C, which was
 # held up until Rust was done (src/guard.c).
@@ -8,14 +8,14 @@
 rust <- function(outcome, call) {
   if (is.null(outcome)) {
     .External(profile_resume)
-    abort_profile("Internal error, please report it: no result.", "profile_error_internal", call = call)
+    # There was no jump, so there was no memory for the error.
+    abort_profile("Not enough memory.", "profile_error_memory", call = call)
   }
   error <- outcome[[2]]
   if (is.null(error)) {
     return(outcome[[1]])
   }
   fields <- error[setdiff(names(error), c("class", "message"))]
-  fields <- fields[!vapply(fields, is.null, logical(1))]
   rlang::inject(
     abort_profile(error$message, error$class, !!!fields, call = call)
   )

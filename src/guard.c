@@ -27,6 +27,7 @@ static void leave(void *target, Rboolean jump) {
 
 SEXP profile_guarded(SEXP (*body)(void *), void *data) {
     jmp_buf target;
+    jumped = 0;
     if (setjmp(target)) {
         jumped = 1;
         return NULL;

@@ -3,8 +3,8 @@
 //! extendr's own conversions do not suit what users pass: their errors end in R's `error()`,
 //! with the text as its format; they take all strings for UTF-8; their slices ask R for
 //! write access, which copies or expands shared vectors; and each element of a list that
-//! becomes an `Robj` is entered in a table that never shrinks. So functions take `&Robj`,
-//! and look at it by what is in this file.
+//! becomes an `Robj` is entered in a table that never shrinks. So entry points take `&Robj`,
+//! and look at it by [`argument()`].
 
 use crate::guard::guarded;
 use extendr_api::{GetSexp, Robj, SEXP};
@@ -44,11 +44,14 @@ pub struct FileName<'call> {
     pub shown: &'call str,
 }
 
-impl<'call> From<&'call Robj> for Sexp<'call> {
-    fn from(argument: &'call Robj) -> Sexp<'call> {
-        // SAFETY: the argument keeps the object alive.
-        Sexp(unsafe { argument.get() }, PhantomData)
-    }
+pub fn argument(argument: &Robj) -> Sexp<'_> {
+    // SAFETY: R keeps the object alive until the call returns.
+    Sexp(unsafe { argument.get() }, PhantomData)
+}
+
+/// The text of an argument that is always one.
+pub fn text(argument: &Robj) -> Result<&str> {
+    Ok(self::argument(argument).text()?.unwrap_or_default())
 }
 
 impl<'call> Sexp<'call> {

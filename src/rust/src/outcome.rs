@@ -7,97 +7,93 @@
 //! extendr could raise errors itself, but with R's `error()`: without a class, and with the
 //! text as its format. So entry points return no `Result`, and no panic leaves them.
 
-use crate::slots::{Slots, root};
+use crate::arena::{Arena, Root, Slot, Value};
 use extendr_api::Robj;
 use profile_core::error::{Error, Place, Result};
+use profile_core::limits::memory::TryGrow;
 use profile_core::message;
 use profile_core::text::without_nul;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-/// The slot that the work fills with its result.
-pub const VALUE: usize = 0;
-const ERROR: usize = 1;
-
-/// Runs `work`, which fills slot [`VALUE`] of the list it gets.
-pub fn outcome(work: impl FnOnce(Slots) -> Result<()>) -> Robj {
+/// What `work` returns, as R gets it.
+pub fn outcome(work: impl for<'call> FnOnce(Arena<'call>) -> Result<Value<'call>>) -> Robj {
     static QUIET: Once = Once::new();
     QUIET.call_once(remember_panics);
-    let Ok(root) = root(2) else {
-        return Robj::default();
-    };
-    let pair = Slots::of(&root);
-    let done = catch_unwind(AssertUnwindSafe(|| match work(pair) {
-        Ok(()) => Ok(()),
-        Err(Error::Interrupted) => Err(Error::Interrupted),
-        Err(error) => put_error(pair, &error),
-    }));
-    let done = done.unwrap_or_else(|_| {
-        let message = PANIC.take().unwrap_or_else(|| message!("a panic"));
-        pair.clear(ERROR);
-        put_panic(pair, &message)
-    });
-    match done {
-        Ok(()) => root,
+    match Root::new().and_then(|root| filled(root, work)) {
+        Ok(root) => root.finish(),
         // R jumped.
         Err(_) => Robj::default(),
     }
 }
 
-/// Fields of the condition that R makes: class, message, and the place.
-fn put_error(pair: Slots, error: &Error) -> Result<()> {
-    let names = [
-        c"class", c"message", c"path", c"line", c"byte", c"table", c"column", c"row", c"rule",
-    ];
-    let fields = pair.list(ERROR, &names)?;
-    put_text(fields, 0, Some(error.class()))?;
-    put_text(fields, 1, Some(&message!("{error}")))?;
-    let path = match error {
+fn filled(
+    root: Root,
+    work: impl for<'call> FnOnce(Arena<'call>) -> Result<Value<'call>>,
+) -> Result<Root> {
+    let arena = root.arena();
+    match catch_unwind(AssertUnwindSafe(|| work(arena))) {
+        Ok(Ok(value)) => root.set(Slot::Value, value),
+        Ok(Err(Error::Interrupted)) => return Err(Error::Interrupted),
+        Ok(Err(error)) => root.set(Slot::Error, fields_of_error(arena, &error)?),
+        Err(_) => root.set(Slot::Error, fields_of_panic(arena)?),
+    }
+    Ok(root)
+}
+
+/// What the condition that R raises has: class, message, and the place where there is one.
+fn fields_of_error<'call>(arena: Arena<'call>, error: &Error) -> Result<Value<'call>> {
+    let mut fields = Fields(arena, Vec::new());
+    fields.text("class", error.class())?;
+    fields.text("message", &message!("{error}"))?;
+    match error {
         Error::Open { path, .. } | Error::Write { path, .. } => {
-            Some(message!("{}", path.display()))
+            fields.text("path", &message!("{}", path.display()))?;
         }
-        Error::Parse { input, .. } | Error::Foreign { input, .. } => Some(input.clone()),
-        _ => None,
-    };
-    put_text(fields, 2, path.as_deref())?;
-    let (line, byte) = match error.place() {
-        Some(Place::Line(n)) => (Some(*n), None),
-        Some(Place::Byte(n)) => (None, Some(*n)),
-        Some(Place::Sample(_) | Place::Field(_)) | None => (None, None),
-    };
-    put_number(fields, 3, line.map(|n| n as f64))?;
-    put_number(fields, 4, byte.map(|n| n as f64))?;
+        Error::Parse { input, .. } | Error::Foreign { input, .. } => fields.text("path", input)?,
+        _ => {}
+    }
+    match error.place() {
+        Some(Place::Line(line)) => fields.number("line", *line as f64)?,
+        Some(Place::Byte(byte)) => fields.number("byte", *byte as f64)?,
+        Some(Place::Sample(_) | Place::Field(_)) | None => {}
+    }
     if let Error::Invalid(invalid) = error {
-        put_text(fields, 5, Some(&invalid.table))?;
-        put_text(fields, 6, invalid.column)?;
-        put_number(fields, 7, invalid.row.map(|n| n as f64))?;
-        put_text(fields, 8, Some(&invalid.rule))?;
+        fields.text("table", &invalid.table)?;
+        if let Some(column) = invalid.column {
+            fields.text("column", column)?;
+        }
+        if let Some(row) = invalid.row {
+            fields.number("row", row as f64)?;
+        }
+        fields.text("rule", &invalid.rule)?;
     }
-    Ok(())
+    arena.list(&fields.1)
 }
 
-fn put_panic(pair: Slots, message: &str) -> Result<()> {
-    let fields = pair.list(ERROR, &[c"class", c"message"])?;
-    put_text(fields, 0, Some("profile_error_internal"))?;
+fn fields_of_panic(arena: Arena<'_>) -> Result<Value<'_>> {
+    let message = PANIC.take().unwrap_or_else(|| message!("a panic"));
     let message = message!("Internal error, please report it: {message}.");
-    put_text(fields, 1, Some(&message))
+    let mut fields = Fields(arena, Vec::new());
+    fields.text("class", "profile_error_internal")?;
+    fields.text("message", &message)?;
+    arena.list(&fields.1)
 }
 
-/// Nothing is left NULL, R's own "no value".
-fn put_text(fields: Slots, slot: usize, text: Option<&str>) -> Result<()> {
-    match text {
-        // A NUL would make R refuse the string.
-        Some(text) => fields.strings(slot, &[&without_nul(text)?], &[0]),
-        None => Ok(()),
-    }
-}
+struct Fields<'call>(Arena<'call>, Vec<(&'static str, Value<'call>)>);
 
-fn put_number(fields: Slots, slot: usize, number: Option<f64>) -> Result<()> {
-    if let Some(number) = number {
-        fields.doubles(slot, 1)?[0] = number;
+impl Fields<'_> {
+    fn text(&mut self, name: &'static str, text: &str) -> Result<()> {
+        // R refuses a string with a NUL.
+        let text = self.0.text(&without_nul(text)?)?;
+        self.1.try_push((name, text), "an error")
     }
-    Ok(())
+
+    fn number(&mut self, name: &'static str, number: f64) -> Result<()> {
+        let number = self.0.number(number)?;
+        self.1.try_push((name, number), "an error")
+    }
 }
 
 thread_local! {

@@ -1,8 +1,8 @@
 //! One flat table: a row for each frame of each sample, names and lines beside
 //! it. For looking and for joins; nothing reads it back.
 
-use crate::columns::{NA, Tibble};
-use crate::slots::Slots;
+use crate::arena::{Arena, Value};
+use crate::tibble::{NA, Tibble};
 use profile_core::error::Result;
 use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::{TryCollect, TryGrow, with_room};
@@ -11,21 +11,13 @@ use profile_core::model::{LocationId, Profile, StringId, integer_for_r};
 const FRAMES: &str = "the frames of all samples";
 const SAMPLES_PER_CHECK: usize = 10_000;
 
-pub fn put_flat(parent: Slots, slot: usize, profile: &Profile, stop: Stop) -> Result<()> {
-    let names = [
-        c"sample_id",
-        c"source_id",
-        c"depth",
-        c"name",
-        c"filename",
-        c"line",
-    ];
+pub fn flat<'call>(arena: Arena<'call>, profile: &Profile, stop: Stop) -> Result<Value<'call>> {
     let samples = || profile.samples.stack.iter().zip(&profile.samples.source);
     let rows = samples().map(|(&s, _)| profile.stacks.get(s).len()).sum();
-    let mut table = Tibble::new(parent, slot, &names, rows)?;
-    let mut sample_id = table.integer_slots()?;
-    let mut source_id = table.integer_slots()?;
-    let mut depth = table.integer_slots()?;
+    let mut table = Tibble::new(arena, rows)?;
+    let mut sample_id = table.integer_slots("sample_id")?;
+    let mut source_id = table.integer_slots("source_id")?;
+    let mut depth = table.integer_slots("depth")?;
     let mut locations: Vec<LocationId> = with_room(rows, FRAMES)?;
     for (row, (&stack, source)) in samples().enumerate() {
         if row % SAMPLES_PER_CHECK == 0 {
@@ -46,14 +38,14 @@ pub fn put_flat(parent: Slots, slot: usize, profile: &Profile, stop: Stop) -> Re
         depth = rest;
     }
     let strings = profile.strings.iter().try_vec("strings")?;
-    let mut by_location = |of: &dyn Fn(LocationId) -> Option<StringId>| -> Result<()> {
+    let mut by_location = |name, of: &dyn Fn(LocationId) -> Option<StringId>| -> Result<()> {
         let row = |&location| of(location).map_or(-1, |id| id.row() as i32);
         let rows = locations.iter().map(row).try_vec(FRAMES)?;
-        table.indexed(&strings, &rows)
+        table.indexed(name, &strings, &rows)
     };
-    by_location(&|l| profile.function_of(l).map(|f| f.name))?;
-    by_location(&|l| profile.function_of(l).map(|f| f.filename))?;
+    by_location("name", &|l| profile.function_of(l).map(|f| f.name))?;
+    by_location("filename", &|l| profile.function_of(l).map(|f| f.filename))?;
     let lines = locations.iter().map(|&l| profile.locations.get(l).line);
-    table.integers(lines.map(|line| line.map_or(NA, integer_for_r)))?;
+    table.integers("line", lines.map(|line| line.map_or(NA, integer_for_r)))?;
     table.finish()
 }

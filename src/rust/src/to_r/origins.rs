@@ -1,63 +1,58 @@
 //! What OpenTelemetry says of profiles: resources, scopes, attributes.
 
-use super::{COLUMNS, ids};
-use crate::columns::Tibble;
-use crate::slots::Slots;
+use super::{Tables, ids};
+use crate::arena::{Arena, Value};
+use crate::tibble::Tibble;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryCollect;
 use profile_core::model::{Attribute, Entity, Profile, StringId};
-use profile_core::tables::{Owner, RESOURCE_ENTITIES, RESOURCES, SCOPES, Table};
-use std::ffi::{CStr, CString};
+use profile_core::tables::{Owner, RESOURCE_ENTITIES, RESOURCES, SCOPES};
 
-/// The tables that have rows.
-#[expect(clippy::disallowed_methods, reason = "one for each table")]
-pub fn tables(profile: &Profile) -> Vec<CString> {
-    let mut tables = Vec::new();
-    let mut add = |there: bool, table: Table| {
-        if there {
-            tables.extend(CString::new(table.name).ok());
-        }
-    };
-    add(!profile.resources.is_empty(), RESOURCES);
-    add(entities(profile).next().is_some(), RESOURCE_ENTITIES);
-    add(!profile.scopes.is_empty(), SCOPES);
+/// Adds the tables that have rows.
+pub fn add<'call>(
+    tables: &mut Tables<'call>,
+    arena: Arena<'call>,
+    profile: &Profile,
+) -> Result<()> {
+    if !profile.resources.is_empty() {
+        tables.add(RESOURCES.name, resources(arena, profile)?)?;
+    }
+    if all_entities(profile).next().is_some() {
+        tables.add(RESOURCE_ENTITIES.name, entities(arena, profile)?)?;
+    }
+    if !profile.scopes.is_empty() {
+        tables.add(SCOPES.name, scopes(arena, profile)?)?;
+    }
     for owner in Owner::ALL {
-        add(attributes(profile, owner).next().is_some(), owner.table());
+        if all_attributes(profile, owner).next().is_some() {
+            tables.add(owner.table().name, attributes(arena, profile, owner)?)?;
+        }
     }
-    tables
+    Ok(())
 }
 
-/// The table that is called so, one of [`tables()`].
-pub fn put(parent: Slots, slot: usize, name: &CStr, profile: &Profile) -> Result<()> {
-    let is = |table: Table| table.name.as_bytes() == name.to_bytes();
-    if is(RESOURCES) {
-        return put_resources(parent, slot, profile);
-    }
-    if is(RESOURCE_ENTITIES) {
-        return put_entities(parent, slot, profile);
-    }
-    match Owner::ALL.into_iter().find(|owner| is(owner.table())) {
-        Some(owner) => put_attributes(parent, slot, profile, owner),
-        None => put_scopes(parent, slot, profile),
-    }
-}
-
-fn put_resources(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
+fn resources<'call>(arena: Arena<'call>, profile: &Profile) -> Result<Value<'call>> {
     let all = || profile.resources.iter();
-    let mut table = start(parent, slot, RESOURCES, all().len())?;
-    table.integers(ids(all().len()))?;
-    table.strings(all().map(|r| text(profile, r.schema_url)))?;
-    table.doubles(all().map(|r| f64::from(r.dropped_attributes)))?;
+    let mut table = Tibble::new(arena, all().len())?;
+    table.integers("resource_id", ids(all().len()))?;
+    table.strings("schema_url", all().map(|r| text(profile, r.schema_url)))?;
+    table.doubles(
+        "dropped_attributes_count",
+        all().map(|r| f64::from(r.dropped_attributes)),
+    )?;
     table.finish()
 }
 
-fn put_entities(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
-    let all = || entities(profile);
-    let mut table = start(parent, slot, RESOURCE_ENTITIES, all().count())?;
-    table.integers(all().map(|(id, _)| id))?;
+fn entities<'call>(arena: Arena<'call>, profile: &Profile) -> Result<Value<'call>> {
+    let all = || all_entities(profile);
+    let mut table = Tibble::new(arena, all().count())?;
+    table.integers("resource_id", all().map(|(id, _)| id))?;
     let there = |id| Some(profile.strings.get(id)).filter(|text| !text.is_empty());
-    table.strings(all().map(|(_, e)| there(e.schema_url)))?;
-    table.strings(all().map(|(_, e)| Some(profile.strings.get(e.type_))))?;
+    table.strings("schema_url", all().map(|(_, e)| there(e.schema_url)))?;
+    table.strings(
+        "type",
+        all().map(|(_, e)| Some(profile.strings.get(e.type_))),
+    )?;
     let json = |keys: &[StringId]| {
         let texts = keys.iter().map(|&key| profile.strings.get(key));
         match keys.is_empty() {
@@ -67,45 +62,57 @@ fn put_entities(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     };
     let ids = all().map(|(_, e)| json(&e.id_keys));
     let ids = ids.try_vec_of("entities")?;
-    table.strings(ids.iter().map(Option::as_deref))?;
+    table.strings("id_keys", ids.iter().map(Option::as_deref))?;
     let descriptions = all().map(|(_, e)| json(&e.description_keys));
     let descriptions = descriptions.try_vec_of("entities")?;
-    table.strings(descriptions.iter().map(Option::as_deref))?;
+    table.strings(
+        "description_keys",
+        descriptions.iter().map(Option::as_deref),
+    )?;
     table.finish()
 }
 
-fn put_scopes(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
+fn scopes<'call>(arena: Arena<'call>, profile: &Profile) -> Result<Value<'call>> {
     let all = || profile.scopes.iter();
-    let mut table = start(parent, slot, SCOPES, all().len())?;
-    table.integers(ids(all().len()))?;
-    table.integers(all().map(|s| s.resource.row() as i32 + 1))?;
-    table.strings(all().map(|s| text(profile, s.name)))?;
-    table.strings(all().map(|s| text(profile, s.version)))?;
-    table.strings(all().map(|s| text(profile, s.schema_url)))?;
-    table.doubles(all().map(|s| f64::from(s.dropped_attributes)))?;
+    let mut table = Tibble::new(arena, all().len())?;
+    table.integers("scope_id", ids(all().len()))?;
+    table.integers("resource_id", all().map(|s| s.resource.row() as i32 + 1))?;
+    table.strings("name", all().map(|s| text(profile, s.name)))?;
+    table.strings("version", all().map(|s| text(profile, s.version)))?;
+    table.strings("schema_url", all().map(|s| text(profile, s.schema_url)))?;
+    table.doubles(
+        "dropped_attributes_count",
+        all().map(|s| f64::from(s.dropped_attributes)),
+    )?;
     table.finish()
 }
 
-fn put_attributes(parent: Slots, slot: usize, profile: &Profile, owner: Owner) -> Result<()> {
-    let all = || attributes(profile, owner);
-    let mut table = start(parent, slot, owner.table(), all().count())?;
-    table.integers(all().map(|(id, _)| id))?;
-    table.strings(all().map(|(_, a)| Some(profile.strings.get(a.key))))?;
-    table.strings(all().map(|(_, a)| Some(a.value.kind.name())))?;
-    table.strings(all().map(|(_, a)| Some(profile.strings.get(a.value.text))))?;
+fn attributes<'call>(arena: Arena<'call>, profile: &Profile, owner: Owner) -> Result<Value<'call>> {
+    let all = || all_attributes(profile, owner);
+    let mut table = Tibble::new(arena, all().count())?;
+    table.integers(owner.key(), all().map(|(id, _)| id))?;
+    table.strings("key", all().map(|(_, a)| Some(profile.strings.get(a.key))))?;
+    table.strings("type", all().map(|(_, a)| Some(a.value.kind.name())))?;
+    table.strings(
+        "value",
+        all().map(|(_, a)| Some(profile.strings.get(a.value.text))),
+    )?;
     if owner.has_units() {
-        table.strings(all().map(|(_, a)| text(profile, a.unit)))?;
+        table.strings("unit", all().map(|(_, a)| text(profile, a.unit)))?;
     }
     table.finish()
 }
 
-fn entities(profile: &Profile) -> impl Iterator<Item = (i32, &Entity)> {
+fn all_entities(profile: &Profile) -> impl Iterator<Item = (i32, &Entity)> {
     let resources = (1..).zip(&profile.resources);
     resources.flat_map(|(id, resource)| resource.entities.iter().map(move |entity| (id, entity)))
 }
 
 /// All attributes of a kind of owner, each with the id of its own.
-fn attributes(profile: &Profile, owner: Owner) -> Box<dyn Iterator<Item = (i32, &Attribute)> + '_> {
+fn all_attributes(
+    profile: &Profile,
+    owner: Owner,
+) -> Box<dyn Iterator<Item = (i32, &Attribute)> + '_> {
     fn of<'a>(
         lists: impl Iterator<Item = &'a Vec<Attribute>> + 'a,
     ) -> Box<dyn Iterator<Item = (i32, &'a Attribute)> + 'a> {
@@ -129,18 +136,4 @@ fn attributes(profile: &Profile, owner: Owner) -> Box<dyn Iterator<Item = (i32, 
 
 fn text(profile: &Profile, id: Option<StringId>) -> Option<&str> {
     id.map(|id| profile.strings.get(id))
-}
-
-/// A tibble with the columns of the schema.
-fn start<'call>(
-    parent: Slots<'call>,
-    slot: usize,
-    table: Table,
-    rows: usize,
-) -> Result<Tibble<'call>> {
-    let names = table.columns.iter();
-    let names = names.filter_map(|c| CString::new(c.name).ok());
-    let names = names.try_vec(COLUMNS)?;
-    let names = names.iter().map(CString::as_c_str).try_vec(COLUMNS)?;
-    Tibble::new(parent, slot, &names, rows)
 }

@@ -1,97 +1,93 @@
 //! Self and total by function and by line, for `summary()` and `print()`.
 
-use super::COLUMNS;
-use crate::columns::Tibble;
-use crate::slots::Slots;
+use crate::arena::{Arena, Value};
+use crate::tibble::Tibble;
 use profile_core::analysis::summary::{self, Counted, Summary, Weight};
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::Stop;
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::message;
 use profile_core::model::{Profile, Values, is_summable};
-use std::ffi::CStr;
+
+/// What is made of weights, for errors.
+const WEIGHTS: &str = "the columns of a summary";
+/// The columns of self and of total of one weight.
+type Columns = (&'static str, &'static str);
 
 /// `list(type, unit, counted, by_function, by_line, time, types)`. The tables hold self and
 /// total of the wanted type, of time where it can be told, and of the bytes allocated
 /// where they were recorded; `counted` has the numbers of [`Counted`] in their order.
-pub fn put_summaries(
-    parent: Slots,
-    slot: usize,
+pub fn summaries<'call>(
+    arena: Arena<'call>,
     profile: &Profile,
     wanted: Option<&str>,
     stop: Stop,
-) -> Result<()> {
+) -> Result<Value<'call>> {
     let values = choose(profile, wanted)?;
     let first = values.map_or(Weight::Nothing, |v| Weight::Column(&v.column));
-    let mut weights = [first].into_iter().try_vec(COLUMNS)?;
-    let mut columns: Vec<&CStr> = [c"self", c"total"].into_iter().try_vec(COLUMNS)?;
+    let mut weights = [first].into_iter().try_vec(WEIGHTS)?;
+    let mut columns: Vec<Columns> = [("self", "total")].into_iter().try_vec(WEIGHTS)?;
     let time = Weight::time(profile)?;
     let nanoseconds = time.as_ref().map(|t| Counted::of(profile, t).sum);
     if let Some(time) = time {
-        weights.try_push(time, COLUMNS)?;
-        columns.try_extend(&[c"self_time", c"total_time"], COLUMNS)?;
+        weights.try_push(time, WEIGHTS)?;
+        columns.try_push(("self_time", "total_time"), WEIGHTS)?;
     }
     if let Some(bytes) = profile.value("alloc_size", "bytes") {
-        weights.try_push(Weight::Column(&bytes.column), COLUMNS)?;
-        columns.try_extend(&[c"self_alloc", c"total_alloc"], COLUMNS)?;
+        weights.try_push(Weight::Column(&bytes.column), WEIGHTS)?;
+        columns.try_push(("self_alloc", "total_alloc"), WEIGHTS)?;
     }
-    let names = [
-        c"type",
-        c"unit",
-        c"counted",
-        c"by_function",
-        c"by_line",
-        c"time",
-        c"types",
-    ];
-    let out = parent.list(slot, &names)?;
     let type_ = values.map(|v| &v.type_);
-    out.strings(0, &[type_.map_or("samples", |t| &t.name)], &[0])?;
-    out.strings(1, &[type_.map_or("count", |t| &t.unit)], &[0])?;
     let counted = Counted::of(profile, &weights[0]);
-    out.doubles(2, 5)?.copy_from_slice(&[
-        counted.samples as f64,
-        counted.sum,
-        counted.without_stack as f64,
-        counted.sum_without_stack,
-        counted.without_value as f64,
-    ]);
-
-    put_types(out, 6, profile)?;
-    if let Some(nanoseconds) = nanoseconds {
-        out.doubles(5, 1)?[0] = nanoseconds;
-    }
 
     let functions = summary::by_function(profile, &weights, stop)?;
     let order = order(&functions, |key| {
         (key.map_or("", |id| profile.strings.get(id)), 0)
     })?;
-    let mut header: Vec<&CStr> = [c"name"].into_iter().try_vec(COLUMNS)?;
-    header.try_extend(&columns, COLUMNS)?;
-    let mut table = Tibble::new(out, 3, &header, order.len())?;
+    let mut table = Tibble::new(arena, order.len())?;
     let name = |row: &usize| functions.keys[*row].map(|id| profile.strings.get(id));
-    table.strings(order.iter().map(name))?;
-    put_weights(&mut table, &functions, &order)?;
-    table.finish()?;
+    table.strings("name", order.iter().map(name))?;
+    add_weights(&mut table, &columns, &functions, &order)?;
+    let by_function = table.finish()?;
 
     let lines = summary::by_line(profile, &weights, stop)?;
     let order = self::order(&lines, |(file, line)| (profile.strings.get(file), line))?;
-    let mut header: Vec<&CStr> = [c"filename", c"line"].into_iter().try_vec(COLUMNS)?;
-    header.try_extend(&columns, COLUMNS)?;
-    let mut table = Tibble::new(out, 4, &header, order.len())?;
+    let mut table = Tibble::new(arena, order.len())?;
     let file = |row: &usize| Some(profile.strings.get(lines.keys[*row].0));
-    table.strings(order.iter().map(file))?;
-    table.integers(order.iter().map(|row| lines.keys[*row].1))?;
-    put_weights(&mut table, &lines, &order)?;
-    table.finish()
+    table.strings("filename", order.iter().map(file))?;
+    table.integers("line", order.iter().map(|row| lines.keys[*row].1))?;
+    add_weights(&mut table, &columns, &lines, &order)?;
+    let by_line = table.finish()?;
+
+    arena.list(&[
+        ("type", arena.text(type_.map_or("samples", |t| &t.name))?),
+        ("unit", arena.text(type_.map_or("count", |t| &t.unit))?),
+        (
+            "counted",
+            arena.numbers(&[
+                counted.samples as f64,
+                counted.sum,
+                counted.without_stack as f64,
+                counted.sum_without_stack,
+                counted.without_value as f64,
+            ])?,
+        ),
+        ("by_function", by_function),
+        ("by_line", by_line),
+        (
+            "time",
+            nanoseconds.map_or(Ok(Value::null()), |time| arena.number(time))?,
+        ),
+        ("types", types(arena, profile)?),
+    ])
 }
 
 /// All sample types, which R would have to look for in millions of rows.
-fn put_types(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
+fn types<'call>(arena: Arena<'call>, profile: &Profile) -> Result<Value<'call>> {
     let types = || profile.values.iter().map(|v| &v.type_);
-    let mut table = Tibble::new(parent, slot, &[c"type", c"unit"], profile.values.len())?;
-    table.strings(types().map(|t| Some(t.name.as_str())))?;
-    table.strings(types().map(|t| Some(t.unit.as_str())))?;
+    let mut table = Tibble::new(arena, profile.values.len())?;
+    table.strings("type", types().map(|t| Some(t.name.as_str())))?;
+    table.strings("unit", types().map(|t| Some(t.unit.as_str())))?;
     table.finish()
 }
 
@@ -163,10 +159,16 @@ fn order<Key: Copy, Sort: Ord>(
     Ok(rows)
 }
 
-fn put_weights<Key>(table: &mut Tibble, summary: &Summary<Key>, order: &[usize]) -> Result<()> {
-    for (self_, total) in summary.self_.iter().zip(&summary.total) {
-        table.doubles(order.iter().map(|&row| self_[row]))?;
-        table.doubles(order.iter().map(|&row| total[row]))?;
+fn add_weights<Key>(
+    table: &mut Tibble,
+    columns: &[Columns],
+    summary: &Summary<Key>,
+    order: &[usize],
+) -> Result<()> {
+    let sums = summary.self_.iter().zip(&summary.total);
+    for (&(self_name, total_name), (self_, total)) in columns.iter().zip(sums) {
+        table.doubles(self_name, order.iter().map(|&row| self_[row]))?;
+        table.doubles(total_name, order.iter().map(|&row| total[row]))?;
     }
     Ok(())
 }

@@ -1,21 +1,24 @@
 //! Version "1.0": five tables, the stacks in a list column.
 
-use super::{COLUMNS, put_meta, put_problems, start_functions, start_locations};
-use crate::columns::Tibble;
-use crate::slots::Slots;
+use super::{Tables, functions, locations, meta, problems};
+use crate::arena::{Arena, Value};
+use crate::tibble::Tibble;
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::Problems;
 use profile_core::formats::rprof;
 use profile_core::limits::memory::{TryCollect, TryGrow, written};
 use profile_core::message;
 use profile_core::model::{Profile, SourceFile, Stacks, Values};
-use std::ffi::CStr;
 
 const LINES: &str = "the header";
 
 /// The five tables of version "1.0", and where they came from. A sample without
 /// a count, or with a count of 0, has no place there.
-pub fn put(parent: Slots, slot: usize, profile: &Profile, problems: &Problems) -> Result<()> {
+pub fn tables<'call>(
+    arena: Arena<'call>,
+    profile: &Profile,
+    noted: &Problems,
+) -> Result<Value<'call>> {
     let Some(counts) = v1_counts(profile) else {
         return Err(Error::Lossy(message!(
             "Version \"1.0\" holds counts of samples, and no value type of this profile is one. \
@@ -24,50 +27,24 @@ pub fn put(parent: Slots, slot: usize, profile: &Profile, problems: &Problems) -
     };
     let rprof = profile.sources.iter().any(|s| s.kind == "rprof");
     let manual = profile.sources.iter().all(|s| s.kind == "manual");
-    let origin = match (rprof, manual) {
-        (true, _) => Some(c".rprof"),
-        (false, true) => None,
-        (false, false) => Some(c".msg"),
-    };
-    let mut names: Vec<&CStr> = [
-        c"meta",
-        c"sample_types",
-        c"samples",
-        c"locations",
-        c"functions",
-    ]
-    .into_iter()
-    .chain(origin)
-    .try_vec(COLUMNS)?;
-    if !problems.is_empty() {
-        names.try_push(c".problems", COLUMNS)?;
-    }
-    let tables = parent.list(slot, &names)?;
-    put_meta(tables, 0, "1.0")?;
-    let mut types = Tibble::new(tables, 1, &[c"type", c"unit"], 1)?;
-    types.strings([Some("samples")])?;
-    types.strings([Some("count")])?;
-    types.finish()?;
-    put_samples(tables, 2, profile, counts)?;
-    start_locations(tables, 3, profile, &[])?.finish()?;
-    start_functions(tables, 4, profile, &[])?.finish()?;
-    if !problems.is_empty() {
-        put_problems(tables, names.len() - 1, problems, None)?;
-    }
+    let mut tables = Tables::new(arena);
+    tables.add("meta", meta(arena, "1.0")?)?;
+    let mut types = Tibble::new(arena, 1)?;
+    types.strings("type", [Some("samples")])?;
+    types.strings("unit", [Some("count")])?;
+    tables.add("sample_types", types.finish()?)?;
+    tables.add("samples", samples(arena, profile, counts)?)?;
+    tables.add("locations", locations(arena, profile)?.finish()?)?;
+    tables.add("functions", functions(arena, profile)?.finish()?)?;
     if rprof {
-        put_rprof(tables, 5, profile)
-    } else if manual {
-        Ok(())
-    } else {
-        let message = tables.list(5, &[c"comment"])?;
-        let comments = profile
-            .sources
-            .iter()
-            .flat_map(|s| s.comments.iter().map(|&c| profile.strings.get(c)))
-            .try_vec("comments")?;
-        let rows = (0..comments.len() as i32).try_vec("comments")?;
-        message.strings(0, &comments, &rows)
+        tables.add(".rprof", recorded(arena, profile)?)?;
+    } else if !manual {
+        tables.add(".msg", message(arena, profile)?)?;
     }
+    if !noted.is_empty() {
+        tables.add(".problems", problems(arena, noted, None)?)?;
+    }
+    tables.finish()
 }
 
 /// The counting type: `samples/count`, else the first in `count`.
@@ -83,7 +60,7 @@ fn v1_counts(profile: &Profile) -> Option<&[f64]> {
     }
 }
 
-fn put_samples(parent: Slots, slot: usize, profile: &Profile, counts: &[f64]) -> Result<()> {
+fn samples<'call>(arena: Arena<'call>, profile: &Profile, counts: &[f64]) -> Result<Value<'call>> {
     let mut frames: Vec<i32> = Vec::new();
     let mut ends: Vec<usize> = Vec::new();
     // Samples with equal stacks share a tibble; a reader need not have looked for them.
@@ -116,15 +93,14 @@ fn put_samples(parent: Slots, slot: usize, profile: &Profile, counts: &[f64]) ->
         value.try_push(count as i32, "samples")?;
         stack_of.try_push(rows[stack.row()], "samples")?;
     }
-    let mut samples = Tibble::new(parent, slot, &[c"value", c"locations"], value.len())?;
-    samples.integers(value)?;
-    samples.stacks(&frames, &ends, &stack_of)?;
+    let mut samples = Tibble::new(arena, value.len())?;
+    samples.integers("value", value)?;
+    samples.stacks("locations", &frames, &ends, &stack_of)?;
     samples.finish()
 }
 
 /// `.rprof`: the header and the `#File` lines, as text.
-fn put_rprof(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
-    let rprof = parent.list(slot, &[c"header", c"files"])?;
+fn recorded<'call>(arena: Arena<'call>, profile: &Profile) -> Result<Value<'call>> {
     let headers = profile
         .sources
         .iter()
@@ -137,10 +113,14 @@ fn put_rprof(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     };
     let files = profile.sources.iter().flat_map(|s| s.files.iter());
     let files = files.map(file).try_vec_of(LINES)?;
-    for (slot, texts) in [(0, &headers), (1, &files)] {
-        let texts = texts.iter().map(String::as_str).try_vec(LINES)?;
-        let rows = (0..texts.len() as i32).try_vec(LINES)?;
-        rprof.strings(slot, &texts, &rows)?;
-    }
-    Ok(())
+    let texts = |texts: &[String]| arena.texts(&texts.iter().map(String::as_str).try_vec(LINES)?);
+    arena.list(&[("header", texts(&headers)?), ("files", texts(&files)?)])
+}
+
+/// `.msg`: the comments of a pprof file.
+fn message<'call>(arena: Arena<'call>, profile: &Profile) -> Result<Value<'call>> {
+    let sources = profile.sources.iter();
+    let comments = sources.flat_map(|s| s.comments.iter().map(|&c| profile.strings.get(c)));
+    let comments = arena.texts(&comments.try_vec("comments")?)?;
+    arena.list(&[("comment", comments)])
 }

@@ -1,17 +1,16 @@
 //! Version "2.0": seven flat tables, and tables with a leading dot for what they
 //! cannot hold.
 
-use super::{COLUMNS, beside, ids, origins, put_meta, put_problems};
-use crate::columns::{NA, NA_REAL, Tibble};
-use crate::slots::Slots;
+use super::{Tables, beside, ids, meta, origins, problems};
+use crate::arena::{Arena, Value};
+use crate::tibble::{NA, NA_REAL, Tibble};
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::Problems;
 use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use profile_core::model::{
-    Link, Profile, RprofOptions, Source, StackId, Stacks, inexact, recorded_time,
+    Link, Profile, RprofOptions, Source, StackId, Stacks, StringId, inexact, recorded_time,
 };
-use std::ffi::{CStr, CString};
 use std::thread;
 
 /// Samples between two looks at the user's wish to stop.
@@ -20,70 +19,45 @@ const SAMPLES_PER_CHECK: usize = 10_000;
 const ROWS_FOR_TWO: usize = 1 << 20;
 
 /// The seven tables, then those with a leading dot that have rows.
-pub fn put(
-    parent: Slots,
-    slot: usize,
+pub fn tables<'call>(
+    arena: Arena<'call>,
     profile: &Profile,
-    problems: &Problems,
+    noted: &Problems,
     stop: Stop,
-) -> Result<()> {
+) -> Result<Value<'call>> {
     let sources = &profile.sources;
-    let has_files = sources.iter().any(|s| !s.files.is_empty());
-    let has_comments = sources.iter().any(|s| !s.comments.is_empty());
-    let has_types = sources.iter().any(|s| !s.types.is_empty());
-    let mut names: Vec<&CStr> = [
-        c"meta",
-        c"sources",
-        c"samples",
-        c"sample_values",
-        c"sample_locations",
-        c"locations",
-        c"functions",
-    ]
-    .into_iter()
-    .try_vec(COLUMNS)?;
-    let further = origins::tables(profile);
-    for (there, name) in [
-        (!profile.mappings.is_empty(), c".mappings"),
-        (has_types, c".sample_types"),
-        (has_files, c".files"),
-        (!profile.labels.is_empty(), c".labels"),
-        (has_comments, c".comments"),
-    ] {
-        if there {
-            names.try_push(name, COLUMNS)?;
-        }
+    let mut tables = Tables::new(arena);
+    tables.add("meta", meta(arena, "2.0")?)?;
+    tables.add("sources", self::sources(arena, profile)?)?;
+    tables.add("samples", samples(arena, profile)?)?;
+    tables.add("sample_values", values(arena, profile)?)?;
+    tables.add("sample_locations", frames(arena, profile, stop)?)?;
+    tables.add("locations", beside::locations(arena, profile)?)?;
+    tables.add("functions", beside::functions(arena, profile)?)?;
+    if !profile.mappings.is_empty() {
+        tables.add(".mappings", beside::mappings(arena, profile)?)?;
     }
-    names.try_extend_from(further.iter().map(CString::as_c_str), COLUMNS)?;
-    if !problems.is_empty() {
-        names.try_push(c".problems", COLUMNS)?;
+    if sources.iter().any(|s| !s.types.is_empty()) {
+        tables.add(".sample_types", beside::sample_types(arena, profile)?)?;
     }
-    let tables = parent.list(slot, &names)?;
-    put_meta(tables, 0, "2.0")?;
-    put_sources(tables, 1, profile)?;
-    put_samples(tables, 2, profile)?;
-    put_values(tables, 3, profile)?;
-    put_frames(tables, 4, profile, stop)?;
-    beside::put_locations(tables, 5, profile)?;
-    beside::put_functions(tables, 6, profile)?;
-    for (i, name) in names.iter().enumerate().skip(7) {
-        match name.to_bytes() {
-            b".mappings" => beside::put_mappings(tables, i, profile)?,
-            b".sample_types" => beside::put_sample_types(tables, i, profile)?,
-            b".files" => beside::put_files(tables, i, profile)?,
-            b".labels" => beside::put_labels(tables, i, profile)?,
-            b".comments" => beside::put_comments(tables, i, profile)?,
-            b".problems" => {
-                let source = if sources.is_empty() { NA } else { 1 };
-                put_problems(tables, i, problems, Some(source))?;
-            }
-            _ => origins::put(tables, i, name, profile)?,
-        }
+    if sources.iter().any(|s| !s.files.is_empty()) {
+        tables.add(".files", beside::files(arena, profile)?)?;
     }
-    Ok(())
+    if !profile.labels.is_empty() {
+        tables.add(".labels", beside::labels(arena, profile)?)?;
+    }
+    if sources.iter().any(|s| !s.comments.is_empty()) {
+        tables.add(".comments", beside::comments(arena, profile)?)?;
+    }
+    origins::add(&mut tables, arena, profile)?;
+    if !noted.is_empty() {
+        let source = if sources.is_empty() { NA } else { 1 };
+        tables.add(".problems", problems(arena, noted, Some(source))?)?;
+    }
+    tables.finish()
 }
 
-fn put_sources(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
+fn sources<'call>(arena: Arena<'call>, profile: &Profile) -> Result<Value<'call>> {
     let sources = &profile.sources;
     let any = |has: fn(&Source) -> bool| sources.iter().any(has);
     let time = any(|s| s.time.is_some());
@@ -92,126 +66,94 @@ fn put_sources(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     let duration = any(|s| s.duration.is_some());
     let duration_exact = any(|s| s.duration.and_then(inexact).is_some());
     let options = any(|s| s.options.is_some());
-    let mut names = [
-        c"source_id",
-        c"source_type",
-        c"source_uri",
-        c"source_timestamp",
-    ]
-    .into_iter()
-    .try_vec(COLUMNS)?;
-    let mut add = |there: bool, columns: &[&'static CStr]| match there {
-        true => names.try_extend(columns, COLUMNS),
-        false => Ok(()),
-    };
-    add(time, &[c".time_nanos"])?;
-    add(period, &[c".period"])?;
-    add(period_exact, &[c".period_exact"])?;
-    add(period, &[c".period_type", c".period_unit"])?;
-    add(duration, &[c".duration_nanos"])?;
-    add(duration_exact, &[c".duration_nanos_exact"])?;
-    for (name, text) in TEXTS {
-        add(sources.iter().any(|s| text(s).is_some()), &[name])?;
-    }
     let scope = any(|s| s.scope.is_some());
     let dropped = any(|s| s.dropped_attributes > 0);
     let payload = any(|s| s.payload.is_some());
-    add(scope, &[c".scope_id"])?;
-    add(dropped, &[c".dropped_attributes_count"])?;
-    add(
-        payload,
-        &[c".original_payload_format", c".original_payload"],
+    let mut table = Tibble::new(arena, sources.len())?;
+    table.integers("source_id", ids(sources.len()))?;
+    table.strings("source_type", sources.iter().map(|s| Some(s.kind.as_str())))?;
+    table.strings("source_uri", sources.iter().map(|s| s.uri.as_deref()))?;
+    table.doubles(
+        "source_timestamp",
+        sources.iter().map(|s| s.timestamp.unwrap_or(NA_REAL)),
     )?;
-    add(
-        options,
-        &[c".memory_profiling", c".gc_profiling", c".line_profiling"],
-    )?;
-    let mut table = Tibble::new(parent, slot, &names, sources.len())?;
-    table.integers(ids(sources.len()))?;
-    table.strings(sources.iter().map(|s| Some(s.kind.as_str())))?;
-    table.strings(sources.iter().map(|s| s.uri.as_deref()))?;
-    table.doubles(sources.iter().map(|s| s.timestamp.unwrap_or(NA_REAL)))?;
     if time {
-        table.texts(sources.iter().map(|s| s.time))?;
+        table.texts(".time_nanos", sources.iter().map(|s| s.time))?;
     }
     let periods = || sources.iter().map(|s| s.period.as_ref());
     if period {
-        table.doubles(periods().map(|p| p.map_or(NA_REAL, |p| p.value)))?;
+        table.doubles(".period", periods().map(|p| p.map_or(NA_REAL, |p| p.value)))?;
     }
     if period_exact {
-        table.texts(periods().map(|p| p?.exact))?;
+        table.texts(".period_exact", periods().map(|p| p?.exact))?;
     }
     if period {
         let types = || periods().map(|p| p?.type_.as_ref());
-        table.strings(types().map(|t| t.map(|t| t.name.as_str())))?;
-        table.strings(types().map(|t| t.map(|t| t.unit.as_str())))?;
+        table.strings(".period_type", types().map(|t| t.map(|t| t.name.as_str())))?;
+        table.strings(".period_unit", types().map(|t| t.map(|t| t.unit.as_str())))?;
     }
     let durations = || sources.iter().map(|s| s.duration);
     if duration {
-        table.doubles(durations().map(|d| d.map_or(NA_REAL, |d| d as f64)))?;
+        table.doubles(
+            ".duration_nanos",
+            durations().map(|d| d.map_or(NA_REAL, |d| d as f64)),
+        )?;
     }
     if duration_exact {
-        table.texts(durations().map(|d| inexact(d?)))?;
+        table.texts(".duration_nanos_exact", durations().map(|d| inexact(d?)))?;
     }
-    for (_, text) in TEXTS {
+    for (name, text) in TEXTS {
         if sources.iter().any(|s| text(s).is_some()) {
-            table.strings(sources.iter().map(text))?;
+            table.strings(name, sources.iter().map(text))?;
         }
     }
     if scope {
-        table.integers(
-            sources
-                .iter()
-                .map(|s| s.scope.map_or(NA, |id| id.row() as i32 + 1)),
-        )?;
+        let id = |s: &Source| s.scope.map_or(NA, |id| id.row() as i32 + 1);
+        table.integers(".scope_id", sources.iter().map(id))?;
     }
     if dropped {
-        table.doubles(sources.iter().map(|s| f64::from(s.dropped_attributes)))?;
+        table.doubles(
+            ".dropped_attributes_count",
+            sources.iter().map(|s| f64::from(s.dropped_attributes)),
+        )?;
     }
     if payload {
         let payloads = || sources.iter().map(|s| s.payload.as_ref());
-        table.strings(payloads().map(|p| Some(p?.format.as_str())))?;
-        table.texts(payloads().map(|p| Some(p?.base64())))?;
+        table.strings(
+            ".original_payload_format",
+            payloads().map(|p| Some(p?.format.as_str())),
+        )?;
+        table.texts(".original_payload", payloads().map(|p| Some(p?.base64())))?;
     }
     if options {
         let flag = |of: fn(RprofOptions) -> bool| sources.iter().map(move |s| s.options.map(of));
-        table.logicals(flag(|o| o.memory))?;
-        table.logicals(flag(|o| o.gc))?;
-        table.logicals(flag(|o| o.line))?;
+        table.logicals(".memory_profiling", flag(|o| o.memory))?;
+        table.logicals(".gc_profiling", flag(|o| o.gc))?;
+        table.logicals(".line_profiling", flag(|o| o.line))?;
     }
     table.finish()
 }
 
 /// Columns of `sources` that are a text each.
 type TextOf = fn(&Source) -> Option<&str>;
-const TEXTS: [(&CStr, TextOf); 5] = [
-    (c".default_type", |s| s.default_type.as_deref()),
-    (c".drop_frames", |s| s.drop_frames.as_deref()),
-    (c".keep_frames", |s| s.keep_frames.as_deref()),
-    (c".doc_url", |s| s.doc_url.as_deref()),
-    (c".profile_id", |s| s.profile_id.as_deref()),
+const TEXTS: [(&str, TextOf); 5] = [
+    (".default_type", |s| s.default_type.as_deref()),
+    (".drop_frames", |s| s.drop_frames.as_deref()),
+    (".keep_frames", |s| s.keep_frames.as_deref()),
+    (".doc_url", |s| s.doc_url.as_deref()),
+    (".profile_id", |s| s.profile_id.as_deref()),
 ];
 
-fn put_samples(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
+fn samples<'call>(arena: Arena<'call>, profile: &Profile) -> Result<Value<'call>> {
     let samples = &profile.samples;
-    let mut names = [c"sample_id", c"source_id"].into_iter().try_vec(COLUMNS)?;
-    if !samples.toplevel.is_empty() {
-        names.try_extend(&[c".toplevel_filename", c".toplevel_line"], COLUMNS)?;
-    }
     let times = || samples.times.iter();
     let nearly = times().any(|(_, time)| recorded_time(*time).1.is_some());
-    if !samples.times.is_empty() {
-        names.try_push(c".timestamp", COLUMNS)?;
-    }
-    if nearly {
-        names.try_push(c".time_nanos", COLUMNS)?;
-    }
-    if !samples.links.is_empty() {
-        names.try_extend(&[c".trace_id", c".span_id"], COLUMNS)?;
-    }
-    let mut table = Tibble::new(parent, slot, &names, samples.len())?;
-    table.integers(ids(samples.len()))?;
-    table.integers(samples.source.iter().map(|s| s.row() as i32 + 1))?;
+    let mut table = Tibble::new(arena, samples.len())?;
+    table.integers("sample_id", ids(samples.len()))?;
+    table.integers(
+        "source_id",
+        samples.source.iter().map(|s| s.row() as i32 + 1),
+    )?;
     if !samples.toplevel.is_empty() {
         let mut filename = filled(samples.len(), None, "samples")?;
         let mut line = filled(samples.len(), NA, "samples")?;
@@ -219,11 +161,11 @@ fn put_samples(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
             filename[place.sample] = Some(profile.strings.get(place.filename));
             line[place.sample] = place.line;
         }
-        table.strings(filename)?;
-        table.integers(line)?;
+        table.strings(".toplevel_filename", filename)?;
+        table.integers(".toplevel_line", line)?;
     }
     if !samples.times.is_empty() {
-        let column = table.double_slots()?;
+        let column = table.double_slots(".timestamp")?;
         column.fill(NA_REAL);
         for (sample, time) in times() {
             column[*sample] = recorded_time(*time).0;
@@ -235,38 +177,34 @@ fn put_samples(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
         for (sample, time) in times() {
             column[*sample] = recorded_time(*time).1;
         }
-        table.texts(column.into_iter())?;
+        table.texts(".time_nanos", column.into_iter())?;
     }
     if !samples.links.is_empty() {
-        for id in [|l: &Link| l.trace_id, |l: &Link| l.span_id] {
+        let mut add = |name, id: fn(&Link) -> StringId| {
             let mut column = Vec::new();
             column.try_fill(samples.len(), None, "samples")?;
             for (sample, link) in &samples.links {
                 let text = profile.strings.get(id(link));
                 column[*sample] = Some(text).filter(|text| !text.is_empty());
             }
-            table.strings(column)?;
-        }
+            table.strings(name, column)
+        };
+        add(".trace_id", |link| link.trace_id)?;
+        add(".span_id", |link| link.span_id)?;
     }
     table.finish()
 }
 
-fn put_values(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
+fn values<'call>(arena: Arena<'call>, profile: &Profile) -> Result<Value<'call>> {
     let values = &profile.values;
-    let mut names = [c"sample_id", c"type", c"unit", c"value"]
-        .into_iter()
-        .try_vec(COLUMNS)?;
     let exact = values.iter().any(|v| !v.exact.is_empty());
-    if exact {
-        names.try_push(c".value_exact", COLUMNS)?;
-    }
     let rows = values
         .iter()
         .map(|v| v.column.iter().filter(|x| !x.is_nan()).count())
         .sum();
-    let mut table = Tibble::new(parent, slot, &names, rows)?;
+    let mut table = Tibble::new(arena, rows)?;
     let mut type_of: Vec<i32> = with_room(rows, "sample values")?;
-    let sample_id = table.integer_slots()?;
+    let sample_id = table.integer_slots("sample_id")?;
     let mut at = 0;
     for sample in 0..profile.samples.len() {
         for (type_, values) in values.iter().enumerate() {
@@ -279,33 +217,35 @@ fn put_values(parent: Slots, slot: usize, profile: &Profile) -> Result<()> {
     }
     let types = values.iter().map(|v| v.type_.name.as_str());
     let types = types.try_vec("sample types")?;
-    table.indexed(&types, &type_of)?;
+    table.indexed("type", &types, &type_of)?;
     let units = values.iter().map(|v| v.type_.unit.as_str());
     let units = units.try_vec("sample types")?;
-    table.indexed(&units, &type_of)?;
-    let value = table.double_slots()?;
+    table.indexed("unit", &units, &type_of)?;
+    let value = table.double_slots("value")?;
     for ((slot, &type_), &id) in value.iter_mut().zip(&type_of).zip(sample_id.iter()) {
         *slot = values[type_ as usize].column[id as usize - 1];
     }
     if exact {
         let number = |(&type_, &id): (&i32, &i32)| values[type_ as usize].exact(id as usize - 1);
-        table.texts(type_of.iter().zip(sample_id.iter()).map(number))?;
+        table.texts(
+            ".value_exact",
+            type_of.iter().zip(sample_id.iter()).map(number),
+        )?;
     }
     table.finish()
 }
 
 /// `sample_locations`: every sample's stack written out, the largest table. Most of
 /// the time goes to new pages of memory, which two threads get in half of it.
-fn put_frames(parent: Slots, slot: usize, profile: &Profile, stop: Stop) -> Result<()> {
-    let names = [c"sample_id", c"depth", c"location_id"];
+fn frames<'call>(arena: Arena<'call>, profile: &Profile, stop: Stop) -> Result<Value<'call>> {
     let length = |stack: &StackId| profile.stacks.get(*stack).len();
     let (first, second) = profile.samples.stack.split_at(profile.samples.len() / 2);
     let rows: usize = first.iter().map(length).sum();
     let all = rows + second.iter().map(length).sum::<usize>();
-    let mut table = Tibble::new(parent, slot, &names, all)?;
-    let sample_id = table.integer_slots()?.split_at_mut(rows);
-    let depth = table.integer_slots()?.split_at_mut(rows);
-    let location_id = table.integer_slots()?.split_at_mut(rows);
+    let mut table = Tibble::new(arena, all)?;
+    let sample_id = table.integer_slots("sample_id")?.split_at_mut(rows);
+    let depth = table.integer_slots("depth")?.split_at_mut(rows);
+    let location_id = table.integer_slots("location_id")?.split_at_mut(rows);
     let frames = |stacks, first_id, sample_id, depth, location_id| Frames {
         stacks,
         first_id,

@@ -1,0 +1,165 @@
+//! A tibble in the making: columns are added one after the other, each with its name.
+//!
+//! R allocates a column and its slice is filled, so that nothing is copied.
+
+use crate::arena::{Arena, Value};
+use profile_core::error::{Error, Result};
+use profile_core::limits::memory::{TryGrow, TryPut, TryText};
+use profile_core::message;
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::ops::Range;
+
+const WHAT: &str = "a column of strings";
+
+/// R's `NA_integer_`.
+pub const NA: i32 = i32::MIN;
+
+/// R's `NA_real_`: a NaN whose low word is 1954.
+pub const NA_REAL: f64 = f64::from_bits(0x7ff0_0000_0000_07a2);
+
+pub struct Tibble<'call> {
+    arena: Arena<'call>,
+    rows: usize,
+    columns: Vec<(&'static str, Value<'call>)>,
+}
+
+impl<'call> Tibble<'call> {
+    pub fn new(arena: Arena<'call>, rows: usize) -> Result<Tibble<'call>> {
+        if rows > i32::MAX as usize {
+            return Err(Error::Unsupported(message!(
+                "A table of {rows} rows: R's data frames end at {}.",
+                i32::MAX
+            )));
+        }
+        Ok(Tibble {
+            arena,
+            rows,
+            columns: Vec::new(),
+        })
+    }
+
+    fn add(&mut self, name: &'static str, column: Value<'call>) -> Result<()> {
+        self.columns
+            .try_push((name, column), "the columns of a table")
+    }
+
+    pub fn integers(
+        &mut self,
+        name: &'static str,
+        values: impl IntoIterator<Item = i32>,
+    ) -> Result<()> {
+        fill(self.integer_slots(name)?, values);
+        Ok(())
+    }
+
+    pub fn logicals(
+        &mut self,
+        name: &'static str,
+        values: impl IntoIterator<Item = Option<bool>>,
+    ) -> Result<()> {
+        let (column, slots) = self.arena.logicals(self.rows)?;
+        let values = values.into_iter().map(|v| v.map_or(NA, i32::from));
+        fill(slots, values);
+        self.add(name, column)
+    }
+
+    pub fn doubles(
+        &mut self,
+        name: &'static str,
+        values: impl IntoIterator<Item = f64>,
+    ) -> Result<()> {
+        fill(self.double_slots(name)?, values);
+        Ok(())
+    }
+
+    /// The data of a new integer column, for columns of millions of rows.
+    pub fn integer_slots(&mut self, name: &'static str) -> Result<&'call mut [i32]> {
+        let (column, slots) = self.arena.integers(self.rows)?;
+        self.add(name, column)?;
+        Ok(slots)
+    }
+
+    pub fn double_slots(&mut self, name: &'static str) -> Result<&'call mut [f64]> {
+        let (column, slots) = self.arena.doubles(self.rows)?;
+        self.add(name, column)?;
+        Ok(slots)
+    }
+
+    /// Strings as an index into few distinct ones; -1 is NA.
+    pub fn indexed(&mut self, name: &'static str, distinct: &[&str], rows: &[i32]) -> Result<()> {
+        debug_assert_eq!(rows.len(), self.rows);
+        self.add(name, self.arena.strings(distinct, rows)?)
+    }
+
+    /// Strings that may repeat.
+    pub fn strings<'s>(
+        &mut self,
+        name: &'static str,
+        values: impl IntoIterator<Item = Option<&'s str>>,
+    ) -> Result<()> {
+        let mut distinct: Vec<&str> = Vec::new();
+        let mut seen: HashMap<&str, i32> = HashMap::new();
+        let mut rows: Vec<i32> = Vec::new();
+        for value in values {
+            let row = match value {
+                None => -1,
+                Some(text) => match seen.get(text) {
+                    Some(&row) => row,
+                    None => {
+                        let row = distinct.len() as i32;
+                        distinct.try_push(text, WHAT)?;
+                        seen.try_put(text, row, WHAT)?;
+                        row
+                    }
+                },
+            };
+            rows.try_push(row, WHAT)?;
+        }
+        self.indexed(name, &distinct, &rows)
+    }
+
+    /// Values as texts, which are made here.
+    pub fn texts<T: Display>(
+        &mut self,
+        name: &'static str,
+        values: impl Iterator<Item = Option<T>>,
+    ) -> Result<()> {
+        // End to end in one text.
+        let mut all = String::new();
+        let mut parts: Vec<Option<Range<usize>>> = Vec::new();
+        for value in values {
+            let start = all.len();
+            let part = match value {
+                Some(value) => {
+                    all.try_write(format_args!("{value}"), WHAT)?;
+                    Some(start..all.len())
+                }
+                None => None,
+            };
+            parts.try_push(part, WHAT)?;
+        }
+        self.strings(name, parts.into_iter().map(|part| all.get(part?)))
+    }
+
+    /// v1's list column.
+    pub fn stacks(
+        &mut self,
+        name: &'static str,
+        frames: &[i32],
+        ends: &[usize],
+        rows: &[i32],
+    ) -> Result<()> {
+        self.add(name, self.arena.stacks(frames, ends, rows)?)
+    }
+
+    pub fn finish(self) -> Result<Value<'call>> {
+        self.arena.tibble(self.rows, &self.columns)
+    }
+}
+
+fn fill<T>(slots: &mut [T], values: impl IntoIterator<Item = T>) {
+    for (slot, value) in slots.iter_mut().zip(values) {
+        *slot = value;
+    }
+}
