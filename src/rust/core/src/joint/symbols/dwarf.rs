@@ -7,9 +7,12 @@
 //! into. Opening a file looks at the top entry of each unit; the rest of a unit is
 //! read when an address is in it. See the DWARF standard, version 5, chapter 3.
 //!
-//! The crate gimli reads what an entry says. The crate addr2line, which goes on from
-//! there, descends into entries by recursion, so that a damaged file can overflow the
-//! stack; and it gives linkage names alone.
+//! The crate gimli reads entries. The crate addr2line does the rest as well, and is not
+//! used: it parses inlined functions by recursion, so that half a million nested entries
+//! overflow the stack and end the process; it aborts where memory runs out; and of a
+//! function it reports the linkage name alone, without scopes, a name for people, or the
+//! line where it is defined. It would be somewhat faster, with as much memory: 2,000
+//! addresses in a library of 53 MB took 0.10 s and 93 MB, here they take 0.13 s and 98 MB.
 
 use super::elf::Elf;
 use super::files::Files;
