@@ -7,7 +7,7 @@
 //! - [`tables`]: what comes back from users, checked;
 //! - [`analysis`]: what follows from a profile, such as self and total;
 //! - [`joint`]: from a recording of R and native code to a profile;
-//! - [`io`], [`limits`], [`text`], [`error`]: what they share.
+//! - [`collections`], [`io`], [`limits`], [`text`], [`error`]: what they share.
 //!
 //! Everything that a reader makes can be written again, in either format:
 //!
@@ -32,6 +32,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod analysis;
+pub mod collections;
 pub mod error;
 pub mod formats;
 pub mod io;

@@ -67,7 +67,7 @@ impl<'a> NativeFrames<'a> {
             Some(module) => self.mapping(module, profile)?,
             None => None,
         };
-        let address = profile.addresses.intern(Address {
+        let address = profile.intern_address(Address {
             mapping,
             address: frame.address,
             ..Address::default()

@@ -4,17 +4,14 @@
 //! innermost first, each of them marked as inlined into the next. Interpreted
 //! code, R's above all, has none.
 
-use super::interner::{Interner, next_row};
 use super::mappings::MappingId;
-use crate::error::Result;
-use crate::limits::memory::TryGrow;
+use crate::collections::{Interner, id};
 use std::num::NonZeroU64;
 
 /// The id that a row had in its file, where that was not its number there.
 pub type NativeId = NonZeroU64;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct AddressId(pub(crate) u32);
+id!(AddressId, "addresses");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Address {
@@ -27,32 +24,5 @@ pub struct Address {
     pub native_id: Option<NativeId>,
 }
 
-#[derive(Debug, Default, Clone)]
-pub struct Addresses {
-    rows: Vec<Address>,
-    index: Interner,
-}
-
-impl Addresses {
-    /// `None` for one that says nothing.
-    pub fn intern(&mut self, address: Address) -> Result<Option<AddressId>> {
-        if address == Address::default() {
-            return Ok(None);
-        }
-        let hash = self.index.hash(address);
-        if let Some(row) = self
-            .index
-            .find(hash, |row| self.rows[row as usize] == address)
-        {
-            return Ok(Some(AddressId(row)));
-        }
-        let row = next_row(self.rows.len(), "addresses")?;
-        self.rows.try_push(address, "addresses")?;
-        self.index.insert(hash, row)?;
-        Ok(Some(AddressId(row)))
-    }
-
-    pub fn get(&self, id: AddressId) -> Address {
-        self.rows[id.0 as usize]
-    }
-}
+/// Without one that says nothing, see `Profile::intern_address()`.
+pub type Addresses = Interner<Vec<Address>, AddressId>;

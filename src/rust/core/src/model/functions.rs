@@ -5,20 +5,11 @@
 //! `start_line` 0 means unknown: Rprof does not record where a function starts.
 
 use super::addresses::NativeId;
-use super::interner::{Interner, next_row};
 use super::strings::{StringId, Strings};
+use crate::collections::{Interner, id};
 use crate::error::Result;
-use crate::limits::memory::TryGrow;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FunctionId(pub(crate) u32);
-
-impl FunctionId {
-    /// The row in its table, counted from 0.
-    pub fn row(self) -> usize {
-        self.0 as usize
-    }
-}
+id!(FunctionId, "functions");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Function {
@@ -73,47 +64,4 @@ pub enum Names {
     Neither,
 }
 
-#[derive(Debug, Default, Clone)]
-pub struct Functions {
-    rows: Vec<Function>,
-    index: Interner,
-}
-
-impl Functions {
-    pub fn intern(&mut self, function: Function) -> Result<FunctionId> {
-        let hash = self.index.hash(function);
-        if let Some(row) = self
-            .index
-            .find(hash, |row| self.rows[row as usize] == function)
-        {
-            return Ok(FunctionId(row));
-        }
-        let id = self.push(function)?;
-        self.index.insert(hash, id.0)?;
-        Ok(id)
-    }
-
-    /// Adds a row even if an equal one is there, for tables that are to stay as
-    /// they are.
-    pub fn push(&mut self, function: Function) -> Result<FunctionId> {
-        let row = next_row(self.rows.len(), "functions")?;
-        self.rows.try_push(function, "functions")?;
-        Ok(FunctionId(row))
-    }
-
-    pub fn get(&self, id: FunctionId) -> Function {
-        self.rows[id.row()]
-    }
-
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Function> + Clone {
-        self.rows.iter()
-    }
-
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-}
+pub type Functions = Interner<Vec<Function>, FunctionId>;

@@ -6,22 +6,12 @@
 
 use super::addresses::AddressId;
 use super::functions::FunctionId;
-use super::interner::{Interner, next_row};
 use super::numbers::integer_for_r;
 use super::strings::StringId;
-use crate::error::Result;
-use crate::limits::memory::TryGrow;
+use crate::collections::{Interner, id};
 use std::num::NonZeroU32;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LocationId(pub(crate) u32);
-
-impl LocationId {
-    /// The row in its table, counted from 0.
-    pub fn row(self) -> usize {
-        self.0 as usize
-    }
-}
+id!(LocationId, "locations");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Location {
@@ -63,55 +53,7 @@ impl Location {
     }
 }
 
-#[derive(Debug, Default, Clone)]
-pub struct Locations {
-    rows: Vec<Location>,
-    index: Interner,
-}
-
-impl Locations {
-    pub fn intern(&mut self, location: Location) -> Result<LocationId> {
-        let hash = self.index.hash(location);
-        if let Some(row) = self
-            .index
-            .find(hash, |row| self.rows[row as usize] == location)
-        {
-            return Ok(LocationId(row));
-        }
-        let id = self.push(location)?;
-        self.index.insert(hash, id.0)?;
-        Ok(id)
-    }
-
-    /// Adds a row even if an equal one is there, for tables that are to stay as
-    /// they are.
-    pub fn push(&mut self, location: Location) -> Result<LocationId> {
-        let row = next_row(self.rows.len(), "locations")?;
-        self.rows.try_push(location, "locations")?;
-        Ok(LocationId(row))
-    }
-
-    #[inline]
-    pub fn get(&self, id: LocationId) -> Location {
-        self.rows[id.row()]
-    }
-
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Location> + Clone {
-        self.rows.iter()
-    }
-
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    pub fn ids(&self) -> impl ExactSizeIterator<Item = LocationId> + use<> {
-        (0..self.rows.len() as u32).map(LocationId)
-    }
-}
+pub type Locations = Interner<Vec<Location>, LocationId>;
 
 #[cfg(test)]
 mod tests {

@@ -3,16 +3,9 @@
 
 use super::addresses::NativeId;
 use super::strings::StringId;
+use crate::collections::id;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MappingId(pub(crate) u32);
-
-impl MappingId {
-    /// The row in its table, counted from 0.
-    pub fn row(self) -> usize {
-        self.0 as usize
-    }
-}
+id!(MappingId, "mappings");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {

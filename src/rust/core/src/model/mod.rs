@@ -17,7 +17,6 @@
 mod addresses;
 mod attributes;
 mod functions;
-mod interner;
 mod labels;
 mod locations;
 mod mappings;
@@ -33,7 +32,6 @@ mod values;
 pub use addresses::{Address, AddressId, Addresses, NativeId};
 pub use attributes::{Any, Attribute, DEEPEST, Value, ValueKind};
 pub use functions::{Function, FunctionId, Functions, Names, UNKNOWN};
-pub use interner::{Interner, next_row};
 pub use labels::Label;
 pub use locations::{FrameType, Location, LocationId, Locations};
 pub use mappings::{Mapping, MappingId, Symbols};
@@ -49,8 +47,9 @@ pub use stacks::{StackId, Stacks};
 pub use strings::{StringId, Strings};
 pub use values::{LEVELS, ValueType, Values, is_level, is_summable};
 
+pub use crate::collections::next_row;
+use crate::collections::{Id, add};
 use crate::error::Result;
-use crate::limits::memory::TryGrow;
 
 #[derive(Debug, Default, Clone)]
 pub struct Profile {
@@ -74,9 +73,7 @@ pub struct Profile {
 
 impl Profile {
     pub fn add_source(&mut self, source: Source) -> Result<SourceId> {
-        let row = next_row(self.sources.len(), "sources")?;
-        self.sources.try_push(source, "sources")?;
-        Ok(SourceId(row))
+        add(&mut self.sources, source)
     }
 
     /// The location of an R function: one name, and where it was in which file.
@@ -98,21 +95,15 @@ impl Profile {
     }
 
     pub fn add_mapping(&mut self, mapping: Mapping) -> Result<MappingId> {
-        let row = next_row(self.mappings.len(), "mappings")?;
-        self.mappings.try_push(mapping, "mappings")?;
-        Ok(MappingId(row))
+        add(&mut self.mappings, mapping)
     }
 
     pub fn add_resource(&mut self, resource: Resource) -> Result<ResourceId> {
-        let row = next_row(self.resources.len(), "resources")?;
-        self.resources.try_push(resource, "resources")?;
-        Ok(ResourceId(row))
+        add(&mut self.resources, resource)
     }
 
     pub fn add_scope(&mut self, scope: Scope) -> Result<ScopeId> {
-        let row = next_row(self.scopes.len(), "scopes")?;
-        self.scopes.try_push(scope, "scopes")?;
-        Ok(ScopeId(row))
+        add(&mut self.scopes, scope)
     }
 
     /// The frame type that is called so; an empty text is none.
@@ -131,6 +122,14 @@ impl Profile {
     pub fn frame_type_of(&self, location: &Location) -> Option<&str> {
         let type_ = location.frame_type?;
         Some(self.strings.get(type_.text()))
+    }
+
+    /// `None` for an address that says nothing.
+    pub fn intern_address(&mut self, address: Address) -> Result<Option<AddressId>> {
+        match address == Address::default() {
+            true => Ok(None),
+            false => self.addresses.intern(address).map(Some),
+        }
     }
 
     /// Where in memory a location is; for most of R's it says nothing.
@@ -166,6 +165,6 @@ impl Profile {
     }
 
     pub fn source_ids(&self) -> impl ExactSizeIterator<Item = SourceId> + use<> {
-        (0..self.sources.len() as u32).map(SourceId)
+        (0..self.sources.len() as u32).map(SourceId::from_row)
     }
 }

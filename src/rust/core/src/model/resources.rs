@@ -5,26 +5,11 @@
 
 use super::attributes::Attribute;
 use super::strings::StringId;
+use crate::collections::id;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ResourceId(pub(crate) u32);
+id!(ResourceId, "resources");
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ScopeId(pub(crate) u32);
-
-impl ResourceId {
-    /// The row in its table, counted from 0.
-    pub fn row(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl ScopeId {
-    /// The row in its table, counted from 0.
-    pub fn row(self) -> usize {
-        self.0 as usize
-    }
-}
+id!(ScopeId, "scopes");
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Resource {

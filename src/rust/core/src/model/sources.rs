@@ -9,6 +9,7 @@ use super::functions::UNKNOWN;
 use super::resources::ScopeId;
 use super::strings::StringId;
 use super::values::ValueType;
+use crate::collections::id;
 use crate::error::Result;
 use crate::limits::memory::{TryText, owned};
 use crate::text::decoded;
@@ -19,15 +20,7 @@ const WHAT: &str = "sources";
 /// In one place, so that it can be lent.
 static BASE64: Encoding = data_encoding::BASE64;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SourceId(pub(crate) u32);
-
-impl SourceId {
-    /// The row in its table, counted from 0.
-    pub fn row(self) -> usize {
-        self.0 as usize
-    }
-}
+id!(SourceId, "sources");
 
 /// One recorded run, and what was said about it as a whole.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -4,8 +4,8 @@
 //! comes twice, and to look for each would take longer than all the rest. So it is
 //! noticed whether looking pays.
 
-use super::interner::{Interner, next_row};
 use super::stacks::StackId;
+use crate::collections::{Index, next_row};
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
 use std::hash::Hash;
@@ -18,7 +18,7 @@ const WINDOWS: u32 = 8;
 /// Lists of `T` and the stacks that they stand for.
 pub struct StackCache<'a, T> {
     lists: Vec<(&'a [T], StackId)>,
-    index: Interner,
+    index: Index,
     /// The one before, since samples that follow each other are alike.
     last: Option<(&'a [T], StackId)>,
     /// Of the list that was looked for last.
@@ -33,7 +33,7 @@ impl<T> Default for StackCache<'_, T> {
     fn default() -> Self {
         StackCache {
             lists: Vec::new(),
-            index: Interner::default(),
+            index: Index::default(),
             last: None,
             hash: 0,
             seen: 0,

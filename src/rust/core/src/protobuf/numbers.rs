@@ -1,14 +1,15 @@
 //! Numbers in the order of first use, so that equal profiles give equal bytes.
 
+use crate::collections::{Index, Interner, Lists, next_row};
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
-use crate::model::{Interner, StringId, next_row};
+use crate::model::StringId;
 use std::borrow::Cow;
 
 /// The string table. Its first entry is the empty string, which means none.
 pub struct Texts<'a> {
     pub texts: Vec<Cow<'a, str>>,
-    index: Interner,
+    index: Index,
     /// The numbers of the model's strings; 0 where not known yet.
     number: Vec<u32>,
 }
@@ -19,7 +20,7 @@ impl<'a> Texts<'a> {
         number.try_fill(strings, 0, "the string table")?;
         let mut texts = Texts {
             texts: Vec::new(),
-            index: Interner::default(),
+            index: Index::default(),
             number,
         };
         texts.of("")?;
@@ -51,46 +52,5 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Distinct byte strings, each stored once, end to end.
-#[derive(Default)]
-pub struct Pieces {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-    index: Interner,
-}
-
-impl Pieces {
-    /// Stores a piece that is known to be new, and gives its number from 0.
-    pub fn push(&mut self, piece: &[u8]) -> Result<u32> {
-        let row = next_row(self.ends.len(), "pieces of the output")?;
-        self.bytes.try_extend(piece, "the output")?;
-        self.ends.try_push(self.bytes.len(), "the output")?;
-        Ok(row)
-    }
-
-    /// The number of a piece that may be known.
-    pub fn intern(&mut self, piece: &[u8]) -> Result<u32> {
-        let hash = self.index.hash(piece);
-        if let Some(row) = self.index.find(hash, |row| self.get(row) == piece) {
-            return Ok(row);
-        }
-        let row = self.push(piece)?;
-        self.index.insert(hash, row)?;
-        Ok(row)
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    #[inline]
-    pub fn get(&self, row: u32) -> &[u8] {
-        let row = row as usize;
-        let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        &self.bytes[start..self.ends[row]]
-    }
-
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        (0..self.ends.len() as u32).map(|row| self.get(row))
-    }
-}
+/// Distinct byte strings.
+pub type Pieces = Interner<Lists<u8>>;

@@ -70,7 +70,7 @@ pub fn locations(
         let frame_type = profile.frame_type(frame_type.unwrap_or(""))?;
         let function = functions.row(table.function_id[row]);
         let function = function.map(|row| next_row(row, "functions").map(FunctionId));
-        let address = profile.addresses.intern(address)?;
+        let address = profile.intern_address(address)?;
         profile.locations.push(Location {
             function: function.transpose()?,
             line: (line != NA).then(|| exact::of_integer(line_exact, line)),

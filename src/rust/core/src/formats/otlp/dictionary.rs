@@ -6,6 +6,7 @@
 use super::attributes::AttributeTable;
 use super::budget::Budget;
 use super::proto::{dictionary as table, function, keys, line, link, location, mapping, stack};
+use crate::collections::Lists;
 use crate::error::Place;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::cancel::Stop;
@@ -196,21 +197,18 @@ impl Rows {
 /// innermost first.
 struct Runs {
     rows: Rows,
-    frames: Vec<LocationId>,
-    /// Where the run of each entry ends in `frames`.
-    ends: Vec<usize>,
+    frames: Lists<LocationId>,
     /// Each entry is one row, the one after that of the entry before.
     plain: bool,
 }
 
 impl Runs {
     fn of(&self, index: u64, at: usize) -> Result<&[LocationId]> {
-        let end = entry(&self.ends, index, self.rows.what, at)?;
-        let start = match (index as usize).checked_sub(1) {
-            Some(before) => self.ends[before],
-            None => 0,
-        };
-        Ok(&self.frames[start..*end])
+        let count = self.frames.len();
+        match usize::try_from(index).ok().filter(|row| *row < count) {
+            Some(row) => Ok(self.frames.get(row)),
+            None => out_of_range(self.rows.what, index, count, at),
+        }
     }
 }
 
@@ -330,13 +328,12 @@ impl Reader<'_, '_> {
         let before = self.profile.locations.len();
         let mut runs = Runs {
             rows: Rows::of("Location", before, list)?,
-            frames: Vec::new(),
-            ends: Vec::new(),
+            frames: Lists::default(),
             plain: true,
         };
         if runs.rows.skipped > 0 {
             // A frame of which nothing is known gets a row where there is one.
-            runs.ends.try_push(0, WHAT)?;
+            runs.frames.close(WHAT)?;
         }
         let mut lines = Vec::new();
         let mut watch = Watch::new(self.stop);
@@ -346,10 +343,10 @@ impl Reader<'_, '_> {
             self.location(message, mappings, functions, &mut lines)?;
             for &line in &lines {
                 let row = self.profile.locations.push(line)?;
-                runs.frames.try_push(row, WHAT)?;
+                runs.frames.push_item(row, WHAT)?;
             }
             runs.plain &= lines.len() == 1;
-            runs.ends.try_push(runs.frames.len(), WHAT)?;
+            runs.frames.close(WHAT)?;
         }
         Ok(runs)
     }
@@ -396,7 +393,7 @@ impl Reader<'_, '_> {
         for (id, _) in &mut self.profile.location_attributes[first..] {
             *id = LocationId(own);
         }
-        let address = self.profile.addresses.intern(address)?;
+        let address = self.profile.intern_address(address)?;
         for (i, line) in lines.iter_mut().enumerate() {
             line.address = address;
             line.inlined = i < outermost;

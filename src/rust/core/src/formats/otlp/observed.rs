@@ -5,11 +5,12 @@ use super::proto::profile as field;
 use super::tables::{Tables, put_indices, put_unless_0};
 use super::write::WriteOptions;
 use crate::analysis::export::Column;
+use crate::collections::{Index, next_row};
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, owned, sort_by_key, with_room};
 use crate::message;
-use crate::model::{Any, Interner, Label, Profile, SourceId, StringId, next_row};
+use crate::model::{Any, Label, Profile, SourceId, StringId};
 use crate::protobuf::numbers::Pieces;
 use crate::protobuf::wire;
 
@@ -92,7 +93,7 @@ impl<'t, 'a> Observer<'t, 'a> {
             types: columns.len(),
             ..Observed::default()
         };
-        let mut index = Interner::default();
+        let mut index = Index::default();
         let mut values = Vec::new();
         // The identity of each row that is kept.
         let mut kept: Vec<(u32, u32)> = Vec::new();

@@ -11,6 +11,7 @@ use super::layout::{self, Layout};
 use super::proto::data;
 use super::samples::LabelForms;
 use super::scopes::Reader;
+use crate::collections::{Index, next_row};
 use crate::error::{Error, Place, Result};
 use crate::formats::detect::{self, Format};
 use crate::formats::problems::{ProblemKind, Problems};
@@ -19,7 +20,7 @@ use crate::io::input::{self, Origin};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
-use crate::model::{Interner, Profile, SampleType, Values, next_row};
+use crate::model::{Profile, SampleType, Values};
 use crate::protobuf::load::{self, Wanted, Watch};
 use crate::protobuf::texts::TextTable;
 use crate::protobuf::wire::{Fault, Message, Result as WireResult, fault};
@@ -71,7 +72,7 @@ fn decode(
 ) -> Result<(Profile, Problems)> {
     let mut file = File {
         profile: Profile::default(),
-        types: Interner::default(),
+        types: Index::default(),
         problems,
         budget: Budget::new(bytes.len(), memory, message!("{}", origin.name)),
         is_known: false,
@@ -160,7 +161,7 @@ fn in_json(fault: Fault, text: &json::Text, name: &str) -> Error {
 pub struct File {
     pub profile: Profile,
     /// Finds the columns of sample types.
-    pub types: Interner,
+    pub types: Index,
     pub problems: Problems,
     pub budget: Budget,
     /// Whether there was a field that such messages have.

@@ -10,6 +10,7 @@ use super::observed::{Observed, Observer};
 use super::proto::{data, resource_profiles, scope_profiles};
 use super::tables::Tables;
 use crate::analysis::export::{Column, Cutter, Untold, columns, default_type, durations};
+use crate::collections::Lists;
 use crate::error::{Error, Result};
 use crate::io::gzip;
 use crate::io::save;
@@ -124,9 +125,8 @@ fn write_message(
 
 /// What is written of each source.
 struct Plan<'c, 'a> {
-    /// The rows of the samples, those of a source together, and where each ends.
-    rows: Vec<u32>,
-    ends: Vec<usize>,
+    /// The rows of the samples of each source.
+    rows: Lists<u32>,
     columns: Vec<Vec<&'c Column<'a>>>,
     durations: Vec<Option<i64>>,
     default_types: Vec<Option<&'a str>>,
@@ -135,26 +135,9 @@ struct Plan<'c, 'a> {
 impl<'c, 'a> Plan<'c, 'a> {
     fn new(profile: &'a Profile, columns: &'c [Column<'a>], stop: Stop) -> Result<Plan<'c, 'a>> {
         let count = profile.sources.len();
-        let mut ends = Vec::new();
-        ends.try_fill(count, 0, "sources")?;
-        for source in &profile.samples.source {
-            ends[source.row()] += 1;
-        }
-        let mut end = 0;
-        for slot in &mut ends {
-            end += *slot;
-            *slot = end - *slot;
-        }
-        let mut rows = Vec::new();
-        rows.try_fill(profile.samples.len(), 0, "samples")?;
-        for (row, source) in (0..).zip(&profile.samples.source) {
-            let next = &mut ends[source.row()];
-            rows[*next] = row;
-            *next += 1;
-        }
+        let source_of = profile.samples.source.iter().map(|source| source.row());
         let mut plan = Plan {
-            rows,
-            ends,
+            rows: Lists::grouped(count, source_of, "samples")?,
             columns: Vec::new(),
             durations: durations(profile)?,
             default_types: Vec::new(),
@@ -195,8 +178,7 @@ impl<'c, 'a> Plan<'c, 'a> {
     }
 
     fn rows_of(&self, source: usize) -> &[u32] {
-        let start = source.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.rows[start..self.ends[source]]
+        self.rows.get(source)
     }
 }
 

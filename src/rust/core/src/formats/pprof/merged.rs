@@ -8,9 +8,10 @@
 use super::proto::{function, location, mapping, profile as field};
 use super::symbols::{Mapped, Mappings, Writing, put_function, put_location, put_mapping};
 use crate::analysis::export::RunIds;
+use crate::collections::Interner;
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
-use crate::model::{FunctionId, Interner, LocationId, Profile, next_row};
+use crate::model::{FunctionId, LocationId, Profile};
 use crate::protobuf::numbers::{Pieces, Texts};
 use crate::protobuf::output::Output;
 use crate::protobuf::wire;
@@ -23,7 +24,8 @@ pub struct Merged<'a> {
     mappings: Mappings<'a>,
     /// The rows of the mappings that are written, in the order of first use.
     used: Vec<usize>,
-    index: Interner,
+    /// What tells these mappings apart.
+    keys: Interner<Vec<Key<'a>>>,
     ids: RunIds,
     /// By row; 0 is none.
     function_ids: Vec<u32>,
@@ -42,7 +44,7 @@ impl<'a> Merged<'a> {
             profile,
             mappings: Mappings::new(profile)?,
             used: Vec::new(),
-            index: Interner::default(),
+            keys: Interner::default(),
             ids: RunIds::new(profile)?,
             function_ids,
             locations: Pieces::default(),
@@ -58,19 +60,10 @@ impl<'a> Merged<'a> {
 
     /// The id of a mapping, and the row of the one that it is merged into.
     fn mapping(&mut self, row: usize) -> Result<(u64, usize)> {
-        let rows = &self.mappings.rows;
-        let key = key(&rows[row]);
-        let hash = self.index.hash(key);
-        let same = |number: u32| self::key(&rows[self.used[number as usize]]) == key;
-        let number = match self.index.find(hash, same) {
-            Some(number) => number,
-            None => {
-                let number = next_row(self.used.len(), "mappings")?;
-                self.used.try_push(row, "mappings")?;
-                self.index.insert(hash, number)?;
-                number
-            }
-        };
+        let number = self.keys.intern(key(&self.mappings.rows[row]))?;
+        if number as usize == self.used.len() {
+            self.used.try_push(row, "mappings")?;
+        }
         Ok((u64::from(number) + 1, self.used[number as usize]))
     }
 
@@ -144,8 +137,10 @@ impl<'a> Writing<'a> for Merged<'a> {
     }
 }
 
-/// What tells mappings apart.
-fn key<'a>(mapped: &Mapped<'a>) -> (u64, u64, &'a str) {
+/// How many pages a mapping has, its offset, and its file.
+type Key<'a> = (u64, u64, &'a str);
+
+fn key<'a>(mapped: &Mapped<'a>) -> Key<'a> {
     let size = mapped.limit.wrapping_sub(mapped.start);
     let pages = size.wrapping_add(PAGE - 1) / PAGE;
     let file = match mapped.build_id {

@@ -8,10 +8,11 @@ use super::about;
 use super::sources::{self, Fact, Facts, KEYS};
 use crate::analysis::export::durations;
 use crate::analysis::export::{is_rprof, provenance};
+use crate::collections::Interner;
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
-use crate::model::{Interner, Label, Profile, Source, SourceId, StringId, Strings, next_row};
+use crate::model::{Label, Profile, Source, SourceId, StringId, Strings};
 
 /// Samples between two questions whether to stop.
 const ROWS: usize = 10_000;
@@ -163,8 +164,8 @@ impl Keys {
 /// The sources that labels tell.
 struct Told {
     /// Sets of labels, and the number of the source that each tells.
-    sets: Vec<(Saids, Option<usize>)>,
-    index: Interner,
+    sets: Interner<Vec<Saids>>,
+    numbers: Vec<Option<usize>>,
     /// With the numbers they had where they were written.
     sources: Vec<(i64, Source)>,
     bytes_left: usize,
@@ -173,8 +174,8 @@ struct Told {
 impl Told {
     fn new(size: usize) -> Told {
         Told {
-            sets: Vec::new(),
-            index: Interner::default(),
+            sets: Interner::default(),
+            numbers: Vec::new(),
             sources: Vec::new(),
             bytes_left: size.saturating_mul(BYTES_A_BYTE).max(BYTES_AT_LEAST),
         }
@@ -182,10 +183,8 @@ impl Told {
 
     /// The number of the source that these labels tell.
     fn number(&mut self, saids: Saids, strings: &Strings) -> Result<Option<usize>> {
-        let hash = self.index.hash(saids);
-        let same = |row: u32| self.sets[row as usize].0 == saids;
-        if let Some(row) = self.index.find(hash, same) {
-            return Ok(self.sets[row as usize].1);
+        if let Some(row) = self.sets.find(saids) {
+            return Ok(self.numbers[row as usize]);
         }
         let number = match self.source(saids, strings)? {
             Some(source) => {
@@ -194,9 +193,8 @@ impl Told {
             }
             None => None,
         };
-        let row = next_row(self.sets.len(), "sources")?;
-        self.sets.try_push((saids, number), "sources")?;
-        self.index.insert(hash, row)?;
+        self.sets.intern(saids)?;
+        self.numbers.try_push(number, "sources")?;
         Ok(number)
     }
 

@@ -3,6 +3,7 @@
 use super::ids::Ids;
 use super::outline::Outline;
 use super::proto::{function, line, location, mapping};
+use crate::collections::Lists;
 use crate::formats::problems::Problems;
 use crate::limits::memory::TryGrow;
 use crate::model::{
@@ -97,9 +98,7 @@ pub fn functions(
 /// call, innermost first.
 pub struct Locations {
     pub ids: Ids,
-    /// Where the run of each location ends in `frames`.
-    ends: Vec<usize>,
-    frames: Vec<LocationId>,
+    frames: Lists<LocationId>,
 }
 
 impl Locations {
@@ -107,14 +106,13 @@ impl Locations {
     /// line, so that an id is a row of the model + 1.
     #[inline]
     pub fn count_if_plain(&self) -> Option<u32> {
-        let single = self.frames.len() == self.ends.len();
+        let single = self.frames.items().len() == self.frames.len();
         (single && self.ids.are_row_numbers()).then(|| self.ids.count())
     }
 
     #[inline]
     pub fn run(&self, row: usize) -> &[LocationId] {
-        let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        &self.frames[start..self.ends[row]]
+        self.frames.get(row)
     }
 }
 
@@ -128,8 +126,7 @@ pub fn locations(
 ) -> Result<Locations> {
     let mut locations = Locations {
         ids: ids("location", location::ID, &outline.locations)?,
-        ends: Vec::new(),
-        frames: Vec::new(),
+        frames: Lists::default(),
     };
     let mut lines = Vec::new();
     for &message in &outline.locations {
@@ -155,7 +152,7 @@ pub fn locations(
             // An address without a symbol.
             lines.try_push(Location::default(), "locations")?;
         }
-        let address = profile.addresses.intern(address)?;
+        let address = profile.intern_address(address)?;
         let outermost = lines.len() - 1;
         for (i, &line) in lines.iter().enumerate() {
             let frame = profile.locations.push(Location {
@@ -163,11 +160,9 @@ pub fn locations(
                 inlined: i < outermost,
                 ..line
             })?;
-            locations.frames.try_push(frame, "locations")?;
+            locations.frames.push_item(frame, "locations")?;
         }
-        locations
-            .ends
-            .try_push(locations.frames.len(), "locations")?;
+        locations.frames.close("locations")?;
     }
     Ok(locations)
 }

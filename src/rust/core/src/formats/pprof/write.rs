@@ -12,13 +12,14 @@ use super::recorded::Recorded;
 use super::sources;
 use super::symbols::Writing;
 use crate::analysis::export::{Column, Cutter, Untold, columns};
+use crate::collections::{Index, next_row};
 use crate::error::{Error, Result};
 use crate::io::gzip;
 use crate::io::save;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, with_room};
 use crate::message;
-use crate::model::{Interner, Label, Profile, SourceId, StackId, next_row};
+use crate::model::{Label, Profile, SourceId, StackId};
 use crate::protobuf::numbers::{Pieces, Texts};
 use crate::protobuf::output::Output;
 use crate::protobuf::wire::{self, LONGEST_FIELD};
@@ -304,7 +305,7 @@ struct Sums<'c, 'a> {
     keys: Vec<Key>,
     /// For each key as many values as columns.
     values: Vec<i64>,
-    index: Interner,
+    index: Index,
     /// The rows of the samples and the numbers of their keys.
     rows: Vec<(usize, u32)>,
 }
@@ -315,7 +316,7 @@ impl<'c, 'a> Sums<'c, 'a> {
             columns,
             keys: Vec::new(),
             values: Vec::new(),
-            index: Interner::default(),
+            index: Index::default(),
             rows: Vec::new(),
         }
     }

@@ -1,8 +1,8 @@
-//! Finds equal rows.
+//! Finds equal rows of a table.
 //!
-//! Each table keeps its columns itself; the interner holds only (hash, row)
-//! pairs, so a row exists once. The hash is seeded anew in each process: rows
-//! that collide on purpose cannot be prepared. Row numbers never depend on it.
+//! The table keeps its rows itself; an index holds only (hash, row) pairs, so that a
+//! row exists once. The hash is seeded anew in each process: rows that collide on
+//! purpose cannot be prepared. Row numbers never depend on it.
 
 use crate::error::{Error, Result};
 use crate::message;
@@ -11,12 +11,12 @@ use hashbrown::HashTable;
 use std::hash::{BuildHasher, Hash};
 
 #[derive(Debug, Default, Clone)]
-pub struct Interner {
+pub struct Index {
     rows: HashTable<(u64, u32)>,
     state: RandomState,
 }
 
-impl Interner {
+impl Index {
     #[inline]
     pub fn hash(&self, row: impl Hash) -> u64 {
         self.state.hash_one(row)
@@ -30,7 +30,7 @@ impl Interner {
             .map(|&(_, row)| row)
     }
 
-    /// Remembers `row`, which `find` did not know.
+    /// Adds a row that `find` did not find.
     pub fn insert(&mut self, hash: u64, row: u32) -> Result<()> {
         self.rows
             .try_reserve(1, |&(h, _)| h)

@@ -1,0 +1,303 @@
+//! Tables whose equal rows are one: each distinct row is stored once, and what refers to
+//! it holds its number.
+
+use super::index::{Index, next_row};
+use super::lists::{Lists, TextList};
+use crate::error::Result;
+use crate::limits::memory::TryGrow;
+use std::fmt;
+use std::hash::Hash;
+use std::marker::PhantomData;
+
+/// The number of a row, of a type of its own for each table of the model, so that one
+/// cannot be taken for another.
+pub trait Id: Copy {
+    /// What errors call the rows.
+    const ROWS: &'static str;
+    fn from_row(row: u32) -> Self;
+    /// The row in its table, counted from 0.
+    fn to_row(self) -> usize;
+}
+
+/// For tables whose numbers nobody can confuse.
+impl Id for u32 {
+    const ROWS: &'static str = "rows";
+
+    fn from_row(row: u32) -> u32 {
+        row
+    }
+
+    fn to_row(self) -> usize {
+        self as usize
+    }
+}
+
+/// Declares a type of ids, `$rows` being what errors call the rows of its table.
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $rows:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub(crate) u32);
+
+        impl $name {
+            /// The row in its table, counted from 0.
+            #[inline]
+            pub fn row(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl $crate::collections::Id for $name {
+            const ROWS: &'static str = $rows;
+
+            #[inline]
+            fn from_row(row: u32) -> $name {
+                $name(row)
+            }
+
+            #[inline]
+            fn to_row(self) -> usize {
+                self.row()
+            }
+        }
+    };
+}
+pub(crate) use id;
+
+/// Appends a row to a plain table.
+pub fn add<I: Id, T>(rows: &mut Vec<T>, row: T) -> Result<I> {
+    let id = I::from_row(next_row(rows.len(), I::ROWS)?);
+    rows.try_push(row, I::ROWS)?;
+    Ok(id)
+}
+
+/// Where an interner keeps its rows.
+pub trait Rows: Default {
+    type Row<'r>: Copy + Hash
+    where
+        Self: 'r;
+
+    fn count(&self) -> usize;
+    fn row(&self, row: usize) -> Self::Row<'_>;
+    fn equals(&self, row: usize, other: Self::Row<'_>) -> bool;
+    fn append(&mut self, row: Self::Row<'_>, what: &'static str) -> Result<()>;
+    fn clear(&mut self);
+}
+
+impl<T: Copy + Eq + Hash> Rows for Vec<T> {
+    type Row<'r>
+        = T
+    where
+        T: 'r;
+
+    #[inline]
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn row(&self, row: usize) -> T {
+        self[row]
+    }
+
+    #[inline]
+    fn equals(&self, row: usize, other: T) -> bool {
+        self[row] == other
+    }
+
+    #[inline]
+    fn append(&mut self, row: T, what: &'static str) -> Result<()> {
+        self.try_push(row, what)
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+}
+
+impl<T: Copy + Eq + Hash> Rows for Lists<T> {
+    type Row<'r>
+        = &'r [T]
+    where
+        T: 'r;
+
+    #[inline]
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn row(&self, row: usize) -> &[T] {
+        self.get(row)
+    }
+
+    #[inline]
+    fn equals(&self, row: usize, other: &[T]) -> bool {
+        self.get(row) == other
+    }
+
+    #[inline]
+    fn append(&mut self, row: &[T], what: &'static str) -> Result<()> {
+        self.push(row, what)
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+}
+
+impl Rows for TextList {
+    type Row<'r> = &'r str;
+
+    #[inline]
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn row(&self, row: usize) -> &str {
+        self.get(row)
+    }
+
+    #[inline]
+    fn equals(&self, row: usize, other: &str) -> bool {
+        self.get(row) == other
+    }
+
+    #[inline]
+    fn append(&mut self, row: &str, what: &'static str) -> Result<()> {
+        self.push(row, what)
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+}
+
+#[derive(Clone)]
+pub struct Interner<R, I = u32> {
+    rows: R,
+    index: Index,
+    id: PhantomData<fn() -> I>,
+}
+
+impl<R: Default, I> Default for Interner<R, I> {
+    fn default() -> Self {
+        Interner {
+            rows: R::default(),
+            index: Index::default(),
+            id: PhantomData,
+        }
+    }
+}
+
+impl<R: fmt::Debug, I> fmt::Debug for Interner<R, I> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.rows.fmt(f)
+    }
+}
+
+impl<R: Rows, I: Id> Interner<R, I> {
+    /// The row that equals this one; it is added if there is none.
+    pub fn intern(&mut self, row: R::Row<'_>) -> Result<I> {
+        let hash = self.index.hash(row);
+        if let Some(id) = self.find_hashed(hash, row) {
+            return Ok(id);
+        }
+        let id = self.append(row)?;
+        self.index.insert(hash, id)?;
+        Ok(I::from_row(id))
+    }
+
+    #[inline]
+    pub fn find(&self, row: R::Row<'_>) -> Option<I> {
+        self.find_hashed(self.index.hash(row), row)
+    }
+
+    #[inline]
+    fn find_hashed(&self, hash: u64, row: R::Row<'_>) -> Option<I> {
+        let equal = |other: u32| self.rows.equals(other as usize, row);
+        self.index.find(hash, equal).map(I::from_row)
+    }
+
+    /// Adds a row even if there is an equal one, and does not let `intern()` find it: for
+    /// tables that are to stay as they are, and rows that are known to be distinct.
+    pub fn push(&mut self, row: R::Row<'_>) -> Result<I> {
+        self.append(row).map(I::from_row)
+    }
+
+    #[inline]
+    fn append(&mut self, row: R::Row<'_>) -> Result<u32> {
+        let id = next_row(self.rows.count(), I::ROWS)?;
+        self.rows.append(row, I::ROWS)?;
+        Ok(id)
+    }
+
+    #[inline]
+    pub fn get(&self, id: I) -> R::Row<'_> {
+        self.rows.row(id.to_row())
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.rows.count()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn ids(&self) -> impl ExactSizeIterator<Item = I> + use<R, I> {
+        (0..self.len() as u32).map(I::from_row)
+    }
+
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.index.clear();
+    }
+}
+
+impl<T, I> Interner<Vec<T>, I> {
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.rows.iter()
+    }
+}
+
+impl<T: Copy, I> Interner<Lists<T>, I> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[T]> {
+        self.rows.iter()
+    }
+}
+
+impl<I> Interner<TextList, I> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.rows.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_rows_are_one() {
+        let mut texts: Interner<TextList> = Interner::default();
+        let ids: Vec<u32> = ["a", "", "ab", "a", ""]
+            .map(|text| texts.intern(text).unwrap())
+            .to_vec();
+        assert_eq!(ids, [0, 1, 2, 0, 1]);
+        assert_eq!(texts.iter().collect::<Vec<_>>(), ["a", "", "ab"]);
+        assert_eq!(texts.find("ab"), Some(2));
+        assert_eq!(texts.find("b"), None);
+    }
+
+    #[test]
+    fn rows_that_are_pushed_stay_as_they_are() {
+        let mut lists: Interner<Lists<u8>> = Interner::default();
+        assert_eq!(lists.push(&[1]).unwrap(), 0);
+        assert_eq!(lists.push(&[1]).unwrap(), 1);
+        assert_eq!(lists.intern(&[1]).unwrap(), 2);
+        assert_eq!(lists.intern(&[1]).unwrap(), 2);
+        assert_eq!(lists.len(), 3);
+    }
+}

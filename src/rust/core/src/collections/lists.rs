@@ -1,0 +1,165 @@
+//! Lists of different lengths, end to end in one buffer: one allocation for all of them
+//! instead of one for each.
+
+use crate::error::Result;
+use crate::limits::memory::{TryGrow, TryText, filled};
+use std::ops::Range;
+
+/// Where each list ends in the buffer.
+#[derive(Debug, Default, Clone)]
+struct Ends(Vec<usize>);
+
+impl Ends {
+    #[inline]
+    fn range(&self, row: usize) -> Range<usize> {
+        let start = if row == 0 { 0 } else { self.0[row - 1] };
+        start..self.0[row]
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Lists<T> {
+    items: Vec<T>,
+    ends: Ends,
+}
+
+impl<T> Default for Lists<T> {
+    fn default() -> Self {
+        Lists {
+            items: Vec::new(),
+            ends: Ends::default(),
+        }
+    }
+}
+
+impl<T: Copy> Lists<T> {
+    /// Adds a list.
+    #[inline]
+    pub fn push(&mut self, list: &[T], what: &'static str) -> Result<()> {
+        self.items.try_extend(list, what)?;
+        self.close(what)
+    }
+
+    /// Adds an item to the list that [`close()`](Lists::close) completes.
+    pub fn push_item(&mut self, item: T, what: &'static str) -> Result<()> {
+        self.items.try_push(item, what)
+    }
+
+    /// Completes the list of the items that were added since the last one.
+    #[inline]
+    pub fn close(&mut self, what: &'static str) -> Result<()> {
+        self.ends.0.try_push(self.items.len(), what)
+    }
+
+    #[inline]
+    pub fn get(&self, row: usize) -> &[T] {
+        &self.items[self.ends.range(row)]
+    }
+
+    /// The items of all lists.
+    pub fn items(&self) -> &[T] {
+        &self.items
+    }
+
+    pub fn len(&self) -> usize {
+        self.ends.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ends.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[T]> {
+        (0..self.len()).map(|row| self.get(row))
+    }
+
+    pub fn clear(&mut self) {
+        self.items.clear();
+        self.ends.0.clear();
+    }
+}
+
+impl Lists<u32> {
+    /// For each of `count` groups a list of its members, in order. `group_of` gives the
+    /// group of each member.
+    pub fn grouped(
+        count: usize,
+        group_of: impl ExactSizeIterator<Item = usize> + Clone,
+        what: &'static str,
+    ) -> Result<Lists<u32>> {
+        let mut items = filled(group_of.len(), 0, what)?;
+        let mut ends = filled(count, 0, what)?;
+        for group in group_of.clone() {
+            ends[group] += 1;
+        }
+        // From sizes to starts; filling a list moves its start to its end.
+        let mut end = 0;
+        for slot in &mut ends {
+            end += *slot;
+            *slot = end - *slot;
+        }
+        for (member, group) in (0..).zip(group_of) {
+            items[ends[group]] = member;
+            ends[group] += 1;
+        }
+        let ends = Ends(ends);
+        Ok(Lists { items, ends })
+    }
+}
+
+/// The same for text.
+#[derive(Debug, Default, Clone)]
+pub struct TextList {
+    text: String,
+    ends: Ends,
+}
+
+impl TextList {
+    pub fn push(&mut self, text: &str, what: &'static str) -> Result<()> {
+        self.text.try_push_str(text, what)?;
+        self.ends.0.try_push(self.text.len(), what)
+    }
+
+    pub fn get(&self, row: usize) -> &str {
+        &self.text[self.ends.range(row)]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ends.0.len()
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        (0..self.len()).map(|row| self.get(row))
+    }
+
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.ends.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_those_that_were_added() {
+        let mut lists = Lists::default();
+        for list in [&[1, 2][..], &[], &[3]] {
+            lists.push(list, "x").unwrap();
+        }
+        lists.push_item(4, "x").unwrap();
+        lists.push_item(5, "x").unwrap();
+        lists.close("x").unwrap();
+        let all: Vec<&[i32]> = lists.iter().collect();
+        assert_eq!(all, [&[1, 2][..], &[], &[3], &[4, 5]]);
+        assert_eq!(lists.items(), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn groups_keep_the_order_of_their_members() {
+        let lists = Lists::grouped(4, [2, 0, 2, 3, 0].into_iter(), "x").unwrap();
+        let all: Vec<&[u32]> = lists.iter().collect();
+        assert_eq!(all, [&[1, 4][..], &[], &[0, 2], &[3]]);
+    }
+}

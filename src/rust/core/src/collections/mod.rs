@@ -1,0 +1,11 @@
+//! Collections that the model and the formats share: lists end to end, and tables whose
+//! equal rows are one.
+
+mod index;
+mod interner;
+mod lists;
+
+pub use index::{Index, next_row};
+pub(crate) use interner::id;
+pub use interner::{Id, Interner, Rows, add};
+pub use lists::{Lists, TextList};
