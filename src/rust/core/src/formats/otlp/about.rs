@@ -7,7 +7,8 @@ use super::observed::Observed;
 use super::proto::{entity_ref, keys, profile as field, resource, scope, value_type};
 use super::tables::{Tables, put_indices, put_unless_0};
 use super::write::WriteOptions;
-use crate::analysis::export::{Column, is_rprof, options_text, period, time};
+use crate::analysis::sample_types::{WrittenType, is_rprof};
+use crate::analysis::source_facts::{options_text, period, time};
 use crate::error::{Error, Result};
 use crate::limits::memory::{TryAdd, TryCollect, owned};
 use crate::message;
@@ -140,15 +141,9 @@ fn attributes<'a>(
 }
 
 /// The type of a profile's values.
-pub fn sample_type<'a>(column: &Column<'a>, tables: &mut Tables<'a>) -> Result<Vec<u8>> {
+pub fn sample_type<'a>(type_: &WrittenType<'a>, tables: &mut Tables<'a>) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    put_type(
-        &mut out,
-        field::SAMPLE_TYPE,
-        column.name,
-        column.unit,
-        tables,
-    )?;
+    put_type(&mut out, field::SAMPLE_TYPE, type_.name, type_.unit, tables)?;
     Ok(out)
 }
 

@@ -4,8 +4,8 @@ use super::layout::Layout;
 use super::proto::profile as field;
 use super::tables::{Tables, put_indices, put_unless_0};
 use super::write::WriteOptions;
-use crate::analysis::export::Column;
-use crate::collections::{Index, next_row};
+use crate::analysis::aggregate::{self, Groups, LeftOut, is_zero, values_of};
+use crate::analysis::sample_types::WrittenType;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, owned, sort_by_key, with_room};
@@ -30,6 +30,12 @@ struct Identity {
     /// Samples with times and without are not one: either all observations of a sample
     /// have one or none.
     timed: bool,
+}
+
+impl aggregate::Identity for Identity {
+    fn is_summed(&self) -> bool {
+        !self.timed
+    }
 }
 
 /// The samples of a source.
@@ -79,103 +85,87 @@ impl<'t, 'a> Observer<'t, 'a> {
         })
     }
 
-    /// The samples in these rows, with the values of these columns. `left_out`: rows
-    /// that are not written; where what is summed comes to nothing, its rows are marked
-    /// so, and there is no result.
+    /// The samples in these rows, with the values of these types; `None` where samples were
+    /// found that add up to nothing, which are left out from then on.
     pub fn observe(
         &mut self,
         source: SourceId,
         rows: &[u32],
-        columns: &[&Column],
-        left_out: &mut [bool],
+        types: &[&WrittenType],
+        left_out: &mut LeftOut,
     ) -> Result<Option<Observed>> {
-        let mut observed = Observed {
-            types: columns.len(),
-            ..Observed::default()
-        };
-        let mut index = Index::default();
+        match self.aggregate {
+            true => self.aggregated(source, rows, types, left_out),
+            false => self.recorded(source, rows, types).map(Some),
+        }
+    }
+
+    /// Each sample for itself.
+    fn recorded(
+        &mut self,
+        source: SourceId,
+        rows: &[u32],
+        types: &[&WrittenType],
+    ) -> Result<Observed> {
+        let mut observed = Observed::new(types.len());
         let mut values = Vec::new();
-        // The identity of each row that is kept.
-        let mut kept: Vec<(u32, u32)> = Vec::new();
-        let mut sums: Vec<i64> = Vec::new();
-        for (i, &row) in rows.iter().enumerate() {
+        for (i, row) in rows.iter().map(|&row| row as usize).enumerate() {
             if i % ROWS == 0 {
                 cancel::check(self.stop)?;
             }
-            let at = row as usize;
-            let timed = self.time(at).is_some();
-            let sum = self.aggregate && !timed;
-            if left_out[at] {
-                continue;
-            }
-            values.clear();
-            for column in columns {
-                values.try_push(column.value(at, source)?, "samples")?;
-            }
-            if sum && values.iter().all(|&value| value == 0) {
-                left_out[at] = true;
-                continue;
-            }
-            let identity = self.identity(at, timed)?;
-            if !self.aggregate {
-                observed.push(identity, &values, self.time(at))?;
-                continue;
-            }
-            let hash = index.hash(identity);
-            let same = |row: u32| observed.identities[row as usize] == identity;
-            let number = match index.find(hash, same) {
-                Some(number) => number,
-                None => {
-                    let number = next_row(observed.identities.len(), "samples")?;
-                    observed.identities.try_push(identity, "samples")?;
-                    index.insert(hash, number)?;
-                    sums.try_fill(observed.identities.len() * columns.len(), 0, "sums")?;
-                    number
-                }
-            };
-            kept.try_push((number, row), "samples")?;
-            if sum {
-                let own = &mut sums[number as usize * columns.len()..][..columns.len()];
-                for ((sum, &value), column) in own.iter_mut().zip(&values).zip(columns) {
-                    *sum = sum
-                        .checked_add(value)
-                        .ok_or_else(|| too_large(column, at))?;
-                }
-            }
+            values_of(types, row, source, &mut values)?;
+            let time = self.time(row);
+            let identity = self.identity(row, time.is_some())?;
+            observed.push(identity, &values, time)?;
         }
-        if !self.aggregate {
-            return Ok(Some(observed));
+        Ok(observed)
+    }
+
+    /// Equal samples as one: with the sums of their values, or those with times as its
+    /// observations.
+    fn aggregated(
+        &mut self,
+        source: SourceId,
+        rows: &[u32],
+        types: &[&WrittenType],
+        left_out: &mut LeftOut,
+    ) -> Result<Option<Observed>> {
+        let mut groups = Groups::new(types);
+        let mut values = Vec::new();
+        for (i, row) in rows.iter().map(|&row| row as usize).enumerate() {
+            if i % ROWS == 0 {
+                cancel::check(self.stop)?;
+            }
+            if left_out.contains(row) {
+                continue;
+            }
+            values_of(types, row, source, &mut values)?;
+            let timed = self.time(row).is_some();
+            if !timed && is_zero(&values) {
+                left_out.add(row);
+                continue;
+            }
+            groups.add(row, self.identity(row, timed)?, &values)?;
         }
-        if observed.mark_zeros(&kept, &sums, left_out) {
+        if groups.leave_out_zeros(left_out)? {
             return Ok(None);
         }
-        // Observations by identity, in their order.
-        sort_by_key(&mut kept, |&(number, _)| number, "samples")?;
-        let mut rest = kept.as_slice();
-        for number in 0..observed.identities.len() {
-            let count = rest
-                .iter()
-                .take_while(|(n, _)| *n as usize == number)
-                .count();
-            let (own, left) = rest.split_at(count);
-            rest = left;
-            if observed.identities[number].timed {
-                for &(_, row) in own {
-                    let at = row as usize;
-                    for column in columns {
-                        let value = column.value(at, source)?;
-                        observed.values.try_push(value, "samples")?;
-                    }
-                    if let Some(time) = self.time(at) {
-                        observed.time(time)?;
-                    }
-                }
-                observed.end(own.len())?;
-            } else {
-                let sums = &sums[number * columns.len()..][..columns.len()];
-                observed.values.try_extend(sums, "samples")?;
-                observed.end(1)?;
+        let mut observed = Observed::new(types.len());
+        let samples = groups.samples()?;
+        for ((identity, sums), samples) in groups.iter().zip(samples.iter()) {
+            if !identity.timed {
+                observed.push(identity, sums, None)?;
+                continue;
             }
+            for row in samples.iter().map(|&sample| groups.row(sample)) {
+                values_of(types, row, source, &mut values)?;
+                observed.values.try_extend(&values, "samples")?;
+                if let Some(time) = self.time(row) {
+                    observed.time(time)?;
+                }
+            }
+            observed.identities.try_push(identity, "samples")?;
+            observed.end(samples.len())?;
         }
         Ok(Some(observed))
     }
@@ -329,16 +319,14 @@ fn lossy(labels: &[Label], of: &[Label], profile: &Profile, what: &str) -> Error
     ))
 }
 
-#[cold]
-fn too_large(column: &Column, row: usize) -> Error {
-    Error::Lossy(message!(
-        "The sum of type `{}` passes 2^63 at sample {}; OpenTelemetry holds no larger numbers.",
-        column.name,
-        row + 1
-    ))
-}
-
 impl Observed {
+    fn new(types: usize) -> Observed {
+        Observed {
+            types,
+            ..Observed::default()
+        }
+    }
+
     fn push(&mut self, identity: Identity, values: &[i64], time: Option<i64>) -> Result<()> {
         self.identities.try_push(identity, "samples")?;
         self.values.try_extend(values, "samples")?;
@@ -357,19 +345,6 @@ impl Observed {
     fn end(&mut self, count: usize) -> Result<()> {
         let before = self.ends.last().copied().unwrap_or(0);
         self.ends.try_push(before + count, "samples")
-    }
-
-    /// Marks the rows whose sums are all 0; says whether there are any.
-    fn mark_zeros(&self, kept: &[(u32, u32)], sums: &[i64], left_out: &mut [bool]) -> bool {
-        let mut any = false;
-        for &(number, row) in kept {
-            let own = &sums[number as usize * self.types..][..self.types];
-            if !self.identities[number as usize].timed && own.iter().all(|&sum| sum == 0) {
-                left_out[row as usize] = true;
-                any = true;
-            }
-        }
-        any
     }
 
     /// Appends the samples with their values of one type.

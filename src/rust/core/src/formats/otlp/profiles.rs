@@ -4,7 +4,7 @@ use super::budget::Budget;
 use super::dictionary::Dictionary;
 use super::layout::ProfileFields;
 use super::proto::{keys, profile as field, value_type};
-use crate::analysis::export::options_of_text;
+use crate::analysis::source_facts::options_of_text;
 use crate::formats::problems::Problems;
 use crate::limits::memory::{TryGrow, copied, owned, sort_by_key};
 use crate::model::{

@@ -9,7 +9,8 @@ use super::list::List;
 use super::proto::{
     dictionary, function, key_value_and_unit, keys, line, link, location, mapping, stack,
 };
-use crate::analysis::export::{Cutter, RunIds, is_rprof};
+use crate::analysis::inlining::{Inlining, SplitIds};
+use crate::analysis::sample_types::is_rprof;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, TryPut, copied, owned};
@@ -45,10 +46,10 @@ pub struct Tables<'a> {
     links: Pieces,
     attributes: Pieces,
     stacks: Pieces,
-    cutter: &'a Cutter<'a>,
+    inlining: &'a Inlining<'a>,
     /// The index + 1 of each run of locations, function, mapping and stack; 0 where it
     /// has none yet.
-    runs: RunIds,
+    runs: SplitIds,
     function_indices: Vec<u32>,
     mapping_indices: Vec<u32>,
     stack_indices: Vec<u32>,
@@ -63,7 +64,7 @@ pub struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    pub fn new(profile: &'a Profile, cutter: &'a Cutter<'a>) -> Result<Tables<'a>> {
+    pub fn new(profile: &'a Profile, inlining: &'a Inlining<'a>) -> Result<Tables<'a>> {
         let indices = |count: usize| {
             let mut indices = Vec::new();
             indices.try_fill(count, 0, "ids").map(|()| indices)
@@ -77,8 +78,8 @@ impl<'a> Tables<'a> {
             links: Pieces::default(),
             attributes: Pieces::default(),
             stacks: Pieces::default(),
-            cutter,
-            runs: RunIds::new(profile)?,
+            inlining,
+            runs: SplitIds::new(profile)?,
             function_indices: indices(profile.functions.len())?,
             mapping_indices: indices(profile.mappings.len())?,
             stack_indices: indices(profile.stacks.len())?,
@@ -119,8 +120,8 @@ impl<'a> Tables<'a> {
         list.clear();
         list.try_reserve(wire::LONGEST_FIELD * stack.len())
             .map_err(|_| Error::Memory("a stack"))?;
-        if self.cutter.any_inlined {
-            for run in self.cutter.runs(stack) {
+        if self.inlining.any {
+            for run in self.inlining.split(stack) {
                 wire::put_varint(&mut list, u64::from(self.location(run)?));
             }
         } else {

@@ -9,7 +9,10 @@ use super::layout::Layout;
 use super::observed::{Observed, Observer};
 use super::proto::{data, resource_profiles, scope_profiles};
 use super::tables::Tables;
-use crate::analysis::export::{Column, Cutter, Untold, columns, default_type, durations};
+use crate::analysis::aggregate::{LeftOut, without_zeros};
+use crate::analysis::inlining::Inlining;
+use crate::analysis::sample_types::{WrittenType, written_types};
+use crate::analysis::source_facts::{Untold, default_type, durations};
 use crate::collections::Lists;
 use crate::error::{Error, Result};
 use crate::io::gzip;
@@ -96,24 +99,20 @@ fn write_message(
             profile.sources.len()
         )));
     }
-    let columns = columns(profile, options.aggregate)?;
-    let plan = Plan::new(profile, &columns, stop)?;
-    let cutter = Cutter::new(profile)?;
-    let mut left_out = Vec::new();
-    left_out.try_fill(profile.samples.len(), false, "samples")?;
+    let types = written_types(profile, options.aggregate)?;
+    let plan = Plan::new(profile, &types, stop)?;
+    let inlining = Inlining::new(profile)?;
     let job = Job {
         profile,
         options,
         plan,
         stop,
     };
-    // What adds up to nothing goes, with all that only it needed: then it is done anew.
-    let (mut tables, bodies) = loop {
-        let mut tables = Tables::new(profile, &cutter)?;
-        if let Some(bodies) = job.bodies(&mut tables, &mut left_out)? {
-            break (tables, bodies);
-        }
-    };
+    let (mut tables, bodies) = without_zeros(profile.samples.len(), |left_out| {
+        let mut tables = Tables::new(profile, &inlining)?;
+        let bodies = job.bodies(&mut tables, left_out)?;
+        Ok(bodies.map(|bodies| (tables, bodies)))
+    })?;
     let mut output = Output::new(out)?;
     for resource in resources(profile, &job.plan)? {
         job.put_resource(&resource, &bodies, &mut tables, &mut output)?;
@@ -124,30 +123,30 @@ fn write_message(
 }
 
 /// What is written of each source.
-struct Plan<'c, 'a> {
+struct Plan<'t, 'a> {
     /// The rows of the samples of each source.
     rows: Lists<u32>,
-    columns: Vec<Vec<&'c Column<'a>>>,
+    types: Vec<Vec<&'t WrittenType<'a>>>,
     durations: Vec<Option<i64>>,
     default_types: Vec<Option<&'a str>>,
 }
 
-impl<'c, 'a> Plan<'c, 'a> {
-    fn new(profile: &'a Profile, columns: &'c [Column<'a>], stop: Stop) -> Result<Plan<'c, 'a>> {
+impl<'t, 'a> Plan<'t, 'a> {
+    fn new(profile: &'a Profile, types: &'t [WrittenType<'a>], stop: Stop) -> Result<Plan<'t, 'a>> {
         let count = profile.sources.len();
         let source_of = profile.samples.source.iter().map(|source| source.row());
         let mut plan = Plan {
             rows: Lists::grouped(count, source_of, "samples")?,
-            columns: Vec::new(),
+            types: Vec::new(),
             durations: durations(profile)?,
             default_types: Vec::new(),
         };
-        // The columns by type, and which of them a source says it has.
-        let mut by_type: HashMap<_, usize, RandomState> = HashMap::default();
-        for (i, column) in columns.iter().enumerate() {
-            by_type.try_put((column.key, column.unit), i, "sample types")?;
+        // The types by name and unit, and which of them a source says it has.
+        let mut by_name: HashMap<_, usize, RandomState> = HashMap::default();
+        for (i, type_) in types.iter().enumerate() {
+            by_name.try_put((type_.key, type_.unit), i, "sample types")?;
         }
-        let mut declared = filled(columns.len(), false, "sample types")?;
+        let mut declared = filled(types.len(), false, "sample types")?;
         for (id, source) in profile.source_ids().zip(&profile.sources) {
             if id.row() % SOURCES == 0 {
                 cancel::check(stop)?;
@@ -155,15 +154,15 @@ impl<'c, 'a> Plan<'c, 'a> {
             let own = plan.rows_of(id.row());
             declared.fill(false);
             for SampleType { type_, .. } in &source.types {
-                if let Some(&i) = by_type.get(&(type_.name.as_str(), type_.unit.as_str())) {
+                if let Some(&i) = by_name.get(&(type_.name.as_str(), type_.unit.as_str())) {
                     declared[i] = true;
                 }
             }
-            let has = |column: &Column| own.iter().any(|&row| column.has(row as usize, id));
-            let columns = columns.iter().zip(&declared);
-            let columns = columns.filter(|(column, declared)| **declared || has(column));
-            let columns = columns.map(|(column, _)| column).try_vec("sample types")?;
-            if columns.is_empty() && !own.is_empty() {
+            let has = |type_: &WrittenType| own.iter().any(|&row| type_.has(row as usize, id));
+            let types = types.iter().zip(&declared);
+            let types = types.filter(|(type_, declared)| **declared || has(type_));
+            let types = types.map(|(type_, _)| type_).try_vec("sample types")?;
+            if types.is_empty() && !own.is_empty() {
                 return Err(Error::Lossy(message!(
                     "The samples of source {} have no values; OpenTelemetry holds only samples \
                      that have.",
@@ -171,8 +170,8 @@ impl<'c, 'a> Plan<'c, 'a> {
                 )));
             }
             plan.default_types
-                .try_push(default_type(source, &columns), "sources")?;
-            plan.columns.try_push(columns, "sources")?;
+                .try_push(default_type(source, &types), "sources")?;
+            plan.types.try_push(types, "sources")?;
         }
         Ok(plan)
     }
@@ -183,11 +182,11 @@ impl<'c, 'a> Plan<'c, 'a> {
 }
 
 /// A message that is written.
-struct Job<'c, 'a> {
+struct Job<'t, 'a> {
     profile: &'a Profile,
-    options: &'c WriteOptions,
-    plan: Plan<'c, 'a>,
-    stop: Stop<'c>,
+    options: &'t WriteOptions,
+    plan: Plan<'t, 'a>,
+    stop: Stop<'t>,
 }
 
 impl<'a> Job<'_, 'a> {
@@ -196,12 +195,12 @@ impl<'a> Job<'_, 'a> {
     fn bodies(
         &self,
         tables: &mut Tables<'a>,
-        left_out: &mut [bool],
+        left_out: &mut LeftOut,
     ) -> Result<Option<Vec<Vec<Vec<u8>>>>> {
         let mut sets = Pieces::default();
         let mut all = Vec::new();
         let mut complete = true;
-        for (row, columns) in self.plan.columns.iter().enumerate() {
+        for (row, types) in self.plan.types.iter().enumerate() {
             if row % SOURCES == 0 {
                 cancel::check(self.stop)?;
             }
@@ -209,7 +208,7 @@ impl<'a> Job<'_, 'a> {
             let mut observer = Observer::new(profile, tables, &mut sets, options, self.stop)?;
             let id = SourceId(row as u32);
             let rows = self.plan.rows_of(row);
-            let Some(observed) = observer.observe(id, rows, columns, left_out)? else {
+            let Some(observed) = observer.observe(id, rows, types, left_out)? else {
                 complete = false;
                 continue;
             };
@@ -234,8 +233,8 @@ impl<'a> Job<'_, 'a> {
         let own = self.profile.sources[row].payload.as_ref();
         let payload = self.options.payload.as_ref().or(own);
         let mut bodies = Vec::new();
-        for (i, column) in self.plan.columns[row].iter().enumerate() {
-            let mut body = about::sample_type(column, tables)?;
+        for (i, type_) in self.plan.types[row].iter().enumerate() {
+            let mut body = about::sample_type(type_, tables)?;
             observed.put(i, sets, &mut body, self.stop)?;
             bodies.try_push(body, "the output")?;
         }
@@ -289,7 +288,7 @@ impl<'a> Job<'_, 'a> {
             let pprof = OfPprof {
                 default_type: rows.first().and_then(|&row| self.plan.default_types[row]),
                 types: match rows.as_slice() {
-                    [row] => self.plan.columns[*row].len(),
+                    [row] => self.plan.types[*row].len(),
                     _ => 0,
                 },
             };

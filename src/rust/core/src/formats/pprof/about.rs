@@ -1,11 +1,10 @@
 //! What is written about the profile as a whole: period, times, comments.
 
 use super::proto::{profile as field, value_type as value};
-use crate::analysis::export::{
-    Column, Untold, default_type, durations, is_rprof, period, provenance, time,
-};
+use crate::analysis::sample_types::{WrittenType, is_rprof};
+use crate::analysis::source_facts::{Untold, default_type, durations, period, provenance, time};
 use crate::error::{Error, Result};
-use crate::limits::memory::{TryCollect, TryGrow, with_room};
+use crate::limits::memory::{TryGrow, with_room};
 use crate::model::{Profile, Source};
 use crate::protobuf::numbers::Texts;
 use crate::protobuf::wire;
@@ -17,7 +16,7 @@ const OUTPUT: &str = "the output";
 /// of durations; what is one text is that of the first.
 pub fn encode<'a>(
     profile: &'a Profile,
-    columns: &[Column<'a>],
+    types: &[&WrittenType<'a>],
     aggregate: bool,
     texts: &mut Texts<'a>,
 ) -> Result<Vec<u8>> {
@@ -57,7 +56,7 @@ pub fn encode<'a>(
     out.try_reserve((comments.len() + 3) * wire::LONGEST_FIELD)
         .map_err(|_| Error::Memory(OUTPUT))?;
     wire::put_repeated(&mut out, field::COMMENT, comments.into_iter());
-    let default = texts.of(first_type(profile, columns)?)?;
+    let default = texts.of(first_type(profile, types)?)?;
     wire::put_uint(&mut out, field::DEFAULT_SAMPLE_TYPE, default);
     let doc_url = sources.iter().find_map(|source| source.doc_url.as_deref());
     put_text(&mut out, field::DOC_URL, doc_url, texts)?;
@@ -84,10 +83,10 @@ fn put_text<'a>(
 }
 
 /// The sample types.
-pub fn types<'a>(columns: &[Column<'a>], texts: &mut Texts<'a>) -> Result<Vec<u8>> {
+pub fn types<'a>(types: &[&WrittenType<'a>], texts: &mut Texts<'a>) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    for column in columns {
-        let type_ = value_type(texts, column.name, column.unit)?;
+    for type_ in types {
+        let type_ = value_type(texts, type_.name, type_.unit)?;
         wire::put_bytes(&mut out, field::SAMPLE_TYPE, &type_)?;
     }
     Ok(out)
@@ -154,10 +153,9 @@ fn comments<'a>(profile: &'a Profile, aggregate: bool, texts: &mut Texts<'a>) ->
 }
 
 /// What a viewer should show first. Without it pprof shows the last type.
-fn first_type<'a>(profile: &'a Profile, columns: &[Column<'a>]) -> Result<&'a str> {
+fn first_type<'a>(profile: &'a Profile, types: &[&WrittenType<'a>]) -> Result<&'a str> {
     let rprof = profile.sources.iter().find(|source| is_rprof(source));
-    let columns = columns.iter().try_vec(OUTPUT)?;
     let mut sources = rprof.into_iter().chain(&profile.sources);
-    let type_ = sources.find_map(|source| default_type(source, &columns));
+    let type_ = sources.find_map(|source| default_type(source, types));
     Ok(type_.unwrap_or(""))
 }

@@ -7,7 +7,7 @@
 
 use super::proto::{function, location, mapping, profile as field};
 use super::symbols::{Mapped, Mappings, Writing, put_function, put_location, put_mapping};
-use crate::analysis::export::RunIds;
+use crate::analysis::inlining::SplitIds;
 use crate::collections::Interner;
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
@@ -26,7 +26,7 @@ pub struct Merged<'a> {
     used: Vec<usize>,
     /// What tells these mappings apart.
     keys: Interner<Vec<Key<'a>>>,
-    ids: RunIds,
+    ids: SplitIds,
     /// By row; 0 is none.
     function_ids: Vec<u32>,
     /// Locations and functions without their ids, which are their numbers + 1.
@@ -45,7 +45,7 @@ impl<'a> Merged<'a> {
             mappings: Mappings::new(profile)?,
             used: Vec::new(),
             keys: Interner::default(),
-            ids: RunIds::new(profile)?,
+            ids: SplitIds::new(profile)?,
             function_ids,
             locations: Pieces::default(),
             functions: Pieces::default(),

@@ -3,7 +3,7 @@
 
 use super::proto::{function, location, mapping, profile as field};
 use super::symbols::{Mappings, Writing, put_function, put_location, put_mapping};
-use crate::analysis::export::{Cutter, RunIds};
+use crate::analysis::inlining::{Inlining, SplitIds};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, TryPut, sort_by_key};
@@ -23,22 +23,22 @@ pub struct Recorded<'a> {
     /// The locations in the order in which they are written.
     locations: Stacks,
     order: Vec<StackId>,
-    ids: RunIds,
+    ids: SplitIds,
 }
 
 impl<'a> Recorded<'a> {
-    pub fn new(profile: &'a Profile, cutter: &Cutter, stop: Stop) -> Result<Recorded<'a>> {
+    pub fn new(profile: &'a Profile, inlining: &Inlining, stop: Stop) -> Result<Recorded<'a>> {
         let mut locations = Stacks::default();
         let mut used = Vec::new();
         used.try_fill(profile.locations.len(), false, "ids")?;
-        if cutter.any_inlined {
+        if inlining.any {
             // What samples say is of one address goes before what the table says,
             // where equal rows may have become one.
             for stack in profile.stacks.ids() {
                 if stack.row() % STACKS == 0 {
                     cancel::check(stop)?;
                 }
-                for run in cutter.runs(profile.stacks.get(stack)) {
+                for run in inlining.split(profile.stacks.get(stack)) {
                     locations.intern(run)?;
                     run.iter().for_each(|row| used[row.row()] = true);
                 }
@@ -46,7 +46,7 @@ impl<'a> Recorded<'a> {
         }
         let mut rows = Vec::new();
         rows.try_extend_from(profile.locations.ids(), "ids")?;
-        for run in cutter.runs(&rows) {
+        for run in inlining.split(&rows) {
             if run.iter().all(|row| !used[row.row()]) {
                 locations.push(run)?;
             }
@@ -61,7 +61,7 @@ impl<'a> Recorded<'a> {
         let natives = order
             .iter()
             .map(|&run| native_id(profile, locations.get(run)));
-        let mut ids = RunIds::new(profile)?;
+        let mut ids = SplitIds::new(profile)?;
         for (&run, id) in order.iter().zip(self::ids(natives)?) {
             ids.set(locations.get(run), id)?;
         }

@@ -6,8 +6,8 @@
 
 use super::about;
 use super::sources::{self, Fact, Facts, KEYS};
-use crate::analysis::export::durations;
-use crate::analysis::export::{is_rprof, provenance};
+use crate::analysis::sample_types::is_rprof;
+use crate::analysis::source_facts::{durations, provenance};
 use crate::collections::Interner;
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};

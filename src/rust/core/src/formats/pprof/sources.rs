@@ -4,7 +4,7 @@
 //! files (`pprof -proto a b`) keeps little of that. Labels stay with their
 //! samples. Go drops texts that are empty, so what has no words gets one.
 
-use crate::analysis::export::{options_of_text, options_text};
+use crate::analysis::source_facts::{options_of_text, options_text};
 use crate::error::{Error, Result};
 use crate::limits::memory::{TryGrow, ensure, written};
 use crate::message;

@@ -6,7 +6,7 @@
 //! [`merged`](super::merged) to say.
 
 use super::proto::{function, line, location, mapping};
-use crate::analysis::export::is_rprof;
+use crate::analysis::sample_types::is_rprof;
 use crate::error::{Error, Result};
 use crate::limits::memory::{TryGrow, with_room};
 use crate::model::{

@@ -11,13 +11,15 @@ use super::proto::{profile as field, sample};
 use super::recorded::Recorded;
 use super::sources;
 use super::symbols::Writing;
-use crate::analysis::export::{Column, Cutter, Untold, columns};
-use crate::collections::{Index, next_row};
+use crate::analysis::aggregate::{Groups, Identity, is_zero, values_of, without_zeros};
+use crate::analysis::inlining::Inlining;
+use crate::analysis::sample_types::{WrittenType, written_types};
+use crate::analysis::source_facts::Untold;
 use crate::error::{Error, Result};
 use crate::io::gzip;
 use crate::io::save;
 use crate::limits::cancel::{self, Stop};
-use crate::limits::memory::{TryCollect, TryGrow, with_room};
+use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
 use crate::model::{Label, Profile, SourceId, StackId};
 use crate::protobuf::numbers::{Pieces, Texts};
@@ -93,19 +95,20 @@ pub fn write(
     out: &mut dyn Write,
     stop: Stop,
 ) -> Result<Report> {
-    let columns = columns(profile, options.aggregate)?;
-    if columns.is_empty() && !profile.samples.is_empty() {
+    let types = written_types(profile, options.aggregate)?;
+    let types = types.iter().try_vec("sample types")?;
+    if types.is_empty() && !profile.samples.is_empty() {
         return Err(Error::Lossy(message!(
             "The samples have no values; pprof holds only samples that have."
         )));
     }
     let mut output = Output::new(out)?;
     let (mut texts, lines_without_function) = if options.aggregate {
-        merged(profile, options, &columns, &mut output, stop)?
+        merged(profile, options, &types, &mut output, stop)?
     } else {
-        recorded(profile, options, &columns, &mut output, stop)?
+        recorded(profile, options, &types, &mut output, stop)?
     };
-    let about = about::encode(profile, &columns, options.aggregate, &mut texts)?;
+    let about = about::encode(profile, &types, options.aggregate, &mut texts)?;
     cancel::check(stop)?;
     for text in &texts.texts {
         output.field(field::STRING_TABLE, &[text.as_bytes()])?;
@@ -130,16 +133,16 @@ pub fn write(
 fn recorded<'a>(
     profile: &'a Profile,
     options: &WriteOptions,
-    columns: &[Column<'a>],
+    types: &[&WrittenType<'a>],
     output: &mut Output,
     stop: Stop,
 ) -> Result<(Texts<'a>, usize)> {
     let mut texts = Texts::new(profile.strings.len())?;
-    output.bytes(&about::types(columns, &mut texts)?)?;
+    output.bytes(&about::types(types, &mut texts)?)?;
     let mut lists = Lists::new(profile, false)?;
-    let mut tables = Recorded::new(profile, &lists.cutter, stop)?;
+    let mut tables = Recorded::new(profile, &lists.inlining, stop)?;
     let mut labels = Labels::new(profile, options)?;
-    let mut values = with_room(columns.len(), "sample values")?;
+    let mut values = Vec::new();
     let mut scratch = Vec::new();
     for (row, stack, source) in samples(profile) {
         if row % ROWS == 0 {
@@ -147,7 +150,7 @@ fn recorded<'a>(
         }
         let list = lists.of(stack, &mut tables, &mut texts)?;
         let set = labels.of(row, source, stack, &mut texts)?;
-        values_of(columns, row, source, &mut values)?;
+        values_of(types, row, source, &mut values)?;
         let parts = (lists.pieces.get(list), labels.sets.get(set));
         write_sample(parts, &values, &mut scratch, output)?;
     }
@@ -156,73 +159,66 @@ fn recorded<'a>(
     Ok((texts, lost))
 }
 
+/// Samples are equal when their lists of locations and sets of labels have the same numbers.
+type Key = (u32, u32);
+
+impl Identity for Key {}
+
 /// Samples of equal stacks and labels in one, in the order of the first. Gives
 /// the same.
 fn merged<'a>(
     profile: &'a Profile,
     options: &WriteOptions,
-    columns: &[Column<'a>],
+    types: &[&WrittenType<'a>],
     output: &mut Output,
     stop: Stop,
 ) -> Result<(Texts<'a>, usize)> {
-    let mut left_out = Vec::new();
-    left_out.try_fill(profile.samples.len(), false, "samples")?;
-    loop {
+    without_zeros(profile.samples.len(), |left_out| {
         let mut texts = Texts::new(profile.strings.len())?;
-        let types = about::types(columns, &mut texts)?;
+        let encoded_types = about::types(types, &mut texts)?;
         let mut tables = Merged::new(profile)?;
         let mut lists = Lists::new(profile, true)?;
         let mut labels = Labels::new(profile, options)?;
-        let mut sums = Sums::new(columns);
-        let mut values = with_room(columns.len(), "sample values")?;
+        let mut groups = Groups::new(types);
+        let mut values = Vec::new();
         for (row, stack, source) in samples(profile) {
             if row % ROWS == 0 {
                 cancel::check(stop)?;
             }
-            values_of(columns, row, source, &mut values)?;
-            left_out[row] |= values.iter().all(|&value| value == 0);
-            if !left_out[row] {
-                let list = lists.of(stack, &mut tables, &mut texts)?;
-                let set = labels.of(row, source, stack, &mut texts)?;
-                sums.add(row, (list, set), &values)?;
+            if left_out.contains(row) {
+                continue;
             }
+            values_of(types, row, source, &mut values)?;
+            if is_zero(&values) {
+                left_out.add(row);
+                continue;
+            }
+            let list = lists.of(stack, &mut tables, &mut texts)?;
+            let set = labels.of(row, source, stack, &mut texts)?;
+            groups.add(row, (list, set), &values)?;
         }
-        // What adds up to nothing goes, with all that only it needed.
-        if sums.mark_zeros(&mut left_out)? {
-            continue;
+        if groups.leave_out_zeros(left_out)? {
+            return Ok(None);
         }
-        output.bytes(&types)?;
+        output.bytes(&encoded_types)?;
         let mut scratch = Vec::new();
-        for (i, ((list, set), values)) in sums.iter().enumerate() {
+        for (i, ((list, set), sums)) in groups.iter().enumerate() {
             if i % ROWS == 0 {
                 cancel::check(stop)?;
             }
             let parts = (lists.pieces.get(list), labels.sets.get(set));
-            write_sample(parts, values, &mut scratch, output)?;
+            write_sample(parts, sums, &mut scratch, output)?;
         }
         cancel::check(stop)?;
         let lost = tables.write(&mut texts, output)?;
-        return Ok((texts, lost));
-    }
+        Ok(Some((texts, lost)))
+    })
 }
 
 fn samples(profile: &Profile) -> impl Iterator<Item = (usize, StackId, SourceId)> {
     let rows = profile.samples.stack.iter().zip(&profile.samples.source);
     rows.enumerate()
         .map(|(row, (&stack, &source))| (row, stack, source))
-}
-
-fn values_of(
-    columns: &[Column],
-    row: usize,
-    source: SourceId,
-    values: &mut Vec<i64>,
-) -> Result<()> {
-    values.clear();
-    for column in columns {
-        values.try_push(column.value(row, source)?, "sample values")?;
-    }
-    Ok(())
 }
 
 /// `parts`: the encoded locations and labels.
@@ -241,7 +237,7 @@ fn write_sample(
 /// The encoded list of locations of each distinct stack.
 struct Lists<'a> {
     profile: &'a Profile,
-    cutter: Cutter<'a>,
+    inlining: Inlining<'a>,
     /// By stack: its number + 1, or 0.
     number: Vec<u32>,
     /// Whether stacks of equal locations shall have the same number.
@@ -257,7 +253,7 @@ impl<'a> Lists<'a> {
         number.try_fill(profile.stacks.len(), 0, "stacks")?;
         Ok(Lists {
             profile,
-            cutter: Cutter::new(profile)?,
+            inlining: Inlining::new(profile)?,
             number,
             shared,
             pieces: Pieces::default(),
@@ -279,7 +275,7 @@ impl<'a> Lists<'a> {
             return Ok(known - 1);
         }
         self.ids.clear();
-        for run in self.cutter.runs(self.profile.stacks.get(stack)) {
+        for run in self.inlining.split(self.profile.stacks.get(stack)) {
             self.ids.try_push(tables.id(run, texts)?, "a stack")?;
         }
         self.encoded.clear();
@@ -294,76 +290,5 @@ impl<'a> Lists<'a> {
         };
         self.number[stack.row()] = number + 1;
         Ok(number)
-    }
-}
-
-/// What a sample is summed by: the numbers of its list and of its set of labels.
-type Key = (u32, u32);
-
-struct Sums<'c, 'a> {
-    columns: &'c [Column<'a>],
-    keys: Vec<Key>,
-    /// For each key as many values as columns.
-    values: Vec<i64>,
-    index: Index,
-    /// The rows of the samples and the numbers of their keys.
-    rows: Vec<(usize, u32)>,
-}
-
-impl<'c, 'a> Sums<'c, 'a> {
-    fn new(columns: &'c [Column<'a>]) -> Sums<'c, 'a> {
-        Sums {
-            columns,
-            keys: Vec::new(),
-            values: Vec::new(),
-            index: Index::default(),
-            rows: Vec::new(),
-        }
-    }
-
-    fn add(&mut self, row: usize, key: Key, values: &[i64]) -> Result<()> {
-        let width = self.columns.len();
-        let hash = self.index.hash(key);
-        let number = match self.index.find(hash, |n| self.keys[n as usize] == key) {
-            Some(number) => number,
-            None => {
-                let number = next_row(self.keys.len(), "samples")?;
-                self.keys.try_push(key, "samples")?;
-                self.values
-                    .try_fill(self.keys.len() * width, 0, "sample values")?;
-                self.index.insert(hash, number)?;
-                number
-            }
-        };
-        self.rows.try_push((row, number), "samples")?;
-        let sums = &mut self.values[number as usize * width..][..width];
-        for ((sum, &value), column) in sums.iter_mut().zip(values).zip(self.columns) {
-            *sum = sum.checked_add(value).ok_or_else(|| {
-                Error::Lossy(message!(
-                    "The sum of type `{}` passes 2^63 at sample {}; pprof holds no larger numbers.",
-                    column.name,
-                    row + 1
-                ))
-            })?;
-        }
-        Ok(())
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (Key, &[i64])> {
-        // A sample without values has no key here: all of them are 0.
-        let values = self.values.chunks_exact(self.columns.len().max(1));
-        self.keys.iter().copied().zip(values)
-    }
-
-    /// Marks the samples whose sums are all 0; says whether there are any.
-    fn mark_zeros(&self, rows: &mut [bool]) -> Result<bool> {
-        let zeros = self
-            .iter()
-            .map(|(_, values)| values.iter().all(|&value| value == 0))
-            .try_vec("samples")?;
-        for &(row, number) in &self.rows {
-            rows[row] |= zeros[number as usize];
-        }
-        Ok(zeros.contains(&true))
     }
 }

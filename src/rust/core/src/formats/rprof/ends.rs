@@ -6,7 +6,7 @@
 
 use super::grammar::{self, Header};
 use super::lines::LineReader;
-use crate::analysis::export;
+use crate::analysis::source_facts::durations;
 use crate::error::{Error, Place, Result};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::memory::TryGrow;
@@ -141,7 +141,7 @@ impl LineReader {
 /// or later, and each took at least the time that its samples stand for: this is the latest
 /// time at which each can have begun.
 fn date_sources(profile: &mut Profile, written: f64) -> Result<()> {
-    let durations = export::durations(profile)?;
+    let durations = durations(profile)?;
     let mut time = written;
     for (source, duration) in profile.sources.iter_mut().zip(durations).rev() {
         time -= seconds(duration.unwrap_or(0));

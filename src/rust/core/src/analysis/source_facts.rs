@@ -1,6 +1,6 @@
-//! What other tools are told about a recorded run: when, how long, how often.
+//! What formats state about a source: when it was recorded, for how long, how often.
 
-use super::columns::{Column, is_rprof};
+use super::sample_types::{WrittenType, is_rprof};
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, TryText, owned};
 use crate::model::{Period, Profile, RprofOptions, Source, is_nearly_whole, nanoseconds, nearest};
@@ -84,10 +84,10 @@ pub fn durations(profile: &Profile) -> Result<Vec<Option<i64>>> {
 }
 
 /// The sample type that a viewer should show first; of what `Rprof()` recorded the time.
-pub fn default_type<'a>(source: &'a Source, columns: &[&Column<'a>]) -> Option<&'a str> {
+pub fn default_type<'a>(source: &'a Source, types: &[&WrittenType<'a>]) -> Option<&'a str> {
     if is_rprof(source) {
-        let time = columns.iter().find(|column| column.name == "cpu");
-        return time.or(columns.first()).map(|column| column.name);
+        let time = types.iter().find(|type_| type_.name == "cpu");
+        return time.or(types.first()).map(|type_| type_.name);
     }
     source.default_type.as_deref()
 }

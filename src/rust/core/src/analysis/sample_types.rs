@@ -1,7 +1,7 @@
-//! Which values are written, under which names.
+//! The sample types that are written, under which names.
 //!
-//! pprof shows one type at a time and sums it over samples. What Rprof records
-//! becomes what pprof's users expect: a count, the time that it stands for, and
+//! Other tools show one type at a time and sum it over samples. What Rprof records
+//! becomes what their users expect: a count, the time that it stands for, and
 //! the memory that was allocated. Levels (memory in use) have no meaningful sum
 //! and are written only where nothing is summed.
 
@@ -27,17 +27,17 @@ pub fn is_rprof(source: &Source) -> bool {
     source.kind == "rprof"
 }
 
-/// One sample type as it is written.
-pub struct Column<'a> {
-    /// What the values are called here. Two columns may be written under one name.
+/// A sample type as it is written.
+pub struct WrittenType<'a> {
+    /// Its name in the profile. Two types may be written under one name.
     pub key: &'a str,
     pub name: &'a str,
     pub unit: &'a str,
     /// Where a sample's value is looked for; the first that has one gives it.
-    found: Vec<Found<'a>>,
+    lookups: Vec<Lookup<'a>>,
 }
 
-enum Found<'a> {
+enum Lookup<'a> {
     Stored(&'a Values),
     /// The time that the counted samples stand for.
     Derived {
@@ -47,19 +47,19 @@ enum Found<'a> {
     },
 }
 
-impl Column<'_> {
+impl WrittenType<'_> {
     /// The value of a sample; one that has none counts as 0.
     #[inline]
     pub fn value(&self, row: usize, source: SourceId) -> Result<i64> {
-        for found in &self.found {
-            let value = match found {
-                Found::Stored(values) => {
+        for lookup in &self.lookups {
+            let value = match lookup {
+                Lookup::Stored(values) => {
                     if let Some(exact) = values.exact(row) {
                         return Ok(exact);
                     }
                     values.column[row]
                 }
-                Found::Derived { counts, periods } => {
+                Lookup::Derived { counts, periods } => {
                     (counts.column[row] * periods[source.row()]).round()
                 }
             };
@@ -72,11 +72,11 @@ impl Column<'_> {
 
     /// Whether a sample has a value of this type.
     pub fn has(&self, row: usize, source: SourceId) -> bool {
-        let value = |found: &Found| match found {
-            Found::Stored(values) => values.column[row],
-            Found::Derived { counts, periods } => counts.column[row] * periods[source.row()],
+        let value = |lookup: &Lookup| match lookup {
+            Lookup::Stored(values) => values.column[row],
+            Lookup::Derived { counts, periods } => counts.column[row] * periods[source.row()],
         };
-        self.found.iter().any(|found| !value(found).is_nan())
+        self.lookups.iter().any(|lookup| !value(lookup).is_nan())
     }
 
     #[cold]
@@ -90,11 +90,11 @@ impl Column<'_> {
     }
 }
 
-/// The columns in the order in which they are written: that of the file, where it
+/// The types in the order in which they are written: that of the file, where it
 /// was one, else first what pprof's users look for.
-pub fn columns(profile: &Profile, aggregate: bool) -> Result<Vec<Column<'_>>> {
+pub fn written_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenType<'_>>> {
     let rprof = profile.sources.iter().any(is_rprof);
-    let mut columns = match rprof {
+    let mut written = match rprof {
         true => derived(profile)?,
         false => Vec::new(),
     };
@@ -102,17 +102,17 @@ pub fn columns(profile: &Profile, aggregate: bool) -> Result<Vec<Column<'_>>> {
     let raw = rprof || LEVELS.iter().all(|(n, u)| profile.value(n, u).is_some());
     for Type { type_, recorded } in &types {
         let key = (type_.name.as_str(), type_.unit.as_str());
-        let known = columns.iter().any(|c| (c.key, c.unit) == key);
+        let known = written.iter().any(|w| (w.key, w.unit) == key);
         let summed = [ALLOCATED, FREED].contains(&key) || is_level(key.0, key.1);
         if !(known || aggregate && raw && summed) {
             let values = profile.value(key.0, key.1);
-            let column = Column {
+            let type_ = WrittenType {
                 key: key.0,
                 name: recorded,
                 unit: key.1,
-                found: values.map(Found::Stored).into_iter().try_vec(WHAT)?,
+                lookups: values.map(Lookup::Stored).into_iter().try_vec(WHAT)?,
             };
-            columns.try_push(column, WHAT)?;
+            written.try_push(type_, WHAT)?;
         }
     }
     if profile
@@ -120,11 +120,12 @@ pub fn columns(profile: &Profile, aggregate: bool) -> Result<Vec<Column<'_>>> {
         .iter()
         .any(|source| !source.types.is_empty())
     {
-        let is = |t: &Type, c: &Column| (t.recorded, t.type_.unit.as_str()) == (c.name, c.unit);
-        let place = |c: &Column| types.iter().position(|t| is(t, c)).unwrap_or(types.len());
-        sort_by_key(&mut columns, place, WHAT)?;
+        let is =
+            |t: &Type, w: &WrittenType| (t.recorded, t.type_.unit.as_str()) == (w.name, w.unit);
+        let place = |w: &WrittenType| types.iter().position(|t| is(t, w)).unwrap_or(types.len());
+        sort_by_key(&mut written, place, WHAT)?;
     }
-    Ok(columns)
+    Ok(written)
 }
 
 struct Type<'a> {
@@ -160,10 +161,10 @@ fn types(profile: &Profile) -> Result<Vec<Type<'_>>> {
 }
 
 /// Count, time and allocations of Rprof.
-fn derived(profile: &Profile) -> Result<Vec<Column<'_>>> {
-    let stored = |types: &[(&str, &str)]| -> Result<Vec<Found<'_>>> {
+fn derived(profile: &Profile) -> Result<Vec<WrittenType<'_>>> {
+    let stored = |types: &[(&str, &str)]| -> Result<Vec<Lookup<'_>>> {
         let values = types.iter().filter_map(|(n, u)| profile.value(n, u));
-        values.map(Found::Stored).try_vec(WHAT)
+        values.map(Lookup::Stored).try_vec(WHAT)
     };
     let mut times = stored(&[TIME])?;
     let named = profile.values.iter().any(|v| v.type_.name == TIME.0);
@@ -178,17 +179,17 @@ fn derived(profile: &Profile) -> Result<Vec<Column<'_>>> {
         (ALLOC_SPACE, stored(&[ALLOC_SPACE, ALLOCATED])?),
     ];
     all.into_iter()
-        .filter(|(_, found)| !found.is_empty())
-        .map(|((name, unit), found)| Column {
+        .filter(|(_, lookups)| !lookups.is_empty())
+        .map(|((name, unit), lookups)| WrittenType {
             key: name,
             name,
             unit,
-            found,
+            lookups,
         })
         .try_vec(WHAT)
 }
 
-fn time(profile: &Profile) -> Result<Option<Found<'_>>> {
+fn time(profile: &Profile) -> Result<Option<Lookup<'_>>> {
     let Some(counts) = profile.counts() else {
         return Ok(None);
     };
@@ -202,5 +203,5 @@ fn time(profile: &Profile) -> Result<Option<Found<'_>>> {
         .map(|source| period(source).unwrap_or(f64::NAN))
         .try_vec("sources")?;
     let any = periods.iter().any(|period| !period.is_nan());
-    Ok(any.then_some(Found::Derived { counts, periods }))
+    Ok(any.then_some(Lookup::Derived { counts, periods }))
 }
