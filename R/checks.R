@@ -18,7 +18,7 @@ is_path <- function(x) {
 
 check_path <- function(path, call) {
   if (!is_path(path) || path == "") {
-    abort_argument("`path` must be a path: one string that is not empty.", call)
+    abort_argument("`path` must be a single string that is not empty.", call)
   }
 }
 
@@ -33,7 +33,7 @@ check_uri <- function(source_uri, call) {
     return(connection_name(source_uri, call))
   }
   if (!is_path(source_uri) && !(is.atomic(source_uri) && length(source_uri) == 1 && is.na(source_uri))) {
-    abort_argument("`source_uri` must be one string, or `NA`.", call)
+    abort_argument("`source_uri` must be a single string, or `NA`.", call)
   }
   shown_text(as.character(source_uri))
 }
@@ -45,7 +45,7 @@ as_profile <- function(x, call) {
   }
   if (!is.list(x) || is.data.frame(x)) {
     abort_profile(
-      "`x` must be a profile: a list of tables as `read_rprof()` gives it, or a dm of them.",
+      "`x` must be a profile: a list of tables as returned by `read_rprof()`, or a dm of them.",
       "profile_error_invalid",
       call = call
     )
@@ -71,7 +71,7 @@ is_profile <- function(x) {
 need_package <- function(package, call) {
   if (!rlang::is_installed(package)) {
     abort_profile(
-      paste0("The package ", package, " is not installed; `install.packages(\"", package, "\")` gets it."),
+      paste0("The package ", package, " is not installed; install it with `install.packages(\"", package, "\")`."),
       "profile_error_unsupported",
       call = call
     )

@@ -2,30 +2,30 @@
 #
 # An error has class "profile_error" and one of
 #   profile_error_open         a file cannot be opened or read
-#   profile_error_write        a file cannot be written; the old one is whole
+#   profile_error_write        a file cannot be written; the old one is unchanged
 #   profile_error_parse        the content is not of the format (path, line, byte)
 #   profile_error_invalid      a table breaks a rule (table, column, row, rule)
-#   profile_error_lossy        the target cannot hold what the profile says
-#   profile_error_unsupported  a valid wish that is not fulfilled here
+#   profile_error_lossy        the target format cannot store the profile
+#   profile_error_unsupported  a valid request that is not supported here
 #   profile_error_budget       a file would take more memory than its size lets expect
 #   profile_error_memory       an allocation failed
-#   profile_error_pprof        the pprof tool did not start, or its port is taken
-#   profile_error_send         a server did not take a profile (endpoint, status, attempts)
-#   profile_error_argument     an argument of a function here is not as documented
-#   profile_error_internal     a bug of ours
+#   profile_error_pprof        the pprof tool did not start, or its port is in use
+#   profile_error_send         a server did not accept a profile (endpoint, status, attempts)
+#   profile_error_argument     an argument is not as documented
+#   profile_error_internal     a bug of this package
 #
-# A warning has class "profile_warning" and, where it tells more, one of
-#   profile_warning_incomplete something that was recorded is missing
-#   profile_warning_repaired   the input was odd, nothing is missing
-#   profile_warning_lossy      the file says less than the profile
-#   profile_warning_rejected   a server took some profiles only (rejected, answer)
-#   profile_warning_answer     what a server answered should be read (answer)
+# A warning has class "profile_warning" and, if it is specific, one of
+#   profile_warning_incomplete recorded data were lost
+#   profile_warning_repaired   the input had irregularities, no data was lost
+#   profile_warning_lossy      some information could not be stored in a file or message
+#   profile_warning_rejected   a server rejected some profiles (rejected, answer)
+#   profile_warning_answer     a server answered with a message, or unexpectedly (answer)
 #   profile_warning_unsent     there was nothing to send
 #
 # A message has class "profile_message" and
-#   profile_message_retry      something is tried again after a while
+#   profile_message_retry      a request is repeated after a delay
 
-# Texts of files, names and paths are in messages.
+# Messages contain names, paths and text from files, whose control characters are escaped.
 abort_profile <- function(message, class, ..., call) {
   message[] <- printable(message)
   rlang::abort(message, class = c(class, "profile_error"), ..., call = call)
@@ -45,7 +45,7 @@ abort_argument <- function(message, call) {
   abort_profile(message, "profile_error_argument", call = call)
 }
 
-# As the core says it of what it checks.
+# In the words of the core, for rules that are checked in R.
 abort_invalid <- function(rule, table, column = NULL, row = NULL, call) {
   abort_profile(
     paste0(place_of(table, column, row), ": ", rule, "."), "profile_error_invalid",
@@ -53,7 +53,7 @@ abort_invalid <- function(rule, table, column = NULL, row = NULL, call) {
   )
 }
 
-# A valid profile has what the target cannot hold.
+# A valid profile contains what the target cannot store.
 abort_unstorable <- function(rule, table, column = NULL, parent = NULL, call) {
   abort_profile(
     paste0(place_of(table, column), ": ", rule, "."), "profile_error_unsupported",
@@ -69,8 +69,7 @@ place_of <- function(table, column = NULL, row = NULL) {
   )
 }
 
-# One warning for a file, whatever was odd and however often: `counts` has a row
-# for each kind of problem.
+# One warning for all irregularities of a file: `counts` has a row for each kind of problem.
 warn_problems <- function(counts, name, call) {
   if (nrow(counts) == 0) {
     return()
@@ -84,12 +83,12 @@ warn_problems <- function(counts, name, call) {
   warn_profile(
     c(
       if (lost) {
-        paste0(name, " is not complete.")
+        paste0(name, " is incomplete.")
       } else {
-        paste0(name, " is odd; nothing is missing.")
+        paste0(name, " has irregularities; no data was lost.")
       },
       rlang::set_names(bullets, ifelse(counts$lost, "x", "i")),
-      if (lost) c("*" = "`profile_problems()` has the places.")
+      if (lost) c("*" = "See `profile_problems()` for details.")
     ),
     if (lost) "profile_warning_incomplete" else "profile_warning_repaired",
     problems = counts,

@@ -1,5 +1,5 @@
-# What R's own functions for vectors and tables make of a profile, which is neither:
-# where they would take it apart, an error says what is meant instead.
+# Methods of base generics. A profile is neither a vector nor a data frame: where the default methods
+# would return nonsense, an error names the function to use instead.
 
 #' Base functions for profiles
 #'
@@ -55,7 +55,7 @@ as.data.frame.profile_data <- function(x, row.names = NULL, optional = FALSE, ..
   as.data.frame(as_tibble(x))
 }
 
-# One error for each function; `...` says what does work.
+# `...` is the bullet that names the alternative.
 no_method <- function(generic, ...) {
   abort_profile(
     c(paste0("`", generic, "()` does not work with profiles."), ...),
@@ -67,45 +67,45 @@ no_method <- function(generic, ...) {
 #' @rdname profile_generics
 #' @export
 c.profile_data <- function(...) {
-  no_method("c", i = "`combine_profiles()` puts several profiles into one.")
+  no_method("c", i = "Use `combine_profiles()` to combine several profiles.")
 }
 
 #' @rdname profile_generics
 #' @export
 rbind.profile_data <- function(...) {
-  no_method("rbind", i = "`combine_profiles()` puts several profiles into one.")
+  no_method("rbind", i = "Use `combine_profiles()` to combine several profiles.")
 }
 
 #' @rdname profile_generics
 #' @export
 cbind.profile_data <- function(...) {
-  no_method("cbind", i = "`combine_profiles()` puts several profiles into one.")
+  no_method("cbind", i = "Use `combine_profiles()` to combine several profiles.")
 }
 
 #' @rdname profile_generics
 #' @importFrom utils head
 #' @export
 head.profile_data <- function(x, ...) {
-  no_method("head", i = "`head(x$samples)` works with a table, `head(as_tibble(x))` with all frames.")
+  no_method("head", i = "Use `head(x$samples)` for a table, or `head(as_tibble(x))` for all frames.")
 }
 
 #' @rdname profile_generics
 #' @importFrom utils tail
 #' @export
 tail.profile_data <- function(x, ...) {
-  no_method("tail", i = "`tail(x$samples)` works with a table, `tail(as_tibble(x))` with all frames.")
+  no_method("tail", i = "Use `tail(x$samples)` for a table, or `tail(as_tibble(x))` for all frames.")
 }
 
 #' @rdname profile_generics
 #' @export
 unique.profile_data <- function(x, ...) {
-  no_method("unique", i = "`compact_profile()` makes equal functions and locations one.")
+  no_method("unique", i = "Use `compact_profile()` to merge equal functions and locations.")
 }
 
 #' @rdname profile_generics
 #' @export
 t.profile_data <- function(x) {
-  no_method("t", i = "`as_tibble(x)` is a table of all frames.")
+  no_method("t", i = "Use `as_tibble(x)` for a table of all frames.")
 }
 
 #' @rdname profile_generics
@@ -113,6 +113,6 @@ t.profile_data <- function(x) {
 plot.profile_data <- function(x, ...) {
   no_method(
     "plot",
-    i = "`serve_pprof()` shows a profile in the browser, `write_pprof()` writes it for other viewers."
+    i = "Use `serve_pprof()` to show a profile in the browser, or `write_pprof()` for other viewers."
   )
 }

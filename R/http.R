@@ -1,32 +1,31 @@
-# Posting a message until it is taken: one exchange after the other, by curl, and the
-# decision whether there is another one.
+# Posts a message over HTTP with curl, and retries transient errors.
 #
-# What went wrong is decided by what went over the wire and by the classes of curl's errors,
-# never by its words, which differ between versions. Versions of the R package before 6.0
-# have no classes; there the wire alone decides.
+# Whether an error is transient is decided by what was sent and received and by the classes of curl's
+# errors, never by its messages, which differ between versions. The R package curl has such classes
+# from version 6.0 on; with older ones only the traffic decides.
 
-# Gives the answer of an exchange that succeeded.
-deliver <- function(request, retries, call) {
+# Returns the answer to the first successful attempt.
+post <- function(request, retries, call) {
   pool <- curl::new_pool()
   handle <- new_request(request)
   for (attempt in seq_len(retries + 1)) {
-    answer <- exchange(handle, pool, request)
-    problem <- trouble(answer, request, call)
+    answer <- attempt_request(handle, pool, request)
+    problem <- problem_with(answer, request, call)
     if (is.null(problem)) {
       return(answer)
     }
     wait <- backoff(attempt, request$backoff)
-    asked <- if (problem$again) retry_after(answer, call) else NA
-    if (isTRUE(asked > longest_wait)) {
-      problem$bullets <- c(problem$bullets, i = paste0("It asks to wait for ", format(round(asked)), " seconds."))
+    requested <- if (problem$again) retry_after(answer, call) else NA
+    if (isTRUE(requested > longest_wait)) {
+      problem$bullets <- c(problem$bullets, i = paste0("The server requests a delay of ", format(round(requested)), " seconds."))
       problem$again <- FALSE
     }
     if (!problem$again || attempt > retries) {
       abort_send(problem, request, attempt, call)
     }
-    wait <- max(wait, asked, na.rm = TRUE)
+    wait <- max(wait, requested, na.rm = TRUE)
     inform_profile(
-      c(paste0("Trying again in ", format(round(wait, 1)), " seconds."), problem$bullets[1]),
+      c(paste0("Retrying in ", format(round(wait, 1)), " seconds."), problem$bullets[1]),
       "profile_message_retry"
     )
     Sys.sleep(wait)
@@ -44,35 +43,36 @@ new_request <- function(request) {
     connecttimeout_ms = milliseconds,
     followlocation = FALSE,
     accept_encoding = "gzip",
-    # Of a user in the URL. Where it is open which way to take, curl asks first, without a body.
+    # Basic authentication for a user in the URL. If curl had to find the method, it would first send a
+    # request without a body.
     httpauth = 1,
-    # Bytes that are not HTTP/1 then arrive as a body without a status. Without this, old
-    # versions of curl report them like a connection that was closed.
+    # An answer that is not HTTP/1 arrives as a body without a status. Otherwise, old versions of curl
+    # report it like a closed connection.
     http09_allowed = TRUE
   )
   handle <- curl::new_handle(.list = c(options, request$tls))
-  # They are sent as they are: curl is not to take them for text in some encoding.
+  # Headers are sent unchanged: curl must not translate them to another encoding.
   headers <- request$headers
   Encoding(headers) <- "bytes"
   curl::handle_setheaders(handle, .list = as.list(headers))
   handle
 }
 
-# Sends it once. `status` is 0 without an answer, `failure` is why there is no complete one:
-# curl's message, with the class of its error where it has one.
-exchange <- function(handle, pool, request) {
+# Sends the request once. `status` is 0 if there is no answer. `failure` is curl's message if there is no
+# complete answer, with the class of its error if it has one.
+attempt_request <- function(handle, pool, request) {
   pieces <- list()
   size <- 0
   failure <- NA_character_
-  # What is too much goes by, for as long as the timeout lets it: no way to stop is open here.
+  # Bytes beyond the limit are discarded, until the timeout: curl offers no way to stop here.
   keep <- function(bytes, end) {
     size <<- size + length(bytes)
     if (size <= request$limit) {
       pieces[[length(pieces) + 1]] <<- bytes
     }
   }
-  seen <- watch(handle)
-  # The connection stays open for the next time.
+  seen <- watch_traffic(handle)
+  # The pool keeps the connection open for the next attempt.
   curl::multi_add(handle, data = keep, fail = function(message) failure <<- message, pool = pool)
   on.exit(curl::multi_cancel(handle))
   start <- proc.time()[["elapsed"]]
@@ -89,10 +89,9 @@ exchange <- function(handle, pool, request) {
   )
 }
 
-# Notes what went over the wire. The types are those of curl's debug function,
-# https://curl.se/libcurl/c/CURLOPT_DEBUGFUNCTION.html. Of TLS, curl shows messages where
-# it uses OpenSSL, and nothing with other libraries.
-watch <- function(handle) {
+# Records what is sent and received. The types are those of curl's debug function,
+# https://curl.se/libcurl/c/CURLOPT_DEBUGFUNCTION.html. curl reports TLS messages only if it uses OpenSSL.
+watch_traffic <- function(handle) {
   data_out <- 4L
   tls_in <- 5L
   seen <- list(request = FALSE, tls_answer = FALSE, tls_alert = FALSE)
@@ -101,7 +100,7 @@ watch <- function(handle) {
       seen$request <<- TRUE
     } else if (type == tls_in) {
       seen$tls_answer <<- TRUE
-      # A fatal alert is a message of two bytes, this one and its number.
+      # A fatal alert is a message of two bytes: 2 and its number.
       seen$tls_alert <<- seen$tls_alert || (length(bytes) == 2 && bytes[[1]] == 2)
     }
   }
@@ -109,10 +108,10 @@ watch <- function(handle) {
   function() seen
 }
 
-# NULL, or what went wrong, in words, and whether it may go right the next time.
-trouble <- function(answer, request, call) {
+# NULL for success; otherwise bullets that describe the problem, and whether to try again.
+problem_with <- function(answer, request, call) {
   if (answer$status == 0) {
-    no_answer(answer, request, call)
+    connection_problem(answer, request, call)
   } else if (answer$size > request$limit) {
     list(
       bullets = c(
@@ -122,29 +121,29 @@ trouble <- function(answer, request, call) {
       status = answer$status, again = FALSE
     )
   } else {
-    refusal(answer, request, call)
+    status_problem(answer, request, call)
   }
 }
 
-no_answer <- function(answer, request, call) {
-  why <- said_by_curl(answer, call)
+connection_problem <- function(answer, request, call) {
+  why <- curl_message(answer, call)
   if (answer$size > 0) {
     list(
       bullets = c(
         x = "The answer is not HTTP/1.",
-        i = "Is this the port for gRPC? That for HTTP is another one, often 4318."
+        i = "Is this the gRPC port? HTTP uses another one, often 4318."
       ),
       again = FALSE
     )
-  } else if (tls_refused(answer)) {
-    list(bullets = c(x = paste0("There is no secure connection: ", why)), again = FALSE)
+  } else if (is_tls_failure(answer)) {
+    list(bullets = c(x = paste0("TLS connection failed: ", why)), again = FALSE)
   } else if (!answer$seen$request) {
-    list(bullets = c(x = paste0("There is no connection: ", why)), again = TRUE)
+    list(bullets = c(x = paste0("Connection failed: ", why)), again = TRUE)
   } else if (answer$late) {
     list(
       bullets = c(
-        x = paste0("There was no answer within ", format(request$timeout), " seconds."),
-        i = "Whether the profile has arrived is not known."
+        x = paste0("No answer within ", format(request$timeout), " seconds."),
+        i = "It is unknown whether the profile has arrived."
       ),
       again = FALSE
     )
@@ -153,16 +152,15 @@ no_answer <- function(answer, request, call) {
   }
 }
 
-# Whether one side does not accept the other, which will not pass: a certificate that is not
-# trusted, a key that does not match, a server that does not speak TLS. curl has one number for
-# some of these and for a connection that was cut meanwhile, so the wire decides: to one who
-# answered, but not in a way that leads to a request, there is no way. An alert may also come
-# after the request: in TLS 1.3 a server looks at the client's certificate late.
+# Whether client and server cannot agree on TLS, which is permanent: an untrusted certificate, a key that
+# does not match, a server without TLS. curl uses one error code for some of these and for lost
+# connections, so the traffic decides: if the server answered, but no request could be sent, the failure is
+# permanent. An alert may also follow the request, since in TLS 1.3 servers check the client's certificate
+# late.
 #
-# What fails before anything came from the server, such as a key that does not match its
-# certificate, has a class in new versions of curl. In old ones it looks like a connection that
-# was cut, and is tried again for nothing.
-tls_refused <- function(answer) {
+# A failure before the server has answered, such as a key that does not match its certificate, has a class
+# in new versions of curl. With old ones it looks like a lost connection and is retried in vain.
+is_tls_failure <- function(answer) {
   inherits(answer$failure, tls_errors) || answer$seen$tls_alert ||
     (answer$seen$tls_answer && !answer$seen$request && !answer$late)
 }
@@ -173,54 +171,54 @@ tls_errors <- paste0("curl_error_", c(
   "ssl_invalidcertstatus", "ssl_issuer_error", "ssl_pinnedpubkeynotmatch"
 ))
 
-refusal <- function(answer, request, call) {
+status_problem <- function(answer, request, call) {
   status <- answer$status
   if (status >= 200 && status < 300) {
     return(NULL)
   }
-  said <- understood(answer, request, success = FALSE, call)$message
+  message <- read_answer(answer, request, success = FALSE, call)$message
   location <- if (status >= 300 && status < 400) answer_header(answer, "location", call) else ""
   list(
     bullets = c(
-      x = paste0("HTTP ", status, if (said != "") paste0(": ", said)),
-      i = if (location != "") paste0("It redirects to `", shown_url(location), "`; use that as `endpoint`."),
-      i = if (status == 404) "Are profiles taken there, and at this path?"
+      x = paste0("HTTP ", status, if (message != "") paste0(": ", message)),
+      i = if (location != "") paste0("The server redirects to `", shown_url(location), "`; use this as `endpoint`."),
+      i = if (status == 404) "Does the server accept profiles at this path?"
     ),
-    status = status, answer = if (said != "") said,
+    status = status, answer = if (message != "") message,
     again = status %in% c(429, 502, 503, 504)
   )
 }
 
 # ---- How long to wait --------------------------------------------------------
 
-# In seconds.
+# The longest delay that is accepted from a server, in seconds.
 longest_wait <- 60
 
 backoff <- function(attempt, first = 1) {
-  # By chance, but not by R's random numbers: those of a session are not to change, and
-  # many sessions may start from one seed.
+  # Random, but without R's random numbers: those belong to the user, and many sessions may share one
+  # seed.
   chance <- (as.numeric(Sys.time()) * 1e4 + Sys.getpid() * 0.618) %% 1
   min(first * 2^(attempt - 1), longest_wait / 2) * (0.5 + chance)
 }
 
-# NA when the server does not say it, or not so that it can be understood.
+# The delay that the server requests, NA if none or invalid.
 retry_after <- function(answer, call) {
   value <- answer_header(answer, "retry-after", call)
   if (grepl("^[0-9]+$", value)) {
     as.numeric(value)
   } else if (grepl("[[:alpha:]]", value)) {
-    # Not strptime(): it wants the months of the locale.
+    # Not strptime(), which expects month names of the locale.
     as.numeric(curl::parse_date(value)) - as.numeric(Sys.time())
   } else {
     NA_real_
   }
 }
 
-# ---- What the server says ----------------------------------------------------
+# ---- The content of answers --------------------------------------------------
 
-understood <- function(answer, request, success, call) {
+read_answer <- function(answer, request, success, call) {
   type <- tolower(trimws(sub(";.*", "", answer_header(answer, "content-type", call))))
-  # It is to answer in the coding in which it was asked, but says what it did.
+  # The server should answer in the encoding of the request, but the header is authoritative.
   coding <- switch(type,
     "application/json" = "json",
     "application/x-protobuf" = ,
@@ -230,7 +228,7 @@ understood <- function(answer, request, success, call) {
   rust(rust_otlp_answer(as.raw(answer$body), coding, success), call)
 }
 
-# The last such field: the answers of proxies come before. "" if there is none.
+# The last header field of that name, since answers of proxies come first. "" if there is none.
 answer_header <- function(answer, name, call) {
   text <- rawToChar(answer$headers[answer$headers != 0])
   lines <- strsplit(text, "\r?\n", useBytes = TRUE)[[1]]
@@ -239,16 +237,16 @@ answer_header <- function(answer, name, call) {
   as_line(sub(field, "", utils::tail(c("", found), 1), ignore.case = TRUE, useBytes = TRUE), call)
 }
 
-said_by_curl <- function(answer, call) {
+curl_message <- function(answer, call) {
   as_line(paste(answer$failure), call)
 }
 
-# Whatever the bytes are: text without control characters.
+# Any bytes as text without control characters.
 as_line <- function(text, call) {
   rust(rust_otlp_answer(charToRaw(text), "text", FALSE), call)$message
 }
 
-# Not by memCompress(), whose "gzip" is zlib's format.
+# Not memCompress(), whose "gzip" is zlib's format.
 gzip <- function(bytes) {
   path <- tempfile()
   on.exit(unlink(path))

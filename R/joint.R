@@ -165,7 +165,7 @@ stop_profiler <- function() {
         c(
           "The profile was recorded, but cannot be written.",
           x = conditionMessage(error),
-          i = "The field `profile` of this error has it: see `rlang::last_error()`."
+          i = "The field `profile` of this error contains it: see `rlang::last_error()`."
         ),
         "profile_error_write",
         path = path,
@@ -203,10 +203,8 @@ joint_profile <- function(expr, ...) {
 #' @rdname start_profiler
 #' @export
 joint_pprof <- function(expr, ...) {
-  call <- rlang::current_env()
   # Before the expression, which may take long.
-  load_processx(call)
-  locate_pprof(call)
+  locate_pprof(rlang::current_env())
   serve_pprof(joint_profile(expr), ...)
 }
 
@@ -282,9 +280,9 @@ stop_run <- function(call) {
   if (state != "on") {
     warn_profile(
       c(
-        "The profile is not complete.",
-        x = "The profiler's signal was taken while it ran, by `Rprof()` or another profiler.",
-        i = "There is what was recorded until then."
+        "The profile is incomplete.",
+        x = "`Rprof()` or another profiler took over the signal `SIGPROF`.",
+        i = "It contains everything recorded until then."
       ),
       "profile_warning_incomplete",
       call = call

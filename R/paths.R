@@ -1,11 +1,10 @@
-# Paths, and texts of whatever encoding.
+# Paths and strings in any encoding.
 #
-# A path is bytes: on Unix the core gets those by which R itself would open the file, in
-# the encoding of the locale, and beside them a text in UTF-8 for messages.
+# On Unix a path is a sequence of bytes. The core gets the bytes with which R itself would open the
+# file, in the encoding of the locale, and the path in UTF-8 for messages.
 
-# What the core and R's own functions open, and what messages call it: c(native, shown).
-# What the locale cannot represent is refused, since R would replace characters of it and
-# so open another file.
+# c(native, shown): the path to open, and how messages show it. A path that the locale cannot represent
+# is an error, since R would replace some of its characters and so open another file.
 file_path <- function(path, class, call) {
   check_path(path, call)
   shown <- shown_text(path)
@@ -25,8 +24,7 @@ file_path <- function(path, class, call) {
   c(path.expand(native), shown)
 }
 
-# In the encoding of the locale, NA if it has no such characters. A string of unknown
-# encoding is its bytes.
+# In the encoding of the locale, NA if that is impossible. A string of unknown encoding is not changed.
 native_text <- function(x) {
   encoding <- Encoding(x)
   if (encoding == "unknown") {
@@ -40,8 +38,8 @@ native_text <- function(x) {
   if (identical(iconv(native, "", "UTF-8"), enc2utf8(x))) native else NA_character_
 }
 
-# Valid UTF-8 in any case, with bytes that are no text as `<e9>`. Outside of ASCII the
-# C locale knows no text at all: there UTF-8 is taken as such.
+# Always valid UTF-8; bytes that are not valid text become `<e9>`. The C locale has no characters
+# outside ASCII, so there the bytes are treated as UTF-8.
 shown_text <- function(x) {
   text <- if (Encoding(x) == "unknown") iconv(x, "", "UTF-8") else enc2utf8(x)
   if (is.na(text)) {
@@ -51,7 +49,7 @@ shown_text <- function(x) {
   if (validUTF8(text)) text else iconv(text, "UTF-8", "UTF-8", sub = "byte")
 }
 
-# As file.path() and shQuote(), which fail where a path is no valid text.
+# Like file.path() and shQuote(), which fail if a path is not valid text.
 in_folder <- function(folder, name) {
   paste0(folder, "/", name)
 }

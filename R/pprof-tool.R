@@ -75,12 +75,12 @@ locate_pprof <- function(call) {
   }
   abort_profile(
     c(
-      "There is no pprof on this machine.",
+      "The pprof tool was not found.",
       x = if (perl) paste0("`", on_path, "` is the Perl script of gperftools, which is another tool."),
-      x = if (!is.na(go)) paste0("`", go, "` has no tool pprof."),
-      i = "Install Go from <https://go.dev/dl/>: pprof is a part of it.",
-      i = "`go install github.com/google/pprof@latest` gets it into `~/go/bin`.",
-      i = "If it is elsewhere, set the option `profile.pprof` or the environment variable `PROFILE_PPROF` to its path."
+      x = if (!is.na(go)) paste0("`", go, "` does not have the tool pprof."),
+      i = "pprof is part of Go, see <https://go.dev/dl/>.",
+      i = "`go install github.com/google/pprof@latest` installs it in `~/go/bin`.",
+      i = "To use another location, set the option `profile.pprof` or the environment variable `PROFILE_PPROF`."
     ),
     "profile_error_unsupported",
     call = call
@@ -96,13 +96,13 @@ pprof_of_setting <- function(value, found, call) {
   problem <- if (!is_path(value)) {
     "It must be one string."
   } else if (is.na(command)) {
-    paste0("There is no program `", value, "`.")
+    paste0("Program `", value, "` was not found.")
   } else if (is_perl(command)) {
     paste0("`", command, "` is the Perl script of gperftools, which is another tool.")
   }
   if (!is.null(problem)) {
     abort_profile(
-      c(paste0("The ", found, " does not lead to pprof."), x = problem),
+      c(paste0("The ", found, " does not point to pprof."), x = problem),
       "profile_error_unsupported",
       call = call
     )
@@ -110,7 +110,7 @@ pprof_of_setting <- function(value, found, call) {
   new_pprof_tool(command, paste("the", found))
 }
 
-# Go starts its tools as processes of their own: the tool itself is easier to end.
+# Go starts its tools as child processes: the tool itself is easier to stop.
 pprof_of_go <- function(go) {
   path <- suppressWarnings(system2(go, c("tool", "-n", "pprof"), stdout = TRUE, stderr = FALSE))
   if (!is.null(attr(path, "status"))) {
@@ -129,7 +129,7 @@ own_pprof <- function() {
   in_folder(tools::R_user_dir("profile", "data"), name)
 }
 
-# The full path of a program, given by path or by its name on the PATH, or NA.
+# The full path of a program, given as a path or as a name on the PATH, or NA.
 program <- function(name) {
   name <- native_text(name)
   path <- if (is.na(name) || basename(name) != name) path.expand(name) else Sys.which(name)[[1]]
@@ -169,8 +169,6 @@ print.pprof_tool <- function(x, ...) {
 #' unloaded.
 #'
 #' @details
-#' `serve_pprof()` requires the package processx, which runs the server.
-#'
 #' With the default `host`, only users of this machine can connect. The server has no password: with the
 #' address of a network card, everyone in that network can see the profile and the source files that it
 #' names.
@@ -203,7 +201,7 @@ print.pprof_tool <- function(x, ...) {
 #'   the server has ended.
 #'
 #' @section Errors:
-#' - `profile_error_unsupported` if there is no pprof, processx is not installed, or on Windows;
+#' - `profile_error_unsupported` if there is no pprof, or on Windows;
 #' - `profile_error_pprof` if pprof does not start, with its output in the message and in the field
 #'   `output`, or if the port is not available;
 #' - `profile_error_open` if the file `x` does not exist;
@@ -226,7 +224,7 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
   if (.Platform$OS.type == "windows") {
     abort_profile(
       c(
-        "`serve_pprof()` does not work on Windows.",
+        "`serve_pprof()` is not supported on Windows.",
         i = "Write a file with `write_pprof()` and run `pprof -http=localhost: file` in a terminal."
       ),
       "profile_error_unsupported",
@@ -234,14 +232,13 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
     )
   }
   check_server_arguments(host, port, browse, timeout, call)
-  load_processx(call)
   x <- if (rlang::is_string(x)) file_to_serve(x, call) else as_profile(x, call)
   tool <- locate_pprof(call)
   if (is.null(port)) {
     port <- free_port(call)
   } else if (!is_free(port)) {
     abort_profile(
-      paste0("Port ", port, " is taken, or you may not use it."),
+      paste0("Port ", port, " is in use or not permitted."),
       "profile_error_pprof",
       call = call
     )
@@ -256,7 +253,7 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
     path <- in_folder(server$dir, "profile.pb.gz")
     write_pprof(x, path)
   }
-  start_server(server, tool, path, call)
+  start_server(server, tool, path, timeout)
   await_server(server, timeout, call)
   if (browse) {
     # The start page of older versions is the call graph, which needs Graphviz.
@@ -272,7 +269,7 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
 stop_pprof <- function(server = NULL) {
   call <- rlang::current_env()
   if (is.null(server)) {
-    # A fork of the session has copies of its handles.
+    # A forked process has copies of the handles.
     own <- Filter(function(server) server$session == Sys.getpid(), unname(as.list(servers)))
     running <- Filter(is_running, own)
     lapply(own, end_server)
@@ -287,7 +284,7 @@ stop_pprof <- function(server = NULL) {
 
 check_server_arguments <- function(host, port, browse, timeout, call) {
   if (!is_text(host) || !grepl("^[[:alnum:].-]+$", host)) {
-    abort_argument("`host` must be a name or an IPv4 address: one string.", call)
+    abort_argument("`host` must be a single string, a name or an IPv4 address.", call)
   }
   if (!is.null(port) && !(rlang::is_integerish(port, 1) && port %in% 1:65535)) {
     abort_argument("`port` must be a number from 1 to 65535, or `NULL`.", call)
@@ -300,11 +297,11 @@ check_server_arguments <- function(host, port, browse, timeout, call) {
   }
 }
 
-# What pprof can read stays the file it is: this gives its path, of others the profile.
+# The path of a file that pprof can read; the profile of any other.
 file_to_serve <- function(path, call) {
   file <- file_path(path, "profile_error_open", call)
   if (!file.exists(file[[1]]) || dir.exists(file[[1]])) {
-    abort_profile(paste0("There is no file `", file[[2]], "`."), "profile_error_open", call = call)
+    abort_profile(paste0("File `", file[[2]], "` does not exist."), "profile_error_open", call = call)
   }
   format <- rust(rust_file_format(file), call)
   if (format %in% c("rprof", "otlp")) {
@@ -324,8 +321,7 @@ is_free <- function(port) {
   ))
 }
 
-# Counts on from the clock, not from sample(), which would change the random numbers
-# of the session.
+# Starts at a port that depends on the clock. sample() would change the random numbers of the session.
 free_port <- function(call) {
   first <- as.integer((proc.time()[["elapsed"]] * 1000 + Sys.getpid()) %% 16384)
   for (port in 49152L + (first + 0:99) %% 16384L) {
@@ -333,14 +329,13 @@ free_port <- function(call) {
       return(port)
     }
   }
-  abort_profile("No free port was found; choose one by `port`.", "profile_error_pprof", call = call)
+  abort_profile("No free port was found; specify one with `port`.", "profile_error_pprof", call = call)
 }
 
-# All servers of this session, by their folders. A handle that nobody keeps must not end
-# its server.
+# All servers of this session, by their directories: a server keeps running if its handle is not kept.
 servers <- new.env(parent = emptyenv())
 
-# The handle is an environment: it has one owner, and an end.
+# The handle is an environment, so that all copies know when the server has stopped.
 new_pprof_server <- function(host, port) {
   server <- structure(new.env(parent = emptyenv()), class = "pprof_server")
   server$url <- paste0("http://", host, ":", port, "/ui/")
@@ -350,46 +345,62 @@ new_pprof_server <- function(host, port) {
   server$session <- Sys.getpid()
   server$dir <- tempfile("pprof-server-")
   dir.create(server$dir)
+  reg.finalizer(server, end_server, onexit = TRUE)
   server
 }
 
-# parallel and processx both handle the signal that a child process has ended. Unless processx is
-# told to pass it on, R waits ten seconds for parallel's children when it quits, see
-# https://github.com/r-lib/processx/issues/236. processx reads the variable when it is loaded.
-load_processx <- function(call) {
-  if (!isNamespaceLoaded("processx") && Sys.getenv("PROCESSX_NOTIFY_OLD_SIGCHLD") == "") {
-    Sys.setenv(PROCESSX_NOTIFY_OLD_SIGCHLD = "true")
-    on.exit(Sys.unsetenv("PROCESSX_NOTIFY_OLD_SIGCHLD"))
-  }
-  need_package("processx", call)
-}
+# A shell script that starts the server, writes its process id and exit status to files, and stops it when
+# the session has ended, even if that was killed. Both ignore Ctrl-C and the closing of the terminal.
+#
+# processx would do this in as many lines: it cannot pass on paths that are not valid text in the locale,
+# takes the signal for ended children away from parallel, which then waits ten seconds when R quits, and
+# changes the random numbers of the session.
+supervisor <- "
+trap '' HUP INT
+dir=$1 session=$2
+shift 2
+\"$@\" < /dev/null > \"$dir/output\" 2>&1 &
+server=$!
+echo $server > \"$dir/pid\"
+(
+  while kill -0 $session && kill -0 $server; do sleep 1; done
+  kill -s TERM -- -$server || kill -s TERM $server
+) 2> /dev/null &
+wait $server
+echo $? > \"$dir/status\"
+"
 
-# processx starts it in a session of its own, where neither Ctrl-C nor the closing of the terminal
-# reaches it. When R is killed, the supervisor of processx ends it.
-start_server <- function(server, tool, path, call) {
-  args <- c(attr(tool, "args"), paste0("-http=", server$host, ":", server$port), "-no_browser", path)
-  server$process <- tryCatch(
-    keep_random_numbers(processx::process$new(
-      as.character(tool), args,
-      stdout = output_file(server), stderr = "2>&1", supervise = TRUE, cleanup_tree = TRUE
-    )),
-    error = function(cnd) {
-      abort_profile("pprof did not start.", "profile_error_pprof", parent = cnd, call = call)
-    }
+start_server <- function(server, tool, path, timeout) {
+  # In a session of its own all its processes can be stopped at once. macOS lacks the program setsid:
+  # there only the first process is stopped.
+  setsid <- program("setsid")
+  command <- c(
+    if (!is.na(setsid)) setsid,
+    as.character(tool), attr(tool, "args"),
+    paste0("-http=", server$host, ":", server$port), "-no_browser", path
   )
-  server$pid <- server$process$get_pid()
+  args <- c("-c", supervisor, "profile", server$dir, server$session, command)
+  run_in_folder(paste(c("exec sh", shell_quote(args)), collapse = " "), server$dir)
+  wait_until(function() {
+    server$pid <- read_pid(server)
+    !is.na(server$pid)
+  }, timeout)
 }
 
-# processx names its processes at random; the random numbers of the session are the user's.
-keep_random_numbers <- function(expr) {
-  global <- globalenv()
-  seed <- global$.Random.seed
-  on.exit(if (is.null(seed)) rm(".Random.seed", envir = global) else global$.Random.seed <- seed)
-  expr
+# Runs a command by a script in this folder. Newer versions of R reject commands that are not valid text in
+# the locale, as paths may be; the name of the script is ASCII.
+run_in_folder <- function(command, folder) {
+  here <- getwd()
+  script <- c(if (!is.null(here)) paste("cd", shell_quote(here)), command)
+  writeLines(script, in_folder(folder, "start"), useBytes = TRUE)
+  on.exit(if (!is.null(here)) setwd(here))
+  setwd(folder)
+  system2("sh", "./start", stdout = FALSE, stderr = FALSE, wait = FALSE)
 }
 
-output_file <- function(server) {
-  in_folder(server$dir, "output")
+read_pid <- function(server) {
+  path <- in_folder(server$dir, "pid")
+  if (file.exists(path)) as.integer(readLines(path, 1, warn = FALSE))[1] else NA_integer_
 }
 
 await_server <- function(server, timeout, call) {
@@ -401,14 +412,15 @@ await_server <- function(server, timeout, call) {
   if (answered) {
     return()
   }
-  output <- readLines(output_file(server), warn = FALSE)
+  path <- in_folder(server$dir, "output")
+  output <- if (file.exists(path)) readLines(path, warn = FALSE)
   Encoding(output) <- "UTF-8"
   abort_profile(
     c(
       if (is_running(server)) {
         paste0("pprof did not answer within ", timeout, " seconds.")
       } else {
-        "pprof ended before it answered."
+        "pprof exited before it answered."
       },
       rlang::set_names(utils::tail(output, 10), rep("x", min(length(output), 10)))
     ),
@@ -418,7 +430,7 @@ await_server <- function(server, timeout, call) {
   )
 }
 
-# Not by url(), which would ask a proxy where one is set.
+# Not with url(), which would use a proxy if one is set.
 answers <- function(server) {
   suppressWarnings(tryCatch(
     {
@@ -432,25 +444,33 @@ answers <- function(server) {
 }
 
 is_running <- function(server) {
-  !is.null(server$process) && server$process$is_alive()
+  !is.na(server$pid) &&
+    !file.exists(in_folder(server$dir, "status")) &&
+    tools::pskill(server$pid, 0)
 }
 
-# With all processes that it started: `go tool pprof` runs the tool as another one.
 end_server <- function(server) {
-  # A fork of the session has a copy of the handle, which is not to end the server.
+  # A forked process has a copy of the handle, but must not stop the server of its parent.
   if (server$session != Sys.getpid()) {
     return()
   }
-  if (is_running(server)) {
-    server$process$signal(tools::SIGTERM)
-    server$process$wait(5000)
-  }
-  if (!is.null(server$process)) {
-    server$process$kill_tree()
+  # Ctrl-C may have interrupted start_server() before this.
+  server$pid <- read_pid(server)
+  for (signal in c("TERM", "KILL")) {
+    if (is_running(server)) {
+      kill_group(server$pid, signal)
+      wait_until(function() !is_running(server), 5)
+    }
   }
   unlink(server$dir, recursive = TRUE)
   server$pid <- NA_integer_
   suppressWarnings(rm(list = server$dir, envir = servers))
+}
+
+kill_group <- function(pid, signal) {
+  kill <- paste("kill -s", signal)
+  command <- paste0(kill, " -- -", pid, " || ", kill, " ", pid)
+  system2("sh", c("-c", shQuote(command)), stdout = FALSE, stderr = FALSE)
 }
 
 wait_until <- function(condition, seconds) {

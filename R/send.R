@@ -1,5 +1,5 @@
-# Sending a profile to a collector, over HTTP. What is said and done follows OTLP/HTTP
-# and what OpenTelemetry asks of exporters:
+# Sends a profile to a collector over HTTP, as the specifications of OTLP/HTTP and of OpenTelemetry's
+# exporters require:
 # https://opentelemetry.io/docs/specs/otlp/#otlphttp
 # https://opentelemetry.io/docs/specs/otel/protocol/exporter/
 
@@ -133,7 +133,7 @@ send_otlp <- function(x, endpoint = NULL, ..., resource = character(), headers =
   if (compress) {
     request$body <- gzip(request$body)
   }
-  heed(deliver(request, retries, call), request, call)
+  report_answer(post(request, retries, call), request, call)
   invisible(x)
 }
 
@@ -170,14 +170,14 @@ otlp_url <- function(endpoint, call) {
     url_parts(own, "The environment variable `OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT`", call)
     return(enc2utf8(own))
   }
-  # One that is empty is as if not set, here and below.
+  # Empty variables are treated as not set, here and below.
   base <- Sys.getenv("OTEL_EXPORTER_OTLP_ENDPOINT")
   base <- if (base == "") "http://localhost:4318" else base
   parts <- url_parts(base, "The environment variable `OTEL_EXPORTER_OTLP_ENDPOINT`", call)
   paste0(parts$site, sub("/$", "", parts$path), path, parts$query)
 }
 
-# curl would say of a URL that makes no sense what it says of one that does not answer.
+# curl reports an invalid URL like a server that does not answer.
 url_parts <- function(url, what, call) {
   host <- "([^/?#@]*@)?(\\[[0-9A-Fa-f:.]+\\]|[^][/?#@:<>\"\\\\^`{|}]+)(:[0-9]{0,5})?"
   pattern <- paste0("^(https?://", host, ")([^?#]*)([^#]*)")
@@ -190,7 +190,7 @@ url_parts <- function(url, what, call) {
   list(site = found[2], path = found[6], query = found[7])
 }
 
-# There may be secrets in it.
+# Without passwords and queries, which may contain secrets.
 shown_url <- function(url) {
   sub("[?#].*", "", sub("//[^/?#]*@", "//", url))
 }
@@ -203,7 +203,7 @@ otel_setting <- function(name) {
 otlp_headers <- function(headers, json, compress, call) {
   check_texts(headers, "headers", call, bytes = TRUE)
   own <- c(
-    # Servers compare this as a whole: it has no parameters.
+    # Without parameters, since servers compare the whole value.
     "Content-Type" = if (json) "application/json" else "application/x-protobuf",
     "Content-Encoding" = if (compress) "gzip",
     "User-Agent" = paste0("OTel-OTLP-Exporter-R/", utils::packageVersion("profile"))
@@ -214,23 +214,23 @@ otlp_headers <- function(headers, json, compress, call) {
   with_headers(own, headers, "`headers`", call)
 }
 
-# Values are not shown: there are secrets among them.
+# Values are not shown in messages, since they may be secrets.
 with_headers <- function(headers, new, what, call) {
-  # A line feed in a value would start a header of its own.
+  # A line feed in a value would start another header.
   token <- grepl("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", names(new), useBytes = TRUE)
   value <- grepl("[^ ]", new, useBytes = TRUE) & !grepl("[\x01-\x1f\x7f]", new, useBytes = TRUE)
   if (!all(token & value)) {
-    abort_argument(paste(what, "must have names and values that HTTP allows in headers."), call)
+    abort_argument(paste(what, "must have names and values that are valid in HTTP headers."), call)
   }
   fixed <- c("content-type", "content-encoding", "content-length", "transfer-encoding")
   if (any(tolower(names(new)) %in% fixed)) {
-    abort_argument(paste(what, "must not say what the body is and how long, which `send_otlp()` does."), call)
+    abort_argument(paste(what, "must not contain the type, encoding or length of the body, which `send_otlp()` sets."), call)
   }
   c(headers[!tolower(names(headers)) %in% tolower(names(new))], new)
 }
 
-# The options of curl that name files. Whether these are there is checked here: curl opens them
-# when it is connected, and its old versions do not tell a failure from a lost connection.
+# The options of curl that name files. Their content is checked here, since curl opens them only when it is
+# connected, and its old versions report a failure like a lost connection.
 tls_files <- function(call) {
   c(
     cainfo = pem_file("CERTIFICATE", "CERTIFICATE", call),
@@ -258,7 +258,7 @@ pem_file <- function(name, label, call) {
   unname(setting)
 }
 
-# Of "name=value,name=value"; what is no such pair has a name that is not allowed.
+# Parses "name=value,name=value". Anything else results in a name that is not valid.
 setting_headers <- function(setting) {
   pairs <- trimws(unlist(strsplit(setting, ",", fixed = TRUE)))
   pairs <- pairs[pairs != ""]
@@ -268,48 +268,47 @@ setting_headers <- function(setting) {
   )
 }
 
-# ---- What came of it ---------------------------------------------------------
+# ---- Reporting the result ----------------------------------------------------
 
-# The answer to a request that succeeded.
-heed <- function(answer, request, call) {
-  said <- understood(answer, request, success = TRUE, call)
-  if (!said$read || !is.na(answer$failure)) {
-    said <- understood(answer, request, success = FALSE, call)
+# Warns about the answer to a successful request, unless it confirms that everything was accepted.
+report_answer <- function(answer, request, call) {
+  report <- read_answer(answer, request, success = TRUE, call)
+  if (!report$read || !is.na(answer$failure)) {
+    report <- read_answer(answer, request, success = FALSE, call)
     warn_profile(
       c(
-        paste0("`", request$shown, "` did not answer as OTLP wants it: whether it took the profile is not known."),
-        x = paste0("HTTP ", answer$status, if (said$message != "") paste0(": ", said$message)),
-        x = if (!is.na(answer$failure)) paste0("The answer broke off: ", said_by_curl(answer, call))
+        paste0("The answer of `", request$shown, "` does not conform to OTLP: it is unknown whether the profile was accepted."),
+        x = paste0("HTTP ", answer$status, if (report$message != "") paste0(": ", report$message)),
+        x = if (!is.na(answer$failure)) paste0("The answer is incomplete: ", curl_message(answer, call))
       ),
       "profile_warning_answer",
-      answer = said$message, call = call
+      answer = report$message, call = call
     )
-  } else if (said$rejected > 0) {
-    rejected <- format(said$rejected, big.mark = ",", scientific = FALSE)
+  } else if (report$rejected > 0) {
     warn_profile(
       c(
-        paste0("`", request$shown, "` rejected profiles: ", rejected, "."),
-        x = if (said$message != "") paste0("It says: ", said$message)
+        paste0("`", request$shown, "` rejected ", count_of(report$rejected, "profile"), "."),
+        x = if (report$message != "") paste0("Message: ", report$message)
       ),
       "profile_warning_rejected",
-      rejected = said$rejected, answer = said$message, call = call
+      rejected = report$rejected, answer = report$message, call = call
     )
-  } else if (said$message != "") {
+  } else if (report$message != "") {
     warn_profile(
-      c(paste0("`", request$shown, "` took the profile and has something to say."), i = said$message),
+      c(paste0("`", request$shown, "` accepted the profile with a message."), i = report$message),
       "profile_warning_answer",
-      answer = said$message, call = call
+      answer = report$message, call = call
     )
   }
 }
 
-# `problem` has `bullets`, and what was answered, if anything was.
+# `problem` has `bullets`, and `status` and `answer` if there was an answer.
 abort_send <- function(problem, request, attempts, call) {
   abort_profile(
     c(
       paste0("Sending the profile to `", request$shown, "` failed."),
       problem$bullets,
-      i = if (attempts > 1) paste0("It was tried ", attempts, " times.")
+      i = if (attempts > 1) paste0("Number of attempts: ", attempts, ".")
     ),
     "profile_error_send",
     endpoint = request$shown,

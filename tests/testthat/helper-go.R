@@ -55,7 +55,6 @@ go_pprof <- function() {
 # A pprof of any kind, with a home of its own for the rest of the test.
 skip_without_pprof <- function(.local_envir = parent.frame()) {
   testthat::skip_on_os("windows")
-  testthat::skip_if_not_installed("processx")
   local_go_home(.local_envir)
   tryCatch(
     find_pprof(),

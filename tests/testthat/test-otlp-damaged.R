@@ -230,7 +230,7 @@ test_that("what is odd is read, with one warning that tells the cause", {
     told <- c(told, name, said, iconv(do.call(paste, where), "UTF-8", "ASCII", sub = "?"))
   }
   expect_snapshot(cat(told, sep = "\n"))
-  # "`profile_problems()` has the places."
+  # "See `profile_problems()` for details."
   of_json <- profile_problems(x$late)
   expect_true(any(!is.na(of_json[c("line", "byte")])) || any(grepl("profiles[0]", unlist(of_json), fixed = TRUE)))
   expect_equal(x$late$sources$source_timestamp, NA_real_)

@@ -22,11 +22,6 @@ skip_without_shell <- function() {
   skip_on_os("windows")
 }
 
-skip_without_server <- function() {
-  skip_without_shell()
-  skip_if_not_installed("processx")
-}
-
 # The body of a page, after any redirection.
 page <- function(server, path = "/ui/") {
   con <- socketConnection(server$host, server$port, open = "r+b", blocking = TRUE, timeout = 20)
@@ -105,7 +100,7 @@ test_that("a Perl script on the PATH is passed over", {
 })
 
 test_that("a setting that does not lead to pprof is an error", {
-  skip_without_server()
+  skip_without_shell()
   dir <- local_nothing()
   fake_program("", path = file.path(dir, "bin", "pprof"))
   fake_program("", path = file.path(dir, "perl"))
@@ -126,7 +121,7 @@ test_that("a setting that does not lead to pprof is an error", {
 })
 
 test_that("without pprof the error says how to get one", {
-  skip_without_server()
+  skip_without_shell()
   local_nothing()
   expect_snapshot(error = TRUE, {
     find_pprof()
@@ -142,7 +137,7 @@ test_that("a tool says what it is", {
 })
 
 test_that("arguments are checked before anything starts", {
-  skip_without_server()
+  skip_without_shell()
   local_nothing()
   x <- small_profile()
   bad <- x
@@ -286,7 +281,7 @@ test_that("a server ends with the session, also with one that is killed", {
 
 test_that("what pprof says before it ends is in the error", {
   skip_on_cran()
-  skip_without_server()
+  skip_without_shell()
   dir <- withr::local_tempdir()
   hide <- function(x) gsub("[0-9]{5}", "<port>", x)
   tool <- fake_program("echo \"cannot do ${1}: {x}\" >&2", "exit 1", path = file.path(dir, "pprof"))
@@ -303,7 +298,7 @@ test_that("what pprof says before it ends is in the error", {
 
 test_that("a session may use parallel before and after a server has run", {
   skip_on_cran()
-  skip_without_server()
+  skip_without_shell()
   dir <- withr::local_tempdir()
   tool <- fake_program("exit 1", path = file.path(dir, "pprof"))
   path <- normalizePath(data_path("pprof", "go_cpu.pb.gz"))
@@ -326,7 +321,7 @@ test_that("pprof's own words about a file of another kind are in the error", {
 
 test_that("a tool that never answers is ended, with all that it started", {
   skip_on_cran()
-  skip_without_server()
+  skip_without_shell()
   dir <- withr::local_tempdir()
   withr::local_options(profile.pprof = file.path(dir, "pprof"))
   note <- paste0("echo $$ >> '", file.path(dir, "pids"), "'")
