@@ -3,6 +3,10 @@
 # Whether an error is transient is decided by what was sent and received and by the classes of curl's
 # errors, never by its messages, which differ between versions. The R package curl has such classes
 # from version 6.0 on; with older ones only the traffic decides.
+#
+# httr2 would add seven packages (itself, openssl, askpass, sys, R6, rappdirs, withr) and replace the loop
+# and the delays, some 40 of these lines. It does not limit the size of an answer, nor distinguish a
+# permanent TLS failure from a lost connection.
 
 # Returns the answer to the first successful attempt.
 post <- function(request, retries, call) {
