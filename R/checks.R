@@ -1,13 +1,13 @@
-# Checks of arguments: what reaches the core has the type it expects.
+# Checks of arguments, so that the core gets the types that it expects.
 
-# Which strings are text in their encoding, which those marked as bytes do not have.
+# Whether strings are valid in their encoding. Strings marked as bytes have none.
 is_valid_text <- function(x) {
   valid <- !is.na(x) & Encoding(x) != "bytes"
   valid[valid] <- validUTF8(enc2utf8(x[valid]))
   valid
 }
 
-# One text; in paths that may be any bytes.
+# A single string of valid text. A path may consist of any bytes.
 is_text <- function(x) {
   rlang::is_string(x) && is_valid_text(x)
 }
@@ -38,7 +38,7 @@ check_uri <- function(source_uri, call) {
   shown_text(as.character(source_uri))
 }
 
-# The tables of a profile, whatever holds them.
+# The tables of a profile or dm.
 as_profile <- function(x, call) {
   if (is_dm(x)) {
     return(settled_tables(tables_of_dm(x, call), call))
@@ -53,7 +53,7 @@ as_profile <- function(x, call) {
   settled_tables(x, call)
 }
 
-# The same, checked and of version 2.0.
+# The same, checked and converted to version 2.0.
 as_v2 <- function(x, call) {
   x <- as_profile(x, call)
   if (identical(profile_version(x), "1.0")) {
@@ -63,7 +63,7 @@ as_v2 <- function(x, call) {
   x
 }
 
-# Told apart from a list of profiles.
+# Whether this is a profile and not a list of profiles.
 is_profile <- function(x) {
   is_dm(x) || is.list(x) && !is.data.frame(x) && is.data.frame(x[["meta"]])
 }
@@ -90,7 +90,7 @@ check_count <- function(x, name, call) {
   }
 }
 
-# `bytes`: whether a value may be bytes that are no text, as that of an HTTP header.
+# `bytes`: whether values may be bytes that are not valid text, as in HTTP headers.
 check_texts <- function(x, name, call, bytes = FALSE) {
   named <- length(x) == 0 || rlang::is_named(x) && all(is_valid_text(names(x))) && !anyDuplicated(names(x))
   values <- is.character(x) && all(if (bytes) !is.na(x) else is_valid_text(x))

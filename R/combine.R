@@ -1,4 +1,4 @@
-# Several profiles as one: tables under each other, ids renamed on the way.
+# Combines profiles: binds the rows of their tables and assigns new ids.
 
 #' Combine profiles
 #'

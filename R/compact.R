@@ -1,4 +1,4 @@
-# The way back to a valid profile after its tables were edited.
+# Makes a profile valid again after its tables were edited.
 
 #' Make an edited profile valid again
 #'

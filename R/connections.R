@@ -1,6 +1,6 @@
-# Connections: all their bytes, or an error that says why not.
+# Reads all bytes of a connection, or raises an error with the reason.
 
-# What messages call it: its description.
+# The description of a connection, for messages.
 connection_name <- function(con, call) {
   about <- tryCatch(summary(con), error = function(error) {
     abort_connection("the connection", conditionMessage(error), call)
@@ -8,9 +8,8 @@ connection_name <- function(con, call) {
   shown_text(about$description)
 }
 
-# R says the reason in a warning, and often nothing but "cannot open the connection" in
-# the error. Where it only warns, as of compressed data that are damaged, it has
-# given fewer bytes than there are.
+# R reports the reason in a warning, while the error is often just "cannot open the connection". If there is
+# only a warning, as for damaged compressed data, R has returned fewer bytes than expected.
 read_connection <- function(con, call) {
   name <- paste0("`", connection_name(con, call), "`")
   reasons <- character()
@@ -38,8 +37,8 @@ read_bytes <- function(con) {
   if (isOpen(con)) {
     return(remaining_bytes(con))
   }
-  # To close() a connection is to destroy it, so the user's own stays shut and
-  # another one is opened for the same thing, where that can be said.
+  # close() destroys a connection, so the user's own is not opened; instead another one with the same
+  # description is opened, if that is possible.
   about <- summary(con)
   con <- switch(
     sub("-.*", "", about$class),
@@ -58,7 +57,7 @@ read_bytes <- function(con) {
   on.exit(if (!done) close(con))
   bytes <- remaining_bytes(con)
   done <- TRUE
-  # Of a command, which may have failed after it wrote something.
+  # The exit status of a command, which may have failed after it produced output.
   status <- close(con)
   if (!is.null(status) && status != 0) {
     stop("the command failed")
@@ -68,7 +67,7 @@ read_bytes <- function(con) {
 
 remaining_bytes <- function(con) {
   if (summary(con)$text == "text") {
-    # An open connection in text mode gives lines only.
+    # An open connection in text mode returns lines only.
     lines <- readLines(con, warn = FALSE)
     return(charToRaw(paste0(lines, rep("\n", length(lines)), collapse = "")))
   }

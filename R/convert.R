@@ -1,4 +1,4 @@
-# Between the two versions of the tables.
+# Converts between the two versions of the tables.
 
 #' Convert between versions of the tables
 #'
@@ -53,7 +53,7 @@ profile_v1_from_v2 <- function(x) {
   converted(rust(rust_convert(x, "1.0"), call), x, "1.0")
 }
 
-# What was odd when it was read goes along; version 1.0 has no ids of sources.
+# Problems found while reading are kept; in version 1.0 they have no source.
 converted <- function(tables, x, version) {
   problems <- x[[".problems"]]
   if (!is.null(problems)) {

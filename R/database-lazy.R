@@ -1,4 +1,4 @@
-# Profiles that stay in the database, which does the sums.
+# Lazy tables of profiles, and their summary, which the database computes.
 
 #' Query profiles in a database
 #'

@@ -1,4 +1,4 @@
-# Profiles from a database: the sources that are asked for, and all that belongs to them.
+# Loads profiles from a database: selected sources and all rows that belong to them.
 
 # The ids of the sources for which all conditions hold, in their order.
 chosen_sources <- function(con, conditions, schema, call) {

@@ -1,5 +1,4 @@
-# What is written or read as one: in a transaction, or in one that is open already, in
-# a savepoint of it.
+# Runs code in a transaction, or in a savepoint if a transaction is open already.
 
 savepoint <- "profile_savepoint"
 

@@ -1,4 +1,4 @@
-# A profile into a database: first what it may refuse, names and types, then the rows.
+# Writes a profile to a database: first checks that names and types can be stored, then appends rows.
 
 # ---- What a database can hold ----------------------------------------------
 

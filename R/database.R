@@ -1,9 +1,8 @@
-# Profiles in a database: the same tables, run after run.
+# Stores profiles in a database, in the same tables, run after run.
 #
-# Whatever DBI connects to will do; what differs between engines is left to them
-# by asking for types (dbDataType) and quoting names. Ids in the database are 64 bits
-# wide and belong to it: a profile gets new ones when it is stored, and 1, 2, 3, ...
-# when it is loaded.
+# Any database that DBI supports can be used: types are requested from the engine (dbDataType) and names are
+# quoted. The database has its own ids of 64 bits: a profile gets new ids when it is stored, and ids
+# 1, 2, 3, ... when it is loaded.
 
 #' Store profiles in a database
 #'

@@ -1,4 +1,4 @@
-# A profile as a dm, and back: the only file that names dm.
+# Converts profiles to dm objects and back. All uses of the package dm are here.
 
 #' Convert a profile to a dm
 #'

@@ -1,7 +1,7 @@
-# The filters of pprof: which samples and frames of a profile are left.
+# Filters samples and frames by the rules of pprof.
 #
-# Expressions are matched here, by R's own engine, against each name once; the core
-# then goes along the stacks (src/rust/core/src/tables/v2/filter.rs).
+# Regular expressions are matched here, by R, against each distinct name. The core then applies the results
+# to the stacks.
 
 #' Filter samples and frames
 #'

@@ -1,8 +1,8 @@
-# The joint profiler: R's own, with the native stack beside each of its samples.
+# The joint profiler: records the native stack together with each sample of R's profiler.
 #
-# `Rprof()` does the timing and writes R's side to `path`; the sampler's handler
-# stands before R's and records (src/rust/sampler). After the run the core puts both
-# together (src/rust/core/src/joint), and the file at `path` is written anew.
+# `Rprof()` runs the timer and writes R's stacks to `path`. The signal handler of the sampler
+# (src/rust/sampler) records the native stack and then calls R's handler. After the run the core combines
+# both (src/rust/core/src/joint), and the file at `path` is rewritten.
 
 #' Profile R and native code together
 #'
@@ -129,7 +129,7 @@ start_profiler <- function(
   check_flag(memory.profiling, "memory.profiling", call)
   check_flag(gc.profiling, "gc.profiling", call)
   check_flag(line.profiling, "line.profiling", call)
-  # Of more than a second R 4.2 cannot make a timer, and ends.
+  # R 4.2 cannot set a timer of a second or more, and would quit.
   if (!is.numeric(interval) || length(interval) != 1 || !isTRUE(interval >= 1e-6 && interval < 1)) {
     abort_argument("`interval` must be a number of seconds, at least 1e-6 and less than 1.", call)
   }
@@ -141,7 +141,7 @@ start_profiler <- function(
   run <- list(path = absolute_path(file, call), shown = file[[2]], uri = file[[2]], memory = memory.profiling)
   options <- list(
     interval = interval,
-    # Each tick then has a line, also where R has no call to print.
+    # With memory figures R writes a line for each sample, even if its stack is empty.
     memory.profiling = TRUE,
     gc.profiling = gc.profiling,
     line.profiling = line.profiling,
@@ -173,7 +173,7 @@ stop_profiler <- function() {
         call = call
       )
     }),
-    # A sample without a stack has no line in R's own files either.
+    # R does not write samples without a stack either.
     profile_warning_lossy = function(warning) {
       if (identical(names(warning$losses), "empty_samples")) rlang::cnd_muffle(warning)
     }
@@ -186,7 +186,7 @@ stop_profiler <- function() {
 joint_profile <- function(expr, ...) {
   call <- rlang::current_env()
   path <- tempfile("joint-", fileext = ".out")
-  # Where an error or Ctrl-C ends the expression, nobody gets the profile.
+  # After an error or Ctrl-C there is no profile.
   on.exit({
     if (joint_state() != "off" && identical(basename(joint$run$path), basename(path))) {
       drop_run()
@@ -195,7 +195,7 @@ joint_profile <- function(expr, ...) {
   })
   start_profiler(path, ...)
   joint$run$uri <- NA_character_
-  # `force()` would be a frame of its own.
+  # `force()` would add a frame.
   expr
   stop_run(call)
 }
@@ -203,15 +203,15 @@ joint_profile <- function(expr, ...) {
 #' @rdname start_profiler
 #' @export
 joint_pprof <- function(expr, ...) {
-  # Before the expression, which may take long.
+  # Fails before the expression is evaluated, which may take long.
   locate_pprof(rlang::current_env())
   serve_pprof(joint_profile(expr), ...)
 }
 
 # ---- A run -------------------------------------------------------------------------
 
-# `run` is about the run that is on, if joint_state() says that one is: the path of its
-# file, the URI that its source shall have, and whether memory was asked for.
+# `run` describes the current run, if joint_state() says that there is one: the path of its file, the URI of
+# its source, and whether memory profiling was requested.
 joint <- new.env(parent = emptyenv())
 
 start_run <- function(run, options, call) {
@@ -221,13 +221,13 @@ start_run <- function(run, options, call) {
   settings <- list(
     path = c(run$path, run$shown),
     megabytes = as.integer(megabytes),
-    # This function's, its callers', and that of the wrapper of the entry point.
+    # Those of this function, its callers, and the wrapper of the entry point.
     closures = sys.nframe() + 1L,
     node_stack = version >= "4.4.0",
     sizes_tell = version >= "4.3.0"
   )
-  # Before `Rprof()`, which empties the file. Within `rust()` it would be called from
-  # further in.
+  # Checked before `Rprof()`, which truncates the file. Not as an argument of `rust()`, which would add a
+  # frame.
   checked <- rust_joint_check(settings)
   rust(checked, call)
   check_no_run(call)
@@ -246,7 +246,7 @@ start_run <- function(run, options, call) {
     }
     rust_joint_block(FALSE)
   })
-  # The first tick comes when both are ready.
+  # The signal is blocked until both are ready.
   rust_joint_block(TRUE)
   tryCatch(
     rlang::inject(utils::Rprof(run$path, !!!options)),
@@ -292,7 +292,7 @@ stop_run <- function(call) {
   new_profile_data(result$tables, "2.0")
 }
 
-# Ends a run without a profile.
+# Stops a run and discards its recording.
 drop_run <- function() {
   on.exit(rust_joint_block(FALSE))
   rust_joint_block(TRUE)
@@ -300,8 +300,8 @@ drop_run <- function() {
   rust(rust_joint_drop(), NULL)
 }
 
-# Has R close its file, unless that is another one by now; gives R's warnings, which must
-# not keep the recording from being stopped as well.
+# Makes R close its file, unless the profiled code has opened another one. Returns R's warnings, which must
+# not prevent the recording from being stopped as well.
 stop_rprof <- function(state) {
   warnings <- list()
   if (state != "restarted") {
@@ -313,8 +313,8 @@ stop_rprof <- function(state) {
   warnings
 }
 
-# "off", "on", "replaced" by another handler of the signal, "restarted" as R's profiler alone,
-# or "elsewhere": in the process that this one is a fork of.
+# "off", "on", "replaced": another handler of the signal was installed, "restarted": Rprof() was called
+# again, or "elsewhere": in the process from which this one was forked.
 joint_state <- function() {
   rust(rust_joint_state(), NULL)
 }
@@ -343,7 +343,7 @@ abort_elsewhere <- function(call) {
   abort_argument("The profiler runs in another process, of which this one is a fork.", call)
 }
 
-# The folder may be left while the profiler runs.
+# The working directory may change while the profiler runs.
 absolute_path <- function(file, call) {
   folder <- dirname(file[[1]])
   if (!dir.exists(folder)) {
@@ -359,7 +359,7 @@ absolute_path <- function(file, call) {
 
 # ---- The end of R, and of the package ---------------------------------------------
 
-# Whoever quits R without `stop_profiler()` still has the file.
+# Writes the file if R quits without `stop_profiler()`.
 stop_at_quit <- function() {
   if (is.null(joint$stops_at_quit)) {
     joint$stops_at_quit <- TRUE
@@ -368,7 +368,7 @@ stop_at_quit <- function() {
 }
 
 stop_before_end <- function() {
-  # Without a run the library may be gone already.
+  # If there is no run, the shared library may have been unloaded.
   if (!is.null(joint$run) && joint_state() %in% c("on", "replaced", "restarted")) {
     stop_profiler()
   }

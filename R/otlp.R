@@ -1,4 +1,4 @@
-# OpenTelemetry profiles: reading and writing, and what becomes of each field.
+# Reads and writes OpenTelemetry profiles.
 
 #' Read and write OpenTelemetry profiles
 #'
@@ -135,7 +135,7 @@ write_otlp <- function(x,
   invisible(x)
 }
 
-# What the core must know to write a message.
+# The options of the core for writing a message.
 otlp_options <- function(aggregate, json, resource, original_payload, call) {
   check_flag(aggregate, "aggregate", call)
   check_flag(original_payload, "original_payload", call)
@@ -149,7 +149,7 @@ otlp_options <- function(aggregate, json, resource, original_payload, call) {
   )
 }
 
-# The message as a raw vector, to be sent.
+# The message as a raw vector, for sending.
 otlp_message <- function(x, json, aggregate, resource, call) {
   options <- otlp_options(aggregate, json, resource, FALSE, call)
   result <- rust(rust_otlp_message(as_profile(x, call), options), call)

@@ -1,4 +1,4 @@
-# What is shown of a profile and of its summary, in lines that fit the console.
+# How profiles and summaries are printed, in lines that fit the console.
 
 #' Print a profile
 #'
@@ -35,7 +35,7 @@ format.profile_data <- function(x, ..., n = 5, width = NULL) {
   head <- paste0("<profile ", printable(version), ">")
   summary <- tryCatch(summary(x), profile_error = identity)
   if (inherits(summary, "profile_error")) {
-    # Somebody is editing it, and looks at what there is.
+    # A profile may be printed while its tables are being edited.
     lines <- c(head, format_tables(x), wrap("Not valid: ", conditionMessage(summary), width))
     return(shorten(lines, width))
   }
@@ -64,7 +64,7 @@ format_count <- function(n) {
   format(n, big.mark = ",", trim = TRUE, scientific = FALSE)
 }
 
-# A value of a sample type, in the unit that is easiest to read.
+# A value of a sample type, in a readable unit.
 format_amount <- function(value, unit) {
   if (has_scale(unit)) format_value(value, unit) else format_count(value)
 }
@@ -73,8 +73,8 @@ has_scale <- function(unit) {
   scale_value(1, unit)$unit != ""
 }
 
-# The same for a column of a tibble that is shown: a class of its own, since a tibble cuts text
-# to any width, and with it the unit.
+# The same for a column of a tibble that is printed. It has its own class because tibbles truncate strings,
+# and with them the unit.
 new_amounts <- function(values, unit) {
   vctrs::new_vctr(values, unit = unit, class = "profile_amounts")
 }
@@ -96,7 +96,7 @@ format_samples <- function(summary) {
     type <- printable(attr(summary, "type"))
     c(format_count(counted$samples), paste(format_amount(counted$sum, attr(summary, "unit")), "of", type))
   } else if (counted$sum != counted$samples) {
-    # Aggregated profiles count several in one row.
+    # A row of an aggregated profile represents several samples.
     paste0(format_count(counted$sum), " in ", count_of(counted$samples, "row"))
   } else {
     format_count(counted$sum)
@@ -113,7 +113,7 @@ format_seconds <- function(seconds) {
   paste(format(signif(seconds, 3), big.mark = ",", trim = TRUE, scientific = FALSE), "s")
 }
 
-# Which samples summary() does not count.
+# The samples that summary() does not count.
 format_left_out <- function(summary, width) {
   counted <- attr(summary, "counted")
   unit <- attr(summary, "unit")
@@ -148,7 +148,7 @@ format_types <- function(types, width) {
 format_sources <- function(sources, width = getOption("width")) {
   shown <- utils::head(sources, 3)
   type <- printable(shown$source_type)
-  # The end of a path tells more than its start.
+  # The end of a path is more informative than its start.
   uri <- shorten(printable(shown$source_uri), width - 12 - nchar(type, "width"), from = "start")
   more <- nrow(sources) - nrow(shown)
   lines <- c(
@@ -182,7 +182,7 @@ format_problems <- function(x) {
   }
 }
 
-# What newcomers miss most often in a profile of Rprof().
+# A hint if a profile of Rprof() has no samples or no lines, which surprises new users most often.
 format_hint <- function(x, summary, width) {
   counted <- attr(summary, "counted")
   recorded <- counted$samples + counted$without_stack + counted$without_value
@@ -233,16 +233,16 @@ format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
     bytes <- intersect(c("self_alloc", "total_alloc"), names(figures))
     figures[bytes] <- lapply(figures[bytes], new_amounts, "bytes")
     figures <- figures[setdiff(names(figures), c("name", "filename", "line"))]
-    # A long name would push everything else out of sight.
+    # A long name would leave no space for the figures.
     keys <- lapply(keys, function(key) shorten(printable(key), max(width %/% 2, 20)))
     lines <- format(tibble::as_tibble(c(keys, figures)), n = n, width = width)
-    # Tibbles take some wide characters for narrow ones. Escape sequences of colours, which
-    # must not be cut, have no width.
+    # Tibbles underestimate the width of some characters. Lines with escape sequences for colours, which have
+    # no width and must not be truncated, are left as they are.
     plain <- !grepl("\033", lines, fixed = TRUE)
     lines[plain] <- shorten(lines[plain], width)
     lines
   }
-  # basename() fails where the locale does not have all characters.
+  # basename() fails if the locale cannot represent all characters.
   file <- sub("^.*[/\\\\](?=.)", "", x$by_line$filename, perl = TRUE)
   place <- paste0(file, ":", x$by_line$line)
   c(
@@ -264,14 +264,14 @@ format_sum <- function(summary) {
 
 # ---- Texts on a terminal -----------------------------------------------------------
 
-# Control characters, which a terminal would obey, and those that turn the direction of
-# text or end a line.
+# Control characters, which could control the terminal, and characters that change the direction of text or
+# end a line.
 unprintable <- paste0(
   "[\u0001-\u001f\u007f-\u009f",
   "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 )
 
-# Texts in which these are escape sequences, as R writes them in strings.
+# Replaces these characters by escape sequences, as in R strings.
 printable <- function(x) {
   x <- valid_text(x)
   rows <- grep(unprintable, x, perl = TRUE)
@@ -304,10 +304,10 @@ escape_sequence <- function(char) {
   }
 }
 
-# Texts of a width, with an ellipsis where something is left out.
+# Truncates strings to a width, with an ellipsis.
 shorten <- function(x, width, from = c("end", "start")) {
   from <- match.arg(from)
-  # As it will be printed, which for a character that the locale lacks is `<U+00E9>`.
+  # As it will be printed: characters that the locale lacks appear as `<U+00E9>`.
   native <- enc2native(x)
   ellipsis <- if (l10n_info()[["UTF-8"]]) "\u2026" else "~"
   width <- rep_len(width, length(x))
@@ -322,10 +322,10 @@ shorten <- function(x, width, from = c("end", "start")) {
   x
 }
 
-# A text behind its label, in as many lines as it takes; at a no-break space it is not broken.
+# Wraps text after a label. No-break spaces are printed as spaces.
 wrap <- function(label, text, width) {
   width <- min(max(width, nchar(label) + 20), 10000)
-  # A line of strwrap() is shorter than its width.
+  # Lines of strwrap() are shorter than `width`.
   lines <- strwrap(text, width = width + 1, initial = label, prefix = strrep(" ", nchar(label)))
   gsub("\u00a0", " ", lines, fixed = TRUE)
 }

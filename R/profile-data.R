@@ -1,4 +1,4 @@
-# The classes: constructor, summary, as_tibble. How they look is in print.R.
+# The class of profiles: constructor, summary() and as_tibble(). See print.R for printing.
 
 new_profile_data <- function(tables, version) {
   class <- if (version == "2.0") c("profile_v2", "profile_data") else "profile_data"

@@ -1,4 +1,4 @@
-# Tables as users may have left them: their shape, and columns of R's many types.
+# Checks the shape of tables, and converts columns of equivalent types.
 #
 # Every function takes a profile through `as_profile()`, which calls `settled_tables()`.
 # What is checked here the core could not see, or vctrs would crash on; what is

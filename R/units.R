@@ -1,8 +1,7 @@
-# Values as pprof shows them. The tables hold them as they were recorded: nothing
-# here is for computing.
+# Formats values as pprof does. Only for display: the tables contain values as recorded.
 
-# A unit of a kind has several names and a size in the smallest of its kind. The
-# first name is the one that is shown; `default` is shown where no other fits.
+# A kind of units. Each unit has a name, its size in multiples of the smallest unit, and aliases. `default`
+# is shown if no unit fits.
 unit_kind <- function(default, ...) {
   units <- list(...)
   list(
@@ -46,12 +45,12 @@ unit_kinds <- list(
   )
 )
 
-# Which unit of the kind, NA where it is of another.
+# The index of a unit within its kind, NA if it is of another kind.
 find_unit <- function(kind, unit) {
-  # Not tolower(), for which I has another small letter in Turkish.
+  # Not tolower(), which maps I to another letter in Turkish locales.
   unit <- chartr(paste(LETTERS, collapse = ""), paste(letters, collapse = ""), unit)
-  # pprof counts bytes, so the Greek name of microseconds loses its s, and is
-  # not found: it shows such values without a unit.
+  # pprof counts bytes: the Greek letter has two, so "\u03bcs" loses its s and is not found. pprof shows such values
+  # without a unit.
   plural <- nchar(unit, "bytes") > 2
   unit[plural] <- sub("s$", "", unit[plural])
   kind$alias_of[match(unit, kind$alias)]
@@ -142,8 +141,7 @@ scaled <- function(value, unit, to, call) {
 
   plain <- c("count", "sample", "unit", "minimum", "auto")
   shown <- rep_len(if (to %in% plain) "" else to, length(value))
-  # The smallest 64-bit integer has no positive one beside it: pprof takes it as
-  # it is, too small for any unit.
+  # The smallest 64-bit integer has no positive counterpart: pprof leaves it negative, too small for any unit.
   negative <- which(value < 0 & value != -2^63)
   value[negative] <- -value[negative]
   for (kind in unit_kinds) {
@@ -205,7 +203,7 @@ label_units <- function(x) {
   units <- lapply(split(labels$unit, factor(labels$key, key)), function(unit) {
     unique(unit[!is.na(unit) & unit != ""])
   })
-  # By number: a key may be empty, and is then no name that could be found.
+  # Selected by position, since an empty key cannot be used as a name.
   silent <- lengths(units) == 0
   units[silent] <- ifelse(key[silent] %in% c("request", "alignment"), "bytes", key[silent])
   tibble::tibble(
