@@ -72,38 +72,17 @@ summary.profile_data <- function(object, ..., type = NULL) {
   if (!is.null(type) && !is_text(type)) {
     abort_argument("`type` must be one string, the name of a sample type.", call)
   }
-  sums <- rust(rust_summarise(as_profile(object, call), type), call)
-  counted <- as.list(rlang::set_names(sums$counted, counted_fields))
+  summary <- rust(rust_summarise(as_profile(object, call), type), call)
   structure(
-    list(
-      by_function = finish_figures(sums$by_function, counted$sum),
-      by_line = finish_figures(sums$by_line, counted$sum)
-    ),
+    summary[c("by_function", "by_line")],
     class = "profile_summary",
-    type = sums$type,
-    unit = sums$unit,
-    types = sums$types,
-    sum = counted$sum,
-    counted = counted,
-    time = if (length(sums$time) == 1) sums$time / 1e9
+    type = summary$type,
+    unit = summary$unit,
+    types = summary$types,
+    sum = summary$counted$sum,
+    counted = summary$counted,
+    time = summary$time
   )
-}
-
-# As the core gives them.
-counted_fields <- c("samples", "sum", "without_stack", "sum_without_stack", "without_value")
-
-# Shares beside the sums; seconds for the core's nanoseconds.
-finish_figures <- function(table, sum) {
-  keys <- setdiff(names(table), c("self", "total", grep("_", names(table), value = TRUE)))
-  shares <- tibble::tibble(
-    self_share = table$self / sum,
-    total_share = table$total / sum
-  )
-  for (column in intersect(c("self_time", "total_time"), names(table))) {
-    table[[column]] <- table[[column]] / 1e9
-  }
-  rest <- setdiff(names(table), c(keys, "self", "total"))
-  tibble::as_tibble(c(table[c(keys, "self", "total")], shares, table[rest]))
 }
 
 #' Convert a profile to one flat table

@@ -34,6 +34,7 @@ use files::{read, read_payload, write};
 use guard::stop;
 use options::{otlp_options, sampler_settings};
 use outcome::outcome;
+use profile_core::analysis::summary;
 use profile_core::error::{Error, Result};
 use profile_core::formats::detect::Format;
 use profile_core::formats::otlp::response::{self, Accepted, Coding};
@@ -256,14 +257,14 @@ fn rust_validate(x: &Robj) -> Robj {
     })
 }
 
-// Gives `list(by_function, by_line)`; `sample_type` is one of them, or NULL for the
-// one that counts samples.
+// `sample_type` is the name of the one to sum, or NULL for one that is chosen.
 #[extendr]
 fn rust_summarise(x: &Robj, sample_type: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
         let wanted = argument(sample_type).text()?;
-        to_r::summaries(arena, &profile, wanted, &stop)
+        let summary = summary::summarise(&profile, wanted, &stop)?;
+        to_r::summary(arena, &profile, &summary)
     })
 }
 

@@ -10,7 +10,7 @@ mod v2;
 
 pub use flat::flat;
 pub use schema::schema;
-pub use summary::summaries;
+pub use summary::summary;
 
 use crate::arena::{Arena, Value};
 use crate::tibble::{NA, NA_REAL, Tibble};

@@ -1,4 +1,4 @@
-//! The sample types that are written, under which names.
+//! Sample types: which one is summed, and which are written under which names.
 //!
 //! Other tools show one type at a time and sum it over samples. What Rprof records
 //! becomes what their users expect: a count, the time that it stands for, and
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::limits::memory::{TryAdd, TryCollect, TryGrow, sort_by_key};
 use crate::message;
 use crate::model::{
-    LEVELS, Profile, SampleType, Source, SourceId, ValueType, Values, is_level, whole,
+    LEVELS, Profile, SampleType, Source, SourceId, ValueType, Values, is_level, is_summable, whole,
 };
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
@@ -21,6 +21,53 @@ const ALLOCATED: (&str, &str) = ("alloc_size", "bytes");
 const FREED: (&str, &str) = ("dealloc_size", "bytes");
 /// What pprof's own heap profiles call memory that was allocated.
 const ALLOC_SPACE: (&str, &str) = ("alloc_space", "bytes");
+
+/// The sample type to sum: the one asked for, else the one that counts samples, else the
+/// one that a viewer should show first, else the last, as in pprof.
+pub fn summed_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Option<&'p Values>> {
+    if let Some(name) = wanted {
+        return named(profile, name).map(Some);
+    }
+    let mut sources = profile.sources.iter();
+    let shown_first = sources.find_map(|source| source.default_type.as_deref());
+    let default = summable(profile).find(|v| Some(v.type_.name.as_str()) == shown_first);
+    let last = || summable(profile).next_back();
+    Ok(profile.counts().or(default).or_else(last))
+}
+
+fn summable(profile: &Profile) -> impl DoubleEndedIterator<Item = &Values> {
+    profile.values.iter().filter(|v| can_be_summed(v))
+}
+
+fn can_be_summed(values: &Values) -> bool {
+    is_summable(&values.type_.name, &values.type_.unit)
+}
+
+fn named<'p>(profile: &'p Profile, name: &str) -> Result<&'p Values> {
+    let values = profile.values.iter().find(|v| v.type_.name == name);
+    let others = match listed(summable(profile)) {
+        none if none.is_empty() => message!("The profile has no type that can."),
+        names => message!("Types that can: {names}."),
+    };
+    match values {
+        Some(values) if can_be_summed(values) => Ok(values),
+        Some(_) => Err(Error::Unsupported(message!(
+            "`{name}` cannot be summed: it is the memory in use at each sample, not what was \
+             allocated since the one before. {others}"
+        ))),
+        None => Err(Error::Unsupported(message!(
+            "The profile has no sample type `{name}` that could be summed. {others}"
+        ))),
+    }
+}
+
+/// For a message: "`cpu`, `samples`".
+fn listed<'p>(values: impl Iterator<Item = &'p Values>) -> String {
+    values.fold(String::new(), |list, v| {
+        let between = if list.is_empty() { "" } else { ", " };
+        message!("{list}{between}`{}`", v.type_.name)
+    })
+}
 
 /// Whether a source holds what `Rprof()` recorded.
 pub fn is_rprof(source: &Source) -> bool {

@@ -2,7 +2,7 @@
 
 use super::sample_types::{WrittenType, is_rprof};
 use crate::error::Result;
-use crate::limits::memory::{TryGrow, TryText, owned};
+use crate::limits::memory::{TryGrow, TryText, owned, with_room};
 use crate::model::{Period, Profile, RprofOptions, Source, is_nearly_whole, nanoseconds, nearest};
 
 /// When it was recorded, in nanoseconds since 1970.
@@ -60,6 +60,18 @@ fn is_told(source: &Source, period: &Period) -> bool {
         _ => period.value,
     };
     is_nearly_whole(value) && nearest(value).is_some()
+}
+
+/// The nanoseconds between two samples of each source, where all are known.
+pub fn periods(profile: &Profile) -> Result<Option<Vec<f64>>> {
+    let mut periods = with_room(profile.sources.len(), "sources")?;
+    for source in &profile.sources {
+        match source.period.as_ref().and_then(Period::nanoseconds) {
+            Some(period) => periods.try_push(period, "sources")?,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(periods))
 }
 
 /// How long each source took, in nanoseconds; for Rprof, which does not record it,

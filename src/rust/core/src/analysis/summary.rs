@@ -1,167 +1,36 @@
 //! Where the values fall: self and total by function and by line.
 //!
-//! The sums are made for each distinct stack first, so the cost of the rest
-//! follows the stacks. As in `utils::summaryRprof()` a function that is on a
-//! stack more than once counts once, functions are told apart by name, and a
-//! line's self is what falls on the innermost frame that has a line.
+//! Values are summed for each distinct stack first, so the cost of the rest follows the
+//! stacks. As in `utils::summaryRprof()` a function that is on a stack more than once
+//! counts once, functions are told apart by name, and a line's self is what falls on the
+//! innermost frame that has a line.
 
+use super::sample_types::summed_type;
+use super::source_facts::periods;
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
-use crate::limits::memory::{TryGrow, TryPut, with_room};
-use crate::model::{LocationId, Period, Profile, StringId};
+use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled, with_room};
+use crate::model::{LocationId, Profile, ValueType};
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// A number for each sample.
-pub enum Weight<'a> {
-    /// The profile has no values.
-    Nothing,
-    /// The values of a type; a sample without one counts as 0.
-    Column(&'a [f64]),
-    /// Counts times the nanoseconds between two samples of the sample's source.
-    Time(&'a [f64], Vec<f64>),
-}
+const WHAT: &str = "a summary";
+const ROWS_PER_CHECK: usize = 100_000;
+/// What a profile without values is taken to have recorded.
+const NO_TYPE: (&str, &str) = ("samples", "count");
+const NANOSECONDS: f64 = 1e9;
 
-impl Weight<'_> {
-    /// The sampled time, where counts and all periods are known.
-    pub fn time(profile: &Profile) -> Result<Option<Weight<'_>>> {
-        let Some(counts) = profile.counts() else {
-            return Ok(None);
-        };
-        Ok(periods(profile)?.map(|periods| Weight::Time(&counts.column, periods)))
-    }
-
-    fn of(&self, profile: &Profile, row: usize) -> Option<f64> {
-        let value = match self {
-            Weight::Nothing => f64::NAN,
-            Weight::Column(values) => values[row],
-            Weight::Time(counts, periods) => {
-                counts[row] * periods[profile.samples.source[row].0 as usize]
-            }
-        };
-        (!value.is_nan()).then_some(value)
-    }
-
-    /// The sum for each distinct stack.
-    fn by_stack(&self, profile: &Profile, stop: Stop) -> Result<Vec<f64>> {
-        let mut sums = Vec::new();
-        sums.try_fill(profile.stacks.len(), 0.0, "sums")?;
-        for (row, stack) in profile.samples.stack.iter().enumerate() {
-            if row % 100_000 == 0 {
-                cancel::check(stop)?;
-            }
-            sums[stack.0 as usize] += self.of(profile, row).unwrap_or(0.0);
-        }
-        Ok(sums)
-    }
-}
-
-/// The nanoseconds between two samples of each source, where all are known.
-pub fn periods(profile: &Profile) -> Result<Option<Vec<f64>>> {
-    let mut periods = with_room(profile.sources.len(), "sources")?;
-    for source in &profile.sources {
-        match source.period.as_ref().and_then(Period::nanoseconds) {
-            Some(period) => periods.try_push(period, "sources")?,
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(periods))
-}
-
-/// One row for each function or line; for each weight its self and total.
-#[derive(Debug)]
-pub struct Summary<Key> {
-    pub keys: Vec<Key>,
-    pub self_: Vec<Vec<f64>>,
-    pub total: Vec<Vec<f64>>,
-}
-
-/// By function name.
-pub fn by_function(
-    profile: &Profile,
-    weights: &[Weight],
-    stop: Stop,
-) -> Result<Summary<Option<StringId>>> {
-    let key = |location: LocationId| Some(profile.function_of(location).map(|f| f.name));
-    summarise(profile, weights, stop, key)
-}
-
-/// A file and a line in it.
-pub type Line = (StringId, i32);
-
-/// By line, for locations that have one.
-pub fn by_line(profile: &Profile, weights: &[Weight], stop: Stop) -> Result<Summary<Line>> {
-    let key = |location: LocationId| {
-        let line = profile.locations.get(location).line_for_r();
-        let filename = profile.function_of(location)?.filename;
-        (line > 0).then_some((filename, line))
-    };
-    summarise(profile, weights, stop, key)
-}
-
-fn summarise<Key: Eq + Hash + Copy>(
-    profile: &Profile,
-    weights: &[Weight],
-    stop: Stop,
-    key: impl Fn(LocationId) -> Option<Key>,
-) -> Result<Summary<Key>> {
-    // The row of each location, looked up once.
-    let mut rows: HashMap<Key, u32> = HashMap::new();
-    let mut keys = Vec::new();
-    let mut row_of: Vec<Option<u32>> = Vec::new();
-    for location in profile.locations.ids() {
-        let row = match key(location) {
-            None => None,
-            Some(key) => {
-                let next = keys.len() as u32;
-                let known = rows.get(&key).copied();
-                if known.is_none() {
-                    rows.try_put(key, next, "a summary")?;
-                    keys.try_push(key, "a summary")?;
-                }
-                Some(known.unwrap_or(next))
-            }
-        };
-        row_of.try_push(row, "a summary")?;
-    }
-    let mut summary = Summary {
-        self_: Vec::new(),
-        total: Vec::new(),
-        keys,
-    };
-    for weight in weights {
-        let sums = weight.by_stack(profile, stop)?;
-        let mut self_ = Vec::new();
-        let mut total = Vec::new();
-        let mut last_stack = Vec::new();
-        self_.try_fill(summary.keys.len(), 0.0, "a summary")?;
-        total.try_fill(summary.keys.len(), 0.0, "a summary")?;
-        last_stack.try_fill(summary.keys.len(), u32::MAX, "a summary")?;
-        for stack in profile.stacks.ids() {
-            let sum = sums[stack.0 as usize];
-            if sum == 0.0 {
-                continue;
-            }
-            let mut innermost = true;
-            for location in profile.stacks.get(stack) {
-                let Some(row) = row_of[location.0 as usize] else {
-                    continue;
-                };
-                let row = row as usize;
-                if innermost {
-                    self_[row] += sum;
-                    innermost = false;
-                }
-                if last_stack[row] != stack.0 {
-                    last_stack[row] = stack.0;
-                    total[row] += sum;
-                }
-            }
-        }
-        summary.self_.try_push(self_, "a summary")?;
-        summary.total.try_push(total, "a summary")?;
-    }
-    Ok(summary)
+pub struct Summary<'p> {
+    /// Name and unit of the type that is summed.
+    pub type_: (&'p str, &'p str),
+    pub counted: Counted,
+    /// The seconds that the samples with a stack stand for, where all sampling periods are
+    /// known.
+    pub time: Option<f64>,
+    /// `None` stands for locations without a function.
+    pub functions: Figures<Option<&'p str>>,
+    /// A file and a line in it.
+    pub lines: Figures<(&'p str, i32)>,
 }
 
 /// Which samples are counted: those with a value and a stack. Shares are shares of their
@@ -177,12 +46,114 @@ pub struct Counted {
     pub without_value: u64,
 }
 
-impl Counted {
-    pub fn of(profile: &Profile, weight: &Weight) -> Counted {
+/// One row for each function or line: greatest self first, then greatest total.
+pub struct Figures<Key> {
+    pub keys: Vec<Key>,
+    /// Of the type that is summed.
+    pub values: SelfTotal,
+    /// In seconds.
+    pub time: Option<SelfTotal>,
+    /// In bytes, where Rprof recorded what was allocated.
+    pub allocated: Option<SelfTotal>,
+}
+
+#[derive(Debug, Default)]
+pub struct SelfTotal {
+    pub self_: Vec<f64>,
+    pub total: Vec<f64>,
+}
+
+/// Sums the sample type `wanted`, or one that is chosen.
+pub fn summarise<'p>(
+    profile: &'p Profile,
+    wanted: Option<&str>,
+    stop: Stop,
+) -> Result<Summary<'p>> {
+    let summed = summed_type(profile, wanted)?;
+    let value = summed.map_or(Weight::Nothing, |v| Weight::Column(&v.column));
+    let time = Weight::time(profile)?;
+    let allocated = profile.value("alloc_size", "bytes");
+    let allocated = allocated.map(|values| Weight::Column(&values.column));
+    let counted = value.counted(profile);
+    let seconds = time
+        .as_ref()
+        .map(|time| time.counted(profile).sum / NANOSECONDS);
+    let sums = |weight: &Option<Weight>| {
+        let sums = weight.as_ref().map(|weight| weight.by_stack(profile, stop));
+        sums.transpose()
+    };
+    let sums = Sums {
+        values: value.by_stack(profile, stop)?,
+        time: sums(&time)?,
+        allocated: sums(&allocated)?,
+    };
+    let function = |location| Some(profile.function_of(location).map(|f| f.name));
+    let line = |location| {
+        let line = profile.locations.get(location).line_for_r();
+        let filename = profile.function_of(location)?.filename;
+        (line > 0).then_some((filename, line))
+    };
+    let text = |id| profile.strings.get(id);
+    Ok(Summary {
+        type_: summed.map_or(NO_TYPE, |values| {
+            let ValueType { name, unit } = &values.type_;
+            (name, unit)
+        }),
+        counted,
+        time: seconds,
+        functions: figures(profile, &sums, function, |name| name.map(text))?,
+        lines: figures(profile, &sums, line, |(file, line)| (text(file), line))?,
+    })
+}
+
+/// A number for each sample.
+enum Weight<'p> {
+    /// The profile has no values.
+    Nothing,
+    /// The values of a type; a sample without one counts as 0.
+    Column(&'p [f64]),
+    /// Counts times the nanoseconds between two samples of the sample's source.
+    Time(&'p [f64], Vec<f64>),
+}
+
+impl Weight<'_> {
+    /// The sampled time, where counts and all periods are known.
+    fn time(profile: &Profile) -> Result<Option<Weight<'_>>> {
+        let Some(counts) = profile.counts() else {
+            return Ok(None);
+        };
+        Ok(periods(profile)?.map(|periods| Weight::Time(&counts.column, periods)))
+    }
+
+    #[inline]
+    fn of(&self, profile: &Profile, row: usize) -> Option<f64> {
+        let value = match self {
+            Weight::Nothing => f64::NAN,
+            Weight::Column(values) => values[row],
+            Weight::Time(counts, periods) => {
+                counts[row] * periods[profile.samples.source[row].row()]
+            }
+        };
+        (!value.is_nan()).then_some(value)
+    }
+
+    /// The sum for each distinct stack.
+    fn by_stack(&self, profile: &Profile, stop: Stop) -> Result<Vec<f64>> {
+        let mut sums = filled(profile.stacks.len(), 0.0, WHAT)?;
+        for (row, stack) in profile.samples.stack.iter().enumerate() {
+            if row % ROWS_PER_CHECK == 0 {
+                cancel::check(stop)?;
+            }
+            sums[stack.row()] += self.of(profile, row).unwrap_or(0.0);
+        }
+        Ok(sums)
+    }
+
+    fn counted(&self, profile: &Profile) -> Counted {
         let mut counted = Counted::default();
         for (row, stack) in profile.samples.stack.iter().enumerate() {
             let has_stack = !profile.stacks.get(*stack).is_empty();
-            match weight.of(profile, row) {
+            match self.of(profile, row) {
                 None => counted.without_value += 1,
                 Some(value) if has_stack => {
                     counted.samples += 1;
@@ -195,5 +166,120 @@ impl Counted {
             }
         }
         counted
+    }
+}
+
+/// The sums for each distinct stack.
+struct Sums {
+    values: Vec<f64>,
+    time: Option<Vec<f64>>,
+    allocated: Option<Vec<f64>>,
+}
+
+/// `key` says which row a location belongs to, `shown` what that row is called.
+fn figures<Key: Copy + Eq + Hash, Shown: Copy + Ord>(
+    profile: &Profile,
+    sums: &Sums,
+    key: impl Fn(LocationId) -> Option<Key>,
+    shown: impl Fn(Key) -> Shown,
+) -> Result<Figures<Shown>> {
+    let rows = Rows::new(profile, key)?;
+    let keys = rows.keys.iter().map(|&key| shown(key)).try_vec(WHAT)?;
+    let self_total = |sums: &Option<Vec<f64>>| {
+        let figures = sums.as_ref().map(|sums| rows.self_total(profile, sums));
+        figures.transpose()
+    };
+    let mut values = rows.self_total(profile, &sums.values)?;
+    let mut time = self_total(&sums.time)?;
+    let mut allocated = self_total(&sums.allocated)?;
+    if let Some(SelfTotal { self_, total }) = &mut time {
+        self_
+            .iter_mut()
+            .chain(total)
+            .for_each(|sum| *sum /= NANOSECONDS);
+    }
+    let has_value = |row: &usize| {
+        let has_value = |figures: &SelfTotal| figures.total[*row] != 0.0;
+        has_value(&values)
+            || time.as_ref().is_some_and(has_value)
+            || allocated.as_ref().is_some_and(has_value)
+    };
+    let mut order = (0..keys.len()).filter(has_value).try_vec(WHAT)?;
+    // The key last, so that the order does not depend on that in the file.
+    order.sort_unstable_by(|&a, &b| {
+        let by_self = values.self_[b].total_cmp(&values.self_[a]);
+        let by_total = values.total[b].total_cmp(&values.total[a]);
+        by_self.then(by_total).then_with(|| keys[a].cmp(&keys[b]))
+    });
+    for figures in [Some(&mut values), time.as_mut(), allocated.as_mut()]
+        .into_iter()
+        .flatten()
+    {
+        figures.self_ = order.iter().map(|&row| figures.self_[row]).try_vec(WHAT)?;
+        figures.total = order.iter().map(|&row| figures.total[row]).try_vec(WHAT)?;
+    }
+    Ok(Figures {
+        keys: order.iter().map(|&row| keys[row]).try_vec(WHAT)?,
+        values,
+        time,
+        allocated,
+    })
+}
+
+/// The distinct keys, and which of them each location has.
+struct Rows<Key> {
+    keys: Vec<Key>,
+    of_location: Vec<Option<u32>>,
+}
+
+impl<Key: Copy + Eq + Hash> Rows<Key> {
+    fn new(profile: &Profile, key: impl Fn(LocationId) -> Option<Key>) -> Result<Rows<Key>> {
+        let mut known: HashMap<Key, u32> = HashMap::new();
+        let mut keys = Vec::new();
+        let mut of_location = with_room(profile.locations.len(), WHAT)?;
+        for location in profile.locations.ids() {
+            let row = match key(location) {
+                None => None,
+                Some(key) => Some(match known.get(&key) {
+                    Some(&row) => row,
+                    None => {
+                        let row = keys.len() as u32;
+                        known.try_put(key, row, WHAT)?;
+                        keys.try_push(key, WHAT)?;
+                        row
+                    }
+                }),
+            };
+            of_location.try_push(row, WHAT)?;
+        }
+        Ok(Rows { keys, of_location })
+    }
+
+    fn self_total(&self, profile: &Profile, sums: &[f64]) -> Result<SelfTotal> {
+        let mut self_ = filled(self.keys.len(), 0.0, WHAT)?;
+        let mut total = filled(self.keys.len(), 0.0, WHAT)?;
+        // The stack that was last added to the total.
+        let mut last_stack = filled(self.keys.len(), None, WHAT)?;
+        for (stack, &sum) in profile.stacks.ids().zip(sums) {
+            if sum == 0.0 {
+                continue;
+            }
+            let mut innermost = true;
+            for location in profile.stacks.get(stack) {
+                let Some(row) = self.of_location[location.row()] else {
+                    continue;
+                };
+                let row = row as usize;
+                if innermost {
+                    self_[row] += sum;
+                    innermost = false;
+                }
+                if last_stack[row] != Some(stack) {
+                    last_stack[row] = Some(stack);
+                    total[row] += sum;
+                }
+            }
+        }
+        Ok(SelfTotal { self_, total })
     }
 }

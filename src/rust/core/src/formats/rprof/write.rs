@@ -7,7 +7,7 @@
 
 use super::grammar::Header;
 use super::texts::{StackTexts, push_number};
-use crate::analysis::summary;
+use crate::analysis::source_facts::periods;
 use crate::error::{Error, Result};
 use crate::io::save;
 use crate::limits::cancel::{self, Stop};
@@ -178,7 +178,7 @@ impl Counts<'_> {
             return Ok(Counts::Column(counts));
         }
         let time = profile.value("cpu", "nanoseconds");
-        let periods = summary::periods(profile)?;
+        let periods = periods(profile)?;
         match (time, periods) {
             (Some(time), Some(periods)) => Ok(Counts::Time(time, periods, &profile.samples.source)),
             _ if profile.samples.is_empty() => Ok(Counts::NoSamples),
