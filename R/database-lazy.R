@@ -46,8 +46,8 @@ tbl_profile <- function(con, ..., schema = NULL) {
     need_package(package, call)
   }
   conditions <- rlang::enquos(...)
-  # What is chosen now is computed later. Runs that are stored do not change, so that
-  # needs no transaction; but SQLite must wait for writers then, too.
+  # The result is computed later. Stored runs do not change, so this needs no transaction, but SQLite must
+  # wait for writers then as well.
   wait_for_others(con)
   ids <- in_transaction(con, reading = TRUE, call = call, {
     chosen_sources(con, conditions, schema, call)
@@ -55,8 +55,8 @@ tbl_profile <- function(con, ..., schema = NULL) {
   names <- names(data_model()$tables)
   tables <- lapply(rlang::set_names(names), function(table) {
     columns <- list_fields(con, schema, table)
-    # To find the locations of some runs means to go through all their frames;
-    # joins do that when it is time.
+    # Finding the locations of selected runs would require a scan of all their frames; joins do this when
+    # it is needed.
     shared <- table %in% c("locations", "functions")
     chosen <- if (shared) "" else where_sources(con, schema, table, columns, ids)
     sql <- paste("SELECT * FROM", quoted(con, schema, table), chosen)
@@ -99,7 +99,7 @@ summary.tbl_profile <- function(object, ..., type = "samples") {
     dplyr::select(object$functions, "function_id", "name"),
     by = "function_id"
   )
-  # With the samples that have a value; an address without a symbol has no name.
+  # Only samples with a value. An address without a symbol has no name.
   frames <- dplyr::inner_join(object$sample_locations, values, by = "sample_id")
   frames <- dplyr::left_join(frames, names, by = "location_id")
   innermost <- dplyr::summarise(
@@ -107,7 +107,7 @@ summary.tbl_profile <- function(object, ..., type = "samples") {
     depth = min(.data$depth, na.rm = TRUE), .groups = "drop"
   )
   self <- dplyr::inner_join(frames, innermost, by = c("sample_id", "depth"))
-  # A function that is on a stack more than once counts once there.
+  # A function that occurs several times on a stack is counted once.
   total <- dplyr::distinct(frames, .data$sample_id, .data$name, .data$value)
   sum_by_name <- function(rows) {
     rows <- dplyr::group_by(rows, .data$name)
@@ -119,7 +119,7 @@ summary.tbl_profile <- function(object, ..., type = "samples") {
     by = "name", na_matches = "na"
   )
   sums <- dplyr::mutate(sums, self = dplyr::coalesce(.data$self, 0))
-  # Each sample with a frame falls on one function's self.
+  # Each sample with a frame is part of the self of one function.
   dplyr::transmute(
     sums, .data$name, .data$self, .data$total,
     self_share = .data$self / sum(.data$self, na.rm = TRUE),
@@ -127,8 +127,8 @@ summary.tbl_profile <- function(object, ..., type = "samples") {
   )
 }
 
-# Memory in use, of which a sum over samples means nothing: what the core refuses in
-# `is_summable()`. Only for these names is the database asked for the unit.
+# Memory in use, whose sum over samples is meaningless: the same rule as `is_summable()` in the core. The unit
+# is queried for these names only.
 levels_in_bytes <- c("vsize_small", "vsize_large", "nodes")
 
 check_summable <- function(object, type, call) {

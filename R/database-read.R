@@ -1,6 +1,6 @@
 # Loads profiles from a database: selected sources and all rows that belong to them.
 
-# The ids of the sources for which all conditions hold, in their order.
+# The ids of the sources that satisfy all conditions, in their order.
 chosen_sources <- function(con, conditions, schema, call) {
   check_model(con, schema, call)
   sources <- typed_columns(select_rows(con, schema, "sources"), "sources")
@@ -33,7 +33,7 @@ check_model <- function(con, schema, call) {
   }
 }
 
-# The tables as the database has them, with its ids.
+# The tables with the ids of the database.
 select_sources <- function(con, source_ids, schema) {
   there <- list_tables(con, schema)
   x <- list()
@@ -46,8 +46,7 @@ select_sources <- function(con, source_ids, schema) {
   x
 }
 
-# The tables of the model in its order, then those with a leading dot that users have
-# added.
+# The tables of the model in its order, then the tables that users have added.
 model_and_dotted <- function(there) {
   known <- data_model()
   own <- setdiff(there[startsWith(there, ".")], ".next_ids")
@@ -63,8 +62,8 @@ as_loaded <- function(x, call) {
   bind_profiles(list(x), call)
 }
 
-# The rows of a table that belong to some sources, by the keys it has. Ids come as
-# double, which every driver has.
+# The rows of a table that belong to selected sources, by its keys. Ids are double, which every driver
+# supports.
 select_rows <- function(con, schema, table, source_ids = NULL) {
   columns <- list_fields(con, schema, table)
   name <- DBI::dbQuoteIdentifier(con, columns)
@@ -92,13 +91,13 @@ where_sources <- function(con, schema, table, columns, source_ids) {
     column <- DBI::dbQuoteIdentifier(con, column)
     paste0(key, " IN (SELECT ", column, " FROM ", quoted(con, schema, from), " WHERE ", where, ")")
   }
-  # A column that no profile has needed may be missing.
+  # A column that no stored profile has may be missing.
   within_dotted <- function(key, from, where) {
     column <- paste0(".", key)
     there <- column %in% list_fields(con, schema, from)
     if (there) within(key, from, where, column) else "1 = 0"
   }
-  # No id is 0: an empty list is no SQL.
+  # No id is 0. An empty list would not be valid SQL.
   ids <- format(c(0, source_ids), scientific = FALSE, trim = TRUE)
   by_source <- paste0("source_id IN (", paste(ids, collapse = ", "), ")")
   by_sample <- within("sample_id", "samples", by_source)
@@ -118,7 +117,7 @@ where_sources <- function(con, schema, table, columns, source_ids) {
   if (length(key) == 0) {
     return("")
   }
-  # A row of a user's own table may be of no source.
+  # Rows of a user's own table need not belong to a source.
   known <- data_model()
   own <- !table %in% c(names(known$tables), names(known$dotted))
   paste("WHERE", by_key[[key]], if (own) paste("OR", key, "IS NULL"))
@@ -138,7 +137,7 @@ from_database_ids <- function(x) {
   x
 }
 
-# As version 2.0 has them; ids may still be double.
+# Restores the types of version 2.0; ids may still be double.
 typed_columns <- function(rows, table) {
   known <- data_model()
   wanted <- c(known$tables[[table]], known$dotted[[table]])
@@ -156,7 +155,7 @@ typed_columns <- function(rows, table) {
   rows
 }
 
-# Columns with a leading dot that say nothing are there for other runs.
+# Removes columns with a leading dot that only other runs use.
 without_silent_columns <- function(rows) {
   empty <- vapply(rows, function(column) all(is.na(column)), TRUE)
   rows[!(empty & startsWith(names(rows), "."))]

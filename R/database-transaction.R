@@ -2,15 +2,15 @@
 
 savepoint <- "profile_savepoint"
 
-# Readers get `reading = TRUE`: they see one state of the database, whoever writes
-# meanwhile. Ctrl-C is no error, so this does not rely on handlers of errors.
+# With `reading = TRUE` the code sees a consistent state of the database while others write. Ctrl-C is not an
+# error, so this does not rely on error handlers.
 in_transaction <- function(con, code, reading = FALSE, call) {
   timeout <- wait_for_others(con)
   on.exit(set_busy_timeout(con, timeout))
   unit <- if (is_transacting(con)) savepoint_of(con) else transaction_of(con, reading, call)
   done <- FALSE
-  # When a transaction did not begin, or the engine has ended it (its disk was full, for
-  # instance), there is nothing to undo, and the first error is the one to see.
+  # If a transaction did not begin, or the engine has ended it (for example because its disk was full), there
+  # is nothing to roll back, and the first error should be reported.
   on.exit(if (!done) try(unit$undo(), silent = TRUE), add = TRUE, after = FALSE)
   unit$begin()
   value <- code
@@ -21,10 +21,10 @@ in_transaction <- function(con, code, reading = FALSE, call) {
 
 transaction_of <- function(con, reading, call) {
   begin <- if (is_sqlite(con)) {
-    # A transaction that reads before it writes could not wait for another writer.
+    # A transaction that reads before it writes cannot wait for another writer.
     function() DBI::dbExecute(con, if (reading) "BEGIN" else "BEGIN IMMEDIATE")
   } else if (is_postgres(con)) {
-    # A writer who has waited must see what was written meanwhile.
+    # A writer that has waited must see what was written in the meantime.
     level <- if (reading) "REPEATABLE READ, READ ONLY" else "READ COMMITTED"
     function() {
       DBI::dbBegin(con)
@@ -64,10 +64,10 @@ savepoint_of <- function(con) {
   )
 }
 
-# DBI does not tell, and a driver knows only of transactions that were begun by DBI.
+# DBI cannot report this, and drivers know only transactions that DBI has begun.
 is_transacting <- function(con) {
   if (is_sqlite(con)) {
-    # BEGIN takes no lock yet; it fails in a transaction only.
+    # BEGIN does not lock anything yet; it fails only inside a transaction.
     begun <- tryCatch(DBI::dbExecute(con, "BEGIN"), error = function(e) NULL)
     if (!is.null(begun)) {
       DBI::dbExecute(con, "ROLLBACK")
@@ -75,8 +75,8 @@ is_transacting <- function(con) {
     return(is.null(begun))
   }
   if (is_postgres(con)) {
-    # A local setting lasts until the end of the transaction, which may be this statement.
-    # To try a SAVEPOINT instead would leave an error in the server's log.
+    # A local setting lasts until the end of the transaction, which may be this statement. Trying a SAVEPOINT
+    # instead would leave an error in the log of the server.
     DBI::dbGetQuery(con, "SELECT set_config('profile.transacting', 'yes', true)")
     set <- DBI::dbGetQuery(con, "SELECT current_setting('profile.transacting', true)")[[1]]
     return(identical(set, "yes"))
@@ -84,7 +84,7 @@ is_transacting <- function(con) {
   FALSE
 }
 
-# SQLite gives up at once unless it is told to wait. The result is what to set again.
+# SQLite fails at once unless a timeout is set. Returns the previous timeout.
 wait_for_others <- function(con) {
   if (!is_sqlite(con)) {
     return(NULL)

@@ -28,7 +28,7 @@ check_storable <- function(x, call) {
   }
 }
 
-# Why the values of a column cannot be stored, one for each row.
+# Why the values of a column cannot be stored: a reason for each row.
 unstorable_type <- function(x) {
   if (inherits(x, "blob")) {
     return(NULL)
@@ -58,7 +58,7 @@ create_tables <- function(con, schema, call) {
   if (length(taken) > 0) {
     abort_foreign(taken[[1]], call)
   }
-  # Another writer may be doing the same; then its tables will do.
+  # Another writer may create them at the same time.
   tryCatch(
     in_transaction(con, call = call, {
       next_ids <- data.frame(key = c(names(key_parents), ".row"), next_id = 1)
@@ -95,14 +95,14 @@ create_index <- function(con, schema) {
   DBI::dbExecute(con, paste("CREATE INDEX", index, "ON", samples, "(source_id)"))
 }
 
-# The tables and columns that this profile is the first to have.
+# Adds the tables and columns that no stored profile has.
 make_room <- function(con, schema, x, call) {
   known <- data_model()$tables
   there <- list_tables(con, schema)
   locked <- FALSE
   for (table in names(x)) {
     rows <- x[[table]]
-    # The columns of the model were made with the tables.
+    # The columns of the model were created with the tables.
     columns <- setdiff(names(rows), names(known[[table]]))
     if (table %in% there) {
       if (length(columns) == 0) {
@@ -114,7 +114,7 @@ make_room <- function(con, schema, x, call) {
       }
       check_types(con, schema, table, rows[intersect(columns, fields)], call)
     } else {
-      # The other columns one by one, so that one that is refused is known.
+      # The other columns one by one, so that an error can name the column.
       key <- intersect(primary_keys[[table]], columns)
       create_table(con, schema, table, rows[key], call)
       fields <- key
@@ -128,8 +128,8 @@ make_room <- function(con, schema, x, call) {
   }
 }
 
-# PostgreSQL adds a column when nobody reads the table. Every reader's first table is
-# `sources`; so here none is left that holds one table and waits for another.
+# PostgreSQL adds a column only while nobody reads the table. Every reader starts with `sources`, so locking
+# that table avoids a deadlock with readers that hold one table and wait for another.
 wait_for_readers <- function(con, schema) {
   if (is_postgres(con)) {
     DBI::dbExecute(con, paste("LOCK TABLE", quoted(con, schema, "sources"), "IN ACCESS EXCLUSIVE MODE"))
@@ -161,22 +161,22 @@ add_columns <- function(con, schema, table, rows, call) {
     )
     or_refused(DBI::dbExecute(con, sql), table, column, call)
   }
-  # PostgreSQL cuts a long name off without an error.
+  # PostgreSQL truncates long names without an error.
   changed <- if (length(rows) > 0) setdiff(names(rows), list_fields(con, schema, table))
   if (length(changed) > 0) {
     abort_unstorable("the database changes this name; rename it", table, changed[[1]], call = call)
   }
 }
 
-# Which names can be told apart, and which are reserved, only the engine knows.
+# Only the engine knows which names are reserved, and which it considers equal.
 or_refused <- function(code, table, column = NULL, call) {
   tryCatch(code, error = function(e) {
     abort_unstorable("the database does not accept it", table, column, parent = e, call = call)
   })
 }
 
-# A column has one type for all profiles; SQLite would store anything, and load it as
-# the type that comes first.
+# A column has one type for all profiles. SQLite would store any type, and load all values as the type of the
+# first.
 check_types <- function(con, schema, table, rows, call) {
   rows <- rows[setdiff(names(rows), names(keys_of(names(rows))))]
   if (length(rows) == 0) {
@@ -211,8 +211,8 @@ column_type <- function(column, con, table, rows) {
 
 # ---- Rows ------------------------------------------------------------------
 
-# How many ids there were of each key before ours. The update makes other writers wait
-# until the end of the transaction.
+# The number of ids of each key that are in use. The update makes other writers wait until the end of the
+# transaction.
 claim_ids <- function(con, schema, x) {
   rows <- vapply(key_parents, function(table) NROW(x[[table]]), 0L)
   rows[[".row"]] <- max(vapply(x[needs_row(names(x))], nrow, 0L))
@@ -228,7 +228,7 @@ claim_ids <- function(con, schema, x) {
   rlang::set_names(ends - rows - 1, names(rows))
 }
 
-# The rows of a table as they will stand in the database.
+# The rows of a table with the ids of the database.
 with_database_ids <- function(x, table, offsets, call) {
   rows <- x[[table]]
   keys <- keys_of(names(rows))
@@ -240,7 +240,7 @@ with_database_ids <- function(x, table, offsets, call) {
     rows[[column]] <- wide_ids(found, offsets[[key]], call)
   }
   if (table == ".mappings") {
-    # One that no location refers to would not be found otherwise.
+    # A mapping that no location refers to would not be found otherwise.
     rows$source_id <- wide_ids(rep(1L, nrow(rows)), offsets[["source_id"]], call)
   }
   if (needs_row(table)) {
@@ -251,7 +251,7 @@ with_database_ids <- function(x, table, offsets, call) {
   rows
 }
 
-# Integers as long as they fit; a double would reach some databases as 3e+09.
+# Integers if they fit, since some databases would receive a double as 3e+09.
 wide_ids <- function(rows, offset, call) {
   if (offset + max(rows, 0L, na.rm = TRUE) <= .Machine$integer.max) {
     return(rows + as.integer(offset))

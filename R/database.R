@@ -106,18 +106,17 @@ profile_from_con <- function(con, ..., schema = NULL) {
 
 # ---- Tables and their names ------------------------------------------------
 
-# Tables whose order no key tells.
+# Tables whose order is not determined by a key.
 needs_row <- function(table) {
   !table %in% c(key_parents, "sample_locations", "meta", ".next_ids")
 }
 
-# Columns that tables have in the database only, so that a user's own cannot have
-# their names.
+# Columns that exist only in the database; users cannot use their names.
 own_columns <- function(table) {
   c(if (needs_row(table)) ".row", if (table == ".mappings") "source_id")
 }
 
-# Whether a table with these columns is one of ours, not just one of that name.
+# Whether a table with these columns is a table of this package, not just one with the same name.
 belongs <- function(table, columns) {
   all(c(primary_keys[[table]], own_columns(table)) %in% columns)
 }
@@ -134,13 +133,13 @@ list_fields <- function(con, schema, table) {
   DBI::dbListFields(con, table_id(schema, table))
 }
 
-# Names as they are: whether a table exists, an engine may say of another case.
+# Exact names, since engines may ignore case when they are asked whether a table exists.
 list_tables <- function(con, schema) {
   if (is.null(schema)) {
     return(DBI::dbListTables(con))
   }
   if (is_sqlite(con)) {
-    # dbListObjects() knows nothing of attached databases.
+    # dbListObjects() does not list attached databases.
     master <- paste0(DBI::dbQuoteIdentifier(con, schema), ".sqlite_master")
     return(DBI::dbGetQuery(con, paste("SELECT name FROM", master, "WHERE type IN ('table', 'view')"))$name)
   }

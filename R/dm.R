@@ -51,7 +51,7 @@ dm_from_profile <- function(x) {
   call <- rlang::current_env()
   need_package("dm", call)
   if (is_dm(x)) {
-    # A table may have been lost, or its keys.
+    # It may lack a table, or keys.
     x <- as_profile(x, call)
   }
   x <- as_v2(x, call)
@@ -65,7 +65,7 @@ dm_from_profile <- function(x) {
     if (startsWith(table, ".")) {
       keys <- utils::head(keys, 1)
     }
-    # A column of keys may say nothing, and have no table then.
+    # If a key column is entirely NA, its table may not exist.
     keys <- keys[key_parents[keys] %in% names(tables)]
     for (column in names(keys)) {
       out <- dm::dm_add_fk(out, !!table, !!column, !!key_parents[[keys[[column]]]])

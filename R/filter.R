@@ -158,7 +158,7 @@ drop_frames <- function(x, ..., drop = NULL, keep = NULL) {
   filtered(x, list(), drops, vctrs::vec_match(rules, distinct), call)
 }
 
-# `NULL` where there is none.
+# Checks an expression; `NULL` if it is empty.
 check_expression <- function(x, argument, call) {
   if (!is.null(x) && !is_text(x)) {
     abort_argument(paste0("`", argument, "` must be a regular expression: one string, or `NULL`."), call)
@@ -166,14 +166,14 @@ check_expression <- function(x, argument, call) {
   if (!identical(x, "")) x
 }
 
-# An expression for each source, empty where there is none.
+# The expression of each source, an empty string if it has none.
 of_sources <- function(x, given, column) {
   expressions <- given %||% x$sources[[column]] %||% ""
   expressions[is.na(expressions)] <- ""
   rep_len(expressions, nrow(x$sources))
 }
 
-# As pprof sees them: readers give a name to functions that have none.
+# The names as pprof sees them: our readers add a name to functions without one.
 names_of <- function(x) {
   functions <- as.list(x$functions)
   has_name <- functions$.has_name %||% TRUE
@@ -183,26 +183,25 @@ names_of <- function(x) {
   functions$name
 }
 
-# Without the dot that a platform adds and without arguments.
+# Without arguments and the leading dot that some platforms add.
 simple_name <- function(names) {
   name <- "^[.]?((?:[^(o]++|\\(anonymous namespace\\)|operator\\(\\)|o)*+)"
   sub(paste0("(?s)", name, "(?:\\(.*)?"), "\\1", names, perl = TRUE)
 }
 
-# Which of the texts an expression is found in, or with `whole`, matches from their
-# first to their last character. No expression, an empty one, matches nothing.
+# Which texts match an expression, with `whole` from the first to the last character. An empty expression
+# matches nothing.
 found_in <- function(texts, expression, what, call, whole = FALSE) {
   if (expression == "") {
     return(logical(length(texts)))
   }
   pattern <- if (whole) paste0("\\A(?:", expression, ")\\z") else expression
   distinct <- enc2utf8(unique(c("", texts)))
-  # What R would answer to a name that is too much for the engine is a warning and
-  # FALSE. Its compiler, which has little memory, is for many long texts.
+  # The just-in-time compiler of PCRE, which R uses for long vectors, has little memory for long names. When it
+  # fails, R returns FALSE with a warning.
   options <- options(PCRE_use_JIT = FALSE)
   on.exit(options(options))
-  # Lines end with a line feed only, and characters are those of Unicode, whatever
-  # the platform and the locale have.
+  # Only a line feed ends a line, and characters are Unicode, on all platforms and in all locales.
   found <- tryCatch(
     grepl(paste0("(*UTF)(*LF)", enc2utf8(pattern)), distinct, perl = TRUE),
     warning = identity, error = identity
