@@ -3,11 +3,11 @@
 # An error has class "profile_error" and one of
 #   profile_error_open         a file cannot be opened or read
 #   profile_error_write        a file cannot be written; the old one is unchanged
-#   profile_error_parse        the content is not of the format (path, line, byte)
+#   profile_error_parse        the content is not of the format (path, line, byte, looks_like)
 #   profile_error_invalid      a table breaks a rule (table, column, row, rule)
 #   profile_error_lossy        the target format cannot store the profile
 #   profile_error_unsupported  a valid request that is not supported here
-#   profile_error_budget       a file would take more memory than its size lets expect
+#   profile_error_budget       a file would take more memory than its size lets expect (path, needed)
 #   profile_error_memory       an allocation failed
 #   profile_error_pprof        the pprof tool did not start, or its port is in use
 #   profile_error_send         a server did not accept a profile (endpoint, status, attempts)
@@ -94,4 +94,34 @@ warn_problems <- function(counts, name, call) {
     problems = counts,
     call = call
   )
+}
+
+# One warning for all that a file or message could not store: `losses` has a row for each kind.
+warn_losses <- function(losses, target, call) {
+  if (nrow(losses) == 0) {
+    return()
+  }
+  bullets <- paste0(losses$description, ": ", format_count(losses$count), ".")
+  warn_profile(
+    c(paste0("Some information could not be stored in ", target, "."), rlang::set_names(bullets, "x")),
+    "profile_warning_lossy",
+    losses = rlang::set_names(losses$count, losses$loss),
+    call = call
+  )
+}
+
+# What a user can do about an error of the core, which knows no function of R.
+error_hint <- function(error) {
+  if (!is.null(error$looks_like)) {
+    switch(error$looks_like,
+      bzip2 = "Read it through `bzfile()`.",
+      xz = "Read it through `xzfile()`.",
+      rda = "Use `load()`.",
+      rds = "Use `readRDS()`.",
+      paste0("Use `read_", error$looks_like, "()`.")
+    )
+  } else if (!is.null(error$needed)) {
+    enough <- sub("+", "", formatC(10 * error$needed, format = "e", digits = 0), fixed = TRUE)
+    paste0("If you trust the file, allow more bytes, such as `options(profile.max_memory = ", enough, ")`.")
+  }
 }

@@ -69,8 +69,11 @@
 #' reports what cannot be stored: a label with both a string and a number, several units for one key, a sum
 #' above 2^63, a time before 1970, a negative duration, ids of a wrong length. A warning of class
 #' `profile_warning_lossy` reports periods that were rounded to whole numbers, and time stamps after the
-#' year 2262 and durations of more than 292 years, which are left out. With `original_payload = TRUE`,
-#' labels and times are written as exactly as possible instead, since the payload contains them.
+#' year 2262 and durations of more than 292 years, which are left out; times and durations of profiles that
+#' were extended to include their samples; values that only some samples of a profile have, which are 0 in the
+#' others unless they are summed; repeated keys of attributes, of which the first counts; and frame types of
+#' inlined calls that differ from that of their location. With `original_payload = TRUE`, labels and times are
+#' written as exactly as possible instead, since the payload contains them.
 #'
 #' @inheritParams read_pprof
 #' @inheritParams write_pprof
@@ -105,11 +108,8 @@
 read_otlp <- function(path, ..., version = "2.0", source_uri = path, original_payload = FALSE) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
-  check_version(version, call)
   check_flag(original_payload, "original_payload", call)
-  input <- profile_input(path, source_uri, call)
-  result <- rust(rust_read_otlp(input$data, input$name, version, input$uri, input$max_memory, original_payload), call)
-  finish_read(result, input, version, call)
+  read_format(path, "otlp", version, source_uri, call, payload = original_payload)
 }
 
 #' @rdname read_otlp
@@ -130,8 +130,8 @@ write_otlp <- function(x,
   }
   check_format(format, call)
   options <- otlp_options(aggregate, format == "json", resource, original_payload, call)
-  report <- rust(rust_write_otlp(tables, file, options, grepl("[.]gz$", file[[2]])), call)
-  warn_losses(path_in_words(path), report, untold_messages, call)
+  losses <- rust(rust_write_otlp(tables, file, options), call)
+  warn_losses(losses, path_in_words(path), call)
   invisible(x)
 }
 
@@ -153,6 +153,6 @@ otlp_options <- function(aggregate, json, resource, original_payload, call) {
 otlp_message <- function(x, json, aggregate, resource, call) {
   options <- otlp_options(aggregate, json, resource, FALSE, call)
   result <- rust(rust_otlp_message(as_profile(x, call), options), call)
-  warn_losses("The message", result$losses, untold_messages, call)
+  warn_losses(result$losses, "the message", call)
   result$message
 }

@@ -304,10 +304,10 @@ file_to_serve <- function(path, call) {
     abort_profile(paste0("File `", file[[2]], "` does not exist."), "profile_error_open", call = call)
   }
   format <- rust(rust_file_format(file), call)
-  if (format %in% c("rprof", "otlp")) {
-    read_profile(path)
-  } else {
+  if (format %in% c("pprof", "")) {
     normalizePath(file[[1]])
+  } else {
+    read_profile(path)
   }
 }
 

@@ -119,10 +119,7 @@
 read_rprof <- function(path, ..., version = "2.0", source_uri = path) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
-  check_version(version, call)
-  input <- profile_input(path, source_uri, call)
-  result <- rust(rust_read_rprof(input$data, input$name, version, input$uri, input$max_memory), call)
-  finish_read(result, input, version, call)
+  read_format(path, "rprof", version, source_uri, call)
 }
 
 #' @rdname read_rprof
@@ -130,10 +127,7 @@ read_rprof <- function(path, ..., version = "2.0", source_uri = path) {
 read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
-  check_version(version, call)
-  input <- profile_input(path, source_uri, call)
-  result <- rust(rust_read_pprof(input$data, input$name, version, input$uri, input$max_memory), call)
-  finish_read(result, input, version, call)
+  read_format(path, "pprof", version, source_uri, call)
 }
 
 #' Read a profile of unknown format
@@ -155,10 +149,16 @@ read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
 read_profile <- function(path, ..., version = "2.0", source_uri = path) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
+  read_format(path, "", version, source_uri, call)
+}
+
+# Reads a file of a format; of whichever it looks like if that is "".
+read_format <- function(path, format, version, source_uri, call, payload = FALSE) {
   check_version(version, call)
   input <- profile_input(path, source_uri, call)
-  result <- rust(rust_read_profile(input$data, input$name, version, input$uri, input$max_memory), call)
-  finish_read(result, input, version, call)
+  result <- rust(rust_read(input, format, version, payload), call)
+  warn_problems(result$counts, input$name, call)
+  new_profile_data(result$tables, version)
 }
 
 # What the core reads (a path or bytes), what messages call it, and its URI. To
@@ -186,11 +186,6 @@ max_memory <- function(call) {
     abort_argument("The option `profile.max_memory` must be a number of bytes.", call)
   }
   as.double(bytes)
-}
-
-finish_read <- function(result, input, version, call) {
-  warn_problems(result$counts, input$name, call)
-  new_profile_data(result$tables, version)
 }
 
 #' Problems found while reading

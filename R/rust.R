@@ -17,7 +17,7 @@ rust <- function(outcome, call) {
   }
   fields <- error[setdiff(names(error), c("class", "message"))]
   rlang::inject(
-    abort_profile(error$message, error$class, !!!fields, call = call)
+    abort_profile(c(error$message, i = error_hint(error)), error$class, !!!fields, call = call)
   )
 }
 

@@ -70,6 +70,8 @@
 #'
 #' ## Rprof
 #'
+#' A file whose name ends in `.gz` is compressed.
+#'
 #' A regular file that was read is reproduced byte for byte: header, interval, positions of `#File` lines,
 #' memory figures, and the runs of a file written with `append = TRUE`. A sample with a count of n becomes n
 #' lines. Files, lines and memory figures are written if samples have them, even if `.line_profiling` or
@@ -135,13 +137,8 @@ write_pprof <- function(x, path, ..., aggregate = TRUE, sources = FALSE) {
   file <- file_path(path, "profile_error_write", call)
   check_flag(aggregate, "aggregate", call)
   check_flag(sources, "sources", call)
-  report <- rust(rust_write_pprof(tables, file, aggregate, sources), call)
-  warn_losses(path_in_words(path), report, c(
-    untold_sources = "Sources without a sample are not in the file: %s.",
-    other_labels = "Labels that are neither text nor integer are not in the file: %s.",
-    lines_without_function = "Lines without a function are not in the file, as Go's pprof refuses them: %s.",
-    untold_messages
-  ), call)
+  losses <- rust(rust_write_pprof(tables, file, aggregate, sources), call)
+  warn_losses(losses, path_in_words(path), call)
   invisible(x)
 }
 
@@ -151,41 +148,9 @@ write_rprof <- function(x, path) {
   call <- rlang::current_env()
   tables <- as_profile(x, call)
   file <- file_path(path, "profile_error_write", call)
-  report <- rust(rust_write_rprof(tables, file), call)
-  warn_losses(path_in_words(path), report, c(
-    assumed_intervals = "The sampling interval is not known: wrote 20000 microseconds, the default of `Rprof()`.",
-    rounded_intervals = "Sampling intervals were rounded to whole microseconds: %s.",
-    rounded_counts = "Samples whose time is not a whole number of intervals were rounded: %s.",
-    rounded_figures = "Samples whose memory figures were rounded to what Rprof counts, such as 8 bytes: %s.",
-    partial_figures = "Samples with only some of the four memory figures, which are not in the file: %s.",
-    empty_samples = "Samples without a frame have no line in an Rprof file: %s.",
-    lost_lines = "Line numbers that are beyond R's integers or without a function are not in the file: %s.",
-    changed_names = "Names of functions and files were changed that would be read as something else: %s."
-  ), call)
+  losses <- rust(rust_write_rprof(tables, file), call)
+  warn_losses(losses, path_in_words(path), call)
   invisible(x)
 }
 
-# What pprof and OpenTelemetry cannot say of sources.
-untold_messages <- c(
-  periods = "Sampling periods were rounded or left out, as only whole numbers below 2^63 can be written: %s.",
-  times = "Time stamps outside the years 1678 to 2262 were not written: %s.",
-  durations = "Durations were not written, as they are or add up to more than 292 years: %s."
-)
-
 path_in_words <- function(path) paste0("`", path, "`")
-
-# One warning for all that could not be written. `report` has a count for each kind of
-# loss, `messages` what to say of it.
-warn_losses <- function(what, report, messages, call) {
-  counts <- unlist(report)[names(messages)]
-  counts <- counts[counts > 0]
-  if (length(counts) > 0) {
-    said <- mapply(sub, "%s", format_count(counts), messages[names(counts)], MoreArgs = list(fixed = TRUE))
-    warn_profile(
-      c(paste0(what, " says less than the profile."), rlang::set_names(said, "x")),
-      "profile_warning_lossy",
-      losses = counts,
-      call = call
-    )
-  }
-}

@@ -318,3 +318,51 @@ test_that("periods, times and durations that are not whole numbers of 64 bits ar
   x$sources$.duration_nanos <- 1e19
   expect_error(validate_profile(x), "duration_nanos", class = "profile_error_invalid")
 })
+
+test_that("what OpenTelemetry cannot hold is reported", {
+  path <- withr::local_tempfile()
+  x <- small_profile()
+  x$samples$.timestamp <- 1e9 + 1:3
+  x$sources$source_timestamp <- 1e9 + 2
+  expect_equal(losses(write_otlp(x, path)), c(widened_times = 1))
+  expect_equal(read_otlp(path)$sources$source_timestamp, 1e9 + 1)
+  # What was not recorded cannot be changed.
+  x$sources$source_timestamp <- NA_real_
+  expect_null(losses(write_otlp(x, path)))
+
+  x <- small_profile()
+  x$sources$source_type <- "manual"
+  other <- tibble::tibble(sample_id = 1L, type = "bytes", unit = "count", value = 5)
+  x$sample_values <- rbind(x$sample_values, other)
+  expect_equal(losses(write_otlp(x, path, aggregate = FALSE)), c(missing_values = 2))
+  # Sums are the same without them.
+  expect_null(losses(write_otlp(x, path)))
+
+  x <- small_profile()
+  x$.source_attributes <- tibble::tibble(
+    source_id = 1L, key = c("a", "b", "a"), type = "string", value = c("1", "2", "3"), unit = NA_character_
+  )
+  expect_equal(losses(write_otlp(x, path)), c(repeated_attributes = 1))
+  kept <- read_otlp(path)$.source_attributes
+  expect_equal(kept$value[kept$key %in% c("a", "b")], c("1", "2"))
+
+  x <- small_profile()
+  x$locations$.inlined <- c(TRUE, FALSE, FALSE, FALSE)
+  x$locations$.frame_type <- c("native", "kernel", NA, NA)
+  expect_equal(losses(write_otlp(x, path)), c(frame_types = 1))
+})
+
+test_that("files are compressed where their names end in .gz, those of pprof always", {
+  x <- small_profile()
+  is_gzip <- function(path) identical(readBin(path, "raw", 2), as.raw(c(0x1f, 0x8b)))
+  plain <- withr::local_tempfile(fileext = ".out")
+  gz <- withr::local_tempfile(fileext = ".gz")
+  for (write in list(write_rprof, write_otlp)) {
+    write(x, plain)
+    write(x, gz)
+    expect_identical(c(is_gzip(plain), is_gzip(gz)), c(FALSE, TRUE))
+    expect_equal(read_profile(gz)$samples, read_profile(plain)$samples)
+  }
+  write_pprof(x, plain)
+  expect_true(is_gzip(plain))
+})

@@ -27,19 +27,17 @@ mod tibble;
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod to_r;
 
-use arena::{Arena, Value};
+use arena::Value;
 use argument::{argument, text};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
-use files::{read, read_payload, write};
 use guard::stop;
-use options::{otlp_options, sampler_settings};
+use options::{otlp_writer, sampler_settings};
 use outcome::outcome;
 use profile_core::analysis::summary;
-use profile_core::error::{Error, Result};
-use profile_core::formats::detect::Format;
+use profile_core::error::Error;
 use profile_core::formats::otlp::response::{self, Accepted, Coding};
-use profile_core::formats::problems::Problems;
-use profile_core::formats::{otlp, pprof, read as any, rprof};
+use profile_core::formats::payload::read_payload;
+use profile_core::formats::{self, Input, Problems, Writer, pprof, rprof};
 use profile_core::io::input::Origin;
 use profile_core::joint;
 use profile_core::limits::memory::{Growing, TryCollect, TryGrow, owned, written};
@@ -47,162 +45,64 @@ use profile_core::message;
 use profile_core::tables::{DOTTED, Filters, Left, Matching, Renamed, V2, filter, remap};
 use profile_sampler as sampler;
 
+// `input` is what `profile_input()` in R/read.R makes; `format` a name, or empty for whichever
+// it looks like; `payload`: whether to read the original payload of the one profile in the file
+// instead.
 #[extendr]
-fn rust_read_rprof(
-    input: &Robj,
-    name: &Robj,
-    version: &Robj,
-    uri: &Robj,
-    max_memory: &Robj,
-) -> Robj {
+fn rust_read(input: &Robj, format: &Robj, version: &Robj, payload: &Robj) -> Robj {
     outcome(|arena| {
-        let (profile, problems) = read(
-            input,
-            [name, uri, max_memory],
-            |path, origin| rprof::read_path(path, origin, &stop),
-            |bytes, origin| rprof::read(bytes, origin, &stop),
-        )?;
-        let version = text(version)?;
-        to_r::result(arena, &profile, &problems, version, &stop)
-    })
-}
-
-#[extendr]
-fn rust_read_pprof(
-    input: &Robj,
-    name: &Robj,
-    version: &Robj,
-    uri: &Robj,
-    max_memory: &Robj,
-) -> Robj {
-    outcome(|arena| {
-        let (profile, problems) = read(
-            input,
-            [name, uri, max_memory],
-            |path, origin| pprof::read_path(path, origin, &stop),
-            |bytes, origin| pprof::read(bytes, origin, &stop),
-        )?;
-        let version = text(version)?;
-        to_r::result(arena, &profile, &problems, version, &stop)
-    })
-}
-
-// `payload`: whether to read the original payload of the one profile in the file instead.
-#[extendr]
-fn rust_read_otlp(
-    input: &Robj,
-    name: &Robj,
-    version: &Robj,
-    uri: &Robj,
-    max_memory: &Robj,
-    payload: &Robj,
-) -> Robj {
-    outcome(|arena| {
-        let (mut profile, mut problems) = read(
-            input,
-            [name, uri, max_memory],
-            |path, origin| otlp::read_path(path, origin, &stop),
-            |bytes, origin| otlp::read(bytes, origin, &stop),
-        )?;
+        let format = files::format(text(format)?)?;
+        let (mut profile, mut problems) = files::read(input, format)?;
         if argument(payload).flag()? {
-            (profile, problems) = read_payload(profile, [name, uri, max_memory])?;
+            (profile, problems) = read_payload(profile, files::origin(input)?, &stop)?;
         }
         let version = text(version)?;
         to_r::result(arena, &profile, &problems, version, &stop)
     })
 }
 
-#[extendr]
-fn rust_read_profile(
-    input: &Robj,
-    name: &Robj,
-    version: &Robj,
-    uri: &Robj,
-    max_memory: &Robj,
-) -> Robj {
-    outcome(|arena| {
-        let (profile, problems) = read(
-            input,
-            [name, uri, max_memory],
-            |path, origin| any::read_path(path, origin, &stop),
-            |bytes, origin| any::read_bytes(bytes, origin, &stop),
-        )?;
-        let version = text(version)?;
-        to_r::result(arena, &profile, &problems, version, &stop)
-    })
-}
-
-// Gives what the file could not take.
+// Writers return what the file could not store.
 #[extendr]
 fn rust_write_rprof(x: &Robj, file: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
-        let report = write(file, |path| rprof::write_path(&profile, path, &stop))?;
-        losses(
-            arena,
-            &[
-                ("assumed_intervals", report.assumed_intervals),
-                ("rounded_intervals", report.rounded_intervals),
-                ("rounded_counts", report.rounded_counts),
-                ("rounded_figures", report.rounded_figures),
-                ("partial_figures", report.partial_figures),
-                ("empty_samples", report.empty_samples),
-                ("lost_lines", report.lost_lines),
-                ("changed_names", report.changed_names),
-            ],
-        )
+        let losses = files::write(file, &profile, &rprof::Writer)?;
+        to_r::losses(arena, &losses)
     })
 }
 
-// Gives what the file could not take.
 #[extendr]
 fn rust_write_pprof(x: &Robj, file: &Robj, aggregate: &Robj, sources: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
-        let options = pprof::WriteOptions {
+        let writer = pprof::Writer {
             aggregate: argument(aggregate).flag()?,
             sources: argument(sources).flag()?,
         };
-        let report = write(file, |path| {
-            pprof::write_path(&profile, &options, path, &stop)
-        })?;
-        losses(
-            arena,
-            &[
-                ("untold_sources", report.untold_sources),
-                ("other_labels", report.other_labels),
-                ("lines_without_function", report.lines_without_function),
-                ("periods", report.untold.periods),
-                ("times", report.untold.times),
-                ("durations", report.untold.durations),
-            ],
-        )
+        let losses = files::write(file, &profile, &writer)?;
+        to_r::losses(arena, &losses)
     })
 }
 
-// Gives what the file could not take.
 #[extendr]
-fn rust_write_otlp(x: &Robj, file: &Robj, options: &Robj, gzip: &Robj) -> Robj {
+fn rust_write_otlp(x: &Robj, file: &Robj, options: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
-        let options = otlp_options(&profile, options)?;
-        let gzip = argument(gzip).flag()?;
-        let report = write(file, |path| {
-            otlp::write_path(&profile, &options, path, gzip, &stop)
-        })?;
-        otlp_losses(arena, &report)
+        let writer = otlp_writer(&profile, options)?;
+        let losses = files::write(file, &profile, &writer)?;
+        to_r::losses(arena, &losses)
     })
 }
 
-// Gives `list(message, losses)`: a raw vector, and what it could not take.
+// Gives `list(message, losses)`: a raw vector, and what it could not store.
 #[extendr]
 fn rust_otlp_message(x: &Robj, options: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
-        let options = otlp_options(&profile, options)?;
+        let writer = otlp_writer(&profile, options)?;
         let mut message = Vec::new();
-        let report = otlp::write(&profile, &options, &mut Growing(&mut message), &stop)?;
-        let losses = otlp_losses(arena, &report)?;
+        let losses = writer.write(&profile, &mut Growing(&mut message), &stop)?;
+        let losses = to_r::losses(arena, &losses)?;
         arena.list(&[("message", arena.bytes(&message)?), ("losses", losses)])
     })
 }
@@ -287,14 +187,9 @@ fn rust_file_format(file: &Robj) -> Robj {
             name: written(format_args!("`{}`", file.shown), "a name")?,
             ..Origin::default()
         };
-        let format = any::format_of_path(file.path, origin);
-        let format = match format.map_err(|error| error.shown_as(file.shown))? {
-            Some(Format::Rprof) => "rprof",
-            Some(Format::Pprof) => "pprof",
-            Some(Format::Otlp) => "otlp",
-            None => "",
-        };
-        arena.text(format)
+        let format = formats::format_of(Input::File(file.path), origin)
+            .map_err(|error| error.shown_as(file.shown))?;
+        arena.text(format.map_or("", |format| format.name))
     })
 }
 
@@ -462,24 +357,6 @@ fn rust_joint_drop() -> Robj {
     })
 }
 
-/// What a file could not take: a list of counts.
-fn losses<'call>(arena: Arena<'call>, losses: &[(&str, usize)]) -> Result<Value<'call>> {
-    let count = |&(name, count): &_| Ok((name, arena.number(count as f64)?));
-    arena.list(&losses.iter().map(count).try_vec_of("losses")?)
-}
-
-/// What a message of OpenTelemetry could not take.
-fn otlp_losses<'call>(arena: Arena<'call>, report: &otlp::Report) -> Result<Value<'call>> {
-    losses(
-        arena,
-        &[
-            ("periods", report.periods),
-            ("times", report.times),
-            ("durations", report.durations),
-        ],
-    )
-}
-
 /// The package was loaded, and there is memory for extendr's table of protected objects, which
 /// the first of them creates. This one stays.
 #[unsafe(no_mangle)]
@@ -495,10 +372,7 @@ pub extern "C" fn profile_rust_unload() {
 
 extendr_module! {
     mod profile;
-    fn rust_read_rprof;
-    fn rust_read_pprof;
-    fn rust_read_otlp;
-    fn rust_read_profile;
+    fn rust_read;
     fn rust_write_rprof;
     fn rust_write_pprof;
     fn rust_write_otlp;

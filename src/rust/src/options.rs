@@ -1,17 +1,18 @@
 //! Arguments that are lists of options.
 
 use crate::argument::{Sexp, argument};
-use crate::files::pprof_payload;
+use crate::guard::stop;
 use extendr_api::Robj;
 use profile_core::error::{Error, Result};
 use profile_core::formats::otlp;
+use profile_core::formats::payload::payload_of;
 use profile_core::limits::memory::{TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
 use profile_sampler as sampler;
 
 /// Of a list of `aggregate`, `json`, `payload` (flags), `keys` and `values` (texts).
-pub fn otlp_options(profile: &Profile, list: &Robj) -> Result<otlp::WriteOptions> {
+pub fn otlp_writer(profile: &Profile, list: &Robj) -> Result<otlp::Writer> {
     let mut resource = Vec::new();
     let keys = option(list, "keys")?.elements()?;
     for (key, value) in keys.iter().zip(option(list, "values")?.elements()?) {
@@ -19,10 +20,10 @@ pub fn otlp_options(profile: &Profile, list: &Robj) -> Result<otlp::WriteOptions
         resource.try_push((text(key)?, text(value)?), "attributes")?;
     }
     let payload = match option(list, "payload")?.flag()? {
-        true => Some(pprof_payload(profile)?),
+        true => Some(payload_of(profile, &stop)?),
         false => None,
     };
-    Ok(otlp::WriteOptions {
+    Ok(otlp::Writer {
         aggregate: option(list, "aggregate")?.flag()?,
         json: option(list, "json")?.flag()?,
         resource,
@@ -48,7 +49,8 @@ pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
     Ok((settings, file.shown))
 }
 
-fn option<'call>(list: &'call Robj, name: &str) -> Result<Sexp<'call>> {
+/// An element of a list that R's side never leaves out.
+pub fn option<'call>(list: &'call Robj, name: &str) -> Result<Sexp<'call>> {
     let missing = || Error::Unsupported(message!("No option `{name}`."));
     argument(list).named(name)?.ok_or_else(missing)
 }

@@ -51,7 +51,17 @@ fn fields_of_error<'call>(arena: Arena<'call>, error: &Error) -> Result<Value<'c
         Error::Open { path, .. } | Error::Write { path, .. } => {
             fields.text("path", &message!("{}", path.display()))?;
         }
-        Error::Parse { input, .. } | Error::Foreign { input, .. } => fields.text("path", input)?,
+        Error::Parse { input, .. } => fields.text("path", input)?,
+        Error::Foreign(foreign) => {
+            fields.text("path", &foreign.input)?;
+            if let Some(word) = foreign.looks_like {
+                fields.text("looks_like", word)?;
+            }
+        }
+        Error::Budget { input, needed, .. } => {
+            fields.text("path", input)?;
+            fields.number("needed", *needed as f64)?;
+        }
         _ => {}
     }
     match error.place() {

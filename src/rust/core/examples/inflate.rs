@@ -12,7 +12,8 @@ const CHUNK: usize = 1 << 20;
 fn main() -> Result<()> {
     for path in std::env::args().skip(1) {
         let start = Instant::now();
-        let mut content = Content::new(File::open(&path)?)?;
+        let mut file = File::open(&path)?;
+        let mut content = Content::new(&mut file)?;
         let mut chunk = vec![0; CHUNK];
         let mut bytes = 0;
         loop {

@@ -1,6 +1,7 @@
 //! Prints what a reader found in pprof files: one line of counts for each file.
 
 use profile_core::formats::pprof;
+use profile_core::formats::{self, Input};
 use profile_core::io::input::Origin;
 use std::path::Path;
 use std::time::Instant;
@@ -12,7 +13,12 @@ fn main() {
             ..Origin::default()
         };
         let start = Instant::now();
-        match pprof::read_path(Path::new(&path), origin, &|| false) {
+        match formats::read(
+            Input::File(Path::new(&path)),
+            Some(&pprof::FORMAT),
+            origin,
+            &|| false,
+        ) {
             Ok((profile, problems)) => {
                 let seconds = start.elapsed().as_secs_f64();
                 println!(

@@ -1,6 +1,7 @@
 //! Prints what a reader found in Rprof files: one line of counts for each file.
 
 use profile_core::formats::rprof;
+use profile_core::formats::{self, Input};
 use profile_core::io::input::Origin;
 use std::path::Path;
 use std::time::Instant;
@@ -8,7 +9,12 @@ use std::time::Instant;
 fn main() {
     for path in std::env::args().skip(1) {
         let start = Instant::now();
-        match rprof::read_path(Path::new(&path), Origin::default(), &|| false) {
+        match formats::read(
+            Input::File(Path::new(&path)),
+            Some(&rprof::FORMAT),
+            Origin::default(),
+            &|| false,
+        ) {
             Ok((profile, problems)) => {
                 let seconds = start.elapsed().as_secs_f64();
                 let frames: usize = profile

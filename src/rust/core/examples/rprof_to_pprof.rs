@@ -2,8 +2,9 @@
 //! `rprof_to_pprof Rprof.out p.pb.gz [--in-order]`.
 
 use profile_core::Error;
-use profile_core::formats::pprof::{self, WriteOptions};
+use profile_core::formats::pprof::Writer;
 use profile_core::formats::rprof;
+use profile_core::formats::{self, Input};
 use profile_core::io::input::Origin;
 use std::path::Path;
 use std::time::Instant;
@@ -14,9 +15,9 @@ fn main() -> Result<(), Error> {
         eprintln!("rprof_to_pprof FROM TO [--in-order]");
         std::process::exit(2);
     };
-    let options = WriteOptions {
+    let options = Writer {
         aggregate: rest.is_empty(),
-        ..WriteOptions::default()
+        ..Writer::default()
     };
     let origin = Origin {
         name: from.clone(),
@@ -24,9 +25,14 @@ fn main() -> Result<(), Error> {
         ..Origin::default()
     };
     let start = Instant::now();
-    let (profile, _) = rprof::read_path(Path::new(from), origin, &|| false)?;
+    let (profile, _) = formats::read(
+        Input::File(Path::new(from)),
+        Some(&rprof::FORMAT),
+        origin,
+        &|| false,
+    )?;
     let read = start.elapsed();
-    pprof::write_path(&profile, &options, Path::new(to), &|| false)?;
+    formats::write_file(&options, &profile, Path::new(to), &|| false)?;
     let write = start.elapsed() - read;
     println!("{from}: read {read:.1?}, written {write:.1?}");
     Ok(())

@@ -1,7 +1,8 @@
 //! What can go wrong, in one enum.
 //!
 //! Each variant says where and what, and maps to one class of R condition
-//! ([`Error::class`]); the R side adds nothing to the message.
+//! ([`Error::class`]). What R's users can do about it, such as which function reads a file,
+//! the R side adds.
 
 use crate::message;
 use std::borrow::Cow;
@@ -54,12 +55,8 @@ pub enum Error {
     },
 
     /// The content is of another format than the one asked for.
-    #[error("{input} is not {wanted}: {found}")]
-    Foreign {
-        input: String,
-        wanted: &'static str,
-        found: String,
-    },
+    #[error("{0}")]
+    Foreign(Foreign),
 
     /// A table breaks a rule of the data model.
     #[error("{0}")]
@@ -74,8 +71,17 @@ pub enum Error {
     Unsupported(String),
 
     /// The content would take more memory than its size lets expect.
-    #[error("{0}")]
-    Budget(String),
+    #[error(
+        "{input} would take at least {:.3} GB of memory, where {:.3} GB are allowed for its size.",
+        gigabytes(*needed),
+        gigabytes(*allowed)
+    )]
+    Budget {
+        input: String,
+        /// In bytes, as far as it was read.
+        needed: u64,
+        allowed: u64,
+    },
 
     /// An allocation failed; `0` says for what.
     #[error("Not enough memory for {0}.")]
@@ -84,6 +90,24 @@ pub enum Error {
     /// The user pressed Ctrl-C, or R jumped out of a call made for us.
     #[error("Interrupted.")]
     Interrupted,
+}
+
+/// Content of another format than the one asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foreign {
+    pub input: String,
+    /// As in "an Rprof file".
+    pub wanted: &'static str,
+    /// As in "it looks like a pprof profile".
+    pub found: String,
+    /// One word for what it looks like, so that the caller can say what reads that.
+    pub looks_like: Option<&'static str>,
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is not {}: {}.", self.input, self.wanted, self.found)
+    }
 }
 
 /// A broken rule of the data model, with its place.
@@ -117,11 +141,11 @@ impl Error {
         match self {
             Error::Open { .. } => "profile_error_open",
             Error::Write { .. } => "profile_error_write",
-            Error::Parse { .. } | Error::Foreign { .. } => "profile_error_parse",
+            Error::Parse { .. } | Error::Foreign(_) => "profile_error_parse",
             Error::Invalid(_) => "profile_error_invalid",
             Error::Lossy(_) => "profile_error_lossy",
             Error::Unsupported(_) => "profile_error_unsupported",
-            Error::Budget(_) => "profile_error_budget",
+            Error::Budget { .. } => "profile_error_budget",
             Error::Memory(_) => "profile_error_memory",
             Error::Interrupted => "profile_interrupt",
         }
@@ -171,6 +195,10 @@ impl Error {
             source,
         }
     }
+}
+
+fn gigabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e9
 }
 
 /// The operating system's words without Rust's "(os error 2)".

@@ -12,19 +12,21 @@
 //! Everything that a reader makes can be written again, in either format:
 //!
 //! ```
-//! use profile_core::formats::{pprof, rprof};
+//! use profile_core::formats::{self, Input, Writer, pprof, rprof};
 //! use profile_core::io::input::Origin;
 //!
 //! let go_on = || false;
 //! let file: &[u8] = b"sample.interval=20000\n\"inner\" \"outer\" \n";
-//! let (profile, problems) = rprof::read(file, Origin::default(), &go_on)?;
+//! let input = Input::Stream(&mut &*file);
+//! let origin = Origin::default();
+//! let (profile, problems) = formats::read(input, Some(&rprof::FORMAT), origin, &go_on)?;
 //! assert!(problems.is_empty());
 //! let stack = profile.stacks.get(profile.samples.stack[0]);
 //! let innermost = profile.function_of(stack[0]).map(|f| profile.strings.get(f.name));
 //! assert_eq!(innermost, Some("inner"));
 //!
 //! let mut message = Vec::new();
-//! pprof::write(&profile, &pprof::WriteOptions::default(), &mut message, &go_on)?;
+//! pprof::Writer::default().write(&profile, &mut message, &go_on)?;
 //! # Ok::<(), profile_core::Error>(())
 //! ```
 

@@ -4,6 +4,7 @@
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::{ProblemKind, Problems};
 use profile_core::formats::rprof;
+use profile_core::formats::{self, Input, Writer as _};
 use profile_core::io::input::Origin;
 use profile_core::model::Profile;
 use std::io::{self, Read};
@@ -21,12 +22,17 @@ fn origin() -> Origin {
 }
 
 fn read(text: &[u8]) -> Result<(Profile, Problems)> {
-    rprof::read(text, origin(), &go_on)
+    formats::read(
+        Input::Stream(&mut &*text),
+        Some(&rprof::FORMAT),
+        origin(),
+        &go_on,
+    )
 }
 
 fn written(profile: &Profile) -> String {
     let mut out = Vec::new();
-    rprof::write(profile, &mut out, &go_on).unwrap();
+    rprof::Writer.write(profile, &mut out, &go_on).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -83,7 +89,12 @@ fn it_does_not_matter_how_the_bytes_arrive() {
         }
         let whole = read(&bytes);
         for step in [1, 7, 4096] {
-            let dripped = rprof::read(Drip(&bytes, step), origin(), &go_on);
+            let dripped = formats::read(
+                Input::Stream(&mut Drip(&bytes, step)),
+                Some(&rprof::FORMAT),
+                origin(),
+                &go_on,
+            );
             match (&whole, dripped) {
                 (Ok((a, p)), Ok((b, q))) => {
                     assert_eq!(stacks(a), stacks(&b), "{}", path.display());
@@ -156,20 +167,26 @@ fn the_user_can_stop() {
         .find(|p| p.ends_with("basic_all.out"))
         .unwrap();
     let stop = || true;
-    let result = rprof::read_path(&path, origin(), &stop);
+    let result = formats::read(Input::File(&path), Some(&rprof::FORMAT), origin(), &stop);
     assert!(matches!(result, Err(Error::Interrupted)));
-    let (profile, _) = rprof::read_path(&path, origin(), &go_on).unwrap();
+    let (profile, _) =
+        formats::read(Input::File(&path), Some(&rprof::FORMAT), origin(), &go_on).unwrap();
     let mut profile = profile;
     profile.values[0].column[0] = 1e9;
-    let result = rprof::write(&profile, &mut io::sink(), &stop);
+    let result = rprof::Writer.write(&profile, &mut io::sink(), &stop);
     assert!(matches!(result, Err(Error::Interrupted)));
 }
 
 #[test]
 fn a_line_without_an_end_is_refused_in_bounded_memory() {
     let endless = io::repeat(b'x').take(1 << 32);
-    match rprof::read(endless, origin(), &go_on) {
-        Err(Error::Foreign { .. }) => {}
+    match formats::read(
+        Input::Stream(&mut { endless }),
+        Some(&rprof::FORMAT),
+        origin(),
+        &go_on,
+    ) {
+        Err(Error::Foreign(_)) => {}
         other => panic!("{:?}", other.map(|_| ())),
     }
 }

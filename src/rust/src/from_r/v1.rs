@@ -4,10 +4,11 @@ use super::columns::{Columns, Named, no_text, wrong};
 use super::{functions, locations};
 use crate::argument::{INTSXP, STRSXP, Sexp, VECSXP, utf8};
 use profile_core::error::{Error, Invalid, Result};
+use profile_core::formats::pprof;
 use profile_core::formats::rprof::{self, Header};
-use profile_core::limits::memory::{TryGrow, TryPut, owned};
+use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::message;
-use profile_core::model::{Period, RprofOptions, Source};
+use profile_core::model::{Period, RprofOptions, Source, SourceKind};
 use profile_core::tables::{Meta, TablesV1, V1};
 use std::collections::HashMap;
 
@@ -86,9 +87,9 @@ struct Origin<'call> {
 fn origin<'call>(all: &Named<'call>) -> Result<Origin<'call>> {
     let mut origin = Origin::default();
     let kind = match (all.get(".rprof"), all.get(".msg")) {
-        (Some(_), _) => "rprof",
-        (None, Some(_)) => "pprof",
-        (None, None) => "manual",
+        (Some(_), _) => SourceKind::RPROF,
+        (None, Some(_)) => SourceKind::named(pprof::FORMAT.name),
+        (None, None) => SourceKind::MANUAL,
     };
     if let Some(recorded) = all.get(".rprof") {
         for header in texts(".rprof", recorded, "header")? {
@@ -108,7 +109,7 @@ fn origin<'call>(all: &Named<'call>) -> Result<Origin<'call>> {
     }
     if origin.sources.is_empty() {
         let source = Source {
-            kind: owned(kind, "sources")?,
+            kind,
             ..Source::default()
         };
         origin.sources.try_push(source, "sources")?;
@@ -118,7 +119,7 @@ fn origin<'call>(all: &Named<'call>) -> Result<Origin<'call>> {
 
 fn run(header: Header) -> Result<Source> {
     Ok(Source {
-        kind: owned("rprof", "sources")?,
+        kind: SourceKind::RPROF,
         period: header.interval.map(Period::of_rprof).transpose()?,
         options: Some(RprofOptions {
             memory: header.memory,

@@ -15,6 +15,7 @@ pub use summary::summary;
 use crate::arena::{Arena, Value};
 use crate::tibble::{NA, NA_REAL, Tibble};
 use profile_core::error::{Place, Result};
+use profile_core::formats::Losses;
 use profile_core::formats::problems::{Problem, Problems};
 use profile_core::limits::cancel::Stop;
 use profile_core::limits::memory::{TryCollect, TryGrow, owned, written};
@@ -115,6 +116,16 @@ fn counts<'call>(arena: Arena<'call>, problems: &Problems) -> Result<Value<'call
     table.doubles("count", counts.iter().map(|(_, count)| *count as f64))?;
     table.logicals("lost", counts.iter().map(|(kind, _)| Some(kind.lost())))?;
     let descriptions = counts.iter().map(|(kind, _)| Some(kind.describe()));
+    table.strings("description", descriptions)?;
+    table.finish()
+}
+
+/// What a writer could not store, with a row for each kind.
+pub fn losses<'call>(arena: Arena<'call>, losses: &Losses) -> Result<Value<'call>> {
+    let mut table = Tibble::new(arena, losses.iter().count())?;
+    table.strings("loss", losses.iter().map(|(kind, _)| Some(kind.key())))?;
+    table.doubles("count", losses.iter().map(|(_, count)| count as f64))?;
+    let descriptions = losses.iter().map(|(kind, _)| Some(kind.describe()));
     table.strings("description", descriptions)?;
     table.finish()
 }

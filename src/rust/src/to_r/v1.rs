@@ -8,7 +8,7 @@ use profile_core::formats::problems::Problems;
 use profile_core::formats::rprof;
 use profile_core::limits::memory::{TryCollect, TryGrow, written};
 use profile_core::message;
-use profile_core::model::{Profile, SourceFile, Stacks, Values};
+use profile_core::model::{Profile, SourceFile, SourceKind, Stacks, Values};
 
 const LINES: &str = "the header";
 
@@ -25,8 +25,8 @@ pub fn tables<'call>(
              Use `version = \"2.0\"`."
         )));
     };
-    let rprof = profile.sources.iter().any(|s| s.kind == "rprof");
-    let manual = profile.sources.iter().all(|s| s.kind == "manual");
+    let rprof = profile.sources.iter().any(|s| s.kind == SourceKind::RPROF);
+    let manual = profile.sources.iter().all(|s| s.kind == SourceKind::MANUAL);
     let mut tables = Tables::new(arena);
     tables.add("meta", meta(arena, "1.0")?)?;
     let mut types = Tibble::new(arena, 1)?;

@@ -14,7 +14,8 @@
 use of_otlp::{as_otlp, odd_message, read_otlp, there_and_back_otlp, through_otlp};
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::Problems;
-use profile_core::formats::{pprof, read, rprof};
+use profile_core::formats::{self, Input, Writer as _};
+use profile_core::formats::{pprof, rprof};
 use profile_core::io::input::Origin;
 use profile_core::model::Profile;
 use std::fs;
@@ -130,11 +131,21 @@ fn origin() -> Origin {
 }
 
 fn read_rprof(bytes: &[u8]) -> Result<(Profile, Problems)> {
-    rprof::read(bytes, origin(), &|| false)
+    formats::read(
+        Input::Stream(&mut &*bytes),
+        Some(&rprof::FORMAT),
+        origin(),
+        &|| false,
+    )
 }
 
 fn read_pprof(bytes: &[u8]) -> Result<(Profile, Problems)> {
-    pprof::read(bytes, origin(), &|| false)
+    formats::read(
+        Input::Stream(&mut &*bytes),
+        Some(&pprof::FORMAT),
+        origin(),
+        &|| false,
+    )
 }
 
 /// A frame as all formats can tell it.
@@ -183,7 +194,8 @@ fn is_small(profile: &Profile) -> bool {
 fn examine(bytes: &[u8]) -> std::result::Result<(), String> {
     if let Ok((profile, _)) = read_rprof(bytes) {
         let mut again = Vec::new();
-        rprof::write(&profile, &mut again, &|| false)
+        rprof::Writer
+            .write(&profile, &mut again, &|| false)
             .map_err(|e| format!("an Rprof file that was read cannot be written: {e}"))?;
         let (second, _) = read_rprof(&again).map_err(|e| format!("nor read again: {e}"))?;
         let has_frames = |s: &Vec<Frame>| !s.is_empty();
@@ -206,14 +218,15 @@ fn examine(bytes: &[u8]) -> std::result::Result<(), String> {
         // pprof has no place for much of it.
         through_pprof(&profile, false)?;
     }
-    if let Ok((profile, _)) = read::read_bytes(bytes, origin(), &|| false) {
+    if let Ok((profile, _)) = formats::read(Input::Stream(&mut &*bytes), None, origin(), &|| false)
+    {
         through_otlp(&profile, false, false)?;
     }
     if let Ok((profile, _)) = read_pprof(bytes) {
         there_and_back(&profile)?;
         there_and_back_otlp(&profile)?;
         if is_small(&profile) {
-            match rprof::write(&profile, &mut Vec::new(), &|| false) {
+            match rprof::Writer.write(&profile, &mut Vec::new(), &|| false) {
                 Ok(_) | Err(Error::Lossy(_)) => {}
                 Err(e) => return Err(format!("a pprof profile cannot be written as Rprof: {e}")),
             }
@@ -250,12 +263,12 @@ fn through_pprof(
     profile: &Profile,
     aggregate: bool,
 ) -> std::result::Result<Option<(Vec<u8>, Profile)>, String> {
-    let options = pprof::WriteOptions {
+    let options = pprof::Writer {
         aggregate,
         ..Default::default()
     };
     let mut bytes = Vec::new();
-    match pprof::write(profile, &options, &mut bytes, &|| false) {
+    match options.write(profile, &mut bytes, &|| false) {
         Ok(_) => {}
         Err(Error::Lossy(_)) => return Ok(None),
         Err(e) => return Err(format!("it cannot be written as pprof: {e}")),
@@ -280,7 +293,8 @@ fn corpus() -> Vec<PathBuf> {
 fn seed_of(path: &Path) -> Option<Vec<u8>> {
     let bytes = fs::read(path).ok()?;
     let mut plain = Vec::new();
-    let mut content = profile_core::io::gzip::Content::new(&bytes[..]).ok()?;
+    let mut rest = &bytes[..];
+    let mut content = profile_core::io::gzip::Content::new(&mut rest).ok()?;
     std::io::Read::read_to_end(&mut content, &mut plain).ok()?;
     // A message has its strings at the end, and cannot be cut.
     let is_message = read_pprof(&plain).is_ok();

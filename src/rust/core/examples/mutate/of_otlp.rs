@@ -4,13 +4,19 @@ use super::tests::otlp::message::{LAYOUTS, Layout, Slot, walk};
 use super::tests::otlp::{json::to_json, odd::odd, references::each_index, wire};
 use super::{Random, origin, samples};
 use profile_core::error::{Error, Result};
+use profile_core::formats::otlp;
 use profile_core::formats::problems::Problems;
-use profile_core::formats::{otlp, read};
+use profile_core::formats::{self, Input, Writer as _};
 use profile_core::model::Profile;
 use std::path::PathBuf;
 
 pub fn read_otlp(bytes: &[u8]) -> Result<(Profile, Problems)> {
-    otlp::read(bytes, origin(), &|| false)
+    formats::read(
+        Input::Stream(&mut &*bytes),
+        Some(&otlp::FORMAT),
+        origin(),
+        &|| false,
+    )
 }
 
 /// An odd message, in one of its codings, with some of its numbers changed.
@@ -132,13 +138,13 @@ pub fn through_otlp(
     aggregate: bool,
     json: bool,
 ) -> std::result::Result<Option<(Vec<u8>, Profile)>, String> {
-    let options = otlp::WriteOptions {
+    let options = otlp::Writer {
         aggregate,
         json,
         ..Default::default()
     };
     let mut bytes = Vec::new();
-    match otlp::write(profile, &options, &mut bytes, &|| false) {
+    match options.write(profile, &mut bytes, &|| false) {
         Ok(_) => {}
         Err(Error::Lossy(_)) => return Ok(None),
         Err(e) => return Err(format!("it cannot be written as OTLP: {e}")),
@@ -150,7 +156,7 @@ pub fn through_otlp(
 /// What files are as OTLP, if it is not more than can be read often.
 pub fn as_otlp(files: &[PathBuf]) -> Vec<Vec<u8>> {
     let profiles = files.iter().filter_map(|path| {
-        let read = read::read_path(path, origin(), &|| false);
+        let read = formats::read(Input::File(path), None, origin(), &|| false);
         read.ok().map(|(profile, _)| profile)
     });
     let mut seeds = Vec::new();

@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::limits::memory::{TryAdd, TryCollect, TryGrow, sort_by_key};
 use crate::message;
 use crate::model::{
-    LEVELS, Profile, SampleType, Source, SourceId, ValueType, Values, is_level, is_summable, whole,
+    LEVELS, Profile, SampleType, Source, SourceId, SourceKind, ValueType, Values, is_level,
+    is_summable, whole,
 };
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
@@ -71,7 +72,7 @@ fn listed<'p>(values: impl Iterator<Item = &'p Values>) -> String {
 
 /// Whether a source holds what `Rprof()` recorded.
 pub fn is_rprof(source: &Source) -> bool {
-    source.kind == "rprof"
+    source.kind == SourceKind::RPROF
 }
 
 /// A sample type as it is written.

@@ -156,6 +156,14 @@ impl Problems {
         self.kept.try_push(Problem { kind, place, text }, WHAT)
     }
 
+    /// Notes zero bytes behind gzip data, which end at `place`.
+    pub fn padding(&mut self, zeros: u64, place: Place) {
+        if zeros > 0 {
+            let text = message!("{zeros} zero bytes");
+            self.note(ProblemKind::PaddedGzip, place, text.as_bytes());
+        }
+    }
+
     /// Notes a number that R holds nearly only.
     pub fn nearly(&mut self, value: i64, at: usize) {
         let place = Place::Byte(at as u64);

@@ -1,64 +1,132 @@
-//! Reads a profile of any format, told by its bytes.
+//! Reads a profile of a given format, or of whichever its content looks like.
+//!
+//! Gzip is recognised by the content as well, whatever a file is called.
 
-use crate::error::{Error, Place, Result};
-use crate::formats::detect::{self, Format};
-use crate::formats::problems::Problems;
-use crate::formats::{otlp, pprof, rprof};
+use super::format::{Format, Input, Opened};
+use super::problems::Problems;
+use super::{otlp, pprof, rprof};
+use crate::error::{Error, Foreign, Place, Result};
 use crate::io::gzip::Content;
 use crate::io::input::{self, Origin};
 use crate::limits::cancel::Stop;
 use crate::model::Profile;
-use std::io::Read;
-use std::path::Path;
 
-/// What is looked at first. Where it is a message, all of it decides.
+/// How much of the content decides about its format.
 const START: u64 = 1 << 16;
 
-/// Reads a file, gzip'd or not.
-pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
-    let (content, origin) = input::open(path, origin)?;
-    dispatch(content, origin, stop)
+/// All formats that can be read. The first that recognises a file reads it.
+pub const FORMATS: &[&Format] = &[&rprof::FORMAT, &pprof::FORMAT, &otlp::FORMAT];
+
+/// The format of this name, if it can be read.
+pub fn named(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().copied().find(|format| format.name == name)
 }
 
-/// Reads bytes, gzip'd or not.
-pub fn read_bytes(bytes: &[u8], origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
-    let content =
-        Content::new(bytes).map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
-    dispatch(content, origin, stop)
-}
-
-/// What the file looks like, if it is one that can be read here.
-pub fn format_of_path(path: &Path, origin: Origin) -> Result<Option<Format>> {
-    let (mut content, origin) = input::open(path, origin)?;
-    let start = content
-        .peek(START)
-        .map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
-    Ok(detect::of(start))
-}
-
-fn dispatch(
-    mut content: Content<impl Read>,
+/// Reads a profile; without a `format`, of the one that the content looks like.
+pub fn read(
+    input: Input,
+    format: Option<&'static Format>,
     origin: Origin,
     stop: Stop,
 ) -> Result<(Profile, Problems)> {
-    // What can be read of a file that breaks off is for its reader to say.
+    open(input, origin, |mut content, origin| {
+        let format = match format {
+            Some(format) => Some(format),
+            None => detect(&mut content, &origin)?,
+        };
+        let read_as = |format: &'static Format| {
+            let opened = Opened {
+                content,
+                origin,
+                format,
+                recognise,
+            };
+            (format.read)(opened, stop)
+        };
+        // Rprof's reader knows best what other files look like.
+        let Some(format) = format else {
+            return read_as(&rprof::FORMAT).map_err(|error| match error {
+                Error::Foreign(foreign) => Error::Foreign(Foreign {
+                    wanted: "a profile that can be read here",
+                    ..foreign
+                }),
+                other => other,
+            });
+        };
+        read_as(format)
+    })
+}
+
+/// The format that the content looks like, if that can be read.
+pub fn format_of(input: Input, origin: Origin) -> Result<Option<&'static Format>> {
+    open(input, origin, |mut content, origin| {
+        detect(&mut content, &origin)
+    })
+}
+
+/// The format that content which starts like this looks like.
+pub fn recognise(start: &[u8]) -> Option<&'static Format> {
+    let mut formats = FORMATS.iter().copied();
+    formats.find(|format| (format.recognises)(start))
+}
+
+fn open<T>(
+    input: Input,
+    origin: Origin,
+    read: impl FnOnce(Content, Origin) -> Result<T>,
+) -> Result<T> {
+    match input {
+        Input::File(path) => {
+            let (mut file, origin) = input::open(path, origin)?;
+            let content = Content::new(&mut file).map_err(|e| Error::open(path, e))?;
+            read(content, origin)
+        }
+        Input::Stream(stream) => {
+            let content = Content::new(stream)
+                .map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
+            read(content, origin)
+        }
+    }
+}
+
+fn detect(content: &mut Content, origin: &Origin) -> Result<Option<&'static Format>> {
+    // What can be read of a file that is cut off is for its reader to say.
     let start = content
         .peek(START)
         .map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
-    let format = detect::of(start);
-    match format {
-        Some(Format::Pprof) => pprof::read_content(content, origin, stop),
-        Some(Format::Otlp) => otlp::read_content(content, origin, stop),
-        // It knows best what other files look like.
-        Some(Format::Rprof) | None => {
-            rprof::read_content(content, origin, stop).map_err(|error| match error {
-                Error::Foreign { input, found, .. } => Error::Foreign {
-                    input,
-                    wanted: "a profile that can be read here",
-                    found,
-                },
-                other => other,
-            })
+    Ok(recognise(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_apart() {
+        let tables: [(&[u8], Option<&Format>); 13] = [
+            (b"sample.interval=20000\n", Some(&rprof::FORMAT)),
+            (b"\"f\" \"g\" \n", Some(&rprof::FORMAT)),
+            (b"sample.interval=20000\n\"\x01\" \n", Some(&rprof::FORMAT)),
+            (b"hello\n", None),
+            (b"", None),
+            (
+                b"\xef\xbb\xbf {\n \"resourceProfiles\": []}",
+                Some(&otlp::FORMAT),
+            ),
+            (b"{\"dictionary\": \"\x7f\"}", Some(&otlp::FORMAT)),
+            (b"{\"a\": 1}", None),
+            // A sample type; a resource; a string table; only a dictionary.
+            (b"\x0a\x04\x08\x01\x10\x02", Some(&pprof::FORMAT)),
+            (b"\x0a\x04\x12\x02\x12\x00", Some(&otlp::FORMAT)),
+            (b"\x0a\x00\x32\x00", Some(&pprof::FORMAT)),
+            (b"\x12\x02\x2a\x00", Some(&otlp::FORMAT)),
+            // A resource that breaks off.
+            (b"\x0a\xff\x7f\x12\x02", Some(&otlp::FORMAT)),
+        ];
+        for (bytes, format) in tables {
+            assert_eq!(recognise(bytes), format, "{bytes:?}");
+            let all = FORMATS.iter().filter(|format| (format.recognises)(bytes));
+            assert!(all.count() <= 1, "{bytes:?}");
         }
     }
 }

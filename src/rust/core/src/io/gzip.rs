@@ -4,10 +4,7 @@ mod blocks;
 
 pub use blocks::compress;
 
-use crate::error::Place;
-use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::memory;
-use crate::message;
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,24 +14,24 @@ const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// The content of a file: inflated when the bytes are gzip (also several
 /// members in a row), else as it is.
-pub struct Content<R: Read> {
+pub struct Content<'a> {
     /// What was looked at and is still to be read, and the error that stands behind it.
     start: Cursor<Vec<u8>>,
     error: Option<io::Error>,
-    rest: Rest<R>,
+    rest: Rest<'a>,
 }
 
-enum Rest<R: Read> {
-    Plain(Peeked<R>),
-    Gzip(Box<Members<Peeked<R>>>),
+enum Rest<'a> {
+    Plain(Peeked<'a>),
+    Gzip(Box<Members<Peeked<'a>>>),
 }
 
-type Peeked<R> = Chain<Cursor<Vec<u8>>, R>;
+type Peeked<'a> = Chain<Cursor<Vec<u8>>, &'a mut dyn Read>;
 
-impl<R: Read> Content<R> {
-    pub fn new(mut input: R) -> io::Result<Content<R>> {
+impl<'a> Content<'a> {
+    pub fn new(input: &'a mut dyn Read) -> io::Result<Content<'a>> {
         let mut start = Vec::new();
-        input.by_ref().take(2).read_to_end(&mut start)?;
+        (&mut *input).take(2).read_to_end(&mut start)?;
         let gzip = start == MAGIC;
         let whole = Cursor::new(start).chain(input);
         Ok(Content {
@@ -66,15 +63,11 @@ impl<R: Read> Content<R> {
         Ok(self.start.get_ref())
     }
 
-    /// Notes what stood behind the compressed data. To be called at the end.
-    pub fn note_padding(&self, place: Place, problems: &mut Problems) {
-        let padding = match &self.rest {
+    /// The number of zero bytes that stood behind the compressed data, once all is read.
+    pub fn padding(&self) -> u64 {
+        match &self.rest {
             Rest::Plain(_) => 0,
             Rest::Gzip(members) => members.zeros,
-        };
-        if padding > 0 {
-            let text = message!("{padding} zero bytes");
-            problems.note(ProblemKind::PaddedGzip, place, text.as_bytes());
         }
     }
 }
@@ -90,7 +83,7 @@ fn made<T>(bytes: usize, make: impl FnOnce() -> T) -> io::Result<T> {
     catch_unwind(AssertUnwindSafe(make)).map_err(|_| short())
 }
 
-impl<R: Read> Read for Content<R> {
+impl Read for Content<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.start.read(buffer)? {
             0 => {}
@@ -179,8 +172,8 @@ mod tests {
     }
 
     /// What is read, how many zeros were skipped, and the error at the end.
-    fn inflate(bytes: &[u8]) -> (Vec<u8>, u64, Option<ErrorKind>) {
-        let mut content = Content::new(bytes).unwrap();
+    fn inflate(mut bytes: &[u8]) -> (Vec<u8>, u64, Option<ErrorKind>) {
+        let mut content = Content::new(&mut bytes).unwrap();
         assert!(content.is_gzip());
         let _ = content.peek(3);
         let mut all = Vec::new();

@@ -1,7 +1,6 @@
 //! Where bytes come from: opening a file, and what is known about it.
 
 use crate::error::{Error, Result};
-use crate::io::gzip::Content;
 use crate::limits::memory::owned;
 use std::fs::File;
 use std::io;
@@ -32,17 +31,16 @@ impl Origin {
     }
 }
 
-/// Opens a file for reading, gzip'd or not, and notes when it was last written.
-pub fn open(path: &Path, origin: Origin) -> Result<(Content<File>, Origin)> {
+/// Opens a file for reading, and notes when it was last written.
+pub fn open(path: &Path, origin: Origin) -> Result<(File, Origin)> {
     let (file, modified, stored) = open_file(path)?;
-    let content = Content::new(file).map_err(|e| Error::open(path, e))?;
     let written = origin.written.or(modified);
     let origin = Origin {
         written,
         stored,
         ..origin
     };
-    Ok((content, origin))
+    Ok((file, origin))
 }
 
 /// Opens a regular file or anything else that can be read from start to end,

@@ -10,7 +10,7 @@ use super::symbols::Files;
 use super::weave::{Part, Weaver};
 use crate::error::{Error, Place, Result};
 use crate::formats::problems::{ProblemKind, Problems};
-use crate::formats::rprof;
+use crate::formats::{self, Input, rprof};
 use crate::io::input::Origin;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
@@ -55,7 +55,9 @@ pub fn merge(
             source: io::Error::other(reason),
         });
     }
-    let (mut profile, mut problems) = rprof::read(file.as_slice(), origin, stop)?;
+    let mut bytes = file.as_slice();
+    let input = Input::Stream(&mut bytes);
+    let (mut profile, mut problems) = formats::read(input, Some(&rprof::FORMAT), origin, stop)?;
     if let Some(source) = profile.sources.first_mut() {
         source.timestamp = Some(seconds(recording.start));
         source.duration = Some(recording.duration);

@@ -66,12 +66,10 @@ impl Budget {
 
     #[cold]
     fn passed(&self, needed: u64, input: &str) -> Error {
-        let enough = needed as f64 * 10.0;
-        let (needed, limit) = (needed as f64 / 1e9, self.limit as f64 / 1e9);
-        Error::Budget(message!(
-            "{input} would take at least {needed:.3} GB of memory, where {limit:.3} GB are \
-             allowed for its size. If it is to be trusted, allow more (in bytes), such as \
-             `options(profile.max_memory = {enough:.0e})`."
-        ))
+        Error::Budget {
+            input: message!("{input}"),
+            needed,
+            allowed: self.limit,
+        }
     }
 }

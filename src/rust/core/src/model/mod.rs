@@ -41,7 +41,9 @@ pub use numbers::{
 };
 pub use resources::{Entity, Resource, ResourceId, Scope, ScopeId};
 pub use samples::{Link, Samples, Toplevel};
-pub use sources::{Payload, Period, RprofOptions, SampleType, Source, SourceFile, SourceId};
+pub use sources::{
+    Payload, Period, RprofOptions, SampleType, Source, SourceFile, SourceId, SourceKind,
+};
 pub use stack_cache::StackCache;
 pub use stacks::{StackId, Stacks};
 pub use strings::{StringId, Strings};

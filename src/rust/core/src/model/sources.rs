@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::limits::memory::{TryText, owned};
 use crate::text::decoded;
 use data_encoding::Encoding;
+use std::borrow::Cow;
 use std::fmt;
 
 const WHAT: &str = "sources";
@@ -22,11 +23,46 @@ static BASE64: Encoding = data_encoding::BASE64;
 
 id!(SourceId, "sources");
 
+/// What a source was made of: the name of a format, or what a user calls it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceKind(Cow<'static, str>);
+
+impl SourceKind {
+    /// What `Rprof()` recorded. Its sample types and times are derived.
+    pub const RPROF: SourceKind = SourceKind::named("rprof");
+    /// Tables that a user made.
+    pub const MANUAL: SourceKind = SourceKind::named("manual");
+
+    /// The kind of a format.
+    pub const fn named(name: &'static str) -> SourceKind {
+        SourceKind(Cow::Borrowed(name))
+    }
+
+    /// Whatever a table or file says.
+    pub fn of_text(text: &str) -> Result<SourceKind> {
+        Ok(SourceKind::of_owned(owned(text, WHAT)?))
+    }
+
+    pub fn of_owned(text: String) -> SourceKind {
+        SourceKind(Cow::Owned(text))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Of a source that is not filled in yet; no valid one has it.
+impl Default for SourceKind {
+    fn default() -> SourceKind {
+        SourceKind::named("")
+    }
+}
+
 /// One recorded run, and what was said about it as a whole.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Source {
-    /// `"rprof"`, `"pprof"`, `"manual"`, …
-    pub kind: String,
+    pub kind: SourceKind,
     pub uri: Option<String>,
     /// Seconds since 1970.
     pub timestamp: Option<f64>,

@@ -5,7 +5,8 @@ use super::message::*;
 use super::whole::{attribute, pair, text};
 use super::wire::encode;
 use profile_core::error::{Error, Place};
-use profile_core::formats::otlp::{self, WriteOptions};
+use profile_core::formats::otlp::{self, Writer};
+use profile_core::formats::{self, Input, Writer as _};
 use profile_core::io::input::Origin;
 use profile_core::model::Profile as Model;
 
@@ -67,13 +68,13 @@ fn too_much(bytes: &[u8]) -> String {
 fn soon(bytes: &[u8]) -> Model {
     let profile = try_read(bytes).unwrap();
     for (aggregate, json) in [(false, false), (true, true)] {
-        let options = WriteOptions {
+        let options = Writer {
             aggregate,
             json,
-            ..WriteOptions::default()
+            ..Writer::default()
         };
         let mut out = Vec::new();
-        otlp::write(&profile, &options, &mut out, &|| false).unwrap();
+        options.write(&profile, &mut out, &|| false).unwrap();
         // A value of one byte may become a sample.
         assert!(out.len() < 12 * bytes.len() + 1000, "{}", out.len());
     }
@@ -372,7 +373,13 @@ fn problems_of_a_large_json_message_have_their_places() {
         r#"{{"dictionary":{{"stringTable":[{texts}""],"locationTable":[{{}},{odd}{{}}]}}}}"#
     );
     let origin = Origin::default();
-    let (_, problems) = otlp::read(json.as_bytes(), origin, &|| false).unwrap();
+    let (_, problems) = formats::read(
+        Input::Stream(&mut json.as_bytes()),
+        Some(&otlp::FORMAT),
+        origin,
+        &|| false,
+    )
+    .unwrap();
     let places: Vec<_> = problems
         .kept()
         .iter()

@@ -6,7 +6,8 @@ use super::wire::{Form, Packing, decode, encode, encode_as};
 use super::{json::to_json, nodes::*, whole::whole};
 use flate2::{Compression, write::GzEncoder};
 use profile_core::error::{Error, Place, Result};
-use profile_core::formats::otlp::{self, WriteOptions};
+use profile_core::formats::otlp::{self, Writer};
+use profile_core::formats::{self, Input, Writer as _};
 use profile_core::io::input::Origin;
 use profile_core::model::Profile;
 use std::io::Write;
@@ -16,7 +17,13 @@ pub fn try_read(bytes: &[u8]) -> Result<Profile> {
         name: "input".to_owned(),
         ..Origin::default()
     };
-    otlp::read(bytes, origin, &|| false).map(|(profile, _)| profile)
+    formats::read(
+        Input::Stream(&mut &*bytes),
+        Some(&otlp::FORMAT),
+        origin,
+        &|| false,
+    )
+    .map(|(profile, _)| profile)
 }
 
 /// Where it is wrong, and what.
@@ -68,7 +75,7 @@ fn survives(bytes: &[u8]) -> bool {
             Place::Field(path) => assert!(path.len() > 5, "{path}: {message}"),
             Place::Sample(_) => panic!("{message}"),
         },
-        Err(Error::Foreign { .. } | Error::Unsupported(_)) => {}
+        Err(Error::Foreign(_) | Error::Unsupported(_)) => {}
         Err(other) => panic!("{other:?}"),
     }
     false
@@ -131,13 +138,13 @@ fn any_bit_may_be_wrong() {
 /// What can be read can be written, or it is said why not, and comes back as it was.
 fn written_again(profile: &Profile) {
     for json in [false, true] {
-        let options = WriteOptions {
+        let options = Writer {
             json,
-            ..WriteOptions::default()
+            ..Writer::default()
         };
         let write = |profile: &Profile| {
             let mut out = Vec::new();
-            match otlp::write(profile, &options, &mut out, &|| false) {
+            match options.write(profile, &mut out, &|| false) {
                 Ok(_) => Some(out),
                 Err(Error::Lossy(_)) => None,
                 Err(other) => panic!("{other}"),
@@ -233,7 +240,7 @@ fn a_field_of_another_type_is_told_with_its_byte() {
                     Err(Error::Unsupported(_)) if node.path.contains(".profiles.") => {}
                     // What is not read may be anything.
                     Ok(_) if node.path.ends_with("aggregationTemporality") => {}
-                    Err(Error::Foreign { found, .. }) if found.contains("pprof") => foreign += 1,
+                    Err(Error::Foreign(error)) if error.found.contains("pprof") => foreign += 1,
                     other => panic!("{} as {wrong:?}: {other:?}", node.path),
                 }
             }
@@ -334,7 +341,9 @@ fn values_are_nested_100_times() {
                 let text = profile.strings.get(value.text);
                 assert!(text.contains("\"intValue\":\"7\""), "{depth}: {text}");
                 let mut out = Vec::new();
-                otlp::write(&profile, &WriteOptions::default(), &mut out, &|| false).unwrap();
+                Writer::default()
+                    .write(&profile, &mut out, &|| false)
+                    .unwrap();
                 let again = decode(&out, Layout::V11).unwrap();
                 assert_eq!(depth_of(&again), depth);
             }

@@ -10,8 +10,9 @@ use super::odd::odd;
 use super::same::assert_same;
 use super::whole::whole;
 use super::wire::{Form, Packing, decode, encode, encode_as};
-use profile_core::formats::otlp::{self, WriteOptions};
+use profile_core::formats::otlp::{self, Writer};
 use profile_core::formats::problems::Problems;
+use profile_core::formats::{self, Input, Writer as _};
 use profile_core::io::input::Origin;
 use profile_core::model::Profile;
 use std::rc::Rc;
@@ -24,16 +25,24 @@ fn read(bytes: &[u8]) -> (Profile, Problems) {
         name: "odd".to_owned(),
         ..Origin::default()
     };
-    otlp::read(bytes, origin, GO_ON).unwrap_or_else(|error| panic!("{error}"))
+    formats::read(
+        Input::Stream(&mut &*bytes),
+        Some(&otlp::FORMAT),
+        origin,
+        GO_ON,
+    )
+    .unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn write(profile: &Profile, options: &WriteOptions) -> Vec<u8> {
+fn write(profile: &Profile, options: &Writer) -> Vec<u8> {
     let mut bytes = Vec::new();
-    otlp::write(profile, options, &mut bytes, GO_ON).unwrap_or_else(|error| panic!("{error}"));
+    options
+        .write(profile, &mut bytes, GO_ON)
+        .unwrap_or_else(|error| panic!("{error}"));
     bytes
 }
 
-fn written(profile: &Profile, options: &WriteOptions) -> Data {
+fn written(profile: &Profile, options: &Writer) -> Data {
     decode(&write(profile, options), Layout::V11).unwrap()
 }
 
@@ -96,7 +105,7 @@ fn odd_messages_come_back() {
             println!("seed {seed}, {layout:?}");
             let data = odd(seed, layout, true);
             let (profile, _) = read(&encode(&data, layout));
-            let back = written(&profile, &WriteOptions::default());
+            let back = written(&profile, &Writer::default());
             assert_eq!(grave(&back), []);
             assert_same(&settled(content(&data)), &settled(content(&back)));
         }
@@ -107,10 +116,7 @@ fn odd_messages_come_back() {
 fn it_does_not_matter_how_a_message_is_written() {
     for seed in 0..SEEDS / 10 {
         let data = odd(seed, Layout::V11, true);
-        let plain = write(
-            &read(&encode(&data, Layout::V11)).0,
-            &WriteOptions::default(),
-        );
+        let plain = write(&read(&encode(&data, Layout::V11)).0, &Writer::default());
         let again = Form {
             again: true,
             ..Form::plain(Layout::V11)
@@ -122,7 +128,7 @@ fn it_does_not_matter_how_a_message_is_written() {
                 continue;
             }
             let (profile, _) = read(&encode_as(&data, form));
-            let back = write(&profile, &WriteOptions::default());
+            let back = write(&profile, &Writer::default());
             if back != plain {
                 let [one, other] =
                     [plain.as_slice(), &back].map(|b| decode(b, Layout::V11).unwrap());
@@ -132,17 +138,17 @@ fn it_does_not_matter_how_a_message_is_written() {
         }
         let json = to_json(&data).to_string();
         let (profile, _) = read(json.as_bytes());
-        assert!(write(&profile, &WriteOptions::default()) == plain, "{json}");
+        assert!(write(&profile, &Writer::default()) == plain, "{json}");
     }
 }
 
 #[test]
 fn what_is_written_breaks_no_rule() {
-    let aggregate = WriteOptions {
+    let aggregate = Writer {
         aggregate: true,
-        ..WriteOptions::default()
+        ..Writer::default()
     };
-    let json = WriteOptions {
+    let json = Writer {
         json: true,
         ..aggregate.clone()
     };
@@ -151,7 +157,7 @@ fn what_is_written_breaks_no_rule() {
         println!("seed {seed}");
         let (profile, _) = read(&encode(&odd(seed, Layout::V11, true), Layout::V11));
         let mut bytes = Vec::new();
-        if let Err(error) = otlp::write(&profile, &aggregate, &mut bytes, GO_ON) {
+        if let Err(error) = aggregate.write(&profile, &mut bytes, GO_ON) {
             assert!(error.to_string().contains("passes 2^63"), "{error}");
             continue;
         }
@@ -184,7 +190,7 @@ fn messages_that_should_be_otherwise_are_mended() {
             continue;
         }
         let (profile, _) = read(&bytes);
-        let back = written(&profile, &WriteOptions::default());
+        let back = written(&profile, &Writer::default());
         // What the tables of a dictionary should be is up to the writer.
         let tables = ["duplicate", "orphan", "zero-link"];
         let of_tables = |rule: &str| tables.iter().any(|table| rule.contains(table));
@@ -225,9 +231,9 @@ fn a_type_of_one_source_is_none_of_another() {
     assert_eq!(profile.sources.len(), 2);
     assert_eq!(profile.values.len(), 3);
     for aggregate in [false, true] {
-        let options = WriteOptions {
+        let options = Writer {
             aggregate,
-            ..WriteOptions::default()
+            ..Writer::default()
         };
         let scopes = &written(&profile, &options).resource_profiles[0].scope_profiles;
         let counts: Vec<_> = scopes.iter().map(|scope| scope.profiles.len()).collect();
@@ -246,7 +252,7 @@ fn a_duration_that_is_written_can_be_read() {
         (profile.time_unix_nano, profile.duration_nano) = (1 << 62, i64::MAX as u64);
     }
     let (profile, _) = read(&encode(&data, Layout::V11));
-    let (again, problems) = read(&write(&profile, &WriteOptions::default()));
+    let (again, problems) = read(&write(&profile, &Writer::default()));
     assert!(problems.is_empty());
     assert_eq!(again.sources[0].duration, Some(i64::MAX));
 }

@@ -6,7 +6,8 @@ use super::message::*;
 use super::whole::attribute;
 use super::wire::encode;
 use profile_core::error::Error;
-use profile_core::formats::otlp::{self, WriteOptions};
+use profile_core::formats::otlp::{self, Writer};
+use profile_core::formats::{self, Input, Writer as _};
 use profile_core::io::input::Origin;
 use std::cell::Cell;
 
@@ -32,7 +33,14 @@ impl Asked {
 
 #[test]
 fn a_wish_to_stop_is_heard_in_each_phase() {
-    let read = |bytes: &[u8], asked: &Asked| otlp::read(bytes, Origin::default(), &|| asked.ask());
+    let read = |bytes: &[u8], asked: &Asked| {
+        formats::read(
+            Input::Stream(&mut &*bytes),
+            Some(&otlp::FORMAT),
+            Origin::default(),
+            &|| asked.ask(),
+        )
+    };
     // Much of each table, and many samples.
     let frames = 60_000;
     let line = |i| Line {
@@ -105,13 +113,12 @@ fn a_wish_to_stop_is_heard_in_each_phase() {
             assert_eq!(asked.count.get(), until + 1);
         }
         for json in [false, true] {
-            let options = WriteOptions {
+            let options = Writer {
                 json,
                 aggregate: json,
-                ..WriteOptions::default()
+                ..Writer::default()
             };
-            let write =
-                |asked: &Asked| otlp::write(&profile, &options, &mut Vec::new(), &|| asked.ask());
+            let write = |asked: &Asked| options.write(&profile, &mut Vec::new(), &|| asked.ask());
             let asked = Asked::new(u64::MAX);
             write(&asked).unwrap();
             let most = asked.count.get();

@@ -1,9 +1,10 @@
 //! Makes messages byte by byte, and shows profiles so that they can be compared.
 
 use profile_core::error::Place;
-use profile_core::formats::pprof::{self, Report, WriteOptions};
+use profile_core::formats::pprof::{self, Writer};
 use profile_core::formats::problems::Problems;
 use profile_core::formats::rprof;
+use profile_core::formats::{self, Input, Losses, Writer as _};
 use profile_core::io::input::Origin;
 use profile_core::model::{Profile, Source};
 use profile_core::{Error, Result};
@@ -98,7 +99,12 @@ pub fn origin() -> Origin {
 }
 
 pub fn try_read(bytes: &[u8]) -> Result<(Profile, Problems)> {
-    pprof::read(bytes, origin(), &|| false)
+    formats::read(
+        Input::Stream(&mut &*bytes),
+        Some(&pprof::FORMAT),
+        origin(),
+        &|| false,
+    )
 }
 
 pub fn read(message: &Bytes) -> Profile {
@@ -124,20 +130,27 @@ pub fn read_rprof(text: &str) -> Profile {
         uri: Some("Rprof.out".to_owned()),
         ..origin()
     };
-    rprof::read(text.as_bytes(), origin, &|| false).unwrap().0
+    formats::read(
+        Input::Stream(&mut text.as_bytes()),
+        Some(&rprof::FORMAT),
+        origin,
+        &|| false,
+    )
+    .unwrap()
+    .0
 }
 
 pub fn write(profile: &Profile, aggregate: bool) -> Vec<u8> {
-    let options = WriteOptions {
+    let options = Writer {
         aggregate,
-        ..WriteOptions::default()
+        ..Writer::default()
     };
     write_with(profile, &options).0
 }
 
-pub fn write_with(profile: &Profile, options: &WriteOptions) -> (Vec<u8>, Report) {
+pub fn write_with(profile: &Profile, options: &Writer) -> (Vec<u8>, Losses) {
     let mut out = Vec::new();
-    let report = pprof::write(profile, options, &mut out, &|| false).unwrap();
+    let report = options.write(profile, &mut out, &|| false).unwrap();
     (out, report)
 }
 

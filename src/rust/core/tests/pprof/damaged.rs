@@ -4,7 +4,8 @@ use super::build::*;
 use super::real;
 use flate2::read::MultiGzDecoder;
 use profile_core::Error;
-use profile_core::formats::pprof::{self, WriteOptions};
+use profile_core::formats::pprof::{self, Writer};
+use profile_core::formats::{self, Input, Writer as _};
 use std::fs::File;
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -25,7 +26,7 @@ fn a_message_cut_anywhere_is_read_or_refused() {
     for end in 0..bytes.len() {
         match try_read(&bytes[..end]) {
             Ok(_) => whole += 1,
-            Err(Error::Parse { .. } | Error::Foreign { .. }) => {}
+            Err(Error::Parse { .. } | Error::Foreign(_)) => {}
             Err(other) => panic!("{other:?}"),
         }
     }
@@ -94,8 +95,8 @@ fn random_damage_is_survived() {
             read += 1;
             // What can be read can be written, unless it does not fit.
             let mut out = Vec::new();
-            let options = Default::default();
-            let _ = profile_core::formats::pprof::write(&profile, &options, &mut out, &|| false);
+            let options = Writer::default();
+            let _ = options.write(&profile, &mut out, &|| false);
             if !out.is_empty() {
                 try_read(&out).unwrap();
             }
@@ -110,7 +111,7 @@ fn damaged_sources_are_sources_or_labels() {
         "GC profiling: sample.interval=20000\n\"f\" \n\"<GC>\" \"f\" \n\
          sample.interval=10000\n\"f\" \n\"g\" \n",
     );
-    let options = WriteOptions {
+    let options = Writer {
         aggregate: false,
         sources: true,
     };
@@ -125,7 +126,7 @@ fn damaged_sources_are_sources_or_labels() {
         };
         read += 1;
         let mut out = Vec::new();
-        match pprof::write(&profile, &options, &mut out, &|| false) {
+        match options.write(&profile, &mut out, &|| false) {
             Ok(_) => {
                 told += 1;
                 let again = try_read(&out).unwrap().0;
@@ -152,7 +153,7 @@ fn claims_are_not_believed() {
     let bomb = base()
         .message(4, location(3, &lines))
         .message(2, sample(&ids, &[1]));
-    assert!(matches!(try_read(&bomb.0), Err(Error::Budget(_))));
+    assert!(matches!(try_read(&bomb.0), Err(Error::Budget { .. })));
     // Thousands of comments and types that share one long text.
     let long = "x".repeat(1 << 20);
     let comments = base().strings(&[&long]).packed(13, &[7; 1 << 16]);
@@ -173,6 +174,11 @@ fn claims_are_not_believed() {
 #[test]
 fn a_wish_to_stop_is_heard() {
     let bytes = base().0;
-    let result = profile_core::formats::pprof::read(&bytes[..], origin(), &|| true);
+    let result = formats::read(
+        Input::Stream(&mut &bytes[..]),
+        Some(&pprof::FORMAT),
+        origin(),
+        &|| true,
+    );
     assert!(matches!(result, Err(Error::Interrupted)));
 }

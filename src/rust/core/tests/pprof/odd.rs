@@ -338,14 +338,20 @@ fn what_go_refuses_is_refused() {
 fn other_formats_are_named() {
     let says = |bytes: &[u8], words: &str| {
         let error = try_read(bytes).unwrap_err();
-        assert!(matches!(error, Error::Foreign { .. }), "{error:?}");
+        assert!(matches!(error, Error::Foreign(_)), "{error:?}");
         let text = error.to_string();
         assert!(text.contains(words), "{text}");
     };
     says(b"", "is empty");
-    says(b"memory profiling: sample.interval=20000\n", "read_rprof()");
-    says(b"sample.interval=20000\n\"f\" \n", "read_rprof()");
-    says(b"\"f\" \"g\" \n\"f\" \n", "read_rprof()");
+    says(
+        b"memory profiling: sample.interval=20000\n",
+        "looks like an Rprof file",
+    );
+    says(
+        b"sample.interval=20000\n\"f\" \n",
+        "looks like an Rprof file",
+    );
+    says(b"\"f\" \"g\" \n\"f\" \n", "looks like an Rprof file");
     says(b"{\"a\": 1}", "text");
     says(b"2 samples\n", "text");
     says(&[0; 5000], "no protocol buffer message");

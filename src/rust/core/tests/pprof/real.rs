@@ -3,6 +3,7 @@
 
 use super::build::{origin, show, try_read, write};
 use profile_core::formats::pprof;
+use profile_core::formats::{self, Input};
 use profile_core::model::Profile;
 use std::fs;
 use std::path::PathBuf;
@@ -31,7 +32,11 @@ fn sums(profile: &Profile) -> Vec<f64> {
 #[test]
 fn what_is_written_is_what_was_read() {
     for file in files() {
-        let (profile, problems) = pprof::read_path(&file, origin(), &|| false).unwrap();
+        let (profile, problems) =
+            formats::read(Input::File(&file), Some(&pprof::FORMAT), origin(), &|| {
+                false
+            })
+            .unwrap();
         assert!(problems.is_empty(), "{file:?}");
         let (again, _) = try_read(&write(&profile, false)).unwrap();
         assert_eq!(show(&again), show(&profile), "{file:?}");
@@ -54,7 +59,11 @@ fn what_is_written_is_what_was_read() {
 fn facts_of_single_files_are_known() {
     let read = |name: &str| {
         let path = files().into_iter().find(|f| f.ends_with(name)).unwrap();
-        pprof::read_path(&path, origin(), &|| false).unwrap().0
+        formats::read(Input::File(&path), Some(&pprof::FORMAT), origin(), &|| {
+            false
+        })
+        .unwrap()
+        .0
     };
     let cpu = read("go_cpu.pb.gz");
     assert_eq!(sums(&cpu), [297.0, 2_970_000_000.0]);

@@ -3,11 +3,12 @@
 
 use super::build::*;
 use profile_core::Error;
-use profile_core::formats::pprof::{self, WriteOptions};
-use profile_core::model::{Period, Profile, Source, ValueType};
+use profile_core::formats::pprof::Writer;
+use profile_core::formats::{LossKind, Writer as _};
+use profile_core::model::{Period, Profile, Source, SourceKind, ValueType};
 
-fn options(aggregate: bool) -> WriteOptions {
-    WriteOptions {
+fn options(aggregate: bool) -> Writer {
+    Writer {
         aggregate,
         sources: true,
     }
@@ -86,7 +87,7 @@ fn any_source_comes_back() {
         .map(|text| profile.strings.intern(text).unwrap())
         .into();
     let second = profile.add_source(Source {
-        kind: "by hand".to_owned(),
+        kind: SourceKind::named("by hand"),
         uri: Some(String::new()),
         ..Source::default()
     });
@@ -117,10 +118,10 @@ fn a_source_without_samples_is_told() {
         "sample.interval=20000\n\"f\" \nsample.interval=10000\n\
          sample.interval=5000\n\"f\" \n",
     );
-    let report = write_with(&profile, &options(true)).1;
-    assert_eq!(report.untold_sources, 1);
-    let report = write_with(&profile, &WriteOptions::default()).1;
-    assert_eq!(report.untold_sources, 0);
+    let losses = write_with(&profile, &options(true)).1;
+    assert_eq!(losses.count(LossKind::SourceWithoutSamples), 1);
+    let losses = write_with(&profile, &Writer::default()).1;
+    assert_eq!(losses.count(LossKind::SourceWithoutSamples), 0);
     let read = again(&profile, true);
     let periods: Vec<_> = read.sources.iter().map(|s| s.period.clone()).collect();
     assert_eq!(
@@ -238,7 +239,9 @@ fn other_labels_stay_labels() {
         let plain = try_read(&write(&profile, false)).unwrap().0;
         assert_eq!(show(&plain), show(&profile));
         let mut out = Vec::new();
-        let error = pprof::write(&profile, &options(false), &mut out, &|| false).unwrap_err();
+        let error = options(false)
+            .write(&profile, &mut out, &|| false)
+            .unwrap_err();
         assert!(matches!(&error, Error::Lossy(text) if text.contains("`source_")));
     }
 }
@@ -267,7 +270,9 @@ fn times_that_do_not_fit_are_said() {
     let mut profile = two_runs();
     profile.sources[1].timestamp = Some(1e10);
     let mut out = Vec::new();
-    let error = pprof::write(&profile, &options(true), &mut out, &|| false).unwrap_err();
+    let error = options(true)
+        .write(&profile, &mut out, &|| false)
+        .unwrap_err();
     let text = error.to_string();
     assert!(text.contains("Source 2") && text.contains("2262"), "{text}");
 }

@@ -1,7 +1,8 @@
 //! What is written, of Rprof's profiles above all.
 
 use super::build::*;
-use profile_core::formats::pprof::{self, Report, WriteOptions};
+use profile_core::formats::pprof::{self, Writer};
+use profile_core::formats::{self, Input, Losses, Writer as _};
 use profile_core::model::{Location, Locations, Profile};
 use profile_core::{Error, Result};
 use std::fs;
@@ -152,11 +153,11 @@ fn labels_in_another_order_are_the_same() {
 
 #[test]
 fn what_does_not_fit_is_said() {
-    let fails = |value: f64| -> Result<Report> {
+    let fails = |value: f64| -> Result<Losses> {
         let mut profile = read_rprof("sample.interval=20000\n\"f\" \n\"f\" \n");
         profile.values[0].column[1] = value;
         let mut out = Vec::new();
-        pprof::write(&profile, &WriteOptions::default(), &mut out, &|| false)
+        Writer::default().write(&profile, &mut out, &|| false)
     };
     for value in [0.5, f64::INFINITY, 1e19, -1e19] {
         let error = fails(value).unwrap_err();
@@ -174,7 +175,7 @@ fn what_does_not_fit_is_said() {
         .message(2, sample(&[1], &[1 << 62]))
         .message(2, sample(&[1], &[1 << 62]));
     let mut out = Vec::new();
-    let error = pprof::write(&read(&sum), &WriteOptions::default(), &mut out, &|| false);
+    let error = Writer::default().write(&read(&sum), &mut out, &|| false);
     assert!(error.unwrap_err().to_string().contains("sum of type"));
 }
 
@@ -182,18 +183,23 @@ fn what_does_not_fit_is_said() {
 fn files_are_written_whole_and_always_alike() {
     let path = std::env::temp_dir().join(format!("profile-pprof-{}.pb.gz", std::process::id()));
     let profile = read_rprof("sample.interval=20000\n\"f\" \n");
-    let options = WriteOptions::default();
-    pprof::write_path(&profile, &options, &path, &|| false).unwrap();
+    let options = Writer::default();
+    formats::write_file(&options, &profile, &path, &|| false).unwrap();
     let first = fs::read(&path).unwrap();
-    let stopped = pprof::write_path(&profile, &options, &path, &|| true);
+    let stopped = formats::write_file(&options, &profile, &path, &|| true);
     assert!(matches!(stopped, Err(Error::Interrupted)));
     assert_eq!(fs::read(&path).unwrap(), first);
-    pprof::write_path(&profile.clone(), &options, &path, &|| false).unwrap();
+    formats::write_file(&options, &profile.clone(), &path, &|| false).unwrap();
     assert_eq!(fs::read(&path).unwrap(), first);
     assert_eq!(first[4..8], [0; 4]);
-    let (read, _) = pprof::read_path(&path, origin(), &|| false).unwrap();
+    let (read, _) = formats::read(Input::File(&path), Some(&pprof::FORMAT), origin(), &|| {
+        false
+    })
+    .unwrap();
     fs::remove_file(&path).unwrap();
     assert_eq!(show(&read)[1], "1 20000000 : f:0 ");
-    let missing = pprof::read_path(&path, origin(), &|| false);
+    let missing = formats::read(Input::File(&path), Some(&pprof::FORMAT), origin(), &|| {
+        false
+    });
     assert!(matches!(missing, Err(Error::Open { .. })));
 }

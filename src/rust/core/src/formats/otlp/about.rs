@@ -6,15 +6,15 @@ use super::list::List;
 use super::observed::Observed;
 use super::proto::{entity_ref, keys, profile as field, resource, scope, value_type};
 use super::tables::{Tables, put_indices, put_unless_0};
-use super::write::WriteOptions;
+use super::write::Writer;
 use crate::analysis::sample_types::{WrittenType, is_rprof};
 use crate::analysis::source_facts::{options_text, period, time};
 use crate::error::{Error, Result};
+use crate::formats::losses::LossKind;
+use crate::formats::message::LARGEST;
 use crate::limits::memory::{TryAdd, TryCollect, owned};
 use crate::message;
 use crate::model::{Any, Attribute, Profile, Resource, Scope, Source, StringId};
-use crate::protobuf::load::LARGEST;
-use crate::protobuf::numbers::Texts;
 use crate::protobuf::wire::{self, put_bytes};
 use crate::text::decoded;
 use data_encoding::HEXLOWER_PERMISSIVE;
@@ -32,11 +32,14 @@ pub fn common<'a>(
     duration: Option<i64>,
     observed: &Observed,
     tables: &mut Tables<'a>,
-    options: &WriteOptions,
+    options: &Writer,
 ) -> Result<Vec<u8>> {
     let source = &profile.sources[row];
     let mut out = Vec::new();
-    let (time, duration) = times(source, row, duration, observed, options)?;
+    let (time, duration, widened) = times(source, row, duration, observed, options)?;
+    tables
+        .losses
+        .add(LossKind::WidenedTime, usize::from(widened));
     if time != 0 {
         wire::put_fixed64(&mut out, field::TIME_UNIX_NANO, time);
     }
@@ -74,14 +77,15 @@ pub fn common<'a>(
     Ok(out)
 }
 
-/// When a source was recorded and how long it took. The times of its samples lie within.
+/// When a source was recorded and how long it took. The times of its samples lie within:
+/// also returns whether what was recorded had to be changed for that.
 fn times(
     source: &Source,
     row: usize,
     duration: Option<i64>,
     observed: &Observed,
-    options: &WriteOptions,
-) -> Result<(u64, u64)> {
+    options: &Writer,
+) -> Result<(u64, u64, bool)> {
     let lossy = |what: &str, value: i64| {
         Error::Lossy(message!(
             "Source {} has the {what} {value} ns; OpenTelemetry holds none before 1970 or below 0.",
@@ -95,6 +99,7 @@ fn times(
     };
     let mut from = unsigned("time", time(source).unwrap_or(0))?;
     let mut duration = unsigned("duration", duration.unwrap_or(0))?;
+    let recorded = (from, duration);
     if let Some((first, last)) = observed.span {
         let (first, last) = (unsigned("time", first)?, unsigned("time", last)?);
         let end = from + duration;
@@ -105,7 +110,9 @@ fn times(
             duration = (end.max(last + 1) - from).min(i64::MAX as u64);
         }
     }
-    Ok((from, duration))
+    let widened = recorded.0 != 0 && recorded.0 != from
+        || source.duration.is_some() && recorded.1 != duration;
+    Ok((from, duration, widened))
 }
 
 fn attributes<'a>(
@@ -176,14 +183,14 @@ pub fn scope(
     profile: &Profile,
     of: Option<&Scope>,
     pprof: &OfPprof,
-    texts: &mut Texts,
+    tables: &mut Tables,
 ) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     if let Some(of) = of {
         put_text(&mut out, profile, scope::NAME, of.name)?;
         put_text(&mut out, profile, scope::VERSION, of.version)?;
     }
-    let mut pairs = Pairs::new(texts);
+    let mut pairs = Pairs::new(tables);
     if let Some(type_) = pprof.default_type {
         let type_ = Any::String(owned(type_, OUTPUT)?);
         pairs.put(
@@ -199,7 +206,9 @@ pub fn scope(
         pairs.put(&mut out, scope::ATTRIBUTES, keys::SAMPLE_TYPE_ORDER, &order)?;
     }
     if let Some(of) = of {
-        pairs.put_all(&mut out, scope::ATTRIBUTES, profile, &of.attributes)?;
+        pairs.put_all(&mut out, scope::ATTRIBUTES, profile, &of.attributes, |_| {
+            false
+        })?;
         let dropped = u64::from(of.dropped_attributes);
         put_unless_0(&mut out, scope::DROPPED_ATTRIBUTES_COUNT, dropped);
     }
@@ -211,16 +220,23 @@ pub fn resource(
     profile: &Profile,
     of: Option<&Resource>,
     further: &[(String, String)],
-    texts: &mut Texts,
+    tables: &mut Tables,
 ) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    let mut pairs = Pairs::new(texts);
+    let mut pairs = Pairs::new(tables);
     for (key, text) in further {
         let text = Any::String(owned(text, OUTPUT)?);
         pairs.put(&mut out, resource::ATTRIBUTES, key, &text)?;
     }
     let Some(of) = of else { return Ok(out) };
-    pairs.put_all(&mut out, resource::ATTRIBUTES, profile, &of.attributes)?;
+    let replaced = |key: &str| further.iter().any(|(own, _)| own == key);
+    pairs.put_all(
+        &mut out,
+        resource::ATTRIBUTES,
+        profile,
+        &of.attributes,
+        replaced,
+    )?;
     let dropped = u64::from(of.dropped_attributes);
     put_unless_0(&mut out, resource::DROPPED_ATTRIBUTES_COUNT, dropped);
     for entity in &of.entities {
@@ -248,33 +264,39 @@ pub fn resource(
 /// Keys and values that stand where they belong, each key once: the first counts.
 struct Pairs<'k, 't, 'a> {
     keys: HashSet<&'k str, RandomState>,
-    texts: &'t mut Texts<'a>,
+    tables: &'t mut Tables<'a>,
 }
 
 impl<'k, 't, 'a> Pairs<'k, 't, 'a> {
-    fn new(texts: &'t mut Texts<'a>) -> Pairs<'k, 't, 'a> {
+    fn new(tables: &'t mut Tables<'a>) -> Pairs<'k, 't, 'a> {
         let keys = HashSet::default();
-        Pairs { keys, texts }
+        Pairs { keys, tables }
     }
 
     fn put(&mut self, out: &mut Vec<u8>, number: u32, key: &'k str, value: &Any) -> Result<()> {
         if !self.keys.try_add(key, OUTPUT)? {
+            self.tables.losses.add(LossKind::RepeatedAttribute, 1);
             return Ok(());
         }
         let mut pair = Vec::new();
-        any::put_pair(&mut pair, key, value, self.texts)?;
+        any::put_pair(&mut pair, key, value, &mut self.tables.texts)?;
         put_bytes(out, number, &pair)
     }
 
+    /// `replaced`: whether the user gave a key another value.
     fn put_all(
         &mut self,
         out: &mut Vec<u8>,
         number: u32,
         profile: &'k Profile,
         attributes: &[Attribute],
+        replaced: impl Fn(&str) -> bool,
     ) -> Result<()> {
         for attribute in attributes {
             let key = profile.strings.get(attribute.key);
+            if replaced(key) {
+                continue;
+            }
             let value = attribute.value;
             let value = Any::of_text(value.kind, profile.strings.get(value.text))?;
             self.put(out, number, key, &value.unwrap_or_default())?;

@@ -3,11 +3,11 @@
 use super::proto::{any_value as field, key_value, values};
 use crate::error::Result as CoreResult;
 use crate::formats::problems::Problems;
+use crate::formats::string_table::{Index, TextTable};
 use crate::limits::memory::{TryGrow, owned};
 use crate::message;
 use crate::model::{Any, DEEPEST};
 use crate::protobuf::numbers::Texts;
-use crate::protobuf::texts::{Index, TextTable};
 use crate::protobuf::wire::{self, Message, Result, fault, put_bytes};
 
 /// Reads a value. Of several the last one counts, as in all readers of protocol

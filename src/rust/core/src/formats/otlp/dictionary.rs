@@ -8,7 +8,9 @@ use super::budget::Budget;
 use super::proto::{dictionary as table, function, keys, line, link, location, mapping, stack};
 use crate::collections::Lists;
 use crate::error::Place;
+use crate::formats::message::Watch;
 use crate::formats::problems::{ProblemKind, Problems};
+use crate::formats::string_table::{Index, TextTable};
 use crate::limits::cancel::Stop;
 use crate::limits::memory::TryGrow;
 use crate::message;
@@ -16,8 +18,6 @@ use crate::model::{
     Address, Any, Attribute, FrameType, Function, FunctionId, Link, Location, LocationId, Mapping,
     MappingId, Profile, StackId, Symbols, next_row,
 };
-use crate::protobuf::load::Watch;
-use crate::protobuf::texts::{Index, TextTable};
 use crate::protobuf::wire::{Message, Result, fault};
 use crate::text::encoded;
 use data_encoding::HEXLOWER;

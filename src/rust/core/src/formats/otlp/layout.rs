@@ -9,10 +9,10 @@ use super::proto::{
     data, dictionary, location, mapping, profile, resource_profiles, scope_profiles,
 };
 use crate::error::Error;
+use crate::formats::message::Watch;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::TryGrow;
 use crate::message;
-use crate::protobuf::load::Watch;
 use crate::protobuf::wire::{Field, Message, Result};
 use std::cmp::Ordering;
 

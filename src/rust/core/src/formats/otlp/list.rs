@@ -2,6 +2,7 @@
 
 use super::tables::Tables;
 use crate::error::Result;
+use crate::formats::losses::LossKind;
 use crate::limits::memory::{TryAdd, TryGrow, owned};
 use crate::model::{Any, Attribute, StringId, Value, ValueKind};
 use foldhash::fast::RandomState;
@@ -20,24 +21,34 @@ pub struct List {
 impl List {
     pub fn add(&mut self, tables: &mut Tables, key: &str, value: &Any) -> Result<()> {
         let key = tables.texts.of(owned(key, OUTPUT)?)?;
-        self.push(key, || tables.attribute(key, value, None))
+        self.push(tables, key, |tables| tables.attribute(key, value, None))
     }
 
     pub fn add_text(&mut self, tables: &mut Tables, key: &str, text: StringId) -> Result<()> {
         let key = tables.texts.of(owned(key, OUTPUT)?)?;
         let kind = ValueKind::String;
-        self.push(key, || tables.known(key, Value { kind, text }, None))
+        self.push(tables, key, |tables| {
+            tables.known(key, Value { kind, text }, None)
+        })
     }
 
     pub fn add_known(&mut self, tables: &mut Tables, attribute: &Attribute) -> Result<()> {
         let key = tables.text(attribute.key)?;
-        self.push(key, || tables.known(key, attribute.value, attribute.unit))
+        self.push(tables, key, |tables| {
+            tables.known(key, attribute.value, attribute.unit)
+        })
     }
 
-    fn push(&mut self, key: u64, index: impl FnOnce() -> Result<u32>) -> Result<()> {
-        match self.keys.try_add(key, OUTPUT)? {
-            true => self.indices.try_push(u64::from(index()?), OUTPUT),
-            false => Ok(()),
+    fn push<'a>(
+        &mut self,
+        tables: &mut Tables<'a>,
+        key: u64,
+        index: impl FnOnce(&mut Tables<'a>) -> Result<u32>,
+    ) -> Result<()> {
+        if !self.keys.try_add(key, OUTPUT)? {
+            tables.losses.add(LossKind::RepeatedAttribute, 1);
+            return Ok(());
         }
+        self.indices.try_push(u64::from(index(tables)?), OUTPUT)
     }
 }

@@ -9,6 +9,7 @@ mod about;
 mod any;
 mod attributes;
 mod budget;
+mod detect;
 mod dictionary;
 mod json;
 mod layout;
@@ -24,5 +25,13 @@ mod scopes;
 mod tables;
 mod write;
 
-pub use read::{read, read_content, read_path};
-pub use write::{Report, WriteOptions, write, write_path};
+pub use write::Writer;
+
+use super::format::Format;
+
+pub const FORMAT: Format = Format {
+    name: "otlp",
+    title: "an OpenTelemetry profile",
+    recognises: detect::is_otlp,
+    read: read::read,
+};

@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::proto::profile as field;
 use super::tables::{Tables, put_indices, put_unless_0};
-use super::write::WriteOptions;
+use super::write::Writer;
 use crate::analysis::aggregate::{self, Groups, LeftOut, is_zero, values_of};
 use crate::analysis::sample_types::WrittenType;
 use crate::error::{Error, Result};
@@ -69,7 +69,7 @@ impl<'t, 'a> Observer<'t, 'a> {
         profile: &'a Profile,
         tables: &'t mut Tables<'a>,
         sets: &'t mut Pieces,
-        options: &WriteOptions,
+        options: &Writer,
         stop: Stop<'t>,
     ) -> Result<Observer<'t, 'a>> {
         if sets.is_empty() {

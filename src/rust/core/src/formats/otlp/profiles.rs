@@ -5,14 +5,15 @@ use super::dictionary::Dictionary;
 use super::layout::ProfileFields;
 use super::proto::{keys, profile as field, value_type};
 use crate::analysis::source_facts::options_of_text;
+use crate::formats::format::Format;
+use crate::formats::message::Watch;
 use crate::formats::problems::Problems;
+use crate::formats::string_table::Index;
 use crate::limits::memory::{TryGrow, copied, owned, sort_by_key};
 use crate::model::{
-    Any, Attribute, Payload, Period, Profile, SampleType, ScopeId, Source, StringId, ValueType,
-    inexact, recorded_time,
+    Any, Attribute, Payload, Period, Profile, SampleType, ScopeId, Source, SourceKind, StringId,
+    ValueType, inexact, recorded_time,
 };
-use crate::protobuf::load::Watch;
-use crate::protobuf::texts::Index;
 use crate::protobuf::wire::{Message, Result};
 use crate::text::encoded;
 use data_encoding::HEXLOWER;
@@ -152,6 +153,7 @@ pub struct SourceMaker<'r, 'a> {
     pub profile: &'r mut Profile,
     pub problems: &'r mut Problems,
     pub budget: &'r mut Budget,
+    pub format: &'static Format,
 }
 
 impl SourceMaker<'_, '_> {
@@ -181,7 +183,7 @@ impl SourceMaker<'_, '_> {
         let duration = self.problems.time(common.duration, at);
         let profile_id = encoded(&HEXLOWER, &common.profile_id)?;
         let mut source = Source {
-            kind: owned("otlp", "sources")?,
+            kind: SourceKind::named(self.format.name),
             uri,
             timestamp: time.map(|(timestamp, _)| timestamp),
             time: time.and_then(|(_, time)| time),
@@ -257,7 +259,7 @@ impl SourceMaker<'_, '_> {
                 (keys::KEEP_FRAMES, _, Some(text)) => source.keep_frames = there(text)?,
                 (keys::DOC_URL, _, Some(text)) => source.doc_url = there(text)?,
                 (keys::RPROF_OPTIONS, _, Some(text)) if options_of_text(text).is_some() => {
-                    source.kind = owned("rprof", "sources")?;
+                    source.kind = SourceKind::RPROF;
                     source.options = options_of_text(text);
                     source.period = source.period.take().map(in_microseconds).transpose()?;
                 }

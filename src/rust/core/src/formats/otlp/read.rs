@@ -5,6 +5,7 @@
 //! of one scope after the other ([`Reader`]).
 
 use super::budget::Budget;
+use super::detect::{is_framed, is_otlp};
 use super::dictionary::Dictionary;
 use super::json;
 use super::layout::{self, Layout};
@@ -13,59 +14,45 @@ use super::samples::LabelForms;
 use super::scopes::Reader;
 use crate::collections::{Index, next_row};
 use crate::error::{Error, Place, Result};
-use crate::formats::detect::{self, Format};
+use crate::formats::bytes::{is_json, is_text};
+use crate::formats::format::{Format, Opened};
+use crate::formats::message::{Expected, Watch, load};
 use crate::formats::problems::{ProblemKind, Problems};
-use crate::io::gzip::Content;
-use crate::io::input::{self, Origin};
+use crate::formats::string_table::TextTable;
+use crate::io::input::Origin;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
 use crate::model::{Profile, SampleType, Values};
-use crate::protobuf::load::{self, Wanted, Watch};
-use crate::protobuf::texts::TextTable;
 use crate::protobuf::wire::{Fault, Message, Result as WireResult, fault};
-use std::io::Read;
-use std::path::Path;
 
-const WANTED: Wanted = Wanted {
-    what: "an OpenTelemetry profile",
-    format: Format::Otlp,
-};
+/// The bytes of a length that stands before a message.
+const FRAME: usize = 4;
 
 /// More sample types than any profiler has; each is a column of all samples.
 pub const MOST_TYPES: usize = 1000;
 
-/// Reads a file, gzip'd or not.
-pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
-    let (content, origin) = input::open(path, origin)?;
-    read_content(content, origin, stop)
-}
-
-/// Reads a message from anywhere, gzip'd or not: `ProfilesData` or
-/// `ExportProfilesServiceRequest`, as protocol buffers or JSON, of JSON also one a line.
+/// Reads messages, each `ProfilesData` or `ExportProfilesServiceRequest`: one as protocol
+/// buffers, several behind their lengths, or JSON, of which each line may be one.
 ///
 /// Each profile is a source, but profiles of one scope that have the same samples are one,
 /// with several sample types.
-pub fn read(input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
-    let content =
-        Content::new(input).map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
-    read_content(content, origin, stop)
-}
-
-/// Reads what is inflated already, where it has to be.
-pub fn read_content(
-    content: Content<impl Read>,
-    origin: Origin,
-    stop: Stop,
-) -> Result<(Profile, Problems)> {
+pub fn read(mut opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+    let expected = Expected {
+        format: opened.format,
+        other_start: |bytes| is_json(bytes) || is_framed(bytes) && bytes.len() > FRAME,
+        recognise: opened.recognise,
+    };
+    let origin = opened.origin;
     let mut problems = Problems::default();
-    let (bytes, budget) = load::load(content, &origin, WANTED, &mut problems, stop)?;
-    decode(&bytes, origin, problems, budget, stop)
+    let (bytes, memory) = load(&mut opened.content, &origin, expected, &mut problems, stop)?;
+    decode(&bytes, origin, expected, problems, memory, stop)
 }
 
 fn decode(
     bytes: &[u8],
     origin: Origin,
+    expected: Expected,
     problems: Problems,
     memory: crate::limits::budget::Budget,
     stop: Stop,
@@ -77,8 +64,9 @@ fn decode(
         budget: Budget::new(bytes.len(), memory, message!("{}", origin.name)),
         is_known: false,
         origin,
+        format: expected.format,
     };
-    if detect::is_json(bytes) {
+    if is_json(bytes) {
         for text in json::messages(bytes, &file.origin.name, stop)? {
             let (known, message) = (file.problems.kept().len(), Message::new(&text.message));
             file.message(&text.message, message, Some(Layout::CURRENT), stop)
@@ -86,13 +74,13 @@ fn decode(
             file.problems
                 .move_places(known, |bytes| text.paths(bytes))?;
         }
-        return file.finish(bytes);
+        return file.finish(bytes, expected);
     }
     for message in framed(bytes, &file.origin.name)? {
         file.message(bytes, message, None, stop)
-            .map_err(|fault| foreign_or(fault, bytes, &file.origin.name))?;
+            .map_err(|fault| foreign_or(fault, bytes, &file.origin.name, expected))?;
     }
-    file.finish(bytes)
+    file.finish(bytes, expected)
 }
 
 /// The messages of a file in which the length of each stands before it, in four bytes, as
@@ -107,7 +95,7 @@ fn framed<'a>(bytes: &'a [u8], name: &str) -> Result<Vec<Message<'a>>> {
         let message = Message::part(bytes, at + 4, length).filter(|_| length > 0);
         let Some(message) = message else {
             // No field has the number 0, so that only a length starts with it.
-            let starts = detect::of(bytes) == Some(Format::Otlp) && bytes.first() == Some(&0);
+            let starts = is_framed(bytes) && is_otlp(bytes);
             return match starts {
                 true => Err(Error::Parse {
                     input: message!("{name}"),
@@ -126,13 +114,11 @@ fn framed<'a>(bytes: &'a [u8], name: &str) -> Result<Vec<Message<'a>>> {
     Ok(messages)
 }
 
-fn foreign_or(fault: Fault, bytes: &[u8], name: &str) -> Error {
-    let foreign = || load::foreign(name, WANTED, bytes);
+fn foreign_or(fault: Fault, bytes: &[u8], name: &str, expected: Expected) -> Error {
+    let foreign = || expected.foreign(name, bytes);
     match fault {
         // The letters of a text look like fields of an old version.
-        Fault::Other(error @ Error::Unsupported(_)) if detect::is_text(bytes) => {
-            foreign().unwrap_or(error)
-        }
+        Fault::Other(error @ Error::Unsupported(_)) if is_text(bytes) => foreign().unwrap_or(error),
         Fault::Other(error) => error,
         Fault::At { at, message } => foreign().unwrap_or_else(|| Error::Parse {
             input: message!("{name}"),
@@ -167,6 +153,7 @@ pub struct File {
     /// Whether there was a field that such messages have.
     pub is_known: bool,
     pub origin: Origin,
+    pub format: &'static Format,
 }
 
 impl File {
@@ -270,11 +257,12 @@ impl File {
 
     /// `bytes`: the whole file. An empty message is a message, but what has only fields
     /// that nobody knows is none of these.
-    fn finish(mut self, bytes: &[u8]) -> Result<(Profile, Problems)> {
-        if !self.is_known && detect::of(bytes) != Some(Format::Otlp) {
+    fn finish(mut self, bytes: &[u8], expected: Expected) -> Result<(Profile, Problems)> {
+        if !self.is_known && !is_otlp(bytes) {
             let name = &self.origin.name;
-            return Err(load::foreign(name, WANTED, bytes)
-                .unwrap_or_else(|| load::no_message(name, WANTED)));
+            return Err(expected
+                .foreign(name, bytes)
+                .unwrap_or_else(|| expected.no_message(name)));
         }
         let rows = self.profile.samples.len();
         for values in &mut self.profile.values {

@@ -11,12 +11,12 @@ use super::profiles::{Header, SourceMaker};
 use super::proto::{entity_ref, keys, resource, resource_profiles, scope, scope_profiles};
 use super::read::{File, MOST_TYPES};
 use super::samples::{LabelForms, SampleReader};
+use crate::formats::message::Watch;
 use crate::formats::problems::Problems;
+use crate::formats::string_table::TextTable;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, owned};
 use crate::model::{Any, Entity, Resource, ResourceId, Scope, ScopeId, StringId, Strings};
-use crate::protobuf::load::Watch;
-use crate::protobuf::texts::TextTable;
 use crate::protobuf::wire::{Fault, Message, Result as WireResult};
 
 /// Sources between two questions whether to stop.
@@ -286,6 +286,7 @@ impl<'a> Reader<'_, 'a> {
             profile: &mut self.file.profile,
             problems: &mut self.file.problems,
             budget: &mut self.file.budget,
+            format: self.file.format,
         }
     }
 

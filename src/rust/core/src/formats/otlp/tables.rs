@@ -12,6 +12,7 @@ use super::proto::{
 use crate::analysis::inlining::{Inlining, SplitIds};
 use crate::analysis::sample_types::is_rprof;
 use crate::error::{Error, Result};
+use crate::formats::losses::{LossKind, Losses};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, TryPut, copied, owned};
 use crate::message;
@@ -55,6 +56,8 @@ pub struct Tables<'a> {
     stack_indices: Vec<u32>,
     /// Locations that are frames of R's, although they do not say it.
     of_r: Vec<bool>,
+    /// What could not be stored.
+    pub losses: Losses,
     /// Attributes that were made.
     known: HashMap<(u64, Value, Option<StringId>), u32, RandomState>,
     known_labels: HashMap<Vec<Label>, u32, RandomState>,
@@ -84,6 +87,7 @@ impl<'a> Tables<'a> {
             mapping_indices: indices(profile.mappings.len())?,
             stack_indices: indices(profile.stacks.len())?,
             of_r: frames_of_r(profile)?,
+            losses: Losses::default(),
             known: HashMap::default(),
             known_labels: HashMap::default(),
             list: Vec::new(),
@@ -199,6 +203,11 @@ impl<'a> Tables<'a> {
             let said = profile.locations.get(id).frame_type;
             (said.is_some() || self.of_r[id.row()]).then_some(said)
         });
+        let others = run.iter().filter(|&&id| {
+            let said = profile.locations.get(id).frame_type;
+            said.is_some() && Some(said) != frame_type
+        });
+        self.losses.add(LossKind::FrameType, others.count());
         match frame_type {
             Some(Some(type_)) => list.add_text(self, keys::FRAME_TYPE, type_.text())?,
             Some(None) => list.add(

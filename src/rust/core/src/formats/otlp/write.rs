@@ -15,8 +15,8 @@ use crate::analysis::sample_types::{WrittenType, written_types};
 use crate::analysis::source_facts::{Untold, default_type, durations};
 use crate::collections::Lists;
 use crate::error::{Error, Result};
-use crate::io::gzip;
-use crate::io::save;
+use crate::formats::losses::{LossKind, Losses};
+use crate::formats::write;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{Growing, TryCollect, TryGrow, TryPut, filled};
 use crate::message;
@@ -27,13 +27,14 @@ use crate::protobuf::wire::{self, put_bytes};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::Path;
 
 /// Sources between two questions whether to stop.
 const SOURCES: usize = 100;
 
+/// Writes messages of OpenTelemetry: `ProfilesData`, each of which is an
+/// `ExportProfilesServiceRequest` as well.
 #[derive(Debug, Clone, Default)]
-pub struct WriteOptions {
+pub struct Writer {
     /// Whether samples of equal stacks, attributes and links are one: with the sum of
     /// their values where they have no times, else with all of them. Without it each
     /// sample is written for itself, in its order.
@@ -46,53 +47,34 @@ pub struct WriteOptions {
     pub payload: Option<Payload>,
 }
 
-/// What the message says less well than the profile.
-pub type Report = Untold;
-
-/// Writes a file, which replaces an older one only when complete.
-pub fn write_path(
-    profile: &Profile,
-    options: &WriteOptions,
-    path: &Path,
-    gzip: bool,
-    stop: Stop,
-) -> Result<Report> {
-    let mut report = Report::default();
-    let mut write = |out: &mut dyn Write| {
-        report = write(profile, options, out, stop)?;
-        Ok(())
-    };
-    save::replace(path, |out| match gzip {
-        true => gzip::compress(out, write),
-        false => write(out),
-    })?;
-    Ok(report)
+impl write::Writer for Writer {
+    fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
+        write_profiles(profile, self, out, stop)
+    }
 }
 
-/// Writes a message, not compressed: `ProfilesData`, which is an
-/// `ExportProfilesServiceRequest` as well.
-pub fn write(
+fn write_profiles(
     profile: &Profile,
-    options: &WriteOptions,
+    options: &Writer,
     out: &mut dyn Write,
     stop: Stop,
-) -> Result<Report> {
+) -> Result<Losses> {
     if options.json {
         let mut message = Vec::new();
-        write_message(profile, options, &mut Growing(&mut message), stop)?;
+        let losses = write_message(profile, options, &mut Growing(&mut message), stop)?;
         json::write(&message, out, stop)?;
+        Ok(losses)
     } else {
-        write_message(profile, options, out, stop)?;
+        write_message(profile, options, out, stop)
     }
-    Ok(Untold::new(profile, &durations(profile)?))
 }
 
 fn write_message(
     profile: &Profile,
-    options: &WriteOptions,
+    options: &Writer,
     out: &mut dyn Write,
     stop: Stop,
-) -> Result<()> {
+) -> Result<Losses> {
     if options.payload.is_some() && profile.sources.len() != 1 {
         return Err(Error::Lossy(message!(
             "An original payload is that of one source, and there are {}.",
@@ -100,7 +82,7 @@ fn write_message(
         )));
     }
     let types = written_types(profile, options.aggregate)?;
-    let plan = Plan::new(profile, &types, stop)?;
+    let plan = Plan::new(profile, &types, options.aggregate, stop)?;
     let inlining = Inlining::new(profile)?;
     let job = Job {
         profile,
@@ -119,7 +101,14 @@ fn write_message(
     }
     output.head(data::DICTIONARY, tables.size())?;
     tables.write(&mut output, stop)?;
-    output.flush()
+    output.flush()?;
+    let untold = Untold::new(profile, &job.plan.durations);
+    let mut losses = tables.losses;
+    losses.add(LossKind::Period, untold.periods);
+    losses.add(LossKind::Time, untold.times);
+    losses.add(LossKind::Duration, untold.durations);
+    losses.add(LossKind::MissingValue, job.plan.missing);
+    Ok(losses)
 }
 
 /// What is written of each source.
@@ -129,10 +118,17 @@ struct Plan<'t, 'a> {
     types: Vec<Vec<&'t WrittenType<'a>>>,
     durations: Vec<Option<i64>>,
     default_types: Vec<Option<&'a str>>,
+    /// Values that samples lack.
+    missing: usize,
 }
 
 impl<'t, 'a> Plan<'t, 'a> {
-    fn new(profile: &'a Profile, types: &'t [WrittenType<'a>], stop: Stop) -> Result<Plan<'t, 'a>> {
+    fn new(
+        profile: &'a Profile,
+        types: &'t [WrittenType<'a>],
+        aggregate: bool,
+        stop: Stop,
+    ) -> Result<Plan<'t, 'a>> {
         let count = profile.sources.len();
         let source_of = profile.samples.source.iter().map(|source| source.row());
         let mut plan = Plan {
@@ -140,6 +136,7 @@ impl<'t, 'a> Plan<'t, 'a> {
             types: Vec::new(),
             durations: durations(profile)?,
             default_types: Vec::new(),
+            missing: 0,
         };
         // The types by name and unit, and which of them a source says it has.
         let mut by_name: HashMap<_, usize, RandomState> = HashMap::default();
@@ -169,6 +166,15 @@ impl<'t, 'a> Plan<'t, 'a> {
                     id.row() + 1
                 )));
             }
+            if !aggregate {
+                // A sum does not change by what is missing.
+                let missing = |type_: &&WrittenType| {
+                    own.iter()
+                        .filter(|&&row| !type_.has(row as usize, id))
+                        .count()
+                };
+                plan.missing += types.iter().map(missing).sum::<usize>();
+            }
             plan.default_types
                 .try_push(default_type(source, &types), "sources")?;
             plan.types.try_push(types, "sources")?;
@@ -184,7 +190,7 @@ impl<'t, 'a> Plan<'t, 'a> {
 /// A message that is written.
 struct Job<'t, 'a> {
     profile: &'a Profile,
-    options: &'t WriteOptions,
+    options: &'t Writer,
     plan: Plan<'t, 'a>,
     stop: Stop<'t>,
 }
@@ -261,12 +267,7 @@ impl<'a> Job<'_, 'a> {
         output: &mut Output,
     ) -> Result<()> {
         let resource = of.id.map(|id| &self.profile.resources[id.row()]);
-        let about = about::resource(
-            self.profile,
-            resource,
-            &self.options.resource,
-            &mut tables.texts,
-        )?;
+        let about = about::resource(self.profile, resource, &self.options.resource, tables)?;
         let mut start = Vec::new();
         if !about.is_empty() {
             put_bytes(&mut start, resource_profiles::RESOURCE, &about)?;
@@ -292,7 +293,7 @@ impl<'a> Job<'_, 'a> {
                     _ => 0,
                 },
             };
-            let about = about::scope(self.profile, scope, &pprof, &mut tables.texts)?;
+            let about = about::scope(self.profile, scope, &pprof, tables)?;
             let mut start = Vec::new();
             if !about.is_empty() {
                 put_bytes(&mut start, scope_profiles::SCOPE, &about)?;

@@ -4,6 +4,7 @@ use super::proto::{profile as field, value_type as value};
 use crate::analysis::sample_types::{WrittenType, is_rprof};
 use crate::analysis::source_facts::{Untold, default_type, durations, period, provenance, time};
 use crate::error::{Error, Result};
+use crate::formats::losses::{LossKind, Losses};
 use crate::limits::memory::{TryGrow, with_room};
 use crate::model::{Profile, Source};
 use crate::protobuf::numbers::Texts;
@@ -117,17 +118,20 @@ pub fn duration(durations: &[Option<i64>]) -> Option<i64> {
     durations.try_fold(first, i64::checked_add)
 }
 
-/// What the file does not say of sources. With `labels` those of the samples say their periods.
-pub fn untold(profile: &Profile, labels: bool) -> Result<Untold> {
+/// What is lost of sources. With `labels` those of the samples say their periods.
+pub fn losses(profile: &Profile, labels: bool) -> Result<Losses> {
     let durations = durations(profile)?;
-    let mut untold = Untold::new(profile, &durations);
-    if labels {
-        untold.periods = 0;
+    let untold = Untold::new(profile, &durations);
+    let mut losses = Losses::default();
+    if !labels {
+        losses.add(LossKind::Period, untold.periods);
     }
+    losses.add(LossKind::Time, untold.times);
+    losses.add(LossKind::Duration, untold.durations);
     if duration(&durations).is_none() {
-        untold.durations += durations.iter().flatten().count();
+        losses.add(LossKind::Duration, durations.iter().flatten().count());
     }
-    Ok(untold)
+    Ok(losses)
 }
 
 /// The comments of the sources, and what `Rprof()` was asked for; each once, but

@@ -3,12 +3,14 @@
 
 use super::outline::Outline;
 use crate::error::Error;
+use crate::formats::format::Format;
 use crate::formats::problems::Problems;
 use crate::io::input::Origin;
-use crate::limits::memory::{TryGrow, owned};
+use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{
-    Period, Profile, SampleType, Source, Strings, ValueType, Values, inexact, recorded_time,
+    Period, Profile, SampleType, Source, SourceKind, Strings, ValueType, Values, inexact,
+    recorded_time,
 };
 use crate::protobuf::wire::Result;
 
@@ -57,13 +59,14 @@ pub fn types(
 pub fn source(
     outline: &mut Outline,
     origin: Origin,
+    format: &'static Format,
     types: Vec<SampleType>,
     strings: &mut Strings,
     problems: &mut Problems,
 ) -> Result<Source> {
     let time = (outline.time != 0).then(|| recorded_time(outline.time));
     let mut source = Source {
-        kind: owned("pprof", "sources")?,
+        kind: SourceKind::named(format.name),
         uri: origin.uri,
         timestamp: time.map(|(timestamp, _)| timestamp),
         time: time.and_then(|(_, time)| time),

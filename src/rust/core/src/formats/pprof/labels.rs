@@ -7,7 +7,7 @@
 
 use super::proto::{label, sample};
 use super::sources::{self, Fact, KEYS};
-use super::write::WriteOptions;
+use super::write::Writer;
 use crate::error::{Error, Result};
 use crate::limits::memory::{TryGrow, ensure, owned, with_room, written};
 use crate::message;
@@ -76,7 +76,7 @@ pub struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    pub fn new(profile: &'a Profile, options: &WriteOptions) -> Result<Labels<'a>> {
+    pub fn new(profile: &'a Profile, options: &Writer) -> Result<Labels<'a>> {
         let mut collects = Vec::new();
         collects.try_fill(profile.stacks.len(), false, "stacks")?;
         for (id, collects) in profile.stacks.ids().zip(&mut collects) {

@@ -4,9 +4,10 @@
 //! Reading gives all that a file says as it says it, one sample for each `Sample`,
 //! and writing without aggregation says it again. Not kept are what has no meaning
 //! there: unknown fields, and the order of strings. Writing what R's profiler
-//! recorded aims at what makes a profile useful in `pprof`, see [`write()`].
+//! recorded aims at what makes a profile useful in `pprof`, see [`Writer`].
 
 mod about;
+mod detect;
 mod headers;
 mod ids;
 mod labels;
@@ -22,5 +23,13 @@ mod symbols;
 mod tables;
 mod write;
 
-pub use read::{read, read_content, read_path};
-pub use write::{Report, WriteOptions, write, write_path};
+pub use write::Writer;
+
+use super::format::Format;
+
+pub const FORMAT: Format = Format {
+    name: "pprof",
+    title: "a pprof profile",
+    recognises: detect::is_pprof,
+    read: read::read,
+};

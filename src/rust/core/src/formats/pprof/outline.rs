@@ -1,10 +1,10 @@
 //! The first look at a message: where its tables stand, and its single facts.
 
 use super::proto::{profile as field, value_type};
+use crate::formats::message::STRIDE;
+use crate::formats::string_table::{Index, TextTable};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
-use crate::protobuf::load::STRIDE;
-use crate::protobuf::texts::{Index, TextTable};
 use crate::protobuf::wire::{Message, Result, fault};
 
 const WHAT: &str = "the tables of a profile";

@@ -13,62 +13,33 @@ use super::restore::restore;
 use super::samples::SampleReader;
 use super::tables;
 use crate::error::{Error, Place, Result};
-use crate::formats::detect::Format;
+use crate::formats::format::{Format, Opened};
+use crate::formats::message::{Expected, STRIDE, load};
 use crate::formats::problems::Problems;
-use crate::io::gzip::Content;
-use crate::io::input::{self, Origin};
+use crate::io::input::Origin;
 use crate::limits::budget::Budget;
 use crate::limits::cancel::{self, Stop};
 use crate::message;
 use crate::model::Profile;
-use crate::protobuf::load::{self, STRIDE, Wanted};
 use crate::protobuf::wire::{Fault, Message, Result as WireResult, fault};
-use std::io::Read;
-use std::path::Path;
 
-const WANTED: Wanted = Wanted {
-    what: "a pprof profile",
-    format: Format::Pprof,
-};
-
-/// Reads a pprof file, gzip'd or not.
-pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
-    let (content, origin) = input::open(path, origin)?;
-    read_content(content, origin, stop)
-}
-
-/// Reads a pprof message from anywhere, gzip'd or not.
+/// Reads a pprof message.
 ///
 /// Two sample types of the same name are told apart: the second is called
 /// `name/unit`. A message of 2 GiB is refused.
-pub fn read(input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
-    let content =
-        Content::new(input).map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
-    read_content(content, origin, stop)
-}
-
-/// Reads what is inflated already, where it has to be.
-pub fn read_content(
-    content: Content<impl Read>,
-    origin: Origin,
-    stop: Stop,
-) -> Result<(Profile, Problems)> {
+pub fn read(mut opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+    let expected = Expected {
+        format: opened.format,
+        other_start: |_| false,
+        recognise: opened.recognise,
+    };
+    let origin = opened.origin;
     let mut problems = Problems::default();
-    let (bytes, budget) = load::load(content, &origin, WANTED, &mut problems, stop)?;
-    decode(&bytes, origin, problems, budget, stop)
-}
-
-fn decode(
-    bytes: &[u8],
-    origin: Origin,
-    problems: Problems,
-    budget: Budget,
-    stop: Stop,
-) -> Result<(Profile, Problems)> {
+    let (bytes, budget) = load(&mut opened.content, &origin, expected, &mut problems, stop)?;
     let name = origin.name.clone();
-    build(bytes, origin, problems, budget, stop).map_err(|fault| match fault {
+    build(&bytes, origin, expected.format, problems, budget, stop).map_err(|fault| match fault {
         Fault::Other(error) => error,
-        Fault::At { at, message } => load::foreign(&name, WANTED, bytes).unwrap_or(Error::Parse {
+        Fault::At { at, message } => expected.foreign(&name, &bytes).unwrap_or(Error::Parse {
             input: name,
             place: Place::Byte(at as u64),
             message,
@@ -79,6 +50,7 @@ fn decode(
 fn build(
     bytes: &[u8],
     origin: Origin,
+    format: &'static Format,
     mut problems: Problems,
     budget: Budget,
     stop: Stop,
@@ -92,7 +64,7 @@ fn build(
     let name = message!("{}", origin.name);
     let types = headers::types(&mut outline, &origin.name, &mut profile, &mut problems)?;
     let strings = &mut profile.strings;
-    let source = headers::source(&mut outline, origin, types, strings, &mut problems)?;
+    let source = headers::source(&mut outline, origin, format, types, strings, &mut problems)?;
     let source = profile.add_source(source)?;
     if outline.types.is_empty() && outline.samples > 0 {
         return fault(

@@ -7,11 +7,11 @@ use super::proto::{label, sample};
 use super::tables::Locations;
 use crate::error::Error;
 use crate::formats::problems::Problems;
+use crate::formats::string_table::{Index, TextTable};
 use crate::limits::budget::Budget;
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{Label, LocationId, Profile, SourceId, StackCache, StackId};
-use crate::protobuf::texts::{Index, TextTable};
 use crate::protobuf::wire::{Message, Result, fault};
 
 pub struct SampleReader<'a> {

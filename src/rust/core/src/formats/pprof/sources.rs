@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::limits::memory::{TryGrow, ensure, written};
 use crate::message;
 use crate::model::{
-    Period, Profile, RprofOptions, Source, SourceId, ValueType, inexact, nanoseconds,
+    Period, Profile, RprofOptions, Source, SourceId, SourceKind, ValueType, inexact, nanoseconds,
     recorded_time, whole,
 };
 use std::borrow::Cow;
@@ -63,7 +63,7 @@ pub fn facts(id: SourceId, source: &Source) -> Result<Facts<'_>> {
     };
     Ok([
         Some(Fact::Number(i64::from(id.0) + 1, "")),
-        Some(text(&source.kind)),
+        Some(text(source.kind.as_str())),
         source.uri.as_deref().map(text),
         source.timestamp.map(time).transpose()?,
         period,
@@ -119,7 +119,7 @@ fn source_of(facts: &Facts) -> Option<(i64, Source)> {
     };
     let time = optional(time, time_value)?.map(recorded_time);
     let source = Source {
-        kind: optional(kind, text)?.filter(|kind| !kind.is_empty())?,
+        kind: SourceKind::of_owned(optional(kind, text)?.filter(|kind| !kind.is_empty())?),
         uri: optional(uri, text)?,
         timestamp: time.map(|(timestamp, _)| timestamp),
         time: time.and_then(|(_, time)| time),
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn a_source_comes_back() {
         let with_options = |options| Source {
-            kind: "rprof".to_owned(),
+            kind: SourceKind::RPROF,
             options,
             ..Source::default()
         };
@@ -241,7 +241,7 @@ mod tests {
                 ..with_options(None)
             },
             Source {
-                kind: "a kind".to_owned(),
+                kind: SourceKind::named("a kind"),
                 uri: Some(String::new()),
                 timestamp: Some(1_732_169_999.123_456_7),
                 duration: Some(i64::MIN),
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn what_is_never_written_is_no_source() {
         let source = Source {
-            kind: "rprof".to_owned(),
+            kind: SourceKind::RPROF,
             ..Source::default()
         };
         let facts = facts(SourceId(0), &source).unwrap();

@@ -5,11 +5,11 @@ use super::outline::Outline;
 use super::proto::{function, line, location, mapping};
 use crate::collections::Lists;
 use crate::formats::problems::Problems;
+use crate::formats::string_table::Index;
 use crate::limits::memory::TryGrow;
 use crate::model::{
     Address, Function, FunctionId, Location, LocationId, Mapping, MappingId, Profile, Symbols,
 };
-use crate::protobuf::texts::Index;
 use crate::protobuf::wire::{Message, Result};
 
 /// Adds the mappings; gives their ids in the file.

@@ -14,10 +14,9 @@ use super::symbols::Writing;
 use crate::analysis::aggregate::{Groups, Identity, is_zero, values_of, without_zeros};
 use crate::analysis::inlining::Inlining;
 use crate::analysis::sample_types::{WrittenType, written_types};
-use crate::analysis::source_facts::Untold;
 use crate::error::{Error, Result};
-use crate::io::gzip;
-use crate::io::save;
+use crate::formats::losses::{LossKind, Losses};
+use crate::formats::write;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
@@ -26,13 +25,13 @@ use crate::protobuf::numbers::{Pieces, Texts};
 use crate::protobuf::output::Output;
 use crate::protobuf::wire::{self, LONGEST_FIELD};
 use std::io::Write;
-use std::path::Path;
 
 /// Samples between two questions whether to stop.
 const ROWS: usize = 10_000;
 
+/// Writes pprof messages.
 #[derive(Debug, Clone, Copy)]
-pub struct WriteOptions {
+pub struct Writer {
     /// Whether samples of equal stacks and labels are summed, as Go merges
     /// profiles: those with nothing but zeros are left out, and so is what no sample
     /// needs. Without it all tables are written as they are, and all of the
@@ -43,58 +42,34 @@ pub struct WriteOptions {
     pub sources: bool,
 }
 
-impl Default for WriteOptions {
-    fn default() -> WriteOptions {
-        WriteOptions {
+impl Default for Writer {
+    fn default() -> Writer {
+        Writer {
             aggregate: true,
             sources: false,
         }
     }
 }
 
-/// What the file says less well than the profile.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Report {
-    /// Sources without a sample that could tell of them; where labels do not
-    /// tell sources, none is missed.
-    pub untold_sources: usize,
-    /// Labels that are neither text nor number.
-    pub other_labels: usize,
-    /// Lines without a function, which Go's reader would refuse.
-    pub lines_without_function: usize,
-    pub untold: Untold,
+impl write::Writer for Writer {
+    const ALWAYS_GZIP: bool = true;
+
+    /// For what R's profiler recorded: sample types are `samples/count`,
+    /// `cpu/nanoseconds` (shown first) and `alloc_space/bytes`; R's names stand in
+    /// `name` and leave `system_name` empty, since pprof would take a name that is
+    /// both for a C++ symbol and mangle `<Anonymous>` or `%<>%`; a mapping says that
+    /// no symbols need to be looked up. Other profiles keep their sample types.
+    fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
+        write_message(profile, self, out, stop)
+    }
 }
 
-/// Writes a gzip'd pprof file. It replaces an older one only when complete.
-pub fn write_path(
+fn write_message(
     profile: &Profile,
-    options: &WriteOptions,
-    path: &Path,
-    stop: Stop,
-) -> Result<Report> {
-    let mut report = Report::default();
-    save::replace(path, |out| {
-        gzip::compress(out, |out| {
-            report = write(profile, options, out, stop)?;
-            Ok(())
-        })
-    })?;
-    Ok(report)
-}
-
-/// Writes a pprof message, not compressed.
-///
-/// For what R's profiler recorded: sample types are `samples/count`,
-/// `cpu/nanoseconds` (shown first) and `alloc_space/bytes`; R's names stand in
-/// `name` and leave `system_name` empty, since pprof would take a name that is
-/// both for a C++ symbol and mangle `<Anonymous>` or `%<>%`; a mapping says that
-/// no symbols need to be looked up. Other profiles keep their sample types.
-pub fn write(
-    profile: &Profile,
-    options: &WriteOptions,
+    options: &Writer,
     out: &mut dyn Write,
     stop: Stop,
-) -> Result<Report> {
+) -> Result<Losses> {
     let types = written_types(profile, options.aggregate)?;
     let types = types.iter().try_vec("sample types")?;
     if types.is_empty() && !profile.samples.is_empty() {
@@ -115,24 +90,23 @@ pub fn write(
     }
     output.bytes(&about)?;
     output.flush()?;
-    let untold_sources = match options.sources {
-        true => sources::without_samples(profile)?,
-        false => 0,
-    };
+    let mut losses = about::losses(profile, options.sources)?;
+    if options.sources {
+        let sources = sources::without_samples(profile)?;
+        losses.add(LossKind::SourceWithoutSamples, sources);
+    }
     let other = |label: &&Label| label.other.is_some();
-    Ok(Report {
-        untold_sources,
-        other_labels: profile.labels.iter().filter(other).count(),
-        lines_without_function,
-        untold: about::untold(profile, options.sources)?,
-    })
+    let labels = profile.labels.iter().filter(other);
+    losses.add(LossKind::OtherLabel, labels.count());
+    losses.add(LossKind::LineWithoutFunction, lines_without_function);
+    Ok(losses)
 }
 
 /// The samples as they were recorded. Gives the string table so far, and the number of lines
 /// without a function.
 fn recorded<'a>(
     profile: &'a Profile,
-    options: &WriteOptions,
+    options: &Writer,
     types: &[&WrittenType<'a>],
     output: &mut Output,
     stop: Stop,
@@ -168,7 +142,7 @@ impl Identity for Key {}
 /// the same.
 fn merged<'a>(
     profile: &'a Profile,
-    options: &WriteOptions,
+    options: &Writer,
     types: &[&WrittenType<'a>],
     output: &mut Output,
     stop: Stop,

@@ -7,7 +7,7 @@
 use super::grammar::{self, Header};
 use super::lines::LineReader;
 use crate::analysis::source_facts::durations;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Foreign, Place, Result};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::memory::TryGrow;
 use crate::message;
@@ -24,17 +24,18 @@ impl LineReader {
             self.close(block, pending)?;
         }
         if self.block.is_none() {
-            return Err(Error::Foreign {
+            return Err(Error::Foreign(Foreign {
                 input: self.origin.name,
-                wanted: "an Rprof file",
+                wanted: self.format.title,
+                looks_like: None,
                 found: if self.problems.has(ProblemKind::NulRun) {
-                    message!("it contains nothing but NUL bytes.")
+                    message!("it contains nothing but NUL bytes")
                 } else if self.number == 0 {
-                    message!("it is empty; `Rprof()` writes at least a header, when it is stopped.")
+                    message!("it is empty; `Rprof()` writes at least a header, when it is stopped")
                 } else {
-                    message!("it has no line but blank ones.")
+                    message!("it has no line but blank ones")
                 },
-            });
+            }));
         }
         let count = self.profile.samples.len();
         let mut counts = Values::absent("samples", "count", 0)?;

@@ -4,18 +4,21 @@
 //! look-up there. A sample whose line ends inside a name waits ([`Pending`]). Lines that
 //! break off are for [`ends`](super::ends).
 
-use super::foreign::{self, SNIFFED};
+use super::foreign;
 use super::grammar::{self, Header};
 use super::memory::MemoryColumns;
 use super::parse::{Context, End, Parsed, Stack, StackParser};
 use super::pending::Pending;
 use crate::error::{Error, Place, Result};
+use crate::formats::format::{Format, Recognise};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::io::input::Origin;
 use crate::limits::budget::Budget;
-use crate::limits::memory::{TryGrow, owned};
+use crate::limits::memory::TryGrow;
 use crate::message;
-use crate::model::{Period, Profile, RprofOptions, Source, SourceFile, SourceId, Toplevel};
+use crate::model::{
+    Period, Profile, RprofOptions, Source, SourceFile, SourceId, SourceKind, Toplevel,
+};
 
 /// R <= 4.2 adds no item to a line that has reached the first, and none makes it
 /// longer than the second.
@@ -23,6 +26,8 @@ const LONG_LINE: std::ops::Range<usize> = 10_000..10_500;
 
 pub struct LineReader {
     pub(super) origin: Origin,
+    pub(super) format: &'static Format,
+    recognise: Recognise,
     pub(super) profile: Profile,
     budget: Budget,
     pub(super) problems: Problems,
@@ -47,8 +52,10 @@ pub(super) struct Block {
 }
 
 impl LineReader {
-    pub fn new(origin: Origin) -> LineReader {
+    pub fn new(origin: Origin, format: &'static Format, recognise: Recognise) -> LineReader {
         LineReader {
+            format,
+            recognise,
             budget: Budget::new(&origin),
             origin,
             profile: Profile::default(),
@@ -85,11 +92,12 @@ impl LineReader {
     }
 
     pub fn foreign(&self, start: &[u8]) -> Error {
-        Error::Foreign {
-            input: message!("{}", self.origin.name),
-            wanted: "an Rprof file",
-            found: foreign::describe(&start[..start.len().min(SNIFFED)]),
-        }
+        Error::Foreign(foreign::error(
+            &self.origin.name,
+            start,
+            self.format,
+            self.recognise,
+        ))
     }
 
     pub fn damaged(&self, error: &std::io::Error) -> Error {
@@ -143,7 +151,7 @@ impl LineReader {
         }
         if line.is_empty() {
             // A protocol buffer message may start with the byte of a line feed.
-            if foreign::known(&rest[..rest.len().min(SNIFFED)]).is_some() {
+            if foreign::look(rest, self.format, self.recognise).is_some() {
                 return Err(self.foreign(rest));
             }
             self.note(ProblemKind::BlankLine, b"");
@@ -153,7 +161,7 @@ impl LineReader {
         let text = &line[prefix.map_or(0, |(_, at)| at)..];
         let sample = grammar::starts_with_item(text, true) || (prefix.is_some() && text.is_empty());
         let file = grammar::file_line(line).is_some();
-        let unknown = foreign::known(&rest[..rest.len().min(SNIFFED)]).is_none();
+        let unknown = foreign::look(rest, self.format, self.recognise).is_none();
         let torn = unknown && text.ends_with(b"\" ") && !text.contains(&0);
         if !(sample || file || torn) {
             if after_hole && unknown {
@@ -178,7 +186,7 @@ impl LineReader {
     pub(super) fn start_block(&mut self, header: Header) -> Result<()> {
         let period = header.interval.map(Period::of_rprof).transpose()?;
         let source = self.profile.add_source(Source {
-            kind: owned("rprof", "sources")?,
+            kind: SourceKind::RPROF,
             uri: self.origin.own_uri()?,
             period,
             options: Some(RprofOptions {

@@ -32,5 +32,13 @@ pub use grammar::{
     Header, file_line as parse_file, header as parse_header, memory_prefix as parse_memory,
 };
 
-pub use read::{read, read_content, read_path};
-pub use write::{Report, header, write, write_path};
+pub use write::{Writer, header};
+
+use super::format::Format;
+
+pub const FORMAT: Format = Format {
+    name: "rprof",
+    title: "an Rprof file",
+    recognises: foreign::is_rprof,
+    read: read::read,
+};

@@ -6,16 +6,14 @@
 
 use super::foreign::SNIFFED;
 use super::lines::LineReader;
-use crate::error::{Error, Place, Result};
+use crate::error::{Place, Result};
+use crate::formats::format::Opened;
 use crate::formats::problems::{ProblemKind, Problems};
-use crate::io::gzip::Content;
-use crate::io::input::{self, Origin};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
 use crate::model::Profile;
 use memchr::memchr2;
 use std::io::{ErrorKind, Read};
-use std::path::Path;
 
 /// How much of a file is in memory.
 struct Limits {
@@ -34,36 +32,15 @@ const LIMITS: Limits = Limits {
 /// in their place. Before and after lines and at the end of the file one is enough.
 const HOLE: usize = 16;
 
-/// Reads an Rprof file, gzip'd or not.
-pub fn read_path(path: &Path, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
-    let (content, origin) = input::open(path, origin)?;
-    read_content(content, origin, stop)
+/// Reads what `Rprof()` wrote.
+pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+    read_lines(opened, &LIMITS, stop)
 }
 
-/// Reads Rprof output from anywhere, gzip'd or not.
-pub fn read(input: impl Read, origin: Origin, stop: Stop) -> Result<(Profile, Problems)> {
-    let content =
-        Content::new(input).map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
-    read_content(content, origin, stop)
-}
-
-/// Reads what is inflated already, where it has to be.
-pub fn read_content(
-    content: Content<impl Read>,
-    origin: Origin,
-    stop: Stop,
-) -> Result<(Profile, Problems)> {
-    read_lines(content, origin, &LIMITS, stop)
-}
-
-fn read_lines(
-    mut content: Content<impl Read>,
-    origin: Origin,
-    limits: &Limits,
-    stop: Stop,
-) -> Result<(Profile, Problems)> {
+fn read_lines(opened: Opened, limits: &Limits, stop: Stop) -> Result<(Profile, Problems)> {
+    let mut content = opened.content;
     let mut lines = Lines {
-        reader: LineReader::new(origin),
+        reader: LineReader::new(opened.origin, opened.format, opened.recognise),
         buffer: Vec::new(),
         filled: 0,
         searched: 0,
@@ -94,7 +71,7 @@ fn read_lines(
         lines.take(ended)?;
     }
     let at = Place::Line(lines.reader.number);
-    content.note_padding(at, &mut lines.reader.problems);
+    lines.reader.problems.padding(content.padding(), at);
     lines.reader.finish(&lines.buffer[..lines.filled])
 }
 
@@ -206,6 +183,8 @@ fn zeros(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::gzip::Content;
+    use crate::io::input::Origin;
 
     const SMALL: Limits = Limits {
         chunk: SNIFFED,
@@ -218,8 +197,14 @@ mod tests {
 
     /// The stacks of a file, each as its names, and its problems.
     fn read_small(bytes: &[u8]) -> Result<(Vec<String>, Vec<Noted>)> {
-        let content = Content::new(bytes).unwrap();
-        let (profile, problems) = read_lines(content, Origin::default(), &SMALL, &|| false)?;
+        let mut bytes = bytes;
+        let opened = Opened {
+            content: Content::new(&mut bytes).unwrap(),
+            origin: Origin::default(),
+            format: &crate::formats::rprof::FORMAT,
+            recognise: |_| None,
+        };
+        let (profile, problems) = read_lines(opened, &SMALL, &|| false)?;
         let name = |&location: &_| {
             let function = profile.function_of(location);
             function.map_or("?", |f| profile.strings.get(f.name))

@@ -187,7 +187,8 @@ impl<'a> StackTexts<'a> {
     /// Whether a reader finds the names of this stack in its text. Which lines are one sample
     /// is a matter of what they start with.
     fn reads_back(&self, stack: StackId, text: &[u8]) -> Result<bool> {
-        let mut reader = LineReader::new(Origin::default());
+        let mut reader =
+            LineReader::new(Origin::default(), &crate::formats::rprof::FORMAT, |_| None);
         reader.start_block(self.header)?;
         for line in text.split(|&byte| byte == b'\n') {
             reader.line(line, line)?;

@@ -3,12 +3,14 @@
 //! A profile that came from a regular file gives that file again, byte for
 //! byte: each source becomes a block, each sample a line, each `#File` line
 //! stands where it stood. Others are written as near as the format allows, and
-//! the [`Report`] says what it could not hold.
+//! the [`Losses`] say what it could not hold.
 
 use super::grammar::Header;
 use super::texts::{StackTexts, push_number};
 use crate::analysis::source_facts::periods;
 use crate::error::{Error, Result};
+use crate::formats::losses::{LossKind, Losses};
+use crate::formats::write;
 use crate::io::save;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{Growing, TryCollect, TryGrow, sort_by_key};
@@ -17,53 +19,29 @@ use crate::model::{
     LEVELS, LocationId, Profile, RprofOptions, Source, SourceId, Values, is_nearly_whole,
 };
 use std::io::Write;
-use std::path::Path;
 
 /// `Rprof()`'s own default, for a source that does not know its interval.
 const DEFAULT_INTERVAL: u64 = 20_000;
 /// Lines between two looks at the user's wish to stop.
 const LINES_PER_CHECK: u64 = 10_000;
 
-/// What the file says less well than the profile.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Report {
-    /// Sources whose interval is not known: the default was written.
-    pub assumed_intervals: usize,
-    /// Sources whose interval is not a whole number of microseconds.
-    pub rounded_intervals: usize,
-    /// Samples whose time is not a whole number of intervals.
-    pub rounded_counts: usize,
-    /// Samples with memory figures that are not whole numbers of what Rprof counts.
-    pub rounded_figures: usize,
-    /// Samples with some of the memory figures only, which are left out.
-    pub partial_figures: usize,
-    /// Samples without a stack, for which Rprof writes no line.
-    pub empty_samples: usize,
-    /// Locations with a line but without a function, which is what has a file, or with a line
-    /// that R's integers do not hold.
-    pub lost_lines: usize,
-    /// Functions and files with names that would be read as something else.
-    pub changed_names: usize,
+/// Writes Rprof files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Writer;
+
+impl write::Writer for Writer {
+    fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
+        write_blocks(profile, out, stop)
+    }
 }
 
-pub fn write_path(profile: &Profile, path: &Path, stop: Stop) -> Result<Report> {
-    let mut report = Report::default();
-    save::replace(path, |out| {
-        report = write(profile, out, stop)?;
-        Ok(())
-    })?;
-    Ok(report)
-}
-
-pub fn write(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Report> {
+fn write_blocks(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
     let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(save::failed);
     let counts = Counts::of(profile)?;
     let rows = rows_by_source(profile)?;
     let used = Used::new(profile)?;
-    let mut report = Report {
-        lost_lines: used.lost_lines,
-        ..Report::default()
-    };
+    let mut losses = Losses::default();
+    losses.add(LossKind::Line, used.lost_lines);
     let mut lines = 0;
     let mut files = Vec::new();
     let mut figures = Vec::new();
@@ -74,10 +52,11 @@ pub fn write(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Repor
         let end = next + rows[next..].partition_point(|&row| profile.samples.source[row] <= id);
         let block = Block::new(profile, id, &rows[next..end], &used)?;
         match interval(source) {
-            None => report.assumed_intervals += 1,
-            Some(interval) => {
-                report.rounded_intervals += usize::from(!is_nearly_whole(interval));
+            None => losses.add(LossKind::AssumedInterval, 1),
+            Some(interval) if !is_nearly_whole(interval) => {
+                losses.add(LossKind::RoundedInterval, 1);
             }
+            Some(_) => {}
         }
         figures.clear();
         writeln!(Growing(&mut figures), "{}", block.header).map_err(save::failed)?;
@@ -90,15 +69,15 @@ pub fn write(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Repor
             let text = texts.of(stack, &mut files)?;
             let toplevel = texts.toplevel(row, &mut files)?;
             figures.clear();
-            block.figures(row, &mut figures, &mut report)?;
+            block.figures(row, &mut figures, &mut losses)?;
             put(&files)?;
             let text = texts.get(text);
             if text.is_empty() && figures.is_empty() {
-                report.empty_samples += 1;
+                losses.add(LossKind::EmptySample, 1);
                 continue;
             }
             let (count, exact) = counts.of_row(row)?;
-            report.rounded_counts += usize::from(!exact);
+            losses.add(LossKind::RoundedCount, usize::from(!exact));
             for _ in 0..count {
                 lines += 1;
                 if lines % LINES_PER_CHECK == 0 {
@@ -115,8 +94,8 @@ pub fn write(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Repor
         put(&files)?;
         next = end;
     }
-    report.changed_names = texts.changed_names();
-    Ok(report)
+    losses.add(LossKind::ChangedName, texts.changed_names());
+    Ok(losses)
 }
 
 /// What the locations of stacks say about lines.
@@ -279,12 +258,12 @@ impl<'a> Block<'a> {
     }
 
     /// `:small:large:nodes:duplications:`, where the sample has all of them.
-    fn figures(&self, row: usize, out: &mut Vec<u8>, report: &mut Report) -> Result<()> {
+    fn figures(&self, row: usize, out: &mut Vec<u8>, losses: &mut Losses) -> Result<()> {
         let figures = self.levels.iter().filter(|v| !v.column[row].is_nan());
         match figures.count() {
             0 => return Ok(()),
             count if count < LEVELS.len() => {
-                report.partial_figures += 1;
+                losses.add(LossKind::PartialFigures, 1);
                 return Ok(());
             }
             _ => {}
@@ -306,7 +285,7 @@ impl<'a> Block<'a> {
             out.try_push(b':', "a line")?;
             push_number(out, figure.round() as u64)?;
         }
-        report.rounded_figures += usize::from(!exact);
+        losses.add(LossKind::RoundedFigures, usize::from(!exact));
         out.try_push(b':', "a line")
     }
 }

@@ -268,7 +268,8 @@ mod tests {
                 let bytes = compressed(&content);
                 assert_eq!(bytes, compressed(&content));
                 let mut back = Vec::new();
-                let mut inflated = Inflated::new(bytes.as_slice()).unwrap();
+                let mut deflated = bytes.as_slice();
+                let mut inflated = Inflated::new(&mut deflated).unwrap();
                 inflated.read_to_end(&mut back).unwrap();
                 assert!(back == content, "{size}");
             }

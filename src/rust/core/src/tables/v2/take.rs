@@ -8,8 +8,8 @@ use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, owned, sort_by_key};
 use crate::model::{
     self, Label, Link, LocationId, Mapping, Payload, Period, Profile, RprofOptions, SampleType,
-    Source, SourceFile, SourceId, StackCache, StackId, Strings, Symbols, Toplevel, Value,
-    ValueKind, ValueType, nanoseconds, nearest, next_row, seconds,
+    Source, SourceFile, SourceId, SourceKind, StackCache, StackId, Strings, Symbols, Toplevel,
+    Value, ValueKind, ValueType, nanoseconds, nearest, next_row, seconds,
 };
 use crate::tables::ids::Ids;
 use crate::tables::{NA, Text, exact, take};
@@ -128,7 +128,7 @@ fn source(tables: &TablesV2, row: usize) -> Result<Source> {
         row,
     )?;
     Ok(Source {
-        kind: owned(tables.source_type.get(row).unwrap_or_default(), TABLE)?,
+        kind: SourceKind::of_text(tables.source_type.get(row).unwrap_or_default())?,
         uri: tables
             .source_uri
             .get(row)

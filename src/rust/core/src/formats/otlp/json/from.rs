@@ -1,13 +1,13 @@
 //! From JSON to the message that it stands for.
 
 use crate::error::{Error, Place};
+use crate::formats::message::LARGEST;
 use crate::formats::otlp::layout::older;
 use crate::formats::otlp::schema::{DATA, FieldType, Kind, MessageType};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, ensure};
 use crate::message;
 use crate::model::DEEPEST;
-use crate::protobuf::load::LARGEST;
 use crate::protobuf::wire;
 use crate::text::decoded;
 use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER_PERMISSIVE};

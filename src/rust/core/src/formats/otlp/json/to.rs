@@ -1,11 +1,11 @@
 //! From a message to JSON.
 
 use crate::error::{Error, Result};
+use crate::formats::message::Watch;
 use crate::formats::otlp::schema::{DATA, FieldType, Kind, MessageType};
 use crate::io::save;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::{Growing, TryGrow, with_room};
-use crate::protobuf::load::Watch;
 use crate::protobuf::wire::{Fault, Field, Message, Result as WireResult};
 use crate::text;
 use data_encoding::{BASE64, Encoding, HEXLOWER};

@@ -3,12 +3,12 @@
 //! Everything else refers to it by index, in any order, and may come first. A
 //! string is decoded when it is asked for, once.
 
-use super::wire::{Field, Message, Result, fault};
 use crate::error::Place;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::memory::{TryGrow, owned};
 use crate::message;
 use crate::model::{StringId, Strings};
+use crate::protobuf::wire::{Field, Message, Result, fault};
 use crate::text::{self, Was};
 
 /// Bytes that copies of texts may take for each byte of a message: one text may be asked

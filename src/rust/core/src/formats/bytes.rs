@@ -1,0 +1,67 @@
+//! What some bytes look like, as far as several formats ask for it.
+
+use crate::protobuf::wire::Message;
+
+/// How many bytes of a text are looked at.
+const SNIFFED: usize = 4096;
+
+/// Whether it starts as a JSON object does. A message may start with the same bytes, but
+/// not go on as text.
+pub fn is_json(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let bytes = bytes.trim_ascii_start();
+    let start = &bytes[..bytes.len().min(SNIFFED)];
+    let Some(inside) = start.strip_prefix(b"{").filter(|_| is_text(start)) else {
+        return false;
+    };
+    matches!(inside.trim_ascii_start().first(), None | Some(b'"' | b'}'))
+}
+
+/// Whether there are no control characters in it. DEL is none: JSON has it as it is.
+pub fn is_text(bytes: &[u8]) -> bool {
+    bytes
+        .iter()
+        .all(|&byte| byte >= 0x20 || matches!(byte, b'\n' | b'\r' | b'\t'))
+}
+
+pub fn first_line(bytes: &[u8]) -> &[u8] {
+    bytes.split(|&byte| byte == b'\n').next().unwrap_or(bytes)
+}
+
+/// A field of a message, as far as it tells formats apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldShape {
+    Varint,
+    /// A message in which the first field has this wire type, or bytes.
+    Inside(Option<u64>),
+    Other,
+}
+
+/// The numbers and shapes of the fields of a message. `bytes` may be the start of a message
+/// only, so the last field may be cut off. There are none where it is text.
+pub fn field_shapes(bytes: &[u8]) -> impl Iterator<Item = (u64, FieldShape)> {
+    let text = is_text(&bytes[..bytes.len().min(SNIFFED)]);
+    let mut message = Message::new(bytes);
+    let mut ended = text;
+    std::iter::from_fn(move || {
+        if ended {
+            return None;
+        }
+        let tag = message.varint().ok()?;
+        let (number, wire_type) = (tag >> 3, tag & 7);
+        if wire_type != 2 {
+            // Nobody looks at what follows.
+            ended = true;
+            let shape = match wire_type {
+                0 => FieldShape::Varint,
+                _ => FieldShape::Other,
+            };
+            return Some((number, shape));
+        }
+        let length = message.varint().ok()?;
+        let first = message.bytes().first().filter(|_| length > 0);
+        let shape = FieldShape::Inside(first.map(|tag| u64::from(tag & 7)));
+        ended = message.skip(length).is_err();
+        Some((number, shape))
+    })
+}

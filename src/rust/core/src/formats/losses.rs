@@ -1,0 +1,110 @@
+//! What a writer could not store, or not as it is: the counterpart of [`super::problems`].
+//!
+//! Every format leaves something out by its nature, which its documentation says. Losses are
+//! what only some profiles have, so that nobody expects it: R turns them into one warning.
+
+use std::fmt;
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident $key:literal $what:literal,)*) => {
+        /// A kind of loss.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum LossKind { $($(#[$doc])* $name,)* }
+
+        impl LossKind {
+            pub const ALL: &'static [LossKind] = &[$(LossKind::$name,)*];
+
+            /// A short name, stable between releases.
+            pub fn key(self) -> &'static str {
+                match self { $(LossKind::$name => $key,)* }
+            }
+
+            /// What is lost. How often is added behind it.
+            pub fn describe(self) -> &'static str {
+                match self { $(LossKind::$name => $what,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    // Rprof.
+    AssumedInterval "assumed_intervals"
+        "Sources without a sampling interval were written with the default of `Rprof()`, 20000 microseconds",
+    RoundedInterval "rounded_intervals"
+        "Sampling intervals were rounded to whole microseconds",
+    RoundedCount "rounded_counts"
+        "Samples whose time is not a whole number of intervals were rounded",
+    RoundedFigures "rounded_figures"
+        "Samples whose memory figures were rounded to what Rprof counts, such as 8 bytes",
+    PartialFigures "partial_figures"
+        "Samples with only some of the four memory figures, which are not in the file",
+    EmptySample "empty_samples"
+        "Samples without a frame have no line in an Rprof file",
+    /// Also lines of locations without a function, which is what has a file.
+    Line "lost_lines"
+        "Line numbers that are beyond R's integers or without a function are not in the file",
+    ChangedName "changed_names"
+        "Names of functions and files were changed that would be read as something else",
+    // pprof.
+    /// Labels of samples say the sources there.
+    SourceWithoutSamples "sources_without_samples"
+        "Sources without a sample are not in the file",
+    OtherLabel "other_labels"
+        "Labels that are neither text nor integer are not in the file",
+    LineWithoutFunction "lines_without_function"
+        "Lines without a function are not in the file, as Go's pprof refuses them",
+    // pprof and OpenTelemetry, which hold whole numbers of 64 bits.
+    Period "periods"
+        "Sampling periods were rounded or left out, as only whole numbers below 2^63 can be written",
+    Time "times"
+        "Time stamps outside the years 1678 to 2262 were not written",
+    Duration "durations"
+        "Durations were not written, as they are or add up to more than 292 years",
+    // OpenTelemetry.
+    WidenedTime "widened_times"
+        "Times and durations of sources were changed, as all of their samples must lie within",
+    MissingValue "missing_values"
+        "Values that a sample does not have, although others of its source do, were written as 0",
+    RepeatedAttribute "repeated_attributes"
+        "Attributes with a key that stands there before were left out, as each key has one value",
+    FrameType "frame_types"
+        "Frame types of inlined calls that differ from that of their location were left out",
+}
+
+/// How much was lost of each kind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Losses([usize; LossKind::ALL.len()]);
+
+impl Default for Losses {
+    fn default() -> Losses {
+        Losses([0; LossKind::ALL.len()])
+    }
+}
+
+impl Losses {
+    pub fn add(&mut self, kind: LossKind, count: usize) {
+        self.0[kind as usize] += count;
+    }
+
+    pub fn count(&self, kind: LossKind) -> usize {
+        self.0[kind as usize]
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// Each kind of which something was lost, and how often.
+    pub fn iter(&self) -> impl Iterator<Item = (LossKind, usize)> {
+        let kinds = LossKind::ALL.iter().copied().zip(self.0);
+        kinds.filter(|(_, count)| *count > 0)
+    }
+}
+
+impl fmt::Debug for Losses {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let counts = self.iter().map(|(kind, count)| (kind.key(), count));
+        f.debug_map().entries(counts).finish()
+    }
+}

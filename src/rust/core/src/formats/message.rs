@@ -1,0 +1,142 @@
+//! Reads a whole protocol buffer message into memory, and says what content is instead if it
+//! is none.
+//!
+//! The string table may stand at the end, after all that refers to it, so a
+//! message cannot be read in one go from start to end.
+
+use crate::error::{Error, Foreign, Place, Result};
+use crate::formats::bytes::is_text;
+use crate::formats::format::{Format, Recognise};
+use crate::formats::problems::Problems;
+use crate::io::gzip::Content;
+use crate::io::input::Origin;
+use crate::limits::budget::Budget;
+use crate::limits::cancel::{self, Stop};
+use crate::message;
+use std::io::Read;
+
+const CHUNK: usize = 1 << 20;
+/// Bytes between two questions whether to stop, for all who go through a message.
+pub const STRIDE: usize = 1 << 20;
+
+/// Asks whether to stop once for so many bytes.
+pub struct Watch<'s> {
+    stop: Stop<'s>,
+    next: usize,
+}
+
+impl<'s> Watch<'s> {
+    pub fn new(stop: Stop<'s>) -> Watch<'s> {
+        Watch { stop, next: 0 }
+    }
+
+    /// Byte `at` is reached.
+    #[inline]
+    pub fn reach(&mut self, at: usize) -> Result<()> {
+        if at >= self.next {
+            cancel::check(self.stop)?;
+            self.next = at + STRIDE;
+        }
+        Ok(())
+    }
+}
+
+/// No protocol buffer message is larger. A few kilobytes of gzip'd zeros would
+/// otherwise fill any memory.
+pub const LARGEST: usize = i32::MAX as usize;
+/// What is looked at to tell a foreign format.
+const SNIFFED: usize = 100;
+
+/// What the reader of a message expects.
+#[derive(Clone, Copy)]
+pub struct Expected {
+    pub format: &'static Format,
+    /// Whether a file may start like this, although it does not start with a field.
+    pub other_start: fn(&[u8]) -> bool,
+    pub recognise: Recognise,
+}
+
+/// Reads everything; also returns what memory is left for the tables.
+pub fn load(
+    content: &mut Content,
+    origin: &Origin,
+    expected: Expected,
+    problems: &mut Problems,
+    stop: Stop,
+) -> Result<(Vec<u8>, Budget)> {
+    let name = &origin.name;
+    let mut budget = Budget::new(origin);
+    let mut bytes = Vec::new();
+    loop {
+        cancel::check(stop)?;
+        bytes
+            .try_reserve(CHUNK)
+            .map_err(|_| Error::Memory(expected.format.title))?;
+        let before = bytes.len();
+        let read = content.by_ref().take(CHUNK as u64).read_to_end(&mut bytes);
+        if let Err(error) = read {
+            let place = Place::Byte(bytes.len() as u64);
+            return Err(Error::damaged(name, place, &error));
+        }
+        budget.take((bytes.len() - before) as u64, name)?;
+        if before == 0 && !starts_with_field(&bytes) && !(expected.other_start)(&bytes) {
+            return Err(expected
+                .foreign(name, &bytes)
+                .unwrap_or_else(|| expected.no_message(name)));
+        }
+        if bytes.len() > LARGEST {
+            return Err(Error::Unsupported(message!(
+                "{name} is larger than 2 GiB after decompression, which no protocol buffer \
+                 message may be."
+            )));
+        }
+        if bytes.len() == before {
+            problems.padding(content.padding(), Place::Byte(bytes.len() as u64));
+            return Ok((bytes, budget));
+        }
+    }
+}
+
+/// Whether the first byte can be the tag of a field, which that of most texts
+/// and a row of zeros is not.
+fn starts_with_field(bytes: &[u8]) -> bool {
+    bytes
+        .first()
+        .is_some_and(|byte| byte >> 3 != 0 && matches!(byte & 7, 0 | 1 | 2 | 5))
+}
+
+impl Expected {
+    /// What the content is instead; asked once it turned out to be no such message, since
+    /// a message may start like text.
+    pub fn foreign(&self, name: &str, bytes: &[u8]) -> Option<Error> {
+        let (found, looks_like) = match (self.recognise)(bytes) {
+            _ if bytes.is_empty() => (message!("it is empty"), None),
+            Some(format) if format == self.format => return None,
+            Some(format) => (
+                message!("it looks like {}", format.title),
+                Some(format.name),
+            ),
+            None if is_text(&bytes[..bytes.len().min(SNIFFED)]) => {
+                let found = "its content is no protocol buffer message, but text";
+                (message!("{found}"), None)
+            }
+            None => return None,
+        };
+        Some(self.error(name, found, looks_like))
+    }
+
+    /// The error for content that resembles nothing.
+    pub fn no_message(&self, name: &str) -> Error {
+        let found = message!("its content is no protocol buffer message");
+        self.error(name, found, None)
+    }
+
+    fn error(&self, name: &str, found: String, looks_like: Option<&'static str>) -> Error {
+        Error::Foreign(Foreign {
+            input: message!("{name}"),
+            wanted: self.format.title,
+            found,
+            looks_like,
+        })
+    }
+}

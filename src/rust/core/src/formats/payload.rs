@@ -1,0 +1,62 @@
+//! A profile that carries along the file it was made of, as OpenTelemetry's "original
+//! payload" does.
+
+use super::format::{Format, Input};
+use super::pprof;
+use super::problems::Problems;
+use super::read::{named, read};
+use super::write::Writer;
+use crate::error::{Error, Result};
+use crate::io::gzip;
+use crate::io::input::Origin;
+use crate::limits::cancel::Stop;
+use crate::limits::memory::{Growing, owned};
+use crate::message;
+use crate::model::{Payload, Profile};
+
+/// The format that keeps most of a profile.
+const WRITTEN: &Format = &pprof::FORMAT;
+
+/// Reads the payload of the only source of a profile. `of` is the input that the profile was
+/// read from.
+pub fn read_payload(profile: Profile, of: Origin, stop: Stop) -> Result<(Profile, Problems)> {
+    let count = profile.sources.len();
+    let source = profile.sources.into_iter().next();
+    let Some(payload) = source.filter(|_| count == 1).and_then(|one| one.payload) else {
+        return Err(Error::Unsupported(message!(
+            "{} is not one profile with its original payload.",
+            of.name
+        )));
+    };
+    let Some(format) = named(&payload.format) else {
+        return Err(Error::Unsupported(message!(
+            "The original payload of {} has the format `{}`, which cannot be read here.",
+            of.name,
+            payload.format
+        )));
+    };
+    let origin = Origin {
+        name: message!("The original payload of {}", of.name),
+        written: None,
+        stored: payload.bytes.len() as u64,
+        ..of
+    };
+    let mut bytes = payload.bytes.as_slice();
+    read(Input::Stream(&mut bytes), Some(format), origin, stop)
+}
+
+/// The whole profile as a payload.
+pub fn payload_of(profile: &Profile, stop: Stop) -> Result<Payload> {
+    let writer = pprof::Writer {
+        aggregate: false,
+        sources: false,
+    };
+    let mut bytes = Vec::new();
+    gzip::compress(&mut Growing(&mut bytes), |out| {
+        writer.write(profile, out, stop).map(|_| ())
+    })?;
+    Ok(Payload {
+        format: owned(WRITTEN.name, "a payload")?,
+        bytes,
+    })
+}

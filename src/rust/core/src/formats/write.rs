@@ -1,0 +1,40 @@
+//! Writes files, of whichever format.
+
+use super::losses::Losses;
+use crate::error::Result;
+use crate::io::{gzip, save};
+use crate::limits::cancel::Stop;
+use crate::model::Profile;
+use std::io::Write;
+use std::path::Path;
+
+/// Writes profiles of a format, with the options that it has.
+pub trait Writer {
+    /// Whether files are compressed whatever they are called, since all tools for the format
+    /// expect it. Others are compressed where the path ends in `.gz`.
+    const ALWAYS_GZIP: bool = false;
+
+    /// Writes the content of a file, not compressed.
+    fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses>;
+}
+
+/// Writes a file, which replaces an older one only when complete.
+pub fn write_file<W: Writer>(
+    writer: &W,
+    profile: &Profile,
+    path: &Path,
+    stop: Stop,
+) -> Result<Losses> {
+    let mut losses = Losses::default();
+    let mut write = |out: &mut dyn Write| {
+        losses = writer.write(profile, out, stop)?;
+        Ok(())
+    };
+    let name = path.as_os_str().as_encoded_bytes();
+    let gzip = W::ALWAYS_GZIP || name.ends_with(b".gz");
+    save::replace(path, |out| match gzip {
+        true => gzip::compress(out, write),
+        false => write(out),
+    })?;
+    Ok(losses)
+}
