@@ -1,4 +1,4 @@
-# Makes inst/AUTHORS: who wrote the Rust crates that a release carries.
+# Generates inst/AUTHORS, the authors of the Rust crates that a release contains.
 #
 #   Rscript tools/authors.R            writes the file
 #   Rscript tools/authors.R --check    fails when it is not up to date
@@ -17,7 +17,7 @@ or <- function(x, other) if (length(x) == 0) other else x
 
 crate <- function(package) {
   authors <- or(unlist(package$authors), paste("the authors of", package$name))
-  # Addresses are nobody's business here.
+  # Without mail addresses.
   authors <- trimws(sub("<[^>]*>", "", authors))
   c(
     paste0(package$name, " ", package$version),

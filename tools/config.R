@@ -1,10 +1,10 @@
 # Called by configure: finds Rust, unpacks vendored crates, writes src/Makevars.
 #
-# A release tarball carries the crates in src/rust/vendor.tar.xz and builds
-# offline, in its own folder, with a CARGO_HOME of its own; it leaves nothing
-# behind. A checkout builds from the registry and keeps its target folder.
+# A release tarball contains the crates in src/rust/vendor.tar.xz. It is built offline, in its own directory and
+# with a separate CARGO_HOME, and leaves no files behind. A checkout downloads the crates and keeps its target
+# directory.
 #
-# DEBUG=1 builds quickly instead of well.
+# DEBUG=1 builds quickly, without optimisation.
 
 windows <- .Platform$OS.type == "windows"
 
@@ -18,7 +18,7 @@ minimum <- local({
   sub(".*rustc \\(>= ([0-9.]+)\\).*", "\\1", requirements)
 })
 
-# Many systems have packages of older versions, so rustup comes first.
+# The packages of many systems are outdated, so rustup is listed first.
 how_to_install <- function() {
   paste0(
     "This package needs Rust ", minimum, " or later. On any system rustup installs it, see ",
@@ -38,8 +38,8 @@ run <- function(tool, args) {
   output
 }
 
-# All on the PATH and where rustup puts them: not every shell has that on its PATH, or
-# has it behind an older one of the system.
+# All on the PATH and in the directory of rustup, which may be missing from the PATH, or come after an older one
+# of the system.
 find_tools <- function(name) {
   # R's own "~" is the documents folder on Windows.
   home <- if (windows) Sys.getenv("USERPROFILE") else path.expand("~")
@@ -49,11 +49,11 @@ find_tools <- function(name) {
   if (length(found) == 0) {
     fail(name, " was not found on the PATH or in ~/.cargo/bin.\n", how_to_install())
   }
-  # Not the file a link points to: rustup tells its tools apart by the name.
+  # Links are not resolved: rustup identifies its tools by name.
   unique(file.path(normalizePath(dirname(found), "/"), basename(found)))
 }
 
-# What `rustc -vV` says of a key.
+# The value of a key in the output of `rustc -vV`.
 about <- function(rustc, key) {
   sub(".*: ", "", grep(paste0("^", key, ": "), run(rustc, "-vV"), value = TRUE))
 }
@@ -71,14 +71,14 @@ if (!any(new_enough)) {
   )
 }
 rustc <- rustcs[new_enough][[1]]
-# The cargo that came with it, else any.
+# The cargo that belongs to a rustc, else any.
 cargo <- c(cargos[dirname(cargos) == dirname(rustc)], cargos)[[1]]
 cat(run(cargo, "--version"), sep = "\n")
 cat(run(rustc, "--version"), sep = "\n")
 
 # ---- How to build ----------------------------------------------------------
 
-# R's machine, not rustc's: one may run emulated, or build for the other.
+# The machine of R, not that of rustc, since one of them may run in emulation.
 compiler <- run(file.path(R.home("bin"), "R"), "CMD config CC")
 arm <- grepl("aarch64|arm64", R.version$arch)
 env <- paste0("RUSTC=\"", rustc, "\"")

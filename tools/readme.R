@@ -1,15 +1,15 @@
-# Keeps README.md true: runs its R code as written, from the first block to the last, in
-# one session and an empty folder, with the installed version of this package.
+# Runs the R code of README.md and compares or updates its output. The blocks run in order, in one session and
+# an empty directory, with the installed version of this package.
 #
-#   Rscript tools/readme.R            writes the output below the code that makes it
-#   Rscript tools/readme.R --check    fails where README.md says something else
+#   Rscript tools/readme.R            updates the output below the code
+#   Rscript tools/readme.R --check    fails if the output differs
 #
-# A comment before a block says what is special about it:
+# A comment before a block sets options:
 #
-#   <!-- varies -->            its output is another in each run: not compared
-#   <!-- needs DBI, RSQLite -->  not run where one of these packages is missing
+#   <!-- varies -->              the output differs in each run and is not compared
+#   <!-- needs DBI, RSQLite -->  the block is not run if one of these packages is missing
 #
-# A block that this system does not support is not run to its end, and named.
+# A block that this system does not support is reported.
 
 check <- "--check" %in% commandArgs(TRUE)
 path <- normalizePath("README.md")
@@ -28,7 +28,7 @@ session <- new.env(parent = globalenv())
 
 is_output <- function(lines) grepl("^#>", lines)
 
-# The code of a block, with the output of each expression below it.
+# Returns the code of a block, with the output of each expression below it.
 run <- function(code) {
   expressions <- parse(text = code, keep.source = TRUE)
   ends <- vapply(attr(expressions, "srcref"), function(place) place[[3]], 0L)
@@ -50,7 +50,7 @@ begins <- which(lines == "```r")
 ends <- vapply(begins, function(begin) begin + which(lines[-seq_len(begin)] == "```")[[1]], 0L)
 result <- lines
 differ <- character()
-# From the last block on, lines keep their numbers; the code runs from the first.
+# Blocks run in order, but are replaced from the last to the first, so that line numbers stay valid.
 blocks <- Map(seq, begins + 1, ends - 1)
 made <- lapply(seq_along(blocks), function(i) {
   block <- lines[blocks[[i]]]

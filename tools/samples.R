@@ -1,13 +1,11 @@
-# Makes inst/samples: small real profiles that the examples and the vignette read.
+# Generates inst/samples: small real profiles for examples and vignettes.
 #
 #   Rscript tools/samples.R        (with this version of the package installed)
 #
-# A little report is made again and again while Rprof() looks: simulated sales
-# are cleaned, summed by shop, fitted and printed. Its two source files are in
-# inst/samples/report. They run in a folder of their own, whose name is replaced in
-# what Rprof() wrote, so that the profiles name /home/user/report whatever the
-# machine. Counts differ from run to run, so the files change when this is run:
-# look at the vignette afterwards, its words are about these profiles.
+# Rprof() records a small report that is repeated: simulated sales are cleaned, summed by shop, fitted and
+# printed. Its two source files are in inst/samples/report. They run in a temporary directory, whose name is
+# replaced by /home/user/report in the profiles, so that they do not depend on the machine. Counts differ
+# from run to run: after running this, check that the text of the vignettes still agrees with the profiles.
 
 library(profile)
 
@@ -19,7 +17,7 @@ stopifnot(file.copy(code, folder))
 for (file in file.path(folder, basename(code))) {
   source(file, keep.source = TRUE)
 }
-# R compiles a function when it runs for the second time; that is not the story.
+# R compiles functions when they run for the second time, which should not be part of the profile.
 for (i in 1:3) report(2000)
 
 record <- function(path, seconds, ...) {
@@ -30,7 +28,7 @@ record <- function(path, seconds, ...) {
   while (proc.time()[["elapsed"]] < end) report(20000)
   Rprof(NULL)
   lines <- gsub(folder, "/home/user/report", readLines(raw), fixed = TRUE)
-  # This script's own frames are no part of the story either.
+  # The frames of this script are removed as well.
   lines <- gsub("(\"report\" ).*", "\\1", lines)
   keep <- !grepl("^(:[0-9:]*)?([0-9]+#[0-9]+ )?\"", lines) | grepl("\"report\" $", lines)
   con <- file(path, "wb")
