@@ -58,24 +58,24 @@ combine_profiles <- function(...) {
 # Profiles whose ids resolve, under each other.
 bind_profiles <- function(profiles, call) {
   known <- data_model()
-  empty <- known$tables
+  empty <- known$required
   empty$meta <- tibble::tibble(key = "version", value = "2.0")
   profiles <- c(list(empty), profiles)
   tables <- unique(unlist(lapply(profiles, names)))
-  in_order <- c(names(known$tables), names(known$dotted))
+  in_order <- c(names(known$required), names(known$optional))
   tables <- union(intersect(in_order, tables), tables)
   bound <- rlang::set_names(vector("list", length(tables)), tables)
   ids <- list()
   for (table in parents_first(tables)) {
-    in_order <- c(names(known$tables[[table]]), names(known$dotted[[table]]))
+    in_order <- c(names(known$required[[table]]), names(known$optional[[table]]))
     rows <- bind_tables(profiles, table, in_order, ids, call)
-    key <- names(key_parents)[match(table, key_parents)]
+    key <- names(data_model()$keys)[match(table, data_model()$keys)]
     if (table == "meta") {
       rows <- vctrs::vec_unique(rows)
     } else if (!is.na(key)) {
       what <- rows[names(rows) != key]
       what$attributes <- attributes_in_words(profiles, table, key, call)
-      merged <- table %in% merged_tables
+      merged <- table %in% data_model()$merged
       first <- if (merged) vctrs::vec_duplicate_id(what) else seq_len(nrow(rows))
       kept <- first == seq_along(first)
       new <- cumsum(kept)[first]
@@ -86,7 +86,7 @@ bind_profiles <- function(profiles, call) {
       }
       rows[[key]] <- seq_len(nrow(rows))
     }
-    if (table %in% attribute_tables) {
+    if (table %in% data_model()$attributes) {
       rows <- vctrs::vec_unique(rows)
     }
     bound[[table]] <- rows
@@ -96,7 +96,7 @@ bind_profiles <- function(profiles, call) {
 
 # Which attributes each row has, as one text for equal ones; `NULL` where none has any.
 attributes_in_words <- function(profiles, table, key, call) {
-  beside <- attribute_tables[table]
+  beside <- data_model()$attributes[table]
   if (is.na(beside) || !any(vapply(profiles, function(x) NROW(x[[beside]]) > 0, TRUE))) {
     return(NULL)
   }

@@ -62,14 +62,14 @@ compact_profile <- function(x) {
 
 restore_types <- function(x, call) {
   known <- data_model()
-  for (table in names(known$tables)) {
+  for (table in names(known$required)) {
     if (!is.data.frame(x[[table]])) {
-      rule <- if (is.null(x[[table]])) "it is missing" else "must be a data frame"
+      rule <- if (is.null(x[[table]])) "is missing" else "must be a data frame"
       abort_invalid(rule, table, call = call)
     }
   }
-  for (table in intersect(names(x), c(names(known$tables), names(known$dotted)))) {
-    wanted <- c(known$tables[[table]], known$dotted[[table]])
+  for (table in intersect(names(x), c(names(known$required), names(known$optional)))) {
+    wanted <- c(known$required[[table]], known$optional[[table]])
     columns <- as.list(x[[table]])
     for (column in intersect(names(columns), names(wanted))) {
       columns[[column]] <- tryCatch(
@@ -86,9 +86,9 @@ restore_types <- function(x, call) {
         }
       )
     }
-    missing <- setdiff(names(known$tables[[table]]), names(columns))
+    missing <- setdiff(names(known$required[[table]]), names(columns))
     if (length(missing) > 0) {
-      abort_invalid("it is missing", table, missing[[1]], call = call)
+      abort_invalid("is missing", table, missing[[1]], call = call)
     }
     x[[table]] <- tibble::new_tibble(columns, nrow = nrow(x[[table]]))
   }
@@ -118,17 +118,11 @@ drop_orphans <- function(x, call, tables = names(x)) {
 
 # From the children up: rows that nothing refers to.
 drop_unused <- function(x, call) {
-  for (by in list(
-    c("sample_locations", "location_id"),
-    c("locations", "function_id"),
-    c("locations", ".mapping_id"),
-    c("samples", "source_id"),
-    c("sources", ".scope_id"),
-    c(".scopes", "resource_id")
-  )) {
-    key <- keys_of(by[[2]])
-    parent <- key_parents[[key]]
-    rows <- rows_of_ids(x[[by[[1]]]][[by[[2]]]] %||% integer(), x, key, call)
+  used_by <- data_model()$used_by
+  for (parent in names(used_by)) {
+    table <- used_by[[parent]][[1]]
+    column <- used_by[[parent]][[2]]
+    rows <- rows_of_ids(x[[table]][[column]] %||% integer(), x, keys_of(column), call)
     unused <- tabulate(rows, NROW(x[[parent]])) == 0
     if (parent == ".mappings") {
       # The first one is the program, whatever was seen running.

@@ -48,7 +48,7 @@ abort_argument <- function(message, call) {
 # In the words of the core, for rules that are checked in R.
 abort_invalid <- function(rule, table, column = NULL, row = NULL, call) {
   abort_profile(
-    paste0(place_of(table, column, row), ": ", rule, "."), "profile_error_invalid",
+    paste0(place_of(table, column, row), before_rule(rule), rule, "."), "profile_error_invalid",
     table = table, column = column, row = row, rule = rule, call = call
   )
 }
@@ -56,9 +56,14 @@ abort_invalid <- function(rule, table, column = NULL, row = NULL, call) {
 # A valid profile contains what the target cannot store.
 abort_unstorable <- function(rule, table, column = NULL, parent = NULL, call) {
   abort_profile(
-    paste0(place_of(table, column), ": ", rule, "."), "profile_error_unsupported",
+    paste0(place_of(table, column), before_rule(rule), rule, "."), "profile_error_unsupported",
     table = table, column = column, rule = rule, parent = parent, call = call
   )
+}
+
+# "Table `samples` is missing."
+before_rule <- function(rule) {
+  if (grepl("^(is|has) ", rule)) " " else ": "
 }
 
 place_of <- function(table, column = NULL, row = NULL) {

@@ -52,7 +52,7 @@ tbl_profile <- function(con, ..., schema = NULL) {
   ids <- in_transaction(con, reading = TRUE, call = call, {
     chosen_sources(con, conditions, schema, call)
   })
-  names <- names(data_model()$tables)
+  names <- names(data_model()$required)
   tables <- lapply(rlang::set_names(names), function(table) {
     columns <- list_fields(con, schema, table)
     # Finding the locations of selected runs would require a scan of all their frames; joins do this when

@@ -19,16 +19,16 @@ chosen_sources <- function(con, conditions, schema, call) {
 }
 
 check_model <- function(con, schema, call) {
-  model <- data_model()$tables
+  model <- data_model()$required
   there <- list_tables(con, schema)
   # `sources` comes first, see wait_for_readers().
   for (table in union("sources", names(model))) {
     if (!table %in% there) {
-      abort_invalid("it is missing in the database", table, call = call)
+      abort_invalid("is missing in the database", table, call = call)
     }
     missing <- setdiff(names(model[[table]]), list_fields(con, schema, table))
     if (length(missing) > 0) {
-      abort_invalid("it is missing in the database", table, missing[[1]], call = call)
+      abort_invalid("is missing in the database", table, missing[[1]], call = call)
     }
   }
 }
@@ -50,11 +50,11 @@ select_sources <- function(con, source_ids, schema) {
 model_and_dotted <- function(there) {
   known <- data_model()
   own <- setdiff(there[startsWith(there, ".")], ".next_ids")
-  unique(c(names(known$tables), names(known$dotted), own))
+  unique(c(names(known$required), names(known$optional), own))
 }
 
 as_loaded <- function(x, call) {
-  known <- names(data_model()$tables)
+  known <- names(data_model()$required)
   x <- from_database_ids(x)
   x <- lapply(Map(typed_columns, x, names(x)), without_silent_columns)
   x <- x[names(x) %in% known | vapply(x, nrow, 0L) > 0]
@@ -69,7 +69,7 @@ select_rows <- function(con, schema, table, source_ids = NULL) {
   name <- DBI::dbQuoteIdentifier(con, columns)
   is_id <- columns %in% c(names(keys_of(columns)), ".row")
   selected <- ifelse(is_id, paste0("CAST(", name, " AS double precision) AS ", name), name)
-  order <- intersect(primary_keys[[table]], columns)
+  order <- intersect(data_model()$primary_keys[[table]], columns)
   if (".row" %in% columns) {
     order <- ".row"
   }
@@ -119,12 +119,12 @@ where_sources <- function(con, schema, table, columns, source_ids) {
   }
   # Rows of a user's own table need not belong to a source.
   known <- data_model()
-  own <- !table %in% c(names(known$tables), names(known$dotted))
+  own <- !table %in% c(names(known$required), names(known$optional))
   paste("WHERE", by_key[[key]], if (own) paste("OR", key, "IS NULL"))
 }
 
 from_database_ids <- function(x) {
-  keys <- rlang::set_names(names(key_parents))
+  keys <- rlang::set_names(names(data_model()$keys))
   parents <- lapply(keys, function(key) ids_of(x, key))
   for (table in names(x)) {
     keys <- keys_of(names(x[[table]]))
@@ -140,7 +140,7 @@ from_database_ids <- function(x) {
 # Restores the types of version 2.0; ids may still be double.
 typed_columns <- function(rows, table) {
   known <- data_model()
-  wanted <- c(known$tables[[table]], known$dotted[[table]])
+  wanted <- c(known$required[[table]], known$optional[[table]])
   for (column in intersect(names(rows), names(wanted))) {
     if (length(keys_of(column)) == 1) {
       next

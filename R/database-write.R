@@ -49,7 +49,7 @@ unstorable_type <- function(x) {
 # ---- Tables and columns ----------------------------------------------------
 
 create_tables <- function(con, schema, call) {
-  model <- data_model()$tables
+  model <- data_model()$required
   there <- list_tables(con, schema)
   if (".next_ids" %in% there) {
     return()
@@ -61,7 +61,7 @@ create_tables <- function(con, schema, call) {
   # Another writer may create them at the same time.
   tryCatch(
     in_transaction(con, call = call, {
-      next_ids <- data.frame(key = c(names(key_parents), ".row"), next_id = 1)
+      next_ids <- data.frame(key = c(names(data_model()$keys), ".row"), next_id = 1)
       create_table(con, schema, ".next_ids", next_ids, call)
       DBI::dbAppendTable(con, table_id(schema, ".next_ids"), next_ids)
       for (table in names(model)) {
@@ -97,7 +97,7 @@ create_index <- function(con, schema) {
 
 # Adds the tables and columns that no stored profile has.
 make_room <- function(con, schema, x, call) {
-  known <- data_model()$tables
+  known <- data_model()$required
   there <- list_tables(con, schema)
   locked <- FALSE
   for (table in names(x)) {
@@ -115,7 +115,7 @@ make_room <- function(con, schema, x, call) {
       check_types(con, schema, table, rows[intersect(columns, fields)], call)
     } else {
       # The other columns one by one, so that an error can name the column.
-      key <- intersect(primary_keys[[table]], columns)
+      key <- intersect(data_model()$primary_keys[[table]], columns)
       create_table(con, schema, table, rows[key], call)
       fields <- key
     }
@@ -140,7 +140,7 @@ create_table <- function(con, schema, table, rows, call) {
   columns <- c(names(rows), own_columns(table))
   types <- vapply(columns, column_type, "", con = con, table = table, rows = rows)
   parts <- paste(DBI::dbQuoteIdentifier(con, columns), types)
-  key <- if (table == ".next_ids") "key" else primary_keys[[table]]
+  key <- if (table == ".next_ids") "key" else data_model()$primary_keys[[table]]
   if (!is.null(key)) {
     key <- paste(DBI::dbQuoteIdentifier(con, key), collapse = ", ")
     parts <- c(parts, paste0("PRIMARY KEY (", key, ")"))
@@ -214,7 +214,7 @@ column_type <- function(column, con, table, rows) {
 # The number of ids of each key that are in use. The update makes other writers wait until the end of the
 # transaction.
 claim_ids <- function(con, schema, x) {
-  rows <- vapply(key_parents, function(table) NROW(x[[table]]), 0L)
+  rows <- vapply(data_model()$keys, function(table) NROW(x[[table]]), 0L)
   rows[[".row"]] <- max(vapply(x[needs_row(names(x))], nrow, 0L))
   for (key in names(rows)) {
     DBI::dbExecute(con, paste0(

@@ -108,7 +108,7 @@ profile_from_con <- function(con, ..., schema = NULL) {
 
 # Tables whose order is not determined by a key.
 needs_row <- function(table) {
-  !table %in% c(key_parents, "sample_locations", "meta", ".next_ids")
+  !table %in% c(data_model()$keys, "sample_locations", "meta", ".next_ids")
 }
 
 # Columns that exist only in the database; users cannot use their names.
@@ -118,7 +118,7 @@ own_columns <- function(table) {
 
 # Whether a table with these columns is a table of this package, not just one with the same name.
 belongs <- function(table, columns) {
-  all(c(primary_keys[[table]], own_columns(table)) %in% columns)
+  all(c(data_model()$primary_keys[[table]], own_columns(table)) %in% columns)
 }
 
 table_id <- function(schema, table) {

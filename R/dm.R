@@ -57,8 +57,8 @@ dm_from_profile <- function(x) {
   x <- as_v2(x, call)
   tables <- unclass(x)
   out <- dm::new_dm(tables)
-  for (table in intersect(names(primary_keys), names(tables))) {
-    out <- dm::dm_add_pk(out, !!table, !!primary_keys[[table]])
+  for (table in intersect(names(data_model()$primary_keys), names(tables))) {
+    out <- dm::dm_add_pk(out, !!table, !!data_model()$primary_keys[[table]])
   }
   for (table in names(tables)) {
     keys <- references(table, names(tables[[table]]))
@@ -66,9 +66,9 @@ dm_from_profile <- function(x) {
       keys <- utils::head(keys, 1)
     }
     # If a key column is entirely NA, its table may not exist.
-    keys <- keys[key_parents[keys] %in% names(tables)]
+    keys <- keys[data_model()$keys[keys] %in% names(tables)]
     for (column in names(keys)) {
-      out <- dm::dm_add_fk(out, !!table, !!column, !!key_parents[[keys[[column]]]])
+      out <- dm::dm_add_fk(out, !!table, !!column, !!data_model()$keys[[keys[[column]]]])
     }
   }
   out

@@ -24,7 +24,7 @@ rust_file_format <- function(file) .Call(wrap__rust_file_format, file)
 
 rust_schema <- function() .Call(wrap__rust_schema)
 
-rust_remap <- function(columns, from, to, table) .Call(wrap__rust_remap, columns, from, to, table)
+rust_remap <- function(columns, from, to, key) .Call(wrap__rust_remap, columns, from, to, key)
 
 rust_filter <- function(x, matches, drops, drop_of_source) .Call(wrap__rust_filter, x, matches, drops, drop_of_source)
 

@@ -223,7 +223,7 @@ of_locations <- function(x, column, found, call) {
 # The profile without what goes, and without what goes with that.
 filtered <- function(x, matches, drops, drop_of_source, call) {
   left <- rust(rust_filter(x, matches, drops, drop_of_source), call)
-  x <- end_inlining(x, left$loose)
+  x <- end_inlining(x, left$no_longer_inlined)
   x$sample_locations$depth <- left$depths
   x <- drop_rows(x, "sample_locations", left$depths == 0L)
   for (column in intersect(c(".toplevel_filename", ".toplevel_line"), names(x$samples))) {

@@ -218,7 +218,7 @@ profile_problems <- function(x) {
   x <- as_profile(x, rlang::current_env())
   problems <- x[[".problems"]]
   if (is.null(problems)) {
-    problems <- data_model()$dotted$.problems
+    problems <- data_model()$optional$.problems
   }
   problems
 }

@@ -67,7 +67,7 @@ plain_columns <- function(rows, table, call) {
     return(rows)
   }
   known <- data_model()
-  wanted <- c(first_version[[table]], known$tables[[table]], known$dotted[[table]])
+  wanted <- c(data_model()$version1[[table]], known$required[[table]], known$optional[[table]])
   for (column in intersect(names(columns)[odd], names(wanted))) {
     values <- plain(columns[[column]], wanted[[column]], table, column, call)
     if (!is.null(values)) {
@@ -78,13 +78,6 @@ plain_columns <- function(rows, table, call) {
   columns
 }
 
-first_version <- list(
-  sample_types = list(type = character(), unit = character()),
-  samples = list(value = integer(), locations = list())
-)
-
-time_columns <- c("source_timestamp", ".timestamp")
-
 # The values as a plain vector, NULL where the class says that they are something else.
 plain <- function(x, wanted, table, column, call) {
   if (inherits(x, "AsIs")) {
@@ -94,9 +87,9 @@ plain <- function(x, wanted, table, column, call) {
     NULL
   } else if (inherits(x, "integer64")) {
     if (is.numeric(wanted)) from_integer64(x, wanted, table, column, call)
-  } else if (column %in% time_columns && inherits(x, "POSIXct")) {
+  } else if (column %in% data_model()$times && inherits(x, "POSIXct")) {
     as.numeric(unclass(x))
-  } else if (column %in% time_columns && inherits(x, "Date")) {
+  } else if (column %in% data_model()$times && inherits(x, "Date")) {
     as.numeric(unclass(x)) * 86400
   } else if (inherits(x, c("character", "numeric", "integer", "double", "logical", "list"))) {
     # Without a class, or with one that says itself that it is one of R's types, such as
@@ -129,9 +122,6 @@ from_integer64 <- function(x, wanted, table, column, call) {
 
 # Those that every profile of a version has.
 required_tables <- function(version) {
-  if (version == "1.0") {
-    c("meta", names(first_version), "locations", "functions")
-  } else {
-    names(data_model()$tables)
-  }
+  model <- data_model()
+  names(if (version == "1.0") model$version1 else model$required)
 }

@@ -55,7 +55,7 @@ test_that("row names that contradict the columns are refused by all functions", 
     for (names in list(integer(), seq_len(rows - 1), seq_len(rows + 1), c(NA, -rows - 7L), letters)) {
       y <- x
       attr(y[[table]], "row.names") <- names
-      expect_all_refuse(y, paste0("Table `[.]?", sub(".", "", table, fixed = TRUE), "`, column `.*`: has [0-9]+ rows where the table has [0-9]+"))
+      expect_all_refuse(y, paste0("Table `[.]?", sub(".", "", table, fixed = TRUE), "`, column `.*` has [0-9]+ rows where the table has [0-9]+"))
     }
   }
   y <- x
@@ -67,9 +67,9 @@ test_that("columns of several lengths are refused, also in tables of a user", {
   x <- unclass(small_profile())
   ragged <- function(...) structure(list(...), class = "data.frame", row.names = 1:3)
   x$.mine <- ragged(a = 1:3, b = 1:2)
-  expect_all_refuse(x, "Table `.mine`, column `b`: has 2 rows where the table has 3")
+  expect_all_refuse(x, "Table `.mine`, column `b` has 2 rows where the table has 3")
   x$.mine <- ragged(a = 1:3, b = mean)
-  expect_all_refuse(x, "Table `.mine`, column `b`: is no column where the table has 3")
+  expect_all_refuse(x, "Table `.mine`, column `b` is no column where the table has 3")
   # Matrices, data frames and records are columns of as many rows as they say.
   x$.mine <- ragged(
     a = matrix(1:6, 3), b = data.frame(x = 1:3, y = 1:3), c = as.POSIXlt(1:3, origin = "1970-01-01"), d = as.list(1:3)
@@ -103,7 +103,7 @@ test_that("tables are taken out, replaced and added as from a list", {
   y[[".mine"]] <- tibble::tibble(sample_id = 1L)
   expect_identical(validate_profile(y), y)
   y$samples <- NULL
-  expect_error(validate_profile(y), "Table `samples`: it is missing", class = "profile_error_invalid")
+  expect_error(validate_profile(y), "Table `samples` is missing", class = "profile_error_invalid")
 })
 
 test_that("a part of the tables is no profile", {

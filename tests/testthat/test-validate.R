@@ -25,7 +25,9 @@ broken_rules <- function(x, cases) {
     error <- broken(scope$x)
     # The message is the place and the rule, so the table shows all of it.
     place <- place_of(error$table, error$column, error$row)
-    expect_identical(conditionMessage(error), paste0(place, ": ", error$rule, "."))
+    # "Table `samples` is missing."
+    between <- if (grepl("^(is|has) ", error$rule)) " " else ": "
+    expect_identical(conditionMessage(error), paste0(place, between, error$rule, "."))
     error
   })
   field <- function(name) vapply(errors, function(error) as.character(error[[name]] %||% ""), "")

@@ -42,7 +42,8 @@ use profile_core::io::input::Origin;
 use profile_core::joint;
 use profile_core::limits::memory::{Growing, TryCollect, TryGrow, owned, written};
 use profile_core::message;
-use profile_core::tables::{DOTTED, Filters, Left, Matching, Renamed, V2, filter, remap};
+use profile_core::schema::Key;
+use profile_core::tables::{Filters, Matching, Renamed, filter, remap};
 use profile_sampler as sampler;
 
 // `input` is what `profile_input()` in R/read.R makes; `format` a name, or empty for whichever
@@ -193,22 +194,17 @@ fn rust_file_format(file: &Robj) -> Robj {
     })
 }
 
-// Gives `list(tables, dotted)`: every table of version "2.0" without rows, and
-// what may stand beside them.
+// Gives the schema, see `to_r/schema.rs`.
 #[extendr]
 fn rust_schema() -> Robj {
-    outcome(|arena| {
-        arena.list(&[
-            ("tables", to_r::schema(arena, V2)?),
-            ("dotted", to_r::schema(arena, DOTTED)?),
-        ])
-    })
+    outcome(to_r::schema)
 }
 
 // Gives one vector: the ids of all `columns`, which are those of the tables in
-// `from`, under their names in `to`; NA where a table has no such id.
+// `from`, under their names in `to`; NA where a table has no such id. `key` is the column
+// that has the ids in their own table.
 #[extendr]
-fn rust_remap(columns: &Robj, from: &Robj, to: &Robj, table: &Robj) -> Robj {
+fn rust_remap(columns: &Robj, from: &Robj, to: &Robj, key: &Robj) -> Robj {
     outcome(|arena| {
         let (from, to) = (argument(from).elements()?, argument(to).elements()?);
         let mut all = Vec::new();
@@ -221,23 +217,23 @@ fn rust_remap(columns: &Robj, from: &Robj, to: &Robj, table: &Robj) -> Robj {
             all.try_push(renamed, "ids")?;
         }
         let rows = all.iter().map(|renamed| renamed.column.len()).sum();
-        let name = text(table)?;
-        let table = V2.iter().chain(DOTTED).find(|table| table.name == name);
-        let table = table.ok_or_else(|| Error::Unsupported(message!("No table `{name}`.")))?;
+        let name = text(key)?;
+        let key = Key::of_column(name);
+        let key = key.ok_or_else(|| Error::Unsupported(message!("No key `{name}`.")))?;
         let (ids, slots) = arena.integers(rows)?;
-        remap(&all, table, slots, &stop)?;
+        remap(&all, key, slots, &stop)?;
         Ok(ids)
     })
 }
 
-// Gives `list(samples, outermost, depths, loose)`: what the filters leave, and the
-// rows of `sample_locations` that are no longer inlined. `matches`: for each filter
+// Gives `list(samples, outermost, depths, no_longer_inlined)`: what the filters leave, and
+// rows of `sample_locations`. `matches`: for each filter
 // that is asked for, by its name, which rows of `locations` match; `drops`: such
 // vectors without names; `drop_of_source`: which of them holds for each source.
 #[extendr]
 fn rust_filter(x: &Robj, matches: &Robj, drops: &Robj, drop_of_source: &Robj) -> Robj {
     outcome(|arena| {
-        let tables = from_r::second(argument(x))?;
+        let tables = from_r::checked_v2(argument(x), &stop)?;
         let matches = argument(matches);
         let matching = |name| match matches.named(name)? {
             Some(rows) => Ok::<_, Error>(Some(Matching(rows.integers()?))),
@@ -257,24 +253,25 @@ fn rust_filter(x: &Robj, matches: &Robj, drops: &Robj, drop_of_source: &Robj) ->
             show_from: matching("show_from")?,
             prune_from: matching("prune_from")?,
         };
-        let (samples, samples_left) = arena.logicals(tables.sample_id.len())?;
-        let (outermost, outermost_left) = arena.logicals(tables.sample_id.len())?;
-        let (depths, depths_left) = arena.integers(tables.frame_sample.len())?;
-        let left = Left {
-            samples: samples_left,
-            outermost: outermost_left,
-            depths: depths_left,
+        let left = filter(&tables, &filters, &stop)?;
+        let flags = |flags: &[bool]| {
+            let (vector, slots) = arena.logicals(flags.len())?;
+            for (slot, &flag) in slots.iter_mut().zip(flags) {
+                *slot = i32::from(flag);
+            }
+            Ok::<_, Error>(vector)
         };
-        let rows = filter(&tables, &filters, left, &stop)?;
-        let (loose, slots) = arena.integers(rows.len())?;
-        for (slot, row) in slots.iter_mut().zip(rows) {
+        let (depths, slots) = arena.integers(left.depths.len())?;
+        slots.copy_from_slice(&left.depths);
+        let (no_longer_inlined, slots) = arena.integers(left.no_longer_inlined.len())?;
+        for (slot, row) in slots.iter_mut().zip(left.no_longer_inlined) {
             *slot = row as i32 + 1;
         }
         arena.list(&[
-            ("samples", samples),
-            ("outermost", outermost),
+            ("samples", flags(&left.samples)?),
+            ("outermost", flags(&left.outermost)?),
             ("depths", depths),
-            ("loose", loose),
+            ("no_longer_inlined", no_longer_inlined),
         ])
     })
 }

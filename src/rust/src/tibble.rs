@@ -4,19 +4,13 @@
 
 use crate::arena::{Arena, Value};
 use profile_core::error::{Error, Result};
-use profile_core::limits::memory::{TryGrow, TryPut, TryText};
+use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::message;
 use std::collections::HashMap;
-use std::fmt::Display;
-use std::ops::Range;
 
 const WHAT: &str = "a column of strings";
 
-/// R's `NA_integer_`.
-pub const NA: i32 = i32::MIN;
-
-/// R's `NA_real_`: a NaN whose low word is 1954.
-pub const NA_REAL: f64 = f64::from_bits(0x7ff0_0000_0000_07a2);
+pub use profile_core::schema::NA;
 
 pub struct Tibble<'call> {
     arena: Arena<'call>,
@@ -80,6 +74,13 @@ impl<'call> Tibble<'call> {
         Ok(slots)
     }
 
+    /// Each is 0, 1 or NA.
+    pub fn logical_slots(&mut self, name: &'static str) -> Result<&'call mut [i32]> {
+        let (column, slots) = self.arena.logicals(self.rows)?;
+        self.add(name, column)?;
+        Ok(slots)
+    }
+
     pub fn double_slots(&mut self, name: &'static str) -> Result<&'call mut [f64]> {
         let (column, slots) = self.arena.doubles(self.rows)?;
         self.add(name, column)?;
@@ -117,29 +118,6 @@ impl<'call> Tibble<'call> {
             rows.try_push(row, WHAT)?;
         }
         self.indexed(name, &distinct, &rows)
-    }
-
-    /// Values as texts, which are made here.
-    pub fn texts<T: Display>(
-        &mut self,
-        name: &'static str,
-        values: impl Iterator<Item = Option<T>>,
-    ) -> Result<()> {
-        // End to end in one text.
-        let mut all = String::new();
-        let mut parts: Vec<Option<Range<usize>>> = Vec::new();
-        for value in values {
-            let start = all.len();
-            let part = match value {
-                Some(value) => {
-                    all.try_write(format_args!("{value}"), WHAT)?;
-                    Some(start..all.len())
-                }
-                None => None,
-            };
-            parts.try_push(part, WHAT)?;
-        }
-        self.strings(name, parts.into_iter().map(|part| all.get(part?)))
     }
 
     /// v1's list column.

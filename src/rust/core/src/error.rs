@@ -129,7 +129,11 @@ impl fmt::Display for Invalid {
         if let Some(row) = self.row {
             write!(f, ", row {row}")?;
         }
-        write!(f, ": {}.", self.rule)
+        // "Table `samples` is missing."
+        let is_verb = ["is ", "has "]
+            .iter()
+            .any(|verb| self.rule.starts_with(verb));
+        write!(f, "{} {}.", if is_verb { "" } else { ":" }, self.rule)
     }
 }
 

@@ -42,6 +42,7 @@ pub mod joint;
 pub mod limits;
 pub mod model;
 mod protobuf;
+pub mod schema;
 pub mod tables;
 pub mod text;
 

@@ -1,111 +1,68 @@
-//! Takes a profile from R: a list of tables of either version.
-//!
-//! Here it is checked that tables and columns are there and of their type; what
-//! is in them is for the core to check.
+//! Takes a profile from R: a list of tables of either version, which the core reads and
+//! checks.
 
-mod columns;
+mod table;
 mod v1;
-mod v2;
 
 use crate::argument::Sexp;
-use columns::{Columns, Named};
 use profile_core::analysis::convert;
-use profile_core::error::{Error, Invalid, Result};
+use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::Stop;
+use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::message;
 use profile_core::model::Profile;
+use profile_core::schema::{Reading, TableInput};
 use profile_core::tables::{
-    Functions, Locations, Meta, TablesV1, TablesV2, V1, V2, check_v1, check_v2, profile_from_v1,
-    profile_from_v2,
+    TableList, check_v1, check_v2, profile_from_v1, profile_from_v2, version,
 };
+use table::Table;
 
-/// The tables of one version, not yet checked row by row.
-enum Tables<'call> {
-    V1(Box<TablesV1<'call>>),
-    V2(Box<TablesV2<'call>>),
+/// Tables of version "2.0" that were checked.
+pub fn checked_v2<'call>(x: Sexp<'call>, stop: Stop) -> Result<Reading<'call>> {
+    with_list(x, |version, list| match version {
+        "2.0" => check_v2(list, stop),
+        _ => Err(Error::Unsupported(message!("Tables of version 1.0."))),
+    })
 }
 
-/// The tables of version "2.0", and only those.
-pub fn second<'call>(x: Sexp<'call>) -> Result<Box<TablesV2<'call>>> {
-    match tables(x)? {
-        Tables::V2(tables) => Ok(tables),
-        Tables::V1(_) => Err(Error::Unsupported(message!("Tables of version 1.0."))),
-    }
-}
-
-/// Holds a list of tables against every rule of its version.
+/// Checks a list of tables by every rule of its version.
 pub fn check(x: Sexp, stop: Stop) -> Result<()> {
-    match tables(x)? {
-        Tables::V1(tables) => check_v1(&tables, stop),
-        Tables::V2(tables) => check_v2(&tables, stop),
-    }
+    with_list(x, |version, list| match version {
+        "1.0" => {
+            v1::with_origin(x, list)?;
+            check_v1(list, stop)
+        }
+        _ => check_v2(list, stop).map(|_| ()),
+    })
 }
 
 /// Checks a list of tables and makes a profile of it.
 pub fn profile(x: Sexp, stop: Stop) -> Result<Profile> {
-    match tables(x)? {
-        Tables::V1(tables) => profile_from_v1(&tables, stop),
-        Tables::V2(tables) => profile_from_v2(&tables, stop),
-    }
+    with_list(x, |version, list| match version {
+        "1.0" => profile_from_v1(&v1::with_origin(x, list)?, stop),
+        _ => profile_from_v2(list, stop),
+    })
 }
 
 /// The same with a sample in each row, and all that version "1.0" says of its origin.
 pub fn recorded(x: Sexp, stop: Stop) -> Result<Profile> {
-    match tables(x)? {
-        Tables::V1(tables) => convert::from_v1(&tables, stop),
-        Tables::V2(tables) => profile_from_v2(&tables, stop),
+    with_list(x, |version, list| match version {
+        "1.0" => convert::from_v1(&v1::with_origin(x, list)?, stop),
+        _ => profile_from_v2(list, stop),
+    })
+}
+
+/// Passes on the version of a list of tables, and the list.
+fn with_list<'call, T>(
+    x: Sexp<'call>,
+    work: impl FnOnce(&str, &TableList<'_, 'call>) -> Result<T>,
+) -> Result<T> {
+    let mut tables = Vec::new();
+    for (name, &element) in x.names()?.into_iter().zip(x.elements()?) {
+        tables.try_push((name, Table::new(element)?), "tables")?;
     }
-}
-
-fn tables<'call>(x: Sexp<'call>) -> Result<Tables<'call>> {
-    let all = Named::new(x)?;
-    let meta = meta(&all)?;
-    let row = (0..meta.key.len()).find(|&row| meta.key.get(row) == Some("version"));
-    match row.and_then(|row| meta.value.get(row)) {
-        Some("1.0") => {
-            all.check_names(V1)?;
-            Ok(Tables::V1(Box::new(v1::tables_v1(&all, meta)?)))
-        }
-        Some("2.0") => {
-            all.check_names(V2)?;
-            Ok(Tables::V2(Box::new(v2::tables_v2(&all, meta)?)))
-        }
-        version => Err(Error::Invalid(Invalid {
-            table: "meta".into(),
-            column: Some("value"),
-            row: row.map(|row| row + 1),
-            rule: match version {
-                Some(version) => {
-                    message!("version \"{version}\" is not known, only \"1.0\" and \"2.0\" are")
-                }
-                None => message!("must hold the version under the key `version`"),
-            },
-        })),
-    }
-}
-
-fn meta<'call>(all: &Named<'call>) -> Result<Meta<'call>> {
-    let meta = Columns::required(all, &V2[0])?;
-    Ok(Meta {
-        key: meta.text("key")?,
-        value: meta.text("value")?,
-    })
-}
-
-fn locations<'call>(columns: &Columns<'call>) -> Result<Locations<'call>> {
-    Ok(Locations {
-        location_id: columns.integers("location_id")?,
-        function_id: columns.integers("function_id")?,
-        line: columns.integers("line")?,
-    })
-}
-
-fn functions<'call>(columns: &Columns<'call>) -> Result<Functions<'call>> {
-    Ok(Functions {
-        function_id: columns.integers("function_id")?,
-        name: columns.text("name")?,
-        system_name: columns.text("system_name")?,
-        filename: columns.text("filename")?,
-        start_line: columns.integers("start_line")?,
-    })
+    let list = tables.iter();
+    let list = list.map(|(name, table)| (*name, table as &dyn TableInput));
+    let list = list.try_vec("tables")?;
+    work(&version(&list)?, &list)
 }

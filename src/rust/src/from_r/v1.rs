@@ -1,43 +1,23 @@
-//! Version "1.0": five tables, the stacks in a list column.
+//! What the hidden components of version "1.0" say of where a profile comes from.
 
-use super::columns::{Columns, Named, no_text, wrong};
-use super::{functions, locations};
-use crate::argument::{INTSXP, STRSXP, Sexp, VECSXP, utf8};
-use profile_core::error::{Error, Invalid, Result};
+use super::table::not_text;
+use crate::argument::{STRSXP, Sexp, VECSXP, utf8};
+use profile_core::error::Result;
 use profile_core::formats::pprof;
 use profile_core::formats::rprof::{self, Header};
-use profile_core::limits::memory::{TryGrow, TryPut};
-use profile_core::message;
+use profile_core::limits::memory::TryGrow;
 use profile_core::model::{Period, RprofOptions, Source, SourceKind};
-use profile_core::tables::{Meta, TablesV1, V1};
-use std::collections::HashMap;
+use profile_core::tables::{TableList, TablesV1};
 
-pub fn tables_v1<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV1<'call>> {
-    for (position, schema) in V1.iter().enumerate() {
-        if let Some((name, _)) = all.elements.get(position) {
-            if *name != schema.name && all.get(schema.name).is_some() {
-                return Err(wrong(
-                    schema.name,
-                    None,
-                    message!("must be component {} of the list", position + 1),
-                ));
-            }
-        }
-    }
-    let table = |i: usize| Columns::required(all, &V1[i]);
-    let (types, samples) = (table(1)?, table(2)?);
-    let mut origin = origin(all)?;
+/// The tables, and what the hidden components of `x` say.
+pub fn with_origin<'t, 'call>(
+    x: Sexp<'call>,
+    list: &'t TableList<'t, 'call>,
+) -> Result<TablesV1<'t, 'call>> {
+    let mut origin = origin(x)?;
     let further = origin.sources.split_off(1.min(origin.sources.len()));
-    let (stack_of, stacks) = stacks_v1(samples.column("locations")?)?;
     Ok(TablesV1 {
-        meta,
-        type_: types.text("type")?,
-        unit: types.text("unit")?,
-        value: samples.integers("value")?,
-        stack_of,
-        stacks,
-        locations: locations(&table(3)?)?,
-        functions: functions(&table(4)?)?,
+        list,
         source: origin.sources.pop().unwrap_or_default(),
         further,
         files: origin.files,
@@ -45,37 +25,7 @@ pub fn tables_v1<'call>(all: &Named<'call>, meta: Meta<'call>) -> Result<TablesV
     })
 }
 
-/// The list column: which of the distinct tibbles each sample has, and their
-/// ids. Samples that share a tibble share its address.
-fn stacks_v1<'call>(column: Sexp<'call>) -> Result<(Vec<u32>, Vec<&'call [i32]>)> {
-    let mut known: HashMap<Sexp, u32> = HashMap::new();
-    let mut stack_of = Vec::new();
-    let mut stacks = Vec::new();
-    for (row, element) in column.elements()?.iter().enumerate() {
-        let stack = match known.get(element) {
-            Some(stack) => *stack,
-            None => {
-                let ids = Named::new(*element)?.get("location_id");
-                let Some(ids) = ids.filter(|ids| ids.kind() == INTSXP && ids.is_plain()) else {
-                    return Err(Error::Invalid(Invalid {
-                        table: "samples".into(),
-                        column: Some("locations"),
-                        row: Some(row + 1),
-                        rule: message!("must be a tibble with one integer column, `location_id`"),
-                    }));
-                };
-                stacks.try_push(ids.integers()?, "stacks")?;
-                let stack = stacks.len() as u32 - 1;
-                known.try_put(*element, stack, "stacks")?;
-                stack
-            }
-        };
-        stack_of.try_push(stack, "samples")?;
-    }
-    Ok((stack_of, stacks))
-}
-
-/// What the hidden component tells: `.rprof` with headers and files, `.msg` with comments,
+/// What the hidden component says: `.rprof` with headers and files, `.msg` with comments,
 /// or neither.
 #[derive(Default)]
 struct Origin<'call> {
@@ -84,14 +34,15 @@ struct Origin<'call> {
     comments: Vec<&'call str>,
 }
 
-fn origin<'call>(all: &Named<'call>) -> Result<Origin<'call>> {
+fn origin(x: Sexp) -> Result<Origin> {
     let mut origin = Origin::default();
-    let kind = match (all.get(".rprof"), all.get(".msg")) {
+    let (recorded, message) = (x.named(".rprof")?, x.named(".msg")?);
+    let kind = match (recorded, message) {
         (Some(_), _) => SourceKind::RPROF,
         (None, Some(_)) => SourceKind::named(pprof::FORMAT.name),
         (None, None) => SourceKind::MANUAL,
     };
-    if let Some(recorded) = all.get(".rprof") {
+    if let Some(recorded) = recorded {
         for header in texts(".rprof", recorded, "header")? {
             if let Some(header) = rprof::parse_header(header.as_bytes()) {
                 origin.sources.try_push(run(header)?, "sources")?;
@@ -104,7 +55,7 @@ fn origin<'call>(all: &Named<'call>) -> Result<Origin<'call>> {
                 origin.files.try_push((number, path), "files")?;
             }
         }
-    } else if let Some(message) = all.get(".msg") {
+    } else if let Some(message) = message {
         origin.comments = texts(".msg", message, "comment")?;
     }
     if origin.sources.is_empty() {
@@ -140,7 +91,7 @@ fn texts<'call>(component: &'static str, list: Sexp<'call>, name: &str) -> Resul
     let column = list.named(name)?.filter(|column| column.kind() == STRSXP);
     if let Some(column) = column {
         for &string in column.strings()? {
-            let text = utf8(string).map_err(|error| no_text(error, component, None, None))?;
+            let text = utf8(string).map_err(|error| not_text(error, (component, None), None))?;
             if let Some(text) = text {
                 texts.try_push(text, "texts")?;
             }

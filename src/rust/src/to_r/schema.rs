@@ -1,25 +1,120 @@
-//! The schema: each table without rows, so that R need not say it again.
+//! The schema as R uses it: tables without rows, and what is known of each table and column.
 
-use super::Tables;
 use crate::arena::{Arena, Value};
-use crate::tibble::Tibble;
+use crate::tibble::{NA, Tibble};
 use profile_core::error::Result;
-use profile_core::tables::{Kind, Table};
+use profile_core::limits::memory::{TryCollect, TryGrow};
+use profile_core::schema::{ColumnInfo, Key, TABLES, TABLES_V1, TableInfo, Type};
 
-pub fn schema<'call>(arena: Arena<'call>, tables: &'static [Table]) -> Result<Value<'call>> {
-    let mut all = Tables::new(arena);
-    for table in tables {
+const WHAT: &str = "the schema";
+
+/// A table and its columns.
+type Entry = (&'static TableInfo, Vec<&'static ColumnInfo>);
+
+/// `list(version1, required, optional, tables, columns, keys)`: the tables of version "1.0";
+/// those of version "2.0" with the columns that they must have, and with those that they may
+/// have; what is known of each table and column; and the table of each key.
+pub fn schema(arena: Arena<'_>) -> Result<Value<'_>> {
+    let entries = TABLES_V1.iter().map(|t| entry(t.info(), t.columns()));
+    let version1 = entries.try_vec_of(WHAT)?;
+    let entries = TABLES.iter().map(|t| entry(t.info(), t.columns()));
+    let version2 = entries.try_vec_of(WHAT)?;
+    let required = |table: &TableInfo, column: &ColumnInfo| table.required() && column.required;
+    arena.list(&[
+        ("version1", prototypes(arena, &version1, |_, c| c.required)?),
+        ("required", prototypes(arena, &version2, required)?),
+        (
+            "optional",
+            prototypes(arena, &version2, |t, c| !required(t, c))?,
+        ),
+        ("tables", tables(arena, &version2)?),
+        ("columns", columns(arena, &version2)?),
+        ("keys", keys(arena)?),
+    ])
+}
+
+fn entry(
+    info: &'static TableInfo,
+    columns: impl Iterator<Item = &'static ColumnInfo>,
+) -> Result<Entry> {
+    Ok((info, columns.try_vec(WHAT)?))
+}
+
+/// Tables without rows, with these of their columns; a table that has none of them is left
+/// out.
+fn prototypes<'call>(
+    arena: Arena<'call>,
+    entries: &[Entry],
+    has: impl Fn(&TableInfo, &ColumnInfo) -> bool,
+) -> Result<Value<'call>> {
+    let mut tables = Vec::new();
+    for (table, columns) in entries {
+        let columns = columns.iter().filter(|column| has(table, column));
+        let columns = columns.try_vec(WHAT)?;
+        if columns.is_empty() {
+            continue;
+        }
         let mut tibble = Tibble::new(arena, 0)?;
-        for column in table.all_columns() {
-            match column.kind {
-                Kind::Integer => tibble.integers(column.name, [])?,
-                Kind::Double => tibble.doubles(column.name, [])?,
-                Kind::Text => tibble.strings(column.name, [])?,
-                Kind::Logical => tibble.logicals(column.name, [])?,
-                Kind::List => tibble.stacks(column.name, &[], &[], &[])?,
+        for column in columns {
+            match column.type_ {
+                Type::Integer => tibble.integers(column.name, [])?,
+                Type::Double => tibble.doubles(column.name, [])?,
+                Type::Text => tibble.strings(column.name, [])?,
+                Type::Logical => tibble.logicals(column.name, [])?,
+                Type::Stacks => tibble.stacks(column.name, &[], &[], &[])?,
             }
         }
-        all.add(table.name, tibble.finish()?)?;
+        tables.try_push((table.name, tibble.finish()?), WHAT)?;
     }
-    all.finish()
+    arena.list(&tables)
+}
+
+fn tables<'call>(arena: Arena<'call>, entries: &[Entry]) -> Result<Value<'call>> {
+    let infos = || entries.iter().map(|(table, _)| table);
+    let mut tibble = Tibble::new(arena, entries.len())?;
+    tibble.strings("table", infos().map(|t| Some(t.name)))?;
+    tibble.strings("doc", infos().map(|t| Some(t.doc)))?;
+    tibble.logicals("required", infos().map(|t| Some(t.required())))?;
+    tibble.logicals("merged", infos().map(|t| Some(t.merged)))?;
+    tibble.strings("attributes", infos().map(|t| t.attributes))?;
+    tibble.strings("used_by_table", infos().map(|t| Some(t.used_by?.0)))?;
+    tibble.strings("used_by_column", infos().map(|t| Some(t.used_by?.1)))?;
+    tibble.finish()
+}
+
+fn columns<'call>(arena: Arena<'call>, entries: &[Entry]) -> Result<Value<'call>> {
+    let mut rows = Vec::new();
+    for (table, columns) in entries {
+        for column in columns {
+            rows.try_push((*table, *column), WHAT)?;
+        }
+    }
+    let all = || rows.iter();
+    let mut tibble = Tibble::new(arena, rows.len())?;
+    tibble.strings("table", all().map(|(t, _)| Some(t.name)))?;
+    tibble.strings("column", all().map(|(_, c)| Some(c.name)))?;
+    tibble.strings("type", all().map(|(_, c)| Some(c.type_.name())))?;
+    tibble.logicals("required", all().map(|(_, c)| Some(c.required)))?;
+    // Where in the primary key it stands.
+    tibble.integers(
+        "key",
+        all().map(|(t, c)| {
+            let at = t.key.iter().position(|key| *key == c.name);
+            at.map_or(NA, |at| at as i32 + 1)
+        }),
+    )?;
+    tibble.strings(
+        "refers_to",
+        all().map(|(_, c)| c.refers_to().map(Key::table)),
+    )?;
+    tibble.strings("unit", all().map(|(_, c)| c.unit))?;
+    tibble.strings("doc", all().map(|(_, c)| Some(c.doc)))?;
+    tibble.finish()
+}
+
+fn keys(arena: Arena<'_>) -> Result<Value<'_>> {
+    let mut tibble = Tibble::new(arena, Key::ALL.len())?;
+    tibble.strings("column", Key::ALL.map(|key| Some(key.name())))?;
+    tibble.strings("table", Key::ALL.map(|key| Some(key.table())))?;
+    tibble.finish()
 }

@@ -1,14 +1,16 @@
 //! Version "1.0": five tables, the stacks in a list column.
 
-use super::{Tables, functions, locations, meta, problems};
+use super::tables::Tables;
 use crate::arena::{Arena, Value};
 use crate::tibble::Tibble;
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::Problems;
 use profile_core::formats::rprof;
+use profile_core::limits::cancel::Stop;
 use profile_core::limits::memory::{TryCollect, TryGrow, written};
 use profile_core::message;
 use profile_core::model::{Profile, SourceFile, SourceKind, Stacks, Values};
+use profile_core::schema::{FUNCTIONS, LOCATIONS, META_V1, PROBLEMS, Table, Version};
 
 const LINES: &str = "the header";
 
@@ -17,7 +19,8 @@ const LINES: &str = "the header";
 pub fn tables<'call>(
     arena: Arena<'call>,
     profile: &Profile,
-    noted: &Problems,
+    problems: &Problems,
+    stop: Stop,
 ) -> Result<Value<'call>> {
     let Some(counts) = v1_counts(profile) else {
         return Err(Error::Lossy(message!(
@@ -28,22 +31,20 @@ pub fn tables<'call>(
     let rprof = profile.sources.iter().any(|s| s.kind == SourceKind::RPROF);
     let manual = profile.sources.iter().all(|s| s.kind == SourceKind::MANUAL);
     let mut tables = Tables::new(arena);
-    tables.add("meta", meta(arena, "1.0")?)?;
+    META_V1.write(profile, Version::One, &mut tables, stop)?;
     let mut types = Tibble::new(arena, 1)?;
     types.strings("type", [Some("samples")])?;
     types.strings("unit", [Some("count")])?;
     tables.add("sample_types", types.finish()?)?;
     tables.add("samples", samples(arena, profile, counts)?)?;
-    tables.add("locations", locations(arena, profile)?.finish()?)?;
-    tables.add("functions", functions(arena, profile)?.finish()?)?;
+    LOCATIONS.write(profile, Version::One, &mut tables, stop)?;
+    FUNCTIONS.write(profile, Version::One, &mut tables, stop)?;
     if rprof {
         tables.add(".rprof", recorded(arena, profile)?)?;
     } else if !manual {
         tables.add(".msg", message(arena, profile)?)?;
     }
-    if !noted.is_empty() {
-        tables.add(".problems", problems(arena, noted, None)?)?;
-    }
+    PROBLEMS.write_rows(profile, &problems.rows(None)?, Version::Two, &mut tables)?;
     tables.finish()
 }
 

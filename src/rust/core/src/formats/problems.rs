@@ -5,9 +5,10 @@
 //! the notes into one warning and a table.
 
 use crate::error::{Place, Result};
-use crate::limits::memory::{TryCollect, TryGrow, TryText, sort_by_key};
+use crate::limits::memory::{TryCollect, TryGrow, TryText, owned, sort_by_key, written};
 use crate::message;
 use crate::model::integer_for_r;
+use crate::schema::ProblemRow;
 
 /// How many problems of a kind are kept with their place; beyond that they are
 /// counted only.
@@ -222,6 +223,34 @@ impl Problems {
     /// The first thousand of each kind, in the order of the input.
     pub fn kept(&self) -> &[Problem] {
         &self.kept
+    }
+
+    /// The problems as rows of their table: `source` is the row of the first source of the
+    /// input, where the table says so.
+    pub fn rows(&self, source: Option<Option<usize>>) -> Result<Vec<ProblemRow>> {
+        let row = |problem: &Problem| {
+            let (line, byte) = match problem.place {
+                Place::Line(line) => (Some(line as f64), None),
+                Place::Byte(byte) => (None, Some(byte as f64)),
+                // A field of JSON has neither.
+                Place::Sample(_) | Place::Field(_) => (None, None),
+            };
+            let text = match &problem.place {
+                Place::Field(path) if problem.text.is_empty() => owned(path, WHAT)?,
+                Place::Field(path) => written(format_args!("{path}: {}", problem.text), WHAT)?,
+                _ => owned(&problem.text, WHAT)?,
+            };
+            Ok(ProblemRow {
+                source,
+                line,
+                byte,
+                problem: problem.kind.key(),
+                lost: problem.kind.lost(),
+                description: problem.kind.describe(),
+                text,
+            })
+        };
+        self.kept.iter().map(row).try_vec_of(WHAT)
     }
 
     pub fn has(&self, kind: ProblemKind) -> bool {

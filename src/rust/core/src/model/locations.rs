@@ -36,7 +36,7 @@ pub struct FrameType(
 );
 
 impl FrameType {
-    pub(super) fn new(text: StringId) -> FrameType {
+    pub(crate) fn new(text: StringId) -> FrameType {
         // Rows end at 2^31, see `next_row()`.
         FrameType(NonZeroU32::MIN.saturating_add(text.0))
     }

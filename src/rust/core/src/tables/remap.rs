@@ -1,9 +1,8 @@
-//! Other names for ids.
+//! Renames ids.
 
-use super::ids::Ids;
-use super::{NA, Table};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
+use crate::schema::{Ids, Key, NA};
 
 const ROWS_PER_CHECK: usize = 1 << 20;
 
@@ -11,19 +10,17 @@ const ROWS_PER_CHECK: usize = 1 << 20;
 #[derive(Debug, Clone, Copy)]
 pub struct Renamed<'a> {
     pub column: &'a [i32],
-    /// The ids of the table, none of them twice.
+    /// The ids of the table, without duplicates.
     pub from: &'a [i32],
     pub to: &'a [i32],
 }
 
 /// Fills `out`, which is as long as all columns, with the new ids, one column
-/// after the other. What `table`, whose first column is its key, does not have
-/// becomes NA.
-pub fn remap(columns: &[Renamed], table: &Table, out: &mut [i32], stop: Stop) -> Result<()> {
-    let key = table.columns.first().map_or("", |column| column.name);
+/// after the other. What the table of `key` does not have becomes NA.
+pub fn remap(columns: &[Renamed], key: Key, out: &mut [i32], stop: Stop) -> Result<()> {
     let mut rest = out;
     for renamed in columns {
-        let ids = Ids::new(table.name, key, renamed.from)?;
+        let ids = Ids::new(key.table(), key.name(), renamed.from)?;
         let (own, left) = rest.split_at_mut(renamed.column.len().min(rest.len()));
         rest = left;
         for (slots, old) in own
@@ -43,7 +40,6 @@ pub fn remap(columns: &[Renamed], table: &Table, out: &mut [i32], stop: Stop) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::V2;
 
     #[test]
     fn columns_follow_each_other_under_their_new_ids() {
@@ -60,17 +56,17 @@ mod tests {
             },
         ];
         let mut out = [0; 7];
-        remap(&columns, &V2[2], &mut out, &|| false).unwrap();
+        remap(&columns, Key::Sample, &mut out, &|| false).unwrap();
         assert_eq!(out, [20, 10, 20, NA, 2, 1, NA]);
     }
 
     #[test]
-    fn an_id_that_is_there_twice_is_refused() {
+    fn duplicate_ids_are_refused() {
         let columns = [Renamed {
             column: &[],
             from: &[1, 1],
             to: &[1, 2],
         }];
-        assert!(remap(&columns, &V2[2], &mut [], &|| false).is_err());
+        assert!(remap(&columns, Key::Sample, &mut [], &|| false).is_err());
     }
 }

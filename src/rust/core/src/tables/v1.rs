@@ -1,97 +1,130 @@
 //! Version "1.0": the stacks in a list column.
 
-use super::checks::{self, dangling, invalid};
-use super::ids::Ids;
-use super::{FunctionFacts, Functions, LocationFacts, Locations, Meta, NA, Text, take};
-use crate::error::{Error, Invalid, Result};
+use super::list::{TableList, check_names, get, required};
+use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{LocationId, Profile, Source, SourceFile, StackId, Values, next_row};
+use crate::schema::{
+    self, Data, Declared, Key, Reading, TABLES_V1, Table, TableInput, Version, find, invalid,
+    invalid_column, unresolved,
+};
 
-/// The five tables.
-#[derive(Debug, Default)]
-pub struct TablesV1<'a> {
-    pub meta: Meta<'a>,
-    pub type_: Text<'a>,
-    pub unit: Text<'a>,
-    pub value: &'a [i32],
-    /// For each sample which of `stacks` it has. Samples share the tibble of
-    /// their stack, so each distinct one is looked at once.
-    pub stack_of: Vec<u32>,
-    pub stacks: Vec<&'a [i32]>,
-    pub locations: Locations<'a>,
-    pub functions: Functions<'a>,
-    /// What the hidden components tell about the origin: the run that all samples are put
-    /// down to, and those after it, since nothing says which samples are theirs.
+/// The five tables, and what the hidden components say.
+pub struct TablesV1<'t, 'a> {
+    pub list: &'t TableList<'t, 'a>,
+    /// The run that all samples are attributed to, and those after it, since nothing says
+    /// which samples are theirs.
     pub source: Source,
     pub further: Vec<Source>,
-    /// Which the source has in the order of the file: number and name.
+    /// The files of the source in their order: number and name.
     pub files: Vec<(u32, &'a str)>,
     pub comments: Vec<&'a str>,
 }
 
-/// Every rule of version "1.0".
-pub fn check_v1(tables: &TablesV1, stop: Stop) -> Result<()> {
-    check(tables, stop).map(|_| ())
+/// The samples of version "1.0", checked, and functions and locations in the model.
+struct Checked<'a> {
+    reading: Reading<'a>,
+    value: &'a [i32],
+    /// For each sample which of `stacks` it has. Samples share the tibble of their stack, so
+    /// each distinct one is looked at once.
+    stack_of: Vec<u32>,
+    stacks: Vec<&'a [i32]>,
 }
 
-/// Functions and locations by their ids.
-fn check(tables: &TablesV1, stop: Stop) -> Result<(Ids, Ids)> {
-    checks::meta(&tables.meta, "1.0")?;
-    if tables.meta.key.len() != 1 {
-        return Err(Error::Invalid(Invalid {
-            table: "meta".into(),
-            column: None,
-            row: None,
-            rule: message!("must have exactly one row, `version`"),
-        }));
-    }
-    let mut types =
-        (0..tables.type_.len()).map(|row| (tables.type_.get(row), tables.unit.get(row)));
-    if types.next() != Some((Some("samples"), Some("count"))) || types.next().is_some() {
-        return Err(Error::Invalid(Invalid {
-            table: "sample_types".into(),
-            column: None,
-            row: None,
-            rule: message!("must be one row, type `samples` and unit `count`"),
-        }));
-    }
-    for (row, &value) in tables.value.iter().enumerate() {
-        if value == NA || value < 1 {
-            return Err(invalid("samples", "value", row, "must be 1 or more"));
+/// Every rule of version "1.0".
+pub fn check_v1(list: &TableList, stop: Stop) -> Result<()> {
+    check(list, stop).map(|_| ())
+}
+
+fn check<'a>(list: &TableList<'_, 'a>, stop: Stop) -> Result<Checked<'a>> {
+    let names = TABLES_V1.iter().map(|table| table.info().name);
+    check_names(list, names.clone())?;
+    for (position, name) in names.enumerate() {
+        let is_other = |(found, _): &(&str, _)| *found != name;
+        if list.get(position).is_some_and(is_other) && get(list, name).is_some() {
+            let rule = message!("must be component {} of the list", position + 1);
+            return Err(invalid_column(name, None, rule));
         }
     }
+    let [meta, types, samples, locations, functions] = TABLES_V1;
+    let table =
+        |table: &'static dyn Declared| required(list, table.info().name, || table.columns());
+    if table(meta)?.rows() != 1 {
+        let rule = "must have exactly one row, `version`";
+        return Err(invalid_column("meta", None, rule));
+    }
+    check_types(table(types)?)?;
+    let (value, stack_of, stacks) = read_samples(table(samples)?)?;
     cancel::check(stop)?;
-    let functions = checks::functions(&tables.functions)?;
-    let locations = checks::locations(&tables.locations, &functions)?;
-    for (stack, ids) in tables.stacks.iter().enumerate() {
-        if let Some(&id) = ids.iter().find(|&&id| locations.row(id).is_none()) {
-            let row = tables
-                .stack_of
-                .iter()
-                .position(|&s| s as usize == stack)
-                .unwrap_or(0);
-            return Err(dangling("samples", "locations", row, id, "locations"));
+    let mut reading = Reading::new()?;
+    let (locations, functions) = (table(locations)?, table(functions)?);
+    reading.read_ids(Key::Location, locations)?;
+    reading.read_ids(Key::Function, functions)?;
+    schema::FUNCTIONS.read(functions, &mut reading, Version::One, stop)?;
+    schema::LOCATIONS.read(locations, &mut reading, Version::One, stop)?;
+    for (stack, ids) in (0..).zip(&stacks) {
+        let is_unknown = |id: &&i32| reading.row_of(Key::Location, **id).is_none();
+        if let Some(&id) = ids.iter().find(is_unknown) {
+            let row = stack_of.iter().position(|&s| s == stack).unwrap_or(0);
+            return Err(unresolved("samples", "locations", row, id, Key::Location));
         }
     }
-    Ok((functions, locations))
+    Ok(Checked {
+        reading,
+        value,
+        stack_of,
+        stacks,
+    })
+}
+
+fn check_types(table: &dyn TableInput) -> Result<()> {
+    const TABLE: &str = "sample_types";
+    let mut is_right = table.rows() == 1;
+    for (column, wanted) in TABLES_V1[1].columns().zip(["samples", "count"]) {
+        if let Some(Data::Texts(text)) = find(table, TABLE, column)? {
+            is_right &= text.get(0) == Some(wanted);
+        }
+    }
+    match is_right {
+        true => Ok(()),
+        false => {
+            let rule = "must be one row, type `samples` and unit `count`";
+            Err(invalid_column(TABLE, None, rule))
+        }
+    }
+}
+
+type Samples<'a> = (&'a [i32], Vec<u32>, Vec<&'a [i32]>);
+
+fn read_samples<'a>(table: &dyn TableInput<'a>) -> Result<Samples<'a>> {
+    const TABLE: &str = "samples";
+    let (mut value, mut stack_of, mut stacks): Samples = Default::default();
+    for column in TABLES_V1[2].columns() {
+        match find(table, TABLE, column)? {
+            Some(Data::Integers(values)) => value = values,
+            Some(Data::Stacks(rows, distinct)) => (stack_of, stacks) = (rows, distinct),
+            _ => {}
+        }
+    }
+    // NA is less than all others.
+    match value.iter().position(|&value| value < 1) {
+        Some(row) => Err(invalid(TABLE, "value", row, "must be 1 or more")),
+        None => Ok((value, stack_of, stacks)),
+    }
 }
 
 /// Checks the tables and makes a profile of them: one sample for each row, with
 /// its value as the count.
 pub fn profile_from_v1(tables: &TablesV1, stop: Stop) -> Result<Profile> {
-    let (function_ids, location_ids) = check(tables, stop)?;
-    let mut profile = Profile::default();
-    let no_facts = (FunctionFacts::default(), LocationFacts::default());
-    take::functions(&mut profile, &tables.functions, &no_facts.0)?;
-    take::locations(
-        &mut profile,
-        &tables.locations,
-        &function_ids,
-        &no_facts.1,
-        None,
-    )?;
+    let Checked {
+        mut reading,
+        value,
+        stack_of,
+        stacks,
+    } = check(tables.list, stop)?;
+    let mut profile = std::mem::take(&mut reading.profile);
     let mut source = tables.source.clone();
     for &(number, filename) in &tables.files {
         let filename = profile.strings.intern(filename)?;
@@ -109,20 +142,20 @@ pub fn profile_from_v1(tables: &TablesV1, stop: Stop) -> Result<Profile> {
     let source = profile.add_source(source)?;
     let mut known: Vec<StackId> = Vec::new();
     let mut stack: Vec<LocationId> = Vec::new();
-    for (i, ids) in tables.stacks.iter().enumerate() {
+    for (i, ids) in stacks.iter().enumerate() {
         if i % 1000 == 0 {
             cancel::check(stop)?;
         }
         stack.clear();
         for &id in *ids {
-            if let Some(row) = location_ids.row(id) {
+            if let Some(row) = reading.row_of(Key::Location, id) {
                 stack.try_push(LocationId(next_row(row, "locations")?), "a stack")?;
             }
         }
         known.try_push(profile.stacks.intern(&stack)?, "stacks")?;
     }
     let mut counts = Values::absent("samples", "count", 0)?;
-    for (&value, &stack) in tables.value.iter().zip(&tables.stack_of) {
+    for (&value, &stack) in value.iter().zip(&stack_of) {
         profile.samples.source.try_push(source, "samples")?;
         profile
             .samples

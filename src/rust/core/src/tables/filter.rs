@@ -9,13 +9,11 @@
 //! lines are taken from a location once, for all samples; as that depends on
 //! nothing but the location, it is here done wherever it stands.
 
-use super::TablesV2;
-use super::check::check;
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
-use crate::limits::memory::TryGrow;
+use crate::limits::memory::{TryGrow, filled};
 use crate::model::{LocationId, Profile, next_row};
-use crate::tables::take;
+use crate::schema::{Key, Reading};
 
 const SAMPLES_PER_CHECK: usize = 10_000;
 
@@ -38,52 +36,49 @@ pub struct Filters<'a> {
     pub prune_from: Option<Matching<'a>>,
 }
 
-/// What is left.
+/// What the filters leave.
 #[derive(Debug)]
-pub struct Left<'a> {
+pub struct Filtered {
     /// For each sample whether it stays, and whether it still begins where it began.
-    pub samples: &'a mut [i32],
-    pub outermost: &'a mut [i32],
+    pub samples: Vec<bool>,
+    pub outermost: Vec<bool>,
     /// The new depth of each row of `sample_locations`; 0 where it goes.
-    pub depths: &'a mut [i32],
+    pub depths: Vec<i32>,
+    /// The rows of `sample_locations` whose function was inlined into one that is gone, and
+    /// would now seem to be inlined into another.
+    pub no_longer_inlined: Vec<usize>,
 }
 
-/// Fills `left`, and gives the rows of `sample_locations` whose function was inlined
-/// into one that is gone, and would now seem to be inlined into another.
-pub fn filter(tables: &TablesV2, filters: &Filters, left: Left, stop: Stop) -> Result<Vec<usize>> {
-    let checked = check(tables, stop)?;
-    // What tells which rows are of one location.
-    let mut profile = Profile::default();
-    take::locations(
-        &mut profile,
-        &tables.locations,
-        &checked.functions,
-        &tables.location_facts,
-        checked.beside.mappings.as_ref(),
-    )?;
-    left.depths.fill(0);
-    let mut loose = Vec::new();
+/// Filters tables that were checked.
+pub fn filter(reading: &Reading, filters: &Filters, stop: Stop) -> Result<Filtered> {
+    let (profile, runs) = (&reading.profile, &reading.runs);
+    let mut left = Filtered {
+        samples: filled(runs.of_sample.len(), false, "samples")?,
+        outermost: filled(runs.of_sample.len(), false, "samples")?,
+        depths: filled(runs.locations.len(), 0, "rows")?,
+        no_longer_inlined: Vec::new(),
+    };
     let mut frames: Vec<Frame> = Vec::new();
-    for (sample, &(start, end)) in checked.runs.of_sample.iter().enumerate() {
+    for sample in 0..runs.of_sample.len() {
         if sample % SAMPLES_PER_CHECK == 0 {
             cancel::check(stop)?;
         }
         frames.clear();
-        for at in start..end {
-            let row = match &checked.runs.order {
-                Some(order) => order[at] as usize,
-                None => at,
-            };
-            if let Some(location) = checked.locations.row(tables.frame_location[row]) {
+        for row in runs.rows(sample) {
+            if let Some(location) = reading.row_of(Key::Location, runs.locations[row]) {
                 let location = LocationId(next_row(location, "locations")?);
-                frames.try_push(Frame::new(&profile, location, row), "a stack")?;
+                frames.try_push(Frame::new(profile, location, row), "a stack")?;
             }
         }
-        number_groups(&profile, &mut frames);
-        let source = checked.sources.row(tables.sample_source[sample]);
+        number_groups(profile, &mut frames);
+        let source = profile
+            .samples
+            .source
+            .get(sample)
+            .map(|source| source.row());
         let stays = filters.apply(&mut frames, source);
-        left.samples[sample] = stays.into();
-        left.outermost[sample] = frames.last().is_none_or(|frame| frame.stays).into();
+        left.samples[sample] = stays;
+        left.outermost[sample] = frames.last().is_none_or(|frame| frame.stays);
         if !stays {
             continue;
         }
@@ -95,12 +90,12 @@ pub fn filter(tables: &TablesV2, filters: &Filters, left: Left, stop: Stop) -> R
                     && profile.is_inlined_into(inner.location, frame.location)
             };
             if let Some(inner) = inner.filter(joined) {
-                loose.try_push(inner.row, "rows")?;
+                left.no_longer_inlined.try_push(inner.row, "rows")?;
             }
             inner = Some(frame);
         }
     }
-    Ok(loose)
+    Ok(left)
 }
 
 /// A frame of the stack at hand, innermost first.
@@ -267,6 +262,8 @@ fn prune_from(frames: &mut [Frame], from: Matching) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::memory::{MemoryColumn, MemoryTable, MemoryTables};
+    use crate::tables::check_v2;
 
     /// A stack in letters, innermost first: a capital is inlined into what follows,
     /// a dash is an address without a symbol.
@@ -414,60 +411,89 @@ mod tests {
 
     #[test]
     fn tables_in_any_order_get_new_depths() {
-        let functions = crate::tables::Text {
-            distinct: vec!["f", "2.0", "version", "rprof"],
-            rows: vec![0, 0, 0],
-        };
-        let one = |row| crate::tables::Text {
-            rows: vec![row],
-            ..functions.clone()
-        };
-        let tables = TablesV2 {
-            meta: crate::tables::Meta {
-                key: one(2),
-                value: one(1),
-            },
-            source_id: &[7],
-            source_type: one(3),
-            source_uri: one(3),
-            source_timestamp: &[0.0],
-            sample_id: &[5, 3],
-            sample_source: &[7, 7],
-            frame_sample: &[3, 5, 5, 5],
-            frame_depth: &[2, 9, 4, 1],
-            frame_location: &[2, 1, 2, 3],
-            locations: crate::tables::Locations {
-                location_id: &[1, 2, 3],
-                function_id: &[1, 2, 3],
-                line: &[0, 0, 0],
-            },
-            location_facts: super::super::LocationFacts {
-                inlined: Some(&[0, 0, 1]),
-                ..Default::default()
-            },
-            functions: crate::tables::Functions {
-                function_id: &[1, 2, 3],
-                name: functions.clone(),
-                system_name: functions.clone(),
-                filename: functions,
-                start_line: &[0, 0, 0],
-            },
-            ..TablesV2::default()
-        };
+        let mut tables = MemoryTables::default();
+        let names = texts(&["f", "f", "f"]);
+        let zeros = integers(&[0, 0, 0]);
+        for (name, columns) in [
+            (
+                "meta",
+                vec![("key", texts(&["version"])), ("value", texts(&["2.0"]))],
+            ),
+            (
+                "sources",
+                vec![
+                    ("source_id", integers(&[7])),
+                    ("source_type", texts(&["rprof"])),
+                    ("source_uri", texts(&["a"])),
+                    ("source_timestamp", MemoryColumn::Doubles(vec![0.0])),
+                ],
+            ),
+            (
+                "samples",
+                vec![
+                    ("sample_id", integers(&[5, 3])),
+                    ("source_id", integers(&[7, 7])),
+                ],
+            ),
+            (
+                "sample_values",
+                vec![
+                    ("sample_id", integers(&[])),
+                    ("type", texts(&[])),
+                    ("unit", texts(&[])),
+                    ("value", MemoryColumn::Doubles(vec![])),
+                ],
+            ),
+            (
+                "sample_locations",
+                vec![
+                    ("sample_id", integers(&[3, 5, 5, 5])),
+                    ("depth", integers(&[2, 9, 4, 1])),
+                    ("location_id", integers(&[2, 1, 2, 3])),
+                ],
+            ),
+            (
+                "locations",
+                vec![
+                    ("location_id", integers(&[1, 2, 3])),
+                    ("function_id", integers(&[1, 2, 3])),
+                    ("line", zeros.clone()),
+                    (".inlined", MemoryColumn::Logicals(vec![0, 0, 1])),
+                ],
+            ),
+            (
+                "functions",
+                vec![
+                    ("function_id", integers(&[1, 2, 3])),
+                    ("name", names.clone()),
+                    ("system_name", names.clone()),
+                    ("filename", names),
+                    ("start_line", zeros),
+                ],
+            ),
+        ] {
+            let (names, columns) = columns.into_iter().unzip();
+            tables.tables.push(MemoryTable::new(name, names, columns));
+        }
         let filters = Filters {
             hide: Some(Matching(&[0, 1, 0])),
             ..Filters::default()
         };
-        let (mut samples, mut outermost, mut depths) = ([9; 2], [9; 2], [9; 4]);
-        let left = Left {
-            samples: &mut samples,
-            outermost: &mut outermost,
-            depths: &mut depths,
-        };
-        let loose = filter(&tables, &filters, left, &|| false).unwrap();
-        assert_eq!(samples, [1, 0]);
-        assert_eq!(outermost, [1, 0]);
-        assert_eq!(depths, [0, 2, 0, 1]);
-        assert_eq!(loose, [3], "inlined into the function that was hidden");
+        let inputs = tables.inputs().unwrap();
+        let reading = check_v2(&MemoryTables::list(&inputs).unwrap(), &|| false).unwrap();
+        let left = filter(&reading, &filters, &|| false).unwrap();
+        assert_eq!(left.samples, [true, false]);
+        assert_eq!(left.outermost, [true, false]);
+        assert_eq!(left.depths, [0, 2, 0, 1]);
+        let inlined_into_hidden = [3];
+        assert_eq!(left.no_longer_inlined, inlined_into_hidden);
+    }
+
+    fn integers(values: &[i32]) -> MemoryColumn {
+        MemoryColumn::Integers(values.to_vec())
+    }
+
+    fn texts(texts: &[&str]) -> MemoryColumn {
+        MemoryColumn::Texts(texts.iter().map(|text| Some((*text).into())).collect())
     }
 }

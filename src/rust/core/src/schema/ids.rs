@@ -1,7 +1,7 @@
-//! From an id to its row.
+//! Finds the row of an id.
 
-use super::NA;
-use crate::error::{Error, Invalid, Result};
+use super::input::{NA, invalid};
+use crate::error::Result;
 use crate::limits::memory::{TryGrow, TryPut};
 use crate::message;
 use std::collections::HashMap;
@@ -18,23 +18,15 @@ pub enum Ids {
 }
 
 impl Ids {
-    /// Fails on NA and on an id that is there twice.
+    /// Fails on NA and on duplicates.
     pub fn new(table: &'static str, column: &'static str, ids: &[i32]) -> Result<Ids> {
         if ids.iter().zip(1..).all(|(&id, row)| id == row) {
             return Ok(Ids::Sequence(ids.len()));
         }
-        let invalid = |row: usize, rule: String| {
-            Error::Invalid(Invalid {
-                table: table.into(),
-                column: Some(column),
-                row: Some(row + 1),
-                rule,
-            })
-        };
         if let Some(row) = ids.iter().position(|&id| id == NA) {
-            return Err(invalid(row, message!("an id must not be NA")));
+            return Err(invalid(table, column, row, "must not be NA"));
         }
-        let twice = |row: usize| invalid(row, message!("the id {} is there twice", ids[row]));
+        let twice = |row: usize| invalid(table, column, row, message!("duplicate id {}", ids[row]));
         let (low, high) = ids
             .iter()
             .fold((i32::MAX, i32::MIN), |(l, h), &id| (l.min(id), h.max(id)));
@@ -103,9 +95,9 @@ mod tests {
         let message = |ids: &[i32]| Ids::new("t", "c", ids).unwrap_err().to_string();
         assert_eq!(
             message(&[1, 2, 1]),
-            "Table `t`, column `c`, row 3: the id 1 is there twice."
+            "Table `t`, column `c`, row 3: duplicate id 1."
         );
-        assert!(message(&[1, NA]).contains("row 2: an id must not be NA"));
+        assert!(message(&[1, NA]).contains("row 2: must not be NA"));
         assert!(message(&[1, 2_000_000_000, 1]).contains("row 3"));
     }
 }

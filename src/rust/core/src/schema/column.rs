@@ -1,0 +1,232 @@
+//! The entry of a column: what it is called, what it holds, and where that is in the model.
+//!
+//! What a cell holds is its [`Access`]: that says R's type, how a cell is parsed and
+//! checked, how it is written, and by which two functions it is got from the model and set
+//! there. `R` is a row of the model as it is written, `D` the row in the making while it is
+//! read; for most tables they are the same.
+
+use super::Key;
+use crate::model::{NativeId, Profile, StringId, ValueKind};
+
+/// The type of a column in R.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    Integer,
+    Double,
+    Text,
+    Logical,
+    /// A list of tibbles with the column `location_id`, in version "1.0".
+    Stacks,
+}
+
+impl Type {
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::Integer => "integer",
+            Type::Double => "double",
+            Type::Text => "character",
+            Type::Logical => "logical",
+            Type::Stacks => "list",
+        }
+    }
+}
+
+/// What is known of a column without its table.
+#[derive(Debug, Clone, Copy)]
+pub struct ColumnInfo {
+    pub name: &'static str,
+    pub type_: Type,
+    /// Whether each table has it; the others are given where they say something.
+    pub required: bool,
+    /// A column that must not be given without this one.
+    pub needed_by: Option<&'static str>,
+    /// What its numbers count, or its text is written in.
+    pub unit: Option<&'static str>,
+    pub doc: &'static str,
+}
+
+impl ColumnInfo {
+    pub const fn new(name: &'static str, type_: Type, doc: &'static str) -> ColumnInfo {
+        ColumnInfo {
+            name,
+            type_,
+            required: true,
+            needed_by: None,
+            unit: None,
+            doc,
+        }
+    }
+
+    pub const fn optional(mut self) -> ColumnInfo {
+        self.required = false;
+        self
+    }
+
+    pub const fn unit(mut self, unit: &'static str) -> ColumnInfo {
+        self.unit = Some(unit);
+        self
+    }
+
+    pub const fn needed_by(mut self, column: &'static str) -> ColumnInfo {
+        self.needed_by = Some(column);
+        self
+    }
+
+    /// The table that its ids are of.
+    pub fn refers_to(&self) -> Option<Key> {
+        Key::of_column(self.name)
+    }
+}
+
+pub(super) type Get<R, T> = fn(&Profile, &R) -> Option<T>;
+pub(super) type Set<D, T> = fn(&mut D, T);
+
+/// What the cells of a column hold, how to get one of a row of the model, and how to set it.
+/// What is NA is `None`, and is not set.
+pub(super) enum Access<R: 'static, D: 'static> {
+    /// The id of the row itself: 1, 2, 3, ….
+    Key,
+    /// The row of another table, by its id there.
+    Reference(Key, Get<R, usize>, Set<D, usize>),
+    /// An id that may be of no row: it is set as it is.
+    Id(Get<R, usize>, Set<D, i32>),
+    Integer(Get<R, i32>, Set<D, i32>),
+    /// A whole number that is not negative; 0 where R's integers do not hold it.
+    Line(Get<R, i64>, Set<D, i64>),
+    /// A line that R's integers do not hold, beside a column of lines.
+    ExactLine(Get<R, i64>, Set<D, i64>),
+    Double(Get<R, f64>, Set<D, f64>),
+    /// A whole number of 64 bits, as near as a double is.
+    Whole(Get<R, i64>, Set<D, f64>),
+    /// A whole number from 0 to 2^32 - 1.
+    Count(Get<R, u32>, Set<D, u32>),
+    Flag(Get<R, bool>, Set<D, bool>),
+    Text(Get<R, StringId>, Set<D, StringId>),
+    OwnText(for<'a> fn(&'a R) -> Option<&'a str>, Set<D, String>),
+    /// A whole number of 64 bits.
+    Decimal(Get<R, i64>, Set<D, i64>),
+    Hexadecimal(Get<R, u64>, Set<D, u64>),
+    NativeId(Get<R, NativeId>, Set<D, NativeId>),
+    /// In base64.
+    Bytes(for<'a> fn(&'a R) -> Option<&'a [u8]>, Set<D, Vec<u8>>),
+    /// Bytes as text, two digits each.
+    HexDigits(for<'a> fn(&'a R) -> Option<&'a str>, Set<D, String>),
+    /// What kind of value the next column has.
+    Kind(Get<R, ValueKind>, Set<D, ValueKind>),
+    /// Texts as a JSON array; none is NA.
+    Texts(for<'a> fn(&'a R) -> &'a [StringId], Set<D, Vec<StringId>>),
+}
+
+/// When a column that need not be there is given.
+pub(super) enum Given<R: 'static> {
+    Always,
+    /// Where any cell has a value.
+    WhereAny,
+    /// Where this holds for any row.
+    Where(fn(&Profile, &R) -> bool),
+}
+
+pub struct Column<R: 'static, D: 'static = R> {
+    pub info: ColumnInfo,
+    pub(super) access: Access<R, D>,
+    pub(super) given: Given<R>,
+    pub(super) allows_na: bool,
+    pub(super) allows_empty: bool,
+}
+
+macro_rules! constructors {
+    ($($(#[$doc:meta])* $name:ident $variant:ident $type_:ident ($get:ty, $set:ty);)*) => {
+        $($(#[$doc])* pub(super) const fn $name(
+            name: &'static str,
+            doc: &'static str,
+            get: $get,
+            set: $set,
+        ) -> Column<R, D> {
+            Column::new(ColumnInfo::new(name, Type::$type_, doc), Access::$variant(get, set))
+        })*
+    };
+}
+
+impl<R, D> Column<R, D> {
+    const fn new(info: ColumnInfo, access: Access<R, D>) -> Column<R, D> {
+        Column {
+            info,
+            access,
+            given: Given::Always,
+            allows_na: true,
+            allows_empty: true,
+        }
+    }
+
+    pub(super) const fn key(key: Key, doc: &'static str) -> Column<R, D> {
+        let info = ColumnInfo::new(key.name(), Type::Integer, doc);
+        Column::new(info, Access::Key).not_na()
+    }
+
+    /// It must have a value unless [`Column::or_na`] says otherwise.
+    pub(super) const fn reference(
+        name: &'static str,
+        key: Key,
+        doc: &'static str,
+        get: Get<R, usize>,
+        set: Set<D, usize>,
+    ) -> Column<R, D> {
+        let info = ColumnInfo::new(name, Type::Integer, doc);
+        Column::new(info, Access::Reference(key, get, set)).not_na()
+    }
+
+    constructors! {
+        id Id Integer (Get<R, usize>, Set<D, i32>);
+        integer Integer Integer (Get<R, i32>, Set<D, i32>);
+        line Line Integer (Get<R, i64>, Set<D, i64>);
+        exact_line ExactLine Text (Get<R, i64>, Set<D, i64>);
+        double Double Double (Get<R, f64>, Set<D, f64>);
+        whole Whole Double (Get<R, i64>, Set<D, f64>);
+        count Count Double (Get<R, u32>, Set<D, u32>);
+        flag Flag Logical (Get<R, bool>, Set<D, bool>);
+        text Text Text (Get<R, StringId>, Set<D, StringId>);
+        own_text OwnText Text (for<'a> fn(&'a R) -> Option<&'a str>, Set<D, String>);
+        decimal Decimal Text (Get<R, i64>, Set<D, i64>);
+        hexadecimal Hexadecimal Text (Get<R, u64>, Set<D, u64>);
+        native_id NativeId Text (Get<R, NativeId>, Set<D, NativeId>);
+        bytes Bytes Text (for<'a> fn(&'a R) -> Option<&'a [u8]>, Set<D, Vec<u8>>);
+        hex_digits HexDigits Text (for<'a> fn(&'a R) -> Option<&'a str>, Set<D, String>);
+        kind Kind Text (Get<R, ValueKind>, Set<D, ValueKind>);
+        texts Texts Text (for<'a> fn(&'a R) -> &'a [StringId], Set<D, Vec<StringId>>);
+    }
+
+    pub(super) const fn unit(mut self, unit: &'static str) -> Column<R, D> {
+        self.info.unit = Some(unit);
+        self
+    }
+
+    pub(super) const fn not_na(mut self) -> Column<R, D> {
+        self.allows_na = false;
+        self
+    }
+
+    pub(super) const fn or_na(mut self) -> Column<R, D> {
+        self.allows_na = true;
+        self
+    }
+
+    /// Of texts.
+    pub(super) const fn not_empty(mut self) -> Column<R, D> {
+        self.allows_empty = false;
+        self
+    }
+
+    /// Given where any cell has a value.
+    pub(super) const fn optional(mut self) -> Column<R, D> {
+        self.info.required = false;
+        self.given = Given::WhereAny;
+        self
+    }
+
+    /// Given where this holds for any row.
+    pub(super) const fn optional_where(mut self, given: fn(&Profile, &R) -> bool) -> Column<R, D> {
+        self.info.required = false;
+        self.given = Given::Where(given);
+        self
+    }
+}

@@ -1,0 +1,136 @@
+//! `functions`: the functions that locations are in.
+
+use super::cells::exact_line;
+use super::column;
+use super::read::EMPTY;
+use super::table::{Key, RowTable, TableInfo};
+use crate::model::{Function, Names, UNKNOWN};
+use std::borrow::Cow;
+
+type Column = column::Column<Function, FunctionDraft>;
+
+pub static FUNCTIONS: RowTable<Function, FunctionDraft> = RowTable {
+    info: TableInfo {
+        key: &["function_id"],
+        merged: true,
+        used_by: Some(("locations", "function_id")),
+        ..TableInfo::new("functions", "a function in a file")
+    },
+    columns: &[
+        Column::key(Key::Function, "its id"),
+        Column::text(
+            "name",
+            "its name, as users know it",
+            |_, f| Some(f.name),
+            |f, name| f.function.name = name,
+        )
+        .not_na()
+        .not_empty(),
+        Column::text(
+            "system_name",
+            "its name in the machine code; of R functions it is the `name`",
+            |_, f| Some(f.system_name),
+            |f, name| f.function.system_name = name,
+        )
+        .not_na()
+        .not_empty(),
+        Column::text(
+            "filename",
+            "the file it is in; empty if unknown",
+            |_, f| Some(f.filename),
+            |f, name| f.function.filename = name,
+        ),
+        Column::line(
+            "start_line",
+            "the line where it starts; 0 if unknown",
+            |_, f| Some(f.start_line),
+            |f, line| f.function.start_line = line,
+        )
+        .not_na(),
+        Column::exact_line(
+            ".start_line_exact",
+            "`start_line`, where integers cannot hold it",
+            |_, f| Some(f.start_line),
+            |f, line| f.function.start_line = exact_line(line, f.function.start_line),
+        )
+        .optional(),
+        Column::flag(
+            ".has_name",
+            "`FALSE` where the file has no such name: it repeats the other one or is `<unknown>`",
+            |_, f| Some(has_name(f)),
+            |f, has| f.has_name = Some(has),
+        )
+        .optional_where(|_, f| !has_name(f)),
+        // Of two names that differ both are recorded, of equal ones the first.
+        Column::flag(
+            ".has_system_name",
+            "the same of `system_name`; without the column, one that is the `name` is not written",
+            |_, f| Some(has_system_name(f)),
+            |f, has| f.has_system_name = Some(has),
+        )
+        .optional_where(|_, f| has_system_name(f) && f.name == f.system_name),
+        Column::native_id(
+            ".native_id",
+            "the id in the file, where those were not 1, 2, 3, …",
+            |_, f| f.native_id,
+            |f, id| f.function.native_id = Some(id),
+        )
+        .optional(),
+    ],
+    rows: |profile| Ok(Cow::Borrowed(profile.functions.iter().as_slice())),
+    blank: || FunctionDraft {
+        function: Function {
+            name: EMPTY,
+            system_name: EMPTY,
+            filename: EMPTY,
+            start_line: 0,
+            recorded: Names::Name,
+            native_id: None,
+        },
+        has_name: None,
+        has_system_name: None,
+    },
+    rules: &[],
+    store: |reading, rows| {
+        let profile = &mut reading.profile;
+        for draft in rows {
+            let is_unknown = profile.strings.get(draft.function.name) == UNKNOWN;
+            profile.functions.push(draft.finish(is_unknown))?;
+        }
+        Ok(())
+    },
+};
+
+/// A function, and which names were recorded.
+pub struct FunctionDraft {
+    function: Function,
+    has_name: Option<bool>,
+    has_system_name: Option<bool>,
+}
+
+impl FunctionDraft {
+    fn finish(self, is_unknown: bool) -> Function {
+        let differ = self.function.name != self.function.system_name;
+        let has_name = self.has_name != Some(false) || differ;
+        let has_system_name = self.has_system_name == Some(true) || differ;
+        let recorded = match (has_name, has_system_name) {
+            (true, true) => Names::Both,
+            (true, false) => Names::Name,
+            (false, true) => Names::SystemName,
+            (false, false) if is_unknown => Names::Neither,
+            (false, false) => Names::Name,
+        };
+        Function {
+            recorded,
+            ..self.function
+        }
+    }
+}
+
+fn has_name(function: &Function) -> bool {
+    matches!(function.recorded, Names::Name | Names::Both)
+}
+
+fn has_system_name(function: &Function) -> bool {
+    matches!(function.recorded, Names::SystemName | Names::Both)
+}

@@ -1,0 +1,162 @@
+//! Tables from outside, as whoever has them lends them: columns by their names.
+
+use super::{ColumnInfo, Type};
+use crate::error::{Error, Invalid, Result};
+use crate::message;
+
+/// R's `NA_integer_`, also of logical columns.
+pub const NA: i32 = i32::MIN;
+
+/// A table from outside.
+pub trait TableInput<'a> {
+    /// What it is instead of a table, where it is none.
+    fn is_not_a_table(&self) -> Option<&str>;
+
+    fn rows(&self) -> usize;
+
+    fn names(&self) -> &[&'a str];
+
+    /// The column of that name; `None` where there is none. What is not of the wanted type is
+    /// [`Data::Other`]. The table is named for errors.
+    fn column(
+        &self,
+        table: &'static str,
+        name: &'static str,
+        wanted: Type,
+    ) -> Result<Option<Data<'a>>>;
+}
+
+/// The data of a column.
+#[derive(Debug, Clone)]
+pub enum Data<'a> {
+    /// Logical values are 0, 1 or [`NA`].
+    Integers(&'a [i32]),
+    /// NaN is NA.
+    Doubles(&'a [f64]),
+    Texts(Text<'a>),
+    /// Version "1.0" only: which of the stacks each row has, and their ids.
+    Stacks(Vec<u32>, Vec<&'a [i32]>),
+    /// Not of the wanted type, but of this.
+    Other(String),
+}
+
+/// A column of text: some texts, and for each row which of them it is.
+#[derive(Debug, Default, Clone)]
+pub struct Text<'a> {
+    /// Each once, but for equal texts in different encodings.
+    pub distinct: Vec<&'a str>,
+    /// -1 is NA.
+    pub rows: Vec<i32>,
+}
+
+impl<'a> Text<'a> {
+    pub fn get(&self, row: usize) -> Option<&'a str> {
+        let index = usize::try_from(*self.rows.get(row)?).ok()?;
+        self.distinct.get(index).copied()
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The first row that has this one of the distinct texts, or NA for -1.
+    pub(super) fn first_row(&self, text: i32) -> usize {
+        let found = self.rows.iter().position(|&row| row == text);
+        found.unwrap_or(0)
+    }
+}
+
+impl Data<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Data::Integers(values) => values.len(),
+            Data::Doubles(values) => values.len(),
+            Data::Texts(text) => text.len(),
+            Data::Stacks(rows, _) => rows.len(),
+            Data::Other(_) => 0,
+        }
+    }
+}
+
+/// A broken rule of a cell; rows are counted from 0.
+#[cold]
+pub fn invalid(
+    table: &'static str,
+    column: &'static str,
+    row: usize,
+    rule: impl Into<String>,
+) -> Error {
+    Error::Invalid(Invalid {
+        table: table.into(),
+        column: Some(column),
+        row: Some(row + 1),
+        rule: rule.into(),
+    })
+}
+
+/// A broken rule of a table or of one of its columns.
+#[cold]
+pub fn invalid_column(
+    table: &'static str,
+    column: Option<&'static str>,
+    rule: impl Into<String>,
+) -> Error {
+    Error::Invalid(Invalid {
+        table: table.into(),
+        column,
+        row: None,
+        rule: rule.into(),
+    })
+}
+
+/// The data of a column, of its type and as long as the table. `None` where it need not be
+/// there and is not.
+pub fn find<'a>(
+    input: &dyn TableInput<'a>,
+    table: &'static str,
+    column: &ColumnInfo,
+) -> Result<Option<Data<'a>>> {
+    let is_needed = |other: &str| input.names().contains(&other);
+    match input.column(table, column.name, column.type_)? {
+        None if column.required || column.needed_by.is_some_and(is_needed) => {
+            Err(invalid_column(table, Some(column.name), "is missing"))
+        }
+        None => Ok(None),
+        Some(Data::Other(found)) => {
+            let rule = message!("must be {}, not {found}", column.type_.name());
+            Err(invalid_column(table, Some(column.name), rule))
+        }
+        Some(data) if data.len() != input.rows() => {
+            let (has, rows) = (data.len(), input.rows());
+            let rule = message!("has {has} rows where the first column has {rows}");
+            Err(invalid_column(table, Some(column.name), rule))
+        }
+        Some(data) => Ok(Some(data)),
+    }
+}
+
+/// The data as integers, none where it is something else, as of a column that is not there.
+pub fn integers<'a>(data: Option<Data<'a>>) -> Option<&'a [i32]> {
+    match data {
+        Some(Data::Integers(values)) => Some(values),
+        _ => None,
+    }
+}
+
+pub fn doubles<'a>(data: Option<Data<'a>>) -> Option<&'a [f64]> {
+    match data {
+        Some(Data::Doubles(values)) => Some(values),
+        _ => None,
+    }
+}
+
+pub fn texts<'a>(data: Option<Data<'a>>) -> Option<Text<'a>> {
+    match data {
+        Some(Data::Texts(text)) => Some(text),
+        _ => None,
+    }
+}

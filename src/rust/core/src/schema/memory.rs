@@ -1,0 +1,230 @@
+//! Tables in memory: a sink that keeps what it is given, and lends it again.
+//!
+//! With them the way from the model to tables and back is run without R.
+
+use super::{Data, Sink, TableInput, Text, Type};
+use crate::error::Result;
+use crate::limits::memory::{TryCollect, TryGrow, filled, owned};
+
+const WHAT: &str = "tables in memory";
+
+/// A column of a table in memory.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MemoryColumn {
+    Integers(Vec<i32>),
+    Logicals(Vec<i32>),
+    Doubles(Vec<f64>),
+    /// `None` is NA.
+    Texts(Vec<Option<String>>),
+    /// Each row's ids.
+    Stacks(Vec<Vec<i32>>),
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct MemoryTable {
+    pub name: &'static str,
+    pub rows: usize,
+    pub names: Vec<&'static str>,
+    pub columns: Vec<MemoryColumn>,
+}
+
+/// Tables that were given one after the other.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryTables {
+    pub tables: Vec<MemoryTable>,
+}
+
+impl MemoryTables {
+    pub fn get(&self, name: &str) -> Option<&MemoryTable> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// The tables as they can be read.
+    pub fn inputs(&self) -> Result<Vec<&MemoryTable>> {
+        self.tables.iter().try_vec(WHAT)
+    }
+
+    /// Their list.
+    pub fn list<'t, 'a>(
+        inputs: &'t [&'a MemoryTable],
+    ) -> Result<Vec<(&'a str, &'t dyn TableInput<'a>)>> {
+        let named = inputs
+            .iter()
+            .map(|table| (table.name, table as &dyn TableInput));
+        named.try_vec(WHAT)
+    }
+
+    fn add(&mut self, name: &'static str, column: MemoryColumn) -> Result<()> {
+        match self.tables.last_mut() {
+            Some(table) => table.set(name, column),
+            None => Ok(()),
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.tables.last().map_or(0, |table| table.rows)
+    }
+}
+
+impl MemoryTable {
+    /// A table of columns of one length.
+    pub fn new(
+        name: &'static str,
+        names: Vec<&'static str>,
+        columns: Vec<MemoryColumn>,
+    ) -> MemoryTable {
+        MemoryTable {
+            name,
+            rows: columns.first().map_or(0, MemoryColumn::len),
+            names,
+            columns,
+        }
+    }
+
+    pub fn column(&self, name: &str) -> Option<&MemoryColumn> {
+        let at = self.names.iter().position(|other| *other == name)?;
+        self.columns.get(at)
+    }
+
+    /// Adds a column, or replaces it.
+    pub fn set(&mut self, name: &'static str, column: MemoryColumn) -> Result<()> {
+        match self.names.iter().position(|other| *other == name) {
+            Some(at) => self.columns[at] = column,
+            None => {
+                self.names.try_push(name, WHAT)?;
+                self.columns.try_push(column, WHAT)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sink for MemoryTables {
+    fn start(&mut self, table: &'static str, rows: usize) -> Result<()> {
+        let table = MemoryTable {
+            name: table,
+            rows,
+            ..MemoryTable::default()
+        };
+        self.tables.try_push(table, WHAT)
+    }
+
+    fn integers(
+        &mut self,
+        names: &[&'static str],
+        fill: &mut dyn FnMut(&mut [&mut [i32]]) -> Result<()>,
+    ) -> Result<()> {
+        let new = names.iter().map(|_| filled(self.rows(), 0, WHAT));
+        let mut new = new.try_vec_of(WHAT)?;
+        let mut slices = new.iter_mut().map(Vec::as_mut_slice).try_vec(WHAT)?;
+        fill(&mut slices)?;
+        for (name, column) in names.iter().zip(new) {
+            self.add(name, MemoryColumn::Integers(column))?;
+        }
+        Ok(())
+    }
+
+    fn logicals(
+        &mut self,
+        name: &'static str,
+        fill: &mut dyn FnMut(&mut [i32]) -> Result<()>,
+    ) -> Result<()> {
+        let mut column = filled(self.rows(), 0, WHAT)?;
+        fill(&mut column)?;
+        self.add(name, MemoryColumn::Logicals(column))
+    }
+
+    fn doubles(
+        &mut self,
+        name: &'static str,
+        fill: &mut dyn FnMut(&mut [f64]) -> Result<()>,
+    ) -> Result<()> {
+        let mut column = filled(self.rows(), 0.0, WHAT)?;
+        fill(&mut column)?;
+        self.add(name, MemoryColumn::Doubles(column))
+    }
+
+    fn texts(&mut self, name: &'static str, texts: &[&str], rows: &[i32]) -> Result<()> {
+        let text = |&row: &i32| texts.get(row as usize).map(|text| owned(text, WHAT));
+        let column = rows.iter().map(|row| text(row).transpose());
+        self.add(name, MemoryColumn::Texts(column.try_vec_of(WHAT)?))
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> TableInput<'a> for &'a MemoryTable {
+    fn is_not_a_table(&self) -> Option<&str> {
+        None
+    }
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn names(&self) -> &[&'a str] {
+        &self.names
+    }
+
+    fn column(
+        &self,
+        _: &'static str,
+        name: &'static str,
+        wanted: Type,
+    ) -> Result<Option<Data<'a>>> {
+        let table: &'a MemoryTable = self;
+        let Some(column) = MemoryTable::column(table, name) else {
+            return Ok(None);
+        };
+        Ok(Some(match (column, wanted) {
+            (MemoryColumn::Integers(values), Type::Integer)
+            | (MemoryColumn::Logicals(values), Type::Logical) => Data::Integers(values),
+            (MemoryColumn::Doubles(values), Type::Double) => Data::Doubles(values),
+            (MemoryColumn::Texts(texts), Type::Text) => Data::Texts(lend(texts)?),
+            (MemoryColumn::Stacks(stacks), Type::Stacks) => {
+                let lists = stacks.iter().map(Vec::as_slice).try_vec(WHAT)?;
+                Data::Stacks((0..stacks.len() as u32).try_vec(WHAT)?, lists)
+            }
+            (column, _) => Data::Other(owned(column.type_().name(), WHAT)?),
+        }))
+    }
+}
+
+impl MemoryColumn {
+    fn len(&self) -> usize {
+        match self {
+            MemoryColumn::Integers(values) | MemoryColumn::Logicals(values) => values.len(),
+            MemoryColumn::Doubles(values) => values.len(),
+            MemoryColumn::Texts(texts) => texts.len(),
+            MemoryColumn::Stacks(stacks) => stacks.len(),
+        }
+    }
+
+    fn type_(&self) -> Type {
+        match self {
+            MemoryColumn::Integers(_) => Type::Integer,
+            MemoryColumn::Logicals(_) => Type::Logical,
+            MemoryColumn::Doubles(_) => Type::Double,
+            MemoryColumn::Texts(_) => Type::Text,
+            MemoryColumn::Stacks(_) => Type::Stacks,
+        }
+    }
+}
+
+/// Every row has a text of its own, as far as anybody knows.
+fn lend(texts: &[Option<String>]) -> Result<Text<'_>> {
+    let mut lent = Text::default();
+    for text in texts {
+        let row = match text {
+            Some(text) => {
+                lent.distinct.try_push(text.as_str(), WHAT)?;
+                lent.distinct.len() as i32 - 1
+            }
+            None => -1,
+        };
+        lent.rows.try_push(row, WHAT)?;
+    }
+    Ok(lent)
+}

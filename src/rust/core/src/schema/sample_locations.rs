@@ -1,0 +1,277 @@
+//! `sample_locations`: the stacks of samples, a row for each frame. This is the largest table:
+//! in the model each distinct stack is there once.
+
+use super::input::{TableInput, find, integers, invalid};
+use super::read::{Reading, unresolved};
+use super::sink::{Sink, fill};
+use super::table::{Declared, Key, Table, TableInfo, Version};
+use super::write::id_of;
+use super::{ColumnInfo, Ids, Type};
+use crate::error::{Error, Result};
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::{TryGrow, filled};
+use crate::message;
+use crate::model::{Profile, StackId, Stacks};
+use std::thread;
+
+const TABLE: &str = "sample_locations";
+const ROWS_PER_CHECK: usize = 1 << 20;
+/// Samples between two looks at the user's wish to stop.
+const SAMPLES_PER_CHECK: usize = 10_000;
+/// From so many rows on a second thread pays: most of the time goes to new pages of memory,
+/// which two threads get in half of it.
+const ROWS_FOR_TWO: usize = 1 << 20;
+
+pub struct SampleLocationTable {
+    info: TableInfo,
+}
+
+pub static SAMPLE_LOCATIONS: SampleLocationTable = SampleLocationTable {
+    info: TableInfo {
+        key: &["sample_id", "depth"],
+        ..TableInfo::new(TABLE, "a frame of a sample's stack")
+    },
+};
+
+const COLUMNS: [ColumnInfo; 3] = [
+    ColumnInfo::new("sample_id", Type::Integer, "the sample"),
+    ColumnInfo::new(
+        "depth",
+        Type::Integer,
+        "the position in the stack: 1 for the innermost frame, the function that was running",
+    ),
+    ColumnInfo::new("location_id", Type::Integer, "the location"),
+];
+
+/// Which rows of the table make the stack of each sample.
+#[derive(Debug, Default)]
+pub struct Runs<'a> {
+    /// For each sample its first row and the one behind its last.
+    pub of_sample: Vec<(usize, usize)>,
+    /// The rows in the order (sample, depth), where the table is in another.
+    pub order: Option<Vec<u32>>,
+    /// The column `location_id`.
+    pub locations: &'a [i32],
+}
+
+impl Runs<'_> {
+    /// The rows of a sample's frames, innermost first.
+    pub fn rows(&self, sample: usize) -> impl Iterator<Item = usize> + '_ {
+        let (start, end) = self.of_sample[sample];
+        (start..end).map(|at| match &self.order {
+            Some(order) => order[at] as usize,
+            None => at,
+        })
+    }
+}
+
+impl Declared for SampleLocationTable {
+    fn info(&self) -> &TableInfo {
+        &self.info
+    }
+
+    fn columns(&self) -> Box<dyn Iterator<Item = &ColumnInfo> + '_> {
+        Box::new(COLUMNS.iter())
+    }
+}
+
+impl Table for SampleLocationTable {
+    fn write(&self, profile: &Profile, _: Version, sink: &mut dyn Sink, stop: Stop) -> Result<()> {
+        let stacks = &profile.stacks;
+        let length = |stack: &StackId| stacks.get(*stack).len();
+        let samples = &profile.samples.stack;
+        let (first, second) = samples.split_at(samples.len() / 2);
+        let half: usize = first.iter().map(length).sum();
+        let rows = half + second.iter().map(length).sum::<usize>();
+        sink.start(TABLE, rows)?;
+        let names = COLUMNS.map(|column| column.name);
+        sink.integers(&names, &mut |columns| {
+            let [sample_id, depth, location_id] = columns else {
+                return Ok(());
+            };
+            let sample_id = sample_id.split_at_mut(half);
+            let depth = depth.split_at_mut(half);
+            let location_id = location_id.split_at_mut(half);
+            let first = Frames {
+                stacks: first,
+                first_id: 1,
+                sample_id: sample_id.0,
+                depth: depth.0,
+                location_id: location_id.0,
+            };
+            let second = Frames {
+                stacks: second,
+                first_id: id_of(first.stacks.len()),
+                sample_id: sample_id.1,
+                depth: depth.1,
+                location_id: location_id.1,
+            };
+            if rows < ROWS_FOR_TWO {
+                first.fill(stacks, stop)?;
+                return second.fill(stacks, stop);
+            }
+            fill_both(first, second, stacks, stop)
+        })?;
+        sink.finish()
+    }
+
+    fn read<'a>(
+        &self,
+        input: &dyn TableInput<'a>,
+        reading: &mut Reading<'a>,
+        _: Version,
+        stop: Stop,
+    ) -> Result<()> {
+        let [sample_id, depth, location_id] = &COLUMNS;
+        let column = |column| Ok::<_, Error>(integers(find(input, TABLE, column)?));
+        let rows = Rows {
+            sample_id: column(sample_id)?.unwrap_or_default(),
+            depth: column(depth)?.unwrap_or_default(),
+            location_id: column(location_id)?.unwrap_or_default(),
+        };
+        let ids = (reading.ids(Key::Sample), reading.ids(Key::Location));
+        let (Some(samples), Some(locations)) = ids else {
+            return Ok(());
+        };
+        reading.runs = rows.runs(reading.pending.ids.len(), samples, locations, stop)?;
+        Ok(())
+    }
+}
+
+/// The table from outside.
+struct Rows<'a> {
+    sample_id: &'a [i32],
+    depth: &'a [i32],
+    location_id: &'a [i32],
+}
+
+impl<'a> Rows<'a> {
+    fn runs(&self, count: usize, samples: &Ids, locations: &Ids, stop: Stop) -> Result<Runs<'a>> {
+        let (ids, depths) = (self.sample_id, self.depth);
+        let mut of_sample = filled(count, (0, 0), "stacks")?;
+        let mut sorted = true;
+        let mut row = 0;
+        let mut next_sample = 0;
+        let mut next_check = ROWS_PER_CHECK;
+        while row < ids.len() {
+            let id = ids[row];
+            let Some(sample) = samples.row(id) else {
+                return Err(unresolved(TABLE, "sample_id", row, id, Key::Sample));
+            };
+            sorted &= sample >= next_sample;
+            next_sample = sample + 1;
+            let start = row;
+            let mut depth = 0;
+            while row < ids.len() && ids[row] == id {
+                if depths[row] < 1 {
+                    let rule = "must be 1 (innermost) or more, and not NA";
+                    return Err(invalid(TABLE, "depth", row, rule));
+                }
+                sorted &= depths[row] > depth;
+                depth = depths[row];
+                let location = self.location_id[row];
+                if locations.row(location).is_none() {
+                    let key = Key::Location;
+                    return Err(unresolved(TABLE, "location_id", row, location, key));
+                }
+                row += 1;
+            }
+            of_sample[sample] = (start, row);
+            if row > next_check {
+                next_check = row + ROWS_PER_CHECK;
+                cancel::check(stop)?;
+            }
+        }
+        let runs = Runs {
+            of_sample,
+            order: None,
+            locations: self.location_id,
+        };
+        if sorted {
+            Ok(runs)
+        } else {
+            self.sort(runs, samples)
+        }
+    }
+
+    /// The slow way, for a table in another order than readers make.
+    fn sort(&self, mut runs: Runs<'a>, samples: &Ids) -> Result<Runs<'a>> {
+        let (ids, depths) = (self.sample_id, self.depth);
+        let mut order = Vec::new();
+        order.try_extend_from(0..ids.len() as u32, "the order of a table")?;
+        let key = |row: u32| {
+            let row = row as usize;
+            (samples.row(ids[row]), depths[row], row)
+        };
+        order.sort_unstable_by_key(|&row| key(row));
+        runs.of_sample.fill((0, 0));
+        for (at, &row) in order.iter().enumerate() {
+            let (sample, depth, row) = key(row);
+            if let Some(&before) = at.checked_sub(1).and_then(|b| order.get(b)) {
+                let (other, same_depth, _) = key(before);
+                if other == sample && same_depth == depth {
+                    let rule = message!("sample {} has depth {depth} twice", ids[row]);
+                    return Err(invalid(TABLE, "depth", row, rule));
+                }
+            }
+            if let Some(run) = sample.and_then(|s| runs.of_sample.get_mut(s)) {
+                if run.1 == 0 {
+                    run.0 = at;
+                }
+                run.1 = at + 1;
+            }
+        }
+        runs.order = Some(order);
+        Ok(runs)
+    }
+}
+
+/// Part of the table that is being written.
+struct Frames<'a> {
+    stacks: &'a [StackId],
+    first_id: i32,
+    sample_id: &'a mut [i32],
+    depth: &'a mut [i32],
+    location_id: &'a mut [i32],
+}
+
+fn fill_both(first: Frames, second: Frames, stacks: &Stacks, stop: Stop) -> Result<()> {
+    thread::scope(|scope| {
+        // Only this thread may ask whether to stop.
+        let fill = move || second.fill(stacks, &|| false);
+        let worker = thread::Builder::new().spawn_scoped(scope, fill);
+        let worker = worker.map_err(|_| Error::Memory("a thread"))?;
+        let filled = first.fill(stacks, stop);
+        match worker.join() {
+            Ok(second) => filled.and(second),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+impl Frames<'_> {
+    fn fill(self, stacks: &Stacks, stop: Stop) -> Result<()> {
+        let Frames {
+            mut sample_id,
+            mut depth,
+            mut location_id,
+            ..
+        } = self;
+        for (i, (id, &stack)) in (self.first_id..).zip(self.stacks).enumerate() {
+            if i % SAMPLES_PER_CHECK == 0 {
+                cancel::check(stop)?;
+            }
+            let frames = stacks.get(stack);
+            let (ids, rest) = sample_id.split_at_mut(frames.len());
+            ids.fill(id);
+            sample_id = rest;
+            let (depths, rest) = depth.split_at_mut(frames.len());
+            fill(depths, 1..)?;
+            depth = rest;
+            let (locations, rest) = location_id.split_at_mut(frames.len());
+            fill(locations, frames.iter().map(|frame| id_of(frame.row())))?;
+            location_id = rest;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,219 @@
+//! `sample_values`: the numbers that samples carry, a row for each. In the model they are one
+//! column for each sample type.
+
+use super::cells::{self, exact_double};
+use super::input::{self, TableInput, find, invalid};
+use super::read::{Reading, check_texts, unresolved};
+use super::sink::{Sink, fill};
+use super::table::{Declared, Key, Table, TableInfo, Version};
+use super::write::{formatted, id_of};
+use super::{ColumnInfo, Ids, Text, Type};
+use crate::error::{Error, Result};
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::{TryCollect, TryGrow, with_room};
+use crate::message;
+use crate::model::{Profile, Values};
+
+const TABLE: &str = "sample_values";
+const WHAT: &str = "sample values";
+
+pub struct SampleValueTable {
+    info: TableInfo,
+}
+
+pub static SAMPLE_VALUES: SampleValueTable = SampleValueTable {
+    info: TableInfo {
+        key: &["sample_id", "type"],
+        ..TableInfo::new(TABLE, "a number that a sample carries")
+    },
+};
+
+const COLUMNS: [ColumnInfo; 5] = [
+    ColumnInfo::new("sample_id", Type::Integer, "the sample"),
+    ColumnInfo::new("type", Type::Text, "what the number counts"),
+    ColumnInfo::new("unit", Type::Text, "its unit"),
+    ColumnInfo::new("value", Type::Double, "the number; finite").unit("`unit`"),
+    ColumnInfo::new(
+        ".value_exact",
+        Type::Text,
+        "`value`, where a double cannot hold it",
+    )
+    .optional(),
+];
+
+impl Declared for SampleValueTable {
+    fn info(&self) -> &TableInfo {
+        &self.info
+    }
+
+    fn columns(&self) -> Box<dyn Iterator<Item = &ColumnInfo> + '_> {
+        Box::new(COLUMNS.iter())
+    }
+}
+
+impl Table for SampleValueTable {
+    fn write(&self, profile: &Profile, _: Version, sink: &mut dyn Sink, _: Stop) -> Result<()> {
+        let values = &profile.values;
+        let has_value = |value: &&f64| !value.is_nan();
+        let rows = values
+            .iter()
+            .map(|v| v.column.iter().filter(has_value).count());
+        let rows = rows.sum();
+        let exact = values.iter().any(|v| !v.exact.is_empty());
+        sink.start(TABLE, rows)?;
+        let [sample_id, type_, unit, value, value_exact] = COLUMNS.map(|column| column.name);
+        // Of each row its type; its sample is in the first column.
+        let mut type_of: Vec<i32> = with_room(rows, WHAT)?;
+        let mut sample_of: Vec<u32> = with_room(rows, WHAT)?;
+        for sample in 0..profile.samples.len() {
+            for (type_, values) in values.iter().enumerate() {
+                if !values.column[sample].is_nan() {
+                    type_of.try_push(type_ as i32, WHAT)?;
+                    sample_of.try_push(sample as u32, WHAT)?;
+                }
+            }
+        }
+        sink.integers(&[sample_id], &mut |columns| {
+            fill(columns[0], sample_of.iter().map(|&row| id_of(row as usize)))
+        })?;
+        let types = values.iter().map(|v| v.type_.name.as_str());
+        sink.texts(type_, &types.try_vec(WHAT)?, &type_of)?;
+        let units = values.iter().map(|v| v.type_.unit.as_str());
+        sink.texts(unit, &units.try_vec(WHAT)?, &type_of)?;
+        let rows = || type_of.iter().zip(&sample_of);
+        let rows = || rows().map(|(&type_, &row)| (&values[type_ as usize], row as usize));
+        sink.doubles(value, &mut |column| {
+            fill(column, rows().map(|(v, row)| v.column[row]))
+        })?;
+        if exact {
+            let numbers = rows().map(|(values, row)| values.exact(row));
+            formatted(sink, value_exact, numbers)?;
+        }
+        sink.finish()
+    }
+
+    /// The key is (sample, type): a type may come in two units only where no sample has both.
+    fn read<'a>(
+        &self,
+        input: &dyn TableInput<'a>,
+        reading: &mut Reading<'a>,
+        _: Version,
+        stop: Stop,
+    ) -> Result<()> {
+        let [sample_id, type_, unit, value, exact] = &COLUMNS;
+        let sample_ids = input::integers(find(input, TABLE, sample_id)?).unwrap_or_default();
+        let types = input::texts(find(input, TABLE, type_)?).unwrap_or_default();
+        let units = input::texts(find(input, TABLE, unit)?).unwrap_or_default();
+        let numbers = input::doubles(find(input, TABLE, value)?).unwrap_or_default();
+        let exact = input::texts(find(input, TABLE, exact)?).unwrap_or_default();
+        check_texts(TABLE, "type", &types, |text| match text {
+            None => Some("must not be NA"),
+            Some("") => Some("must not be empty"),
+            Some(_) => None,
+        })?;
+        check_texts(TABLE, "unit", &units, |text| match text {
+            None => Some("must not be NA"),
+            Some(_) => None,
+        })?;
+        check_texts(TABLE, ".value_exact", &exact, |text| {
+            let is_wrong = |text| cells::decimal(text).is_none();
+            text.is_some_and(is_wrong).then_some(cells::DECIMAL)
+        })?;
+        let Some(samples) = reading.ids(Key::Sample) else {
+            return Ok(());
+        };
+        let count = reading.pending.ids.len();
+        let mut columns: Vec<Values> = Vec::new();
+        // The columns of pairs of texts, in the order of first sight.
+        let mut pairs: Vec<((i32, i32), usize)> = Vec::new();
+        let mut at = 0;
+        let rows = types.rows.iter().copied().zip(units.rows.iter().copied());
+        for (row, ((&id, pair), &value)) in sample_ids.iter().zip(rows).zip(numbers).enumerate() {
+            let Some(sample) = samples.row(id) else {
+                return Err(unresolved(TABLE, "sample_id", row, id, Key::Sample));
+            };
+            // Samples have their types in the same order, most often.
+            at = if at + 1 < pairs.len() { at + 1 } else { 0 };
+            at = match pairs.get(at) {
+                Some((next, _)) if *next == pair => at,
+                _ => match pairs.iter().position(|(known, _)| *known == pair) {
+                    Some(found) => found,
+                    None => {
+                        let (name, unit) = (types.get(row), units.get(row));
+                        let (name, unit) = (name.unwrap_or(""), unit.unwrap_or(""));
+                        let column = column_of(&mut columns, name, unit, count)?;
+                        pairs.try_push((pair, column), "sample types")?;
+                        pairs.len() - 1
+                    }
+                },
+            };
+            if !value.is_finite() {
+                return Err(invalid(TABLE, "value", row, "must be a finite number"));
+            }
+            let values = &mut columns[pairs[at].1];
+            let slot = &mut values.column[sample];
+            if !slot.is_nan() {
+                return Err(duplicate(row, id, values));
+            }
+            *slot = value;
+            let number = exact.get(row).and_then(cells::decimal);
+            if let Some(number) = number.and_then(|number| exact_double(number, value)) {
+                values.exact.try_push((sample, number), WHAT)?;
+            }
+        }
+        cancel::check(stop)?;
+        for values in &mut columns {
+            values.exact.sort_unstable();
+        }
+        check_units(&columns, sample_ids, [&types, &units], samples)?;
+        reading.profile.values = columns;
+        Ok(())
+    }
+}
+
+/// The column of a sample type, new if need be.
+fn column_of(columns: &mut Vec<Values>, name: &str, unit: &str, count: usize) -> Result<usize> {
+    let is = |values: &Values| values.type_.name == name && values.type_.unit == unit;
+    match columns.iter().position(is) {
+        // Its texts may differ in their encoding.
+        Some(column) => Ok(column),
+        None => {
+            columns.try_push(Values::absent(name, unit, count)?, WHAT)?;
+            Ok(columns.len() - 1)
+        }
+    }
+}
+
+#[cold]
+fn duplicate(row: usize, sample: i32, values: &Values) -> Error {
+    let rule = message!("sample {sample} has `{}` twice", values.type_.name);
+    invalid(TABLE, "type", row, rule)
+}
+
+/// No sample has a type in two units.
+fn check_units(
+    columns: &[Values],
+    sample_ids: &[i32],
+    [types, units]: [&Text; 2],
+    samples: &Ids,
+) -> Result<()> {
+    for (i, a) in columns.iter().enumerate() {
+        for b in &columns[i + 1..] {
+            if a.type_.name != b.type_.name {
+                continue;
+            }
+            let has_both = |row: usize| !a.column[row].is_nan() && !b.column[row].is_nan();
+            if !(0..a.column.len()).any(has_both) {
+                continue;
+            }
+            let is_second = |row: &usize| {
+                types.get(*row) == Some(&b.type_.name)
+                    && units.get(*row) == Some(&b.type_.unit)
+                    && samples.row(sample_ids[*row]).is_some_and(has_both)
+            };
+            let row = (0..sample_ids.len()).find(is_second).unwrap_or(0);
+            return Err(duplicate(row, sample_ids[row], b));
+        }
+    }
+    Ok(())
+}

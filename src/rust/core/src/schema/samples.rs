@@ -1,0 +1,351 @@
+//! `samples`: one row for each sample as it was recorded. There may be millions, so whole
+//! columns are moved. In the model, facts that few samples have are lists of these samples.
+
+use super::cells::{self, HEX_DIGITS};
+use super::input::{Data, NA, TableInput, Text, doubles, find, integers, invalid, texts};
+use super::read::{EMPTY, Reading, check_texts, unresolved};
+use super::sink::{NA_REAL, Sink, fill};
+use super::table::{Declared, Key, Table, TableInfo, Version};
+use super::write::{formatted, id_of, strings};
+use super::{ColumnInfo, Type};
+use crate::error::Result;
+use crate::limits::cancel::Stop;
+use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
+use crate::model::{
+    Link, Profile, SourceId, StringId, Toplevel, nanoseconds, next_row, recorded_time, seconds,
+};
+
+const WHAT: &str = "samples";
+
+/// A column that is moved as a whole.
+struct WholeColumn {
+    info: ColumnInfo,
+    given: fn(&Profile) -> bool,
+    write: fn(&'static str, &Profile, &mut dyn Sink) -> Result<()>,
+    /// `None` where the table does not have the column.
+    read: for<'a> fn(&mut Reading<'a>, Option<Data<'a>>) -> Result<()>,
+}
+
+/// What columns of samples say that only together with a later one says something.
+#[derive(Default)]
+pub struct Pending<'a> {
+    /// The ids of samples.
+    pub ids: &'a [i32],
+    timestamps: &'a [f64],
+    trace_ids: Option<Vec<Option<StringId>>>,
+}
+
+pub struct SampleTable {
+    info: TableInfo,
+    columns: [WholeColumn; 8],
+}
+
+pub static SAMPLES: SampleTable = SampleTable {
+    info: TableInfo {
+        key: &["sample_id"],
+        ..TableInfo::new("samples", "a sample, as it was recorded, in that order")
+    },
+    columns: [
+        WholeColumn {
+            info: ColumnInfo::new("sample_id", Type::Integer, "its id"),
+            given: |_| true,
+            write: |name, _, sink| sink.integers(&[name], &mut |columns| fill(columns[0], 1..)),
+            // Ids of all tables are read first.
+            read: |_, _| Ok(()),
+        },
+        WholeColumn {
+            info: ColumnInfo::new("source_id", Type::Integer, "the source"),
+            given: |_| true,
+            write: |name, profile, sink| {
+                let sources = &profile.samples.source;
+                sink.integers(&[name], &mut |columns| {
+                    fill(columns[0], sources.iter().map(|s| id_of(s.row())))
+                })
+            },
+            read: |reading, data| read_sources(reading, integers(data).unwrap_or_default()),
+        },
+        WholeColumn {
+            info: ColumnInfo::new(
+                ".toplevel_filename",
+                Type::Text,
+                "the file from which the outermost frame was called, if Rprof recorded it",
+            )
+            .optional(),
+            given: |profile| !profile.samples.toplevel.is_empty(),
+            write: |name, profile, sink| {
+                let places = profile.samples.toplevel.iter();
+                let places = places.map(|place| (place.sample, place.filename));
+                strings(
+                    sink,
+                    name,
+                    spread(profile, places)?.into_iter(),
+                    &profile.strings,
+                )
+            },
+            read: |reading, data| {
+                let Some(text) = texts(data) else {
+                    return Ok(());
+                };
+                let ids = reading.intern(&text)?;
+                for (sample, &row) in text.rows.iter().enumerate() {
+                    if let Some(&filename) = ids.get(row as usize) {
+                        let place = Toplevel {
+                            sample,
+                            filename,
+                            line: 0,
+                        };
+                        reading.profile.samples.toplevel.try_push(place, WHAT)?;
+                    }
+                }
+                Ok(())
+            },
+        },
+        WholeColumn {
+            info: ColumnInfo::new(".toplevel_line", Type::Integer, "the line in that file")
+                .optional()
+                .needed_by(".toplevel_filename"),
+            given: |profile| !profile.samples.toplevel.is_empty(),
+            write: |name, profile, sink| {
+                let places = &profile.samples.toplevel;
+                sink.integers(&[name], &mut |columns| {
+                    columns[0].fill(NA);
+                    for place in places {
+                        columns[0][place.sample] = place.line;
+                    }
+                    Ok(())
+                })
+            },
+            read: |reading, data| {
+                let lines = integers(data).unwrap_or_default();
+                for place in &mut reading.profile.samples.toplevel {
+                    place.line = lines.get(place.sample).map_or(0, |&line| line.max(0));
+                }
+                Ok(())
+            },
+        },
+        WholeColumn {
+            info: ColumnInfo::new(".timestamp", Type::Double, "when it was recorded")
+                .unit("seconds since 1970, up to the year 2262")
+                .optional(),
+            given: |profile| !profile.samples.times.is_empty(),
+            write: |name, profile, sink| {
+                let times = &profile.samples.times;
+                sink.doubles(name, &mut |column| {
+                    column.fill(NA_REAL);
+                    for (sample, time) in times {
+                        column[*sample] = recorded_time(*time).0;
+                    }
+                    Ok(())
+                })
+            },
+            read: |reading, data| {
+                reading.pending.timestamps = doubles(data).unwrap_or_default();
+                Ok(())
+            },
+        },
+        WholeColumn {
+            info: ColumnInfo::new(
+                ".time_nanos",
+                Type::Text,
+                "the time stamp, where seconds hold it only nearly",
+            )
+            .unit("nanoseconds since 1970")
+            .optional(),
+            given: |profile| {
+                let mut times = profile.samples.times.iter();
+                times.any(|(_, time)| recorded_time(*time).1.is_some())
+            },
+            write: |name, profile, sink| {
+                let times = profile.samples.times.iter();
+                let times = times.filter_map(|(s, time)| Some((*s, recorded_time(*time).1?)));
+                formatted(sink, name, spread(profile, times)?.into_iter())
+            },
+            read: |reading, data| read_times(reading, texts(data)),
+        },
+        WholeColumn {
+            info: ColumnInfo::new(
+                ".trace_id",
+                Type::Text,
+                "the trace during which it was recorded, as hexadecimal digits",
+            )
+            .optional(),
+            given: |profile| !profile.samples.links.is_empty(),
+            write: |name, profile, sink| write_link(name, profile, sink, |link| link.trace_id),
+            read: |reading, data| {
+                reading.pending.trace_ids = read_digits(reading, ".trace_id", data)?;
+                Ok(())
+            },
+        },
+        WholeColumn {
+            info: ColumnInfo::new(
+                ".span_id",
+                Type::Text,
+                "the span of that trace, as hexadecimal digits",
+            )
+            .optional(),
+            given: |profile| !profile.samples.links.is_empty(),
+            write: |name, profile, sink| write_link(name, profile, sink, |link| link.span_id),
+            read: |reading, data| {
+                let span_ids = read_digits(reading, ".span_id", data)?;
+                let trace_ids = reading.pending.trace_ids.take();
+                read_links(reading, trace_ids, span_ids)
+            },
+        },
+    ],
+};
+
+impl Declared for SampleTable {
+    fn info(&self) -> &TableInfo {
+        &self.info
+    }
+
+    fn columns(&self) -> Box<dyn Iterator<Item = &ColumnInfo> + '_> {
+        Box::new(self.columns.iter().map(|column| &column.info))
+    }
+}
+
+impl Table for SampleTable {
+    fn write(&self, profile: &Profile, _: Version, sink: &mut dyn Sink, _: Stop) -> Result<()> {
+        let given = self.columns.iter().filter(|column| (column.given)(profile));
+        sink.start(self.info.name, profile.samples.len())?;
+        for column in given {
+            (column.write)(column.info.name, profile, sink)?;
+        }
+        sink.finish()
+    }
+
+    fn read<'a>(
+        &self,
+        input: &dyn TableInput<'a>,
+        reading: &mut Reading<'a>,
+        _: Version,
+        _: Stop,
+    ) -> Result<()> {
+        for column in &self.columns {
+            let data = find(input, self.info.name, &column.info)?;
+            (column.read)(reading, data)?;
+        }
+        Ok(())
+    }
+}
+
+fn read_sources(reading: &mut Reading, ids: &[i32]) -> Result<()> {
+    let sources = reading.ids(Key::Source);
+    let mut rows = with_room(ids.len(), WHAT)?;
+    for (row, &id) in ids.iter().enumerate() {
+        match sources.and_then(|sources| sources.row(id)) {
+            Some(source) => rows.try_push(SourceId(next_row(source, "sources")?), WHAT)?,
+            None => return Err(unresolved("samples", "source_id", row, id, Key::Source)),
+        }
+    }
+    reading.profile.samples.source = rows;
+    Ok(())
+}
+
+/// The values of a few samples as a column.
+fn spread<T: Copy>(
+    profile: &Profile,
+    values: impl Iterator<Item = (usize, T)>,
+) -> Result<Vec<Option<T>>> {
+    let mut column = filled(profile.samples.len(), None, WHAT)?;
+    for (sample, value) in values {
+        column[sample] = Some(value);
+    }
+    Ok(column)
+}
+
+fn write_link(
+    name: &'static str,
+    profile: &Profile,
+    sink: &mut dyn Sink,
+    id: fn(&Link) -> StringId,
+) -> Result<()> {
+    let ids = profile.samples.links.iter();
+    let ids = ids.map(|(sample, link)| (*sample, id(link)));
+    let ids = ids.filter(|(_, id)| !profile.strings.get(*id).is_empty());
+    strings(
+        sink,
+        name,
+        spread(profile, ids)?.into_iter(),
+        &profile.strings,
+    )
+}
+
+/// Time stamps in nanoseconds, where they are the same as those in seconds.
+fn read_times(reading: &mut Reading, nanos: Option<Text>) -> Result<()> {
+    let nanos = nanos.unwrap_or_default();
+    check_texts("samples", ".time_nanos", &nanos, |text| {
+        let is_wrong = |text| cells::decimal(text).is_none();
+        text.is_some_and(is_wrong).then_some(cells::DECIMAL)
+    })?;
+    for (row, &timestamp) in reading.pending.timestamps.iter().enumerate() {
+        if timestamp.is_nan() {
+            continue;
+        }
+        // Seconds that were edited count.
+        let exact = nanos.get(row).and_then(cells::decimal);
+        let exact = exact.filter(|&time| seconds(time) == timestamp);
+        match exact.or_else(|| nanoseconds(timestamp)) {
+            Some(time) => reading.profile.samples.times.try_push((row, time), WHAT)?,
+            None => {
+                let rule = "must be seconds since 1970, up to the year 2262, or NA";
+                return Err(invalid("samples", ".timestamp", row, rule));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The hexadecimal digits of each sample; `None` where there is no such column.
+fn read_digits(
+    reading: &mut Reading,
+    column: &'static str,
+    data: Option<Data>,
+) -> Result<Option<Vec<Option<StringId>>>> {
+    let Some(text) = texts(data) else {
+        return Ok(None);
+    };
+    let mut ids = with_room(text.distinct.len(), WHAT)?;
+    for (at, digits) in (0..).zip(&text.distinct) {
+        let digits = cells::hex_digits(digits)?
+            .ok_or_else(|| invalid("samples", column, text.first_row(at), HEX_DIGITS))?;
+        ids.try_push(reading.profile.strings.intern(&digits)?, WHAT)?;
+    }
+    let rows = text.rows.iter().map(|&row| ids.get(row as usize).copied());
+    rows.try_vec(WHAT).map(Some)
+}
+
+fn read_links(
+    reading: &mut Reading,
+    trace_ids: Option<Vec<Option<StringId>>>,
+    span_ids: Option<Vec<Option<StringId>>>,
+) -> Result<()> {
+    let id_of = |ids: &Option<Vec<Option<StringId>>>, row| *ids.as_ref()?.get(row)?;
+    let rows = trace_ids.as_ref().or(span_ids.as_ref()).map_or(0, Vec::len);
+    for row in 0..rows {
+        let (trace_id, span_id) = (id_of(&trace_ids, row), id_of(&span_ids, row));
+        if trace_id.is_some() || span_id.is_some() {
+            let link = Link {
+                trace_id: trace_id.unwrap_or(EMPTY),
+                span_id: span_id.unwrap_or(EMPTY),
+            };
+            reading.profile.samples.links.try_push((row, link), WHAT)?;
+        }
+    }
+    Ok(())
+}
+
+impl Reading<'_> {
+    /// The row of a sample; where that is gone, of the first one with a greater id. NA is the
+    /// end.
+    pub(super) fn sample_at_or_after(&self, id: i32) -> usize {
+        let ids = self.pending.ids;
+        if id == NA {
+            return ids.len();
+        }
+        self.row_of(Key::Sample, id).unwrap_or_else(|| {
+            let next = ids.iter().position(|&other| other > id);
+            next.unwrap_or(ids.len())
+        })
+    }
+}

@@ -1,0 +1,45 @@
+//! Where columns go: tables as whoever asked for them keeps them.
+
+use crate::error::Result;
+
+/// Takes one table after the other: its start, its columns in their order, its end.
+pub trait Sink {
+    fn start(&mut self, table: &'static str, rows: usize) -> Result<()>;
+
+    /// As many columns of integers as there are names: `fill` gets their slices, which hold no
+    /// value yet.
+    fn integers(
+        &mut self,
+        names: &[&'static str],
+        fill: &mut dyn FnMut(&mut [&mut [i32]]) -> Result<()>,
+    ) -> Result<()>;
+
+    /// A column of 0, 1 and [`NA`](super::NA).
+    fn logicals(
+        &mut self,
+        name: &'static str,
+        fill: &mut dyn FnMut(&mut [i32]) -> Result<()>,
+    ) -> Result<()>;
+
+    fn doubles(
+        &mut self,
+        name: &'static str,
+        fill: &mut dyn FnMut(&mut [f64]) -> Result<()>,
+    ) -> Result<()>;
+
+    /// A column of text: for each row which of `texts` it is, -1 for NA.
+    fn texts(&mut self, name: &'static str, texts: &[&str], rows: &[i32]) -> Result<()>;
+
+    fn finish(&mut self) -> Result<()>;
+}
+
+/// R's `NA_real_`: a NaN whose low word is 1954.
+pub const NA_REAL: f64 = f64::from_bits(0x7ff0_0000_0000_07a2);
+
+/// Fills slots with values, which are as many.
+pub fn fill<T>(slots: &mut [T], values: impl IntoIterator<Item = T>) -> Result<()> {
+    for (slot, value) in slots.iter_mut().zip(values) {
+        *slot = value;
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! The tables that version "1.0" alone has: `sample_types`, one row, and `samples` with its
+//! list column. What they hold is checked and made in `tables/v1.rs` and `analysis/`; here is
+//! what they look like.
+
+use super::table::{Declared, TableInfo};
+use super::{ColumnInfo, Type};
+
+/// A table whose rows are not in the model as they are.
+pub struct DeclaredTable {
+    info: TableInfo,
+    columns: [ColumnInfo; 2],
+}
+
+pub static SAMPLE_TYPES: DeclaredTable = DeclaredTable {
+    info: TableInfo::new(
+        "sample_types",
+        "what a sample's value counts: one row, `samples` and `count`",
+    ),
+    columns: [
+        ColumnInfo::new("type", Type::Text, "`samples`"),
+        ColumnInfo::new("unit", Type::Text, "`count`"),
+    ],
+};
+
+pub static SAMPLES: DeclaredTable = DeclaredTable {
+    info: TableInfo::new("samples", "a stack, and how often in a row it was seen"),
+    columns: [
+        ColumnInfo::new("value", Type::Integer, "how often; 1 or more"),
+        ColumnInfo::new(
+            "locations",
+            Type::Stacks,
+            "the stack: a tibble with one integer column, `location_id`, innermost first",
+        ),
+    ],
+};
+
+impl Declared for DeclaredTable {
+    fn info(&self) -> &TableInfo {
+        &self.info
+    }
+
+    fn columns(&self) -> Box<dyn Iterator<Item = &ColumnInfo> + '_> {
+        Box::new(self.columns.iter())
+    }
+}

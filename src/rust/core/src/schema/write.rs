@@ -1,0 +1,239 @@
+//! From rows of the model to columns.
+
+use super::cells;
+use super::column::{Access, Given};
+use super::sink::{NA_REAL, fill};
+use super::table::{RowTable, Version};
+use super::{Column, NA, Sink};
+use crate::error::Result;
+use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
+use crate::model::{Profile, StringId, Strings, integer_for_r};
+use std::fmt::Display;
+use std::ops::Range;
+
+const WHAT: &str = "a column of text";
+
+/// The id of a row that is counted from 0.
+pub(super) fn id_of(row: usize) -> i32 {
+    row as i32 + 1
+}
+
+impl<R: Clone, D> RowTable<R, D> {
+    /// Gives these rows as the table, if there are any or each profile has it.
+    pub fn write_rows(
+        &self,
+        profile: &Profile,
+        rows: &[R],
+        version: Version,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        if rows.is_empty() && !self.info.required() {
+            return Ok(());
+        }
+        let columns = self.columns.iter();
+        let given = columns.filter(|column| match version {
+            Version::One => column.info.required,
+            Version::Two => column.is_given(profile, rows),
+        });
+        sink.start(self.info.name, rows.len())?;
+        for column in given {
+            column.write(profile, rows, sink)?;
+        }
+        sink.finish()
+    }
+}
+
+impl<R, D> Column<R, D> {
+    fn is_given(&self, profile: &Profile, rows: &[R]) -> bool {
+        match self.given {
+            Given::Always => true,
+            Given::Where(given) => rows.iter().any(|row| given(profile, row)),
+            Given::WhereAny => self.has_value(profile, rows),
+        }
+    }
+
+    fn has_value(&self, p: &Profile, rows: &[R]) -> bool {
+        fn any<R>(rows: &[R], has: impl Fn(&R) -> bool) -> bool {
+            rows.iter().any(has)
+        }
+        match self.access {
+            Access::Key => true,
+            Access::Reference(_, get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::Id(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::Integer(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::Line(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::ExactLine(get, _) => any(rows, |r| {
+                get(p, r).and_then(cells::line_beyond_integer).is_some()
+            }),
+            Access::Double(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::Whole(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::Count(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::Flag(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::Text(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::OwnText(get, _) | Access::HexDigits(get, _) => any(rows, |r| get(r).is_some()),
+            Access::Decimal(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::Hexadecimal(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::NativeId(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::Bytes(get, _) => any(rows, |r| get(r).is_some()),
+            Access::Kind(get, _) => any(rows, |r| get(p, r).is_some()),
+            Access::Texts(get, _) => any(rows, |r| !get(r).is_empty()),
+        }
+    }
+
+    fn write(&self, p: &Profile, rows: &[R], sink: &mut dyn Sink) -> Result<()> {
+        let all = rows.iter();
+        let name = self.info.name;
+        match self.access {
+            Access::Key => integers(sink, name, 1..),
+            Access::Reference(_, get, _) | Access::Id(get, _) => {
+                integers(sink, name, all.map(|r| get(p, r).map_or(NA, id_of)))
+            }
+            Access::Integer(get, _) => integers(sink, name, all.map(|r| get(p, r).unwrap_or(NA))),
+            Access::Line(get, _) => {
+                integers(sink, name, all.map(|r| get(p, r).map_or(NA, integer_for_r)))
+            }
+            Access::Double(get, _) => doubles(sink, name, all.map(|r| get(p, r))),
+            Access::Whole(get, _) => doubles(sink, name, all.map(|r| get(p, r).map(|n| n as f64))),
+            Access::Count(get, _) => doubles(sink, name, all.map(|r| get(p, r).map(f64::from))),
+            Access::Flag(get, _) => {
+                let mut all = all;
+                sink.logicals(name, &mut |slots| {
+                    fill(slots, all.by_ref().map(|r| get(p, r).map_or(NA, i32::from)))
+                })
+            }
+            Access::Text(get, _) => strings(sink, name, all.map(|r| get(p, r)), &p.strings),
+            Access::OwnText(get, _) | Access::HexDigits(get, _) => texts(sink, name, all.map(get)),
+            Access::ExactLine(get, _) => formatted(
+                sink,
+                name,
+                all.map(|r| get(p, r).and_then(cells::line_beyond_integer)),
+            ),
+            Access::Decimal(get, _) => formatted(sink, name, all.map(|r| get(p, r))),
+            Access::Hexadecimal(get, _) => {
+                formatted(sink, name, all.map(|r| get(p, r).map(Hexadecimal)))
+            }
+            Access::NativeId(get, _) => formatted(sink, name, all.map(|r| get(p, r))),
+            Access::Bytes(get, _) => formatted(
+                sink,
+                name,
+                all.map(|r| get(r).map(|bytes| cells::ENCODING.encode_display(bytes))),
+            ),
+            Access::Kind(get, _) => {
+                texts(sink, name, all.map(|r| get(p, r).map(|kind| kind.name())))
+            }
+            Access::Texts(get, _) => {
+                let json = all.map(|r| cells::json_texts(get(r), &p.strings));
+                let json = json.try_vec_of(WHAT)?;
+                texts(sink, name, json.iter().map(Option::as_deref))
+            }
+        }
+    }
+}
+
+fn integers(
+    sink: &mut dyn Sink,
+    name: &'static str,
+    mut values: impl Iterator<Item = i32>,
+) -> Result<()> {
+    sink.integers(&[name], &mut |columns| match columns {
+        [column, ..] => fill(column, values.by_ref()),
+        [] => Ok(()),
+    })
+}
+
+fn doubles(
+    sink: &mut dyn Sink,
+    name: &'static str,
+    mut values: impl Iterator<Item = Option<f64>>,
+) -> Result<()> {
+    sink.doubles(name, &mut |column| {
+        fill(column, values.by_ref().map(|v| v.unwrap_or(NA_REAL)))
+    })
+}
+
+/// Strings of the profile. Each distinct one is given once, unless there are so few rows that
+/// it takes longer to see which.
+pub(super) fn strings(
+    sink: &mut dyn Sink,
+    name: &'static str,
+    values: impl ExactSizeIterator<Item = Option<StringId>>,
+    strings: &Strings,
+) -> Result<()> {
+    if values.len() < strings.len() / 16 {
+        return texts(sink, name, values.map(|id| id.map(|id| strings.get(id))));
+    }
+    let mut position: Vec<i32> = filled(strings.len(), -1, WHAT)?;
+    let mut distinct = Vec::new();
+    let mut rows = with_room(values.len(), WHAT)?;
+    for value in values {
+        let row = match value {
+            None => -1,
+            Some(id) => {
+                let known = &mut position[id.row()];
+                if *known < 0 {
+                    *known = distinct.len() as i32;
+                    distinct.try_push(strings.get(id), WHAT)?;
+                }
+                *known
+            }
+        };
+        rows.try_push(row, WHAT)?;
+    }
+    sink.texts(name, &distinct, &rows)
+}
+
+/// Texts that are given one by one.
+pub(super) fn texts<'t>(
+    sink: &mut dyn Sink,
+    name: &'static str,
+    values: impl ExactSizeIterator<Item = Option<&'t str>>,
+) -> Result<()> {
+    let mut all = Vec::new();
+    let mut rows = with_room(values.len(), WHAT)?;
+    for value in values {
+        let row = match value {
+            Some(text) => {
+                // Rows that follow each other are often equal.
+                if all.last() != Some(&text) {
+                    all.try_push(text, WHAT)?;
+                }
+                all.len() as i32 - 1
+            }
+            None => -1,
+        };
+        rows.try_push(row, WHAT)?;
+    }
+    sink.texts(name, &all, &rows)
+}
+
+/// Values as text.
+pub(super) fn formatted<T: Display>(
+    sink: &mut dyn Sink,
+    name: &'static str,
+    values: impl ExactSizeIterator<Item = Option<T>>,
+) -> Result<()> {
+    // End to end in one text.
+    let mut all = String::new();
+    let mut parts: Vec<Option<Range<usize>>> = with_room(values.len(), WHAT)?;
+    for value in values {
+        let start = all.len();
+        let part = match value {
+            Some(value) => {
+                cells::put(&mut all, value)?;
+                Some(start..all.len())
+            }
+            None => None,
+        };
+        parts.try_push(part, WHAT)?;
+    }
+    texts(sink, name, parts.into_iter().map(|part| all.get(part?)))
+}
+
+/// An address as text.
+struct Hexadecimal(u64);
+
+impl Display for Hexadecimal {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}

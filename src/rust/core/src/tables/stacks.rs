@@ -1,0 +1,56 @@
+//! Finds the stacks of samples again: in tables each is written out, in the model it is one
+//! row of a table of its own.
+
+use super::list::{TableList, check_v2};
+use crate::error::Result;
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::TryGrow;
+use crate::model::{LocationId, Profile, StackCache, StackId, next_row};
+use crate::schema::{Key, Reading};
+
+const SAMPLES_PER_CHECK: usize = 10_000;
+
+/// Checks tables of version "2.0" and makes a profile of them.
+pub fn profile_from_v2(list: &TableList, stop: Stop) -> Result<Profile> {
+    let mut reading = check_v2(list, stop)?;
+    reading.profile.samples.stack = stacks(&mut reading, stop)?;
+    Ok(reading.profile)
+}
+
+/// The stack of each sample. Runs of rows repeat, so a run is looked up as the ids that it
+/// has, before its locations are.
+fn stacks(reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
+    let runs = std::mem::take(&mut reading.runs);
+    let mut known: StackCache<i32> = StackCache::default();
+    let mut stacks = Vec::new();
+    let mut stack: Vec<LocationId> = Vec::new();
+    for (sample, &(start, end)) in runs.of_sample.iter().enumerate() {
+        if sample % SAMPLES_PER_CHECK == 0 {
+            cancel::check(stop)?;
+        }
+        stack.clear();
+        let run = match runs.order {
+            Some(_) => None,
+            None => Some(&runs.locations[start..end]),
+        };
+        if let Some(stack) = run.and_then(|run| known.find(run)) {
+            stacks.try_push(stack, "samples")?;
+            continue;
+        }
+        for row in runs.rows(sample) {
+            if let Some(row) = reading.row_of(Key::Location, runs.locations[row]) {
+                stack.try_push(LocationId(next_row(row, "locations")?), "a stack")?;
+            }
+        }
+        let id = match run {
+            Some(run) => {
+                let id = reading.profile.stacks.push(&stack)?;
+                known.add(run, id)?;
+                id
+            }
+            None => reading.profile.stacks.intern(&stack)?,
+        };
+        stacks.try_push(id, "samples")?;
+    }
+    Ok(stacks)
+}

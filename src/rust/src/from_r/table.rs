@@ -1,0 +1,180 @@
+//! A table of R's as the core reads it: columns by their names, lent without a copy.
+
+use crate::argument::{INTSXP, LGLSXP, REALSXP, STRSXP, Sexp, VECSXP, utf8};
+use extendr_api::SEXP;
+use profile_core::error::{Error, Invalid, Result};
+use profile_core::limits::memory::{TryGrow, TryPut, owned, with_room};
+use profile_core::message;
+use profile_core::schema::{Data, TableInput, Text, Type};
+use std::collections::HashMap;
+
+const WHAT: &str = "a column of strings";
+
+/// An element of a list of tables.
+pub struct Table<'call> {
+    /// What it is, where it is no data frame.
+    other: Option<String>,
+    names: Vec<&'call str>,
+    columns: &'call [Sexp<'call>],
+}
+
+impl<'call> Table<'call> {
+    pub fn new(element: Sexp<'call>) -> Result<Table<'call>> {
+        let mut table = Table {
+            other: None,
+            names: Vec::new(),
+            columns: &[],
+        };
+        if element.kind() != VECSXP || !element.inherits(c"data.frame") {
+            table.other = Some(owned(element.kind_name()?, "the name of a type")?);
+        } else {
+            table.names = element.names()?;
+            table.columns = element.elements()?;
+        }
+        Ok(table)
+    }
+}
+
+impl<'call> TableInput<'call> for Table<'call> {
+    fn is_not_a_table(&self) -> Option<&str> {
+        self.other.as_deref()
+    }
+
+    fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.len())
+    }
+
+    fn names(&self) -> &[&'call str] {
+        &self.names
+    }
+
+    fn column(
+        &self,
+        table: &'static str,
+        name: &'static str,
+        wanted: Type,
+    ) -> Result<Option<Data<'call>>> {
+        let at = self.names.iter().position(|other| *other == name);
+        let Some(&column) = at.and_then(|at| self.columns.get(at)) else {
+            return Ok(None);
+        };
+        let kind = match wanted {
+            Type::Integer => INTSXP,
+            Type::Double => REALSXP,
+            Type::Text => STRSXP,
+            Type::Logical => LGLSXP,
+            Type::Stacks => VECSXP,
+        };
+        if column.kind() != kind || !column.is_plain() {
+            let found = owned(column.kind_name()?, "the name of a type")?;
+            return Ok(Some(Data::Other(found)));
+        }
+        let place = (table, Some(name));
+        Ok(Some(match wanted {
+            Type::Integer | Type::Logical => Data::Integers(column.integers()?),
+            Type::Double => Data::Doubles(column.doubles()?),
+            Type::Text => Data::Texts(text(column, |row, error| {
+                not_text(error, place, Some(row + 1))
+            })?),
+            Type::Stacks => {
+                let (rows, stacks) = stacks(column, place)?;
+                Data::Stacks(rows, stacks)
+            }
+        }))
+    }
+}
+
+/// Where the string is that is not valid text.
+pub fn not_text(
+    error: Error,
+    (table, column): (&'static str, Option<&'static str>),
+    row: Option<usize>,
+) -> Error {
+    match error {
+        Error::Unsupported(rule) => Error::Invalid(Invalid {
+            table: table.into(),
+            column,
+            row,
+            rule,
+        }),
+        other => other,
+    }
+}
+
+/// The distinct strings of a column. R holds equal strings of one encoding once, so their
+/// addresses tell them apart. `broken` is for a string that is not valid text, in this row.
+fn text<'call>(column: Sexp<'call>, broken: impl Fn(usize, Error) -> Error) -> Result<Text<'call>> {
+    let strings = column.strings()?;
+    let mut out = Text {
+        rows: with_room(strings.len(), WHAT)?,
+        ..Text::default()
+    };
+    let mut by_address: HashMap<SEXP, i32> = HashMap::new();
+    // A column of sample types takes turns between a few strings, others repeat
+    // one: the string after the last one, in the order of first sight, or the last
+    // one again, is most often right.
+    let mut seen: Vec<(SEXP, i32)> = Vec::new();
+    let mut last = 0;
+    for &string in strings {
+        let next = if last + 1 < seen.len() { last + 1 } else { 0 };
+        if let Some(at) = [next, last]
+            .into_iter()
+            .find(|&at| seen.get(at).is_some_and(|(address, _)| *address == string))
+        {
+            out.rows.try_push(seen[at].1, WHAT)?;
+            last = at;
+            continue;
+        }
+        let row = match by_address.get(&string) {
+            Some(row) => *row,
+            None => {
+                let row = match utf8(string).map_err(|error| broken(out.rows.len(), error))? {
+                    None => -1,
+                    Some(text) => {
+                        out.distinct.try_push(text, WHAT)?;
+                        out.distinct.len() as i32 - 1
+                    }
+                };
+                by_address.try_put(string, row, WHAT)?;
+                last = seen.len();
+                seen.try_push((string, row), WHAT)?;
+                row
+            }
+        };
+        out.rows.try_push(row, WHAT)?;
+    }
+    Ok(out)
+}
+
+/// The list column of version "1.0": which of the distinct tibbles each sample has, and their
+/// ids. Samples that share a tibble share its address.
+fn stacks<'call>(
+    column: Sexp<'call>,
+    (table, name): (&'static str, Option<&'static str>),
+) -> Result<(Vec<u32>, Vec<&'call [i32]>)> {
+    let mut known: HashMap<Sexp, u32> = HashMap::new();
+    let mut stack_of = Vec::new();
+    let mut stacks = Vec::new();
+    for (row, element) in column.elements()?.iter().enumerate() {
+        let stack = match known.get(element) {
+            Some(stack) => *stack,
+            None => {
+                let ids = element.named("location_id")?;
+                let Some(ids) = ids.filter(|ids| ids.kind() == INTSXP && ids.is_plain()) else {
+                    return Err(Error::Invalid(Invalid {
+                        table: table.into(),
+                        column: name,
+                        row: Some(row + 1),
+                        rule: message!("must be a tibble with one integer column, `location_id`"),
+                    }));
+                };
+                stacks.try_push(ids.integers()?, "stacks")?;
+                let stack = stacks.len() as u32 - 1;
+                known.try_put(*element, stack, "stacks")?;
+                stack
+            }
+        };
+        stack_of.try_push(stack, "samples")?;
+    }
+    Ok((stack_of, stacks))
+}

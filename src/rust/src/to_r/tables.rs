@@ -1,0 +1,94 @@
+//! A list of tables in the making, to which the core gives columns.
+
+use crate::arena::{Arena, Value};
+use crate::tibble::Tibble;
+use profile_core::error::Result;
+use profile_core::limits::memory::{TryCollect, TryGrow};
+use profile_core::schema::Sink;
+
+const WHAT: &str = "a list of tables";
+
+pub struct Tables<'call> {
+    arena: Arena<'call>,
+    tables: Vec<(&'static str, Value<'call>)>,
+    /// The last one, until it is finished.
+    table: Option<(&'static str, Tibble<'call>)>,
+}
+
+impl<'call> Tables<'call> {
+    pub fn new(arena: Arena<'call>) -> Tables<'call> {
+        Tables {
+            arena,
+            tables: Vec::new(),
+            table: None,
+        }
+    }
+
+    /// Adds an element that is made elsewhere.
+    pub fn add(&mut self, name: &'static str, table: Value<'call>) -> Result<()> {
+        self.tables.try_push((name, table), WHAT)
+    }
+
+    pub fn finish(self) -> Result<Value<'call>> {
+        self.arena.list(&self.tables)
+    }
+
+    fn table(&mut self) -> Option<&mut Tibble<'call>> {
+        self.table.as_mut().map(|(_, tibble)| tibble)
+    }
+}
+
+impl Sink for Tables<'_> {
+    fn start(&mut self, table: &'static str, rows: usize) -> Result<()> {
+        self.table = Some((table, Tibble::new(self.arena, rows)?));
+        Ok(())
+    }
+
+    fn integers(
+        &mut self,
+        names: &[&'static str],
+        fill: &mut dyn FnMut(&mut [&mut [i32]]) -> Result<()>,
+    ) -> Result<()> {
+        let Some(table) = self.table() else {
+            return Ok(());
+        };
+        let columns = names.iter().map(|name| table.integer_slots(name));
+        fill(&mut columns.try_vec_of(WHAT)?)
+    }
+
+    fn logicals(
+        &mut self,
+        name: &'static str,
+        fill: &mut dyn FnMut(&mut [i32]) -> Result<()>,
+    ) -> Result<()> {
+        match self.table() {
+            Some(table) => fill(table.logical_slots(name)?),
+            None => Ok(()),
+        }
+    }
+
+    fn doubles(
+        &mut self,
+        name: &'static str,
+        fill: &mut dyn FnMut(&mut [f64]) -> Result<()>,
+    ) -> Result<()> {
+        match self.table() {
+            Some(table) => fill(table.double_slots(name)?),
+            None => Ok(()),
+        }
+    }
+
+    fn texts(&mut self, name: &'static str, texts: &[&str], rows: &[i32]) -> Result<()> {
+        match self.table() {
+            Some(table) => table.indexed(name, texts, rows),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        match self.table.take() {
+            Some((name, table)) => self.add(name, table.finish()?),
+            None => Ok(()),
+        }
+    }
+}
