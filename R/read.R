@@ -1,4 +1,4 @@
-# Readers: check the arguments, call the core, make the object.
+# Reads profiles: checks arguments, calls the core, and constructs the profile.
 
 #' Read profiler data
 #'
@@ -152,7 +152,7 @@ read_profile <- function(path, ..., version = "2.0", source_uri = path) {
   read_format(path, "", version, source_uri, call)
 }
 
-# Reads a file of a format; of whichever it looks like if that is "".
+# Reads a file in a given format, or in the format that is detected if it is "".
 read_format <- function(path, format, version, source_uri, call, payload = FALSE) {
   check_version(version, call)
   input <- profile_input(path, source_uri, call)
@@ -161,8 +161,8 @@ read_format <- function(path, format, version, source_uri, call, payload = FALSE
   new_profile_data(result$tables, version)
 }
 
-# What the core reads (a path or bytes), what messages call it, and its URI. To
-# read a connection may end it, so it is asked for its description first.
+# The input of the core (a path or bytes), its name for messages, and its URI. Reading a connection may close it,
+# so its description is queried first.
 profile_input <- function(path, source_uri, call) {
   if (inherits(path, "connection")) {
     shown <- connection_name(path, call)
@@ -176,7 +176,7 @@ profile_input <- function(path, source_uri, call) {
   list(name = paste0("`", shown, "`"), uri = uri, data = data, max_memory = max_memory(call))
 }
 
-# The bytes of memory that a file may take; NULL where its size decides.
+# The number of bytes of memory that a file may take; NULL if it depends on the size of the file.
 max_memory <- function(call) {
   bytes <- getOption("profile.max_memory")
   if (is.null(bytes)) {

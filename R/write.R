@@ -1,4 +1,4 @@
-# Writers: check the arguments, call the core, return the profile.
+# Writes profiles: checks arguments and calls the core.
 
 #' Write profiler data
 #'
