@@ -14,15 +14,6 @@
 #' Each table starts with its key. Ids are unique within their table and not `NA`; they need not be
 #' consecutive, and rows may be in any order.
 #'
-#' | table | a row is | columns |
-#' |---|---|---|
-#' | `meta` | a property of the profile | `key`, `value` (character); the row with key `version` has value `2.0` |
-#' | `sources` | a recorded run: a file, or one run of a file that `Rprof(append = TRUE)` wrote | `source_id` (integer), `source_type`, `source_uri` (character), `source_timestamp` (double) |
-#' | `samples` | a sample, in the order of recording | `sample_id`, `source_id` (integer) |
-#' | `sample_values` | a value of a sample | `sample_id` (integer), `type`, `unit` (character), `value` (double) |
-#' | `sample_locations` | a frame of a sample's stack | `sample_id`, `depth`, `location_id` (integer) |
-#' | `locations` | a line of a function | `location_id`, `function_id`, `line` (integer) |
-#' | `functions` | a function in a file | `function_id` (integer), `name`, `system_name`, `filename` (character), `start_line` (integer) |
 #'
 #' - `source_type` is `"rprof"`, `"pprof"`, `"otlp"`, or any other word. `source_uri` is a path or `NA`.
 #'   `source_timestamp` is the time at which the run began, in seconds since 1970, or `NA`. Rprof files do
@@ -46,52 +37,8 @@
 #' [summaryRprof()] does it: `alloc_size` is the sum of increases, `dealloc_size` the sum of decreases.
 #' Both are 0 for the first sample of a run.
 #'
-#' @section Further columns:
-#' These columns exist only if at least one source has the information.
-#'
-#' | table | column | |
-#' |---|---|---|
-#' | `sources` | `.period` (double), `.period_type`, `.period_unit` (character) | the interval between two samples, such as 20000, `cpu`, `microseconds` |
-#' | | `.duration_nanos` (double) | the duration, in nanoseconds, below 2^63 |
-#' | | `.time_nanos` (character) | the start in nanoseconds, if seconds cannot represent it exactly |
-#' | | `.default_type` (character) | the type of values that a viewer shows first |
-#' | | `.drop_frames`, `.keep_frames` (character) | regular expressions for [drop_frames()] |
-#' | | `.doc_url` (character) | the address of a description |
-#' | | `.memory_profiling`, `.gc_profiling`, `.line_profiling` (logical) | the options of a run of [Rprof()] |
-#' | | `.scope_id` (integer) | the recorder, a row of `.scopes` |
-#' | | `.profile_id` (character) | an id, in hexadecimal digits |
-#' | | `.dropped_attributes_count` (double) | the number of attributes that the recorder omitted |
-#' | | `.original_payload` (character) | the file from which the profile was made, in base64 |
-#' | | `.original_payload_format` (character) | the format of that file, such as `pprof` |
-#' | `samples` | `.toplevel_filename` (character), `.toplevel_line` (integer) | the place that called the outermost frame, if Rprof recorded it |
-#' | | `.timestamp` (double) | the time of the sample, in seconds since 1970, until the year 2262 |
-#' | | `.time_nanos` (character) | the same in nanoseconds, if seconds cannot represent it exactly |
-#' | | `.trace_id`, `.span_id` (character) | the span of a trace that was active, in hexadecimal digits |
-#' | `locations` | `.column` (integer) | the column of the line, 0 if unknown |
-#' | | `.inlined` (logical) | whether the frame was inlined into the next outer one, with which it shares its machine code |
-#' | | `.frame_type` (character) | `"r"` for R code, `"native"` for machine code, or another type such as OpenTelemetry's `"cpython"`, `"jvm"`, `"kernel"`; `NA` if unknown |
-#' | | `.mapping_id` (integer), `.address` (character) | where the machine code is |
-#' | | `.is_folded` (logical) | whether several functions share the code, so that the function may be another one |
-#' | | `.native_id` (character) | the id in the file, unless ids are 1, 2, 3, ... |
-#' | `functions` | `.has_name`, `.has_system_name` (logical) | `FALSE` if the file has no such name, and the column repeats the other name or is `<unknown>` |
-#' | | `.native_id` (character) | the id in the file, unless ids are 1, 2, 3, ... |
-#'
-#' @section Further tables:
-#' These tables exist only if at least one source has the information.
-#'
-#' | table | a row is | columns |
-#' |---|---|---|
-#' | `.mappings` | a file mapped into memory, the program itself first | `mapping_id` (integer), `memory_start`, `memory_limit`, `file_offset` (addresses), `filename`, `build_id` (character), `has_functions`, `has_filenames`, `has_line_numbers`, `has_inline_frames` (logical): what has been resolved already; optionally `native_id` |
-#' | `.sample_types` | a type of values that a source has, in the order of its file | `source_id` (integer), `type`, `unit` (character) as in `sample_values`, `recorded` (character): the name in the file; if two types have the same name there, `type` of the second one includes the unit |
-#' | `.files` | a `#File` line of an Rprof file | `source_id`, `number` (integer), `filename` (character), `sample_id` (integer): the sample that follows, `NA` at the end |
-#' | `.labels` | a label of a sample | `sample_id` (integer), `key`, `str` (character), `num` (double), `unit` (character); `type`, `value` (character) as for attributes, for values that are neither text nor integer |
-#' | `.comments` | a comment | `source_id` (integer), `comment` (character) |
-#' | `.resources` | what was profiled, such as a service on a host | `resource_id` (integer), `schema_url` (character), `dropped_attributes_count` (double) |
-#' | `.scopes` | what recorded profiles of a resource | `scope_id`, `resource_id` (integer), `name`, `version`, `schema_url` (character), `dropped_attributes_count` (double) |
-#' | `.resource_attributes`, `.scope_attributes` | an attribute of a resource or scope | `resource_id` or `scope_id` (integer), `key`, `type`, `value` (character) |
-#' | `.source_attributes`, `.mapping_attributes`, `.location_attributes` | an attribute of a source, mapping or location | `source_id`, `mapping_id` or `location_id` (integer), `key`, `type`, `value`, `unit` (character) |
-#' | `.resource_entities` | an entity, such as a host, that attributes of a resource describe | `resource_id` (integer), `schema_url`, `type` (character), `id_keys`, `description_keys` (character): the keys of its identifying and describing attributes, as JSON arrays such as `["host.id"]` |
-#' | `.problems` | a problem found while reading | see [profile_problems()] |
+#' @eval document_tables("Columns of the seven tables", required = TRUE)
+#' @eval document_tables("Further tables", required = FALSE)
 #'
 #' @section Attributes:
 #' Attributes of OpenTelemetry have values of several types. The column `value` contains the value as a
@@ -151,3 +98,32 @@
 #' @seealso [validate_profile()], [profile_v2_from_v1()], [dm_from_profile()]
 #' @name profile_data
 NULL
+
+# The schema as a section of the help page: what each table and column holds.
+document_tables <- function(title, required) {
+  model <- data_model()
+  tables <- model$tables[model$tables$required == required, ]
+  rows <- lapply(seq_len(nrow(tables)), function(i) {
+    columns <- model$columns[model$columns$table == tables$table[[i]], ]
+    type <- columns$type
+    is_reference <- !is.na(columns$refers_to) & columns$refers_to != columns$table
+    type[is_reference] <- paste0("id of `", columns$refers_to, "`")[is_reference]
+    unit <- ifelse(is.na(columns$unit), "", paste0(" (", columns$unit, ")"))
+    c(
+      paste0("| `", tables$table[[i]], "` | | | *", tables$doc[[i]], "* |"),
+      paste0("| | `", columns$column, "` | ", type, unit, " | ", columns$doc, " |")
+    )
+  })
+  c(
+    paste0("@section ", title, ":"),
+    if (required) {
+      "Columns whose names begin with a dot exist only if at least one source has the information."
+    } else {
+      "These tables exist only if at least one source has the information."
+    },
+    "",
+    "| table | column | type | meaning |",
+    "|---|---|---|---|",
+    unlist(rows)
+  )
+}

@@ -4,7 +4,8 @@
 //!
 //! - [`model`]: the profile in memory, one file for each table;
 //! - [`formats`]: detects, reads and writes files, and notes what is irregular in them;
-//! - [`tables`]: what comes back from users, checked;
+//! - [`schema`]: every table and column, declared once, and how to write and read them;
+//! - [`tables`]: tables from users, checked;
 //! - [`analysis`]: what follows from a profile, such as self and total;
 //! - [`joint`]: from a recording of R and native code to a profile;
 //! - [`collections`], [`io`], [`limits`], [`text`], [`error`]: what they share.

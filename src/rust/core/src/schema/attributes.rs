@@ -284,7 +284,7 @@ pub static LABELS: RowTable<Label, LabelDraft> = RowTable {
         ),
         LabelColumn::decimal(
             "num_exact",
-            "`num`, where a double cannot hold it",
+            "`num`, if a double cannot represent it",
             |_, l| l.num.and_then(inexact),
             |l, exact| {
                 if let Some(exact) = l.num.and_then(|num| exact_double(exact, num)) {

@@ -49,7 +49,7 @@ pub static FUNCTIONS: RowTable<Function, FunctionDraft> = RowTable {
         .not_na(),
         Column::exact_line(
             ".start_line_exact",
-            "`start_line`, where integers cannot hold it",
+            "`start_line`, if an integer cannot represent it",
             |_, f| Some(f.start_line),
             |f, line| f.function.start_line = exact_line(line, f.function.start_line),
         )
@@ -71,7 +71,7 @@ pub static FUNCTIONS: RowTable<Function, FunctionDraft> = RowTable {
         .optional_where(|_, f| has_system_name(f) && f.name == f.system_name),
         Column::native_id(
             ".native_id",
-            "the id in the file, where those were not 1, 2, 3, …",
+            "the id in the file, unless ids are 1, 2, 3, ...",
             |_, f| f.native_id,
             |f, id| f.function.native_id = Some(id),
         )

@@ -34,7 +34,7 @@ pub static LOCATIONS: RowTable<Location, LocationDraft> = RowTable {
         ),
         Column::exact_line(
             ".line_exact",
-            "`line`, where integers cannot hold it",
+            "`line`, if an integer cannot represent it",
             |_, l| l.line,
             |l, exact| l.location.line = l.location.line.map(|line| exact_line(exact, line)),
         )
@@ -48,7 +48,7 @@ pub static LOCATIONS: RowTable<Location, LocationDraft> = RowTable {
         .optional_where(|_, l| l.column != 0),
         Column::exact_line(
             ".column_exact",
-            "`.column`, where integers cannot hold it",
+            "`.column`, if an integer cannot represent it",
             |_, l| Some(l.column),
             |l, exact| l.location.column = exact_line(exact, l.location.column),
         )
@@ -95,7 +95,7 @@ pub static LOCATIONS: RowTable<Location, LocationDraft> = RowTable {
         .optional_where(|p, l| p.address_of(l).is_folded),
         Column::native_id(
             ".native_id",
-            "the id in the file, where those were not 1, 2, 3, …",
+            "the id in the file, unless ids are 1, 2, 3, ...",
             |p, l| p.address_of(l).native_id,
             |l, id| l.address.native_id = Some(id),
         )

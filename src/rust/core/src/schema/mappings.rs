@@ -79,7 +79,7 @@ pub static MAPPINGS: RowTable<Mapping> = RowTable {
         ),
         Column::native_id(
             "native_id",
-            "the id in the file, where those were not 1, 2, 3, …",
+            "the id in the file, unless ids are 1, 2, 3, ...",
             |_, m| m.native_id,
             |m, id| m.native_id = Some(id),
         )

@@ -13,7 +13,7 @@ type ResourceColumn = Column<Resource>;
 type EntityColumn = Column<OwnedEntity>;
 type ScopeColumn = Column<Scope>;
 
-const DROPPED: &str = "how many attributes the recorder left out";
+const DROPPED: &str = "the number of attributes that the recorder omitted";
 
 pub static RESOURCES: RowTable<Resource> = RowTable {
     info: TableInfo {

@@ -36,7 +36,7 @@ const COLUMNS: [ColumnInfo; 5] = [
     ColumnInfo::new(
         ".value_exact",
         Type::Text,
-        "`value`, where a double cannot hold it",
+        "`value`, if a double cannot represent it",
     )
     .optional(),
 ];

@@ -147,7 +147,7 @@ pub static SAMPLES: SampleTable = SampleTable {
             info: ColumnInfo::new(
                 ".time_nanos",
                 Type::Text,
-                "the time stamp, where seconds hold it only nearly",
+                "the time stamp, if seconds cannot represent it exactly",
             )
             .unit("nanoseconds since 1970")
             .optional(),

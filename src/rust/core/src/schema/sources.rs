@@ -70,7 +70,7 @@ pub static SOURCES: RowTable<Source, SourceDraft> = RowTable {
         .unit("seconds since 1970"),
         SourceColumn::decimal(
             ".time_nanos",
-            "the time stamp, where seconds hold it only nearly",
+            "the time stamp, if seconds cannot represent it exactly",
             |_, s| s.time,
             // Seconds that were edited count.
             |s, time| {
@@ -81,7 +81,7 @@ pub static SOURCES: RowTable<Source, SourceDraft> = RowTable {
         .optional(),
         SourceColumn::double(
             ".period",
-            "what lies between two samples; for Rprof the interval",
+            "the interval between two samples, such as 20000",
             |_, s| s.period.as_ref().map(|p| p.value),
             |s, period| s.period = Some(period),
         )
@@ -89,7 +89,7 @@ pub static SOURCES: RowTable<Source, SourceDraft> = RowTable {
         .optional(),
         SourceColumn::decimal(
             ".period_exact",
-            "`.period`, where a double cannot hold it",
+            "`.period`, if a double cannot represent it",
             |_, s| s.period.as_ref()?.exact,
             |s, exact| s.period_exact = s.period.and_then(|period| exact_double(exact, period)),
         )
@@ -121,7 +121,7 @@ pub static SOURCES: RowTable<Source, SourceDraft> = RowTable {
         .optional(),
         SourceColumn::decimal(
             ".duration_nanos_exact",
-            "`.duration_nanos`, where a double cannot hold it",
+            "`.duration_nanos`, if a double cannot represent it",
             |_, s| s.duration.and_then(inexact),
             |s, exact| {
                 let exact = s.duration.and_then(|plain| exact_double(exact, plain));
@@ -131,7 +131,7 @@ pub static SOURCES: RowTable<Source, SourceDraft> = RowTable {
         .optional(),
         SourceColumn::own_text(
             ".default_type",
-            "the sample type that a viewer shows first",
+            "the type of values that a viewer shows first",
             |s| s.default_type.as_deref(),
             |s, type_| s.source.default_type = Some(type_),
         )
@@ -175,7 +175,7 @@ pub static SOURCES: RowTable<Source, SourceDraft> = RowTable {
         .optional(),
         SourceColumn::count(
             ".dropped_attributes_count",
-            "how many attributes the recorder left out",
+            "the number of attributes that the recorder omitted",
             |_, s| Some(s.dropped_attributes),
             |s, count| s.source.dropped_attributes = count,
         )
@@ -189,7 +189,7 @@ pub static SOURCES: RowTable<Source, SourceDraft> = RowTable {
         .optional(),
         SourceColumn::bytes(
             ".original_payload",
-            "the bytes of another file that the profile was made of and carries along",
+            "the file from which the profile was made, in base64",
             |s| Some(&s.payload.as_ref()?.bytes),
             |s, bytes| s.payload = Some(bytes),
         )
