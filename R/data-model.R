@@ -11,9 +11,9 @@
 #' [validate_profile()] checks the rules.
 #'
 #' @section The seven tables:
-#' Each table starts with its key. Ids are unique within their table and not `NA`; they need not be
-#' consecutive, and rows may be in any order.
-#'
+#' Every profile has `sources`, `samples`, `sample_values`, `sample_locations`, `locations`, `functions` and
+#' `meta`. Ids are unique within their table and not `NA`; they need not be consecutive, and rows may be in
+#' any order.
 #'
 #' - `source_type` is `"rprof"`, `"pprof"`, `"otlp"`, or any other word. `source_uri` is a path or `NA`.
 #'   `source_timestamp` is the time at which the run began, in seconds since 1970, or `NA`. Rprof files do
