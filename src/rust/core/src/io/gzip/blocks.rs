@@ -1,13 +1,16 @@
 //! Compressing with two threads: the one that makes the content, and another beside it.
 //!
-//! The content is cut into blocks of a fixed size. The other thread compresses them; where it
+//! The content is cut into blocks of a fixed size. The other thread compresses them; when it
 //! has enough to do, the first compresses one itself. Each block is compressed with the end of
-//! the block before at hand. Deflated data may be put behind each other where they end with a
-//! byte, which flushing sees to, so the result is one gzip member like any other; and the
-//! same whoever compressed which block.
+//! the block before as its dictionary. Deflated data may be concatenated where they end at a
+//! byte, which flushing ensures, so the result is one gzip member like any other, and the
+//! same whichever thread compressed which block.
 //!
-//! More threads would be faster on a large machine, but R code is expected to use two cores at
-//! most unless it is told otherwise; CRAN's policy asks for this.
+//! With one thread and an ordinary encoder, a million samples that are not aggregated would be
+//! written in 0.35 instead of 0.21 s (13,000 stacks), and in 1.07 instead of 0.72 s (all
+//! stacks distinct). Small output takes equally long: aggregated Rprof data, a few ms.
+//!
+//! More threads would be faster on a large machine, but CRAN's policy allows two.
 
 use super::made;
 use crate::error::{Error, Result};
