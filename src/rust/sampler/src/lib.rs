@@ -1,26 +1,27 @@
 //! The joint profiler's signal side: at each tick of R's own profiler, the native
 //! stack and R's contexts go into memory.
 //!
-//! R's profiler stays what drives it. `Rprof()` sets the timer and handles SIGPROF;
-//! [`start`] puts a handler before R's, which records and then calls R's. So tick n
-//! here is line n of R's file, and what R does at a tick is R's own business.
+//! R's profiler remains in control. `Rprof()` sets the timer and handles SIGPROF;
+//! [`start`] installs a handler that records and then calls R's. So tick n
+//! here is line n of R's file.
 //!
 //! ```text
-//! SIGPROF ──► handler ──► unwind (modules, tables) ──► buffer ──► Recording
-//!                    ├──► contexts ──────────────────────┘
+//! SIGPROF ──► handler ──► unwind (modules, unwind_tables) ──► buffer ──► Recording
+//!                    ├──► contexts ─────────────────────────────┘
 //!                    └──► R's handler ──► R's file
 //! ```
 //!
 //! # What the handler may do
 //!
-//! It interrupts R anywhere, inside `malloc()` or the loader too, so it takes no
-//! lock and no memory. It calls `getpid()`, `pthread_self()`, `pthread_kill()`,
-//! `fstat()`, `sigaction()`, `sigemptyset()` and `strlen()`, which POSIX calls safe in
-//! handlers; `pthread_equal()`, which compares two numbers; `_dl_find_object()`, which
-//! glibc made for unwinding in handlers; gimli's reading of unwind tables, which
-//! borrows all it needs; and R's handler, which R calls in handlers itself. It reads the stack between the interrupted stack pointer and the
-//! stack's end, and code and tables inside a module that the loader knows: a broken
-//! stack ends the walk, it does not crash.
+//! It interrupts R anywhere, even inside `malloc()` or the dynamic loader, so it must not
+//! take a lock or allocate memory. It calls `getpid()`, `pthread_self()`, `pthread_kill()`,
+//! `fstat()`, `sigaction()`, `sigemptyset()` and `strlen()`, which are async-signal-safe by
+//! POSIX; `pthread_equal()`, which compares two numbers; `_dl_find_object()`, which
+//! glibc provides for unwinding in handlers; gimli's reader of unwind tables, which
+//! works in memory that was allocated before; and R's handler, which runs in handlers
+//! anyway. It reads the stack between the interrupted stack pointer and the stack's end,
+//! and code and tables inside a module of the dynamic loader: a damaged stack ends the
+//! walk and does not crash.
 //!
 //! # Where it works
 //!
@@ -43,18 +44,18 @@ pub use platform::{Stopped, abandon, block, check, start, state, stop, unblock};
 
 use std::path::Path;
 
-/// What [`start`] must know of the R that runs.
+/// What [`start`] needs to know about the running R.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'a> {
     /// The file that R writes to.
     pub file: &'a Path,
     /// Memory for ticks. One takes some 0.8 KB.
     pub bytes: usize,
-    /// How many closures are being called, which R's contexts must say as well.
+    /// How many calls of closures are active, to compare R's contexts with.
     pub closures: usize,
     /// R >= 4.4 keeps contexts of byte-compiled calls on a stack of its own.
     pub node_stack: bool,
-    /// R >= 4.3 writes each line at once, so the file's size tells where it ends.
+    /// R >= 4.3 writes each line at once, so the file's size shows where it ends.
     pub sizes_tell: bool,
 }
 
@@ -65,9 +66,9 @@ pub enum State {
     Off,
     /// Ticks come in.
     On,
-    /// Somebody else has taken SIGPROF: no more ticks.
+    /// Another handler of SIGPROF is installed: no more ticks.
     Replaced,
-    /// R itself has: its profiler was started anew.
+    /// R's handler is installed, because its profiler was restarted.
     Restarted,
     /// This process is a fork of the one that records.
     Elsewhere,

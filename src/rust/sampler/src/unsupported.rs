@@ -1,4 +1,4 @@
-//! For systems that the sampler does not work on: it says so.
+//! For systems on which the sampler does not work: starting it is an error.
 
 use crate::{Settings, State};
 use profile_core::error::{Error, Result};

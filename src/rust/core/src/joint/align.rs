@@ -1,8 +1,8 @@
 //! Which tick belongs to which sample.
 //!
-//! A run has R count memory, so that every tick makes a line in R's file, also where
-//! R has no call to print. What ticks and lines have in common is checked, sample by
-//! sample; a sample that does not fit gets no tick.
+//! In a run R records memory, so that every tick makes a line in R's file, even where
+//! R has no call to print. Each sample and its tick are compared; a sample that does not
+//! match gets no tick.
 //!
 //! - R >= 4.3 writes each line at once: the sizes of its file before and after a tick
 //!   are where its line starts and ends.

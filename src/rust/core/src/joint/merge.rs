@@ -1,13 +1,13 @@
-//! From a recording and R's own file to one profile: each sample's stack of R calls
-//! gets the native frames that were recorded with it.
+//! Combines a recording and R's own file to one profile: the native frames of a tick are
+//! inserted into the R stack of its sample.
 //!
-//! A sample whose tick is not certain keeps R's stack, and is counted.
+//! A sample without a certain tick keeps R's stack, which is counted as a problem.
 
 use super::align::{Aligned, align};
+use super::interleave::{Interleaver, Part};
 use super::native::NativeFrames;
 use super::recording::Recording;
 use super::symbols::Files;
-use super::weave::{Part, Weaver};
 use crate::error::{Error, Place, Result};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::{self, Input, rprof};
@@ -26,8 +26,8 @@ use std::path::{Path, PathBuf};
 /// Samples between two looks at the user's wish to stop.
 const SAMPLES_PER_CHECK: usize = 1000;
 
-/// R's builtins that call native code. What they called stands for them.
-const CALLS: [&str; 7] = [
+/// R's builtins that call native code. The code that they called replaces them.
+const NATIVE_CALLS: [&str; 7] = [
     ".Call",
     ".External",
     ".External2",
@@ -107,8 +107,7 @@ pub fn merge(
     Ok((profile, problems))
 }
 
-/// What R wrote by now. Of a file that was put in its place, such as `/dev/zero`, there may
-/// be no end.
+/// The file as it is now. A device in its place, such as `/dev/zero`, may have no end.
 fn read_file(path: &Path) -> Result<Vec<u8>> {
     let failed = |source| Error::open(path, source);
     let file = File::open(path).map_err(failed)?;
@@ -172,9 +171,9 @@ fn forget_memory(profile: &mut Profile) {
 
 /// Makes the stacks of the joint profile.
 struct Merger<'a> {
-    r: RFrames,
+    r: RTables,
     natives: NativeFrames<'a>,
-    weaver: Weaver<'a>,
+    interleaver: Interleaver<'a>,
     /// Of the sample at hand, innermost first: R's items, and all frames.
     items: Vec<LocationId>,
     stack: Vec<LocationId>,
@@ -187,9 +186,9 @@ impl<'a> Merger<'a> {
         files: &'a Files,
     ) -> Result<Merger<'a>> {
         Ok(Merger {
-            r: RFrames::take(profile)?,
+            r: RTables::take(profile)?,
             natives: NativeFrames::new(&recording.modules, files, profile)?,
-            weaver: Weaver::new(recording)?,
+            interleaver: Interleaver::new(recording)?,
             items: Vec::new(),
             stack: Vec::new(),
         })
@@ -213,7 +212,10 @@ impl<'a> Merger<'a> {
         self.push_items(0..mark, profile)?;
         let items = &self.items[mark..];
         let is_call = |item: usize| self.r.is_call(items[item], profile);
-        let Some(parts) = self.weaver.weave(&aligned.tick, items.len(), is_call)? else {
+        let Some(parts) = self
+            .interleaver
+            .interleave(&aligned.tick, items.len(), is_call)?
+        else {
             return Ok(None);
         };
         for part in parts.iter().rev() {
@@ -247,9 +249,9 @@ impl<'a> Merger<'a> {
     }
 }
 
-/// R's side: its tables as they were read. The joint profile's begin anew, since some
+/// R's tables as they were read. The tables of the joint profile start empty, since some
 /// items are in none of its stacks.
-struct RFrames {
+struct RTables {
     functions: Functions,
     locations: Locations,
     stacks: Stacks,
@@ -258,11 +260,11 @@ struct RFrames {
     frame_type: Option<FrameType>,
 }
 
-impl RFrames {
-    fn take(profile: &mut Profile) -> Result<RFrames> {
+impl RTables {
+    fn take(profile: &mut Profile) -> Result<RTables> {
         let mut renamed = Vec::new();
         renamed.try_fill(profile.locations.len(), None, "locations")?;
-        Ok(RFrames {
+        Ok(RTables {
             functions: std::mem::take(&mut profile.functions),
             locations: std::mem::take(&mut profile.locations),
             stacks: std::mem::take(&mut profile.stacks),
@@ -291,6 +293,6 @@ impl RFrames {
     fn is_call(&self, item: LocationId, profile: &Profile) -> bool {
         let function = self.locations.get(item).function;
         let name = function.map(|f| profile.strings.get(self.functions.get(f).name));
-        name.is_some_and(|name| CALLS.contains(&name.strip_prefix("base::").unwrap_or(name)))
+        name.is_some_and(|name| NATIVE_CALLS.contains(&name.strip_prefix("base::").unwrap_or(name)))
     }
 }

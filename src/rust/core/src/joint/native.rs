@@ -2,7 +2,7 @@
 //! mappings. Each address is looked up once.
 
 use super::recording::{Frame, Module, Role};
-use super::symbols::{Files, Symbol, Symbols};
+use super::symbols::{Files, Symbol, Symbolizer};
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, TryText, owned};
 use crate::model::{
@@ -12,11 +12,11 @@ use std::collections::HashMap;
 
 pub struct NativeFrames<'a> {
     modules: &'a [Module],
-    symbols: Symbols<'a>,
+    symbolizer: Symbolizer<'a>,
     /// The mapping of each module that was met.
     mappings: Vec<Option<MappingId>>,
     /// The locations of each address that was met: those of inlined calls first.
-    known: HashMap<(Option<usize>, u64), Vec<LocationId>>,
+    by_address: HashMap<(Option<usize>, u64), Vec<LocationId>>,
 }
 
 impl<'a> NativeFrames<'a> {
@@ -29,9 +29,9 @@ impl<'a> NativeFrames<'a> {
         mappings.try_fill(modules.len(), None, "mappings")?;
         let mut frames = NativeFrames {
             modules,
-            symbols: Symbols::new(modules, files),
+            symbolizer: Symbolizer::new(modules, files),
             mappings,
-            known: HashMap::new(),
+            by_address: HashMap::new(),
         };
         // The first mapping is the program's, by the custom of pprof.
         let program = modules.iter().position(|m| m.role == Role::Program);
@@ -45,11 +45,11 @@ impl<'a> NativeFrames<'a> {
     /// The locations of a frame, innermost first.
     pub fn locations(&mut self, frame: Frame, profile: &mut Profile) -> Result<&[LocationId]> {
         let key = (frame.module, frame.address);
-        if !self.known.contains_key(&key) {
+        if !self.by_address.contains_key(&key) {
             let new = self.look_up(frame, profile)?;
-            self.known.try_put(key, new, "native frames")?;
+            self.by_address.try_put(key, new, "native frames")?;
         }
-        Ok(self.known.get(&key).map_or(&[], Vec::as_slice))
+        Ok(self.by_address.get(&key).map_or(&[], Vec::as_slice))
     }
 
     /// Says of each mapping what was found in its file.
@@ -57,7 +57,7 @@ impl<'a> NativeFrames<'a> {
         for (module, mapping) in self.mappings.iter().enumerate() {
             let row = mapping.and_then(|mapping| profile.mappings.get_mut(mapping.row()));
             if let Some(row) = row {
-                row.symbols = self.symbols.known(module);
+                row.symbols = self.symbolizer.found(module);
             }
         }
     }
@@ -74,7 +74,7 @@ impl<'a> NativeFrames<'a> {
         })?;
         let native = profile.frame_type("native")?;
         let symbols = match frame.module {
-            Some(module) => self.symbols.at(module, frame.address)?,
+            Some(module) => self.symbolizer.at(module, frame.address)?,
             // Code that was made at run time: no file tells its name.
             None => {
                 let unknown = Symbol {
@@ -109,21 +109,22 @@ impl<'a> NativeFrames<'a> {
     }
 
     fn mapping(&mut self, module: usize, profile: &mut Profile) -> Result<Option<MappingId>> {
-        let (Some(slot), Some(about)) = (self.mappings.get_mut(module), self.modules.get(module))
+        let (Some(slot), Some(described)) =
+            (self.mappings.get_mut(module), self.modules.get(module))
         else {
             return Ok(None);
         };
         if slot.is_none() {
             let mut build_id = String::new();
-            for byte in &about.build_id {
+            for byte in &described.build_id {
                 build_id.try_write(format_args!("{byte:02x}"), "mappings")?;
             }
-            let filename = profile.strings.intern(&about.path)?;
+            let filename = profile.strings.intern(&described.path)?;
             let build_id = profile.strings.intern(&build_id)?;
             *slot = Some(profile.add_mapping(Mapping {
-                start: about.code.start,
-                limit: about.code.end,
-                offset: about.offset,
+                start: described.code.start,
+                limit: described.code.end,
+                offset: described.offset,
                 filename,
                 build_id,
                 // See `finish()`.

@@ -1,7 +1,7 @@
-//! A recording: what the sampler saw at each tick, as it saw it.
+//! A recording: the data that the sampler writes at each tick.
 //!
 //! The sampler writes words into one block of memory, from a signal handler, so the
-//! layout is as plain as can be. A tick is
+//! layout is simple. A tick is
 //!
 //! ```text
 //! 0            number of frames | number of contexts << 32
@@ -45,7 +45,7 @@ pub struct Recording<'a> {
     pub evaluator: Evaluator,
     /// The highest address of R's C stack.
     pub stack_top: u64,
-    /// Whether the sizes of R's file tell where each tick's line ends: R >= 4.3
+    /// Whether the sizes of R's file show where each tick's line ends: R >= 4.3
     /// writes lines as it makes them, older ones collect them.
     pub sizes_tell: bool,
     /// Ticks after the memory for recording was used up.

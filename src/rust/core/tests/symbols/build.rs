@@ -1,6 +1,6 @@
 //! Libraries to ask, and binutils to ask as well.
 
-use profile_core::joint::symbols::{Files, Symbol, Symbols};
+use profile_core::joint::symbols::{Files, Symbol, Symbolizer};
 use profile_core::joint::{Module, Role};
 use std::fs;
 use std::io::Write;
@@ -312,7 +312,7 @@ pub fn ask(module: &Module, addresses: &[u64]) -> Vec<Vec<Symbol>> {
 pub fn ask_with(module: &Module, folders: &[PathBuf], addresses: &[u64]) -> Vec<Vec<Symbol>> {
     let files = Files::default();
     let modules = [module.clone()];
-    let mut symbols = Symbols::with_debug_folders(&modules, &files, folders.to_vec());
+    let mut symbols = Symbolizer::with_debug_folders(&modules, &files, folders.to_vec());
     let ask = |address| symbols.at(0, module.bias + address).unwrap();
     addresses.iter().copied().map(ask).collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::symbols::build::*;
 use profile_core::joint::Module;
-use profile_core::joint::symbols::{Files, Rule, Symbols};
+use profile_core::joint::symbols::{Files, NameSource, Symbolizer};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,19 +51,19 @@ impl Apart {
         path
     }
 
-    fn rule(&self, module: &Module) -> Rule {
+    fn name_source(&self, module: &Module) -> NameSource {
         let folders = [self.folder.0.join("debug")];
         let found = ask_with(module, &folders, &[self.hidden]).remove(0);
         let outermost = &found[found.len() - 1];
-        match outermost.rule {
-            Rule::DebugInformation => assert_eq!(outermost.name, "hidden"),
+        match outermost.name_source {
+            NameSource::DebugInformation => assert_eq!(outermost.name, "hidden"),
             // A file that does not count does not tell where functions begin either.
             _ => assert!(
                 outermost.name == format!("sum.so+{:#x}", self.hidden)
                     || outermost.name == unnamed(&self.code, self.hidden)
             ),
         }
-        outermost.rule
+        outermost.name_source
     }
 
     fn place_by_id(&self, module: &Module) -> String {
@@ -82,7 +82,7 @@ fn debug_information_is_found_where_gdb_finds_it() {
     let all = apart(&["-Wl,--build-id"]);
     let module = module(&all.code);
     assert!(!module.build_id.is_empty());
-    assert_eq!(all.rule(&module), Rule::Address);
+    assert_eq!(all.name_source(&module), NameSource::Address);
     for place in [
         "sum.debug".to_owned(),
         ".debug/sum.debug".to_owned(),
@@ -90,10 +90,14 @@ fn debug_information_is_found_where_gdb_finds_it() {
         all.place_by_id(&module),
     ] {
         let path = all.put(&place);
-        assert_eq!(all.rule(&module), Rule::DebugInformation, "{place}");
+        assert_eq!(
+            all.name_source(&module),
+            NameSource::DebugInformation,
+            "{place}"
+        );
         fs::remove_file(path).unwrap();
     }
-    assert_eq!(all.rule(&module), Rule::Address);
+    assert_eq!(all.name_source(&module), NameSource::Address);
 }
 
 #[test]
@@ -106,7 +110,7 @@ fn the_debug_information_of_another_file_does_not_count() {
     fs::write(&all.debug, bytes).unwrap();
     for place in ["sum.debug".to_owned(), all.place_by_id(&module)] {
         let path = all.put(&place);
-        assert_eq!(all.rule(&module), Rule::Address, "{place}");
+        assert_eq!(all.name_source(&module), NameSource::Address, "{place}");
         fs::remove_file(path).unwrap();
     }
 }
@@ -117,11 +121,11 @@ fn without_build_ids_the_checksum_tells() {
     let module = module(&all.code);
     assert!(module.build_id.is_empty());
     let path = all.put("sum.debug");
-    assert_eq!(all.rule(&module), Rule::DebugInformation);
+    assert_eq!(all.name_source(&module), NameSource::DebugInformation);
     let mut bytes = fs::read(&path).unwrap();
     bytes.push(0);
     fs::write(&path, bytes).unwrap();
-    assert_eq!(all.rule(&module), Rule::Address);
+    assert_eq!(all.name_source(&module), NameSource::Address);
 }
 
 #[test]
@@ -130,11 +134,11 @@ fn debug_information_suffices_where_the_file_is_gone() {
     let mut module = module(&all.code);
     all.put(&all.place_by_id(&module));
     fs::remove_file(&all.code).unwrap();
-    assert_eq!(all.rule(&module), Rule::DebugInformation);
+    assert_eq!(all.name_source(&module), NameSource::DebugInformation);
     module.path += " (deleted)";
-    assert_eq!(all.rule(&module), Rule::DebugInformation);
+    assert_eq!(all.name_source(&module), NameSource::DebugInformation);
     module.build_id[0] ^= 1;
-    assert_eq!(all.rule(&module), Rule::Address);
+    assert_eq!(all.name_source(&module), NameSource::Address);
 }
 
 #[test]
@@ -151,15 +155,15 @@ fn a_file_that_was_not_loaded_is_not_asked() {
     let mut other = same.clone();
     other.build_id[3] ^= 1;
     let found = ask_one(&other);
-    assert_eq!(found.rule, Rule::Address);
+    assert_eq!(found.name_source, NameSource::Address);
     assert_eq!(found.name, format!("sum.so+{address:#x}"));
 
     // Without a build id in memory, the code has to be where it was.
     let mut unknown = same.clone();
     unknown.build_id.clear();
-    assert_eq!(ask_one(&unknown).rule, Rule::DebugInformation);
+    assert_eq!(ask_one(&unknown).name_source, NameSource::DebugInformation);
     unknown.offset += 0x1000;
-    assert_eq!(ask_one(&unknown).rule, Rule::Address);
+    assert_eq!(ask_one(&unknown).name_source, NameSource::Address);
 
     // Gone, never a file, or no file that can be read.
     let pipe = folder.0.join("pipe");
@@ -194,12 +198,15 @@ fn files_are_opened_once_and_only_when_they_are_asked() {
     let modules = [module(&library), module(&library)];
     let address = BIAS + inside(&library, "c_sum");
     let files = Files::default();
-    let mut symbols = Symbols::new(&modules, &files);
+    let mut symbols = Symbolizer::new(&modules, &files);
     let known = symbols.at(0, address).unwrap();
     fs::remove_file(&library).unwrap();
     assert_eq!(symbols.at(0, address).unwrap(), known);
-    assert_eq!(known[0].rule, Rule::DebugInformation);
-    assert_eq!(symbols.at(1, address).unwrap()[0].rule, Rule::Address);
+    assert_eq!(known[0].name_source, NameSource::DebugInformation);
+    assert_eq!(
+        symbols.at(1, address).unwrap()[0].name_source,
+        NameSource::Address
+    );
     // A module that is none.
     assert_eq!(symbols.at(2, 7).unwrap()[0].name, "<unknown>+0x7");
 }
@@ -216,12 +223,12 @@ fn it_is_known_what_is_known_of_a_module() {
     gone.path = "/nowhere".to_owned();
     let modules = [module(&full), module(&few), gone];
     let files = Files::default();
-    let mut symbols = Symbols::with_debug_folders(&modules, &files, Vec::new());
+    let mut symbols = Symbolizer::with_debug_folders(&modules, &files, Vec::new());
     let mut flags = Vec::new();
     for row in 0..3 {
-        assert_eq!(symbols.known(row), Default::default());
+        assert_eq!(symbols.found(row), Default::default());
         symbols.at(row, address).unwrap();
-        let known = symbols.known(row);
+        let known = symbols.found(row);
         flags.push([
             known.functions,
             known.filenames,
@@ -262,9 +269,11 @@ fn what_files_of_debug_information_share_is_found() {
     let alone = ask(&module(&libraries[0]), &addresses);
     assert_ne!(before, alone);
     for (before, alone) in before.iter().zip(&alone) {
-        let known = alone.iter().filter(|symbol| symbol.rule != Rule::Address);
+        let known = alone
+            .iter()
+            .filter(|symbol| symbol.name_source != NameSource::Address);
         for symbol in known.filter(|symbol| symbol.name != "<unknown>") {
-            // Symbols have clones: `cxx_entry.cold`.
+            // Symbolizer have clones: `cxx_entry.cold`.
             let name = symbol.name.split(".cold").next().unwrap();
             let same = before.iter().any(|other| other.name == name);
             assert!(same, "{symbol:?} {before:?}");

@@ -2,7 +2,7 @@
 //! more than that.
 
 use crate::symbols::build::*;
-use profile_core::joint::symbols::{Rule, Symbol};
+use profile_core::joint::symbols::{NameSource, Symbol};
 use std::path::Path;
 
 /// Compares the middle and the end of each function with what nm says.
@@ -29,7 +29,7 @@ fn compare(library: &Path, options: &[&str]) -> Vec<Symbol> {
                 names.contains(&symbol.system_name.as_str()),
                 "{symbol:?} {names:?}"
             );
-            assert_eq!(symbol.rule, Rule::SymbolTable);
+            assert_eq!(symbol.name_source, NameSource::SymbolTable);
             assert_eq!((symbol.filename.as_str(), symbol.line), ("", 0));
             all.extend(symbols);
         }
@@ -41,7 +41,7 @@ fn is_unnamed(symbols: &[Symbol], name: &str) {
     let [symbol] = symbols else {
         panic!("{symbols:?}");
     };
-    assert_eq!(symbol.rule, Rule::Address);
+    assert_eq!(symbol.name_source, NameSource::Address);
     assert_eq!(symbol.name, name);
     assert_eq!(symbol.system_name, name);
     assert_eq!((symbol.filename.as_str(), symbol.line), ("", 0));

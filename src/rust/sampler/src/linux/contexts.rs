@@ -1,18 +1,18 @@
 //! R's contexts: its own list of the calls that run.
 //!
-//! R has a record (`RCNTXT` in its `Defn.h`) for each call of a closure, and while it
-//! profiles for each call of a builtin. Most lie on the C stack, in the frame of the
-//! C function that does the call: that is what puts them among the native frames.
-//! The list is what `Rprof()` prints, so both can be compared.
+//! R has a record (`RCNTXT` in its `Defn.h`) for each call of a closure and, while it
+//! profiles, for each call of a builtin. Most are on the C stack, in the frame of the
+//! C function that makes the call, which gives their position among the native frames.
+//! `Rprof()` prints the same list, so both can be compared.
 //!
-//! Some records lie on a stack of R's own, the node stack, where its interpreter of byte
-//! code keeps values: those of loops, and from R 4.4 on those of byte-compiled calls of
+//! Some records are on a stack of R's own, the node stack of its byte code interpreter:
+//! those of loops, and from R 4.4 on those of byte-compiled calls of
 //! byte-compiled functions.
 //!
-//! Read are the address of the next record, the flags that tell the kind of call, and
-//! from R 4.4 on the promises that were pending. R does not promise this layout; what
-//! comes first in it has been the same since R 3, and [`Contexts::new`] compares the
-//! rest with what R says of itself before it is relied on.
+//! The address of the next record, the flags with the kind of call and, from R 4.4 on,
+//! the pending promises are read. This layout is not part of R's API. Its first fields have
+//! not changed since R 3, and [`Contexts::new`] compares the others with what R reports
+//! through its functions before they are used.
 
 use super::memory::Stack;
 use crate::Settings;
@@ -37,11 +37,11 @@ const BUILTIN: c_int = 64;
 const PROMISES: u64 = 352;
 const NODE_STACK: u64 = 360;
 const OLD_NODE_STACK: u64 = 352;
-/// R's node stack takes 3 to 5 MB; what is far from that is none.
+/// R's node stack takes 3 to 5 MB; a range that differs much is not the node stack.
 const NODE_STACK_BYTES: Range<u64> = 1 << 20..64 << 20;
 /// `RPRSTACK` has the promise and then the next one.
 const NEXT_PROMISE: u64 = 8;
-/// More records than any stack holds: a list of more goes round in circles.
+/// More records than any stack holds: a longer list is circular.
 const MOST_RECORDS: usize = 1_000_000;
 /// Promises that wait for each other, at most; beyond that the list is damaged.
 const MOST_PROMISES: usize = 10_000;
@@ -56,7 +56,7 @@ pub struct Contexts {
     has_calls: bool,
 }
 
-/// What the walk came to: how many records, and whether the last is the outermost.
+/// The result of a walk: how many records, and whether the last is the outermost.
 pub struct Walked {
     pub contexts: usize,
     pub whole: bool,
@@ -226,7 +226,7 @@ fn node_stack(head: *const *const Record, offset: u64) -> Result<Option<Range<u6
 }
 
 fn symbol(name: &CStr) -> Result<u64> {
-    // SAFETY: asks the loader for a name.
+    // SAFETY: looks up a symbol.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if address.is_null() {
         return Err(changed());
@@ -234,11 +234,11 @@ fn symbol(name: &CStr) -> Result<u64> {
     Ok(address as u64)
 }
 
-/// R is not as it is known here, so nothing is read of it.
+/// R's records are different, so none are read.
 fn changed() -> Error {
     Error::Unsupported(
-        "This R keeps its calls in another way than the versions that this package knows, so \
-         native code cannot be told apart by them; `Rprof()` profiles R code."
+        "This version of R stores its calls in an unknown layout, so native code cannot be \
+         profiled; use `Rprof()` to profile R code."
             .to_owned(),
     )
 }

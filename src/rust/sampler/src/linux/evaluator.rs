@@ -1,9 +1,9 @@
-//! Which code is R's evaluator.
+//! Finds the code of R's evaluator.
 //!
-//! R exports `Rf_eval()`. Its interpreter of byte code has no name in most builds of
-//! R. But the function that starts a recording is byte-compiled, as all code of
-//! installed packages, so the interpreter is on the stack then; and with a case for
-//! each instruction it is larger than any other function there.
+//! R exports `Rf_eval()`. Its byte code interpreter has no symbol in most builds of
+//! R. But the function that starts a recording is byte-compiled, as is all code of
+//! installed packages, so the interpreter is on the stack at that time; and with a case
+//! for each instruction it is larger than any other function there.
 
 use super::contexts::{self, Contexts};
 use super::memory::{Limits, Stack};
@@ -27,7 +27,7 @@ pub fn find(unwinder: &mut Unwinder, contexts: &Contexts, limits: Limits) -> Res
     let registers = Registers::here();
     let stack = Stack::in_use(registers.stack_pointer(), limits);
     let mut frames = [0; FRAMES * PAIR];
-    // What does not fit is the program's start.
+    // Frames that do not fit are the outermost ones.
     let walked = unwinder.walk(registers, stack, &mut frames);
     let count = walked.map_or(FRAMES, |walked| walked.frames);
     let frames = frames.get(..count * PAIR).unwrap_or_default();
@@ -53,7 +53,7 @@ pub fn find(unwinder: &mut Unwinder, contexts: &Contexts, limits: Limits) -> Res
     outwards.next();
     match outwards.position(|caller| evaluator.eval.contains(&caller)) {
         Some(between) if between <= MOST_BETWEEN => evaluator.between = between,
-        // It was not called as it is known.
+        // It was called in an unknown way.
         _ => evaluator.interpreter = 0..0,
     }
     // Which frame holds which record: it ends where its caller's begins.

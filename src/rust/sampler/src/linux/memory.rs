@@ -8,13 +8,13 @@ pub struct Buffer {
     base: NonNull<u64>,
     words: usize,
     used: usize,
-    /// A tick did not fit. None is taken after that, so the ticks that are there
-    /// are the first ones.
+    /// A tick did not fit. No further ones are recorded, so that the recorded ticks are
+    /// the first ones.
     full: bool,
 }
 
 impl Buffer {
-    /// Takes address space. Pages that are not used cost nothing.
+    /// Reserves address space. Pages that are not used cost nothing.
     pub fn new(bytes: usize) -> Result<Buffer> {
         let words = bytes / size_of::<u64>();
         // SAFETY: a new mapping of its own, which nothing else refers to.
@@ -76,8 +76,8 @@ impl Drop for Buffer {
     }
 }
 
-/// What a function may keep below the stack pointer, by the rules of the platform. A
-/// function that is about to return has its caller's registers there.
+/// The bytes below the stack pointer that a function may use, by the rules of the
+/// platform. In a function that is about to return they have its caller's registers.
 const RED_ZONE: u64 = 128;
 
 /// The part of a thread's stack that is in use: it may be read, whatever is in it.
@@ -140,7 +140,7 @@ impl Limits {
         };
         if !found || low.is_null() {
             return Err(Error::Unsupported(
-                "The limits of the C stack are not known here.".to_owned(),
+                "The limits of the C stack are unknown.".to_owned(),
             ));
         }
         let low = low as u64;

@@ -2,10 +2,11 @@
 //!
 //! A library may be loaded, unloaded and loaded again elsewhere, or another one in
 //! its place, between two ticks. So each address is looked up when it is seen, with
-//! `_dl_find_object()`, and a module that is new is noted with its name: what is
-//! unloaded at the end of the run still has one. All memory is taken beforehand.
+//! `_dl_find_object()`, and a new module is recorded with its name, so that it still has
+//! one when it is unloaded before the end of the run. All memory is allocated before the
+//! run.
 
-use super::tables::Tables;
+use super::unwind_tables::UnwindTables;
 use libc::{Elf64_Ehdr, Elf64_Phdr, PT_GNU_EH_FRAME, PT_LOAD, PT_NOTE};
 use profile_core::error::{Error, Result};
 use profile_core::joint::{self, Role};
@@ -13,7 +14,7 @@ use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 
-/// More libraries than a process has; a frame in one beyond ends its stack.
+/// More libraries than a process has; stacks end at a frame in a further one.
 const MOST_MODULES: usize = 4096;
 const NAME_BYTES: usize = 1 << 20;
 const LONGEST_NAME: usize = 4096;
@@ -22,7 +23,7 @@ const PAGE: u64 = 4096;
 
 /// `struct dl_find_object` of glibc's `dlfcn.h`.
 #[repr(C)]
-struct Found {
+struct DlFindObject {
     flags: u64,
     map_start: *const u8,
     map_end: *const u8,
@@ -38,7 +39,7 @@ struct LinkMap {
     name: *const c_char,
 }
 
-type FindObject = unsafe extern "C" fn(*const c_void, *mut Found) -> c_int;
+type FindObject = unsafe extern "C" fn(*const c_void, *mut DlFindObject) -> c_int;
 
 pub struct Modules {
     find: FindObject,
@@ -54,10 +55,10 @@ struct Entry {
     image: Image,
     name: Range<usize>,
     build_id: Range<usize>,
-    /// The first bytes of the build id, which are looked at again whenever an address
-    /// is found here: another library may have come to the same place.
-    mark: u64,
-    tables: Option<Tables>,
+    /// The first bytes of the build id. They are compared whenever an address is found
+    /// here, since another library may have been loaded to the same place.
+    id_start: u64,
+    tables: Option<UnwindTables>,
 }
 
 impl Modules {
@@ -79,7 +80,7 @@ impl Modules {
 
     /// The module that an address is in now.
     pub fn at(&mut self, address: u64) -> Option<usize> {
-        let mut found = Found {
+        let mut found = DlFindObject {
             flags: 0,
             map_start: std::ptr::null(),
             map_end: std::ptr::null(),
@@ -105,13 +106,13 @@ impl Modules {
         Some(self.last)
     }
 
-    pub fn tables(&self, row: usize) -> Option<&Tables> {
+    pub fn tables(&self, row: usize) -> Option<&UnwindTables> {
         self.entries.get(row)?.tables.as_ref()
     }
 
     /// # Safety
     /// The loader has just found this module, and it stays.
-    unsafe fn add(&mut self, found: &Found) -> Option<usize> {
+    unsafe fn add(&mut self, found: &DlFindObject) -> Option<usize> {
         if self.entries.len() == self.entries.capacity() {
             return None;
         }
@@ -127,13 +128,13 @@ impl Modules {
         };
         // SAFETY: inside the module, by its headers.
         let build_id = unsafe { bytes(&image.build_id) };
-        let name = self.note(name);
-        let build_id = self.note(build_id);
+        let name = self.store(name);
+        let build_id = self.store(build_id);
         // SAFETY: as promised.
-        let tables = unsafe { Tables::new(&image.unwind, image.unwind_end) };
+        let tables = unsafe { UnwindTables::new(&image.unwind, image.unwind_end) };
         self.entries.push(Entry {
             // SAFETY: as promised.
-            mark: unsafe { image.mark() },
+            id_start: unsafe { image.id_start() },
             map,
             link_map: found.link_map,
             image,
@@ -144,8 +145,8 @@ impl Modules {
         Some(self.entries.len() - 1)
     }
 
-    /// Keeps some bytes, if they fit.
-    fn note(&mut self, bytes: &[u8]) -> Range<usize> {
+    /// Stores some bytes, if they fit.
+    fn store(&mut self, bytes: &[u8]) -> Range<usize> {
         let start = self.names.len();
         if bytes.len() <= LONGEST_NAME.min(self.names.capacity() - start) {
             self.names.extend_from_slice(bytes);
@@ -153,23 +154,23 @@ impl Modules {
         start..self.names.len()
     }
 
-    /// All that were seen. `evaluator` is an address inside R's evaluator.
+    /// All modules of the recording. `evaluator` is an address inside R's evaluator.
     pub fn seen(&self, evaluator: u64) -> Result<Vec<joint::Module>> {
         let mut all = Vec::new();
         all.try_reserve_exact(self.entries.len())
             .map_err(|_| Error::Memory("the list of modules"))?;
-        let noted = |range: &Range<usize>| self.names.get(range.clone()).unwrap_or_default();
+        let stored = |range: &Range<usize>| self.names.get(range.clone()).unwrap_or_default();
         let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
         for entry in &self.entries {
-            let name = noted(&entry.name);
-            let build_id = noted(&entry.build_id);
+            let name = stored(&entry.name);
+            let build_id = stored(&entry.build_id);
             // The loader has no name for the program itself.
             let mut path = match name {
                 b"" => std::fs::read_link("/proc/self/exe").unwrap_or_default(),
                 _ => OsStr::from_bytes(name).into(),
             };
             if build_id.is_empty() && !is_mapped(&entry.image.code, &maps) {
-                // Another file may be there by now, and nothing would tell.
+                // Another file may have replaced it, which could not be detected.
                 path.as_mut_os_string().push(DELETED);
             }
             let role = if entry.map.contains(&evaluator) {
@@ -195,17 +196,17 @@ impl Modules {
 impl Entry {
     /// # Safety
     /// The loader has just found this module, and it stays.
-    unsafe fn is(&self, found: &Found) -> bool {
+    unsafe fn is(&self, found: &DlFindObject) -> bool {
         self.map.start == found.map_start as u64
             && self.map.end == found.map_end as u64
             && self.link_map == found.link_map
             // SAFETY: inside the module, which had such headers when it was added; one
             // of the same extent has mapped the same addresses.
-            && self.mark == unsafe { self.image.mark() }
+            && self.id_start == unsafe { self.image.id_start() }
     }
 }
 
-/// What the headers of a module say.
+/// A module, as its headers describe it.
 #[derive(Debug, Clone, Default)]
 struct Image {
     bias: u64,
@@ -282,7 +283,7 @@ impl Image {
 
     /// # Safety
     /// The module is mapped.
-    unsafe fn mark(&self) -> u64 {
+    unsafe fn id_start(&self) -> u64 {
         if self.build_id.end - self.build_id.start < size_of::<u64>() as u64 {
             return 0;
         }
@@ -291,7 +292,7 @@ impl Image {
     }
 }
 
-/// What Linux calls a file that is mapped, but no longer there.
+/// Linux appends this to the path of a mapped file that was deleted.
 const DELETED: &str = " (deleted)";
 
 /// Whether code is mapped, by `/proc/self/maps`, from a file that still has its name:

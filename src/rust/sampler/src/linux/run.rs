@@ -1,8 +1,9 @@
 //! A run: from [`start`] to [`stop`], and the handler in between.
 //!
-//! SIGPROF may come to any thread; what is recorded is the thread that runs R, so
-//! others send it on, for which two numbers suffice. The run belongs to R's thread: its
-//! handler uses it, where the signal is blocked, and so does who holds it back.
+//! SIGPROF may arrive in any thread. Only the thread that runs R is recorded, so other
+//! threads forward the signal; they read two numbers for that. The run itself is used by R's
+//! thread alone: in its handler, where the signal is blocked, and in functions that
+//! block the signal.
 
 use super::contexts::{self, Contexts};
 use super::evaluator;
@@ -24,11 +25,11 @@ type Handler = extern "C" fn(c_int);
 
 struct Run {
     process: libc::pid_t,
-    /// What R does at a tick.
-    of_r: Handler,
+    /// R's own handler, which is called at each tick.
+    r_handler: Handler,
     recorder: UnsafeCell<Recorder>,
     start: SystemTime,
-    /// The same on the clock that nobody sets.
+    /// The same on the monotonic clock.
     begin: Instant,
 }
 
@@ -37,21 +38,21 @@ struct Recorder {
     unwinder: Unwinder,
     contexts: Contexts,
     limits: Limits,
-    /// R's, if its size tells where a tick's line ends.
+    /// R's file, if its size shows where the line of a tick ends.
     file: Option<File>,
     lost: u64,
     evaluator: Evaluator,
 }
 
-/// The run, if there is one. Only R's thread may follow this.
+/// The run, if there is one. Only R's thread may dereference this.
 static RUN: AtomicPtr<Run> = AtomicPtr::new(std::ptr::null_mut());
 /// The process and the thread of the last run.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 static THREAD: AtomicU64 = AtomicU64::new(0);
 /// R's own handler in the last run, as a number.
-static OF_R: AtomicUsize = AtomicUsize::new(0);
+static R_HANDLER: AtomicUsize = AtomicUsize::new(0);
 
-/// What a run recorded.
+/// A run that was stopped, and its recording.
 pub struct Stopped {
     run: Box<Run>,
     duration: Duration,
@@ -112,7 +113,7 @@ pub fn start(settings: &Settings) -> Result<()> {
     if state() != State::Off {
         return Err(Error::Unsupported("A recording is on.".to_owned()));
     }
-    let of_r = match current() {
+    let r_handler = match current() {
         Current::Plain(handler) => handler,
         _ => {
             return Err(Error::Unsupported(
@@ -129,14 +130,14 @@ pub fn start(settings: &Settings) -> Result<()> {
     };
     let recorder = Recorder::new(settings, file)?;
     pin();
-    // SAFETY: these only tell.
+    // SAFETY: these have no preconditions.
     let (process, thread) = unsafe { (libc::getpid(), libc::pthread_self()) };
     PROCESS.store(process, Ordering::Release);
     THREAD.store(thread, Ordering::Release);
-    OF_R.store(of_r as usize, Ordering::Release);
+    R_HANDLER.store(r_handler as usize, Ordering::Release);
     let run = Box::new(Run {
         process,
-        of_r,
+        r_handler,
         recorder: UnsafeCell::new(recorder),
         start: SystemTime::now(),
         begin: Instant::now(),
@@ -152,13 +153,15 @@ pub fn state() -> State {
     let Some(run) = (unsafe { RUN.load(Ordering::Acquire).as_ref() }) else {
         return State::Off;
     };
-    // SAFETY: it only tells.
+    // SAFETY: it has no preconditions.
     if unsafe { libc::getpid() } != run.process {
         State::Elsewhere
     } else {
         match current() {
             Current::Ours => State::On,
-            Current::Plain(handler) if handler as usize == run.of_r as usize => State::Restarted,
+            Current::Plain(handler) if handler as usize == run.r_handler as usize => {
+                State::Restarted
+            }
             _ => State::Replaced,
         }
     }
@@ -181,10 +184,10 @@ pub fn stop() -> Option<Stopped> {
 /// Gives SIGPROF back to R and forgets the run: the package is being unloaded.
 pub fn abandon() {
     block();
-    let of_r = OF_R.load(Ordering::Acquire);
-    if matches!(current(), Current::Ours) && of_r != 0 {
+    let r_handler = R_HANDLER.load(Ordering::Acquire);
+    if matches!(current(), Current::Ours) && r_handler != 0 {
         // SAFETY: what R had put there.
-        unsafe { libc::signal(libc::SIGPROF, of_r) };
+        unsafe { libc::signal(libc::SIGPROF, r_handler) };
     }
     stop();
     unblock();
@@ -238,7 +241,7 @@ enum Current {
 }
 
 fn current() -> Current {
-    // SAFETY: asks only; the struct is filled.
+    // SAFETY: only queries; the struct is filled.
     let action = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         libc::sigaction(libc::SIGPROF, std::ptr::null(), &mut action);
@@ -285,10 +288,10 @@ extern "C" fn on_signal(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_
 }
 
 fn on_tick(signal: c_int, context: &libc::ucontext_t) {
-    // SAFETY: these only tell, or send a signal to a thread that lives as long as R.
+    // SAFETY: these have no preconditions, or send a signal to a thread that lives as long as R.
     unsafe {
         if libc::getpid() != PROCESS.load(Ordering::Acquire) {
-            // A fork: its stack is no part of the profile, and R's file not its own.
+            // A forked process: its stack is not part of the profile.
             return;
         }
         let thread = THREAD.load(Ordering::Acquire);
@@ -308,18 +311,18 @@ fn tick(run: &Run, signal: c_int, context: &libc::ucontext_t) {
     let recorder = unsafe { &mut *run.recorder.get() };
     let before = size_of(&recorder.file);
     let words = recorder.record(context);
-    (run.of_r)(signal);
+    (run.r_handler)(signal);
     match words {
         Some(words) => recorder.finish(words, before, size_of(&recorder.file)),
         None => recorder.lost += 1,
     }
-    // R puts its own handler back at each tick. Anyone else may keep the signal.
-    if matches!(current(), Current::Plain(handler) if handler as usize == run.of_r as usize) {
+    // R reinstalls its own handler at each tick. A handler of others is left in place.
+    if matches!(current(), Current::Plain(handler) if handler as usize == run.r_handler as usize) {
         install();
     }
 }
 
-/// How long R's file is by now.
+/// The current size of R's file.
 fn size_of(file: &Option<File>) -> u64 {
     let Some(file) = file else {
         return 0;
@@ -335,7 +338,7 @@ fn size_of(file: &Option<File>) -> u64 {
 }
 
 impl Recorder {
-    /// Takes all memory beforehand. Without a file it cannot tell sizes.
+    /// Allocates all memory. Without a file no sizes are recorded.
     fn new(settings: &Settings, file: Option<File>) -> Result<Recorder> {
         let limits = Limits::of_this_thread()?;
         let mut unwinder = Unwinder::new()?;
@@ -351,7 +354,7 @@ impl Recorder {
         })
     }
 
-    /// Writes stack and contexts; how many words they took.
+    /// Writes stack and contexts; returns the number of words.
     fn record(&mut self, context: &libc::ucontext_t) -> Option<usize> {
         let words = self.write(context);
         if words.is_none() {

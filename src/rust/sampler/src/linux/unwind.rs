@@ -1,37 +1,38 @@
-//! From the interrupted instruction to the start of the program, frame by frame.
+//! Follows the stack from the interrupted instruction to the start of the program, frame
+//! by frame.
 
 use super::memory::Stack;
 use super::modules::Modules;
-use super::tables::{Plain, Rule, Scratch};
+use super::unwind_tables::{Plain, Rule, Scratch};
 use super::x86_64::{Registers, SAVED};
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::{EXACT, NO_MODULE, PAIR};
 use std::ops::Range;
 
-/// Rules that are kept, by address. Stacks repeat, recursion above all.
-const KEPT: usize = 4096;
+/// Rules that are cached, by address. Stacks repeat, recursion above all.
+const CACHED: usize = 4096;
 
 pub struct Unwinder {
     pub modules: Modules,
     scratch: Box<Scratch>,
-    kept: Vec<Kept>,
+    cache: Vec<CachedRule>,
 }
 
 #[derive(Clone, Copy)]
-struct Kept {
+struct CachedRule {
     address: u64,
     module: usize,
     rule: Plain,
 }
 
-/// What is known after a step outwards.
+/// The result of a step outwards.
 enum Step {
     Caller { exact: bool },
     End,
     Lost,
 }
 
-/// What the walk came to: how many frames, and whether the last is the outermost.
+/// The result of a walk: how many frames, and whether the last is the outermost.
 pub struct Walked {
     pub frames: usize,
     pub whole: bool,
@@ -39,12 +40,13 @@ pub struct Walked {
 
 impl Unwinder {
     pub fn new() -> Result<Unwinder> {
-        let mut kept = Vec::new();
-        kept.try_reserve_exact(KEPT)
+        let mut cache = Vec::new();
+        cache
+            .try_reserve_exact(CACHED)
             .map_err(|_| Error::Memory("the unwinding"))?;
-        kept.resize(
-            KEPT,
-            Kept {
+        cache.resize(
+            CACHED,
+            CachedRule {
                 address: 0,
                 module: usize::MAX,
                 rule: Plain {
@@ -59,7 +61,7 @@ impl Unwinder {
         Ok(Unwinder {
             modules: Modules::new()?,
             scratch: Box::new(Scratch::new_in()),
-            kept,
+            cache,
         })
     }
 
@@ -117,9 +119,9 @@ impl Unwinder {
         stack: Stack,
     ) -> Step {
         let slot = (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize;
-        if let Some(kept) = self.kept.get(slot) {
-            if kept.address == address && kept.module == module {
-                return follow(&kept.rule, registers, stack);
+        if let Some(cached) = self.cache.get(slot) {
+            if cached.address == address && cached.module == module {
+                return follow(&cached.rule, registers, stack);
             }
         }
         let Some(tables) = self.modules.tables(module) else {
@@ -127,8 +129,8 @@ impl Unwinder {
         };
         match tables.rule(address, &mut self.scratch) {
             Some(Rule::Plain(rule)) => {
-                if let Some(kept) = self.kept.get_mut(slot) {
-                    *kept = Kept {
+                if let Some(cached) = self.cache.get_mut(slot) {
+                    *cached = CachedRule {
                         address,
                         module,
                         rule,

@@ -16,11 +16,11 @@
 
 use super::elf::Elf;
 use super::files::Files;
-use super::functions::{About, Function, Said};
-use super::lines::{self, Place};
+use super::functions::{EntryAttributes, Function, FunctionInfo};
+use super::lines::{self, SourceLine};
 use super::ranges::Ranges;
 use super::separate;
-use super::units::{InUnit, Units, WHAT, sections};
+use super::units::{UnitRow, Units, WHAT, sections};
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, written};
 use gimli::{AttributeValue, UnitOffset};
@@ -51,8 +51,8 @@ struct Entry {
 
 /// A function at an address, and what runs there.
 pub struct Frame {
-    pub about: Option<Rc<About>>,
-    pub place: Place,
+    pub info: Option<Rc<FunctionInfo>>,
+    pub place: SourceLine,
 }
 
 impl<'f> DebugInformation<'f> {
@@ -91,12 +91,12 @@ impl<'f> DebugInformation<'f> {
             rows,
             most_ranges,
         } = &mut self.own;
-        for (row, in_unit) in rows.iter_mut().enumerate() {
-            if !in_unit.has_code {
+        for (row, unit_row) in rows.iter_mut().enumerate() {
+            if !unit_row.has_code {
                 continue;
             }
             let before = ranges.len();
-            if let Ok(mut all) = dwarf.unit_ranges(&in_unit.unit) {
+            if let Ok(mut all) = dwarf.unit_ranges(&unit_row.unit) {
                 while let Ok(Some(range)) = all.next() {
                     if ranges.len() == *most_ranges {
                         break;
@@ -108,7 +108,7 @@ impl<'f> DebugInformation<'f> {
             }
             if ranges.len() == before {
                 // It does not say what addresses it has; its functions do.
-                let (_, content) = in_unit.asked(dwarf, *most_ranges)?;
+                let (_, content) = unit_row.load(dwarf, *most_ranges)?;
                 let functions = content.functions.iter();
                 for range in functions.flat_map(|functions| functions.ranges()) {
                     ranges.try_push((range, row), WHAT)?;
@@ -131,10 +131,10 @@ impl<'f> DebugInformation<'f> {
         } = &mut self.own;
         // Units may claim more than they have.
         for (_, row) in self.ranges.containing(address) {
-            let Some(in_unit) = rows.get_mut(*row) else {
+            let Some(unit_row) = rows.get_mut(*row) else {
                 continue;
             };
-            let (unit, content) = in_unit.asked(dwarf, *most_ranges)?;
+            let (unit, content) = unit_row.load(dwarf, *most_ranges)?;
             let lines = content.lines.as_ref();
             let here = lines.and_then(|lines| lines.at(address, dwarf, unit));
             let functions = content.functions.as_ref();
@@ -147,7 +147,7 @@ impl<'f> DebugInformation<'f> {
         }
         match (found, place) {
             (Some((row, function)), place) => self.frames(row, function, place.unwrap_or_default()),
-            (None, Some(place)) => [Frame { about: None, place }]
+            (None, Some(place)) => [Frame { info: None, place }]
                 .into_iter()
                 .try_vec("native frames"),
             (None, None) => Ok(Vec::new()),
@@ -155,24 +155,24 @@ impl<'f> DebugInformation<'f> {
     }
 
     /// From a function outwards, to the one that is not inlined.
-    fn frames(&mut self, row: usize, function: usize, place: Place) -> Result<Vec<Frame>> {
+    fn frames(&mut self, row: usize, function: usize, place: SourceLine) -> Result<Vec<Frame>> {
         let mut frames = Vec::new();
         let mut next = Some((function, place));
         while let Some((function, place)) = next {
-            let about = self.about(row, function)?;
-            frames.try_push(Frame { about, place }, WHAT)?;
+            let info = self.info(row, function)?;
+            frames.try_push(Frame { info, place }, WHAT)?;
             next = self.outside(row, function);
         }
         Ok(frames)
     }
 
     /// The function that one was inlined into, and where.
-    fn outside(&self, row: usize, function: usize) -> Option<(usize, Place)> {
-        let InUnit { unit, content, .. } = self.own.rows.get(row)?;
+    fn outside(&self, row: usize, function: usize) -> Option<(usize, SourceLine)> {
+        let UnitRow { unit, content, .. } = self.own.rows.get(row)?;
         let functions = content.as_ref()?.functions.as_ref()?;
         let call = functions.get(function)?.call?;
         let filename = |file| lines::filename(file, &self.own.dwarf, unit);
-        let place = Place {
+        let place = SourceLine {
             filename: call.file.map(filename).unwrap_or_default(),
             line: call.line,
             column: call.column,
@@ -185,41 +185,41 @@ impl<'f> DebugInformation<'f> {
         content.functions.as_mut()?.get_mut(function)
     }
 
-    fn about(&mut self, row: usize, function: usize) -> Result<Option<Rc<About>>> {
+    fn info(&mut self, row: usize, function: usize) -> Result<Option<Rc<FunctionInfo>>> {
         let Some(known) = self.function(row, function) else {
             return Ok(None);
         };
-        if known.about.is_some() {
-            return Ok(known.about.clone());
+        if known.info.is_some() {
+            return Ok(known.info.clone());
         }
         let entry = Entry {
             shared: false,
             unit: row,
             offset: known.entry,
         };
-        let about = match self.look_up(entry) {
-            Some((said, last)) if said.demangled().is_none() && self.is_of_cxx(row) => {
-                said.about(&self.name_around(last)?)
+        let info = match self.look_up(entry) {
+            Some((attributes, last)) if attributes.demangled().is_none() && self.is_of_cxx(row) => {
+                attributes.into_info(&self.name_around(last)?)
             }
-            Some((said, _)) => said.about(""),
-            None => About::default(),
+            Some((attributes, _)) => attributes.into_info(""),
+            None => FunctionInfo::default(),
         };
-        let about = Some(Rc::new(about));
+        let info = Some(Rc::new(info));
         if let Some(known) = self.function(row, function) {
-            known.about.clone_from(&about);
+            known.info.clone_from(&info);
         }
-        Ok(about)
+        Ok(info)
     }
 
     /// What an entry and those that it refers to say, and the last of them. Nothing,
     /// if one is missing: half a name would be another one.
-    fn look_up(&self, mut entry: Entry) -> Option<(Said, Entry)> {
-        let mut said = Said::default();
+    fn look_up(&self, mut entry: Entry) -> Option<(EntryAttributes, Entry)> {
+        let mut attributes = EntryAttributes::default();
         let mut complete = false;
         for _ in 0..STEPS {
             let units = self.units(entry.shared);
-            let in_unit = units.rows.get(entry.unit);
-            let read = in_unit.map(|of| said.read(&units.dwarf, &of.unit, entry.offset));
+            let unit_row = units.rows.get(entry.unit);
+            let read = unit_row.map(|of| attributes.read(&units.dwarf, &of.unit, entry.offset));
             let next = match read {
                 Some(Ok(Some(AttributeValue::UnitRef(offset)))) => Some(Entry { offset, ..entry }),
                 Some(Ok(Some(AttributeValue::DebugInfoRef(at)))) => self.entry(entry.shared, at.0),
@@ -235,7 +235,7 @@ impl<'f> DebugInformation<'f> {
                 None => break,
             }
         }
-        (complete || said.linkage.is_some()).then_some((said, entry))
+        (complete || attributes.linkage.is_some()).then_some((attributes, entry))
     }
 
     /// The entry at an offset of its section.
@@ -266,21 +266,21 @@ impl<'f> DebugInformation<'f> {
             } else {
                 &mut self.own
             };
-            let Some(in_unit) = units.rows.get_mut(entry.unit) else {
+            let Some(unit_row) = units.rows.get_mut(entry.unit) else {
                 break;
             };
-            let (_, content) = in_unit.asked(&units.dwarf, units.most_ranges)?;
+            let (_, content) = unit_row.load(&units.dwarf, units.most_ranges)?;
             let functions = content.functions.as_ref();
             let around = functions.and_then(|all| all.scope_around(entry.offset));
             let Some(offset) = around else { break };
-            let Some((said, last)) = self.look_up(Entry { offset, ..entry }) else {
+            let Some((attributes, last)) = self.look_up(Entry { offset, ..entry }) else {
                 break;
             };
-            if let Some(whole) = said.demangled() {
+            if let Some(whole) = attributes.demangled() {
                 return written(format_args!("{whole}::{name}"), "names");
             }
             name = written(
-                format_args!("{}::{name}", said.plain_or_anonymous()),
+                format_args!("{}::{name}", attributes.plain_or_anonymous()),
                 "names",
             )?;
             entry = last;
@@ -289,7 +289,7 @@ impl<'f> DebugInformation<'f> {
     }
 
     fn is_of_cxx(&self, row: usize) -> bool {
-        let in_unit = self.own.rows.get(row);
-        in_unit.is_some_and(|in_unit| in_unit.is_of_cxx)
+        let unit_row = self.own.rows.get(row);
+        unit_row.is_some_and(|unit_row| unit_row.is_of_cxx)
     }
 }

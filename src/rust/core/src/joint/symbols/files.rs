@@ -1,4 +1,4 @@
-//! The bytes that were read from files, where those who look at them can lend them.
+//! Owns the bytes that were read from files, so that sections and symbols can borrow them.
 
 use std::cell::OnceCell;
 

@@ -1,9 +1,9 @@
 //! The functions of a unit of debug information, with those inlined into them.
 
-use super::lines::{self, Place};
+use super::lines::{self, SourceLine};
 use super::names;
 use super::ranges::Ranges;
-use super::units::{Slice, Stop, Unit, Value, WHAT};
+use super::units::{Failure, Slice, Unit, Value, WHAT};
 use crate::limits::memory::TryGrow;
 use gimli::constants as dw;
 use gimli::{AttributeValue, Dwarf, RangeListsOffset, UnitOffset};
@@ -22,8 +22,8 @@ pub struct Function {
     pub entry: UnitOffset,
     /// Where it was inlined; else it is a function in its own right.
     pub call: Option<Call>,
-    /// What its entry says, once that was asked for.
-    pub about: Option<Rc<About>>,
+    /// Read when it is first needed.
+    pub info: Option<Rc<FunctionInfo>>,
     depth: usize,
 }
 
@@ -56,7 +56,7 @@ impl Functions {
         dwarf: &Dwarf<Slice>,
         unit: &Unit,
         most_ranges: usize,
-    ) -> std::result::Result<Functions, Stop> {
+    ) -> std::result::Result<Functions, Failure> {
         let mut rows: Vec<Function> = Vec::new();
         let mut ranges = Vec::new();
         let mut scopes: Vec<Scope> = Vec::new();
@@ -106,14 +106,14 @@ impl Functions {
             let function = Function {
                 entry,
                 call: outer.filter(|_| inlined).map(|from| Call { from, ..call }),
-                about: None,
+                info: None,
                 depth: outside.map_or(0, |outside| outside.depth + 1),
             };
             let row = rows.len();
             rows.try_push(function, WHAT)?;
             extent.each(dwarf, unit, |range| {
                 if ranges.len() == most_ranges {
-                    return Err(Stop::Damaged);
+                    return Err(Failure::Damaged);
                 }
                 Ok(ranges.try_push((range, row), WHAT)?)
             })?;
@@ -175,7 +175,7 @@ fn number_of(value: Value) -> u32 {
     lines::small(value.udata_value().unwrap_or(0))
 }
 
-/// The addresses of an entry, as it tells them.
+/// The attributes of an entry that describe its addresses.
 #[derive(Default)]
 pub struct Extent {
     low: Option<u64>,
@@ -208,8 +208,8 @@ impl Extent {
         &self,
         dwarf: &Dwarf<Slice>,
         unit: &Unit,
-        mut give: impl FnMut(Range<u64>) -> std::result::Result<(), Stop>,
-    ) -> std::result::Result<(), Stop> {
+        mut give: impl FnMut(Range<u64>) -> std::result::Result<(), Failure>,
+    ) -> std::result::Result<(), Failure> {
         if let Some(list) = self.list {
             let mut list = dwarf.ranges(unit, list)?;
             while let Some(range) = list.next()? {
@@ -227,28 +227,28 @@ impl Extent {
     }
 }
 
-/// What the entries of a function say of it.
+/// The names of a function, and where it is defined.
 #[derive(Debug, Default)]
-pub struct About {
+pub struct FunctionInfo {
     /// "" is unknown.
     pub name: String,
     pub system_name: String,
     /// Where it is defined.
-    pub start: Place,
+    pub start: SourceLine,
 }
 
-/// What entries say, collected from one to those that it refers to.
+/// The attributes of an entry and of those that it refers to.
 #[derive(Default)]
-pub struct Said {
+pub struct EntryAttributes {
     /// The name in the sources, without what it is in.
     pub plain: Option<String>,
     /// The linker's name.
     pub linkage: Option<String>,
-    start: Option<Place>,
+    start: Option<SourceLine>,
     is_namespace: bool,
 }
 
-impl Said {
+impl EntryAttributes {
     /// Reads an entry, and returns a reference to the one to read next.
     pub fn read<'f>(
         &mut self,
@@ -282,7 +282,7 @@ impl Said {
             }
         }
         if let (None, Some(file), 1..) = (&self.start, file, line) {
-            self.start = Some(Place {
+            self.start = Some(SourceLine {
                 filename: lines::filename(file, dwarf, unit),
                 line,
                 column: 0,
@@ -299,21 +299,20 @@ impl Said {
         }
     }
 
-    /// The name for people as far as the linker's tells it.
+    /// The demangled linkage name.
     pub fn demangled(&self) -> Option<String> {
         self.linkage.as_deref().and_then(names::demangle)
     }
 
-    /// All in all, where `around` is the name of what the function is in, if it has
-    /// one.
+    /// `around`: the name of the scope that the function is in, if it has one.
     #[expect(clippy::disallowed_macros, reason = "names have an end, see names.rs")]
-    pub fn about(self, around: &str) -> About {
+    pub fn into_info(self, around: &str) -> FunctionInfo {
         let demangled = self.demangled();
         // Fortran's linkage names are for no demangler: `dgemm_` is `dgemm`.
         let plain = self.plain.as_deref();
         let name = demangled.or_else(|| plain.map(|plain| format!("{around}{plain}")));
         let system_name = self.linkage.or(self.plain).unwrap_or_default();
-        About {
+        FunctionInfo {
             name: name.unwrap_or_else(|| system_name.clone()),
             system_name,
             start: self.start.unwrap_or_default(),

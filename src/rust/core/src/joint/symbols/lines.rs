@@ -1,13 +1,13 @@
 //! The lines of a unit of debug information: what file and line an address is from.
 
 use super::ranges::Ranges;
-use super::units::{Slice, Stop, Unit};
+use super::units::{Failure, Slice, Unit};
 use crate::limits::memory::{TryGrow, sort_by_key};
 use gimli::{ColumnType, Dwarf, LineProgramHeader, LineRow};
 
 /// A place in a source file; 0 and "" are unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct SourceLine {
     pub filename: String,
     pub line: u32,
     pub column: u32,
@@ -29,7 +29,7 @@ struct Line {
 
 impl Lines {
     /// Nothing, if the unit has none.
-    pub fn read(unit: &Unit) -> Result<Option<Lines>, Stop> {
+    pub fn read(unit: &Unit) -> Result<Option<Lines>, Failure> {
         let Some(program) = unit.line_program.clone() else {
             return Ok(None);
         };
@@ -53,11 +53,11 @@ impl Lines {
         Ok(Some(Lines { runs }))
     }
 
-    pub fn at(&self, address: u64, dwarf: &Dwarf<Slice>, unit: &Unit) -> Option<Place> {
+    pub fn at(&self, address: u64, dwarf: &Dwarf<Slice>, unit: &Unit) -> Option<SourceLine> {
         let (_, run) = self.runs.containing(address).next()?;
         let behind = run.partition_point(|line| line.address <= address);
         let line = run.get(behind.checked_sub(1)?)?;
-        Some(Place {
+        Some(SourceLine {
             filename: filename(line.file, dwarf, unit),
             line: line.line,
             column: line.column,

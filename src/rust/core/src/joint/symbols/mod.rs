@@ -1,6 +1,6 @@
 //! From an address in memory to functions, files and lines, after the run.
 //!
-//! What is known of an address, best first:
+//! The sources of names, best first:
 //!
 //! 1. Debug information (`dwarf`, `lines`), in the file itself or in one beside
 //!    it (`separate`): functions, also those inlined, with files and lines.
@@ -10,9 +10,9 @@
 //! 3. `module+0x1234`, the address where the function begins ([`bounds`]), or if that
 //!    is not known either, the address itself.
 //!
-//! A file may have changed since it was loaded, and then every answer from it would
-//! be a lie: it counts only if its build id is the one in memory. Damage leads to
-//! the next rule as well; the only error is a lack of memory.
+//! A file may have changed since it was loaded, so it is used only if its build id is the
+//! one in memory. Where it is damaged, the next source is used; the only error is a lack
+//! of memory.
 
 #[cfg(target_os = "linux")]
 mod bounds;
@@ -25,15 +25,15 @@ mod files;
 mod functions;
 #[cfg(target_os = "linux")]
 mod lines;
+#[cfg_attr(target_os = "linux", path = "module.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "unsupported.rs")]
+mod module;
 #[cfg(target_os = "linux")]
 mod names;
 #[cfg(target_os = "linux")]
 mod ranges;
 #[cfg(target_os = "linux")]
 mod separate;
-#[cfg_attr(target_os = "linux", path = "source.rs")]
-#[cfg_attr(not(target_os = "linux"), path = "unsupported.rs")]
-mod source;
 #[cfg(target_os = "linux")]
 mod units;
 
@@ -42,29 +42,30 @@ pub use files::Files;
 use super::recording::Module;
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, written};
-use crate::model::{Symbols as Known, UNKNOWN};
-use source::Source;
+use crate::model::{Symbols, UNKNOWN};
+use module::ModuleSymbols;
 use std::path::PathBuf;
 
 /// Where debug information is that did not come with its program.
 const DEBUG_FOLDER: &str = "/usr/lib/debug";
 
-/// Asks the files of modules, each opened at its first question.
-pub struct Symbols<'a> {
+/// Looks up addresses in the files of modules. Each file is opened when it is first needed.
+pub struct Symbolizer<'a> {
     modules: &'a [Module],
     files: &'a Files,
     debug_folders: Vec<PathBuf>,
-    asked: Vec<Asked<'a>>,
+    opened: Vec<Opened<'a>>,
 }
 
 #[derive(Default)]
-struct Asked<'a> {
-    source: Option<Source<'a>>,
-    known: Known,
+struct Opened<'a> {
+    symbols: Option<ModuleSymbols<'a>>,
+    /// What the answers so far contained.
+    found: Symbols,
 }
 
-/// A function at an address, and the line that runs there: of the innermost function
-/// the line itself, of all others that of the inlined call.
+/// A function at an address, and its line: for the innermost function the line that
+/// runs, for all others the line of the inlined call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Symbol {
     /// For people: C++ without parameters, Rust without a hash.
@@ -78,12 +79,12 @@ pub struct Symbol {
     pub column: u32,
     /// Where the function begins, if that is in `filename`.
     pub start_line: u32,
-    pub rule: Rule,
+    pub name_source: NameSource,
 }
 
-/// By what a [`Symbol`] is known.
+/// Where the name of a [`Symbol`] is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Rule {
+pub enum NameSource {
     /// An inlined function without a name is [`UNKNOWN`].
     DebugInformation,
     SymbolTable,
@@ -92,10 +93,10 @@ pub enum Rule {
     Address,
 }
 
-impl<'a> Symbols<'a> {
+impl<'a> Symbolizer<'a> {
     /// `files` keeps what is read for as long as this is used.
-    pub fn new(modules: &'a [Module], files: &'a Files) -> Symbols<'a> {
-        Symbols::with_debug_folders(modules, files, Vec::from([PathBuf::from(DEBUG_FOLDER)]))
+    pub fn new(modules: &'a [Module], files: &'a Files) -> Symbolizer<'a> {
+        Symbolizer::with_debug_folders(modules, files, Vec::from([PathBuf::from(DEBUG_FOLDER)]))
     }
 
     /// Looks for debug information elsewhere than in `/usr/lib/debug`.
@@ -103,12 +104,12 @@ impl<'a> Symbols<'a> {
         modules: &'a [Module],
         files: &'a Files,
         debug_folders: Vec<PathBuf>,
-    ) -> Symbols<'a> {
-        Symbols {
+    ) -> Symbolizer<'a> {
+        Symbolizer {
             modules,
             files,
             debug_folders,
-            asked: Vec::new(),
+            opened: Vec::new(),
         }
     }
 
@@ -121,30 +122,34 @@ impl<'a> Symbols<'a> {
         let Some(about) = self.modules.get(module) else {
             return [unnamed("", address)?].into_iter().try_vec("native frames");
         };
-        let asked = match self.asked.get_mut(module) {
-            Some(asked) => asked,
+        let opened = match self.opened.get_mut(module) {
+            Some(opened) => opened,
             None => {
-                let more = (self.asked.len()..self.modules.len()).map(|_| Asked::default());
-                self.asked.try_extend_from(more, "modules")?;
-                &mut self.asked[module]
+                let more = (self.opened.len()..self.modules.len()).map(|_| Opened::default());
+                self.opened.try_extend_from(more, "modules")?;
+                &mut self.opened[module]
             }
         };
-        let source = match &mut asked.source {
+        let source = match &mut opened.symbols {
             Some(source) => source,
-            unasked => unasked.insert(Source::open(about, self.files, &self.debug_folders)?),
+            unopened => {
+                unopened.insert(ModuleSymbols::open(about, self.files, &self.debug_folders)?)
+            }
         };
         // Addresses below the bias are in no file; wrapped they are not either.
         let address = address.wrapping_sub(about.bias);
         let mut symbols = source.at(address)?;
         for symbol in &symbols {
-            asked.known.functions |= symbol.rule != Rule::Address;
-            asked.known.filenames |= !symbol.filename.is_empty();
-            asked.known.line_numbers |= symbol.line != 0;
-            // Who asks again would find no more.
-            asked.known.inline_frames |= symbol.rule == Rule::DebugInformation;
+            opened.found.functions |= symbol.name_source != NameSource::Address;
+            opened.found.filenames |= !symbol.filename.is_empty();
+            opened.found.line_numbers |= symbol.line != 0;
+            // Another look at the file would find no more.
+            opened.found.inline_frames |= symbol.name_source == NameSource::DebugInformation;
         }
         let outermost = symbols.last_mut();
-        if let Some(outermost) = outermost.filter(|symbol| symbol.rule == Rule::Address) {
+        if let Some(outermost) =
+            outermost.filter(|symbol| symbol.name_source == NameSource::Address)
+        {
             let start = source.start(address)?.unwrap_or(address);
             let unnamed = unnamed(&about.path, start)?;
             outermost.name = unnamed.name;
@@ -153,11 +158,11 @@ impl<'a> Symbols<'a> {
         Ok(symbols)
     }
 
-    /// What the answers so far knew of the functions of a module.
-    pub fn known(&self, module: usize) -> Known {
-        self.asked
+    /// Which information the symbols of a module contained so far.
+    pub fn found(&self, module: usize) -> Symbols {
+        self.opened
             .get(module)
-            .map_or_else(Known::default, |asked| asked.known)
+            .map_or_else(Symbols::default, |opened| opened.found)
     }
 }
 

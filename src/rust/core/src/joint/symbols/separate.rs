@@ -61,8 +61,8 @@ pub fn by_link<'f>(
     Ok(None)
 }
 
-/// What a file of debug information has in common with others (Debian packages
-/// have such), by the path or the build id that it gives.
+/// The file with debug information that several files share (Debian packages have
+/// such), found by the path or the build id in `elf`.
 pub fn shared<'f>(elf: &Elf<'f>, folders: &[PathBuf], files: &'f Files) -> Result<Option<Elf<'f>>> {
     let Some((path, id)) = elf.shared_link()? else {
         return Ok(None);

@@ -15,36 +15,36 @@ pub type Slice<'f> = EndianSlice<'f, LittleEndian>;
 pub type Unit<'f> = gimli::Unit<Slice<'f>>;
 pub type Value<'f> = AttributeValue<Slice<'f>>;
 
-/// What memory may be short for.
+/// For errors.
 pub const WHAT: &str = "debug information";
 /// Compilers let a list of ranges begin inside another one, so that there may be more
 /// ranges than bytes, but not many more.
 const MOST_RANGES: usize = 4;
 
 /// Why reading ended early.
-pub enum Stop {
+pub enum Failure {
     Damaged,
     Error(Error),
 }
 
-impl From<gimli::Error> for Stop {
-    fn from(_: gimli::Error) -> Stop {
-        Stop::Damaged
+impl From<gimli::Error> for Failure {
+    fn from(_: gimli::Error) -> Failure {
+        Failure::Damaged
     }
 }
 
-impl From<Error> for Stop {
-    fn from(error: Error) -> Stop {
-        Stop::Error(error)
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Error(error)
     }
 }
 
-/// What is damaged is not there.
-fn undamaged<T>(read: std::result::Result<T, Stop>) -> Result<Option<T>> {
+/// Damaged content is treated as missing.
+fn undamaged<T>(read: std::result::Result<T, Failure>) -> Result<Option<T>> {
     match read {
         Ok(value) => Ok(Some(value)),
-        Err(Stop::Damaged) => Ok(None),
-        Err(Stop::Error(error)) => Err(error),
+        Err(Failure::Damaged) => Ok(None),
+        Err(Failure::Error(error)) => Err(error),
     }
 }
 
@@ -52,22 +52,22 @@ fn undamaged<T>(read: std::result::Result<T, Stop>) -> Result<Option<T>> {
 pub struct Units<'f> {
     pub dwarf: Arc<Dwarf<Slice<'f>>>,
     /// By where they begin.
-    pub rows: Vec<InUnit<'f>>,
+    pub rows: Vec<UnitRow<'f>>,
     pub most_ranges: usize,
 }
 
-pub struct InUnit<'f> {
+pub struct UnitRow<'f> {
     /// Where in its section it begins.
     pub start: usize,
     pub unit: Unit<'f>,
     /// Others have entries that are referred to, and no code.
     pub has_code: bool,
     pub is_of_cxx: bool,
-    /// Read when it is asked.
+    /// Read when it is first needed.
     pub content: Option<Content>,
 }
 
-/// What is damaged is not there.
+/// Damaged content is missing.
 pub struct Content {
     pub functions: Option<Functions>,
     pub lines: Option<Lines>,
@@ -81,14 +81,14 @@ impl<'f> Units<'f> {
             let start = header.offset().as_debug_info_offset();
             if let (Some(start), Ok(unit)) = (start, dwarf.unit(header)) {
                 let (has_code, is_of_cxx) = about_unit(&unit).unwrap_or_default();
-                let in_unit = InUnit {
+                let unit_row = UnitRow {
                     start: start.0,
                     unit,
                     has_code,
                     is_of_cxx,
                     content: None,
                 };
-                rows.try_push(in_unit, WHAT)?;
+                rows.try_push(unit_row, WHAT)?;
             }
         }
         Ok(Units {
@@ -122,8 +122,8 @@ fn about_unit(unit: &Unit) -> Option<(bool, bool)> {
     Some((has_code, is_of_cxx))
 }
 
-impl<'f> InUnit<'f> {
-    pub fn asked(
+impl<'f> UnitRow<'f> {
+    pub fn load(
         &mut self,
         dwarf: &Dwarf<Slice<'f>>,
         most_ranges: usize,
@@ -139,7 +139,7 @@ impl<'f> InUnit<'f> {
     }
 }
 
-/// What is read of a file, and its size. There is more, about variables above all.
+/// The sections that are read, and their size. Others describe variables above all.
 pub fn sections<'f>(elf: &Elf<'f>) -> Result<(Dwarf<Slice<'f>>, usize)> {
     let mut size = 0usize;
     let mut dwarf = Dwarf::load(|id| -> Result<Slice<'f>> {

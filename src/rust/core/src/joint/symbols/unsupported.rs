@@ -1,4 +1,4 @@
-//! Where the joint profiler does not run: nothing is known of any address.
+//! For systems on which the joint profiler does not run: no address has a symbol.
 
 use super::{Files, Symbol};
 use crate::error::Result;
@@ -6,11 +6,11 @@ use crate::joint::recording::Module;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
-pub struct Source<'f>(PhantomData<&'f Files>);
+pub struct ModuleSymbols<'f>(PhantomData<&'f Files>);
 
-impl<'f> Source<'f> {
-    pub fn open(_: &Module, _: &'f Files, _: &[PathBuf]) -> Result<Source<'f>> {
-        Ok(Source(PhantomData))
+impl<'f> ModuleSymbols<'f> {
+    pub fn open(_: &Module, _: &'f Files, _: &[PathBuf]) -> Result<ModuleSymbols<'f>> {
+        Ok(ModuleSymbols(PhantomData))
     }
 
     pub fn at(&mut self, _: u64) -> Result<Vec<Symbol>> {

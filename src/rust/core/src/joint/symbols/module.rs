@@ -1,26 +1,29 @@
-//! All that is known of the code of one module: which files count, and which of
-//! them is asked first.
+//! The symbols of one module: which files have them, and which of these are used first.
 
 use super::bounds::Bounds;
 use super::dwarf::{DebugInformation, Frame};
 use super::elf::{Elf, Functions};
-use super::{DELETED, Files, Rule, Symbol, names, separate};
+use super::{DELETED, Files, NameSource, Symbol, names, separate};
 use crate::error::Result;
 use crate::joint::recording::Module;
 use crate::limits::memory::{TryCollect, TryGrow, owned};
 use crate::model::UNKNOWN;
 use std::path::{Path, PathBuf};
 
-pub struct Source<'f> {
+pub struct ModuleSymbols<'f> {
     debug: Option<DebugInformation<'f>>,
     functions: Option<Functions<'f>>,
-    /// The file itself, for what is seldom asked.
+    /// The file itself, for its unwind tables, which are seldom needed.
     own: Option<Elf<'f>>,
     bounds: Option<Bounds>,
 }
 
-impl<'f> Source<'f> {
-    pub fn open(module: &Module, files: &'f Files, folders: &[PathBuf]) -> Result<Source<'f>> {
+impl<'f> ModuleSymbols<'f> {
+    pub fn open(
+        module: &Module,
+        files: &'f Files,
+        folders: &[PathBuf],
+    ) -> Result<ModuleSymbols<'f>> {
         let own = loaded(module, files)?;
         let mut id = module.build_id.as_slice();
         if let (true, Some(own)) = (id.is_empty(), &own) {
@@ -47,7 +50,7 @@ impl<'f> Source<'f> {
                 functions = elf.functions(all)?;
             }
         }
-        Ok(Source {
+        Ok(ModuleSymbols {
             debug,
             functions,
             own,
@@ -83,18 +86,19 @@ impl<'f> Source<'f> {
             for symbol in inlined.iter_mut().filter(|symbol| symbol.name.is_empty()) {
                 symbol.name = owned(UNKNOWN, "native frames")?;
                 symbol.system_name = owned(UNKNOWN, "native frames")?;
-                symbol.rule = Rule::DebugInformation;
+                symbol.name_source = NameSource::DebugInformation;
             }
         }
         let outermost = symbols.last_mut();
-        let Some(outermost) = outermost.filter(|symbol| symbol.rule == Rule::Address) else {
+        let Some(outermost) = outermost.filter(|symbol| symbol.name_source == NameSource::Address)
+        else {
             return Ok(symbols);
         };
         let functions = self.functions.as_ref();
         if let Some(system_name) = functions.and_then(|functions| functions.at(address)) {
             outermost.name = names::demangle(&system_name).unwrap_or_else(|| system_name.clone());
             outermost.system_name = system_name;
-            outermost.rule = Rule::SymbolTable;
+            outermost.name_source = NameSource::SymbolTable;
         }
         Ok(symbols)
     }
@@ -103,21 +107,21 @@ impl<'f> Source<'f> {
 impl From<Frame> for Symbol {
     fn from(frame: Frame) -> Symbol {
         let mut symbol = Symbol::default();
-        // What is of no line in particular is of no file either.
+        // Without a line the file is not reported either.
         if frame.place.line != 0 {
             symbol.filename = frame.place.filename;
             symbol.line = frame.place.line;
             symbol.column = frame.place.column;
         }
-        if let Some(about) = frame.about.filter(|about| !about.name.is_empty()) {
-            symbol.name.clone_from(&about.name);
-            symbol.system_name.clone_from(&about.system_name);
-            symbol.rule = Rule::DebugInformation;
+        if let Some(info) = frame.info.filter(|info| !info.name.is_empty()) {
+            symbol.name.clone_from(&info.name);
+            symbol.system_name.clone_from(&info.system_name);
+            symbol.name_source = NameSource::DebugInformation;
             if symbol.line == 0 {
-                symbol.filename.clone_from(&about.start.filename);
+                symbol.filename.clone_from(&info.start.filename);
             }
-            if symbol.filename == about.start.filename {
-                symbol.start_line = about.start.line;
+            if symbol.filename == info.start.filename {
+                symbol.start_line = info.start.line;
             }
         }
         symbol

@@ -1,9 +1,10 @@
 //! Unwind tables: how to get from a frame to its caller.
 //!
-//! Compilers say in `.eh_frame`, for each instruction, where the caller's registers
-//! are; `.eh_frame_hdr` is sorted, to search in. Both are mapped with the code. Most
-//! rules are of one shape, [`Plain`], and can be kept; some (the stubs that bind
-//! functions, frames of signals, functions that align their stack) are expressions.
+//! The section `.eh_frame` describes for each instruction where the caller's registers
+//! are; `.eh_frame_hdr` is a sorted index of it. Both are mapped with the code. Most
+//! rules have one simple form, [`Plain`], and are cached; some (stubs that bind
+//! functions, frames of signal handlers, functions that align their stack) contain
+//! expressions.
 
 use super::memory::Stack;
 use super::x86_64::{RETURN, Registers, SAVED};
@@ -18,13 +19,13 @@ use std::ops::Range;
 type Reader = EndianSlice<'static, NativeEndian>;
 
 /// The tables of a module.
-pub struct Tables {
+pub struct UnwindTables {
     header: ParsedEhFrameHdr<Reader>,
     frames: EhFrame<Reader>,
     bases: BaseAddresses,
 }
 
-/// What gimli works with, taken beforehand.
+/// Memory for gimli, allocated before the run.
 pub type Scratch = UnwindContext<usize, Fixed>;
 
 /// How a frame's caller is found, in the common case.
@@ -47,10 +48,10 @@ pub enum Rule {
     Complex(FrameDescriptionEntry<Reader>),
 }
 
-impl Tables {
+impl UnwindTables {
     /// # Safety
     /// `header` and what follows it, up to `end`, are mapped and stay.
-    pub unsafe fn new(header: &Range<u64>, end: u64) -> Option<Tables> {
+    pub unsafe fn new(header: &Range<u64>, end: u64) -> Option<UnwindTables> {
         if header.is_empty() {
             return None;
         }
@@ -69,7 +70,7 @@ impl Tables {
         if start < header.end || start >= end {
             return None;
         }
-        Some(Tables {
+        Some(UnwindTables {
             header: parsed,
             frames: EhFrame::new(section(start, end), NativeEndian),
             bases: bases.set_eh_frame(start),
@@ -176,7 +177,7 @@ fn plain(row: &UnwindTableRow<usize, Fixed>, signal: bool) -> Option<Plain> {
     })
 }
 
-/// Tables hold expressions of a few steps; one that loops is damaged.
+/// Real expressions take a few steps; one that loops is damaged.
 const MOST_STEPS: u32 = 100;
 
 fn evaluate(

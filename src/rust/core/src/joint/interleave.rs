@@ -1,20 +1,23 @@
-//! R's calls and the native frames of a tick, in one order.
+//! Interleaves R's calls and the native frames of a tick.
 //!
-//! R runs on the C stack, and its records of calls lie in the frames that made them.
-//! So a record tells between which native frames its call belongs: they are gone
-//! through from the outermost inwards, up to the one that holds the record, and then
-//! comes R's item. R >= 4.4 has a byte-compiled call of a byte-compiled function go on
-//! in the same frame, with its record on another stack: it follows the frames of the
-//! evaluator, up to the first that is not R's. Where C code made R evaluate a promise,
-//! the promise is on the C stack and tells the frame. Where C code made R evaluate byte
-//! code of its own, nothing tells, and the order is not certain.
+//! R runs on the C stack, and its records of calls (contexts) are in the frames that made
+//! the calls. So the address of a record gives the position of its call among the native
+//! frames: these are taken from the outermost inwards, up to the one that contains the
+//! record, and then R's item follows. There are three other cases:
 //!
-//! Where R leaves code by a long jump it forgets the calls first, and then the frames.
-//! A frame that calls a closure and has no record shows that something is missing.
+//! - In R >= 4.4 a byte-compiled function that calls another one continues in the same
+//!   frame, and the record is on another stack. The item follows the frames of the
+//!   evaluator, up to the first that is not R's.
+//! - If C code made R evaluate a promise, the promise is on the C stack and gives the
+//!   frame.
+//! - If C code made R evaluate byte code of its own, the order is not certain.
 //!
-//! R's functions stand for the evaluator's own frames. What remains is what R called
-//! and what that called; the C library counts as R's where R calls it, and so does the
-//! package methods.
+//! When R leaves code by a long jump, it removes the records first, and then the frames.
+//! A frame that calls a closure and has no record shows that one is missing.
+//!
+//! R's functions replace the evaluator's own frames. What remains is the code that R
+//! called, and what that called. The C library counts as part of R where R calls it, and
+//! so does the package methods.
 
 use super::recording::{Context, Evaluator, Frame, Module, Recording, Role, Tick};
 use crate::error::Result;
@@ -37,8 +40,8 @@ enum Kind {
     Foreign,
 }
 
-/// Weaves the ticks of one recording; its memory is used again and again.
-pub struct Weaver<'a> {
+/// Interleaves the ticks of one recording; its buffers are reused.
+pub struct Interleaver<'a> {
     /// Of each module.
     kinds: Vec<Kind>,
     evaluator: &'a Evaluator,
@@ -55,11 +58,11 @@ pub struct Weaver<'a> {
     innermost: u64,
 }
 
-impl<'a> Weaver<'a> {
-    pub fn new(recording: &'a Recording) -> Result<Weaver<'a>> {
+impl<'a> Interleaver<'a> {
+    pub fn new(recording: &'a Recording) -> Result<Interleaver<'a>> {
         let mut kinds = Vec::new();
         kinds.try_extend_from(recording.modules.iter().map(kind), "modules")?;
-        Ok(Weaver {
+        Ok(Interleaver {
             kinds,
             evaluator: &recording.evaluator,
             stack_top: recording.stack_top,
@@ -72,10 +75,11 @@ impl<'a> Weaver<'a> {
         })
     }
 
-    /// The parts of a stack, outermost first; `None` if their order is not certain. R's line has `items` items, which are the
-    /// innermost contexts; `is_call` says of an item whether it is one of R's builtins
-    /// that call native code: what they called stands for them.
-    pub fn weave(
+    /// The parts of a stack, outermost first; `None` if their order is not certain. R's
+    /// line has `items` items, which are the innermost contexts. `is_call` reports whether
+    /// an item is one of R's builtins that call native code; the code that they called
+    /// replaces them.
+    pub fn interleave(
         &mut self,
         tick: &Tick,
         items: usize,
@@ -143,7 +147,7 @@ impl<'a> Weaver<'a> {
             self.frames.truncate(outermost.map_or(0, |at| at + 1));
         }
         self.innermost = self.frames.first().map_or(u64::MAX, |f| f.0.stack_pointer);
-        // How far the last frame reaches nobody knows where more should follow.
+        // Where further frames are missing, the extent of the last one is unknown.
         self.end = match self.frames.last() {
             Some((last, _)) if !tick.has_whole_stack() => last.stack_pointer,
             _ => self.stack_top,
@@ -227,7 +231,7 @@ impl<'a> Weaver<'a> {
         Ok(Some(self.end))
     }
 
-    /// Closes the run of native frames before an item, or at the innermost end. Says
+    /// Completes the run of native frames before an item, or at the innermost end. Returns
     /// whether it is certain that no call of R is missing in it.
     fn end_run(&mut self, before_item: bool, is_call: impl Fn(usize) -> bool) -> Result<bool> {
         let foreign = |part: &(Frame, Kind)| part.1 == Kind::Foreign;

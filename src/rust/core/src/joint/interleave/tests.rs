@@ -75,11 +75,14 @@ fn woven(example: &Example) -> String {
         start: 0,
         duration: 0,
     };
-    let mut weaver = Weaver::new(&recording).unwrap();
+    let mut interleaver = Interleaver::new(&recording).unwrap();
     let tick = recording.ticks().next().unwrap();
     let all = example.contexts.len();
     let is_call = |item: usize| example.calls.contains(&(all - 1 - item));
-    let Some(parts) = weaver.weave(&tick, example.items, is_call).unwrap() else {
+    let Some(parts) = interleaver
+        .interleave(&tick, example.items, is_call)
+        .unwrap()
+    else {
         return "uncertain".to_owned();
     };
     let words: Vec<String> = parts
