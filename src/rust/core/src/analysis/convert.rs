@@ -1,13 +1,11 @@
 //! From counted samples to recorded ones.
 
 use crate::error::{Error, Result};
-use crate::limits::cancel::{self, Stop};
+use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
 use crate::model::{Profile, Samples, Values};
 use crate::tables::{TablesV1, profile_from_v1};
-
-const SAMPLES_PER_CHECK: usize = 10_000;
 
 /// A profile of version "1.0" as one of version "2.0".
 pub fn from_v1(tables: &TablesV1, stop: Stop) -> Result<Profile> {
@@ -37,7 +35,7 @@ fn repeat_samples(profile: &mut Profile, stop: Stop) -> Result<()> {
     let mut starts = Vec::new();
     let rows = profile.samples.stack.iter().zip(&profile.samples.source);
     for (row, ((&stack, &source), &count)) in rows.zip(&counts.column).enumerate() {
-        if row % SAMPLES_PER_CHECK == 0 {
+        if row % ROWS == 0 {
             cancel::check(stop)?;
         }
         starts.try_push(samples.len(), "samples")?;

@@ -16,30 +16,6 @@ use crate::message;
 use std::io::Read;
 
 const CHUNK: usize = 1 << 20;
-/// Bytes between two questions whether to stop, for all who go through a message.
-pub const STRIDE: usize = 1 << 20;
-
-/// Asks whether to stop once for so many bytes.
-pub struct Watch<'s> {
-    stop: Stop<'s>,
-    next: usize,
-}
-
-impl<'s> Watch<'s> {
-    pub fn new(stop: Stop<'s>) -> Watch<'s> {
-        Watch { stop, next: 0 }
-    }
-
-    /// Byte `at` is reached.
-    #[inline]
-    pub fn reach(&mut self, at: usize) -> Result<()> {
-        if at >= self.next {
-            cancel::check(self.stop)?;
-            self.next = at + STRIDE;
-        }
-        Ok(())
-    }
-}
 
 /// No protocol buffer message is larger. A few kilobytes of gzip'd zeros would
 /// otherwise fill any memory.

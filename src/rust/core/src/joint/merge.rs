@@ -12,7 +12,7 @@ use crate::error::{Error, Place, Result};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::{self, Input, rprof};
 use crate::io::input::Origin;
-use crate::limits::cancel::{self, Stop};
+use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{
@@ -22,9 +22,6 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-
-/// Samples between two looks at the user's wish to stop.
-const SAMPLES_PER_CHECK: usize = 1000;
 
 /// R's builtins that call native code. The code that they called replaces them.
 const NATIVE_CALLS: [&str; 7] = [
@@ -74,7 +71,7 @@ pub fn merge(
     let mut merger = Merger::new(&mut profile, recording, &files)?;
     let recorded = (aligned.len() as u64).saturating_sub(recording.lost);
     for (row, aligned) in aligned.iter().enumerate() {
-        if row % SAMPLES_PER_CHECK == 0 {
+        if row % ROWS == 0 {
             cancel::check(stop)?;
         }
         let joint = match aligned {

@@ -19,31 +19,59 @@ const ROW: u64 = 12;
 /// A sample beside its stack: its rows in `samples` and `sample_values`, and in the model.
 const SAMPLE: u64 = 48;
 
+/// An amount that is used up bit by bit: most often of memory, in bytes.
 #[derive(Debug)]
 pub struct Budget {
     limit: u64,
     used: u64,
-    /// Whether the user said how much it may be, so that this alone counts.
+    /// Whether the user set the limit, so that no other one applies.
     pub is_set: bool,
 }
 
 impl Budget {
+    /// The memory that a file may take.
     pub fn new(origin: &Origin) -> Budget {
-        let by_size = origin.stored.saturating_mul(A_BYTE).max(AT_LEAST);
-        Budget {
-            limit: origin.max_memory.unwrap_or(by_size),
-            used: 0,
-            is_set: origin.max_memory.is_some(),
+        match origin.max_memory {
+            Some(limit) => Budget {
+                limit,
+                used: 0,
+                is_set: true,
+            },
+            None => Budget::by_size(origin.stored, A_BYTE, AT_LEAST),
         }
     }
 
-    /// Counts bytes of memory that `input` is about to take.
+    /// `each` for each byte of a file of this size, and at least `at_least`.
+    pub fn by_size(size: u64, each: u64, at_least: u64) -> Budget {
+        Budget {
+            limit: size.saturating_mul(each).max(at_least),
+            used: 0,
+            is_set: false,
+        }
+    }
+
+    /// Uses up an amount; returns whether there was as much left. If not, nothing is
+    /// used up.
+    #[inline]
+    pub fn try_take(&mut self, amount: u64) -> bool {
+        let is_left = self.has(amount);
+        if is_left {
+            self.used += amount;
+        }
+        is_left
+    }
+
+    #[inline]
+    pub fn has(&self, amount: u64) -> bool {
+        amount <= self.limit - self.used
+    }
+
+    /// Uses up bytes of memory that `input` is about to take.
     #[inline]
     pub fn take(&mut self, bytes: u64, input: &str) -> Result<()> {
-        self.used = self.used.saturating_add(bytes);
-        match self.used <= self.limit {
+        match self.try_take(bytes) {
             true => Ok(()),
-            false => Err(self.passed(self.used, input)),
+            false => Err(self.passed(self.used.saturating_add(bytes), input)),
         }
     }
 
@@ -58,7 +86,7 @@ impl Budget {
     #[inline]
     pub fn check(&self, frames: usize, input: &str) -> Result<()> {
         let bytes = ROW.saturating_mul(frames as u64);
-        match self.used.saturating_add(bytes) <= self.limit {
+        match self.has(bytes) {
             true => Ok(()),
             false => Err(self.passed(self.used.saturating_add(bytes), input)),
         }

@@ -1,5 +1,5 @@
-//! What work on a profile may not exceed: memory, the size that a file lets expect, and
-//! the user's patience.
+//! The limits of work on a profile: memory, a budget by the size of a file, and the user's
+//! wish to cancel.
 
 pub(crate) mod budget;
 pub mod cancel;

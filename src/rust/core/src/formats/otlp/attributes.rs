@@ -3,10 +3,9 @@
 
 use super::any;
 use super::proto::key_value_and_unit as field;
-use crate::formats::message::Watch;
 use crate::formats::problems::Problems;
 use crate::formats::string_table::{Index, TextTable};
-use crate::limits::cancel::Stop;
+use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{Any, Attribute, Profile, Strings, Value};

@@ -9,12 +9,13 @@ use crate::message;
 use crate::protobuf::wire::{Result, fault};
 
 /// Rows of stacks in R's tables, or bytes of anything else, for each byte of the file.
-const A_BYTE: usize = 256;
-const AT_LEAST: usize = 1 << 24;
+const A_BYTE: u64 = 256;
+const AT_LEAST: u64 = 1 << 24;
 
 /// What may still be added for the bytes of a file.
 pub struct Budget {
-    left: usize,
+    /// Rows and bytes.
+    content: budget::Budget,
     size: usize,
     /// What all formats have.
     memory: budget::Budget,
@@ -25,9 +26,9 @@ pub struct Budget {
 impl Budget {
     pub fn new(size: usize, memory: budget::Budget, name: String) -> Budget {
         Budget {
-            left: match memory.is_set {
-                true => usize::MAX,
-                false => size.saturating_mul(A_BYTE).max(AT_LEAST),
+            content: match memory.is_set {
+                true => budget::Budget::by_size(0, 0, u64::MAX),
+                false => budget::Budget::by_size(size as u64, A_BYTE, AT_LEAST),
             },
             size,
             memory,
@@ -44,12 +45,9 @@ impl Budget {
     /// Takes rows of stacks, or bytes, for what stands at byte `at`.
     #[inline]
     pub fn take(&mut self, rows: usize, at: usize) -> Result<()> {
-        match self.left.checked_sub(rows) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => fault(
+        match self.content.try_take(rows as u64) {
+            true => Ok(()),
+            false => fault(
                 at,
                 message!(
                     "Up to here there are too many frames, attributes, texts and sources for a \

@@ -8,10 +8,9 @@ use super::budget::Budget;
 use super::proto::{dictionary as table, function, keys, line, link, location, mapping, stack};
 use crate::collections::Lists;
 use crate::error::Place;
-use crate::formats::message::Watch;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::string_table::{Index, TextTable};
-use crate::limits::cancel::Stop;
+use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{

@@ -9,8 +9,7 @@ use super::proto::{
     data, dictionary, location, mapping, profile, resource_profiles, scope_profiles,
 };
 use crate::error::Error;
-use crate::formats::message::Watch;
-use crate::limits::cancel::Stop;
+use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::protobuf::wire::{Field, Message, Result};

@@ -7,15 +7,12 @@ use super::write::Writer;
 use crate::analysis::aggregate::{self, Groups, LeftOut, is_zero, values_of};
 use crate::analysis::sample_types::WrittenType;
 use crate::error::{Error, Result};
-use crate::limits::cancel::{self, Stop};
+use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, owned, sort_by_key, with_room};
 use crate::message;
 use crate::model::{Any, Label, Profile, SourceId, StringId};
 use crate::protobuf::numbers::Pieces;
 use crate::protobuf::wire;
-
-/// Samples between two questions whether to stop.
-const ROWS: usize = 10_000;
 
 /// The number of the set that is empty.
 const NO_ATTRIBUTES: u32 = 0;

@@ -6,9 +6,9 @@ use super::layout::ProfileFields;
 use super::proto::{keys, profile as field, value_type};
 use crate::analysis::source_facts::options_of_text;
 use crate::formats::format::Format;
-use crate::formats::message::Watch;
 use crate::formats::problems::Problems;
 use crate::formats::string_table::Index;
+use crate::limits::cancel::Watch;
 use crate::limits::memory::{TryGrow, copied, owned, sort_by_key};
 use crate::model::{
     Any, Attribute, Payload, Period, Profile, SampleType, ScopeId, Source, SourceKind, StringId,

@@ -10,16 +10,12 @@ use super::dictionary::Dictionary;
 use super::layout::SampleFields;
 use super::proto::profile as field;
 use crate::error::{Error, Place};
-use crate::formats::message::Watch;
 use crate::formats::problems::{ProblemKind, Problems};
-use crate::limits::cancel::{self, Stop};
+use crate::limits::cancel::{self, ROWS, Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{Any, Attribute, Label, Profile, SourceId, Strings, Value};
 use crate::protobuf::wire::{Message, Result, fault};
-
-/// Observations and labels between two questions whether to stop.
-const ROWS: usize = 10_000;
 
 /// One sample as it stands there.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::analysis::inlining::{Inlining, SplitIds};
 use crate::analysis::sample_types::is_rprof;
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
-use crate::limits::cancel::{self, Stop};
+use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, TryPut, copied, owned};
 use crate::message;
 use crate::model::{
@@ -32,8 +32,6 @@ const OUTPUT: &str = "the output";
 /// What R's own frames are called: no well-known value of `profile.frame.type` fits, and
 /// others are allowed.
 const R_FRAME: &str = "r";
-/// Entries between two questions whether to stop.
-const ROWS: usize = 10_000;
 /// Lengths of the ids of a link.
 const TRACE_ID: usize = 16;
 const SPAN_ID: usize = 8;

@@ -1,9 +1,8 @@
 //! The first look at a message: where its tables stand, and its single facts.
 
 use super::proto::{profile as field, value_type};
-use crate::formats::message::STRIDE;
 use crate::formats::string_table::{Index, TextTable};
-use crate::limits::cancel::{self, Stop};
+use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::protobuf::wire::{Message, Result, fault};
 
@@ -59,12 +58,9 @@ impl<'a> Outline<'a> {
             doc_url: Index::default(),
         };
         let mut message = Message::new(bytes);
-        let mut next = 0;
+        let mut watch = Watch::new(stop);
         while let Some(found) = message.field()? {
-            if found.at >= next {
-                cancel::check(stop)?;
-                next = found.at + STRIDE;
-            }
+            watch.reach(found.at)?;
             let at = found.at;
             match found.number {
                 field::SAMPLE_TYPE => {

@@ -14,11 +14,11 @@ use super::samples::SampleReader;
 use super::tables;
 use crate::error::{Error, Place, Result};
 use crate::formats::format::{Format, Opened};
-use crate::formats::message::{Expected, STRIDE, load};
+use crate::formats::message::{Expected, load};
 use crate::formats::problems::Problems;
 use crate::io::input::Origin;
 use crate::limits::budget::Budget;
-use crate::limits::cancel::{self, Stop};
+use crate::limits::cancel::{Stop, Watch};
 use crate::message;
 use crate::model::Profile;
 use crate::protobuf::wire::{Fault, Message, Result as WireResult, fault};
@@ -75,12 +75,9 @@ fn build(
     let texts = outline.texts;
     let mut reader = SampleReader::new(texts, locations, source, profile, problems, budget, name);
     let mut message = Message::new(bytes);
-    let mut next = 0;
+    let mut watch = Watch::new(stop);
     while let Some(found) = message.field()? {
-        if found.at >= next {
-            cancel::check(stop)?;
-            next = found.at + STRIDE;
-        }
+        watch.reach(found.at)?;
         if found.number == field::SAMPLE {
             reader.sample(found.message()?)?;
         }

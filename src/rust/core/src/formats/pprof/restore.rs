@@ -10,16 +10,15 @@ use crate::analysis::sample_types::is_rprof;
 use crate::analysis::source_facts::{durations, provenance};
 use crate::collections::Interner;
 use crate::error::Result;
-use crate::limits::cancel::{self, Stop};
+use crate::limits::budget::Budget;
+use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::TryGrow;
 use crate::model::{Label, Profile, Source, SourceId, StringId, Strings};
 
-/// Samples between two questions whether to stop.
-const ROWS: usize = 10_000;
 /// Bytes that sources may take for each byte of the file. A small file in which
 /// every sample has a source of its own, with one long URI, would fill any memory.
-const BYTES_A_BYTE: usize = 32;
-const BYTES_AT_LEAST: usize = 1 << 20;
+const A_BYTE: u64 = 32;
+const AT_LEAST: u64 = 1 << 20;
 
 /// Gives samples the sources that their labels tell, and takes those labels away.
 /// The file itself, so far the only source, stays the first while a sample is
@@ -168,7 +167,7 @@ struct Told {
     numbers: Vec<Option<usize>>,
     /// With the numbers they had where they were written.
     sources: Vec<(i64, Source)>,
-    bytes_left: usize,
+    bytes: Budget,
 }
 
 impl Told {
@@ -177,7 +176,7 @@ impl Told {
             sets: Interner::default(),
             numbers: Vec::new(),
             sources: Vec::new(),
-            bytes_left: size.saturating_mul(BYTES_A_BYTE).max(BYTES_AT_LEAST),
+            bytes: Budget::by_size(size as u64, A_BYTE, AT_LEAST),
         }
     }
 
@@ -211,12 +210,12 @@ impl Told {
                 *fact = Some(said);
             }
         }
-        let Some(left) = self.bytes_left.checked_sub(bytes) else {
+        if !self.bytes.has(bytes as u64) {
             return Ok(None);
-        };
+        }
         let source = sources::source(&facts)?;
         if source.is_some() {
-            self.bytes_left = left;
+            self.bytes.try_take(bytes as u64);
         }
         Ok(source)
     }

@@ -17,7 +17,7 @@ use crate::analysis::sample_types::{WrittenType, written_types};
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::write;
-use crate::limits::cancel::{self, Stop};
+use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
 use crate::model::{Label, Profile, SourceId, StackId};
@@ -25,9 +25,6 @@ use crate::protobuf::numbers::{Pieces, Texts};
 use crate::protobuf::output::Output;
 use crate::protobuf::wire::{self, LONGEST_FIELD};
 use std::io::Write;
-
-/// Samples between two questions whether to stop.
-const ROWS: usize = 10_000;
 
 /// Writes pprof messages.
 #[derive(Debug, Clone, Copy)]

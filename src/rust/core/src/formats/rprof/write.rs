@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::write;
 use crate::io::save;
-use crate::limits::cancel::{self, Stop};
+use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{Growing, TryCollect, TryGrow, sort_by_key};
 use crate::message;
 use crate::model::{
@@ -22,8 +22,6 @@ use std::io::Write;
 
 /// `Rprof()`'s own default, for a source that does not know its interval.
 const DEFAULT_INTERVAL: u64 = 20_000;
-/// Lines between two looks at the user's wish to stop.
-const LINES_PER_CHECK: u64 = 10_000;
 
 /// Writes Rprof files.
 #[derive(Debug, Clone, Copy, Default)]
@@ -80,7 +78,7 @@ fn write_blocks(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Lo
             losses.add(LossKind::RoundedCount, usize::from(!exact));
             for _ in 0..count {
                 lines += 1;
-                if lines % LINES_PER_CHECK == 0 {
+                if lines % ROWS as u64 == 0 {
                     cancel::check(stop)?;
                 }
                 put(&figures)?;

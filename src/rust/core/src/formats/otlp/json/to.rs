@@ -1,10 +1,9 @@
 //! From a message to JSON.
 
 use crate::error::{Error, Result};
-use crate::formats::message::Watch;
 use crate::formats::otlp::schema::{DATA, FieldType, Kind, MessageType};
 use crate::io::save;
-use crate::limits::cancel::Stop;
+use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::{Growing, TryGrow, with_room};
 use crate::protobuf::wire::{Fault, Field, Message, Result as WireResult};
 use crate::text;
