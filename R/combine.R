@@ -51,70 +51,76 @@ combine_profiles <- function(...) {
       abort_argument(paste0("Argument ", i, " is not a profile."), call)
     }
   }
-  profiles <- lapply(profiles, function(x) settle_files(as_v2(x, call)))
+  profiles <- lapply(profiles, function(x) {
+    x <- as_profile(x, call)
+    if (identical(profile_version(x), "1.0")) as_v2(x, call) else x
+  })
   bind_profiles(profiles, call)
 }
 
-# Profiles whose ids resolve, under each other.
-bind_profiles <- function(profiles, call) {
-  known <- data_model()
-  empty <- known$required
-  empty$meta <- tibble::tibble(key = "version", value = "2.0")
-  profiles <- c(list(empty), profiles)
-  tables <- unique(unlist(lapply(profiles, names)))
-  in_order <- c(names(known$required), names(known$optional))
-  tables <- union(intersect(in_order, tables), tables)
-  bound <- rlang::set_names(vector("list", length(tables)), tables)
-  ids <- list()
-  for (table in parents_first(tables)) {
-    in_order <- c(names(known$required[[table]]), names(known$optional[[table]]))
-    rows <- bind_tables(profiles, table, in_order, ids, call)
-    key <- names(data_model()$keys)[match(table, data_model()$keys)]
-    if (table == "meta") {
-      rows <- vctrs::vec_unique(rows)
-    } else if (!is.na(key)) {
-      what <- rows[names(rows) != key]
-      what$attributes <- attributes_in_words(profiles, table, key, call)
-      merged <- table %in% data_model()$merged
-      first <- if (merged) vctrs::vec_duplicate_id(what) else seq_len(nrow(rows))
-      kept <- first == seq_along(first)
-      new <- cumsum(kept)[first]
-      sizes <- vapply(profiles, function(x) NROW(x[[table]]), 0L)
-      ids[[key]] <- split_by_size(new, sizes)
-      if (!all(kept)) {
-        rows <- vctrs::vec_slice(rows, kept)
+# Checks profiles of version 2.0 and puts their tables under each other. The core does so
+# with what is in the schema; columns and tables of users' own follow here. `close_gaps`:
+# whether frames are numbered anew.
+bind_profiles <- function(profiles, call, close_gaps = FALSE) {
+  if (length(profiles) == 0) {
+    empty <- data_model()$required
+    empty$meta <- tibble::tibble(key = "version", value = "2.0")
+    profiles <- list(empty)
+  }
+  own <- own_columns_of(profiles)
+  if (length(own) == 0) {
+    result <- rust(rust_combine(profiles, list(), close_gaps), call)
+    return(new_profile_data(result$tables, "2.0"))
+  }
+  compared <- intersect(names(own), c("meta", data_model()$merged, data_model()$attributes))
+  groups <- lapply(rlang::set_names(compared), function(table) {
+    group_rows(profiles, table, own[[table]], call)
+  })
+  result <- rust(rust_combine(profiles, groups, close_gaps), call)
+  tables <- result$tables
+  for (table in names(own)) {
+    rows <- bind_tables(profiles, table, own[[table]], result$ids, call)
+    if (!is.null(result$kept[[table]])) {
+      rows <- vctrs::vec_slice(rows, result$kept[[table]])
+    }
+    tables[[table]] <- tibble::new_tibble(c(tables[[table]], rows), nrow = nrow(rows))
+  }
+  new_profile_data(tables, "2.0")
+}
+
+# By table, the columns that are not in the schema; of tables that are not, all.
+own_columns_of <- function(profiles) {
+  model <- data_model()
+  own <- list()
+  for (x in profiles) {
+    for (table in names(x)) {
+      known <- c(names(model$required[[table]]), names(model$optional[[table]]))
+      columns <- setdiff(names(x[[table]]), known)
+      if (length(columns) > 0 || is.null(known)) {
+        own[[table]] <- union(own[[table]], columns)
       }
-      rows[[key]] <- seq_len(nrow(rows))
     }
-    if (table %in% data_model()$attributes) {
-      rows <- vctrs::vec_unique(rows)
-    }
-    bound[[table]] <- rows
   }
-  new_profile_data(bound, "2.0")
+  own
 }
 
-# Which attributes each row has, as one text for equal ones; `NULL` where none has any.
-attributes_in_words <- function(profiles, table, key, call) {
-  beside <- data_model()$attributes[table]
-  if (is.na(beside) || !any(vapply(profiles, function(x) NROW(x[[beside]]) > 0, TRUE))) {
-    return(NULL)
+# Numbers of rows that are equal where these columns are. Ids are those of one profile.
+group_rows <- function(profiles, table, columns, call) {
+  keyed <- names(references(table, columns))
+  rows <- bind_tables(profiles, table, setdiff(columns, keyed), list(), call)
+  there <- Filter(function(x) !is.null(x[[table]]), profiles)
+  sizes <- vapply(there, function(x) nrow(x[[table]]), 0L)
+  for (column in keyed) {
+    ids <- Map(function(x, size) x[[table]][[column]] %||% rep(NA, size), there, sizes)
+    ids <- lapply(ids, as_ids, table, column, call)
+    of <- ifelse(is.na(unlist(ids)), NA, rep(seq_along(sizes), sizes))
+    rows[[column]] <- tibble::tibble(of = of, id = unlist(ids))
   }
-  sizes <- vapply(profiles, function(x) NROW(x[[table]]), 0L)
-  attributes <- lapply(profiles, function(x) x[[beside]])
-  rows <- Map(function(x, attributes, before) {
-    ids <- as_ids(attributes[[key]] %||% integer(), beside, key, call)
-    rows_of_ids(ids, x, key, call) + before
-  }, profiles, attributes, cumsum(sizes) - sizes)
-  # Whatever stands in them, equal attributes get equal numbers.
-  said <- vctrs::vec_rbind(!!!lapply(attributes, function(x) x[setdiff(names(x), key)]))
-  numbers <- split(vctrs::vec_group_id(said), factor(unlist(rows), seq_len(sum(sizes))))
-  vapply(numbers, function(numbers) paste(sort(numbers), collapse = " "), "", USE.NAMES = FALSE)
+  as.integer(vctrs::vec_group_id(rows))
 }
 
-# One table of all profiles. `in_order`: the columns that it is known to have; `ids`:
-# the new ids of the tables it refers to.
-bind_tables <- function(profiles, table, in_order, ids, call) {
+# These columns of a table of all profiles. `ids`: the new ids of the tables they refer to.
+bind_tables <- function(profiles, table, columns, ids, call) {
   there <- vapply(profiles, function(x) !is.null(x[[table]]), TRUE)
   profiles <- profiles[there]
   parts <- lapply(profiles, `[[`, table)
@@ -131,8 +137,6 @@ bind_tables <- function(profiles, table, in_order, ids, call) {
   }
   # A tibble's `[[` takes its time, column by column and profile by profile.
   parts <- lapply(parts, unclass)
-  columns <- unique(unlist(lapply(parts, names)))
-  columns <- union(intersect(in_order, columns), columns)
   keys <- references(table, columns)
   out <- lapply(rlang::set_names(columns), function(column) {
     pieces <- Map(function(part, size) {
@@ -160,9 +164,4 @@ bind_ids <- function(pieces, profiles, new, table, column, call) {
   bound <- rename_ids(pieces, old, new, key, call)
   check_resolved(unlist(pieces), bound, table, column, call)
   bound
-}
-
-split_by_size <- function(x, sizes) {
-  ends <- cumsum(sizes)
-  Map(function(end, size) x[seq.int(end - size + 1, length.out = size)], ends, sizes)
 }

@@ -52,12 +52,29 @@ compact_profile <- function(x) {
   if (is.null(x$.scopes)) {
     x$sources$.scope_id <- NULL
   }
-  x <- drop_orphans(settle_files(x), call)
-  x <- drop_unused(x, call)
-  x <- sort_rows(x, call)
-  rust(rust_validate(x), call)
-  x$sample_locations$depth <- depths(x$sample_locations)
-  bind_profiles(list(x), call)
+  x <- keep_rows(x, rust(rust_rows_in_use(integer_ids(x, call)), call))
+  bind_profiles(list(x), call, close_gaps = TRUE)
+}
+
+# A user's own columns of ids need not be integer; those of the schema are.
+integer_ids <- function(x, call) {
+  for (table in names(x)) {
+    for (column in names(references(table, names(x[[table]])))) {
+      ids <- x[[table]][[column]]
+      if (!is.integer(ids) || !is.null(attributes(ids))) {
+        x[[table]][[column]] <- as_ids(ids, table, column, call)
+      }
+    }
+  }
+  x
+}
+
+# Only these rows of these tables, in this order.
+keep_rows <- function(x, rows) {
+  for (table in names(rows)) {
+    x[[table]] <- vctrs::vec_slice(x[[table]], rows[[table]])
+  }
+  x
 }
 
 restore_types <- function(x, call) {
@@ -72,6 +89,9 @@ restore_types <- function(x, call) {
     wanted <- c(known$required[[table]], known$optional[[table]])
     columns <- as.list(x[[table]])
     for (column in intersect(names(columns), names(wanted))) {
+      if (is.null(attributes(columns[[column]])) && typeof(columns[[column]]) == typeof(wanted[[column]])) {
+        next
+      }
       columns[[column]] <- tryCatch(
         vctrs::vec_cast(columns[[column]], wanted[[column]]),
         vctrs_error_cast_lossy = function(e) {
@@ -101,65 +121,9 @@ first_not_integer <- function(x) {
   }
 }
 
-# From the parents down: rows that refer to nothing.
-drop_orphans <- function(x, call, tables = names(x)) {
-  for (table in parents_first(tables)) {
-    keys <- references(table, names(x[[table]]))
-    for (column in names(keys)) {
-      ids <- as_ids(x[[table]][[column]], table, column, call)
-      rows <- rows_of_ids(ids, x, keys[[column]], call)
-      if (anyNA(rows)) {
-        x <- drop_rows(x, table, is.na(rows) & !is.na(ids))
-      }
-    }
-  }
-  x
-}
-
-# From the children up: rows that nothing refers to.
-drop_unused <- function(x, call) {
-  used_by <- data_model()$used_by
-  for (parent in names(used_by)) {
-    table <- used_by[[parent]][[1]]
-    column <- used_by[[parent]][[2]]
-    rows <- rows_of_ids(x[[table]][[column]] %||% integer(), x, keys_of(column), call)
-    unused <- tabulate(rows, NROW(x[[parent]])) == 0
-    if (parent == ".mappings") {
-      # The first one is the program, whatever was seen running.
-      unused[seq_along(unused) == 1] <- FALSE
-    }
-    x <- drop_rows(x, parent, unused)
-  }
-  # What nothing refers to may still have rows in tables with a leading dot.
-  drop_orphans(x, call, grep("^[.]", names(x), value = TRUE))
-}
-
 drop_rows <- function(x, table, gone) {
   if (any(gone)) {
     x[[table]] <- vctrs::vec_slice(x[[table]], !gone)
   }
   x
-}
-
-# By sample, and its frames by depth.
-sort_rows <- function(x, call) {
-  sorted <- list(
-    sample_values = TRUE,
-    sample_locations = identical(x$sample_locations$depth, depths(x$sample_locations))
-  )
-  for (table in names(sorted)) {
-    rows <- x[[table]]
-    sample <- rows_of_ids(rows$sample_id, x, "sample_id", call)
-    # It cannot be told of missing ids, which the check that follows reports.
-    if (!isFALSE(is.unsorted(sample)) || !sorted[[table]]) {
-      order <- if (sorted[[table]]) order(sample) else order(sample, rows$depth)
-      x[[table]] <- vctrs::vec_slice(rows, order)
-    }
-  }
-  x
-}
-
-# 1, 2, 3, ... for the frames of each sample.
-depths <- function(frames) {
-  sequence(vctrs::vec_unrep(frames$sample_id)$times)
 }

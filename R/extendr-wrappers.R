@@ -26,6 +26,12 @@ rust_schema <- function() .Call(wrap__rust_schema)
 
 rust_remap <- function(columns, from, to, key) .Call(wrap__rust_remap, columns, from, to, key)
 
+rust_combine <- function(profiles, groups, close_gaps) .Call(wrap__rust_combine, profiles, groups, close_gaps)
+
+rust_rows_in_use <- function(x) .Call(wrap__rust_rows_in_use, x)
+
+rust_rows_without_orphans <- function(x, tables) .Call(wrap__rust_rows_without_orphans, x, tables)
+
 rust_filter <- function(x, matches, drops, drop_of_source) .Call(wrap__rust_filter, x, matches, drops, drop_of_source)
 
 rust_joint_check <- function(settings) .Call(wrap__rust_joint_check, settings)

@@ -233,7 +233,8 @@ filtered <- function(x, matches, drops, drop_of_source, call) {
   x <- settle_files(x)
   of_samples <- vapply(x, function(table) "sample_id" %in% names(table), TRUE)
   of_samples[c("samples", "sample_locations")] <- FALSE
-  new_profile_data(drop_orphans(x, call, names(x)[of_samples]), "2.0")
+  rows <- rust(rust_rows_without_orphans(integer_ids(x, call), as.list(names(x)[of_samples])), call)
+  new_profile_data(keep_rows(x, rows), "2.0")
 }
 
 # In these rows of `sample_locations` stand functions that were inlined into one that is

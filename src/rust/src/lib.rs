@@ -33,7 +33,7 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use guard::stop;
 use options::{otlp_writer, sampler_settings};
 use outcome::outcome;
-use profile_core::analysis::summary;
+use profile_core::analysis::{compact, summary};
 use profile_core::error::Error;
 use profile_core::formats::otlp::response::{self, Accepted, Coding};
 use profile_core::formats::payload::read_payload;
@@ -226,6 +226,50 @@ fn rust_remap(columns: &Robj, from: &Robj, to: &Robj, key: &Robj) -> Robj {
     })
 }
 
+// Checks profiles of version "2.0" and gives `list(tables, kept, ids)`. For columns and tables
+// that the schema does not have, `kept` says which rows are left of tables where equal ones
+// became one, and `ids`, by key, the new ids of each profile. `groups` has, by table, a
+// number for each row, equal where such columns are. `close_gaps`: whether frames get new depths.
+#[extendr]
+fn rust_combine(profiles: &Robj, groups: &Robj, close_gaps: &Robj) -> Robj {
+    outcome(|arena| {
+        let groups = argument(groups);
+        let numbers = groups.elements()?.iter().map(|numbers| numbers.integers());
+        let groups = groups.names()?.into_iter().zip(numbers);
+        let groups = groups
+            .map(|(table, numbers)| Ok((table, numbers?)))
+            .try_vec_of("groups")?;
+        from_r::with_lists(argument(profiles).elements()?, &stop, |lists| {
+            to_r::combined(arena, lists, &groups, argument(close_gaps).flag()?, &stop)
+        })
+    })
+}
+
+// Gives the rows that are of use, in their order, of tables in which that changes anything.
+// The tables need not be valid.
+#[extendr]
+fn rust_rows_in_use(x: &Robj) -> Robj {
+    outcome(|arena| {
+        let rows = from_r::with_tables(argument(x), |list| compact::rows_in_use(list, &stop))?;
+        to_r::rows(arena, &rows)
+    })
+}
+
+// Gives the rows of `tables`, a list of names, that do not refer to a row that is gone; of
+// tables that have others as well.
+#[extendr]
+fn rust_rows_without_orphans(x: &Robj, tables: &Robj) -> Robj {
+    outcome(|arena| {
+        let names = argument(tables).elements()?.iter();
+        let names = names.map(|name| Ok(name.text()?.unwrap_or_default()));
+        let names = names.try_vec_of("names")?;
+        let rows = from_r::with_tables(argument(x), |list| {
+            compact::without_orphans(list, &names, &stop)
+        })?;
+        to_r::rows(arena, &rows)
+    })
+}
+
 // Gives `list(samples, outermost, depths, no_longer_inlined)`: what the filters leave, and
 // rows of `sample_locations`. `matches`: for each filter
 // that is asked for, by its name, which rows of `locations` match; `drops`: such
@@ -382,6 +426,9 @@ extendr_module! {
     fn rust_file_format;
     fn rust_schema;
     fn rust_remap;
+    fn rust_combine;
+    fn rust_rows_in_use;
+    fn rust_rows_without_orphans;
     fn rust_filter;
     fn rust_joint_check;
     fn rust_joint_block;

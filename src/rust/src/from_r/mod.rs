@@ -8,7 +8,7 @@ use crate::argument::Sexp;
 use profile_core::analysis::convert;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::Stop;
-use profile_core::limits::memory::{TryCollect, TryGrow};
+use profile_core::limits::memory::TryCollect;
 use profile_core::message;
 use profile_core::model::Profile;
 use profile_core::schema::{Reading, TableInput};
@@ -52,17 +52,52 @@ pub fn recorded(x: Sexp, stop: Stop) -> Result<Profile> {
     })
 }
 
+/// Checks lists of tables of version "2.0", and passes them on.
+pub fn with_lists<'call, T>(
+    profiles: &[Sexp<'call>],
+    stop: Stop,
+    work: impl FnOnce(&[&TableList<'_, 'call>]) -> Result<T>,
+) -> Result<T> {
+    let all = profiles.iter().map(|&x| tables(x)).try_vec_of("tables")?;
+    let lists = all.iter().map(|tables| list(tables)).try_vec_of("tables")?;
+    for list in &lists {
+        if version(list)? != "2.0" {
+            return Err(Error::Unsupported(message!("Tables of version 1.0.")));
+        }
+        check_v2(list, stop)?;
+    }
+    work(&lists.iter().map(Vec::as_slice).try_vec("tables")?)
+}
+
+/// Passes on a list of tables that need not be valid.
+pub fn with_tables<'call, T>(
+    x: Sexp<'call>,
+    work: impl FnOnce(&TableList<'_, 'call>) -> Result<T>,
+) -> Result<T> {
+    work(&list(&tables(x)?)?)
+}
+
+fn tables<'call>(x: Sexp<'call>) -> Result<Vec<(&'call str, Table<'call>)>> {
+    let named = x.names()?.into_iter().zip(x.elements()?);
+    named
+        .map(|(name, &element)| Ok((name, Table::new(element)?)))
+        .try_vec_of("tables")
+}
+
+fn list<'t, 'call>(
+    tables: &'t [(&'call str, Table<'call>)],
+) -> Result<Vec<(&'call str, &'t dyn TableInput<'call>)>> {
+    let list = tables.iter();
+    list.map(|(name, table)| (*name, table as &dyn TableInput))
+        .try_vec("tables")
+}
+
 /// Passes on the version of a list of tables, and the list.
 fn with_list<'call, T>(
     x: Sexp<'call>,
     work: impl FnOnce(&str, &TableList<'_, 'call>) -> Result<T>,
 ) -> Result<T> {
-    let mut tables = Vec::new();
-    for (name, &element) in x.names()?.into_iter().zip(x.elements()?) {
-        tables.try_push((name, Table::new(element)?), "tables")?;
-    }
-    let list = tables.iter();
-    let list = list.map(|(name, table)| (*name, table as &dyn TableInput));
-    let list = list.try_vec("tables")?;
+    let tables = tables(x)?;
+    let list = list(&tables)?;
     work(&version(&list)?, &list)
 }

@@ -1,11 +1,13 @@
 //! Gives a profile to R: from the model to the tables of each version.
 
+mod combined;
 mod flat;
 mod schema;
 mod summary;
 mod tables;
 mod v1;
 
+pub use combined::{combined, rows};
 pub use flat::flat;
 pub use schema::schema;
 pub use summary::summary;

@@ -64,6 +64,7 @@ pub use problems::{PROBLEMS, ProblemRow};
 pub use read::Reading;
 pub(crate) use read::unresolved;
 pub use sample_locations::Runs;
+pub(crate) use sink::NA_REAL;
 pub use sink::Sink;
 pub use table::{Declared, Key, RowTable, Table, TableInfo, Version};
 
@@ -102,6 +103,10 @@ pub static TABLES_V1: [&dyn Declared; 5] = [
     &locations::LOCATIONS,
     &functions::FUNCTIONS,
 ];
+
+/// The table of `#File` lines: its rows stand before samples, or before the next one where a
+/// sample is gone.
+pub(crate) const FILES: &str = ".files";
 
 /// The table of that name in version "2.0".
 pub fn table(name: &str) -> Option<&'static dyn Table> {

@@ -64,6 +64,17 @@ impl Key {
         };
         Key::ALL.into_iter().find(|k| k.name() == key)
     }
+
+    /// The same, with the name of the column.
+    pub fn column(name: &str) -> Option<(&'static str, Key)> {
+        let key = Key::of_column(name)?;
+        let name = match name {
+            ".mapping_id" => ".mapping_id",
+            ".scope_id" => ".scope_id",
+            _ => key.name(),
+        };
+        Some((name, key))
+    }
 }
 
 /// What is known of a table without its rows.

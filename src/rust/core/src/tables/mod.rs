@@ -13,6 +13,7 @@ mod stacks;
 mod v1;
 
 pub use filter::{Filtered, Filters, Matching, filter};
+pub(crate) use list::get;
 pub use list::{TableList, check_v2, version};
 pub use remap::{Renamed, remap};
 pub use stacks::profile_from_v2;

@@ -1,0 +1,286 @@
+//! Which rows of edited tables are of use, and in which order.
+//!
+//! Users filter and edit tables as they like. Rows that refer to a row that is gone go as
+//! well, then rows that nothing refers to any more; samples are put in order. The schema says
+//! which column refers to which table, and by which column rows of a table are used. Tables
+//! of users' own take part with their keys.
+//!
+//! The result is rows only: whoever has the tables picks these, whatever else is in them.
+
+use crate::error::Result;
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::{TryCollect, TryGrow, copied, filled, sort_by_key, with_room};
+use crate::schema::{Data, FILES, Ids, Key, NA, TABLES, TableInput, Type};
+use crate::tables::TableList;
+use std::borrow::Cow;
+
+const WHAT: &str = "the rows of a table";
+/// Tables that are sorted by their samples.
+const BY_SAMPLE: [&str; 2] = ["sample_values", SAMPLE_LOCATIONS];
+const SAMPLE_LOCATIONS: &str = "sample_locations";
+/// The first mapping is the program itself, which stays.
+const MAPPINGS: &str = ".mappings";
+
+/// Rows of some tables, counted from 0, in their new order.
+pub type Rows<'a> = Vec<(&'a str, Vec<u32>)>;
+
+/// The rows that do not refer to a row that is gone, of those tables among `which` that have
+/// other rows as well.
+pub fn without_orphans<'a>(
+    list: &TableList<'_, 'a>,
+    which: &[&str],
+    stop: Stop,
+) -> Result<Rows<'a>> {
+    let mut tables = Tables::new(list, stop)?;
+    tables.drop_orphans(|name| which.contains(&name))?;
+    tables.rows()
+}
+
+/// The rows that are of use in their order, of tables in which that changes anything.
+pub fn rows_in_use<'a>(list: &TableList<'_, 'a>, stop: Stop) -> Result<Rows<'a>> {
+    let mut tables = Tables::new(list, stop)?;
+    tables.drop_orphans(|_| true)?;
+    tables.drop_unused()?;
+    // Tables that say more about rows that nothing refers to.
+    tables.drop_orphans(|name| name.starts_with('.'))?;
+    tables.sort()?;
+    tables.rows()
+}
+
+struct Tables<'j, 't, 'a> {
+    all: Vec<Rest<'t, 'a>>,
+    /// The sample ids, before any row was dropped.
+    samples: &'a [i32],
+    stop: Stop<'j>,
+}
+
+/// What is left of a table.
+struct Rest<'t, 'a> {
+    name: &'a str,
+    table: &'t dyn TableInput<'a>,
+    /// `None` while these are all rows in their order.
+    rows: Option<Vec<u32>>,
+}
+
+impl<'a> Rest<'_, 'a> {
+    /// A column of ids; empty where there is none.
+    fn ids(&self, column: &'static str) -> Result<&'a [i32]> {
+        // The table is named in errors about text only.
+        match self.table.column("", column, Type::Integer)? {
+            Some(Data::Integers(ids)) => Ok(ids),
+            _ => Ok(&[]),
+        }
+    }
+
+    /// Its columns of ids of other tables.
+    fn references(&self) -> impl Iterator<Item = (&'static str, Key)> {
+        let own = self.name;
+        let names = self.table.names().iter();
+        names.filter_map(move |name| {
+            let (name, key) = Key::column(name)?;
+            (key.table() != own).then_some((name, key))
+        })
+    }
+
+    /// The values of a column in the rows that are left.
+    fn of_rows<'c>(&self, column: &'c [i32]) -> Result<Cow<'c, [i32]>> {
+        let Some(rows) = &self.rows else {
+            return Ok(Cow::Borrowed(column));
+        };
+        let cells = rows.iter().filter_map(|&row| column.get(row as usize));
+        Ok(Cow::Owned(cells.copied().try_vec(WHAT)?))
+    }
+
+    /// Keeps the rows for which `keep` has true, one for each row that is left.
+    fn keep(&mut self, keep: &[bool]) -> Result<()> {
+        if keep.iter().all(|&keep| keep) {
+            return Ok(());
+        }
+        let rows = match self.rows.take() {
+            Some(rows) => rows,
+            None => (0..keep.len() as u32).try_vec(WHAT)?,
+        };
+        let rows = rows.into_iter().zip(keep).filter(|(_, keep)| **keep);
+        self.rows = Some(rows.map(|(row, _)| row).try_vec(WHAT)?);
+        Ok(())
+    }
+}
+
+impl<'j, 't, 'a> Tables<'j, 't, 'a> {
+    fn new(list: &TableList<'t, 'a>, stop: Stop<'j>) -> Result<Tables<'j, 't, 'a>> {
+        let all = list.iter().map(|&(name, table)| Rest {
+            name,
+            table,
+            rows: None,
+        });
+        let mut tables = Tables {
+            all: all.try_vec(WHAT)?,
+            samples: &[],
+            stop,
+        };
+        let samples = tables.position(Key::Sample.table());
+        if let Some(samples) = samples {
+            tables.samples = tables.all[samples].ids(Key::Sample.name())?;
+        }
+        Ok(tables)
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.all.iter().position(|rest| rest.name == name)
+    }
+
+    /// The tables in an order in which each comes after those that it refers to.
+    fn parents_first(&self) -> Result<Vec<usize>> {
+        let parents = Key::ALL.iter().filter_map(|key| self.position(key.table()));
+        let mut order = parents.try_vec(WHAT)?;
+        for table in 0..self.all.len() {
+            if !order.contains(&table) {
+                order.try_push(table, WHAT)?;
+            }
+        }
+        Ok(order)
+    }
+
+    /// The rows that are left of the table of a key, by their ids.
+    fn index(&self, key: Key) -> Result<Ids> {
+        let ids = match self.position(key.table()) {
+            Some(table) => {
+                let rest = &self.all[table];
+                rest.of_rows(rest.ids(key.name())?)?
+            }
+            None => Cow::Borrowed(&[] as &[i32]),
+        };
+        Ids::new(key.table(), key.name(), &ids)
+    }
+
+    /// Drops rows that refer to nothing, from the parents down.
+    fn drop_orphans(&mut self, which: impl Fn(&str) -> bool) -> Result<()> {
+        for table in self.parents_first()? {
+            if !which(self.all[table].name) {
+                continue;
+            }
+            let references = self.all[table].references().try_vec(WHAT)?;
+            for (column, key) in references {
+                cancel::check(self.stop)?;
+                let index = self.index(key)?;
+                let rest = &self.all[table];
+                let ids = rest.of_rows(rest.ids(column)?)?;
+                let ids = match rest.name == FILES && key == Key::Sample {
+                    true => self.next_samples(&ids)?,
+                    false => ids,
+                };
+                let resolves = |&id: &i32| id == NA || index.row(id).is_some();
+                let keep = ids.iter().map(resolves).try_vec(WHAT)?;
+                self.all[table].keep(&keep)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A `#File` line stands before a sample; where that is gone, before the next one.
+    fn next_samples<'c>(&self, ids: &[i32]) -> Result<Cow<'c, [i32]>> {
+        let mut ids = copied(ids, WHAT)?;
+        let mut sorted = copied(self.samples, WHAT)?;
+        sorted.sort_unstable();
+        for id in ids.iter_mut().filter(|id| **id != NA) {
+            let next = sorted.partition_point(|other| other < id);
+            *id = sorted.get(next).copied().unwrap_or(NA);
+        }
+        Ok(Cow::Owned(ids))
+    }
+
+    /// Drops rows that nothing refers to, from the children up.
+    fn drop_unused(&mut self) -> Result<()> {
+        for key in Key::ALL.into_iter().rev() {
+            let info = TABLES.iter().map(|table| table.info());
+            let used_by = info.filter(|info| info.name == key.table());
+            for (user, column) in used_by.filter_map(|info| info.used_by) {
+                cancel::check(self.stop)?;
+                let index = self.index(key)?;
+                let Some(parent) = self.position(key.table()) else {
+                    continue;
+                };
+                let rest = &self.all[parent];
+                let count = match &rest.rows {
+                    Some(rows) => rows.len(),
+                    None => rest.table.rows(),
+                };
+                let mut used = filled(count, false, WHAT)?;
+                if let (MAPPINGS, Some(first)) = (rest.name, used.first_mut()) {
+                    *first = true;
+                }
+                if let Some(user) = self.position(user) {
+                    let user = &self.all[user];
+                    for &id in user.of_rows(user.ids(column)?)?.iter() {
+                        if let Some(row) = index.row(id) {
+                            used[row] = true;
+                        }
+                    }
+                }
+                self.all[parent].keep(&used)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Values and frames by sample, and frames by depth.
+    fn sort(&mut self) -> Result<()> {
+        for name in BY_SAMPLE {
+            let Some(table) = self.position(name) else {
+                continue;
+            };
+            cancel::check(self.stop)?;
+            let index = self.index(Key::Sample)?;
+            let rest = &self.all[table];
+            let ids = rest.of_rows(rest.ids(Key::Sample.name())?)?;
+            let depths = match name == SAMPLE_LOCATIONS {
+                true => rest.of_rows(rest.ids("depth")?)?,
+                false => Cow::Borrowed(&[] as &[i32]),
+            };
+            // Rows without a sample, which the check that follows reports, come last.
+            let sample = |id: i32| index.row(id).unwrap_or(usize::MAX);
+            let by_depth = depths.is_empty() || is_numbered(&ids, &depths);
+            if by_depth && ids.is_sorted_by_key(|&id| sample(id)) {
+                continue;
+            }
+            let mut order = (0..ids.len()).try_vec(WHAT)?;
+            match by_depth {
+                true => sort_by_key(&mut order, |&i| sample(ids[i]), WHAT)?,
+                false => {
+                    let depth = |i: usize| match depths[i] {
+                        NA => i64::MAX,
+                        depth => i64::from(depth),
+                    };
+                    sort_by_key(&mut order, |&i| (sample(ids[i]), depth(i)), WHAT)?;
+                }
+            }
+            let row = |i: usize| match &rest.rows {
+                Some(rows) => rows[i],
+                None => i as u32,
+            };
+            let rows = order.into_iter().map(row).try_vec(WHAT)?;
+            self.all[table].rows = Some(rows);
+        }
+        Ok(())
+    }
+
+    fn rows(self) -> Result<Rows<'a>> {
+        let mut changed = with_room(self.all.len(), WHAT)?;
+        for rest in self.all {
+            if let Some(rows) = rest.rows {
+                changed.try_push((rest.name, rows), WHAT)?;
+            }
+        }
+        Ok(changed)
+    }
+}
+
+/// Whether the frames of each sample are numbered 1, 2, 3, ….
+fn is_numbered(ids: &[i32], depths: &[i32]) -> bool {
+    let mut rest = depths;
+    ids.chunk_by(|a, b| a == b).all(|frames| {
+        let (own, left) = rest.split_at(frames.len().min(rest.len()));
+        rest = left;
+        own.iter().zip(1..).all(|(&depth, number)| depth == number)
+    })
+}

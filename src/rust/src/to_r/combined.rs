@@ -1,0 +1,49 @@
+//! The result of combining profiles.
+
+use super::tables::Tables;
+use crate::arena::{Arena, Value};
+use profile_core::analysis::combine::{Groups, combine};
+use profile_core::error::Result;
+use profile_core::limits::cancel::Stop;
+use profile_core::limits::memory::{TryCollect, TryGrow};
+use profile_core::tables::TableList;
+
+const WHAT: &str = "ids";
+
+/// `list(tables, kept, ids)`, see `rust_combine()`.
+pub fn combined<'call>(
+    arena: Arena<'call>,
+    profiles: &[&TableList],
+    groups: &Groups,
+    close_gaps: bool,
+    stop: Stop,
+) -> Result<Value<'call>> {
+    let mut tables = Tables::new(arena);
+    let combined = combine(profiles, groups, close_gaps, &mut tables, stop)?;
+    let mut ids = Vec::new();
+    for (key, profiles) in &combined.ids {
+        let new = profiles.iter().map(|new| {
+            let (value, slots) = arena.integers(new.len())?;
+            slots.copy_from_slice(new);
+            Ok(("", value))
+        });
+        ids.try_push((key.name(), arena.list(&new.try_vec_of(WHAT)?)?), WHAT)?;
+    }
+    arena.list(&[
+        ("tables", tables.finish()?),
+        ("kept", rows(arena, &combined.kept)?),
+        ("ids", arena.list(&ids)?),
+    ])
+}
+
+/// Rows of tables, counted from 1.
+pub fn rows<'call>(arena: Arena<'call>, tables: &[(&str, Vec<u32>)]) -> Result<Value<'call>> {
+    let tables = tables.iter().map(|(table, rows)| {
+        let (value, slots) = arena.integers(rows.len())?;
+        for (slot, &row) in slots.iter_mut().zip(rows) {
+            *slot = row as i32 + 1;
+        }
+        Ok((*table, value))
+    });
+    arena.list(&tables.try_vec_of(WHAT)?)
+}
