@@ -13,7 +13,8 @@
 
 use crate::error;
 use crate::limits::memory::ensure_tree;
-use crate::protobuf::wire::{Message, Result};
+use crate::protobuf::rows::{self, messages};
+use crate::protobuf::wire::Result;
 use crate::text::{self, Decoded};
 use serde_json::Value;
 
@@ -72,33 +73,34 @@ fn is_text(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(visible))
 }
 
-fn accepted_protobuf(body: &[u8]) -> Result<Accepted> {
-    let mut answer = Accepted::default();
-    let mut response = Message::new(body);
-    while let Some(field) = response.field()? {
-        if field.number == 1 {
-            let mut partial = field.message()?;
-            while let Some(field) = partial.field()? {
-                match field.number {
-                    1 => answer.rejected = field.int()?,
-                    2 => answer.message = line(field.message()?.bytes()),
-                    _ => {}
-                }
-            }
-        }
+messages! {
+    ExportProfilesServiceResponse {
+        partial_success PARTIAL_SUCCESS 1 (message, optional) Option<PartialSuccess>,
     }
-    Ok(answer)
+
+    PartialSuccess {
+        rejected_profiles REJECTED_PROFILES 1 (int64) i64,
+        error_message ERROR_MESSAGE 2 (bytes = "vec") Vec<u8>,
+    }
+
+    /// As gRPC has it. The code is that of HTTP as well.
+    Status {
+        message MESSAGE 2 (bytes = "vec") Vec<u8>,
+    }
+}
+
+fn accepted_protobuf(body: &[u8]) -> Result<Accepted> {
+    let response: ExportProfilesServiceResponse = rows::get(body)?;
+    let partial = response.partial_success.unwrap_or_default();
+    Ok(Accepted {
+        rejected: partial.rejected_profiles,
+        message: line(&partial.error_message),
+    })
 }
 
 fn status_protobuf(body: &[u8]) -> Result<String> {
-    let mut message = String::new();
-    let mut status = Message::new(body);
-    while let Some(field) = status.field()? {
-        if field.number == 2 {
-            message = line(field.message()?.bytes());
-        }
-    }
-    Ok(message)
+    let status: Status = rows::get(body)?;
+    Ok(line(&status.message))
 }
 
 fn accepted_json(body: &[u8]) -> Option<Accepted> {

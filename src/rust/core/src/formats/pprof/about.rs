@@ -1,14 +1,14 @@
 //! What is written about the profile as a whole: period, times, comments.
 
-use super::proto::{profile as field, value_type as value};
+use super::proto::{ValueType, profile as field};
 use crate::analysis::sample_types::{WrittenType, is_rprof};
 use crate::analysis::source_facts::{Untold, default_type, durations, period, provenance, time};
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
-use crate::limits::memory::{TryGrow, with_room};
+use crate::limits::memory::TryGrow;
 use crate::model::{Profile, Source};
 use crate::protobuf::numbers::Texts;
-use crate::protobuf::wire;
+use crate::protobuf::{rows, wire};
 
 const OUTPUT: &str = "the output";
 
@@ -94,9 +94,12 @@ pub fn types<'a>(types: &[&WrittenType<'a>], texts: &mut Texts<'a>) -> Result<Ve
 }
 
 fn value_type<'a>(texts: &mut Texts<'a>, type_: &'a str, unit: &'a str) -> Result<Vec<u8>> {
-    let mut out = with_room(2 * wire::LONGEST_FIELD, OUTPUT)?;
-    wire::put_uint(&mut out, value::TYPE, texts.of(type_)?);
-    wire::put_uint(&mut out, value::UNIT, texts.of(unit)?);
+    let value_type = ValueType {
+        r#type: Some(texts.of(type_)? as i64),
+        unit: Some(texts.of(unit)? as i64),
+    };
+    let mut out = Vec::new();
+    rows::put(&mut out, &value_type)?;
     Ok(out)
 }
 

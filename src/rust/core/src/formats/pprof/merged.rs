@@ -5,8 +5,8 @@
 //! second are moved into the first, since a program is loaded at another place in
 //! each run.
 
-use super::proto::{function, location, mapping, profile as field};
-use super::symbols::{Mapped, Mappings, Writing, put_function, put_location, put_mapping};
+use super::proto::{Function, Location, Mapping, profile as field};
+use super::symbols::{self, Mapped, Mappings, Writing};
 use crate::analysis::inlining::SplitIds;
 use crate::collections::Interner;
 use crate::error::Result;
@@ -14,7 +14,7 @@ use crate::limits::memory::TryGrow;
 use crate::model::{FunctionId, LocationId, Profile};
 use crate::protobuf::numbers::{Pieces, Texts};
 use crate::protobuf::output::Output;
-use crate::protobuf::wire;
+use crate::protobuf::{rows, wire};
 
 /// Sizes of mappings that agree up to this are the same, as in Go.
 const PAGE: u64 = 0x1000;
@@ -77,12 +77,13 @@ impl<'a> Merged<'a> {
             let moved = rows[into].start.wrapping_sub(rows[row].start);
             address.address = address.address.wrapping_add(moved);
         }
-        let mut out = Vec::new();
         let profile = self.profile;
-        let lost = put_location(&mut out, profile, run, mapping_id, address, |id| {
+        let (location, lost) = symbols::location(profile, run, mapping_id, address, |id| {
             self.function(id, texts).map(u64::from)
         })?;
         self.lost += lost;
+        let mut out = Vec::new();
+        rows::put(&mut out, &location)?;
         Ok(self.locations.intern(&out)? + 1)
     }
 
@@ -91,13 +92,9 @@ impl<'a> Merged<'a> {
         if known != 0 {
             return Ok(known);
         }
+        let row = self.profile.functions.get(id);
         let mut out = Vec::new();
-        put_function(
-            &mut out,
-            self.profile,
-            &self.profile.functions.get(id),
-            texts,
-        )?;
+        rows::put(&mut out, &symbols::function(self.profile, &row, texts)?)?;
         let number = self.functions.intern(&out)? + 1;
         self.function_ids[id.row()] = number;
         Ok(number)
@@ -119,13 +116,13 @@ impl<'a> Writing<'a> for Merged<'a> {
         let mut out = Vec::new();
         for (id, &row) in (1..).zip(&self.used) {
             out.clear();
-            wire::put_uint(&mut out, mapping::ID, id);
-            put_mapping(&mut out, &self.mappings.rows[row], texts)?;
+            let mapping = symbols::mapping(&self.mappings.rows[row], texts)?;
+            rows::put(&mut out, &Mapping { id, ..mapping })?;
             output.field(field::MAPPING, &[&out])?;
         }
         for (table, number, pieces) in [
-            (field::LOCATION, location::ID, &self.locations),
-            (field::FUNCTION, function::ID, &self.functions),
+            (field::LOCATION, Location::ID, &self.locations),
+            (field::FUNCTION, Function::ID, &self.functions),
         ] {
             for (id, piece) in (1..).zip(pieces.iter()) {
                 out.clear();

@@ -1,6 +1,6 @@
 //! The first look at a message: where its tables stand, and its single facts.
 
-use super::proto::{profile as field, value_type};
+use super::proto::{ValueType, profile as field};
 use crate::formats::string_table::{Index, TextTable};
 use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
@@ -115,8 +115,8 @@ fn named(mut message: Message) -> Result<Named> {
     let mut named = Named::default();
     while let Some(found) = message.field()? {
         match found.number {
-            value_type::TYPE => named.type_ = Index::of(&found)?,
-            value_type::UNIT => named.unit = Index::of(&found)?,
+            ValueType::TYPE => named.type_ = Index::of(&found)?,
+            ValueType::UNIT => named.unit = Index::of(&found)?,
             _ => {}
         }
     }

@@ -1,4 +1,10 @@
-//! The field numbers of `profile.proto`, one module for each message.
+//! The messages of `profile.proto`.
+//!
+//! Of the profile as a whole, and of samples and labels, of which there may be millions, there
+//! are the numbers of the fields only: they are read straight into columns, and written in
+//! pieces.
+
+use crate::protobuf::rows::messages;
 
 pub mod profile {
     pub const SAMPLE_TYPE: u32 = 1;
@@ -18,11 +24,6 @@ pub mod profile {
     pub const DOC_URL: u32 = 15;
 }
 
-pub mod value_type {
-    pub const TYPE: u32 = 1;
-    pub const UNIT: u32 = 2;
-}
-
 pub mod sample {
     pub const LOCATION_ID: u32 = 1;
     pub const VALUE: u32 = 2;
@@ -36,37 +37,49 @@ pub mod label {
     pub const NUM_UNIT: u32 = 4;
 }
 
-pub mod mapping {
-    pub const ID: u32 = 1;
-    pub const MEMORY_START: u32 = 2;
-    pub const MEMORY_LIMIT: u32 = 3;
-    pub const FILE_OFFSET: u32 = 4;
-    pub const FILENAME: u32 = 5;
-    pub const BUILD_ID: u32 = 6;
-    pub const HAS_FUNCTIONS: u32 = 7;
-    pub const HAS_FILENAMES: u32 = 8;
-    pub const HAS_LINE_NUMBERS: u32 = 9;
-    pub const HAS_INLINE_FRAMES: u32 = 10;
-}
+messages! {
+    /// What a value is. Texts are numbers of the string table here and below.
+    ValueType {
+        // Written also where the text is empty, as Go does not mind.
+        r#type TYPE 1 (int64, optional) Option<i64>,
+        unit UNIT 2 (int64, optional) Option<i64>,
+    }
 
-pub mod location {
-    pub const ID: u32 = 1;
-    pub const MAPPING_ID: u32 = 2;
-    pub const ADDRESS: u32 = 3;
-    pub const LINE: u32 = 4;
-    pub const IS_FOLDED: u32 = 5;
-}
+    /// A file that was loaded, such as a program or a library.
+    Mapping {
+        id ID 1 (uint64) u64,
+        memory_start MEMORY_START 2 (uint64) u64,
+        memory_limit MEMORY_LIMIT 3 (uint64) u64,
+        file_offset FILE_OFFSET 4 (uint64) u64,
+        filename FILENAME 5 (int64) i64,
+        build_id BUILD_ID 6 (int64) i64,
+        has_functions HAS_FUNCTIONS 7 (bool) bool,
+        has_filenames HAS_FILENAMES 8 (bool) bool,
+        has_line_numbers HAS_LINE_NUMBERS 9 (bool) bool,
+        has_inline_frames HAS_INLINE_FRAMES 10 (bool) bool,
+    }
 
-pub mod line {
-    pub const FUNCTION_ID: u32 = 1;
-    pub const LINE: u32 = 2;
-    pub const COLUMN: u32 = 3;
-}
+    /// An address, and what runs there.
+    Location {
+        id ID 1 (uint64) u64,
+        mapping_id MAPPING_ID 2 (uint64) u64,
+        address ADDRESS 3 (uint64) u64,
+        /// Innermost first: all but the last are inlined.
+        line LINE 4 (message, repeated) Vec<Line>,
+        is_folded IS_FOLDED 5 (bool) bool,
+    }
 
-pub mod function {
-    pub const ID: u32 = 1;
-    pub const NAME: u32 = 2;
-    pub const SYSTEM_NAME: u32 = 3;
-    pub const FILENAME: u32 = 4;
-    pub const START_LINE: u32 = 5;
+    Line {
+        function_id FUNCTION_ID 1 (uint64) u64,
+        line LINE 2 (int64) i64,
+        column COLUMN 3 (int64) i64,
+    }
+
+    Function {
+        id ID 1 (uint64) u64,
+        name NAME 2 (int64) i64,
+        system_name SYSTEM_NAME 3 (int64) i64,
+        filename FILENAME 4 (int64) i64,
+        start_line START_LINE 5 (int64) i64,
+    }
 }

@@ -1,8 +1,8 @@
 //! The tables as they are: each row is written, whether a sample needs it or not,
 //! in its order, and under the id that it had in its file.
 
-use super::proto::{function, location, mapping, profile as field};
-use super::symbols::{Mappings, Writing, put_function, put_location, put_mapping};
+use super::proto::{Function, Location, Mapping, profile as field};
+use super::symbols::{self, Mappings, Writing};
 use crate::analysis::inlining::{Inlining, SplitIds};
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
@@ -10,7 +10,7 @@ use crate::limits::memory::{TryGrow, TryPut, sort_by_key};
 use crate::model::{LocationId, NativeId, Profile, StackId, Stacks};
 use crate::protobuf::numbers::Texts;
 use crate::protobuf::output::Output;
-use crate::protobuf::wire;
+use crate::protobuf::rows;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
@@ -86,8 +86,8 @@ impl<'a> Writing<'a> for Recorded<'a> {
         let mapping_ids = ids(self.mappings.rows.iter().map(|m| m.native_id))?;
         for (mapped, &id) in self.mappings.rows.iter().zip(&mapping_ids) {
             out.clear();
-            wire::put_uint(&mut out, mapping::ID, id);
-            put_mapping(&mut out, mapped, texts)?;
+            let mapping = symbols::mapping(mapped, texts)?;
+            rows::put(&mut out, &Mapping { id, ..mapping })?;
             output.field(field::MAPPING, &[&out])?;
         }
         let mut lost = 0;
@@ -95,18 +95,21 @@ impl<'a> Writing<'a> for Recorded<'a> {
         for &number in &self.order {
             let run = self.locations.get(number);
             out.clear();
-            wire::put_uint(&mut out, location::ID, self.ids.get(run)?);
+            let id = self.ids.get(run)?;
             let (mapping, address) = self.mappings.of(profile, run);
             let mapping = mapping.map_or(0, |row| mapping_ids[row]);
-            lost += put_location(&mut out, profile, run, mapping, address, |function| {
-                Ok(function_ids[function.row()])
-            })?;
+            let (location, count) =
+                symbols::location(profile, run, mapping, address, |function| {
+                    Ok(function_ids[function.row()])
+                })?;
+            lost += count;
+            rows::put(&mut out, &Location { id, ..location })?;
             output.field(field::LOCATION, &[&out])?;
         }
         for (row, &id) in profile.functions.iter().zip(&function_ids) {
             out.clear();
-            wire::put_uint(&mut out, function::ID, id);
-            put_function(&mut out, profile, row, texts)?;
+            let function = symbols::function(profile, row, texts)?;
+            rows::put(&mut out, &Function { id, ..function })?;
             output.field(field::FUNCTION, &[&out])?;
         }
         Ok(lost)

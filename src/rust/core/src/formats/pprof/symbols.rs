@@ -5,7 +5,7 @@
 //! and under which ids is for [`recorded`](super::recorded) and
 //! [`merged`](super::merged) to say.
 
-use super::proto::{function, line, location, mapping};
+use super::proto;
 use crate::analysis::sample_types::is_rprof;
 use crate::error::{Error, Result};
 use crate::limits::memory::{TryGrow, with_room};
@@ -14,7 +14,6 @@ use crate::model::{
 };
 use crate::protobuf::numbers::Texts;
 use crate::protobuf::output::Output;
-use crate::protobuf::wire;
 
 /// Gives locations their ids and writes what they need.
 pub trait Writing<'a> {
@@ -100,92 +99,76 @@ const R: Mapped = Mapped {
     native_id: None,
 };
 
-/// All of a mapping but its id.
-pub fn put_mapping<'a>(
-    out: &mut Vec<u8>,
-    mapped: &Mapped<'a>,
-    texts: &mut Texts<'a>,
-) -> Result<()> {
-    for (number, value) in [
-        (mapping::MEMORY_START, mapped.start),
-        (mapping::MEMORY_LIMIT, mapped.limit),
-        (mapping::FILE_OFFSET, mapped.offset),
-        (mapping::FILENAME, texts.of(mapped.filename)?),
-        (mapping::BUILD_ID, texts.of(mapped.build_id)?),
-        (mapping::HAS_FUNCTIONS, mapped.symbols.functions.into()),
-        (mapping::HAS_FILENAMES, mapped.symbols.filenames.into()),
-        (
-            mapping::HAS_LINE_NUMBERS,
-            mapped.symbols.line_numbers.into(),
-        ),
-        (
-            mapping::HAS_INLINE_FRAMES,
-            mapped.symbols.inline_frames.into(),
-        ),
-    ] {
-        put_unless_0(out, number, value);
-    }
-    Ok(())
+/// A mapping without its id.
+pub fn mapping<'a>(mapped: &Mapped<'a>, texts: &mut Texts<'a>) -> Result<proto::Mapping> {
+    Ok(proto::Mapping {
+        id: 0,
+        memory_start: mapped.start,
+        memory_limit: mapped.limit,
+        file_offset: mapped.offset,
+        filename: texts.of(mapped.filename)? as i64,
+        build_id: texts.of(mapped.build_id)? as i64,
+        has_functions: mapped.symbols.functions,
+        has_filenames: mapped.symbols.filenames,
+        has_line_numbers: mapped.symbols.line_numbers,
+        has_inline_frames: mapped.symbols.inline_frames,
+    })
 }
 
-/// All of a location but its id. Go refuses a line without a function, so such a
-/// row has none. Gives the number of rows of which something is lost by that.
-pub fn put_location(
-    out: &mut Vec<u8>,
+/// A location without its id. Go refuses a line without a function, so such a row has none.
+/// Also returns the number of rows of which something is lost by that.
+pub fn location(
     profile: &Profile,
     run: &[LocationId],
-    mapping: u64,
+    mapping_id: u64,
     address: Address,
     mut function: impl FnMut(FunctionId) -> Result<u64>,
-) -> Result<usize> {
+) -> Result<(proto::Location, usize)> {
     let mut lost = 0;
-    put_unless_0(out, location::MAPPING_ID, mapping);
-    put_unless_0(out, location::ADDRESS, address.address);
-    let mut inner = with_room(3 * wire::LONGEST_FIELD, "the output")?;
+    let mut lines = with_room(run.len(), "the output")?;
     for &row in run {
         let row = profile.locations.get(row);
         if let Some(id) = row.function {
-            inner.clear();
-            wire::put_uint(&mut inner, line::FUNCTION_ID, function(id)?);
-            put_unless_0(&mut inner, line::LINE, row.line.unwrap_or(0) as u64);
-            put_unless_0(&mut inner, line::COLUMN, row.column as u64);
-            wire::put_bytes(out, location::LINE, &inner)?;
+            let line = proto::Line {
+                function_id: function(id)?,
+                line: row.line.unwrap_or(0),
+                column: row.column,
+            };
+            lines.try_push(line, "the output")?;
         } else {
             // Alone and without a line it is an address without a symbol.
             let says = row.line.unwrap_or(0) != 0 || row.column != 0;
             lost += usize::from(says || run.len() > 1);
         }
     }
-    put_unless_0(out, location::IS_FOLDED, address.is_folded.into());
-    Ok(lost)
+    let location = proto::Location {
+        id: 0,
+        mapping_id,
+        address: address.address,
+        line: lines,
+        is_folded: address.is_folded,
+    };
+    Ok((location, lost))
 }
 
-/// All of a function but its id.
-pub fn put_function<'a>(
-    out: &mut Vec<u8>,
+/// A function without its id.
+pub fn function<'a>(
     profile: &'a Profile,
     row: &Function,
     texts: &mut Texts<'a>,
-) -> Result<()> {
-    let mut put = |number, id| {
-        let text = texts.of_string(id, profile.strings.get(id))?;
-        put_unless_0(out, number, text);
-        Ok::<_, Error>(())
+) -> Result<proto::Function> {
+    let mut text = |id, is_recorded| match is_recorded {
+        true => Ok::<_, Error>(texts.of_string(id, profile.strings.get(id))? as i64),
+        false => Ok(0),
     };
-    if matches!(row.recorded, Names::Name | Names::Both) {
-        put(function::NAME, row.name)?;
-    }
+    let has_name = matches!(row.recorded, Names::Name | Names::Both);
     // R has no name of this kind, and pprof would demangle one that is both.
-    if matches!(row.recorded, Names::SystemName | Names::Both) {
-        put(function::SYSTEM_NAME, row.system_name)?;
-    }
-    put(function::FILENAME, row.filename)?;
-    put_unless_0(out, function::START_LINE, row.start_line as u64);
-    Ok(())
-}
-
-fn put_unless_0(out: &mut Vec<u8>, number: u32, value: u64) {
-    if value != 0 {
-        wire::put_uint(out, number, value);
-    }
+    let has_system_name = matches!(row.recorded, Names::SystemName | Names::Both);
+    Ok(proto::Function {
+        id: 0,
+        name: text(row.name, has_name)?,
+        system_name: text(row.system_name, has_system_name)?,
+        filename: text(row.filename, true)?,
+        start_line: row.start_line,
+    })
 }

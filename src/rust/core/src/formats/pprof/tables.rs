@@ -2,7 +2,7 @@
 
 use super::ids::Ids;
 use super::outline::Outline;
-use super::proto::{function, line, location, mapping};
+use super::proto;
 use crate::collections::Lists;
 use crate::formats::problems::Problems;
 use crate::formats::string_table::Index;
@@ -18,7 +18,7 @@ pub fn mappings(
     profile: &mut Profile,
     problems: &mut Problems,
 ) -> Result<Ids> {
-    let ids = ids("mapping", mapping::ID, &outline.mappings)?;
+    let ids = ids("mapping", proto::Mapping::ID, &outline.mappings)?;
     let texts = &mut outline.texts;
     for &message in &outline.mappings {
         let at = message.at();
@@ -29,16 +29,16 @@ pub fn mappings(
         let mut symbols = Symbols::default();
         while let Some(found) = message.field()? {
             match found.number {
-                mapping::ID => id = found.uint()?,
-                mapping::MEMORY_START => start = found.uint()?,
-                mapping::MEMORY_LIMIT => limit = found.uint()?,
-                mapping::FILE_OFFSET => offset = found.uint()?,
-                mapping::FILENAME => filename = Index::of(&found)?,
-                mapping::BUILD_ID => build_id = Index::of(&found)?,
-                mapping::HAS_FUNCTIONS => symbols.functions = found.uint()? != 0,
-                mapping::HAS_FILENAMES => symbols.filenames = found.uint()? != 0,
-                mapping::HAS_LINE_NUMBERS => symbols.line_numbers = found.uint()? != 0,
-                mapping::HAS_INLINE_FRAMES => symbols.inline_frames = found.uint()? != 0,
+                proto::Mapping::ID => id = found.uint()?,
+                proto::Mapping::MEMORY_START => start = found.uint()?,
+                proto::Mapping::MEMORY_LIMIT => limit = found.uint()?,
+                proto::Mapping::FILE_OFFSET => offset = found.uint()?,
+                proto::Mapping::FILENAME => filename = Index::of(&found)?,
+                proto::Mapping::BUILD_ID => build_id = Index::of(&found)?,
+                proto::Mapping::HAS_FUNCTIONS => symbols.functions = found.uint()? != 0,
+                proto::Mapping::HAS_FILENAMES => symbols.filenames = found.uint()? != 0,
+                proto::Mapping::HAS_LINE_NUMBERS => symbols.line_numbers = found.uint()? != 0,
+                proto::Mapping::HAS_INLINE_FRAMES => symbols.inline_frames = found.uint()? != 0,
                 _ => {}
             }
         }
@@ -63,7 +63,7 @@ pub fn functions(
     profile: &mut Profile,
     problems: &mut Problems,
 ) -> Result<Ids> {
-    let ids = ids("function", function::ID, &outline.functions)?;
+    let ids = ids("function", proto::Function::ID, &outline.functions)?;
     let texts = &mut outline.texts;
     for &message in &outline.functions {
         let at = message.at();
@@ -72,11 +72,11 @@ pub fn functions(
         let [mut name, mut system_name, mut filename, mut start_line] = [Index { index: 0, at }; 4];
         while let Some(found) = message.field()? {
             match found.number {
-                function::ID => id = found.uint()?,
-                function::NAME => name = Index::of(&found)?,
-                function::SYSTEM_NAME => system_name = Index::of(&found)?,
-                function::FILENAME => filename = Index::of(&found)?,
-                function::START_LINE => start_line = Index::of(&found)?,
+                proto::Function::ID => id = found.uint()?,
+                proto::Function::NAME => name = Index::of(&found)?,
+                proto::Function::SYSTEM_NAME => system_name = Index::of(&found)?,
+                proto::Function::FILENAME => filename = Index::of(&found)?,
+                proto::Function::START_LINE => start_line = Index::of(&found)?,
                 _ => {}
             }
         }
@@ -125,7 +125,7 @@ pub fn locations(
     problems: &mut Problems,
 ) -> Result<Locations> {
     let mut locations = Locations {
-        ids: ids("location", location::ID, &outline.locations)?,
+        ids: ids("location", proto::Location::ID, &outline.locations)?,
         frames: Lists::default(),
     };
     let mut lines = Vec::new();
@@ -135,16 +135,16 @@ pub fn locations(
         lines.clear();
         while let Some(found) = message.field()? {
             match found.number {
-                location::ID => address.native_id = locations.ids.native(found.uint()?),
-                location::MAPPING_ID => {
+                proto::Location::ID => address.native_id = locations.ids.native(found.uint()?),
+                proto::Location::MAPPING_ID => {
                     address.mapping = mappings.row(found.uint()?).map(MappingId);
                 }
-                location::ADDRESS => address.address = found.uint()?,
-                location::LINE => {
+                proto::Location::ADDRESS => address.address = found.uint()?,
+                proto::Location::LINE => {
                     let line = self::line(found.message()?, functions, problems)?;
                     lines.try_push(line, "locations")?;
                 }
-                location::IS_FOLDED => address.is_folded = found.uint()? != 0,
+                proto::Location::IS_FOLDED => address.is_folded = found.uint()? != 0,
                 _ => {}
             }
         }
@@ -171,9 +171,9 @@ fn line(mut message: Message, functions: &Ids, problems: &mut Problems) -> Resul
     let [mut function, mut line, mut column] = [Index::default(); 3];
     while let Some(found) = message.field()? {
         match found.number {
-            line::FUNCTION_ID => function = Index::of(&found)?,
-            line::LINE => line = Index::of(&found)?,
-            line::COLUMN => column = Index::of(&found)?,
+            proto::Line::FUNCTION_ID => function = Index::of(&found)?,
+            proto::Line::LINE => line = Index::of(&found)?,
+            proto::Line::COLUMN => column = Index::of(&found)?,
             _ => {}
         }
     }
