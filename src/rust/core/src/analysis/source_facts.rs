@@ -95,6 +95,13 @@ pub fn durations(profile: &Profile) -> Result<Vec<Option<i64>>> {
     Ok(durations)
 }
 
+/// The sum over the sources; none where that is more than a format holds.
+pub fn total_duration(durations: &[Option<i64>]) -> Option<i64> {
+    let mut durations = durations.iter().flatten().copied();
+    let first = durations.next()?;
+    durations.try_fold(first, i64::checked_add)
+}
+
 /// The sample type that a viewer should show first; of what `Rprof()` recorded the time.
 pub fn default_type<'a>(source: &'a Source, types: &[&WrittenType<'a>]) -> Option<&'a str> {
     if is_rprof(source) {

@@ -5,24 +5,14 @@
 //! of a resource, a scope, a sample or a location is an attribute. It is in development:
 //! read is what versions 1.8 to 1.11 of `opentelemetry-proto` define, written the last.
 
-mod about;
 mod any;
-mod attributes;
-mod budget;
 mod detect;
-mod dictionary;
 mod json;
 mod layout;
-mod list;
-mod observed;
-mod profiles;
 mod proto;
 mod read;
 pub mod response;
-mod samples;
 mod schema;
-mod scopes;
-mod tables;
 mod write;
 
 pub use write::Writer;

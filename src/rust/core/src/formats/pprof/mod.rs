@@ -6,21 +6,10 @@
 //! there: unknown fields, and the order of strings. Writing what R's profiler
 //! recorded aims at what makes a profile useful in `pprof`, see [`Writer`].
 
-mod about;
 mod detect;
-mod headers;
-mod ids;
-mod labels;
-mod merged;
-mod outline;
 mod proto;
 mod read;
-mod recorded;
-mod restore;
-mod samples;
-mod sources;
-mod symbols;
-mod tables;
+mod source_labels;
 mod write;
 
 pub use write::Writer;

@@ -6,15 +6,17 @@
 //! What Go's reader refuses is refused here too, with the byte at which it
 //! stands.
 
-use super::headers;
-use super::outline::Outline;
-use super::proto::profile as field;
-use super::restore::restore;
-use super::samples::SampleReader;
-use super::tables;
+mod header;
+mod ids;
+mod outline;
+mod samples;
+mod sources;
+mod tables;
+
 use crate::error::{Error, Place, Result};
 use crate::formats::format::{Format, Opened};
 use crate::formats::message::{Expected, load};
+use crate::formats::pprof::proto::profile as field;
 use crate::formats::problems::Problems;
 use crate::io::input::Origin;
 use crate::limits::budget::Budget;
@@ -22,6 +24,8 @@ use crate::limits::cancel::{Stop, Watch};
 use crate::message;
 use crate::model::Profile;
 use crate::protobuf::wire::{Fault, Message, Result as WireResult, fault};
+use outline::Outline;
+use samples::SampleReader;
 
 /// Reads a pprof message.
 ///
@@ -62,9 +66,9 @@ fn build(
     let locations =
         tables::locations(&outline, &mappings, &functions, &mut profile, &mut problems)?;
     let name = message!("{}", origin.name);
-    let types = headers::types(&mut outline, &origin.name, &mut profile, &mut problems)?;
+    let types = header::types(&mut outline, &origin.name, &mut profile, &mut problems)?;
     let strings = &mut profile.strings;
-    let source = headers::source(&mut outline, origin, format, types, strings, &mut problems)?;
+    let source = header::source(&mut outline, origin, format, types, strings, &mut problems)?;
     let source = profile.add_source(source)?;
     if outline.types.is_empty() && outline.samples > 0 {
         return fault(
@@ -83,6 +87,6 @@ fn build(
         }
     }
     let mut profile = reader.profile;
-    restore(&mut profile, bytes.len(), stop)?;
+    sources::from_labels(&mut profile, bytes.len(), stop)?;
     Ok((profile, reader.problems))
 }

@@ -1,17 +1,18 @@
 //! What is written about profiles as a whole, their scopes and resources.
 
-use super::any;
-use super::layout::Layout;
-use super::list::List;
-use super::observed::Observed;
-use super::proto::{entity_ref, keys, profile as field, resource, scope, value_type};
-use super::tables::{Tables, put_indices, put_unless_0};
-use super::write::Writer;
+use super::attribute_list::List;
+use super::dictionary::{Tables, put_indices, put_unless_0};
+use super::samples::Observed;
 use crate::analysis::sample_types::{WrittenType, is_rprof};
 use crate::analysis::source_facts::{options_text, period, time};
 use crate::error::{Error, Result};
 use crate::formats::losses::LossKind;
 use crate::formats::message::LARGEST;
+use crate::formats::otlp::any;
+use crate::formats::otlp::layout::Layout;
+use crate::formats::otlp::proto::{
+    entity_ref, keys, profile as field, resource, scope, value_type,
+};
 use crate::limits::memory::{TryAdd, TryCollect, owned};
 use crate::message;
 use crate::model::{Any, Attribute, Profile, Resource, Scope, Source, StringId};
@@ -32,11 +33,11 @@ pub fn common<'a>(
     duration: Option<i64>,
     observed: &Observed,
     tables: &mut Tables<'a>,
-    options: &Writer,
+    has_payload: bool,
 ) -> Result<Vec<u8>> {
     let source = &profile.sources[row];
     let mut out = Vec::new();
-    let (time, duration, widened) = times(source, row, duration, observed, options)?;
+    let (time, duration, widened) = times(source, row, duration, observed, has_payload)?;
     tables
         .losses
         .add(LossKind::WidenedTime, usize::from(widened));
@@ -84,7 +85,7 @@ fn times(
     row: usize,
     duration: Option<i64>,
     observed: &Observed,
-    options: &Writer,
+    has_payload: bool,
 ) -> Result<(u64, u64, bool)> {
     let lossy = |what: &str, value: i64| {
         Error::Lossy(message!(
@@ -94,7 +95,7 @@ fn times(
     };
     let unsigned = |what, value: i64| match u64::try_from(value) {
         Ok(value) => Ok(value),
-        Err(_) if options.payload.is_some() => Ok(0),
+        Err(_) if has_payload => Ok(0),
         Err(_) => Err(lossy(what, value)),
     };
     let mut from = unsigned("time", time(source).unwrap_or(0))?;

@@ -1,12 +1,11 @@
 //! The samples of a source as they are written: which are one, and their values.
 
-use super::layout::Layout;
-use super::proto::profile as field;
-use super::tables::{Tables, put_indices, put_unless_0};
-use super::write::Writer;
+use super::dictionary::{Tables, put_indices, put_unless_0};
 use crate::analysis::aggregate::{self, Groups, LeftOut, is_zero, values_of};
 use crate::analysis::sample_types::WrittenType;
 use crate::error::{Error, Result};
+use crate::formats::otlp::layout::Layout;
+use crate::formats::otlp::proto::profile as field;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, owned, sort_by_key, with_room};
 use crate::message;
@@ -66,7 +65,8 @@ impl<'t, 'a> Observer<'t, 'a> {
         profile: &'a Profile,
         tables: &'t mut Tables<'a>,
         sets: &'t mut Pieces,
-        options: &Writer,
+        aggregate: bool,
+        payload: bool,
         stop: Stop<'t>,
     ) -> Result<Observer<'t, 'a>> {
         if sets.is_empty() {
@@ -75,8 +75,8 @@ impl<'t, 'a> Observer<'t, 'a> {
         Ok(Observer {
             profile,
             tables,
-            aggregate: options.aggregate,
-            payload: options.payload.is_some(),
+            aggregate,
+            payload,
             sets,
             stop,
         })

@@ -1,6 +1,6 @@
 //! Lists of attributes on their way out.
 
-use super::tables::Tables;
+use super::dictionary::Tables;
 use crate::error::Result;
 use crate::formats::losses::LossKind;
 use crate::limits::memory::{TryAdd, TryGrow, owned};

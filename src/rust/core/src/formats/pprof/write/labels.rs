@@ -5,10 +5,9 @@
 //! collecting garbage. Sets of labels repeat, so each distinct one is encoded
 //! once.
 
-use super::proto::{label, sample};
-use super::sources::{self, Fact, KEYS};
-use super::write::Writer;
 use crate::error::{Error, Result};
+use crate::formats::pprof::proto::{label, sample};
+use crate::formats::pprof::source_labels::{self, Fact, KEYS};
 use crate::limits::memory::{TryGrow, ensure, owned, with_room, written};
 use crate::message;
 use crate::model::{Label, Profile, SourceId, StackId, StringId, Strings};
@@ -76,7 +75,7 @@ pub struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    pub fn new(profile: &'a Profile, options: &Writer) -> Result<Labels<'a>> {
+    pub fn new(profile: &'a Profile, sort: bool, tell_sources: bool) -> Result<Labels<'a>> {
         let mut collects = Vec::new();
         collects.try_fill(profile.stacks.len(), false, "stacks")?;
         for (id, collects) in profile.stacks.ids().zip(&mut collects) {
@@ -91,8 +90,8 @@ impl<'a> Labels<'a> {
         Ok(Labels {
             profile,
             left: &profile.labels,
-            sort: options.aggregate,
-            tell_sources: options.sources,
+            sort,
+            tell_sources,
             sets: Pieces::default(),
             collects,
             common,
@@ -200,7 +199,7 @@ impl<'a> Labels<'a> {
         }
         let told = &mut self.told[source.row()];
         if told.is_empty() {
-            let facts = sources::facts(source, &profile.sources[source.row()])?;
+            let facts = source_labels::facts(source, &profile.sources[source.row()])?;
             for (key, fact) in KEYS.into_iter().zip(facts) {
                 let Some(fact) = fact else { continue };
                 let (str, num, unit) = match fact {

@@ -6,11 +6,13 @@
 
 use super::attributes::{keep_pairs, read_pairs};
 use super::dictionary::Dictionary;
-use super::layout::Layout;
+use super::file::{File, MOST_TYPES};
 use super::profiles::{Header, SourceMaker};
-use super::proto::{entity_ref, keys, resource, resource_profiles, scope, scope_profiles};
-use super::read::{File, MOST_TYPES};
 use super::samples::{LabelForms, SampleReader};
+use crate::formats::otlp::layout::Layout;
+use crate::formats::otlp::proto::{
+    entity_ref, keys, resource, resource_profiles, scope, scope_profiles,
+};
 use crate::formats::problems::Problems;
 use crate::formats::string_table::TextTable;
 use crate::limits::cancel::{self, Stop, Watch};

@@ -1,10 +1,12 @@
 //! What is written about the profile as a whole: period, times, comments.
 
-use super::proto::{ValueType, profile as field};
 use crate::analysis::sample_types::{WrittenType, is_rprof};
-use crate::analysis::source_facts::{Untold, default_type, durations, period, provenance, time};
+use crate::analysis::source_facts::{
+    Untold, default_type, durations, period, provenance, time, total_duration,
+};
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
+use crate::formats::pprof::proto::{ValueType, profile as field};
 use crate::limits::memory::TryGrow;
 use crate::model::{Profile, Source};
 use crate::protobuf::numbers::Texts;
@@ -44,7 +46,7 @@ pub fn encode<'a>(
     put_known(
         &mut out,
         field::DURATION_NANOS,
-        duration(&durations(profile)?),
+        total_duration(&durations(profile)?),
     );
     if let Some((value, type_)) = longest_period(sources) {
         if let Some((name, unit)) = type_ {
@@ -114,13 +116,6 @@ fn longest_period(sources: &[Source]) -> Option<(i64, Option<(&str, &str)>)> {
     Some((longest, type_))
 }
 
-/// The sum over the sources; none where that is more than the format holds.
-pub fn duration(durations: &[Option<i64>]) -> Option<i64> {
-    let mut durations = durations.iter().flatten().copied();
-    let first = durations.next()?;
-    durations.try_fold(first, i64::checked_add)
-}
-
 /// What is lost of sources. With `labels` those of the samples say their periods.
 pub fn losses(profile: &Profile, labels: bool) -> Result<Losses> {
     let durations = durations(profile)?;
@@ -131,7 +126,7 @@ pub fn losses(profile: &Profile, labels: bool) -> Result<Losses> {
     }
     losses.add(LossKind::Time, untold.times);
     losses.add(LossKind::Duration, untold.durations);
-    if duration(&durations).is_none() {
+    if total_duration(&durations).is_none() {
         losses.add(LossKind::Duration, durations.iter().flatten().count());
     }
     Ok(losses)

@@ -1,10 +1,10 @@
 //! The tables as they are: each row is written, whether a sample needs it or not,
 //! in its order, and under the id that it had in its file.
 
-use super::proto::{Function, Location, Mapping, profile as field};
 use super::symbols::{self, Mappings, Writing};
 use crate::analysis::inlining::{Inlining, SplitIds};
 use crate::error::Result;
+use crate::formats::pprof::proto::{Function, Location, Mapping, profile as field};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, TryPut, sort_by_key};
 use crate::model::{LocationId, NativeId, Profile, StackId, Stacks};

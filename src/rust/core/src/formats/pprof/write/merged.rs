@@ -5,11 +5,11 @@
 //! second are moved into the first, since a program is loaded at another place in
 //! each run.
 
-use super::proto::{Function, Location, Mapping, profile as field};
 use super::symbols::{self, Mapped, Mappings, Writing};
 use crate::analysis::inlining::SplitIds;
 use crate::collections::Interner;
 use crate::error::Result;
+use crate::formats::pprof::proto::{Function, Location, Mapping, profile as field};
 use crate::limits::memory::TryGrow;
 use crate::model::{FunctionId, LocationId, Profile};
 use crate::protobuf::numbers::{Pieces, Texts};

@@ -7,9 +7,9 @@
 use super::attributes::{AttributeTable, value};
 use super::budget::Budget;
 use super::dictionary::Dictionary;
-use super::layout::SampleFields;
-use super::proto::profile as field;
 use crate::error::{Error, Place};
+use crate::formats::otlp::layout::SampleFields;
+use crate::formats::otlp::proto::profile as field;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::cancel::{self, ROWS, Stop, Watch};
 use crate::limits::memory::TryGrow;

@@ -1,15 +1,14 @@
-//! Makes sources of the labels that tell them, see [`super::sources`].
+//! Makes sources of the labels that tell them, see [`crate::formats::pprof::source_labels`].
 //!
 //! Samples are of one source when all that their labels say of it is equal, not
 //! its number alone: of files that were merged each may have a source 1. Labels
 //! that are not as they are written here stay labels, so nothing is lost.
 
-use super::about;
-use super::sources::{self, Fact, Facts, KEYS};
 use crate::analysis::sample_types::is_rprof;
-use crate::analysis::source_facts::{durations, provenance};
+use crate::analysis::source_facts::{durations, provenance, total_duration};
 use crate::collections::Interner;
 use crate::error::Result;
+use crate::formats::pprof::source_labels::{self, Fact, Facts, KEYS};
 use crate::limits::budget::Budget;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::TryGrow;
@@ -23,12 +22,12 @@ const AT_LEAST: u64 = 1 << 20;
 /// Gives samples the sources that their labels tell, and takes those labels away.
 /// The file itself, so far the only source, stays the first while a sample is
 /// left to it. `size`: the bytes of the file.
-pub fn restore(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
+pub fn from_labels(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
     let keys = Keys::of(&profile.strings);
-    if !keys.may_tell() {
+    if !keys.has_source_id() {
         return Ok(());
     }
-    let mut told = Told::new(size);
+    let mut labeled = LabeledSources::new(size);
     let mut numbers = Vec::new();
     numbers.try_fill(profile.samples.len(), None, "sources")?;
     let samples = profile.labels.chunk_by(|a, b| a.sample == b.sample);
@@ -36,11 +35,11 @@ pub fn restore(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
         if i % ROWS == 0 {
             cancel::check(stop)?;
         }
-        if let (Some(said), Some(label)) = (keys.said(labels), labels.first()) {
-            numbers[label.sample] = told.number(said, &profile.strings)?;
+        if let (Some(values), Some(label)) = (keys.values(labels), labels.first()) {
+            numbers[label.sample] = labeled.number(values, &profile.strings)?;
         }
     }
-    if told.sources.is_empty() {
+    if labeled.sources.is_empty() {
         return Ok(());
     }
     let left = |label: &Label| numbers[label.sample].is_none() || keys.row(label.key).is_none();
@@ -53,14 +52,14 @@ pub fn restore(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
     if is_left {
         profile.add_source(std::mem::take(&mut whole_file))?;
     }
-    let ids = told.add_to(profile)?;
+    let ids = labeled.add_to(profile)?;
     for (source, number) in profile.samples.source.iter_mut().zip(&numbers) {
         *source = number.map_or(SourceId(0), |number| ids[number]);
     }
     // What the file says of all its samples the first source says, as writers
     // take it from there.
-    let others = about::duration(&durations(profile)?).unwrap_or(0);
-    let comments = news(comments, profile)?;
+    let others = total_duration(&durations(profile)?).unwrap_or(0);
+    let comments = without_generated(comments, profile)?;
     if let Some(first) = profile.sources.first_mut() {
         first.comments = comments;
         if is_left {
@@ -77,7 +76,7 @@ pub fn restore(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
 }
 
 /// The comments but for those that writing these sources adds again.
-fn news(mut comments: Vec<StringId>, profile: &Profile) -> Result<Vec<StringId>> {
+fn without_generated(mut comments: Vec<StringId>, profile: &Profile) -> Result<Vec<StringId>> {
     let mut known = Vec::new();
     for source in profile.sources.iter().filter(|source| is_rprof(source)) {
         known.try_push(provenance(source)?, "comments")?;
@@ -95,13 +94,13 @@ fn news(mut comments: Vec<StringId>, profile: &Profile) -> Result<Vec<StringId>>
 
 /// What one label says, as far as it may count here.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Said {
+struct LabelValue {
     str: Option<StringId>,
     num: Option<i64>,
     unit: Option<StringId>,
 }
 
-impl Said {
+impl LabelValue {
     fn fact(self, strings: &Strings) -> Option<Fact<'_>> {
         let text = |id| strings.get(id);
         match (self.str, self.num) {
@@ -113,7 +112,7 @@ impl Said {
 }
 
 /// What the labels of a sample say, in the order of [`KEYS`].
-type Saids = [Option<Said>; KEYS.len()];
+type SourceLabels = [Option<LabelValue>; KEYS.len()];
 
 /// The keys as this file has them.
 struct Keys([Option<StringId>; KEYS.len()]);
@@ -130,7 +129,7 @@ impl Keys {
     }
 
     /// Whether the file has the key that no source goes without.
-    fn may_tell(&self) -> bool {
+    fn has_source_id(&self) -> bool {
         self.0[0].is_some()
     }
 
@@ -139,8 +138,8 @@ impl Keys {
     }
 
     /// `None` where nothing tells a source, or something twice.
-    fn said(&self, labels: &[Label]) -> Option<Saids> {
-        let mut saids = [None; KEYS.len()];
+    fn values(&self, labels: &[Label]) -> Option<SourceLabels> {
+        let mut values = [None; KEYS.len()];
         for &Label {
             key,
             str,
@@ -150,29 +149,29 @@ impl Keys {
         } in labels
         {
             if let Some(row) = self.row(key) {
-                let said = Said { str, num, unit };
-                if saids[row].replace(said).is_some() {
+                let value = LabelValue { str, num, unit };
+                if values[row].replace(value).is_some() {
                     return None;
                 }
             }
         }
-        saids.iter().any(Option::is_some).then_some(saids)
+        values.iter().any(Option::is_some).then_some(values)
     }
 }
 
 /// The sources that labels tell.
-struct Told {
+struct LabeledSources {
     /// Sets of labels, and the number of the source that each tells.
-    sets: Interner<Vec<Saids>>,
+    sets: Interner<Vec<SourceLabels>>,
     numbers: Vec<Option<usize>>,
     /// With the numbers they had where they were written.
     sources: Vec<(i64, Source)>,
     bytes: Budget,
 }
 
-impl Told {
-    fn new(size: usize) -> Told {
-        Told {
+impl LabeledSources {
+    fn new(size: usize) -> LabeledSources {
+        LabeledSources {
             sets: Interner::default(),
             numbers: Vec::new(),
             sources: Vec::new(),
@@ -181,39 +180,39 @@ impl Told {
     }
 
     /// The number of the source that these labels tell.
-    fn number(&mut self, saids: Saids, strings: &Strings) -> Result<Option<usize>> {
-        if let Some(row) = self.sets.find(saids) {
+    fn number(&mut self, values: SourceLabels, strings: &Strings) -> Result<Option<usize>> {
+        if let Some(row) = self.sets.find(values) {
             return Ok(self.numbers[row as usize]);
         }
-        let number = match self.source(saids, strings)? {
+        let number = match self.source(values, strings)? {
             Some(source) => {
                 self.sources.try_push(source, "sources")?;
                 Some(self.sources.len() - 1)
             }
             None => None,
         };
-        self.sets.intern(saids)?;
+        self.sets.intern(values)?;
         self.numbers.try_push(number, "sources")?;
         Ok(number)
     }
 
-    fn source(&mut self, saids: Saids, strings: &Strings) -> Result<Option<(i64, Source)>> {
+    fn source(&mut self, values: SourceLabels, strings: &Strings) -> Result<Option<(i64, Source)>> {
         let mut facts: Facts = Default::default();
         let mut bytes = size_of::<Source>();
-        for (fact, said) in facts.iter_mut().zip(saids) {
-            if let Some(said) = said {
-                bytes += said.str.map_or(0, |str| strings.get(str).len());
-                bytes += said.unit.map_or(0, |unit| strings.get(unit).len());
-                let Some(said) = said.fact(strings) else {
+        for (fact, value) in facts.iter_mut().zip(values) {
+            if let Some(value) = value {
+                bytes += value.str.map_or(0, |str| strings.get(str).len());
+                bytes += value.unit.map_or(0, |unit| strings.get(unit).len());
+                let Some(value) = value.fact(strings) else {
                     return Ok(None);
                 };
-                *fact = Some(said);
+                *fact = Some(value);
             }
         }
         if !self.bytes.has(bytes as u64) {
             return Ok(None);
-        }
-        let source = sources::source(&facts)?;
+        };
+        let source = source_labels::source(&facts)?;
         if source.is_some() {
             self.bytes.try_take(bytes as u64);
         }

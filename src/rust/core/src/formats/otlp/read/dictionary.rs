@@ -5,9 +5,11 @@
 
 use super::attributes::AttributeTable;
 use super::budget::Budget;
-use super::proto::{dictionary as table, function, keys, line, link, location, mapping, stack};
 use crate::collections::Lists;
 use crate::error::Place;
+use crate::formats::otlp::proto::{
+    dictionary as table, function, keys, line, link, location, mapping, stack,
+};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::string_table::{Index, TextTable};
 use crate::limits::cancel::{Stop, Watch};

@@ -3,12 +3,11 @@
 //! A source becomes a profile for each of its sample types, all with the same samples.
 //! What samples refer to is collected on the way ([`Tables`]) and written last.
 
-use super::about::{self, OfPprof};
-use super::json;
-use super::layout::Layout;
-use super::observed::{Observed, Observer};
-use super::proto::{data, resource_profiles, scope_profiles};
-use super::tables::Tables;
+mod attribute_list;
+mod dictionary;
+mod header;
+mod samples;
+
 use crate::analysis::aggregate::{LeftOut, without_zeros};
 use crate::analysis::inlining::Inlining;
 use crate::analysis::sample_types::{WrittenType, written_types};
@@ -16,6 +15,9 @@ use crate::analysis::source_facts::{Untold, default_type, durations};
 use crate::collections::Lists;
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
+use crate::formats::otlp::json;
+use crate::formats::otlp::layout::Layout;
+use crate::formats::otlp::proto::{data, resource_profiles, scope_profiles};
 use crate::formats::write;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{Growing, TryCollect, TryGrow, TryPut, filled};
@@ -24,7 +26,10 @@ use crate::model::{Payload, Profile, ResourceId, SampleType, Scope, ScopeId, Sou
 use crate::protobuf::numbers::Pieces;
 use crate::protobuf::output::Output;
 use crate::protobuf::wire::{self, put_bytes};
+use dictionary::Tables;
 use foldhash::fast::RandomState;
+use header::OfPprof;
+use samples::{Observed, Observer};
 use std::collections::HashMap;
 use std::io::Write;
 
@@ -210,8 +215,15 @@ impl<'a> Job<'_, 'a> {
             if row % SOURCES == 0 {
                 cancel::check(self.stop)?;
             }
-            let (profile, options) = (self.profile, self.options);
-            let mut observer = Observer::new(profile, tables, &mut sets, options, self.stop)?;
+            let (aggregate, payload) = (self.options.aggregate, self.options.payload.is_some());
+            let mut observer = Observer::new(
+                self.profile,
+                tables,
+                &mut sets,
+                aggregate,
+                payload,
+                self.stop,
+            )?;
             let id = SourceId(row as u32);
             let rows = self.plan.rows_of(row);
             let Some(observed) = observer.observe(id, rows, types, left_out)? else {
@@ -235,12 +247,19 @@ impl<'a> Job<'_, 'a> {
         tables: &mut Tables<'a>,
     ) -> Result<Vec<Vec<u8>>> {
         let duration = self.plan.durations[row];
-        let common = about::common(self.profile, row, duration, observed, tables, self.options)?;
+        let common = header::common(
+            self.profile,
+            row,
+            duration,
+            observed,
+            tables,
+            self.options.payload.is_some(),
+        )?;
         let own = self.profile.sources[row].payload.as_ref();
         let payload = self.options.payload.as_ref().or(own);
         let mut bodies = Vec::new();
         for (i, type_) in self.plan.types[row].iter().enumerate() {
-            let mut body = about::sample_type(type_, tables)?;
+            let mut body = header::sample_type(type_, tables)?;
             observed.put(i, sets, &mut body, self.stop)?;
             bodies.try_push(body, "the output")?;
         }
@@ -267,14 +286,14 @@ impl<'a> Job<'_, 'a> {
         output: &mut Output,
     ) -> Result<()> {
         let resource = of.id.map(|id| &self.profile.resources[id.row()]);
-        let about = about::resource(self.profile, resource, &self.options.resource, tables)?;
+        let about = header::resource(self.profile, resource, &self.options.resource, tables)?;
         let mut start = Vec::new();
         if !about.is_empty() {
             put_bytes(&mut start, resource_profiles::RESOURCE, &about)?;
         }
         let mut end = Vec::new();
         let schema_url = resource.and_then(|resource| resource.schema_url);
-        about::put_text(
+        header::put_text(
             &mut end,
             self.profile,
             resource_profiles::SCHEMA_URL,
@@ -293,14 +312,14 @@ impl<'a> Job<'_, 'a> {
                     _ => 0,
                 },
             };
-            let about = about::scope(self.profile, scope, &pprof, tables)?;
+            let about = header::scope(self.profile, scope, &pprof, tables)?;
             let mut start = Vec::new();
             if !about.is_empty() {
                 put_bytes(&mut start, scope_profiles::SCOPE, &about)?;
             }
             let mut end = Vec::new();
             let schema_url = scope.and_then(|scope| scope.schema_url);
-            about::put_text(
+            header::put_text(
                 &mut end,
                 self.profile,
                 scope_profiles::SCHEMA_URL,

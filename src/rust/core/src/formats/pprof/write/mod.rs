@@ -4,18 +4,19 @@
 //! copy of those bytes and its values. The message leaves in pieces, so only
 //! what repeats is held in memory.
 
-use super::about;
-use super::labels::Labels;
-use super::merged::Merged;
-use super::proto::{profile as field, sample};
-use super::recorded::Recorded;
-use super::sources;
-use super::symbols::Writing;
+mod header;
+mod labels;
+mod merged;
+mod recorded;
+mod symbols;
+
 use crate::analysis::aggregate::{Groups, Identity, is_zero, values_of, without_zeros};
 use crate::analysis::inlining::Inlining;
 use crate::analysis::sample_types::{WrittenType, written_types};
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
+use crate::formats::pprof::proto::{profile as field, sample};
+use crate::formats::pprof::source_labels;
 use crate::formats::write;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow};
@@ -24,7 +25,11 @@ use crate::model::{Label, Profile, SourceId, StackId};
 use crate::protobuf::numbers::{Pieces, Texts};
 use crate::protobuf::output::Output;
 use crate::protobuf::wire::{self, LONGEST_FIELD};
+use labels::Labels;
+use merged::Merged;
+use recorded::Recorded;
 use std::io::Write;
+use symbols::Writing;
 
 /// Writes pprof messages.
 #[derive(Debug, Clone, Copy)]
@@ -80,16 +85,16 @@ fn write_message(
     } else {
         recorded(profile, options, &types, &mut output, stop)?
     };
-    let about = about::encode(profile, &types, options.aggregate, &mut texts)?;
+    let about = header::encode(profile, &types, options.aggregate, &mut texts)?;
     cancel::check(stop)?;
     for text in &texts.texts {
         output.field(field::STRING_TABLE, &[text.as_bytes()])?;
     }
     output.bytes(&about)?;
     output.flush()?;
-    let mut losses = about::losses(profile, options.sources)?;
+    let mut losses = header::losses(profile, options.sources)?;
     if options.sources {
-        let sources = sources::without_samples(profile)?;
+        let sources = source_labels::without_samples(profile)?;
         losses.add(LossKind::SourceWithoutSamples, sources);
     }
     let other = |label: &&Label| label.other.is_some();
@@ -109,10 +114,10 @@ fn recorded<'a>(
     stop: Stop,
 ) -> Result<(Texts<'a>, usize)> {
     let mut texts = Texts::new(profile.strings.len())?;
-    output.bytes(&about::types(types, &mut texts)?)?;
+    output.bytes(&header::types(types, &mut texts)?)?;
     let mut lists = Lists::new(profile, false)?;
     let mut tables = Recorded::new(profile, &lists.inlining, stop)?;
-    let mut labels = Labels::new(profile, options)?;
+    let mut labels = Labels::new(profile, options.aggregate, options.sources)?;
     let mut values = Vec::new();
     let mut scratch = Vec::new();
     for (row, stack, source) in samples(profile) {
@@ -146,10 +151,10 @@ fn merged<'a>(
 ) -> Result<(Texts<'a>, usize)> {
     without_zeros(profile.samples.len(), |left_out| {
         let mut texts = Texts::new(profile.strings.len())?;
-        let encoded_types = about::types(types, &mut texts)?;
+        let encoded_types = header::types(types, &mut texts)?;
         let mut tables = Merged::new(profile)?;
         let mut lists = Lists::new(profile, true)?;
-        let mut labels = Labels::new(profile, options)?;
+        let mut labels = Labels::new(profile, options.aggregate, options.sources)?;
         let mut groups = Groups::new(types);
         let mut values = Vec::new();
         for (row, stack, source) in samples(profile) {

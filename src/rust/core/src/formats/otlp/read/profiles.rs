@@ -2,10 +2,10 @@
 
 use super::budget::Budget;
 use super::dictionary::Dictionary;
-use super::layout::ProfileFields;
-use super::proto::{keys, profile as field, value_type};
 use crate::analysis::source_facts::options_of_text;
 use crate::formats::format::Format;
+use crate::formats::otlp::layout::ProfileFields;
+use crate::formats::otlp::proto::{keys, profile as field, value_type};
 use crate::formats::problems::Problems;
 use crate::formats::string_table::Index;
 use crate::limits::cancel::Watch;

@@ -3,9 +3,9 @@
 //! A profile that was not aggregated repeats its stacks, and a repeated one has
 //! the same bytes; so those are looked up before anything is decoded.
 
-use super::proto::{label, sample};
 use super::tables::Locations;
 use crate::error::Error;
+use crate::formats::pprof::proto::{label, sample};
 use crate::formats::problems::Problems;
 use crate::formats::string_table::{Index, TextTable};
 use crate::limits::budget::Budget;

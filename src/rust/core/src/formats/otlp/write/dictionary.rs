@@ -4,15 +4,15 @@
 //! Two things are one when they are equal in all that is written of them. What says
 //! nothing is the entry that each table begins with.
 
-use super::any;
-use super::list::List;
-use super::proto::{
-    dictionary, function, key_value_and_unit, keys, line, link, location, mapping, stack,
-};
+use super::attribute_list::List;
 use crate::analysis::inlining::{Inlining, SplitIds};
 use crate::analysis::sample_types::is_rprof;
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
+use crate::formats::otlp::any;
+use crate::formats::otlp::proto::{
+    dictionary, function, key_value_and_unit, keys, line, link, location, mapping, stack,
+};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, TryPut, copied, owned};
 use crate::message;

@@ -1,8 +1,8 @@
 //! Attributes as they are read: a table of keys, values and units, and lists of
 //! indices into it.
 
-use super::any;
-use super::proto::key_value_and_unit as field;
+use crate::formats::otlp::any;
+use crate::formats::otlp::proto::key_value_and_unit as field;
 use crate::formats::problems::Problems;
 use crate::formats::string_table::{Index, TextTable};
 use crate::limits::cancel::{Stop, Watch};

@@ -5,9 +5,9 @@
 //! and under which ids is for [`recorded`](super::recorded) and
 //! [`merged`](super::merged) to say.
 
-use super::proto;
 use crate::analysis::sample_types::is_rprof;
 use crate::error::{Error, Result};
+use crate::formats::pprof::proto;
 use crate::limits::memory::{TryGrow, with_room};
 use crate::model::{
     Address, Function, FunctionId, LocationId, MappingId, Names, NativeId, Profile, Symbols,

@@ -4,33 +4,39 @@
 //! of its dictionary, which are rows of the model ([`Dictionary`]), and then the profiles
 //! of one scope after the other ([`Reader`]).
 
-use super::budget::Budget;
-use super::detect::{is_framed, is_otlp};
-use super::dictionary::Dictionary;
-use super::json;
-use super::layout::{self, Layout};
-use super::proto::data;
-use super::samples::LabelForms;
-use super::scopes::Reader;
-use crate::collections::{Index, next_row};
+mod attributes;
+mod budget;
+mod dictionary;
+mod file;
+mod profiles;
+mod samples;
+mod scopes;
+
+use crate::collections::Index;
 use crate::error::{Error, Place, Result};
 use crate::formats::bytes::{is_json, is_text};
-use crate::formats::format::{Format, Opened};
+use crate::formats::format::Opened;
 use crate::formats::message::{Expected, load};
+use crate::formats::otlp::detect::{is_framed, is_otlp};
+use crate::formats::otlp::json;
+use crate::formats::otlp::layout::{self, Layout};
+use crate::formats::otlp::proto::data;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::string_table::TextTable;
 use crate::io::input::Origin;
 use crate::limits::cancel::{self, Stop, Watch};
 use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
-use crate::model::{Profile, SampleType, Values};
+use crate::model::Profile;
 use crate::protobuf::wire::{Fault, Message, Result as WireResult, fault};
+use budget::Budget;
+use dictionary::Dictionary;
+use file::File;
+use samples::LabelForms;
+use scopes::Reader;
 
 /// The bytes of a length that stands before a message.
 const FRAME: usize = 4;
-
-/// More sample types than any profiler has; each is a column of all samples.
-pub const MOST_TYPES: usize = 1000;
 
 /// Reads messages, each `ProfilesData` or `ExportProfilesServiceRequest`: one as protocol
 /// buffers, several behind their lengths, or JSON, of which each line may be one.
@@ -143,19 +149,6 @@ fn in_json(fault: Fault, text: &json::Text, name: &str) -> Error {
     }
 }
 
-/// A file that is read, of one message or several.
-pub struct File {
-    pub profile: Profile,
-    /// Finds the columns of sample types.
-    pub types: Index,
-    pub problems: Problems,
-    pub budget: Budget,
-    /// Whether there was a field that such messages have.
-    pub is_known: bool,
-    pub origin: Origin,
-    pub format: &'static Format,
-}
-
 impl File {
     /// `layout`: the version, where it is known.
     fn message(
@@ -221,38 +214,6 @@ impl File {
         resources
             .into_iter()
             .try_for_each(|message| reader.resource(message, alone))
-    }
-
-    /// The columns of these types, as long as there are rows, for a profile at byte `at`.
-    pub fn columns(&mut self, types: &[SampleType], at: usize) -> WireResult<Vec<usize>> {
-        let all = &mut self.profile.values;
-        let rows = self.profile.samples.len();
-        let mut columns = Vec::new();
-        for SampleType { type_, .. } in types {
-            let hash = self.types.hash((&type_.name, &type_.unit));
-            let known = self.types.find(hash, |i| all[i as usize].type_ == *type_);
-            let column = match known {
-                Some(column) => {
-                    let values = &mut all[column as usize].column;
-                    values.try_fill(rows, f64::NAN, "sample values")?;
-                    column
-                }
-                None if all.len() >= MOST_TYPES => {
-                    let message = message!("There are more than {MOST_TYPES} sample types.");
-                    return Err(Error::Unsupported(message).into());
-                }
-                None => {
-                    let column = next_row(all.len(), "sample types")?;
-                    self.budget.take(size_of::<f64>() * rows, at)?;
-                    let values = Values::absent(&type_.name, &type_.unit, rows)?;
-                    all.try_push(values, "sample types")?;
-                    self.types.insert(hash, column)?;
-                    column
-                }
-            };
-            columns.try_push(column as usize, "sample types")?;
-        }
-        Ok(columns)
     }
 
     /// `bytes`: the whole file. An empty message is a message, but what has only fields

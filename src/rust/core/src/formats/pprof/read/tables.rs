@@ -2,8 +2,8 @@
 
 use super::ids::Ids;
 use super::outline::Outline;
-use super::proto;
 use crate::collections::Lists;
+use crate::formats::pprof::proto;
 use crate::formats::problems::Problems;
 use crate::formats::string_table::Index;
 use crate::limits::memory::TryGrow;

@@ -1,6 +1,6 @@
 //! The first look at a message: where its tables stand, and its single facts.
 
-use super::proto::{ValueType, profile as field};
+use crate::formats::pprof::proto::{ValueType, profile as field};
 use crate::formats::string_table::{Index, TextTable};
 use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
