@@ -4,29 +4,27 @@
 //! Two things are one when they are equal in all that is written of them. What says
 //! nothing is the entry that each table begins with.
 
-use super::attribute_list::List;
+use super::attributes::{AttributeList, AttributeTable};
+use super::fields::{put_indices, put_unless_0};
 use crate::analysis::inlining::{Inlining, SplitIds};
 use crate::analysis::sample_types::is_rprof;
 use crate::error::{Error, Result};
-use crate::formats::losses::{LossKind, Losses};
-use crate::formats::otlp::any;
+use crate::formats::losses::LossKind;
 use crate::formats::otlp::proto::{
-    dictionary, function, key_value_and_unit, keys, line, link, location, mapping, stack,
+    dictionary, function, keys, line, link, location, mapping, stack,
 };
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::{TryGrow, TryPut, copied, owned};
+use crate::limits::memory::{TryGrow, copied, owned};
 use crate::message;
 use crate::model::{
-    Address, Any, Attribute, FunctionId, Label, Link, LocationId, MappingId, Names, Profile,
-    StackId, StringId, UNKNOWN, Value,
+    Address, Any, Attribute, FunctionId, Link, LocationId, MappingId, Names, Profile, StackId,
+    StringId, UNKNOWN,
 };
-use crate::protobuf::numbers::{Pieces, Texts};
+use crate::protobuf::numbers::Pieces;
 use crate::protobuf::output::Output;
 use crate::protobuf::wire;
 use crate::text::decoded;
 use data_encoding::HEXLOWER_PERMISSIVE;
-use foldhash::fast::RandomState;
-use std::collections::HashMap;
 
 const OUTPUT: &str = "the output";
 /// What R's own frames are called: no well-known value of `profile.frame.type` fits, and
@@ -38,12 +36,11 @@ const SPAN_ID: usize = 8;
 
 pub struct Tables<'a> {
     profile: &'a Profile,
-    pub texts: Texts<'a>,
+    pub attributes: AttributeTable<'a>,
     mappings: Pieces,
     locations: Pieces,
     functions: Pieces,
     links: Pieces,
-    attributes: Pieces,
     stacks: Pieces,
     inlining: &'a Inlining<'a>,
     /// The index + 1 of each run of locations, function, mapping and stack; 0 where it
@@ -54,11 +51,6 @@ pub struct Tables<'a> {
     stack_indices: Vec<u32>,
     /// Locations that are frames of R's, although they do not say it.
     of_r: Vec<bool>,
-    /// What could not be stored.
-    pub losses: Losses,
-    /// Attributes that were made.
-    known: HashMap<(u64, Value, Option<StringId>), u32, RandomState>,
-    known_labels: HashMap<Vec<Label>, u32, RandomState>,
     /// The indices of a stack, and the whole stack.
     list: Vec<u8>,
     encoded: Vec<u8>,
@@ -72,12 +64,11 @@ impl<'a> Tables<'a> {
         };
         let mut tables = Tables {
             profile,
-            texts: Texts::new(profile.strings.len())?,
+            attributes: AttributeTable::new(profile)?,
             mappings: Pieces::default(),
             locations: Pieces::default(),
             functions: Pieces::default(),
             links: Pieces::default(),
-            attributes: Pieces::default(),
             stacks: Pieces::default(),
             inlining,
             runs: SplitIds::new(profile)?,
@@ -85,9 +76,6 @@ impl<'a> Tables<'a> {
             mapping_indices: indices(profile.mappings.len())?,
             stack_indices: indices(profile.stacks.len())?,
             of_r: frames_of_r(profile)?,
-            losses: Losses::default(),
-            known: HashMap::default(),
-            known_labels: HashMap::default(),
             list: Vec::new(),
             encoded: Vec::new(),
         };
@@ -95,7 +83,6 @@ impl<'a> Tables<'a> {
             &mut tables.mappings,
             &mut tables.locations,
             &mut tables.functions,
-            &mut tables.attributes,
             &mut tables.stacks,
         ] {
             table.intern(&[])?;
@@ -195,7 +182,7 @@ impl<'a> Tables<'a> {
 
     fn of_location(&mut self, run: &[LocationId], address: Address) -> Result<Vec<u64>> {
         let profile = self.profile;
-        let mut list = List::default();
+        let mut list = AttributeList::default();
         // What a row says counts, else what it is of R.
         let frame_type = run.iter().rev().find_map(|&id| {
             let said = profile.locations.get(id).frame_type;
@@ -205,22 +192,26 @@ impl<'a> Tables<'a> {
             let said = profile.locations.get(id).frame_type;
             said.is_some() && Some(said) != frame_type
         });
-        self.losses.add(LossKind::FrameType, others.count());
+        self.attributes
+            .losses
+            .add(LossKind::FrameType, others.count());
         match frame_type {
-            Some(Some(type_)) => list.add_text(self, keys::FRAME_TYPE, type_.text())?,
+            Some(Some(type_)) => {
+                list.add_text(&mut self.attributes, keys::FRAME_TYPE, type_.text())?
+            }
             Some(None) => list.add(
-                self,
+                &mut self.attributes,
                 keys::FRAME_TYPE,
                 &Any::String(owned(R_FRAME, OUTPUT)?),
             )?,
             None => {}
         }
         if address.is_folded {
-            list.add(self, keys::IS_FOLDED, &Any::Bool(true))?;
+            list.add(&mut self.attributes, keys::IS_FOLDED, &Any::Bool(true))?;
         }
         for &id in run {
             for (_, attribute) in of_row(&profile.location_attributes, id) {
-                list.add_known(self, attribute)?;
+                list.add_of_model(&mut self.attributes, attribute)?;
             }
         }
         Ok(list.indices)
@@ -244,7 +235,7 @@ impl<'a> Tables<'a> {
         ] {
             put_unless_0(&mut out, number, value);
         }
-        let mut list = List::default();
+        let mut list = AttributeList::default();
         let others = of_row(&profile.mapping_attributes, id);
         let key = |attribute: &Attribute| profile.strings.get(attribute.key);
         let has_id = others
@@ -253,7 +244,7 @@ impl<'a> Tables<'a> {
         let build_id = profile.strings.get(row.build_id);
         // There must be one, so that of a file without is empty.
         if !build_id.is_empty() || !has_id {
-            list.add_text(self, keys::BUILD_ID, row.build_id)?;
+            list.add_text(&mut self.attributes, keys::BUILD_ID, row.build_id)?;
         }
         for (key, has) in [
             (keys::HAS_FUNCTIONS, row.symbols.functions),
@@ -262,11 +253,11 @@ impl<'a> Tables<'a> {
             (keys::HAS_INLINE_FRAMES, row.symbols.inline_frames),
         ] {
             if has {
-                list.add(self, key, &Any::Bool(true))?;
+                list.add(&mut self.attributes, key, &Any::Bool(true))?;
             }
         }
         for (_, attribute) in others {
-            list.add_known(self, attribute)?;
+            list.add_of_model(&mut self.attributes, attribute)?;
         }
         put_indices(&mut out, mapping::ATTRIBUTE_INDICES, &list.indices)?;
         let index = self.mappings.intern(&out)?;
@@ -292,7 +283,11 @@ impl<'a> Tables<'a> {
         }
         if out.is_empty() && filename == 0 {
             // A function must have one of its texts.
-            put_unless_0(&mut out, function::NAME_STRINDEX, self.texts.of(UNKNOWN)?);
+            put_unless_0(
+                &mut out,
+                function::NAME_STRINDEX,
+                self.attributes.texts.of(UNKNOWN)?,
+            );
         }
         put_unless_0(&mut out, function::FILENAME_STRINDEX, filename);
         put_unless_0(&mut out, function::START_LINE, row.start_line as u64);
@@ -319,74 +314,14 @@ impl<'a> Tables<'a> {
         self.links.intern(&ids_of_link(&trace, &span)?)
     }
 
-    /// The index of an attribute, whose key is the text of this number.
-    pub fn attribute(&mut self, key: u64, value: &Any, unit: Option<StringId>) -> Result<u32> {
-        let (mut out, mut inner) = (Vec::new(), Vec::new());
-        put_unless_0(&mut out, key_value_and_unit::KEY_STRINDEX, key);
-        any::put(&mut inner, value, &mut self.texts)?;
-        wire::put_bytes(&mut out, key_value_and_unit::VALUE, &inner)?;
-        if let Some(unit) = unit {
-            let unit = self.text(unit)?;
-            put_unless_0(&mut out, key_value_and_unit::UNIT_STRINDEX, unit);
-        }
-        self.attributes.intern(&out)
-    }
-
-    /// The same of the model. It is made once: its text may be long, and many may have it.
-    pub fn known(&mut self, key: u64, value: Value, unit: Option<StringId>) -> Result<u32> {
-        let is = (key, value, unit);
-        if let Some(&index) = self.known.get(&is) {
-            return Ok(index);
-        }
-        let index = self.attribute(key, &self.value(value)?, unit)?;
-        self.known.try_put(is, index, OUTPUT)?;
-        Ok(index)
-    }
-
-    /// The index of the attribute that labels of one key are, of whichever sample.
-    pub fn labels(
-        &mut self,
-        labels: &[Label],
-        value: impl FnOnce(&Tables) -> Result<(Any, Option<StringId>)>,
-    ) -> Result<u32> {
-        let Some(first) = labels.first() else {
-            return Ok(0);
-        };
-        // A number is short, and often another one each time.
-        let is_number = labels.len() == 1 && first.num.is_some();
-        let known = match is_number {
-            true => None,
-            false => self.known_labels.get(labels),
-        };
-        if let Some(&index) = known {
-            return Ok(index);
-        }
-        let (value, unit) = value(self)?;
-        let key = self.text(first.key)?;
-        let index = self.attribute(key, &value, unit)?;
-        if is_number {
-            return Ok(index);
-        }
-        let labels = copied(labels, OUTPUT)?;
-        self.known_labels.try_put(labels, index, OUTPUT)?;
-        Ok(index)
-    }
-
-    /// The value that the model holds as text.
-    pub fn value(&self, value: Value) -> Result<Any> {
-        // What came from outside was checked, so there is one.
-        let value = Any::of_text(value.kind, self.profile.strings.get(value.text))?;
-        Ok(value.unwrap_or_default())
-    }
-
     pub fn text(&mut self, id: StringId) -> Result<u64> {
-        self.texts.of_string(id, self.profile.strings.get(id))
+        self.attributes.text(id)
     }
 
     /// The number of bytes that [`Tables::write()`] writes.
     pub fn size(&self) -> usize {
         let pieces = self.all().into_iter().flat_map(|(_, table)| table.iter());
-        let texts = self.texts.texts.iter().map(|text| text.len());
+        let texts = self.attributes.texts.texts.iter().map(|text| text.len());
         let lengths = pieces.map(<[u8]>::len).chain(texts);
         lengths.map(wire::field_size).sum()
     }
@@ -400,7 +335,7 @@ impl<'a> Tables<'a> {
                 output.field(number, &[piece])?;
             }
         }
-        for text in &self.texts.texts {
+        for text in &self.attributes.texts.texts {
             output.field(dictionary::STRING_TABLE, &[text.as_bytes()])?;
         }
         Ok(())
@@ -412,7 +347,7 @@ impl<'a> Tables<'a> {
             (dictionary::LOCATION_TABLE, &self.locations),
             (dictionary::FUNCTION_TABLE, &self.functions),
             (dictionary::LINK_TABLE, &self.links),
-            (dictionary::ATTRIBUTE_TABLE, &self.attributes),
+            (dictionary::ATTRIBUTE_TABLE, &self.attributes.entries),
             (dictionary::STACK_TABLE, &self.stacks),
         ]
     }
@@ -461,25 +396,4 @@ fn ids_of_link(trace: &[u8], span: &[u8]) -> Result<Vec<u8>> {
         wire::put_bytes(&mut out, number, id)?;
     }
     Ok(out)
-}
-
-/// A list of indices, packed.
-pub fn put_indices(out: &mut Vec<u8>, number: u32, indices: &[u64]) -> Result<()> {
-    if indices.is_empty() {
-        return Ok(());
-    }
-    out.try_reserve(wire::LONGEST_FIELD * (indices.len() + 1))
-        .map_err(|_| Error::Memory(OUTPUT))?;
-    let size = indices.iter().map(|&index| wire::length(index)).sum();
-    wire::put_head(out, number, size);
-    for &index in indices {
-        wire::put_varint(out, index);
-    }
-    Ok(())
-}
-
-pub fn put_unless_0(out: &mut Vec<u8>, number: u32, value: u64) {
-    if value != 0 {
-        wire::put_uint(out, number, value);
-    }
 }

@@ -1,7 +1,7 @@
 //! What is written about profiles as a whole, their scopes and resources.
 
-use super::attribute_list::List;
-use super::dictionary::{Tables, put_indices, put_unless_0};
+use super::attributes::{AttributeList, AttributeTable, model_value};
+use super::fields::{put_indices, put_unless_0};
 use super::samples::Observed;
 use crate::analysis::sample_types::{WrittenType, is_rprof};
 use crate::analysis::source_facts::{options_text, period, time};
@@ -32,13 +32,13 @@ pub fn common<'a>(
     row: usize,
     duration: Option<i64>,
     observed: &Observed,
-    tables: &mut Tables<'a>,
+    table: &mut AttributeTable<'a>,
     has_payload: bool,
 ) -> Result<Vec<u8>> {
     let source = &profile.sources[row];
     let mut out = Vec::new();
     let (time, duration, widened) = times(source, row, duration, observed, has_payload)?;
-    tables
+    table
         .losses
         .add(LossKind::WidenedTime, usize::from(widened));
     if time != 0 {
@@ -47,7 +47,7 @@ pub fn common<'a>(
     put_unless_0(&mut out, field::DURATION_NANO, duration);
     if let Some((value, type_)) = period(source) {
         if let Some((name, unit)) = type_ {
-            put_type(&mut out, field::PERIOD_TYPE, name, unit, tables)?;
+            put_type(&mut out, field::PERIOD_TYPE, name, unit, table)?;
         }
         put_unless_0(&mut out, field::PERIOD, value as u64);
     }
@@ -73,7 +73,7 @@ pub fn common<'a>(
             row + 1
         )));
     }
-    let attributes = attributes(profile, source, tables)?;
+    let attributes = attributes(profile, source, table)?;
     put_indices(&mut out, fields.attribute_indices, &attributes)?;
     Ok(out)
 }
@@ -119,14 +119,14 @@ fn times(
 fn attributes<'a>(
     profile: &'a Profile,
     source: &'a Source,
-    tables: &mut Tables<'a>,
+    table: &mut AttributeTable<'a>,
 ) -> Result<Vec<u64>> {
-    let mut list = List::default();
+    let mut list = AttributeList::default();
     if !source.comments.is_empty() {
         let texts = source.comments.iter().map(|&id| profile.strings.get(id));
         let comments = texts.map(|text| Ok(Any::String(owned(text, OUTPUT)?)));
         let comments = comments.try_vec_of(OUTPUT)?;
-        list.add(tables, keys::COMMENT, &Any::Array(comments))?;
+        list.add(table, keys::COMMENT, &Any::Array(comments))?;
     }
     let options = source.options.filter(|_| is_rprof(source));
     let rprof = is_rprof(source).then(|| options_text(options.unwrap_or_default()));
@@ -139,19 +139,19 @@ fn attributes<'a>(
         (keys::RPROF_FILE, file),
     ] {
         if let Some(text) = text {
-            list.add(tables, key, &Any::String(owned(text, OUTPUT)?))?;
+            list.add(table, key, &Any::String(owned(text, OUTPUT)?))?;
         }
     }
     for attribute in &source.attributes {
-        list.add_known(tables, attribute)?;
+        list.add_of_model(table, attribute)?;
     }
     Ok(list.indices)
 }
 
 /// The type of a profile's values.
-pub fn sample_type<'a>(type_: &WrittenType<'a>, tables: &mut Tables<'a>) -> Result<Vec<u8>> {
+pub fn sample_type<'a>(type_: &WrittenType<'a>, table: &mut AttributeTable<'a>) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    put_type(&mut out, field::SAMPLE_TYPE, type_.name, type_.unit, tables)?;
+    put_type(&mut out, field::SAMPLE_TYPE, type_.name, type_.unit, table)?;
     Ok(out)
 }
 
@@ -160,10 +160,10 @@ fn put_type<'a>(
     number: u32,
     name: &'a str,
     unit: &'a str,
-    tables: &mut Tables<'a>,
+    table: &mut AttributeTable<'a>,
 ) -> Result<()> {
     let mut type_ = Vec::new();
-    let (name, unit) = (tables.texts.of(name)?, tables.texts.of(unit)?);
+    let (name, unit) = (table.texts.of(name)?, table.texts.of(unit)?);
     put_unless_0(&mut type_, value_type::TYPE_STRINDEX, name);
     put_unless_0(&mut type_, value_type::UNIT_STRINDEX, unit);
     match type_.is_empty() {
@@ -184,14 +184,14 @@ pub fn scope(
     profile: &Profile,
     of: Option<&Scope>,
     pprof: &OfPprof,
-    tables: &mut Tables,
+    table: &mut AttributeTable,
 ) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     if let Some(of) = of {
         put_text(&mut out, profile, scope::NAME, of.name)?;
         put_text(&mut out, profile, scope::VERSION, of.version)?;
     }
-    let mut pairs = Pairs::new(tables);
+    let mut pairs = Pairs::new(table);
     if let Some(type_) = pprof.default_type {
         let type_ = Any::String(owned(type_, OUTPUT)?);
         pairs.put(
@@ -221,10 +221,10 @@ pub fn resource(
     profile: &Profile,
     of: Option<&Resource>,
     further: &[(String, String)],
-    tables: &mut Tables,
+    table: &mut AttributeTable,
 ) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    let mut pairs = Pairs::new(tables);
+    let mut pairs = Pairs::new(table);
     for (key, text) in further {
         let text = Any::String(owned(text, OUTPUT)?);
         pairs.put(&mut out, resource::ATTRIBUTES, key, &text)?;
@@ -265,22 +265,22 @@ pub fn resource(
 /// Keys and values that stand where they belong, each key once: the first counts.
 struct Pairs<'k, 't, 'a> {
     keys: HashSet<&'k str, RandomState>,
-    tables: &'t mut Tables<'a>,
+    table: &'t mut AttributeTable<'a>,
 }
 
 impl<'k, 't, 'a> Pairs<'k, 't, 'a> {
-    fn new(tables: &'t mut Tables<'a>) -> Pairs<'k, 't, 'a> {
+    fn new(table: &'t mut AttributeTable<'a>) -> Pairs<'k, 't, 'a> {
         let keys = HashSet::default();
-        Pairs { keys, tables }
+        Pairs { keys, table }
     }
 
     fn put(&mut self, out: &mut Vec<u8>, number: u32, key: &'k str, value: &Any) -> Result<()> {
         if !self.keys.try_add(key, OUTPUT)? {
-            self.tables.losses.add(LossKind::RepeatedAttribute, 1);
+            self.table.losses.add(LossKind::RepeatedAttribute, 1);
             return Ok(());
         }
         let mut pair = Vec::new();
-        any::put_pair(&mut pair, key, value, &mut self.tables.texts)?;
+        any::put_pair(&mut pair, key, value, &mut self.table.texts)?;
         put_bytes(out, number, &pair)
     }
 
@@ -298,9 +298,8 @@ impl<'k, 't, 'a> Pairs<'k, 't, 'a> {
             if replaced(key) {
                 continue;
             }
-            let value = attribute.value;
-            let value = Any::of_text(value.kind, profile.strings.get(value.text))?;
-            self.put(out, number, key, &value.unwrap_or_default())?;
+            let value = model_value(profile, attribute.value)?;
+            self.put(out, number, key, &value)?;
         }
         Ok(())
     }

@@ -3,8 +3,9 @@
 //! A source becomes a profile for each of its sample types, all with the same samples.
 //! What samples refer to is collected on the way ([`Tables`]) and written last.
 
-mod attribute_list;
+mod attributes;
 mod dictionary;
+mod fields;
 mod header;
 mod samples;
 
@@ -108,7 +109,7 @@ fn write_message(
     tables.write(&mut output, stop)?;
     output.flush()?;
     let untold = Untold::new(profile, &job.plan.durations);
-    let mut losses = tables.losses;
+    let mut losses = tables.attributes.losses;
     losses.add(LossKind::Period, untold.periods);
     losses.add(LossKind::Time, untold.times);
     losses.add(LossKind::Duration, untold.durations);
@@ -252,14 +253,14 @@ impl<'a> Job<'_, 'a> {
             row,
             duration,
             observed,
-            tables,
+            &mut tables.attributes,
             self.options.payload.is_some(),
         )?;
         let own = self.profile.sources[row].payload.as_ref();
         let payload = self.options.payload.as_ref().or(own);
         let mut bodies = Vec::new();
         for (i, type_) in self.plan.types[row].iter().enumerate() {
-            let mut body = header::sample_type(type_, tables)?;
+            let mut body = header::sample_type(type_, &mut tables.attributes)?;
             observed.put(i, sets, &mut body, self.stop)?;
             bodies.try_push(body, "the output")?;
         }
@@ -286,7 +287,12 @@ impl<'a> Job<'_, 'a> {
         output: &mut Output,
     ) -> Result<()> {
         let resource = of.id.map(|id| &self.profile.resources[id.row()]);
-        let about = header::resource(self.profile, resource, &self.options.resource, tables)?;
+        let about = header::resource(
+            self.profile,
+            resource,
+            &self.options.resource,
+            &mut tables.attributes,
+        )?;
         let mut start = Vec::new();
         if !about.is_empty() {
             put_bytes(&mut start, resource_profiles::RESOURCE, &about)?;
@@ -312,7 +318,7 @@ impl<'a> Job<'_, 'a> {
                     _ => 0,
                 },
             };
-            let about = header::scope(self.profile, scope, &pprof, tables)?;
+            let about = header::scope(self.profile, scope, &pprof, &mut tables.attributes)?;
             let mut start = Vec::new();
             if !about.is_empty() {
                 put_bytes(&mut start, scope_profiles::SCOPE, &about)?;

@@ -1,6 +1,8 @@
 //! The samples of a source as they are written: which are one, and their values.
 
-use super::dictionary::{Tables, put_indices, put_unless_0};
+use super::attributes::model_value;
+use super::dictionary::Tables;
+use super::fields::{put_indices, put_unless_0};
 use crate::analysis::aggregate::{self, Groups, LeftOut, is_zero, values_of};
 use crate::analysis::sample_types::WrittenType;
 use crate::error::{Error, Result};
@@ -236,8 +238,8 @@ impl<'t, 'a> Observer<'t, 'a> {
                 };
                 own.try_push(label, "labels")?;
             }
-            let index = self.tables.labels(&own, |tables| {
-                let value = value(&own, tables, profile, payload);
+            let index = self.tables.attributes.labels(&own, || {
+                let value = value(&own, profile, payload);
                 value.map_err(|why| match why {
                     NoValue::Lossy(what) => lossy(labels, &own, profile, what),
                     NoValue::Failed(error) => error,
@@ -255,17 +257,12 @@ impl<'t, 'a> Observer<'t, 'a> {
 
 /// The value and unit that labels of one key are, or why they are none. `payload`: what
 /// has no place is said elsewhere.
-fn value(
-    labels: &[Label],
-    tables: &Tables,
-    profile: &Profile,
-    payload: bool,
-) -> Outcome<(Any, Option<StringId>)> {
+fn value(labels: &[Label], profile: &Profile, payload: bool) -> Outcome<(Any, Option<StringId>)> {
     let one = |label: &Label| match (label.str, label.num, label.other) {
         (Some(_), Some(_), _) if !payload => Err(NoValue::Lossy("both a text and a number")),
         (Some(text), ..) => Ok(Any::String(owned(profile.strings.get(text), "labels")?)),
         (None, Some(number), _) => Ok(Any::Int(number)),
-        (None, None, Some(value)) => Ok(tables.value(value)?),
+        (None, None, Some(value)) => Ok(model_value(profile, value)?),
         (None, None, None) => Ok(Any::Empty),
     };
     // Texts among numbers have no unit of their own.

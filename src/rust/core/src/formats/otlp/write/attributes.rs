@@ -1,0 +1,160 @@
+//! The table of attributes of a message, and the lists of indices into it.
+
+use super::fields::put_unless_0;
+use crate::error::Result;
+use crate::formats::losses::{LossKind, Losses};
+use crate::formats::otlp::any;
+use crate::formats::otlp::proto::key_value_and_unit as field;
+use crate::limits::memory::{TryAdd, TryGrow, TryPut, copied, owned};
+use crate::model::{Any, Attribute, Label, Profile, StringId, Value, ValueKind};
+use crate::protobuf::numbers::{Pieces, Texts};
+use crate::protobuf::wire;
+use foldhash::fast::RandomState;
+use std::collections::{HashMap, HashSet};
+
+const OUTPUT: &str = "the output";
+
+/// Each distinct attribute once, in the order of first use, with the string table that
+/// keys and values share with all else.
+pub struct AttributeTable<'a> {
+    profile: &'a Profile,
+    pub texts: Texts<'a>,
+    /// What could not be stored.
+    pub losses: Losses,
+    pub entries: Pieces,
+    /// The indices of attributes of the model, and of labels that have the same key.
+    by_value: HashMap<(u64, Value, Option<StringId>), u32, RandomState>,
+    by_labels: HashMap<Vec<Label>, u32, RandomState>,
+}
+
+impl<'a> AttributeTable<'a> {
+    pub fn new(profile: &'a Profile) -> Result<AttributeTable<'a>> {
+        let mut entries = Pieces::default();
+        // The first entry stands for none.
+        entries.intern(&[])?;
+        Ok(AttributeTable {
+            profile,
+            texts: Texts::new(profile.strings.len())?,
+            losses: Losses::default(),
+            entries,
+            by_value: HashMap::default(),
+            by_labels: HashMap::default(),
+        })
+    }
+
+    pub fn text(&mut self, id: StringId) -> Result<u64> {
+        self.texts.of_string(id, self.profile.strings.get(id))
+    }
+
+    /// The index of the attribute that labels of one key are, of whichever sample.
+    pub fn labels(
+        &mut self,
+        labels: &[Label],
+        value: impl FnOnce() -> Result<(Any, Option<StringId>)>,
+    ) -> Result<u32> {
+        let Some(first) = labels.first() else {
+            return Ok(0);
+        };
+        // A number is short, and often another one each time.
+        let is_number = labels.len() == 1 && first.num.is_some();
+        let known = match is_number {
+            true => None,
+            false => self.by_labels.get(labels),
+        };
+        if let Some(&index) = known {
+            return Ok(index);
+        }
+        let (value, unit) = value()?;
+        let key = self.text(first.key)?;
+        let index = self.intern(key, &value, unit)?;
+        if is_number {
+            return Ok(index);
+        }
+        let labels = copied(labels, OUTPUT)?;
+        self.by_labels.try_put(labels, index, OUTPUT)?;
+        Ok(index)
+    }
+
+    /// The index of an attribute of the model, whose key is the text of this number. It is
+    /// encoded once: its text may be long, and many may have it.
+    fn of_model(&mut self, key: u64, value: Value, unit: Option<StringId>) -> Result<u32> {
+        let attribute = (key, value, unit);
+        if let Some(&index) = self.by_value.get(&attribute) {
+            return Ok(index);
+        }
+        let index = self.intern(key, &model_value(self.profile, value)?, unit)?;
+        self.by_value.try_put(attribute, index, OUTPUT)?;
+        Ok(index)
+    }
+
+    fn intern(&mut self, key: u64, value: &Any, unit: Option<StringId>) -> Result<u32> {
+        let (mut out, mut inner) = (Vec::new(), Vec::new());
+        put_unless_0(&mut out, field::KEY_STRINDEX, key);
+        any::put(&mut inner, value, &mut self.texts)?;
+        wire::put_bytes(&mut out, field::VALUE, &inner)?;
+        if let Some(unit) = unit {
+            let unit = self.text(unit)?;
+            put_unless_0(&mut out, field::UNIT_STRINDEX, unit);
+        }
+        self.entries.intern(&out)
+    }
+}
+
+/// The value that the model holds as text.
+pub fn model_value(profile: &Profile, value: Value) -> Result<Any> {
+    // What came from outside was checked, so there is one.
+    let value = Any::of_text(value.kind, profile.strings.get(value.text))?;
+    Ok(value.unwrap_or_default())
+}
+
+/// The attributes of one thing, of which each has a key of its own: the first counts.
+#[derive(Default)]
+pub struct AttributeList {
+    pub indices: Vec<u64>,
+    /// The numbers of their texts.
+    keys: HashSet<u64, RandomState>,
+}
+
+impl AttributeList {
+    pub fn add(&mut self, table: &mut AttributeTable, key: &str, value: &Any) -> Result<()> {
+        let key = table.texts.of(owned(key, OUTPUT)?)?;
+        self.push(table, key, |table| table.intern(key, value, None))
+    }
+
+    pub fn add_text(
+        &mut self,
+        table: &mut AttributeTable,
+        key: &str,
+        text: StringId,
+    ) -> Result<()> {
+        let key = table.texts.of(owned(key, OUTPUT)?)?;
+        let kind = ValueKind::String;
+        self.push(table, key, |table| {
+            table.of_model(key, Value { kind, text }, None)
+        })
+    }
+
+    pub fn add_of_model(
+        &mut self,
+        table: &mut AttributeTable,
+        attribute: &Attribute,
+    ) -> Result<()> {
+        let key = table.text(attribute.key)?;
+        self.push(table, key, |table| {
+            table.of_model(key, attribute.value, attribute.unit)
+        })
+    }
+
+    fn push<'a>(
+        &mut self,
+        table: &mut AttributeTable<'a>,
+        key: u64,
+        index: impl FnOnce(&mut AttributeTable<'a>) -> Result<u32>,
+    ) -> Result<()> {
+        if !self.keys.try_add(key, OUTPUT)? {
+            table.losses.add(LossKind::RepeatedAttribute, 1);
+            return Ok(());
+        }
+        self.indices.try_push(u64::from(index(table)?), OUTPUT)
+    }
+}

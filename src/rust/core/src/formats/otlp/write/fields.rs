@@ -1,0 +1,26 @@
+//! Fields that are left out where they say nothing.
+
+use crate::error::{Error, Result};
+use crate::protobuf::wire;
+
+/// A number; 0 is the default, so it is not written.
+pub fn put_unless_0(out: &mut Vec<u8>, number: u32, value: u64) {
+    if value != 0 {
+        wire::put_uint(out, number, value);
+    }
+}
+
+/// A list of indices, packed; an empty one is not written.
+pub fn put_indices(out: &mut Vec<u8>, number: u32, indices: &[u64]) -> Result<()> {
+    if indices.is_empty() {
+        return Ok(());
+    }
+    out.try_reserve(wire::LONGEST_FIELD * (indices.len() + 1))
+        .map_err(|_| Error::Memory("the output"))?;
+    let size = indices.iter().map(|&index| wire::length(index)).sum();
+    wire::put_head(out, number, size);
+    for &index in indices {
+        wire::put_varint(out, index);
+    }
+    Ok(())
+}
