@@ -1,0 +1,206 @@
+//! The columns of combined tables.
+
+use super::{Job, Parts, WHAT, integers};
+use crate::collections::{Interner, TextList};
+use crate::error::Result;
+use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
+use crate::schema::{
+    ColumnInfo, Data, FILES, Key, NA, NA_REAL, Sink, TableInfo, TableInput, Text, Type, find,
+};
+
+const SAMPLE_LOCATIONS: &str = "sample_locations";
+const DEPTH: &str = "depth";
+
+/// A column of one part.
+pub enum Cells<'a> {
+    Integers(&'a [i32]),
+    /// Ids that were renamed.
+    Ids(Vec<i32>),
+    Doubles(&'a [f64]),
+    Texts(Text<'a>),
+    /// The table of that profile has so many rows and no such column.
+    Missing(usize),
+}
+
+impl<'j, 't, 'a> Job<'j, 't, 'a> {
+    /// A column of one part, with new ids where it refers to another table.
+    pub(super) fn cells(
+        &self,
+        info: &TableInfo,
+        column: &'static ColumnInfo,
+        profile: usize,
+        part: &dyn TableInput<'a>,
+    ) -> Result<Cells<'a>> {
+        let name = info.name;
+        let data = find(part, name, column)?;
+        let reference = column.refers_to();
+        let reference = reference.filter(|key| key.table() != info.name);
+        Ok(match (data, reference) {
+            (None, _) => Cells::Missing(part.rows()),
+            (Some(Data::Integers(ids)), Some(key)) => {
+                match self.numbered.iter().zip(Key::ALL).find(|(_, k)| *k == key) {
+                    Some((numbered, _)) if numbered[profile].is_same() && name != FILES => {
+                        self.check_resolved(ids, &numbered[profile], name, column, key)?;
+                        Cells::Integers(ids)
+                    }
+                    Some((numbered, _)) => {
+                        Cells::Ids(self.renamed(ids, &numbered[profile], name, column, key)?)
+                    }
+                    // Attributes are compared before their owners have ids.
+                    None => Cells::Integers(ids),
+                }
+            }
+            (Some(Data::Integers(values)), None) => Cells::Integers(values),
+            (Some(Data::Doubles(values)), _) => Cells::Doubles(values),
+            (Some(Data::Texts(text)), _) => Cells::Texts(text),
+            (Some(Data::Stacks(..) | Data::Other(_)), _) => Cells::Missing(part.rows()),
+        })
+    }
+
+    pub(super) fn write_column(
+        &self,
+        parts: &Parts<'t, 'a>,
+        column: &'static ColumnInfo,
+        kept: Option<&[u32]>,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let name = column.name;
+        if column
+            .refers_to()
+            .is_some_and(|key| key.table() == parts.info.name)
+        {
+            return sink.integers(&[name], &mut |columns| {
+                for (slot, id) in columns[0].iter_mut().zip(1..) {
+                    *slot = id;
+                }
+                Ok(())
+            });
+        }
+        if self.close_gaps && (parts.info.name, name) == (SAMPLE_LOCATIONS, DEPTH) {
+            return write_depths(parts, sink);
+        }
+        let cells = parts.parts.iter();
+        let cells = cells.map(|&(profile, part)| self.cells(parts.info, column, profile, part));
+        let cells = cells.try_vec_of(WHAT)?;
+        match column.type_ {
+            Type::Integer => sink.integers(&[name], &mut |columns| {
+                fill(columns[0], &cells, kept, Cells::integers, NA)
+            }),
+            Type::Logical => sink.logicals(name, &mut |slots| {
+                fill(slots, &cells, kept, Cells::integers, NA)
+            }),
+            Type::Double => sink.doubles(name, &mut |slots| {
+                fill(slots, &cells, kept, Cells::doubles, NA_REAL)
+            }),
+            Type::Text => write_texts(name, &cells, kept, parts.rows, sink),
+            Type::Stacks => Ok(()),
+        }
+    }
+}
+
+/// 1, 2, 3, … for the frames of each sample.
+fn write_depths(parts: &Parts, sink: &mut dyn Sink) -> Result<()> {
+    sink.integers(&[DEPTH], &mut |columns| {
+        let mut slots = columns[0].iter_mut();
+        for (_, part) in &parts.parts {
+            let ids = integers(*part, parts.info.name, Key::Sample.name())?;
+            for frames in ids.chunk_by(|a, b| a == b) {
+                for (depth, slot) in (1..=frames.len() as i32).zip(&mut slots) {
+                    *slot = depth;
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+impl Cells<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Cells::Integers(values) => values.len(),
+            Cells::Ids(ids) => ids.len(),
+            Cells::Doubles(values) => values.len(),
+            Cells::Texts(text) => text.rows.len(),
+            Cells::Missing(rows) => *rows,
+        }
+    }
+
+    fn integers(&self) -> Option<&[i32]> {
+        match self {
+            Cells::Integers(values) => Some(values),
+            Cells::Ids(ids) => Some(ids),
+            _ => None,
+        }
+    }
+
+    fn doubles(&self) -> Option<&[f64]> {
+        match self {
+            Cells::Doubles(values) => Some(values),
+            _ => None,
+        }
+    }
+}
+
+/// Fills a column with the cells of all parts, or of the rows that are kept.
+fn fill<'c, 'a, T: Copy + 'c>(
+    slots: &mut [T],
+    cells: &'c [Cells<'a>],
+    kept: Option<&[u32]>,
+    values: impl Fn(&'c Cells<'a>) -> Option<&'c [T]>,
+    na: T,
+) -> Result<()> {
+    let mut all;
+    let out = match kept {
+        None => &mut *slots,
+        Some(_) => {
+            all = filled(cells.iter().map(Cells::len).sum(), na, WHAT)?;
+            &mut all[..]
+        }
+    };
+    let mut rest = &mut *out;
+    for part in cells {
+        let (own, left) = rest.split_at_mut(part.len().min(rest.len()));
+        rest = left;
+        match values(part) {
+            Some(values) => own.copy_from_slice(values),
+            None => own.fill(na),
+        }
+    }
+    if let Some(kept) = kept {
+        let picked = kept.iter().map(|&row| out[row as usize]).try_vec(WHAT)?;
+        slots.copy_from_slice(&picked);
+    }
+    Ok(())
+}
+
+fn write_texts(
+    name: &'static str,
+    cells: &[Cells],
+    kept: Option<&[u32]>,
+    rows: usize,
+    sink: &mut dyn Sink,
+) -> Result<()> {
+    if let ([Cells::Texts(text)], None) = (cells, kept) {
+        return sink.texts(name, &text.distinct, &text.rows);
+    }
+    let mut texts: Interner<TextList> = Interner::default();
+    let mut all: Vec<i32> = with_room(rows, WHAT)?;
+    for part in cells {
+        match part {
+            Cells::Texts(text) => {
+                let numbers = text.distinct.iter().map(|text| texts.intern(text));
+                let numbers = numbers.try_vec_of(WHAT)?;
+                for &row in &text.rows {
+                    let number = numbers.get(row as usize);
+                    all.try_push(number.map_or(-1, |&number| number as i32), WHAT)?;
+                }
+            }
+            _ => all.try_fill(all.len() + part.len(), -1, WHAT)?,
+        }
+    }
+    if let Some(kept) = kept {
+        all = kept.iter().map(|&row| all[row as usize]).try_vec(WHAT)?;
+    }
+    let texts = texts.ids().map(|id| texts.get(id)).try_vec(WHAT)?;
+    sink.texts(name, &texts, &all)
+}

@@ -1,0 +1,145 @@
+//! Which rows of a table are equal.
+//!
+//! Each cell becomes a number, equal for equal cells, and a row a list of numbers.
+
+use super::columns::Cells;
+use super::ids::Numbered;
+use super::{Job, Parts, ROWS_PER_CHECK, WHAT, integers};
+use crate::collections::{Interner, Lists, TextList};
+use crate::error::Result;
+use crate::limits::cancel;
+use crate::limits::memory::{TryCollect, TryGrow, copied, with_room};
+use crate::schema::{ColumnInfo, Key, NA, NA_REAL, table};
+
+impl<'j, 't, 'a> Job<'j, 't, 'a> {
+    /// For each row the first one that equals it; `own`: the key of the table, which is left
+    /// out, and its ids.
+    pub(super) fn first_equal(
+        &self,
+        parts: &Parts<'t, 'a>,
+        own: Option<(Key, &[Numbered<'a>])>,
+    ) -> Result<Vec<u32>> {
+        let mut columns: Vec<Vec<i32>> = Vec::new();
+        let mut texts: Interner<TextList> = Interner::default();
+        for column in &parts.columns {
+            if own.is_none_or(|(key, _)| key.name() != column.name) {
+                self.add_codes(parts, column, &mut texts, &mut columns)?;
+            }
+        }
+        if let Some(codes) = self.groups_of(parts.info.name) {
+            columns.try_push(copied(codes, WHAT)?, WHAT)?;
+        }
+        if let (Some((key, ids)), Some(attributes)) = (own, parts.info.attributes) {
+            if let Some(codes) = self.attribute_sets(parts.rows, key, ids, attributes)? {
+                columns.try_push(codes, WHAT)?;
+            }
+        }
+        let mut known: Interner<Lists<i32>> = Interner::default();
+        let mut first_of: Vec<u32> = Vec::new();
+        let mut first = with_room(parts.rows, WHAT)?;
+        let mut cells = Vec::new();
+        for row in 0..parts.rows {
+            if row % ROWS_PER_CHECK == 0 {
+                cancel::check(self.stop)?;
+            }
+            cells.clear();
+            for column in &columns {
+                cells.try_push(column[row], WHAT)?;
+            }
+            let number = known.intern(&cells)? as usize;
+            if number == first_of.len() {
+                first_of.try_push(row as u32, WHAT)?;
+            }
+            first.try_push(first_of[number], WHAT)?;
+        }
+        Ok(first)
+    }
+
+    /// Appends columns of numbers that are equal where the cells of this one are.
+    pub(super) fn add_codes(
+        &self,
+        parts: &Parts<'t, 'a>,
+        column: &'static ColumnInfo,
+        texts: &mut Interner<TextList>,
+        columns: &mut Vec<Vec<i32>>,
+    ) -> Result<()> {
+        let mut codes = with_room(parts.rows, WHAT)?;
+        // The other half of a double.
+        let mut more = Vec::new();
+        for &(profile, part) in &parts.parts {
+            match self.cells(parts.info, column, profile, part)? {
+                Cells::Integers(values) => codes.try_extend(values, WHAT)?,
+                Cells::Ids(values) => codes.try_extend(&values, WHAT)?,
+                Cells::Doubles(values) => {
+                    more.try_fill(codes.len(), NA, WHAT)?;
+                    for value in values {
+                        let bits = match value.is_nan() {
+                            true => NA_REAL.to_bits(),
+                            false => (value + 0.0).to_bits(),
+                        };
+                        codes.try_push(bits as i32, WHAT)?;
+                        more.try_push((bits >> 32) as i32, WHAT)?;
+                    }
+                }
+                Cells::Texts(text) => {
+                    let numbers = text.distinct.iter().map(|text| texts.intern(text));
+                    let numbers = numbers.try_vec_of(WHAT)?;
+                    for &row in &text.rows {
+                        let number = numbers.get(row as usize);
+                        codes.try_push(number.map_or(NA, |&number| number as i32), WHAT)?;
+                    }
+                }
+                Cells::Missing(rows) => codes.try_fill(codes.len() + rows, NA, WHAT)?,
+            }
+        }
+        if !more.is_empty() {
+            more.try_fill(codes.len(), NA, WHAT)?;
+            columns.try_push(more, WHAT)?;
+        }
+        columns.try_push(codes, WHAT)
+    }
+
+    pub(super) fn groups_of(&self, table: &str) -> Option<&'j [i32]> {
+        let found = self.groups.iter().find(|(name, _)| *name == table);
+        found.map(|(_, groups)| *groups)
+    }
+
+    /// For each row of a table the number of its set of attributes; `None` where none has any.
+    pub(super) fn attribute_sets(
+        &self,
+        rows: usize,
+        key: Key,
+        ids: &[Numbered<'a>],
+        attributes: &'static str,
+    ) -> Result<Option<Vec<i32>>> {
+        let Some(table) = table(attributes) else {
+            return Ok(None);
+        };
+        let parts = self.parts(table)?;
+        if parts.rows == 0 {
+            return Ok(None);
+        }
+        let equal = self.first_equal(&parts, Some((key, ids)))?;
+        // The row that each is of; behind the last one where there is none.
+        let mut owners = with_room(parts.rows, WHAT)?;
+        for &(profile, part) in &parts.parts {
+            for &id in integers(part, attributes, key.name())? {
+                let owner = ids[profile].new_id(id).map(|id| id as usize - 1);
+                owners.try_push(owner.unwrap_or(rows), WHAT)?;
+            }
+        }
+        let members = Lists::grouped(rows + 1, owners.iter().copied(), WHAT)?;
+        let mut sets: Interner<Lists<u32>> = Interner::default();
+        let mut numbers = with_room(rows, WHAT)?;
+        let mut set = Vec::new();
+        for members in members.iter().take(rows) {
+            set.clear();
+            for &member in members {
+                set.try_push(equal[member as usize], WHAT)?;
+            }
+            set.sort_unstable();
+            numbers.try_push(sets.intern(&set)? as i32, WHAT)?;
+        }
+        Ok(Some(numbers))
+    }
+}

@@ -1,0 +1,112 @@
+//! New ids: those of each table, and the columns that refer to them.
+
+use super::{Job, ROWS_PER_CHECK, WHAT};
+use crate::error::{Error, Result};
+use crate::limits::cancel;
+use crate::limits::memory::{TryCollect, TryGrow, copied, with_room};
+use crate::message;
+use crate::schema::{ColumnInfo, FILES, Ids, Key, NA, invalid_column};
+
+/// The rows of a table of one profile, by their ids, and the new ids.
+pub struct Numbered<'a> {
+    pub old: &'a [i32],
+    pub rows: Ids,
+    pub new: NewIds,
+}
+
+pub enum NewIds {
+    /// In the order of the rows, after so many.
+    After(usize),
+    Each(Vec<i32>),
+}
+
+impl Numbered<'_> {
+    #[inline]
+    pub fn new_id(&self, old: i32) -> Option<i32> {
+        let row = self.rows.row(old)?;
+        Some(match &self.new {
+            NewIds::After(before) => (before + row) as i32 + 1,
+            NewIds::Each(ids) => ids[row],
+        })
+    }
+
+    /// Whether each id stays what it was.
+    pub fn is_same(&self) -> bool {
+        matches!(
+            (&self.rows, &self.new),
+            (Ids::Sequence(_), NewIds::After(0))
+        )
+    }
+
+    /// The old ids by their size.
+    pub fn sorted(&self) -> Result<Vec<i32>> {
+        let mut ids = copied(self.old, WHAT)?;
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    pub fn all(&self) -> Result<Vec<i32>> {
+        match &self.new {
+            NewIds::After(before) => (0..self.old.len())
+                .map(|row| (before + row) as i32 + 1)
+                .try_vec(WHAT),
+            NewIds::Each(ids) => copied(ids, WHAT),
+        }
+    }
+}
+
+impl<'a> Job<'_, '_, 'a> {
+    pub(super) fn check_resolved(
+        &self,
+        ids: &[i32],
+        numbered: &Numbered<'a>,
+        table: &'static str,
+        column: &'static ColumnInfo,
+        key: Key,
+    ) -> Result<()> {
+        let resolves = |id: &i32| *id == NA || numbered.rows.row(*id).is_some();
+        match ids.iter().all(resolves) {
+            true => Ok(()),
+            false => Err(unresolved(table, column, key)),
+        }
+    }
+
+    pub(super) fn renamed(
+        &self,
+        ids: &[i32],
+        numbered: &Numbered,
+        table: &'static str,
+        column: &'static ColumnInfo,
+        key: Key,
+    ) -> Result<Vec<i32>> {
+        let mut new = with_room(ids.len(), WHAT)?;
+        let mut by_id: Option<Vec<i32>> = None;
+        for (i, &id) in ids.iter().enumerate() {
+            if i % ROWS_PER_CHECK == 0 {
+                cancel::check(self.stop)?;
+            }
+            let id = match numbered.new_id(id) {
+                Some(new) => new,
+                None if id == NA => NA,
+                // A `#File` line stands before a sample; where that is gone, before the next.
+                None if table == FILES && key == Key::Sample => {
+                    if by_id.is_none() {
+                        by_id = Some(numbered.sorted()?);
+                    }
+                    let sorted = by_id.as_deref().unwrap_or_default();
+                    let next = sorted.get(sorted.partition_point(|&other| other <= id));
+                    next.and_then(|&next| numbered.new_id(next)).unwrap_or(NA)
+                }
+                None => return Err(unresolved(table, column, key)),
+            };
+            new.try_push(id, WHAT)?;
+        }
+        Ok(new)
+    }
+}
+
+#[cold]
+fn unresolved(table: &'static str, column: &'static ColumnInfo, key: Key) -> Error {
+    let rule = message!("refers to a row that table `{}` does not have", key.table());
+    invalid_column(table, Some(column.name), rule)
+}

@@ -1,0 +1,214 @@
+//! Combines profiles: their tables under each other, with new ids.
+//!
+//! This works on tables and not on the model, so that what users have edited stays as they
+//! left it. The schema says which column refers to which table, and which tables have rows
+//! that are one thing where they are equal: functions, mappings and locations. Rows of the
+//! others are events, and what is recorded twice is there twice.
+//!
+//! Columns and tables of users' own are not seen here. [`Combined`] says what whoever has
+//! them needs: the rows that are kept, and the new ids.
+
+mod columns;
+mod equal;
+mod ids;
+
+use crate::error::{Error, Result};
+use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::{TryCollect, TryGrow, copied, filled, with_room};
+use crate::message;
+use crate::schema::{
+    ColumnInfo, Data, Ids, Key, Sink, TABLES, Table, TableInfo, TableInput, Type, table,
+};
+use crate::tables::{TableList, get};
+use ids::{NewIds, Numbered};
+
+const WHAT: &str = "a combined table";
+const ROWS_PER_CHECK: usize = 1 << 20;
+const META: &str = "meta";
+
+/// What is known of the rows of a table beyond the columns of the schema: a number for each
+/// row, counted over all profiles that have the table, equal where that is equal.
+pub type Groups<'g> = [(&'g str, &'g [i32])];
+
+/// What follows for columns and tables that are not in the schema.
+pub struct Combined {
+    /// The rows that are left of a table where equal ones became one, counted from 0 over all
+    /// profiles that have the table.
+    pub kept: Vec<(&'static str, Vec<u32>)>,
+    /// For each key, and each profile, the new ids of the rows of its table.
+    pub ids: Vec<(Key, Vec<Vec<i32>>)>,
+}
+
+/// Gives the combined tables to `sink`. The profiles are of version "2.0" and were checked.
+/// `close_gaps`: whether frames, sorted by sample and depth, are numbered from 1 without gaps.
+pub fn combine(
+    profiles: &[&TableList],
+    groups: &Groups,
+    close_gaps: bool,
+    sink: &mut dyn Sink,
+    stop: Stop,
+) -> Result<Combined> {
+    let mut job = Job {
+        profiles,
+        groups,
+        close_gaps,
+        numbered: Vec::new(),
+        kept: Vec::new(),
+        stop,
+    };
+    for key in Key::ALL {
+        let numbered = job.number(key)?;
+        job.numbered.try_push(numbered, WHAT)?;
+    }
+    for table in TABLES {
+        job.write(table, sink)?;
+    }
+    let mut ids = Vec::new();
+    for (key, numbered) in Key::ALL.into_iter().zip(&job.numbered) {
+        let new = numbered.iter().map(Numbered::all).try_vec_of(WHAT)?;
+        ids.try_push((key, new), WHAT)?;
+    }
+    Ok(Combined {
+        kept: job.kept,
+        ids,
+    })
+}
+
+struct Job<'j, 't, 'a> {
+    profiles: &'j [&'j TableList<'t, 'a>],
+    groups: &'j Groups<'j>,
+    close_gaps: bool,
+    /// By key, as far as they are known, and by profile.
+    numbered: Vec<Vec<Numbered<'a>>>,
+    kept: Vec<(&'static str, Vec<u32>)>,
+    stop: Stop<'j>,
+}
+
+/// The parts of a table: of each profile that has it.
+struct Parts<'t, 'a> {
+    info: &'static TableInfo,
+    columns: Vec<&'static ColumnInfo>,
+    /// With the numbers of their profiles.
+    parts: Vec<(usize, &'t dyn TableInput<'a>)>,
+    rows: usize,
+}
+
+impl<'a> Parts<'_, 'a> {
+    /// The ids of each profile.
+    fn ids(&self, key: Key, profiles: usize) -> Result<Vec<&'a [i32]>> {
+        let mut ids = filled(profiles, &[] as &[i32], WHAT)?;
+        for &(profile, part) in &self.parts {
+            ids[profile] = integers(part, self.info.name, key.name())?;
+        }
+        Ok(ids)
+    }
+}
+
+impl<'j, 't, 'a> Job<'j, 't, 'a> {
+    fn parts(&self, table: &'static dyn Table) -> Result<Parts<'t, 'a>> {
+        let info = table.info();
+        let mut parts = Vec::new();
+        let mut rows = 0;
+        for (profile, list) in self.profiles.iter().enumerate() {
+            if let Some(part) = get(list, info.name) {
+                rows += part.rows();
+                parts.try_push((profile, part), WHAT)?;
+            }
+        }
+        if rows > i32::MAX as usize {
+            return Err(Error::Unsupported(message!(
+                "Table `{}` would have more rows than a data frame can have.",
+                info.name
+            )));
+        }
+        let has = |column: &&ColumnInfo| {
+            let mut parts = parts.iter();
+            parts.any(|(_, part)| part.names().contains(&column.name))
+        };
+        Ok(Parts {
+            info,
+            columns: table.columns().filter(has).try_vec(WHAT)?,
+            parts,
+            rows,
+        })
+    }
+
+    /// The new ids of a table.
+    fn number(&mut self, key: Key) -> Result<Vec<Numbered<'a>>> {
+        let Some(table) = table(key.table()) else {
+            return Ok(Vec::new());
+        };
+        let parts = self.parts(table)?;
+        let mut numbered = Vec::new();
+        let mut before = 0;
+        for old in parts.ids(key, self.profiles.len())? {
+            let rows = Ids::new(parts.info.name, key.name(), old)?;
+            let new = NewIds::After(before);
+            numbered.try_push(Numbered { old, rows, new }, WHAT)?;
+            before += old.len();
+        }
+        if !parts.info.merged {
+            return Ok(numbered);
+        }
+        let first = self.first_equal(&parts, Some((key, &numbered)))?;
+        let mut new: Vec<i32> = with_room(first.len(), WHAT)?;
+        let mut kept = Vec::new();
+        for (row, &first) in first.iter().enumerate() {
+            if first as usize == row {
+                kept.try_push(first, WHAT)?;
+                new.try_push(kept.len() as i32, WHAT)?;
+            } else {
+                new.try_push(new[first as usize], WHAT)?;
+            }
+        }
+        if kept.len() < first.len() {
+            self.kept.try_push((parts.info.name, kept), WHAT)?;
+            let mut rest = new.as_slice();
+            for numbered in &mut numbered {
+                let (own, left) = rest.split_at(numbered.old.len());
+                numbered.new = NewIds::Each(copied(own, WHAT)?);
+                rest = left;
+            }
+        }
+        Ok(numbered)
+    }
+
+    fn write(&mut self, table: &'static dyn Table, sink: &mut dyn Sink) -> Result<()> {
+        let parts = self.parts(table)?;
+        let name = parts.info.name;
+        if parts.parts.is_empty() {
+            return Ok(());
+        }
+        let is_attributes = |key: &Key| {
+            let owner = crate::schema::table(key.table());
+            owner.is_some_and(|owner| owner.info().attributes == Some(name))
+        };
+        if name == META || Key::ALL.iter().any(is_attributes) {
+            let first = self.first_equal(&parts, None)?;
+            let kept = (0..).zip(&first).filter(|(row, first)| row == *first);
+            let kept = kept.map(|(row, _)| row).try_vec(WHAT)?;
+            if kept.len() < first.len() {
+                self.kept.try_push((name, kept), WHAT)?;
+            }
+        }
+        let kept = self.kept.iter().find(|(table, _)| *table == name);
+        let kept = kept.map(|(_, kept)| kept.as_slice());
+        sink.start(name, kept.map_or(parts.rows, <[u32]>::len))?;
+        for column in &parts.columns {
+            cancel::check(self.stop)?;
+            self.write_column(&parts, column, kept, sink)?;
+        }
+        sink.finish()
+    }
+}
+
+fn integers<'a>(
+    part: &dyn TableInput<'a>,
+    table: &'static str,
+    column: &'static str,
+) -> Result<&'a [i32]> {
+    match part.column(table, column, Type::Integer)? {
+        Some(Data::Integers(ids)) => Ok(ids),
+        _ => Ok(&[]),
+    }
+}
