@@ -8,7 +8,8 @@
 //! - [`tables`]: tables from users, checked;
 //! - [`analysis`]: what follows from a profile, such as self and total;
 //! - [`joint`]: from a recording of R and native code to a profile;
-//! - [`collections`], [`io`], [`limits`], [`text`], [`error`]: what they share.
+//! - [`collections`], [`io`], [`limits`], [`text`], [`error`], [`message`](mod@message): what
+//!   they share.
 //!
 //! Everything that a reader makes can be written again, in either format:
 //!
@@ -41,6 +42,7 @@ pub mod formats;
 pub mod io;
 pub mod joint;
 pub mod limits;
+pub mod message;
 pub mod model;
 mod protobuf;
 pub mod schema;

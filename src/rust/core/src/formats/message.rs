@@ -41,7 +41,7 @@ pub fn load(
     stop: Stop,
 ) -> Result<(Vec<u8>, Budget)> {
     let name = &origin.name;
-    let mut budget = Budget::new(origin);
+    let mut budget = origin.budget();
     let mut bytes = Vec::new();
     loop {
         cancel::check(stop)?;

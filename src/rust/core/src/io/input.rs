@@ -1,6 +1,7 @@
 //! Where bytes come from: opening a file, and what is known about it.
 
 use crate::error::{Error, Result};
+use crate::limits::budget::Budget;
 use crate::limits::memory::owned;
 use std::fs::File;
 use std::io;
@@ -28,6 +29,11 @@ impl Origin {
     pub(crate) fn own_uri(&self) -> Result<Option<String>> {
         let uri = self.uri.as_deref();
         uri.map(|uri| owned(uri, "sources")).transpose()
+    }
+
+    /// The memory that reading it may take.
+    pub(crate) fn budget(&self) -> Budget {
+        Budget::new(self.stored, self.max_memory)
     }
 }
 

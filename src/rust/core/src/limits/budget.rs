@@ -5,7 +5,6 @@
 //! would fill any memory, so what a file becomes is counted before it is there.
 
 use crate::error::{Error, Result};
-use crate::io::input::Origin;
 use crate::message;
 
 /// Bytes for each byte of the file as it is stored. Real profiles, compressed, take some
@@ -29,15 +28,15 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The memory that a file may take.
-    pub fn new(origin: &Origin) -> Budget {
-        match origin.max_memory {
+    /// The memory that a file of `stored` bytes may take, unless the user set a limit.
+    pub fn new(stored: u64, max_memory: Option<u64>) -> Budget {
+        match max_memory {
             Some(limit) => Budget {
                 limit,
                 used: 0,
                 is_set: true,
             },
-            None => Budget::by_size(origin.stored, A_BYTE, AT_LEAST),
+            None => Budget::by_size(stored, A_BYTE, AT_LEAST),
         }
     }
 

@@ -6,6 +6,7 @@
 //! lists the methods that may abort, so clippy finds those who use them instead.
 
 use crate::error::{Error, Result};
+use crate::message::GrowingText;
 use std::collections::{HashMap, HashSet, TryReserveError};
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -196,20 +197,6 @@ pub fn written(text: fmt::Arguments, what: &'static str) -> Result<String> {
     Ok(all)
 }
 
-/// The text of an error. It ends early where memory does: an error that says less is
-/// better than none.
-#[macro_export]
-macro_rules! message {
-    ($($arg:tt)*) => { $crate::limits::memory::message(format_args!($($arg)*)) };
-}
-
-/// For [`message!`](crate::message).
-pub fn message(text: fmt::Arguments) -> String {
-    let mut all = String::new();
-    let _ = all.try_write(text, "a message");
-    all
-}
-
 /// Makes sure that there is memory before something allocates it that would abort or panic
 /// if there were none: code of others, and sorting, which needs half of its input.
 pub fn ensure(bytes: usize, what: &'static str) -> Result<()> {
@@ -232,15 +219,6 @@ pub fn sort_by_key<T, K: Ord>(
     ensure(size_of_val(values), what)?;
     values.sort_by_key(key);
     Ok(())
-}
-
-/// A text that grows as far as there is memory.
-struct GrowingText<'t>(&'t mut String);
-
-impl fmt::Write for GrowingText<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.try_push_str(text, "a text").map_err(|_| fmt::Error)
-    }
 }
 
 /// Bytes that are written to memory, as far as there is any.
@@ -276,6 +254,5 @@ mod tests {
         assert!(short((0..ALL).map(Ok).try_vec_of("x").map(drop)));
         assert!(short(ensure(ALL, "x")));
         assert!(short(ensure_tree(usize::MAX / 2, "x")));
-        assert_eq!(message!("{} and {}", 1, "two"), "1 and two");
     }
 }

@@ -5,11 +5,8 @@
 //! code, R's above all, has none.
 
 use super::mappings::MappingId;
+use super::native_id::NativeId;
 use crate::collections::{Interner, id};
-use std::num::NonZeroU64;
-
-/// The id that a row had in its file, where that was not its number there.
-pub type NativeId = NonZeroU64;
 
 id!(AddressId, "addresses");
 

@@ -4,7 +4,7 @@
 //! linker's name for native code; R has one name only and both are equal.
 //! `start_line` 0 means unknown: Rprof does not record where a function starts.
 
-use super::addresses::NativeId;
+use super::native_id::NativeId;
 use super::strings::{StringId, Strings};
 use crate::collections::{Interner, id};
 use crate::error::Result;

@@ -1,7 +1,7 @@
 //! Mappings: one row for each part of a file (a program, a library) that was
 //! mapped into memory. The first one is the program itself.
 
-use super::addresses::NativeId;
+use super::native_id::NativeId;
 use super::strings::StringId;
 use crate::collections::id;
 

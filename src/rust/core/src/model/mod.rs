@@ -20,6 +20,7 @@ mod functions;
 mod labels;
 mod locations;
 mod mappings;
+mod native_id;
 mod numbers;
 mod resources;
 mod samples;
@@ -29,12 +30,13 @@ mod stacks;
 mod strings;
 mod values;
 
-pub use addresses::{Address, AddressId, Addresses, NativeId};
+pub use addresses::{Address, AddressId, Addresses};
 pub use attributes::{Any, Attribute, DEEPEST, Value, ValueKind};
 pub use functions::{Function, FunctionId, Functions, Names, UNKNOWN};
 pub use labels::Label;
 pub use locations::{FrameType, Location, LocationId, Locations};
 pub use mappings::{Mapping, MappingId, Symbols};
+pub use native_id::NativeId;
 pub use numbers::{
     inexact, integer_for_r, is_exact, is_nearly_whole, nanoseconds, nearest, recorded_time,
     seconds, whole,

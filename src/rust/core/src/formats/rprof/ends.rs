@@ -5,7 +5,7 @@
 //! before and behind them is read as far as it goes, and never joined.
 
 use super::grammar::{self, Header};
-use super::lines::LineReader;
+use super::line_reader::LineReader;
 use crate::analysis::source_facts::durations;
 use crate::error::{Error, Foreign, Place, Result};
 use crate::formats::problems::{ProblemKind, Problems};

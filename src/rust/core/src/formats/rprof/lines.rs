@@ -1,109 +1,23 @@
-//! From lines to samples.
+//! From lines to samples: what each line of a file is, by its start.
 //!
-//! [`LineReader::line`] gets every line of a file in turn; most end in one
-//! look-up there. A sample whose line ends inside a name waits ([`Pending`]). Lines that
-//! break off are for [`ends`](super::ends).
+//! [`LineReader::line`] gets every line in turn; most end in one look-up of a known stack.
+//! A sample whose line ends inside a name waits for the next line
+//! ([`pending`](super::pending)). Lines that break off are for [`ends`](super::ends).
 
 use super::foreign;
 use super::grammar::{self, Header};
-use super::memory::MemoryColumns;
-use super::parse::{Context, End, Parsed, Stack, StackParser};
-use super::pending::Pending;
-use crate::error::{Error, Place, Result};
-use crate::formats::format::{Format, Recognise};
-use crate::formats::problems::{ProblemKind, Problems};
-use crate::io::input::Origin;
-use crate::limits::budget::Budget;
+use super::line_reader::{Block, LineReader, Pending};
+use super::parse::{End, Parsed};
+use crate::error::Result;
+use crate::formats::problems::ProblemKind;
 use crate::limits::memory::TryGrow;
-use crate::message;
-use crate::model::{
-    Period, Profile, RprofOptions, Source, SourceFile, SourceId, SourceKind, Toplevel,
-};
+use crate::model::SourceFile;
 
 /// R <= 4.2 adds no item to a line that has reached the first, and none makes it
 /// longer than the second.
 const LONG_LINE: std::ops::Range<usize> = 10_000..10_500;
 
-pub struct LineReader {
-    pub(super) origin: Origin,
-    pub(super) format: &'static Format,
-    recognise: Recognise,
-    pub(super) profile: Profile,
-    budget: Budget,
-    pub(super) problems: Problems,
-    pub(super) memory: MemoryColumns,
-    pub(super) parser: StackParser,
-    pub(super) block: Option<Block>,
-    pub(super) pending: Option<Pending>,
-    /// Lines end in CR LF.
-    carriage_returns: bool,
-    /// The line at hand stands behind a hole, and may lack its start.
-    pub(super) after_hole: bool,
-    /// What a sample that breaks off is.
-    pub(super) torn: ProblemKind,
-    /// The number of the line at hand, from 1.
-    pub(super) number: u64,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Block {
-    pub source: SourceId,
-    pub header: Header,
-}
-
 impl LineReader {
-    pub fn new(origin: Origin, format: &'static Format, recognise: Recognise) -> LineReader {
-        LineReader {
-            format,
-            recognise,
-            budget: Budget::new(&origin),
-            origin,
-            profile: Profile::default(),
-            problems: Problems::default(),
-            memory: MemoryColumns::default(),
-            parser: StackParser::default(),
-            block: None,
-            pending: None,
-            carriage_returns: false,
-            after_hole: false,
-            torn: ProblemKind::TornSample,
-            number: 0,
-        }
-    }
-
-    /// Whether no line has come yet.
-    pub fn is_at_start(&self) -> bool {
-        self.number == 0
-    }
-
-    pub fn note(&mut self, kind: ProblemKind, text: &[u8]) {
-        self.problems.note(kind, Place::Line(self.number), text);
-    }
-
-    pub(super) fn context(&mut self) -> (&mut StackParser, Context<'_>) {
-        (
-            &mut self.parser,
-            Context {
-                profile: &mut self.profile,
-                problems: &mut self.problems,
-                line: self.number,
-            },
-        )
-    }
-
-    pub fn foreign(&self, start: &[u8]) -> Error {
-        Error::Foreign(foreign::error(
-            &self.origin.name,
-            start,
-            self.format,
-            self.recognise,
-        ))
-    }
-
-    pub fn damaged(&self, error: &std::io::Error) -> Error {
-        Error::damaged(&self.origin.name, Place::Line(self.number + 1), error)
-    }
-
     /// One line without its line feed; `rest` starts with it and goes on to the
     /// end of the chunk.
     pub fn line(&mut self, line: &[u8], rest: &[u8]) -> Result<()> {
@@ -181,25 +95,6 @@ impl LineReader {
             Some(block) => self.line_of(block, line),
             None => Ok(()),
         }
-    }
-
-    pub(super) fn start_block(&mut self, header: Header) -> Result<()> {
-        let period = header.interval.map(Period::of_rprof).transpose()?;
-        let source = self.profile.add_source(Source {
-            kind: SourceKind::RPROF,
-            uri: self.origin.own_uri()?,
-            period,
-            options: Some(RprofOptions {
-                memory: header.memory,
-                gc: header.gc,
-                line: header.line,
-            }),
-            ..Source::default()
-        })?;
-        self.parser.start_block(header.line);
-        self.memory.start_block();
-        self.block = Some(Block { source, header });
-        Ok(())
     }
 
     /// A line inside a block, with no sample pending.
@@ -282,63 +177,5 @@ impl LineReader {
                 },
                 "the list of files",
             )
-    }
-
-    /// Keeps the frames before the place where the text breaks off.
-    pub(super) fn push_part(
-        &mut self,
-        block: Block,
-        text: &[u8],
-        memory: Option<[u64; 4]>,
-        kind: ProblemKind,
-    ) -> Result<()> {
-        let (parser, mut context) = self.context();
-        let stack = parser.part(text, &mut context)?;
-        if self.profile.stacks.get(stack.id).is_empty() && memory.is_none() {
-            let kind = match kind {
-                ProblemKind::CutSample => kind,
-                _ => ProblemKind::StrayText,
-            };
-            self.note(kind, text);
-            return Ok(());
-        }
-        self.note(kind, text);
-        self.push(block, stack, memory)
-    }
-
-    #[inline]
-    pub(super) fn push(
-        &mut self,
-        block: Block,
-        stack: Stack,
-        memory: Option<[u64; 4]>,
-    ) -> Result<()> {
-        let row = self.profile.samples.len();
-        if row >= i32::MAX as usize {
-            return Err(Error::Unsupported(message!(
-                "{}: more than {} samples, which R cannot number.",
-                self.origin.name,
-                i32::MAX
-            )));
-        }
-        let frames = self.profile.stacks.get(stack.id).len();
-        self.budget.samples(1, frames, &self.origin.name)?;
-        let samples = &mut self.profile.samples;
-        samples.source.try_push(block.source, "samples")?;
-        samples.stack.try_push(stack.id, "samples")?;
-        if let Some((filename, line)) = stack.toplevel {
-            samples.toplevel.try_push(
-                Toplevel {
-                    sample: row,
-                    filename,
-                    line,
-                },
-                "samples",
-            )?;
-        }
-        match memory {
-            Some(raw) => self.memory.record(row, raw),
-            None => Ok(()),
-        }
     }
 }

@@ -20,6 +20,7 @@ mod cache;
 mod ends;
 mod foreign;
 mod grammar;
+mod line_reader;
 mod lines;
 mod memory;
 mod parse;

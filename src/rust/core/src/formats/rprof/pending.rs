@@ -5,7 +5,7 @@
 //! editor. Which of these it is, only what follows can tell.
 
 use super::grammar;
-use super::lines::{Block, LineReader};
+use super::line_reader::{Block, LineReader, Pending};
 use super::parse::Parsed;
 use crate::error::Result;
 use crate::formats::problems::ProblemKind;
@@ -15,15 +15,6 @@ use crate::limits::memory::TryGrow;
 /// R <= 4.2 cuts names at 498 bytes, so no name of its has more.
 const JOINED_LINES: usize = 500;
 const JOINED_BYTES: usize = 64 << 10;
-
-/// A sample whose line ends inside a name: the next lines may hold the rest.
-pub struct Pending {
-    pub number: u64,
-    pub memory: Option<[u64; 4]>,
-    pub text: Vec<u8>,
-    /// Where the text of each further line starts.
-    pub breaks: Vec<usize>,
-}
 
 impl LineReader {
     /// Whether the pending sample takes this line. If not, the sample is closed

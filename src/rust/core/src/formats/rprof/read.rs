@@ -5,7 +5,7 @@
 //! [`LineReader`] to say.
 
 use super::foreign::SNIFFED;
-use super::lines::LineReader;
+use super::line_reader::LineReader;
 use crate::error::{Place, Result};
 use crate::formats::format::Opened;
 use crate::formats::problems::{ProblemKind, Problems};

@@ -4,7 +4,7 @@
 //! long as a reader takes it for that name. Any other is changed, and counted.
 
 use super::grammar::{self, Header};
-use super::lines::LineReader;
+use super::line_reader::LineReader;
 use crate::error::Result;
 use crate::io::input::Origin;
 use crate::limits::memory::{TryAdd, TryGrow, TryPut, copied};

@@ -14,13 +14,14 @@
 //! line where it is defined. It would be somewhat faster, with as much memory: 2,000
 //! addresses in a library of 53 MB took 0.10 s and 93 MB, here they take 0.13 s and 98 MB.
 
+use super::debug_info::{WHAT, sections};
 use super::elf::Elf;
 use super::files::Files;
 use super::functions::{EntryAttributes, Function, FunctionInfo};
 use super::lines::{self, SourceLine};
 use super::ranges::Ranges;
 use super::separate;
-use super::units::{UnitRow, Units, WHAT, sections};
+use super::units::{UnitRow, Units};
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, written};
 use gimli::{AttributeValue, UnitOffset};

@@ -1,9 +1,9 @@
 //! The functions of a unit of debug information, with those inlined into them.
 
+use super::debug_info::{Failure, Slice, Unit, Value, WHAT};
 use super::lines::{self, SourceLine};
 use super::names;
 use super::ranges::Ranges;
-use super::units::{Failure, Slice, Unit, Value, WHAT};
 use crate::limits::memory::TryGrow;
 use gimli::constants as dw;
 use gimli::{AttributeValue, Dwarf, RangeListsOffset, UnitOffset};

@@ -1,7 +1,7 @@
 //! The lines of a unit of debug information: what file and line an address is from.
 
+use super::debug_info::{Failure, Slice, Unit};
 use super::ranges::Ranges;
-use super::units::{Failure, Slice, Unit};
 use crate::limits::memory::{TryGrow, sort_by_key};
 use gimli::{ColumnType, Dwarf, LineProgramHeader, LineRow};
 

@@ -17,6 +17,7 @@
 #[cfg(target_os = "linux")]
 mod bounds;
 #[cfg(target_os = "linux")]
+mod debug_info;
 mod dwarf;
 #[cfg(target_os = "linux")]
 mod elf;

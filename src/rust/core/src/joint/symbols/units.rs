@@ -1,52 +1,18 @@
-//! Units of debug information, and which sections of a file they are read from.
+//! The units of debug information, one for each compiled source file: its functions and
+//! lines, which are read when an address of the unit is looked up first.
 
-use super::elf::Elf;
+use super::debug_info::{Slice, Unit, WHAT, undamaged};
 use super::functions::Functions;
 use super::lines::Lines;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits::memory::TryGrow;
 use gimli::constants as dw;
-use gimli::{
-    AbbreviationsCacheStrategy, AttributeValue, Dwarf, EndianSlice, LittleEndian, SectionId,
-};
+use gimli::{AttributeValue, Dwarf};
 use std::sync::Arc;
 
-pub type Slice<'f> = EndianSlice<'f, LittleEndian>;
-pub type Unit<'f> = gimli::Unit<Slice<'f>>;
-pub type Value<'f> = AttributeValue<Slice<'f>>;
-
-/// For errors.
-pub const WHAT: &str = "debug information";
 /// Compilers let a list of ranges begin inside another one, so that there may be more
 /// ranges than bytes, but not many more.
 const MOST_RANGES: usize = 4;
-
-/// Why reading ended early.
-pub enum Failure {
-    Damaged,
-    Error(Error),
-}
-
-impl From<gimli::Error> for Failure {
-    fn from(_: gimli::Error) -> Failure {
-        Failure::Damaged
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure::Error(error)
-    }
-}
-
-/// Damaged content is treated as missing.
-fn undamaged<T>(read: std::result::Result<T, Failure>) -> Result<Option<T>> {
-    match read {
-        Ok(value) => Ok(Some(value)),
-        Err(Failure::Damaged) => Ok(None),
-        Err(Failure::Error(error)) => Err(error),
-    }
-}
 
 /// All units of a file.
 pub struct Units<'f> {
@@ -137,28 +103,4 @@ impl<'f> UnitRow<'f> {
         };
         Ok((&self.unit, self.content.insert(content)))
     }
-}
-
-/// The sections that are read, and their size. Others describe variables above all.
-pub fn sections<'f>(elf: &Elf<'f>) -> Result<(Dwarf<Slice<'f>>, usize)> {
-    let mut size = 0usize;
-    let mut dwarf = Dwarf::load(|id| -> Result<Slice<'f>> {
-        let bytes = match id {
-            SectionId::DebugAbbrev
-            | SectionId::DebugAddr
-            | SectionId::DebugInfo
-            | SectionId::DebugLine
-            | SectionId::DebugLineStr
-            | SectionId::DebugRanges
-            | SectionId::DebugRngLists
-            | SectionId::DebugStr
-            | SectionId::DebugStrOffsets => elf.section(id.name())?,
-            _ => None,
-        };
-        let bytes = bytes.unwrap_or_default();
-        size = size.saturating_add(bytes.len());
-        Ok(Slice::new(bytes, LittleEndian))
-    })?;
-    dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
-    Ok((dwarf, size))
 }

@@ -1,0 +1,66 @@
+//! Debug information (DWARF) as `gimli` reads it: its types for the content of a file in
+//! memory, which sections are read, and why reading may fail.
+
+use super::elf::Elf;
+use crate::error::{Error, Result};
+use gimli::{
+    AbbreviationsCacheStrategy, AttributeValue, Dwarf, EndianSlice, LittleEndian, SectionId,
+};
+
+pub type Slice<'f> = EndianSlice<'f, LittleEndian>;
+pub type Unit<'f> = gimli::Unit<Slice<'f>>;
+pub type Value<'f> = AttributeValue<Slice<'f>>;
+
+/// For errors.
+pub const WHAT: &str = "debug information";
+
+/// Why reading ended early.
+pub enum Failure {
+    Damaged,
+    Error(Error),
+}
+
+impl From<gimli::Error> for Failure {
+    fn from(_: gimli::Error) -> Failure {
+        Failure::Damaged
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Error(error)
+    }
+}
+
+/// Damaged content is treated as missing.
+pub fn undamaged<T>(read: std::result::Result<T, Failure>) -> Result<Option<T>> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(Failure::Damaged) => Ok(None),
+        Err(Failure::Error(error)) => Err(error),
+    }
+}
+
+/// The sections that are read, and their size. Others describe variables above all.
+pub fn sections<'f>(elf: &Elf<'f>) -> Result<(Dwarf<Slice<'f>>, usize)> {
+    let mut size = 0usize;
+    let mut dwarf = Dwarf::load(|id| -> Result<Slice<'f>> {
+        let bytes = match id {
+            SectionId::DebugAbbrev
+            | SectionId::DebugAddr
+            | SectionId::DebugInfo
+            | SectionId::DebugLine
+            | SectionId::DebugLineStr
+            | SectionId::DebugRanges
+            | SectionId::DebugRngLists
+            | SectionId::DebugStr
+            | SectionId::DebugStrOffsets => elf.section(id.name())?,
+            _ => None,
+        };
+        let bytes = bytes.unwrap_or_default();
+        size = size.saturating_add(bytes.len());
+        Ok(Slice::new(bytes, LittleEndian))
+    })?;
+    dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+    Ok((dwarf, size))
+}

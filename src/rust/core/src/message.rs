@@ -1,0 +1,38 @@
+//! [`message!`](macro@crate::message): the texts of errors, which must not abort where memory is
+//! short.
+
+use std::fmt;
+
+/// Formats the text of an error. Where memory runs out the text is cut short: an error that
+/// says less is better than none.
+#[macro_export]
+macro_rules! message {
+    ($($arg:tt)*) => { $crate::message::text(format_args!($($arg)*)) };
+}
+
+/// For [`message!`](macro@crate::message).
+pub fn text(arguments: fmt::Arguments) -> String {
+    let mut text = String::new();
+    let _ = fmt::write(&mut GrowingText(&mut text), arguments);
+    text
+}
+
+/// A text that is extended as long as there is memory.
+pub(crate) struct GrowingText<'t>(pub &'t mut String);
+
+impl fmt::Write for GrowingText<'_> {
+    #[expect(clippy::disallowed_methods, reason = "the memory is reserved")]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.try_reserve(text.len()).map_err(|_| fmt::Error)?;
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_message_is_formatted() {
+        assert_eq!(message!("{} and {}", 1, "two"), "1 and two");
+    }
+}
