@@ -8,14 +8,13 @@
 use super::sample_types::summed_type;
 use super::source_facts::periods;
 use crate::error::Result;
-use crate::limits::cancel::{self, Stop};
+use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled, with_room};
 use crate::model::{LocationId, Profile, ValueType};
 use std::collections::HashMap;
 use std::hash::Hash;
 
 const WHAT: &str = "a summary";
-const ROWS_PER_CHECK: usize = 100_000;
 /// What a profile without values is taken to have recorded.
 const NO_TYPE: (&str, &str) = ("samples", "count");
 const NANOSECONDS: f64 = 1e9;
@@ -141,7 +140,7 @@ impl Weight<'_> {
     fn by_stack(&self, profile: &Profile, stop: Stop) -> Result<Vec<f64>> {
         let mut sums = filled(profile.stacks.len(), 0.0, WHAT)?;
         for (row, stack) in profile.samples.stack.iter().enumerate() {
-            if row % ROWS_PER_CHECK == 0 {
+            if row % ROWS == 0 {
                 cancel::check(stop)?;
             }
             sums[stack.row()] += self.of(profile, row).unwrap_or(0.0);

@@ -51,7 +51,6 @@ pub use stacks::{StackId, Stacks};
 pub use strings::{StringId, Strings};
 pub use values::{LEVELS, ValueType, Values, is_level, is_summable};
 
-pub use crate::collections::next_row;
 use crate::collections::{Id, add};
 use crate::error::Result;
 

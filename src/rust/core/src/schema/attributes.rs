@@ -6,12 +6,13 @@ use super::cells::exact_double;
 use super::column::Column;
 use super::read::{EMPTY, Reading, known};
 use super::table::{Key, RowTable, TableInfo};
+use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, sort_by_key, with_room};
 use crate::message;
 use crate::model::{
     Any, Attribute, Label, LocationId, MappingId, Profile, StringId, Strings, Value, ValueKind,
-    inexact, next_row,
+    inexact,
 };
 use std::borrow::Cow;
 

@@ -8,16 +8,13 @@ use super::table::{Declared, Key, Table, TableInfo, Version};
 use super::write::id_of;
 use super::{ColumnInfo, Ids, Type};
 use crate::error::{Error, Result};
-use crate::limits::cancel::{self, Stop};
+use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, filled};
 use crate::message;
 use crate::model::{Profile, StackId, Stacks};
 use std::thread;
 
 const TABLE: &str = "sample_locations";
-const ROWS_PER_CHECK: usize = 1 << 20;
-/// Samples between two looks at the user's wish to stop.
-const SAMPLES_PER_CHECK: usize = 10_000;
 /// From so many rows on a second thread pays: most of the time goes to new pages of memory,
 /// which two threads get in half of it.
 const ROWS_FOR_TWO: usize = 1 << 20;
@@ -152,7 +149,7 @@ impl<'a> Rows<'a> {
         let mut sorted = true;
         let mut row = 0;
         let mut next_sample = 0;
-        let mut next_check = ROWS_PER_CHECK;
+        let mut next_check = ROWS;
         while row < ids.len() {
             let id = ids[row];
             let Some(sample) = samples.row(id) else {
@@ -178,7 +175,7 @@ impl<'a> Rows<'a> {
             }
             of_sample[sample] = (start, row);
             if row > next_check {
-                next_check = row + ROWS_PER_CHECK;
+                next_check = row + ROWS;
                 cancel::check(stop)?;
             }
         }
@@ -258,7 +255,7 @@ impl Frames<'_> {
             ..
         } = self;
         for (i, (id, &stack)) in (self.first_id..).zip(self.stacks).enumerate() {
-            if i % SAMPLES_PER_CHECK == 0 {
+            if i % ROWS == 0 {
                 cancel::check(stop)?;
             }
             let frames = stacks.get(stack);

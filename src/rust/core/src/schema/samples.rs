@@ -8,11 +8,12 @@ use super::sink::{NA_REAL, Sink, fill};
 use super::table::{Declared, Key, Table, TableInfo, Version};
 use super::write::{formatted, id_of, strings};
 use super::{ColumnInfo, Type};
+use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use crate::model::{
-    Link, Profile, SourceId, StringId, Toplevel, nanoseconds, next_row, recorded_time, seconds,
+    Link, Profile, SourceId, StringId, Toplevel, nanoseconds, recorded_time, seconds,
 };
 
 const WHAT: &str = "samples";

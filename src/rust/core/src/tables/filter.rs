@@ -9,13 +9,12 @@
 //! lines are taken from a location once, for all samples; as that depends on
 //! nothing but the location, it is here done wherever it stands.
 
+use crate::collections::next_row;
 use crate::error::Result;
-use crate::limits::cancel::{self, Stop};
+use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, filled};
-use crate::model::{LocationId, Profile, next_row};
+use crate::model::{LocationId, Profile};
 use crate::schema::{Key, Reading};
-
-const SAMPLES_PER_CHECK: usize = 10_000;
 
 /// For each row of `locations` whether an expression matches it: 1 is yes.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +59,7 @@ pub fn filter(reading: &Reading, filters: &Filters, stop: Stop) -> Result<Filter
     };
     let mut frames: Vec<Frame> = Vec::new();
     for sample in 0..runs.of_sample.len() {
-        if sample % SAMPLES_PER_CHECK == 0 {
+        if sample % ROWS == 0 {
             cancel::check(stop)?;
         }
         frames.clear();

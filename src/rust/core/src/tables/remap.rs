@@ -1,10 +1,8 @@
 //! Renames ids.
 
 use crate::error::Result;
-use crate::limits::cancel::{self, Stop};
+use crate::limits::cancel::{self, ROWS, Stop};
 use crate::schema::{Ids, Key, NA};
-
-const ROWS_PER_CHECK: usize = 1 << 20;
 
 /// A column of ids, and for each id that its table has the new one.
 #[derive(Debug, Clone, Copy)]
@@ -23,10 +21,7 @@ pub fn remap(columns: &[Renamed], key: Key, out: &mut [i32], stop: Stop) -> Resu
         let ids = Ids::new(key.table(), key.name(), renamed.from)?;
         let (own, left) = rest.split_at_mut(renamed.column.len().min(rest.len()));
         rest = left;
-        for (slots, old) in own
-            .chunks_mut(ROWS_PER_CHECK)
-            .zip(renamed.column.chunks(ROWS_PER_CHECK))
-        {
+        for (slots, old) in own.chunks_mut(ROWS).zip(renamed.column.chunks(ROWS)) {
             cancel::check(stop)?;
             for (slot, &id) in slots.iter_mut().zip(old) {
                 let row = ids.row(id);

@@ -2,13 +2,12 @@
 //! row of a table of its own.
 
 use super::list::{TableList, check_v2};
+use crate::collections::next_row;
 use crate::error::Result;
-use crate::limits::cancel::{self, Stop};
+use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::TryGrow;
-use crate::model::{LocationId, Profile, StackCache, StackId, next_row};
+use crate::model::{LocationId, Profile, StackCache, StackId};
 use crate::schema::{Key, Reading};
-
-const SAMPLES_PER_CHECK: usize = 10_000;
 
 /// Checks tables of version "2.0" and makes a profile of them.
 pub fn profile_from_v2(list: &TableList, stop: Stop) -> Result<Profile> {
@@ -25,7 +24,7 @@ fn stacks(reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
     let mut stacks = Vec::new();
     let mut stack: Vec<LocationId> = Vec::new();
     for (sample, &(start, end)) in runs.of_sample.iter().enumerate() {
-        if sample % SAMPLES_PER_CHECK == 0 {
+        if sample % ROWS == 0 {
             cancel::check(stop)?;
         }
         stack.clear();

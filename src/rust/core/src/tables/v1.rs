@@ -1,11 +1,12 @@
 //! Version "1.0": the stacks in a list column.
 
 use super::list::{TableList, check_names, get, required};
+use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
-use crate::model::{LocationId, Profile, Source, SourceFile, StackId, Values, next_row};
+use crate::model::{LocationId, Profile, Source, SourceFile, StackId, Values};
 use crate::schema::{
     self, Data, Declared, Key, Reading, TABLES_V1, Table, TableInput, Version, find, invalid,
     invalid_column, unresolved,

@@ -5,7 +5,7 @@
 
 use super::attributes::AttributeTable;
 use super::budget::Budget;
-use crate::collections::Lists;
+use crate::collections::{Lists, next_row};
 use crate::error::Place;
 use crate::formats::otlp::proto::{
     dictionary as table, function, keys, line, link, location, mapping, stack,
@@ -17,7 +17,7 @@ use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{
     Address, Any, Attribute, FrameType, Function, FunctionId, Link, Location, LocationId, Mapping,
-    MappingId, Profile, StackId, Symbols, next_row,
+    MappingId, Profile, StackId, Symbols,
 };
 use crate::protobuf::wire::{Message, Result, fault};
 use crate::text::encoded;
