@@ -4,8 +4,10 @@
 
 use super::cells::exact_double;
 use super::column::Column;
-use super::read::{EMPTY, Reading, known};
-use super::table::{Key, RowTable, TableInfo};
+use super::key::Key;
+use super::reading::{EMPTY, Reading, known};
+use super::row_table::RowTable;
+use super::table::TableInfo;
 use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, sort_by_key, with_room};

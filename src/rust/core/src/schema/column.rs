@@ -5,7 +5,7 @@
 //! there. `R` is a row of the model as it is written, `D` the row in the making while it is
 //! read; for most tables they are the same.
 
-use super::Key;
+use super::key::Key;
 use crate::model::{NativeId, Profile, StringId, ValueKind};
 
 /// The type of a column in R.

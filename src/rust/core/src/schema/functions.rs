@@ -2,8 +2,10 @@
 
 use super::cells::exact_line;
 use super::column;
-use super::read::EMPTY;
-use super::table::{Key, RowTable, TableInfo};
+use super::key::Key;
+use super::reading::EMPTY;
+use super::row_table::RowTable;
+use super::table::TableInfo;
 use crate::model::{Function, Names, UNKNOWN};
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
 //! Tables from outside, as whoever has them lends them: columns by their names.
 
-use super::{ColumnInfo, Type};
+use super::column::{ColumnInfo, Type};
 use crate::error::{Error, Invalid, Result};
 use crate::message;
 

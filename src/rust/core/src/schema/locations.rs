@@ -2,7 +2,9 @@
 
 use super::cells::exact_line;
 use super::column;
-use super::table::{Key, RowTable, TableInfo};
+use super::key::Key;
+use super::row_table::RowTable;
+use super::table::TableInfo;
 use crate::model::{Address, FrameType, FunctionId, Location, MappingId};
 use std::borrow::Cow;
 

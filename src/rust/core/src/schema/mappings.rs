@@ -1,8 +1,10 @@
 //! `.mappings`: files that were mapped into memory.
 
 use super::column;
-use super::read::EMPTY;
-use super::table::{Key, RowTable, TableInfo};
+use super::key::Key;
+use super::reading::EMPTY;
+use super::row_table::RowTable;
+use super::table::TableInfo;
 use crate::model::{Mapping, Symbols};
 use std::borrow::Cow;
 

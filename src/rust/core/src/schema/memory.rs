@@ -2,7 +2,9 @@
 //!
 //! With them the way from the model to tables and back is run without R.
 
-use super::{Data, Sink, TableInput, Text, Type};
+use super::column::Type;
+use super::input::{Data, TableInput, Text};
+use super::sink::Sink;
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, filled, owned};
 

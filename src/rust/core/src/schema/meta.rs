@@ -3,7 +3,8 @@
 
 use super::column;
 use super::input::{Text, invalid, invalid_column};
-use super::table::{RowTable, TableInfo};
+use super::row_table::RowTable;
+use super::table::TableInfo;
 use crate::error::Result;
 use crate::limits::memory::owned;
 use crate::message;

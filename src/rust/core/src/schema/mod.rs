@@ -34,13 +34,16 @@ mod column;
 mod functions;
 mod ids;
 mod input;
+mod key;
 mod locations;
 mod mappings;
 pub mod memory;
 mod meta;
 mod problems;
 mod read;
+mod reading;
 mod resources;
+mod row_table;
 mod sample_locations;
 mod sample_values;
 mod samples;
@@ -57,16 +60,17 @@ pub use functions::FUNCTIONS;
 pub use ids::Ids;
 pub use input::{Data, NA, TableInput, Text};
 pub(crate) use input::{find, invalid, invalid_column};
+pub use key::Key;
 pub use locations::LOCATIONS;
 pub use meta::META_V1;
 pub(crate) use meta::check_meta;
 pub use problems::{PROBLEMS, ProblemRow};
-pub use read::Reading;
 pub(crate) use read::unresolved;
-pub use sample_locations::Runs;
+pub use reading::{Reading, Runs};
+pub use row_table::RowTable;
 pub(crate) use sink::NA_REAL;
 pub use sink::Sink;
-pub use table::{Declared, Key, RowTable, Table, TableInfo, Version};
+pub use table::{Declared, Table, TableInfo, Version};
 
 /// Version "2.0", in the order in which tables are given: seven that each profile has, and
 /// those with a leading dot that it may have. Parents of other rows come before those rows.

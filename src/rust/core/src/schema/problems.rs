@@ -1,7 +1,8 @@
 //! `.problems`: what was irregular in the input. Nothing reads it back.
 
 use super::column;
-use super::table::{RowTable, TableInfo};
+use super::row_table::RowTable;
+use super::table::TableInfo;
 use std::borrow::Cow;
 
 type Column = column::Column<ProblemRow>;

@@ -1,78 +1,17 @@
 //! From columns to rows of the model: each cell is parsed once, and its rule checked there.
 
-use super::column::Access;
-use super::input::{self, Data, NA, TableInput, Text, find, invalid};
-use super::sample_locations::Runs;
-use super::samples::Pending;
-use super::table::{RowTable, Version};
-use super::{Column, Ids, Key, cells};
+use super::cells;
+use super::column::{Access, Column};
+use super::input::{Data, NA, TableInput, Text, find, invalid};
+use super::key::Key;
+use super::reading::Reading;
 use crate::error::{Error, Result};
 use crate::limits::memory::{TryGrow, owned, with_room};
 use crate::message;
-use crate::model::{Profile, StringId, ValueKind};
+use crate::model::ValueKind;
 use crate::text::decoded;
 
 const WHAT: &str = "rows of a table";
-
-/// Tables that are being read: what is known so far.
-pub struct Reading<'a> {
-    /// All of the profile but the stacks of samples, see [`Runs`].
-    pub profile: Profile,
-    ids: [Option<Ids>; Key::ALL.len()],
-    pub(super) pending: Pending<'a>,
-    pub runs: Runs<'a>,
-}
-
-/// The text "", which rows hold where nothing is known; it is interned first.
-pub(super) const EMPTY: StringId = StringId(0);
-
-/// A text of a column in which an empty one is none.
-pub(super) fn known(text: StringId) -> Option<StringId> {
-    (text != EMPTY).then_some(text)
-}
-
-impl<'a> Reading<'a> {
-    pub fn new() -> Result<Reading<'a>> {
-        let mut profile = Profile::default();
-        profile.strings.intern("")?;
-        Ok(Reading {
-            profile,
-            ids: [const { None }; Key::ALL.len()],
-            pending: Pending::default(),
-            runs: Runs::default(),
-        })
-    }
-
-    /// Takes in the ids of a table that others may refer to.
-    pub fn read_ids(&mut self, key: Key, input: &dyn TableInput<'a>) -> Result<()> {
-        let column = super::ColumnInfo::new(key.name(), super::Type::Integer, "");
-        let ids = input::integers(find(input, key.table(), &column)?).unwrap_or_default();
-        if key == Key::Sample {
-            self.pending.ids = ids;
-        }
-        self.ids[key as usize] = Some(Ids::new(key.table(), key.name(), ids)?);
-        Ok(())
-    }
-
-    /// The row of an id, counted from 0.
-    pub fn row_of(&self, key: Key, id: i32) -> Option<usize> {
-        self.ids[key as usize].as_ref()?.row(id)
-    }
-
-    /// How to find the rows of many ids.
-    pub(super) fn ids(&self, key: Key) -> Option<&Ids> {
-        self.ids[key as usize].as_ref()
-    }
-
-    /// The distinct texts of a column as strings of the profile.
-    pub(super) fn intern(&mut self, text: &Text) -> Result<Vec<StringId>> {
-        let mut ids = with_room(text.distinct.len(), "strings")?;
-        for text in &text.distinct {
-            ids.try_push(self.profile.strings.intern(text)?, "strings")?;
-        }
-        Ok(ids)
-    }
-}
 
 /// A row refers to an id that `key`'s table does not have.
 #[cold]
@@ -113,7 +52,7 @@ pub(super) fn check_texts(
 
 impl<R, D> Column<R, D> {
     /// Sets this column's cell of all rows.
-    fn read<'a>(
+    pub(super) fn read<'a>(
         &self,
         table: &'static str,
         input: &dyn TableInput<'a>,
@@ -312,35 +251,5 @@ impl Parsing<'_, '_> {
             }
         }
         Ok(())
-    }
-}
-
-impl<R: Clone, D> RowTable<R, D> {
-    pub(super) fn read_rows<'a>(
-        &self,
-        input: &dyn TableInput<'a>,
-        reading: &mut Reading<'a>,
-        version: Version,
-    ) -> Result<()> {
-        let table = self.info.name;
-        let mut rows: Vec<D> = with_room(input.rows(), WHAT)?;
-        for _ in 0..input.rows() {
-            rows.try_push((self.blank)(), WHAT)?;
-        }
-        for column in self.columns {
-            if (version == Version::Two || column.info.required)
-                && !matches!(column.access, Access::Key)
-            {
-                column.read(table, input, &mut rows, reading)?;
-            }
-        }
-        for rule in self.rules {
-            for (row, draft) in rows.iter().enumerate() {
-                if let Some((column, rule)) = rule(draft, &reading.profile.strings)? {
-                    return Err(invalid(table, column, row, rule));
-                }
-            }
-        }
-        (self.store)(reading, rows)
     }
 }

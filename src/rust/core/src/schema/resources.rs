@@ -2,8 +2,10 @@
 //! come from.
 
 use super::column::Column;
-use super::read::{EMPTY, known};
-use super::table::{Key, RowTable, TableInfo};
+use super::key::Key;
+use super::reading::{EMPTY, known};
+use super::row_table::RowTable;
+use super::table::TableInfo;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, copied};
 use crate::model::{Entity, Profile, Resource, ResourceId, Scope};

@@ -1,12 +1,15 @@
 //! `sample_locations`: the stacks of samples, a row for each frame. This is the largest table:
 //! in the model each distinct stack is there once.
 
+use super::column::{ColumnInfo, Type};
+use super::ids::Ids;
 use super::input::{TableInput, find, integers, invalid};
-use super::read::{Reading, unresolved};
+use super::key::Key;
+use super::read::unresolved;
+use super::reading::{Reading, Runs};
 use super::sink::{Sink, fill};
-use super::table::{Declared, Key, Table, TableInfo, Version};
+use super::table::{Declared, Table, TableInfo, Version};
 use super::write::id_of;
-use super::{ColumnInfo, Ids, Type};
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, filled};
@@ -39,28 +42,6 @@ const COLUMNS: [ColumnInfo; 3] = [
     ),
     ColumnInfo::new("location_id", Type::Integer, "the location"),
 ];
-
-/// Which rows of the table make the stack of each sample.
-#[derive(Debug, Default)]
-pub struct Runs<'a> {
-    /// For each sample its first row and the one behind its last.
-    pub of_sample: Vec<(usize, usize)>,
-    /// The rows in the order (sample, depth), where the table is in another.
-    pub order: Option<Vec<u32>>,
-    /// The column `location_id`.
-    pub locations: &'a [i32],
-}
-
-impl Runs<'_> {
-    /// The rows of a sample's frames, innermost first.
-    pub fn rows(&self, sample: usize) -> impl Iterator<Item = usize> + '_ {
-        let (start, end) = self.of_sample[sample];
-        (start..end).map(|at| match &self.order {
-            Some(order) => order[at] as usize,
-            None => at,
-        })
-    }
-}
 
 impl Declared for SampleLocationTable {
     fn info(&self) -> &TableInfo {

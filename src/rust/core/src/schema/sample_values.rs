@@ -2,12 +2,15 @@
 //! column for each sample type.
 
 use super::cells::{self, exact_double};
-use super::input::{self, TableInput, find, invalid};
-use super::read::{Reading, check_texts, unresolved};
+use super::column::{ColumnInfo, Type};
+use super::ids::Ids;
+use super::input::{self, TableInput, Text, find, invalid};
+use super::key::Key;
+use super::read::{check_texts, unresolved};
+use super::reading::Reading;
 use super::sink::{Sink, fill};
-use super::table::{Declared, Key, Table, TableInfo, Version};
+use super::table::{Declared, Table, TableInfo, Version};
 use super::write::{formatted, id_of};
-use super::{ColumnInfo, Ids, Text, Type};
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, with_room};

@@ -2,12 +2,14 @@
 //! columns are moved. In the model, facts that few samples have are lists of these samples.
 
 use super::cells::{self, HEX_DIGITS};
+use super::column::{ColumnInfo, Type};
 use super::input::{Data, NA, TableInput, Text, doubles, find, integers, invalid, texts};
-use super::read::{EMPTY, Reading, check_texts, unresolved};
+use super::key::Key;
+use super::read::{check_texts, unresolved};
+use super::reading::{EMPTY, Reading};
 use super::sink::{NA_REAL, Sink, fill};
-use super::table::{Declared, Key, Table, TableInfo, Version};
+use super::table::{Declared, Table, TableInfo, Version};
 use super::write::{formatted, id_of, strings};
-use super::{ColumnInfo, Type};
 use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::cancel::Stop;
@@ -25,15 +27,6 @@ struct WholeColumn {
     write: fn(&'static str, &Profile, &mut dyn Sink) -> Result<()>,
     /// `None` where the table does not have the column.
     read: for<'a> fn(&mut Reading<'a>, Option<Data<'a>>) -> Result<()>,
-}
-
-/// What columns of samples say that only together with a later one says something.
-#[derive(Default)]
-pub struct Pending<'a> {
-    /// The ids of samples.
-    pub ids: &'a [i32],
-    timestamps: &'a [f64],
-    trace_ids: Option<Vec<Option<StringId>>>,
 }
 
 pub struct SampleTable {
@@ -334,19 +327,4 @@ fn read_links(
         }
     }
     Ok(())
-}
-
-impl Reading<'_> {
-    /// The row of a sample; where that is gone, of the first one with a greater id. NA is the
-    /// end.
-    pub(super) fn sample_at_or_after(&self, id: i32) -> usize {
-        let ids = self.pending.ids;
-        if id == NA {
-            return ids.len();
-        }
-        self.row_of(Key::Sample, id).unwrap_or_else(|| {
-            let next = ids.iter().position(|&other| other > id);
-            next.unwrap_or(ids.len())
-        })
-    }
 }

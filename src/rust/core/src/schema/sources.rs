@@ -4,8 +4,10 @@
 use super::cells::exact_double;
 use super::column::Column;
 use super::input::NA;
-use super::read::EMPTY;
-use super::table::{Key, RowTable, TableInfo};
+use super::key::Key;
+use super::reading::EMPTY;
+use super::row_table::RowTable;
+use super::table::TableInfo;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, owned};
 use crate::message;

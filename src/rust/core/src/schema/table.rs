@@ -1,81 +1,12 @@
-//! The entry of a table, and what all tables can do.
+//! What all tables are and can do: their columns, writing and reading.
 
-use super::{Column, ColumnInfo, Reading, Sink, TableInput};
+use super::column::ColumnInfo;
+use super::input::TableInput;
+use super::reading::Reading;
+use super::sink::Sink;
 use crate::error::Result;
 use crate::limits::cancel::Stop;
-use crate::model::{Profile, Strings};
-use std::borrow::Cow;
-
-/// The keys: each is the first column of its table, and a column that is called so holds ids
-/// of that table wherever it stands. Tables that others refer to come first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
-    Resource,
-    Scope,
-    Source,
-    Sample,
-    Function,
-    Mapping,
-    Location,
-}
-
-impl Key {
-    pub const ALL: [Key; 7] = [
-        Key::Resource,
-        Key::Scope,
-        Key::Source,
-        Key::Sample,
-        Key::Function,
-        Key::Mapping,
-        Key::Location,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Key::Resource => "resource_id",
-            Key::Scope => "scope_id",
-            Key::Source => "source_id",
-            Key::Sample => "sample_id",
-            Key::Function => "function_id",
-            Key::Mapping => "mapping_id",
-            Key::Location => "location_id",
-        }
-    }
-
-    /// The table whose rows it identifies.
-    pub const fn table(self) -> &'static str {
-        match self {
-            Key::Resource => ".resources",
-            Key::Scope => ".scopes",
-            Key::Source => "sources",
-            Key::Sample => "samples",
-            Key::Function => "functions",
-            Key::Mapping => ".mappings",
-            Key::Location => "locations",
-        }
-    }
-
-    /// Beside the columns of their own, tables that each profile has can refer to others with
-    /// a leading dot only.
-    pub fn of_column(name: &str) -> Option<Key> {
-        let key = match name {
-            ".mapping_id" | ".scope_id" => &name[1..],
-            _ => name,
-        };
-        Key::ALL.into_iter().find(|k| k.name() == key)
-    }
-
-    /// The same, with the name of the column.
-    pub fn column(name: &str) -> Option<(&'static str, Key)> {
-        let key = Key::of_column(name)?;
-        let name = match name {
-            ".mapping_id" => ".mapping_id",
-            ".scope_id" => ".scope_id",
-            _ => key.name(),
-        };
-        Some((name, key))
-    }
-}
+use crate::model::Profile;
 
 /// What is known of a table without its rows.
 #[derive(Debug, Clone, Copy)]
@@ -152,54 +83,4 @@ pub trait Table: Declared {
         version: Version,
         stop: Stop,
     ) -> Result<()>;
-}
-
-/// A rule that is about several cells of a row: where it is broken, which column and how.
-pub(super) type RowRule<D> = fn(&D, &Strings) -> Result<Option<(&'static str, String)>>;
-
-/// A table of rows, of which each column says how to get and set its cell.
-pub struct RowTable<R: 'static + Clone, D: 'static = R> {
-    pub(super) info: TableInfo,
-    pub(super) columns: &'static [Column<R, D>],
-    pub(super) rows: for<'p> fn(&'p Profile) -> Result<Cow<'p, [R]>>,
-    /// A row of which nothing is known.
-    pub(super) blank: fn() -> D,
-    pub(super) rules: &'static [RowRule<D>],
-    /// Takes rows that were checked into the model.
-    pub(super) store: fn(&mut Reading, Vec<D>) -> Result<()>,
-}
-
-impl<R: Clone, D> Declared for RowTable<R, D> {
-    fn info(&self) -> &TableInfo {
-        &self.info
-    }
-
-    fn columns(&self) -> Box<dyn Iterator<Item = &ColumnInfo> + '_> {
-        Box::new(self.columns.iter().map(|column| &column.info))
-    }
-}
-
-impl<R: Clone, D> Table for RowTable<R, D> {
-    fn write(
-        &self,
-        profile: &Profile,
-        version: Version,
-        sink: &mut dyn Sink,
-        _: Stop,
-    ) -> Result<()> {
-        self.write_rows(profile, &(self.rows)(profile)?, version, sink)
-    }
-
-    fn read<'a>(
-        &self,
-        input: &dyn TableInput<'a>,
-        reading: &mut Reading<'a>,
-        version: Version,
-        _: Stop,
-    ) -> Result<()> {
-        if self.info.about_input {
-            return Ok(());
-        }
-        self.read_rows(input, reading, version)
-    }
 }

@@ -1,8 +1,10 @@
 //! A new column is one entry: here one is added, to a table that only this test has.
 
 use super::column::Column;
+use super::key::Key;
 use super::memory::{MemoryColumn, MemoryTable, MemoryTables};
-use super::table::{Declared, Key, RowTable, Table, TableInfo, Version};
+use super::row_table::RowTable;
+use super::table::{Declared, Table, TableInfo, Version};
 use super::{Reading, TABLES, TABLES_V1};
 use crate::error::Error;
 use crate::model::{Mapping, Profile, Symbols};
@@ -40,8 +42,8 @@ static PAGES: RowTable<Mapping> = RowTable {
         start: 0,
         limit: 0,
         offset: 0,
-        filename: super::read::EMPTY,
-        build_id: super::read::EMPTY,
+        filename: super::reading::EMPTY,
+        build_id: super::reading::EMPTY,
         symbols: Symbols::default(),
         native_id: None,
     },

@@ -2,8 +2,8 @@
 //! list column. What they hold is checked and made in `tables/v1.rs` and `analysis/`; here is
 //! what they look like.
 
+use super::column::{ColumnInfo, Type};
 use super::table::{Declared, TableInfo};
-use super::{ColumnInfo, Type};
 
 /// A table whose rows are not in the model as they are.
 pub struct DeclaredTable {

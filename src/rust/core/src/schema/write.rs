@@ -1,10 +1,9 @@
 //! From rows of the model to columns.
 
 use super::cells;
-use super::column::{Access, Given};
-use super::sink::{NA_REAL, fill};
-use super::table::{RowTable, Version};
-use super::{Column, NA, Sink};
+use super::column::{Access, Column, Given};
+use super::input::NA;
+use super::sink::{NA_REAL, Sink, fill};
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use crate::model::{Profile, StringId, Strings, integer_for_r};
@@ -18,33 +17,9 @@ pub(super) fn id_of(row: usize) -> i32 {
     row as i32 + 1
 }
 
-impl<R: Clone, D> RowTable<R, D> {
-    /// Gives these rows as the table, if there are any or each profile has it.
-    pub fn write_rows(
-        &self,
-        profile: &Profile,
-        rows: &[R],
-        version: Version,
-        sink: &mut dyn Sink,
-    ) -> Result<()> {
-        if rows.is_empty() && !self.info.required() {
-            return Ok(());
-        }
-        let columns = self.columns.iter();
-        let given = columns.filter(|column| match version {
-            Version::One => column.info.required,
-            Version::Two => column.is_given(profile, rows),
-        });
-        sink.start(self.info.name, rows.len())?;
-        for column in given {
-            column.write(profile, rows, sink)?;
-        }
-        sink.finish()
-    }
-}
-
 impl<R, D> Column<R, D> {
-    fn is_given(&self, profile: &Profile, rows: &[R]) -> bool {
+    /// Whether a table with these rows has the column.
+    pub(super) fn is_given(&self, profile: &Profile, rows: &[R]) -> bool {
         match self.given {
             Given::Always => true,
             Given::Where(given) => rows.iter().any(|row| given(profile, row)),
@@ -80,7 +55,7 @@ impl<R, D> Column<R, D> {
         }
     }
 
-    fn write(&self, p: &Profile, rows: &[R], sink: &mut dyn Sink) -> Result<()> {
+    pub(super) fn write(&self, p: &Profile, rows: &[R], sink: &mut dyn Sink) -> Result<()> {
         let all = rows.iter();
         let name = self.info.name;
         match self.access {
