@@ -1,8 +1,8 @@
 //! What can go wrong, in one enum.
 //!
-//! Each variant says where and what, and maps to one class of R condition
-//! ([`Error::class`]). What R's users can do about it, such as which function reads a file,
-//! the R side adds.
+//! Each variant describes what went wrong and where, and maps to one class of R condition
+//! ([`Error::class`]). Hints for R users, such as which function reads a file, are added in
+//! R.
 
 use crate::message;
 use std::borrow::Cow;
@@ -62,15 +62,15 @@ pub enum Error {
     #[error("{0}")]
     Invalid(#[from] Invalid),
 
-    /// The target format cannot hold what the profile says.
+    /// The target format cannot represent part of the profile.
     #[error("{0}")]
     Lossy(String),
 
-    /// A valid wish that this package does not fulfil.
+    /// A valid request that this package does not support.
     #[error("{0}")]
     Unsupported(String),
 
-    /// The content would take more memory than its size lets expect.
+    /// The content would take more memory than is allowed for a file of its size.
     #[error(
         "{input} would take at least {:.3} GB of memory, where {:.3} GB are allowed for its size.",
         gigabytes(*needed),
@@ -83,7 +83,7 @@ pub enum Error {
         allowed: u64,
     },
 
-    /// An allocation failed; `0` says for what.
+    /// An allocation failed; the field names what it was for.
     #[error("Not enough memory for {0}.")]
     Memory(&'static str),
 
@@ -163,8 +163,8 @@ impl Error {
         }
     }
 
-    /// The error with the path as users know it: here paths are bytes, which need not be
-    /// text.
+    /// The error with the path as the user gave it: here paths are bytes, which need not be
+    /// valid text.
     pub fn shown_as(self, path: &str) -> Error {
         let path = PathBuf::from(path);
         match self {
@@ -181,7 +181,7 @@ impl Error {
             io::ErrorKind::UnexpectedEof => {
                 message!("The gzip data end early. Is the file cut off?")
             }
-            _ => message!("The data cannot be read on: {error}."),
+            _ => message!("The data cannot be read any further: {error}."),
         };
         Error::Parse {
             input: message!("{input}"),

@@ -1,8 +1,8 @@
 //! Finds equal rows of a table.
 //!
-//! The table keeps its rows itself; an index holds only (hash, row) pairs, so that a
-//! row exists once. The hash is seeded anew in each process: rows that collide on
-//! purpose cannot be prepared. Row numbers never depend on it.
+//! The table stores the rows; an index stores only pairs (hash, row number), so that no row
+//! is stored twice. The seed of the hash is random in each process, so that nobody can
+//! prepare a file whose rows collide. Row numbers do not depend on the hash.
 
 use crate::error::{Error, Result};
 use crate::message;
@@ -30,7 +30,7 @@ impl Index {
             .map(|&(_, row)| row)
     }
 
-    /// Adds a row that `find` did not find.
+    /// Adds a row; `find()` must not have found it.
     pub fn insert(&mut self, hash: u64, row: u32) -> Result<()> {
         self.rows
             .try_reserve(1, |&(h, _)| h)
@@ -45,14 +45,14 @@ impl Index {
     }
 }
 
-/// The number of the next row, while it fits an id.
+/// The number of the next row, if R can represent its id.
 pub fn next_row(len: usize, table: &'static str) -> Result<u32> {
     // R's ids are 32-bit integers counted from 1.
     if len < i32::MAX as usize {
         Ok(len as u32)
     } else {
         Err(Error::Unsupported(message!(
-            "More than {} distinct {table}: R's integer ids end there.",
+            "More than {} distinct {table} are not supported: R's integer ids end there.",
             i32::MAX
         )))
     }

@@ -1,5 +1,5 @@
-//! Lists of different lengths, end to end in one buffer: one allocation for all of them
-//! instead of one for each.
+//! Lists of different lengths, stored one after the other in one buffer: one allocation for
+//! all of them instead of one for each.
 
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, TryText, filled};
@@ -107,7 +107,7 @@ impl Lists<u32> {
     }
 }
 
-/// The same for text.
+/// Texts, stored one after the other in one buffer.
 #[derive(Debug, Default, Clone)]
 pub struct TextList {
     text: String,

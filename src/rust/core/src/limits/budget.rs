@@ -1,24 +1,25 @@
 //! How much memory a file may take, for its size.
 //!
-//! A few bytes may stand for much: gzip makes a thousand of one, a stack that thousands of
-//! samples refer to is written out for each of them in R's tables. A small file made for it
-//! would fill any memory, so what a file becomes is counted before it is there.
+//! A few bytes of a file may expand to many: gzip turns one byte into a thousand, and a stack
+//! that thousands of samples share is repeated for each of them in R's tables. A small
+//! malicious file could exhaust the memory, so what a file needs is counted before it is
+//! allocated.
 
 use crate::error::{Error, Result};
 use crate::message;
 
-/// Bytes for each byte of the file as it is stored. Real profiles, compressed, take some
-/// hundred at most, and only where they are small.
+/// Bytes of memory for each byte of the stored file. Real profiles, compressed, take a few
+/// hundred at most, and only if they are small.
 const A_BYTE: u64 = 64;
-/// No file may take less, which is what a small one of a program that always does the same
-/// can need.
+/// The least that any file may take: a small file needs this much if it records a program
+/// that repeats itself.
 const AT_LEAST: u64 = 4 << 30;
-/// A row of `sample_locations`.
+/// Bytes of a row of `sample_locations`.
 const ROW: u64 = 12;
-/// A sample beside its stack: its rows in `samples` and `sample_values`, and in the model.
+/// Bytes of a sample without its stack: its rows in `samples` and `sample_values`, and in the model.
 const SAMPLE: u64 = 48;
 
-/// An amount that is used up bit by bit: most often of memory, in bytes.
+/// An amount, most often bytes of memory, that is used up step by step.
 #[derive(Debug)]
 pub struct Budget {
     limit: u64,

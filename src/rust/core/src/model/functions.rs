@@ -1,7 +1,7 @@
-//! Functions: one row for each distinct function of a file.
+//! Functions: one row for each distinct function of a source file.
 //!
-//! A function seen in two files is two rows, as in pprof. `system_name` is the
-//! linker's name for native code; R has one name only and both are equal.
+//! Functions of the same name in two source files are two rows, as in pprof. `system_name`
+//! is the linker's name of native code; R functions have one name, so both are equal.
 //! `start_line` 0 means unknown: Rprof does not record where a function starts.
 
 use super::native_id::NativeId;
@@ -22,16 +22,16 @@ pub struct Function {
 }
 
 impl Function {
-    /// A function of which a file records these texts: its name, its system name, and
-    /// its file. Any of them may be empty.
+    /// A function as a file records it: its name, its system name and its source file, each
+    /// of which may be empty.
     pub fn recorded(
         [name, system_name]: [StringId; 2],
         filename: StringId,
         start_line: i64,
         strings: &mut Strings,
     ) -> Result<Function> {
-        let is_there = |text| !strings.get(text).is_empty();
-        let (name, system_name, recorded) = match (is_there(name), is_there(system_name)) {
+        let is_recorded = |text| !strings.get(text).is_empty();
+        let (name, system_name, recorded) = match (is_recorded(name), is_recorded(system_name)) {
             (true, true) => (name, system_name, Names::Both),
             (true, false) => (name, name, Names::Name),
             (false, true) => (system_name, system_name, Names::SystemName),
@@ -51,11 +51,11 @@ impl Function {
     }
 }
 
-/// How a function without any name is called.
+/// The name of a function of which no name is recorded.
 pub const UNKNOWN: &str = "<unknown>";
 
-/// Which names a profile records. The other one repeats it; where it records
-/// neither, both are [`UNKNOWN`].
+/// Which names of a function a profile records. If it is one, the other is a copy of it; if
+/// none, both are [`UNKNOWN`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Names {
     Name,

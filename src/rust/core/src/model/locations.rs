@@ -1,8 +1,7 @@
 //! Locations: one row for each distinct place in the code.
 //!
-//! The line is the one that runs inside the function (for the innermost frame)
-//! or that made the call (for all others). Line 0 is unknown; no function means
-//! an address without a symbol.
+//! The line is the one being executed (innermost frame) or the one of the call (all other
+//! frames). Line 0 is unknown; a location without a function is an address without a symbol.
 
 use super::addresses::AddressId;
 use super::functions::FunctionId;
@@ -20,18 +19,19 @@ pub struct Location {
     /// 0 is unknown.
     pub column: i64,
     pub address: Option<AddressId>,
-    /// Whether it is part of the frame that follows outwards: the same code at
-    /// the same address, seen from the function that it was inlined into.
+    /// Whether the function was inlined into that of the next outer frame, which then has
+    /// the same address.
     pub inlined: bool,
     pub frame_type: Option<FrameType>,
 }
 
-/// What kind of frame a location is: `r` for R's own, `native` for machine code, or
-/// any other text, such as profiles of OpenTelemetry have in their attribute
-/// `profile.frame.type`. Never empty: `Profile::frame_type()` makes them.
+/// What kind of frame a location is: `r` for R code, `native` for machine code, or any other
+/// text, as in the attribute `profile.frame.type` of OpenTelemetry. `Profile::frame_type()`
+/// creates it, never of an empty text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FrameType(
-    /// One more than the row of its text, so that a location is no larger for it.
+    /// One more than the row of its text: as it is never 0, an `Option<FrameType>` takes no
+    /// more memory.
     NonZeroU32,
 );
 
@@ -47,7 +47,7 @@ impl FrameType {
 }
 
 impl Location {
-    /// The line, 0 where it is unknown or none for R's integers.
+    /// The line; 0 if it is unknown or too large for an R integer.
     pub fn line_for_r(&self) -> i32 {
         integer_for_r(self.line.unwrap_or(0))
     }

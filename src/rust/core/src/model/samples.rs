@@ -8,17 +8,17 @@ use super::strings::StringId;
 pub struct Samples {
     pub source: Vec<SourceId>,
     pub stack: Vec<StackId>,
-    /// Where the outermost frame was called from, for the few samples that say
-    /// so; in the order of the samples.
+    /// Where the outermost frame was called from, for the few samples that record it; in the
+    /// order of the samples.
     pub toplevel: Vec<Toplevel>,
-    /// The spans that samples belong to, for those that say so.
+    /// The spans that samples belong to, for those that record it: (row, span).
     pub links: Vec<(usize, Link)>,
-    /// When samples were taken, in nanoseconds since 1970, for those that say so.
+    /// When samples were taken, for those that record it: (row, nanoseconds since 1970).
     pub times: Vec<(usize, i64)>,
 }
 
-/// The place in a file from which the outermost frame was called. It belongs to
-/// no function, so it is no location.
+/// The place in a source file from which the outermost frame was called. It is not a
+/// location, because it belongs to no function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Toplevel {
     /// Row in [`Samples`], counted from 0.
@@ -27,7 +27,7 @@ pub struct Toplevel {
     pub line: i32,
 }
 
-/// A span of a trace, in hexadecimal digits.
+/// A span of a trace; both ids are hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Link {
     pub trace_id: StringId,

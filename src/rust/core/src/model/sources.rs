@@ -1,8 +1,7 @@
 //! Sources: one row for each recorded run.
 //!
-//! A file is one source; an Rprof file written with `append = TRUE` has one for
-//! each of its blocks, because every block has options and file numbers of its
-//! own.
+//! A file is one source. An Rprof file written with `append = TRUE` has several, one for
+//! each block, because each block has its own options and file numbers.
 
 use super::attributes::Attribute;
 use super::functions::UNKNOWN;
@@ -18,7 +17,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 const WHAT: &str = "sources";
-/// In one place, so that it can be lent.
+/// A static, since decoders borrow it.
 static BASE64: Encoding = data_encoding::BASE64;
 
 id!(SourceId, "sources");
@@ -28,9 +27,9 @@ id!(SourceId, "sources");
 pub struct SourceKind(Cow<'static, str>);
 
 impl SourceKind {
-    /// What `Rprof()` recorded. Its sample types and times are derived.
+    /// Recorded by `Rprof()`. Its sample types and times are derived.
     pub const RPROF: SourceKind = SourceKind::named("rprof");
-    /// Tables that a user made.
+    /// Tables created by a user.
     pub const MANUAL: SourceKind = SourceKind::named("manual");
 
     /// The kind of a format.
@@ -38,7 +37,7 @@ impl SourceKind {
         SourceKind(Cow::Borrowed(name))
     }
 
-    /// Whatever a table or file says.
+    /// The kind that a table or file names.
     pub fn of_text(text: &str) -> Result<SourceKind> {
         Ok(SourceKind::of_owned(owned(text, WHAT)?))
     }
@@ -52,7 +51,7 @@ impl SourceKind {
     }
 }
 
-/// Of a source that is not filled in yet; no valid one has it.
+/// The kind of a source that is not filled in yet; it is not valid.
 impl Default for SourceKind {
     fn default() -> SourceKind {
         SourceKind::named("")

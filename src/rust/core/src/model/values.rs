@@ -1,7 +1,7 @@
 //! Values: for each sample type one column, as long as the samples.
 //!
-//! A sample that has no value of a type holds NaN there, which no format can
-//! record: the sources of a profile need not measure the same things.
+//! The sources of a profile need not measure the same things: the value is NaN where a sample
+//! has none of a type. No format can record a NaN, so it cannot be mistaken for a value.
 
 use super::numbers::is_exact;
 use crate::error::Result;
@@ -18,8 +18,8 @@ pub struct ValueType {
 pub struct Values {
     pub type_: ValueType,
     pub column: Vec<f64>,
-    /// Where the column holds a number only nearly: its row and itself, in the
-    /// order of rows.
+    /// Numbers that a double cannot represent exactly, in the order of rows: (row, number).
+    /// The column holds the nearest double.
     pub exact: Vec<(usize, i64)>,
 }
 
@@ -38,28 +38,28 @@ impl Values {
         })
     }
 
-    /// Appends the value of the next sample; says whether R holds it nearly only.
+    /// Appends the value of the next sample. Returns whether the column holds it rounded.
     #[inline]
     pub fn push(&mut self, value: i64) -> Result<bool> {
-        let nearly = !is_exact(value);
-        if nearly {
+        let rounded = !is_exact(value);
+        if rounded {
             let row = self.column.len();
             self.exact.try_push((row, value), "sample values")?;
         }
         self.column.try_push(value as f64, "sample values")?;
-        Ok(nearly)
+        Ok(rounded)
     }
 
-    /// The value of a row where the column holds it only nearly.
+    /// The value of a row, if the column holds it rounded.
     pub fn exact(&self, row: usize) -> Option<i64> {
         let at = self.exact.binary_search_by_key(&row, |(row, _)| *row);
         at.ok().and_then(|at| self.exact.get(at)).map(|(_, n)| *n)
     }
 }
 
-/// The raw memory figures of R's profiler, with the names and units that
-/// `summaryRprof(memory = "tseries")` gives them: levels at the time of the
-/// sample, but for the last, which counts since the sample before.
+/// The memory columns of `Rprof()`, with the names and units of
+/// `summaryRprof(memory = "tseries")`. The first three are levels at the time of the sample;
+/// the last counts duplications since the previous sample.
 pub const LEVELS: [(&str, &str); 4] = [
     ("vsize_small", "bytes"),
     ("vsize_large", "bytes"),
@@ -67,13 +67,13 @@ pub const LEVELS: [(&str, &str); 4] = [
     ("duplications", "count"),
 ];
 
-/// Whether a type is a raw figure, of which a sum would mean nothing.
+/// Whether a type is one of [`LEVELS`].
 pub fn is_level(name: &str, unit: &str) -> bool {
     LEVELS.contains(&(name, unit))
 }
 
-/// Whether a sum over samples means something: not of the memory that was in use at each
-/// of them. Duplications are counted since the sample before.
+/// Whether a sum over samples is meaningful. It is not for the memory in use at each sample;
+/// duplications are counted since the previous sample, so they can be added.
 pub fn is_summable(name: &str, unit: &str) -> bool {
     !LEVELS[..3].contains(&(name, unit))
 }

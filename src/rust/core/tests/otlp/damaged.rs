@@ -388,7 +388,7 @@ fn gzip_may_be_cut_or_go_on() {
     }
     let message = refused(&[&whole[..], b"garbage that goes on"].concat()).1;
     assert!(
-        message.starts_with("The data cannot be read on: "),
+        message.starts_with("The data cannot be read any further: "),
         "{message}"
     );
     let mut wrong = whole.clone();

@@ -32,14 +32,5 @@ mod write;
 pub use grammar::{
     Header, file_line as parse_file, header as parse_header, memory_prefix as parse_memory,
 };
-
+pub use read::FORMAT;
 pub use write::{Writer, header};
-
-use super::format::Format;
-
-pub const FORMAT: Format = Format {
-    name: "rprof",
-    title: "an Rprof file",
-    recognises: foreign::is_rprof,
-    read: read::read,
-};

@@ -1,13 +1,13 @@
-//! Reads a whole file: bytes in chunks, cut into lines.
+//! The format, and reading a whole file of it: bytes in chunks, cut into lines.
 //!
 //! Memory follows the distinct lines and the samples, not the file: a chunk of
 //! a megabyte is read, cut into lines, and reused. What a line means is for
 //! [`LineReader`] to say.
 
-use super::foreign::SNIFFED;
+use super::foreign::{SNIFFED, is_rprof};
 use super::line_reader::LineReader;
 use crate::error::{Place, Result};
-use crate::formats::format::Opened;
+use crate::formats::format::{Format, Opened};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
@@ -31,6 +31,13 @@ const LIMITS: Limits = Limits {
 /// So many NUL bytes in a row inside a line are no damaged name: something is missing
 /// in their place. Before and after lines and at the end of the file one is enough.
 const HOLE: usize = 16;
+
+pub const FORMAT: Format = Format {
+    name: "rprof",
+    title: "an Rprof file",
+    recognises: is_rprof,
+    read,
+};
 
 /// Reads what `Rprof()` wrote.
 pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
@@ -201,7 +208,7 @@ mod tests {
         let opened = Opened {
             content: Content::new(&mut bytes).unwrap(),
             origin: Origin::default(),
-            format: &crate::formats::rprof::FORMAT,
+            format: &FORMAT,
             recognise: |_| None,
         };
         let (profile, problems) = read_lines(opened, &SMALL, &|| false)?;

@@ -5,6 +5,7 @@
 
 use super::grammar::{self, Header};
 use super::line_reader::LineReader;
+use super::read::FORMAT;
 use crate::error::Result;
 use crate::io::input::Origin;
 use crate::limits::memory::{TryAdd, TryGrow, TryPut, copied};
@@ -187,8 +188,7 @@ impl<'a> StackTexts<'a> {
     /// Whether a reader finds the names of this stack in its text. Which lines are one sample
     /// is a matter of what they start with.
     fn reads_back(&self, stack: StackId, text: &[u8]) -> Result<bool> {
-        let mut reader =
-            LineReader::new(Origin::default(), &crate::formats::rprof::FORMAT, |_| None);
+        let mut reader = LineReader::new(Origin::default(), &FORMAT, |_| None);
         reader.start_block(self.header)?;
         for line in text.split(|&byte| byte == b'\n') {
             reader.line(line, line)?;

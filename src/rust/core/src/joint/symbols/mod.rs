@@ -18,6 +18,7 @@
 mod bounds;
 #[cfg(target_os = "linux")]
 mod debug_info;
+#[cfg(target_os = "linux")]
 mod dwarf;
 #[cfg(target_os = "linux")]
 mod elf;
@@ -35,17 +36,20 @@ mod names;
 mod ranges;
 #[cfg(target_os = "linux")]
 mod separate;
+mod symbol;
 #[cfg(target_os = "linux")]
 mod units;
 
 pub use files::Files;
+pub use symbol::{NameSource, Symbol};
 
 use super::recording::Module;
 use crate::error::Result;
-use crate::limits::memory::{TryCollect, TryGrow, written};
-use crate::model::{Symbols, UNKNOWN};
+use crate::limits::memory::{TryCollect, TryGrow};
+use crate::model::Symbols;
 use module::ModuleSymbols;
 use std::path::PathBuf;
+use symbol::unnamed;
 
 /// Where debug information is that did not come with its program.
 const DEBUG_FOLDER: &str = "/usr/lib/debug";
@@ -63,35 +67,6 @@ struct Opened<'a> {
     symbols: Option<ModuleSymbols<'a>>,
     /// What the answers so far contained.
     found: Symbols,
-}
-
-/// A function at an address, and its line: for the innermost function the line that
-/// runs, for all others the line of the inlined call.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Symbol {
-    /// For people: C++ without parameters, Rust without a hash.
-    pub name: String,
-    /// For the linker.
-    pub system_name: String,
-    /// "" is unknown.
-    pub filename: String,
-    /// 0 is unknown, and so for the following.
-    pub line: u32,
-    pub column: u32,
-    /// Where the function begins, if that is in `filename`.
-    pub start_line: u32,
-    pub name_source: NameSource,
-}
-
-/// Where the name of a [`Symbol`] is from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NameSource {
-    /// An inlined function without a name is [`UNKNOWN`].
-    DebugInformation,
-    SymbolTable,
-    /// Its name is made of the module and the address of the function.
-    #[default]
-    Address,
 }
 
 impl<'a> Symbolizer<'a> {
@@ -166,20 +141,3 @@ impl<'a> Symbolizer<'a> {
             .map_or_else(Symbols::default, |opened| opened.found)
     }
 }
-
-fn unnamed(path: &str, address: u64) -> Result<Symbol> {
-    let file = path.strip_suffix(DELETED).unwrap_or(path);
-    let name = match file.rsplit('/').next() {
-        None | Some("") => UNKNOWN,
-        Some(name) => name,
-    };
-    let name = || written(format_args!("{name}+0x{address:x}"), "native frames");
-    Ok(Symbol {
-        system_name: name()?,
-        name: name()?,
-        ..Symbol::default()
-    })
-}
-
-/// What Linux appends to the path of a file that is gone.
-const DELETED: &str = " (deleted)";

@@ -3,7 +3,9 @@
 use super::bounds::Bounds;
 use super::dwarf::{DebugInformation, Frame};
 use super::elf::{Elf, Functions};
-use super::{DELETED, Files, NameSource, Symbol, names, separate};
+use super::files::Files;
+use super::symbol::{DELETED, NameSource, Symbol};
+use super::{names, separate};
 use crate::error::Result;
 use crate::joint::recording::Module;
 use crate::limits::memory::{TryCollect, TryGrow, owned};

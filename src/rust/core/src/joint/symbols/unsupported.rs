@@ -1,6 +1,7 @@
 //! For systems on which the joint profiler does not run: no address has a symbol.
 
-use super::{Files, Symbol};
+use super::files::Files;
+use super::symbol::Symbol;
 use crate::error::Result;
 use crate::joint::recording::Module;
 use std::marker::PhantomData;
