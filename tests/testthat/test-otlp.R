@@ -195,7 +195,7 @@ test_that("the fields that moved are told apart", {
   expect_equal(sample_words(x), times)
   expect_equal(stack_words(x)[2], "g@:3{jvm} < f@:3{jvm}")
   # What is said of it is true of what was done.
-  expect_match(profile_problems(x)$description, "read as the likelier one$")
+  expect_match(profile_problems(x)$description, "read as the most likely one$")
 })
 
 test_that("a message that starts like JSON is none, one without profiles has none", {

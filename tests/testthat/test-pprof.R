@@ -398,7 +398,7 @@ test_that("numbers beyond R's own come back, unless they were edited", {
   expect_identical(y$locations[names(x$locations)], x$locations)
   expect_identical(y$functions[names(x$functions)], x$functions)
   expect_identical(y$.labels, x$.labels)
-  expect_warning(read_pprof(path), "hold only nearly", class = "profile_warning_repaired")
+  expect_warning(read_pprof(path), "only approximates", class = "profile_warning_repaired")
   expect_setequal(profile_problems(y)$problem, c("imprecise_value", "odd_line_number"))
 
   y$sample_values$value[1] <- 8

@@ -256,7 +256,7 @@ test_that("a type in two units is one key", {
     x$sample_values <- rbind(x$sample_values, extra[2, ])
     x
   }
-  expect_match(conditionMessage(broken(both(x))), "row 4: sample 2 has `samples` twice")
+  expect_match(conditionMessage(broken(both(x))), "row 4: duplicate type `samples` in sample 2")
   x$sample_values$unit[2] <- "other"
   validate_profile(x)
 })

@@ -72,7 +72,7 @@ pub enum Error {
 
     /// The content would take more memory than is allowed for a file of its size.
     #[error(
-        "{input} would take at least {:.3} GB of memory, where {:.3} GB are allowed for its size.",
+        "{input} would take at least {:.3} GB of memory, but for its size {:.3} GB are allowed.",
         gigabytes(*needed),
         gigabytes(*allowed)
     )]

@@ -1,8 +1,8 @@
-//! What was odd in an input, and how it was read all the same.
+//! Irregularities of an input, and how they were read.
 //!
-//! A file that a killed process left behind, or an editor touched, still holds
-//! a profile. Readers take what is there and note here what they did; R turns
-//! the notes into one warning and a table.
+//! A file that a killed process left behind, or that an editor changed, still contains
+//! a profile. Readers read as much as they can and record here what they found; R turns
+//! the records into one warning and a table.
 
 use crate::error::{Place, Result};
 use crate::limits::memory::{TryCollect, TryGrow, TryText, owned, sort_by_key, written};
@@ -10,8 +10,7 @@ use crate::message;
 use crate::model::integer_for_r;
 use crate::schema::ProblemRow;
 
-/// How many problems of a kind are kept with their place; beyond that they are
-/// counted only.
+/// How many problems of a kind are kept with their place; further ones are only counted.
 const KEPT: usize = 1000;
 const WHAT: &str = "problems of the input";
 /// How much of the text is quoted.
@@ -31,7 +30,7 @@ macro_rules! kinds {
                 match self { $(ProblemKind::$name => $key,)* }
             }
 
-            /// Whether something of what was recorded is missing.
+            /// Whether data were lost.
             pub fn lost(self) -> bool {
                 match self { $(ProblemKind::$name => $lost,)* }
             }
@@ -54,9 +53,9 @@ kinds! {
     NoHeader "no_header" true
         "no header line: the sampling interval is unknown",
     CutHeader "cut_header" true
-        "a header line that breaks off: nothing is known of its run",
+        "a truncated header line: options and interval of its run are unknown",
     LineFeedInName "line_feed_in_name" false
-        "a function name that holds a line feed, joined from its lines",
+        "a function name with a line feed, joined from its lines",
     NotUtf8 "not_utf8" false
         "a name that is not UTF-8, read as Latin-1",
     NulByte "nul_byte" false
@@ -64,27 +63,27 @@ kinds! {
     EmptyName "empty_name" false
         "an item without a name, read as <Anonymous>",
     CutName "cut_name" true
-        "a name that breaks off inside a character",
+        "a name that is truncated inside a character",
     LongName "long_name" true
-        "a name of 498 bytes, where R 4.2 and older cut a name",
+        "a name of 498 bytes, the length at which R 4.2 and older truncate names",
     LongSample "long_sample" true
-        "a sample of 10,000 bytes, where R 4.2 and older leave out the outer frames",
+        "a sample of 10,000 bytes, the length at which R 4.2 and older omit the outer frames",
     NoFinalLineFeed "no_final_line_feed" false
         "no line feed after the last line, which is complete",
     TrimmedLine "trimmed_line" false
-        "a line without the blank at its end, read as if it were there",
+        "a line without its trailing blank, read as if it had one",
     CutSample "cut_sample" true
         "the file ends inside a sample (was the process killed, or the disk full?): its outer frames are missing",
     CutFileLine "cut_file_line" false
-        "the file ends inside a `#File` line, before any sample that needs it",
+        "the file ends inside a `#File` line, which no sample refers to",
     TornSample "torn_sample" true
-        "a sample that breaks off or does not parse: kept up to that point",
+        "a sample that is truncated or cannot be parsed: kept up to that point",
     StrayText "stray_text" true
-        "text that is no part of a sample, skipped",
+        "text that is not part of a sample, skipped",
     UnknownFile "unknown_file" true
         "a file number without a `#File` line: its file name is left empty",
     RepeatedFile "repeated_file" false
-        "a file number that stands for a second file from here on",
+        "a file number that is assigned to another file from here on",
     BadLineNumber "bad_line_number" true
         "a line number that is negative or too large, read as 0 (unknown)",
     NoMemory "no_memory" true
@@ -94,36 +93,36 @@ kinds! {
     PaddedGzip "padded_gzip" false
         "zero bytes after the gzip data, skipped",
     NulRun "nul_run" true
-        "a run of NUL bytes, as a crash of the machine or emptying a file that is being written leaves them: skipped",
+        "a run of NUL bytes, left by a system crash or by emptying the file while it was written: skipped",
     OverlongLine "overlong_line" true
         "a line of more than 64 MiB, skipped",
     NativeUnmatched "native_unmatched" true
-        "a sample whose native stack does not fit R's: kept as R's stack alone",
+        "a sample whose native stack does not match R's: only R's stack is kept",
     NativeCut "native_cut" true
-        "a native stack that could not be followed to its end: its outer native frames are missing",
+        "a native stack that could not be unwound to its end: its outer native frames are missing",
     NativeFull "native_full" true
-        "a sample after the memory for native stacks was used up: kept as R's stack alone",
+        "a sample after the memory for native stacks was used up: only R's stack is kept",
     SilentTick "silent_tick" true
-        "a tick for which R wrote no sample, as when a stack is too deep for its buffer or the disk is full",
+        "a tick for which R wrote no sample, for example because the stack was too deep for its buffer or the disk was full",
     ImpreciseValue "imprecise_value" false
-        "a value beyond 2^53, which R's numbers hold only nearly; a column that ends in `_exact` has it",
+        "a value beyond 2^53, which a double only approximates; a column that ends in `_exact` has the exact value",
     OddTime "odd_time" true
-        "a time of 2^63 nanoseconds or more, left out",
+        "a time of 2^63 nanoseconds or more, omitted",
     ZeroEntry "zero_entry" false
-        "a first entry of a table that says something, though it should stand for none: read as any other",
+        "a reserved first entry of a table that is not empty: read like any other entry",
     EmptySample "empty_sample" true
-        "a sample with neither a value nor a time, left out",
+        "a sample with neither a value nor a time, omitted",
     AmbiguousLayout "ambiguous_layout" false
-        "a message that could be of another version of the format as well, read as the likelier one",
+        "a message that may be of more than one version of the format, read as the most likely one",
     OddLineNumber "odd_line_number" false
-        "a line number that is negative or beyond R's integers, read as 0 (unknown); a column that ends in `_exact` has it",
+        "a line number that is negative or beyond R's integers, read as 0 (unknown); a column that ends in `_exact` has the number",
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub kind: ProblemKind,
     pub place: Place,
-    /// The start of the text it is about.
+    /// The start of the text that it concerns.
     pub text: String,
 }
 
@@ -147,7 +146,7 @@ impl Problems {
             }
         };
         if seen <= KEPT as u64 {
-            // Without memory for it a problem is counted only. Whoever reads on fails.
+            // Without memory for it the problem is only counted; what is read next will fail.
             let _ = self.keep(kind, place, text);
         }
     }
@@ -157,7 +156,7 @@ impl Problems {
         self.kept.try_push(Problem { kind, place, text }, WHAT)
     }
 
-    /// Notes zero bytes behind gzip data, which end at `place`.
+    /// Records zero bytes after gzip data, which end at `place`.
     pub fn padding(&mut self, zeros: u64, place: Place) {
         if zeros > 0 {
             let text = message!("{zeros} zero bytes");
@@ -165,15 +164,15 @@ impl Problems {
         }
     }
 
-    /// Notes a number that R holds nearly only.
+    /// Records a number that a double only approximates.
     pub fn nearly(&mut self, value: i64, at: usize) {
         let place = Place::Byte(at as u64);
         let text = message!("{value}");
         self.note(ProblemKind::ImpreciseValue, place, text.as_bytes());
     }
 
-    /// The number of a line, or of a column in it, with a note where R's integers cannot
-    /// hold it.
+    /// The number of a line, or of a column in it, recorded if R's integers cannot
+    /// represent it.
     pub fn line_number(&mut self, line: i64, at: usize) -> i64 {
         if i64::from(integer_for_r(line)) != line {
             let place = Place::Byte(at as u64);
@@ -183,7 +182,7 @@ impl Problems {
         line
     }
 
-    /// A time or a duration in nanoseconds, with a note where it is beyond all reason.
+    /// A time or a duration in nanoseconds, recorded if it is out of range.
     pub fn time(&mut self, nanoseconds: u64, at: usize) -> Option<i64> {
         let time = i64::try_from(nanoseconds).ok();
         if time.is_none() {
@@ -194,8 +193,8 @@ impl Problems {
         time
     }
 
-    /// Puts other places in the place of bytes, from the problem `first` on. `places`:
-    /// those of bytes in rising order.
+    /// Replaces byte offsets by fields, from the problem `first` on. `places` maps offsets
+    /// in ascending order to fields.
     pub fn move_places(
         &mut self,
         first: usize,
@@ -215,7 +214,7 @@ impl Problems {
         Ok(())
     }
 
-    /// Each kind that was seen and how often, in the order of first sight.
+    /// The number of problems of each kind, in the order of first occurrence.
     pub fn counts(&self) -> &[(ProblemKind, u64)] {
         &self.counts
     }
@@ -225,8 +224,8 @@ impl Problems {
         &self.kept
     }
 
-    /// The problems as rows of their table: `source` is the row of the first source of the
-    /// input, where the table says so.
+    /// The problems as rows of their table; `source` is the row of the first source of the
+    /// input, if the table has that column.
     pub fn rows(&self, source: Option<Option<usize>>) -> Result<Vec<ProblemRow>> {
         let row = |problem: &Problem| {
             let (line, byte) = match problem.place {
@@ -262,7 +261,7 @@ impl Problems {
     }
 }
 
-/// The start of a text on one line, as it can be printed.
+/// The start of a text, on one line and printable.
 fn quote(text: &[u8]) -> Result<String> {
     let cut = &text[..text.len().min(QUOTED)];
     let mut out = String::new();

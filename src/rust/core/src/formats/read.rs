@@ -47,7 +47,7 @@ pub fn read(
         let Some(format) = format else {
             return read_as(&rprof::FORMAT).map_err(|error| match error {
                 Error::Foreign(foreign) => Error::Foreign(Foreign {
-                    wanted: "a profile that can be read here",
+                    wanted: "a profile in a supported format",
                     ..foreign
                 }),
                 other => other,

@@ -1,7 +1,7 @@
 //! Combines a recording and R's own file to one profile: the native frames of a tick are
 //! inserted into the R stack of its sample.
 //!
-//! A sample without a certain tick keeps R's stack, which is counted as a problem.
+//! A sample whose tick is not certain keeps R's stack and is counted as a problem.
 
 use super::align::{Aligned, align};
 use super::interleave::{Interleaver, Part};
@@ -34,8 +34,8 @@ const NATIVE_CALLS: [&str; 7] = [
     ".External.graphics",
 ];
 
-/// The joint profile of a run whose R side is in the file at `path`. Memory figures,
-/// which every run records, stay only if `memory` is set.
+/// The joint profile of a run whose R stacks are in the file at `path`. Memory figures,
+/// which every run records, are kept only if `memory` is set.
 pub fn merge(
     path: &Path,
     origin: Origin,
@@ -45,8 +45,8 @@ pub fn merge(
 ) -> Result<(Profile, Problems)> {
     let file = read_file(path)?;
     if file.is_empty() {
-        // R writes a header at least, and does not say so where it cannot.
-        let reason = "R's profiler could not write to it, as on a full disk";
+        // R writes at least a header, and does not report when that fails.
+        let reason = "R's profiler could not write to it; is the disk full?";
         return Err(Error::Write {
             path: PathBuf::from(path),
             source: io::Error::other(reason),
@@ -104,7 +104,7 @@ pub fn merge(
     Ok((profile, problems))
 }
 
-/// The file as it is now. A device in its place, such as `/dev/zero`, may have no end.
+/// The content of the file. A device at its path, such as `/dev/zero`, might be endless.
 fn read_file(path: &Path) -> Result<Vec<u8>> {
     let failed = |source| Error::open(path, source);
     let file = File::open(path).map_err(failed)?;
@@ -121,8 +121,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// R's profiler needs a file that can be read again: an error says if there is something
-/// else at `path`.
+/// R's profiler needs a file that can be read again; anything else at `path` is an error.
 pub fn check_target(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(about) if !about.is_file() => Err(Error::Write {
@@ -152,7 +151,7 @@ fn where_it_ends(aligned: &Aligned, recording: &Recording) -> String {
             let name = module.path.rsplit('/').next().unwrap_or_default();
             message!(", in {name}")
         }
-        None => message!(", in no file"),
+        None => message!(", in code without a file"),
     }
 }
 

@@ -132,7 +132,7 @@ pub fn find<'a>(
         }
         Some(data) if data.len() != input.rows() => {
             let (has, rows) = (data.len(), input.rows());
-            let rule = message!("has {has} rows where the first column has {rows}");
+            let rule = message!("has {has} rows, but the first column has {rows}");
             Err(invalid_column(table, Some(column.name), rule))
         }
         Some(data) => Ok(Some(data)),

@@ -83,7 +83,7 @@ pub fn check_meta(key: &Text, value: &Text) -> Result<String> {
     match (found, version) {
         (_, Some(version @ ("1.0" | "2.0"))) => owned(version, "meta"),
         (Some(row), Some(version)) => {
-            let rule = message!("unknown version \"{version}\"; \"1.0\" and \"2.0\" are known");
+            let rule = message!("unknown version \"{version}\"; supported are \"1.0\" and \"2.0\"");
             Err(invalid("meta", "value", row, rule))
         }
         (row, _) => {

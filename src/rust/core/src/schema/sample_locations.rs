@@ -188,7 +188,7 @@ impl<'a> Rows<'a> {
             if let Some(&before) = at.checked_sub(1).and_then(|b| order.get(b)) {
                 let (other, same_depth, _) = key(before);
                 if other == sample && same_depth == depth {
-                    let rule = message!("sample {} has depth {depth} twice", ids[row]);
+                    let rule = message!("duplicate depth {depth} in sample {}", ids[row]);
                     return Err(invalid(TABLE, "depth", row, rule));
                 }
             }

@@ -189,7 +189,7 @@ fn column_of(columns: &mut Vec<Values>, name: &str, unit: &str, count: usize) ->
 
 #[cold]
 fn duplicate(row: usize, sample: i32, values: &Values) -> Error {
-    let rule = message!("sample {sample} has `{}` twice", values.type_.name);
+    let rule = message!("duplicate type `{}` in sample {sample}", values.type_.name);
     invalid(TABLE, "type", row, rule)
 }
 

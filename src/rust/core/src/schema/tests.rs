@@ -137,7 +137,7 @@ fn a_new_column_is_checked() {
     );
     assert_eq!(
         message(".page_size", MemoryColumn::Texts(vec![None])),
-        "Table `.mappings`, column `.page_size` has 1 rows where the first column has 2."
+        "Table `.mappings`, column `.page_size` has 1 rows, but the first column has 2."
     );
     let mut table = written(&profile(&[0, 4096]));
     table.names[1] = "other";

@@ -1,4 +1,4 @@
-//! A list of tables: whether it has those of its version, and each table its columns.
+//! Checks that a list has the tables of its version, and each table its columns.
 
 use crate::error::{Error, Invalid, Result};
 use crate::limits::cancel::Stop;
@@ -23,7 +23,7 @@ pub fn version(list: &TableList) -> Result<String> {
     check_meta(&text()?, &text()?)
 }
 
-/// Checks tables of version "2.0", and reads all but the stacks of samples.
+/// Checks tables of version "2.0" and reads everything except the stacks of samples.
 pub fn check_v2<'a>(list: &TableList<'_, 'a>, stop: Stop) -> Result<Reading<'a>> {
     check_names(list, TABLES.iter().map(|table| table.info().name))?;
     for (name, table) in list {
@@ -50,13 +50,13 @@ pub fn check_v2<'a>(list: &TableList<'_, 'a>, stop: Stop) -> Result<Reading<'a>>
     Ok(reading)
 }
 
-/// The table of that name, as far as there is one.
+/// The table of that name, if there is one.
 pub fn get<'t, 'a>(list: &TableList<'t, 'a>, name: &str) -> Option<&'t dyn TableInput<'a>> {
     let found = list.iter().find(|(other, _)| *other == name);
     found.map(|(_, table)| *table)
 }
 
-/// A table that each profile has: with its columns and no other, but for those with a leading
+/// A table that every profile has. Its names must be those of known columns or begin with a
 /// dot.
 pub fn required<'t, 'a, 'c>(
     list: &TableList<'t, 'a>,
@@ -70,22 +70,24 @@ pub fn required<'t, 'a, 'c>(
     let is_known = |column: &str| columns().any(|known| known.name == column);
     for column in table.names() {
         if !column.starts_with('.') && !is_known(column) {
-            let rule =
-                message!("column `{column}` is not part of it; further columns need a leading dot");
+            let rule = message!(
+                "unknown column `{column}`; names of additional columns must begin with a dot"
+            );
             return Err(invalid_column(name, None, rule));
         }
     }
     Ok(table)
 }
 
-/// A list has the tables of its version, and any with a leading dot.
+/// Checks that the names of tables are those of the version or begin with a dot.
 pub fn check_names<'n>(
     list: &TableList,
     known: impl Iterator<Item = &'n str> + Clone,
 ) -> Result<()> {
     for (name, _) in list {
         if !name.starts_with('.') && !known.clone().any(|known| known == *name) {
-            let rule = "is not part of this version; further tables need a leading dot";
+            let rule =
+                "is not part of this version; names of additional tables must begin with a dot";
             return Err(invalid_table(name, rule.into()));
         }
     }
@@ -96,7 +98,7 @@ fn no_table(name: &str, found: &str) -> Error {
     invalid_table(name, message!("must be a data frame, not {found}"))
 }
 
-/// About a table that may be a user's own.
+/// For a table that may be the user's own.
 fn invalid_table(name: &str, rule: String) -> Error {
     Error::Invalid(Invalid {
         table: message!("{name}").into(),

@@ -29,11 +29,11 @@ impl LineReader {
                 wanted: self.format.title,
                 looks_like: None,
                 found: if self.problems.has(ProblemKind::NulRun) {
-                    message!("it contains nothing but NUL bytes")
+                    message!("it contains only NUL bytes")
                 } else if self.number == 0 {
-                    message!("it is empty; `Rprof()` writes at least a header, when it is stopped")
+                    message!("it is empty; `Rprof()` writes at least a header when it is stopped")
                 } else {
-                    message!("it has no line but blank ones")
+                    message!("it contains only blank lines")
                 },
             }));
         }

@@ -160,8 +160,8 @@ impl Counts<'_> {
             (Some(time), Some(periods)) => Ok(Counts::Time(time, periods, &profile.samples.source)),
             _ if profile.samples.is_empty() => Ok(Counts::NoSamples),
             _ => Err(Error::Lossy(message!(
-                "An Rprof file has one line for each sample, and no value type here counts \
-                 samples (`samples` in `count`, or `cpu` in `nanoseconds` with a period)."
+                "An Rprof file has one line for each sample, but no value of this profile \
+                 counts samples (`samples` in `count`, or `cpu` in `nanoseconds` with a period)."
             ))),
         }
     }
@@ -180,7 +180,7 @@ impl Counts<'_> {
             Ok((count as u64, exact))
         } else {
             Err(Error::Lossy(message!(
-                "Sample {} counts {count} times: an Rprof file holds whole numbers only.",
+                "Sample {} has the count {count}, but Rprof files contain only whole numbers.",
                 row + 1
             )))
         }
@@ -213,7 +213,7 @@ fn whole_interval(id: SourceId, source: &Source) -> Result<u64> {
     let is_nothing = rounded == 0.0 && interval != 0.0;
     if is_nothing || !(0.0..=u64::MAX as f64).contains(&rounded) {
         return Err(Error::Lossy(message!(
-            "Source {} has a period of {interval} microseconds: an Rprof file holds whole numbers only.",
+            "Source {} has a period of {interval} microseconds, but Rprof files contain only whole numbers.",
             id.0 + 1
         )));
     }
@@ -272,8 +272,8 @@ impl<'a> Block<'a> {
             let figure = values.column[row] / size;
             if !(0.0..=u64::MAX as f64).contains(&figure) {
                 return Err(Error::Lossy(message!(
-                    "Sample {} has the value {} of type `{}`: an Rprof file holds numbers from 0 \
-                     to 2^64 only.",
+                    "Sample {} has the value {} of type `{}`, but Rprof files contain only numbers \
+                     from 0 to 2^64.",
                     row + 1,
                     values.column[row],
                     values.type_.name
