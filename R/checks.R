@@ -41,7 +41,7 @@ check_uri <- function(source_uri, call) {
 # The tables of a profile or dm.
 as_profile <- function(x, call) {
   if (is_dm(x)) {
-    return(settled_tables(tables_of_dm(x, call), call))
+    return(normalize_tables(tables_of_dm(x, call), call))
   }
   if (!is.list(x) || is.data.frame(x)) {
     abort_profile(
@@ -50,7 +50,7 @@ as_profile <- function(x, call) {
       call = call
     )
   }
-  settled_tables(x, call)
+  normalize_tables(x, call)
 }
 
 # The same, checked and converted to version 2.0.

@@ -95,7 +95,7 @@ restore_types <- function(x, call) {
       columns[[column]] <- tryCatch(
         vctrs::vec_cast(columns[[column]], wanted[[column]]),
         vctrs_error_cast_lossy = function(e) {
-          rule <- paste0("cannot be made ", typeof(wanted[[column]]), " without a loss")
+          rule <- paste0("cannot be converted to ", typeof(wanted[[column]]), " without loss")
           row <- first_not_integer(columns[[column]])
           abort_invalid(rule, table, column, row, call = call)
         },

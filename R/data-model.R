@@ -42,7 +42,7 @@
 #'
 #' @section Attributes:
 #' Attributes of OpenTelemetry have values of several types. The column `value` contains the value as a
-#' string, the column `type` tells how to interpret it.
+#' string, the column `type` describes how to interpret it.
 #'
 #' | `type` | `value` |
 #' |---|---|
@@ -99,7 +99,7 @@
 #' @name profile_data
 NULL
 
-# The schema as a section of the help page: what each table and column holds.
+# A section of the help page with all tables and columns of the schema.
 document_tables <- function(title, required) {
   model <- data_model()
   tables <- model$tables[model$tables$required == required, ]

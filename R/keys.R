@@ -1,43 +1,41 @@
-# The keys of the data model, as the schema of the core has them, and what follows for rows.
+# The tables, columns and keys of the data model, which the core declares, and functions for ids.
 
 the <- new.env(parent = emptyenv())
 
-# The data model, which the core is asked for once. Tables without rows: `version1`, and of
-# version 2.0 those and their columns that each profile has (`required`), and those that it may
-# have (`optional`). `tables` and `columns` say what is known of each. The rest follows.
+# The schema of the core, requested once. `version1`, `required` and `optional` are tables without
+# rows: those of version 1.0, and the required and optional columns of those of version 2.0. `tables`
+# and `columns` describe each table and column. Everything else is derived from these.
 data_model <- function() {
   if (is.null(the$data_model)) {
     model <- rust(rust_schema(), rlang::caller_env())
     tables <- model$tables
     columns <- model$columns
-    # The table of each key, those that others refer to first. A column that is called so holds
-    # ids of that table wherever it stands: in the seven tables, and in those with a leading
-    # dot, a user's own among them.
+    # The table of each key column; referenced tables come first. A column with the name of a key
+    # contains ids of that table in every table, including those that users add.
     model$keys <- rlang::set_names(model$keys$table, model$keys$column)
-    # The columns that tell the rows of a table apart.
+    # The columns of the primary key of each table.
     keyed <- columns[!is.na(columns$key), ]
     model$primary_keys <- split(keyed$column, factor(keyed$table, unique(c(model$keys, keyed$table))))
-    # Tables of which rows that are equal, with equal attributes, are one thing. The others
-    # are of events: what is recorded twice is there twice.
+    # Tables whose rows are merged if they and their attributes are equal. Rows of other tables are
+    # events, which are kept even if equal.
     model$merged <- tables$table[tables$merged]
-    # Where the attributes of rows are, beyond their columns.
+    # The table with the attributes of a table's rows.
     model$attributes <- rlang::set_names(tables$attributes, tables$table)
     model$attributes <- model$attributes[!is.na(model$attributes)]
-    # The columns without which rows of a table are of no use, by that table: those that
+    # For each table the table and column that must refer to a row for it to be kept. Tables that
     # refer to others come first.
     used <- tables[!is.na(tables$used_by_table), ]
     used <- used[order(match(used$table, model$keys), decreasing = TRUE), ]
     model$used_by <- rlang::set_names(Map(c, used$used_by_table, used$used_by_column), used$table)
-    # Numbers that may be given as date-times.
+    # Columns of numbers that accept date-times.
     model$times <- columns$column[columns$type == "double" & grepl("^seconds since 1970", columns$unit)]
     the$data_model <- model
   }
   the$data_model
 }
 
-# The keys that columns hold, by the names of the columns: as a column beside their
-# own, `locations` and `sources` can have keys to `.mappings` and `.scopes` with a
-# leading dot only.
+# The keys that columns contain, named by column. In `locations` and `sources` the keys of `.mappings`
+# and `.scopes` are optional columns, so their names begin with a dot.
 keys_of <- function(columns) {
   keys <- sub("^[.](?=(mapping|scope)_id$)", "", columns, perl = TRUE)
   keys <- rlang::set_names(keys, columns)
@@ -50,18 +48,18 @@ references <- function(table, columns) {
   keys[data_model()$keys[keys] != table]
 }
 
-# The tables in an order in which each comes after those it refers to.
+# The tables, each after those that it refers to.
 parents_first <- function(tables) {
   union(intersect(data_model()$keys, tables), tables)
 }
 
-# Ids of a table under other names. `columns`, `from` and `to` are lists of equal
-# length; the answer is one vector. An id that is not in `from` becomes NA.
+# Replaces the ids `from` by the ids `to`. `columns`, `from` and `to` are lists of equal length; the
+# result is one vector. An id that is not in `from` becomes NA.
 rename_ids <- function(columns, from, to, key, call) {
   rust(rust_remap(columns, from, to, key), call)
 }
 
-# A user's own column of that name may be anything.
+# A column of that name in a user's own table can have any type.
 as_ids <- function(x, table, column, call) {
   tryCatch(vctrs::vec_cast(x, integer()), vctrs_error_cast = function(e) {
     parent <- data_model()$keys[[keys_of(column)]]
@@ -69,12 +67,12 @@ as_ids <- function(x, table, column, call) {
   })
 }
 
-# The ids of a table, which may not be there.
+# The ids of a table, none if the table is missing.
 ids_of <- function(x, key) {
   x[[data_model()$keys[[key]]]][[key]] %||% integer()
 }
 
-# The rows of a table that the ids stand for.
+# The positions of the rows with these ids.
 rows_of_ids <- function(ids, x, key, call) {
   parent <- ids_of(x, key)
   rename_ids(list(ids), list(parent), list(seq_along(parent)), key, call)
@@ -91,7 +89,8 @@ check_resolved <- function(ids, found, table, column, call) {
   }
 }
 
-# A `#File` line stands before a sample; where that is gone, before the next one.
+# `sample_id` in `.files` is the sample that a `#File` line precedes. If that sample was removed, it is
+# the next one.
 settle_files <- function(x) {
   ids <- x$.files$sample_id
   gone <- !is.na(ids) & !ids %in% x$samples$sample_id

@@ -7,7 +7,7 @@ mixed <- function() {
   )
 }
 
-test_that("samples, stacks, values and sources of all profiles are there, in order", {
+test_that("combined profiles contain samples, stacks, values and sources of all profiles in order", {
   all <- mixed()
   x <- combine_profiles(all)
   validate_profile(x)
@@ -93,7 +93,7 @@ test_that("ids need not be 1, 2, 3, ...", {
   expect_identical(combine_profiles(b), a)
 })
 
-test_that("problems tell which source they are about", {
+test_that("problems refer to their source", {
   path <- write_file("sample.interval=20000", "\"f\" \"g\" ", "\"f\" \"g")
   odd <- read_quietly(path)
   x <- combine_profiles(small_profile(), odd, odd)

@@ -131,7 +131,7 @@ test_that("version 1.0 is converted", {
   expect_identical(compact_profile(x), profile_v2_from_v1(x))
 })
 
-test_that("of what OpenTelemetry adds goes what nothing refers to", {
+test_that("unreferenced rows of OpenTelemetry tables are removed", {
   x <- otlp_profiles()[[1]]
   expect_identical(compact_profile(x), x)
   only <- function(sources) {
@@ -166,7 +166,7 @@ test_that("of what OpenTelemetry adds goes what nothing refers to", {
   expect_through_otlp(y)
 })
 
-test_that("what is dropped takes along what it is said of", {
+test_that("removing a row also removes its attributes", {
   x <- otlp_profiles()[[1]]
   y <- x
   y$.resources <- y$.resources[2, ]

@@ -15,7 +15,7 @@ test_that("version 1.0 becomes 2.0 with a row for each count", {
   expect_equal(y$meta$value, "2.0")
 })
 
-test_that("the hidden component tells the type of the source", {
+test_that("the hidden component determines the type of the source", {
   x <- small_profile(version = "1.0")
   x$.rprof <- NULL
   expect_equal(profile_v2_from_v1(x)$sources$source_type, "manual")
@@ -23,7 +23,7 @@ test_that("the hidden component tells the type of the source", {
   expect_equal(profile_v2_from_v1(x)$sources$source_type, "pprof")
 })
 
-test_that("there and back is the same, for every file", {
+test_that("converting to version 1.0 and back changes nothing, for every file", {
   for (file in rprof_files()) {
     one <- read_quietly(rprof_path(file), version = "1.0")
     two <- profile_v2_from_v1(one)
@@ -33,7 +33,7 @@ test_that("there and back is the same, for every file", {
   }
 })
 
-test_that("there and back is the same for profiles made by hand, with their origin", {
+test_that("converting hand-made profiles and back changes nothing, including their origin", {
   x <- small_profile(version = "1.0")
   back <- function(x) profile_v1_from_v2(profile_v2_from_v1(x))
   origins <- list(
@@ -63,7 +63,7 @@ test_that("there and back is the same for profiles made by hand, with their orig
   expect_identical(back(x)$.rprof, list(header = character(), files = "#File 1: a.R"))
 })
 
-test_that("what version 1.0 says of its files is in version 2.0, and is written", {
+test_that("file information of version 1.0 is kept in version 2.0 and written", {
   one <- read_rprof(rprof_path("append_line2.out"), version = "1.0")
   two <- profile_v2_from_v1(one)
   runs <- read_rprof(rprof_path("append_line2.out"))

@@ -50,7 +50,7 @@ test_that("names that databases need themselves are refused", {
   })
 })
 
-test_that("names that the database cannot tell apart are refused", {
+test_that("names that the database cannot distinguish are rejected", {
   for_each_database(function(con, schema, connect) {
     x <- small_profile()
     columns <- with_table(tibble::tibble(a = 1, A = 2))

@@ -30,7 +30,7 @@ failing_profile <- function(x) {
   x
 }
 
-test_that("a copy into a transaction of the user is there when that is committed", {
+test_that("a copy in a transaction of the user is stored if that is committed", {
   for_each_database(function(con, schema, connect) {
     x <- small_profile()
     with_user_table(con, schema)
@@ -53,7 +53,7 @@ test_that("a copy into a transaction of the user is there when that is committed
   })
 })
 
-test_that("a copy into a transaction of the user goes when that is rolled back", {
+test_that("a copy in a transaction of the user is undone if that is rolled back", {
   for_each_database(function(con, schema, connect) {
     x <- small_profile()
     before <- list_tables(con, schema)

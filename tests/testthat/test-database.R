@@ -42,7 +42,7 @@ test_that("runs are filtered before they are loaded", {
   })
 })
 
-test_that("the ids that a profile got are told", {
+test_that("the new ids of a profile are returned", {
   for_each_database(function(con, schema, connect) {
     x <- small_profile()
     expect_equal(copy_profile_to(con, x, schema = schema)$source_id, 1)

@@ -49,7 +49,7 @@ test_that("columns are shared", {
   expect_equal(address(y), address(x))
 })
 
-test_that("there and back, through as_dm() as well", {
+test_that("conversion to dm and back changes nothing, also with as_dm()", {
   skip_if_not_installed("dm")
   x <- full()
   expect_setequal(x$locations$.frame_type, c("native", NA, "go"))
@@ -198,7 +198,7 @@ test_that("a dm that is no profile is refused", {
   })
 })
 
-test_that("a dm in a database says how to load it", {
+test_that("the error for a dm in a database explains how to load it", {
   for (package in c("dm", "DBI", "RSQLite", "dbplyr")) skip_if_not_installed(package)
   con <- DBI::dbConnect(RSQLite::SQLite())
   withr::defer(DBI::dbDisconnect(con))
@@ -207,7 +207,7 @@ test_that("a dm in a database says how to load it", {
   expect_error(validate_profile(remote), "profile_from_con", class = "profile_error_invalid")
 })
 
-test_that("what OpenTelemetry adds has its keys, there and back", {
+test_that("tables of OpenTelemetry have keys and survive conversion to dm and back", {
   skip_if_not_installed("dm")
   x <- combine_profiles(otlp_profiles())
   y <- dm_from_profile(x)
@@ -237,7 +237,7 @@ test_that("a filter reaches from resources to frames, and back", {
   expect_equal(sample_words(y), sample_words(x)[3:5])
 })
 
-test_that("keys that say nothing need no table", {
+test_that("keys that are all NA need no table", {
   skip_if_not_installed("dm")
   x <- small_profile()
   x$sources$.scope_id <- NA_integer_

@@ -119,7 +119,7 @@ test_that("filters leave what Go leaves of real profiles", {
   expect_as_go(profiles, rep(options, length(files)), filter_profile)
 })
 
-test_that("filters leave what Go leaves of odd profiles", {
+test_that("filters keep what Go keeps of irregular profiles", {
   withr::local_seed(1)
   profiles <- lapply(1:300, function(i) odd_profile())
   options <- lapply(profiles, function(x) {
@@ -163,7 +163,7 @@ stacked <- function(...) {
   read_rprof(path, ..., source_uri = "stacked.out")
 }
 
-test_that("each filter does what it says", {
+test_that("each filter works as documented", {
   x <- stacked()
   all <- c("f < g", "h < g", "f < h < f < g < main", "<GC> < f")
   left <- function(...) stacks(compact_profile(filter_profile(x, ...)))
@@ -215,7 +215,7 @@ test_that("each source may have its own frames to drop", {
   expect_error(drop_frames(two), "sources\\$.drop_frames", class = "profile_error_argument")
 })
 
-test_that("what belongs to samples goes with them, and all else stays", {
+test_that("rows of removed samples are removed, all others are kept", {
   x <- stacked()
   x$.notes <- tibble::tibble(sample_id = c(2L, 3L, NA), note = c("a", "b", "c"))
   x$sample_locations$.mine <- seq_len(nrow(x$sample_locations))
@@ -232,7 +232,7 @@ test_that("what belongs to samples goes with them, and all else stays", {
   expect_output(print(y), "Samples: *1,")
 })
 
-test_that("the place of the outermost call goes with its frame", {
+test_that("the position of the outermost call is removed with its frame", {
   x <- stacked()
   expect_equal(x$samples$.toplevel_line, c(17L, 18L, 11L, NA))
   y <- filter_profile(x, hide = "main")
@@ -329,7 +329,7 @@ test_that("what OpenTelemetry adds is left with what is left", {
   expect_equal(attribute_words(y$.resource_attributes, "resource_id", y$.resources$resource_id), "service.name=string rusty")
 })
 
-test_that("drop_frames() goes by what profiles of OpenTelemetry say", {
+test_that("drop_frames() uses the expressions in OpenTelemetry profiles", {
   x <- otlp_profiles()[[1]]
   x$sources$.drop_frames <- c("work", NA, NA)
   x$sources$.keep_frames <- NA_character_

@@ -32,7 +32,7 @@ test_that("C++ exceptions, in whose unwinder samples are taken, do no harm", {
   expect_gt(found$right, 20)
 })
 
-test_that("threads that work beside R's do not end up in its stacks", {
+test_that("other threads are not in R's stacks", {
   skip_without_joint()
   lib <- native_library()
   workload <- native_workload(lib)
@@ -77,7 +77,7 @@ test_that("forked children do not record, and do not harm", {
   expect_equal(nrow(read_rprof(path)$samples), nrow(x$samples))
 })
 
-test_that("where Rprof() is used in between there is a warning, and what was recorded", {
+test_that("using Rprof() in between is a warning, and the recorded data are returned", {
   skip_without_joint()
   workload <- native_workload(native_library())
   for (code in expression(
@@ -137,7 +137,7 @@ test_that("an error in the expression reaches the user, and profiling is over", 
   expect_entries(quietly(joint_profile(native_work(workload, 0.5, "nested"), interval = 0.01)), least = 35)
 })
 
-test_that("after Ctrl-C stop_profiler() gives what there was", {
+test_that("after Ctrl-C stop_profiler() returns what was recorded", {
   skip_without_joint()
   result <- run_native(native_library(), env = listen_to_interrupts(), c(
     "workload <- native_workload(lib)",
@@ -284,7 +284,7 @@ test_that("an expression is profiled and shown", {
   expect_match(page, "c_spin")
 })
 
-test_that("where another library takes the signal there is what was recorded, and R is as before", {
+test_that("if another library takes the signal, the recorded data are returned and R is restored", {
   skip_without_joint()
   result <- run_native(native_library(), c(
     "workload <- native_workload(lib)",
@@ -349,7 +349,7 @@ test_that("what is no regular file is refused before anything starts", {
   }
 })
 
-test_that("a disk that becomes full leaves what was written, and is told of", {
+test_that("a full disk is reported, and what was written is kept", {
   skip_without_joint()
   dir <- withr::local_tempdir()
   code <- c(

@@ -211,7 +211,7 @@ sampled_shares <- function() {
   c(plain = plain, joint = nrow(x$samples) * 0.01 / joint)
 }
 
-test_that("there are as many samples as plain Rprof() takes", {
+test_that("the number of samples is that of plain Rprof()", {
   skip_without_joint()
   differ <- function(shares) max(abs(c(diff(shares), shares - 1)))
   shares <- sampled_shares()

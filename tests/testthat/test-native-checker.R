@@ -123,7 +123,7 @@ test_that("before a long jump R has forgotten what it leaves, and only then", {
   )
 })
 
-test_that("samples are counted, equal ones too, and the first wrong ones are told", {
+test_that("samples are counted, including equal ones, and the first wrong ones are reported", {
   texts <- c("leaf() c_inner", "leaf()", "work() c_inner", "leaf() c_inner", "work()", "work() c_inner")
   found <- native_entries(lapply(texts, stack))
   expect_equal(unlist(found[1:4]), c(right = 2, wrong = 2, missing = 1, other = 1))
@@ -187,7 +187,7 @@ test_that("plain Rprof() sees the R functions that the judge knows", {
   }
 })
 
-test_that("every native function does what it says, with and without its debug information", {
+test_that("every native function works as intended, with and without debug information", {
   skip_without_joint()
   for (flags in c("-O2 -g", "-O2")) {
     lib <- native_library(flags)

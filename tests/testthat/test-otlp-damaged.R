@@ -195,7 +195,7 @@ test_that("no other format is called an old version", {
   expect_match(refused(read_otlp, path), "`read_pprof()`", fixed = TRUE)
 })
 
-test_that("what is odd is read, with one warning that tells the cause", {
+test_that("irregular messages are read, with one warning that states the cause", {
   bytes <- file_bytes(otlp_path("fleet.pb"))
   accent <- as.raw(c(0x6d, 0xe4, 0x69, 0x6e))
   odd <- list(

@@ -36,7 +36,7 @@ test_that("samples are put together unless that is not wished", {
   expect_equal(stacks(through_otlp(x)), stacks(x))
 })
 
-test_that("the name of the file tells the format, but an argument counts more", {
+test_that("the file name determines the format unless an argument does", {
   x <- small_profile()
   dir <- withr::local_tempdir()
   written <- function(name, ...) {
@@ -103,7 +103,7 @@ test_that("a resource is added to, and replaced", {
   expect_equal(y$.resource_entities, fleet$.resource_entities)
 })
 
-test_that("after an error the old file is whole and nothing else is there", {
+test_that("after an error the old file is unchanged and no other file is left", {
   dir <- withr::local_tempdir()
   x <- small_profile()
   for (name in c("a.pb", "a.json", "a.pb.gz")) {
@@ -225,7 +225,7 @@ test_that("memory profiles have the values that write_pprof() gives them", {
   expect_identical(file_bytes(path), file_bytes(rprof_path("basic_all.out")))
 })
 
-test_that("frames are R's where Rprof saw them and nothing else is said", {
+test_that("frames of Rprof are R frames unless recorded otherwise", {
   x <- small_profile()
   x$locations$.frame_type <- c("native", NA, NA)[seq_len(nrow(x$locations))]
   y <- through_otlp(x)
@@ -240,7 +240,7 @@ test_that("frames are R's where Rprof saw them and nothing else is said", {
   expect_null(through_otlp(go)$locations[[".frame_type"]])
 })
 
-test_that("what a pprof file says survives, and is said in the payload as well", {
+test_that("information of a pprof file is kept, and is also in the payload", {
   for (file in dir(data_path("pprof"), full.names = TRUE)) {
     x <- read_pprof(file, source_uri = NA)
     path <- withr::local_tempfile(fileext = if (grepl("heap|cpu", file)) ".json" else ".pb")
@@ -257,7 +257,7 @@ test_that("what a pprof file says survives, and is said in the payload as well",
   }
 })
 
-test_that("a payload is said to be there, is kept, and replaced", {
+test_that("a payload is reported, kept, and replaced", {
   x <- small_profile()
   path <- withr::local_tempfile()
   write_otlp(x, path, original_payload = TRUE)
@@ -284,7 +284,7 @@ test_that("a payload is said to be there, is kept, and replaced", {
   expect_equal(read_otlp(path)$sources$.original_payload_format, "pprof")
 })
 
-test_that("a payload says what no attribute and time can hold", {
+test_that("a payload contains what attributes and times cannot store", {
   x <- small_profile()
   x$.labels <- tibble::tibble(
     sample_id = 2L, key = c("both", "n", "n"), str = c("a", NA, NA), num = c(1, 2, 3), unit = c(NA, "s", "ms")

@@ -177,7 +177,7 @@ test_that("attributes of every kind are where they belong", {
   }
 })
 
-test_that("the fields that moved are told apart", {
+test_that("renumbered fields are distinguished", {
   for (version in c("1.8", "1.9")) {
     x <- read_otlp(otlp_path(paste0("fields-", version, ".pb")))
     expect_equal(x$sources$.profile_id, "0102030405060708090a0b0c0d0e0f10", info = version)
@@ -207,7 +207,7 @@ test_that("a message that starts like JSON is none, one without profiles has non
   expect_equal(nrow(x$sources), 0)
 })
 
-test_that("compressed files and connections say the same", {
+test_that("compressed files and connections give the same profile", {
   for (file in otlp_path(c("python-1.45.2.pb", "python-1.45.2.json"))) {
     x <- read_otlp_quietly(file, source_uri = "a")
     packed <- withr::local_tempfile()

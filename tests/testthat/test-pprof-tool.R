@@ -39,7 +39,7 @@ is_gone <- function(pid) {
   wait_for(function() !tools::pskill(pid, 0), 10)
 }
 
-test_that("pprof is looked for in the order that the help says", {
+test_that("pprof is searched for in the documented order", {
   skip_without_shell()
   dir <- local_nothing()
   at <- function(...) file.path(dir, ...)
@@ -120,7 +120,7 @@ test_that("a setting that does not lead to pprof is an error", {
   expect_error(serve_pprof(small_profile()), class = "profile_error_unsupported")
 })
 
-test_that("without pprof the error says how to get one", {
+test_that("without pprof the error explains how to install it", {
   skip_without_shell()
   local_nothing()
   expect_snapshot(error = TRUE, {
@@ -129,7 +129,7 @@ test_that("without pprof the error says how to get one", {
   })
 })
 
-test_that("a tool says what it is", {
+test_that("a tool prints its description", {
   expect_snapshot({
     new_pprof_tool("/usr/bin/pprof", "`pprof` on the `PATH`")
     new_pprof_tool("/usr/bin/go", "`go tool pprof`", c("tool", "pprof"))
@@ -219,7 +219,7 @@ test_that("two servers live side by side, and a port is not shared", {
   expect_identical(again$port, port)
 })
 
-test_that("a server whose handle nobody keeps goes on until it is stopped", {
+test_that("a server whose handle is discarded runs until it is stopped", {
   skip_without_pprof()
   withr::defer(stop_pprof())
   running <- function(url) any(vapply(as.list(servers), function(server) server$url == url && is_running(server), TRUE))
@@ -279,7 +279,7 @@ test_that("a server ends with the session, also with one that is killed", {
   expect_true(is_gone(running[[1]]))
 })
 
-test_that("what pprof says before it ends is in the error", {
+test_that("the output of pprof is in the error if it exits", {
   skip_on_cran()
   skip_without_shell()
   dir <- withr::local_tempdir()

@@ -81,7 +81,7 @@ message_text <- function(path) {
   lines
 }
 
-test_that("RProtoBuf decodes what we read and wrote as what was there", {
+test_that("RProtoBuf decodes files that were read and written as the original", {
   skip_if_not_installed("RProtoBuf")
   RProtoBuf::readProtoFiles(data_path("profile.proto"))
   path <- withr::local_tempfile(fileext = ".pb.gz")
@@ -262,7 +262,7 @@ several_runs <- function() {
   x
 }
 
-test_that("sources make the way there and back", {
+test_that("sources survive writing and reading", {
   x <- several_runs()
   one <- withr::local_tempfile()
   two <- withr::local_tempfile()
@@ -299,7 +299,7 @@ test_that("a run that went through pprof becomes an Rprof file", {
   }
 })
 
-test_that("sources of version 1.0 and of other producers are told as well", {
+test_that("sources of version 1.0 and of other producers are restored", {
   path <- withr::local_tempfile()
   write_pprof(several_runs(), path, sources = TRUE)
   expect_match(read_pprof(path, version = "1.0")$.rprof$header, "sample.interval=", all = TRUE)
@@ -315,7 +315,7 @@ test_that("sources of version 1.0 and of other producers are told as well", {
   }
 })
 
-test_that("what labels cannot tell of sources is said", {
+test_that("information about sources that labels cannot store is reported", {
   x <- several_runs()
   path <- withr::local_tempfile()
   x$samples$source_id[x$samples$source_id == 2L] <- 3L

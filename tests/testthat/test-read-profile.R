@@ -63,7 +63,7 @@ test_that("warnings are those of the reader, and name the file", {
   expect_no_warning(read_profile(otlp_path("fleet.pb")))
 })
 
-test_that("a compressed file that was cut is told by its reader", {
+test_that("a truncated compressed file is reported by its reader", {
   # Rprof's lines are read up to there, a message is not.
   con <- gzfile(path <- withr::local_tempfile(), "wb")
   writeBin(file_bytes(rprof_path("basic_all.out")), con)

@@ -55,7 +55,7 @@ test_that("what the reader of profile 1.0.4 got wrong is right: append = TRUE", 
   expect_equal(values$sample_id[values$type == "alloc_size"], 3L)
 })
 
-test_that("a file number without a #File line is told, not hidden", {
+test_that("a file number without a #File line is reported", {
   x <- expect_profile_warning(
     read_rprof(rprof_path("edit_file_99.out")),
     "profile_warning_incomplete"
@@ -122,7 +122,7 @@ test_that("the place of a top-level call is kept", {
   expect_equal(readLines(path), lines)
 })
 
-test_that("odd files are read, with one warning that tells the cause", {
+test_that("irregular files are read, with one warning that states the cause", {
   odd <- c(
     "edit_blank_lines.out", "edit_bom.out", "edit_crlf_all.out",
     "edit_header_only_no_newline.out", "edit_no_final_newline.out",
@@ -157,7 +157,7 @@ test_that("regular files give no warning and no problem", {
   }
 })
 
-test_that("what R cut without a word is told", {
+test_that("silent truncation by R is reported", {
   x <- read_quietly(rprof_path("deep_plain.out"))
   expect_equal(unique(profile_problems(x)$problem), "long_sample")
   expect_equal(nrow(profile_problems(x)), sum(nchar(readLines(rprof_path("deep_plain.out"))) >= 10000))
@@ -174,7 +174,7 @@ test_that("the first line of many is torn in the middle of a file", {
   expect_false(".period" %in% names(x$sources))
 })
 
-test_that("a header that is cut is told", {
+test_that("a truncated header is reported", {
   x <- read_quietly(write_bytes("memory profiling: sample.int"))
   expect_equal(profile_problems(x)$problem, "cut_header")
   expect_equal(nrow(x$samples), 0)
@@ -287,7 +287,7 @@ test_that("what a cut leaves in doubt is not guessed", {
   expect_equal(stacks(cut("\"f\" \"two\nlin")), c("f < g", "f"))
 })
 
-test_that("gzip data that end early are read up to there", {
+test_that("truncated gzip data are read up to that point", {
   bytes <- file_bytes(rprof_path("edit_gz.out.gz"))
   x <- read_quietly(write_bytes(bytes[1:2000]))
   expect_true("cut_gzip" %in% profile_problems(x)$problem)
@@ -358,7 +358,7 @@ test_that("a file with 200 MB of NUL bytes at its end is read in a moment", {
   expect_lt(used, 10)
 })
 
-test_that("what a cut inside figures, places and characters leaves is told as a cut", {
+test_that("truncation inside figures, positions and characters is reported as such", {
   problems <- function(...) {
     suppressWarnings(profile_problems(read_rprof(write_bytes(paste0(...)))))$problem
   }

@@ -120,11 +120,11 @@ test_that("the judge finds what differs", {
   }
 })
 
-test_that("a real file that is read and written says the same to Go", {
+test_that("a real file that is read and written is the same profile to Go", {
   expect_judged(go_judge(), real_files(), rewrite, "-mode", "exact")
 })
 
-test_that("any file that is read and written says the same to Go", {
+test_that("any file that is read and written is the same profile to Go", {
   judge <- go_judge()
   files <- generated_files(judge)
   expect_judged(judge, files, rewrite, "-mode", "exact", labels = names(files))
@@ -153,14 +153,14 @@ test_that("combining real files gives what Go's merge of them gives", {
   expect_judged(judge, pairs, combine, "-mode", "merged", "-forget", "run")
 })
 
-test_that("a file that went through OpenTelemetry says the same to Go", {
+test_that("a file that was converted to OpenTelemetry and back is the same profile to Go", {
   judge <- go_judge()
   expect_judged(judge, real_files(), through_otlp, "-mode", "resolved")
   files <- generated_files(judge)
   expect_judged(judge, files, through_otlp, "-mode", "resolved", labels = names(files))
 })
 
-test_that("a file that OpenTelemetry carries along says the same to Go", {
+test_that("a file that is embedded in OpenTelemetry is the same profile to Go", {
   judge <- go_judge()
   expect_judged(judge, real_files(), with_payload, "-mode", "exact")
   files <- utils::head(generated_files(judge), 50)

@@ -146,7 +146,7 @@ test_that("it is tried so often and not more", {
   expect_snapshot(error = TRUE, quietly(send(server$url, retries = 1)), transform = steady)
 })
 
-test_that("the server says how long to wait", {
+test_that("the server determines how long to wait", {
   withr::local_locale(LC_TIME = "C")
   http_date <- function(seconds) format(Sys.time() + seconds, "%a, %d %b %Y %H:%M:%S GMT", tz = "GMT")
   server <- http_server(
@@ -183,7 +183,7 @@ test_that("the server says how long to wait", {
   expect_identical(failed(server$url)$attempts, 1L)
 })
 
-test_that("all other statuses are final, and the message of the server is told", {
+test_that("all other statuses are final, and the message of the server is reported", {
   for (code in c(400, 401, 404, 408, 413, 500, 501, 505)) {
     server <- http_server(list(status = code, headers = protobuf(), body = status))
     cnd <- failed(server$url)
@@ -199,7 +199,7 @@ test_that("all other statuses are final, and the message of the server is told",
   })
 })
 
-test_that("what says nothing, or too much, is cut short", {
+test_that("empty and overlong messages are shortened", {
   server <- http_server(list(status = 400, headers = protobuf(), body = as.raw(c(8, 3))))
   expect_identical(failed(server$url)$answer, NA_character_)
   server <- http_server(list(status = 400, headers = c("Content-Type" = "text/plain"), body = strrep("no ", 10000)))
@@ -209,7 +209,7 @@ test_that("what says nothing, or too much, is cut short", {
   expect_identical(failed(server$url)$answer, "caf\u00e9")
 })
 
-test_that("redirects are told and not followed", {
+test_that("redirects are reported and not followed", {
   server <- http_server(list(status = 307, headers = c(Location = "https://u:secret@example.com/x?key=secret")))
   expect_snapshot(error = TRUE, send(server$url), transform = steady)
   for (code in c(301, 308)) {
@@ -233,7 +233,7 @@ test_that("profiles that are rejected are a warning, and not sent again", {
   })
 })
 
-test_that("a server that took all may say something", {
+test_that("a server that accepts everything can return a message", {
   skip_without_curl()
   expect_snapshot(transform = steady, {
     send(at(headers = protobuf(), body = remark))
@@ -391,7 +391,7 @@ test_that("files of certificates are checked before anything is sent", {
   expect_length(server$requests(), 3)
 })
 
-test_that("the endpoint is where the help says", {
+test_that("the endpoint is the documented one", {
   skip_without_curl()
   none <- c("ENDPOINT", "PROFILES_ENDPOINT")
   none <- rlang::set_names(rep(NA, 2), paste0("OTEL_EXPORTER_OTLP_", none))
@@ -441,7 +441,7 @@ test_that("headers come from the environment and from the user", {
   expect_null(headers$authorization)
 })
 
-test_that("a user in the URL is told to the server only", {
+test_that("a user in the URL is sent only to the server", {
   server <- http_server(list(status = 401))
   cnd <- failed(paste0(sub("//", "//me:secret@", server$url), "/?key=secret"))
   expect_identical(server$requests()[[1]]$headers$authorization, "Basic bWU6c2VjcmV0")

@@ -24,27 +24,27 @@ expect_all_refuse <- function(x, pattern) {
   expect_match(format(x), "Not valid", all = FALSE)
 }
 
-test_that("a table that is there twice is refused by all functions", {
+test_that("a duplicate table is rejected by all functions", {
   x <- small_profile()
-  expect_all_refuse(c(unclass(x), unclass(x)), "Table `meta`: there are several tables of this name")
+  expect_all_refuse(c(unclass(x), unclass(x)), "Table `meta`: duplicate table name")
   expect_all_refuse(
     c(unclass(x), list(.mine = data.frame(a = 1), .mine = data.frame(a = 1))),
-    "Table `.mine`: there are several tables"
+    "Table `.mine`: duplicate table name"
   )
   y <- unclass(small_profile(version = "1.0"))
-  expect_all_refuse(c(y, y["samples"]), "Table `samples`: there are several tables")
+  expect_all_refuse(c(y, y["samples"]), "Table `samples`: duplicate table name")
 })
 
-test_that("a column that is there twice is refused by all functions", {
+test_that("a duplicate column is rejected by all functions", {
   x <- unclass(small_profile())
   for (table in c("meta", "samples", "functions")) {
     y <- x
     columns <- unclass(y[[table]])
     y[[table]] <- structure(c(columns, columns[1]), class = class(x$meta), row.names = attr(columns, "row.names"))
-    expect_all_refuse(y, paste0("Table `", table, "`, column `", names(columns)[[1]], "`: there are several columns"))
+    expect_all_refuse(y, paste0("Table `", table, "`, column `", names(columns)[[1]], "`: duplicate column name"))
   }
   x$.mine <- structure(list(a = 1, a = 2), class = "data.frame", row.names = 1L)
-  expect_all_refuse(x, "Table `.mine`, column `a`: there are several columns")
+  expect_all_refuse(x, "Table `.mine`, column `a`: duplicate column name")
 })
 
 test_that("row names that contradict the columns are refused by all functions", {
@@ -55,21 +55,21 @@ test_that("row names that contradict the columns are refused by all functions", 
     for (names in list(integer(), seq_len(rows - 1), seq_len(rows + 1), c(NA, -rows - 7L), letters)) {
       y <- x
       attr(y[[table]], "row.names") <- names
-      expect_all_refuse(y, paste0("Table `[.]?", sub(".", "", table, fixed = TRUE), "`, column `.*` has [0-9]+ rows where the table has [0-9]+"))
+      expect_all_refuse(y, paste0("Table `[.]?", sub(".", "", table, fixed = TRUE), "`, column `.*` has [0-9]+ rows, but the table has [0-9]+"))
     }
   }
   y <- x
   attr(y$samples, "row.names") <- NULL
-  expect_all_refuse(y, "where the table has 0")
+  expect_all_refuse(y, "but the table has 0")
 })
 
 test_that("columns of several lengths are refused, also in tables of a user", {
   x <- unclass(small_profile())
   ragged <- function(...) structure(list(...), class = "data.frame", row.names = 1:3)
   x$.mine <- ragged(a = 1:3, b = 1:2)
-  expect_all_refuse(x, "Table `.mine`, column `b` has 2 rows where the table has 3")
+  expect_all_refuse(x, "Table `.mine`, column `b` has 2 rows, but the table has 3")
   x$.mine <- ragged(a = 1:3, b = mean)
-  expect_all_refuse(x, "Table `.mine`, column `b` is no column where the table has 3")
+  expect_all_refuse(x, "Table `.mine`, column `b` is not a vector")
   # Matrices, data frames and records are columns of as many rows as they say.
   x$.mine <- ragged(
     a = matrix(1:6, 3), b = data.frame(x = 1:3, y = 1:3), c = as.POSIXlt(1:3, origin = "1970-01-01"), d = as.list(1:3)
@@ -125,7 +125,7 @@ test_that("a part of the tables is no profile", {
   expect_identical(class(x["samples"]), "list")
 })
 
-test_that("functions that would take a profile apart say what works", {
+test_that("functions that would break a profile name an alternative", {
   x <- small_profile()
   calls <- expression(
     c(x, x), c(x), rbind(x, x), cbind(x, x), head(x), head(x, 3), tail(x), unique(x), t(x), plot(x)

@@ -93,7 +93,7 @@ test_that("a Rust that is too old is not taken, nor proposed", {
   expect_match(text, "as root: apt-get install cargo r-base-dev\n", fixed = TRUE)
 })
 
-test_that("configure says which Rust is needed and how to get it", {
+test_that("configure reports which Rust is needed and how to install it", {
   config <- tool_path("config.R")
   withr::local_dir(dirname(dirname(config)))
   rscript <- file.path(R.home("bin"), "Rscript")

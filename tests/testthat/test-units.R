@@ -195,7 +195,7 @@ test_that("label_units() takes any profile, also without labels", {
   expect_identical(label_units(x), none)
 })
 
-test_that("label_units() says what is no profile", {
+test_that("label_units() reports objects that are not profiles", {
   x <- small_profile()
   x$samples <- NULL
   expect_snapshot(error = TRUE, {

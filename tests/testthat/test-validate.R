@@ -208,7 +208,7 @@ test_that("so are the rules of what OpenTelemetry adds", {
   expect_snapshot(writeLines(rules))
 })
 
-test_that("a value without a type says nothing, and so may not be there", {
+test_that("a value without a type is an error", {
   x <- read_otlp(otlp_path("fleet.pb"))
   untyped <- function(table, row) {
     function(x) {
@@ -228,7 +228,7 @@ test_that("a value without a type says nothing, and so may not be there", {
   }
 })
 
-test_that("what OpenTelemetry adds may be left out, or say little", {
+test_that("tables of OpenTelemetry are optional and may be incomplete", {
   x <- read_otlp(otlp_path("fleet.pb"))
   for (table in c(".resource_entities", grep("_attributes$", names(x), value = TRUE))) {
     y <- x

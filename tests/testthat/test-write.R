@@ -52,7 +52,7 @@ test_that("counts become lines", {
   expect_error(write_rprof(x, path), class = "profile_error_lossy")
 })
 
-test_that("what Rprof cannot hold is told", {
+test_that("information that Rprof cannot store is reported", {
   x <- small_profile()
   x$sources$.period <- NULL
   path <- withr::local_tempfile()
@@ -113,7 +113,7 @@ test_that("a process that is killed while it writes leaves the old file", {
   expect_identical(file_bytes(path), file_bytes(rprof_path("deep_plain.out")))
 })
 
-test_that("an empty profile makes the way there and back", {
+test_that("an empty profile survives writing and reading", {
   path <- withr::local_tempfile()
   for (file in c("empty_plain.out", "empty_mem.out", "empty_line.out", "toplevel_plain.out")) {
     x <- read_rprof(rprof_path(file))
@@ -127,7 +127,7 @@ test_that("an empty profile makes the way there and back", {
   }
 })
 
-test_that("a file that exists can be written into, as the help says", {
+test_that("an existing file can be overwritten in place, as documented", {
   skip_on_os("windows")
   x <- small_profile()
   path <- withr::local_tempfile(lines = "old")
@@ -224,7 +224,7 @@ test_that("memory figures that Rprof cannot hold are reported or refused", {
   expect_equal(losses(write_rprof(y, path)), c(partial_figures = nrow(x$samples)))
 })
 
-test_that("files, lines and memory figures are written whatever the options say", {
+test_that("files, lines and memory figures are written regardless of the options", {
   path <- withr::local_tempfile()
   for (file in c("basic_all.out", "basic_mem.out", "multi_line.out")) {
     x <- read_rprof(rprof_path(file))
