@@ -19,7 +19,7 @@ pub struct Decoded<'a> {
     pub was: Was,
 }
 
-/// What was odd about the bytes.
+/// What is irregular about the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Was {
     Utf8,

@@ -75,7 +75,7 @@ impl<'a> NativeFrames<'a> {
         let native = profile.frame_type("native")?;
         let symbols = match frame.module {
             Some(module) => self.symbolizer.at(module, frame.address)?,
-            // Code that was made at run time: no file tells its name.
+            // Code that was generated at run time: no file contains its name.
             None => {
                 let unknown = Symbol {
                     name: owned(UNKNOWN, "native frames")?,

@@ -87,7 +87,7 @@ pub struct Module {
 /// What the frames of a module mean in a profile of R.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
-    /// R itself: its frames are told by R's own names.
+    /// R itself: its frames are represented by R's own names.
     Evaluator,
     /// The program that was started, where that is not R itself.
     Program,
@@ -188,7 +188,7 @@ impl<'a> Tick<'a> {
             })
     }
 
-    /// What tells two ticks of one stack from two of different ones.
+    /// What distinguishes the stacks of two ticks.
     pub fn stack_words(&self) -> (&'a [u64], &'a [u64]) {
         (self.frames, self.contexts)
     }

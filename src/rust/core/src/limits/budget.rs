@@ -1,4 +1,4 @@
-//! How much memory a file may take, for its size.
+//! How much memory a profile may take, in proportion to the size of its file.
 //!
 //! A few bytes of a file may expand to many: gzip turns one byte into a thousand, and a stack
 //! that thousands of samples share is repeated for each of them in R's tables. A small
@@ -82,7 +82,7 @@ impl Budget {
         self.take(each.saturating_mul(count as u64), input)
     }
 
-    /// Whether there is room for a stack of so many frames, of which some sample will be.
+    /// Whether there is room for a stack of so many frames, which at least one sample will have.
     #[inline]
     pub fn check(&self, frames: usize, input: &str) -> Result<()> {
         let bytes = ROW.saturating_mul(frames as u64);

@@ -125,7 +125,7 @@ impl<I: Iterator> TryCollect for I {}
 
 /// Adding to a map.
 pub trait TryPut<K, V> {
-    /// Gives what stood there before.
+    /// Returns the previous value.
     fn try_put(&mut self, key: K, value: V, what: &'static str) -> Result<Option<V>>;
 }
 
@@ -140,7 +140,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TryPut<K, V> for HashMap<K, V, S> {
 
 /// Adding to a set.
 pub trait TryAdd<T> {
-    /// Says whether the value is new.
+    /// Returns whether the value is new.
     fn try_add(&mut self, value: T, what: &'static str) -> Result<bool>;
 }
 
@@ -197,8 +197,8 @@ pub fn written(text: fmt::Arguments, what: &'static str) -> Result<String> {
     Ok(all)
 }
 
-/// Makes sure that there is memory before something allocates it that would abort or panic
-/// if there were none: code of others, and sorting, which needs half of its input.
+/// Makes sure that there is memory for code that would abort or panic without it: other
+/// crates, and sorting, which needs memory for half of its input.
 pub fn ensure(bytes: usize, what: &'static str) -> Result<()> {
     with_room::<u8>(bytes, what).map(drop)
 }
@@ -209,8 +209,8 @@ pub fn ensure_tree(json: usize, what: &'static str) -> Result<()> {
     ensure(json.saturating_mul(128), what)
 }
 
-/// Sorts, equal ones staying in their order.
-#[expect(clippy::disallowed_methods, reason = "memory was seen to")]
+/// Sorts; equal elements keep their order.
+#[expect(clippy::disallowed_methods, reason = "memory was ensured")]
 pub fn sort_by_key<T, K: Ord>(
     values: &mut [T],
     key: impl FnMut(&T) -> K,

@@ -1,8 +1,8 @@
-//! What a text meant the last time.
+//! A cache from texts to their meaning.
 //!
-//! Lines and items repeat, and the same bytes mean the same thing until a
-//! `#File` line or a header says otherwise. The bytes are compared whole: a hash
-//! alone would be a guess.
+//! Lines and items repeat, and equal bytes have the same meaning until the next
+//! `#File` line or header. All bytes are compared, since distinct texts can have the
+//! same hash.
 
 use crate::collections::{Interner, Lists};
 use crate::error::Result;
@@ -30,7 +30,7 @@ impl<T: Copy> TextCache<T> {
         self.meanings.get(row as usize).copied()
     }
 
-    /// Remembers a text that `get` did not know.
+    /// Adds a text that `get` did not find.
     pub fn insert(&mut self, text: &[u8], meaning: T) -> Result<()> {
         self.texts.intern(text)?;
         self.meanings.try_push(meaning, "the distinct lines")

@@ -1,8 +1,8 @@
-//! Where lines break off: at the end of the file, and at what is cut out of it.
+//! Truncated lines: at the end of the file, and next to holes.
 //!
-//! A process that is killed leaves half a line. A machine that crashes, and a file that is
-//! emptied while it is written to, leave runs of NUL bytes, here called holes. What stands
-//! before and behind them is read as far as it goes, and never joined.
+//! A killed process leaves an incomplete last line. A system crash, or emptying a file while
+//! it is written, leaves runs of NUL bytes, here called holes. The incomplete lines before and
+//! after a hole are read as far as possible, and never joined.
 
 use super::grammar::{self, Header};
 use super::line_reader::LineReader;

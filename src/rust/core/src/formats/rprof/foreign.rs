@@ -1,4 +1,4 @@
-//! What a file that is no Rprof file looks like.
+//! Recognises Rprof files, and describes what other files look like.
 
 use crate::error::Foreign;
 use crate::formats::bytes::{first_line, is_json, is_text};
@@ -6,10 +6,10 @@ use crate::formats::format::{Format, Recognise};
 use crate::message;
 use memchr::memmem;
 
-/// How many bytes are looked at.
+/// How many bytes are inspected.
 pub const SNIFFED: usize = 4096;
 
-/// What content is, in a sentence and in a word.
+/// What content looks like: as part of a sentence, and as one word.
 pub struct Look {
     pub sentence: String,
     pub word: Option<&'static str>,
@@ -17,7 +17,7 @@ pub struct Look {
 
 /// Whether the content looks like an Rprof file.
 pub fn is_rprof(start: &[u8]) -> bool {
-    // Names of R's functions may hold anything.
+    // Names of R functions may contain any bytes.
     let start = &start[..start.len().min(SNIFFED)];
     let line = first_line(start);
     let header = memmem::find(line, b"sample.interval=").is_some();
@@ -38,7 +38,7 @@ pub fn error(input: &str, start: &[u8], wanted: &'static Format, recognise: Reco
     }
 }
 
-/// What the content looks like; `None` for what resembles nothing.
+/// What the content looks like; `None` if it is not recognised.
 pub fn look(start: &[u8], wanted: &Format, recognise: Recognise) -> Option<Look> {
     const MAGIC: [(&[u8], &str, Option<&str>); 10] = [
         (b"BZh", "it is compressed with bzip2", Some("bzip2")),

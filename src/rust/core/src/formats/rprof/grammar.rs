@@ -1,6 +1,6 @@
-//! The grammar of one line: recognisers without state.
+//! The grammar of one line: parsers without state.
 //!
-//! Each takes bytes and answers what stands there; none knows the file.
+//! Each takes bytes and returns what they contain, independent of the rest of the file.
 
 use memchr::memchr;
 use std::fmt;
@@ -59,7 +59,7 @@ impl fmt::Display for Header {
     }
 }
 
-/// A header that breaks off before its end, as in a file of a killed process.
+/// A truncated header, as in a file of a killed process.
 pub fn is_cut_header(line: &[u8]) -> bool {
     let options: [&[u8]; 3] = [MEMORY, GC, LINE];
     let mut rest = line;
@@ -100,7 +100,7 @@ pub fn memory_prefix(line: &[u8]) -> Option<([u64; 4], usize)> {
     (line.get(at) == Some(&b':')).then_some((numbers, at + 1))
 }
 
-/// The four numbers before a sample, broken off before their end.
+/// Whether the four numbers before a sample are truncated.
 pub fn is_cut_memory_prefix(line: &[u8]) -> bool {
     line.starts_with(b":")
         && line.iter().all(|b| b.is_ascii_digit() || *b == b':')
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn file_lines_keep_odd_paths() {
+    fn file_lines_keep_unusual_paths() {
         assert_eq!(file_line(b"#File 2: "), Some((2, &b""[..])));
         assert_eq!(
             file_line(b"#File 12: a dir #1/x: y.R"),

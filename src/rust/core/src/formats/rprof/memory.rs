@@ -25,7 +25,7 @@ pub struct MemoryColumns {
 }
 
 impl MemoryColumns {
-    /// A new block knows no sample before its first.
+    /// The first sample of a block has no previous one.
     pub fn start_block(&mut self) {
         self.before = None;
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rises_and_falls_are_told_apart() {
+    fn rises_and_falls_are_separate() {
         let mut memory = MemoryColumns::default();
         memory.record(1, [10, 100, 1000, 7]).unwrap();
         memory.record(2, [12, 90, 1056, 0]).unwrap();

@@ -90,7 +90,7 @@ impl Context<'_> {
             .note(kind, error::Place::Line(self.line), text);
     }
 
-    /// Decodes a name, noting what was odd about it.
+    /// Decodes a name and records irregularities.
     pub fn decode<'b>(&mut self, bytes: &'b [u8]) -> Result<Cow<'b, str>> {
         let decoded = text::decode(bytes)?;
         match decoded.was {

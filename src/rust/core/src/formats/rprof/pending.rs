@@ -1,8 +1,8 @@
-//! Samples that go on in the next line.
+//! Samples that may continue on the next line.
 //!
-//! A function name may hold line feeds, so a line that ends inside a name may go
-//! on in the next. It may also be torn, or have lost the blank at its end in an
-//! editor. Which of these it is, only what follows can tell.
+//! A function name may contain line feeds, so a sample whose line ends inside a name may
+//! continue on the next line. The line may also be truncated, or an editor may have removed its
+//! trailing blank. Which of these applies depends on the lines that follow.
 
 use super::grammar;
 use super::line_reader::{Block, LineReader, Pending};
@@ -11,14 +11,14 @@ use crate::error::Result;
 use crate::formats::problems::ProblemKind;
 use crate::limits::memory::TryGrow;
 
-/// A name that holds line feeds is looked for over this many lines and bytes.
-/// R <= 4.2 cuts names at 498 bytes, so no name of its has more.
+/// A name with line feeds is searched for in at most this many lines and bytes.
+/// R <= 4.2 truncates names at 498 bytes, so its names have no more lines.
 const JOINED_LINES: usize = 500;
 const JOINED_BYTES: usize = 64 << 10;
 
 impl LineReader {
-    /// Whether the pending sample takes this line. If not, the sample is closed
-    /// and the line stands for itself.
+    /// Whether this line continues the pending sample. If not, the sample is closed
+    /// and the line is read by itself.
     pub(super) fn continues(&mut self, line: &[u8], block: Block) -> Result<bool> {
         let Some(mut pending) = self.pending.take() else {
             return Ok(false);
@@ -57,14 +57,14 @@ impl LineReader {
         Ok(true)
     }
 
-    /// A pending sample that no further line completes: it was trimmed, or torn.
+    /// Ends a pending sample that no further line completes: it was trimmed or truncated.
     pub(super) fn close(&mut self, block: Block, pending: Pending) -> Result<()> {
         let here = self.number;
         self.number = pending.number;
         let first = pending.breaks.first().map_or(pending.text.len(), |b| b - 1);
         self.close_line(block, &pending.text[..first], pending.memory)?;
-        // The lines that were taken along stand for themselves again. Under
-        // memory profiling they cannot be samples: they have no figures.
+        // The lines that were added to it are read by themselves. In memory
+        // profiles they cannot be samples, as they have no figures.
         if !block.header.memory {
             for (i, &start) in pending.breaks.iter().enumerate() {
                 self.number = pending.number + 1 + i as u64;

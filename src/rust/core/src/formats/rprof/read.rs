@@ -234,9 +234,9 @@ mod tests {
         use ProblemKind::{CutSample, NoHeader, NulRun, StrayText, TornSample};
         let (f, g) = ("\"f\" 1#2 \"main\" \n", "\"g\" \"main\" \n");
         for count in [16, 100, 4095, 4096, 4097, 9000, 100_000] {
-            let (run, said) = (nuls(count), format!("{count} NUL bytes"));
+            let (run, text) = (nuls(count), format!("{count} NUL bytes"));
             let read = |text: &[&str]| read_small(text.concat().as_bytes()).unwrap();
-            let hole = |line| (NulRun, line, said.clone());
+            let hole = |line| (NulRun, line, text.clone());
             let note = |kind, line, text: &str| (kind, line, text.to_owned());
 
             let (stacks, problems) = read(&[HEADER, f, g, &run]);

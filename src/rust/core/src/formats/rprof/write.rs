@@ -1,9 +1,9 @@
 //! Writes what `Rprof()` would have written.
 //!
-//! A profile that came from a regular file gives that file again, byte for
-//! byte: each source becomes a block, each sample a line, each `#File` line
-//! stands where it stood. Others are written as near as the format allows, and
-//! the [`Losses`] say what it could not hold.
+//! A profile that was read from a regular file is written as that file, byte for
+//! byte: each source becomes a block, each sample a line, and each `#File` line
+//! keeps its position. Other profiles are written as exactly as the format allows,
+//! and the [`Losses`] describe what it could not store.
 
 use super::grammar::Header;
 use super::texts::{StackTexts, push_number};
@@ -20,7 +20,7 @@ use crate::model::{
 };
 use std::io::Write;
 
-/// `Rprof()`'s own default, for a source that does not know its interval.
+/// The default of `Rprof()`, for sources without an interval.
 const DEFAULT_INTERVAL: u64 = 20_000;
 
 /// Writes Rprof files.
@@ -141,7 +141,7 @@ fn rows_by_source(profile: &Profile) -> Result<Vec<usize>> {
     Ok(rows)
 }
 
-/// How many lines a sample makes.
+/// How many lines are written for a sample.
 enum Counts<'a> {
     NoSamples,
     Column(&'a Values),
@@ -244,7 +244,7 @@ impl<'a> Block<'a> {
                     .binary_search_by_key(&row, |t| t.sample)
                     .is_ok()
         };
-        // What the samples have is written, whatever the source says of its options.
+        // Whatever the samples have is written, regardless of the recorded options.
         let any = |has: &dyn Fn(usize) -> bool| rows.iter().any(|&row| has(row));
         let header = Header {
             memory: memory && (all_levels || rows.is_empty()) || all_levels && any(&has_figures),

@@ -41,7 +41,7 @@ impl Lines {
                 run.try_push(Line::from(row), "line numbers")?;
                 continue;
             }
-            // They are in order, or the file is odd. Of several rows of an address
+            // They are in order, unless the file is irregular. Of several rows of an address
             // the last counts.
             sort_by_key(&mut run, |line| line.address, "line numbers")?;
             if let Some(first) = run.first() {
