@@ -8,6 +8,7 @@
 //! - [`tables`]: tables from users, checked;
 //! - [`analysis`]: what follows from a profile, such as self and total;
 //! - [`joint`]: from a recording of R and native code to a profile;
+//! - `attribute_value`: the values of attributes as trees, and as the texts of the model;
 //! - [`collections`], [`io`], [`limits`], [`text`], [`error`], [`message`](mod@message): what
 //!   they share.
 //!
@@ -36,6 +37,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod analysis;
+mod attribute_value;
 pub mod collections;
 pub mod error;
 pub mod formats;

@@ -2,11 +2,7 @@
 //!
 //! OpenTelemetry gives them to resources, scopes, profiles, samples, mappings and
 //! locations. A value may be a text, a number, or a tree of values; here it is one
-//! text and its kind, so that tables can hold it: see [`Any`].
-
-mod any;
-
-pub use any::{Any, DEEPEST};
+//! text and its kind, so that tables can hold it.
 
 use super::strings::StringId;
 

@@ -1,6 +1,6 @@
 //! Tables of attributes, and `.labels`, the attributes of samples.
 //!
-//! A value is a text, and a kind that says what it stands for: see [`Any`].
+//! A value is a text, and a kind that says what it stands for: see [`attribute_value`](crate::attribute_value).
 
 use super::cells::exact_double;
 use super::column::Column;
@@ -8,13 +8,13 @@ use super::key::Key;
 use super::reading::{EMPTY, Reading, known};
 use super::row_table::RowTable;
 use super::table::TableInfo;
+use crate::attribute_value::Any;
 use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, sort_by_key, with_room};
 use crate::message;
 use crate::model::{
-    Any, Attribute, Label, LocationId, MappingId, Profile, StringId, Strings, Value, ValueKind,
-    inexact,
+    Attribute, Label, LocationId, MappingId, Profile, StringId, Strings, Value, ValueKind, inexact,
 };
 use std::borrow::Cow;
 

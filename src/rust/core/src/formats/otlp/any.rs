@@ -1,12 +1,12 @@
 //! Values of attributes on the wire.
 
 use super::proto::{any_value as field, key_value, values};
+use crate::attribute_value::{Any, DEEPEST};
 use crate::error::Result as CoreResult;
 use crate::formats::problems::Problems;
 use crate::formats::string_table::{Index, TextTable};
 use crate::limits::memory::{TryGrow, owned};
 use crate::message;
-use crate::model::{Any, DEEPEST};
 use crate::protobuf::numbers::Texts;
 use crate::protobuf::wire::{self, Message, Result, fault, put_bytes};
 

@@ -1,5 +1,6 @@
 //! From JSON to the message that it stands for.
 
+use crate::attribute_value::DEEPEST;
 use crate::error::{Error, Place};
 use crate::formats::message::LARGEST;
 use crate::formats::otlp::layout::older;
@@ -7,7 +8,6 @@ use crate::formats::otlp::schema::{DATA, FieldType, Kind, MessageType};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, ensure};
 use crate::message;
-use crate::model::DEEPEST;
 use crate::protobuf::wire;
 use crate::text::decoded;
 use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER_PERMISSIVE};

@@ -1,6 +1,7 @@
 //! Attributes as they are read: a table of keys, values and units, and lists of
 //! indices into it.
 
+use crate::attribute_value::Any;
 use crate::formats::otlp::any;
 use crate::formats::otlp::proto::key_value_and_unit as field;
 use crate::formats::problems::Problems;
@@ -8,7 +9,7 @@ use crate::formats::string_table::{Index, TextTable};
 use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::message;
-use crate::model::{Any, Attribute, Profile, Strings, Value};
+use crate::model::{Attribute, Profile, Strings, Value};
 use crate::protobuf::wire::{Message, Result, fault};
 
 const WHAT: &str = "attributes";

@@ -5,6 +5,7 @@
 
 use super::attributes::AttributeTable;
 use super::budget::Budget;
+use crate::attribute_value::Any;
 use crate::collections::{Lists, next_row};
 use crate::error::Place;
 use crate::formats::otlp::proto::{
@@ -16,7 +17,7 @@ use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{
-    Address, Any, Attribute, FrameType, Function, FunctionId, Link, Location, LocationId, Mapping,
+    Address, Attribute, FrameType, Function, FunctionId, Link, Location, LocationId, Mapping,
     MappingId, Profile, StackId, Symbols,
 };
 use crate::protobuf::wire::{Message, Result, fault};

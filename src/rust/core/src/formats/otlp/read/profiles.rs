@@ -3,6 +3,7 @@
 use super::budget::Budget;
 use super::dictionary::Dictionary;
 use crate::analysis::source_facts::options_of_text;
+use crate::attribute_value::Any;
 use crate::formats::format::Format;
 use crate::formats::otlp::layout::ProfileFields;
 use crate::formats::otlp::proto::{keys, profile as field, value_type};
@@ -11,7 +12,7 @@ use crate::formats::string_table::Index;
 use crate::limits::cancel::Watch;
 use crate::limits::memory::{TryGrow, copied, owned, sort_by_key};
 use crate::model::{
-    Any, Attribute, Payload, Period, Profile, SampleType, ScopeId, Source, SourceKind, StringId,
+    Attribute, Payload, Period, Profile, SampleType, ScopeId, Source, SourceKind, StringId,
     ValueType, inexact, recorded_time,
 };
 use crate::protobuf::wire::{Message, Result};

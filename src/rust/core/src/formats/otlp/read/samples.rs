@@ -7,6 +7,7 @@
 use super::attributes::{AttributeTable, value};
 use super::budget::Budget;
 use super::dictionary::Dictionary;
+use crate::attribute_value::Any;
 use crate::error::{Error, Place};
 use crate::formats::otlp::layout::SampleFields;
 use crate::formats::otlp::proto::profile as field;
@@ -14,7 +15,7 @@ use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::cancel::{self, ROWS, Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::message;
-use crate::model::{Any, Attribute, Label, Profile, SourceId, Strings, Value};
+use crate::model::{Attribute, Label, Profile, SourceId, Strings, Value};
 use crate::protobuf::wire::{Message, Result, fault};
 
 /// One sample as it stands there.

@@ -9,6 +9,7 @@ use super::dictionary::Dictionary;
 use super::file::{File, MOST_TYPES};
 use super::profiles::{Header, SourceMaker};
 use super::samples::{LabelForms, SampleReader};
+use crate::attribute_value::Any;
 use crate::formats::otlp::layout::Layout;
 use crate::formats::otlp::proto::{
     entity_ref, keys, resource, resource_profiles, scope, scope_profiles,
@@ -17,7 +18,7 @@ use crate::formats::problems::Problems;
 use crate::formats::string_table::TextTable;
 use crate::limits::cancel::{self, Stop, Watch};
 use crate::limits::memory::{TryCollect, TryGrow, filled, owned};
-use crate::model::{Any, Entity, Resource, ResourceId, Scope, ScopeId, StringId, Strings};
+use crate::model::{Entity, Resource, ResourceId, Scope, ScopeId, StringId, Strings};
 use crate::protobuf::wire::{Fault, Message, Result as WireResult};
 
 /// Sources between two questions whether to stop.

@@ -1,12 +1,13 @@
 //! The table of attributes of a message, and the lists of indices into it.
 
 use super::fields::put_unless_0;
+use crate::attribute_value::Any;
 use crate::error::Result;
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::otlp::any;
 use crate::formats::otlp::proto::key_value_and_unit as field;
 use crate::limits::memory::{TryAdd, TryGrow, TryPut, copied, owned};
-use crate::model::{Any, Attribute, Label, Profile, StringId, Value, ValueKind};
+use crate::model::{Attribute, Label, Profile, StringId, Value, ValueKind};
 use crate::protobuf::numbers::{Pieces, Texts};
 use crate::protobuf::wire;
 use foldhash::fast::RandomState;

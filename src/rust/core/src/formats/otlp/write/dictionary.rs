@@ -8,6 +8,7 @@ use super::attributes::{AttributeList, AttributeTable};
 use super::fields::{put_indices, put_unless_0};
 use crate::analysis::inlining::{Inlining, SplitIds};
 use crate::analysis::sample_types::is_rprof;
+use crate::attribute_value::Any;
 use crate::error::{Error, Result};
 use crate::formats::losses::LossKind;
 use crate::formats::otlp::proto::{
@@ -17,8 +18,8 @@ use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, copied, owned};
 use crate::message;
 use crate::model::{
-    Address, Any, Attribute, FunctionId, Link, LocationId, MappingId, Names, Profile, StackId,
-    StringId, UNKNOWN,
+    Address, Attribute, FunctionId, Link, LocationId, MappingId, Names, Profile, StackId, StringId,
+    UNKNOWN,
 };
 use crate::protobuf::numbers::Pieces;
 use crate::protobuf::output::Output;

@@ -5,6 +5,7 @@ use super::fields::{put_indices, put_unless_0};
 use super::samples::Observed;
 use crate::analysis::sample_types::{WrittenType, is_rprof};
 use crate::analysis::source_facts::{options_text, period, time};
+use crate::attribute_value::Any;
 use crate::error::{Error, Result};
 use crate::formats::losses::LossKind;
 use crate::formats::message::LARGEST;
@@ -15,7 +16,7 @@ use crate::formats::otlp::proto::{
 };
 use crate::limits::memory::{TryAdd, TryCollect, owned};
 use crate::message;
-use crate::model::{Any, Attribute, Profile, Resource, Scope, Source, StringId};
+use crate::model::{Attribute, Profile, Resource, Scope, Source, StringId};
 use crate::protobuf::wire::{self, put_bytes};
 use crate::text::decoded;
 use data_encoding::HEXLOWER_PERMISSIVE;

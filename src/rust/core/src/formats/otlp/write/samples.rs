@@ -5,13 +5,14 @@ use super::dictionary::Tables;
 use super::fields::{put_indices, put_unless_0};
 use crate::analysis::aggregate::{self, Groups, LeftOut, is_zero, values_of};
 use crate::analysis::sample_types::WrittenType;
+use crate::attribute_value::Any;
 use crate::error::{Error, Result};
 use crate::formats::otlp::layout::Layout;
 use crate::formats::otlp::proto::profile as field;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, owned, sort_by_key, with_room};
 use crate::message;
-use crate::model::{Any, Label, Profile, SourceId, StringId};
+use crate::model::{Label, Profile, SourceId, StringId};
 use crate::protobuf::numbers::Pieces;
 use crate::protobuf::wire;
 

@@ -1,4 +1,4 @@
-//! Values of attributes as trees, and the texts that stand for them.
+//! The texts that stand for values of attributes, and the values they stand for.
 //!
 //! A text is exact for its kind: a string is itself; `true` and `false`; a whole
 //! number in decimal; a double with as many digits as it needs, or `NaN`, `Infinity`,
@@ -10,46 +10,18 @@
     reason = "memory for all of a value is ensured first, since JSON is read by other code"
 )]
 
-use super::ValueKind;
+use super::{Any, DEEPEST};
 use crate::error::Result;
 use crate::limits::memory::{ensure, ensure_tree};
+use crate::model::ValueKind;
 use data_encoding::BASE64;
 use serde_core::Deserialize;
 use serde_json::Value as Json;
 use std::fmt::Write;
 
-/// Trees are no deeper than this, as in other readers of protocol buffers.
-pub const DEEPEST: usize = 100;
-
 const WHAT: &str = "an attribute";
 
-#[derive(Debug, Clone, PartialEq, Default)]
-pub enum Any {
-    #[default]
-    Empty,
-    String(String),
-    Bool(bool),
-    Int(i64),
-    Double(f64),
-    Bytes(Vec<u8>),
-    Array(Vec<Any>),
-    Kvlist(Vec<(String, Any)>),
-}
-
 impl Any {
-    pub fn kind(&self) -> ValueKind {
-        match self {
-            Any::Empty => ValueKind::Empty,
-            Any::String(_) => ValueKind::String,
-            Any::Bool(_) => ValueKind::Bool,
-            Any::Int(_) => ValueKind::Int,
-            Any::Double(_) => ValueKind::Double,
-            Any::Bytes(_) => ValueKind::Bytes,
-            Any::Array(_) => ValueKind::Array,
-            Any::Kvlist(_) => ValueKind::Kvlist,
-        }
-    }
-
     /// The text that stands for the value.
     pub fn to_text(&self) -> Result<String> {
         ensure(self.longest(), WHAT)?;
