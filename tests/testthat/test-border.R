@@ -124,6 +124,7 @@ test_that("what Rust holds when R jumps is freed", {
   skip_on_os("mac")
   result <- run_with_altrep(c(
     "n <- 1e6L",
+    "y$samples <- tibble::tibble(sample_id = seq_len(n), source_id = 1L)",
     "y$sample_values <- y$sample_values[rep(1, n), ]",
     "y$sample_values$sample_id <- seq_len(n)",
     "y$sample_values$type <- rep(c('a', 'b'), length.out = n)",
@@ -187,7 +188,7 @@ test_that("Ctrl-C while a file is written leaves no part of it, and no memory", 
     "for (i in 1:6) {",
     "  end <- tryCatch({",
     "    file.create(file.path(folder, paste0('ready', i)))",
-    "    repeat calls[[i %% 2 + 1]]()",
+    "    suppressWarnings(repeat calls[[i %% 2 + 1]]())",
     "  }, interrupt = function(e) 'interrupted')",
     "  cat(end, kilobytes(), basename(list.files(folder, all.files = TRUE, no.. = TRUE)), '\\n')",
     "}"
