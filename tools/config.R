@@ -130,8 +130,9 @@ values <- c(
   AFTER = if (release) "after-release" else "",
   ENV = paste(env, collapse = " "),
   CARGO = cargo,
-  # Not what is to be debugged, nor what strip here does not know.
-  STRIP = if (profile == "release" && !wasm) "strip -S" else ": not stripped:",
+  # Debug information, and the names of functions that are not called from outside, which take
+  # half a megabyte. Not of what is to be debugged, nor what strip here does not know.
+  STRIP = if (profile == "release" && !wasm) "strip -S -x" else ": not stripped:",
   ARGS = paste(args, collapse = " ")
 )
 lines <- readLines("src/Makevars.in")
