@@ -370,7 +370,7 @@ test_that("a full disk is reported, and what was written is kept", {
   half <- run_r(code, prefix = "trap '' XFSZ; ulimit -f 40;")
   expect_equal(half$status, 0, info = half$output)
   expect_true(any(startsWith(half$output, "incomplete:")), info = half$output)
-  expect_true(any(grepl("or the disk is full", half$output)), info = half$output)
+  expect_true(any(grepl("or the disk was full", half$output)), info = half$output)
   count <- as.numeric(sub(" samples.*", "", grep("^[0-9]+ samples", half$output, value = TRUE)))
   expect_gt(count, 20)
   # What is in the file can be read.
