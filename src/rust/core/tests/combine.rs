@@ -1,27 +1,15 @@
 //! Combining and compacting tables of real files, without R.
 
+mod common;
+
+use common::{go_on, tables};
 use profile_core::analysis::combine::{Combined, combine};
 use profile_core::analysis::compact::rows_in_use;
 use profile_core::formats::{self, Input};
 use profile_core::io::input::Origin;
-use profile_core::model::Profile;
+use profile_core::schema::Key;
 use profile_core::schema::memory::{MemoryColumn, MemoryTables};
-use profile_core::schema::{Key, TABLES, Version};
 use std::path::Path;
-
-fn go_on() -> bool {
-    false
-}
-
-fn tables(profile: &Profile) -> MemoryTables {
-    let mut tables = MemoryTables::default();
-    for table in TABLES {
-        table
-            .write(profile, Version::Two, &mut tables, &go_on)
-            .unwrap();
-    }
-    tables
-}
 
 fn read(path: &str) -> MemoryTables {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/testthat/data");

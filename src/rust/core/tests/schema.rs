@@ -1,28 +1,17 @@
 //! Profiles as tables and back, without R: all that real files of each format say comes back.
 
+mod common;
+
+use common::{go_on, tables};
 use profile_core::Error;
 use profile_core::formats::{self, Input};
 use profile_core::io::input::Origin;
 use profile_core::model::Profile;
+use profile_core::schema::TABLES;
 use profile_core::schema::memory::{MemoryColumn, MemoryTables};
-use profile_core::schema::{TABLES, Version};
 use profile_core::tables::{check_v2, profile_from_v2, version};
 use std::fs;
 use std::path::Path;
-
-fn go_on() -> bool {
-    false
-}
-
-fn tables(profile: &Profile) -> MemoryTables {
-    let mut tables = MemoryTables::default();
-    for table in TABLES {
-        table
-            .write(profile, Version::Two, &mut tables, &go_on)
-            .unwrap();
-    }
-    tables
-}
 
 fn taken_back(tables: &MemoryTables) -> Result<Profile, Error> {
     let inputs = tables.inputs()?;

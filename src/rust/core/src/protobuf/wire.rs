@@ -1,9 +1,9 @@
 //! Protocol buffers on the wire: varints, and fields made of them.
 //!
-//! A message is a row of fields, each a tag (number and wire type) and a value.
-//! This is all of the encoding that pprof needs, so no library is used: the
-//! reader decodes from the bytes straight into columns, and knows for each value
-//! at which byte it stands.
+//! A message is a sequence of fields, each a tag (number and wire type) and a value. Small
+//! messages are declared as structs of prost (`rows.rs`). The long streams of samples, stacks
+//! and tables are decoded here, straight into columns: prost does not know the byte at which
+//! a value stands, which errors name.
 
 use crate::error::{Error, Result as CoreResult};
 use crate::limits::memory::TryGrow;
