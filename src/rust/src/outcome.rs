@@ -9,7 +9,7 @@
 
 use crate::arena::{Arena, Root, Slot, Value};
 use extendr_api::Robj;
-use profile_core::error::{Error, Place, Result};
+use profile_core::error::{Error, Position, Result};
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;
 use profile_core::text::without_nul;
@@ -42,7 +42,7 @@ fn filled(
     Ok(root)
 }
 
-/// What the condition that R raises has: class, message, and the place where there is one.
+/// What the condition that R raises has: class, message, and the position if it has one.
 fn fields_of_error<'call>(arena: Arena<'call>, error: &Error) -> Result<Value<'call>> {
     let mut fields = Fields(arena, Vec::new());
     fields.text("class", error.class())?;
@@ -64,10 +64,10 @@ fn fields_of_error<'call>(arena: Arena<'call>, error: &Error) -> Result<Value<'c
         }
         _ => {}
     }
-    match error.place() {
-        Some(Place::Line(line)) => fields.number("line", *line as f64)?,
-        Some(Place::Byte(byte)) => fields.number("byte", *byte as f64)?,
-        Some(Place::Sample(_) | Place::Field(_)) | None => {}
+    match error.position() {
+        Some(Position::Line(line)) => fields.number("line", *line as f64)?,
+        Some(Position::Byte(byte)) => fields.number("byte", *byte as f64)?,
+        Some(Position::Sample(_) | Position::Field(_)) | None => {}
     }
     if let Error::Invalid(invalid) = error {
         fields.text("table", &invalid.table)?;

@@ -33,7 +33,7 @@ fn main() {
                     println!("    {}/{}: {sum}", values.type_.name, values.type_.unit);
                 }
                 for problem in problems.kept().iter().take(3) {
-                    let (place, kind) = (problem.place.clone(), problem.kind.key());
+                    let (place, kind) = (problem.position.clone(), problem.kind.key());
                     println!("    {place}: {kind} {}", problem.text);
                 }
             }

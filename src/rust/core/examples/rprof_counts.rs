@@ -36,7 +36,7 @@ fn main() {
                 for problem in problems.kept().iter().take(3) {
                     println!(
                         "    {}: {} {}",
-                        problem.place,
+                        problem.position,
                         problem.kind.key(),
                         problem.text
                     );

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A place in an input file, as a reader would look it up.
+/// A position in an input file, as a reader would look it up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// A line, counted from 1.
     Line(u64),
     /// A byte offset, counted from 0, in the data after decompression.
@@ -25,13 +25,13 @@ pub enum Place {
     Field(String),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Line(n) => write!(f, "line {n}"),
-            Place::Byte(n) => write!(f, "byte {n}"),
-            Place::Sample(n) => write!(f, "sample {n}"),
-            Place::Field(path) => f.write_str(path),
+            Position::Line(n) => write!(f, "line {n}"),
+            Position::Byte(n) => write!(f, "byte {n}"),
+            Position::Sample(n) => write!(f, "sample {n}"),
+            Position::Field(path) => f.write_str(path),
         }
     }
 }
@@ -47,10 +47,10 @@ pub enum Error {
     Write { path: PathBuf, source: io::Error },
 
     /// The content breaks the rules of its format.
-    #[error("{input}, {place}: {message}")]
+    #[error("{input}, {position}: {message}")]
     Parse {
         input: String,
-        place: Place,
+        position: Position,
         message: String,
     },
 
@@ -110,7 +110,7 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// A broken rule of the data model, with its place.
+/// A broken rule of the data model, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
     pub table: Cow<'static, str>,
@@ -155,10 +155,10 @@ impl Error {
         }
     }
 
-    /// The place in the input, where the error has one.
-    pub fn place(&self) -> Option<&Place> {
+    /// The position in the input, where the error has one.
+    pub fn position(&self) -> Option<&Position> {
         match self {
-            Error::Parse { place, .. } => Some(place),
+            Error::Parse { position, .. } => Some(position),
             _ => None,
         }
     }
@@ -174,8 +174,8 @@ impl Error {
         }
     }
 
-    /// Reading `input` failed at a place, after it was opened.
-    pub(crate) fn damaged(input: &str, place: Place, error: &io::Error) -> Error {
+    /// Reading `input` failed at a position, after it was opened.
+    pub(crate) fn damaged(input: &str, position: Position, error: &io::Error) -> Error {
         let message = match error.kind() {
             io::ErrorKind::OutOfMemory => return Error::Memory("the file"),
             io::ErrorKind::UnexpectedEof => {
@@ -185,7 +185,7 @@ impl Error {
         };
         Error::Parse {
             input: message!("{input}"),
-            place,
+            position,
             message,
         }
     }

@@ -1,6 +1,6 @@
 //! Recordings and R's files, put together: which sample gets which tick.
 
-use profile_core::error::Place;
+use profile_core::error::Position;
 use profile_core::formats::problems::{ProblemKind, Problems};
 use profile_core::io::input::Origin;
 use profile_core::joint::recording::{EXACT, WHOLE_CONTEXTS, WHOLE_STACK};
@@ -95,10 +95,10 @@ fn joint(profile: &Profile) -> usize {
     stacks.iter().filter(|s| s.contains("native.so+")).count()
 }
 
-fn unmatched(problems: &Problems) -> Vec<Place> {
+fn unmatched(problems: &Problems) -> Vec<Position> {
     let kept = problems.kept().iter();
     kept.filter(|problem| problem.kind == ProblemKind::NativeUnmatched)
-        .map(|problem| problem.place.clone())
+        .map(|problem| problem.position.clone())
         .collect()
 }
 
@@ -133,7 +133,7 @@ fn a_sample_with_other_calls_than_its_tick_keeps_rs_stack() {
     let (profile, problems) = merged(&file, &recording(&words));
     assert_eq!(joint(&profile), 2);
     assert_eq!(stacks(&profile)[1], "f1 f2 f3");
-    assert_eq!(unmatched(&problems), [Place::Sample(2)]);
+    assert_eq!(unmatched(&problems), [Position::Sample(2)]);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_line_that_r_cut_has_the_innermost_calls() {
     assert_eq!(joint(&profile), 1);
     assert!(stacks(&profile)[0].ends_with(&name));
     // A short line was not cut.
-    assert_eq!(unmatched(&problems), [Place::Sample(2)]);
+    assert_eq!(unmatched(&problems), [Position::Sample(2)]);
 }
 
 #[test]

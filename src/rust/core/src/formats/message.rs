@@ -4,7 +4,7 @@
 //! The string table may stand at the end, after all that refers to it, so a
 //! message cannot be read in one go from start to end.
 
-use crate::error::{Error, Foreign, Place, Result};
+use crate::error::{Error, Foreign, Position, Result};
 use crate::formats::bytes::is_text;
 use crate::formats::format::{Format, Recognise};
 use crate::formats::problems::Problems;
@@ -51,8 +51,8 @@ pub fn load(
         let before = bytes.len();
         let read = content.by_ref().take(CHUNK as u64).read_to_end(&mut bytes);
         if let Err(error) = read {
-            let place = Place::Byte(bytes.len() as u64);
-            return Err(Error::damaged(name, place, &error));
+            let position = Position::Byte(bytes.len() as u64);
+            return Err(Error::damaged(name, position, &error));
         }
         budget.take((bytes.len() - before) as u64, name)?;
         if before == 0 && !starts_with_field(&bytes) && !(expected.other_start)(&bytes) {
@@ -67,7 +67,7 @@ pub fn load(
             )));
         }
         if bytes.len() == before {
-            problems.padding(content.padding(), Place::Byte(bytes.len() as u64));
+            problems.padding(content.padding(), Position::Byte(bytes.len() as u64));
             return Ok((bytes, budget));
         }
     }

@@ -4,13 +4,13 @@
 //! a profile. Readers read as much as they can and record here what they found; R turns
 //! the records into one warning and a table.
 
-use crate::error::{Place, Result};
+use crate::error::{Position, Result};
 use crate::limits::memory::{TryCollect, TryGrow, TryText, owned, sort_by_key, written};
 use crate::message;
 use crate::model::integer_for_r;
 use crate::schema::ProblemRow;
 
-/// How many problems of a kind are kept with their place; further ones are only counted.
+/// How many problems of a kind are kept with their position; further ones are only counted.
 const KEPT: usize = 1000;
 const WHAT: &str = "problems of the input";
 /// How much of the text is quoted.
@@ -121,7 +121,7 @@ kinds! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub kind: ProblemKind,
-    pub place: Place,
+    pub position: Position,
     /// The start of the text that it concerns.
     pub text: String,
 }
@@ -133,7 +133,7 @@ pub struct Problems {
 }
 
 impl Problems {
-    pub fn note(&mut self, kind: ProblemKind, place: Place, text: &[u8]) {
+    pub fn note(&mut self, kind: ProblemKind, position: Position, text: &[u8]) {
         let seen = match self.counts.iter_mut().find(|(k, _)| *k == kind) {
             Some((_, count)) => {
                 *count += 1;
@@ -147,37 +147,44 @@ impl Problems {
         };
         if seen <= KEPT as u64 {
             // Without memory for it the problem is only counted; what is read next will fail.
-            let _ = self.keep(kind, place, text);
+            let _ = self.keep(kind, position, text);
         }
     }
 
-    fn keep(&mut self, kind: ProblemKind, place: Place, text: &[u8]) -> Result<()> {
+    fn keep(&mut self, kind: ProblemKind, position: Position, text: &[u8]) -> Result<()> {
         let text = quote(text)?;
-        self.kept.try_push(Problem { kind, place, text }, WHAT)
+        self.kept.try_push(
+            Problem {
+                kind,
+                position,
+                text,
+            },
+            WHAT,
+        )
     }
 
-    /// Records zero bytes after gzip data, which end at `place`.
-    pub fn padding(&mut self, zeros: u64, place: Place) {
+    /// Records zero bytes after gzip data, which end at `position`.
+    pub fn padding(&mut self, zeros: u64, position: Position) {
         if zeros > 0 {
             let text = message!("{zeros} zero bytes");
-            self.note(ProblemKind::PaddedGzip, place, text.as_bytes());
+            self.note(ProblemKind::PaddedGzip, position, text.as_bytes());
         }
     }
 
     /// Records a number that a double only approximates.
     pub fn nearly(&mut self, value: i64, at: usize) {
-        let place = Place::Byte(at as u64);
+        let position = Position::Byte(at as u64);
         let text = message!("{value}");
-        self.note(ProblemKind::ImpreciseValue, place, text.as_bytes());
+        self.note(ProblemKind::ImpreciseValue, position, text.as_bytes());
     }
 
     /// The number of a line, or of a column in it, recorded if R's integers cannot
     /// represent it.
     pub fn line_number(&mut self, line: i64, at: usize) -> i64 {
         if i64::from(integer_for_r(line)) != line {
-            let place = Place::Byte(at as u64);
+            let position = Position::Byte(at as u64);
             let text = message!("{line}");
-            self.note(ProblemKind::OddLineNumber, place, text.as_bytes());
+            self.note(ProblemKind::OddLineNumber, position, text.as_bytes());
         }
         line
     }
@@ -186,9 +193,9 @@ impl Problems {
     pub fn time(&mut self, nanoseconds: u64, at: usize) -> Option<i64> {
         let time = i64::try_from(nanoseconds).ok();
         if time.is_none() {
-            let place = Place::Byte(at as u64);
+            let position = Position::Byte(at as u64);
             let text = message!("{nanoseconds}");
-            self.note(ProblemKind::OddTime, place, text.as_bytes());
+            self.note(ProblemKind::OddTime, position, text.as_bytes());
         }
         time
     }
@@ -200,16 +207,16 @@ impl Problems {
         first: usize,
         places: impl Fn(&[u64]) -> Result<Vec<String>>,
     ) -> Result<()> {
-        let mut moved: Vec<(u64, &mut Place)> = Vec::new();
+        let mut moved: Vec<(u64, &mut Position)> = Vec::new();
         for problem in self.kept.iter_mut().skip(first) {
-            if let Place::Byte(byte) = problem.place {
-                moved.try_push((byte, &mut problem.place), WHAT)?;
+            if let Position::Byte(byte) = problem.position {
+                moved.try_push((byte, &mut problem.position), WHAT)?;
             }
         }
         sort_by_key(&mut moved, |(byte, _)| *byte, WHAT)?;
         let bytes = moved.iter().map(|(byte, _)| *byte).try_vec(WHAT)?;
-        for ((_, place), field) in moved.into_iter().zip(places(&bytes)?) {
-            *place = Place::Field(field);
+        for ((_, position), field) in moved.into_iter().zip(places(&bytes)?) {
+            *position = Position::Field(field);
         }
         Ok(())
     }
@@ -228,15 +235,15 @@ impl Problems {
     /// input, if the table has that column.
     pub fn rows(&self, source: Option<Option<usize>>) -> Result<Vec<ProblemRow>> {
         let row = |problem: &Problem| {
-            let (line, byte) = match problem.place {
-                Place::Line(line) => (Some(line as f64), None),
-                Place::Byte(byte) => (None, Some(byte as f64)),
+            let (line, byte) = match problem.position {
+                Position::Line(line) => (Some(line as f64), None),
+                Position::Byte(byte) => (None, Some(byte as f64)),
                 // A field of JSON has neither.
-                Place::Sample(_) | Place::Field(_) => (None, None),
+                Position::Sample(_) | Position::Field(_) => (None, None),
             };
-            let text = match &problem.place {
-                Place::Field(path) if problem.text.is_empty() => owned(path, WHAT)?,
-                Place::Field(path) => written(format_args!("{path}: {}", problem.text), WHAT)?,
+            let text = match &problem.position {
+                Position::Field(path) if problem.text.is_empty() => owned(path, WHAT)?,
+                Position::Field(path) => written(format_args!("{path}: {}", problem.text), WHAT)?,
                 _ => owned(&problem.text, WHAT)?,
             };
             Ok(ProblemRow {

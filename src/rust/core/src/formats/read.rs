@@ -5,7 +5,7 @@
 use super::format::{Format, Input, Opened};
 use super::problems::Problems;
 use super::{otlp, pprof, rprof};
-use crate::error::{Error, Foreign, Place, Result};
+use crate::error::{Error, Foreign, Position, Result};
 use crate::io::gzip::Content;
 use crate::io::input::{self, Origin};
 use crate::limits::cancel::Stop;
@@ -83,7 +83,7 @@ fn open<T>(
         }
         Input::Stream(stream) => {
             let content = Content::new(stream)
-                .map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
+                .map_err(|e| Error::damaged(&origin.name, Position::Byte(0), &e))?;
             read(content, origin)
         }
     }
@@ -93,7 +93,7 @@ fn detect(content: &mut Content, origin: &Origin) -> Result<Option<&'static Form
     // What can be read of a file that is cut off is for its reader to say.
     let start = content
         .peek(START)
-        .map_err(|e| Error::damaged(&origin.name, Place::Byte(0), &e))?;
+        .map_err(|e| Error::damaged(&origin.name, Position::Byte(0), &e))?;
     Ok(recognise(start))
 }
 

@@ -3,7 +3,7 @@
 //! Everything else refers to it by index, in any order, and may come first. A
 //! string is decoded when it is asked for, once.
 
-use crate::error::Place;
+use crate::error::Position;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::memory::{TryGrow, owned};
 use crate::message;
@@ -162,6 +162,6 @@ fn decode<'a>(
         Was::CutUtf8 => ProblemKind::CutName,
         Was::Nul => ProblemKind::NulByte,
     };
-    problems.note(kind, Place::Byte(start as u64), bytes);
+    problems.note(kind, Position::Byte(start as u64), bytes);
     Ok(decoded.text)
 }

@@ -8,7 +8,7 @@ use super::interleave::{Interleaver, Part};
 use super::native::NativeFrames;
 use super::recording::Recording;
 use super::symbols::Files;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::{self, Input, rprof};
 use crate::io::input::Origin;
@@ -62,7 +62,7 @@ pub fn merge(
     let (aligned, silent) = align(&file, &profile, recording)?;
     drop(file);
     for _ in 0..silent {
-        let behind = Place::Sample(aligned.len() as u64);
+        let behind = Position::Sample(aligned.len() as u64);
         problems.note(ProblemKind::SilentTick, behind, b"");
     }
 
@@ -94,7 +94,7 @@ pub fn merge(
         if let (ProblemKind::NativeCut, Some(aligned)) = (problem, aligned) {
             text = message!("{text}{}", where_it_ends(aligned, recording));
         }
-        problems.note(problem, Place::Sample(sample), text.as_bytes());
+        problems.note(problem, Position::Sample(sample), text.as_bytes());
     }
     merger.natives.finish(&mut profile);
     profile.samples.stack = stacks;

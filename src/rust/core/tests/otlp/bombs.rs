@@ -4,7 +4,7 @@ use super::damaged::{frame, refused, try_read};
 use super::message::*;
 use super::whole::{attribute, pair, text};
 use super::wire::encode;
-use profile_core::error::{Error, Place};
+use profile_core::error::{Error, Position};
 use profile_core::formats::otlp::{self, Writer};
 use profile_core::formats::{self, Input, Writer as _};
 use profile_core::io::input::Origin;
@@ -59,7 +59,7 @@ fn bytes(profiles: Vec<Profile>, dictionary: Dictionary) -> Vec<u8> {
 #[track_caller]
 fn too_much(bytes: &[u8]) -> String {
     let (place, message) = refused(bytes);
-    assert!(matches!(place, Place::Byte(at) if at < bytes.len() as u64));
+    assert!(matches!(place, Position::Byte(at) if at < bytes.len() as u64));
     message
 }
 
@@ -383,7 +383,7 @@ fn problems_of_a_large_json_message_have_their_places() {
     let places: Vec<_> = problems
         .kept()
         .iter()
-        .map(|p| p.place.to_string())
+        .map(|p| p.position.to_string())
         .collect();
     for (i, two) in places.chunks(2).enumerate() {
         let line = format!("dictionary.locationTable[{}].lines[0]", i + 1);

@@ -5,7 +5,7 @@ use super::references::each_index;
 use super::wire::{Form, Packing, decode, encode, encode_as};
 use super::{json::to_json, nodes::*, whole::whole};
 use flate2::{Compression, write::GzEncoder};
-use profile_core::error::{Error, Place, Result};
+use profile_core::error::{Error, Position, Result};
 use profile_core::formats::otlp::{self, Writer};
 use profile_core::formats::{self, Input, Writer as _};
 use profile_core::io::input::Origin;
@@ -27,9 +27,11 @@ pub fn try_read(bytes: &[u8]) -> Result<Profile> {
 }
 
 /// Where it is wrong, and what.
-pub fn refused(bytes: &[u8]) -> (Place, String) {
+pub fn refused(bytes: &[u8]) -> (Position, String) {
     match try_read(bytes) {
-        Err(Error::Parse { place, message, .. }) => (place, message),
+        Err(Error::Parse {
+            position, message, ..
+        }) => (position, message),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it can be read"),
     }
@@ -69,11 +71,13 @@ fn codings() -> Vec<Vec<u8>> {
 fn survives(bytes: &[u8]) -> bool {
     match try_read(bytes) {
         Ok(_) => return true,
-        Err(Error::Parse { place, message, .. }) => match place {
-            Place::Byte(at) => assert!(at <= bytes.len() as u64, "{at}: {message}"),
-            Place::Line(line) => assert!((1..=2).contains(&line), "{line}: {message}"),
-            Place::Field(path) => assert!(path.len() > 5, "{path}: {message}"),
-            Place::Sample(_) => panic!("{message}"),
+        Err(Error::Parse {
+            position, message, ..
+        }) => match position {
+            Position::Byte(at) => assert!(at <= bytes.len() as u64, "{at}: {message}"),
+            Position::Line(line) => assert!((1..=2).contains(&line), "{line}: {message}"),
+            Position::Field(path) => assert!(path.len() > 5, "{path}: {message}"),
+            Position::Sample(_) => panic!("{message}"),
         },
         Err(Error::Foreign(_) | Error::Unsupported(_)) => {}
         Err(other) => panic!("{other:?}"),
@@ -192,7 +196,7 @@ fn an_index_that_is_out_of_range_is_told_with_its_table_and_place() {
         let bytes = encode(&data, Layout::V11);
         let index = bytes.windows(3).position(|w| w == BYTES).unwrap();
         let (place, message) = refused(&bytes);
-        let Place::Byte(at) = place else {
+        let Position::Byte(at) = place else {
             panic!("{place}")
         };
         assert!(message.starts_with(&told), "{path}: {message}");
@@ -231,8 +235,15 @@ fn a_field_of_another_type_is_told_with_its_byte() {
                 let Some(node) = node else { continue };
                 let wanted = format!("Field {} should hold ", node.number);
                 match try_read(&bytes) {
-                    Err(Error::Parse { place, message, .. }) => {
-                        assert_eq!(place, Place::Byte(node.at), "{}: {message}", node.path);
+                    Err(Error::Parse {
+                        position, message, ..
+                    }) => {
+                        assert_eq!(
+                            position,
+                            Position::Byte(node.at),
+                            "{}: {message}",
+                            node.path
+                        );
                         assert!(message.starts_with(&wanted), "{}: {message}", node.path);
                         told += 1;
                     }
@@ -275,7 +286,11 @@ fn numbers_may_be_too_long() {
     ];
     for (end, at, told) in ends {
         let (place, message) = refused(&[&bytes, end].concat());
-        assert_eq!(place, Place::Byte((bytes.len() + at) as u64), "{message}");
+        assert_eq!(
+            place,
+            Position::Byte((bytes.len() + at) as u64),
+            "{message}"
+        );
         assert!(message.starts_with(told), "{message}");
     }
     // All 64 bits are a number like any other.
@@ -289,13 +304,13 @@ fn a_second_dictionary_is_refused() {
     let bytes = encode(&whole(), Layout::V11);
     let (place, message) = refused(&[&bytes[..], &bytes].concat());
     let start = bytes.len() as u64;
-    let Place::Byte(at) = place else {
+    let Position::Byte(at) = place else {
         panic!("{place}")
     };
     assert!(at > start, "{at}");
     assert!(message.starts_with("A second dictionary."), "{message}");
     let (place, message) = refused(br#"{"dictionary":{},"dictionary":{}}"#);
-    assert_eq!(place, Place::Field("dictionary".to_owned()));
+    assert_eq!(place, Position::Field("dictionary".to_owned()));
     assert!(message.starts_with("A second dictionary."), "{message}");
 }
 

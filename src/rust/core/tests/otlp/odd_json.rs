@@ -1,7 +1,7 @@
 //! JSON that nobody should write, and what is said of it.
 
 use super::damaged::{refused, try_read};
-use profile_core::error::{Error, Place};
+use profile_core::error::{Error, Position};
 use profile_core::model::Profile;
 
 /// A message with a sample of this value and a time, of an attribute of this value.
@@ -20,7 +20,7 @@ fn value(profile: &Profile) -> i64 {
 #[track_caller]
 fn wrong(json: &str) -> (u64, String) {
     match refused(json.as_bytes()) {
-        (Place::Line(line), message) => (line, message),
+        (Position::Line(line), message) => (line, message),
         (place, message) => panic!("{place}: {message}"),
     }
 }
@@ -254,9 +254,12 @@ fn an_error_is_told_with_its_line() {
     // What the message itself has wrong is told with the line as well.
     let far = good.replace("\"attributeIndices\":[1]", "\"stackIndex\":7");
     let sample = "resourceProfiles[0].scopeProfiles[0].profiles[0].samples[0]";
-    assert_eq!(refused(far.as_bytes()).0, Place::Field(sample.to_owned()));
+    assert_eq!(
+        refused(far.as_bytes()).0,
+        Position::Field(sample.to_owned())
+    );
     let (place, _) = refused(format!("{good}\n{far}\n").as_bytes());
-    assert_eq!(place, Place::Field(format!("line 2, {sample}")));
+    assert_eq!(place, Position::Field(format!("line 2, {sample}")));
 }
 
 #[test]

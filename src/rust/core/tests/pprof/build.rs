@@ -1,6 +1,6 @@
 //! Makes messages byte by byte, and shows profiles so that they can be compared.
 
-use profile_core::error::Place;
+use profile_core::error::Position;
 use profile_core::formats::pprof::{self, Writer};
 use profile_core::formats::problems::Problems;
 use profile_core::formats::rprof;
@@ -113,11 +113,11 @@ pub fn read(message: &Bytes) -> Profile {
     profile
 }
 
-/// The place and words of the error that reading ends in.
+/// The position and the message of the error that reading ends in.
 pub fn refused(message: &Bytes) -> (u64, String) {
     match try_read(&message.0) {
         Err(Error::Parse {
-            place: Place::Byte(at),
+            position: Position::Byte(at),
             message,
             ..
         }) => (at, message),

@@ -7,7 +7,7 @@
 use super::grammar::{self, Header};
 use super::line_reader::LineReader;
 use crate::analysis::source_facts::durations;
-use crate::error::{Error, Foreign, Place, Result};
+use crate::error::{Error, Foreign, Position, Result};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::memory::TryGrow;
 use crate::message;
@@ -66,9 +66,9 @@ impl LineReader {
     /// Notes a run of NUL bytes in the line that comes.
     pub fn note_hole(&mut self, count: u64) {
         let text = message!("{count} NUL bytes");
-        let place = Place::Line(self.number + 1);
+        let position = Position::Line(self.number + 1);
         self.problems
-            .note(ProblemKind::NulRun, place, text.as_bytes());
+            .note(ProblemKind::NulRun, position, text.as_bytes());
     }
 
     /// A line that is left out, which starts like this.

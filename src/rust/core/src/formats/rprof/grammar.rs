@@ -107,15 +107,15 @@ pub fn is_cut_memory_prefix(line: &[u8]) -> bool {
         && memory_prefix(line).is_none()
 }
 
-/// A place in a file: `N#LINE `.
+/// A reference to a line of a file, by the number of the file: `N#LINE `.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct LineReference {
     pub file: u32,
     pub line: i64,
 }
 
-/// A place at the start of `text`, and how many bytes it takes.
-pub fn place(text: &[u8]) -> Option<(Place, usize)> {
+/// A line reference at the start of `text`, and how many bytes it takes.
+pub fn line_reference(text: &[u8]) -> Option<(LineReference, usize)> {
     if !text.first()?.is_ascii_digit() {
         return None;
     }
@@ -134,13 +134,13 @@ pub fn place(text: &[u8]) -> Option<(Place, usize)> {
     }
     let line = i64::try_from(line).ok()?;
     let line = if negative { -line } else { line };
-    Some((Place { file, line }, at + 1))
+    Some((LineReference { file, line }, at + 1))
 }
 
 /// Where the name that starts at `from` ends (its closing quote), when it does.
 ///
 /// The quote closes the name when a blank follows, and after that another
-/// item, a place (under line profiling), or the end of the line.
+/// item, a line reference (under line profiling), or the end of the line.
 pub fn name_end(text: &[u8], from: usize, line_profiling: bool) -> Option<usize> {
     let mut at = from;
     loop {
@@ -148,7 +148,9 @@ pub fn name_end(text: &[u8], from: usize, line_profiling: bool) -> Option<usize>
         if text.get(at + 1) == Some(&b' ') {
             match text.get(at + 2) {
                 None | Some(b'"') => return Some(at),
-                Some(_) if line_profiling && place(&text[at + 2..]).is_some() => return Some(at),
+                Some(_) if line_profiling && line_reference(&text[at + 2..]).is_some() => {
+                    return Some(at);
+                }
                 Some(_) => {}
             }
         }
@@ -160,7 +162,7 @@ pub fn name_end(text: &[u8], from: usize, line_profiling: bool) -> Option<usize>
 pub fn starts_with_item(text: &[u8], line_profiling: bool) -> bool {
     let mut at = 0;
     if line_profiling {
-        while let Some((_, length)) = place(&text[at..]) {
+        while let Some((_, length)) = line_reference(&text[at..]) {
             at += length;
         }
     }
@@ -239,7 +241,7 @@ mod tests {
         // ordinary code: l[["a b"]]() is the item "l[["a b"]]"
         let text = br#""l[["a b"]]" "g" "#;
         assert_eq!(name_end(text, 1, false), Some(11));
-        // a place ends a name under line profiling only
+        // a line reference ends a name under line profiling only
         let text = br#""f" 1#2 "g" "#;
         assert_eq!(name_end(text, 1, true), Some(2));
         assert_eq!(name_end(text, 1, false), Some(10));
@@ -247,8 +249,8 @@ mod tests {
     }
 
     #[test]
-    fn places_may_be_negative() {
-        assert_eq!(place(b"1#-5 ").unwrap().0.line, -5);
-        assert_eq!(place(b"1#5"), None);
+    fn line_numbers_may_be_negative() {
+        assert_eq!(line_reference(b"1#-5 ").unwrap().0.line, -5);
+        assert_eq!(line_reference(b"1#5"), None);
     }
 }

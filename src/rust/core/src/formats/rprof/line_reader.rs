@@ -7,7 +7,7 @@ use super::foreign;
 use super::grammar::Header;
 use super::memory::MemoryColumns;
 use super::parse::{Context, Stack, StackParser};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::formats::format::{Format, Recognise};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::io::input::Origin;
@@ -78,7 +78,7 @@ impl LineReader {
     }
 
     pub fn note(&mut self, kind: ProblemKind, text: &[u8]) {
-        self.problems.note(kind, Place::Line(self.number), text);
+        self.problems.note(kind, Position::Line(self.number), text);
     }
 
     pub(super) fn context(&mut self) -> (&mut StackParser, Context<'_>) {
@@ -102,7 +102,7 @@ impl LineReader {
     }
 
     pub fn damaged(&self, error: &std::io::Error) -> Error {
-        Error::damaged(&self.origin.name, Place::Line(self.number + 1), error)
+        Error::damaged(&self.origin.name, Position::Line(self.number + 1), error)
     }
 
     pub(super) fn start_block(&mut self, header: Header) -> Result<()> {

@@ -7,7 +7,7 @@
 //! the same whatever stood before it.
 
 use super::cache::TextCache;
-use super::grammar::{self, Place};
+use super::grammar::{self, LineReference};
 use crate::error::{self, Result};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::memory::{TryAdd, TryGrow, TryPut};
@@ -87,7 +87,7 @@ pub struct Context<'a> {
 impl Context<'_> {
     fn note(&mut self, kind: ProblemKind, text: &[u8]) {
         self.problems
-            .note(kind, error::Place::Line(self.line), text);
+            .note(kind, error::Position::Line(self.line), text);
     }
 
     /// Decodes a name and records irregularities.
@@ -184,16 +184,16 @@ impl StackParser {
                 return Ok(End::Complete);
             }
             let start = at;
-            let mut place = None;
+            let mut reference = None;
             if self.line_profiling {
-                while let Some((found, length)) = grammar::place(&text[at..]) {
-                    place = Some(found);
+                while let Some((found, length)) = grammar::line_reference(&text[at..]) {
+                    reference = Some(found);
                     at += length;
                 }
             }
             if at == text.len() {
-                self.now.toplevel = match place {
-                    Some(place) => Some(self.call_site(place, context)?),
+                self.now.toplevel = match reference {
+                    Some(reference) => Some(self.call_site(reference, context)?),
                     None => None,
                 };
                 return Ok(End::Complete);
@@ -209,7 +209,7 @@ impl StackParser {
             let frame = match self.items.get(&text[start..at]) {
                 Some(frame) => frame,
                 None => {
-                    let frame = self.new_frame(name, place, context)?;
+                    let frame = self.new_frame(name, reference, context)?;
                     self.items.insert(&text[start..at], frame)?;
                     frame
                 }
@@ -240,7 +240,7 @@ impl StackParser {
     fn new_frame(
         &mut self,
         name: &[u8],
-        place: Option<Place>,
+        reference: Option<LineReference>,
         context: &mut Context,
     ) -> Result<LocationId> {
         if name.contains(&b'\n') {
@@ -254,32 +254,32 @@ impl StackParser {
             context.note(ProblemKind::EmptyName, b"\"\"");
             name = Cow::Borrowed("<Anonymous>");
         }
-        let (filename, line) = match place {
-            Some(place) => self.call_site(place, context)?,
+        let (filename, line) = match reference {
+            Some(reference) => self.call_site(reference, context)?,
             None => (context.profile.strings.intern("")?, 0),
         };
         context.profile.frame(&name, filename, line)
     }
 
-    fn call_site(&mut self, place: Place, context: &mut Context) -> Result<CallSite> {
-        let filename = match self.files.get(&place.file) {
+    fn call_site(&mut self, reference: LineReference, context: &mut Context) -> Result<CallSite> {
+        let filename = match self.files.get(&reference.file) {
             Some(filename) => *filename,
             None => {
-                if self.unknown_files.try_add(place.file, "files")? {
+                if self.unknown_files.try_add(reference.file, "files")? {
                     context.note(
                         ProblemKind::UnknownFile,
-                        message!("{}", place.file).as_bytes(),
+                        message!("{}", reference.file).as_bytes(),
                     );
                 }
                 context.profile.strings.intern("")?
             }
         };
-        let line = match i32::try_from(place.line) {
+        let line = match i32::try_from(reference.line) {
             Ok(line) if line >= 0 => line,
             _ => {
                 context.note(
                     ProblemKind::BadLineNumber,
-                    message!("{}", place.line).as_bytes(),
+                    message!("{}", reference.line).as_bytes(),
                 );
                 0
             }

@@ -6,7 +6,7 @@
 
 use super::foreign::{SNIFFED, is_rprof};
 use super::line_reader::LineReader;
-use crate::error::{Place, Result};
+use crate::error::{Position, Result};
 use crate::formats::format::{Format, Opened};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::cancel::{self, Stop};
@@ -77,7 +77,7 @@ fn read_lines(opened: Opened, limits: &Limits, stop: Stop) -> Result<(Profile, P
         }
         lines.take(ended)?;
     }
-    let at = Place::Line(lines.reader.number);
+    let at = Position::Line(lines.reader.number);
     lines.reader.problems.padding(content.padding(), at);
     lines.reader.finish(&lines.buffer[..lines.filled])
 }
@@ -218,10 +218,13 @@ mod tests {
         };
         let stack = |&id: &_| profile.stacks.get(id).iter().map(name).collect::<Vec<_>>();
         let stacks = profile.samples.stack.iter().map(stack);
-        let kept = problems.kept().iter().map(|problem| match problem.place {
-            Place::Line(line) => (problem.kind, line, problem.text.clone()),
-            _ => unreachable!(),
-        });
+        let kept = problems
+            .kept()
+            .iter()
+            .map(|problem| match problem.position {
+                Position::Line(line) => (problem.kind, line, problem.text.clone()),
+                _ => unreachable!(),
+            });
         Ok((stacks.map(|s| s.join(" ")).collect(), kept.collect()))
     }
 

@@ -1,7 +1,7 @@
 //! From JSON to the message that it stands for.
 
 use crate::attribute_value::DEEPEST;
-use crate::error::{Error, Place};
+use crate::error::{Error, Position};
 use crate::formats::message::LARGEST;
 use crate::formats::otlp::layout::older;
 use crate::formats::otlp::schema::{DATA, FieldType, Kind, MessageType};
@@ -105,7 +105,7 @@ fn wrong(error: &serde_json::Error, lines_before: u64, input: &str) -> Error {
     let end = text.rfind(" at line ").unwrap_or(text.len());
     Error::Parse {
         input: message!("{input}"),
-        place: Place::Line(lines_before + error.line() as u64),
+        position: Position::Line(lines_before + error.line() as u64),
         message: message!("At column {}: {}.", error.column(), &text[..end]),
     }
 }

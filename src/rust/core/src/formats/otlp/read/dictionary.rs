@@ -7,7 +7,7 @@ use super::attributes::AttributeTable;
 use super::budget::Budget;
 use crate::attribute_value::Any;
 use crate::collections::{Lists, next_row};
-use crate::error::Place;
+use crate::error::Position;
 use crate::formats::otlp::proto::{
     dictionary as table, function, keys, line, link, location, mapping, stack,
 };
@@ -227,8 +227,8 @@ impl Reader<'_, '_> {
     /// Notes it where an entry that should stand for none says something.
     fn note_zero(&mut self, list: &[Message]) {
         if let Some(first) = list.first().filter(|first| !says_nothing(first)) {
-            let place = Place::Byte(first.at() as u64);
-            self.problems.note(ProblemKind::ZeroEntry, place, b"");
+            let position = Position::Byte(first.at() as u64);
+            self.problems.note(ProblemKind::ZeroEntry, position, b"");
         }
     }
 

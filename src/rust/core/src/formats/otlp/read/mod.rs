@@ -13,7 +13,7 @@ mod samples;
 mod scopes;
 
 use crate::collections::Index;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::formats::bytes::{is_json, is_text};
 use crate::formats::format::Opened;
 use crate::formats::message::{Expected, load};
@@ -105,7 +105,7 @@ fn framed<'a>(bytes: &'a [u8], name: &str) -> Result<Vec<Message<'a>>> {
             return match starts {
                 true => Err(Error::Parse {
                     input: message!("{name}"),
-                    place: Place::Byte(at as u64),
+                    position: Position::Byte(at as u64),
                     message: message!(
                         "No whole message starts here, behind its length in four bytes. Is \
                               the file cut off?"
@@ -128,7 +128,7 @@ fn foreign_or(fault: Fault, bytes: &[u8], name: &str, expected: Expected) -> Err
         Fault::Other(error) => error,
         Fault::At { at, message } => foreign().unwrap_or_else(|| Error::Parse {
             input: message!("{name}"),
-            place: Place::Byte(at as u64),
+            position: Position::Byte(at as u64),
             message,
         }),
     }
@@ -140,8 +140,8 @@ fn in_json(fault: Fault, text: &json::Text, name: &str) -> Error {
         Fault::Other(error) => error,
         Fault::At { at, message } => Error::Parse {
             input: message!("{name}"),
-            place: match text.path(at) {
-                Ok(path) => Place::Field(path),
+            position: match text.path(at) {
+                Ok(path) => Position::Field(path),
                 Err(error) => return error,
             },
             message,
@@ -163,8 +163,9 @@ impl File {
             None => {
                 let found = layout::detect(message, &self.origin.name, stop)?;
                 if found.ambiguous {
-                    let place = Place::Byte(message.at() as u64);
-                    self.problems.note(ProblemKind::AmbiguousLayout, place, b"");
+                    let position = Position::Byte(message.at() as u64);
+                    self.problems
+                        .note(ProblemKind::AmbiguousLayout, position, b"");
                 }
                 found.layout
             }

@@ -8,7 +8,7 @@ use super::attributes::{AttributeTable, value};
 use super::budget::Budget;
 use super::dictionary::Dictionary;
 use crate::attribute_value::Any;
-use crate::error::{Error, Place};
+use crate::error::{Error, Position};
 use crate::formats::otlp::layout::SampleFields;
 use crate::formats::otlp::proto::profile as field;
 use crate::formats::problems::{ProblemKind, Problems};
@@ -218,8 +218,8 @@ impl SampleReader<'_, '_> {
         let link = self.dictionary.link(sample.link, at)?;
         let depth = self.profile.stacks.get(stack).len();
         if sample.count() == 0 {
-            let place = Place::Byte(at as u64);
-            self.problems.note(ProblemKind::EmptySample, place, b"");
+            let position = Position::Byte(at as u64);
+            self.problems.note(ProblemKind::EmptySample, position, b"");
         }
         // In the end all columns are as long as the samples. The labels of the first
         // observation are taken already.

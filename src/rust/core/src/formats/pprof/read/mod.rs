@@ -13,7 +13,7 @@ mod samples;
 mod sources;
 mod tables;
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Position, Result};
 use crate::formats::format::{Format, Opened};
 use crate::formats::message::{Expected, load};
 use crate::formats::pprof::proto::profile as field;
@@ -45,7 +45,7 @@ pub fn read(mut opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
         Fault::Other(error) => error,
         Fault::At { at, message } => expected.foreign(&name, &bytes).unwrap_or(Error::Parse {
             input: name,
-            place: Place::Byte(at as u64),
+            position: Position::Byte(at as u64),
             message,
         }),
     })
