@@ -35,7 +35,7 @@ pub(super) fn check_texts(
     table: &'static str,
     column: &'static str,
     text: &Text,
-    rule: impl Fn(Option<&str>) -> Option<&'static str>,
+    rule: &dyn Fn(Option<&str>) -> Option<&'static str>,
 ) -> Result<()> {
     if let Some(broken) = rule(None) {
         if let Some(row) = text.rows.iter().position(|&row| row < 0) {
@@ -142,7 +142,7 @@ impl<R, D> Column<R, D> {
         rows: &mut [D],
         reading: &mut Reading,
     ) -> Result<()> {
-        check_texts(table, self.info.name, text, |text| match text {
+        check_texts(table, self.info.name, text, &|text| match text {
             None if !self.allows_na => Some("must not be NA"),
             Some("") if !self.allows_empty && self.allows_na => {
                 Some("must not be empty; NA is unknown")
@@ -161,36 +161,37 @@ impl<R, D> Column<R, D> {
                 parsing.set(&ids, rows, set);
             }
             Access::OwnText(_, set) => {
-                return parsing.set_each(rows, "", set, |text| owned(text, WHAT).map(Some));
+                return parsing.set_each(rows, "", set, &mut |text| owned(text, WHAT).map(Some));
             }
             Access::HexDigits(_, set) => {
-                return parsing.set_each(rows, cells::HEX_DIGITS, set, cells::hex_digits);
+                return parsing.set_each(rows, cells::HEX_DIGITS, set, &mut cells::hex_digits);
             }
             Access::Bytes(_, set) => {
-                return parsing.set_each(rows, cells::BASE64, set, |text| {
+                return parsing.set_each(rows, cells::BASE64, set, &mut |text| {
                     decoded(&cells::ENCODING, text.as_bytes())
                 });
             }
             Access::Decimal(_, set) | Access::ExactLine(_, set) => {
-                let numbers = parsing.parse(cells::DECIMAL, |t| Ok(cells::decimal(t)))?;
+                let numbers = parsing.parse(cells::DECIMAL, &|t| Ok(cells::decimal(t)))?;
                 parsing.set(&numbers, rows, set);
             }
             Access::Hexadecimal(_, set) => {
-                let numbers = parsing.parse(cells::HEXADECIMAL, |t| Ok(cells::hexadecimal(t)))?;
+                let numbers = parsing.parse(cells::HEXADECIMAL, &|t| Ok(cells::hexadecimal(t)))?;
                 parsing.set(&numbers, rows, set);
             }
             Access::NativeId(_, set) => {
-                let ids = parsing.parse(cells::NATIVE_ID, |t| Ok(cells::native_id(t)))?;
+                let ids = parsing.parse(cells::NATIVE_ID, &|t| Ok(cells::native_id(t)))?;
                 parsing.set(&ids, rows, set);
             }
             Access::Kind(_, set) => {
-                let kinds = parsing.parse(cells::KIND, |t| Ok(ValueKind::of_name(t)))?;
+                let kinds = parsing.parse(cells::KIND, &|t| Ok(ValueKind::of_name(t)))?;
                 parsing.set(&kinds, rows, set);
             }
             Access::Texts(_, set) => {
                 let strings = &mut reading.profile.strings;
-                return parsing
-                    .set_each(rows, cells::TEXTS, set, |text| cells::texts(text, strings));
+                return parsing.set_each(rows, cells::TEXTS, set, &mut |text| {
+                    cells::texts(text, strings)
+                });
             }
             _ => {}
         }
@@ -210,7 +211,7 @@ impl Parsing<'_, '_> {
     fn parse<T>(
         &self,
         rule: &'static str,
-        parse: impl Fn(&str) -> Result<Option<T>>,
+        parse: &dyn Fn(&str) -> Result<Option<T>>,
     ) -> Result<Vec<T>> {
         let mut parsed = with_room(self.text.distinct.len(), WHAT)?;
         for (at, text) in (0..).zip(&self.text.distinct) {
@@ -239,7 +240,7 @@ impl Parsing<'_, '_> {
         rows: &mut [D],
         rule: &'static str,
         set: fn(&mut D, T),
-        mut parse: impl FnMut(&str) -> Result<Option<T>>,
+        parse: &mut dyn FnMut(&str) -> Result<Option<T>>,
     ) -> Result<()> {
         for (row, draft) in rows.iter_mut().enumerate() {
             let Some(text) = self.text.get(row) else {

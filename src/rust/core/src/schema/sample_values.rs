@@ -89,8 +89,8 @@ impl Table for SampleValueTable {
             fill(column, rows().map(|(v, row)| v.column[row]))
         })?;
         if exact {
-            let numbers = rows().map(|(values, row)| values.exact(row));
-            formatted(sink, value_exact, numbers)?;
+            let mut numbers = rows().map(|(values, row)| values.exact(row));
+            formatted(sink, value_exact, &mut numbers)?;
         }
         sink.finish()
     }
@@ -109,16 +109,16 @@ impl Table for SampleValueTable {
         let units = input::texts(find(input, TABLE, unit)?).unwrap_or_default();
         let numbers = input::doubles(find(input, TABLE, value)?).unwrap_or_default();
         let exact = input::texts(find(input, TABLE, exact)?).unwrap_or_default();
-        check_texts(TABLE, "type", &types, |text| match text {
+        check_texts(TABLE, "type", &types, &|text| match text {
             None => Some("must not be NA"),
             Some("") => Some("must not be empty"),
             Some(_) => None,
         })?;
-        check_texts(TABLE, "unit", &units, |text| match text {
+        check_texts(TABLE, "unit", &units, &|text| match text {
             None => Some("must not be NA"),
             Some(_) => None,
         })?;
-        check_texts(TABLE, ".value_exact", &exact, |text| {
+        check_texts(TABLE, ".value_exact", &exact, &|text| {
             let is_wrong = |text| cells::decimal(text).is_none();
             text.is_some_and(is_wrong).then_some(cells::DECIMAL)
         })?;

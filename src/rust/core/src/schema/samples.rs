@@ -72,7 +72,7 @@ pub static SAMPLES: SampleTable = SampleTable {
                 strings(
                     sink,
                     name,
-                    spread(profile, places)?.into_iter(),
+                    &mut spread(profile, places)?.into_iter(),
                     &profile.strings,
                 )
             },
@@ -152,7 +152,7 @@ pub static SAMPLES: SampleTable = SampleTable {
             write: |name, profile, sink| {
                 let times = profile.samples.times.iter();
                 let times = times.filter_map(|(s, time)| Some((*s, recorded_time(*time).1?)));
-                formatted(sink, name, spread(profile, times)?.into_iter())
+                formatted(sink, name, &mut spread(profile, times)?.into_iter())
             },
             read: |reading, data| read_times(reading, texts(data)),
         },
@@ -260,7 +260,7 @@ fn write_link(
     strings(
         sink,
         name,
-        spread(profile, ids)?.into_iter(),
+        &mut spread(profile, ids)?.into_iter(),
         &profile.strings,
     )
 }
@@ -268,7 +268,7 @@ fn write_link(
 /// Time stamps in nanoseconds, where they are the same as those in seconds.
 fn read_times(reading: &mut Reading, nanos: Option<Text>) -> Result<()> {
     let nanos = nanos.unwrap_or_default();
-    check_texts("samples", ".time_nanos", &nanos, |text| {
+    check_texts("samples", ".time_nanos", &nanos, &|text| {
         let is_wrong = |text| cells::decimal(text).is_none();
         text.is_some_and(is_wrong).then_some(cells::DECIMAL)
     })?;
