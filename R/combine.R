@@ -61,13 +61,12 @@ combine_profiles <- function(...) {
 # Checks profiles of version 2.0 and puts their tables under each other. The core does so
 # with what is in the schema; columns and tables of users' own follow here. `close_gaps`:
 # whether frames are numbered anew.
-bind_profiles <- function(profiles, call, close_gaps = FALSE) {
+bind_profiles <- function(profiles, call, own = own_columns_of(profiles, call), close_gaps = FALSE) {
   if (length(profiles) == 0) {
     empty <- data_model()$required
     empty$meta <- tibble::tibble(key = "version", value = "2.0")
     profiles <- list(empty)
   }
-  own <- own_columns_of(profiles)
   if (length(own) == 0) {
     result <- rust(rust_combine(profiles, list(), close_gaps), call)
     return(new_profile_data(result$tables, "2.0"))
@@ -89,19 +88,8 @@ bind_profiles <- function(profiles, call, close_gaps = FALSE) {
 }
 
 # By table, the columns that are not in the schema; of tables that are not, all.
-own_columns_of <- function(profiles) {
-  model <- data_model()
-  own <- list()
-  for (x in profiles) {
-    for (table in names(x)) {
-      known <- c(names(model$required[[table]]), names(model$optional[[table]]))
-      columns <- setdiff(names(x[[table]]), known)
-      if (length(columns) > 0 || is.null(known)) {
-        own[[table]] <- union(own[[table]], columns)
-      }
-    }
-  }
-  own
+own_columns_of <- function(profiles, call) {
+  rust(rust_own_columns(profiles), call)
 }
 
 # Numbers of rows that are equal where these columns are. Ids are those of one profile.

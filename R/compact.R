@@ -45,21 +45,24 @@ compact_profile <- function(x) {
   if (!identical(profile_version(x), "2.0")) {
     return(as_v2(x, call))
   }
-  x <- restore_types(x, call)
-  if (is.null(x$.mappings)) {
+  if (!rust(rust_has_types(x), call)) {
+    x <- restore_types(x, call)
+  }
+  if (is.null(x$.mappings) && ".mapping_id" %in% names(x$locations)) {
     x$locations$.mapping_id <- NULL
   }
-  if (is.null(x$.scopes)) {
+  if (is.null(x$.scopes) && ".scope_id" %in% names(x$sources)) {
     x$sources$.scope_id <- NULL
   }
-  x <- keep_rows(x, rust(rust_rows_in_use(integer_ids(x, call)), call))
-  bind_profiles(list(x), call, close_gaps = TRUE)
+  own <- own_columns_of(list(x), call)
+  x <- keep_rows(x, rust(rust_rows_in_use(integer_ids(x, own, call)), call))
+  bind_profiles(list(x), call, own, close_gaps = TRUE)
 }
 
 # A user's own columns of ids need not be integer; those of the schema are.
-integer_ids <- function(x, call) {
-  for (table in names(x)) {
-    for (column in names(references(table, names(x[[table]])))) {
+integer_ids <- function(x, own, call) {
+  for (table in names(own)) {
+    for (column in names(references(table, own[[table]]))) {
       ids <- x[[table]][[column]]
       if (!is.integer(ids) || !is.null(attributes(ids))) {
         x[[table]][[column]] <- as_ids(ids, table, column, call)

@@ -28,6 +28,12 @@ rust_remap <- function(columns, from, to, key) .Call(wrap__rust_remap, columns, 
 
 rust_combine <- function(profiles, groups, close_gaps) .Call(wrap__rust_combine, profiles, groups, close_gaps)
 
+rust_is_plain <- function(x) .Call(wrap__rust_is_plain, x)
+
+rust_has_types <- function(x) .Call(wrap__rust_has_types, x)
+
+rust_own_columns <- function(profiles) .Call(wrap__rust_own_columns, profiles)
+
 rust_rows_in_use <- function(x) .Call(wrap__rust_rows_in_use, x)
 
 rust_rows_without_orphans <- function(x, tables) .Call(wrap__rust_rows_without_orphans, x, tables)

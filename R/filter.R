@@ -233,7 +233,7 @@ filtered <- function(x, matches, drops, drop_of_source, call) {
   x <- settle_files(x)
   of_samples <- vapply(x, function(table) "sample_id" %in% names(table), TRUE)
   of_samples[c("samples", "sample_locations")] <- FALSE
-  rows <- rust(rust_rows_without_orphans(integer_ids(x, call), as.list(names(x)[of_samples])), call)
+  rows <- rust(rust_rows_without_orphans(integer_ids(x, own_columns_of(list(x), call), call), as.list(names(x)[of_samples])), call)
   new_profile_data(keep_rows(x, rows), "2.0")
 }
 

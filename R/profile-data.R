@@ -11,6 +11,7 @@ profile_version <- function(x) {
   if (!is.data.frame(meta)) {
     return(NA_character_)
   }
+  meta <- unclass(meta)
   value <- meta[["value"]][match("version", meta[["key"]])]
   if (is.null(value)) NA_character_ else as.character(value)
 }

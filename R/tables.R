@@ -6,6 +6,9 @@
 # everything else.
 
 normalize_tables <- function(x, call) {
+  if (is_plain(x, call)) {
+    return(x)
+  }
   check_names(names(x), "table", NULL, call)
   for (table in names(x)) {
     rows <- x[[table]]
@@ -17,6 +20,13 @@ normalize_tables <- function(x, call) {
     }
   }
   x
+}
+
+# Whether the checks below would pass and no column would be converted, as for all tables that this package
+# returns. In small profiles the checks would take longer than reading the file.
+is_plain <- function(x, call) {
+  columns <- unlist(unclass(x), recursive = FALSE, use.names = FALSE)
+  !any(lengths(lapply(columns, attributes))) && rust(rust_is_plain(x), call)
 }
 
 check_names <- function(names, of, table, call) {

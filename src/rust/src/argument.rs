@@ -10,7 +10,7 @@ use crate::guard::guarded;
 use extendr_api::{GetSexp, Robj, SEXP};
 use extendr_ffi::{
     ALTREP, DATAPTR_RO, R_CHAR, R_ClassSymbol, R_DimSymbol, R_NaString, R_NamesSymbol, R_NilValue,
-    Rboolean, Rf_getAttrib, Rf_isObject, Rf_xlength, TYPEOF, cetype_t,
+    R_RowNamesSymbol, Rboolean, Rf_getAttrib, Rf_isObject, Rf_xlength, TYPEOF, cetype_t,
 };
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryCollect, owned};
@@ -160,16 +160,36 @@ impl<'call> Sexp<'call> {
 
     /// The names of the elements of a list, empty where there are none.
     pub fn names(self) -> Result<Vec<&'call str>> {
+        texts(self.name_strings()?)
+    }
+
+    /// The same as R's string objects, which need not be valid text.
+    pub fn name_strings(self) -> Result<&'call [SEXP]> {
         if self.kind() != VECSXP {
-            return Ok(Vec::new());
+            return Ok(&[]);
         }
         // SAFETY: the names of a list are an attribute; to look it up does not allocate.
         let names = unsafe { Rf_getAttrib(self.0, R_NamesSymbol) };
-        let names = Sexp(names, PhantomData).strings()?;
-        names
-            .iter()
-            .map(|&name| Ok(utf8(name)?.unwrap_or("")))
-            .try_vec_of("names")
+        Sexp(names, PhantomData).strings()
+    }
+
+    /// Its classes, without those that R derives from its type.
+    pub fn classes(self) -> Result<Vec<&'call str>> {
+        // SAFETY: a live object; to look up its class does not allocate.
+        let classes = unsafe { Rf_getAttrib(self.0, R_ClassSymbol) };
+        texts(Sexp(classes, PhantomData).strings()?)
+    }
+
+    /// The number of rows of a data frame by its `row.names`, whatever its columns have.
+    pub fn row_names(self) -> Result<usize> {
+        let (object, count) = (self.0, Cell::new(0));
+        let found = &count;
+        // SAFETY: a live object. R allocates names that are stored in compact form.
+        guarded(|| unsafe {
+            found.set(Rf_xlength(Rf_getAttrib(object, R_RowNamesSymbol)));
+            R_NilValue
+        })?;
+        Ok(usize::try_from(count.get()).unwrap_or(0))
     }
 
     /// The element of a list that has this name.
@@ -211,6 +231,18 @@ impl<'call> Sexp<'call> {
     }
 }
 
+/// The texts of string objects, empty for NA.
+fn texts<'call>(strings: &[SEXP]) -> Result<Vec<&'call str>> {
+    let texts = strings.iter().map(|&name| Ok(utf8(name)?.unwrap_or("")));
+    texts.try_vec_of("names")
+}
+
+/// Whether a string object is marked as bytes, and therefore is not text in any encoding.
+pub fn is_bytes(string: SEXP) -> bool {
+    // SAFETY: a live string object.
+    unsafe { Rf_getCharCE(string) == cetype_t::CE_BYTES as c_int }
+}
+
 /// A string object's text; `None` for NA.
 pub fn utf8<'call>(string: SEXP) -> Result<Option<&'call str>> {
     // SAFETY: a live string object, and a constant of R's.
@@ -218,8 +250,8 @@ pub fn utf8<'call>(string: SEXP) -> Result<Option<&'call str>> {
     if is_na {
         return Ok(None);
     }
-    // Not text in any encoding: to translate it would be an error of R's.
-    if encoding == cetype_t::CE_BYTES as c_int {
+    // To translate it would be an error of R's.
+    if is_bytes(string) {
         return Err(Error::Unsupported(message!(
             "the string is marked as bytes, not as text"
         )));

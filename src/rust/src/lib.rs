@@ -245,6 +245,32 @@ fn rust_combine(profiles: &Robj, groups: &Robj, close_gaps: &Robj) -> Robj {
     })
 }
 
+// Whether no table of `x` has anything that `normalize_tables()` in R/tables.R reports or
+// converts, apart from attributes of columns other than class and dimensions.
+#[extendr]
+fn rust_is_plain(x: &Robj) -> Robj {
+    outcome(|arena| arena.flag(from_r::is_plain(argument(x))?))
+}
+
+// Whether the tables of version "2.0" are tibbles that are complete, and their columns have the
+// types of the schema.
+#[extendr]
+fn rust_has_types(x: &Robj) -> Robj {
+    outcome(|arena| arena.flag(from_r::has_types(argument(x))?))
+}
+
+// Gives, by table, the names of the columns that are not in the schema.
+#[extendr]
+fn rust_own_columns(profiles: &Robj) -> Robj {
+    outcome(|arena| {
+        let own = from_r::own_columns(argument(profiles).elements()?)?;
+        let own = own
+            .iter()
+            .map(|(table, columns)| Ok((*table, arena.texts(columns)?)));
+        arena.list(&own.try_vec_of("the names of columns")?)
+    })
+}
+
 // Gives the rows that are of use, in their order, of tables in which that changes anything.
 // The tables need not be valid.
 #[extendr]
@@ -427,6 +453,9 @@ extendr_module! {
     fn rust_schema;
     fn rust_remap;
     fn rust_combine;
+    fn rust_is_plain;
+    fn rust_has_types;
+    fn rust_own_columns;
     fn rust_rows_in_use;
     fn rust_rows_without_orphans;
     fn rust_filter;

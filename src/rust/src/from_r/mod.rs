@@ -1,8 +1,11 @@
 //! Takes a profile from R: a list of tables of either version, which the core reads and
 //! checks.
 
+mod shape;
 mod table;
 mod v1;
+
+pub use shape::{has_types, is_plain, own_columns};
 
 use crate::argument::Sexp;
 use profile_core::analysis::convert;

@@ -33,6 +33,24 @@ impl<'call> Table<'call> {
         }
         Ok(table)
     }
+
+    /// The column of that name.
+    pub fn find(&self, name: &str) -> Option<Sexp<'call>> {
+        let at = self.names.iter().position(|other| *other == name)?;
+        self.columns.get(at).copied()
+    }
+}
+
+/// Whether a column has the type, without a class or dimensions.
+pub fn is_of_type(column: Sexp, type_: Type) -> bool {
+    let kind = match type_ {
+        Type::Integer => INTSXP,
+        Type::Double => REALSXP,
+        Type::Text => STRSXP,
+        Type::Logical => LGLSXP,
+        Type::Stacks => VECSXP,
+    };
+    column.kind() == kind && column.is_plain()
 }
 
 impl<'call> TableInput<'call> for Table<'call> {
@@ -54,18 +72,10 @@ impl<'call> TableInput<'call> for Table<'call> {
         name: &'static str,
         wanted: Type,
     ) -> Result<Option<Data<'call>>> {
-        let at = self.names.iter().position(|other| *other == name);
-        let Some(&column) = at.and_then(|at| self.columns.get(at)) else {
+        let Some(column) = self.find(name) else {
             return Ok(None);
         };
-        let kind = match wanted {
-            Type::Integer => INTSXP,
-            Type::Double => REALSXP,
-            Type::Text => STRSXP,
-            Type::Logical => LGLSXP,
-            Type::Stacks => VECSXP,
-        };
-        if column.kind() != kind || !column.is_plain() {
+        if !is_of_type(column, wanted) {
             let found = owned(column.kind_name()?, "the name of a type")?;
             return Ok(Some(Data::Other(found)));
         }
