@@ -12,7 +12,7 @@ use crate::model::ValueKind;
 pub const DEEPEST: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Any {
+pub enum AnyValue {
     #[default]
     Empty,
     String(String),
@@ -20,21 +20,21 @@ pub enum Any {
     Int(i64),
     Double(f64),
     Bytes(Vec<u8>),
-    Array(Vec<Any>),
-    Kvlist(Vec<(String, Any)>),
+    Array(Vec<AnyValue>),
+    Kvlist(Vec<(String, AnyValue)>),
 }
 
-impl Any {
+impl AnyValue {
     pub fn kind(&self) -> ValueKind {
         match self {
-            Any::Empty => ValueKind::Empty,
-            Any::String(_) => ValueKind::String,
-            Any::Bool(_) => ValueKind::Bool,
-            Any::Int(_) => ValueKind::Int,
-            Any::Double(_) => ValueKind::Double,
-            Any::Bytes(_) => ValueKind::Bytes,
-            Any::Array(_) => ValueKind::Array,
-            Any::Kvlist(_) => ValueKind::Kvlist,
+            AnyValue::Empty => ValueKind::Empty,
+            AnyValue::String(_) => ValueKind::String,
+            AnyValue::Bool(_) => ValueKind::Bool,
+            AnyValue::Int(_) => ValueKind::Int,
+            AnyValue::Double(_) => ValueKind::Double,
+            AnyValue::Bytes(_) => ValueKind::Bytes,
+            AnyValue::Array(_) => ValueKind::Array,
+            AnyValue::Kvlist(_) => ValueKind::Kvlist,
         }
     }
 }

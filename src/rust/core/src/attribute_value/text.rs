@@ -10,7 +10,7 @@
     reason = "memory for all of a value is ensured first, since JSON is read by other code"
 )]
 
-use super::{Any, DEEPEST};
+use super::{AnyValue, DEEPEST};
 use crate::error::Result;
 use crate::limits::memory::{ensure, ensure_tree};
 use crate::model::ValueKind;
@@ -21,7 +21,7 @@ use std::fmt::Write;
 
 const WHAT: &str = "an attribute";
 
-impl Any {
+impl AnyValue {
     /// The text that stands for the value.
     pub fn to_text(&self) -> Result<String> {
         ensure(self.longest(), WHAT)?;
@@ -36,49 +36,49 @@ impl Any {
         let text = |text: &str| 6 * text.len();
         VALUE
             + match self {
-                Any::String(value) => text(value),
-                Any::Bytes(value) => 2 * value.len(),
-                Any::Array(values) => values.iter().map(Any::longest).sum(),
-                Any::Kvlist(pairs) => {
-                    let longest = |(key, value): &(String, Any)| text(key) + value.longest();
+                AnyValue::String(value) => text(value),
+                AnyValue::Bytes(value) => 2 * value.len(),
+                AnyValue::Array(values) => values.iter().map(AnyValue::longest).sum(),
+                AnyValue::Kvlist(pairs) => {
+                    let longest = |(key, value): &(String, AnyValue)| text(key) + value.longest();
                     pairs.iter().map(longest).sum()
                 }
-                Any::Empty | Any::Bool(_) | Any::Int(_) | Any::Double(_) => 0,
+                AnyValue::Empty | AnyValue::Bool(_) | AnyValue::Int(_) | AnyValue::Double(_) => 0,
             }
     }
 
     fn text(&self) -> String {
         let mut text = String::new();
         match self {
-            Any::Empty => {}
-            Any::String(value) => text.push_str(value),
-            Any::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
-            Any::Int(value) => text = value.to_string(),
-            Any::Double(value) => put_double(&mut text, *value),
-            Any::Bytes(value) => BASE64.encode_append(value, &mut text),
-            Any::Array(values) => put_array(&mut text, values),
-            Any::Kvlist(pairs) => put_pairs(&mut text, pairs),
+            AnyValue::Empty => {}
+            AnyValue::String(value) => text.push_str(value),
+            AnyValue::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+            AnyValue::Int(value) => text = value.to_string(),
+            AnyValue::Double(value) => put_double(&mut text, *value),
+            AnyValue::Bytes(value) => BASE64.encode_append(value, &mut text),
+            AnyValue::Array(values) => put_array(&mut text, values),
+            AnyValue::Kvlist(pairs) => put_pairs(&mut text, pairs),
         }
         text
     }
 
     /// The value that a text stands for; `None` where it stands for none.
-    pub fn of_text(kind: ValueKind, text: &str) -> Result<Option<Any>> {
+    pub fn of_text(kind: ValueKind, text: &str) -> Result<Option<AnyValue>> {
         ensure_tree(text.len(), WHAT)?;
-        Ok(Any::of(kind, text))
+        Ok(AnyValue::of(kind, text))
     }
 
-    fn of(kind: ValueKind, text: &str) -> Option<Any> {
+    fn of(kind: ValueKind, text: &str) -> Option<AnyValue> {
         Some(match kind {
-            ValueKind::Empty if text.is_empty() => Any::Empty,
+            ValueKind::Empty if text.is_empty() => AnyValue::Empty,
             ValueKind::Empty => return None,
-            ValueKind::String => Any::String(text.to_owned()),
-            ValueKind::Bool => Any::Bool(text.parse().ok()?),
-            ValueKind::Int => Any::Int(text.parse().ok()?),
-            ValueKind::Double => Any::Double(double(text)?),
-            ValueKind::Bytes => Any::Bytes(BASE64.decode(text.as_bytes()).ok()?),
-            ValueKind::Array => Any::Array(array(&json(text)?, 0)?),
-            ValueKind::Kvlist => Any::Kvlist(pairs(&json(text)?, 0)?),
+            ValueKind::String => AnyValue::String(text.to_owned()),
+            ValueKind::Bool => AnyValue::Bool(text.parse().ok()?),
+            ValueKind::Int => AnyValue::Int(text.parse().ok()?),
+            ValueKind::Double => AnyValue::Double(double(text)?),
+            ValueKind::Bytes => AnyValue::Bytes(BASE64.decode(text.as_bytes()).ok()?),
+            ValueKind::Array => AnyValue::Array(array(&json(text)?, 0)?),
+            ValueKind::Kvlist => AnyValue::Kvlist(pairs(&json(text)?, 0)?),
         })
     }
 }
@@ -103,7 +103,7 @@ fn double(text: &str) -> Option<f64> {
     }
 }
 
-fn put_array(out: &mut String, values: &[Any]) {
+fn put_array(out: &mut String, values: &[AnyValue]) {
     out.push('[');
     for (i, value) in values.iter().enumerate() {
         if i > 0 {
@@ -114,7 +114,7 @@ fn put_array(out: &mut String, values: &[Any]) {
     out.push(']');
 }
 
-fn put_pairs(out: &mut String, pairs: &[(String, Any)]) {
+fn put_pairs(out: &mut String, pairs: &[(String, AnyValue)]) {
     out.push('[');
     for (i, (key, value)) in pairs.iter().enumerate() {
         out.push_str(if i > 0 { ",{\"key\":" } else { "{\"key\":" });
@@ -126,38 +126,38 @@ fn put_pairs(out: &mut String, pairs: &[(String, Any)]) {
     out.push(']');
 }
 
-fn put_any(out: &mut String, value: &Any) {
+fn put_any(out: &mut String, value: &AnyValue) {
     out.push('{');
     match value {
-        Any::Empty => {}
-        Any::String(value) => {
+        AnyValue::Empty => {}
+        AnyValue::String(value) => {
             out.push_str("\"stringValue\":");
             put_quoted(out, value);
         }
-        Any::Bool(value) => {
+        AnyValue::Bool(value) => {
             let _ = write!(out, "\"boolValue\":{value}");
         }
-        Any::Int(value) => {
+        AnyValue::Int(value) => {
             let _ = write!(out, "\"intValue\":\"{value}\"");
         }
-        Any::Double(value) => {
+        AnyValue::Double(value) => {
             out.push_str("\"doubleValue\":");
             let quote = if value.is_finite() { "" } else { "\"" };
             out.push_str(quote);
             put_double(out, *value);
             out.push_str(quote);
         }
-        Any::Bytes(value) => {
+        AnyValue::Bytes(value) => {
             out.push_str("\"bytesValue\":\"");
             BASE64.encode_append(value, out);
             out.push('"');
         }
-        Any::Array(values) => {
+        AnyValue::Array(values) => {
             out.push_str("\"arrayValue\":{\"values\":");
             put_array(out, values);
             out.push('}');
         }
-        Any::Kvlist(pairs) => {
+        AnyValue::Kvlist(pairs) => {
             out.push_str("\"kvlistValue\":{\"values\":");
             put_pairs(out, pairs);
             out.push('}');
@@ -199,28 +199,28 @@ fn deepest(text: &str) -> usize {
     deepest
 }
 
-fn array(json: &Json, depth: usize) -> Option<Vec<Any>> {
+fn array(json: &Json, depth: usize) -> Option<Vec<AnyValue>> {
     let values = json.as_array()?.iter();
     values.map(|json| any(json, depth + 1)).collect()
 }
 
-fn pairs(json: &Json, depth: usize) -> Option<Vec<(String, Any)>> {
+fn pairs(json: &Json, depth: usize) -> Option<Vec<(String, AnyValue)>> {
     let pair = |json: &Json| {
         let value = json.get("value");
-        let value = value.map_or(Some(Any::Empty), |json| any(json, depth + 1))?;
+        let value = value.map_or(Some(AnyValue::Empty), |json| any(json, depth + 1))?;
         Some((json.get("key")?.as_str()?.to_owned(), value))
     };
     json.as_array()?.iter().map(pair).collect()
 }
 
-fn any(json: &Json, depth: usize) -> Option<Any> {
+fn any(json: &Json, depth: usize) -> Option<AnyValue> {
     if depth > DEEPEST {
         return None;
     }
     let object = json.as_object()?;
     let mut members = object.iter();
     let Some((name, value)) = members.next() else {
-        return Some(Any::Empty);
+        return Some(AnyValue::Empty);
     };
     if members.next().is_some() {
         return None;
@@ -228,16 +228,16 @@ fn any(json: &Json, depth: usize) -> Option<Any> {
     let none = Json::Array(Vec::new());
     let values = value.get("values").unwrap_or(&none);
     Some(match name.as_str() {
-        "stringValue" => Any::String(value.as_str()?.to_owned()),
-        "boolValue" => Any::Bool(value.as_bool()?),
-        "intValue" => Any::Int(value.as_str()?.parse().ok()?),
-        "doubleValue" => Any::Double(match value {
+        "stringValue" => AnyValue::String(value.as_str()?.to_owned()),
+        "boolValue" => AnyValue::Bool(value.as_bool()?),
+        "intValue" => AnyValue::Int(value.as_str()?.parse().ok()?),
+        "doubleValue" => AnyValue::Double(match value {
             Json::String(text) => double(text)?,
             number => number.as_f64()?,
         }),
-        "bytesValue" => Any::Bytes(BASE64.decode(value.as_str()?.as_bytes()).ok()?),
-        "arrayValue" => Any::Array(array(values, depth)?),
-        "kvlistValue" => Any::Kvlist(pairs(values, depth)?),
+        "bytesValue" => AnyValue::Bytes(BASE64.decode(value.as_str()?.as_bytes()).ok()?),
+        "arrayValue" => AnyValue::Array(array(values, depth)?),
+        "kvlistValue" => AnyValue::Kvlist(pairs(values, depth)?),
         _ => return None,
     })
 }
@@ -248,58 +248,62 @@ mod tests {
 
     #[test]
     fn values_are_nested_as_deep_as_they_may_be() {
-        let wraps: [fn(Any) -> Any; 2] = [
-            |any| Any::Array(vec![any]),
-            |any| Any::Kvlist(vec![("[{\\\"".to_owned(), any)]),
+        let wraps: [fn(AnyValue) -> AnyValue; 2] = [
+            |any| AnyValue::Array(vec![any]),
+            |any| AnyValue::Kvlist(vec![("[{\\\"".to_owned(), any)]),
         ];
         for wrap in wraps {
-            let nested = |depth| (0..depth).fold(Any::Int(7), |any, _| wrap(any));
+            let nested = |depth| (0..depth).fold(AnyValue::Int(7), |any, _| wrap(any));
             for depth in [1, 42, DEEPEST] {
                 let any = nested(depth);
                 assert_eq!(
-                    Any::of_text(any.kind(), &any.to_text().unwrap()).unwrap(),
+                    AnyValue::of_text(any.kind(), &any.to_text().unwrap()).unwrap(),
                     Some(any)
                 );
             }
             let deeper = nested(DEEPEST + 1);
             assert_eq!(
-                Any::of_text(deeper.kind(), &deeper.to_text().unwrap()).unwrap(),
+                AnyValue::of_text(deeper.kind(), &deeper.to_text().unwrap()).unwrap(),
                 None
             );
         }
         let brackets = "[".repeat(1_000_000);
-        assert_eq!(Any::of_text(ValueKind::Array, &brackets).unwrap(), None);
+        assert_eq!(
+            AnyValue::of_text(ValueKind::Array, &brackets).unwrap(),
+            None
+        );
     }
 
     #[test]
     fn values_come_back_from_their_texts() {
         let leaves = vec![
-            Any::Empty,
-            Any::String("a \"quoted\" ü\n".to_owned()),
-            Any::String(String::new()),
-            Any::Bool(false),
-            Any::Int(i64::MIN),
-            Any::Double(0.1 + 0.2),
-            Any::Double(-0.0),
-            Any::Double(1e300),
-            Any::Double(f64::NEG_INFINITY),
-            Any::Bytes(vec![0, 255, 3]),
+            AnyValue::Empty,
+            AnyValue::String("a \"quoted\" ü\n".to_owned()),
+            AnyValue::String(String::new()),
+            AnyValue::Bool(false),
+            AnyValue::Int(i64::MIN),
+            AnyValue::Double(0.1 + 0.2),
+            AnyValue::Double(-0.0),
+            AnyValue::Double(1e300),
+            AnyValue::Double(f64::NEG_INFINITY),
+            AnyValue::Bytes(vec![0, 255, 3]),
         ];
         let pairs = leaves.iter().map(|any| ("key".to_owned(), any.clone()));
-        let tree = Any::Kvlist(
+        let tree = AnyValue::Kvlist(
             pairs
-                .chain([("".to_owned(), Any::Array(leaves.clone()))])
+                .chain([("".to_owned(), AnyValue::Array(leaves.clone()))])
                 .collect(),
         );
         for any in leaves.into_iter().chain([tree]) {
             let text = any.to_text().unwrap();
             assert_eq!(
-                Any::of_text(any.kind(), &text).unwrap(),
+                AnyValue::of_text(any.kind(), &text).unwrap(),
                 Some(any),
                 "{text}"
             );
         }
-        let Some(Any::Double(nan)) = Any::of_text(ValueKind::Double, "NaN").unwrap() else {
+        let Some(AnyValue::Double(nan)) = AnyValue::of_text(ValueKind::Double, "NaN").unwrap()
+        else {
             panic!("no double")
         };
         assert!(nan.is_nan());
@@ -318,7 +322,7 @@ mod tests {
             ),
             (ValueKind::Kvlist, "[{\"value\":{}}]"),
         ] {
-            assert_eq!(Any::of_text(kind, text).unwrap(), None, "{text}");
+            assert_eq!(AnyValue::of_text(kind, text).unwrap(), None, "{text}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What some bytes look like, as far as several formats ask for it.
 
-use crate::protobuf::wire::Message;
+use crate::protobuf::decode::Message;
 
 /// How many bytes of a text are looked at.
 const SNIFFED: usize = 4096;

@@ -8,7 +8,7 @@ use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::memory::{TryGrow, owned};
 use crate::message;
 use crate::model::{StringId, Strings};
-use crate::protobuf::wire::{Field, Message, Result, fault};
+use crate::protobuf::decode::{Field, Message, Result, error_at};
 use crate::text::{self, Was};
 
 /// Bytes that copies of texts may take for each byte of a message: one text may be asked
@@ -16,19 +16,19 @@ use crate::text::{self, Was};
 const COPIED_A_BYTE: usize = 256;
 const COPIED_AT_LEAST: usize = 1 << 24;
 
-/// An index into a table or another number, and where in the file it stands. Where a field
-/// that a message has once stands there again, the last one counts and it alone is checked:
-/// so this is kept until the end of the message is reached.
+/// The number in a field, such as an index into a table, and the byte offset of the field. If
+/// a message contains a field several times, the last one counts, and only it is checked;
+/// numbers are therefore kept until the whole message is read.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Index {
-    pub index: u64,
+pub struct NumberField {
+    pub value: u64,
     pub at: usize,
 }
 
-impl Index {
-    pub fn of(field: &Field) -> Result<Index> {
-        Ok(Index {
-            index: field.uint()?,
+impl NumberField {
+    pub fn of(field: &Field) -> Result<NumberField> {
+        Ok(NumberField {
+            value: field.uint()?,
             at: field.at,
         })
     }
@@ -41,17 +41,17 @@ struct Entry {
     id: Option<StringId>,
 }
 
-pub struct TextTable<'a> {
+pub struct StringTable<'a> {
     bytes: &'a [u8],
     entries: Vec<Entry>,
     /// The bytes that may still be copied.
     copies: usize,
 }
 
-impl<'a> TextTable<'a> {
+impl<'a> StringTable<'a> {
     /// `bytes` is the whole file, `size` that of the message whose table it is.
-    pub fn new(bytes: &'a [u8], size: usize) -> TextTable<'a> {
-        TextTable {
+    pub fn new(bytes: &'a [u8], size: usize) -> StringTable<'a> {
+        StringTable {
             bytes,
             entries: Vec::new(),
             copies: size.saturating_mul(COPIED_A_BYTE).max(COPIED_AT_LEAST),
@@ -61,7 +61,7 @@ impl<'a> TextTable<'a> {
     /// Adds the next string: so many bytes from `start` on.
     pub fn add(&mut self, start: usize, length: usize) -> Result<()> {
         if self.entries.is_empty() && length != 0 {
-            return fault(start, "The first string is not empty, as it must be.");
+            return error_at(start, "The first string is not empty, as it must be.");
         }
         // The file is smaller than 2 GiB.
         let entry = Entry {
@@ -90,7 +90,7 @@ impl<'a> TextTable<'a> {
     /// The table is complete; an index of 0 needs its first entry.
     pub fn check(&self) -> Result<()> {
         if self.entries.is_empty() {
-            return fault(
+            return error_at(
                 self.bytes.len(),
                 "The file ends without a string table. Is it a pprof profile?",
             );
@@ -98,13 +98,13 @@ impl<'a> TextTable<'a> {
         Ok(())
     }
 
-    fn entry(&mut self, index: Index) -> Result<&mut Entry> {
-        let Index { index, at } = index;
+    fn entry(&mut self, index: NumberField) -> Result<&mut Entry> {
+        let NumberField { value: index, at } = index;
         let count = self.entries.len();
         let row = usize::try_from(index).unwrap_or(usize::MAX);
         match self.entries.get_mut(row) {
             Some(entry) => Ok(entry),
-            None => fault(
+            None => error_at(
                 at,
                 message!(
                     "String {} is asked for, but there are only {count}.",
@@ -117,7 +117,7 @@ impl<'a> TextTable<'a> {
     /// The string as a row of the model.
     pub fn id(
         &mut self,
-        index: Index,
+        index: NumberField,
         strings: &mut Strings,
         problems: &mut Problems,
     ) -> Result<StringId> {
@@ -133,12 +133,12 @@ impl<'a> TextTable<'a> {
     }
 
     /// The string by itself, for the few that are no row of the model.
-    pub fn string(&mut self, index: Index, problems: &mut Problems) -> Result<String> {
+    pub fn string(&mut self, index: NumberField, problems: &mut Problems) -> Result<String> {
         let entry = *self.entry(index)?;
         match self.copies.checked_sub(entry.length as usize) {
             Some(left) => self.copies = left,
             None => {
-                return fault(
+                return error_at(
                     index.at,
                     "The texts that are asked for up to here are too long for this file.",
                 );

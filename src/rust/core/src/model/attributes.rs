@@ -52,7 +52,7 @@ impl ValueKind {
 
 /// A value, written as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Value {
+pub struct AttributeValue {
     pub kind: ValueKind,
     pub text: StringId,
 }
@@ -60,6 +60,6 @@ pub struct Value {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Attribute {
     pub key: StringId,
-    pub value: Value,
+    pub value: AttributeValue,
     pub unit: Option<StringId>,
 }

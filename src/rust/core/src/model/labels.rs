@@ -2,7 +2,7 @@
 //!
 //! pprof has texts and numbers only; other values come from OpenTelemetry.
 
-use super::attributes::Value;
+use super::attributes::AttributeValue;
 use super::strings::StringId;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,5 +14,5 @@ pub struct Label {
     pub num: Option<i64>,
     pub unit: Option<StringId>,
     /// What is neither text nor number.
-    pub other: Option<Value>,
+    pub other: Option<AttributeValue>,
 }

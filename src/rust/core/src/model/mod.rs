@@ -31,7 +31,7 @@ mod strings;
 mod values;
 
 pub use addresses::{Address, AddressId, Addresses};
-pub use attributes::{Attribute, Value, ValueKind};
+pub use attributes::{Attribute, AttributeValue, ValueKind};
 pub use functions::{Function, FunctionId, Functions, Names, UNKNOWN};
 pub use labels::Label;
 pub use locations::{FrameType, Location, LocationId, Locations};

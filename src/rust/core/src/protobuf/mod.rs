@@ -1,11 +1,12 @@
-//! Protocol buffers: what the formats that are coded so share.
+//! Protocol buffers: what the formats that use them share.
 //!
-//! pprof and OpenTelemetry write their profiles as messages of numbered fields, with
-//! all texts in one table. Here are the fields ([`wire`]), messages as
-//! structs ([`rows`]), and what writing needs: equal
-//! things once ([`numbers`]), in large pieces ([`output`]).
+//! pprof and OpenTelemetry store a profile as a message of numbered fields, with all strings
+//! in one table. [`decode`] reads fields and [`encode`] writes them, [`messages`] declares
+//! small messages as structs. For writing, [`tables`] stores each distinct entry of a table
+//! once, and [`output`] buffers the fields.
 
-pub mod numbers;
+pub mod decode;
+pub mod encode;
+pub mod messages;
 pub mod output;
-pub mod rows;
-pub mod wire;
+pub mod tables;

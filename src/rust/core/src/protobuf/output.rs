@@ -1,8 +1,8 @@
-//! Fields on their way out.
+//! Buffers the fields of a message that is written.
 //!
-//! A compressor works on large pieces best, so small fields are gathered first.
+//! Compression is faster for large blocks, so small fields are collected first.
 
-use super::wire;
+use super::encode;
 use crate::error::Result;
 use crate::io::save;
 use crate::limits::memory::{TryGrow, with_room};
@@ -23,22 +23,22 @@ impl<'o> Output<'o> {
         })
     }
 
-    /// One field, whose content is given in parts.
+    /// Writes a field; its content is the concatenation of `parts`.
     pub fn field(&mut self, number: u32, parts: &[&[u8]]) -> Result<()> {
-        self.head(number, parts.iter().map(|part| part.len()).sum())?;
+        self.header(number, parts.iter().map(|part| part.len()).sum())?;
         parts.iter().try_for_each(|part| self.bytes(part))
     }
 
-    /// The start of a field whose content of so many bytes follows.
-    pub fn head(&mut self, number: u32, length: usize) -> Result<()> {
-        if self.buffer.len() + wire::LONGEST_FIELD > CHUNK {
+    /// Writes the tag and the length of a field, whose content follows.
+    pub fn header(&mut self, number: u32, length: usize) -> Result<()> {
+        if self.buffer.len() + encode::MAX_VARINT_FIELD > CHUNK {
             self.flush()?;
         }
-        wire::put_head(&mut self.buffer, number, length);
+        encode::put_length_header(&mut self.buffer, number, length);
         Ok(())
     }
 
-    /// Fields that are encoded already.
+    /// Writes encoded fields, or content of a field.
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         if self.buffer.len() + bytes.len() > CHUNK {
             self.flush()?;

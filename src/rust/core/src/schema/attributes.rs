@@ -8,13 +8,14 @@ use super::key::Key;
 use super::reading::{EMPTY, Reading, known};
 use super::row_table::RowTable;
 use super::table::TableInfo;
-use crate::attribute_value::Any;
+use crate::attribute_value::AnyValue;
 use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, sort_by_key, with_room};
 use crate::message;
 use crate::model::{
-    Attribute, Label, LocationId, MappingId, Profile, StringId, Strings, Value, ValueKind, inexact,
+    Attribute, AttributeValue, Label, LocationId, MappingId, Profile, StringId, Strings, ValueKind,
+    inexact,
 };
 use std::borrow::Cow;
 
@@ -201,7 +202,7 @@ impl AttributeDraft {
     fn finish(&self) -> Attribute {
         Attribute {
             key: self.key,
-            value: Value {
+            value: AttributeValue {
                 kind: self.kind.unwrap_or(ValueKind::Empty),
                 text: self.text.unwrap_or(EMPTY),
             },
@@ -229,7 +230,7 @@ fn of_its_kind(
         let rule = || message!("must not be NA if there is a value");
         return Ok(text.map(|_| ("type", rule())));
     };
-    if Any::of_text(kind, text.map_or("", |text| strings.get(text)))?.is_none() {
+    if AnyValue::of_text(kind, text.map_or("", |text| strings.get(text)))?.is_none() {
         let rule = message!("is not a value of type {}", kind.name());
         return Ok(Some(("value", rule)));
     }
@@ -330,7 +331,7 @@ pub static LABELS: RowTable<Label, LabelDraft> = RowTable {
         let labels = &mut reading.profile.labels;
         for draft in rows {
             let text = draft.text.unwrap_or(EMPTY);
-            let other = draft.kind.map(|kind| Value { kind, text });
+            let other = draft.kind.map(|kind| AttributeValue { kind, text });
             labels.try_push(
                 Label {
                     other,

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::message;
-use crate::protobuf::wire::{Field, Message, Result};
+use crate::protobuf::decode::{Field, Message, Result};
 use std::cmp::Ordering;
 
 const WHAT: &str = "the tables of a profile";

@@ -5,7 +5,7 @@
 //! of a resource, a scope, a sample or a location is an attribute. It is in development:
 //! read is what versions 1.8 to 1.11 of `opentelemetry-proto` define, written the last.
 
-mod any;
+mod any_value;
 mod detect;
 mod json;
 mod layout;

@@ -13,8 +13,8 @@
 
 use crate::error;
 use crate::limits::memory::ensure_tree;
-use crate::protobuf::rows::{self, messages};
-use crate::protobuf::wire::Result;
+use crate::protobuf::decode::Result;
+use crate::protobuf::messages::{self, messages};
 use crate::text::{self, Decoded};
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ messages! {
 }
 
 fn accepted_protobuf(body: &[u8]) -> Result<Accepted> {
-    let response: ExportProfilesServiceResponse = rows::get(body)?;
+    let response: ExportProfilesServiceResponse = messages::decode(body)?;
     let partial = response.partial_success.unwrap_or_default();
     Ok(Accepted {
         rejected: partial.rejected_profiles,
@@ -99,7 +99,7 @@ fn accepted_protobuf(body: &[u8]) -> Result<Accepted> {
 }
 
 fn status_protobuf(body: &[u8]) -> Result<String> {
-    let status: Status = rows::get(body)?;
+    let status: Status = messages::decode(body)?;
     Ok(line(&status.message))
 }
 

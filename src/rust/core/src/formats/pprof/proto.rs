@@ -4,7 +4,7 @@
 //! are the numbers of the fields only: they are read straight into columns, and written in
 //! pieces.
 
-use crate::protobuf::rows::messages;
+use crate::protobuf::messages::messages;
 
 pub mod profile {
     pub const SAMPLE_TYPE: u32 = 1;
@@ -38,7 +38,7 @@ pub mod label {
 }
 
 messages! {
-    /// What a value is. Texts are numbers of the string table here and below.
+    /// What a value is. StringTableBuilder are numbers of the string table here and below.
     ValueType {
         // Written also where the text is empty, as Go does not mind.
         r#type TYPE 1 (int64, optional) Option<i64>,

@@ -8,7 +8,7 @@ use crate::formats::otlp::schema::{DATA, FieldType, Kind, MessageType};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, ensure};
 use crate::message;
-use crate::protobuf::wire;
+use crate::protobuf::encode;
 use crate::text::decoded;
 use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER_PERMISSIVE};
 use memchr::{memchr, memchr2, memrchr};
@@ -283,7 +283,7 @@ impl<'de> DeserializeSeed<'de> for OfField<'_, '_> {
 
 impl OfField<'_, '_> {
     fn room<E: serde_core::de::Error>(&mut self, bytes: usize) -> Result<(), E> {
-        let room = self.out.try_reserve(bytes + 2 * wire::LONGEST_FIELD);
+        let room = self.out.try_reserve(bytes + 2 * encode::MAX_VARINT_FIELD);
         room.map_err(|_| self.context.no_memory::<E>())?;
         match self.out.len() + bytes > LARGEST {
             true => Err(E::custom("it is more than a message of 2 GiB can hold")),
@@ -319,8 +319,8 @@ impl OfField<'_, '_> {
             )));
         }
         match self.field.kind {
-            Kind::Fixed64 => wire::put_fixed64(self.out, self.field.number, number as u64),
-            _ => wire::put_int(self.out, self.field.number, number as i64),
+            Kind::Fixed64 => encode::put_fixed64(self.out, self.field.number, number as u64),
+            _ => encode::put_int(self.out, self.field.number, number as i64),
         }
         Ok(())
     }
@@ -329,7 +329,7 @@ impl OfField<'_, '_> {
         self.room(0)?;
         let is_whole = value.fract() == 0.0 && value.abs() < 1e30;
         match self.field.kind {
-            Kind::Double => wire::put_fixed64(self.out, self.field.number, value.to_bits()),
+            Kind::Double => encode::put_fixed64(self.out, self.field.number, value.to_bits()),
             // `1e3` is a whole number, too.
             _ if is_whole => return self.number(value as i128),
             _ => return Err(self.unexpected(format_args!("the number {value}"))),
@@ -339,7 +339,7 @@ impl OfField<'_, '_> {
 
     fn bytes<E: serde_core::de::Error>(mut self, bytes: &[u8]) -> Result<(), E> {
         self.room(bytes.len())?;
-        wire::put_head(self.out, self.field.number, bytes.len());
+        encode::put_length_header(self.out, self.field.number, bytes.len());
         // There is room.
         self.out
             .try_extend(bytes, "a message")
@@ -388,7 +388,7 @@ impl<'de> Visitor<'de> for OfField<'_, '_> {
         match self.field.kind {
             Kind::Bool if !self.field.repeated => {
                 self.room(0)?;
-                wire::put_uint(self.out, self.field.number, u64::from(value));
+                encode::put_uint(self.out, self.field.number, u64::from(value));
                 Ok(())
             }
             _ => Err(self.unexpected(format_args!("{value}"))),
@@ -472,7 +472,7 @@ impl<'de> Visitor<'de> for OfField<'_, '_> {
         whole.visit_map(map)?;
         self.room(0)?;
         let end = self.out.len();
-        wire::put_head(self.out, self.field.number, end - start);
+        encode::put_length_header(self.out, self.field.number, end - start);
         self.out[start..].rotate_left(end - start);
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::Text;
 use crate::error::Result;
 use crate::formats::otlp::schema::{DATA, Kind, MessageType};
 use crate::limits::memory::{TryGrow, TryText, filled, owned};
-use crate::protobuf::wire::Message;
+use crate::protobuf::decode::Message;
 
 const PATH: &str = "places in JSON";
 

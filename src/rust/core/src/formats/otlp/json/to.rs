@@ -5,7 +5,7 @@ use crate::formats::otlp::schema::{DATA, FieldType, Kind, MessageType};
 use crate::io::save;
 use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::{Growing, TryGrow, with_room};
-use crate::protobuf::wire::{Fault, Field, Message, Result as WireResult};
+use crate::protobuf::decode::{DecodeError, Field, Message, Result as WireResult};
 use crate::text;
 use data_encoding::{BASE64, Encoding, HEXLOWER};
 use std::fmt;
@@ -21,9 +21,9 @@ pub fn write(message: &[u8], out: &mut dyn Write, stop: Stop) -> Result<()> {
         watch: Watch::new(stop),
     };
     let written = writer.message(Message::new(message), &DATA);
-    written.map_err(|fault| match fault {
-        Fault::Other(error) => error,
-        Fault::At { message, .. } => Error::Unsupported(message),
+    written.map_err(|error| match error {
+        DecodeError::Other(error) => error,
+        DecodeError::At { message, .. } => Error::Unsupported(message),
     })?;
     writer.text("\n")?;
     writer.flush()

@@ -1,16 +1,16 @@
 //! Attributes as they are read: a table of keys, values and units, and lists of
 //! indices into it.
 
-use crate::attribute_value::Any;
-use crate::formats::otlp::any;
+use crate::attribute_value::AnyValue;
+use crate::formats::otlp::any_value;
 use crate::formats::otlp::proto::key_value_and_unit as field;
 use crate::formats::problems::Problems;
-use crate::formats::string_table::{Index, TextTable};
+use crate::formats::string_table::{NumberField, StringTable};
 use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::message;
-use crate::model::{Attribute, Profile, Strings, Value};
-use crate::protobuf::wire::{Message, Result, fault};
+use crate::model::{Attribute, AttributeValue, Profile, Strings};
+use crate::protobuf::decode::{Message, Result, error_at};
 
 const WHAT: &str = "attributes";
 
@@ -19,7 +19,7 @@ const WHAT: &str = "attributes";
 pub struct Entry {
     /// As the model has it.
     pub kept: Attribute,
-    pub value: Any,
+    pub value: AnyValue,
     says_something: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct AttributeTable {
 impl AttributeTable {
     pub fn read(
         table: &[Message],
-        texts: &mut TextTable,
+        texts: &mut StringTable,
         strings: &mut Strings,
         problems: &mut Problems,
         stop: Stop,
@@ -42,30 +42,30 @@ impl AttributeTable {
         for &(mut message) in table {
             let at = message.at();
             watch.reach(at)?;
-            let [mut key, mut unit] = [Index { index: 0, at }; 2];
+            let [mut key, mut unit] = [NumberField { value: 0, at }; 2];
             let mut value = None;
             while let Some(found) = message.field()? {
                 match found.number {
-                    field::KEY_STRINDEX => key = Index::of(&found)?,
+                    field::KEY_STRINDEX => key = NumberField::of(&found)?,
                     field::VALUE => value = Some(found.message()?),
-                    field::UNIT_STRINDEX => unit = Index::of(&found)?,
+                    field::UNIT_STRINDEX => unit = NumberField::of(&found)?,
                     _ => {}
                 }
             }
             let value = match value {
-                Some(message) => any::read(message, texts, problems)?,
-                None => Any::Empty,
+                Some(message) => any_value::read(message, texts, problems)?,
+                None => AnyValue::Empty,
             };
-            let unit = match unit.index {
+            let unit = match unit.value {
                 0 => None,
                 _ => Some(texts.id(unit, strings, problems)?),
             };
-            let key = match key.index {
+            let key = match key.value {
                 0 => strings.intern("")?,
                 _ => texts.id(key, strings, problems)?,
             };
             let entry = Entry {
-                says_something: !strings.get(key).is_empty() || value != Any::Empty,
+                says_something: !strings.get(key).is_empty() || value != AnyValue::Empty,
                 kept: Attribute {
                     key,
                     value: self::value(&value, strings)?,
@@ -91,7 +91,7 @@ impl AttributeTable {
             // The first one stands for none, and some write a value that is none there.
             Some(entry) => Ok(Some(entry).filter(|entry| index != 0 || entry.says_something)),
             None if index == 0 => Ok(None),
-            None => fault(
+            None => error_at(
                 at,
                 message!(
                     "Attribute {} is asked for, but there are only {}.",
@@ -103,8 +103,8 @@ impl AttributeTable {
     }
 }
 
-pub fn value(any: &Any, strings: &mut Strings) -> Result<Value> {
-    Ok(Value {
+pub fn value(any: &AnyValue, strings: &mut Strings) -> Result<AttributeValue> {
+    Ok(AttributeValue {
         kind: any.kind(),
         text: strings.intern(&any.to_text()?)?,
     })
@@ -113,18 +113,18 @@ pub fn value(any: &Any, strings: &mut Strings) -> Result<Value> {
 /// Reads the attributes of a resource or scope, which stand where they belong.
 pub fn read_pairs(
     list: &[Message],
-    texts: &mut TextTable,
+    texts: &mut StringTable,
     problems: &mut Problems,
-) -> Result<Vec<(String, Any)>> {
+) -> Result<Vec<(String, AnyValue)>> {
     let mut pairs = Vec::new();
     for &message in list {
-        pairs.try_push(any::read_pair(message, texts, problems, 0)?, WHAT)?;
+        pairs.try_push(any_value::read_pair(message, texts, problems, 0)?, WHAT)?;
     }
     Ok(pairs)
 }
 
 /// The same as the model has them.
-pub fn keep_pairs(pairs: &[(String, Any)], profile: &mut Profile) -> Result<Vec<Attribute>> {
+pub fn keep_pairs(pairs: &[(String, AnyValue)], profile: &mut Profile) -> Result<Vec<Attribute>> {
     let mut kept = Vec::new();
     for (key, any) in pairs {
         let attribute = Attribute {

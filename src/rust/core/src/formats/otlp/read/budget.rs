@@ -6,7 +6,7 @@
 
 use crate::limits::budget;
 use crate::message;
-use crate::protobuf::wire::{Result, fault};
+use crate::protobuf::decode::{Result, error_at};
 
 /// Rows of stacks in R's tables, or bytes of anything else, for each byte of the file.
 const A_BYTE: u64 = 256;
@@ -47,7 +47,7 @@ impl Budget {
     pub fn take(&mut self, rows: usize, at: usize) -> Result<()> {
         match self.content.try_take(rows as u64) {
             true => Ok(()),
-            false => fault(
+            false => error_at(
                 at,
                 message!(
                     "Up to here there are too many frames, attributes, texts and sources for a \

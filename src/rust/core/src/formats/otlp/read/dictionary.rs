@@ -5,14 +5,14 @@
 
 use super::attributes::AttributeTable;
 use super::budget::Budget;
-use crate::attribute_value::Any;
+use crate::attribute_value::AnyValue;
 use crate::collections::{Lists, next_row};
 use crate::error::Position;
 use crate::formats::otlp::proto::{
     dictionary as table, function, keys, line, link, location, mapping, stack,
 };
 use crate::formats::problems::{ProblemKind, Problems};
-use crate::formats::string_table::{Index, TextTable};
+use crate::formats::string_table::{NumberField, StringTable};
 use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::message;
@@ -20,7 +20,7 @@ use crate::model::{
     Address, Attribute, FrameType, Function, FunctionId, Link, Location, LocationId, Mapping,
     MappingId, Profile, StackId, Symbols,
 };
-use crate::protobuf::wire::{Message, Result, fault};
+use crate::protobuf::decode::{Message, Result, error_at};
 use crate::text::encoded;
 use data_encoding::HEXLOWER;
 
@@ -41,7 +41,7 @@ pub struct Outline<'a> {
 
 /// The tables of a message, for its profiles to refer to.
 pub struct Dictionary<'a> {
-    pub texts: TextTable<'a>,
+    pub texts: StringTable<'a>,
     pub attributes: AttributeTable,
     links: Vec<Option<Link>>,
     stacks: Vec<StackId>,
@@ -51,7 +51,7 @@ impl<'a> Outline<'a> {
     /// Adds the texts to `texts`.
     pub fn read(
         mut message: Message<'a>,
-        texts: &mut TextTable<'a>,
+        texts: &mut StringTable<'a>,
         stop: Stop,
     ) -> Result<Outline<'a>> {
         let mut outline = Outline::default();
@@ -82,7 +82,7 @@ impl<'a> Dictionary<'a> {
     /// `texts`: a table without any.
     pub fn read(
         message: Option<Message<'a>>,
-        mut texts: TextTable<'a>,
+        mut texts: StringTable<'a>,
         profile: &mut Profile,
         problems: &mut Problems,
         budget: &mut Budget,
@@ -151,7 +151,7 @@ fn entry<'t, T>(table: &'t [T], index: u64, what: &str, at: usize) -> Result<&'t
 #[cold]
 fn out_of_range<T>(what: &str, index: u64, count: usize, at: usize) -> Result<T> {
     let index = index as i64;
-    fault(
+    error_at(
         at,
         message!("{what} {index} is asked for, but there are only {count}."),
     )
@@ -215,7 +215,7 @@ impl Runs {
 }
 
 struct Reader<'a, 'p> {
-    texts: TextTable<'a>,
+    texts: StringTable<'a>,
     attributes: AttributeTable,
     profile: &'p mut Profile,
     problems: &'p mut Problems,
@@ -238,7 +238,7 @@ impl Reader<'_, '_> {
         for mut message in rows.entries(list) {
             let at = message.at();
             watch.reach(at)?;
-            let mut filename = Index { index: 0, at };
+            let mut filename = NumberField { value: 0, at };
             let empty = self.profile.strings.intern("")?;
             let mut mapping = Mapping {
                 start: 0,
@@ -255,7 +255,7 @@ impl Reader<'_, '_> {
                     mapping::MEMORY_START => mapping.start = found.uint()?,
                     mapping::MEMORY_LIMIT => mapping.limit = found.uint()?,
                     mapping::FILE_OFFSET => mapping.offset = found.uint()?,
-                    mapping::FILENAME_STRINDEX => filename = Index::of(&found)?,
+                    mapping::FILENAME_STRINDEX => filename = NumberField::of(&found)?,
                     mapping::ATTRIBUTE_INDICES => {
                         for (index, at) in indices(&found)? {
                             if let Some(kept) = self.of_mapping(index, at, &mut mapping)? {
@@ -287,11 +287,11 @@ impl Reader<'_, '_> {
         };
         let symbols = &mut mapping.symbols;
         match (self.profile.strings.get(entry.kept.key), &entry.value) {
-            (keys::BUILD_ID, Any::String(_)) => mapping.build_id = entry.kept.value.text,
-            (keys::HAS_FUNCTIONS, Any::Bool(has)) => symbols.functions = *has,
-            (keys::HAS_FILENAMES, Any::Bool(has)) => symbols.filenames = *has,
-            (keys::HAS_LINE_NUMBERS, Any::Bool(has)) => symbols.line_numbers = *has,
-            (keys::HAS_INLINE_FRAMES, Any::Bool(has)) => symbols.inline_frames = *has,
+            (keys::BUILD_ID, AnyValue::String(_)) => mapping.build_id = entry.kept.value.text,
+            (keys::HAS_FUNCTIONS, AnyValue::Bool(has)) => symbols.functions = *has,
+            (keys::HAS_FILENAMES, AnyValue::Bool(has)) => symbols.filenames = *has,
+            (keys::HAS_LINE_NUMBERS, AnyValue::Bool(has)) => symbols.line_numbers = *has,
+            (keys::HAS_INLINE_FRAMES, AnyValue::Bool(has)) => symbols.inline_frames = *has,
             _ => return Ok(Some(entry.kept)),
         }
         Ok(None)
@@ -304,17 +304,17 @@ impl Reader<'_, '_> {
             let at = message.at();
             watch.reach(at)?;
             let [mut name, mut system_name, mut filename, mut start_line] =
-                [Index { index: 0, at }; 4];
+                [NumberField { value: 0, at }; 4];
             while let Some(found) = message.field()? {
                 match found.number {
-                    function::NAME_STRINDEX => name = Index::of(&found)?,
-                    function::SYSTEM_NAME_STRINDEX => system_name = Index::of(&found)?,
-                    function::FILENAME_STRINDEX => filename = Index::of(&found)?,
-                    function::START_LINE => start_line = Index::of(&found)?,
+                    function::NAME_STRINDEX => name = NumberField::of(&found)?,
+                    function::SYSTEM_NAME_STRINDEX => system_name = NumberField::of(&found)?,
+                    function::FILENAME_STRINDEX => filename = NumberField::of(&found)?,
+                    function::START_LINE => start_line = NumberField::of(&found)?,
                     _ => {}
                 }
             }
-            let number = start_line.index as i64;
+            let number = start_line.value as i64;
             let start_line = self.problems.line_number(number, start_line.at);
             let strings = &mut self.profile.strings;
             let mut text = |index| self.texts.id(index, strings, self.problems);
@@ -367,7 +367,7 @@ impl Reader<'_, '_> {
         let first = self.profile.location_attributes.len();
         while let Some(found) = message.field()? {
             match found.number {
-                location::MAPPING_INDEX => mapping = Some(Index::of(&found)?),
+                location::MAPPING_INDEX => mapping = Some(NumberField::of(&found)?),
                 location::ADDRESS => address.address = found.uint()?,
                 location::LINES => {
                     let line = line(found.message()?, functions, self.problems)?;
@@ -381,7 +381,7 @@ impl Reader<'_, '_> {
                 _ => {}
             }
         }
-        if let Some(Index { index, at }) = mapping {
+        if let Some(NumberField { value: index, at }) = mapping {
             address.mapping = mappings.row(index, at)?.map(MappingId);
         }
         if lines.is_empty() {
@@ -416,8 +416,8 @@ impl Reader<'_, '_> {
         };
         let profile = &mut self.profile;
         match (profile.strings.get(entry.kept.key), &entry.value) {
-            (keys::IS_FOLDED, Any::Bool(is_folded)) => address.is_folded = *is_folded,
-            (keys::FRAME_TYPE, Any::String(type_)) if !type_.is_empty() => {
+            (keys::IS_FOLDED, AnyValue::Bool(is_folded)) => address.is_folded = *is_folded,
+            (keys::FRAME_TYPE, AnyValue::String(type_)) if !type_.is_empty() => {
                 *frame_type = profile.frame_type_of_text(entry.kept.value.text);
             }
             _ => {
@@ -492,7 +492,7 @@ impl Reader<'_, '_> {
                     Ok(frames.try_extend(run, "a stack")?)
                 };
                 match found.packed() {
-                    Some(list) => list.each_short(located)?,
+                    Some(list) => list.for_each_varint(located)?,
                     // Of one that stands alone the last byte, which no other field has.
                     None => located(found.uint()?, message.at() - 1)?,
                 }
@@ -521,7 +521,7 @@ fn is_none(id: &[u8]) -> bool {
 }
 
 /// The numbers of a repeated field that holds few, each with its place.
-pub fn indices(found: &crate::protobuf::wire::Field) -> Result<Vec<(u64, usize)>> {
+pub fn indices(found: &crate::protobuf::decode::Field) -> Result<Vec<(u64, usize)>> {
     let mut indices = Vec::new();
     let at = found.at;
     found.each(|index| indices.try_push((index, at), WHAT))?;
@@ -529,18 +529,18 @@ pub fn indices(found: &crate::protobuf::wire::Field) -> Result<Vec<(u64, usize)>
 }
 
 fn line(mut message: Message, functions: Rows, problems: &mut Problems) -> Result<Location> {
-    let [mut function, mut line, mut column] = [Index::default(); 3];
+    let [mut function, mut line, mut column] = [NumberField::default(); 3];
     while let Some(found) = message.field()? {
         match found.number {
-            line::FUNCTION_INDEX => function = Index::of(&found)?,
-            line::LINE => line = Index::of(&found)?,
-            line::COLUMN => column = Index::of(&found)?,
+            line::FUNCTION_INDEX => function = NumberField::of(&found)?,
+            line::LINE => line = NumberField::of(&found)?,
+            line::COLUMN => column = NumberField::of(&found)?,
             _ => {}
         }
     }
-    let mut number = |number: Index| problems.line_number(number.index as i64, number.at);
+    let mut number = |number: NumberField| problems.line_number(number.value as i64, number.at);
     Ok(Location {
-        function: functions.row(function.index, function.at)?.map(FunctionId),
+        function: functions.row(function.value, function.at)?.map(FunctionId),
         line: Some(number(line)),
         column: number(column),
         ..Location::default()

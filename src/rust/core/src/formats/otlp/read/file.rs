@@ -9,7 +9,7 @@ use crate::io::input::Origin;
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{Profile, SampleType, Values};
-use crate::protobuf::wire::Result as WireResult;
+use crate::protobuf::decode::Result as WireResult;
 
 /// More sample types than any profiler has; each is a column of all samples.
 pub const MOST_TYPES: usize = 1000;

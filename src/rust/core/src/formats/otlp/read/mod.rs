@@ -22,13 +22,13 @@ use crate::formats::otlp::json;
 use crate::formats::otlp::layout::{self, Layout};
 use crate::formats::otlp::proto::data;
 use crate::formats::problems::{ProblemKind, Problems};
-use crate::formats::string_table::TextTable;
+use crate::formats::string_table::StringTable;
 use crate::io::input::Origin;
 use crate::limits::cancel::{self, Stop, Watch};
 use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
 use crate::model::Profile;
-use crate::protobuf::wire::{Fault, Message, Result as WireResult, fault};
+use crate::protobuf::decode::{DecodeError, Message, Result as WireResult, error_at};
 use budget::Budget;
 use dictionary::Dictionary;
 use file::File;
@@ -76,7 +76,7 @@ fn decode(
         for text in json::messages(bytes, &file.origin.name, stop)? {
             let (known, message) = (file.problems.kept().len(), Message::new(&text.message));
             file.message(&text.message, message, Some(Layout::CURRENT), stop)
-                .map_err(|fault| in_json(fault, &text, &file.origin.name))?;
+                .map_err(|error| in_json(error, &text, &file.origin.name))?;
             file.problems
                 .move_places(known, |bytes| text.paths(bytes))?;
         }
@@ -84,7 +84,7 @@ fn decode(
     }
     for message in framed(bytes, &file.origin.name)? {
         file.message(bytes, message, None, stop)
-            .map_err(|fault| foreign_or(fault, bytes, &file.origin.name, expected))?;
+            .map_err(|error| foreign_or(error, bytes, &file.origin.name, expected))?;
     }
     file.finish(bytes, expected)
 }
@@ -120,13 +120,15 @@ fn framed<'a>(bytes: &'a [u8], name: &str) -> Result<Vec<Message<'a>>> {
     Ok(messages)
 }
 
-fn foreign_or(fault: Fault, bytes: &[u8], name: &str, expected: Expected) -> Error {
+fn foreign_or(error: DecodeError, bytes: &[u8], name: &str, expected: Expected) -> Error {
     let foreign = || expected.foreign(name, bytes);
-    match fault {
+    match error {
         // The letters of a text look like fields of an old version.
-        Fault::Other(error @ Error::Unsupported(_)) if is_text(bytes) => foreign().unwrap_or(error),
-        Fault::Other(error) => error,
-        Fault::At { at, message } => foreign().unwrap_or_else(|| Error::Parse {
+        DecodeError::Other(error @ Error::Unsupported(_)) if is_text(bytes) => {
+            foreign().unwrap_or(error)
+        }
+        DecodeError::Other(error) => error,
+        DecodeError::At { at, message } => foreign().unwrap_or_else(|| Error::Parse {
             input: message!("{name}"),
             position: Position::Byte(at as u64),
             message,
@@ -135,10 +137,10 @@ fn foreign_or(fault: Fault, bytes: &[u8], name: &str, expected: Expected) -> Err
 }
 
 /// The place in the JSON that a message was made of.
-fn in_json(fault: Fault, text: &json::Text, name: &str) -> Error {
-    match fault {
-        Fault::Other(error) => error,
-        Fault::At { at, message } => Error::Parse {
+fn in_json(error: DecodeError, text: &json::Text, name: &str) -> Error {
+    match error {
+        DecodeError::Other(error) => error,
+        DecodeError::At { at, message } => Error::Parse {
             input: message!("{name}"),
             position: match text.path(at) {
                 Ok(path) => Position::Field(path),
@@ -183,7 +185,7 @@ impl File {
                     resources.try_push(found.message()?, "resources")?;
                 }
                 data::DICTIONARY if tables.is_some() => {
-                    return fault(
+                    return error_at(
                         found.at,
                         "A second dictionary. Are these several messages in one file?",
                     );
@@ -197,7 +199,7 @@ impl File {
         }
         let dictionary = Dictionary::read(
             tables,
-            TextTable::new(bytes, size),
+            StringTable::new(bytes, size),
             &mut self.profile,
             &mut self.problems,
             &mut self.budget,

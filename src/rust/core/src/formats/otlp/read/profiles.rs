@@ -3,19 +3,19 @@
 use super::budget::Budget;
 use super::dictionary::Dictionary;
 use crate::analysis::source_facts::options_of_text;
-use crate::attribute_value::Any;
+use crate::attribute_value::AnyValue;
 use crate::formats::format::Format;
 use crate::formats::otlp::layout::ProfileFields;
 use crate::formats::otlp::proto::{keys, profile as field, value_type};
 use crate::formats::problems::Problems;
-use crate::formats::string_table::Index;
+use crate::formats::string_table::NumberField;
 use crate::limits::cancel::Watch;
 use crate::limits::memory::{TryGrow, copied, owned, sort_by_key};
 use crate::model::{
     Attribute, Payload, Period, Profile, SampleType, ScopeId, Source, SourceKind, StringId,
     ValueType, inexact, recorded_time,
 };
-use crate::protobuf::wire::{Message, Result};
+use crate::protobuf::decode::{Message, Result};
 use crate::text::encoded;
 use data_encoding::HEXLOWER;
 
@@ -239,16 +239,16 @@ impl SourceMaker<'_, '_> {
             self.budget
                 .take(size_of::<Attribute>() + key.len() + value.len(), at)?;
             let text = match &entry.value {
-                Any::String(text) => Some(text.as_str()),
+                AnyValue::String(text) => Some(text.as_str()),
                 _ => None,
             };
             match (key, &entry.value, text) {
                 (keys::COMMENT, _, Some(_)) => {
                     comments.try_push(kept.value.text, "comments")?;
                 }
-                (keys::COMMENT, Any::Array(all), _) if all.iter().all(is_text) => {
+                (keys::COMMENT, AnyValue::Array(all), _) if all.iter().all(is_text) => {
                     for any in all {
-                        if let Any::String(text) = any {
+                        if let AnyValue::String(text) = any {
                             comments.try_push(strings.intern(text)?, "comments")?;
                         }
                     }
@@ -293,7 +293,7 @@ impl SourceMaker<'_, '_> {
 
     fn value_type(&mut self, named: Named, at: usize) -> Result<ValueType> {
         let mut text = |index| {
-            let index = Index { index, at };
+            let index = NumberField { value: index, at };
             self.dictionary.texts.string(index, self.problems)
         };
         Ok(ValueType {
@@ -306,12 +306,12 @@ impl SourceMaker<'_, '_> {
         let strings = &mut self.profile.strings;
         self.dictionary
             .texts
-            .id(Index { index, at }, strings, self.problems)
+            .id(NumberField { value: index, at }, strings, self.problems)
     }
 }
 
-fn is_text(any: &Any) -> bool {
-    matches!(any, Any::String(_))
+fn is_text(any: &AnyValue) -> bool {
+    matches!(any, AnyValue::String(_))
 }
 
 fn there(text: &str) -> Result<Option<String>> {

@@ -7,7 +7,7 @@
 use super::attributes::{AttributeTable, value};
 use super::budget::Budget;
 use super::dictionary::Dictionary;
-use crate::attribute_value::Any;
+use crate::attribute_value::AnyValue;
 use crate::error::{Error, Position};
 use crate::formats::otlp::layout::SampleFields;
 use crate::formats::otlp::proto::profile as field;
@@ -15,8 +15,8 @@ use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::cancel::{self, ROWS, Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::message;
-use crate::model::{Attribute, Label, Profile, SourceId, Strings, Value};
-use crate::protobuf::wire::{Message, Result, fault};
+use crate::model::{Attribute, AttributeValue, Label, Profile, SourceId, Strings};
+use crate::protobuf::decode::{Message, Result, error_at};
 
 /// One sample as it stands there.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -125,13 +125,13 @@ impl LabelForms {
         if slot.is_none() {
             let mut labels = Vec::new();
             let several = match &entry.value {
-                Any::Array(all) if all.len() > 1 && all.iter().all(is_plain) => all.as_slice(),
+                AnyValue::Array(all) if all.len() > 1 && all.iter().all(is_plain) => all.as_slice(),
                 one => std::slice::from_ref(one),
             };
             // Among numbers a unit is theirs.
-            let of_numbers = several.iter().any(|any| matches!(any, Any::Int(_)));
+            let of_numbers = several.iter().any(|any| matches!(any, AnyValue::Int(_)));
             for any in several {
-                let is_text = matches!(any, Any::String(_));
+                let is_text = matches!(any, AnyValue::String(_));
                 let unit = entry.kept.unit.filter(|_| !(of_numbers && is_text));
                 let label = label(Attribute { unit, ..entry.kept }, any, strings)?;
                 labels.try_push(label, "labels")?;
@@ -142,16 +142,16 @@ impl LabelForms {
     }
 }
 
-fn is_plain(any: &Any) -> bool {
-    matches!(any, Any::String(_) | Any::Int(_))
+fn is_plain(any: &AnyValue) -> bool {
+    matches!(any, AnyValue::String(_) | AnyValue::Int(_))
 }
 
 /// The label that an attribute is, or one of several that it is.
-fn label(of: Attribute, any: &Any, strings: &mut Strings) -> Result<Label> {
-    let (mut str, mut num, mut other): (_, _, Option<Value>) = (None, None, None);
+fn label(of: Attribute, any: &AnyValue, strings: &mut Strings) -> Result<Label> {
+    let (mut str, mut num, mut other): (_, _, Option<AttributeValue>) = (None, None, None);
     match any {
-        Any::String(text) => str = Some(strings.intern(text)?),
-        Any::Int(number) => num = Some(*number),
+        AnyValue::String(text) => str = Some(strings.intern(text)?),
+        AnyValue::Int(number) => num = Some(*number),
         _ => other = Some(value(any, strings)?),
     }
     Ok(Label {
@@ -209,7 +209,7 @@ impl SampleReader<'_, '_> {
     ) -> Result<()> {
         let (values, times) = (sample.values.len(), sample.times.len());
         if values != times && values > 0 && times > 0 {
-            return fault(
+            return error_at(
                 at,
                 message!("This sample has {values} values, but {times} times."),
             );

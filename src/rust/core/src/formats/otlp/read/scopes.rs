@@ -9,17 +9,17 @@ use super::dictionary::Dictionary;
 use super::file::{File, MOST_TYPES};
 use super::profiles::{Header, SourceMaker};
 use super::samples::{LabelForms, SampleReader};
-use crate::attribute_value::Any;
+use crate::attribute_value::AnyValue;
 use crate::formats::otlp::layout::Layout;
 use crate::formats::otlp::proto::{
     entity_ref, keys, resource, resource_profiles, scope, scope_profiles,
 };
 use crate::formats::problems::Problems;
-use crate::formats::string_table::TextTable;
+use crate::formats::string_table::StringTable;
 use crate::limits::cancel::{self, Stop, Watch};
 use crate::limits::memory::{TryCollect, TryGrow, filled, owned};
 use crate::model::{Entity, Resource, ResourceId, Scope, ScopeId, StringId, Strings};
-use crate::protobuf::wire::{Fault, Message, Result as WireResult};
+use crate::protobuf::decode::{DecodeError, Message, Result as WireResult};
 
 /// Sources between two questions whether to stop.
 const SOURCES: usize = 100;
@@ -103,7 +103,7 @@ impl<'a> Reader<'_, 'a> {
         while let Some(found) = message.field()? {
             let text = |this: &mut Self| {
                 let id = this.text(Some(found.message()?))?;
-                Ok::<_, Fault>(id.unwrap_or(none))
+                Ok::<_, DecodeError>(id.unwrap_or(none))
             };
             match found.number {
                 entity_ref::SCHEMA_URL => entity.schema_url = text(self)?,
@@ -176,7 +176,7 @@ impl<'a> Reader<'_, 'a> {
                 _ => None,
             };
             match value {
-                Any::String(text) if key == keys::DEFAULT_SAMPLE_TYPE => {
+                AnyValue::String(text) if key == keys::DEFAULT_SAMPLE_TYPE => {
                     within.default_type = (!text.is_empty()).then_some(text);
                 }
                 _ if places.is_some() => within.order = places,
@@ -304,7 +304,7 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    fn pairs(&mut self, list: &[Message<'a>]) -> WireResult<Vec<(String, Any)>> {
+    fn pairs(&mut self, list: &[Message<'a>]) -> WireResult<Vec<(String, AnyValue)>> {
         read_pairs(list, &mut self.dictionary.texts, &mut self.file.problems)
     }
 
@@ -324,7 +324,7 @@ impl<'a> Reader<'_, 'a> {
 }
 
 fn intern(
-    texts: &TextTable,
+    texts: &StringTable,
     message: Message,
     strings: &mut Strings,
     problems: &mut Problems,
@@ -338,15 +338,15 @@ fn intern(
 
 /// Which profile is the first sample type, which the second, and so on, from the place
 /// of each profile among them; `None` where that is no order of so many.
-fn order(places: &Any, count: usize) -> WireResult<Option<Vec<usize>>> {
+fn order(places: &AnyValue, count: usize) -> WireResult<Option<Vec<usize>>> {
     let places = match places {
-        Any::Array(places) if places.len() == count => places,
+        AnyValue::Array(places) if places.len() == count => places,
         _ => return Ok(None),
     };
     let mut order = filled(count, None, "profiles")?;
     for (profile, place) in places.iter().enumerate() {
         let place = match place {
-            Any::Int(place) => usize::try_from(*place).ok(),
+            AnyValue::Int(place) => usize::try_from(*place).ok(),
             _ => None,
         };
         match place.and_then(|place| order.get_mut(place)) {

@@ -1,15 +1,15 @@
 //! The table of attributes of a message, and the lists of indices into it.
 
 use super::fields::put_unless_0;
-use crate::attribute_value::Any;
+use crate::attribute_value::AnyValue;
 use crate::error::Result;
 use crate::formats::losses::{LossKind, Losses};
-use crate::formats::otlp::any;
+use crate::formats::otlp::any_value;
 use crate::formats::otlp::proto::key_value_and_unit as field;
 use crate::limits::memory::{TryAdd, TryGrow, TryPut, copied, owned};
-use crate::model::{Attribute, Label, Profile, StringId, Value, ValueKind};
-use crate::protobuf::numbers::{Pieces, Texts};
-use crate::protobuf::wire;
+use crate::model::{Attribute, AttributeValue, Label, Profile, StringId, ValueKind};
+use crate::protobuf::encode;
+use crate::protobuf::tables::{EncodedTable, StringTableBuilder};
 use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 
@@ -19,23 +19,23 @@ const OUTPUT: &str = "the output";
 /// keys and values share with all else.
 pub struct AttributeTable<'a> {
     profile: &'a Profile,
-    pub texts: Texts<'a>,
+    pub texts: StringTableBuilder<'a>,
     /// What could not be stored.
     pub losses: Losses,
-    pub entries: Pieces,
+    pub entries: EncodedTable,
     /// The indices of attributes of the model, and of labels that have the same key.
-    by_value: HashMap<(u64, Value, Option<StringId>), u32, RandomState>,
+    by_value: HashMap<(u64, AttributeValue, Option<StringId>), u32, RandomState>,
     by_labels: HashMap<Vec<Label>, u32, RandomState>,
 }
 
 impl<'a> AttributeTable<'a> {
     pub fn new(profile: &'a Profile) -> Result<AttributeTable<'a>> {
-        let mut entries = Pieces::default();
+        let mut entries = EncodedTable::default();
         // The first entry stands for none.
         entries.intern(&[])?;
         Ok(AttributeTable {
             profile,
-            texts: Texts::new(profile.strings.len())?,
+            texts: StringTableBuilder::new(profile.strings.len())?,
             losses: Losses::default(),
             entries,
             by_value: HashMap::default(),
@@ -44,14 +44,14 @@ impl<'a> AttributeTable<'a> {
     }
 
     pub fn text(&mut self, id: StringId) -> Result<u64> {
-        self.texts.of_string(id, self.profile.strings.get(id))
+        self.texts.index_of_id(id, self.profile.strings.get(id))
     }
 
     /// The index of the attribute that labels of one key are, of whichever sample.
     pub fn labels(
         &mut self,
         labels: &[Label],
-        value: impl FnOnce() -> Result<(Any, Option<StringId>)>,
+        value: impl FnOnce() -> Result<(AnyValue, Option<StringId>)>,
     ) -> Result<u32> {
         let Some(first) = labels.first() else {
             return Ok(0);
@@ -78,7 +78,7 @@ impl<'a> AttributeTable<'a> {
 
     /// The index of an attribute of the model, whose key is the text of this number. It is
     /// encoded once: its text may be long, and many may have it.
-    fn of_model(&mut self, key: u64, value: Value, unit: Option<StringId>) -> Result<u32> {
+    fn of_model(&mut self, key: u64, value: AttributeValue, unit: Option<StringId>) -> Result<u32> {
         let attribute = (key, value, unit);
         if let Some(&index) = self.by_value.get(&attribute) {
             return Ok(index);
@@ -88,11 +88,11 @@ impl<'a> AttributeTable<'a> {
         Ok(index)
     }
 
-    fn intern(&mut self, key: u64, value: &Any, unit: Option<StringId>) -> Result<u32> {
+    fn intern(&mut self, key: u64, value: &AnyValue, unit: Option<StringId>) -> Result<u32> {
         let (mut out, mut inner) = (Vec::new(), Vec::new());
         put_unless_0(&mut out, field::KEY_STRINDEX, key);
-        any::put(&mut inner, value, &mut self.texts)?;
-        wire::put_bytes(&mut out, field::VALUE, &inner)?;
+        any_value::put(&mut inner, value, &mut self.texts)?;
+        encode::put_bytes(&mut out, field::VALUE, &inner)?;
         if let Some(unit) = unit {
             let unit = self.text(unit)?;
             put_unless_0(&mut out, field::UNIT_STRINDEX, unit);
@@ -102,9 +102,9 @@ impl<'a> AttributeTable<'a> {
 }
 
 /// The value that the model holds as text.
-pub fn model_value(profile: &Profile, value: Value) -> Result<Any> {
+pub fn model_value(profile: &Profile, value: AttributeValue) -> Result<AnyValue> {
     // What came from outside was checked, so there is one.
-    let value = Any::of_text(value.kind, profile.strings.get(value.text))?;
+    let value = AnyValue::of_text(value.kind, profile.strings.get(value.text))?;
     Ok(value.unwrap_or_default())
 }
 
@@ -117,8 +117,8 @@ pub struct AttributeList {
 }
 
 impl AttributeList {
-    pub fn add(&mut self, table: &mut AttributeTable, key: &str, value: &Any) -> Result<()> {
-        let key = table.texts.of(owned(key, OUTPUT)?)?;
+    pub fn add(&mut self, table: &mut AttributeTable, key: &str, value: &AnyValue) -> Result<()> {
+        let key = table.texts.index(owned(key, OUTPUT)?)?;
         self.push(table, key, |table| table.intern(key, value, None))
     }
 
@@ -128,10 +128,10 @@ impl AttributeList {
         key: &str,
         text: StringId,
     ) -> Result<()> {
-        let key = table.texts.of(owned(key, OUTPUT)?)?;
+        let key = table.texts.index(owned(key, OUTPUT)?)?;
         let kind = ValueKind::String;
         self.push(table, key, |table| {
-            table.of_model(key, Value { kind, text }, None)
+            table.of_model(key, AttributeValue { kind, text }, None)
         })
     }
 

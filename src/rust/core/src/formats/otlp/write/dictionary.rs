@@ -8,7 +8,7 @@ use super::attributes::{AttributeList, AttributeTable};
 use super::fields::{put_indices, put_unless_0};
 use crate::analysis::inlining::{Inlining, SplitIds};
 use crate::analysis::sample_types::is_rprof;
-use crate::attribute_value::Any;
+use crate::attribute_value::AnyValue;
 use crate::error::{Error, Result};
 use crate::formats::losses::LossKind;
 use crate::formats::otlp::proto::{
@@ -21,9 +21,9 @@ use crate::model::{
     Address, Attribute, FunctionId, Link, LocationId, MappingId, Names, Profile, StackId, StringId,
     UNKNOWN,
 };
-use crate::protobuf::numbers::Pieces;
+use crate::protobuf::encode;
 use crate::protobuf::output::Output;
-use crate::protobuf::wire;
+use crate::protobuf::tables::EncodedTable;
 use crate::text::decoded;
 use data_encoding::HEXLOWER_PERMISSIVE;
 
@@ -38,11 +38,11 @@ const SPAN_ID: usize = 8;
 pub struct Tables<'a> {
     profile: &'a Profile,
     pub attributes: AttributeTable<'a>,
-    mappings: Pieces,
-    locations: Pieces,
-    functions: Pieces,
-    links: Pieces,
-    stacks: Pieces,
+    mappings: EncodedTable,
+    locations: EncodedTable,
+    functions: EncodedTable,
+    links: EncodedTable,
+    stacks: EncodedTable,
     inlining: &'a Inlining<'a>,
     /// The index + 1 of each run of locations, function, mapping and stack; 0 where it
     /// has none yet.
@@ -66,11 +66,11 @@ impl<'a> Tables<'a> {
         let mut tables = Tables {
             profile,
             attributes: AttributeTable::new(profile)?,
-            mappings: Pieces::default(),
-            locations: Pieces::default(),
-            functions: Pieces::default(),
-            links: Pieces::default(),
-            stacks: Pieces::default(),
+            mappings: EncodedTable::default(),
+            locations: EncodedTable::default(),
+            functions: EncodedTable::default(),
+            links: EncodedTable::default(),
+            stacks: EncodedTable::default(),
             inlining,
             runs: SplitIds::new(profile)?,
             function_indices: indices(profile.functions.len())?,
@@ -108,11 +108,11 @@ impl<'a> Tables<'a> {
         let stack = profile.stacks.get(id);
         let mut list = std::mem::take(&mut self.list);
         list.clear();
-        list.try_reserve(wire::LONGEST_FIELD * stack.len())
+        list.try_reserve(encode::MAX_VARINT_FIELD * stack.len())
             .map_err(|_| Error::Memory("a stack"))?;
         if self.inlining.any {
             for run in self.inlining.split(stack) {
-                wire::put_varint(&mut list, u64::from(self.location(run)?));
+                encode::put_varint(&mut list, u64::from(self.location(run)?));
             }
         } else {
             for &row in stack {
@@ -120,13 +120,13 @@ impl<'a> Tables<'a> {
                     0 => u64::from(self.location(&[row])?),
                     known => known - 1,
                 };
-                wire::put_varint(&mut list, index);
+                encode::put_varint(&mut list, index);
             }
         }
         let mut encoded = std::mem::take(&mut self.encoded);
         encoded.clear();
         if !list.is_empty() {
-            wire::put_head(&mut encoded, stack::LOCATION_INDICES, list.len());
+            encode::put_length_header(&mut encoded, stack::LOCATION_INDICES, list.len());
             encoded.try_extend(&list, "a stack")?;
         }
         let index = self.stacks.intern(&encoded)?;
@@ -174,7 +174,7 @@ impl<'a> Tables<'a> {
             put_unless_0(&mut inner, line::FUNCTION_INDEX, u64::from(function));
             put_unless_0(&mut inner, line::LINE, row.line.unwrap_or(0) as u64);
             put_unless_0(&mut inner, line::COLUMN, row.column as u64);
-            wire::put_bytes(&mut out, location::LINES, &inner)?;
+            encode::put_bytes(&mut out, location::LINES, &inner)?;
         }
         let attributes = self.of_location(run, address)?;
         put_indices(&mut out, location::ATTRIBUTE_INDICES, &attributes)?;
@@ -203,12 +203,12 @@ impl<'a> Tables<'a> {
             Some(None) => list.add(
                 &mut self.attributes,
                 keys::FRAME_TYPE,
-                &Any::String(owned(R_FRAME, OUTPUT)?),
+                &AnyValue::String(owned(R_FRAME, OUTPUT)?),
             )?,
             None => {}
         }
         if address.is_folded {
-            list.add(&mut self.attributes, keys::IS_FOLDED, &Any::Bool(true))?;
+            list.add(&mut self.attributes, keys::IS_FOLDED, &AnyValue::Bool(true))?;
         }
         for &id in run {
             for (_, attribute) in of_row(&profile.location_attributes, id) {
@@ -254,7 +254,7 @@ impl<'a> Tables<'a> {
             (keys::HAS_INLINE_FRAMES, row.symbols.inline_frames),
         ] {
             if has {
-                list.add(&mut self.attributes, key, &Any::Bool(true))?;
+                list.add(&mut self.attributes, key, &AnyValue::Bool(true))?;
             }
         }
         for (_, attribute) in others {
@@ -287,7 +287,7 @@ impl<'a> Tables<'a> {
             put_unless_0(
                 &mut out,
                 function::NAME_STRINDEX,
-                self.attributes.texts.of(UNKNOWN)?,
+                self.attributes.texts.index(UNKNOWN)?,
             );
         }
         put_unless_0(&mut out, function::FILENAME_STRINDEX, filename);
@@ -322,9 +322,9 @@ impl<'a> Tables<'a> {
     /// The number of bytes that [`Tables::write()`] writes.
     pub fn size(&self) -> usize {
         let pieces = self.all().into_iter().flat_map(|(_, table)| table.iter());
-        let texts = self.attributes.texts.texts.iter().map(|text| text.len());
+        let texts = self.attributes.texts.strings.iter().map(|text| text.len());
         let lengths = pieces.map(<[u8]>::len).chain(texts);
-        lengths.map(wire::field_size).sum()
+        lengths.map(encode::bytes_field_len).sum()
     }
 
     pub fn write(&self, output: &mut Output, stop: Stop) -> Result<()> {
@@ -336,13 +336,13 @@ impl<'a> Tables<'a> {
                 output.field(number, &[piece])?;
             }
         }
-        for text in &self.attributes.texts.texts {
+        for text in &self.attributes.texts.strings {
             output.field(dictionary::STRING_TABLE, &[text.as_bytes()])?;
         }
         Ok(())
     }
 
-    fn all(&self) -> [(u32, &Pieces); 6] {
+    fn all(&self) -> [(u32, &EncodedTable); 6] {
         [
             (dictionary::MAPPING_TABLE, &self.mappings),
             (dictionary::LOCATION_TABLE, &self.locations),
@@ -394,7 +394,7 @@ fn of_row<T: Ord + Copy>(all: &[(T, Attribute)], row: T) -> &[(T, Attribute)] {
 fn ids_of_link(trace: &[u8], span: &[u8]) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     for (number, id) in [(link::TRACE_ID, trace), (link::SPAN_ID, span)] {
-        wire::put_bytes(&mut out, number, id)?;
+        encode::put_bytes(&mut out, number, id)?;
     }
     Ok(out)
 }

@@ -1,12 +1,12 @@
 //! Fields that are left out where they say nothing.
 
 use crate::error::{Error, Result};
-use crate::protobuf::wire;
+use crate::protobuf::encode;
 
 /// A number; 0 is the default, so it is not written.
 pub fn put_unless_0(out: &mut Vec<u8>, number: u32, value: u64) {
     if value != 0 {
-        wire::put_uint(out, number, value);
+        encode::put_uint(out, number, value);
     }
 }
 
@@ -15,12 +15,12 @@ pub fn put_indices(out: &mut Vec<u8>, number: u32, indices: &[u64]) -> Result<()
     if indices.is_empty() {
         return Ok(());
     }
-    out.try_reserve(wire::LONGEST_FIELD * (indices.len() + 1))
+    out.try_reserve(encode::MAX_VARINT_FIELD * (indices.len() + 1))
         .map_err(|_| Error::Memory("the output"))?;
-    let size = indices.iter().map(|&index| wire::length(index)).sum();
-    wire::put_head(out, number, size);
+    let size = indices.iter().map(|&index| encode::varint_len(index)).sum();
+    encode::put_length_header(out, number, size);
     for &index in indices {
-        wire::put_varint(out, index);
+        encode::put_varint(out, index);
     }
     Ok(())
 }

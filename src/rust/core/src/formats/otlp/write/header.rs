@@ -5,11 +5,11 @@ use super::fields::{put_indices, put_unless_0};
 use super::samples::Observed;
 use crate::analysis::sample_types::{WrittenType, is_rprof};
 use crate::analysis::source_facts::{options_text, period, time};
-use crate::attribute_value::Any;
+use crate::attribute_value::AnyValue;
 use crate::error::{Error, Result};
 use crate::formats::losses::LossKind;
 use crate::formats::message::LARGEST;
-use crate::formats::otlp::any;
+use crate::formats::otlp::any_value;
 use crate::formats::otlp::layout::Layout;
 use crate::formats::otlp::proto::{
     entity_ref, keys, profile as field, resource, scope, value_type,
@@ -17,7 +17,7 @@ use crate::formats::otlp::proto::{
 use crate::limits::memory::{TryAdd, TryCollect, owned};
 use crate::message;
 use crate::model::{Attribute, Profile, Resource, Scope, Source, StringId};
-use crate::protobuf::wire::{self, put_bytes};
+use crate::protobuf::encode::{self, put_bytes};
 use crate::text::decoded;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use foldhash::fast::RandomState;
@@ -43,7 +43,7 @@ pub fn common<'a>(
         .losses
         .add(LossKind::WidenedTime, usize::from(widened));
     if time != 0 {
-        wire::put_fixed64(&mut out, field::TIME_UNIX_NANO, time);
+        encode::put_fixed64(&mut out, field::TIME_UNIX_NANO, time);
     }
     put_unless_0(&mut out, field::DURATION_NANO, duration);
     if let Some((value, type_)) = period(source) {
@@ -125,9 +125,9 @@ fn attributes<'a>(
     let mut list = AttributeList::default();
     if !source.comments.is_empty() {
         let texts = source.comments.iter().map(|&id| profile.strings.get(id));
-        let comments = texts.map(|text| Ok(Any::String(owned(text, OUTPUT)?)));
+        let comments = texts.map(|text| Ok(AnyValue::String(owned(text, OUTPUT)?)));
         let comments = comments.try_vec_of(OUTPUT)?;
-        list.add(table, keys::COMMENT, &Any::Array(comments))?;
+        list.add(table, keys::COMMENT, &AnyValue::Array(comments))?;
     }
     let options = source.options.filter(|_| is_rprof(source));
     let rprof = is_rprof(source).then(|| options_text(options.unwrap_or_default()));
@@ -140,7 +140,7 @@ fn attributes<'a>(
         (keys::RPROF_FILE, file),
     ] {
         if let Some(text) = text {
-            list.add(table, key, &Any::String(owned(text, OUTPUT)?))?;
+            list.add(table, key, &AnyValue::String(owned(text, OUTPUT)?))?;
         }
     }
     for attribute in &source.attributes {
@@ -164,7 +164,7 @@ fn put_type<'a>(
     table: &mut AttributeTable<'a>,
 ) -> Result<()> {
     let mut type_ = Vec::new();
-    let (name, unit) = (table.texts.of(name)?, table.texts.of(unit)?);
+    let (name, unit) = (table.texts.index(name)?, table.texts.index(unit)?);
     put_unless_0(&mut type_, value_type::TYPE_STRINDEX, name);
     put_unless_0(&mut type_, value_type::UNIT_STRINDEX, unit);
     match type_.is_empty() {
@@ -194,7 +194,7 @@ pub fn scope(
     }
     let mut pairs = Pairs::new(table);
     if let Some(type_) = pprof.default_type {
-        let type_ = Any::String(owned(type_, OUTPUT)?);
+        let type_ = AnyValue::String(owned(type_, OUTPUT)?);
         pairs.put(
             &mut out,
             scope::ATTRIBUTES,
@@ -203,8 +203,8 @@ pub fn scope(
         )?;
     }
     if pprof.types > 1 {
-        let order = (0..pprof.types as i64).map(Any::Int).try_vec(OUTPUT)?;
-        let order = Any::Array(order);
+        let order = (0..pprof.types as i64).map(AnyValue::Int).try_vec(OUTPUT)?;
+        let order = AnyValue::Array(order);
         pairs.put(&mut out, scope::ATTRIBUTES, keys::SAMPLE_TYPE_ORDER, &order)?;
     }
     if let Some(of) = of {
@@ -227,7 +227,7 @@ pub fn resource(
     let mut out = Vec::new();
     let mut pairs = Pairs::new(table);
     for (key, text) in further {
-        let text = Any::String(owned(text, OUTPUT)?);
+        let text = AnyValue::String(owned(text, OUTPUT)?);
         pairs.put(&mut out, resource::ATTRIBUTES, key, &text)?;
     }
     let Some(of) = of else { return Ok(out) };
@@ -275,13 +275,19 @@ impl<'k, 't, 'a> Pairs<'k, 't, 'a> {
         Pairs { keys, table }
     }
 
-    fn put(&mut self, out: &mut Vec<u8>, number: u32, key: &'k str, value: &Any) -> Result<()> {
+    fn put(
+        &mut self,
+        out: &mut Vec<u8>,
+        number: u32,
+        key: &'k str,
+        value: &AnyValue,
+    ) -> Result<()> {
         if !self.keys.try_add(key, OUTPUT)? {
             self.table.losses.add(LossKind::RepeatedAttribute, 1);
             return Ok(());
         }
         let mut pair = Vec::new();
-        any::put_pair(&mut pair, key, value, &mut self.table.texts)?;
+        any_value::put_pair(&mut pair, key, value, &mut self.table.texts)?;
         put_bytes(out, number, &pair)
     }
 

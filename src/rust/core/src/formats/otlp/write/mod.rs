@@ -24,9 +24,9 @@ use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{Growing, TryCollect, TryGrow, TryPut, filled};
 use crate::message;
 use crate::model::{Payload, Profile, ResourceId, SampleType, Scope, ScopeId, SourceId};
-use crate::protobuf::numbers::Pieces;
+use crate::protobuf::encode::{self, put_bytes};
 use crate::protobuf::output::Output;
-use crate::protobuf::wire::{self, put_bytes};
+use crate::protobuf::tables::EncodedTable;
 use dictionary::Tables;
 use foldhash::fast::RandomState;
 use header::OfPprof;
@@ -105,7 +105,7 @@ fn write_message(
     for resource in resources(profile, &job.plan)? {
         job.put_resource(&resource, &bodies, &mut tables, &mut output)?;
     }
-    output.head(data::DICTIONARY, tables.size())?;
+    output.header(data::DICTIONARY, tables.size())?;
     tables.write(&mut output, stop)?;
     output.flush()?;
     let untold = Untold::new(profile, &job.plan.durations);
@@ -209,7 +209,7 @@ impl<'a> Job<'_, 'a> {
         tables: &mut Tables<'a>,
         left_out: &mut LeftOut,
     ) -> Result<Option<Vec<Vec<Vec<u8>>>>> {
-        let mut sets = Pieces::default();
+        let mut sets = EncodedTable::default();
         let mut all = Vec::new();
         let mut complete = true;
         for (row, types) in self.plan.types.iter().enumerate() {
@@ -244,7 +244,7 @@ impl<'a> Job<'_, 'a> {
         &self,
         row: usize,
         observed: &Observed,
-        sets: &Pieces,
+        sets: &EncodedTable,
         tables: &mut Tables<'a>,
     ) -> Result<Vec<Vec<u8>>> {
         let duration = self.plan.durations[row];
@@ -332,18 +332,20 @@ impl<'a> Job<'_, 'a> {
                 schema_url,
             )?;
             let profiles = || rows.iter().flat_map(|&row| &bodies[row]);
-            let size: usize = profiles().map(|body| wire::field_size(body.len())).sum();
+            let size: usize = profiles()
+                .map(|body| encode::bytes_field_len(body.len()))
+                .sum();
             let size = start.len() + size + end.len();
             scopes.try_push((start, rows, end, size), "scopes")?;
         }
         let size: usize = scopes
             .iter()
-            .map(|(.., size)| wire::field_size(*size))
+            .map(|(.., size)| encode::bytes_field_len(*size))
             .sum();
-        output.head(data::RESOURCE_PROFILES, start.len() + size + end.len())?;
+        output.header(data::RESOURCE_PROFILES, start.len() + size + end.len())?;
         output.bytes(&start)?;
         for (start, rows, end, size) in &scopes {
-            output.head(resource_profiles::SCOPE_PROFILES, *size)?;
+            output.header(resource_profiles::SCOPE_PROFILES, *size)?;
             output.bytes(start)?;
             for body in rows.iter().flat_map(|&row| &bodies[row]) {
                 output.field(scope_profiles::PROFILES, &[body])?;

@@ -5,7 +5,7 @@ use super::dictionary::Tables;
 use super::fields::{put_indices, put_unless_0};
 use crate::analysis::aggregate::{self, Groups, LeftOut, is_zero, values_of};
 use crate::analysis::sample_types::WrittenType;
-use crate::attribute_value::Any;
+use crate::attribute_value::AnyValue;
 use crate::error::{Error, Result};
 use crate::formats::otlp::layout::Layout;
 use crate::formats::otlp::proto::profile as field;
@@ -13,8 +13,8 @@ use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, owned, sort_by_key, with_room};
 use crate::message;
 use crate::model::{Label, Profile, SourceId, StringId};
-use crate::protobuf::numbers::Pieces;
-use crate::protobuf::wire;
+use crate::protobuf::encode;
+use crate::protobuf::tables::EncodedTable;
 
 /// The number of the set that is empty.
 const NO_ATTRIBUTES: u32 = 0;
@@ -59,7 +59,7 @@ pub struct Observer<'t, 'a> {
     /// Whether an original payload says what attributes cannot.
     pub payload: bool,
     /// Distinct sets of attributes, as lists of indices.
-    sets: &'t mut Pieces,
+    sets: &'t mut EncodedTable,
     pub stop: Stop<'t>,
 }
 
@@ -67,7 +67,7 @@ impl<'t, 'a> Observer<'t, 'a> {
     pub fn new(
         profile: &'a Profile,
         tables: &'t mut Tables<'a>,
-        sets: &'t mut Pieces,
+        sets: &'t mut EncodedTable,
         aggregate: bool,
         payload: bool,
         stop: Stop<'t>,
@@ -258,15 +258,22 @@ impl<'t, 'a> Observer<'t, 'a> {
 
 /// The value and unit that labels of one key are, or why they are none. `payload`: what
 /// has no place is said elsewhere.
-fn value(labels: &[Label], profile: &Profile, payload: bool) -> Outcome<(Any, Option<StringId>)> {
+fn value(
+    labels: &[Label],
+    profile: &Profile,
+    payload: bool,
+) -> Outcome<(AnyValue, Option<StringId>)> {
     let one = |label: &Label| match (label.str, label.num, label.other) {
         (Some(_), Some(_), _) if !payload => Err(NoValue::Lossy("both a text and a number")),
-        (Some(text), ..) => Ok(Any::String(owned(profile.strings.get(text), "labels")?)),
-        (None, Some(number), _) => Ok(Any::Int(number)),
+        (Some(text), ..) => Ok(AnyValue::String(owned(
+            profile.strings.get(text),
+            "labels",
+        )?)),
+        (None, Some(number), _) => Ok(AnyValue::Int(number)),
         (None, None, Some(value)) => Ok(model_value(profile, value)?),
-        (None, None, None) => Ok(Any::Empty),
+        (None, None, None) => Ok(AnyValue::Empty),
     };
-    // Texts among numbers have no unit of their own.
+    // StringTableBuilder among numbers have no unit of their own.
     let number = labels.iter().find(|label| label.num.is_some());
     let unit = number.or(labels.first()).and_then(|label| label.unit);
     let is_other =
@@ -284,7 +291,7 @@ fn value(labels: &[Label], profile: &Profile, payload: bool) -> Outcome<(Any, Op
             for label in several {
                 all.try_push(one(label)?, "labels")?;
             }
-            Any::Array(all)
+            AnyValue::Array(all)
         }
     };
     Ok((value, unit))
@@ -343,7 +350,13 @@ impl Observed {
     }
 
     /// Appends the samples with their values of one type.
-    pub fn put(&self, type_: usize, sets: &Pieces, out: &mut Vec<u8>, stop: Stop) -> Result<()> {
+    pub fn put(
+        &self,
+        type_: usize,
+        sets: &EncodedTable,
+        out: &mut Vec<u8>,
+        stop: Stop,
+    ) -> Result<()> {
         let fields = Layout::CURRENT.sample;
         let mut sample = Vec::new();
         let (mut start, mut first_time) = (0, 0);
@@ -354,27 +367,27 @@ impl Observed {
             sample.clear();
             let count = end - start;
             sample
-                .try_reserve((2 * count + 4) * wire::LONGEST_FIELD)
+                .try_reserve((2 * count + 4) * encode::MAX_VARINT_FIELD)
                 .map_err(|_| Error::Memory("the output"))?;
             put_unless_0(&mut sample, fields.stack_index, identity.stack.into());
             sample.try_extend(sets.get(identity.set), "the output")?;
             put_unless_0(&mut sample, fields.link_index, identity.link.into());
             let value = |at: usize| self.values[at * self.types + type_] as u64;
-            wire::put_head(
+            encode::put_length_header(
                 &mut sample,
                 fields.values,
-                (start..end).map(|at| wire::length(value(at))).sum(),
+                (start..end).map(|at| encode::varint_len(value(at))).sum(),
             );
-            (start..end).for_each(|at| wire::put_varint(&mut sample, value(at)));
+            (start..end).for_each(|at| encode::put_varint(&mut sample, value(at)));
             if identity.timed {
                 let times = &self.times[first_time..first_time + count];
-                wire::put_head(&mut sample, fields.timestamps, 8 * count);
+                encode::put_length_header(&mut sample, fields.timestamps, 8 * count);
                 for time in times {
                     sample.try_extend(&time.to_le_bytes(), "the output")?;
                 }
                 first_time += count;
             }
-            wire::put_bytes(out, field::SAMPLES, &sample)?;
+            encode::put_bytes(out, field::SAMPLES, &sample)?;
             start = end;
         }
         Ok(())

@@ -12,7 +12,7 @@ use crate::model::{
     Period, Profile, SampleType, Source, SourceKind, Strings, ValueType, Values, inexact,
     recorded_time,
 };
-use crate::protobuf::wire::Result;
+use crate::protobuf::decode::Result;
 
 /// More sample types than any profiler has; each is a number in every sample.
 const MOST_TYPES: usize = 1000;

@@ -6,7 +6,7 @@
 use crate::limits::memory::TryPut;
 use crate::message;
 use crate::model::NativeId;
-use crate::protobuf::wire::{Result, fault};
+use crate::protobuf::decode::{Result, error_at};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
@@ -32,10 +32,10 @@ impl Ids {
     /// Adds the id of the next row.
     pub fn add(&mut self, id: u64, at: usize) -> Result<()> {
         if id == 0 {
-            return fault(at, message!("This {} has no id.", self.what));
+            return error_at(at, message!("This {} has no id.", self.what));
         }
         if self.row(id).is_some() {
-            return fault(
+            return error_at(
                 at,
                 message!(
                     "A second {} has the id {id}. Are these several profiles in one file?",
@@ -89,7 +89,7 @@ impl Ids {
     pub fn find(&self, id: u64, at: usize) -> Result<u32> {
         match self.row(id) {
             Some(row) => Ok(row),
-            None => fault(at, message!("There is no {} with the id {id}.", self.what)),
+            None => error_at(at, message!("There is no {} with the id {id}.", self.what)),
         }
     }
 }

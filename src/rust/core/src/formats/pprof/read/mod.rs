@@ -23,7 +23,7 @@ use crate::limits::budget::Budget;
 use crate::limits::cancel::{Stop, Watch};
 use crate::message;
 use crate::model::Profile;
-use crate::protobuf::wire::{Fault, Message, Result as WireResult, fault};
+use crate::protobuf::decode::{DecodeError, Message, Result as WireResult, error_at};
 use outline::Outline;
 use samples::SampleReader;
 
@@ -41,13 +41,15 @@ pub fn read(mut opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let mut problems = Problems::default();
     let (bytes, budget) = load(&mut opened.content, &origin, expected, &mut problems, stop)?;
     let name = origin.name.clone();
-    build(&bytes, origin, expected.format, problems, budget, stop).map_err(|fault| match fault {
-        Fault::Other(error) => error,
-        Fault::At { at, message } => expected.foreign(&name, &bytes).unwrap_or(Error::Parse {
-            input: name,
-            position: Position::Byte(at as u64),
-            message,
-        }),
+    build(&bytes, origin, expected.format, problems, budget, stop).map_err(|error| match error {
+        DecodeError::Other(error) => error,
+        DecodeError::At { at, message } => {
+            expected.foreign(&name, &bytes).unwrap_or(Error::Parse {
+                input: name,
+                position: Position::Byte(at as u64),
+                message,
+            })
+        }
     })
 }
 
@@ -71,7 +73,7 @@ fn build(
     let source = header::source(&mut outline, origin, format, types, strings, &mut problems)?;
     let source = profile.add_source(source)?;
     if outline.types.is_empty() && outline.samples > 0 {
-        return fault(
+        return error_at(
             outline.first_sample,
             "There are samples, but no sample type says what their values mean.",
         );

@@ -1,27 +1,27 @@
 //! The first look at a message: where its tables stand, and its single facts.
 
 use crate::formats::pprof::proto::{ValueType, profile as field};
-use crate::formats::string_table::{Index, TextTable};
+use crate::formats::string_table::{NumberField, StringTable};
 use crate::limits::cancel::{Stop, Watch};
 use crate::limits::memory::TryGrow;
-use crate::protobuf::wire::{Message, Result, fault};
+use crate::protobuf::decode::{Message, Result, error_at};
 
 const WHAT: &str = "the tables of a profile";
 
 /// The name and unit of a value.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Named {
-    pub type_: Index,
-    pub unit: Index,
+    pub type_: NumberField,
+    pub unit: NumberField,
 }
 
 pub struct Outline<'a> {
-    pub texts: TextTable<'a>,
+    pub texts: StringTable<'a>,
     pub types: Vec<Named>,
     pub mappings: Vec<Message<'a>>,
     pub functions: Vec<Message<'a>>,
     pub locations: Vec<Message<'a>>,
-    pub comments: Vec<Index>,
+    pub comments: Vec<NumberField>,
     /// How many samples there are, and where the first stands.
     pub samples: usize,
     pub first_sample: usize,
@@ -30,16 +30,16 @@ pub struct Outline<'a> {
     pub period_type: Option<Named>,
     pub period: i64,
     pub period_at: usize,
-    pub default_type: Index,
-    pub drop_frames: Index,
-    pub keep_frames: Index,
-    pub doc_url: Index,
+    pub default_type: NumberField,
+    pub drop_frames: NumberField,
+    pub keep_frames: NumberField,
+    pub doc_url: NumberField,
 }
 
 impl<'a> Outline<'a> {
     pub fn read(bytes: &'a [u8], stop: Stop) -> Result<Outline<'a>> {
         let mut outline = Outline {
-            texts: TextTable::new(bytes, bytes.len()),
+            texts: StringTable::new(bytes, bytes.len()),
             types: Vec::new(),
             mappings: Vec::new(),
             functions: Vec::new(),
@@ -52,10 +52,10 @@ impl<'a> Outline<'a> {
             period_type: None,
             period: 0,
             period_at: 0,
-            default_type: Index::default(),
-            drop_frames: Index::default(),
-            keep_frames: Index::default(),
-            doc_url: Index::default(),
+            default_type: NumberField::default(),
+            drop_frames: NumberField::default(),
+            keep_frames: NumberField::default(),
+            doc_url: NumberField::default(),
         };
         let mut message = Message::new(bytes);
         let mut watch = Watch::new(stop);
@@ -83,7 +83,7 @@ impl<'a> Outline<'a> {
                 field::TIME_NANOS => {
                     // As Go tells it.
                     if outline.time != 0 {
-                        return fault(
+                        return error_at(
                             at,
                             "A second time of recording. Are these several profiles in one file?",
                         );
@@ -96,13 +96,15 @@ impl<'a> Outline<'a> {
                     outline.period = found.int()?;
                     outline.period_at = at;
                 }
-                field::COMMENT => {
-                    found.each(|index| outline.comments.try_push(Index { index, at }, WHAT))?
-                }
-                field::DEFAULT_SAMPLE_TYPE => outline.default_type = Index::of(&found)?,
-                field::DROP_FRAMES => outline.drop_frames = Index::of(&found)?,
-                field::KEEP_FRAMES => outline.keep_frames = Index::of(&found)?,
-                field::DOC_URL => outline.doc_url = Index::of(&found)?,
+                field::COMMENT => found.each(|index| {
+                    outline
+                        .comments
+                        .try_push(NumberField { value: index, at }, WHAT)
+                })?,
+                field::DEFAULT_SAMPLE_TYPE => outline.default_type = NumberField::of(&found)?,
+                field::DROP_FRAMES => outline.drop_frames = NumberField::of(&found)?,
+                field::KEEP_FRAMES => outline.keep_frames = NumberField::of(&found)?,
+                field::DOC_URL => outline.doc_url = NumberField::of(&found)?,
                 _ => {}
             }
         }
@@ -115,8 +117,8 @@ fn named(mut message: Message) -> Result<Named> {
     let mut named = Named::default();
     while let Some(found) = message.field()? {
         match found.number {
-            ValueType::TYPE => named.type_ = Index::of(&found)?,
-            ValueType::UNIT => named.unit = Index::of(&found)?,
+            ValueType::TYPE => named.type_ = NumberField::of(&found)?,
+            ValueType::UNIT => named.unit = NumberField::of(&found)?,
             _ => {}
         }
     }

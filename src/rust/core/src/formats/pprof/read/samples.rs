@@ -7,15 +7,15 @@ use super::tables::Locations;
 use crate::error::Error;
 use crate::formats::pprof::proto::{label, sample};
 use crate::formats::problems::Problems;
-use crate::formats::string_table::{Index, TextTable};
+use crate::formats::string_table::{NumberField, StringTable};
 use crate::limits::budget::Budget;
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{Label, LocationId, Profile, SourceId, StackCache, StackId};
-use crate::protobuf::wire::{Message, Result, fault};
+use crate::protobuf::decode::{Message, Result, error_at};
 
 pub struct SampleReader<'a> {
-    pub texts: TextTable<'a>,
+    pub texts: StringTable<'a>,
     pub locations: Locations,
     pub source: SourceId,
     pub profile: Profile,
@@ -33,7 +33,7 @@ pub struct SampleReader<'a> {
 
 impl<'a> SampleReader<'a> {
     pub fn new(
-        texts: TextTable<'a>,
+        texts: StringTable<'a>,
         locations: Locations,
         source: SourceId,
         profile: Profile,
@@ -104,7 +104,7 @@ impl<'a> SampleReader<'a> {
             None => self.profile.stacks.intern(&self.frames)?,
         };
         if self.values.len() != self.profile.values.len() {
-            return fault(
+            return error_at(
                 start,
                 message!(
                     "This sample has {} values, but there are {} sample types.",
@@ -141,13 +141,13 @@ impl<'a> SampleReader<'a> {
     fn locate(&mut self, list: Message) -> Result<()> {
         let most = list.bytes().len();
         let Some(count) = self.locations.count_if_plain() else {
-            return list.each_short(|id, at| self.locate_one(id, at));
+            return list.for_each_varint(|id, at| self.locate_one(id, at));
         };
         let frames = &mut self.frames;
         frames
             .try_reserve(most)
             .map_err(|_| Error::Memory("a stack"))?;
-        list.each_short(|id, at| {
+        list.for_each_varint(|id, at| {
             let row = id.wrapping_sub(1);
             if row >= u64::from(count) {
                 return self.locations.ids.find(id, at).map(|_| ());
@@ -170,15 +170,15 @@ impl<'a> SampleReader<'a> {
 
     fn label(&mut self, mut message: Message, row: usize) -> Result<Label> {
         let at = message.at();
-        let [mut key, mut unit] = [Index { index: 0, at }; 2];
+        let [mut key, mut unit] = [NumberField { value: 0, at }; 2];
         let mut str = None;
         let mut num = None;
         while let Some(found) = message.field()? {
             match found.number {
-                label::KEY => key = Index::of(&found)?,
-                label::STR => str = Some(Index::of(&found)?),
+                label::KEY => key = NumberField::of(&found)?,
+                label::STR => str = Some(NumberField::of(&found)?),
                 label::NUM => num = Some(found.int()?),
-                label::NUM_UNIT => unit = Index::of(&found)?,
+                label::NUM_UNIT => unit = NumberField::of(&found)?,
                 _ => {}
             }
         }
@@ -186,8 +186,8 @@ impl<'a> SampleReader<'a> {
         let mut text = |index| self.texts.id(index, strings, &mut self.problems);
         // Of text and number the one is meant that is not 0. Most writers store
         // neither when it is 0 or empty; numbers are the likelier ones to be 0.
-        let is_text = str.is_some_and(|str: Index| str.index != 0);
-        let is_number = unit.index != 0 || num.is_some_and(|num| num != 0);
+        let is_text = str.is_some_and(|str: NumberField| str.value != 0);
+        let is_number = unit.value != 0 || num.is_some_and(|num| num != 0);
         let empty = !is_text && !is_number;
         let is_text = is_text || empty && num.is_none() && str.is_some();
         let is_number = is_number || empty && !is_text;
@@ -197,7 +197,7 @@ impl<'a> SampleReader<'a> {
             str: str.filter(|_| is_text).map(&mut text).transpose()?,
             num: is_number.then_some(num.unwrap_or(0)),
             other: None,
-            unit: (unit.index != 0).then(|| text(unit)).transpose()?,
+            unit: (unit.value != 0).then(|| text(unit)).transpose()?,
         })
     }
 }

@@ -5,12 +5,12 @@ use super::outline::Outline;
 use crate::collections::Lists;
 use crate::formats::pprof::proto;
 use crate::formats::problems::Problems;
-use crate::formats::string_table::Index;
+use crate::formats::string_table::NumberField;
 use crate::limits::memory::TryGrow;
 use crate::model::{
     Address, Function, FunctionId, Location, LocationId, Mapping, MappingId, Profile, Symbols,
 };
-use crate::protobuf::wire::{Message, Result};
+use crate::protobuf::decode::{Message, Result};
 
 /// Adds the mappings; gives their ids in the file.
 pub fn mappings(
@@ -25,7 +25,7 @@ pub fn mappings(
         let mut message = message;
         let mut id = 0;
         let [mut start, mut limit, mut offset] = [0; 3];
-        let [mut filename, mut build_id] = [Index { index: 0, at }; 2];
+        let [mut filename, mut build_id] = [NumberField { value: 0, at }; 2];
         let mut symbols = Symbols::default();
         while let Some(found) = message.field()? {
             match found.number {
@@ -33,8 +33,8 @@ pub fn mappings(
                 proto::Mapping::MEMORY_START => start = found.uint()?,
                 proto::Mapping::MEMORY_LIMIT => limit = found.uint()?,
                 proto::Mapping::FILE_OFFSET => offset = found.uint()?,
-                proto::Mapping::FILENAME => filename = Index::of(&found)?,
-                proto::Mapping::BUILD_ID => build_id = Index::of(&found)?,
+                proto::Mapping::FILENAME => filename = NumberField::of(&found)?,
+                proto::Mapping::BUILD_ID => build_id = NumberField::of(&found)?,
                 proto::Mapping::HAS_FUNCTIONS => symbols.functions = found.uint()? != 0,
                 proto::Mapping::HAS_FILENAMES => symbols.filenames = found.uint()? != 0,
                 proto::Mapping::HAS_LINE_NUMBERS => symbols.line_numbers = found.uint()? != 0,
@@ -69,18 +69,19 @@ pub fn functions(
         let at = message.at();
         let mut message = message;
         let mut id = 0;
-        let [mut name, mut system_name, mut filename, mut start_line] = [Index { index: 0, at }; 4];
+        let [mut name, mut system_name, mut filename, mut start_line] =
+            [NumberField { value: 0, at }; 4];
         while let Some(found) = message.field()? {
             match found.number {
                 proto::Function::ID => id = found.uint()?,
-                proto::Function::NAME => name = Index::of(&found)?,
-                proto::Function::SYSTEM_NAME => system_name = Index::of(&found)?,
-                proto::Function::FILENAME => filename = Index::of(&found)?,
-                proto::Function::START_LINE => start_line = Index::of(&found)?,
+                proto::Function::NAME => name = NumberField::of(&found)?,
+                proto::Function::SYSTEM_NAME => system_name = NumberField::of(&found)?,
+                proto::Function::FILENAME => filename = NumberField::of(&found)?,
+                proto::Function::START_LINE => start_line = NumberField::of(&found)?,
                 _ => {}
             }
         }
-        let start_line = problems.line_number(start_line.index as i64, start_line.at);
+        let start_line = problems.line_number(start_line.value as i64, start_line.at);
         let strings = &mut profile.strings;
         let mut text = |index| texts.id(index, strings, problems);
         let names = [text(name)?, text(system_name)?];
@@ -168,20 +169,20 @@ pub fn locations(
 }
 
 fn line(mut message: Message, functions: &Ids, problems: &mut Problems) -> Result<Location> {
-    let [mut function, mut line, mut column] = [Index::default(); 3];
+    let [mut function, mut line, mut column] = [NumberField::default(); 3];
     while let Some(found) = message.field()? {
         match found.number {
-            proto::Line::FUNCTION_ID => function = Index::of(&found)?,
-            proto::Line::LINE => line = Index::of(&found)?,
-            proto::Line::COLUMN => column = Index::of(&found)?,
+            proto::Line::FUNCTION_ID => function = NumberField::of(&found)?,
+            proto::Line::LINE => line = NumberField::of(&found)?,
+            proto::Line::COLUMN => column = NumberField::of(&found)?,
             _ => {}
         }
     }
-    let function = match function.index {
+    let function = match function.value {
         0 => None,
         id => Some(FunctionId(functions.find(id, function.at)?)),
     };
-    let mut number = |number: Index| problems.line_number(number.index as i64, number.at);
+    let mut number = |number: NumberField| problems.line_number(number.value as i64, number.at);
     Ok(Location {
         function,
         line: Some(number(line)),

@@ -9,8 +9,8 @@ use crate::formats::losses::{LossKind, Losses};
 use crate::formats::pprof::proto::{ValueType, profile as field};
 use crate::limits::memory::TryGrow;
 use crate::model::{Profile, Source};
-use crate::protobuf::numbers::Texts;
-use crate::protobuf::{rows, wire};
+use crate::protobuf::tables::StringTableBuilder;
+use crate::protobuf::{encode, messages};
 
 const OUTPUT: &str = "the output";
 
@@ -21,7 +21,7 @@ pub fn encode<'a>(
     profile: &'a Profile,
     types: &[&WrittenType<'a>],
     aggregate: bool,
-    texts: &mut Texts<'a>,
+    texts: &mut StringTableBuilder<'a>,
 ) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let sources = &profile.sources;
@@ -51,16 +51,16 @@ pub fn encode<'a>(
     if let Some((value, type_)) = longest_period(sources) {
         if let Some((name, unit)) = type_ {
             let type_ = value_type(texts, name, unit)?;
-            wire::put_bytes(&mut out, field::PERIOD_TYPE, &type_)?;
+            encode::put_bytes(&mut out, field::PERIOD_TYPE, &type_)?;
         }
         put_known(&mut out, field::PERIOD, Some(value));
     }
     let comments = comments(profile, aggregate, texts)?;
-    out.try_reserve((comments.len() + 3) * wire::LONGEST_FIELD)
+    out.try_reserve((comments.len() + 3) * encode::MAX_VARINT_FIELD)
         .map_err(|_| Error::Memory(OUTPUT))?;
-    wire::put_repeated(&mut out, field::COMMENT, comments.into_iter());
-    let default = texts.of(first_type(profile, types)?)?;
-    wire::put_uint(&mut out, field::DEFAULT_SAMPLE_TYPE, default);
+    encode::put_repeated(&mut out, field::COMMENT, comments.into_iter());
+    let default = texts.index(first_type(profile, types)?)?;
+    encode::put_uint(&mut out, field::DEFAULT_SAMPLE_TYPE, default);
     let doc_url = sources.iter().find_map(|source| source.doc_url.as_deref());
     put_text(&mut out, field::DOC_URL, doc_url, texts)?;
     Ok(out)
@@ -69,7 +69,7 @@ pub fn encode<'a>(
 /// 0 is what is not there.
 fn put_known(out: &mut Vec<u8>, number: u32, value: Option<i64>) {
     if let Some(value) = value.filter(|value| *value != 0) {
-        wire::put_int(out, number, value);
+        encode::put_int(out, number, value);
     }
 }
 
@@ -77,31 +77,38 @@ fn put_text<'a>(
     out: &mut Vec<u8>,
     number: u32,
     text: Option<&'a str>,
-    texts: &mut Texts<'a>,
+    texts: &mut StringTableBuilder<'a>,
 ) -> Result<()> {
     if let Some(text) = text {
-        wire::put_uint(out, number, texts.of(text)?);
+        encode::put_uint(out, number, texts.index(text)?);
     }
     Ok(())
 }
 
 /// The sample types.
-pub fn types<'a>(types: &[&WrittenType<'a>], texts: &mut Texts<'a>) -> Result<Vec<u8>> {
+pub fn types<'a>(
+    types: &[&WrittenType<'a>],
+    texts: &mut StringTableBuilder<'a>,
+) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     for type_ in types {
         let type_ = value_type(texts, type_.name, type_.unit)?;
-        wire::put_bytes(&mut out, field::SAMPLE_TYPE, &type_)?;
+        encode::put_bytes(&mut out, field::SAMPLE_TYPE, &type_)?;
     }
     Ok(out)
 }
 
-fn value_type<'a>(texts: &mut Texts<'a>, type_: &'a str, unit: &'a str) -> Result<Vec<u8>> {
+fn value_type<'a>(
+    texts: &mut StringTableBuilder<'a>,
+    type_: &'a str,
+    unit: &'a str,
+) -> Result<Vec<u8>> {
     let value_type = ValueType {
-        r#type: Some(texts.of(type_)? as i64),
-        unit: Some(texts.of(unit)? as i64),
+        r#type: Some(texts.index(type_)? as i64),
+        unit: Some(texts.index(unit)? as i64),
     };
     let mut out = Vec::new();
-    rows::put(&mut out, &value_type)?;
+    messages::encode(&mut out, &value_type)?;
     Ok(out)
 }
 
@@ -134,22 +141,26 @@ pub fn losses(profile: &Profile, labels: bool) -> Result<Losses> {
 
 /// The comments of the sources, and what `Rprof()` was asked for; each once, but
 /// for a file that is written as it was read.
-fn comments<'a>(profile: &'a Profile, aggregate: bool, texts: &mut Texts<'a>) -> Result<Vec<u64>> {
+fn comments<'a>(
+    profile: &'a Profile,
+    aggregate: bool,
+    texts: &mut StringTableBuilder<'a>,
+) -> Result<Vec<u64>> {
     let mut comments = Vec::new();
     for source in &profile.sources {
         for &comment in &source.comments {
-            let text = texts.of_string(comment, profile.strings.get(comment))?;
+            let text = texts.index_of_id(comment, profile.strings.get(comment))?;
             comments.try_push(text, OUTPUT)?;
         }
         if is_rprof(source) {
-            comments.try_push(texts.of(provenance(source)?)?, OUTPUT)?;
+            comments.try_push(texts.index(provenance(source)?)?, OUTPUT)?;
         }
     }
     if !aggregate && profile.sources.len() == 1 {
         return Ok(comments);
     }
     let mut seen = Vec::new();
-    seen.try_fill(texts.texts.len(), false, OUTPUT)?;
+    seen.try_fill(texts.strings.len(), false, OUTPUT)?;
     comments.retain(|&comment| !std::mem::replace(&mut seen[comment as usize], true));
     Ok(comments)
 }

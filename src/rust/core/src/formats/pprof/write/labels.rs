@@ -11,8 +11,8 @@ use crate::formats::pprof::source_labels::{self, Fact, KEYS};
 use crate::limits::memory::{TryGrow, ensure, owned, with_room, written};
 use crate::message;
 use crate::model::{Label, Profile, SourceId, StackId, StringId, Strings};
-use crate::protobuf::numbers::{Pieces, Texts};
-use crate::protobuf::wire;
+use crate::protobuf::encode;
+use crate::protobuf::tables::{EncodedTable, StringTableBuilder};
 use std::borrow::Cow;
 
 const RUN: &str = "run";
@@ -44,11 +44,11 @@ impl<'a> Word<'a> {
         }
     }
 
-    fn number(&self, strings: &'a Strings, texts: &mut Texts<'a>) -> Result<u64> {
+    fn number(&self, strings: &'a Strings, texts: &mut StringTableBuilder<'a>) -> Result<u64> {
         match self {
-            Word::Known(id) => texts.of_string(*id, strings.get(*id)),
-            Word::New(Cow::Borrowed(text)) => texts.of(*text),
-            Word::New(Cow::Owned(text)) => texts.of(owned(text, "labels")?),
+            Word::Known(id) => texts.index_of_id(*id, strings.get(*id)),
+            Word::New(Cow::Borrowed(text)) => texts.index(*text),
+            Word::New(Cow::Owned(text)) => texts.index(owned(text, "labels")?),
         }
     }
 }
@@ -63,7 +63,7 @@ pub struct Labels<'a> {
     /// numbers, in the same order.
     sort: bool,
     tell_sources: bool,
-    pub sets: Pieces,
+    pub sets: EncodedTable,
     collects: Vec<bool>,
     /// Sets of samples without labels of their own: by source, without and with
     /// garbage collection.
@@ -92,7 +92,7 @@ impl<'a> Labels<'a> {
             left: &profile.labels,
             sort,
             tell_sources,
-            sets: Pieces::default(),
+            sets: EncodedTable::default(),
             collects,
             common,
             told,
@@ -107,7 +107,7 @@ impl<'a> Labels<'a> {
         row: usize,
         source: SourceId,
         stack: StackId,
-        texts: &mut Texts<'a>,
+        texts: &mut StringTableBuilder<'a>,
     ) -> Result<u32> {
         let before = self.left.iter().take_while(|l| l.sample < row).count();
         let (_, left) = self.left.split_at(before);
@@ -132,7 +132,7 @@ impl<'a> Labels<'a> {
         own: &[Label],
         source: SourceId,
         collects: bool,
-        texts: &mut Texts<'a>,
+        texts: &mut StringTableBuilder<'a>,
     ) -> Result<u32> {
         let strings = &self.profile.strings;
         self.scratch.clear();
@@ -221,28 +221,28 @@ impl<'a> Labels<'a> {
         self.scratch.try_extend_from(told.iter().cloned(), "labels")
     }
 
-    fn encode(&mut self, texts: &mut Texts<'a>) -> Result<u32> {
+    fn encode(&mut self, texts: &mut StringTableBuilder<'a>) -> Result<u32> {
         self.encoded.clear();
         let strings = &self.profile.strings;
-        let mut one = with_room(4 * wire::LONGEST_FIELD, "labels")?;
+        let mut one = with_room(4 * encode::MAX_VARINT_FIELD, "labels")?;
         for wanted in &self.scratch {
             one.clear();
-            wire::put_uint(&mut one, label::KEY, wanted.key.number(strings, texts)?);
+            encode::put_uint(&mut one, label::KEY, wanted.key.number(strings, texts)?);
             // Written even when 0 or empty: that the field is there tells a
             // text from a number.
             if let Some(str) = &wanted.str {
-                wire::put_uint(&mut one, label::STR, str.number(strings, texts)?);
+                encode::put_uint(&mut one, label::STR, str.number(strings, texts)?);
             }
             if let Some(num) = wanted.num {
-                wire::put_int(&mut one, label::NUM, num);
+                encode::put_int(&mut one, label::NUM, num);
             }
             if let Some(unit) = &wanted.unit {
                 match unit.number(strings, texts)? {
                     0 => {}
-                    number => wire::put_uint(&mut one, label::NUM_UNIT, number),
+                    number => encode::put_uint(&mut one, label::NUM_UNIT, number),
                 }
             }
-            wire::put_bytes(&mut self.encoded, sample::LABEL, &one)?;
+            encode::put_bytes(&mut self.encoded, sample::LABEL, &one)?;
         }
         self.sets.intern(&self.encoded)
     }

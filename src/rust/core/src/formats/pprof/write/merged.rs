@@ -12,9 +12,9 @@ use crate::error::Result;
 use crate::formats::pprof::proto::{Function, Location, Mapping, profile as field};
 use crate::limits::memory::TryGrow;
 use crate::model::{FunctionId, LocationId, Profile};
-use crate::protobuf::numbers::{Pieces, Texts};
 use crate::protobuf::output::Output;
-use crate::protobuf::{rows, wire};
+use crate::protobuf::tables::{EncodedTable, StringTableBuilder};
+use crate::protobuf::{encode, messages};
 
 /// Sizes of mappings that agree up to this are the same, as in Go.
 const PAGE: u64 = 0x1000;
@@ -30,8 +30,8 @@ pub struct Merged<'a> {
     /// By row; 0 is none.
     function_ids: Vec<u32>,
     /// Locations and functions without their ids, which are their numbers + 1.
-    locations: Pieces,
-    functions: Pieces,
+    locations: EncodedTable,
+    functions: EncodedTable,
     /// Lines without a function.
     lost: usize,
 }
@@ -47,8 +47,8 @@ impl<'a> Merged<'a> {
             keys: Interner::default(),
             ids: SplitIds::new(profile)?,
             function_ids,
-            locations: Pieces::default(),
-            functions: Pieces::default(),
+            locations: EncodedTable::default(),
+            functions: EncodedTable::default(),
             lost: 0,
         };
         if !merged.mappings.rows.is_empty() {
@@ -67,7 +67,7 @@ impl<'a> Merged<'a> {
         Ok((u64::from(number) + 1, self.used[number as usize]))
     }
 
-    fn location(&mut self, run: &[LocationId], texts: &mut Texts<'a>) -> Result<u32> {
+    fn location(&mut self, run: &[LocationId], texts: &mut StringTableBuilder<'a>) -> Result<u32> {
         let (mapping, mut address) = self.mappings.of(self.profile, run);
         let mut mapping_id = 0;
         if let Some(row) = mapping {
@@ -83,18 +83,18 @@ impl<'a> Merged<'a> {
         })?;
         self.lost += lost;
         let mut out = Vec::new();
-        rows::put(&mut out, &location)?;
+        messages::encode(&mut out, &location)?;
         Ok(self.locations.intern(&out)? + 1)
     }
 
-    fn function(&mut self, id: FunctionId, texts: &mut Texts<'a>) -> Result<u32> {
+    fn function(&mut self, id: FunctionId, texts: &mut StringTableBuilder<'a>) -> Result<u32> {
         let known = self.function_ids[id.row()];
         if known != 0 {
             return Ok(known);
         }
         let row = self.profile.functions.get(id);
         let mut out = Vec::new();
-        rows::put(&mut out, &symbols::function(self.profile, &row, texts)?)?;
+        messages::encode(&mut out, &symbols::function(self.profile, &row, texts)?)?;
         let number = self.functions.intern(&out)? + 1;
         self.function_ids[id.row()] = number;
         Ok(number)
@@ -102,7 +102,7 @@ impl<'a> Merged<'a> {
 }
 
 impl<'a> Writing<'a> for Merged<'a> {
-    fn id(&mut self, run: &[LocationId], texts: &mut Texts<'a>) -> Result<u64> {
+    fn id(&mut self, run: &[LocationId], texts: &mut StringTableBuilder<'a>) -> Result<u64> {
         let known = self.ids.get(run)?;
         if known != 0 {
             return Ok(known);
@@ -112,12 +112,12 @@ impl<'a> Writing<'a> for Merged<'a> {
         Ok(id)
     }
 
-    fn write(&mut self, texts: &mut Texts<'a>, output: &mut Output) -> Result<usize> {
+    fn write(&mut self, texts: &mut StringTableBuilder<'a>, output: &mut Output) -> Result<usize> {
         let mut out = Vec::new();
         for (id, &row) in (1..).zip(&self.used) {
             out.clear();
             let mapping = symbols::mapping(&self.mappings.rows[row], texts)?;
-            rows::put(&mut out, &Mapping { id, ..mapping })?;
+            messages::encode(&mut out, &Mapping { id, ..mapping })?;
             output.field(field::MAPPING, &[&out])?;
         }
         for (table, number, pieces) in [
@@ -126,7 +126,7 @@ impl<'a> Writing<'a> for Merged<'a> {
         ] {
             for (id, piece) in (1..).zip(pieces.iter()) {
                 out.clear();
-                wire::put_uint(&mut out, number, id);
+                encode::put_uint(&mut out, number, id);
                 output.field(table, &[&out, piece])?;
             }
         }

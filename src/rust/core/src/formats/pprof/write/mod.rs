@@ -22,9 +22,9 @@ use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
 use crate::model::{Label, Profile, SourceId, StackId};
-use crate::protobuf::numbers::{Pieces, Texts};
+use crate::protobuf::encode::{self, MAX_VARINT_FIELD};
 use crate::protobuf::output::Output;
-use crate::protobuf::wire::{self, LONGEST_FIELD};
+use crate::protobuf::tables::{EncodedTable, StringTableBuilder};
 use labels::Labels;
 use merged::Merged;
 use recorded::Recorded;
@@ -87,7 +87,7 @@ fn write_message(
     };
     let about = header::encode(profile, &types, options.aggregate, &mut texts)?;
     cancel::check(stop)?;
-    for text in &texts.texts {
+    for text in &texts.strings {
         output.field(field::STRING_TABLE, &[text.as_bytes()])?;
     }
     output.bytes(&about)?;
@@ -112,8 +112,8 @@ fn recorded<'a>(
     types: &[&WrittenType<'a>],
     output: &mut Output,
     stop: Stop,
-) -> Result<(Texts<'a>, usize)> {
-    let mut texts = Texts::new(profile.strings.len())?;
+) -> Result<(StringTableBuilder<'a>, usize)> {
+    let mut texts = StringTableBuilder::new(profile.strings.len())?;
     output.bytes(&header::types(types, &mut texts)?)?;
     let mut lists = Lists::new(profile, false)?;
     let mut tables = Recorded::new(profile, &lists.inlining, stop)?;
@@ -148,9 +148,9 @@ fn merged<'a>(
     types: &[&WrittenType<'a>],
     output: &mut Output,
     stop: Stop,
-) -> Result<(Texts<'a>, usize)> {
+) -> Result<(StringTableBuilder<'a>, usize)> {
     without_zeros(profile.samples.len(), |left_out| {
-        let mut texts = Texts::new(profile.strings.len())?;
+        let mut texts = StringTableBuilder::new(profile.strings.len())?;
         let encoded_types = header::types(types, &mut texts)?;
         let mut tables = Merged::new(profile)?;
         let mut lists = Lists::new(profile, true)?;
@@ -206,7 +206,7 @@ fn write_sample(
 ) -> Result<()> {
     scratch.clear();
     let values = values.iter().map(|&value| value as u64);
-    wire::put_repeated(scratch, sample::VALUE, values);
+    encode::put_repeated(scratch, sample::VALUE, values);
     output.field(field::SAMPLE, &[list, scratch, labels])
 }
 
@@ -218,7 +218,7 @@ struct Lists<'a> {
     number: Vec<u32>,
     /// Whether stacks of equal locations shall have the same number.
     shared: bool,
-    pieces: Pieces,
+    pieces: EncodedTable,
     ids: Vec<u64>,
     encoded: Vec<u8>,
 }
@@ -232,7 +232,7 @@ impl<'a> Lists<'a> {
             inlining: Inlining::new(profile)?,
             number,
             shared,
-            pieces: Pieces::default(),
+            pieces: EncodedTable::default(),
             ids: Vec::new(),
             encoded: Vec::new(),
         })
@@ -244,7 +244,7 @@ impl<'a> Lists<'a> {
         &mut self,
         stack: StackId,
         tables: &mut impl Writing<'a>,
-        texts: &mut Texts<'a>,
+        texts: &mut StringTableBuilder<'a>,
     ) -> Result<u32> {
         let known = self.number[stack.row()];
         if known != 0 {
@@ -256,10 +256,10 @@ impl<'a> Lists<'a> {
         }
         self.encoded.clear();
         self.encoded
-            .try_reserve(LONGEST_FIELD * (self.ids.len() + 1))
+            .try_reserve(MAX_VARINT_FIELD * (self.ids.len() + 1))
             .map_err(|_| Error::Memory("a stack"))?;
         let ids = self.ids.iter().copied();
-        wire::put_repeated(&mut self.encoded, sample::LOCATION_ID, ids);
+        encode::put_repeated(&mut self.encoded, sample::LOCATION_ID, ids);
         let number = match self.shared {
             true => self.pieces.intern(&self.encoded)?,
             false => self.pieces.push(&self.encoded)?,

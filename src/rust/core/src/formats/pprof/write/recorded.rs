@@ -8,9 +8,9 @@ use crate::formats::pprof::proto::{Function, Location, Mapping, profile as field
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, TryPut, sort_by_key};
 use crate::model::{LocationId, NativeId, Profile, StackId, Stacks};
-use crate::protobuf::numbers::Texts;
+use crate::protobuf::messages;
 use crate::protobuf::output::Output;
-use crate::protobuf::rows;
+use crate::protobuf::tables::StringTableBuilder;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
@@ -76,18 +76,18 @@ impl<'a> Recorded<'a> {
 }
 
 impl<'a> Writing<'a> for Recorded<'a> {
-    fn id(&mut self, run: &[LocationId], _: &mut Texts<'a>) -> Result<u64> {
+    fn id(&mut self, run: &[LocationId], _: &mut StringTableBuilder<'a>) -> Result<u64> {
         self.ids.get(run)
     }
 
-    fn write(&mut self, texts: &mut Texts<'a>, output: &mut Output) -> Result<usize> {
+    fn write(&mut self, texts: &mut StringTableBuilder<'a>, output: &mut Output) -> Result<usize> {
         let profile = self.profile;
         let mut out = Vec::new();
         let mapping_ids = ids(self.mappings.rows.iter().map(|m| m.native_id))?;
         for (mapped, &id) in self.mappings.rows.iter().zip(&mapping_ids) {
             out.clear();
             let mapping = symbols::mapping(mapped, texts)?;
-            rows::put(&mut out, &Mapping { id, ..mapping })?;
+            messages::encode(&mut out, &Mapping { id, ..mapping })?;
             output.field(field::MAPPING, &[&out])?;
         }
         let mut lost = 0;
@@ -103,13 +103,13 @@ impl<'a> Writing<'a> for Recorded<'a> {
                     Ok(function_ids[function.row()])
                 })?;
             lost += count;
-            rows::put(&mut out, &Location { id, ..location })?;
+            messages::encode(&mut out, &Location { id, ..location })?;
             output.field(field::LOCATION, &[&out])?;
         }
         for (row, &id) in profile.functions.iter().zip(&function_ids) {
             out.clear();
             let function = symbols::function(profile, row, texts)?;
-            rows::put(&mut out, &Function { id, ..function })?;
+            messages::encode(&mut out, &Function { id, ..function })?;
             output.field(field::FUNCTION, &[&out])?;
         }
         Ok(lost)

@@ -12,17 +12,17 @@ use crate::limits::memory::{TryGrow, with_room};
 use crate::model::{
     Address, Function, FunctionId, LocationId, MappingId, Names, NativeId, Profile, Symbols,
 };
-use crate::protobuf::numbers::Texts;
 use crate::protobuf::output::Output;
+use crate::protobuf::tables::StringTableBuilder;
 
 /// Gives locations their ids and writes what they need.
 pub trait Writing<'a> {
     /// The id of the location that these rows are.
-    fn id(&mut self, run: &[LocationId], texts: &mut Texts<'a>) -> Result<u64>;
+    fn id(&mut self, run: &[LocationId], texts: &mut StringTableBuilder<'a>) -> Result<u64>;
 
     /// Writes the tables, once all ids have been asked for. Gives the number of lines without a
     /// function that are lost.
-    fn write(&mut self, texts: &mut Texts<'a>, output: &mut Output) -> Result<usize>;
+    fn write(&mut self, texts: &mut StringTableBuilder<'a>, output: &mut Output) -> Result<usize>;
 }
 
 /// A mapping as it is written.
@@ -100,14 +100,17 @@ const R: Mapped = Mapped {
 };
 
 /// A mapping without its id.
-pub fn mapping<'a>(mapped: &Mapped<'a>, texts: &mut Texts<'a>) -> Result<proto::Mapping> {
+pub fn mapping<'a>(
+    mapped: &Mapped<'a>,
+    texts: &mut StringTableBuilder<'a>,
+) -> Result<proto::Mapping> {
     Ok(proto::Mapping {
         id: 0,
         memory_start: mapped.start,
         memory_limit: mapped.limit,
         file_offset: mapped.offset,
-        filename: texts.of(mapped.filename)? as i64,
-        build_id: texts.of(mapped.build_id)? as i64,
+        filename: texts.index(mapped.filename)? as i64,
+        build_id: texts.index(mapped.build_id)? as i64,
         has_functions: mapped.symbols.functions,
         has_filenames: mapped.symbols.filenames,
         has_line_numbers: mapped.symbols.line_numbers,
@@ -155,10 +158,10 @@ pub fn location(
 pub fn function<'a>(
     profile: &'a Profile,
     row: &Function,
-    texts: &mut Texts<'a>,
+    texts: &mut StringTableBuilder<'a>,
 ) -> Result<proto::Function> {
     let mut text = |id, is_recorded| match is_recorded {
-        true => Ok::<_, Error>(texts.of_string(id, profile.strings.get(id))? as i64),
+        true => Ok::<_, Error>(texts.index_of_id(id, profile.strings.get(id))? as i64),
         false => Ok(0),
     };
     let has_name = matches!(row.recorded, Names::Name | Names::Both);

@@ -1,18 +1,17 @@
-//! Protocol buffers on the wire: varints, and fields made of them.
+//! Decodes the fields of protocol buffer messages.
 //!
 //! A message is a sequence of fields, each a tag (number and wire type) and a value. Small
-//! messages are declared as structs of prost (`rows.rs`). The long streams of samples, stacks
-//! and tables are decoded here, straight into columns: prost does not know the byte at which
-//! a value stands, which errors name.
+//! messages are declared as structs (`messages.rs`), which prost decodes. The long lists of
+//! samples, stacks and table entries are decoded here, directly into columns: errors
+//! contain the byte offset of a field, which prost does not provide.
 
 use crate::error::{Error, Result as CoreResult};
-use crate::limits::memory::TryGrow;
 use crate::message;
 
 /// Why a message cannot be read.
 #[derive(Debug)]
-pub enum Fault {
-    /// The content is wrong at this byte.
+pub enum DecodeError {
+    /// The content is invalid at this byte offset.
     At {
         at: usize,
         message: String,
@@ -20,45 +19,46 @@ pub enum Fault {
     Other(Error),
 }
 
-pub type Result<T> = std::result::Result<T, Fault>;
+pub type Result<T> = std::result::Result<T, DecodeError>;
 
-impl From<Error> for Fault {
-    fn from(error: Error) -> Fault {
-        Fault::Other(error)
+impl From<Error> for DecodeError {
+    fn from(error: Error) -> DecodeError {
+        DecodeError::Other(error)
     }
 }
 
-/// The content is wrong at byte `at`.
+/// The error for content that is invalid at byte offset `at`.
 #[cold]
-pub fn fault<T>(at: usize, message: impl Into<String>) -> Result<T> {
-    Err(Fault::At {
+pub fn error_at<T>(at: usize, message: impl Into<String>) -> Result<T> {
+    Err(DecodeError::At {
         at,
         message: message.into(),
     })
 }
 
-/// The part of a message that is not read yet.
+/// The bytes of a message that have not been read yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Message<'a> {
     rest: &'a [u8],
-    /// Where `rest` stands in the whole input.
+    /// The byte offset of `rest` in the whole input.
     at: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
     pub number: u32,
-    /// Where the field starts in the whole input.
+    /// The byte offset of the field in the whole input.
     pub at: usize,
-    value: Value<'a>,
+    value: FieldValue<'a>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Value<'a> {
+enum FieldValue<'a> {
     Varint(u64),
+    /// A string, bytes, a message or a packed list.
     Bytes(Message<'a>),
     Fixed64(u64),
-    /// Nothing that is read here is stored in four bytes.
+    /// No field of the supported formats has this type, so its value is not kept.
     Fixed32,
 }
 
@@ -67,13 +67,13 @@ impl<'a> Message<'a> {
         Message { rest: bytes, at: 0 }
     }
 
-    /// The message that is a part of a file; `None` where that ends before it.
+    /// A message that is a part of a file; `None` if the file ends before the message does.
     pub fn part(bytes: &'a [u8], start: usize, length: usize) -> Option<Message<'a>> {
         let rest = bytes.get(start..start.checked_add(length)?)?;
         Some(Message { rest, at: start })
     }
 
-    /// Where the next field starts in the whole input.
+    /// The byte offset of the next field in the whole input.
     pub fn at(&self) -> usize {
         self.at
     }
@@ -83,7 +83,7 @@ impl<'a> Message<'a> {
     }
 
     /// The next field, `None` at the end.
-    // What it gives is large: passing it on through memory costs more than finding it.
+    // The result is large: returning it through memory costs more than decoding it.
     #[inline(always)]
     pub fn field(&mut self) -> Result<Option<Field<'a>>> {
         if self.rest.is_empty() {
@@ -93,25 +93,25 @@ impl<'a> Message<'a> {
         let tag = self.varint()?;
         let number = match u32::try_from(tag >> 3) {
             Ok(number) if number > 0 => number,
-            _ => return fault(at, message!("There is no field number {}.", tag >> 3)),
+            _ => return error_at(at, message!("There is no field number {}.", tag >> 3)),
         };
         let value = match tag & 7 {
-            0 => Value::Varint(self.varint()?),
-            1 => Value::Fixed64(self.fixed64()?),
+            0 => FieldValue::Varint(self.varint()?),
+            1 => FieldValue::Fixed64(self.fixed64()?),
             2 => {
                 let length = self.varint()?;
-                Value::Bytes(self.take(length)?)
+                FieldValue::Bytes(self.take(length)?)
             }
             5 => {
                 self.take(4)?;
-                Value::Fixed32
+                FieldValue::Fixed32
             }
-            other => return fault(at, message!("There is no wire type {other}.")),
+            other => return error_at(at, message!("There is no wire type {other}.")),
         };
         Ok(Some(Field { number, at, value }))
     }
 
-    /// Leaves out bytes.
+    /// Skips bytes.
     pub fn skip(&mut self, length: u64) -> Result<()> {
         self.take(length).map(|_| ())
     }
@@ -122,7 +122,7 @@ impl<'a> Message<'a> {
             .ok()
             .and_then(|length| self.rest.split_at_checked(length));
         let Some((taken, rest)) = split else {
-            return fault(
+            return error_at(
                 self.at,
                 message!(
                     "A field of {length} bytes starts here, but only {} follow. \
@@ -147,8 +147,8 @@ impl<'a> Message<'a> {
             .map_or(0, |eight| u64::from_le_bytes(*eight)))
     }
 
-    /// Seven bits a byte, the lowest first; at most ten bytes, of which those
-    /// bits count that fit.
+    /// A number in groups of seven bits for each byte, the lowest group first. It has at most
+    /// ten bytes; bits beyond 64 are ignored.
     #[inline]
     pub fn varint(&mut self) -> Result<u64> {
         if let [byte @ 0..=0x7f, rest @ ..] = self.rest {
@@ -163,7 +163,10 @@ impl<'a> Message<'a> {
     /// expected to be short, as ids are: no branch depends on how long each of them
     /// is, which could not be foreseen, and two are found in one step.
     #[inline]
-    pub fn each_short(mut self, mut found: impl FnMut(u64, usize) -> Result<()>) -> Result<()> {
+    pub fn for_each_varint(
+        mut self,
+        mut found: impl FnMut(u64, usize) -> Result<()>,
+    ) -> Result<()> {
         while !self.rest.is_empty() {
             let mut at = 0;
             while let Some(word) = self.rest.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
@@ -209,9 +212,9 @@ impl<'a> Message<'a> {
             }
         }
         if self.rest.len() < 10 {
-            fault(self.at, "A number breaks off here. Is the file cut off?")
+            error_at(self.at, "A number breaks off here. Is the file cut off?")
         } else {
-            fault(self.at, "A number of more than ten bytes starts here.")
+            error_at(self.at, "A number of more than ten bytes starts here.")
         }
     }
 }
@@ -220,8 +223,8 @@ impl<'a> Field<'a> {
     #[inline]
     pub fn uint(&self) -> Result<u64> {
         match self.value {
-            Value::Varint(value) => Ok(value),
-            _ => self.mistyped("a number"),
+            FieldValue::Varint(value) => Ok(value),
+            _ => self.wrong_type("a number"),
         }
     }
 
@@ -234,31 +237,31 @@ impl<'a> Field<'a> {
     #[inline]
     pub fn message(&self) -> Result<Message<'a>> {
         match self.value {
-            Value::Bytes(message) => Ok(message),
-            _ => self.mistyped("a text or message"),
+            FieldValue::Bytes(message) => Ok(message),
+            _ => self.wrong_type("a text or message"),
         }
     }
 
-    /// The numbers of a repeated field when they are packed into one.
+    /// The content of a packed repeated field.
     #[inline]
     pub fn packed(&self) -> Option<Message<'a>> {
         match self.value {
-            Value::Bytes(message) => Some(message),
+            FieldValue::Bytes(message) => Some(message),
             _ => None,
         }
     }
 
-    /// The numbers of a repeated field, packed or a single one.
+    /// Calls `found` with each number of a repeated field, packed or not.
     #[inline]
     pub fn each(&self, mut found: impl FnMut(u64) -> CoreResult<()>) -> Result<()> {
         match self.value {
-            Value::Varint(value) => found(value)?,
-            Value::Bytes(mut packed) => {
+            FieldValue::Varint(value) => found(value)?,
+            FieldValue::Bytes(mut packed) => {
                 while !packed.rest.is_empty() {
                     found(packed.varint()?)?;
                 }
             }
-            Value::Fixed64(_) | Value::Fixed32 => return self.mistyped("numbers"),
+            FieldValue::Fixed64(_) | FieldValue::Fixed32 => return self.wrong_type("numbers"),
         }
         Ok(())
     }
@@ -266,50 +269,50 @@ impl<'a> Field<'a> {
     #[inline]
     pub fn fixed64(&self) -> Result<u64> {
         match self.value {
-            Value::Fixed64(value) => Ok(value),
-            _ => self.mistyped("a number of eight bytes"),
+            FieldValue::Fixed64(value) => Ok(value),
+            _ => self.wrong_type("a number of eight bytes"),
         }
     }
 
-    /// The numbers of eight bytes of a repeated field, packed or a single one.
+    /// Calls `found` with each 64-bit number of a repeated field, packed or not.
     #[inline]
     pub fn each_fixed64(&self, mut found: impl FnMut(u64) -> CoreResult<()>) -> Result<()> {
         match self.value {
-            Value::Fixed64(value) => found(value)?,
-            Value::Bytes(mut packed) => {
+            FieldValue::Fixed64(value) => found(value)?,
+            FieldValue::Bytes(mut packed) => {
                 while !packed.rest.is_empty() {
                     found(packed.fixed64()?)?;
                 }
             }
-            Value::Varint(_) | Value::Fixed32 => {
-                return self.mistyped("numbers of eight bytes");
+            FieldValue::Varint(_) | FieldValue::Fixed32 => {
+                return self.wrong_type("numbers of eight bytes");
             }
         }
         Ok(())
     }
 
-    /// Whether it holds nothing but zeros.
+    /// Whether all numbers and bytes are zero.
     pub fn is_zero(&self) -> bool {
         match self.value {
-            Value::Varint(value) | Value::Fixed64(value) => value == 0,
-            Value::Bytes(message) => message.rest.iter().all(|&byte| byte == 0),
-            Value::Fixed32 => true,
+            FieldValue::Varint(value) | FieldValue::Fixed64(value) => value == 0,
+            FieldValue::Bytes(message) => message.rest.iter().all(|&byte| byte == 0),
+            FieldValue::Fixed32 => true,
         }
     }
 
-    /// Whether it is a text, a message or a packed list.
+    /// Whether it is a string, bytes, a message or a packed list.
     pub fn has_bytes(&self) -> bool {
-        matches!(self.value, Value::Bytes(_))
+        matches!(self.value, FieldValue::Bytes(_))
     }
 
     /// Whether it is a single number.
     pub fn is_number(&self) -> bool {
-        matches!(self.value, Value::Varint(_))
+        matches!(self.value, FieldValue::Varint(_))
     }
 
     #[cold]
-    fn mistyped<T>(&self, wanted: &str) -> Result<T> {
-        fault(
+    fn wrong_type<T>(&self, wanted: &str) -> Result<T> {
+        error_at(
             self.at,
             message!("Field {} should hold {wanted} but does not.", self.number),
         )
@@ -323,97 +326,10 @@ fn short(word: u64, bits: u32) -> u64 {
     own & 0x7f | (own >> 1) & 0x3f80 | (own >> 2) & 0x1f_c000 | (own >> 3) & 0xfe0_0000
 }
 
-/// The most bytes of a number with its tag, for field numbers below 16.
-pub const LONGEST_FIELD: usize = 11;
-
-/// Appends a number. Whoever appends many reserves room for them.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a few bytes, and room for many is reserved"
-)]
-#[inline]
-pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    if value < 1 << 28 {
-        // How long it is decides no branch: a row of ids could not be foreseen.
-        let bits = value as u32;
-        let spread =
-            bits & 0x7f | (bits & 0x3f80) << 1 | (bits & 0x1f_c000) << 2 | (bits & 0xfe0_0000) << 3;
-        let length = length(value);
-        let more = 0x0080_8080_u32 & ((1_u32 << (8 * (length as u32 - 1))) - 1);
-        let end = out.len() + length;
-        out.extend_from_slice(&(spread | more).to_le_bytes());
-        out.truncate(end);
-        return;
-    }
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-#[inline]
-pub fn put_uint(out: &mut Vec<u8>, number: u32, value: u64) {
-    put_varint(out, u64::from(number) << 3);
-    put_varint(out, value);
-}
-
-#[inline]
-pub fn put_int(out: &mut Vec<u8>, number: u32, value: i64) {
-    put_uint(out, number, value as u64);
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a few bytes, and room for many is reserved"
-)]
-#[inline]
-pub fn put_fixed64(out: &mut Vec<u8>, number: u32, value: u64) {
-    put_varint(out, u64::from(number) << 3 | 1);
-    out.extend_from_slice(&value.to_le_bytes());
-}
-
-/// The tag and length of `length` bytes that follow.
-#[inline]
-pub fn put_head(out: &mut Vec<u8>, number: u32, length: usize) {
-    put_varint(out, u64::from(number) << 3 | 2);
-    put_varint(out, length as u64);
-}
-
-/// A field that holds bytes.
-pub fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) -> CoreResult<()> {
-    out.try_reserve(bytes.len() + LONGEST_FIELD)
-        .map_err(|_| Error::Memory("the output"))?;
-    put_head(out, number, bytes.len());
-    out.try_extend(bytes, "the output")
-}
-
-/// A repeated field. As Go does it: packed when there are more than two. The caller
-/// reserves room.
-pub fn put_repeated(out: &mut Vec<u8>, number: u32, values: impl Iterator<Item = u64> + Clone) {
-    if values.clone().nth(2).is_none() {
-        values.for_each(|value| put_uint(out, number, value));
-        return;
-    }
-    put_head(out, number, values.clone().map(length).sum());
-    values.for_each(|value| put_varint(out, value));
-}
-
-/// How many bytes a field takes whose content has so many, for field numbers below 16.
-#[inline]
-pub fn field_size(length: usize) -> usize {
-    1 + self::length(length as u64) + length
-}
-
-/// How many bytes a number takes.
-#[inline]
-pub fn length(value: u64) -> usize {
-    (value | 1).ilog2() as usize / 7 + 1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protobuf::encode::{put_varint, varint_len};
 
     #[test]
     fn numbers_come_back() {
@@ -432,7 +348,7 @@ mod tests {
         ] {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, value);
-            assert_eq!(bytes.len(), length(value));
+            assert_eq!(bytes.len(), varint_len(value));
             assert_eq!(Message::new(&bytes).varint().unwrap(), value);
         }
         // Longer than needed, and with bits that do not fit.
@@ -467,25 +383,13 @@ mod tests {
                 put_varint(&mut bytes, number);
             }
             let mut found = Vec::new();
-            let all = Message::new(&bytes).each_short(|number, at| {
+            let all = Message::new(&bytes).for_each_varint(|number, at| {
                 found.push((number, at));
                 Ok(())
             });
             assert!(all.is_ok() && found == expected, "{found:?}");
             bytes.push(0x80);
-            assert!(Message::new(&bytes).each_short(|_, _| Ok(())).is_err());
+            assert!(Message::new(&bytes).for_each_varint(|_, _| Ok(())).is_err());
         }
-    }
-
-    #[test]
-    fn repeated_numbers_are_packed_from_three_on() {
-        let bytes = |values: &[u64]| {
-            let mut out = Vec::new();
-            put_repeated(&mut out, 1, values.iter().copied());
-            out
-        };
-        assert!(bytes(&[]).is_empty());
-        assert_eq!(bytes(&[5, 6]), [8, 5, 8, 6]);
-        assert_eq!(bytes(&[5, 6, 300]), [10, 4, 5, 6, 0xac, 2]);
     }
 }

@@ -1,29 +1,34 @@
 //! Values of attributes on the wire.
 
 use super::proto::{any_value as field, key_value, values};
-use crate::attribute_value::{Any, DEEPEST};
+use crate::attribute_value::{AnyValue, DEEPEST};
 use crate::error::Result as CoreResult;
 use crate::formats::problems::Problems;
-use crate::formats::string_table::{Index, TextTable};
+use crate::formats::string_table::{NumberField, StringTable};
 use crate::limits::memory::{TryGrow, owned};
 use crate::message;
-use crate::protobuf::numbers::Texts;
-use crate::protobuf::wire::{self, Message, Result, fault, put_bytes};
+use crate::protobuf::decode::{Message, Result, error_at};
+use crate::protobuf::encode::{self, put_bytes};
+use crate::protobuf::tables::StringTableBuilder;
 
 /// Reads a value. Of several the last one counts, as in all readers of protocol
 /// buffers.
-pub fn read(mut message: Message, texts: &mut TextTable, problems: &mut Problems) -> Result<Any> {
+pub fn read(
+    mut message: Message,
+    texts: &mut StringTable,
+    problems: &mut Problems,
+) -> Result<AnyValue> {
     read_to(&mut message, texts, problems, 0)
 }
 
 fn read_to(
     message: &mut Message,
-    texts: &mut TextTable,
+    texts: &mut StringTable,
     problems: &mut Problems,
     depth: usize,
-) -> Result<Any> {
+) -> Result<AnyValue> {
     if depth > DEEPEST {
-        return fault(
+        return error_at(
             message.at(),
             message!("A value is nested more than {DEEPEST} times."),
         );
@@ -35,13 +40,13 @@ fn read_to(
         }
     }
     let Some(found) = last else {
-        return Ok(Any::Empty);
+        return Ok(AnyValue::Empty);
     };
     Ok(match found.number {
-        field::STRING_VALUE => Any::String(texts.decode(found.message()?, problems)?),
-        field::BOOL_VALUE => Any::Bool(found.uint()? != 0),
-        field::INT_VALUE => Any::Int(found.int()?),
-        field::DOUBLE_VALUE => Any::Double(f64::from_bits(found.fixed64()?)),
+        field::STRING_VALUE => AnyValue::String(texts.decode(found.message()?, problems)?),
+        field::BOOL_VALUE => AnyValue::Bool(found.uint()? != 0),
+        field::INT_VALUE => AnyValue::Int(found.int()?),
+        field::DOUBLE_VALUE => AnyValue::Double(f64::from_bits(found.fixed64()?)),
         field::ARRAY_VALUE => {
             let mut array = Vec::new();
             let mut inner = found.message()?;
@@ -51,7 +56,7 @@ fn read_to(
                     array.try_push(any, "an attribute")?;
                 }
             }
-            Any::Array(array)
+            AnyValue::Array(array)
         }
         field::KVLIST_VALUE => {
             let mut pairs = Vec::new();
@@ -62,59 +67,61 @@ fn read_to(
                     pairs.try_push(pair, "an attribute")?;
                 }
             }
-            Any::Kvlist(pairs)
+            AnyValue::Kvlist(pairs)
         }
         field::BYTES_VALUE => {
             let mut bytes = Vec::new();
             bytes.try_extend(found.message()?.bytes(), "an attribute")?;
-            Any::Bytes(bytes)
+            AnyValue::Bytes(bytes)
         }
-        field::STRING_VALUE_STRINDEX => Any::String(texts.string(Index::of(&found)?, problems)?),
-        _ => Any::Empty,
+        field::STRING_VALUE_STRINDEX => {
+            AnyValue::String(texts.string(NumberField::of(&found)?, problems)?)
+        }
+        _ => AnyValue::Empty,
     })
 }
 
 /// Reads a key and its value.
 pub fn read_pair(
     mut message: Message,
-    texts: &mut TextTable,
+    texts: &mut StringTable,
     problems: &mut Problems,
     depth: usize,
-) -> Result<(String, Any)> {
+) -> Result<(String, AnyValue)> {
     let [mut key, mut value] = [None; 2];
-    let mut index = Index::default();
+    let mut index = NumberField::default();
     while let Some(found) = message.field()? {
         match found.number {
             key_value::KEY => key = Some(found.message()?),
-            key_value::KEY_STRINDEX => index = Index::of(&found)?,
+            key_value::KEY_STRINDEX => index = NumberField::of(&found)?,
             key_value::VALUE => value = Some(found.message()?),
             _ => {}
         }
     }
     // One of the two is set, but some writers write the other, too.
-    let key = match (index.index, key) {
+    let key = match (index.value, key) {
         (0, Some(text)) => texts.decode(text, problems)?,
         (0, None) => String::new(),
         _ => texts.string(index, problems)?,
     };
     let value = match value {
         Some(mut message) => read_to(&mut message, texts, problems, depth)?,
-        None => Any::Empty,
+        None => AnyValue::Empty,
     };
     Ok((key, value))
 }
 
 /// Appends the fields of a value. Its texts are written as they are, which readers of all
 /// versions see; keys as indices, since OpenTelemetry's collector sees no others.
-pub fn put(out: &mut Vec<u8>, any: &Any, texts: &mut Texts) -> CoreResult<()> {
+pub fn put(out: &mut Vec<u8>, any: &AnyValue, texts: &mut StringTableBuilder) -> CoreResult<()> {
     match any {
-        Any::Empty => {}
-        Any::String(text) => put_bytes(out, field::STRING_VALUE, text.as_bytes())?,
-        Any::Bool(value) => wire::put_uint(out, field::BOOL_VALUE, u64::from(*value)),
-        Any::Int(value) => wire::put_int(out, field::INT_VALUE, *value),
-        Any::Double(value) => wire::put_fixed64(out, field::DOUBLE_VALUE, value.to_bits()),
-        Any::Bytes(bytes) => put_bytes(out, field::BYTES_VALUE, bytes)?,
-        Any::Array(array) => {
+        AnyValue::Empty => {}
+        AnyValue::String(text) => put_bytes(out, field::STRING_VALUE, text.as_bytes())?,
+        AnyValue::Bool(value) => encode::put_uint(out, field::BOOL_VALUE, u64::from(*value)),
+        AnyValue::Int(value) => encode::put_int(out, field::INT_VALUE, *value),
+        AnyValue::Double(value) => encode::put_fixed64(out, field::DOUBLE_VALUE, value.to_bits()),
+        AnyValue::Bytes(bytes) => put_bytes(out, field::BYTES_VALUE, bytes)?,
+        AnyValue::Array(array) => {
             let mut inner = Vec::new();
             for any in array {
                 let mut one = Vec::new();
@@ -123,7 +130,7 @@ pub fn put(out: &mut Vec<u8>, any: &Any, texts: &mut Texts) -> CoreResult<()> {
             }
             put_bytes(out, field::ARRAY_VALUE, &inner)?;
         }
-        Any::Kvlist(pairs) => {
+        AnyValue::Kvlist(pairs) => {
             let mut inner = Vec::new();
             for (key, any) in pairs {
                 let mut one = Vec::new();
@@ -137,13 +144,18 @@ pub fn put(out: &mut Vec<u8>, any: &Any, texts: &mut Texts) -> CoreResult<()> {
 }
 
 /// Appends the fields of a key and its value.
-pub fn put_pair(out: &mut Vec<u8>, key: &str, any: &Any, texts: &mut Texts) -> CoreResult<()> {
+pub fn put_pair(
+    out: &mut Vec<u8>,
+    key: &str,
+    any: &AnyValue,
+    texts: &mut StringTableBuilder,
+) -> CoreResult<()> {
     let mut value = Vec::new();
     put(&mut value, any, texts)?;
     put_bytes(out, key_value::VALUE, &value)?;
-    match texts.of(owned(key, "the output")?)? {
+    match texts.index(owned(key, "the output")?)? {
         0 => {}
-        index => wire::put_uint(out, key_value::KEY_STRINDEX, index),
+        index => encode::put_uint(out, key_value::KEY_STRINDEX, index),
     }
     Ok(())
 }
