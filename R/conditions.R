@@ -5,7 +5,7 @@
 #   profile_error_write        a file cannot be written; the old one is unchanged
 #   profile_error_parse        the content is not of the format (path, line, byte, looks_like)
 #   profile_error_invalid      a table breaks a rule (table, column, row, rule)
-#   profile_error_lossy        the target format cannot store the profile
+#   profile_error_lossy        the target format, or `version` of the tables, cannot store the profile
 #   profile_error_unsupported  a valid request that is not supported here
 #   profile_error_budget       a file would take more memory than its size lets expect (path, needed)
 #   profile_error_memory       an allocation failed
@@ -129,4 +129,9 @@ error_hint <- function(error) {
     enough <- sub("+", "", formatC(10 * error$needed, format = "e", digits = 0), fixed = TRUE)
     paste0("If you trust the file, allow more bytes, such as `options(profile.max_memory = ", enough, ")`.")
   }
+}
+
+# The same for readers, which can return the tables of another version.
+reader_hint <- function(error) {
+  if (identical(error$version, "1.0")) "Use `version = \"2.0\"`." else error_hint(error)
 }

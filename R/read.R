@@ -156,7 +156,7 @@ read_profile <- function(path, ..., version = "2.0", source_uri = path) {
 read_format <- function(path, format, version, source_uri, call, payload = FALSE) {
   check_version(version, call)
   input <- profile_input(path, source_uri, call)
-  result <- rust(rust_read(input, format, version, payload), call)
+  result <- rust(rust_read(input, format, version, payload), call, reader_hint)
   warn_problems(result$counts, input$name, call)
   new_profile_data(result$tables, version)
 }

@@ -5,7 +5,8 @@
 # NULL alone where R has to continue a jump, for an error of its own or for Ctrl-C, which was
 # held up until Rust was done (src/guard.c).
 
-rust <- function(outcome, call) {
+# `hint` adds to errors what the caller's user can do.
+rust <- function(outcome, call, hint = error_hint) {
   if (is.null(outcome)) {
     .External(profile_resume)
     # There was no jump, so there was no memory for the error.
@@ -17,7 +18,7 @@ rust <- function(outcome, call) {
   }
   fields <- error[setdiff(names(error), c("class", "message"))]
   rlang::inject(
-    abort_profile(c(error$message, i = error_hint(error)), error$class, !!!fields, call = call)
+    abort_profile(c(error$message, i = hint(error)), error$class, !!!fields, call = call)
   )
 }
 

@@ -110,6 +110,44 @@ test_that("what version 1.0 cannot hold is an error", {
   expect_error(profile_v2_from_v1(x), class = "profile_error_unsupported")
 })
 
+test_that("only readers are told to use version 2.0", {
+  small <- small_profile()
+  time <- small
+  time$sample_values$type <- "cpu"
+  time$sample_values$unit <- "nanoseconds"
+  many <- small
+  many$sample_values$value[2] <- 3e9
+  half <- small
+  half$sample_values$value[3] <- 0.5
+  of_time <- withr::local_tempfile()
+  write_pprof(time, of_time)
+  of_many <- withr::local_tempfile()
+  write_pprof(many, of_many, aggregate = FALSE)
+  expect_snapshot({
+    writeLines(errors_of({
+      profile_v1_from_v2(time)
+      profile_v1_from_v2(many)
+      profile_v1_from_v2(half)
+      read_pprof(of_time, version = "1.0")
+      read_pprof(of_many, version = "1.0")
+      read_profile(of_time, version = "1.0")
+    }))
+  })
+  error <- expect_error(read_pprof(of_time, version = "1.0"), class = "profile_error_lossy")
+  expect_equal(error$version, "1.0")
+})
+
+test_that("problems found while reading are kept", {
+  path <- write_file("sample.interval=20000", "\"f\" \"g\" ", "\"f\" \"g")
+  one <- read_quietly(path, version = "1.0")
+  two <- read_quietly(path)
+  expect_equal(profile_problems(two)$source_id, 1L)
+  expect_identical(profile_v2_from_v1(one)$.problems, two$.problems)
+  expect_identical(profile_v1_from_v2(two)$.problems, one$.problems)
+  one$.problems <- one$.problems[0, ]
+  expect_identical(profile_v2_from_v1(one)$.problems, two$.problems[0, ])
+})
+
 test_that("a profile of the wanted version comes back as it is", {
   x <- small_profile()
   expect_identical(profile_v2_from_v1(x), x)

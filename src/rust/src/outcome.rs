@@ -62,6 +62,7 @@ fn fields_of_error<'call>(arena: Arena<'call>, error: &Error) -> Result<Value<'c
             fields.text("path", input)?;
             fields.number("needed", *needed as f64)?;
         }
+        Error::LossyV1(_) => fields.text("version", "1.0")?,
         _ => {}
     }
     match error.position() {

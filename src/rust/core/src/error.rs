@@ -66,6 +66,10 @@ pub enum Error {
     #[error("{0}")]
     Lossy(String),
 
+    /// Version "1.0" of the tables cannot represent the profile.
+    #[error("{0}")]
+    LossyV1(String),
+
     /// A valid request that this package does not support.
     #[error("{0}")]
     Unsupported(String),
@@ -147,7 +151,7 @@ impl Error {
             Error::Write { .. } => "profile_error_write",
             Error::Parse { .. } | Error::Foreign(_) => "profile_error_parse",
             Error::Invalid(_) => "profile_error_invalid",
-            Error::Lossy(_) => "profile_error_lossy",
+            Error::Lossy(_) | Error::LossyV1(_) => "profile_error_lossy",
             Error::Unsupported(_) => "profile_error_unsupported",
             Error::Budget { .. } => "profile_error_budget",
             Error::Memory(_) => "profile_error_memory",

@@ -9,6 +9,7 @@
 //! - [`analysis`]: what follows from a profile, such as self and total;
 //! - [`joint`]: from a recording of R and native code to a profile;
 //! - `attribute_value`: the values of attributes as trees, and as the texts of the model;
+//! - `rprof_header`: the lines that describe a run, in Rprof files and in tables;
 //! - [`collections`], [`io`], [`limits`], [`text`], [`error`], [`message`](mod@message): what
 //!   they share.
 //!
@@ -47,6 +48,7 @@ pub mod limits;
 pub mod message;
 pub mod model;
 mod protobuf;
+mod rprof_header;
 pub mod schema;
 pub mod tables;
 pub mod text;

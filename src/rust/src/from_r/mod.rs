@@ -15,9 +15,7 @@ use profile_core::limits::memory::TryCollect;
 use profile_core::message;
 use profile_core::model::Profile;
 use profile_core::schema::{Reading, TableInput};
-use profile_core::tables::{
-    TableList, check_v1, check_v2, profile_from_v1, profile_from_v2, version,
-};
+use profile_core::tables::{TableList, check_v1, check_v2, profile_from_v2, version};
 use table::Table;
 
 /// Tables of version "2.0" that were checked.
@@ -32,7 +30,7 @@ pub fn checked_v2<'call>(x: Sexp<'call>, stop: Stop) -> Result<Reading<'call>> {
 pub fn check(x: Sexp, stop: Stop) -> Result<()> {
     with_list(x, |version, list| match version {
         "1.0" => {
-            v1::with_origin(x, list)?;
+            v1::origin(x)?;
             check_v1(list, stop)
         }
         _ => check_v2(list, stop).map(|_| ()),
@@ -42,15 +40,15 @@ pub fn check(x: Sexp, stop: Stop) -> Result<()> {
 /// Checks a list of tables and makes a profile of it.
 pub fn profile(x: Sexp, stop: Stop) -> Result<Profile> {
     with_list(x, |version, list| match version {
-        "1.0" => profile_from_v1(&v1::with_origin(x, list)?, stop),
+        "1.0" => convert::counted(list, &v1::origin(x)?, stop),
         _ => profile_from_v2(list, stop),
     })
 }
 
-/// The same with a sample in each row, and all that version "1.0" says of its origin.
+/// The same, converted to version "2.0": one recorded sample in each row, and all runs.
 pub fn recorded(x: Sexp, stop: Stop) -> Result<Profile> {
     with_list(x, |version, list| match version {
-        "1.0" => convert::from_v1(&v1::with_origin(x, list)?, stop),
+        "1.0" => convert::from_v1(list, &v1::origin(x)?, stop),
         _ => profile_from_v2(list, stop),
     })
 }

@@ -29,6 +29,7 @@ pub struct SourceKind(Cow<'static, str>);
 impl SourceKind {
     /// Recorded by `Rprof()`. Its sample types and times are derived.
     pub const RPROF: SourceKind = SourceKind::named("rprof");
+    pub const PPROF: SourceKind = SourceKind::named("pprof");
     /// Tables created by a user.
     pub const MANUAL: SourceKind = SourceKind::named("manual");
 

@@ -17,4 +17,4 @@ pub(crate) use list::get;
 pub use list::{TableList, check_v2, version};
 pub use remap::{Renamed, remap};
 pub use stacks::profile_from_v2;
-pub use v1::{TablesV1, check_v1, profile_from_v1};
+pub use v1::{check_v1, profile_from_v1};

@@ -1,4 +1,4 @@
-//! Version "1.0": the stacks in a list column.
+//! Checks and reads tables of version "1.0", whose stacks are a list column of `samples`.
 
 use super::list::{TableList, check_names, get, required};
 use crate::collections::next_row;
@@ -6,30 +6,18 @@ use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
-use crate::model::{LocationId, Profile, Source, SourceFile, StackId, Values};
+use crate::model::{LocationId, Profile, Source, StackId, Values};
 use crate::schema::{
     self, Data, Declared, Key, Reading, TABLES_V1, Table, TableInput, Version, find, invalid,
     invalid_column, unresolved,
 };
 
-/// The five tables, and what the hidden components say.
-pub struct TablesV1<'t, 'a> {
-    pub list: &'t TableList<'t, 'a>,
-    /// The run that all samples are attributed to, and those after it, since nothing says
-    /// which samples are theirs.
-    pub source: Source,
-    pub further: Vec<Source>,
-    /// The files of the source in their order: number and name.
-    pub files: Vec<(u32, &'a str)>,
-    pub comments: Vec<&'a str>,
-}
-
 /// The samples of version "1.0", checked, and functions and locations in the model.
 struct Checked<'a> {
     reading: Reading<'a>,
     value: &'a [i32],
-    /// For each sample which of `stacks` it has. Samples share the tibble of their stack, so
-    /// each distinct one is looked at once.
+    /// For each sample which of `stacks` it has. Samples share the table of their stack, so each
+    /// is read once.
     stack_of: Vec<u32>,
     stacks: Vec<&'a [i32]>,
 }
@@ -116,30 +104,16 @@ fn read_samples<'a>(table: &dyn TableInput<'a>) -> Result<Samples<'a>> {
     }
 }
 
-/// Checks the tables and makes a profile of them: one sample for each row, with
-/// its value as the count.
-pub fn profile_from_v1(tables: &TablesV1, stop: Stop) -> Result<Profile> {
+/// Checks the tables and makes a profile of them: one sample of `source` for each row, with its
+/// value as the count.
+pub fn profile_from_v1(list: &TableList, source: Source, stop: Stop) -> Result<Profile> {
     let Checked {
         mut reading,
         value,
         stack_of,
         stacks,
-    } = check(tables.list, stop)?;
+    } = check(list, stop)?;
     let mut profile = std::mem::take(&mut reading.profile);
-    let mut source = tables.source.clone();
-    for &(number, filename) in &tables.files {
-        let filename = profile.strings.intern(filename)?;
-        let file = SourceFile {
-            number,
-            filename,
-            before: 0,
-        };
-        source.files.try_push(file, "files")?;
-    }
-    for comment in &tables.comments {
-        let comment = profile.strings.intern(comment)?;
-        source.comments.try_push(comment, "comments")?;
-    }
     let source = profile.add_source(source)?;
     let mut known: Vec<StackId> = Vec::new();
     let mut stack: Vec<LocationId> = Vec::new();
@@ -165,36 +139,5 @@ pub fn profile_from_v1(tables: &TablesV1, stop: Stop) -> Result<Profile> {
         counts.column.try_push(f64::from(value), "sample values")?;
     }
     profile.values.try_push(counts, "sample values")?;
-    place_files(&mut profile)?;
     Ok(profile)
-}
-
-/// Puts each `#File` line before the first sample that needs it, where `Rprof()` writes it.
-fn place_files(profile: &mut Profile) -> Result<()> {
-    let end = profile.samples.len();
-    let (mut seen, mut first) = (Vec::new(), Vec::new());
-    seen.try_fill(profile.stacks.len(), false, "stacks")?;
-    first.try_fill(profile.strings.len(), end, "files")?;
-    for (row, &stack) in profile.samples.stack.iter().enumerate() {
-        if std::mem::replace(&mut seen[stack.row()], true) {
-            continue;
-        }
-        for &location in profile.stacks.get(stack) {
-            if let Some(function) = profile.function_of(location) {
-                let first = &mut first[function.filename.row()];
-                *first = row.min(*first);
-            }
-        }
-    }
-    // They stay in their order, whichever is not needed or needed earlier.
-    let mut next = end;
-    for file in profile
-        .sources
-        .iter_mut()
-        .flat_map(|s| s.files.iter_mut().rev())
-    {
-        next = next.min(first[file.filename.row()]);
-        file.before = next;
-    }
-    Ok(())
 }

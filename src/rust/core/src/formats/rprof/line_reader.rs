@@ -14,7 +14,7 @@ use crate::io::input::Origin;
 use crate::limits::budget::Budget;
 use crate::limits::memory::TryGrow;
 use crate::message;
-use crate::model::{Period, Profile, RprofOptions, Source, SourceId, SourceKind, Toplevel};
+use crate::model::{Profile, Source, SourceId, Toplevel};
 
 pub struct LineReader {
     pub(super) origin: Origin,
@@ -106,17 +106,9 @@ impl LineReader {
     }
 
     pub(super) fn start_block(&mut self, header: Header) -> Result<()> {
-        let period = header.interval.map(Period::of_rprof).transpose()?;
         let source = self.profile.add_source(Source {
-            kind: SourceKind::RPROF,
             uri: self.origin.own_uri()?,
-            period,
-            options: Some(RprofOptions {
-                memory: header.memory,
-                gc: header.gc,
-                line: header.line,
-            }),
-            ..Source::default()
+            ..header.source()?
         })?;
         self.parser.start_block(header.line);
         self.memory.start_block();

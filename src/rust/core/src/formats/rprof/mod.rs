@@ -29,8 +29,6 @@ mod read;
 mod texts;
 mod write;
 
-pub use grammar::{
-    Header, file_line as parse_file, header as parse_header, memory_prefix as parse_memory,
-};
+pub use grammar::memory_prefix as parse_memory;
 pub use read::FORMAT;
-pub use write::{Writer, header};
+pub use write::Writer;

@@ -5,7 +5,6 @@
 //! keeps its position. Other profiles are written as exactly as the format allows,
 //! and the [`Losses`] describe what it could not store.
 
-use super::grammar::Header;
 use super::texts::{StackTexts, push_number};
 use crate::analysis::source_facts::periods;
 use crate::error::{Error, Result};
@@ -18,6 +17,7 @@ use crate::message;
 use crate::model::{
     LEVELS, LocationId, Profile, RprofOptions, Source, SourceId, Values, is_nearly_whole,
 };
+use crate::rprof_header::{Header, interval};
 use std::io::Write;
 
 /// The default of `Rprof()`, for sources without an interval.
@@ -187,24 +187,7 @@ impl Counts<'_> {
     }
 }
 
-/// The header of a source's block as `Rprof()` wrote it; `None` when the source
-/// is no Rprof source or does not know its interval.
-pub fn header(source: &Source) -> Option<Header> {
-    let options = source.options?;
-    Some(Header {
-        memory: options.memory,
-        gc: options.gc,
-        line: options.line,
-        interval: Some(interval(source)?.round() as u64),
-    })
-}
-
-/// Microseconds between two samples.
-fn interval(source: &Source) -> Option<f64> {
-    Some(source.period.as_ref()?.nanoseconds()? / 1e3)
-}
-
-/// The same as a header holds it.
+/// Microseconds between two samples, as a header contains them.
 fn whole_interval(id: SourceId, source: &Source) -> Result<u64> {
     let Some(interval) = interval(source) else {
         return Ok(DEFAULT_INTERVAL);

@@ -1,25 +1,32 @@
-//! From counted samples to recorded ones.
+//! From tables of version "1.0" to the model, and to the recorded samples of version "2.0".
 
+use super::origin::Origin;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
 use crate::model::{Profile, Samples, Values};
-use crate::tables::{TablesV1, profile_from_v1};
+use crate::tables::{TableList, profile_from_v1};
 
-/// A profile of version "1.0" as one of version "2.0".
-pub fn from_v1(tables: &TablesV1, stop: Stop) -> Result<Profile> {
-    let mut profile = profile_from_v1(tables, stop)?;
+/// A sample for each row, with its count, and the first run as the source of all.
+pub fn counted(list: &TableList, origin: &Origin<&str>, stop: Stop) -> Result<Profile> {
+    let mut profile = profile_from_v1(list, origin.first_run()?, stop)?;
+    origin.add_texts(&mut profile)?;
+    Ok(profile)
+}
+
+/// A profile of version "2.0": each sample as often as it was counted, and all runs.
+pub fn from_v1(list: &TableList, origin: &Origin<&str>, stop: Stop) -> Result<Profile> {
+    let mut profile = counted(list, origin, stop)?;
     repeat_samples(&mut profile, stop)?;
-    for source in &tables.further {
-        profile.add_source(source.clone())?;
+    for run in origin.further_runs() {
+        profile.add_source(run?)?;
     }
     Ok(profile)
 }
 
-/// Version "1.0" says how often in a row a stack was seen; version "2.0" has a
-/// row for each time. The profile must have counts and nothing else that hangs on
-/// its samples, as what version "1.0" can hold does.
+/// Repeats samples by their counts. Nothing else may depend on the rows of samples, which is so
+/// for tables of version "1.0".
 fn repeat_samples(profile: &mut Profile, stop: Stop) -> Result<()> {
     let Some(counts) = profile.counts() else {
         return Ok(());
