@@ -55,12 +55,7 @@ as_profile <- function(x, call) {
 
 # The same, checked and converted to version 2.0.
 as_v2 <- function(x, call) {
-  x <- as_profile(x, call)
-  if (identical(profile_version(x), "1.0")) {
-    return(converted(rust(rust_convert(x, "2.0"), call), x, "2.0"))
-  }
-  rust(rust_validate(x), call)
-  x
+  as_version(x, "2.0", call)
 }
 
 # Whether this is a profile and not a list of profiles.

@@ -38,28 +38,29 @@
 #' new$samples
 #' profile_v1_from_v2(new)$samples
 profile_v2_from_v1 <- function(x) {
-  as_v2(x, rlang::current_env())
+  as_version(x, "2.0", rlang::current_env())
 }
 
 #' @rdname profile_v2_from_v1
 #' @export
 profile_v1_from_v2 <- function(x) {
-  call <- rlang::current_env()
+  as_version(x, "1.0", rlang::current_env())
+}
+
+# The tables of a profile or dm, checked, and converted to a version if they are of the other one.
+as_version <- function(x, version, call) {
   x <- as_profile(x, call)
-  if (identical(profile_version(x), "1.0")) {
+  other <- if (version == "2.0") "1.0" else "2.0"
+  if (!identical(profile_version(x), other)) {
     rust(rust_validate(x), call)
     return(x)
   }
-  converted(rust(rust_convert(x, "1.0"), call), x, "1.0")
-}
-
-# Problems found while reading are kept; in version 1.0 they have no source.
-converted <- function(tables, x, version) {
+  tables <- rust(rust_convert(x, version), call)
+  # Problems found while reading are kept. In version 1.0 they have no source.
   problems <- x[[".problems"]]
   if (!is.null(problems)) {
     problems$source_id <- NULL
-    of_source <- if (version == "2.0") tibble::tibble(source_id = rep(1L, nrow(problems)))
-    tables$.problems <- tibble::as_tibble(c(of_source, problems))
+    tables$.problems <- tibble::tibble(source_id = if (version == "2.0") 1L, problems)
   }
   new_profile_data(tables, version)
 }
