@@ -76,7 +76,7 @@ copy_profile_to <- function(con, x, ..., schema = NULL) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   need_package("DBI", call)
-  x <- settle_files(as_v2(x, call))
+  x <- move_files_to_next_sample(as_v2(x, call))
   check_storable(x, call)
   in_transaction(con, call = call, {
     create_tables(con, schema, call)

@@ -36,8 +36,6 @@ rust_own_columns <- function(profiles) .Call(wrap__rust_own_columns, profiles)
 
 rust_rows_in_use <- function(x) .Call(wrap__rust_rows_in_use, x)
 
-rust_rows_without_orphans <- function(x, tables) .Call(wrap__rust_rows_without_orphans, x, tables)
-
 rust_filter <- function(x, matches, drops, drop_of_source) .Call(wrap__rust_filter, x, matches, drops, drop_of_source)
 
 rust_joint_check <- function(settings) .Call(wrap__rust_joint_check, settings)

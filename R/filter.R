@@ -1,7 +1,7 @@
 # Filters samples and frames by the rules of pprof.
 #
-# Regular expressions are matched here, by R, against each distinct name. The core then applies the results
-# to the stacks.
+# Regular expressions are matched here, by R, against each distinct name. The core then checks the tables and
+# applies the results to the stacks.
 
 #' Filter samples and frames
 #'
@@ -77,16 +77,17 @@ filter_profile <- function(
   for (argument in names(given)) {
     given[[argument]] <- check_expression(given[[argument]], argument, call)
   }
-  x <- as_v2(x, call)
-  names <- names_of(x)
-  matches <- Map(function(expression, argument) {
-    find <- function(texts) found_in(texts, expression, argument, call)
-    if (argument == "prune_from") {
-      return(of_locations(x, "function_id", find(simple_name(names)) & names != "", call))
-    }
-    of_locations(x, "function_id", find(names) | find(x$functions$filename), call) |
-      of_locations(x, ".mapping_id", find(x$.mappings$filename), call)
-  }, given, names(given))
+  x <- as_unchecked_v2(x, call)
+  matches <- or_invalid(x, call, {
+    names <- names_of(x)
+    Map(function(expression, argument) {
+      find <- function(texts) found_in(texts, expression, argument, call)
+      if (argument == "prune_from") {
+        return(list(functions = find(simple_name(names)) & names != ""))
+      }
+      list(functions = find(names) | find(x$functions$filename), mappings = find(x$.mappings$filename))
+    }, given, names(given))
+  })
   filtered(x, matches, list(), integer(), call)
 }
 
@@ -138,7 +139,13 @@ drop_frames <- function(x, ..., drop = NULL, keep = NULL) {
   rlang::check_dots_empty()
   check_expression(drop, "drop", call)
   check_expression(keep, "keep", call)
-  x <- as_v2(x, call)
+  x <- as_unchecked_v2(x, call)
+  drops <- or_invalid(x, call, drops_of_sources(x, drop, keep, call))
+  filtered(x, list(), drops$distinct, drops$of_source, call)
+}
+
+# The distinct pairs of expressions as the functions that they drop, and which of them each source has.
+drops_of_sources <- function(x, drop, keep, call) {
   rules <- list(
     drop = of_sources(x, drop, ".drop_frames"),
     keep = of_sources(x, keep %||% if (!is.null(drop)) "", ".keep_frames")
@@ -153,9 +160,24 @@ drop_frames <- function(x, ..., drop = NULL, keep = NULL) {
   drops <- Map(function(drop, keep) {
     drop <- found_in(simple, drop, whose[[1]], call, whole = TRUE)
     keep <- found_in(simple, keep, whose[[2]], call, whole = TRUE)
-    of_locations(x, "function_id", drop & !keep & names != "", call)
+    list(functions = drop & !keep & names != "")
   }, distinct$drop, distinct$keep)
-  filtered(x, list(), drops, vctrs::vec_match(rules, distinct), call)
+  list(distinct = drops, of_source = vctrs::vec_match(rules, distinct))
+}
+
+# The tables of version 2.0, which the core checks when it filters them.
+as_unchecked_v2 <- function(x, call) {
+  x <- as_profile(x, call)
+  if (identical(profile_version(x), "1.0")) as_v2(x, call) else x
+}
+
+# What is computed from tables before the core checks them may fail if they are not valid. Then that is the
+# error.
+or_invalid <- function(x, call, code) {
+  tryCatch(code, error = function(error) {
+    rust(rust_validate(x), call)
+    rlang::cnd_signal(error)
+  })
 }
 
 # Checks an expression; `NULL` if it is empty.
@@ -176,6 +198,9 @@ of_sources <- function(x, given, column) {
 # The names as pprof sees them: our readers add a name to functions without one.
 names_of <- function(x) {
   functions <- as.list(x$functions)
+  if (!is.character(functions$name)) {
+    return(character())
+  }
   has_name <- functions$.has_name %||% TRUE
   has_system_name <- functions$.has_system_name %||% FALSE
   nameless <- has_name %in% FALSE & !has_system_name %in% TRUE & functions$name == "<unknown>"
@@ -214,15 +239,10 @@ found_in <- function(texts, expression, what, call, whole = FALSE) {
   found[match(texts, distinct)]
 }
 
-# For rows of another table what they say of rows of `locations`.
-of_locations <- function(x, column, found, call) {
-  ids <- x$locations[[column]] %||% rep(NA_integer_, nrow(x$locations))
-  found[rows_of_ids(ids, x, keys_of(column), call)] %in% TRUE
-}
-
-# The profile without what goes, and without what goes with that.
+# The profile with only what the filters leave.
 filtered <- function(x, matches, drops, drop_of_source, call) {
-  left <- rust(rust_filter(x, matches, drops, drop_of_source), call)
+  with_ids <- or_invalid(x, call, integer_ids(x, own_columns_of(list(x), call), call))
+  left <- rust(rust_filter(with_ids, matches, drops, drop_of_source), call)
   x <- end_inlining(x, left$no_longer_inlined)
   x$sample_locations$depth <- left$depths
   x <- drop_rows(x, "sample_locations", left$depths == 0L)
@@ -230,15 +250,12 @@ filtered <- function(x, matches, drops, drop_of_source, call) {
     x$samples[[column]][!left$outermost] <- NA
   }
   x <- drop_rows(x, "samples", !left$samples)
-  x <- settle_files(x)
-  of_samples <- vapply(x, function(table) "sample_id" %in% names(table), TRUE)
-  of_samples[c("samples", "sample_locations")] <- FALSE
-  rows <- rust(rust_rows_without_orphans(integer_ids(x, own_columns_of(list(x), call), call), as.list(names(x)[of_samples])), call)
-  new_profile_data(keep_rows(x, rows), "2.0")
+  x <- move_files_to_next_sample(x)
+  new_profile_data(keep_rows(x, left$rows), "2.0")
 }
 
-# In these rows of `sample_locations` stand functions that were inlined into one that is
-# gone: without a location of its own each would seem to be inlined into the next frame.
+# These rows of `sample_locations` have functions that were inlined into a removed one. Without a location of
+# its own, each would appear to be inlined into the next frame.
 end_inlining <- function(x, rows) {
   if (length(rows) == 0) {
     return(x)

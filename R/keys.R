@@ -91,7 +91,7 @@ check_resolved <- function(ids, found, table, column, call) {
 
 # `sample_id` in `.files` is the sample that a `#File` line precedes. If that sample was removed, it is
 # the next one.
-settle_files <- function(x) {
+move_files_to_next_sample <- function(x) {
   ids <- x$.files$sample_id
   gone <- !is.na(ids) & !ids %in% x$samples$sample_id
   if (any(gone)) {

@@ -28,7 +28,7 @@ mod tibble;
 mod to_r;
 
 use arena::Value;
-use argument::{argument, text};
+use argument::{Sexp, argument, text};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use guard::stop;
 use options::{otlp_writer, sampler_settings};
@@ -43,7 +43,9 @@ use profile_core::joint;
 use profile_core::limits::memory::{Growing, TryCollect, TryGrow, owned, written};
 use profile_core::message;
 use profile_core::schema::Key;
-use profile_core::tables::{Filters, Matching, Renamed, filter, remap};
+use profile_core::tables::{
+    Filters, Matching, Renamed, filter, matching_locations, remap, rows_of_samples,
+};
 use profile_sampler as sampler;
 
 // `input` is what `profile_input()` in R/read.R makes; `format` a name, or empty for whichever
@@ -281,68 +283,48 @@ fn rust_rows_in_use(x: &Robj) -> Robj {
     })
 }
 
-// Gives the rows of `tables`, a list of names, that do not refer to a row that is gone; of
-// tables that have others as well.
-#[extendr]
-fn rust_rows_without_orphans(x: &Robj, tables: &Robj) -> Robj {
-    outcome(|arena| {
-        let names = argument(tables).elements()?.iter();
-        let names = names.map(|name| Ok(name.text()?.unwrap_or_default()));
-        let names = names.try_vec_of("names")?;
-        let rows = from_r::with_tables(argument(x), |list| {
-            compact::without_orphans(list, &names, &stop)
-        })?;
-        to_r::rows(arena, &rows)
-    })
-}
-
-// Gives `list(samples, outermost, depths, no_longer_inlined)`: what the filters leave, and
-// rows of `sample_locations`. `matches`: for each filter
-// that is asked for, by its name, which rows of `locations` match; `drops`: such
-// vectors without names; `drop_of_source`: which of them holds for each source.
+// Checks tables of version "2.0" and gives `list(samples, outermost, depths, no_longer_inlined,
+// rows)`: what remains of samples and `sample_locations`, see `Filtered`, and the remaining rows of
+// other tables from which some are removed. `matches`: for each requested filter, by its name,
+// `list(functions, mappings)`, which rows of these tables match; `drops`: such lists without
+// names; `drop_of_source`: which of them applies to each source.
 #[extendr]
 fn rust_filter(x: &Robj, matches: &Robj, drops: &Robj, drop_of_source: &Robj) -> Robj {
     outcome(|arena| {
-        let tables = from_r::checked_v2(argument(x), &stop)?;
-        let matches = argument(matches);
-        let matching = |name| match matches.named(name)? {
-            Some(rows) => Ok::<_, Error>(Some(Matching(rows.integers()?))),
-            None => Ok(None),
-        };
-        let filters = Filters {
-            drop: argument(drops)
-                .elements()?
-                .iter()
-                .map(|rows| rows.integers().map(Matching))
-                .try_vec_of("filters")?,
-            drop_of_source: argument(drop_of_source).integers()?,
-            focus: matching("focus")?,
-            ignore: matching("ignore")?,
-            hide: matching("hide")?,
-            show: matching("show")?,
-            show_from: matching("show_from")?,
-            prune_from: matching("prune_from")?,
-        };
-        let left = filter(&tables, &filters, &stop)?;
-        let flags = |flags: &[bool]| {
-            let (vector, slots) = arena.logicals(flags.len())?;
-            for (slot, &flag) in slots.iter_mut().zip(flags) {
-                *slot = i32::from(flag);
-            }
-            Ok::<_, Error>(vector)
-        };
-        let (depths, slots) = arena.integers(left.depths.len())?;
-        slots.copy_from_slice(&left.depths);
-        let (no_longer_inlined, slots) = arena.integers(left.no_longer_inlined.len())?;
-        for (slot, row) in slots.iter_mut().zip(left.no_longer_inlined) {
-            *slot = row as i32 + 1;
-        }
-        arena.list(&[
-            ("samples", flags(&left.samples)?),
-            ("outermost", flags(&left.outermost)?),
-            ("depths", depths),
-            ("no_longer_inlined", no_longer_inlined),
-        ])
+        let (matches, drops) = (argument(matches), argument(drops).elements()?);
+        let drop_of_source = argument(drop_of_source).integers()?;
+        from_r::with_checked(argument(x), &stop, |list, reading| {
+            let locations = |found: &Sexp| {
+                let rows = |name| {
+                    found
+                        .named(name)?
+                        .map_or(Ok(&[] as &[i32]), |f| f.integers())
+                };
+                matching_locations(&reading.profile, rows("functions")?, rows("mappings")?)
+            };
+            let matches = matches.names()?.into_iter().zip(matches.elements()?);
+            let matches = matches
+                .map(|(name, found)| Ok((name, locations(found)?)))
+                .try_vec_of("filters")?;
+            let drops = drops.iter().map(locations).try_vec_of("filters")?;
+            let matching = |wanted| {
+                let found = matches.iter().find(|(name, _)| *name == wanted);
+                found.map(|(_, rows)| Matching(rows))
+            };
+            let filters = Filters {
+                drop: drops.iter().map(|rows| Matching(rows)).try_vec("filters")?,
+                drop_of_source,
+                focus: matching("focus"),
+                ignore: matching("ignore"),
+                hide: matching("hide"),
+                show: matching("show"),
+                show_from: matching("show_from"),
+                prune_from: matching("prune_from"),
+            };
+            let left = filter(reading, &filters, &stop)?;
+            let rows = rows_of_samples(list, reading, &left.samples, &stop)?;
+            to_r::filtered(arena, &left, &rows)
+        })
     })
 }
 
@@ -457,7 +439,6 @@ extendr_module! {
     fn rust_has_types;
     fn rust_own_columns;
     fn rust_rows_in_use;
-    fn rust_rows_without_orphans;
     fn rust_filter;
     fn rust_joint_check;
     fn rust_joint_block;

@@ -18,10 +18,14 @@ use profile_core::schema::{Reading, TableInput};
 use profile_core::tables::{TableList, check_v1, check_v2, profile_from_v2, version};
 use table::Table;
 
-/// Tables of version "2.0" that were checked.
-pub fn checked_v2<'call>(x: Sexp<'call>, stop: Stop) -> Result<Reading<'call>> {
+/// Checks a list of tables of version "2.0", and passes it on.
+pub fn with_checked<'call, T>(
+    x: Sexp<'call>,
+    stop: Stop,
+    work: impl FnOnce(&TableList<'_, 'call>, &Reading<'call>) -> Result<T>,
+) -> Result<T> {
     with_list(x, |version, list| match version {
-        "2.0" => check_v2(list, stop),
+        "2.0" => work(list, &check_v2(list, stop)?),
         _ => Err(Error::Unsupported(message!("Tables of version 1.0."))),
     })
 }

@@ -1,6 +1,7 @@
 //! Gives a profile to R: from the model to the tables of each version.
 
 mod combined;
+mod filtered;
 mod flat;
 mod schema;
 mod summary;
@@ -8,6 +9,7 @@ mod tables;
 mod v1;
 
 pub use combined::{combined, rows};
+pub use filtered::filtered;
 pub use flat::flat;
 pub use schema::schema;
 pub use summary::summary;

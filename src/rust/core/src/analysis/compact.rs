@@ -24,18 +24,6 @@ const MAPPINGS: &str = ".mappings";
 /// Rows of some tables, counted from 0, in their new order.
 pub type Rows<'a> = Vec<(&'a str, Vec<u32>)>;
 
-/// The rows that do not refer to a row that is gone, of those tables among `which` that have
-/// other rows as well.
-pub fn without_orphans<'a>(
-    list: &TableList<'_, 'a>,
-    which: &[&str],
-    stop: Stop,
-) -> Result<Rows<'a>> {
-    let mut tables = Tables::new(list, stop)?;
-    tables.drop_orphans(|name| which.contains(&name))?;
-    tables.rows()
-}
-
 /// The rows that are of use in their order, of tables in which that changes anything.
 pub fn rows_in_use<'a>(list: &TableList<'_, 'a>, stop: Stop) -> Result<Rows<'a>> {
     let mut tables = Tables::new(list, stop)?;

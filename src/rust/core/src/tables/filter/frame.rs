@@ -1,0 +1,49 @@
+//! The frames of one stack, and how they are grouped to locations of pprof's format.
+//!
+//! A location of the format is an address. It has one row in `locations` or, if functions were
+//! inlined there, one for each of them.
+
+use crate::model::{LocationId, Profile};
+
+/// A frame of the current stack, which begins with the innermost one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    pub location: LocationId,
+    /// In `sample_locations`.
+    pub row: usize,
+    /// Equal for the frames of one location of the format.
+    pub group: u32,
+    /// Whether it is a line: an address without a symbol is a location without lines.
+    pub has_function: bool,
+    pub stays: bool,
+}
+
+impl Frame {
+    pub fn new(profile: &Profile, location: LocationId, row: usize) -> Frame {
+        Frame {
+            location,
+            row,
+            group: 0,
+            has_function: profile.locations.get(location).function.is_some(),
+            stays: true,
+        }
+    }
+}
+
+/// Sets `group` of the frames of a stack.
+pub(super) fn number_groups(profile: &Profile, frames: &mut [Frame]) {
+    for outer in 1..frames.len() {
+        let inner = frames[outer - 1];
+        let same = profile.is_inlined_into(inner.location, frames[outer].location);
+        frames[outer].group = inner.group + u32::from(!same);
+    }
+}
+
+pub(super) fn is_same_group(a: &Frame, b: &Frame) -> bool {
+    a.group == b.group
+}
+
+/// Removes frames.
+pub(super) fn cut(frames: &mut [Frame]) {
+    frames.iter_mut().for_each(|frame| frame.stays = false);
+}

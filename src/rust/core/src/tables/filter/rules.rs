@@ -1,0 +1,137 @@
+//! The rules of pprof for one stack: whether its sample stays, and which of its frames.
+//!
+//! They are those of `prune.go` and `filter.go` of google/pprof. If functions were inlined,
+//! pprof removes all lines of a location in some cases and single lines in others. It removes a
+//! line from a location once, for all samples. As this depends on the location only, here it is
+//! done in each stack.
+
+use super::frame::{Frame, cut, is_same_group};
+use super::matching::Matching;
+
+/// The requested filters, in the order in which they are applied.
+#[derive(Debug, Default)]
+pub struct Filters<'a> {
+    /// Functions to remove with everything that they called.
+    pub drop: Vec<Matching<'a>>,
+    /// Which of these, counted from 1, applies to the samples of each source.
+    pub drop_of_source: &'a [i32],
+    pub focus: Option<Matching<'a>>,
+    pub ignore: Option<Matching<'a>>,
+    pub hide: Option<Matching<'a>>,
+    pub show: Option<Matching<'a>>,
+    pub show_from: Option<Matching<'a>>,
+    pub prune_from: Option<Matching<'a>>,
+}
+
+impl Filters<'_> {
+    /// Whether the sample stays; marks the frames that do not.
+    pub(super) fn apply(&self, frames: &mut [Frame], source: Option<usize>) -> bool {
+        let rule = source.and_then(|row| self.drop_of_source.get(row));
+        let rule = rule.and_then(|&rule| usize::try_from(rule).ok()?.checked_sub(1));
+        if let Some(drop) = rule.and_then(|rule| self.drop.get(rule)) {
+            drop_called(frames, drop);
+        }
+        let by_name = [self.focus, self.ignore, self.hide, self.show];
+        if by_name.iter().any(Option::is_some) && !self.by_name(frames) {
+            return false;
+        }
+        if !self.show_from.is_none_or(|from| show_from(frames, from)) {
+            return false;
+        }
+        if let Some(from) = self.prune_from {
+            prune_from(frames, from);
+        }
+        true
+    }
+
+    /// Without `focus` any frame is sufficient, but there must be one.
+    fn by_name(&self, frames: &mut [Frame]) -> bool {
+        let focused = |frame: &Frame| match self.focus {
+            Some(focus) => focus.has(frame),
+            None => frame.stays,
+        };
+        let ignored = |frame: &Frame| self.ignore.is_some_and(|ignore| ignore.has(frame));
+        if !frames.iter().any(focused) || frames.iter().any(ignored) {
+            return false;
+        }
+        if self.hide.is_none() && self.show.is_none() {
+            return true;
+        }
+        for group in frames.chunk_by_mut(is_same_group) {
+            self.hide(group);
+        }
+        frames.iter().any(|frame| frame.stays)
+    }
+
+    /// A location that lost its last line is removed and, if only some lines are to be shown,
+    /// also one that never had any.
+    fn hide(&self, group: &mut [Frame]) {
+        let hidden = |frame: &Frame| self.hide.is_some_and(|hide| hide.has(frame));
+        let shown = |frame: &Frame| self.show.is_none_or(|show| show.has(frame));
+        if self.show.is_none() && !group.iter().any(hidden) {
+            return;
+        }
+        for frame in group.iter_mut() {
+            frame.stays &= !hidden(frame) && (shown(frame) || !frame.has_function);
+        }
+        if !group.iter().any(|frame| frame.stays && frame.has_function) {
+            cut(group);
+        }
+    }
+}
+
+/// Starting from the outermost frame, removes the first location that matches and everything
+/// that it called, but not before one that does not match, so that a frame remains.
+pub(super) fn drop_called(frames: &mut [Frame], drop: &Matching) {
+    let is_dropped = |frame: &Frame| frame.has_function && drop.has(frame);
+    let mut inner_part = None;
+    let mut found_user = false;
+    let mut start = frames.len();
+    for group in frames.chunk_by_mut(is_same_group).rev() {
+        let end = start;
+        start -= group.len();
+        let Some(line) = group.iter().rposition(is_dropped) else {
+            found_user = true;
+            continue;
+        };
+        // If the outermost line of a location does not match, some lines stay.
+        let (dropped, outer) = group.split_at_mut(line + 1);
+        let whole = !outer.iter().any(|frame| frame.has_function);
+        if !whole {
+            cut(dropped);
+        }
+        if found_user && inner_part.is_none() {
+            inner_part = Some(if whole { end } else { start });
+        }
+    }
+    cut(&mut frames[..inner_part.unwrap_or(0)]);
+}
+
+/// Removes all callers of the outermost match; false if nothing matches.
+fn show_from(frames: &mut [Frame], from: Matching) -> bool {
+    let mut shown = 0;
+    let mut end = 0;
+    for group in frames.chunk_by_mut(is_same_group) {
+        end += group.len();
+        if let Some(line) = group.iter().rposition(|frame| from.has(frame)) {
+            cut(&mut group[line + 1..]);
+            shown = end;
+        }
+    }
+    cut(&mut frames[shown..]);
+    shown > 0
+}
+
+/// Removes everything that the innermost match called.
+fn prune_from(frames: &mut [Frame], from: Matching) {
+    let mut inner_part = None;
+    let mut start = 0;
+    for group in frames.chunk_by_mut(is_same_group) {
+        if let Some(line) = group.iter().position(|frame| from.has(frame)) {
+            cut(&mut group[..line]);
+            inner_part = inner_part.or(Some(start));
+        }
+        start += group.len();
+    }
+    cut(&mut frames[..inner_part.unwrap_or(0)]);
+}

@@ -1,0 +1,239 @@
+//! Stacks in letters, and small tables.
+
+use super::frame::Frame;
+use super::rules::drop_called;
+use super::*;
+use crate::schema::memory::{MemoryColumn, MemoryTable, MemoryTables};
+use crate::tables::check_v2;
+
+/// A stack in letters, innermost first: a capital is inlined into what follows,
+/// a dash is an address without a symbol.
+fn stack(text: &str) -> Vec<Frame> {
+    let mut group = 0;
+    let mut frames = Vec::new();
+    for (row, letter) in text.bytes().enumerate() {
+        frames.push(Frame {
+            location: LocationId(letter.to_ascii_lowercase().into()),
+            row,
+            group,
+            has_function: letter != b'-',
+            stays: true,
+        });
+        group += u32::from(!letter.is_ascii_uppercase());
+    }
+    frames
+}
+
+fn matching(letters: &str) -> Vec<i32> {
+    let mut rows = vec![0; 128];
+    letters.bytes().for_each(|l| rows[usize::from(l)] = 1);
+    rows
+}
+
+fn left(text: &str, frames: &[Frame]) -> String {
+    let letters = text.chars().zip(frames);
+    letters.filter(|(_, f)| f.stays).map(|(l, _)| l).collect()
+}
+
+fn dropped(text: &str, letters: &str) -> String {
+    let mut frames = stack(text);
+    drop_called(&mut frames, &Matching(&matching(letters)));
+    left(text, &frames)
+}
+
+fn filtered(text: &str, filters: &Filters) -> Option<String> {
+    let mut frames = stack(text);
+    let stays = filters.apply(&mut frames, Some(0));
+    stays.then(|| left(text, &frames))
+}
+
+#[test]
+fn dropping_starts_at_the_outermost_match_below_a_user_frame() {
+    assert_eq!(dropped("abcbd", "b"), "d");
+    assert_eq!(dropped("abcd", "d"), "abcd");
+    assert_eq!(dropped("abcd", "bd"), "cd");
+    assert_eq!(dropped("abcd", "abcd"), "abcd");
+    assert_eq!(dropped("abcd", "x"), "abcd");
+    assert_eq!(dropped("", "x"), "");
+}
+
+#[test]
+fn dropping_cuts_the_lines_of_a_location() {
+    assert_eq!(dropped("aBcd", "b"), "cd");
+    assert_eq!(dropped("aBcd", "c"), "d");
+    assert_eq!(dropped("aBCde", "b"), "Cde");
+    assert_eq!(dropped("aBCd", "b"), "aCd", "no user frame but a itself");
+    // A line that is cut is cut in every location, also before the user frame.
+    assert_eq!(dropped("aBc", "b"), "ac");
+    assert_eq!(dropped("aBcBc", "b"), "acc");
+    assert_eq!(dropped("aBcBcd", "b"), "cd");
+    assert_eq!(dropped("aB-cd", "b"), "cd", "an address is no line");
+}
+
+#[test]
+fn focus_and_ignore_are_about_the_stack() {
+    let (b, c) = (matching("b"), matching("c"));
+    let focus = Filters {
+        focus: Some(Matching(&b)),
+        ..Filters::default()
+    };
+    assert_eq!(filtered("abc", &focus).as_deref(), Some("abc"));
+    assert_eq!(filtered("ac", &focus), None);
+    assert_eq!(filtered("", &focus), None);
+    let both = Filters {
+        ignore: Some(Matching(&c)),
+        ..focus
+    };
+    assert_eq!(filtered("abc", &both), None);
+    assert_eq!(filtered("ab", &both).as_deref(), Some("ab"));
+}
+
+#[test]
+fn hide_and_show_are_about_lines() {
+    let (b, ab) = (matching("b"), matching("ab"));
+    let hide = Filters {
+        hide: Some(Matching(&b)),
+        ..Filters::default()
+    };
+    assert_eq!(filtered("aBcd", &hide).as_deref(), Some("acd"));
+    assert_eq!(filtered("a-B-", &hide).as_deref(), Some("a-"));
+    assert_eq!(filtered("bb", &hide), None);
+    assert_eq!(filtered("", &hide), None);
+    let show = Filters {
+        show: Some(Matching(&ab)),
+        ..Filters::default()
+    };
+    assert_eq!(filtered("aBcd-b", &show).as_deref(), Some("aBb"));
+    assert_eq!(filtered("c-", &show), None);
+    let both = Filters {
+        hide: Some(Matching(&b)),
+        ..show
+    };
+    assert_eq!(filtered("aBcd-b", &both).as_deref(), Some("a"));
+}
+
+#[test]
+fn stacks_are_cut_at_either_end() {
+    let b = matching("b");
+    let outer = Filters {
+        show_from: Some(Matching(&b)),
+        ..Filters::default()
+    };
+    assert_eq!(filtered("abcbd", &outer).as_deref(), Some("abcb"));
+    assert_eq!(filtered("aBcBcd", &outer).as_deref(), Some("aBB"));
+    assert_eq!(filtered("acd", &outer), None);
+    let inner = Filters {
+        prune_from: Some(Matching(&b)),
+        ..Filters::default()
+    };
+    assert_eq!(filtered("abcbd", &inner).as_deref(), Some("bcbd"));
+    assert_eq!(filtered("aABcABcd", &inner).as_deref(), Some("BcBcd"));
+    assert_eq!(filtered("acd", &inner).as_deref(), Some("acd"));
+    assert_eq!(filtered("", &inner).as_deref(), Some(""));
+}
+
+#[test]
+fn matches_that_are_too_short_match_nothing() {
+    let filters = Filters {
+        drop: vec![Matching(&[])],
+        drop_of_source: &[1],
+        hide: Some(Matching(&[])),
+        ..Filters::default()
+    };
+    assert_eq!(filtered("aBcd", &filters).as_deref(), Some("aBcd"));
+    for rule in [0, -1, 2, i32::MIN] {
+        let filters = Filters {
+            drop_of_source: &[rule],
+            ..Filters::default()
+        };
+        assert_eq!(filtered("ab", &filters).as_deref(), Some("ab"));
+    }
+}
+
+#[test]
+fn tables_in_any_order_get_new_depths() {
+    let mut tables = MemoryTables::default();
+    let names = texts(&["f", "f", "f"]);
+    let zeros = integers(&[0, 0, 0]);
+    for (name, columns) in [
+        (
+            "meta",
+            vec![("key", texts(&["version"])), ("value", texts(&["2.0"]))],
+        ),
+        (
+            "sources",
+            vec![
+                ("source_id", integers(&[7])),
+                ("source_type", texts(&["rprof"])),
+                ("source_uri", texts(&["a"])),
+                ("source_timestamp", MemoryColumn::Doubles(vec![0.0])),
+            ],
+        ),
+        (
+            "samples",
+            vec![
+                ("sample_id", integers(&[5, 3])),
+                ("source_id", integers(&[7, 7])),
+            ],
+        ),
+        (
+            "sample_values",
+            vec![
+                ("sample_id", integers(&[])),
+                ("type", texts(&[])),
+                ("unit", texts(&[])),
+                ("value", MemoryColumn::Doubles(vec![])),
+            ],
+        ),
+        (
+            "sample_locations",
+            vec![
+                ("sample_id", integers(&[3, 5, 5, 5])),
+                ("depth", integers(&[2, 9, 4, 1])),
+                ("location_id", integers(&[2, 1, 2, 3])),
+            ],
+        ),
+        (
+            "locations",
+            vec![
+                ("location_id", integers(&[1, 2, 3])),
+                ("function_id", integers(&[1, 2, 3])),
+                ("line", zeros.clone()),
+                (".inlined", MemoryColumn::Logicals(vec![0, 0, 1])),
+            ],
+        ),
+        (
+            "functions",
+            vec![
+                ("function_id", integers(&[1, 2, 3])),
+                ("name", names.clone()),
+                ("system_name", names.clone()),
+                ("filename", names),
+                ("start_line", zeros),
+            ],
+        ),
+    ] {
+        let (names, columns) = columns.into_iter().unzip();
+        tables.tables.push(MemoryTable::new(name, names, columns));
+    }
+    let filters = Filters {
+        hide: Some(Matching(&[0, 1, 0])),
+        ..Filters::default()
+    };
+    let inputs = tables.inputs().unwrap();
+    let reading = check_v2(&MemoryTables::list(&inputs).unwrap(), &|| false).unwrap();
+    let left = filter(&reading, &filters, &|| false).unwrap();
+    assert_eq!(left.samples, [true, false]);
+    assert_eq!(left.outermost, [true, false]);
+    assert_eq!(left.depths, [0, 2, 0, 1]);
+    let inlined_into_hidden = [3];
+    assert_eq!(left.no_longer_inlined, inlined_into_hidden);
+}
+
+fn integers(values: &[i32]) -> MemoryColumn {
+    MemoryColumn::Integers(values.to_vec())
+}
+
+fn texts(texts: &[&str]) -> MemoryColumn {
+    MemoryColumn::Texts(texts.iter().map(|text| Some((*text).into())).collect())
+}
