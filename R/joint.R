@@ -224,7 +224,7 @@ start_run <- function(run, options, call) {
     # Those of this function, its callers, and the wrapper of the entry point.
     closures = sys.nframe() + 1L,
     node_stack = version >= "4.4.0",
-    sizes_tell = version >= "4.3.0"
+    lines_written_at_once = version >= "4.3.0"
   )
   # Checked before `Rprof()`, which truncates the file. Not as an argument of `rust()`, which would add a
   # frame.

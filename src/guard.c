@@ -1,13 +1,13 @@
-// Calls to R that may jump, on behalf of Rust.
+// Catches jumps of R in functions that Rust calls.
 //
-// R reports errors and interrupts by a longjmp() to an earlier frame. A jump over a
-// frame of Rust would skip its destructors. So Rust passes every call that may jump
-// to profile_guarded(), as a body that owns nothing (rust/src/guard.rs). A jump ends
-// here: Rust gets NULL, returns from all its functions and frees what it holds. Then
-// R/rust.R calls profile_resume(), and R continues its own jump, so that an error of
-// R's stays that error and Ctrl-C stays Ctrl-C.
+// R handles errors and interrupts with longjmp() to an earlier stack frame. A jump over
+// Rust frames would skip their destructors. Therefore Rust makes every call that may
+// jump through profile_guarded(), with a closure that owns nothing
+// (rust/src/guard.rs). The jump ends here: Rust gets NULL, and returns from all its
+// functions, which run their destructors. Then R/rust.R calls profile_resume(), and R
+// continues the jump, so that users see R's own error or interrupt.
 //
-// This is C because setjmp() cannot be called from Rust.
+// This file is in C because setjmp() cannot be called from Rust.
 
 #include "guard.h"
 #include <setjmp.h>

@@ -98,7 +98,7 @@ test_that("what is wrong in protocol buffers is named with its byte", {
     conditionMessage(error)
   })
   expect_snapshot(cat(told, sep = "\n"))
-  expect_match(told[["cut-frame.pb"]], "cut off")
+  expect_match(told[["cut-frame.pb"]], "truncated")
 })
 
 test_that("a file that was cut anywhere is an error, never a part of it", {

@@ -1,4 +1,4 @@
-//! Results in the making: R objects as values that functions pass and return.
+//! Creates the R objects that an entry point returns.
 //!
 //! ```text
 //! outcome(|arena| {
@@ -8,12 +8,12 @@
 //! })
 //! ```
 //!
-//! R's garbage collector frees what nothing refers to, so a new object must be referred to by
-//! something that R knows. Here that is the arena, a list that lives as long as the call and
-//! refers to every object made in it. So a [`Value`] is good until the call ends, whatever
-//! happens to it, and so are the slices of its data.
+//! R's garbage collector frees objects that nothing refers to. The arena is a list that exists
+//! as long as the call and refers to every object created in it, so that an [`RObject`] and
+//! slices of its data are valid until the call ends, and Rust functions can pass and return
+//! them like any other value.
 //!
-//! All objects are made inside [`guarded()`]: where R has no memory, that is an error.
+//! All objects are created inside [`guarded()`], so that a lack of memory is an error.
 
 use crate::argument::SEXPTYPE::{self, INTSXP, LGLSXP, RAWSXP, REALSXP, STRSXP, VECSXP};
 use crate::guard::guarded;
@@ -26,20 +26,20 @@ use extendr_ffi::{
 use profile_core::error::Result;
 use std::marker::PhantomData;
 
-/// Where the objects of one call are made.
+/// Creates and protects the objects of one call.
 #[derive(Debug, Clone, Copy)]
 pub struct Arena<'call>(SEXP, PhantomData<&'call ()>);
 
-/// An R object made in an arena, or R's NULL.
+/// An R object created in an arena, or R's NULL.
 #[derive(Debug, Clone, Copy)]
-pub struct Value<'call>(SEXP, PhantomData<&'call ()>);
+pub struct RObject<'call>(SEXP, PhantomData<&'call ()>);
 
-/// What an entry point returns, `list(value, error)`, with the arena as a third element while
-/// the call lasts.
+/// The list that an entry point returns, `list(value, error)`. During the call the arena is its
+/// third element.
 #[derive(Debug)]
-pub struct Root(Robj);
+pub struct ResultList(Robj);
 
-/// The elements that may be filled.
+/// The elements of the list that can be set.
 #[derive(Debug, Clone, Copy)]
 pub enum Slot {
     Value = 0,
@@ -48,12 +48,12 @@ pub enum Slot {
 
 const ARENA: isize = 2;
 
-impl Root {
-    pub fn new() -> Result<Root> {
-        // SAFETY: a type of vectors.
+impl ResultList {
+    pub fn new() -> Result<ResultList> {
+        // SAFETY: the type is one of vectors.
         let list = guarded(|| unsafe { Rf_allocVector(VECSXP, 3) })?;
         // SAFETY: a live object, which extendr protects from here on.
-        Ok(Root(unsafe { Robj::from_sexp(list) }))
+        Ok(ResultList(unsafe { Robj::from_sexp(list) }))
     }
 
     pub fn arena(&self) -> Arena<'_> {
@@ -61,7 +61,7 @@ impl Root {
         Arena(unsafe { self.0.get() }, PhantomData)
     }
 
-    pub fn set(&self, slot: Slot, value: Value) {
+    pub fn set(&self, slot: Slot, value: RObject) {
         // SAFETY: a live list that has this element; this does not jump.
         unsafe { SET_VECTOR_ELT(self.0.get(), slot as isize, value.0) };
     }
@@ -74,17 +74,17 @@ impl Root {
     }
 }
 
-impl Value<'_> {
+impl RObject<'_> {
     /// R's NULL.
     pub fn null() -> Self {
         // SAFETY: a constant of R's.
-        Value(unsafe { R_NilValue }, PhantomData)
+        RObject(unsafe { R_NilValue }, PhantomData)
     }
 }
 
 impl<'call> Arena<'call> {
-    /// What `make` returns, a new object, becomes part of the arena.
-    fn add(self, make: impl FnOnce() -> SEXP + Copy) -> Result<Value<'call>> {
+    /// Adds the new object that `make` returns to the arena.
+    fn add(self, make: impl FnOnce() -> SEXP + Copy) -> Result<RObject<'call>> {
         let list = self.0;
         // SAFETY: a live list; the new object is protected until the list refers to it.
         let object = guarded(|| unsafe {
@@ -93,76 +93,77 @@ impl<'call> Arena<'call> {
             Rf_unprotect(1);
             object
         })?;
-        Ok(Value(object, PhantomData))
+        Ok(RObject(object, PhantomData))
     }
 
-    /// A vector, and its data to be filled.
+    /// A vector, and its data, which the caller fills.
     fn vector<T>(
         self,
         kind: SEXPTYPE,
         len: usize,
         data: unsafe extern "C" fn(SEXP) -> *mut T,
-    ) -> Result<(Value<'call>, &'call mut [T])> {
-        // SAFETY: a type of vectors.
+    ) -> Result<(RObject<'call>, &'call mut [T])> {
+        // SAFETY: the type is one of vectors.
         let vector = self.add(|| unsafe { Rf_allocVector(kind, len as isize) })?;
         if len == 0 {
             return Ok((vector, &mut []));
         }
-        // SAFETY: a new vector of `len` such elements that lives until the call ends, and
-        // the only slice of it.
+        // SAFETY: a new vector of `len` such elements that exists until the call ends, and
+        // the only slice of its data.
         let data = unsafe { std::slice::from_raw_parts_mut(data(vector.0), len) };
         Ok((vector, data))
     }
 
-    pub fn integers(self, len: usize) -> Result<(Value<'call>, &'call mut [i32])> {
+    pub fn integers(self, len: usize) -> Result<(RObject<'call>, &'call mut [i32])> {
         self.vector(INTSXP, len, INTEGER)
     }
 
-    /// Each is 0, 1 or NA, R's smallest integer.
-    pub fn logicals(self, len: usize) -> Result<(Value<'call>, &'call mut [i32])> {
+    /// A logical vector: each element is 0, 1 or NA (`i32::MIN`).
+    pub fn logicals(self, len: usize) -> Result<(RObject<'call>, &'call mut [i32])> {
         self.vector(LGLSXP, len, LOGICAL)
     }
 
-    pub fn doubles(self, len: usize) -> Result<(Value<'call>, &'call mut [f64])> {
+    pub fn doubles(self, len: usize) -> Result<(RObject<'call>, &'call mut [f64])> {
         self.vector(REALSXP, len, REAL)
     }
 
-    pub fn bytes(self, bytes: &[u8]) -> Result<Value<'call>> {
+    pub fn bytes(self, bytes: &[u8]) -> Result<RObject<'call>> {
         let (vector, data) = self.vector(RAWSXP, bytes.len(), RAW)?;
         data.copy_from_slice(bytes);
         Ok(vector)
     }
 
-    /// A vector of these numbers.
-    pub fn numbers(self, numbers: &[f64]) -> Result<Value<'call>> {
+    /// A double vector of these numbers.
+    pub fn numbers(self, numbers: &[f64]) -> Result<RObject<'call>> {
         let (vector, data) = self.doubles(numbers.len())?;
         data.copy_from_slice(numbers);
         Ok(vector)
     }
 
-    pub fn number(self, number: f64) -> Result<Value<'call>> {
+    pub fn number(self, number: f64) -> Result<RObject<'call>> {
         self.numbers(&[number])
     }
 
-    pub fn flag(self, flag: bool) -> Result<Value<'call>> {
+    pub fn flag(self, flag: bool) -> Result<RObject<'call>> {
         let (vector, data) = self.logicals(1)?;
         data.fill(i32::from(flag));
         Ok(vector)
     }
 
-    pub fn text(self, text: &str) -> Result<Value<'call>> {
+    pub fn text(self, text: &str) -> Result<RObject<'call>> {
         self.texts(&[text])
     }
 
     /// A character vector of these strings.
-    pub fn texts(self, texts: &[&str]) -> Result<Value<'call>> {
+    pub fn texts(self, texts: &[&str]) -> Result<RObject<'call>> {
         // SAFETY: inside `guarded()`.
         self.add(|| unsafe { character_vector(texts) })
     }
 
-    /// A character vector whose elements repeat: each is one of `distinct`, or NA for -1.
-    /// Each distinct string is made once, since it has to be looked up in R's cache.
-    pub fn strings(self, distinct: &[&str], rows: &[i32]) -> Result<Value<'call>> {
+    /// A character vector whose elements repeat: `rows` contains the index of each in
+    /// `distinct`, or -1 for NA. Each distinct string is created once, because R looks up every
+    /// new string in its cache.
+    pub fn indexed_texts(self, distinct: &[&str], rows: &[i32]) -> Result<RObject<'call>> {
         debug_assert!(rows.iter().all(|&row| row < distinct.len() as i32));
         // SAFETY: the vector has as many elements as `rows`, which index `distinct`.
         self.add(|| unsafe {
@@ -183,14 +184,14 @@ impl<'call> Arena<'call> {
     }
 
     /// A list of these fields.
-    pub fn list(self, fields: &[(&str, Value<'call>)]) -> Result<Value<'call>> {
+    pub fn list(self, fields: &[(&str, RObject<'call>)]) -> Result<RObject<'call>> {
         // SAFETY: inside `guarded()`.
         self.add(|| unsafe { named_list(fields) })
     }
 
-    /// A tibble of these columns, all of which have so many rows; `Tibble` makes them.
-    pub fn tibble(self, rows: usize, columns: &[(&str, Value<'call>)]) -> Result<Value<'call>> {
-        // SAFETY: inside `guarded()`; a new list is protected while it gets its attributes.
+    /// A tibble of these columns, each of which has `rows` rows. See `Tibble`.
+    pub fn tibble(self, rows: usize, columns: &[(&str, RObject<'call>)]) -> Result<RObject<'call>> {
+        // SAFETY: inside `guarded()`; the list is protected while its attributes are set.
         self.add(|| unsafe {
             let list = Rf_protect(named_list(columns));
             Rf_setAttrib(list, R_RowNamesSymbol, Rf_protect(compact_row_names(rows)));
@@ -200,10 +201,16 @@ impl<'call> Arena<'call> {
         })
     }
 
-    /// A list of tibbles(location_id), one for each stack, shared by the rows: those of stack
-    /// `i` are `frames[ends[i - 1]..ends[i]]`.
-    pub fn stacks(self, frames: &[i32], ends: &[usize], rows: &[i32]) -> Result<Value<'call>> {
-        // SAFETY: `ends` partitions `frames`, `rows` index `ends`.
+    /// A list column of tibbles with the column `location_id`, for stacks in version "1.0". Row
+    /// `r` has stack `i = rows[r]`, whose ids are `frames[ends[i - 1]..ends[i]]`. Rows with the
+    /// same stack share one tibble.
+    pub fn stack_tibbles(
+        self,
+        frames: &[i32],
+        ends: &[usize],
+        rows: &[i32],
+    ) -> Result<RObject<'call>> {
+        // SAFETY: `ends` partitions `frames`, and `rows` contains indices of `ends`.
         self.add(|| unsafe {
             let stacks = Rf_protect(Rf_allocVector(VECSXP, ends.len() as isize));
             let names = Rf_protect(character_vector(&["location_id"]));
@@ -240,7 +247,7 @@ impl<'call> Arena<'call> {
 /// # Safety
 /// Only inside [`guarded()`].
 unsafe fn string(text: &str) -> SEXP {
-    // R refuses a negative length, as it does texts that are too long.
+    // R raises an error for a negative length, as it does for texts that are too long.
     let len = i32::try_from(text.len()).unwrap_or(-1);
     // SAFETY: the bytes of a text in UTF-8.
     unsafe { Rf_mkCharLenCE(text.as_ptr().cast(), len, cetype_t::CE_UTF8) }
@@ -266,7 +273,7 @@ unsafe fn character_vector(texts: &[&str]) -> SEXP {
 ///
 /// # Safety
 /// Only inside [`guarded()`].
-unsafe fn named_list(fields: &[(&str, Value)]) -> SEXP {
+unsafe fn named_list(fields: &[(&str, RObject)]) -> SEXP {
     // SAFETY: protected while they are filled, with as many elements as they have.
     unsafe {
         let list = Rf_protect(Rf_allocVector(VECSXP, fields.len() as isize));
@@ -286,7 +293,7 @@ unsafe fn named_list(fields: &[(&str, Value)]) -> SEXP {
 /// # Safety
 /// Only inside [`guarded()`].
 unsafe fn tibble_class() -> SEXP {
-    // SAFETY: as said above.
+    // SAFETY: called inside `guarded()`, as this function is.
     unsafe { character_vector(&["tbl_df", "tbl", "data.frame"]) }
 }
 

@@ -1,10 +1,10 @@
-//! Arguments from R, looked at without a copy and without a jump.
+//! Reads arguments from R, without copying them and without letting R jump.
 //!
-//! extendr's own conversions do not suit what users pass: their errors end in R's `error()`,
-//! with the text as its format; they take all strings for UTF-8; their slices ask R for
-//! write access, which copies or expands shared vectors; and each element of a list that
-//! becomes an `Robj` is entered in a table that never shrinks. So entry points take `&Robj`,
-//! and look at it by [`argument()`].
+//! extendr's own conversions are not suitable for arguments of users: their errors end in
+//! R's `error()`, with the message as format string; they assume that strings are UTF-8;
+//! their slices request write access, for which R copies or expands shared vectors; and each
+//! element of a list that becomes an `Robj` takes an entry in a table that never shrinks.
+//! Therefore entry points take `&Robj`, and [`argument()`] reads it.
 
 use crate::guard::guarded;
 use extendr_api::{GetSexp, Robj, SEXP};
@@ -25,19 +25,19 @@ pub use extendr_ffi::SEXPTYPE::{self, INTSXP, LGLSXP, RAWSXP, REALSXP, STRSXP, V
 // Lint: extendr declares the target of SEXP `non_exhaustive`.
 #[allow(improper_ctypes)]
 unsafe extern "C" {
-    // Parts of R's API that extendr does not declare.
+    // extendr does not declare these functions of R's API.
     fn Rf_translateCharUTF8(string: SEXP) -> *const c_char;
     fn Rf_getCharCE(string: SEXP) -> c_int;
     fn Rf_inherits(object: SEXP, class: *const c_char) -> c_int;
 }
 
-/// An argument of the call at hand, or a part of one. R keeps it alive and unchanged until
+/// An argument of the current call, or a part of one. R keeps it alive and unchanged until
 /// the call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Sexp<'call>(SEXP, PhantomData<&'call ()>);
 
-/// A file as R names it (`R/paths.R`): its path, and what messages call that.
+/// A file as `R/paths.R` passes it: its path, and the path as messages show it.
 #[derive(Debug, Clone, Copy)]
 pub struct FileName<'call> {
     pub path: &'call Path,
@@ -49,22 +49,22 @@ pub fn argument(argument: &Robj) -> Sexp<'_> {
     Sexp(unsafe { argument.get() }, PhantomData)
 }
 
-/// The text of an argument that is always one.
+/// The text of an argument that R code always passes as a string.
 pub fn text(argument: &Robj) -> Result<&str> {
     Ok(self::argument(argument).text()?.unwrap_or_default())
 }
 
 impl<'call> Sexp<'call> {
-    /// The type of vector it is.
+    /// The type of the object.
     pub fn kind(self) -> SEXPTYPE {
         // SAFETY: a live object.
         unsafe { TYPEOF(self.0) }
     }
 
-    /// What R calls the type, for messages.
+    /// R's name of the class or type, for messages.
     pub fn kind_name(self) -> Result<&'call str> {
         if !self.is_plain() {
-            // SAFETY: of a live object; R's NULL where there is none.
+            // SAFETY: a live object; the result is R's NULL if it has no class.
             let class = unsafe { Rf_getAttrib(self.0, R_ClassSymbol) };
             let name = Sexp(class, PhantomData).text()?;
             return Ok(name.unwrap_or("a matrix or array"));
@@ -81,10 +81,10 @@ impl<'call> Sexp<'call> {
         })
     }
 
-    /// Whether it is what its type says: without a class, such as that of factors, or
-    /// dimensions.
+    /// Whether it is a plain vector, without dimensions and without a class, such as that of
+    /// factors.
     pub fn is_plain(self) -> bool {
-        // SAFETY: a live object; to look these up neither allocates nor jumps.
+        // SAFETY: a live object; looking these up neither allocates nor jumps.
         unsafe {
             Rf_isObject(self.0) == Rboolean::FALSE
                 && Rf_getAttrib(self.0, R_DimSymbol) == R_NilValue
@@ -101,7 +101,7 @@ impl<'call> Sexp<'call> {
         usize::try_from(unsafe { Rf_xlength(self.0) }).unwrap_or(0)
     }
 
-    /// The data of a vector of one of these types; of any other, nothing.
+    /// The data of a vector of one of these types; empty for any other type.
     ///
     /// # Safety
     /// Vectors of these types store a `T` for each element.
@@ -109,8 +109,8 @@ impl<'call> Sexp<'call> {
         if !kinds.contains(&self.kind()) || self.len() == 0 {
             return Ok(&[]);
         }
-        // SAFETY: a vector with elements. Where it is an ALTREP vector, this may call R
-        // functions of whoever made it.
+        // SAFETY: a vector with elements. If it is an ALTREP vector, this may call R functions
+        // of the package that defines its class.
         let start = unsafe {
             if ALTREP(self.0) == 0 {
                 DATAPTR_RO(self.0)
@@ -129,7 +129,7 @@ impl<'call> Sexp<'call> {
         Ok(unsafe { std::slice::from_raw_parts(start.cast(), self.len()) })
     }
 
-    /// An integer or logical vector; of any other type, nothing.
+    /// The elements of an integer or logical vector; empty for any other type.
     pub fn integers(self) -> Result<&'call [i32]> {
         // SAFETY: both are stored as `int`.
         unsafe { self.data(&[INTSXP, LGLSXP]) }
@@ -152,13 +152,13 @@ impl<'call> Sexp<'call> {
         unsafe { self.data(&[STRSXP]) }
     }
 
-    /// The elements of a list; of anything else, nothing.
+    /// The elements of a list; empty for any other type.
     pub fn elements(self) -> Result<&'call [Sexp<'call>]> {
         // SAFETY: stored as pointers, and `Sexp` is one; they live as the list does.
         unsafe { self.data(&[VECSXP]) }
     }
 
-    /// The names of the elements of a list, empty where there are none.
+    /// The names of the elements of a list; empty if it has none.
     pub fn names(self) -> Result<Vec<&'call str>> {
         texts(self.name_strings()?)
     }
@@ -168,7 +168,7 @@ impl<'call> Sexp<'call> {
         if self.kind() != VECSXP {
             return Ok(&[]);
         }
-        // SAFETY: the names of a list are an attribute; to look it up does not allocate.
+        // SAFETY: the names of a list are an attribute; looking it up does not allocate.
         let names = unsafe { Rf_getAttrib(self.0, R_NamesSymbol) };
         Sexp(names, PhantomData).strings()
     }
@@ -192,7 +192,7 @@ impl<'call> Sexp<'call> {
         Ok(usize::try_from(count.get()).unwrap_or(0))
     }
 
-    /// The element of a list that has this name.
+    /// The element of a list with this name.
     pub fn named(self, name: &str) -> Result<Option<Sexp<'call>>> {
         let at = self.names()?.iter().position(|n| *n == name);
         match at {
@@ -214,7 +214,7 @@ impl<'call> Sexp<'call> {
         self.text()?.map(|text| owned(text, "a text")).transpose()
     }
 
-    /// A character vector of a path as R would open it, and of the same for messages.
+    /// A character vector with a path as R would open it, and the path as messages show it.
     pub fn file(self) -> Result<FileName<'call>> {
         let [path, shown] = *self.strings()? else {
             return Err(Error::Unsupported(message!("No path.")));
@@ -250,7 +250,7 @@ pub fn utf8<'call>(string: SEXP) -> Result<Option<&'call str>> {
     if is_na {
         return Ok(None);
     }
-    // To translate it would be an error of R's.
+    // Bytes are not text in any encoding: R would raise an error on translating them.
     if is_bytes(string) {
         return Err(Error::Unsupported(message!(
             "the string is marked as bytes, not as text"
@@ -285,7 +285,7 @@ fn translated<'call>(string: SEXP) -> Result<&'call CStr> {
     Ok(unsafe { CStr::from_ptr(start.get()) })
 }
 
-/// A path is bytes: those of the string, whatever its encoding.
+/// A path consists of bytes: those of the string, whatever its encoding.
 #[cfg(unix)]
 fn path_of<'call>(string: SEXP) -> Result<&'call Path> {
     use std::os::unix::ffi::OsStrExt;

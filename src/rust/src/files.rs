@@ -1,4 +1,4 @@
-//! The files and bytes that arguments name, read and written.
+//! Reads and writes the files and raw vectors that arguments of entry points specify.
 
 use crate::argument::{RAWSXP, Sexp, argument};
 use crate::guard::stop;
@@ -11,7 +11,7 @@ use profile_core::limits::memory::owned;
 use profile_core::message;
 use profile_core::model::Profile;
 
-/// The format of this name; none for an empty one, which stands for any.
+/// The format with this name. An empty name is any format: `None`.
 pub fn format(name: &str) -> Result<Option<&'static Format>> {
     if name.is_empty() {
         return Ok(None);
@@ -20,8 +20,8 @@ pub fn format(name: &str) -> Result<Option<&'static Format>> {
     formats::named(name).ok_or_else(unknown).map(Some)
 }
 
-/// Reads from a file or from bytes. `input` is a list of `data` (a path or a raw vector),
-/// and what [`origin()`] takes from it.
+/// Reads from a file or a raw vector. `input` is a list with `data` (a path or a raw vector)
+/// and the elements that [`origin()`] reads.
 pub fn read(input: &Robj, format: Option<&'static Format>) -> Result<(Profile, Problems)> {
     let origin = origin(input)?;
     let data = option(input, "data")?;
@@ -34,8 +34,8 @@ pub fn read(input: &Robj, format: Option<&'static Format>) -> Result<(Profile, P
         .map_err(|error| error.shown_as(file.shown))
 }
 
-/// What is known of an input: its `name` in messages, its `uri`, and `max_memory` (bytes, or
-/// NULL for what follows from the size of a file).
+/// The description of an input: its `name` in messages, its `uri`, and `max_memory` (in bytes,
+/// or NULL for the default, which depends on the size of the file).
 pub fn origin(input: &Robj) -> Result<Origin> {
     let text = |text: Sexp| owned(text.text()?.unwrap_or_default(), "a name");
     let max_memory = option(input, "max_memory")?.doubles()?.first().copied();
@@ -48,7 +48,7 @@ pub fn origin(input: &Robj) -> Result<Origin> {
     })
 }
 
-/// Writes a file; returns what it could not store.
+/// Writes a file; returns the information that could not be stored.
 pub fn write(file: &Robj, profile: &Profile, writer: &impl Writer) -> Result<Losses> {
     let file = argument(file).file()?;
     formats::write_file(writer, profile, file.path, &stop)

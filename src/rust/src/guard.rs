@@ -1,10 +1,10 @@
-//! Calls to R that may jump: because an allocation fails, because a user's method raises
+//! Calls functions of R that may jump: because an allocation fails, because a method raises
 //! an error, or because of Ctrl-C.
 //!
-//! A jump skips the destructors of the frames it passes. So such calls are made in a body
-//! that owns nothing, below a frame of C (`src/guard.c`) where the jump ends. Rust then
-//! gets [`Error::Interrupted`] and returns to R, which continues the jump (`outcome.rs`).
-//! Users never see that variant.
+//! R's `longjmp()` skips the destructors of the frames it passes. Therefore such functions
+//! are called in a closure that owns nothing, through a C function (`src/guard.c`) where the
+//! jump ends. Rust then gets [`Error::Interrupted`] and returns to R, which continues the
+//! jump (`outcome.rs`). Users never see that variant.
 
 use extendr_api::SEXP;
 use profile_core::error::{Error, Result};
@@ -14,21 +14,21 @@ use std::ffi::c_void;
 #[allow(improper_ctypes)]
 unsafe extern "C" {
     fn profile_guarded(body: unsafe extern "C" fn(*mut c_void) -> SEXP, data: *mut c_void) -> SEXP;
-    // Part of R's API that extendr does not declare.
+    // extendr does not declare this function of R's API.
     fn R_CheckUserInterrupt();
 }
 
-/// Calls `body`, which calls R, and returns its result, an R object.
+/// Calls `body`, which calls functions of R, and returns its result, an R object.
 ///
-/// `body` must not own anything that has a destructor (`Copy` ensures that for what it
-/// captures) and must not panic. After an error, R must not be called any more.
+/// `body` must not own anything that has a destructor (`Copy` ensures this for captured
+/// values) and must not panic. After an error, no function of R may be called.
 pub fn guarded<Body: FnOnce() -> SEXP + Copy>(mut body: Body) -> Result<SEXP> {
     unsafe extern "C" fn call<Body: FnOnce() -> SEXP + Copy>(body: *mut c_void) -> SEXP {
-        // SAFETY: it points to the body below.
+        // SAFETY: the pointer is that to `body` below.
         let body = unsafe { *body.cast::<Body>() };
         body()
     }
-    // SAFETY: `call` is that for the type of this body, which outlives the call.
+    // SAFETY: `call` casts the pointer to the type of this body, which outlives the call.
     let object = unsafe { profile_guarded(call::<Body>, (&raw mut body).cast()) };
     if object.is_null() {
         Err(Error::Interrupted)
@@ -37,7 +37,7 @@ pub fn guarded<Body: FnOnce() -> SEXP + Copy>(mut body: Body) -> Result<SEXP> {
     }
 }
 
-/// Whether the user wants the work to stop.
+/// Whether the user pressed Ctrl-C.
 pub fn stop() -> bool {
     // SAFETY: called from R's thread.
     let checked = guarded(|| unsafe {

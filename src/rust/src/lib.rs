@@ -1,13 +1,15 @@
-//! The functions that R calls: each looks at its arguments, calls the core and returns the
-//! result. extendr registers them, and `R/extendr-wrappers.R` is generated from them.
+//! The entry points, which are the functions that R calls: each reads its arguments, calls the
+//! core and returns the result. extendr registers them, and `R/extendr-wrappers.R` is generated
+//! from them.
 //!
-//! All arguments are `&Robj` and all results `Robj`: extendr converts anything else, and
-//! raises errors of its own where it cannot (`argument.rs` and `outcome.rs` say why that
-//! must not be). What is said about an exported function is no doc comment, since extendr
-//! makes help pages of those.
+//! All arguments are `&Robj` and all results `Robj`: extendr converts other types, and raises
+//! errors of its own if that fails (`argument.rs` and `outcome.rs` explain why that must not
+//! happen). Entry points have ordinary comments, because extendr creates help pages from doc
+//! comments.
 
-// Clippy holds the modules to growing without aborting (clippy.toml). Here it cannot: what
-// `#[extendr]` generates grows, by the few bytes of a message or of the table of functions.
+// Clippy rejects methods that abort if memory runs out (clippy.toml). It does so in the modules
+// only: the code that `#[extendr]` generates here allocates a few bytes with such methods, for a
+// message or for the table of functions.
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod arena;
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
@@ -27,7 +29,7 @@ mod tibble;
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod to_r;
 
-use arena::Value;
+use arena::RObject;
 use argument::{Sexp, argument, text};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use guard::stop;
@@ -48,9 +50,9 @@ use profile_core::tables::{
 };
 use profile_sampler as sampler;
 
-// `input` is what `profile_input()` in R/read.R makes; `format` a name, or empty for whichever
-// it looks like; `payload`: whether to read the original payload of the one profile in the file
-// instead.
+// `input` is a result of `profile_input()` in R/read.R. `format` is the name of a format; if it is
+// empty, the format is detected. `payload`: whether to read the original payload of the profile in
+// the file instead.
 #[extendr]
 fn rust_read(input: &Robj, format: &Robj, version: &Robj, payload: &Robj) -> Robj {
     outcome(|arena| {
@@ -64,7 +66,7 @@ fn rust_read(input: &Robj, format: &Robj, version: &Robj, payload: &Robj) -> Rob
     })
 }
 
-// Writers return what the file could not store.
+// Writers return the information that could not be stored in the file.
 #[extendr]
 fn rust_write_rprof(x: &Robj, file: &Robj) -> Robj {
     outcome(|arena| {
@@ -97,7 +99,7 @@ fn rust_write_otlp(x: &Robj, file: &Robj, options: &Robj) -> Robj {
     })
 }
 
-// Gives `list(message, losses)`: a raw vector, and what it could not store.
+// Returns `list(message, losses)`: a raw vector, and the information that could not be stored in it.
 #[extendr]
 fn rust_otlp_message(x: &Robj, options: &Robj) -> Robj {
     outcome(|arena| {
@@ -110,8 +112,8 @@ fn rust_otlp_message(x: &Robj, options: &Robj) -> Robj {
     })
 }
 
-// What a server answered: gives `list(read, rejected, message)`, where `read` is
-// whether the answer to a request that succeeded is as it should be.
+// Parses the response of a server. Returns `list(read, rejected, message)`; `read` is `FALSE` if the
+// response to a successful request is not valid.
 #[extendr]
 fn rust_otlp_answer(body: &Robj, coding: &Robj, success: &Robj) -> Robj {
     outcome(|arena| {
@@ -138,7 +140,7 @@ fn rust_otlp_answer(body: &Robj, coding: &Robj, success: &Robj) -> Robj {
     })
 }
 
-// Gives the tables of the version that `version` names, from the other one.
+// Converts tables from the other version to `version`.
 #[extendr]
 fn rust_convert(x: &Robj, version: &Robj) -> Robj {
     outcome(|arena| {
@@ -156,11 +158,11 @@ fn rust_convert(x: &Robj, version: &Robj) -> Robj {
 fn rust_validate(x: &Robj) -> Robj {
     outcome(|_| {
         from_r::check(argument(x), &stop)?;
-        Ok(Value::null())
+        Ok(RObject::null())
     })
 }
 
-// `sample_type` is the name of the one to sum, or NULL for one that is chosen.
+// `sample_type` is the name of the sample type to sum, or NULL for the default.
 #[extendr]
 fn rust_summarise(x: &Robj, sample_type: &Robj) -> Robj {
     outcome(|arena| {
@@ -171,17 +173,16 @@ fn rust_summarise(x: &Robj, sample_type: &Robj) -> Robj {
     })
 }
 
-// Gives one tibble with a row for each frame of each sample.
+// Returns a tibble with a row for each frame of each sample.
 #[extendr]
 fn rust_frames(x: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
-        to_r::flat(arena, &profile, &stop)
+        to_r::frames(arena, &profile, &stop)
     })
 }
 
-// Gives a word for what a file looks like, empty if that is none of the formats that are
-// read here.
+// Returns the name of the format of a file, empty if it is not one of the supported formats.
 #[extendr]
 fn rust_file_format(file: &Robj) -> Robj {
     outcome(|arena| {
@@ -196,15 +197,16 @@ fn rust_file_format(file: &Robj) -> Robj {
     })
 }
 
-// Gives the schema, see `to_r/schema.rs`.
+// Returns the schema, see `to_r/schema.rs`.
 #[extendr]
 fn rust_schema() -> Robj {
     outcome(to_r::schema)
 }
 
-// Gives one vector: the ids of all `columns`, which are those of the tables in
-// `from`, under their names in `to`; NA where a table has no such id. `key` is the column
-// that has the ids in their own table.
+// Replaces ids. `columns`, `from` and `to` are lists of integer vectors of the same length. Each id
+// in a column is looked up in the corresponding vector of `from` and replaced by the element at that
+// position of `to`, or by NA if it is not found. `key` is the name of the column that contains the
+// ids in their own table. Returns one vector with the new ids of all columns.
 #[extendr]
 fn rust_remap(columns: &Robj, from: &Robj, to: &Robj, key: &Robj) -> Robj {
     outcome(|arena| {
@@ -228,10 +230,11 @@ fn rust_remap(columns: &Robj, from: &Robj, to: &Robj, key: &Robj) -> Robj {
     })
 }
 
-// Checks profiles of version "2.0" and gives `list(tables, kept, ids)`. For columns and tables
-// that the schema does not have, `kept` says which rows are left of tables where equal ones
-// became one, and `ids`, by key, the new ids of each profile. `groups` has, by table, a
-// number for each row, equal where such columns are. `close_gaps`: whether frames get new depths.
+// Checks profiles of version "2.0" and combines them. Returns `list(tables, kept, ids)`. With `kept`
+// and `ids`, R combines columns and tables that the schema does not contain: `kept` contains the
+// remaining rows of tables whose equal rows are merged, and `ids`, for each key, the new ids of each
+// profile. `groups` contains, for some tables, a number for each row; rows are only merged if their
+// numbers are equal. `close_gaps`: whether frames are numbered anew.
 #[extendr]
 fn rust_combine(profiles: &Robj, groups: &Robj, close_gaps: &Robj) -> Robj {
     outcome(|arena| {
@@ -261,7 +264,7 @@ fn rust_has_types(x: &Robj) -> Robj {
     outcome(|arena| arena.flag(from_r::has_types(argument(x))?))
 }
 
-// Gives, by table, the names of the columns that are not in the schema.
+// Returns, by table, the names of the columns that are not in the schema.
 #[extendr]
 fn rust_own_columns(profiles: &Robj) -> Robj {
     outcome(|arena| {
@@ -273,8 +276,7 @@ fn rust_own_columns(profiles: &Robj) -> Robj {
     })
 }
 
-// Gives the rows that are of use, in their order, of tables in which that changes anything.
-// The tables need not be valid.
+// Returns the rows that are used, for each table that has unused rows. The tables need not be valid.
 #[extendr]
 fn rust_rows_in_use(x: &Robj) -> Robj {
     outcome(|arena| {
@@ -283,11 +285,11 @@ fn rust_rows_in_use(x: &Robj) -> Robj {
     })
 }
 
-// Checks tables of version "2.0" and gives `list(samples, outermost, depths, no_longer_inlined,
-// rows)`: what remains of samples and `sample_locations`, see `Filtered`, and the remaining rows of
-// other tables from which some are removed. `matches`: for each requested filter, by its name,
-// `list(functions, mappings)`, which rows of these tables match; `drops`: such lists without
-// names; `drop_of_source`: which of them applies to each source.
+// Checks tables of version "2.0" and filters them. Returns `list(samples, outermost, depths,
+// no_longer_inlined, rows)`: the remaining samples and rows of `sample_locations`, see `Filtered`, and
+// the remaining rows of other tables from which some are removed. `matches`: for each requested
+// filter, by its name, `list(functions, mappings)`, which rows of these tables match; `drops`: such
+// lists without names; `drop_of_source`: which of them applies to each source.
 #[extendr]
 fn rust_filter(x: &Robj, matches: &Robj, drops: &Robj, drop_of_source: &Robj) -> Robj {
     outcome(|arena| {
@@ -328,18 +330,18 @@ fn rust_filter(x: &Robj, matches: &Robj, drops: &Robj, drop_of_source: &Robj) ->
     })
 }
 
-// Whether native code can be profiled here: an error says why not.
+// Raises an error if native code cannot be profiled in this process.
 #[extendr]
 fn rust_joint_check(settings: &Robj) -> Robj {
     outcome(|_| {
         let (settings, shown) = sampler_settings(settings)?;
         sampler::check(&settings)?;
         joint::check_target(settings.file).map_err(|error| error.shown_as(shown))?;
-        Ok(Value::null())
+        Ok(RObject::null())
     })
 }
 
-// Holds SIGPROF back, or no longer.
+// Blocks or unblocks the signal SIGPROF.
 #[extendr]
 fn rust_joint_block(on: &Robj) -> Robj {
     outcome(|_| {
@@ -347,21 +349,22 @@ fn rust_joint_block(on: &Robj) -> Robj {
             true => sampler::block(),
             false => sampler::unblock(),
         }
-        Ok(Value::null())
+        Ok(RObject::null())
     })
 }
 
-// R's profiler is on, it writes to the file of the settings, and SIGPROF is held back.
+// Starts the sampler. R's profiler must be running and write to the file of the settings, and SIGPROF
+// must be blocked.
 #[extendr]
 fn rust_joint_start(settings: &Robj) -> Robj {
     outcome(|_| {
         let (settings, shown) = sampler_settings(settings)?;
         sampler::start(&settings).map_err(|error| error.shown_as(shown))?;
-        Ok(Value::null())
+        Ok(RObject::null())
     })
 }
 
-// Gives a word.
+// Returns the state of the sampler as a word.
 #[extendr]
 fn rust_joint_state() -> Robj {
     outcome(|arena| {
@@ -376,7 +379,8 @@ fn rust_joint_state() -> Robj {
     })
 }
 
-// R's profiler is off, its file is complete, and SIGPROF is held back.
+// Stops the sampler and returns the joint profile. R's profiler must be stopped, its file complete,
+// and SIGPROF blocked.
 #[extendr]
 fn rust_joint_stop(file: &Robj, name: &Robj, uri: &Robj, memory: &Robj) -> Robj {
     outcome(|arena| {
@@ -397,23 +401,23 @@ fn rust_joint_stop(file: &Robj, name: &Robj, uri: &Robj, memory: &Robj) -> Robj 
     })
 }
 
-// R's profiler is off. Forgets what was recorded.
+// Stops the sampler and discards the recording. R's profiler must be stopped.
 #[extendr]
 fn rust_joint_drop() -> Robj {
     outcome(|_| {
         drop(sampler::stop());
-        Ok(Value::null())
+        Ok(RObject::null())
     })
 }
 
-/// The package was loaded, and there is memory for extendr's table of protected objects, which
-/// the first of them creates. This one stays.
+/// Called when the package was loaded, after a check that there is memory for extendr's table of
+/// protected objects. The first object creates the table; it is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_load() {
     std::mem::forget(Robj::default());
 }
 
-/// The package is about to be unloaded, and the handler with it.
+/// Called before the package is unloaded, and with it the signal handler.
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_unload() {
     sampler::abandon();

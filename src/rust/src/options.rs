@@ -1,4 +1,4 @@
-//! Arguments that are lists of options.
+//! Reads arguments of entry points that are lists of options.
 
 use crate::argument::{Sexp, argument};
 use crate::guard::stop;
@@ -11,7 +11,8 @@ use profile_core::message;
 use profile_core::model::Profile;
 use profile_sampler as sampler;
 
-/// Of a list of `aggregate`, `json`, `payload` (flags), `keys` and `values` (texts).
+/// The writer for a list of the options `aggregate`, `json`, `payload` (flags), `keys` and
+/// `values` (lists of strings).
 pub fn otlp_writer(profile: &Profile, list: &Robj) -> Result<otlp::Writer> {
     let mut resource = Vec::new();
     let keys = option(list, "keys")?.elements()?;
@@ -31,8 +32,8 @@ pub fn otlp_writer(profile: &Profile, list: &Robj) -> Result<otlp::Writer> {
     })
 }
 
-/// What the sampler has to know, and what messages call its file: of a list of `path`,
-/// `megabytes`, `closures`, `node_stack` and `sizes_tell`.
+/// The settings of the sampler, and the path of its file as messages show it, for a list of
+/// the options `path`, `megabytes`, `closures`, `node_stack` and `lines_written_at_once`.
 pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
     let count = |name: &str| {
         let number = option(list, name)?.integers()?.first().copied();
@@ -44,12 +45,12 @@ pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
         bytes: count("megabytes")? << 20,
         closures: count("closures")?,
         node_stack: option(list, "node_stack")?.flag()?,
-        sizes_tell: option(list, "sizes_tell")?.flag()?,
+        lines_written_at_once: option(list, "lines_written_at_once")?.flag()?,
     };
     Ok((settings, file.shown))
 }
 
-/// An element of a list that R's side never leaves out.
+/// An element of a list. R code always passes all elements, so a missing one is an error.
 pub fn option<'call>(list: &'call Robj, name: &str) -> Result<Sexp<'call>> {
     let missing = || Error::Unsupported(message!("No option `{name}`."));
     argument(list).named(name)?.ok_or_else(missing)

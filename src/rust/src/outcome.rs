@@ -1,13 +1,13 @@
-//! How a result crosses to R: as a value, never by a jump or a panic.
+//! Returns results, errors and panics of entry points to R as values.
 //!
-//! Every entry point returns `list(value, error)`, one of which is NULL, or NULL alone
-//! where R jumped and has to continue with that. `R/rust.R` is the only place that takes
-//! it apart; it raises errors with the user's call.
+//! Every entry point returns `list(value, error)`, of which at least one element is NULL, or
+//! NULL instead of the list if R jumped and has to continue the jump. Only `R/rust.R` unpacks
+//! the list; it raises errors with the user's call.
 //!
-//! extendr could raise errors itself, but with R's `error()`: without a class, and with the
-//! text as its format. So entry points return no `Result`, and no panic leaves them.
+//! extendr could raise errors itself, but by R's `error()`: without a class, and with the
+//! message as format string. Therefore no entry point returns a `Result` or panics.
 
-use crate::arena::{Arena, Root, Slot, Value};
+use crate::arena::{Arena, RObject, ResultList, Slot};
 use extendr_api::Robj;
 use profile_core::error::{Error, Position, Result};
 use profile_core::limits::memory::TryGrow;
@@ -17,33 +17,33 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-/// What `work` returns, as R gets it.
-pub fn outcome(work: impl for<'call> FnOnce(Arena<'call>) -> Result<Value<'call>>) -> Robj {
+/// Runs the body of an entry point and converts its result to `list(value, error)`.
+pub fn outcome(work: impl for<'call> FnOnce(Arena<'call>) -> Result<RObject<'call>>) -> Robj {
     static QUIET: Once = Once::new();
     QUIET.call_once(remember_panics);
-    match Root::new().and_then(|root| filled(root, work)) {
-        Ok(root) => root.finish(),
+    match ResultList::new().and_then(|list| filled(list, work)) {
+        Ok(list) => list.finish(),
         // R jumped.
         Err(_) => Robj::default(),
     }
 }
 
 fn filled(
-    root: Root,
-    work: impl for<'call> FnOnce(Arena<'call>) -> Result<Value<'call>>,
-) -> Result<Root> {
-    let arena = root.arena();
+    list: ResultList,
+    work: impl for<'call> FnOnce(Arena<'call>) -> Result<RObject<'call>>,
+) -> Result<ResultList> {
+    let arena = list.arena();
     match catch_unwind(AssertUnwindSafe(|| work(arena))) {
-        Ok(Ok(value)) => root.set(Slot::Value, value),
+        Ok(Ok(value)) => list.set(Slot::Value, value),
         Ok(Err(Error::Interrupted)) => return Err(Error::Interrupted),
-        Ok(Err(error)) => root.set(Slot::Error, fields_of_error(arena, &error)?),
-        Err(_) => root.set(Slot::Error, fields_of_panic(arena)?),
+        Ok(Err(error)) => list.set(Slot::Error, fields_of_error(arena, &error)?),
+        Err(_) => list.set(Slot::Error, fields_of_panic(arena)?),
     }
-    Ok(root)
+    Ok(list)
 }
 
-/// What the condition that R raises has: class, message, and the position if it has one.
-fn fields_of_error<'call>(arena: Arena<'call>, error: &Error) -> Result<Value<'call>> {
+/// The fields of the R condition: its class, its message, and where the error occurred.
+fn fields_of_error<'call>(arena: Arena<'call>, error: &Error) -> Result<RObject<'call>> {
     let mut fields = Fields(arena, Vec::new());
     fields.text("class", error.class())?;
     fields.text("message", &message!("{error}"))?;
@@ -83,7 +83,7 @@ fn fields_of_error<'call>(arena: Arena<'call>, error: &Error) -> Result<Value<'c
     arena.list(&fields.1)
 }
 
-fn fields_of_panic(arena: Arena<'_>) -> Result<Value<'_>> {
+fn fields_of_panic(arena: Arena<'_>) -> Result<RObject<'_>> {
     let message = PANIC.take().unwrap_or_else(|| message!("a panic"));
     let message = message!("Internal error, please report it: {message}.");
     let mut fields = Fields(arena, Vec::new());
@@ -92,11 +92,11 @@ fn fields_of_panic(arena: Arena<'_>) -> Result<Value<'_>> {
     arena.list(&fields.1)
 }
 
-struct Fields<'call>(Arena<'call>, Vec<(&'static str, Value<'call>)>);
+struct Fields<'call>(Arena<'call>, Vec<(&'static str, RObject<'call>)>);
 
 impl Fields<'_> {
     fn text(&mut self, name: &'static str, text: &str) -> Result<()> {
-        // R refuses a string with a NUL.
+        // R strings cannot contain NUL.
         let text = self.0.text(&without_nul(text)?)?;
         self.1.try_push((name, text), "an error")
     }
@@ -111,11 +111,11 @@ thread_local! {
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Keeps a panic's message for the error instead of printing it.
+/// Stores the message of a panic for the error instead of printing it.
 fn remember_panics() {
     std::panic::set_hook(Box::new(|info| {
         let mut text = message!("{info}");
-        // In place: a panic may come from want of memory.
+        // In place, because the reason of the panic may be a lack of memory.
         while let Some(at) = text.find('\n') {
             text.replace_range(at..=at, " ");
         }

@@ -1,8 +1,8 @@
-//! A tibble in the making: columns are added one after the other, each with its name.
+//! Builds a tibble column by column.
 //!
-//! R allocates a column and its slice is filled, so that nothing is copied.
+//! R allocates each column, and its data are filled as a slice, so that nothing is copied.
 
-use crate::arena::{Arena, Value};
+use crate::arena::{Arena, RObject};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::message;
@@ -15,7 +15,7 @@ pub use profile_core::schema::NA;
 pub struct Tibble<'call> {
     arena: Arena<'call>,
     rows: usize,
-    columns: Vec<(&'static str, Value<'call>)>,
+    columns: Vec<(&'static str, RObject<'call>)>,
 }
 
 impl<'call> Tibble<'call> {
@@ -33,7 +33,7 @@ impl<'call> Tibble<'call> {
         })
     }
 
-    fn add(&mut self, name: &'static str, column: Value<'call>) -> Result<()> {
+    fn add(&mut self, name: &'static str, column: RObject<'call>) -> Result<()> {
         self.columns
             .try_push((name, column), "the columns of a table")
     }
@@ -67,14 +67,14 @@ impl<'call> Tibble<'call> {
         Ok(())
     }
 
-    /// The data of a new integer column, for columns of millions of rows.
+    /// The data of a new integer column, which the caller fills.
     pub fn integer_slots(&mut self, name: &'static str) -> Result<&'call mut [i32]> {
         let (column, slots) = self.arena.integers(self.rows)?;
         self.add(name, column)?;
         Ok(slots)
     }
 
-    /// Each is 0, 1 or NA.
+    /// The same for a logical column: each element is 0, 1 or NA.
     pub fn logical_slots(&mut self, name: &'static str) -> Result<&'call mut [i32]> {
         let (column, slots) = self.arena.logicals(self.rows)?;
         self.add(name, column)?;
@@ -87,14 +87,20 @@ impl<'call> Tibble<'call> {
         Ok(slots)
     }
 
-    /// Strings as an index into few distinct ones; -1 is NA.
-    pub fn indexed(&mut self, name: &'static str, distinct: &[&str], rows: &[i32]) -> Result<()> {
+    /// A character column: `rows` contains the index of each row's string in `distinct`, or -1
+    /// for NA.
+    pub fn indexed_texts(
+        &mut self,
+        name: &'static str,
+        distinct: &[&str],
+        rows: &[i32],
+    ) -> Result<()> {
         debug_assert_eq!(rows.len(), self.rows);
-        self.add(name, self.arena.strings(distinct, rows)?)
+        self.add(name, self.arena.indexed_texts(distinct, rows)?)
     }
 
-    /// Strings that may repeat.
-    pub fn strings<'s>(
+    /// A character column of strings that may repeat.
+    pub fn texts<'s>(
         &mut self,
         name: &'static str,
         values: impl IntoIterator<Item = Option<&'s str>>,
@@ -117,21 +123,21 @@ impl<'call> Tibble<'call> {
             };
             rows.try_push(row, WHAT)?;
         }
-        self.indexed(name, &distinct, &rows)
+        self.indexed_texts(name, &distinct, &rows)
     }
 
-    /// v1's list column.
-    pub fn stacks(
+    /// The list column of stacks in version "1.0", see [`Arena::stack_tibbles()`].
+    pub fn stack_tibbles(
         &mut self,
         name: &'static str,
         frames: &[i32],
         ends: &[usize],
         rows: &[i32],
     ) -> Result<()> {
-        self.add(name, self.arena.stacks(frames, ends, rows)?)
+        self.add(name, self.arena.stack_tibbles(frames, ends, rows)?)
     }
 
-    pub fn finish(self) -> Result<Value<'call>> {
+    pub fn finish(self) -> Result<RObject<'call>> {
         self.arena.tibble(self.rows, &self.columns)
     }
 }

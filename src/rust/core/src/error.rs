@@ -1,8 +1,7 @@
-//! What can go wrong, in one enum.
+//! The error enum.
 //!
-//! Each variant describes what went wrong and where, and maps to one class of R condition
-//! ([`Error::class`]). Hints for R users, such as which function reads a file, are added in
-//! R.
+//! Each variant describes what went wrong and where, and corresponds to one class of R condition
+//! ([`Error::class`]). Hints for R users, such as which function reads a file, are added in R.
 
 use crate::message;
 use std::borrow::Cow;
@@ -12,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A position in an input file, as a reader would look it up.
+/// A position in an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Position {
     /// A line, counted from 1.
@@ -42,7 +41,7 @@ pub enum Error {
     #[error("Cannot read `{}`: {}.", path.display(), reason(source))]
     Open { path: PathBuf, source: io::Error },
 
-    /// The target cannot be written; what was there before is untouched.
+    /// The target cannot be written; its old content is untouched.
     #[error("Cannot write `{}`: {}.", path.display(), reason(source))]
     Write { path: PathBuf, source: io::Error },
 
@@ -82,12 +81,12 @@ pub enum Error {
     )]
     Budget {
         input: String,
-        /// In bytes, as far as it was read.
+        /// In bytes, for the part that was read.
         needed: u64,
         allowed: u64,
     },
 
-    /// An allocation failed; the field names what it was for.
+    /// An allocation failed; the field describes its purpose.
     #[error("Not enough memory for {0}.")]
     Memory(&'static str),
 
@@ -104,7 +103,7 @@ pub struct Foreign {
     pub wanted: &'static str,
     /// As in "it looks like a pprof profile".
     pub found: String,
-    /// One word for what it looks like, so that the caller can say what reads that.
+    /// One word for the other format, with which R code adds a hint how to read it.
     pub looks_like: Option<&'static str>,
 }
 
@@ -114,7 +113,7 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// A broken rule of the data model, with its position.
+/// A broken rule of the data model: the table, column and row, and the rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
     pub table: Cow<'static, str>,
@@ -159,7 +158,7 @@ impl Error {
         }
     }
 
-    /// The position in the input, where the error has one.
+    /// The position in the input, if the error has one.
     pub fn position(&self) -> Option<&Position> {
         match self {
             Error::Parse { position, .. } => Some(position),
@@ -167,8 +166,8 @@ impl Error {
         }
     }
 
-    /// The error with the path as the user gave it: here paths are bytes, which need not be
-    /// valid text.
+    /// Replaces the path by the one that the user gave: paths in the core consist of bytes that need
+    /// not be valid text.
     pub fn shown_as(self, path: &str) -> Error {
         let path = PathBuf::from(path);
         match self {
@@ -178,12 +177,12 @@ impl Error {
         }
     }
 
-    /// Reading `input` failed at a position, after it was opened.
+    /// The error for an input that could be opened, but not be read beyond a position.
     pub(crate) fn damaged(input: &str, position: Position, error: &io::Error) -> Error {
         let message = match error.kind() {
             io::ErrorKind::OutOfMemory => return Error::Memory("the file"),
             io::ErrorKind::UnexpectedEof => {
-                message!("The gzip data end early. Is the file cut off?")
+                message!("The gzip data end early. The file may be truncated.")
             }
             _ => message!("The data cannot be read any further: {error}."),
         };
@@ -209,8 +208,11 @@ fn gigabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e9
 }
 
-/// The operating system's words without Rust's "(os error 2)".
-#[expect(clippy::disallowed_methods, reason = "the words of the system")]
+/// The operating system's message without Rust's "(os error 2)".
+#[expect(
+    clippy::disallowed_methods,
+    reason = "messages of the system are short"
+)]
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {

@@ -1,23 +1,23 @@
-//! [`message!`](macro@crate::message): the texts of errors, which must not abort where memory is
-//! short.
+//! [`message!`](macro@crate::message) formats error messages. Unlike `format!()` it does not abort if
+//! memory runs out.
 
 use std::fmt;
 
-/// Formats the text of an error. Where memory runs out the text is cut short: an error that
-/// says less is better than none.
+/// Formats an error message. If memory runs out, the message is truncated, which is better than
+/// ending the process.
 #[macro_export]
 macro_rules! message {
     ($($arg:tt)*) => { $crate::message::text(format_args!($($arg)*)) };
 }
 
-/// For [`message!`](macro@crate::message).
+/// The function that [`message!`](macro@crate::message) calls.
 pub fn text(arguments: fmt::Arguments) -> String {
     let mut text = String::new();
     let _ = fmt::write(&mut GrowingText(&mut text), arguments);
     text
 }
 
-/// A text that is extended as long as there is memory.
+/// A text that can be extended as long as there is memory.
 pub(crate) struct GrowingText<'t>(pub &'t mut String);
 
 impl fmt::Write for GrowingText<'_> {

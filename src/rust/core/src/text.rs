@@ -1,9 +1,9 @@
-//! From the bytes of a name to text that R can hold.
+//! Converts bytes to text that R strings can contain, and text to JSON strings.
 //!
-//! R writes names in its native encoding and says nowhere which one that was.
-//! Bytes that are not UTF-8 are taken for Windows-1252, the superset of Latin-1
-//! that R itself means by "latin1". A NUL, which R strings cannot hold, is shown
-//! as R's `iconv(sub = "byte")` would show it: `<00>`.
+//! R writes names in its native encoding and does not record which one that is. Bytes that are
+//! not valid UTF-8 are assumed to be Windows-1252, the superset of Latin-1 that R itself means
+//! by "latin1". A NUL, which R strings cannot contain, is replaced by `<00>`, as R's
+//! `iconv(sub = "byte")` does.
 
 use crate::error::Result;
 use crate::limits::memory::{TryText, ensure, owned};
@@ -24,7 +24,7 @@ pub struct Decoded<'a> {
 pub enum Was {
     Utf8,
     Latin1,
-    /// UTF-8 that breaks off in a character: R <= 4.2 cuts a name at 498 bytes.
+    /// UTF-8 that is truncated inside a character: R <= 4.2 truncates names at 498 bytes.
     CutUtf8,
     Nul,
 }
@@ -34,8 +34,8 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>> {
         Ok(text) => (Cow::Borrowed(text), Was::Utf8),
         Err(error) => {
             let (valid, rest) = bytes.split_at(error.valid_up_to());
-            // "é" alone at the end of ASCII text looks like a cut character too:
-            // only text that has whole UTF-8 characters before is UTF-8.
+            // A Latin-1 "é" at the end of ASCII text looks like a truncated character too. Only
+            // text that contains complete UTF-8 characters before it is taken for UTF-8.
             let cut = error.error_len().is_none() && !valid.is_ascii();
             if cut {
                 debug_assert!(rest.len() < 4);
@@ -63,7 +63,7 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>> {
     Ok(Decoded { text, was })
 }
 
-/// A text as R can hold it.
+/// The text with each NUL replaced by `<00>`.
 pub fn without_nul(text: &str) -> Result<String> {
     let mut out = String::new();
     for (i, part) in text.split('\0').enumerate() {
@@ -73,17 +73,17 @@ pub fn without_nul(text: &str) -> Result<String> {
     Ok(out)
 }
 
-/// Bytes as digits, such as hexadecimal ones or base64.
+/// Encodes bytes as text, such as hexadecimal digits or base64.
 #[expect(clippy::disallowed_methods, reason = "memory was ensured")]
 pub fn encoded(encoding: &Encoding, bytes: &[u8]) -> Result<String> {
     ensure(encoding.encode_len(bytes.len()), WHAT)?;
     Ok(encoding.encode(bytes))
 }
 
-/// The bytes that digits stand for; nothing where they are not all digits.
+/// Decodes such text; `None` if it is not valid.
 #[expect(clippy::disallowed_methods, reason = "memory was ensured")]
 pub fn decoded(encoding: &Encoding, digits: &[u8]) -> Result<Option<Vec<u8>>> {
-    // No encoding has more bytes than digits.
+    // Decoding does not produce more bytes than it consumes.
     ensure(digits.len(), WHAT)?;
     Ok(encoding.decode(digits).ok())
 }
@@ -99,12 +99,12 @@ pub fn json_array<'t>(texts: impl Iterator<Item = &'t str>) -> Result<String> {
     Ok(out)
 }
 
-/// Appends a text as JSON quotes it.
+/// Appends a text as a JSON string, with quotes.
 pub fn put_json(out: &mut String, text: &str) -> Result<()> {
     out.try_write(format_args!("\"{}\"", Escaped(text)), WHAT)
 }
 
-/// A text as it stands between the quotes of JSON.
+/// A text with the escapes of a JSON string, without quotes.
 pub struct Escaped<'t>(pub &'t str);
 
 impl fmt::Display for Escaped<'_> {
@@ -131,7 +131,7 @@ impl fmt::Display for Escaped<'_> {
 }
 
 fn windows_1252(byte: u8) -> char {
-    // The 27 characters that Windows put where Latin-1 has control codes.
+    // Windows-1252 has 27 characters in the range of Latin-1's control codes.
     const C1: [char; 32] = [
         '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž',
         '\u{8f}', '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}',
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_bytes_become_text() {
+    fn bytes_of_any_encoding_become_text() {
         let of = |bytes: &[u8]| {
             let d = decode(bytes).unwrap();
             (d.text.into_owned(), d.was)

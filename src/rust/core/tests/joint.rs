@@ -44,7 +44,7 @@ fn recording(words: &[u64]) -> Recording<'_> {
         ],
         evaluator: Evaluator::default(),
         stack_top: TOP,
-        sizes_tell: false,
+        lines_written_at_once: false,
         lost: 0,
         start: 1_790_000_000_250_000_000,
         duration: 3_000_000_000,
@@ -146,7 +146,7 @@ fn another_number_of_lines_than_of_ticks_is_no_match_at_all() {
 }
 
 #[test]
-fn sizes_tell_which_tick_has_no_line() {
+fn the_size_shows_which_tick_has_no_line() {
     let lines = [line(2), line(1), line(2)];
     let file = format!("{HEADER}{}", lines.concat());
     let first = HEADER.len() + lines[0].len();
@@ -160,7 +160,7 @@ fn sizes_tell_which_tick_has_no_line() {
     ]
     .concat();
     let mut recording = recording(&words);
-    recording.sizes_tell = true;
+    recording.lines_written_at_once = true;
     let (profile, problems) = merged(&file, &recording);
     assert_eq!(problems.counts(), [(ProblemKind::SilentTick, 1)]);
     assert_eq!(joint(&profile), 3);
@@ -248,7 +248,7 @@ fn words_that_are_no_recording_do_no_harm() {
         }
         words.truncate(next() as usize % words.len());
         let mut recording = recording(&words);
-        recording.sizes_tell = round % 2 == 0;
+        recording.lines_written_at_once = round % 2 == 0;
         let (profile, _) = merged(&file, &recording);
         assert_eq!(profile.samples.len(), 50);
     }

@@ -56,7 +56,7 @@ pub struct Settings<'a> {
     /// R >= 4.4 keeps contexts of byte-compiled calls on a stack of its own.
     pub node_stack: bool,
     /// R >= 4.3 writes each line at once, so the file's size shows where it ends.
-    pub sizes_tell: bool,
+    pub lines_written_at_once: bool,
 }
 
 /// What the recording is doing.

@@ -1,5 +1,4 @@
-//! Takes a profile from R: a list of tables of either version, which the core reads and
-//! checks.
+//! Converts profiles from R: a list of tables of either version, which the core reads and checks.
 
 mod shape;
 mod table;
@@ -18,7 +17,7 @@ use profile_core::schema::{Reading, TableInput};
 use profile_core::tables::{TableList, check_v1, check_v2, profile_from_v2, version};
 use table::Table;
 
-/// Checks a list of tables of version "2.0", and passes it on.
+/// Checks a list of tables of version "2.0", and passes it to `work`.
 pub fn with_checked<'call, T>(
     x: Sexp<'call>,
     stop: Stop,
@@ -41,7 +40,7 @@ pub fn check(x: Sexp, stop: Stop) -> Result<()> {
     })
 }
 
-/// Checks a list of tables and makes a profile of it.
+/// Checks a list of tables and creates a profile from it.
 pub fn profile(x: Sexp, stop: Stop) -> Result<Profile> {
     with_list(x, |version, list| match version {
         "1.0" => convert::counted(list, &v1::origin(x)?, stop),
@@ -57,7 +56,7 @@ pub fn recorded(x: Sexp, stop: Stop) -> Result<Profile> {
     })
 }
 
-/// Checks lists of tables of version "2.0", and passes them on.
+/// Checks lists of tables of version "2.0" and passes them to `work`.
 pub fn with_lists<'call, T>(
     profiles: &[Sexp<'call>],
     stop: Stop,
@@ -74,7 +73,7 @@ pub fn with_lists<'call, T>(
     work(&lists.iter().map(Vec::as_slice).try_vec("tables")?)
 }
 
-/// Passes on a list of tables that need not be valid.
+/// Passes a list of tables, which need not be valid, to `work`.
 pub fn with_tables<'call, T>(
     x: Sexp<'call>,
     work: impl FnOnce(&TableList<'_, 'call>) -> Result<T>,
@@ -97,7 +96,7 @@ fn list<'t, 'call>(
         .try_vec("tables")
 }
 
-/// Passes on the version of a list of tables, and the list.
+/// Passes the version of a list of tables, and the list, to `work`.
 fn with_list<'call, T>(
     x: Sexp<'call>,
     work: impl FnOnce(&str, &TableList<'_, 'call>) -> Result<T>,

@@ -1,4 +1,5 @@
-//! A table of R's as the core reads it: columns by their names, lent without a copy.
+//! An R table as input of the core: finds columns by name and borrows their data without copying
+//! them.
 
 use crate::argument::{INTSXP, LGLSXP, REALSXP, STRSXP, Sexp, VECSXP, utf8};
 use extendr_api::SEXP;
@@ -12,7 +13,7 @@ const WHAT: &str = "a column of strings";
 
 /// An element of a list of tables.
 pub struct Table<'call> {
-    /// What it is, where it is no data frame.
+    /// The class or type of an element that is not a data frame.
     other: Option<String>,
     names: Vec<&'call str>,
     columns: &'call [Sexp<'call>],
@@ -94,7 +95,7 @@ impl<'call> TableInput<'call> for Table<'call> {
     }
 }
 
-/// Where the string is that is not valid text.
+/// The error for a string that is not valid text, with the table, column and row.
 pub fn not_text(
     error: Error,
     (table, column): (&'static str, Option<&'static str>),
@@ -111,8 +112,8 @@ pub fn not_text(
     }
 }
 
-/// The distinct strings of a column. R holds equal strings of one encoding once, so their
-/// addresses tell them apart. `broken` is for a string that is not valid text, in this row.
+/// The distinct strings of a column. R stores equal strings of one encoding once, so they can be
+/// compared by address. `broken` creates the error for a string that is not valid text, in this row.
 fn text<'call>(column: Sexp<'call>, broken: impl Fn(usize, Error) -> Error) -> Result<Text<'call>> {
     let strings = column.strings()?;
     let mut out = Text {
@@ -156,8 +157,8 @@ fn text<'call>(column: Sexp<'call>, broken: impl Fn(usize, Error) -> Error) -> R
     Ok(out)
 }
 
-/// The list column of version "1.0": which of the distinct tibbles each sample has, and their
-/// ids. Samples that share a tibble share its address.
+/// The list column of version "1.0": the index of each sample's stack, and the location ids of each
+/// distinct stack. Stacks are compared by the address of their tibble.
 fn stacks<'call>(
     column: Sexp<'call>,
     (table, name): (&'static str, Option<&'static str>),

@@ -1,7 +1,7 @@
-//! The result of combining profiles.
+//! Converts the result of combining profiles to R objects.
 
 use super::tables::Tables;
-use crate::arena::{Arena, Value};
+use crate::arena::{Arena, RObject};
 use profile_core::analysis::combine::{Groups, combine};
 use profile_core::error::Result;
 use profile_core::limits::cancel::Stop;
@@ -17,7 +17,7 @@ pub fn combined<'call>(
     groups: &Groups,
     close_gaps: bool,
     stop: Stop,
-) -> Result<Value<'call>> {
+) -> Result<RObject<'call>> {
     let mut tables = Tables::new(arena);
     let combined = combine(profiles, groups, close_gaps, &mut tables, stop)?;
     let mut ids = Vec::new();
@@ -37,7 +37,7 @@ pub fn combined<'call>(
 }
 
 /// Rows of tables, counted from 1.
-pub fn rows<'call>(arena: Arena<'call>, tables: &[(&str, Vec<u32>)]) -> Result<Value<'call>> {
+pub fn rows<'call>(arena: Arena<'call>, tables: &[(&str, Vec<u32>)]) -> Result<RObject<'call>> {
     let tables = tables.iter().map(|(table, rows)| {
         let (value, slots) = arena.integers(rows.len())?;
         for (slot, &row) in slots.iter_mut().zip(rows) {

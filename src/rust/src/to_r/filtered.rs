@@ -1,7 +1,7 @@
 //! The result of filtering: what remains of samples, of their frames, and of other tables.
 
 use super::rows;
-use crate::arena::{Arena, Value};
+use crate::arena::{Arena, RObject};
 use profile_core::error::Result;
 use profile_core::tables::Filtered;
 
@@ -10,7 +10,7 @@ pub fn filtered<'call>(
     arena: Arena<'call>,
     left: &Filtered,
     other: &[(&str, Vec<u32>)],
-) -> Result<Value<'call>> {
+) -> Result<RObject<'call>> {
     let flags = |flags: &[bool]| {
         let (vector, slots) = arena.logicals(flags.len())?;
         for (slot, &flag) in slots.iter_mut().zip(flags) {

@@ -1,8 +1,8 @@
-//! Gives a profile to R: from the model to the tables of each version.
+//! Converts a profile to R objects: from the model to the tables of each version.
 
 mod combined;
 mod filtered;
-mod flat;
+mod frames;
 mod schema;
 mod summary;
 mod tables;
@@ -10,11 +10,11 @@ mod v1;
 
 pub use combined::{combined, rows};
 pub use filtered::filtered;
-pub use flat::flat;
+pub use frames::frames;
 pub use schema::schema;
 pub use summary::summary;
 
-use crate::arena::{Arena, Value};
+use crate::arena::{Arena, RObject};
 use crate::tibble::Tibble;
 use profile_core::error::Result;
 use profile_core::formats::Losses;
@@ -24,27 +24,27 @@ use profile_core::model::Profile;
 use profile_core::schema::{PROBLEMS, TABLES, Version};
 use tables::Tables;
 
-/// `list(tables, counts)`, the second of problems; it is empty for a regular file.
+/// `list(tables, counts)`: the tables of a version, and how often each kind of problem occurred.
 pub fn result<'call>(
     arena: Arena<'call>,
     profile: &Profile,
     problems: &Problems,
     version: &str,
     stop: Stop,
-) -> Result<Value<'call>> {
+) -> Result<RObject<'call>> {
     let tables = tables(arena, profile, problems, version, stop)?;
     let counts = counts(arena, problems)?;
     arena.list(&[("tables", tables), ("counts", counts)])
 }
 
-/// The tables of a version: those that the schema lists, as far as they are given.
+/// The tables of a version. Optional tables are omitted if they have no rows.
 pub fn tables<'call>(
     arena: Arena<'call>,
     profile: &Profile,
     problems: &Problems,
     version: &str,
     stop: Stop,
-) -> Result<Value<'call>> {
+) -> Result<RObject<'call>> {
     if version == "1.0" {
         return v1::tables(arena, profile, problems, stop);
     }
@@ -58,23 +58,23 @@ pub fn tables<'call>(
     tables.finish()
 }
 
-fn counts<'call>(arena: Arena<'call>, problems: &Problems) -> Result<Value<'call>> {
+fn counts<'call>(arena: Arena<'call>, problems: &Problems) -> Result<RObject<'call>> {
     let counts = problems.counts();
     let mut table = Tibble::new(arena, counts.len())?;
-    table.strings("problem", counts.iter().map(|(kind, _)| Some(kind.key())))?;
+    table.texts("problem", counts.iter().map(|(kind, _)| Some(kind.key())))?;
     table.doubles("count", counts.iter().map(|(_, count)| *count as f64))?;
     table.logicals("lost", counts.iter().map(|(kind, _)| Some(kind.lost())))?;
     let descriptions = counts.iter().map(|(kind, _)| Some(kind.describe()));
-    table.strings("description", descriptions)?;
+    table.texts("description", descriptions)?;
     table.finish()
 }
 
-/// What a writer could not store, with a row for each kind.
-pub fn losses<'call>(arena: Arena<'call>, losses: &Losses) -> Result<Value<'call>> {
+/// The information that a writer could not store: a row for each kind.
+pub fn losses<'call>(arena: Arena<'call>, losses: &Losses) -> Result<RObject<'call>> {
     let mut table = Tibble::new(arena, losses.iter().count())?;
-    table.strings("loss", losses.iter().map(|(kind, _)| Some(kind.key())))?;
+    table.texts("loss", losses.iter().map(|(kind, _)| Some(kind.key())))?;
     table.doubles("count", losses.iter().map(|(_, count)| count as f64))?;
     let descriptions = losses.iter().map(|(kind, _)| Some(kind.describe()));
-    table.strings("description", descriptions)?;
+    table.texts("description", descriptions)?;
     table.finish()
 }

@@ -1,6 +1,7 @@
-//! The schema as R uses it: tables without rows, and what is known of each table and column.
+//! Converts the schema to R objects: prototypes of the tables, and descriptions of all tables and
+//! columns.
 
-use crate::arena::{Arena, Value};
+use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow};
@@ -11,10 +12,10 @@ const WHAT: &str = "the schema";
 /// A table and its columns.
 type Entry = (&'static TableInfo, Vec<&'static ColumnInfo>);
 
-/// `list(version1, required, optional, tables, columns, keys)`: the tables of version "1.0";
-/// those of version "2.0" with the columns that they must have, and with those that they may
-/// have; what is known of each table and column; and the table of each key.
-pub fn schema(arena: Arena<'_>) -> Result<Value<'_>> {
+/// `list(version1, required, optional, tables, columns, keys)`: prototypes of the tables of version
+/// "1.0", of those of version "2.0" with their required columns, and of these with their optional
+/// columns; descriptions of all tables and columns; and the table of each key.
+pub fn schema(arena: Arena<'_>) -> Result<RObject<'_>> {
     let entries = TABLES_V1.iter().map(|t| entry(t.info(), t.columns()));
     let version1 = entries.try_vec_of(WHAT)?;
     let entries = TABLES.iter().map(|t| entry(t.info(), t.columns()));
@@ -40,16 +41,15 @@ fn entry(
     Ok((info, columns.try_vec(WHAT)?))
 }
 
-/// Tables without rows, with these of their columns; a table that has none of them is left
-/// out.
+/// Tables without rows, with the selected columns. Tables without such columns are omitted.
 fn prototypes<'call>(
     arena: Arena<'call>,
     entries: &[Entry],
-    has: impl Fn(&TableInfo, &ColumnInfo) -> bool,
-) -> Result<Value<'call>> {
+    is_selected: impl Fn(&TableInfo, &ColumnInfo) -> bool,
+) -> Result<RObject<'call>> {
     let mut tables = Vec::new();
     for (table, columns) in entries {
-        let columns = columns.iter().filter(|column| has(table, column));
+        let columns = columns.iter().filter(|column| is_selected(table, column));
         let columns = columns.try_vec(WHAT)?;
         if columns.is_empty() {
             continue;
@@ -59,9 +59,9 @@ fn prototypes<'call>(
             match column.type_ {
                 Type::Integer => tibble.integers(column.name, [])?,
                 Type::Double => tibble.doubles(column.name, [])?,
-                Type::Text => tibble.strings(column.name, [])?,
+                Type::Text => tibble.texts(column.name, [])?,
                 Type::Logical => tibble.logicals(column.name, [])?,
-                Type::Stacks => tibble.stacks(column.name, &[], &[], &[])?,
+                Type::Stacks => tibble.stack_tibbles(column.name, &[], &[], &[])?,
             }
         }
         tables.try_push((table.name, tibble.finish()?), WHAT)?;
@@ -69,20 +69,20 @@ fn prototypes<'call>(
     arena.list(&tables)
 }
 
-fn tables<'call>(arena: Arena<'call>, entries: &[Entry]) -> Result<Value<'call>> {
+fn tables<'call>(arena: Arena<'call>, entries: &[Entry]) -> Result<RObject<'call>> {
     let infos = || entries.iter().map(|(table, _)| table);
     let mut tibble = Tibble::new(arena, entries.len())?;
-    tibble.strings("table", infos().map(|t| Some(t.name)))?;
-    tibble.strings("doc", infos().map(|t| Some(t.doc)))?;
+    tibble.texts("table", infos().map(|t| Some(t.name)))?;
+    tibble.texts("doc", infos().map(|t| Some(t.doc)))?;
     tibble.logicals("required", infos().map(|t| Some(t.required())))?;
     tibble.logicals("merged", infos().map(|t| Some(t.merged)))?;
-    tibble.strings("attributes", infos().map(|t| t.attributes))?;
-    tibble.strings("used_by_table", infos().map(|t| Some(t.used_by?.0)))?;
-    tibble.strings("used_by_column", infos().map(|t| Some(t.used_by?.1)))?;
+    tibble.texts("attributes", infos().map(|t| t.attributes))?;
+    tibble.texts("used_by_table", infos().map(|t| Some(t.used_by?.0)))?;
+    tibble.texts("used_by_column", infos().map(|t| Some(t.used_by?.1)))?;
     tibble.finish()
 }
 
-fn columns<'call>(arena: Arena<'call>, entries: &[Entry]) -> Result<Value<'call>> {
+fn columns<'call>(arena: Arena<'call>, entries: &[Entry]) -> Result<RObject<'call>> {
     let mut rows = Vec::new();
     for (table, columns) in entries {
         for column in columns {
@@ -91,11 +91,11 @@ fn columns<'call>(arena: Arena<'call>, entries: &[Entry]) -> Result<Value<'call>
     }
     let all = || rows.iter();
     let mut tibble = Tibble::new(arena, rows.len())?;
-    tibble.strings("table", all().map(|(t, _)| Some(t.name)))?;
-    tibble.strings("column", all().map(|(_, c)| Some(c.name)))?;
-    tibble.strings("type", all().map(|(_, c)| Some(c.type_.name())))?;
+    tibble.texts("table", all().map(|(t, _)| Some(t.name)))?;
+    tibble.texts("column", all().map(|(_, c)| Some(c.name)))?;
+    tibble.texts("type", all().map(|(_, c)| Some(c.type_.name())))?;
     tibble.logicals("required", all().map(|(_, c)| Some(c.required)))?;
-    // Where in the primary key it stands.
+    // The position of the column in the primary key.
     tibble.integers(
         "key",
         all().map(|(t, c)| {
@@ -103,18 +103,18 @@ fn columns<'call>(arena: Arena<'call>, entries: &[Entry]) -> Result<Value<'call>
             at.map_or(NA, |at| at as i32 + 1)
         }),
     )?;
-    tibble.strings(
+    tibble.texts(
         "refers_to",
         all().map(|(_, c)| c.refers_to().map(Key::table)),
     )?;
-    tibble.strings("unit", all().map(|(_, c)| c.unit))?;
-    tibble.strings("doc", all().map(|(_, c)| Some(c.doc)))?;
+    tibble.texts("unit", all().map(|(_, c)| c.unit))?;
+    tibble.texts("doc", all().map(|(_, c)| Some(c.doc)))?;
     tibble.finish()
 }
 
-fn keys(arena: Arena<'_>) -> Result<Value<'_>> {
+fn keys(arena: Arena<'_>) -> Result<RObject<'_>> {
     let mut tibble = Tibble::new(arena, Key::ALL.len())?;
-    tibble.strings("column", Key::ALL.map(|key| Some(key.name())))?;
-    tibble.strings("table", Key::ALL.map(|key| Some(key.table())))?;
+    tibble.texts("column", Key::ALL.map(|key| Some(key.name())))?;
+    tibble.texts("table", Key::ALL.map(|key| Some(key.table())))?;
     tibble.finish()
 }

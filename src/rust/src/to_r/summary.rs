@@ -1,35 +1,35 @@
-//! The result of `summary()`: tables of self and total.
+//! Converts the result of `summary()` to R objects: tables of self and total values.
 
-use crate::arena::{Arena, Value};
+use crate::arena::{Arena, RObject};
 use crate::tibble::Tibble;
 use profile_core::analysis::summary::{Figures, SelfTotal, Summary};
 use profile_core::error::Result;
 use profile_core::model::Profile;
 
-/// `list(by_function, by_line, type, unit, types, counted, time)`; `types` has all sample
-/// types, which R would have to look for in millions of rows.
+/// `list(by_function, by_line, type, unit, types, counted, time)`. `types` contains all sample types,
+/// which R would have to search for in millions of rows.
 pub fn summary<'call>(
     arena: Arena<'call>,
     profile: &Profile,
     summary: &Summary,
-) -> Result<Value<'call>> {
+) -> Result<RObject<'call>> {
     let functions = &summary.functions;
     let mut table = Tibble::new(arena, functions.keys.len())?;
-    table.strings("name", functions.keys.iter().copied())?;
+    table.texts("name", functions.keys.iter().copied())?;
     add_figures(&mut table, functions, summary)?;
     let by_function = table.finish()?;
 
     let lines = &summary.lines;
     let mut table = Tibble::new(arena, lines.keys.len())?;
-    table.strings("filename", lines.keys.iter().map(|(file, _)| Some(*file)))?;
+    table.texts("filename", lines.keys.iter().map(|(file, _)| Some(*file)))?;
     table.integers("line", lines.keys.iter().map(|(_, line)| *line))?;
     add_figures(&mut table, lines, summary)?;
     let by_line = table.finish()?;
 
     let types = || profile.values.iter().map(|values| &values.type_);
     let mut table = Tibble::new(arena, profile.values.len())?;
-    table.strings("type", types().map(|type_| Some(type_.name.as_str())))?;
-    table.strings("unit", types().map(|type_| Some(type_.unit.as_str())))?;
+    table.texts("type", types().map(|type_| Some(type_.name.as_str())))?;
+    table.texts("unit", types().map(|type_| Some(type_.unit.as_str())))?;
     let types = table.finish()?;
 
     let counted = &summary.counted;
@@ -49,7 +49,7 @@ pub fn summary<'call>(
         ("unit", arena.text(unit)?),
         ("types", types),
         ("counted", counted),
-        ("time", summary.time.map_or(Ok(Value::null()), number)?),
+        ("time", summary.time.map_or(Ok(RObject::null()), number)?),
     ])
 }
 

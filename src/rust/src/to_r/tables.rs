@@ -1,6 +1,6 @@
-//! A list of tables in the making, to which the core gives columns.
+//! Builds a list of tables, column by column, as the core writes them.
 
-use crate::arena::{Arena, Value};
+use crate::arena::{Arena, RObject};
 use crate::tibble::Tibble;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow};
@@ -10,8 +10,8 @@ const WHAT: &str = "a list of tables";
 
 pub struct Tables<'call> {
     arena: Arena<'call>,
-    tables: Vec<(&'static str, Value<'call>)>,
-    /// The last one, until it is finished.
+    tables: Vec<(&'static str, RObject<'call>)>,
+    /// The current table, until it is finished.
     table: Option<(&'static str, Tibble<'call>)>,
 }
 
@@ -24,12 +24,12 @@ impl<'call> Tables<'call> {
         }
     }
 
-    /// Adds an element that is made elsewhere.
-    pub fn add(&mut self, name: &'static str, table: Value<'call>) -> Result<()> {
+    /// Adds an element that was created elsewhere.
+    pub fn add(&mut self, name: &'static str, table: RObject<'call>) -> Result<()> {
         self.tables.try_push((name, table), WHAT)
     }
 
-    pub fn finish(self) -> Result<Value<'call>> {
+    pub fn finish(self) -> Result<RObject<'call>> {
         self.arena.list(&self.tables)
     }
 
@@ -80,7 +80,7 @@ impl Sink for Tables<'_> {
 
     fn texts(&mut self, name: &'static str, texts: &[&str], rows: &[i32]) -> Result<()> {
         match self.table() {
-            Some(table) => table.indexed(name, texts, rows),
+            Some(table) => table.indexed_texts(name, texts, rows),
             None => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! Creates the five tables of version "1.0", and the hidden component for their origin.
 
 use super::tables::Tables;
-use crate::arena::{Arena, Value};
+use crate::arena::{Arena, RObject};
 use crate::tibble::Tibble;
 use profile_core::analysis::convert::{ColumnsV1, Origin, to_v1};
 use profile_core::error::Result;
@@ -16,13 +16,13 @@ pub fn tables<'call>(
     profile: &Profile,
     problems: &Problems,
     stop: Stop,
-) -> Result<Value<'call>> {
+) -> Result<RObject<'call>> {
     let columns = to_v1(profile, stop)?;
     let mut tables = Tables::new(arena);
     META_V1.write(profile, Version::One, &mut tables, stop)?;
     let mut types = Tibble::new(arena, 1)?;
-    types.strings("type", [Some("samples")])?;
-    types.strings("unit", [Some("count")])?;
+    types.texts("type", [Some("samples")])?;
+    types.texts("unit", [Some("count")])?;
     tables.add("sample_types", types.finish()?)?;
     tables.add("samples", samples(arena, &columns)?)?;
     LOCATIONS.write(profile, Version::One, &mut tables, stop)?;
@@ -46,10 +46,10 @@ pub fn tables<'call>(
     tables.finish()
 }
 
-fn samples<'call>(arena: Arena<'call>, columns: &ColumnsV1) -> Result<Value<'call>> {
+fn samples<'call>(arena: Arena<'call>, columns: &ColumnsV1) -> Result<RObject<'call>> {
     let mut samples = Tibble::new(arena, columns.value.len())?;
     samples.integers("value", columns.value.iter().copied())?;
-    samples.stacks(
+    samples.stack_tibbles(
         "locations",
         &columns.location_ids,
         &columns.ends,

@@ -1,7 +1,7 @@
-//! Finds equal rows of a table.
+//! A hash index of the rows of a table.
 //!
-//! The table stores the rows; an index stores only pairs (hash, row number), so that no row
-//! is stored twice. The seed of the hash is random in each process, so that nobody can
+//! The table stores the rows; the index stores only pairs (hash, row number), so that no row
+//! is stored twice. The seed of the hash is random in each process, so that an attacker cannot
 //! prepare a file whose rows collide. Row numbers do not depend on the hash.
 
 use crate::error::{Error, Result};
@@ -30,7 +30,7 @@ impl Index {
             .map(|&(_, row)| row)
     }
 
-    /// Adds a row; `find()` must not have found it.
+    /// Adds a row that `find()` did not find.
     pub fn insert(&mut self, hash: u64, row: u32) -> Result<()> {
         self.rows
             .try_reserve(1, |&(h, _)| h)
@@ -45,7 +45,7 @@ impl Index {
     }
 }
 
-/// The number of the next row, if R can represent its id.
+/// The number of the next row of a table with `len` rows. It is an error if its id is too large for R.
 pub fn next_row(len: usize, table: &'static str) -> Result<u32> {
     // R's ids are 32-bit integers counted from 1.
     if len < i32::MAX as usize {

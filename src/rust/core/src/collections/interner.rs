@@ -1,5 +1,4 @@
-//! Tables whose equal rows are one: each distinct row is stored once, and what refers to
-//! it holds its number.
+//! Interned tables: each distinct row is stored once, and is referred to by its row number.
 
 use super::index::{Index, next_row};
 use super::lists::{Lists, TextList};
@@ -9,17 +8,17 @@ use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
 
-/// The number of a row, of a type of its own for each table of the model, so that one
-/// cannot be taken for another.
+/// The number of a row. Each table of the model has its own type of ids, so that the compiler detects
+/// ids of another table.
 pub trait Id: Copy {
-    /// What errors call the rows.
+    /// The name of the rows in error messages.
     const ROWS: &'static str;
     fn from_row(row: u32) -> Self;
     /// The row in its table, counted from 0.
     fn to_row(self) -> usize;
 }
 
-/// For tables whose numbers nobody can confuse.
+/// For tables outside the model, whose ids are used in one place.
 impl Id for u32 {
     const ROWS: &'static str = "rows";
 
@@ -32,7 +31,7 @@ impl Id for u32 {
     }
 }
 
-/// Declares a type of ids, `$rows` being what errors call the rows of its table.
+/// Declares a type of ids; `$rows` is the name of the rows of its table in error messages.
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $rows:literal) => {
         $(#[$doc])*
@@ -64,14 +63,14 @@ macro_rules! id {
 }
 pub(crate) use id;
 
-/// Appends a row to a plain table.
+/// Appends a row to a table that is not interned.
 pub fn add<I: Id, T>(rows: &mut Vec<T>, row: T) -> Result<I> {
     let id = I::from_row(next_row(rows.len(), I::ROWS)?);
     rows.try_push(row, I::ROWS)?;
     Ok(id)
 }
 
-/// Where an interner keeps its rows.
+/// A collection in which an interner can store its rows.
 pub trait Rows: Default {
     type Row<'r>: Copy + Hash
     where
@@ -198,7 +197,7 @@ impl<R: fmt::Debug, I> fmt::Debug for Interner<R, I> {
 }
 
 impl<R: Rows, I: Id> Interner<R, I> {
-    /// The row that equals this one; it is added if there is none.
+    /// The id of the row that equals this one, which is added if there is none.
     pub fn intern(&mut self, row: R::Row<'_>) -> Result<I> {
         let hash = self.index.hash(row);
         if let Some(id) = self.find_hashed(hash, row) {
@@ -220,8 +219,8 @@ impl<R: Rows, I: Id> Interner<R, I> {
         self.index.find(hash, equal).map(I::from_row)
     }
 
-    /// Adds a row even if there is an equal one, and does not let `intern()` find it: for
-    /// tables that are to stay as they are, and rows that are known to be distinct.
+    /// Adds a row even if there is an equal one; `intern()` does not find it later. It is for tables
+    /// that are read as they are, and for rows that are known to be distinct.
     pub fn push(&mut self, row: R::Row<'_>) -> Result<I> {
         self.append(row).map(I::from_row)
     }
@@ -280,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_rows_are_one() {
+    fn equal_rows_are_stored_once() {
         let mut texts: Interner<TextList> = Interner::default();
         let ids: Vec<u32> = ["a", "", "ab", "a", ""]
             .map(|text| texts.intern(text).unwrap())
@@ -292,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_pushed_stay_as_they_are() {
+    fn pushed_rows_are_not_merged() {
         let mut lists: Interner<Lists<u8>> = Interner::default();
         assert_eq!(lists.push(&[1]).unwrap(), 0);
         assert_eq!(lists.push(&[1]).unwrap(), 1);

@@ -1,11 +1,11 @@
-//! Lists of different lengths, stored one after the other in one buffer: one allocation for
-//! all of them instead of one for each.
+//! Lists of different lengths that are stored one after the other in one buffer, so that one
+//! allocation serves all of them.
 
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, TryText, filled};
 use std::ops::Range;
 
-/// Where each list ends in the buffer.
+/// The offset in the buffer at which each list ends.
 #[derive(Debug, Default, Clone)]
 struct Ends(Vec<usize>);
 
@@ -40,12 +40,12 @@ impl<T: Copy> Lists<T> {
         self.close(what)
     }
 
-    /// Adds an item to the list that [`close()`](Lists::close) completes.
+    /// Adds an item to the current list, which [`close()`](Lists::close) completes.
     pub fn push_item(&mut self, item: T, what: &'static str) -> Result<()> {
         self.items.try_push(item, what)
     }
 
-    /// Completes the list of the items that were added since the last one.
+    /// Completes the current list: the items that were added since the last one.
     #[inline]
     pub fn close(&mut self, what: &'static str) -> Result<()> {
         self.ends.0.try_push(self.items.len(), what)
@@ -80,8 +80,8 @@ impl<T: Copy> Lists<T> {
 }
 
 impl Lists<u32> {
-    /// For each of `count` groups a list of its members, in order. `group_of` gives the
-    /// group of each member.
+    /// For each of `count` groups the list of its members, in order. `group_of` yields the group of
+    /// each member.
     pub fn grouped(
         count: usize,
         group_of: impl ExactSizeIterator<Item = usize> + Clone,
@@ -92,7 +92,7 @@ impl Lists<u32> {
         for group in group_of.clone() {
             ends[group] += 1;
         }
-        // From sizes to starts; filling a list moves its start to its end.
+        // Converts sizes to starts. Filling a list then moves its start to its end.
         let mut end = 0;
         for slot in &mut ends {
             end += *slot;
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_those_that_were_added() {
+    fn lists_are_returned_as_they_were_added() {
         let mut lists = Lists::default();
         for list in [&[1, 2][..], &[], &[3]] {
             lists.push(list, "x").unwrap();

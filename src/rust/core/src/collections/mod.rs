@@ -1,5 +1,5 @@
-//! Collections that the model and the formats share: lists end to end, and tables whose
-//! equal rows are one.
+//! Collections that the model and the formats share: lists that are stored in one buffer, and
+//! interned tables.
 
 mod index;
 mod interner;

@@ -1,4 +1,4 @@
-//! Compressed or not, told by the first two bytes; and compressing.
+//! Decompresses input if its first two bytes are those of gzip, and compresses output.
 
 mod blocks;
 
@@ -9,13 +9,14 @@ use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What each member starts with.
+/// The first bytes of each member of gzip data.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The content of a file: inflated when the bytes are gzip (also several
-/// members in a row), else as it is.
+/// The content of a file. Gzip data are decompressed, also if they consist of several members;
+/// other data are passed on unchanged.
 pub struct Content<'a> {
-    /// What was looked at and is still to be read, and the error that stands behind it.
+    /// Bytes that `peek()` has read and `read()` has not returned yet, and the error that occurred
+    /// after them.
     start: Cursor<Vec<u8>>,
     error: Option<io::Error>,
     rest: Rest<'a>,
@@ -48,8 +49,8 @@ impl<'a> Content<'a> {
         matches!(self.rest, Rest::Gzip(_))
     }
 
-    /// The first bytes, which reading gives all the same. An error counts where nothing
-    /// stands before it; else it comes when those bytes have been read.
+    /// Returns the first bytes without consuming them. If an error occurs after some bytes,
+    /// `read()` returns it after these.
     pub fn peek(&mut self, count: u64) -> io::Result<&[u8]> {
         let mut start = memory::with_room(count as usize + 1, "the file")
             .map_err(|_| ErrorKind::OutOfMemory)?;
@@ -63,7 +64,7 @@ impl<'a> Content<'a> {
         Ok(self.start.get_ref())
     }
 
-    /// The number of zero bytes that stood behind the compressed data, once all is read.
+    /// The number of zero bytes after the compressed data, when all data were read.
     pub fn padding(&self) -> u64 {
         match &self.rest {
             Rest::Plain(_) => 0,
@@ -72,12 +73,13 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Bytes that inflating takes, and its buffers.
+/// An upper limit of the bytes that a decoder and its buffers take.
 const INFLATE: usize = 1 << 17;
 
-/// What zlib makes panics where memory is short. So it is ensured before; if another thread
-/// takes it in between, the panic is such an error, too.
-fn made<T>(bytes: usize, make: impl FnOnce() -> T) -> io::Result<T> {
+/// Creates a coder. Their constructors panic if memory runs out, so it is checked first that there
+/// is enough. If another thread takes that memory in between, the panic is converted to the same
+/// error.
+fn coder<T>(bytes: usize, make: impl FnOnce() -> T) -> io::Result<T> {
     let short = || io::Error::from(ErrorKind::OutOfMemory);
     memory::ensure(bytes, "zlib").map_err(|_| short())?;
     catch_unwind(AssertUnwindSafe(make)).map_err(|_| short())
@@ -99,18 +101,18 @@ impl Read for Content<'_> {
     }
 }
 
-/// The members of gzip data. Tapes and block devices fill the last block with zeros,
-/// which gzip itself skips as well.
+/// The members of gzip data. Zeros after them are skipped, as gzip itself does: tapes and block
+/// devices fill the last block with zeros.
 struct Members<R> {
     /// `None` after the last member.
     member: Option<GzDecoder<BufReader<R>>>,
-    /// Zeros behind members.
+    /// The number of zeros after members.
     zeros: u64,
 }
 
 impl<R: Read> Members<R> {
     fn new(input: R) -> io::Result<Members<R>> {
-        let member = made(INFLATE, || GzDecoder::new(BufReader::new(input)))?;
+        let member = coder(INFLATE, || GzDecoder::new(BufReader::new(input)))?;
         Ok(Members {
             member: Some(member),
             zeros: 0,
@@ -134,7 +136,7 @@ impl<R: Read> Read for Members<R> {
             }
             let rest = self.member.take().map(GzDecoder::into_inner);
             let rest = rest.filter(|_| next.is_some());
-            let member = rest.map(|rest| made(INFLATE, || GzDecoder::new(rest)));
+            let member = rest.map(|rest| coder(INFLATE, || GzDecoder::new(rest)));
             self.member = member.transpose()?;
         }
         Ok(0)
@@ -171,7 +173,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// What is read, how many zeros were skipped, and the error at the end.
+    /// The content, the number of zeros that were skipped, and the error at the end.
     fn inflate(mut bytes: &[u8]) -> (Vec<u8>, u64, Option<ErrorKind>) {
         let mut content = Content::new(&mut bytes).unwrap();
         assert!(content.is_gzip());
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_behind_members_are_skipped() {
+    fn zeros_after_members_are_skipped() {
         let (one, two, none) = (member(b"one"), member(b"two"), member(b""));
         let zeros = vec![0; 100_000];
         for (parts, content, padding) in [
@@ -210,18 +212,18 @@ mod tests {
             let (content, _, error) = inflate(&[&whole, garbage].concat());
             assert_eq!(content, b"one");
             let expected = match garbage[0] {
-                // What may be the start of a member is one that is cut.
+                // The first byte of a member starts a truncated member.
                 0x1f => ErrorKind::UnexpectedEof,
                 _ => ErrorKind::InvalidData,
             };
             assert_eq!(error, Some(expected), "{garbage:?}");
         }
-        // In the middle of the data, and in the eight bytes behind them.
+        // In the data, and in the eight bytes after them.
         for missing in 1..12 {
             let (_, _, error) = inflate(&whole[..whole.len() - missing]);
             assert_eq!(error, Some(ErrorKind::UnexpectedEof));
         }
-        // Zeros in the place of those bytes are none.
+        // Zeros instead of those eight bytes are an error too.
         let cut = &whole[..whole.len() - 8];
         assert!(inflate(&[cut, &[0; 512]].concat()).2.is_some());
     }

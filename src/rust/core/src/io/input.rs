@@ -1,4 +1,4 @@
-//! Where bytes come from: opening a file, and what is known about it.
+//! Opens input files and describes inputs to readers.
 
 use crate::error::{Error, Result};
 use crate::limits::budget::Budget;
@@ -8,36 +8,36 @@ use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-/// What a reader is told about its input.
+/// The description of an input that a reader gets.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
-    /// How messages call the input.
+    /// The name of the input in messages.
     pub name: String,
-    /// What `sources.source_uri` says.
+    /// The value for `sources.source_uri`.
     pub uri: Option<String>,
-    /// When it was last written, in seconds since 1970: what is recorded in it had
-    /// ended by then.
+    /// When the file was last written, in seconds since 1970. The recorded runs ended before.
     pub written: Option<f64>,
-    /// Its size, in bytes, as it is stored; 0 where that is not known.
+    /// The size of the stored file in bytes; 0 if it is unknown.
     pub stored: u64,
-    /// The bytes of memory that it may take, where that is not to follow from its size.
+    /// The memory that the profile may take, in bytes. By default it depends on the size of the
+    /// file.
     pub max_memory: Option<u64>,
 }
 
 impl Origin {
-    /// The URI for a source of its own.
+    /// A copy of the URI, for a source.
     pub(crate) fn own_uri(&self) -> Result<Option<String>> {
         let uri = self.uri.as_deref();
         uri.map(|uri| owned(uri, "sources")).transpose()
     }
 
-    /// The memory that reading it may take.
+    /// The memory that the profile may take.
     pub(crate) fn budget(&self) -> Budget {
         Budget::new(self.stored, self.max_memory)
     }
 }
 
-/// Opens a file for reading, and notes when it was last written.
+/// Opens a file for reading, and completes its description.
 pub fn open(path: &Path, origin: Origin) -> Result<(File, Origin)> {
     let (file, modified, stored) = open_file(path)?;
     let written = origin.written.or(modified);
@@ -49,8 +49,8 @@ pub fn open(path: &Path, origin: Origin) -> Result<(File, Origin)> {
     Ok((file, origin))
 }
 
-/// Opens a regular file or anything else that can be read from start to end,
-/// and tells when it was last written.
+/// Opens a regular file, or anything else that can be read from start to end. Returns it, when it
+/// was last written (regular files only), and its size.
 fn open_file(path: &Path) -> Result<(File, Option<f64>, u64)> {
     let file = File::open(path).map_err(|e| Error::open(path, e))?;
     let about = file.metadata().map_err(|e| Error::open(path, e))?;

@@ -1,4 +1,4 @@
-//! Where bytes come from and where they go: files, and gzip.
+//! Reads and writes files, compressed with gzip or not.
 
 pub mod gzip;
 pub mod input;

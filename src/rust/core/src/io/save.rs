@@ -1,13 +1,13 @@
-//! Writing a file so that a failure leaves the old one whole.
+//! Writes a file such that a failure leaves the old content intact.
 //!
-//! The new content goes to a temporary file beside the target, which takes the
-//! target's place only when it is complete. Whatever is no regular file (a
-//! pipe, `/dev/stdout`, `/dev/full`) has no old content and is written directly.
+//! The new content is written to a temporary file in the directory of the target, which replaces
+//! the target when it is complete. Targets that are not regular files (a pipe, `/dev/stdout`,
+//! `/dev/full`) have no old content and are written directly.
 
 #![expect(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
-    reason = "paths are as long as the system lets them be"
+    reason = "the system limits the length of paths"
 )]
 
 mod stale;
@@ -22,17 +22,19 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 const BUFFER: usize = 1 << 16;
-/// As many links as Linux follows.
+/// The number of symbolic links that Linux follows.
 const MOST_LINKS: usize = 40;
+/// How many names are tried for a temporary file.
 const MOST_NAMES: u32 = 100;
-/// Of the names of temporary files; between them are the process and a random number.
+/// The start and the end of the names of temporary files. In between are the process id and a random
+/// number.
 const PREFIX: &str = ".profile-";
 const SUFFIX: &str = ".tmp";
 
-/// Replaces the file at `path`, or makes it, with what `write` writes.
+/// Creates or replaces the file at `path` with the content that `write` writes.
 ///
-/// A symbolic link stays one: the file it points to is replaced. The new file
-/// has the permissions of the old one, and its owner and group where this user may set them.
+/// If `path` is a symbolic link, the file that it points to is replaced. The new file has the
+/// permissions of the old one, and its owner and group if this user may set them.
 pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     replace_target(path, write).map_err(|error| match error {
         Error::Write { source, .. } => Error::Write {
@@ -43,8 +45,7 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) ->
     })
 }
 
-/// A failed write of whoever writes to a `dyn Write` and knows no path:
-/// [`replace`] fills it in.
+/// The error of a failed write to a `dyn Write`, without a path: [`replace`] adds it.
 pub fn failed(source: io::Error) -> Error {
     if source.kind() == ErrorKind::OutOfMemory {
         return Error::Memory("the output");
@@ -73,9 +74,9 @@ fn replace_target(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>)
         }
     }
     let target = follow(path);
-    let (file, temporary) = Temporary::beside(&target).map_err(failed)?;
+    let (file, temporary) = Temporary::in_directory_of(&target).map_err(failed)?;
     if let Some(about) = &old {
-        resemble(&file, about).map_err(failed)?;
+        copy_permissions(&file, about).map_err(failed)?;
     }
     fill(file, write)?;
     temporary.rename(&target).map_err(failed)
@@ -90,7 +91,7 @@ fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<
 
 /// Gives a new file the owner, the group and the permissions of the old one.
 #[cfg(unix)]
-fn resemble(new: &File, old: &fs::Metadata) -> io::Result<()> {
+fn copy_permissions(new: &File, old: &fs::Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
     // Only root may give files away; others may choose among their own groups.
     let _ = fchown(new, None, Some(old.gid()));
@@ -98,24 +99,24 @@ fn resemble(new: &File, old: &fs::Metadata) -> io::Result<()> {
     let about = new.metadata()?;
     let mut mode = old.mode() & 0o777;
     if about.gid() != old.gid() {
-        // What the old group might is nothing to another one, save what all might.
+        // Another group gets the permissions of all users instead of those of the old group.
         mode = mode & !0o070 | (mode & 0o007) << 3;
     }
     new.set_permissions(fs::Permissions::from_mode(mode))
 }
 
 #[cfg(not(unix))]
-fn resemble(new: &File, old: &fs::Metadata) -> io::Result<()> {
+fn copy_permissions(new: &File, old: &fs::Metadata) -> io::Result<()> {
     new.set_permissions(old.permissions())
 }
 
-/// `/dev/stdout` and the like, redirected to a file: who opened that file goes
-/// on writing to it, so it must stay the one it is.
+/// Whether the path is `/dev/stdout` or similar. If it is redirected to a file, another process may
+/// have that file open and continue to write to it, so the file must not be replaced.
 fn is_descriptor(path: &Path) -> bool {
     path.starts_with("/proc") || links(path).any(|link| link.starts_with("/proc"))
 }
 
-/// What a symbolic link points to in the end, whether that exists or not.
+/// The path that a chain of symbolic links ends at, whether it exists or not.
 fn follow(path: &Path) -> PathBuf {
     links(path).last().unwrap_or_else(|| path.to_owned())
 }
@@ -131,15 +132,15 @@ fn links(path: &Path) -> impl Iterator<Item = PathBuf> {
     std::iter::successors(next(&path.to_owned()), next).take(MOST_LINKS)
 }
 
-/// A file that is removed again unless it was renamed.
+/// A temporary file, which is removed unless it was renamed.
 struct Temporary {
     path: Option<PathBuf>,
 }
 
 impl Temporary {
-    /// Makes a new file in the directory of `target`. Its name is short, since
-    /// the target's may be as long as a name can be.
-    fn beside(target: &Path) -> io::Result<(File, Temporary)> {
+    /// Creates a new file in the directory of `target`. Its name does not contain that of the target,
+    /// which may have the maximum length already.
+    fn in_directory_of(target: &Path) -> io::Result<(File, Temporary)> {
         let random = RandomState::default();
         for attempt in 0..MOST_NAMES {
             let number = random.hash_one((SystemTime::now(), attempt));
@@ -147,7 +148,7 @@ impl Temporary {
             let path = target.with_file_name(name);
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => {
-                    stale::remove_beside(&path, &file);
+                    stale::remove(&path, &file);
                     return Ok((file, Temporary { path: Some(path) }));
                 }
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
@@ -169,8 +170,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // Nobody is left to tell if this fails; the error that led here is
-            // on its way already.
+            // If this fails too, the error that led here is reported already.
             let _ = fs::remove_file(path);
         }
     }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_leaves_the_old_file_and_no_litter() {
+    fn a_failure_leaves_the_old_file_and_no_temporary_file() {
         let dir = Scratch::new("failure");
         let path = dir.0.join("a");
         text(&path, "old").unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_said_with_the_path_of_the_user() {
+    fn errors_contain_the_path_of_the_user() {
         let dir = Scratch::new("errors");
         let missing = dir.0.join("no").join("a");
         let error = text(&missing, "x").unwrap_err();

@@ -43,7 +43,7 @@ pub fn align<'a>(
     let mut aligned = Vec::new();
     aligned.try_fill(count, None, "samples")?;
     let ticks = recording.ticks().count() as u64 + recording.lost;
-    let silent = if recording.sizes_tell {
+    let silent = if recording.lines_written_at_once {
         let unwritten = |tick: &Tick| tick.grown.0 == tick.grown.1;
         recording.ticks().filter(unwritten).count() as u64
     } else {
@@ -52,7 +52,7 @@ pub fn align<'a>(
     if lines.len() != count {
         return Ok((aligned, silent));
     }
-    if recording.sizes_tell {
+    if recording.lines_written_at_once {
         let mut row = 0;
         for tick in recording.ticks() {
             let (before, after) = tick.grown;

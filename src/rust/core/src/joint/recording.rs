@@ -47,7 +47,7 @@ pub struct Recording<'a> {
     pub stack_top: u64,
     /// Whether the sizes of R's file show where each tick's line ends: R >= 4.3
     /// writes lines as it makes them, older ones collect them.
-    pub sizes_tell: bool,
+    pub lines_written_at_once: bool,
     /// Ticks after the memory for recording was used up.
     pub lost: u64,
     /// When it began, in nanoseconds since 1970.

@@ -1,8 +1,8 @@
-//! How much memory a profile may take, in proportion to the size of its file.
+//! Limits the memory of a profile, depending on the size of its file.
 //!
-//! A few bytes of a file may expand to many: gzip turns one byte into a thousand, and a stack
-//! that thousands of samples share is repeated for each of them in R's tables. A small
-//! malicious file could exhaust the memory, so what a file needs is counted before it is
+//! A few bytes of a file may expand to many: gzip expands one byte to up to a thousand, and a stack
+//! that thousands of samples share is repeated for each of them in R's tables. Thus a small
+//! malicious file could exhaust the memory. Therefore the memory is counted before it is
 //! allocated.
 
 use crate::error::{Error, Result};
@@ -10,10 +10,10 @@ use crate::message;
 
 /// Bytes of memory for each byte of the stored file. Real profiles, compressed, take a few
 /// hundred at most, and only if they are small.
-const A_BYTE: u64 = 64;
-/// The least that any file may take: a small file needs this much if it records a program
-/// that repeats itself.
-const AT_LEAST: u64 = 4 << 30;
+const PER_BYTE: u64 = 64;
+/// The memory that any file may take. A small file needs this much if it records a program that
+/// repeats the same stacks.
+const MINIMUM: u64 = 4 << 30;
 /// Bytes of a row of `sample_locations`.
 const ROW: u64 = 12;
 /// Bytes of a sample without its stack: its rows in `samples` and `sample_values`, and in the model.
@@ -37,21 +37,20 @@ impl Budget {
                 used: 0,
                 is_set: true,
             },
-            None => Budget::by_size(stored, A_BYTE, AT_LEAST),
+            None => Budget::by_size(stored, PER_BYTE, MINIMUM),
         }
     }
 
-    /// `each` for each byte of a file of this size, and at least `at_least`.
-    pub fn by_size(size: u64, each: u64, at_least: u64) -> Budget {
+    /// `per_byte` for each byte of a file of this size, and at least `minimum`.
+    pub fn by_size(size: u64, per_byte: u64, minimum: u64) -> Budget {
         Budget {
-            limit: size.saturating_mul(each).max(at_least),
+            limit: size.saturating_mul(per_byte).max(minimum),
             used: 0,
             is_set: false,
         }
     }
 
-    /// Uses up an amount; returns whether there was as much left. If not, nothing is
-    /// used up.
+    /// Takes an amount if that much is left, and returns whether it is.
     #[inline]
     pub fn try_take(&mut self, amount: u64) -> bool {
         let is_left = self.has(amount);
@@ -66,34 +65,34 @@ impl Budget {
         amount <= self.limit - self.used
     }
 
-    /// Uses up bytes of memory that `input` is about to take.
+    /// Takes bytes of memory, which are about to be allocated for `input`.
     #[inline]
     pub fn take(&mut self, bytes: u64, input: &str) -> Result<()> {
         match self.try_take(bytes) {
             true => Ok(()),
-            false => Err(self.passed(self.used.saturating_add(bytes), input)),
+            false => Err(self.exceeded(self.used.saturating_add(bytes), input)),
         }
     }
 
-    /// Counts samples with so many frames each.
+    /// Takes the memory of `count` samples with `frames` frames each.
     #[inline]
     pub fn samples(&mut self, count: usize, frames: usize, input: &str) -> Result<()> {
         let each = SAMPLE + ROW.saturating_mul(frames as u64);
         self.take(each.saturating_mul(count as u64), input)
     }
 
-    /// Whether there is room for a stack of so many frames, which at least one sample will have.
+    /// Checks that enough memory is left for one sample with `frames` frames.
     #[inline]
     pub fn check(&self, frames: usize, input: &str) -> Result<()> {
         let bytes = ROW.saturating_mul(frames as u64);
         match self.has(bytes) {
             true => Ok(()),
-            false => Err(self.passed(self.used.saturating_add(bytes), input)),
+            false => Err(self.exceeded(self.used.saturating_add(bytes), input)),
         }
     }
 
     #[cold]
-    fn passed(&self, needed: u64, input: &str) -> Error {
+    fn exceeded(&self, needed: u64, input: &str) -> Error {
         Error::Budget {
             input: message!("{input}"),
             needed,

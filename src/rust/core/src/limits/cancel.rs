@@ -1,16 +1,16 @@
-//! Cancelling: long work checks regularly whether the user wants it to stop.
+//! Cancellation: long loops check regularly whether the user wants them to stop.
 
 use crate::error::{Error, Result};
 
 /// Returns `true` if work should stop.
 ///
-/// The binding passes R's check for Ctrl-C, tests pass `&|| false`.
+/// The binding crate passes R's check for Ctrl-C, tests pass `&|| false`.
 pub type Stop<'a> = &'a dyn Fn() -> bool;
 
-/// Rows between two checks, of tables and lists: some milliseconds. A check takes
-/// a fraction of a microsecond.
+/// The number of rows of a table or list between two checks. They take at most a few milliseconds, a
+/// check a fraction of a microsecond.
 pub const ROWS: usize = 10_000;
-/// Bytes between two checks.
+/// The number of bytes between two checks.
 pub const BYTES: usize = 1 << 20;
 
 /// `Err(Interrupted)` if work should stop.
@@ -22,7 +22,7 @@ pub fn check(stop: Stop) -> Result<()> {
     }
 }
 
-/// Checks once in [`BYTES`] of something that is read in order, but not byte by byte.
+/// Checks once per [`BYTES`], in input that is read in order and in steps of any size.
 pub struct Watch<'s> {
     stop: Stop<'s>,
     next: usize,
@@ -33,7 +33,7 @@ impl<'s> Watch<'s> {
         Watch { stop, next: 0 }
     }
 
-    /// Byte `at` is reached.
+    /// Checks if [`BYTES`] have passed since the last check. `at` is the current offset.
     #[inline]
     pub fn reach(&mut self, at: usize) -> Result<()> {
         if at >= self.next {

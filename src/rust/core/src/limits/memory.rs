@@ -1,9 +1,9 @@
-//! Growing without aborting.
+//! Memory allocation that can fail.
 //!
-//! Rust's collections abort the process, and R with it, when memory runs out. Whatever
-//! grows with its input therefore grows through what is in this file, and becomes
-//! [`Error::Memory`]; in each function `what` names the data in that error. `clippy.toml`
-//! lists the methods that may abort, so clippy finds those who use them instead.
+//! Rust's collections abort the process, and R with it, if memory runs out. Collections whose size
+//! depends on the input therefore grow through the functions in this file, which return
+//! [`Error::Memory`]; in each function, `what` describes the data in that error. `clippy.toml`
+//! lists the methods that may abort, so that clippy rejects them.
 
 use crate::error::{Error, Result};
 use crate::message::GrowingText;
@@ -23,7 +23,7 @@ pub trait TryGrow<T> {
     fn try_extend(&mut self, values: &[T], what: &'static str) -> Result<()>
     where
         T: Copy;
-    /// Appends what an iterator of known length gives.
+    /// Appends the elements of an iterator of known length.
     fn try_extend_from(
         &mut self,
         values: impl ExactSizeIterator<Item = T>,
@@ -91,7 +91,7 @@ pub fn filled<T: Clone>(len: usize, value: T, what: &'static str) -> Result<Vec<
     Ok(all)
 }
 
-/// A slice's elements as a vector.
+/// A vector with a copy of the elements of a slice.
 pub fn copied<T: Copy>(values: &[T], what: &'static str) -> Result<Vec<T>> {
     let mut all = with_room(values.len(), what)?;
     all.try_extend(values, what)?;
@@ -177,7 +177,7 @@ impl TryText for String {
     }
 
     fn try_write(&mut self, text: fmt::Arguments, what: &'static str) -> Result<()> {
-        // No `Display` of ours fails, so what fails is to grow.
+        // None of our implementations of `Display` fails, so the reason of an error is memory.
         fmt::write(&mut GrowingText(self), text).map_err(|_| Error::Memory(what))
     }
 }
@@ -190,26 +190,26 @@ pub fn owned(text: &str, what: &'static str) -> Result<String> {
     Ok(copy)
 }
 
-/// What `format_args!()` describes, as text.
+/// The text that `format_args!()` describes, like `format!()`.
 pub fn written(text: fmt::Arguments, what: &'static str) -> Result<String> {
     let mut all = String::new();
     all.try_write(text, what)?;
     Ok(all)
 }
 
-/// Makes sure that there is memory for code that would abort or panic without it: other
-/// crates, and sorting, which needs memory for half of its input.
+/// Checks that there is memory for code that would abort or panic otherwise: other crates, and
+/// sorting, which needs memory for half of its input.
 pub fn ensure(bytes: usize, what: &'static str) -> Result<()> {
     with_room::<u8>(bytes, what).map(drop)
 }
 
-/// The same for JSON that becomes a tree, whose nodes are larger than what they are read
-/// from: an element of an array takes two bytes at least, and a node as many as this.
+/// The same for parsing JSON to a tree. An element of an array takes at least two bytes of JSON, and
+/// its node up to 128 times that.
 pub fn ensure_tree(json: usize, what: &'static str) -> Result<()> {
     ensure(json.saturating_mul(128), what)
 }
 
-/// Sorts; equal elements keep their order.
+/// Sorts elements; those with equal keys keep their order.
 #[expect(clippy::disallowed_methods, reason = "memory was ensured")]
 pub fn sort_by_key<T, K: Ord>(
     values: &mut [T],
@@ -221,7 +221,7 @@ pub fn sort_by_key<T, K: Ord>(
     Ok(())
 }
 
-/// Bytes that are written to memory, as far as there is any.
+/// Writes to a vector; a lack of memory is an I/O error.
 pub struct Growing<'m>(pub &'m mut Vec<u8>);
 
 impl Write for Growing<'_> {
@@ -241,11 +241,11 @@ impl Write for Growing<'_> {
 mod tests {
     use super::*;
 
-    /// More than any machine has.
+    /// More memory than any computer has.
     const ALL: usize = usize::MAX / 4;
 
     #[test]
-    fn what_does_not_fit_is_an_error() {
+    fn a_lack_of_memory_is_an_error() {
         let short = |error| matches!(error, Err(Error::Memory("x")));
         assert!(short(with_room::<u8>(ALL, "x").map(drop)));
         assert!(short(filled(ALL, 0_u8, "x").map(drop)));

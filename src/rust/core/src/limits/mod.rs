@@ -1,5 +1,5 @@
-//! The limits of work on a profile: memory, a budget by the size of a file, and the user's
-//! wish to cancel.
+//! Limits: memory allocation that can fail, a memory budget that depends on the size of a file, and
+//! cancellation by the user.
 
 pub(crate) mod budget;
 pub mod cancel;

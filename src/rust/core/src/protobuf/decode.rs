@@ -126,7 +126,7 @@ impl<'a> Message<'a> {
                 self.at,
                 message!(
                     "A field of {length} bytes starts here, but only {} follow. \
-                     Is the file cut off?",
+                     The file may be truncated.",
                     self.rest.len()
                 ),
             );
@@ -212,7 +212,10 @@ impl<'a> Message<'a> {
             }
         }
         if self.rest.len() < 10 {
-            error_at(self.at, "A number breaks off here. Is the file cut off?")
+            error_at(
+                self.at,
+                "A number breaks off here. The file may be truncated.",
+            )
         } else {
             error_at(self.at, "A number of more than ten bytes starts here.")
         }

@@ -121,7 +121,7 @@ pub fn start(settings: &Settings) -> Result<()> {
             ));
         }
     };
-    let file = match settings.sizes_tell {
+    let file = match settings.lines_written_at_once {
         true => Some(File::open(settings.file).map_err(|source| Error::Open {
             path: settings.file.to_owned(),
             source,
@@ -220,7 +220,7 @@ impl Stopped {
                 .seen(recorder.evaluator.eval.start)?,
             evaluator: recorder.evaluator.clone(),
             stack_top: recorder.limits.top,
-            sizes_tell: recorder.file.is_some(),
+            lines_written_at_once: recorder.file.is_some(),
             lost: recorder.lost,
             start: start.map_or(0, nanoseconds),
             duration: nanoseconds(self.duration),

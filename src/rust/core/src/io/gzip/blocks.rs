@@ -1,18 +1,18 @@
-//! Compressing with two threads: the one that makes the content, and another beside it.
+//! Compresses with two threads: the calling thread, which generates the content, and a worker.
 //!
-//! The content is cut into blocks of a fixed size. The other thread compresses them; when it
-//! has enough to do, the first compresses one itself. Each block is compressed with the end of
-//! the block before as its dictionary. Deflated data may be concatenated where they end at a
-//! byte, which flushing ensures, so the result is one gzip member like any other, and the
-//! same whichever thread compressed which block.
+//! The content is split into blocks of a fixed size. The worker compresses them; if too many blocks
+//! are waiting for it, the calling thread compresses one itself. Each block is compressed with the
+//! end of the previous block as its dictionary. Deflate streams that end at a byte boundary, which
+//! flushing ensures, can be concatenated. The result is therefore a single ordinary gzip member,
+//! and does not depend on which thread compressed which block.
 //!
 //! With one thread and an ordinary encoder, a million samples that are not aggregated would be
 //! written in 0.35 instead of 0.21 s (13,000 stacks), and in 1.07 instead of 0.72 s (all
-//! stacks distinct). Small output takes equally long: aggregated Rprof data, a few ms.
+//! stacks distinct). Small output, such as aggregated Rprof data, takes the same few milliseconds.
 //!
 //! More threads would be faster on a large machine, but CRAN's policy allows two.
 
-use super::made;
+use super::coder;
 use crate::error::{Error, Result};
 use crate::io::save;
 use crate::limits::memory::{self, Growing};
@@ -22,26 +22,27 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::thread;
 
-/// Level 6 takes a tenth longer for files that are a fiftieth smaller; level 1 takes two
-/// thirds of the time for files larger by a third.
+/// Level 6 takes 10 % longer, and its files are 2 % smaller; level 1 takes two thirds of the time,
+/// and its files are larger by a third.
 const LEVEL: u32 = 5;
 const BLOCK: usize = 1 << 20;
-/// How far back deflating looks.
+/// The size of the window of Deflate: the part of the previous block that can be referred to.
 const WINDOW: usize = 1 << 15;
-/// How many blocks may wait for the other thread.
+/// How many blocks may wait for the worker.
 const MOST_WAITING: usize = 2;
-/// How many blocks may be complete and not written, because an earlier one is not.
+/// How many compressed blocks may wait for an earlier block that is not compressed yet.
 const MOST_EARLY: usize = 8;
-/// More than the tables for deflating take.
+/// An upper limit of the bytes that the tables of a compressor take.
 const TABLES: usize = 1 << 19;
-/// Without a time stamp equal profiles give equal files; no operating system is told.
+/// The header of the gzip member. It has no time stamp, so that equal profiles result in equal files,
+/// and the operating system is "unknown".
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 
 /// A part of the content.
 struct Block {
     number: usize,
     content: Vec<u8>,
-    /// The end of what stands before it.
+    /// The end of the previous block, used as dictionary.
     before: Vec<u8>,
     is_last: bool,
 }
@@ -51,7 +52,7 @@ struct Deflated {
     crc: Crc,
 }
 
-/// Compresses what `write` writes.
+/// Compresses the bytes that `write` writes.
 pub fn compress(
     out: &mut dyn Write,
     write: impl FnOnce(&mut dyn Write) -> Result<()>,
@@ -64,25 +65,25 @@ pub fn compress(
         let worker = thread::Builder::new().spawn_scoped(scope, work);
         let worker = worker.map_err(|_| Error::Memory("a thread"))?;
         let written = write(&mut content).and_then(|()| content.finish().map_err(save::failed));
-        // The worker ends when nobody sends it blocks.
+        // Dropping the sender of blocks ends the worker.
         drop(content);
         match worker.join() {
             Ok(Ok(())) => written,
-            // Its error is the reason why writing failed.
+            // The error of the worker is the reason why writing failed.
             Ok(Err(error)) => Err(save::failed(error)),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
 }
 
-/// Cuts the content into blocks, and writes what becomes of them, in order.
+/// Splits the content into blocks, and writes the compressed blocks in order.
 struct Content<'a> {
     out: &'a mut dyn Write,
     compress: Compress,
     block: Vec<u8>,
     before: Vec<u8>,
     next: usize,
-    /// To the worker, until there are no more blocks.
+    /// Sends blocks to the worker. `None` after the last block.
     blocks: Option<SyncSender<Block>>,
     done: Receiver<(usize, Deflated)>,
     early: BTreeMap<usize, Deflated>,
@@ -134,7 +135,7 @@ impl<'a> Content<'a> {
                 let deflated = deflate(&mut self.compress, &block)?;
                 self.early.insert(block.number, deflated);
             }
-            // The worker failed, which is told when it is joined.
+            // The worker failed; joining it returns the error.
             Err(TrySendError::Disconnected(_)) => return Err(ErrorKind::BrokenPipe.into()),
         }
         while let Ok((number, deflated)) = self.done.try_recv() {
@@ -190,12 +191,12 @@ impl Write for Content<'_> {
     }
 }
 
-/// Compresses blocks until there are no more, or nobody wants them.
+/// The worker: compresses blocks until there are no more, or the receiver is gone.
 fn deflate_all(waiting: &Receiver<Block>, deflated: &Sender<(usize, Deflated)>) -> io::Result<()> {
     let mut compress = compressor()?;
     for block in waiting {
-        let made = deflate(&mut compress, &block)?;
-        if deflated.send((block.number, made)).is_err() {
+        let result = deflate(&mut compress, &block)?;
+        if deflated.send((block.number, result)).is_err() {
             break;
         }
     }
@@ -203,7 +204,7 @@ fn deflate_all(waiting: &Receiver<Block>, deflated: &Sender<(usize, Deflated)>) 
 }
 
 fn compressor() -> io::Result<Compress> {
-    made(TABLES, || Compress::new(Compression::new(LEVEL), false))
+    coder(TABLES, || Compress::new(Compression::new(LEVEL), false))
 }
 
 fn with_room(size: usize) -> io::Result<Vec<u8>> {
@@ -232,7 +233,7 @@ fn deflate(compress: &mut Compress, block: &Block) -> io::Result<Deflated> {
             .map_err(failed)?;
         let taken = (compress.total_in() - before) as usize;
         rest = rest.get(taken..).unwrap_or_default();
-        // Room that is left says that all was flushed.
+        // If the output buffer is not full, everything was flushed.
         let flushed = rest.is_empty() && bytes.len() < bytes.capacity();
         if status == Status::StreamEnd || !block.is_last && flushed {
             break;
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compressed_comes_back() {
+    fn decompressing_restores_the_content() {
         let mut noise = 1_u64;
         let mut any = || {
             noise = noise
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_either_side_is_told() {
+    fn an_error_of_either_side_is_returned() {
         struct Full;
         impl Write for Full {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

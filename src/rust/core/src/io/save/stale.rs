@@ -1,9 +1,9 @@
-//! Removing what writers left that were killed.
+//! Removes temporary files of killed processes.
 //!
-//! A killed process cannot remove its temporary file, so the next one that writes to the
-//! directory does. Nothing tells for sure whether a writer lives: it may run on another
-//! computer, or in a container of its own. But it writes all the time, so a file that was not
-//! written to for a day has none.
+//! A killed process cannot remove its temporary file, so the next process that writes to the
+//! directory does. It cannot be determined reliably whether the process that created a file still
+//! runs, since it may run on another computer or in a container. But such a process writes
+//! continuously, so a file that was not modified for a day is no longer in use.
 
 use super::{PREFIX, SUFFIX};
 use std::fs::{self, File, Metadata};
@@ -13,13 +13,13 @@ use std::time::Duration;
 
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The directory that was searched last. Who writes a thousand files to one does not search
-/// it as often.
+/// The directory that was searched last, so that it is not searched again for each of a thousand
+/// files.
 static SEARCHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// Removes stale temporary files beside `new`, a file that was just made. What cannot be
-/// removed stays, which is no reason not to write.
-pub(super) fn remove_beside(new: &Path, file: &File) {
+/// Removes stale temporary files in the directory of `new`, a file that was just created. Failures are
+/// ignored, since they do not prevent writing.
+pub(super) fn remove(new: &Path, file: &File) {
     let (Some(directory), Ok(about)) = (new.parent(), file.metadata()) else {
         return;
     };
@@ -32,7 +32,8 @@ pub(super) fn remove_beside(new: &Path, file: &File) {
     }
 }
 
-/// `new` is about a file that was just made there: its time is that of the same clock.
+/// `new` describes a file that was just created in the directory: its time is that of the same clock
+/// as of the other files.
 fn remove_in(directory: &Path, new: &Metadata) {
     // The parent of "a" is "".
     let directory = match directory.as_os_str().is_empty() {
@@ -42,7 +43,7 @@ fn remove_in(directory: &Path, new: &Metadata) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let is_ours = name.to_str().is_some_and(is_temporary);
-        // This does not follow links.
+        // `metadata()` of an entry does not follow links.
         if is_ours && entry.metadata().is_ok_and(|old| is_stale(&old, new)) {
             let _ = fs::remove_file(entry.path());
         }
@@ -78,7 +79,7 @@ mod tests {
     const NAME: &str = ".profile-12-0123456789abcdef.tmp";
 
     #[test]
-    fn names_of_temporary_files_are_known() {
+    fn names_of_temporary_files_are_recognised() {
         assert!(is_temporary(NAME));
         for name in [
             "a",
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_than_a_day_is_removed() {
+    fn files_older_than_a_day_are_removed() {
         let dir = Scratch::new("stale");
         let make = |name: &str, hours: u64| {
             let file = File::create(dir.0.join(name)).unwrap();

@@ -70,7 +70,7 @@ fn woven(example: &Example) -> String {
             closures: vec![CLOSURE],
         },
         stack_top: TOP,
-        sizes_tell: false,
+        lines_written_at_once: false,
         lost: 0,
         start: 0,
         duration: 0,

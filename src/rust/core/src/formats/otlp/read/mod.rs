@@ -107,8 +107,8 @@ fn framed<'a>(bytes: &'a [u8], name: &str) -> Result<Vec<Message<'a>>> {
                     input: message!("{name}"),
                     position: Position::Byte(at as u64),
                     message: message!(
-                        "No whole message starts here, behind its length in four bytes. Is \
-                              the file cut off?"
+                        "No whole message starts here, behind its length in four bytes. The \
+                         file may be truncated."
                     ),
                 }),
                 false => [Message::new(bytes)].into_iter().try_vec("messages"),

@@ -1,7 +1,7 @@
-//! One flat table: a row for each frame of each sample, names and lines beside
-//! it. For looking and for joins; nothing reads it back.
+//! Creates the table of `as_tibble()`: a row for each frame of each sample, with the names of its
+//! function and file and its line. It is for inspection and joins; nothing reads it back.
 
-use crate::arena::{Arena, Value};
+use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
 use profile_core::error::Result;
 use profile_core::limits::cancel::{self, Stop};
@@ -11,7 +11,7 @@ use profile_core::model::{LocationId, Profile, StringId, integer_for_r};
 const FRAMES: &str = "the frames of all samples";
 const SAMPLES_PER_CHECK: usize = 10_000;
 
-pub fn flat<'call>(arena: Arena<'call>, profile: &Profile, stop: Stop) -> Result<Value<'call>> {
+pub fn frames<'call>(arena: Arena<'call>, profile: &Profile, stop: Stop) -> Result<RObject<'call>> {
     let samples = || profile.samples.stack.iter().zip(&profile.samples.source);
     let rows = samples().map(|(&s, _)| profile.stacks.get(s).len()).sum();
     let mut table = Tibble::new(arena, rows)?;
@@ -41,7 +41,7 @@ pub fn flat<'call>(arena: Arena<'call>, profile: &Profile, stop: Stop) -> Result
     let mut by_location = |name, of: &dyn Fn(LocationId) -> Option<StringId>| -> Result<()> {
         let row = |&location| of(location).map_or(-1, |id| id.row() as i32);
         let rows = locations.iter().map(row).try_vec(FRAMES)?;
-        table.indexed(name, &strings, &rows)
+        table.indexed_texts(name, &strings, &rows)
     };
     by_location("name", &|l| profile.function_of(l).map(|f| f.name))?;
     by_location("filename", &|l| profile.function_of(l).map(|f| f.filename))?;
