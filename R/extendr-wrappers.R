@@ -46,6 +46,6 @@ rust_joint_start <- function(settings) .Call(wrap__rust_joint_start, settings)
 
 rust_joint_state <- function() .Call(wrap__rust_joint_state)
 
-rust_joint_stop <- function(file, name, uri, memory) .Call(wrap__rust_joint_stop, file, name, uri, memory)
+rust_joint_stop <- function(file, name, uri, memory, target) .Call(wrap__rust_joint_stop, file, name, uri, memory, target)
 
 rust_joint_drop <- function() .Call(wrap__rust_joint_drop)

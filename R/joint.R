@@ -157,28 +157,25 @@ start_profiler <- function(
 #' @export
 stop_profiler <- function() {
   call <- rlang::current_env()
-  path <- joint$run$path
-  x <- stop_run(call)
-  withCallingHandlers(
-    tryCatch(write_rprof(x, path), profile_error_write = function(error) {
-      abort_profile(
-        c(
-          "The profile was recorded, but cannot be written.",
-          x = conditionMessage(error),
-          i = "The field `profile` of this error contains it: see `rlang::last_error()`."
-        ),
-        "profile_error_write",
-        path = path,
-        profile = x,
-        call = call
-      )
-    }),
-    # R does not write samples without a stack either.
-    profile_warning_lossy = function(warning) {
-      if (identical(names(warning$losses), "empty_samples")) rlang::cnd_muffle(warning)
-    }
-  )
-  invisible(x)
+  run <- stop_run(call, write = TRUE)
+  if (!is.null(run$error)) {
+    abort_profile(
+      c(
+        "The profile was recorded, but cannot be written.",
+        x = run$error,
+        i = "The field `profile` of this error contains it: see `rlang::last_error()`."
+      ),
+      "profile_error_write",
+      path = run$path,
+      profile = run$profile,
+      call = call
+    )
+  }
+  # R does not write samples without a stack either.
+  if (!identical(run$losses$loss, "empty_samples")) {
+    warn_losses(run$losses, path_in_words(run$path), call)
+  }
+  invisible(run$profile)
 }
 
 #' @rdname start_profiler
@@ -197,7 +194,7 @@ joint_profile <- function(expr, ...) {
   joint$run$uri <- NA_character_
   # `force()` would add a frame.
   expr
-  stop_run(call)
+  stop_run(call, write = FALSE)$profile
 }
 
 #' @rdname start_profiler
@@ -266,14 +263,18 @@ start_run <- function(run, options, call) {
   stop_at_quit()
 }
 
-stop_run <- function(call) {
+# Returns list(profile, path, losses, error). With `write`, the core also writes the profile to the file;
+# `losses` is what could not be stored, `error` why the file cannot be written.
+stop_run <- function(call, write) {
   check_run(call)
   run <- joint$run
   on.exit(rust_joint_block(FALSE))
   rust_joint_block(TRUE)
   state <- joint_state()
   warnings <- stop_rprof(state)
-  result <- rust(rust_joint_stop(c(run$path, run$shown), "R's file", run$uri, run$memory), call)
+  file <- c(run$path, run$shown)
+  target <- if (write) c(run$path, shown_text(run$path))
+  result <- rust(rust_joint_stop(file, "R's file", run$uri, run$memory, target), call)
   for (warning in warnings) {
     rlang::cnd_signal(warning)
   }
@@ -289,7 +290,8 @@ stop_run <- function(call) {
     )
   }
   warn_problems(result$counts, "The profile", call)
-  new_profile_data(result$tables, "2.0")
+  profile <- new_profile_data(result$tables, "2.0")
+  list(profile = profile, path = run$path, losses = result$losses, error = result$error)
 }
 
 # Stops a run and discards its recording.

@@ -379,10 +379,12 @@ fn rust_joint_state() -> Robj {
     })
 }
 
-// Stops the sampler and returns the joint profile. R's profiler must be stopped, its file complete,
-// and SIGPROF blocked.
+// Stops the sampler and returns `list(tables, counts, losses, error)` of the joint profile. R's
+// profiler must be stopped, its file complete, and SIGPROF blocked. `target` is the file to write the
+// profile to, or NULL. `losses` is what that file could not store, `error` why it could not be
+// written; NULL if not applicable.
 #[extendr]
-fn rust_joint_stop(file: &Robj, name: &Robj, uri: &Robj, memory: &Robj) -> Robj {
+fn rust_joint_stop(file: &Robj, name: &Robj, uri: &Robj, memory: &Robj, target: &Robj) -> Robj {
     outcome(|arena| {
         let origin = Origin {
             name: owned(text(name)?, "a name")?,
@@ -397,7 +399,24 @@ fn rust_joint_stop(file: &Robj, name: &Robj, uri: &Robj, memory: &Robj) -> Robj 
         let recording = stopped.recording()?;
         let (profile, problems) = joint::merge(file.path, origin, &recording, memory, &stop)
             .map_err(|error| error.shown_as(file.shown))?;
-        to_r::result(arena, &profile, &problems, "2.0", &stop)
+        let (mut losses, mut error) = (RObject::null(), RObject::null());
+        if !argument(target).strings()?.is_empty() {
+            match files::write(target, &profile, &rprof::Writer) {
+                Ok(found) => losses = to_r::losses(arena, &found)?,
+                // The profile is not lost with the file.
+                Err(refused @ Error::Write { .. }) => error = arena.text(&message!("{refused}"))?,
+                Err(other) => return Err(other),
+            }
+        }
+        arena.list(&[
+            (
+                "tables",
+                to_r::tables(arena, &profile, &problems, "2.0", &stop)?,
+            ),
+            ("counts", to_r::counts(arena, &problems)?),
+            ("losses", losses),
+            ("error", error),
+        ])
     })
 }
 

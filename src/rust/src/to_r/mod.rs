@@ -58,7 +58,8 @@ pub fn tables<'call>(
     tables.finish()
 }
 
-fn counts<'call>(arena: Arena<'call>, problems: &Problems) -> Result<RObject<'call>> {
+/// How often each kind of problem was found.
+pub fn counts<'call>(arena: Arena<'call>, problems: &Problems) -> Result<RObject<'call>> {
     let counts = problems.counts();
     let mut table = Tibble::new(arena, counts.len())?;
     table.texts("problem", counts.iter().map(|(kind, _)| Some(kind.key())))?;
