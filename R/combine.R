@@ -68,7 +68,7 @@ bind_profiles <- function(profiles, call, own = own_columns_of(profiles, call), 
     profiles <- list(empty)
   }
   if (length(own) == 0) {
-    result <- rust(rust_combine(profiles, list(), close_gaps), call)
+    result <- rust(rust_combine(profiles, NULL, close_gaps), call)
     return(new_profile_data(result$tables, "2.0"))
   }
   compared <- intersect(names(own), c("meta", data_model()$merged, data_model()$attributes))

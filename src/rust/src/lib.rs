@@ -30,7 +30,7 @@ mod tibble;
 mod to_r;
 
 use arena::RObject;
-use argument::{Sexp, argument, text};
+use argument::{Sexp, VECSXP, argument, text};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use guard::stop;
 use options::{otlp_writer, sampler_settings};
@@ -234,18 +234,21 @@ fn rust_remap(columns: &Robj, from: &Robj, to: &Robj, key: &Robj) -> Robj {
 // and `ids`, R combines columns and tables that the schema does not contain: `kept` contains the
 // remaining rows of tables whose equal rows are merged, and `ids`, for each key, the new ids of each
 // profile. `groups` contains, for some tables, a number for each row; rows are only merged if their
-// numbers are equal. `close_gaps`: whether frames are numbered anew.
+// numbers are equal; without columns and tables of users it is NULL, and only `tables` is returned.
+// `close_gaps`: whether frames are numbered anew.
 #[extendr]
 fn rust_combine(profiles: &Robj, groups: &Robj, close_gaps: &Robj) -> Robj {
     outcome(|arena| {
         let groups = argument(groups);
+        let has_own = groups.kind() == VECSXP;
         let numbers = groups.elements()?.iter().map(|numbers| numbers.integers());
         let groups = groups.names()?.into_iter().zip(numbers);
         let groups = groups
             .map(|(table, numbers)| Ok((table, numbers?)))
             .try_vec_of("groups")?;
         from_r::with_lists(argument(profiles).elements()?, &stop, |lists| {
-            to_r::combined(arena, lists, &groups, argument(close_gaps).flag()?, &stop)
+            let groups = has_own.then_some(groups.as_slice());
+            to_r::combined(arena, lists, groups, argument(close_gaps).flag()?, &stop)
         })
     })
 }

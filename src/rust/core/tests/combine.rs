@@ -18,7 +18,7 @@ fn read(path: &str) -> MemoryTables {
     tables(&profile)
 }
 
-fn combined(profiles: &[&MemoryTables]) -> (MemoryTables, Combined) {
+fn combined<'a>(profiles: &[&'a MemoryTables]) -> (MemoryTables, Combined<'a>) {
     let inputs: Vec<_> = profiles.iter().map(|x| x.inputs().unwrap()).collect();
     let lists: Vec<_> = inputs
         .iter()
@@ -54,11 +54,8 @@ fn a_profile_twice_has_its_samples_twice_and_its_functions_once() {
     }
     let kept: Vec<_> = combined.kept.iter().map(|(table, _)| *table).collect();
     assert!(kept.contains(&"functions") && !kept.contains(&"samples"));
-    let (_, ids) = combined
-        .ids
-        .iter()
-        .find(|(key, _)| *key == Key::Function)
-        .unwrap();
+    let ids = combined.new_ids().unwrap();
+    let (_, ids) = ids.iter().find(|(key, _)| *key == Key::Function).unwrap();
     assert_eq!(ids[0], ids[1]);
 }
 

@@ -10,18 +10,22 @@ use profile_core::tables::TableList;
 
 const WHAT: &str = "ids";
 
-/// `list(tables, kept, ids)`, see `rust_combine()`.
+/// `list(tables, kept, ids)`, see `rust_combine()`; only `tables` without `groups`.
 pub fn combined<'call>(
     arena: Arena<'call>,
     profiles: &[&TableList],
-    groups: &Groups,
+    groups: Option<&Groups>,
     close_gaps: bool,
     stop: Stop,
 ) -> Result<RObject<'call>> {
     let mut tables = Tables::new(arena);
-    let combined = combine(profiles, groups, close_gaps, &mut tables, stop)?;
+    let rows_in_groups = groups.unwrap_or_default();
+    let combined = combine(profiles, rows_in_groups, close_gaps, &mut tables, stop)?;
+    if groups.is_none() {
+        return arena.list(&[("tables", tables.finish()?)]);
+    }
     let mut ids = Vec::new();
-    for (key, profiles) in &combined.ids {
+    for (key, profiles) in &combined.new_ids()? {
         let new = profiles.iter().map(|new| {
             let (value, slots) = arena.integers(new.len())?;
             slots.copy_from_slice(new);

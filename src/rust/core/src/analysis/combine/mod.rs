@@ -31,23 +31,35 @@ const META: &str = "meta";
 pub type Groups<'g> = [(&'g str, &'g [i32])];
 
 /// What follows for columns and tables that are not in the schema.
-pub struct Combined {
+pub struct Combined<'a> {
     /// The rows that are left of a table where equal ones became one, counted from 0 over all
     /// profiles that have the table.
     pub kept: Vec<(&'static str, Vec<u32>)>,
+    /// By key and by profile.
+    numbered: Vec<Vec<Numbered<'a>>>,
+}
+
+impl Combined<'_> {
     /// For each key, and each profile, the new ids of the rows of its table.
-    pub ids: Vec<(Key, Vec<Vec<i32>>)>,
+    pub fn new_ids(&self) -> Result<Vec<(Key, Vec<Vec<i32>>)>> {
+        let numbered = Key::ALL.into_iter().zip(&self.numbered);
+        let ids = numbered.map(|(key, numbered)| {
+            let new = numbered.iter().map(Numbered::all).try_vec_of(WHAT)?;
+            Ok((key, new))
+        });
+        ids.try_vec_of(WHAT)
+    }
 }
 
 /// Gives the combined tables to `sink`. The profiles are of version "2.0" and were checked.
 /// `close_gaps`: whether frames, sorted by sample and depth, are numbered from 1 without gaps.
-pub fn combine(
-    profiles: &[&TableList],
+pub fn combine<'a>(
+    profiles: &[&TableList<'_, 'a>],
     groups: &Groups,
     close_gaps: bool,
     sink: &mut dyn Sink,
     stop: Stop,
-) -> Result<Combined> {
+) -> Result<Combined<'a>> {
     let mut job = Job {
         profiles,
         groups,
@@ -63,14 +75,9 @@ pub fn combine(
     for table in TABLES {
         job.write(table, sink)?;
     }
-    let mut ids = Vec::new();
-    for (key, numbered) in Key::ALL.into_iter().zip(&job.numbered) {
-        let new = numbered.iter().map(Numbered::all).try_vec_of(WHAT)?;
-        ids.try_push((key, new), WHAT)?;
-    }
     Ok(Combined {
         kept: job.kept,
-        ids,
+        numbered: job.numbered,
     })
 }
 
