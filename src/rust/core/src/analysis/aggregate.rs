@@ -1,12 +1,13 @@
-//! Aggregation: equal samples become one, with the sums of their values.
+//! Aggregation: merges equal samples and sums their values.
 //!
-//! Which samples are equal depends on the format, which says so by an [`Identity`] made of
-//! the numbers that it gives to stacks, labels and so on. What is the same for all formats
-//! is here: sums are checked, and what is 0 is left out.
+//! Which samples are equal depends on the format. Its writer describes a sample by an
+//! [`Identity`], which consists of the numbers that it assigned to the stack, the labels and so
+//! on. This file contains what all formats have in common: sums are checked for overflow, and
+//! samples whose sums are all 0 are omitted.
 //!
-//! Samples can cancel each other out, which is known only at the end, when stacks and
-//! strings that only they need have their numbers already. [`without_zeros`] then starts
-//! anew without these samples, so that the output does not depend on what is not in it.
+//! Values of equal samples may add up to 0. This is known only at the end, when numbers were
+//! already assigned to stacks and strings that only these samples use. [`without_zeros`] then
+//! starts again without these samples, so that the output contains no trace of them.
 
 use super::sample_types::WrittenType;
 use crate::collections::{Interner, Lists};
@@ -19,15 +20,15 @@ use std::hash::Hash;
 const WHAT: &str = "samples";
 const SUMS: &str = "sample values";
 
-/// What tells samples apart.
+/// Describes a sample: samples with equal identities are merged.
 pub trait Identity: Copy + Eq + Hash {
-    /// Whether the values of equal samples are summed. If not, each keeps its own.
+    /// Whether the values of equal samples are summed. If not, each sample keeps its own.
     fn is_summed(&self) -> bool {
         true
     }
 }
 
-/// Which samples are not written, by row.
+/// The samples that are omitted, by row.
 pub struct LeftOut(Vec<bool>);
 
 impl LeftOut {
@@ -42,25 +43,25 @@ impl LeftOut {
     }
 }
 
-/// What `attempt` makes of the samples that are not left out. It gives `None` when it has
-/// found more to leave out, see [`Groups::leave_out_zeros`].
+/// Calls `attempt`, which writes the samples that are not omitted. If it finds more samples to omit
+/// (see [`Groups::leave_out_zeros`]), it returns `None` and is called again.
 pub fn without_zeros<T>(
     samples: usize,
     mut attempt: impl FnMut(&mut LeftOut) -> Result<Option<T>>,
 ) -> Result<T> {
     let mut left_out = LeftOut(filled(samples, false, WHAT)?);
     loop {
-        if let Some(made) = attempt(&mut left_out)? {
-            return Ok(made);
+        if let Some(result) = attempt(&mut left_out)? {
+            return Ok(result);
         }
     }
 }
 
-/// Equal samples, in the order of the first of each group.
+/// Groups of equal samples, in the order of their first samples.
 pub struct Groups<'t, 'a, Id> {
     types: &'t [&'t WrittenType<'a>],
     identities: Interner<Vec<Id>>,
-    /// For each group as many values as types; 0 where they are not summed.
+    /// For each group a sum for each type; 0 for groups that are not summed.
     sums: Vec<i64>,
     /// The group and the row of each sample.
     samples: Vec<(u32, usize)>,
@@ -93,7 +94,7 @@ impl<'t, 'a, Id: Identity> Groups<'t, 'a, Id> {
         Ok(())
     }
 
-    /// Each group's identity and sums.
+    /// The identity and the sums of each group.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (Id, &[i64])> {
         let width = self.types.len();
         let sums = move |group: usize| &self.sums[group * width..][..width];
@@ -103,7 +104,7 @@ impl<'t, 'a, Id: Identity> Groups<'t, 'a, Id> {
             .map(move |(group, &identity)| (identity, sums(group)))
     }
 
-    /// The samples of each group in their order, as numbers for [`row()`](Groups::row).
+    /// The samples of each group, in order, as arguments for [`row()`](Groups::row).
     pub fn samples(&self) -> Result<Lists<u32>> {
         let group_of = self.samples.iter().map(|&(group, _)| group as usize);
         Lists::grouped(self.identities.len(), group_of, WHAT)
@@ -114,7 +115,7 @@ impl<'t, 'a, Id: Identity> Groups<'t, 'a, Id> {
         self.samples[sample as usize].1
     }
 
-    /// Leaves out the samples whose sums are all 0; says whether there are any.
+    /// Adds the samples of groups whose sums are all 0 to `left_out`. Returns whether there are any.
     pub fn leave_out_zeros(&self, left_out: &mut LeftOut) -> Result<bool> {
         let mut zeros = filled(self.identities.len(), false, WHAT)?;
         for ((identity, sums), zero) in self.iter().zip(&mut zeros) {
@@ -133,7 +134,7 @@ pub fn is_zero(values: &[i64]) -> bool {
     values.iter().all(|&value| value == 0)
 }
 
-/// Fills `values` with those of a sample, one for each type.
+/// Sets `values` to the values of a sample, one for each type.
 #[inline]
 pub fn values_of(
     types: &[&WrittenType],
@@ -151,7 +152,7 @@ pub fn values_of(
 #[cold]
 fn too_large(type_: &WrittenType, row: usize) -> Error {
     Error::Lossy(message!(
-        "The sum of type `{}` passes 2^63 at sample {}; pprof and OpenTelemetry hold no larger \
+        "The sum of type `{}` exceeds 2^63 at sample {}; pprof and OpenTelemetry cannot store larger \
          numbers.",
         type_.name,
         row + 1

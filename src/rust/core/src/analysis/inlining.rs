@@ -1,13 +1,13 @@
-//! Inlined functions: which rows of the model are one location of other formats.
+//! Groups locations of the model that are one location in other formats.
 //!
-//! The model has one location for each function that was inlined at an address. Other
-//! formats have one location for the address, with a line for each of these functions.
+//! If functions were inlined at an address, the model has one location for each of them. Other
+//! formats have one location for the address, with a line for each function.
 
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
 use crate::model::{LocationId, Profile, Stacks};
 
-/// Splits stacks into slices that are one location of the format each.
+/// Splits stacks into slices, each of which is one location of the format.
 pub struct Inlining<'a> {
     profile: &'a Profile,
     /// By row of the locations.
@@ -34,10 +34,10 @@ impl<'a> Inlining<'a> {
     }
 }
 
-/// The ids that the locations of a format have. Those of a single row, as most are, need no
-/// lookup.
+/// The ids of the locations of a format. Most consist of a single row of the model and are found by its
+/// number, without a hash.
 pub struct SplitIds {
-    /// By row; 0 is none.
+    /// By row; 0 if there is none.
     single: Vec<u64>,
     several: Stacks,
     several_ids: Vec<u64>,
@@ -54,13 +54,13 @@ impl SplitIds {
         })
     }
 
-    /// The id of a single row; 0 is none.
+    /// The id of a location of a single row; 0 if there is none.
     #[inline]
     pub fn single(&self, row: LocationId) -> u64 {
         self.single[row.row()]
     }
 
-    /// 0 is none.
+    /// The id of a location; 0 if there is none.
     #[inline]
     pub fn get(&mut self, rows: &[LocationId]) -> Result<u64> {
         match *rows {

@@ -1,13 +1,13 @@
-//! What follows from a profile, for whoever writes or shows it.
+//! What is computed from profiles, for writers and for R functions.
 //!
-//! - [`sample_types`]: the values that other tools expect, which type to show;
-//! - [`aggregate`]: equal samples as one, with the sums of their values;
-//! - [`inlining`]: which locations are one address;
+//! - [`sample_types`]: the sample types that are summed, and those that are written;
+//! - [`aggregate`]: merges equal samples and sums their values;
+//! - [`inlining`]: groups the locations of a stack that have the same address;
 //! - [`source_facts`]: time, period and duration of a source;
-//! - [`summary`]: self and total by function and by line;
-//! - [`combine`]: several profiles as one;
-//! - [`compact`]: the rows of edited tables that are of use;
-//! - [`convert`]: between the versions of the tables.
+//! - [`summary`]: self and total values by function and by line;
+//! - [`combine`]: combines several profiles;
+//! - [`compact`]: finds unused rows of tables;
+//! - [`convert`]: converts between the versions of the tables.
 
 pub(crate) mod aggregate;
 pub mod combine;

@@ -1,9 +1,9 @@
-//! Sample types: which one is summed, and which are written under which names.
+//! Sample types: which one is summed, and which are written, by which names.
 //!
-//! Other tools show one type at a time and sum it over samples. What Rprof records
-//! becomes what their users expect: a count, the time that it stands for, and
-//! the memory that was allocated. Levels (memory in use) have no meaningful sum
-//! and are written only where nothing is summed.
+//! Other tools show one type at a time and sum it over samples. The values of Rprof are therefore
+//! written as the types that users of these tools expect: the number of samples, their time, and
+//! the allocated memory. Levels (memory in use) have no meaningful sum and are written only
+//! without aggregation.
 
 use crate::error::{Error, Result};
 use crate::limits::memory::{TryAdd, TryCollect, TryGrow, sort_by_key};
@@ -20,11 +20,11 @@ const COUNT: (&str, &str) = ("samples", "count");
 const TIME: (&str, &str) = ("cpu", "nanoseconds");
 const ALLOCATED: (&str, &str) = ("alloc_size", "bytes");
 const FREED: (&str, &str) = ("dealloc_size", "bytes");
-/// What pprof's own heap profiles call memory that was allocated.
+/// The name of allocated memory in heap profiles of pprof.
 const ALLOC_SPACE: (&str, &str) = ("alloc_space", "bytes");
 
-/// The sample type to sum: the one asked for, else the one that counts samples, else the
-/// one that a viewer should show first, else the last, as in pprof.
+/// The sample type to sum: the requested one, else the one that counts samples, else the default type
+/// of a source, else the last one, as in pprof.
 pub fn summed_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Option<&'p Values>> {
     if let Some(name) = wanted {
         return named(profile, name).map(Some);
@@ -47,22 +47,22 @@ fn can_be_summed(values: &Values) -> bool {
 fn named<'p>(profile: &'p Profile, name: &str) -> Result<&'p Values> {
     let values = profile.values.iter().find(|v| v.type_.name == name);
     let others = match listed(summable(profile)) {
-        none if none.is_empty() => message!("The profile has no type that can."),
-        names => message!("Types that can: {names}."),
+        none if none.is_empty() => message!("The profile has no types that can be summed."),
+        names => message!("Types that can be summed: {names}."),
     };
     match values {
         Some(values) if can_be_summed(values) => Ok(values),
         Some(_) => Err(Error::Unsupported(message!(
-            "`{name}` cannot be summed: it is the memory in use at each sample, not what was \
-             allocated since the one before. {others}"
+            "`{name}` cannot be summed: it is the memory in use at each sample, not the memory \
+             allocated since the previous one. {others}"
         ))),
         None => Err(Error::Unsupported(message!(
-            "The profile has no sample type `{name}` that could be summed. {others}"
+            "The profile has no sample type `{name}`. {others}"
         ))),
     }
 }
 
-/// For a message: "`cpu`, `samples`".
+/// The names of types for a message: "`cpu`, `samples`".
 fn listed<'p>(values: impl Iterator<Item = &'p Values>) -> String {
     values.fold(String::new(), |list, v| {
         let between = if list.is_empty() { "" } else { ", " };
@@ -70,24 +70,24 @@ fn listed<'p>(values: impl Iterator<Item = &'p Values>) -> String {
     })
 }
 
-/// Whether a source holds what `Rprof()` recorded.
+/// Whether a source was recorded by `Rprof()`.
 pub fn is_rprof(source: &Source) -> bool {
     source.kind == SourceKind::RPROF
 }
 
 /// A sample type as it is written.
 pub struct WrittenType<'a> {
-    /// Its name in the profile. Two types may be written under one name.
+    /// Its name in the profile. Two types of the profile may be written with the same name.
     pub key: &'a str,
     pub name: &'a str,
     pub unit: &'a str,
-    /// Where a sample's value is looked for; the first that has one gives it.
+    /// Where the value of a sample is looked up: the first of these that has a value is used.
     lookups: Vec<Lookup<'a>>,
 }
 
 enum Lookup<'a> {
     Stored(&'a Values),
-    /// The time that the counted samples stand for.
+    /// The time of the counted samples.
     Derived {
         counts: &'a Values,
         /// Nanoseconds, for each source.
@@ -96,7 +96,7 @@ enum Lookup<'a> {
 }
 
 impl WrittenType<'_> {
-    /// The value of a sample; one that has none counts as 0.
+    /// The value of a sample; 0 if it has none.
     #[inline]
     pub fn value(&self, row: usize, source: SourceId) -> Result<i64> {
         for lookup in &self.lookups {
@@ -130,16 +130,16 @@ impl WrittenType<'_> {
     #[cold]
     fn no_whole_number(&self, row: usize, value: f64) -> Error {
         Error::Lossy(message!(
-            "Sample {} has the value {value} of type `{}`; pprof and OpenTelemetry hold whole numbers below \
-             2^63 only.",
+            "Sample {} has the value {value} of type `{}`; pprof and OpenTelemetry can only store \
+             whole numbers below 2^63.",
             row + 1,
             self.name
         ))
     }
 }
 
-/// The types in the order in which they are written: that of the file, where it
-/// was one, else first what pprof's users look for.
+/// The types in the order in which they are written: that of the file, if the profile was read from
+/// one that has an order, else first those that users of pprof expect.
 pub fn written_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenType<'_>>> {
     let rprof = profile.sources.iter().any(is_rprof);
     let mut written = match rprof {
@@ -178,12 +178,12 @@ pub fn written_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenTy
 
 struct Type<'a> {
     type_: &'a ValueType,
-    /// What the file calls it that it comes from.
+    /// Its name in the file that it was read from.
     recorded: &'a str,
 }
 
-/// The sample types that have values, those of the sources first. Where no sample
-/// is left, what the sources say is all there is.
+/// The sample types that have values, those of the sources first. If the profile has no samples, they
+/// are the types of the sources.
 fn types(profile: &Profile) -> Result<Vec<Type<'_>>> {
     let mut types: Vec<Type> = Vec::new();
     let mut known: HashSet<_, RandomState> = HashSet::default();
@@ -208,7 +208,7 @@ fn types(profile: &Profile) -> Result<Vec<Type<'_>>> {
     Ok(types)
 }
 
-/// Count, time and allocations of Rprof.
+/// The types for sources of Rprof: count, time and allocated memory.
 fn derived(profile: &Profile) -> Result<Vec<WrittenType<'_>>> {
     let stored = |types: &[(&str, &str)]| -> Result<Vec<Lookup<'_>>> {
         let values = types.iter().filter_map(|(n, u)| profile.value(n, u));

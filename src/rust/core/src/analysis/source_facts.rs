@@ -1,17 +1,18 @@
-//! What formats state about a source: when it was recorded, for how long, how often.
+//! Computes the facts about a source that formats store: when it was recorded, for how long, with
+//! which period, and the default sample type.
 
 use super::sample_types::{WrittenType, is_rprof};
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, TryText, owned, with_room};
 use crate::model::{Period, Profile, RprofOptions, Source, is_nearly_whole, nanoseconds, nearest};
 
-/// When it was recorded, in nanoseconds since 1970.
+/// When the source was recorded, in nanoseconds since 1970.
 pub fn time(source: &Source) -> Option<i64> {
     source.time.or_else(|| nanoseconds(source.timestamp?))
 }
 
-/// The period, with its type and unit. Rprof counts microseconds, other tools
-/// nanoseconds.
+/// The period, with its type and unit. That of Rprof, in microseconds, is converted to nanoseconds, which
+/// other tools use.
 pub fn period(source: &Source) -> Option<(i64, Option<(&str, &str)>)> {
     let period = source.period.as_ref()?;
     let type_ = period.type_.as_ref();
@@ -27,33 +28,33 @@ pub fn period(source: &Source) -> Option<(i64, Option<(&str, &str)>)> {
     }
 }
 
-/// How many sources say what is not written of them: times and periods are whole numbers of
-/// 64 bits there.
+/// How many periods, time stamps and durations of sources are not written exactly: formats store whole
+/// numbers of 64 bits.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Untold {
-    /// Periods that are rounded, or not there.
+pub struct InexactFacts {
+    /// Periods that are rounded or omitted.
     pub periods: usize,
     pub times: usize,
     pub durations: usize,
 }
 
-impl Untold {
-    pub fn new(profile: &Profile, durations: &[Option<i64>]) -> Untold {
-        let mut untold = Untold::default();
+impl InexactFacts {
+    pub fn new(profile: &Profile, durations: &[Option<i64>]) -> InexactFacts {
+        let mut inexact = InexactFacts::default();
         for (source, duration) in profile.sources.iter().zip(durations) {
             let sampled = is_rprof(source) && profile.counts().is_some();
             let period = source.period.as_ref();
             let is_time = period.and_then(Period::nanoseconds).is_some();
-            untold.periods += usize::from(period.is_some_and(|p| !is_told(source, p)));
-            untold.times += usize::from(source.timestamp.is_some() && time(source).is_none());
-            untold.durations += usize::from(sampled && is_time && duration.is_none());
+            inexact.periods += usize::from(period.is_some_and(|p| !is_exact(source, p)));
+            inexact.times += usize::from(source.timestamp.is_some() && time(source).is_none());
+            inexact.durations += usize::from(sampled && is_time && duration.is_none());
         }
-        untold
+        inexact
     }
 }
 
-/// Whether [`period()`] says all of it.
-fn is_told(source: &Source, period: &Period) -> bool {
+/// Whether [`period()`] returns the exact period.
+fn is_exact(source: &Source, period: &Period) -> bool {
     let value = match period.nanoseconds() {
         Some(time) if is_rprof(source) => time,
         _ if period.exact.is_some() => return true,
@@ -62,7 +63,7 @@ fn is_told(source: &Source, period: &Period) -> bool {
     is_nearly_whole(value) && nearest(value).is_some()
 }
 
-/// The nanoseconds between two samples of each source, where all are known.
+/// The nanoseconds between two samples of each source, if all are known.
 pub fn periods(profile: &Profile) -> Result<Option<Vec<f64>>> {
     let mut periods = with_room(profile.sources.len(), "sources")?;
     for source in &profile.sources {
@@ -74,8 +75,8 @@ pub fn periods(profile: &Profile) -> Result<Option<Vec<f64>>> {
     Ok(Some(periods))
 }
 
-/// How long each source took, in nanoseconds; for Rprof, which does not record it,
-/// the time that its samples stand for.
+/// The duration of each source in nanoseconds. Rprof does not record it; it is computed from the number
+/// of samples and the period.
 pub fn durations(profile: &Profile) -> Result<Vec<Option<i64>>> {
     let mut counts = Vec::new();
     counts.try_fill(profile.sources.len(), 0.0, "sources")?;
@@ -95,14 +96,14 @@ pub fn durations(profile: &Profile) -> Result<Vec<Option<i64>>> {
     Ok(durations)
 }
 
-/// The sum over the sources; none where that is more than a format holds.
+/// The sum of the durations; `None` if there are none, or it exceeds 2^63.
 pub fn total_duration(durations: &[Option<i64>]) -> Option<i64> {
     let mut durations = durations.iter().flatten().copied();
     let first = durations.next()?;
     durations.try_fold(first, i64::checked_add)
 }
 
-/// The sample type that a viewer should show first; of what `Rprof()` recorded the time.
+/// The sample type that a viewer should show first; for sources of Rprof that is the time.
 pub fn default_type<'a>(source: &'a Source, types: &[&WrittenType<'a>]) -> Option<&'a str> {
     if is_rprof(source) {
         let time = types.iter().find(|type_| type_.name == "cpu");
@@ -111,7 +112,7 @@ pub fn default_type<'a>(source: &'a Source, types: &[&WrittenType<'a>]) -> Optio
     source.default_type.as_deref()
 }
 
-/// Such as `Rprof: Rprof.out, 20000 us, memory gc line`.
+/// A description of a source of Rprof, such as `Rprof: Rprof.out, 20000 us, memory gc line`.
 pub fn provenance(source: &Source) -> Result<String> {
     let mut text = owned("Rprof: ", WHAT)?;
     let mut parts = 0;
@@ -136,7 +137,7 @@ pub fn provenance(source: &Source) -> Result<String> {
 const WHAT: &str = "sources";
 const NO_OPTIONS: &str = "none";
 
-/// Such as `memory gc line`.
+/// The options as text, such as `memory gc line`; empty if none is set.
 pub fn words(options: RprofOptions) -> &'static str {
     let RprofOptions { memory, gc, line } = options;
     match (memory, gc, line) {
@@ -151,7 +152,7 @@ pub fn words(options: RprofOptions) -> &'static str {
     }
 }
 
-/// The same, with a word for none.
+/// The same, but `none` if no option is set.
 pub fn options_text(options: RprofOptions) -> &'static str {
     match words(options) {
         "" => NO_OPTIONS,
@@ -159,7 +160,7 @@ pub fn options_text(options: RprofOptions) -> &'static str {
     }
 }
 
-/// The options of which [`options_text()`] made this.
+/// Parses a text that [`options_text()`] returned.
 pub fn options_of_text(text: &str) -> Option<RprofOptions> {
     let has = |option| text.split(' ').any(|word| word == option);
     let options = RprofOptions {

@@ -1,9 +1,9 @@
-//! Where the values fall: self and total by function and by line.
+//! The summary of a profile: self and total values by function and by line.
 //!
-//! Values are summed for each distinct stack first, so the cost of the rest follows the
-//! stacks. As in `utils::summaryRprof()` a function that is on a stack more than once
-//! counts once, functions are told apart by name, and a line's self is what falls on the
-//! innermost frame that has a line.
+//! Values are first summed for each distinct stack, so that the remaining cost depends on the number
+//! of stacks only. As in `utils::summaryRprof()`, a function that occurs several times in a stack
+//! is counted once, functions of the same name are the same, and the self value of a line is that
+//! of the stacks whose innermost frame with a line is in it.
 
 use super::sample_types::summed_type;
 use super::source_facts::periods;
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 const WHAT: &str = "a summary";
-/// What a profile without values is taken to have recorded.
+/// The sample type of a profile without values.
 const NO_TYPE: (&str, &str) = ("samples", "count");
 const NANOSECONDS: f64 = 1e9;
 
@@ -23,36 +23,35 @@ pub struct Summary<'p> {
     /// Name and unit of the type that is summed.
     pub type_: (&'p str, &'p str),
     pub counted: Counted,
-    /// The seconds that the samples with a stack stand for, where all sampling periods are
-    /// known.
+    /// The sampled time of all samples with a stack in seconds, if all sampling periods are known.
     pub time: Option<f64>,
-    /// `None` stands for locations without a function.
+    /// By the name of the function; `None` for locations without a function.
     pub functions: Figures<Option<&'p str>>,
-    /// A file and a line in it.
+    /// By file and line.
     pub lines: Figures<(&'p str, i32)>,
 }
 
-/// Which samples are counted: those with a value and a stack. Shares are shares of their
-/// sum.
+/// How many samples are in the summary (those with a value and a stack, of whose sum shares are
+/// computed), and how many are not.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct Counted {
     pub samples: u64,
     pub sum: f64,
-    /// Samples with a value, but without a frame that it could fall on.
+    /// Samples with a value, but without a frame.
     pub without_stack: u64,
     pub sum_without_stack: f64,
     /// Samples that have values of other types only, or none.
     pub without_value: u64,
 }
 
-/// One row for each function or line: greatest self first, then greatest total.
+/// One row for each function or line, in descending order of self, then of total.
 pub struct Figures<Key> {
     pub keys: Vec<Key>,
-    /// Of the type that is summed.
+    /// For the type that is summed.
     pub values: SelfTotal,
     /// In seconds.
     pub time: Option<SelfTotal>,
-    /// In bytes, where Rprof recorded what was allocated.
+    /// In bytes, if Rprof recorded allocations.
     pub allocated: Option<SelfTotal>,
 }
 
@@ -62,7 +61,7 @@ pub struct SelfTotal {
     pub total: Vec<f64>,
 }
 
-/// Sums the sample type `wanted`, or one that is chosen.
+/// Sums the sample type `wanted`, or the default one.
 pub fn summarise<'p>(
     profile: &'p Profile,
     wanted: Option<&str>,
@@ -111,12 +110,12 @@ enum Weight<'p> {
     Nothing,
     /// The values of a type; a sample without one counts as 0.
     Column(&'p [f64]),
-    /// Counts times the nanoseconds between two samples of the sample's source.
+    /// Counts, and for each source the nanoseconds between two samples, by which they are multiplied.
     Time(&'p [f64], Vec<f64>),
 }
 
 impl Weight<'_> {
-    /// The sampled time, where counts and all periods are known.
+    /// The sampled time, if counts and all periods are known.
     fn time(profile: &Profile) -> Result<Option<Weight<'_>>> {
         let Some(counts) = profile.counts() else {
             return Ok(None);
@@ -175,7 +174,7 @@ struct Sums {
     allocated: Option<Vec<f64>>,
 }
 
-/// `key` says which row a location belongs to, `shown` what that row is called.
+/// The figures by `key`, which returns the key of a location. `shown` converts a key to text.
 fn figures<Key: Copy + Eq + Hash, Shown: Copy + Ord>(
     profile: &Profile,
     sums: &Sums,
@@ -204,7 +203,7 @@ fn figures<Key: Copy + Eq + Hash, Shown: Copy + Ord>(
             || allocated.as_ref().is_some_and(has_value)
     };
     let mut order = (0..keys.len()).filter(has_value).try_vec(WHAT)?;
-    // The key last, so that the order does not depend on that in the file.
+    // Ties are broken by the key, so that the order does not depend on the order in the file.
     order.sort_unstable_by(|&a, &b| {
         let by_self = values.self_[b].total_cmp(&values.self_[a]);
         let by_total = values.total[b].total_cmp(&values.total[a]);
@@ -225,7 +224,7 @@ fn figures<Key: Copy + Eq + Hash, Shown: Copy + Ord>(
     })
 }
 
-/// The distinct keys, and which of them each location has.
+/// The distinct keys, and the index of the key of each location.
 struct Rows<Key> {
     keys: Vec<Key>,
     of_location: Vec<Option<u32>>,

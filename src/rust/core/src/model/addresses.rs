@@ -1,8 +1,8 @@
 //! Addresses: where in memory the code of a location is.
 //!
-//! Where functions were inlined, several locations have the same address: the innermost
-//! first, each marked as inlined into the next. Interpreted code, such as R code, has no
-//! address.
+//! If functions were inlined, several locations have the same address; in a stack the innermost
+//! is the first, and each is marked as inlined into the next. Interpreted code, such as R code,
+//! has no address.
 
 use super::mappings::MappingId;
 use super::native_id::NativeId;
@@ -16,7 +16,7 @@ pub struct Address {
     /// 0 if there is none.
     pub address: u64,
     /// Whether the linker merged several functions with the same code into one (identical
-    /// code folding), so that the function may be another one than the name says.
+    /// code folding), so that the function may not be the one that the name refers to.
     pub is_folded: bool,
     pub native_id: Option<NativeId>,
 }

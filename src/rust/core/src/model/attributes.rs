@@ -1,12 +1,12 @@
-//! Attributes: keys and values that something may have, beyond what each profile says.
+//! Attributes: keys and values that describe a row of another table.
 //!
-//! OpenTelemetry gives them to resources, scopes, profiles, samples, mappings and
-//! locations. A value may be a text, a number, or a tree of values; here it is one
-//! text and its kind, so that tables can hold it.
+//! In OpenTelemetry resources, scopes, profiles, samples, mappings and locations have attributes.
+//! A value may be a text, a number, or a tree of values; in the model it is one text and its
+//! type, so that it can be stored in tables.
 
 use super::strings::StringId;
 
-/// What kind of value a text stands for, by the names that the format has.
+/// The type of a value, with the names that OpenTelemetry uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ValueKind {
     String,
@@ -16,7 +16,7 @@ pub enum ValueKind {
     Bytes,
     Array,
     Kvlist,
-    /// No value at all, which is allowed.
+    /// No value, which OpenTelemetry allows.
     Empty,
 }
 

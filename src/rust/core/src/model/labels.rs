@@ -1,6 +1,6 @@
-//! Labels: one row for each key-value pair that a sample carries.
+//! Labels: one row for each label of a sample, a pair of key and value.
 //!
-//! pprof has texts and numbers only; other values come from OpenTelemetry.
+//! In pprof, values are texts or numbers; other values are from OpenTelemetry.
 
 use super::attributes::AttributeValue;
 use super::strings::StringId;
@@ -13,6 +13,6 @@ pub struct Label {
     pub str: Option<StringId>,
     pub num: Option<i64>,
     pub unit: Option<StringId>,
-    /// What is neither text nor number.
+    /// A value that is neither text nor integer.
     pub other: Option<AttributeValue>,
 }

@@ -1,4 +1,4 @@
-//! Locations: one row for each distinct place in the code.
+//! Locations: one row for each distinct line of a function, or address.
 //!
 //! The line is the one being executed (innermost frame) or the one of the call (all other
 //! frames). Line 0 is unknown; a location without a function is an address without a symbol.
@@ -16,7 +16,7 @@ id!(LocationId, "locations");
 pub struct Location {
     pub function: Option<FunctionId>,
     pub line: Option<i64>,
-    /// 0 is unknown.
+    /// 0 if it is unknown.
     pub column: i64,
     pub address: Option<AddressId>,
     /// Whether the function was inlined into that of the next outer frame, which then has
@@ -25,7 +25,7 @@ pub struct Location {
     pub frame_type: Option<FrameType>,
 }
 
-/// What kind of frame a location is: `r` for R code, `native` for machine code, or any other
+/// The kind of frame that a location is: `r` for R code, `native` for machine code, or any other
 /// text, as in the attribute `profile.frame.type` of OpenTelemetry. `Profile::frame_type()`
 /// creates it, never of an empty text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

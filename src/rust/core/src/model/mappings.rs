@@ -9,10 +9,10 @@ id!(MappingId, "mappings");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
-    /// The first address, and the one behind the last.
+    /// The first address, and the one after the last.
     pub start: u64,
     pub limit: u64,
-    /// Where in the file `start` is.
+    /// The offset in the file that is mapped to `start`.
     pub offset: u64,
     pub filename: StringId,
     pub build_id: StringId,
@@ -20,8 +20,8 @@ pub struct Mapping {
     pub native_id: Option<NativeId>,
 }
 
-/// What is known already of the functions of a mapping; the rest a viewer may
-/// look up in the file.
+/// Which information on the functions of a mapping is final. A viewer may look up the rest in the
+/// file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Symbols {
     pub functions: bool,

@@ -8,11 +8,11 @@
 //! Sources ──► Scopes ──► Resources
 //! ```
 //!
-//! Ids are row numbers of a type of their own, so a stack cannot be taken for a
-//! frame. Strings and stacks are interned, and so are functions and locations where
-//! they are not taken over as a table. Whoever builds a [`Profile`] gets ids only
-//! from its tables, so an id always resolves: the checks of [`crate::tables`] are for
-//! data that comes from outside.
+//! Ids are row numbers. Each table has its own type of ids, so that the id of a stack cannot be
+//! used as that of a location. Strings and stacks are interned, and so are functions and
+//! locations, unless a file or a user provides them as tables, whose rows are kept. Code that
+//! builds a [`Profile`] gets ids only from its tables, so that an id always resolves: the
+//! checks of [`crate::tables`] are for data from R.
 
 mod addresses;
 mod attributes;
@@ -69,7 +69,7 @@ pub struct Profile {
     pub labels: Vec<Label>,
     pub resources: Vec<Resource>,
     pub scopes: Vec<Scope>,
-    /// What mappings and locations say beyond their columns, in the order of their rows.
+    /// The attributes of mappings and locations, in the order of their rows.
     pub mapping_attributes: Vec<(MappingId, Attribute)>,
     pub location_attributes: Vec<(LocationId, Attribute)>,
 }
@@ -109,25 +109,25 @@ impl Profile {
         add(&mut self.scopes, scope)
     }
 
-    /// The frame type that is called so; an empty text is none.
+    /// The frame type with this name; `None` for an empty text.
     pub fn frame_type(&mut self, text: &str) -> Result<Option<FrameType>> {
         let text = self.strings.intern(text)?;
         Ok(self.frame_type_of_text(text))
     }
 
-    /// The same of a text that is there already.
+    /// The same for a text that is interned already.
     pub fn frame_type_of_text(&self, text: StringId) -> Option<FrameType> {
         let is_none = self.strings.get(text).is_empty();
         (!is_none).then(|| FrameType::new(text))
     }
 
-    /// What kind of frame a location is, where that is known.
+    /// The frame type of a location as a text, if it is known.
     pub fn frame_type_of(&self, location: &Location) -> Option<&str> {
         let type_ = location.frame_type?;
         Some(self.strings.get(type_.text()))
     }
 
-    /// `None` for an address that says nothing.
+    /// `None` for an address without any information.
     pub fn intern_address(&mut self, address: Address) -> Result<Option<AddressId>> {
         match address == Address::default() {
             true => Ok(None),
@@ -135,7 +135,7 @@ impl Profile {
         }
     }
 
-    /// Where in memory a location is; for most of R's it says nothing.
+    /// The address of a location. That of R code contains no information.
     pub fn address_of(&self, location: &Location) -> Address {
         match location.address {
             Some(id) => self.addresses.get(id),
@@ -143,14 +143,14 @@ impl Profile {
         }
     }
 
-    /// Whether two locations that follow each other in a stack are one address, seen
-    /// from two functions.
+    /// Whether the function of a location was inlined into that of the next one in a stack, so that
+    /// both have the same address.
     pub fn is_inlined_into(&self, inner: LocationId, outer: LocationId) -> bool {
         let inner = self.locations.get(inner);
         inner.inlined && inner.address == self.locations.get(outer).address
     }
 
-    /// The function of a location, where it is known.
+    /// The function of a location, if it is known.
     pub fn function_of(&self, location: LocationId) -> Option<Function> {
         let function = self.locations.get(location).function?;
         Some(self.functions.get(function))

@@ -1,7 +1,7 @@
-//! Whole numbers, which formats have with 64 bits and R only as doubles; times
-//! among them.
+//! Converts whole numbers of 64 bits, which formats use, to doubles of R and back, times among
+//! them.
 
-/// Whole numbers up to here are exact as a double.
+/// Whole numbers up to this one are exact as a double.
 const PRECISE: u64 = 1 << 53;
 const A_SECOND: i64 = 1_000_000_000;
 
@@ -11,34 +11,35 @@ pub fn is_exact(number: i64) -> bool {
     number.unsigned_abs() <= PRECISE || number as f64 as i128 == i128::from(number)
 }
 
-/// The number, where a double is not exactly it.
+/// The number, if a double cannot represent it exactly.
 pub fn inexact(number: i64) -> Option<i64> {
     (!is_exact(number)).then_some(number)
 }
 
-/// The number of a line or column as R's integer, 0 where that cannot hold it.
+/// The number of a line or column as an R integer; 0 if it is negative or too large.
 pub fn integer_for_r(number: i64) -> i32 {
     i32::try_from(number).map_or(0, |number| number.max(0))
 }
 
-/// The number as an integer, when it is one.
+/// The number as an integer, if it is one.
 #[inline]
 pub fn whole(value: f64) -> Option<i64> {
     const END: f64 = 9_223_372_036_854_775_808.0;
     ((-END..END).contains(&value) && value.trunc() == value).then_some(value as i64)
 }
 
-/// Whether a number that was computed is an integer, but for the error of computing it.
+/// Whether a computed number is an integer, apart from rounding errors.
 pub fn is_nearly_whole(value: f64) -> bool {
     (value - value.round()).abs() <= value.abs() * 4.0 * f64::EPSILON
 }
 
-/// The nearest integer, where there is one.
+/// The nearest integer, if it has 64 bits.
 pub fn nearest(value: f64) -> Option<i64> {
     whole(value.round())
 }
 
-/// Seconds in nanoseconds. Their product as it stands would be off by hundreds.
+/// Converts seconds to nanoseconds. Whole and fractional seconds are converted separately: the
+/// product of a time stamp and 1e9 would have an error of hundreds of nanoseconds.
 pub fn nanoseconds(seconds: f64) -> Option<i64> {
     let full = seconds.floor();
     let rest = ((seconds - full) * A_SECOND as f64).round();
@@ -47,13 +48,15 @@ pub fn nanoseconds(seconds: f64) -> Option<i64> {
         .checked_add(whole(rest)?)
 }
 
-/// Nanoseconds in seconds, and themselves where those hold them nearly only.
+/// Converts nanoseconds to seconds. If these do not represent the nanoseconds exactly, the second
+/// result contains the nanoseconds.
 pub fn recorded_time(time: i64) -> (f64, Option<i64>) {
     let timestamp = seconds(time);
-    let nearly = nanoseconds(timestamp) != Some(time);
-    (timestamp, nearly.then_some(time))
+    let is_rounded = nanoseconds(timestamp) != Some(time);
+    (timestamp, is_rounded.then_some(time))
 }
 
+/// Converts nanoseconds to seconds.
 pub fn seconds(nanoseconds: i64) -> f64 {
     let full = nanoseconds.div_euclid(A_SECOND);
     let rest = nanoseconds.rem_euclid(A_SECOND);

@@ -1,7 +1,7 @@
-//! Resources and scopes: what a profile was recorded of, and by what.
+//! Resources and scopes: what was profiled, and by what.
 //!
-//! OpenTelemetry groups its profiles so. A resource is a service, a host, a process;
-//! a scope is the code that recorded. Profiles that name neither have none.
+//! OpenTelemetry groups profiles by them. A resource is a service, a host or a process; a scope
+//! is the code that recorded the profiles. Other formats have neither.
 
 use super::attributes::Attribute;
 use super::strings::StringId;
@@ -19,12 +19,12 @@ pub struct Resource {
     pub entities: Vec<Entity>,
 }
 
-/// What some of the attributes of a resource identify.
+/// A thing, such as a host, that some attributes of a resource describe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entity {
     pub schema_url: StringId,
     pub type_: StringId,
-    /// Keys of attributes: those that identify, and those that describe.
+    /// The keys of attributes that identify it, and of those that describe it.
     pub id_keys: Vec<StringId>,
     pub description_keys: Vec<StringId>,
 }

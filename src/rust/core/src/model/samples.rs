@@ -17,8 +17,8 @@ pub struct Samples {
     pub times: Vec<(usize, i64)>,
 }
 
-/// The place in a source file from which the outermost frame was called. It is not a
-/// location, because it belongs to no function.
+/// The line of a source file from which the outermost frame of a sample was called. It is not a
+/// location, because it is not in a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Toplevel {
     /// Row in [`Samples`], counted from 0.

@@ -22,7 +22,7 @@ static BASE64: Encoding = data_encoding::BASE64;
 
 id!(SourceId, "sources");
 
-/// What a source was made of: the name of a format, or what a user calls it.
+/// The kind of a source: the name of a format, or a text that a user chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceKind(Cow<'static, str>);
 
@@ -38,7 +38,7 @@ impl SourceKind {
         SourceKind(Cow::Borrowed(name))
     }
 
-    /// The kind that a table or file names.
+    /// The kind with this name in a table or file.
     pub fn of_text(text: &str) -> Result<SourceKind> {
         Ok(SourceKind::of_owned(owned(text, WHAT)?))
     }
@@ -59,40 +59,39 @@ impl Default for SourceKind {
     }
 }
 
-/// One recorded run, and what was said about it as a whole.
+/// One recorded run, and the information about the run as a whole.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Source {
     pub kind: SourceKind,
     pub uri: Option<String>,
     /// Seconds since 1970.
     pub timestamp: Option<f64>,
-    /// The time stamp in nanoseconds, where that was recorded.
+    /// The time stamp in nanoseconds, if it was recorded and seconds cannot represent it exactly.
     pub time: Option<i64>,
-    /// What lies between two samples.
+    /// The sampling period: what is counted between two samples, and how much of it.
     pub period: Option<Period>,
-    /// Length of the run in nanoseconds.
+    /// The length of the run in nanoseconds.
     pub duration: Option<i64>,
-    /// The sample types in the order of the file; of a format that has no others
-    /// than its own it is empty.
+    /// The sample types in the order of the file; empty for formats with fixed types.
     pub types: Vec<SampleType>,
     /// The sample type that a viewer should show first.
     pub default_type: Option<String>,
     pub comments: Vec<StringId>,
-    /// Expressions for names of functions: frames that a viewer should leave out
-    /// with all that they called, and exceptions.
+    /// Regular expressions for names of functions: frames that a viewer should drop, together with
+    /// those that they called, and exceptions.
     pub drop_frames: Option<String>,
     pub keep_frames: Option<String>,
-    /// Where a reader is told about such profiles.
+    /// The URL of a documentation of such profiles.
     pub doc_url: Option<String>,
-    /// What recorded it, in profiles of OpenTelemetry, as what follows.
+    /// What recorded the profile. This field and those up to `attributes` are from OpenTelemetry.
     pub scope: Option<ScopeId>,
     /// In hexadecimal digits.
     pub profile_id: Option<String>,
     pub dropped_attributes: u32,
-    /// The profile as it was before it was converted.
+    /// The file from which the profile was converted.
     pub payload: Option<Payload>,
     pub attributes: Vec<Attribute>,
-    /// What the header of an Rprof block said; `None` for other formats.
+    /// The options in the header of an Rprof block; `None` for other formats.
     pub options: Option<RprofOptions>,
     /// The `#File` lines of an Rprof block, in the order of the file.
     pub files: Vec<SourceFile>,
@@ -107,9 +106,9 @@ pub struct Payload {
 }
 
 impl SampleType {
-    /// A type as a file calls it, beside those that it has so far. Its own name is that,
-    /// or where it is taken `name/unit`, or `name/unit/2`, and so on; the number is that
-    /// of types before, so that none has to be looked for.
+    /// Creates a type with a unique name. The name is the `recorded` one; if a type in `before` has
+    /// it, `name/unit`; and if that exists too, `name/unit/2` and so on. The number starts at the
+    /// count of types in `before`, so that a free one is found at once.
     pub fn new(recorded: String, unit: String, before: &[SampleType]) -> Result<SampleType> {
         let taken = |name: &str| before.iter().any(|t| t.type_.name == name);
         let name = match recorded.as_str() {
@@ -150,27 +149,27 @@ impl Payload {
     }
 }
 
-/// A sample type, and what its file calls it.
+/// A sample type, and its name in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleType {
-    /// As in the values.
+    /// The type as in [`Values`](super::Values), with a unique name.
     pub type_: ValueType,
-    /// Where two types have one name, that of the second is no more the file's.
+    /// The name in the file, which another type may have too.
     pub recorded: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Period {
     pub value: f64,
-    /// The value, where `value` holds it only nearly.
+    /// The exact value, if `value` is rounded.
     pub exact: Option<i64>,
-    /// What is counted, most often `"cpu"`, and in which unit.
+    /// What is counted, usually `"cpu"`, and in which unit.
     pub type_: Option<ValueType>,
 }
 
 impl Period {
-    /// The interval of an Rprof file. `Rprof()` can also count elapsed time
-    /// (R >= 4.4), but no file says so.
+    /// The interval of an Rprof file. `Rprof()` can also measure elapsed time (R >= 4.4), but files do
+    /// not record that.
     pub fn of_rprof(microseconds: u64) -> Result<Period> {
         Ok(Period {
             value: microseconds as f64,
@@ -182,7 +181,7 @@ impl Period {
         })
     }
 
-    /// The period as time, where its unit is one of time.
+    /// The period in nanoseconds, if its unit is one of time.
     pub fn nanoseconds(&self) -> Option<f64> {
         let factor = match self.type_.as_ref()?.unit.as_str() {
             "nanoseconds" => 1.0,
@@ -195,7 +194,7 @@ impl Period {
     }
 }
 
-/// The options of `Rprof()` that change what its lines hold.
+/// The options of `Rprof()` that determine the content of its lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RprofOptions {
     pub memory: bool,
@@ -203,11 +202,11 @@ pub struct RprofOptions {
     pub line: bool,
 }
 
-/// A `#File` line: the number that stands for a file in this block.
+/// A `#File` line: assigns a number to a file in this block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceFile {
     pub number: u32,
     pub filename: StringId,
-    /// The sample (counted from 0 over the whole profile) it stands before.
+    /// The sample that follows the line, counted from 0 over the whole profile.
     pub before: usize,
 }

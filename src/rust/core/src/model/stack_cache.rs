@@ -1,11 +1,12 @@
-//! Finds stacks again by their encoded form, before they are decoded: the bytes of a
-//! packed list in pprof, or rows of `sample_locations`.
+//! A cache of stacks by their encoded form (the bytes of a packed list in pprof, or rows of
+//! `sample_locations`), so that stacks that occurred before need not be decoded.
 //!
-//! Profiles that were not aggregated repeat their stacks, and looking them up pays: a
+//! Profiles that were not aggregated repeat their stacks, and the cache saves time: a
 //! million samples with 10,000 stacks are read from pprof in 0.22 s instead of 0.30 s, and
-//! summarised in 0.07 s instead of 0.21 s. In aggregated profiles no stack comes twice, and
-//! looking up each costs more than it saves: a million stacks of 30 frames are read in
-//! 0.69 s with it and in 0.54 s without. So lookups are suspended while few of them succeed.
+//! summarised in 0.07 s instead of 0.21 s. In aggregated profiles each stack occurs once, and
+//! lookups cost more than they save: a million stacks of 30 frames are read in
+//! 0.69 s with the cache and in 0.54 s without. Therefore lookups are suspended while few of
+//! them succeed.
 
 use super::stacks::StackId;
 use crate::collections::{Index, next_row};
@@ -13,12 +14,12 @@ use crate::error::Result;
 use crate::limits::memory::TryGrow;
 use std::hash::Hash;
 
-/// After this many lists it is decided whether to continue looking them up.
+/// After this many lists, it is decided anew whether to look lists up.
 const WINDOW: u32 = 1 << 14;
-/// One window in this many is looked up in any case.
+/// In one of this many windows, lists are always looked up.
 const WINDOWS: u32 = 8;
 
-/// Lists of `T` and the stacks that they stand for.
+/// Lists of `T`, which encode stacks, and their stacks.
 pub struct StackCache<'a, T> {
     lists: Vec<(&'a [T], StackId)>,
     index: Index,
@@ -27,7 +28,7 @@ pub struct StackCache<'a, T> {
     last: Option<(&'a [T], StackId)>,
     /// The hash of the list that was looked up last.
     hash: u64,
-    /// Lists so far, and those of this window that were found.
+    /// The number of lists so far, and how many of this window were found.
     seen: u32,
     hits: u32,
     off: bool,
@@ -77,7 +78,7 @@ impl<'a, T: Eq + Hash> StackCache<'a, T> {
         self.hits = 0;
     }
 
-    /// Adds the list that was looked up last, and was not found.
+    /// Adds the list that was looked up last and not found.
     #[inline]
     pub fn add(&mut self, list: &'a [T], stack: StackId) -> Result<()> {
         self.last = Some((list, stack));
@@ -94,7 +95,7 @@ impl<'a, T: Eq + Hash> StackCache<'a, T> {
 mod tests {
     use super::*;
 
-    /// How many of these lists are found when they come.
+    /// How many of these lists are found at their occurrence.
     fn found(lists: impl Iterator<Item = u32>) -> usize {
         let lists: Vec<[u32; 2]> = lists.map(|list| [list, 1]).collect();
         let mut known = StackCache::default();
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_up_stops_where_it_finds_little_and_starts_again() {
+    fn lookups_are_suspended_while_few_succeed_and_resumed_later() {
         let once = 40 * WINDOW;
         assert_eq!(found(0..once), 0);
         let then = (0..once).chain((0..20 * WINDOW).map(|i| once + i % 500));

@@ -1,8 +1,8 @@
 //! Stacks: one row for each list of locations, innermost first.
 //!
-//! Real profiles repeat their stacks (a million samples, thirteen thousand
-//! stacks), so a sample is one [`StackId`] and all work on stacks is done once
-//! for each row here.
+//! Real profiles repeat their stacks (for example a million samples with thirteen thousand
+//! stacks). Therefore a sample contains a [`StackId`], and stacks are processed once for each row
+//! of this table.
 
 use super::locations::LocationId;
 use crate::collections::{Interner, Lists, id};

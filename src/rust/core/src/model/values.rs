@@ -1,13 +1,13 @@
 //! Values: for each sample type one column, as long as the samples.
 //!
-//! The sources of a profile need not measure the same things: the value is NaN where a sample
-//! has none of a type. No format can record a NaN, so it cannot be mistaken for a value.
+//! The sources of a profile may have different sample types: if a sample has no value of a type,
+//! the column contains NaN, which no format can record as a value.
 
 use super::numbers::is_exact;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, owned};
 
-/// What a number means.
+/// The name and the unit of values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ValueType {
     pub name: String,
@@ -57,9 +57,9 @@ impl Values {
     }
 }
 
-/// The memory columns of `Rprof()`, with the names and units of
-/// `summaryRprof(memory = "tseries")`. The first three are levels at the time of the sample;
-/// the last counts duplications since the previous sample.
+/// The memory figures of `Rprof()`, with the names and units of
+/// `summaryRprof(memory = "tseries")`. The first three are levels at the time of the sample; the
+/// last is the number of duplications since the previous sample.
 pub const LEVELS: [(&str, &str); 4] = [
     ("vsize_small", "bytes"),
     ("vsize_large", "bytes"),

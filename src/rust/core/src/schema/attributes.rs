@@ -1,6 +1,7 @@
 //! Tables of attributes, and `.labels`, the attributes of samples.
 //!
-//! A value is a text, and a kind that says what it stands for: see [`attribute_value`](crate::attribute_value).
+//! A value is stored as a text, with its type in another column: see
+//! [`attribute_value`](crate::attribute_value).
 
 use super::cells::exact_double;
 use super::column::Column;
@@ -24,10 +25,10 @@ type LabelColumn = Column<Label, LabelDraft>;
 
 const WHAT: &str = "attributes";
 
-/// An attribute and the row that it is of, as it is written.
+/// An attribute that is written, and the row that has it.
 type OwnedAttribute = (usize, Attribute);
 
-/// An attribute as it is read: its value may still be missing or wrong.
+/// An attribute while it is read: its value may be missing or invalid.
 pub struct AttributeDraft {
     owner: usize,
     key: StringId,
@@ -167,7 +168,7 @@ pub static LOCATION_ATTRIBUTES: RowTable<OwnedAttribute, AttributeDraft> = attri
     }
 );
 
-/// The attributes of one row after the other.
+/// The attributes of all rows.
 fn of_all<'p>(
     lists: impl Iterator<Item = &'p Vec<Attribute>>,
 ) -> Result<Cow<'p, [OwnedAttribute]>> {
@@ -185,7 +186,7 @@ fn of_rows<'p>(
     Ok(Cow::Owned(rows))
 }
 
-/// Gives each attribute to its owner.
+/// Adds each attribute to the row that has it.
 fn give(
     rows: Vec<AttributeDraft>,
     reading: &mut Reading,
@@ -220,7 +221,7 @@ fn has_value(draft: &AttributeDraft, strings: &Strings) -> Result<Broken> {
     }
 }
 
-/// A value has a type, and is of it.
+/// Checks that a value has a type and is valid for it.
 fn of_its_kind(
     kind: Option<ValueKind>,
     text: Option<StringId>,
@@ -237,7 +238,7 @@ fn of_its_kind(
     Ok(None)
 }
 
-/// A label as it is read.
+/// A label while it is read.
 pub struct LabelDraft {
     label: Label,
     num: Option<f64>,

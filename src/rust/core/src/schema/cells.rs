@@ -1,10 +1,10 @@
-//! What texts in cells stand for, and the numbers that two columns hold together.
+//! Parses the texts in cells, and the numbers that are stored in a plain and an `_exact` column.
 
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryText, ensure, owned};
 use crate::model::{NativeId, StringId, Strings, integer_for_r, is_exact};
 
-/// In one place, so that it can be lent.
+/// A static, since decoders borrow it.
 pub static ENCODING: data_encoding::Encoding = data_encoding::BASE64;
 
 pub const DECIMAL: &str = "must be a whole number of 64 bits, in decimal, or NA";
@@ -23,7 +23,7 @@ pub fn decimal(text: &str) -> Option<i64> {
 /// An address, such as `0x7f00`.
 pub fn hexadecimal(text: &str) -> Option<u64> {
     let digits = text.strip_prefix("0x")?;
-    // Which Rust would read.
+    // Rust's parser would accept a sign.
     if digits.starts_with('+') {
         return None;
     }
@@ -61,7 +61,7 @@ pub fn texts(text: &str, strings: &mut Strings) -> Result<Option<Vec<StringId>>>
     ids.try_vec_of(WHAT).map(Some)
 }
 
-/// A whole number that is nearly this one.
+/// Whether a double is the approximation of a whole number of 64 bits.
 pub fn is_whole(number: f64) -> bool {
     number.fract() == 0.0 && number.abs() <= 9.3e18
 }
@@ -71,13 +71,13 @@ pub fn count(number: f64) -> Option<u32> {
     is_count.then_some(number as u32)
 }
 
-/// The number of an `_exact` column, while the plain column has the double nearest to it,
-/// which is not the number itself.
+/// The number of an `_exact` column, if the plain column contains the nearest double and that is not
+/// exactly the number.
 pub fn exact_double(exact: i64, plain: f64) -> Option<i64> {
     (!is_exact(exact) && exact as f64 == plain).then_some(exact)
 }
 
-/// The same of a line, which is 0 in the plain column if R's integers do not hold it.
+/// The same for a line, which is 0 in the plain column if it is too large for an R integer.
 pub fn exact_line(exact: i64, plain: i64) -> i64 {
     if plain == 0 && integer_for_r(exact) == 0 {
         exact
@@ -86,7 +86,7 @@ pub fn exact_line(exact: i64, plain: i64) -> i64 {
     }
 }
 
-/// The line, where R's integers do not hold it.
+/// The line, if it is too large for an R integer.
 pub fn line_beyond_integer(line: i64) -> Option<i64> {
     (i64::from(integer_for_r(line)) != line).then_some(line)
 }
@@ -100,7 +100,7 @@ pub fn json_texts(texts: &[StringId], strings: &Strings) -> Result<Option<String
     crate::text::json_array(texts).map(Some)
 }
 
-/// Appends one cell to a text that holds all of them.
+/// Appends one cell to a text that contains all cells of a column.
 pub fn put(all: &mut String, cell: impl std::fmt::Display) -> Result<()> {
     all.try_write(format_args!("{cell}"), "a column of text")
 }

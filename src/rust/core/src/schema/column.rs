@@ -1,9 +1,9 @@
-//! The entry of a column: what it is called, what it holds, and where that is in the model.
+//! The entry of a column: its name, what its cells contain, and where that is in the model.
 //!
-//! What a cell holds is its [`Access`]: that says R's type, how a cell is parsed and
-//! checked, how it is written, and by which two functions it is got from the model and set
-//! there. `R` is a row of the model as it is written, `D` the row in the making while it is
-//! read; for most tables they are the same.
+//! [`Access`] is the kind of content. It determines the type in R, how a cell is parsed, checked
+//! and written, and contains the two functions that get it from the model and set it there. `R`
+//! is the type of a row of the model, `D` that of a draft of a row while it is read; in most
+//! tables they are the same.
 
 use super::key::Key;
 use crate::model::{NativeId, Profile, StringId, ValueKind};
@@ -31,16 +31,16 @@ impl Type {
     }
 }
 
-/// What is known of a column without its table.
+/// The description of a column.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnInfo {
     pub name: &'static str,
     pub type_: Type,
-    /// Whether each table has it; the others are given where they say something.
+    /// Whether the table must have the column. Optional columns are omitted if they have no values.
     pub required: bool,
-    /// A column that must not be given without this one.
+    /// Another column, which must not be present without this one.
     pub needed_by: Option<&'static str>,
-    /// What its numbers count, or its text is written in.
+    /// The unit of the numbers, or the encoding of the text.
     pub unit: Option<&'static str>,
     pub doc: &'static str,
 }
@@ -72,7 +72,7 @@ impl ColumnInfo {
         self
     }
 
-    /// The table that its ids are of.
+    /// The key whose ids the column contains, if its name is that of a key.
     pub fn refers_to(&self) -> Option<Key> {
         Key::of_column(self.name)
     }
@@ -81,48 +81,48 @@ impl ColumnInfo {
 pub(super) type Get<R, T> = fn(&Profile, &R) -> Option<T>;
 pub(super) type Set<D, T> = fn(&mut D, T);
 
-/// What the cells of a column hold, how to get one of a row of the model, and how to set it.
-/// What is NA is `None`, and is not set.
+/// The content of the cells of a column, with the functions that get it from a row of the model and
+/// set it in a draft. NA is `None`, and is not set.
 pub(super) enum Access<R: 'static, D: 'static> {
     /// The id of the row itself: 1, 2, 3, ….
     Key,
-    /// The row of another table, by its id there.
+    /// The id of a row of another table, which is looked up: the functions use the row.
     Reference(Key, Get<R, usize>, Set<D, usize>),
-    /// An id that may be of no row: it is set as it is.
+    /// An id that may not exist: it is not looked up.
     Id(Get<R, usize>, Set<D, i32>),
     Integer(Get<R, i32>, Set<D, i32>),
-    /// A whole number that is not negative; 0 where R's integers do not hold it.
+    /// A line number that is not negative; 0 if it is too large for an R integer.
     Line(Get<R, i64>, Set<D, i64>),
-    /// A line that R's integers do not hold, beside a column of lines.
+    /// A line number that is too large for an R integer, in addition to a column of line numbers.
     ExactLine(Get<R, i64>, Set<D, i64>),
     Double(Get<R, f64>, Set<D, f64>),
-    /// A whole number of 64 bits, as near as a double is.
+    /// A whole number of 64 bits, as the nearest double.
     Whole(Get<R, i64>, Set<D, f64>),
     /// A whole number from 0 to 2^32 - 1.
     Count(Get<R, u32>, Set<D, u32>),
     Flag(Get<R, bool>, Set<D, bool>),
     Text(Get<R, StringId>, Set<D, StringId>),
     OwnText(for<'a> fn(&'a R) -> Option<&'a str>, Set<D, String>),
-    /// A whole number of 64 bits.
+    /// A whole number of 64 bits, in decimal.
     Decimal(Get<R, i64>, Set<D, i64>),
     Hexadecimal(Get<R, u64>, Set<D, u64>),
     NativeId(Get<R, NativeId>, Set<D, NativeId>),
-    /// In base64.
+    /// Bytes, in base64.
     Bytes(for<'a> fn(&'a R) -> Option<&'a [u8]>, Set<D, Vec<u8>>),
-    /// Bytes as text, two digits each.
+    /// Bytes, in hexadecimal. The functions use the digits.
     HexDigits(for<'a> fn(&'a R) -> Option<&'a str>, Set<D, String>),
-    /// What kind of value the next column has.
+    /// The type of the value in another column.
     Kind(Get<R, ValueKind>, Set<D, ValueKind>),
-    /// Texts as a JSON array; none is NA.
+    /// Texts, as a JSON array; no texts are NA.
     Texts(for<'a> fn(&'a R) -> &'a [StringId], Set<D, Vec<StringId>>),
 }
 
-/// When a column that need not be there is given.
+/// When an optional column is written.
 pub(super) enum Given<R: 'static> {
     Always,
-    /// Where any cell has a value.
+    /// If any cell has a value.
     WhereAny,
-    /// Where this holds for any row.
+    /// If the function returns `true` for any row.
     Where(fn(&Profile, &R) -> bool),
 }
 
@@ -163,7 +163,7 @@ impl<R, D> Column<R, D> {
         Column::new(info, Access::Key).not_na()
     }
 
-    /// It must have a value unless [`Column::or_na`] says otherwise.
+    /// NA is not allowed unless [`Column::or_na`] is called.
     pub(super) const fn reference(
         name: &'static str,
         key: Key,
@@ -210,20 +210,20 @@ impl<R, D> Column<R, D> {
         self
     }
 
-    /// Of texts.
+    /// Empty texts are not allowed.
     pub(super) const fn not_empty(mut self) -> Column<R, D> {
         self.allows_empty = false;
         self
     }
 
-    /// Given where any cell has a value.
+    /// Written if any cell has a value.
     pub(super) const fn optional(mut self) -> Column<R, D> {
         self.info.required = false;
         self.given = Given::WhereAny;
         self
     }
 
-    /// Given where this holds for any row.
+    /// Written if `given` returns `true` for any row.
     pub(super) const fn optional_where(mut self, given: fn(&Profile, &R) -> bool) -> Column<R, D> {
         self.info.required = false;
         self.given = Given::Where(given);

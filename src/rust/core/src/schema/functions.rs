@@ -1,4 +1,4 @@
-//! `functions`: the functions that locations are in.
+//! `functions`: the functions that locations refer to.
 
 use super::cells::exact_line;
 use super::column;
@@ -58,15 +58,15 @@ pub static FUNCTIONS: RowTable<Function, FunctionDraft> = RowTable {
         .optional(),
         Column::flag(
             ".has_name",
-            "`FALSE` where the file has no such name: it repeats the other one or is `<unknown>`",
+            "`FALSE` if the file does not contain it: `name` is then `system_name` or `<unknown>`",
             |_, f| Some(has_name(f)),
             |f, has| f.has_name = Some(has),
         )
         .optional_where(|_, f| !has_name(f)),
-        // Of two names that differ both are recorded, of equal ones the first.
+        // If the names differ, both were recorded; if they are equal, `name` was, by default.
         Column::flag(
             ".has_system_name",
-            "the same of `system_name`; without the column, one that is the `name` is not written",
+            "the same for `system_name`; without the column, one that equals `name` is not written",
             |_, f| Some(has_system_name(f)),
             |f, has| f.has_system_name = Some(has),
         )
@@ -103,7 +103,7 @@ pub static FUNCTIONS: RowTable<Function, FunctionDraft> = RowTable {
     },
 };
 
-/// A function, and which names were recorded.
+/// A function while it is read, and which names were recorded.
 pub struct FunctionDraft {
     function: Function,
     has_name: Option<bool>,

@@ -1,4 +1,4 @@
-//! Finds the row of an id.
+//! An index from the ids of a table to its rows.
 
 use super::input::{NA, invalid};
 use crate::error::Result;
@@ -9,16 +9,16 @@ use std::collections::HashMap;
 /// The rows of a table by their ids.
 #[derive(Debug)]
 pub enum Ids {
-    /// 1, 2, 3, …: what readers make.
+    /// The ids 1, 2, 3, …, as readers assign them. The field is their number.
     Sequence(usize),
-    /// Ids in a narrow range: the row + 1 for each of them, 0 for gaps.
+    /// Ids in a narrow range: the lowest id, and from there on the row + 1 of each, 0 for gaps.
     Range(i32, Vec<u32>),
-    /// Anything else.
+    /// Any other ids.
     Map(HashMap<i32, u32>),
 }
 
 impl Ids {
-    /// Fails on NA and on duplicates.
+    /// NA and duplicates are errors.
     pub fn new(table: &'static str, column: &'static str, ids: &[i32]) -> Result<Ids> {
         if ids.iter().zip(1..).all(|(&id, row)| id == row) {
             return Ok(Ids::Sequence(ids.len()));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_unique_and_there() {
+    fn ids_are_unique_and_not_na() {
         let message = |ids: &[i32]| Ids::new("t", "c", ids).unwrap_err().to_string();
         assert_eq!(
             message(&[1, 2, 1]),

@@ -1,4 +1,5 @@
-//! Tables from outside, as whoever has them lends them: columns by their names.
+//! Tables as input: the trait by which the core borrows their columns, and the checks of whole
+//! columns.
 
 use super::column::{ColumnInfo, Type};
 use crate::error::{Error, Invalid, Result};
@@ -7,17 +8,17 @@ use crate::message;
 /// R's `NA_integer_`, also of logical columns.
 pub const NA: i32 = i32::MIN;
 
-/// A table from outside.
+/// A table that was passed to the core.
 pub trait TableInput<'a> {
-    /// What it is instead of a table, where it is none.
+    /// The class or type of the input, if it is not a table.
     fn is_not_a_table(&self) -> Option<&str>;
 
     fn rows(&self) -> usize;
 
     fn names(&self) -> &[&'a str];
 
-    /// The column of that name; `None` where there is none. What is not of the wanted type is
-    /// [`Data::Other`]. The table is named for errors.
+    /// The column with this name, `None` if there is none. A column that is not of the wanted type is
+    /// [`Data::Other`]. `table` is used in errors.
     fn column(
         &self,
         table: &'static str,
@@ -34,18 +35,18 @@ pub enum Data<'a> {
     /// NaN is NA.
     Doubles(&'a [f64]),
     Texts(Text<'a>),
-    /// Version "1.0" only: which of the stacks each row has, and their ids.
+    /// Version "1.0" only: the index of each row's stack, and the location ids of each stack.
     Stacks(Vec<u32>, Vec<&'a [i32]>),
-    /// Not of the wanted type, but of this.
+    /// A column of another type than the wanted one; the field is that type.
     Other(String),
 }
 
-/// A column of text: some texts, and for each row which of them it is.
+/// A column of text: distinct texts, and for each row an index into them.
 #[derive(Debug, Default, Clone)]
 pub struct Text<'a> {
-    /// Each once, but for equal texts in different encodings.
+    /// A text may occur twice if it had different encodings.
     pub distinct: Vec<&'a str>,
-    /// -1 is NA.
+    /// Indices into `distinct`; -1 is NA.
     pub rows: Vec<i32>,
 }
 
@@ -63,7 +64,7 @@ impl<'a> Text<'a> {
         self.rows.is_empty()
     }
 
-    /// The first row that has this one of the distinct texts, or NA for -1.
+    /// The first row with this index; -1 finds the first NA.
     pub(super) fn first_row(&self, text: i32) -> usize {
         let found = self.rows.iter().position(|&row| row == text);
         found.unwrap_or(0)
@@ -82,7 +83,7 @@ impl Data<'_> {
     }
 }
 
-/// A broken rule of a cell; rows are counted from 0.
+/// The error for a cell that breaks a rule; `row` is counted from 0.
 #[cold]
 pub fn invalid(
     table: &'static str,
@@ -98,7 +99,7 @@ pub fn invalid(
     })
 }
 
-/// A broken rule of a table or of one of its columns.
+/// The error for a table, or one of its columns, that breaks a rule.
 #[cold]
 pub fn invalid_column(
     table: &'static str,
@@ -113,8 +114,8 @@ pub fn invalid_column(
     })
 }
 
-/// The data of a column, of its type and as long as the table. `None` where it need not be
-/// there and is not.
+/// The data of a column, after a check of its type and length. `None` if it is missing and not
+/// required.
 pub fn find<'a>(
     input: &dyn TableInput<'a>,
     table: &'static str,
@@ -139,7 +140,7 @@ pub fn find<'a>(
     }
 }
 
-/// The data as integers, none where it is something else, as of a column that is not there.
+/// The data as integers; `None` if the column is missing.
 pub fn integers<'a>(data: Option<Data<'a>>) -> Option<&'a [i32]> {
     match data {
         Some(Data::Integers(values)) => Some(values),

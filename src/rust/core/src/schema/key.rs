@@ -1,7 +1,8 @@
 //! The keys, by which tables refer to each other.
 
-/// The keys: each is the first column of its table, and a column that is called so holds ids
-/// of that table wherever it stands. Tables that others refer to come first.
+/// The keys. Each is the first column of its table, and a column of the same name in another table
+/// contains ids of that table. Keys are in an order in which each table comes after those that it
+/// refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
     Resource,
@@ -49,8 +50,8 @@ impl Key {
         }
     }
 
-    /// Beside the columns of their own, tables that each profile has can refer to others with
-    /// a leading dot only.
+    /// The key whose ids the column with this name contains. Required tables refer to optional ones
+    /// by columns whose names have a leading dot.
     pub fn of_column(name: &str) -> Option<Key> {
         let key = match name {
             ".mapping_id" | ".scope_id" => &name[1..],
@@ -59,7 +60,7 @@ impl Key {
         Key::ALL.into_iter().find(|k| k.name() == key)
     }
 
-    /// The same, with the name of the column.
+    /// The same, with the name of the column as a static text.
     pub fn column(name: &str) -> Option<(&'static str, Key)> {
         let key = Key::of_column(name)?;
         let name = match name {

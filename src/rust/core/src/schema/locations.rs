@@ -1,4 +1,4 @@
-//! `locations`: places in the code, and the addresses that they were found at.
+//! `locations`: lines of functions, and their addresses in memory.
 
 use super::cells::exact_line;
 use super::column;
@@ -57,16 +57,16 @@ pub static LOCATIONS: RowTable<Location, LocationDraft> = RowTable {
         .optional(),
         Column::flag(
             ".inlined",
-            "whether the frame was inlined into the one that follows it outwards, so that both \
-             are the same machine code",
+            "whether the frame was inlined into the next outer frame, so that both are the same \
+             machine code",
             |_, l| Some(l.inlined),
             |l, inlined| l.location.inlined = inlined,
         )
         .optional_where(|_, l| l.inlined),
         Column::text(
             ".frame_type",
-            "what kind of frame it is: `r` for R's own, `native` for machine code, or another \
-             text, such as OpenTelemetry has in `profile.frame.type` (`cpython`, `jvm`, `kernel`)",
+            "the kind of frame: `r` for R code, `native` for machine code, or another text, such as \
+             those of OpenTelemetry's `profile.frame.type` (`cpython`, `jvm`, `kernel`)",
             |_, l| l.frame_type.map(|type_| type_.text()),
             |l, type_| l.location.frame_type = Some(FrameType::new(type_)),
         )
@@ -119,7 +119,7 @@ pub static LOCATIONS: RowTable<Location, LocationDraft> = RowTable {
     },
 };
 
-/// A location whose address is not interned yet.
+/// A location while it is read; its address is not interned yet.
 #[derive(Default)]
 pub struct LocationDraft {
     location: Location,

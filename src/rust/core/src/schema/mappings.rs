@@ -57,7 +57,7 @@ pub static MAPPINGS: RowTable<Mapping> = RowTable {
         .not_na(),
         Column::flag(
             "has_functions",
-            "whether the names of functions are final, so that nobody needs to look them up",
+            "whether the names of functions are final, so that they need not be looked up",
             |_, m| Some(m.symbols.functions),
             |m, has| m.symbols.functions = has,
         ),

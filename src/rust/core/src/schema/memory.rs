@@ -1,6 +1,6 @@
-//! Tables in memory: a sink that keeps what it is given, and lends it again.
+//! Tables in memory: a sink that stores columns, which can be read again.
 //!
-//! With them the way from the model to tables and back is run without R.
+//! Tests use them to write a model as tables and read it again without R.
 
 use super::column::Type;
 use super::input::{Data, TableInput, Text};
@@ -30,7 +30,7 @@ pub struct MemoryTable {
     pub columns: Vec<MemoryColumn>,
 }
 
-/// Tables that were given one after the other.
+/// The tables that were written.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryTables {
     pub tables: Vec<MemoryTable>,
@@ -41,12 +41,12 @@ impl MemoryTables {
         self.tables.iter().find(|table| table.name == name)
     }
 
-    /// The tables as they can be read.
+    /// References to the tables, which can be read.
     pub fn inputs(&self) -> Result<Vec<&MemoryTable>> {
         self.tables.iter().try_vec(WHAT)
     }
 
-    /// Their list.
+    /// The list of tables, by name, that functions which read tables take.
     pub fn list<'t, 'a>(
         inputs: &'t [&'a MemoryTable],
     ) -> Result<Vec<(&'a str, &'t dyn TableInput<'a>)>> {
@@ -69,7 +69,7 @@ impl MemoryTables {
 }
 
 impl MemoryTable {
-    /// A table of columns of one length.
+    /// Creates a table of columns of the same length.
     pub fn new(
         name: &'static str,
         names: Vec<&'static str>,
@@ -215,7 +215,7 @@ impl MemoryColumn {
     }
 }
 
-/// Every row has a text of its own, as far as anybody knows.
+/// Borrows the texts; equal ones are not merged.
 fn lend(texts: &[Option<String>]) -> Result<Text<'_>> {
     let mut lent = Text::default();
     for text in texts {

@@ -1,5 +1,5 @@
-//! `meta`: facts about the whole profile. One of them is its version; others are users', and
-//! are not in the model.
+//! `meta`: information about the whole profile. One row is the version of the tables; users may add
+//! others, which are not in the model.
 
 use super::column;
 use super::input::{Text, invalid, invalid_column};
@@ -66,7 +66,7 @@ pub static META_V1: RowTable<MetaRow> = RowTable {
     store: |_, _| Ok(()),
 };
 
-/// The version that the table states: one row says it.
+/// The version of the tables, which exactly one row contains.
 pub fn check_meta(key: &Text, value: &Text) -> Result<String> {
     let mut found = None;
     for row in 0..key.len() {

@@ -1,32 +1,33 @@
 //! The schema: every table and column of the data model, declared once.
 //!
-//! The entry of a column has its name, its type, its unit, one line of documentation,
-//! and how to get it from the model and set it there. From the entries follow
+//! The entry of a column contains its name, type, unit, one line of documentation, and how to get
+//! it from the model and set it there. The following are based on these entries:
 //!
-//! - writing: from a [`Profile`](crate::model::Profile) to columns ([`Sink`]), which the binding makes R's;
-//! - reading: from columns ([`TableInput`]) to the model, each cell checked and parsed
-//!   once, on the way in;
-//! - the checks of types, ids and cells, and the texts of their errors;
-//! - the keys, by which R combines, compacts and stores tables, and the tables of the
+//! - writing: from a [`Profile`](crate::model::Profile) to columns ([`Sink`]), which the binding
+//!   crate creates as R vectors;
+//! - reading: from columns ([`TableInput`]) to the model. Each cell is checked and parsed once;
+//! - the checks of types, ids and cells, and their error messages;
+//! - the keys, by which R code combines, compacts and stores tables, and the tables of the
 //!   help page `?profile_data` ([`TableInfo`], [`ColumnInfo`]).
 //!
 //! Most tables are a [`RowTable`]: an entry for each column, with a function that gets the
-//! cell of a row and one that sets it. The few that may have millions of rows move whole
-//! columns instead: [`samples`], [`sample_values`], [`sample_locations`].
+//! cell of a row and one that sets it. The tables that may have millions of rows are written and
+//! read by whole columns instead: [`samples`], [`sample_values`], [`sample_locations`].
 //!
-//! What a source says beyond the tables of version "2.0" is kept by the same rules for each
-//! format:
+//! Information beyond the seven tables of version "2.0" is stored by the same rules for all
+//! formats:
 //!
-//! - what is one fact of a row is a column with a leading dot, what can be several is a table
-//!   with a leading dot, and neither is given where no source has any;
-//! - a number that its column cannot hold exactly stands, in decimal, in a column of the same
-//!   name and `_exact`. It counts only while the plain column has the value that reading it
-//!   gave: whoever edits that column need not know of the other;
-//! - addresses are text, `0x` and hexadecimal digits, since R has no such numbers;
-//! - `native_id` is the id that a row had in its file, where those were not 1, 2, 3, ….
+//! - If a row has at most one value, it is in a column with a leading dot; if it may have several,
+//!   they are in a table with a leading dot. Such columns and tables are omitted if they have no
+//!   values.
+//! - A number that its column cannot represent exactly is also stored, in decimal, in a column
+//!   whose name has the suffix `_exact`. It is used only if the plain column still contains the
+//!   approximation of it, so that the plain column can be edited alone.
+//! - Addresses are text, `0x` and hexadecimal digits, since R has no integers of 64 bits.
+//! - `native_id` is the id that a row had in its file, if those were not 1, 2, 3, ….
 //!
-//! A column that is called like a key (see [`Key`]) holds ids of that table wherever it
-//! stands.
+//! A column with the name of a key (see [`Key`]) contains ids of the table of that key, in any
+//! table.
 
 mod attributes;
 mod cells;
@@ -48,6 +49,7 @@ mod sample_locations;
 mod sample_values;
 mod samples;
 mod sink;
+mod source_lists;
 mod sources;
 mod table;
 #[cfg(test)]
@@ -72,8 +74,8 @@ pub(crate) use sink::NA_REAL;
 pub use sink::Sink;
 pub use table::{Declared, Table, TableInfo, Version};
 
-/// Version "2.0", in the order in which tables are given: seven that each profile has, and
-/// those with a leading dot that it may have. Parents of other rows come before those rows.
+/// The tables of version "2.0", in the order in which they are written: the seven tables that each
+/// profile has, and optional ones with a leading dot.
 pub static TABLES: [&dyn Table; 21] = [
     &meta::META,
     &sources::SOURCES,
@@ -83,10 +85,10 @@ pub static TABLES: [&dyn Table; 21] = [
     &locations::LOCATIONS,
     &functions::FUNCTIONS,
     &mappings::MAPPINGS,
-    &sources::SAMPLE_TYPES,
-    &sources::FILES,
+    &source_lists::SAMPLE_TYPES,
+    &source_lists::FILES,
     &attributes::LABELS,
-    &sources::COMMENTS,
+    &source_lists::COMMENTS,
     &resources::RESOURCES,
     &resources::RESOURCE_ENTITIES,
     &resources::SCOPES,
@@ -98,8 +100,8 @@ pub static TABLES: [&dyn Table; 21] = [
     &problems::PROBLEMS,
 ];
 
-/// Version "1.0": one sample type, and the stacks in a list column. Of tables that both
-/// versions have it has the required columns.
+/// The tables of version "1.0", which has one sample type, and stacks in a list column. Tables that
+/// are in both versions have only their required columns here.
 pub static TABLES_V1: [&dyn Declared; 5] = [
     &meta::META_V1,
     &version1::SAMPLE_TYPES,
@@ -108,11 +110,11 @@ pub static TABLES_V1: [&dyn Declared; 5] = [
     &functions::FUNCTIONS,
 ];
 
-/// The table of `#File` lines: its rows stand before samples, or before the next one where a
-/// sample is gone.
+/// The table of `#File` lines, which refers to the samples that follow the lines. If such a sample was
+/// removed, it refers to the next one.
 pub(crate) const FILES: &str = ".files";
 
-/// The table of that name in version "2.0".
+/// The table with this name in version "2.0".
 pub fn table(name: &str) -> Option<&'static dyn Table> {
     TABLES.into_iter().find(|table| table.info().name == name)
 }

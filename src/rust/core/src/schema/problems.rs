@@ -1,4 +1,4 @@
-//! `.problems`: what was irregular in the input. Nothing reads it back.
+//! `.problems`: irregularities of the input. The table is written, but not read.
 
 use super::column;
 use super::row_table::RowTable;
@@ -7,10 +7,10 @@ use std::borrow::Cow;
 
 type Column = column::Column<ProblemRow>;
 
-/// A problem, as the table has it.
+/// A row of the table.
 #[derive(Debug, Clone, Default)]
 pub struct ProblemRow {
-    /// The row of the source. `None` for version "1.0", which has no sources and no column.
+    /// The row of the source. `None` for version "1.0", which has no sources, omits the column.
     pub source: Option<Option<usize>>,
     pub line: Option<f64>,
     pub byte: Option<f64>,
@@ -69,7 +69,7 @@ pub static PROBLEMS: RowTable<ProblemRow> = RowTable {
             |_, _| {},
         ),
     ],
-    // They are not in the model: who has read the input has them.
+    // Problems are not in the model; readers return them in addition to it.
     rows: |_| Ok(Cow::Borrowed(&[])),
     blank: ProblemRow::default,
     rules: &[],

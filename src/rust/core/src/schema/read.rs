@@ -1,4 +1,5 @@
-//! From columns to rows of the model: each cell is parsed once, and its rule checked there.
+//! Reads columns into drafts of rows. Each cell is parsed once, and its rule is checked at the same
+//! time.
 
 use super::cells;
 use super::column::{Access, Column};
@@ -13,7 +14,7 @@ use crate::text::decoded;
 
 const WHAT: &str = "rows of a table";
 
-/// A row refers to an id that `key`'s table does not have.
+/// The error for a row that refers to an id that is not in the table of `key`.
 #[cold]
 pub(crate) fn unresolved(
     table: &'static str,
@@ -30,7 +31,8 @@ pub(crate) fn unresolved(
     invalid(table, column, row, rule)
 }
 
-/// What is wrong with each of the distinct texts of a column, and with NA.
+/// Checks each of the distinct texts of a column, and NA, by a function that returns the rule that is
+/// broken.
 pub(super) fn check_texts(
     table: &'static str,
     column: &'static str,
@@ -51,7 +53,7 @@ pub(super) fn check_texts(
 }
 
 impl<R, D> Column<R, D> {
-    /// Sets this column's cell of all rows.
+    /// Sets the cell of this column in all drafts.
     pub(super) fn read<'a>(
         &self,
         table: &'static str,
@@ -199,7 +201,7 @@ impl<R, D> Column<R, D> {
     }
 }
 
-/// A column of text that is being parsed.
+/// Parses a column of text.
 struct Parsing<'t, 'a> {
     table: &'static str,
     column: &'static str,
@@ -207,7 +209,7 @@ struct Parsing<'t, 'a> {
 }
 
 impl Parsing<'_, '_> {
-    /// What each of the distinct texts stands for.
+    /// The parsed values of the distinct texts.
     fn parse<T>(
         &self,
         rule: &'static str,
@@ -234,7 +236,7 @@ impl Parsing<'_, '_> {
         }
     }
 
-    /// Parses for each row what it owns.
+    /// Parses the text of each row, for values that rows own.
     fn set_each<D, T>(
         &self,
         rows: &mut [D],

@@ -1,5 +1,5 @@
-//! The profile while its tables are read: what is known so far, and what waits for a later
-//! column or table.
+//! The state while the tables of a profile are read: the profile so far, the ids of its tables, and
+//! columns that are needed together with a later one.
 
 use super::column::{ColumnInfo, Type};
 use super::ids::Ids;
@@ -9,9 +9,9 @@ use crate::error::Result;
 use crate::limits::memory::{TryGrow, with_room};
 use crate::model::{Profile, StringId};
 
-/// What is known so far.
+/// A profile whose tables are being read, or were read.
 pub struct Reading<'a> {
-    /// All of the profile but the stacks of samples, see [`Runs`].
+    /// The profile without the stacks of its samples, see [`Runs`].
     pub profile: Profile,
     ids: [Option<Ids>; Key::ALL.len()],
     pub(super) pending: Pending<'a>,
@@ -30,7 +30,7 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Takes in the ids of a table that others may refer to.
+    /// Reads the ids of a table, to which other tables may refer.
     pub fn read_ids(&mut self, key: Key, input: &dyn TableInput<'a>) -> Result<()> {
         let column = ColumnInfo::new(key.name(), Type::Integer, "");
         let ids = input::integers(find(input, key.table(), &column)?).unwrap_or_default();
@@ -46,7 +46,7 @@ impl<'a> Reading<'a> {
         self.ids[key as usize].as_ref()?.row(id)
     }
 
-    /// How to find the rows of many ids.
+    /// The index of the ids of a table, to find many rows.
     pub(super) fn ids(&self, key: Key) -> Option<&Ids> {
         self.ids[key as usize].as_ref()
     }
@@ -60,8 +60,8 @@ impl<'a> Reading<'a> {
         Ok(ids)
     }
 
-    /// The row of a sample; where that is gone, of the first one with a greater id. NA is the
-    /// end.
+    /// The row of a sample. If the sample was removed, it is the row of the first one with a greater
+    /// id. For NA it is the number of samples.
     pub(super) fn sample_at_or_after(&self, id: i32) -> usize {
         let ids = self.pending.ids;
         if id == NA {
@@ -74,10 +74,10 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The text "", which rows hold where nothing is known; it is interned first.
+/// The text "", for unknown texts; it is interned first.
 pub(super) const EMPTY: StringId = StringId(0);
 
-/// A text of a column in which an empty one is none.
+/// `None` for an empty text, in columns in which that means unknown.
 pub(super) fn known(text: StringId) -> Option<StringId> {
     (text != EMPTY).then_some(text)
 }
@@ -91,12 +91,13 @@ pub struct Pending<'a> {
     pub(super) trace_ids: Option<Vec<Option<StringId>>>,
 }
 
-/// Which rows of `sample_locations` make the stack of each sample.
+/// The rows of `sample_locations` that form the stack of each sample.
 #[derive(Debug, Default)]
 pub struct Runs<'a> {
-    /// For each sample its first row and the one behind its last.
+    /// For each sample the range of its rows.
     pub of_sample: Vec<(usize, usize)>,
-    /// The rows in the order (sample, depth), where the table is in another.
+    /// The rows in the order (sample, depth), if the table is not in that order. The ranges refer to
+    /// this list then.
     pub order: Option<Vec<u32>>,
     /// The column `location_id`.
     pub locations: &'a [i32],

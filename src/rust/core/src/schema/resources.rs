@@ -1,5 +1,5 @@
-//! `.resources`, `.resource_entities` and `.scopes`: what OpenTelemetry says of where profiles
-//! come from.
+//! `.resources`, `.resource_entities` and `.scopes`: what was profiled, and by what, in
+//! OpenTelemetry.
 
 use super::column::Column;
 use super::key::Key;
@@ -52,7 +52,7 @@ pub static RESOURCES: RowTable<Resource> = RowTable {
     },
 };
 
-/// An entity and the row of its resource.
+/// The row of a resource, and an entity of it.
 type OwnedEntity = (usize, Entity);
 
 pub static RESOURCE_ENTITIES: RowTable<OwnedEntity> = RowTable {

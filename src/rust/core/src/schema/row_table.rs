@@ -1,4 +1,5 @@
-//! Tables of rows, which is most of them: each column says how to get and set its cell.
+//! Tables that are read and written row by row, which most are: each column has functions that get
+//! and set its cell.
 
 use super::column::{Access, Column, ColumnInfo};
 use super::input::{TableInput, invalid};
@@ -13,18 +14,18 @@ use std::borrow::Cow;
 
 const WHAT: &str = "rows of a table";
 
-/// A rule that is about several cells of a row: where it is broken, which column and how.
+/// A rule about several cells of a row. It returns the column and the rule if the row breaks it.
 pub(super) type RowRule<D> = fn(&D, &Strings) -> Result<Option<(&'static str, String)>>;
 
-/// A table of rows, of which each column says how to get and set its cell.
+/// A table that is read and written row by row.
 pub struct RowTable<R: 'static + Clone, D: 'static = R> {
     pub(super) info: TableInfo,
     pub(super) columns: &'static [Column<R, D>],
     pub(super) rows: for<'p> fn(&'p Profile) -> Result<Cow<'p, [R]>>,
-    /// A row of which nothing is known.
+    /// An empty draft of a row.
     pub(super) blank: fn() -> D,
     pub(super) rules: &'static [RowRule<D>],
-    /// Takes rows that were checked into the model.
+    /// Adds rows, which were checked, to the model.
     pub(super) store: fn(&mut Reading, Vec<D>) -> Result<()>,
 }
 
@@ -39,7 +40,7 @@ impl<R: Clone, D> Declared for RowTable<R, D> {
 }
 
 impl<R: Clone, D> RowTable<R, D> {
-    /// Gives these rows as the table, if there are any or each profile has it.
+    /// Writes the table with these rows. An optional table without rows is omitted.
     pub fn write_rows(
         &self,
         profile: &Profile,

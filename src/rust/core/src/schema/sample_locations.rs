@@ -1,5 +1,5 @@
-//! `sample_locations`: the stacks of samples, a row for each frame. This is the largest table:
-//! in the model each distinct stack is there once.
+//! `sample_locations`: the stacks of samples, a row for each frame. This is the largest table; in
+//! the model, each distinct stack is stored once.
 
 use super::column::{ColumnInfo, Type};
 use super::ids::Ids;
@@ -116,7 +116,7 @@ impl Table for SampleLocationTable {
     }
 }
 
-/// The table from outside.
+/// The columns of the table that is read.
 struct Rows<'a> {
     sample_id: &'a [i32],
     depth: &'a [i32],
@@ -172,7 +172,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The slow way, for a table in another order than readers make.
+    /// Sorts the rows of a table that is not in the order (sample, depth), in which readers create it.
     fn sort(&self, mut runs: Runs<'a>, samples: &Ids) -> Result<Runs<'a>> {
         let (ids, depths) = (self.sample_id, self.depth);
         let mut order = Vec::new();
@@ -204,7 +204,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Part of the table that is being written.
+/// A part of the table that is written: the columns of consecutive samples.
 struct Frames<'a> {
     stacks: &'a [StackId],
     first_id: i32,
@@ -215,7 +215,7 @@ struct Frames<'a> {
 
 fn fill_both(first: Frames, second: Frames, stacks: &Stacks, stop: Stop) -> Result<()> {
     thread::scope(|scope| {
-        // Only this thread may ask whether to stop.
+        // Only this thread may call R to check for an interrupt.
         let fill = move || second.fill(stacks, &|| false);
         let worker = thread::Builder::new().spawn_scoped(scope, fill);
         let worker = worker.map_err(|_| Error::Memory("a thread"))?;

@@ -1,5 +1,5 @@
-//! `sample_values`: the numbers that samples carry, a row for each. In the model they are one
-//! column for each sample type.
+//! `sample_values`: the values of samples, a row for each value. In the model they are one column
+//! for each sample type.
 
 use super::cells::{self, exact_double};
 use super::column::{ColumnInfo, Type};
@@ -27,7 +27,7 @@ pub struct SampleValueTable {
 pub static SAMPLE_VALUES: SampleValueTable = SampleValueTable {
     info: TableInfo {
         key: &["sample_id", "type"],
-        ..TableInfo::new(TABLE, "a number that a sample carries")
+        ..TableInfo::new(TABLE, "a value of a sample")
     },
 };
 
@@ -65,7 +65,7 @@ impl Table for SampleValueTable {
         let exact = values.iter().any(|v| !v.exact.is_empty());
         sink.start(TABLE, rows)?;
         let [sample_id, type_, unit, value, value_exact] = COLUMNS.map(|column| column.name);
-        // Of each row its type; its sample is in the first column.
+        // The type and the sample of each row.
         let mut type_of: Vec<i32> = with_room(rows, WHAT)?;
         let mut sample_of: Vec<u32> = with_room(rows, WHAT)?;
         for sample in 0..profile.samples.len() {
@@ -95,7 +95,7 @@ impl Table for SampleValueTable {
         sink.finish()
     }
 
-    /// The key is (sample, type): a type may come in two units only where no sample has both.
+    /// The key is (sample, type): a type may have two units only if no sample has values of both.
     fn read<'a>(
         &self,
         input: &dyn TableInput<'a>,
@@ -127,7 +127,7 @@ impl Table for SampleValueTable {
         };
         let count = reading.pending.ids.len();
         let mut columns: Vec<Values> = Vec::new();
-        // The columns of pairs of texts, in the order of first sight.
+        // The column of each pair of type and unit, in the order of first occurrence.
         let mut pairs: Vec<((i32, i32), usize)> = Vec::new();
         let mut at = 0;
         let rows = types.rows.iter().copied().zip(units.rows.iter().copied());
@@ -174,11 +174,11 @@ impl Table for SampleValueTable {
     }
 }
 
-/// The column of a sample type, new if need be.
+/// The index of the column of a sample type, which is added if it is missing.
 fn column_of(columns: &mut Vec<Values>, name: &str, unit: &str, count: usize) -> Result<usize> {
     let is = |values: &Values| values.type_.name == name && values.type_.unit == unit;
     match columns.iter().position(is) {
-        // Its texts may differ in their encoding.
+        // The same type may occur with texts in different encodings.
         Some(column) => Ok(column),
         None => {
             columns.try_push(Values::absent(name, unit, count)?, WHAT)?;
@@ -193,7 +193,7 @@ fn duplicate(row: usize, sample: i32, values: &Values) -> Error {
     invalid(TABLE, "type", row, rule)
 }
 
-/// No sample has a type in two units.
+/// Checks that no sample has values of a type in two units.
 fn check_units(
     columns: &[Values],
     sample_ids: &[i32],

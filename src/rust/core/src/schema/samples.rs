@@ -1,5 +1,6 @@
-//! `samples`: one row for each sample as it was recorded. There may be millions, so whole
-//! columns are moved. In the model, facts that few samples have are lists of these samples.
+//! `samples`: one row for each sample as it was recorded. There may be millions, so the table is
+//! read and written by whole columns. In the model, information that few samples have is stored as
+//! lists of (sample, value).
 
 use super::cells::{self, HEX_DIGITS};
 use super::column::{ColumnInfo, Type};
@@ -20,12 +21,13 @@ use crate::model::{
 
 const WHAT: &str = "samples";
 
-/// A column that is moved as a whole.
+/// A column that is read and written as a whole.
 struct WholeColumn {
     info: ColumnInfo,
+    /// Whether the column is written.
     given: fn(&Profile) -> bool,
     write: fn(&'static str, &Profile, &mut dyn Sink) -> Result<()>,
-    /// `None` where the table does not have the column.
+    /// The data are `None` if the table does not have the column.
     read: for<'a> fn(&mut Reading<'a>, Option<Data<'a>>) -> Result<()>,
 }
 
@@ -44,7 +46,7 @@ pub static SAMPLES: SampleTable = SampleTable {
             info: ColumnInfo::new("sample_id", Type::Integer, "its id"),
             given: |_| true,
             write: |name, _, sink| sink.integers(&[name], &mut |columns| fill(columns[0], 1..)),
-            // Ids of all tables are read first.
+            // The ids of all tables are read before, see `Reading::read_ids()`.
             read: |_, _| Ok(()),
         },
         WholeColumn {
@@ -236,7 +238,7 @@ fn read_sources(reading: &mut Reading, ids: &[i32]) -> Result<()> {
     Ok(())
 }
 
-/// The values of a few samples as a column.
+/// A column with the values of some samples.
 fn spread<T: Copy>(
     profile: &Profile,
     values: impl Iterator<Item = (usize, T)>,
@@ -265,7 +267,7 @@ fn write_link(
     )
 }
 
-/// Time stamps in nanoseconds, where they are the same as those in seconds.
+/// Reads time stamps: in nanoseconds if they agree with those in seconds, else in seconds.
 fn read_times(reading: &mut Reading, nanos: Option<Text>) -> Result<()> {
     let nanos = nanos.unwrap_or_default();
     check_texts("samples", ".time_nanos", &nanos, &|text| {
@@ -276,7 +278,7 @@ fn read_times(reading: &mut Reading, nanos: Option<Text>) -> Result<()> {
         if timestamp.is_nan() {
             continue;
         }
-        // Seconds that were edited count.
+        // If the seconds were edited, they are used.
         let exact = nanos.get(row).and_then(cells::decimal);
         let exact = exact.filter(|&time| seconds(time) == timestamp);
         match exact.or_else(|| nanoseconds(timestamp)) {
@@ -290,7 +292,7 @@ fn read_times(reading: &mut Reading, nanos: Option<Text>) -> Result<()> {
     Ok(())
 }
 
-/// The hexadecimal digits of each sample; `None` where there is no such column.
+/// The hexadecimal digits of each sample; `None` if the column is missing.
 fn read_digits(
     reading: &mut Reading,
     column: &'static str,

@@ -1,13 +1,13 @@
-//! Where columns go: tables as whoever asked for them keeps them.
+//! The trait by which tables are written: the binding crate creates R vectors, tests store them in
+//! memory.
 
 use crate::error::Result;
 
-/// Takes one table after the other: its start, its columns in their order, its end.
+/// Receives tables: for each its start, its columns in order, and its end.
 pub trait Sink {
     fn start(&mut self, table: &'static str, rows: usize) -> Result<()>;
 
-    /// As many columns of integers as there are names: `fill` gets their slices, which hold no
-    /// value yet.
+    /// Columns of integers with these names. `fill` sets the elements of their slices.
     fn integers(
         &mut self,
         names: &[&'static str],
@@ -27,7 +27,7 @@ pub trait Sink {
         fill: &mut dyn FnMut(&mut [f64]) -> Result<()>,
     ) -> Result<()>;
 
-    /// A column of text: for each row which of `texts` it is, -1 for NA.
+    /// A column of text: for each row an index into `texts`, or -1 for NA.
     fn texts(&mut self, name: &'static str, texts: &[&str], rows: &[i32]) -> Result<()>;
 
     fn finish(&mut self) -> Result<()>;
@@ -36,7 +36,7 @@ pub trait Sink {
 /// R's `NA_real_`: a NaN whose low word is 1954.
 pub const NA_REAL: f64 = f64::from_bits(0x7ff0_0000_0000_07a2);
 
-/// Fills slots with values, which are as many.
+/// Sets the elements of a slice to the values of an iterator of the same length.
 pub fn fill<T>(slots: &mut [T], values: impl IntoIterator<Item = T>) -> Result<()> {
     for (slot, value) in slots.iter_mut().zip(values) {
         *slot = value;

@@ -1,4 +1,4 @@
-//! What all tables are and can do: their columns, writing and reading.
+//! The traits of all tables, for their columns, writing and reading, and the description of a table.
 
 use super::column::ColumnInfo;
 use super::input::TableInput;
@@ -8,23 +8,23 @@ use crate::error::Result;
 use crate::limits::cancel::Stop;
 use crate::model::Profile;
 
-/// What is known of a table without its rows.
+/// The description of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct TableInfo {
     pub name: &'static str,
-    /// What a row is.
+    /// Describes a row.
     pub doc: &'static str,
-    /// The columns that tell rows apart; none where rows have an order only.
+    /// The primary key; empty if the table has none.
     pub key: &'static [&'static str],
-    /// Whether rows that are equal, with equal attributes, are one thing. The others are of
-    /// events: what is recorded twice is there twice.
+    /// Whether equal rows with equal attributes are merged when profiles are combined. Rows of
+    /// other tables are events or runs, of which equal ones are still distinct.
     pub merged: bool,
-    /// The table of attributes that rows have beyond their columns, where those matter for
-    /// that.
+    /// The table with the attributes of the rows, which are compared before rows are merged.
     pub attributes: Option<&'static str>,
-    /// Whether it is about the input that was read: such a table is not taken back.
+    /// Whether the table describes the input. Such a table is written, but not read.
     pub about_input: bool,
-    /// The table and column without which a row is of no use, where there is one.
+    /// The table and column that refer to the rows. A row that nothing there refers to is unused
+    /// and can be removed.
     pub used_by: Option<(&'static str, &'static str)>,
 }
 
@@ -47,7 +47,7 @@ impl TableInfo {
     }
 }
 
-/// Which columns and rules hold.
+/// The version of the tables that are read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// Required columns only.
@@ -55,7 +55,7 @@ pub enum Version {
     Two,
 }
 
-/// A table and its columns, as they are documented and checked.
+/// The declaration of a table and its columns.
 pub trait Declared: Sync {
     fn info(&self) -> &TableInfo;
 
@@ -63,9 +63,9 @@ pub trait Declared: Sync {
     fn columns(&self) -> Box<dyn Iterator<Item = &ColumnInfo> + '_>;
 }
 
-/// A table that is in the model.
+/// A table that can be written from the model and read into it.
 pub trait Table: Declared {
-    /// Gives the table to a sink. One that need not be there is given where it has rows.
+    /// Writes the table to a sink. An optional table without rows is omitted.
     fn write(
         &self,
         profile: &Profile,
@@ -74,8 +74,8 @@ pub trait Table: Declared {
         stop: Stop,
     ) -> Result<()>;
 
-    /// Checks and takes in a table. All ids are known by then, and so are the rows of tables
-    /// that stand before this one.
+    /// Checks and reads a table. The ids of all tables, and the tables before this one in
+    /// [`TABLES`](super::TABLES), were read before.
     fn read<'a>(
         &self,
         input: &dyn TableInput<'a>,

@@ -1,11 +1,10 @@
-//! The tables that version "1.0" alone has: `sample_types`, one row, and `samples` with its
-//! list column. What they hold is checked and made in `tables/v1.rs` and `analysis/`; here is
-//! what they look like.
+//! Declares the tables that differ in version "1.0": `sample_types`, which has one row, and `samples`,
+//! which has a list column. `tables/v1.rs` reads and checks them.
 
 use super::column::{ColumnInfo, Type};
 use super::table::{Declared, TableInfo};
 
-/// A table whose rows are not in the model as they are.
+/// A table that is declared, but not read and written by the schema.
 pub struct DeclaredTable {
     info: TableInfo,
     columns: [ColumnInfo; 2],

@@ -1,7 +1,8 @@
-//! From rows of the model to columns.
+//! Writes rows of the model as columns.
 //!
-//! The functions below [`Column::write`] take their values as trait objects: they are then compiled once, not for
-//! each table and type of cell, which is a tenth of the library's size.
+//! The functions below [`Column::write`] take their values as trait objects, so that they are
+//! compiled once, and not for each table and type of cell, which would be a tenth of the
+//! library's size.
 
 use super::cells;
 use super::column::{Access, Column, Given};
@@ -15,13 +16,13 @@ use std::ops::Range;
 
 const WHAT: &str = "a column of text";
 
-/// The id of a row that is counted from 0.
+/// The id of a row, which is counted from 0.
 pub(super) fn id_of(row: usize) -> i32 {
     row as i32 + 1
 }
 
 impl<R, D> Column<R, D> {
-    /// Whether a table with these rows has the column.
+    /// Whether the column is written for these rows.
     pub(super) fn is_given(&self, profile: &Profile, rows: &[R]) -> bool {
         match self.given {
             Given::Always => true,
@@ -168,7 +169,7 @@ pub(super) fn strings(
     sink.texts(name, &distinct, &rows)
 }
 
-/// Texts that are given one by one.
+/// Texts that are not interned.
 pub(super) fn texts<'t>(
     sink: &mut dyn Sink,
     name: &'static str,
@@ -179,7 +180,7 @@ pub(super) fn texts<'t>(
     for value in values {
         let row = match value {
             Some(text) => {
-                // Rows that follow each other are often equal.
+                // Consecutive rows are often equal.
                 if all.last() != Some(&text) {
                     all.try_push(text, WHAT)?;
                 }
@@ -192,13 +193,13 @@ pub(super) fn texts<'t>(
     sink.texts(name, &all, &rows)
 }
 
-/// Values as text.
+/// Values, formatted as text.
 pub(super) fn formatted<T: Display>(
     sink: &mut dyn Sink,
     name: &'static str,
     values: &mut dyn ExactSizeIterator<Item = Option<T>>,
 ) -> Result<()> {
-    // End to end in one text.
+    // All of them are stored in one text.
     let mut all = String::new();
     let mut parts: Vec<Option<Range<usize>>> = with_room(values.len(), WHAT)?;
     for value in values {

@@ -158,7 +158,7 @@ fn what_is_written_breaks_no_rule() {
         let (profile, _) = read(&encode(&odd(seed, Layout::V11, true), Layout::V11));
         let mut bytes = Vec::new();
         if let Err(error) = aggregate.write(&profile, &mut bytes, GO_ON) {
-            assert!(error.to_string().contains("passes 2^63"), "{error}");
+            assert!(error.to_string().contains("exceeds 2^63"), "{error}");
             continue;
         }
         kept += 1;

@@ -174,7 +174,7 @@ fn put_type<'a>(
 }
 
 /// What is said of the pprof file that the profiles of a scope were, or would be.
-pub struct OfPprof<'a> {
+pub struct PprofFields<'a> {
     pub default_type: Option<&'a str>,
     /// How many sample types it has.
     pub types: usize,
@@ -184,7 +184,7 @@ pub struct OfPprof<'a> {
 pub fn scope(
     profile: &Profile,
     of: Option<&Scope>,
-    pprof: &OfPprof,
+    pprof: &PprofFields,
     table: &mut AttributeTable,
 ) -> Result<Vec<u8>> {
     let mut out = Vec::new();

@@ -12,7 +12,7 @@ mod samples;
 use crate::analysis::aggregate::{LeftOut, without_zeros};
 use crate::analysis::inlining::Inlining;
 use crate::analysis::sample_types::{WrittenType, written_types};
-use crate::analysis::source_facts::{Untold, default_type, durations};
+use crate::analysis::source_facts::{InexactFacts, default_type, durations};
 use crate::collections::Lists;
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
@@ -29,7 +29,7 @@ use crate::protobuf::output::Output;
 use crate::protobuf::tables::EncodedTable;
 use dictionary::Tables;
 use foldhash::fast::RandomState;
-use header::OfPprof;
+use header::PprofFields;
 use samples::{Observed, Observer};
 use std::collections::HashMap;
 use std::io::Write;
@@ -108,11 +108,11 @@ fn write_message(
     output.header(data::DICTIONARY, tables.size())?;
     tables.write(&mut output, stop)?;
     output.flush()?;
-    let untold = Untold::new(profile, &job.plan.durations);
+    let inexact = InexactFacts::new(profile, &job.plan.durations);
     let mut losses = tables.attributes.losses;
-    losses.add(LossKind::Period, untold.periods);
-    losses.add(LossKind::Time, untold.times);
-    losses.add(LossKind::Duration, untold.durations);
+    losses.add(LossKind::Period, inexact.periods);
+    losses.add(LossKind::Time, inexact.times);
+    losses.add(LossKind::Duration, inexact.durations);
     losses.add(LossKind::MissingValue, job.plan.missing);
     Ok(losses)
 }
@@ -311,7 +311,7 @@ impl<'a> Job<'_, 'a> {
                 cancel::check(self.stop)?;
             }
             let scope: Option<&Scope> = id.map(|id| &self.profile.scopes[id.row()]);
-            let pprof = OfPprof {
+            let pprof = PprofFields {
                 default_type: rows.first().and_then(|&row| self.plan.default_types[row]),
                 types: match rows.as_slice() {
                     [row] => self.plan.types[*row].len(),

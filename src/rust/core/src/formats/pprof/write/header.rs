@@ -2,7 +2,7 @@
 
 use crate::analysis::sample_types::{WrittenType, is_rprof};
 use crate::analysis::source_facts::{
-    Untold, default_type, durations, period, provenance, time, total_duration,
+    InexactFacts, default_type, durations, period, provenance, time, total_duration,
 };
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
@@ -126,13 +126,13 @@ fn longest_period(sources: &[Source]) -> Option<(i64, Option<(&str, &str)>)> {
 /// What is lost of sources. With `labels` those of the samples say their periods.
 pub fn losses(profile: &Profile, labels: bool) -> Result<Losses> {
     let durations = durations(profile)?;
-    let untold = Untold::new(profile, &durations);
+    let inexact = InexactFacts::new(profile, &durations);
     let mut losses = Losses::default();
     if !labels {
-        losses.add(LossKind::Period, untold.periods);
+        losses.add(LossKind::Period, inexact.periods);
     }
-    losses.add(LossKind::Time, untold.times);
-    losses.add(LossKind::Duration, untold.durations);
+    losses.add(LossKind::Time, inexact.times);
+    losses.add(LossKind::Duration, inexact.durations);
     if total_duration(&durations).is_none() {
         losses.add(LossKind::Duration, durations.iter().flatten().count());
     }
