@@ -1,9 +1,9 @@
-//! The joint profiler's signal side: at each tick of R's own profiler, the native
-//! stack and R's contexts go into memory.
+//! The part of the joint profiler that runs in the signal handler: at each tick of R's own profiler,
+//! it records the native stack and R's contexts in memory.
 //!
 //! R's profiler remains in control. `Rprof()` sets the timer and handles SIGPROF;
-//! [`start`] installs a handler that records and then calls R's. So tick n
-//! here is line n of R's file.
+//! [`start`] installs a handler that records a tick and then calls R's handler. Therefore tick n
+//! here corresponds to line n of R's file.
 //!
 //! ```text
 //! SIGPROF ──► handler ──► unwind (modules, unwind_tables) ──► buffer ──► Recording
@@ -13,22 +13,21 @@
 //!
 //! # What the handler may do
 //!
-//! It interrupts R anywhere, even inside `malloc()` or the dynamic loader, so it must not
+//! The handler interrupts R anywhere, even inside `malloc()` or the dynamic loader, so it must not
 //! take a lock or allocate memory. It calls `getpid()`, `pthread_self()`, `pthread_kill()`,
 //! `fstat()`, `sigaction()`, `sigemptyset()` and `strlen()`, which are async-signal-safe by
 //! POSIX; `pthread_equal()`, which compares two numbers; `_dl_find_object()`, which
 //! glibc provides for unwinding in handlers; gimli's reader of unwind tables, which
-//! works in memory that was allocated before; and R's handler, which runs in handlers
-//! anyway. It reads the stack between the interrupted stack pointer and the stack's end,
-//! and code and tables inside a module of the dynamic loader: a damaged stack ends the
-//! walk and does not crash.
+//! uses memory that was allocated before; and R's own handler. It reads only the stack between the
+//! interrupted stack pointer and the end of the stack, and code and tables inside modules that the
+//! dynamic loader reports: a damaged stack ends the walk, and does not crash the process.
 //!
 //! # Where it works
 //!
-//! Linux on x86-64 with glibc 2.35 or later. For another processor `x86_64.rs` is to be
-//! written anew, with the offsets in `contexts.rs`, that follow from the size of a
-//! `jmp_buf`; another system needs its own `modules.rs` and way to get at a thread's
-//! stack. Following a stack by tables and R's calls stay as they are.
+//! Linux on x86-64 with glibc 2.35 or later. Another processor would need its own version of
+//! `x86_64.rs`, and of the offsets in `contexts.rs` that depend on the size of a `jmp_buf`; another
+//! system would need its own `modules.rs` and way to find the stack of a thread. Unwinding by tables
+//! and following R's calls would not change.
 
 #[cfg_attr(
     all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"),
@@ -49,27 +48,27 @@ use std::path::Path;
 pub struct Settings<'a> {
     /// The file that R writes to.
     pub file: &'a Path,
-    /// Memory for ticks. One takes some 0.8 KB.
+    /// The memory for ticks, in bytes. A tick takes about 0.8 KB.
     pub bytes: usize,
-    /// How many calls of closures are active, to compare R's contexts with.
+    /// The number of active calls of closures, with which R's contexts are compared.
     pub closures: usize,
     /// R >= 4.4 keeps contexts of byte-compiled calls on a stack of its own.
     pub node_stack: bool,
-    /// R >= 4.3 writes each line at once, so the file's size shows where it ends.
+    /// R >= 4.3 writes each line at once, so that the size of the file shows where it ends.
     pub lines_written_at_once: bool,
 }
 
-/// What the recording is doing.
+/// The state of the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// There is none.
+    /// There is no recording.
     Off,
-    /// Ticks come in.
+    /// Ticks are recorded.
     On,
     /// Another handler of SIGPROF is installed: no more ticks.
     Replaced,
     /// R's handler is installed, because its profiler was restarted.
     Restarted,
-    /// This process is a fork of the one that records.
+    /// This process is a fork of the one that is recorded.
     Elsewhere,
 }

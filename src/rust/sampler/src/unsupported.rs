@@ -1,10 +1,10 @@
-//! For systems on which the sampler does not work: starting it is an error.
+//! The sampler on systems that are not supported: starting it is an error.
 
 use crate::{Settings, State};
 use profile_core::error::{Error, Result};
 use profile_core::joint::Recording;
 
-/// There is never one.
+/// A stopped run. It has no values, since no run can be started.
 #[derive(Debug)]
 pub enum Stopped {}
 

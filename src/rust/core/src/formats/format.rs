@@ -1,4 +1,4 @@
-//! What a format says of itself, so that files can be recognised and read by it.
+//! The description of a format, by which files are recognised and read.
 
 use super::problems::Problems;
 use crate::error::Result;
@@ -16,8 +16,8 @@ pub struct Format {
     pub name: &'static str,
     /// As in "it looks like an Rprof file".
     pub title: &'static str,
-    /// Whether content that starts like this, after decompression, is of this format. It is
-    /// enough to tell the formats from each other: whether a file is right is for `read`.
+    /// Whether content that starts with these bytes, after decompression, looks like this format. This
+    /// only distinguishes the formats; `read` checks whether a file is valid.
     pub recognises: fn(start: &[u8]) -> bool,
     pub read: fn(Opened, Stop) -> Result<(Profile, Problems)>,
 }
@@ -34,7 +34,7 @@ impl fmt::Debug for Format {
     }
 }
 
-/// Where a profile is read from.
+/// The input that a profile is read from.
 pub enum Input<'a> {
     File(&'a Path),
     Stream(&'a mut dyn Read),
@@ -42,12 +42,12 @@ pub enum Input<'a> {
 
 /// An input that is about to be read.
 pub struct Opened<'a> {
-    /// Its content, after decompression.
+    /// The content, after decompression.
     pub content: Content<'a>,
     pub origin: Origin,
-    /// The format that it is read as.
+    /// The format as which it is read.
     pub format: &'static Format,
-    /// Which format some content looks like, to say so where it is another than expected.
+    /// Detects the format of content, for the error if it is not the expected one.
     pub recognise: Recognise,
 }
 

@@ -1,7 +1,7 @@
-//! What a writer could not store, or not as it is: the counterpart of [`super::problems`].
+//! Information that a writer could not store exactly: the counterpart of [`super::problems`].
 //!
-//! Every format leaves something out by its nature, which its documentation says. Losses are
-//! what only some profiles have, so that nobody expects it: R turns them into one warning.
+//! What a format cannot store in general is described in its documentation. Losses concern only some
+//! profiles, so that users do not expect them: R code reports them in one warning.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ macro_rules! kinds {
                 match self { $(LossKind::$name => $key,)* }
             }
 
-            /// What is lost. How often is added behind it.
+            /// Describes the loss. R code appends the count.
             pub fn describe(self) -> &'static str {
                 match self { $(LossKind::$name => $what,)* }
             }
@@ -41,13 +41,13 @@ kinds! {
         "Samples with only some of the four memory figures, which are not in the file",
     EmptySample "empty_samples"
         "Samples without a frame have no line in an Rprof file",
-    /// Also lines of locations without a function, which is what has a file.
+    /// Also lines of locations without a function, since only functions have a file.
     Line "lost_lines"
         "Line numbers that are beyond R's integers or without a function are not in the file",
     ChangedName "changed_names"
         "Names of functions and files were changed that would be read as something else",
     // pprof.
-    /// Labels of samples say the sources there.
+    /// Sources are stored as labels of samples.
     SourceWithoutSamples "sources_without_samples"
         "Sources without a sample are not in the file",
     OtherLabel "other_labels"
@@ -67,12 +67,12 @@ kinds! {
     MissingValue "missing_values"
         "Values that a sample does not have, although others of its source do, were written as 0",
     RepeatedAttribute "repeated_attributes"
-        "Attributes with a key that stands there before were left out, as each key has one value",
+        "Repeated attributes with the same key were left out, as each key has one value",
     FrameType "frame_types"
         "Frame types of inlined calls that differ from that of their location were left out",
 }
 
-/// How much was lost of each kind.
+/// The number of losses of each kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Losses([usize; LossKind::ALL.len()]);
 
@@ -95,7 +95,7 @@ impl Losses {
         self.iter().next().is_none()
     }
 
-    /// Each kind of which something was lost, and how often.
+    /// The kinds that occurred, and their counts.
     pub fn iter(&self) -> impl Iterator<Item = (LossKind, usize)> {
         let kinds = LossKind::ALL.iter().copied().zip(self.0);
         kinds.filter(|(_, count)| *count > 0)

@@ -3,12 +3,12 @@
 //! - [`rprof`], [`pprof`], [`otlp`]: one format each, with its [`Format`] (how to recognise
 //!   and read it) and its [`Writer`];
 //! - [`read`], [`write`]: reading any of them, and writing files;
-//! - [`problems`], [`losses`]: what readers found to be irregular, and what writers could not
-//!   store;
-//! - [`payload`]: a profile that carries along the file it was made of.
+//! - [`problems`], [`losses`]: irregularities that readers found, and information that writers could
+//!   not store;
+//! - [`payload`]: the original file that is embedded in a profile.
 //!
-//! A format knows the model, the analysis and the shared parts, never another format. To add
-//! one, add its folder and its line in [`FORMATS`].
+//! A format uses the model, the analysis and the shared parts, but no other format. To add
+//! one, add its folder and an entry in [`FORMATS`].
 
 pub mod format;
 pub mod losses;

@@ -1,5 +1,4 @@
-//! A profile that carries along the file it was made of, as OpenTelemetry's "original
-//! payload" does.
+//! The original file that is embedded in a profile, which OpenTelemetry calls "original payload".
 
 use super::format::{Format, Input};
 use super::pprof;
@@ -14,11 +13,11 @@ use crate::limits::memory::{Growing, owned};
 use crate::message;
 use crate::model::{Payload, Profile};
 
-/// The format that keeps most of a profile.
+/// The format in which a profile is embedded: the one that preserves most information.
 const WRITTEN: &Format = &pprof::FORMAT;
 
-/// Reads the payload of the only source of a profile. `of` is the input that the profile was
-/// read from.
+/// Reads the payload of a profile with one source. `of` describes the input that the profile was read
+/// from.
 pub fn read_payload(profile: Profile, of: Origin, stop: Stop) -> Result<(Profile, Problems)> {
     let count = profile.sources.len();
     let source = profile.sources.into_iter().next();
@@ -45,7 +44,7 @@ pub fn read_payload(profile: Profile, of: Origin, stop: Stop) -> Result<(Profile
     read(Input::Stream(&mut bytes), Some(format), origin, stop)
 }
 
-/// The whole profile as a payload.
+/// Creates a payload that contains the whole profile.
 pub fn payload_of(profile: &Profile, stop: Stop) -> Result<Payload> {
     let writer = pprof::Writer {
         aggregate: false,

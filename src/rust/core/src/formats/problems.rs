@@ -1,8 +1,8 @@
 //! Irregularities of an input, and how they were read.
 //!
-//! A file that a killed process left behind, or that an editor changed, still contains
-//! a profile. Readers read as much as they can and record here what they found; R turns
-//! the records into one warning and a table.
+//! A file that was truncated because a process was killed, or that was changed by an editor, still
+//! contains a profile. Readers read as much as possible and record irregularities here; R code
+//! converts the records to one warning and a table.
 
 use crate::error::{Position, Result};
 use crate::limits::memory::{TryCollect, TryGrow, TryText, owned, sort_by_key, written};
@@ -10,10 +10,10 @@ use crate::message;
 use crate::model::integer_for_r;
 use crate::schema::ProblemRow;
 
-/// How many problems of a kind are kept with their position; further ones are only counted.
+/// The number of problems of a kind that are kept with their position; further ones are only counted.
 const KEPT: usize = 1000;
 const WHAT: &str = "problems of the input";
-/// How much of the text is quoted.
+/// The maximum length of a quoted text in bytes.
 const QUOTED: usize = 60;
 
 macro_rules! kinds {
@@ -146,7 +146,8 @@ impl Problems {
             }
         };
         if seen <= KEPT as u64 {
-            // Without memory for it the problem is only counted; what is read next will fail.
+            // If memory runs out, the problem is only counted. Reading will fail at the next
+            // allocation.
             let _ = self.keep(kind, position, text);
         }
     }
@@ -200,12 +201,12 @@ impl Problems {
         time
     }
 
-    /// Replaces byte offsets by fields, from the problem `first` on. `places` maps offsets
+    /// Replaces byte offsets by fields, from the problem `first` on. `fields` converts offsets
     /// in ascending order to fields.
-    pub fn move_places(
+    pub fn offsets_to_fields(
         &mut self,
         first: usize,
-        places: impl Fn(&[u64]) -> Result<Vec<String>>,
+        fields: impl Fn(&[u64]) -> Result<Vec<String>>,
     ) -> Result<()> {
         let mut moved: Vec<(u64, &mut Position)> = Vec::new();
         for problem in self.kept.iter_mut().skip(first) {
@@ -215,7 +216,7 @@ impl Problems {
         }
         sort_by_key(&mut moved, |(byte, _)| *byte, WHAT)?;
         let bytes = moved.iter().map(|(byte, _)| *byte).try_vec(WHAT)?;
-        for ((_, position), field) in moved.into_iter().zip(places(&bytes)?) {
+        for ((_, position), field) in moved.into_iter().zip(fields(&bytes)?) {
             *position = Position::Field(field);
         }
         Ok(())

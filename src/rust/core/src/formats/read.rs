@@ -1,6 +1,6 @@
-//! Reads a profile of a given format, or of whichever its content looks like.
+//! Reads a profile in a given format, or in the format that is detected from its content.
 //!
-//! Gzip is recognised by the content as well, whatever a file is called.
+//! Compression with gzip is also detected from the content, not from the name of a file.
 
 use super::format::{Format, Input, Opened};
 use super::problems::Problems;
@@ -11,18 +11,18 @@ use crate::io::input::{self, Origin};
 use crate::limits::cancel::Stop;
 use crate::model::Profile;
 
-/// How much of the content decides about its format.
+/// The number of bytes from which the format is detected.
 const START: u64 = 1 << 16;
 
 /// All formats that can be read. The first that recognises a file reads it.
 pub const FORMATS: &[&Format] = &[&rprof::FORMAT, &pprof::FORMAT, &otlp::FORMAT];
 
-/// The format of this name, if it can be read.
+/// The format with this name, if it is supported.
 pub fn named(name: &str) -> Option<&'static Format> {
     FORMATS.iter().copied().find(|format| format.name == name)
 }
 
-/// Reads a profile; without a `format`, of the one that the content looks like.
+/// Reads a profile. Without a `format`, it is detected.
 pub fn read(
     input: Input,
     format: Option<&'static Format>,
@@ -43,7 +43,7 @@ pub fn read(
             };
             (format.read)(opened, stop)
         };
-        // Rprof's reader knows best what other files look like.
+        // The reader of Rprof files describes what files in other formats look like.
         let Some(format) = format else {
             return read_as(&rprof::FORMAT).map_err(|error| match error {
                 Error::Foreign(foreign) => Error::Foreign(Foreign {
@@ -57,14 +57,14 @@ pub fn read(
     })
 }
 
-/// The format that the content looks like, if that can be read.
+/// Detects the format of the content; `None` if it is not supported.
 pub fn format_of(input: Input, origin: Origin) -> Result<Option<&'static Format>> {
     open(input, origin, |mut content, origin| {
         detect(&mut content, &origin)
     })
 }
 
-/// The format that content which starts like this looks like.
+/// Detects the format of content that starts with these bytes.
 pub fn recognise(start: &[u8]) -> Option<&'static Format> {
     let mut formats = FORMATS.iter().copied();
     formats.find(|format| (format.recognises)(start))
@@ -90,7 +90,7 @@ fn open<T>(
 }
 
 fn detect(content: &mut Content, origin: &Origin) -> Result<Option<&'static Format>> {
-    // What can be read of a file that is cut off is for its reader to say.
+    // An error after some bytes is ignored here; reading the file reports it.
     let start = content
         .peek(START)
         .map_err(|e| Error::damaged(&origin.name, Position::Byte(0), &e))?;
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_told_apart() {
+    fn formats_are_distinguished() {
         let tables: [(&[u8], Option<&Format>); 13] = [
             (b"sample.interval=20000\n", Some(&rprof::FORMAT)),
             (b"\"f\" \"g\" \n", Some(&rprof::FORMAT)),
@@ -120,7 +120,7 @@ mod tests {
             (b"\x0a\x04\x12\x02\x12\x00", Some(&otlp::FORMAT)),
             (b"\x0a\x00\x32\x00", Some(&pprof::FORMAT)),
             (b"\x12\x02\x2a\x00", Some(&otlp::FORMAT)),
-            // A resource that breaks off.
+            // A truncated resource.
             (b"\x0a\xff\x7f\x12\x02", Some(&otlp::FORMAT)),
         ];
         for (bytes, format) in tables {

@@ -1,4 +1,4 @@
-//! Writes files, of whichever format.
+//! Writes a profile to a file, in the format of a [`Writer`].
 
 use super::losses::Losses;
 use crate::error::Result;
@@ -8,17 +8,17 @@ use crate::model::Profile;
 use std::io::Write;
 use std::path::Path;
 
-/// Writes profiles of a format, with the options that it has.
+/// Writes profiles in a format. Its fields are the options.
 pub trait Writer {
-    /// Whether files are compressed whatever they are called, since all tools for the format
-    /// expect it. Others are compressed where the path ends in `.gz`.
+    /// Whether all files are compressed, because the tools for the format expect that. Otherwise a file
+    /// is compressed if its path ends in `.gz`.
     const ALWAYS_GZIP: bool = false;
 
     /// Writes the content of a file, not compressed.
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses>;
 }
 
-/// Writes a file, which replaces an older one only when complete.
+/// Writes a file. An existing file is replaced when the new one is complete.
 pub fn write_file<W: Writer>(
     writer: &W,
     profile: &Profile,

@@ -1,14 +1,14 @@
-//! Which tick belongs to which sample.
+//! Assigns ticks to samples.
 //!
-//! In a run R records memory, so that every tick makes a line in R's file, even where
-//! R has no call to print. Each sample and its tick are compared; a sample that does not
-//! match gets no tick.
+//! During recording, R profiles memory, so that it writes a line to its file at every tick, even if
+//! there is no call to print. Each sample is compared with its tick; a sample that does not match
+//! gets no tick.
 //!
-//! - R >= 4.3 writes each line at once: the sizes of its file before and after a tick
-//!   are where its line starts and ends.
-//! - R <= 4.2 collects lines: there must be as many of them as ticks.
+//! - R >= 4.3 writes each line at once: the sizes of its file before and after a tick are the
+//!   offsets at which the line starts and ends.
+//! - R <= 4.2 buffers lines: their number must be that of the ticks.
 //! - R prints an item for each context, so a sample has as many frames as its tick has
-//!   contexts. R <= 4.2 cuts long lines, at their outer end.
+//!   contexts. R <= 4.2 truncates long lines, which omits outer frames.
 
 use super::recording::{Recording, Tick};
 use crate::error::Result;
@@ -19,20 +19,20 @@ use memchr::memchr_iter;
 
 /// R <= 4.2 adds no item to a line that has reached this length.
 const LONG_LINE: usize = 10_000;
-/// What R writes instead of a call while it collects garbage.
+/// The name of the frame that R writes during garbage collection.
 const GC: &str = "<GC>";
 
-/// A sample and what was recorded with it.
+/// The tick of a sample.
 #[derive(Debug, Clone, Copy)]
 pub struct Aligned<'a> {
     pub tick: Tick<'a>,
-    /// Whether the innermost frame is R's mark that it was collecting garbage. All
-    /// others are the innermost contexts of the tick.
+    /// Whether the innermost frame is [`GC`]. All other frames are the innermost contexts of the
+    /// tick.
     pub gc: bool,
 }
 
-/// For each sample of the profile what was recorded with it, if that is certain; and how
-/// many ticks R has written no line for. `file` is what the profile was read from.
+/// The tick of each sample of the profile, if it is certain, and the number of ticks for which R did
+/// not write a line. `file` is the content of the file that the profile was read from.
 pub fn align<'a>(
     file: &[u8],
     profile: &Profile,
@@ -44,7 +44,7 @@ pub fn align<'a>(
     aligned.try_fill(count, None, "samples")?;
     let ticks = recording.ticks().count() as u64 + recording.lost;
     let silent = if recording.lines_written_at_once {
-        let unwritten = |tick: &Tick| tick.grown.0 == tick.grown.1;
+        let unwritten = |tick: &Tick| tick.file_size.0 == tick.file_size.1;
         recording.ticks().filter(unwritten).count() as u64
     } else {
         ticks.saturating_sub(lines.len() as u64)
@@ -55,26 +55,31 @@ pub fn align<'a>(
     if recording.lines_written_at_once {
         let mut row = 0;
         for tick in recording.ticks() {
-            let (before, after) = tick.grown;
+            let (before, after) = tick.file_size;
             row += lines[row..].partition_point(|line| line.start < before);
             let next = lines.get(row + 1);
             let whole = lines.get(row).is_some_and(|line| line.start < after)
                 && next.is_none_or(|line| line.start >= after);
             if whole {
-                aligned[row] = fit(profile, row, 0, tick);
+                aligned[row] = matching(profile, row, 0, tick);
             }
         }
     } else if ticks == count as u64 {
         for (row, tick) in recording.ticks().enumerate() {
-            aligned[row] = fit(profile, row, lines[row].length, tick);
+            aligned[row] = matching(profile, row, lines[row].length, tick);
         }
     }
     Ok((aligned, silent))
 }
 
-/// A sample and a tick that have the same calls. `length` is that of a line that R may
-/// have cut.
-fn fit<'a>(profile: &Profile, row: usize, length: usize, tick: Tick<'a>) -> Option<Aligned<'a>> {
+/// The tick, if it has the same calls as the sample. `length` is the length of the line, if R may have
+/// truncated it, else 0.
+fn matching<'a>(
+    profile: &Profile,
+    row: usize,
+    length: usize,
+    tick: Tick<'a>,
+) -> Option<Aligned<'a>> {
     if !tick.has_whole_contexts() {
         return None;
     }
@@ -93,12 +98,12 @@ fn is_gc(profile: &Profile, frame: LocationId) -> bool {
 }
 
 struct SampleLine {
-    /// Where in the file it starts.
+    /// The offset in the file at which it starts.
     start: u64,
     length: usize,
 }
 
-/// The lines that start a sample: with memory figures, as all samples of such a file.
+/// The lines that start a sample: those with memory figures, which all samples of such a file have.
 fn sample_lines(file: &[u8]) -> Result<Vec<SampleLine>> {
     let mut lines = Vec::new();
     let mut start = 0;

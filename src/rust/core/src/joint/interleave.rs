@@ -1,30 +1,31 @@
 //! Interleaves R's calls and the native frames of a tick.
 //!
 //! R runs on the C stack, and its records of calls (contexts) are in the frames that made
-//! the calls. So the address of a record gives the position of its call among the native
-//! frames: these are taken from the outermost inwards, up to the one that contains the
-//! record, and then R's item follows. There are three other cases:
+//! the calls. Therefore the address of a record determines the position of its call among the
+//! native frames: frames are taken from the outermost inwards, up to the one that contains the
+//! record, and then R's item is inserted. There are three other cases:
 //!
-//! - In R >= 4.4 a byte-compiled function that calls another one continues in the same
-//!   frame, and the record is on another stack. The item follows the frames of the
-//!   evaluator, up to the first that is not R's.
-//! - If C code made R evaluate a promise, the promise is on the C stack and gives the
+//! - In R >= 4.4, the call of a byte-compiled function by another one runs in the same frame, and
+//!   its record is on R's node stack. The item is inserted after the frames of the evaluator,
+//!   before the first frame that is not R's.
+//! - If C code made R evaluate a promise, the promise is on the C stack and determines the
 //!   frame.
-//! - If C code made R evaluate byte code of its own, the order is not certain.
+//! - If C code made R evaluate other byte code, the order is not certain.
 //!
-//! When R leaves code by a long jump, it removes the records first, and then the frames.
-//! A frame that calls a closure and has no record shows that one is missing.
+//! When R leaves code by a long jump, it first removes the records, and then the frames. If a tick
+//! occurs in between, a frame of a function that calls closures contains no record, which shows
+//! that a record is missing.
 //!
-//! R's functions replace the evaluator's own frames. What remains is the code that R
-//! called, and what that called. The C library counts as part of R where R calls it, and
-//! so does the package methods.
+//! R's items replace the evaluator's own frames. The remaining native frames are those of code that
+//! R called, directly or indirectly. The C library is regarded as part of R if R calls it, and so is
+//! the package methods.
 
 use super::recording::{Context, Evaluator, Frame, Module, Recording, Role, Tick};
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
 
-/// A part of a stack: a native frame, or R's item of this number, counted from the
-/// innermost.
+/// A part of a stack: a native frame, or the item with this number of R's line, counted from the
+/// innermost one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     Native(Frame),
@@ -35,26 +36,27 @@ pub enum Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Evaluator,
-    /// The C library and the like: R's where R calls it.
+    /// The C library and similar code: part of R if R calls it.
     OfR,
+    /// Other code.
     Foreign,
 }
 
 /// Interleaves the ticks of one recording; its buffers are reused.
 pub struct Interleaver<'a> {
-    /// Of each module.
+    /// The kind of each module.
     kinds: Vec<Kind>,
     evaluator: &'a Evaluator,
     stack_top: u64,
-    /// Of the tick at hand, innermost first.
+    /// The remaining frames, and all contexts, of the current tick, innermost first.
     frames: Vec<(Frame, Kind)>,
     contexts: Vec<Context>,
-    /// Native frames since the last item, outermost first.
+    /// The native frames that were taken since the last item, outermost first.
     run: Vec<(Frame, Kind)>,
     parts: Vec<Part>,
-    /// The frames that are left lie below this address.
+    /// The address at which the remaining frames end.
     end: u64,
-    /// The stack pointer of the innermost frame: nothing of the stack is below it.
+    /// The stack pointer of the innermost frame, at which the used part of the stack begins.
     innermost: u64,
 }
 
@@ -76,9 +78,9 @@ impl<'a> Interleaver<'a> {
     }
 
     /// The parts of a stack, outermost first; `None` if their order is not certain. R's
-    /// line has `items` items, which are the innermost contexts. `is_call` reports whether
-    /// an item is one of R's builtins that call native code; the code that they called
-    /// replaces them.
+    /// line has `items` items, which are the innermost contexts. `is_call` returns whether
+    /// an item is one of R's builtins that call native code; they are replaced by the code that they
+    /// called.
     pub fn interleave(
         &mut self,
         tick: &Tick,
@@ -110,7 +112,7 @@ impl<'a> Interleaver<'a> {
                 }
             }
             if items < self.contexts.len() && number + 1 >= items {
-                // R cut its line here: what is further out is not known.
+                // R truncated its line here: outer items are not known.
                 self.run.clear();
                 if number >= items {
                     continue;
@@ -126,15 +128,15 @@ impl<'a> Interleaver<'a> {
         Ok(certain.then_some(&self.parts))
     }
 
-    /// The frames of a tick, without those outside R: the start of the program, or
-    /// the program that R is a part of.
+    /// Sets the frames of a tick, without those outside of R's: the start of the program, or the program
+    /// that R is embedded in.
     fn take_frames(&mut self, tick: &Tick) -> Result<()> {
         self.frames.clear();
         for (number, frame) in tick.frames().enumerate() {
             let kind = match frame.module {
                 Some(module) => self.kinds.get(module).copied(),
-                // Code that was made at run time may run; as a caller it is more
-                // likely a damaged stack.
+                // The innermost frame may be of code that was generated at run time. An outer frame
+                // without a module is more likely the result of a damaged stack.
                 None if number == 0 => Some(Kind::Foreign),
                 None => None,
             };
@@ -147,7 +149,7 @@ impl<'a> Interleaver<'a> {
             self.frames.truncate(outermost.map_or(0, |at| at + 1));
         }
         self.innermost = self.frames.first().map_or(u64::MAX, |f| f.0.stack_pointer);
-        // Where further frames are missing, the extent of the last one is unknown.
+        // If outer frames are missing, it is not known where the last one ends.
         self.end = match self.frames.last() {
             Some((last, _)) if !tick.has_whole_stack() => last.stack_pointer,
             _ => self.stack_top,
@@ -159,14 +161,14 @@ impl<'a> Interleaver<'a> {
         address >= self.innermost && address < self.stack_top
     }
 
-    /// Takes frames up to the one that holds an address of the C stack.
+    /// Takes frames up to the one that contains an address of the C stack.
     fn run_up_to(&mut self, address: u64) -> Result<()> {
         while address < self.end && self.take_frame()?.is_some_and(|start| address < start) {}
         Ok(())
     }
 
-    /// Takes the evaluator's frames before the next foreign one, and before the one
-    /// that holds the next context on the C stack.
+    /// Takes the evaluator's frames up to the next frame of other code, or up to the one that contains
+    /// the next context on the C stack.
     fn run_evaluator(&mut self, next: Option<u64>) -> Result<()> {
         while let Some((frame, kind)) = self.frames.last() {
             if *kind != Kind::Evaluator || holds(frame, next) {
@@ -177,12 +179,12 @@ impl<'a> Interleaver<'a> {
         Ok(())
     }
 
-    /// Whether, before the frame that holds the next context, foreign code has R run
-    /// byte code that is no promise. A context that is not on the C stack may be of such
-    /// a run or of one further out; in a promise it would say so.
+    /// Whether, before the frame that contains the next context, foreign code makes R run byte code
+    /// that is not a promise. A context on the node stack may belong to that byte code or to
+    /// code further out; if the byte code were a promise, the context would refer to it.
     ///
-    /// For a promise `Rf_eval()` calls itself, and then the interpreter. Loops, which R
-    /// compiles before it runs them, have other functions in between.
+    /// To evaluate a promise, `Rf_eval()` calls itself, and then the interpreter. For loops, which R
+    /// compiles before it runs them, it calls other functions in between.
     fn interprets_for_c_code(&self, next: Option<u64>) -> bool {
         let Evaluator {
             eval,
@@ -190,7 +192,8 @@ impl<'a> Interleaver<'a> {
             between,
             ..
         } = self.evaluator;
-        // Calls of `Rf_eval()` since foreign code, and frames since the last of these.
+        // The number of calls of `Rf_eval()` since the last frame of foreign code, and of frames
+        // since the last of these calls.
         let mut foreign = false;
         let mut evals = 0;
         let mut since = 0;
@@ -205,7 +208,7 @@ impl<'a> Interleaver<'a> {
                 evals += 1;
                 since = 0;
                 if foreign && interpreter.is_empty() {
-                    // Whatever it runs.
+                    // Without the address of the interpreter, it is not known what runs.
                     return true;
                 }
             } else if interpreter.contains(&frame.address) {
@@ -221,7 +224,7 @@ impl<'a> Interleaver<'a> {
         false
     }
 
-    /// Takes the next frame inwards; gives the lowest address that it may hold.
+    /// Takes the outermost remaining frame; returns the lowest address that it may contain.
     fn take_frame(&mut self) -> Result<Option<u64>> {
         let Some(frame) = self.frames.pop() else {
             return Ok(None);
@@ -231,8 +234,8 @@ impl<'a> Interleaver<'a> {
         Ok(Some(self.end))
     }
 
-    /// Completes the run of native frames before an item, or at the innermost end. Returns
-    /// whether it is certain that no call of R is missing in it.
+    /// Adds the run of native frames before an item, or at the innermost end, to the parts. Returns
+    /// whether it is certain that no record of a call is missing in it.
     fn end_run(&mut self, before_item: bool, is_call: impl Fn(usize) -> bool) -> Result<bool> {
         let foreign = |part: &(Frame, Kind)| part.1 == Kind::Foreign;
         if let Some(first) = self.run.iter().position(foreign) {
@@ -252,8 +255,8 @@ impl<'a> Interleaver<'a> {
         Ok(certain)
     }
 
-    /// Whether foreign code was called by a closure that has no record: the frame that
-    /// holds one is the last of its run.
+    /// Whether foreign code in the run was called by a closure that has no record: a frame that contains
+    /// a record is the last one of its run.
     fn lacks_a_call(&self) -> bool {
         let calls_closure = |(frame, _): &(Frame, Kind)| {
             let mut functions = self.evaluator.closures.iter();
@@ -264,7 +267,7 @@ impl<'a> Interleaver<'a> {
     }
 }
 
-/// Whether a frame, the next outwards being gone, holds an address.
+/// Whether a frame contains an address. The next outer frame does not, since it was taken.
 fn holds(frame: &Frame, address: Option<u64>) -> bool {
     address.is_some_and(|address| frame.stack_pointer <= address)
 }
@@ -287,7 +290,7 @@ fn kind(module: &Module) -> Kind {
     }
 }
 
-/// Its parts, and what the loader and the kernel add.
+/// The names of the parts of the C library, of the loader, and of the code that the kernel adds.
 const C_LIBRARY: [&str; 8] = [
     "libc",
     "libm",

@@ -23,7 +23,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// R's builtins that call native code. The code that they called replaces them.
+/// R's builtins that call native code. In stacks they are replaced by the code that they called.
 const NATIVE_CALLS: [&str; 7] = [
     ".Call",
     ".External",
@@ -34,8 +34,8 @@ const NATIVE_CALLS: [&str; 7] = [
     ".External.graphics",
 ];
 
-/// The joint profile of a run whose R stacks are in the file at `path`. Memory figures,
-/// which every run records, are kept only if `memory` is set.
+/// Creates the joint profile of a run whose R stacks are in the file at `path`. Memory figures,
+/// which are recorded in every run, are kept only if `memory` is set.
 pub fn merge(
     path: &Path,
     origin: Origin,
@@ -45,7 +45,7 @@ pub fn merge(
 ) -> Result<(Profile, Problems)> {
     let file = read_file(path)?;
     if file.is_empty() {
-        // R writes at least a header, and does not report when that fails.
+        // R writes at least a header, and does not report if that fails.
         let reason = "R's profiler could not write to it; is the disk full?";
         return Err(Error::Write {
             path: PathBuf::from(path),
@@ -62,8 +62,8 @@ pub fn merge(
     let (aligned, silent) = align(&file, &profile, recording)?;
     drop(file);
     for _ in 0..silent {
-        let behind = Position::Sample(aligned.len() as u64);
-        problems.note(ProblemKind::SilentTick, behind, b"");
+        let end = Position::Sample(aligned.len() as u64);
+        problems.note(ProblemKind::SilentTick, end, b"");
     }
 
     let mut stacks = Vec::new();
@@ -104,7 +104,7 @@ pub fn merge(
     Ok((profile, problems))
 }
 
-/// The content of the file. A device at its path, such as `/dev/zero`, might be endless.
+/// The content of the file. It must be regular, since a device such as `/dev/zero` is endless.
 fn read_file(path: &Path) -> Result<Vec<u8>> {
     let failed = |source| Error::open(path, source);
     let file = File::open(path).map_err(failed)?;
@@ -121,7 +121,8 @@ fn read_file(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// R's profiler needs a file that can be read again; anything else at `path` is an error.
+/// Checks that R's profiler can write to `path` and the result can be read: it must be a regular file
+/// or not exist.
 pub fn check_target(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(about) if !about.is_file() => Err(Error::Write {
@@ -141,7 +142,7 @@ fn not_regular(about: &Metadata) -> io::Error {
     }
 }
 
-/// The module that the outermost known frame is in.
+/// The module of the outermost known frame, as text.
 fn where_it_ends(aligned: &Aligned, recording: &Recording) -> String {
     let Some(last) = aligned.tick.frames().next_back() else {
         return String::new();
@@ -165,12 +166,12 @@ fn forget_memory(profile: &mut Profile) {
     }
 }
 
-/// Makes the stacks of the joint profile.
+/// Creates the stacks of the joint profile.
 struct Merger<'a> {
     r: RTables,
     natives: NativeFrames<'a>,
     interleaver: Interleaver<'a>,
-    /// Of the sample at hand, innermost first: R's items, and all frames.
+    /// R's items, and all frames, of the current sample, innermost first.
     items: Vec<LocationId>,
     stack: Vec<LocationId>,
 }
@@ -245,13 +246,13 @@ impl<'a> Merger<'a> {
     }
 }
 
-/// R's tables as they were read. The tables of the joint profile start empty, since some
+/// The tables that were read from R's file. The tables of the joint profile start empty, since some
 /// items are in none of its stacks.
 struct RTables {
     functions: Functions,
     locations: Locations,
     stacks: Stacks,
-    /// Where each location is in the new table.
+    /// The new id of each location.
     renamed: Vec<Option<LocationId>>,
     frame_type: Option<FrameType>,
 }

@@ -1,11 +1,11 @@
-//! The joint profiler after the run: combines a recording of the sampler and R's own
-//! file to one profile of R and native code.
+//! The part of the joint profiler that runs after recording: combines the recording of the sampler
+//! and the file of `Rprof()` to one profile of R and native code.
 //!
 //! - [`recording`]: the data that the sampler records;
-//! - `align`: which tick belongs to which sample of R's;
-//! - `interleave`: R's calls and native frames of a sample, in one order;
-//! - [`symbols`]: from addresses to functions, files and lines; `native`: their rows in
-//!   the profile;
+//! - `align`: finds the tick of each sample of R's file;
+//! - `interleave`: determines the order of R's calls and the native frames of a sample;
+//! - [`symbols`]: finds the functions, files and lines of addresses; `native`: adds them to the
+//!   profile;
 //! - [`merge()`]: does all of this, sample by sample.
 
 mod align;

@@ -1,5 +1,5 @@
-//! Native frames as rows of the profile: their functions, locations, addresses and
-//! mappings. Each address is looked up once.
+//! Adds native frames to the profile: their functions, locations, addresses and mappings. Each
+//! address is looked up once.
 
 use super::recording::{Frame, Module, Role};
 use super::symbols::{Files, Symbol, Symbolizer};
@@ -13,9 +13,9 @@ use std::collections::HashMap;
 pub struct NativeFrames<'a> {
     modules: &'a [Module],
     symbolizer: Symbolizer<'a>,
-    /// The mapping of each module that was met.
+    /// The mapping of each module that has occurred.
     mappings: Vec<Option<MappingId>>,
-    /// The locations of each address that was met: those of inlined calls first.
+    /// The locations of each address that has occurred: those of inlined calls first.
     by_address: HashMap<(Option<usize>, u64), Vec<LocationId>>,
 }
 
@@ -33,7 +33,7 @@ impl<'a> NativeFrames<'a> {
             mappings,
             by_address: HashMap::new(),
         };
-        // The first mapping is the program's, by the custom of pprof.
+        // As in pprof, the first mapping is that of the program.
         let program = modules.iter().position(|m| m.role == Role::Program);
         let program = program.or(modules.iter().position(|m| m.role == Role::Evaluator));
         if let Some(program) = program {
@@ -52,7 +52,7 @@ impl<'a> NativeFrames<'a> {
         Ok(self.by_address.get(&key).map_or(&[], Vec::as_slice))
     }
 
-    /// Says of each mapping what was found in its file.
+    /// Sets, for each mapping, which symbols were found in its file.
     pub fn finish(self, profile: &mut Profile) {
         for (module, mapping) in self.mappings.iter().enumerate() {
             let row = mapping.and_then(|mapping| profile.mappings.get_mut(mapping.row()));

@@ -1,7 +1,7 @@
 //! A recording: the data that the sampler writes at each tick.
 //!
-//! The sampler writes words into one block of memory, from a signal handler, so the
-//! layout is simple. A tick is
+//! The sampler writes words to a block of memory in a signal handler, so the layout is
+//! simple. A tick consists of
 //!
 //! ```text
 //! 0            number of frames | number of contexts << 32
@@ -11,33 +11,33 @@
 //! contexts × 2 address | call flag << 48, address of the promise
 //! ```
 //!
-//! with both lists innermost first. User addresses have 47 bits on the machines
-//! that this runs on, so the upper 16 are free. A *context* is R's record of a call
-//! (`RCNTXT` in its sources); `Rprof()` prints an item for each of these.
+//! with both lists innermost first. User addresses have 47 bits on the supported processor, so the
+//! upper 16 bits are free. A *context* is R's record of a call (`RCNTXT` in its sources);
+//! `Rprof()` prints an item for each of these.
 
 use std::ops::Range;
 
-/// The words before the frames of a tick.
+/// The number of words before the frames of a tick.
 pub const HEADER: usize = 4;
-/// The words of a frame, and of a context.
+/// The number of words of a frame, and of a context.
 pub const PAIR: usize = 2;
 
 /// Flag of a tick: the native stack was followed to its end.
 pub const WHOLE_STACK: u64 = 1;
 /// Flag of a tick: R's contexts were followed to their end.
 pub const WHOLE_CONTEXTS: u64 = 2;
-/// In the word of the stack pointer: the program counter is that of the next
+/// Flag in the word of the stack pointer: the program counter is that of the next
 /// instruction to run, not the address that a call returns to.
 pub const EXACT: u64 = 1;
-/// The module of a frame in no known one.
+/// The module of a frame that is not in a known one.
 pub const NO_MODULE: u64 = 0xffff;
 
 const ADDRESS: u64 = (1 << 48) - 1;
 
-/// Contexts of closures and of builtins: `Rprof()` prints these.
+/// The call flags of closures and builtins, whose contexts `Rprof()` prints.
 const PRINTED: u16 = 4 | 64;
 
-/// All ticks of a run, and what is needed to understand them.
+/// All ticks of a run, and the information needed to interpret them.
 #[derive(Debug, Clone)]
 pub struct Recording<'a> {
     pub words: &'a [u64],
@@ -45,51 +45,51 @@ pub struct Recording<'a> {
     pub evaluator: Evaluator,
     /// The highest address of R's C stack.
     pub stack_top: u64,
-    /// Whether the sizes of R's file show where each tick's line ends: R >= 4.3
-    /// writes lines as it makes them, older ones collect them.
+    /// Whether R writes each line at once (R >= 4.3), so that the sizes of its file show which line
+    /// belongs to a tick. Older versions buffer lines.
     pub lines_written_at_once: bool,
-    /// Ticks after the memory for recording was used up.
+    /// The number of ticks after the memory for recording was used up.
     pub lost: u64,
-    /// When it began, in nanoseconds since 1970.
+    /// The start of the run, in nanoseconds since 1970.
     pub start: i64,
-    /// How long it took, in nanoseconds.
+    /// The duration of the run in nanoseconds.
     pub duration: i64,
 }
 
-/// Code of R's evaluator, in memory.
+/// The addresses of functions of R's evaluator.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Evaluator {
-    /// `Rf_eval()`, by which code in C has R evaluate something.
+    /// `Rf_eval()`, by which C code makes R evaluate an expression.
     pub eval: Range<u64>,
-    /// The interpreter of byte code; empty where it is not known.
+    /// The interpreter of byte code; empty if it is not known.
     pub interpreter: Range<u64>,
-    /// How many frames are between the two when `Rf_eval()` is given byte code.
+    /// The number of frames between the two when `Rf_eval()` is called with byte code.
     pub between: usize,
-    /// Functions that call closures: their frames hold the records of these calls.
+    /// Functions that call closures: their frames contain the records of these calls.
     pub closures: Vec<Range<u64>>,
 }
 
-/// A file of code in memory: a library, or the program itself.
+/// A file of code that is loaded: a library, or the program itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Module {
-    /// As the loader calls it, most often a path.
+    /// The name that the loader reports, usually a path.
     pub path: String,
     pub role: Role,
-    /// What loading added to the addresses of the file.
+    /// The difference between addresses in memory and those in the file.
     pub bias: u64,
-    /// Where its code is in memory.
+    /// The addresses of its code in memory.
     pub code: Range<u64>,
-    /// Where in the file that code begins.
+    /// The offset of that code in the file.
     pub offset: u64,
     pub build_id: Vec<u8>,
 }
 
-/// What the frames of a module mean in a profile of R.
+/// The role of a module in a profile of R.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
     /// R itself: its frames are represented by R's own names.
     Evaluator,
-    /// The program that was started, where that is not R itself.
+    /// The program that was started, if it is not R itself.
     Program,
     #[default]
     Library,
@@ -97,33 +97,33 @@ pub enum Role {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// Inside the instruction that runs, or inside the call.
+    /// An address inside the instruction that runs, or inside the call.
     pub address: u64,
     /// Row in [`Recording::modules`].
     pub module: Option<usize>,
-    /// The frame lies between this and the stack pointer of the next frame outwards.
+    /// The start of the frame on the stack. It ends at the stack pointer of the next outer frame.
     pub stack_pointer: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Context {
     pub address: u64,
-    /// Where on the C stack the innermost promise of those is that were pending when
-    /// it began; 0 for none, and where that is not needed.
+    /// The address on the C stack of the innermost promise that was pending when the call began; 0
+    /// if there is none, or it is not needed.
     pub promise: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct Tick<'a> {
     flags: u64,
-    /// What R's file grew by at this tick.
-    pub grown: (u64, u64),
+    /// The sizes of R's file before and after this tick.
+    pub file_size: (u64, u64),
     frames: &'a [u64],
     contexts: &'a [u64],
 }
 
 impl Recording<'_> {
-    /// The ticks in the order of time. Words that are no tick end them.
+    /// The ticks in chronological order, up to the first words that are not a valid tick.
     pub fn ticks(&self) -> impl Iterator<Item = Tick<'_>> + Clone {
         let mut rest = self.words;
         std::iter::from_fn(move || {
@@ -143,7 +143,7 @@ impl<'a> Tick<'a> {
         let (contexts, rest) = rest.split_at_checked(contexts * PAIR)?;
         let tick = Tick {
             flags: header[1],
-            grown: (header[2], header[3]),
+            file_size: (header[2], header[3]),
             frames,
             contexts,
         };
@@ -165,7 +165,8 @@ impl<'a> Tick<'a> {
             let exact = pair[1] & EXACT != 0;
             let module = pair[0] >> 48;
             Frame {
-                // A call that never returns may be the last of its function.
+                // The return address may be that of the next function, if a call that never returns
+                // is the last instruction of its function.
                 address: if exact {
                     counter
                 } else {
@@ -177,7 +178,7 @@ impl<'a> Tick<'a> {
         })
     }
 
-    /// Those of R's contexts that `Rprof()` prints, innermost first.
+    /// The contexts that `Rprof()` prints, innermost first.
     pub fn contexts(&self) -> impl Iterator<Item = Context> + Clone + 'a {
         self.contexts
             .chunks_exact(PAIR)
@@ -188,7 +189,7 @@ impl<'a> Tick<'a> {
             })
     }
 
-    /// What distinguishes the stacks of two ticks.
+    /// The words of the frames and of the contexts, for comparing the stacks of two ticks.
     pub fn stack_words(&self) -> (&'a [u64], &'a [u64]) {
         (self.frames, self.contexts)
     }

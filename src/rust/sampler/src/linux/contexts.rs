@@ -1,13 +1,12 @@
-//! R's contexts: its own list of the calls that run.
+//! R's contexts: the list of active calls that R maintains.
 //!
-//! R has a record (`RCNTXT` in its `Defn.h`) for each call of a closure and, while it
-//! profiles, for each call of a builtin. Most are on the C stack, in the frame of the
-//! C function that makes the call, which gives their position among the native frames.
+//! R has a record (`RCNTXT` in its `Defn.h`) for each call of a closure and, during
+//! profiling, for each call of a builtin. Most are on the C stack, in the frame of the
+//! C function that makes the call, which determines their position among the native frames.
 //! `Rprof()` prints the same list, so both can be compared.
 //!
-//! Some records are on a stack of R's own, the node stack of its byte code interpreter:
-//! those of loops, and from R 4.4 on those of byte-compiled calls of
-//! byte-compiled functions.
+//! Some records are on R's own stack, the node stack of its byte code interpreter: those of loops,
+//! and from R 4.4 on those of byte-compiled functions that byte-compiled functions call.
 //!
 //! The address of the next record, the flags with the kind of call and, from R 4.4 on,
 //! the pending promises are read. This layout is not part of R's API. Its first fields have
@@ -32,31 +31,31 @@ struct Record {
 const CLOSURE: c_int = 4;
 const BUILTIN: c_int = 64;
 
-/// Where `RCNTXT` has `prstack` from R 4.4 to 4.6: after the buffer of `sigsetjmp()`,
+/// The offset of `prstack` in `RCNTXT` from R 4.4 to 4.6: after the buffer of `sigsetjmp()`,
 /// 200 bytes, and 18 fields. `nodestack` follows; in R 4.2 it is one field earlier.
 const PROMISES: u64 = 352;
 const NODE_STACK: u64 = 360;
 const OLD_NODE_STACK: u64 = 352;
 /// R's node stack takes 3 to 5 MB; a range that differs much is not the node stack.
 const NODE_STACK_BYTES: Range<u64> = 1 << 20..64 << 20;
-/// `RPRSTACK` has the promise and then the next one.
+/// The offset of the pointer to the next element in `RPRSTACK`, after the promise.
 const NEXT_PROMISE: u64 = 8;
-/// More records than any stack holds: a longer list is circular.
+/// More records than fit on any stack: a longer list is circular.
 const MOST_RECORDS: usize = 1_000_000;
-/// Promises that wait for each other, at most; beyond that the list is damaged.
+/// More pending promises than there can be: a longer list is damaged.
 const MOST_PROMISES: usize = 10_000;
 
 pub struct Contexts {
     head: *const *const Record,
-    /// The outermost one, which lies on no stack.
+    /// The address of the outermost record, which is not on a stack.
     toplevel: u64,
     /// R's node stack.
     nodes: Range<u64>,
-    /// Whether calls have their records there too.
+    /// Whether records of calls may be on the node stack.
     has_calls: bool,
 }
 
-/// The result of a walk: how many records, and whether the last is the outermost.
+/// The result of a walk: the number of records, and whether the last is the outermost one.
 pub struct Walked {
     pub contexts: usize,
     pub whole: bool,
@@ -91,7 +90,7 @@ impl Contexts {
         Ok(contexts)
     }
 
-    /// The addresses of the records of closures, between two calls of R.
+    /// The addresses of the records of closures. It must not be called in the handler.
     pub fn closures(&self) -> impl Iterator<Item = u64> + use<> {
         // SAFETY: R's own list, between two of its calls.
         let mut record = unsafe { *self.head };
@@ -108,18 +107,17 @@ impl Contexts {
         })
     }
 
-    /// Writes the records that `Rprof()` prints, innermost first; `None` when they
-    /// do not fit.
+    /// Writes the records that `Rprof()` prints, innermost first; `None` if they do not fit.
     pub fn walk(&self, stack: Stack, room: &mut [u64]) -> Option<Walked> {
         let mut count = 0;
         let mut outer = 0;
         let mut promise = Promise::default();
-        // SAFETY: R's own variable, which is always there.
+        // SAFETY: R's own variable, which always exists.
         let mut record = unsafe { *self.head };
         for _ in 0..MOST_RECORDS {
             let address = record as u64;
             let on_stack = stack.has(address);
-            // Outer calls are further up on the C stack.
+            // Records of outer calls have higher addresses on the C stack.
             if !(on_stack && address > outer
                 || self.nodes.contains(&address)
                 || address == self.toplevel)
@@ -161,7 +159,7 @@ impl Contexts {
     }
 }
 
-/// The last list of promises that was followed: neighbours share theirs.
+/// The last list of promises that was followed: consecutive records often share theirs.
 #[derive(Default)]
 struct Promise {
     first: u64,
@@ -169,8 +167,8 @@ struct Promise {
 }
 
 impl Promise {
-    /// The innermost promise of a list that is on the C stack, so that C code made R
-    /// evaluate it; 0 for none.
+    /// The innermost promise of a list that is on the C stack, which means that C code made R
+    /// evaluate it; 0 if there is none.
     fn on_stack(&mut self, first: u64, stack: Stack, nodes: &Range<u64>) -> u64 {
         if first == self.first {
             return self.found;
@@ -196,8 +194,8 @@ unsafe fn field(address: u64, offset: u64) -> u64 {
     unsafe { ((address + offset) as *const u64).read_unaligned() }
 }
 
-/// The extent of R's node stack, if R's records say at this offset how high it was
-/// when they began: the outermost one, where it starts.
+/// The extent of R's node stack, if R's records contain at this offset the top of the node stack when
+/// they began. That of the outermost record is the start of the node stack.
 fn node_stack(head: *const *const Record, offset: u64) -> Result<Option<Range<u64>>> {
     // SAFETY: R's own variables.
     let (top, end) = unsafe {
@@ -234,7 +232,7 @@ fn symbol(name: &CStr) -> Result<u64> {
     Ok(address as u64)
 }
 
-/// R's records are different, so none are read.
+/// The error if R's records have an unknown layout.
 fn changed() -> Error {
     Error::Unsupported(
         "This version of R stores its calls in an unknown layout, so native code cannot be \

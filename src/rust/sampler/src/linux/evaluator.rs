@@ -1,9 +1,9 @@
 //! Finds the code of R's evaluator.
 //!
-//! R exports `Rf_eval()`. Its byte code interpreter has no symbol in most builds of
-//! R. But the function that starts a recording is byte-compiled, as is all code of
-//! installed packages, so the interpreter is on the stack at that time; and with a case
-//! for each instruction it is larger than any other function there.
+//! R exports `Rf_eval()`, but its byte code interpreter has no symbol in most builds of R. The
+//! function that starts a recording is byte-compiled, as is all code of installed packages, so the
+//! interpreter is on the stack at that time. It is recognised by its size: with a case for each
+//! instruction it is larger than any other function there.
 
 use super::contexts::{self, Contexts};
 use super::memory::{Limits, Stack};
@@ -14,7 +14,8 @@ use profile_core::joint::Evaluator;
 use profile_core::joint::recording::PAIR;
 use std::ops::Range;
 
-/// No other function of the evaluator comes near this. R's interpreter has 20 to 40 KB.
+/// The minimum size of the interpreter in bytes. It has 20 to 40 KB; all other functions of the
+/// evaluator are much smaller than this.
 const LARGE: u64 = 10_000;
 const FRAMES: usize = 1000;
 /// R has one function between `Rf_eval()` and its interpreter, or none.
@@ -53,10 +54,10 @@ pub fn find(unwinder: &mut Unwinder, contexts: &Contexts, limits: Limits) -> Res
     outwards.next();
     match outwards.position(|caller| evaluator.eval.contains(&caller)) {
         Some(between) if between <= MOST_BETWEEN => evaluator.between = between,
-        // It was called in an unknown way.
+        // How the interpreter was called is not known.
         _ => evaluator.interpreter = 0..0,
     }
-    // Which frame holds which record: it ends where its caller's begins.
+    // Finds the frame that contains each record. A frame ends where its caller's begins.
     let pointers = frames.chunks_exact(PAIR).map(|pair| pair[1]);
     for record in contexts.closures().filter(|&record| record < limits.top) {
         let callers = callers.clone().zip(pointers.clone());

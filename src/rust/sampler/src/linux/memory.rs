@@ -14,7 +14,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Reserves address space. Pages that are not used cost nothing.
+    /// Reserves address space. The system allocates a page when it is first used.
     pub fn new(bytes: usize) -> Result<Buffer> {
         let words = bytes / size_of::<u64>();
         // SAFETY: a new mapping of its own, which nothing else refers to.
@@ -45,7 +45,7 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.used) }
     }
 
-    /// Where the next tick goes; `None` once there is no more room.
+    /// The free memory, to which the next tick is written; `None` if a tick did not fit.
     pub fn room(&mut self) -> Option<&mut [u64]> {
         if self.full {
             return None;
@@ -59,7 +59,7 @@ impl Buffer {
         })
     }
 
-    /// Keeps the first `count` words of the room.
+    /// Keeps the first `count` words of the free memory.
     pub fn keep(&mut self, count: usize) {
         self.used = (self.used + count).min(self.words);
     }
@@ -77,21 +77,21 @@ impl Drop for Buffer {
 }
 
 /// The bytes below the stack pointer that a function may use, by the rules of the
-/// platform. In a function that is about to return they have its caller's registers.
+/// platform. In a function that is about to return they contain its caller's registers.
 const RED_ZONE: u64 = 128;
 
-/// The part of a thread's stack that is in use: it may be read, whatever is in it.
+/// The part of a thread's stack that is in use, and can therefore be read.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack {
-    /// What may be read begins here, what is in use at `pointer`.
+    /// The lowest address that can be read: `pointer` less the red zone.
     low: u64,
     pointer: u64,
     top: u64,
 }
 
 impl Stack {
-    /// What is used of a stack that ends at `top`, in a thread whose stack pointer is
-    /// `pointer`; nothing if that is elsewhere.
+    /// The used part of a stack, in a thread whose stack pointer is `pointer`; empty if the stack
+    /// pointer is outside the stack.
     pub fn in_use(pointer: u64, limits: Limits) -> Stack {
         let inside = pointer >= limits.low && pointer < limits.top;
         let pointer = if inside { pointer } else { limits.top };
@@ -116,7 +116,7 @@ impl Stack {
     }
 }
 
-/// Where the stack of a thread is.
+/// The lowest and the highest address of the stack of a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     pub low: u64,

@@ -1,25 +1,22 @@
-//! Modules: which code is where in memory, at the time of each tick.
+//! Modules: the libraries that are loaded, and the program, at the time of each tick.
 //!
-//! A library may be loaded, unloaded and loaded again elsewhere, or another one in
-//! its place, between two ticks. So each address is looked up when it is seen, with
-//! `_dl_find_object()`, and a new module is recorded with its name, so that it still has
-//! one when it is unloaded before the end of the run. All memory is allocated before the
+//! Between two ticks a library may be unloaded, and the same or another one loaded. Therefore each
+//! address is looked up at its tick, with `_dl_find_object()`, and the name of a new module is
+//! recorded, in case it is unloaded before the end of the run. All memory is allocated before the
 //! run.
 
+use super::image::{Image, bytes};
 use super::unwind_tables::UnwindTables;
-use libc::{Elf64_Ehdr, Elf64_Phdr, PT_GNU_EH_FRAME, PT_LOAD, PT_NOTE};
 use profile_core::error::{Error, Result};
 use profile_core::joint::{self, Role};
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 
-/// More libraries than a process has; stacks end at a frame in a further one.
+/// More modules than a process has; stacks end at a frame in a further one.
 const MOST_MODULES: usize = 4096;
 const NAME_BYTES: usize = 1 << 20;
 const LONGEST_NAME: usize = 4096;
-/// The headers of a module stand at its start, and in practice on its first page.
-const PAGE: u64 = 4096;
 
 /// `struct dl_find_object` of glibc's `dlfcn.h`.
 #[repr(C)]
@@ -45,7 +42,7 @@ pub struct Modules {
     find: FindObject,
     entries: Vec<Entry>,
     names: Vec<u8>,
-    /// The one that the last address was in.
+    /// The index of the module that contained the last address.
     last: usize,
 }
 
@@ -56,7 +53,7 @@ struct Entry {
     name: Range<usize>,
     build_id: Range<usize>,
     /// The first bytes of the build id. They are compared whenever an address is found
-    /// here, since another library may have been loaded to the same place.
+    /// here, since another library may have been loaded to the same addresses.
     id_start: u64,
     tables: Option<UnwindTables>,
 }
@@ -78,7 +75,7 @@ impl Modules {
         Ok(modules)
     }
 
-    /// The module that an address is in now.
+    /// The module that contains an address at present.
     pub fn at(&mut self, address: u64) -> Option<usize> {
         let mut found = DlFindObject {
             flags: 0,
@@ -92,8 +89,8 @@ impl Modules {
         if unsafe { (self.find)(address as *const c_void, &mut found) } != 0 {
             return None;
         }
-        // SAFETY: the loader says that this module is there, and the interrupted
-        // thread has a frame in it, so that it stays.
+        // SAFETY: the loader has found this module, and it stays loaded, because the interrupted
+        // thread has a frame in it.
         let is_here = |entry: &Entry| unsafe { entry.is(&found) };
         if self.entries.get(self.last).is_some_and(is_here) {
             return Some(self.last);
@@ -110,8 +107,10 @@ impl Modules {
         self.entries.get(row)?.tables.as_ref()
     }
 
+    /// Adds a module.
+    ///
     /// # Safety
-    /// The loader has just found this module, and it stays.
+    /// The loader has just found this module, and it stays loaded.
     unsafe fn add(&mut self, found: &DlFindObject) -> Option<usize> {
         if self.entries.len() == self.entries.capacity() {
             return None;
@@ -119,7 +118,7 @@ impl Modules {
         let map = found.map_start as u64..found.map_end as u64;
         // SAFETY: as promised.
         let image = unsafe { Image::read(&map) }.unwrap_or_default();
-        // SAFETY: as promised; the name is a string as long as the module is there.
+        // SAFETY: as promised; the name is a string as long as the module is loaded.
         let name = unsafe {
             match found.link_map.as_ref() {
                 Some(link) if !link.name.is_null() => CStr::from_ptr(link.name).to_bytes(),
@@ -194,8 +193,10 @@ impl Modules {
 }
 
 impl Entry {
+    /// Whether the module that the loader has found is the one of this entry.
+    ///
     /// # Safety
-    /// The loader has just found this module, and it stays.
+    /// The loader has just found this module, and it stays loaded.
     unsafe fn is(&self, found: &DlFindObject) -> bool {
         self.map.start == found.map_start as u64
             && self.map.end == found.map_end as u64
@@ -203,92 +204,6 @@ impl Entry {
             // SAFETY: inside the module, which had such headers when it was added; one
             // of the same extent has mapped the same addresses.
             && self.id_start == unsafe { self.image.id_start() }
-    }
-}
-
-/// A module, as its headers describe it.
-#[derive(Debug, Clone, Default)]
-struct Image {
-    bias: u64,
-    code: Range<u64>,
-    offset: u64,
-    /// `.eh_frame_hdr`, and the end of the segment that it is in.
-    unwind: Range<u64>,
-    unwind_end: u64,
-    build_id: Range<u64>,
-}
-
-impl Image {
-    /// # Safety
-    /// `map` is a module that is mapped and stays.
-    unsafe fn read(map: &Range<u64>) -> Option<Image> {
-        // SAFETY: a module has its first page mapped, and the ELF header fits.
-        let header = unsafe { (map.start as *const Elf64_Ehdr).read_unaligned() };
-        let size = size_of::<Elf64_Phdr>() as u64;
-        let end = header
-            .e_phoff
-            .checked_add(size * u64::from(header.e_phnum))?;
-        if header.e_ident[..4] != *b"\x7fELF" || u64::from(header.e_phentsize) != size || end > PAGE
-        {
-            return None;
-        }
-        let segments = (0..u64::from(header.e_phnum)).map(|i| {
-            let at = map.start + header.e_phoff + i * size;
-            // SAFETY: on the first page, as was checked.
-            unsafe { (at as *const Elf64_Phdr).read_unaligned() }
-        });
-        let first = segments.clone().find(|s| s.p_type == PT_LOAD)?;
-        let bias = map.start.wrapping_sub(first.p_vaddr / PAGE * PAGE);
-        let place = |s: &Elf64_Phdr| {
-            let start = bias.wrapping_add(s.p_vaddr);
-            let end = start.checked_add(s.p_memsz)?;
-            (map.start <= start && end <= map.end).then_some(start..end)
-        };
-        let loaded = |range: &Range<u64>| {
-            segments
-                .clone()
-                .filter(|s| s.p_type == PT_LOAD && s.p_flags & libc::PF_R != 0)
-                .filter_map(|s| place(&s))
-                .find(|s| s.start <= range.start && range.end <= s.end)
-        };
-        let mut image = Image {
-            bias,
-            ..Image::default()
-        };
-        for segment in segments.clone() {
-            let Some(range) = place(&segment) else {
-                continue;
-            };
-            match segment.p_type {
-                PT_LOAD if segment.p_flags & libc::PF_X != 0 && image.code.is_empty() => {
-                    let before = range.start % PAGE;
-                    image.code = range.start - before..range.end;
-                    image.offset = segment.p_offset.saturating_sub(before);
-                }
-                PT_GNU_EH_FRAME => {
-                    if let Some(segment) = loaded(&range) {
-                        image.unwind = range;
-                        image.unwind_end = segment.end;
-                    }
-                }
-                PT_NOTE if image.build_id.is_empty() && loaded(&range).is_some() => {
-                    // SAFETY: in a segment that can be read.
-                    image.build_id = unsafe { build_id(range) }.unwrap_or_default();
-                }
-                _ => {}
-            }
-        }
-        Some(image)
-    }
-
-    /// # Safety
-    /// The module is mapped.
-    unsafe fn id_start(&self) -> u64 {
-        if self.build_id.end - self.build_id.start < size_of::<u64>() as u64 {
-            return 0;
-        }
-        // SAFETY: inside the build id.
-        unsafe { (self.build_id.start as *const u64).read_unaligned() }
     }
 }
 
@@ -301,49 +216,6 @@ fn is_mapped(code: &Range<u64>, maps: &[u8]) -> bool {
     let start = format!("{:x}-", code.start);
     maps.split(|&byte| byte == b'\n')
         .any(|line| line.starts_with(start.as_bytes()) && !line.ends_with(DELETED.as_bytes()))
-}
-
-/// # Safety
-/// The range is mapped and stays.
-unsafe fn bytes<'a>(range: &Range<u64>) -> &'a [u8] {
-    if range.is_empty() {
-        return b"";
-    }
-    // SAFETY: as promised.
-    unsafe {
-        std::slice::from_raw_parts(range.start as *const u8, (range.end - range.start) as usize)
-    }
-}
-
-/// Where the build id is among the notes of a module: a note is three numbers of four
-/// bytes (length of the name, length of the content, type), name and content, both
-/// filled up to four bytes.
-///
-/// # Safety
-/// The range is mapped and stays.
-unsafe fn build_id(notes: Range<u64>) -> Option<Range<u64>> {
-    const GNU_BUILD_ID: u32 = 3;
-    // SAFETY: as promised.
-    let notes_bytes = unsafe { bytes(&notes) };
-    let mut at = 0;
-    loop {
-        let note = notes_bytes.get(at..)?;
-        let number = |i: usize| {
-            let four = note.get(i * 4..i * 4 + 4)?;
-            Some(u32::from_ne_bytes(four.try_into().ok()?))
-        };
-        let (name, content, kind) = (number(0)? as usize, number(1)? as usize, number(2)?);
-        let start = 12 + name.next_multiple_of(4);
-        let end = start.checked_add(content)?;
-        if end > note.len() {
-            return None;
-        }
-        if kind == GNU_BUILD_ID && note.get(12..12 + name) == Some(b"GNU\0") {
-            let base = notes.start + at as u64;
-            return Some(base + start as u64..base + end as u64);
-        }
-        at += end.next_multiple_of(4);
-    }
 }
 
 fn find_object() -> Result<FindObject> {
@@ -366,7 +238,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn modules_are_told_as_the_system_lists_them() {
+    fn modules_agree_with_the_list_of_the_system() {
         let mut modules = Modules::new().unwrap();
         let addresses = [
             libc::qsort as *const () as u64,

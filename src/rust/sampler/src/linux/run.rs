@@ -1,8 +1,8 @@
 //! A run: from [`start`] to [`stop`], and the handler in between.
 //!
 //! SIGPROF may arrive in any thread. Only the thread that runs R is recorded, so other
-//! threads forward the signal; they read two numbers for that. The run itself is used by R's
-//! thread alone: in its handler, where the signal is blocked, and in functions that
+//! threads forward the signal to it, for which they read two atomic numbers. The run itself is used
+//! by R's thread only: in its handler, where the signal is blocked, and in functions that
 //! block the signal.
 
 use super::contexts::{self, Contexts};
@@ -29,7 +29,7 @@ struct Run {
     r_handler: Handler,
     recorder: UnsafeCell<Recorder>,
     start: SystemTime,
-    /// The same on the monotonic clock.
+    /// The start on the monotonic clock.
     begin: Instant,
 }
 
@@ -38,7 +38,7 @@ struct Recorder {
     unwinder: Unwinder,
     contexts: Contexts,
     limits: Limits,
-    /// R's file, if its size shows where the line of a tick ends.
+    /// R's file, if lines are written at once, so that its size shows where the line of a tick ends.
     file: Option<File>,
     lost: u64,
     evaluator: Evaluator,
@@ -58,7 +58,7 @@ pub struct Stopped {
     duration: Duration,
 }
 
-/// Whether native code can be recorded here and now. R's profiler is off.
+/// Checks whether native code can be recorded in this process. R's profiler must be off.
 pub fn check(settings: &Settings) -> Result<()> {
     Recorder::new(settings, None)?;
     if state() != State::Off {
@@ -108,10 +108,12 @@ fn mask(how: c_int) {
     }
 }
 
-/// Puts the handler before R's. R's profiler is on, and SIGPROF blocked.
+/// Installs the handler instead of R's. R's profiler must be on, and SIGPROF blocked.
 pub fn start(settings: &Settings) -> Result<()> {
     if state() != State::Off {
-        return Err(Error::Unsupported("A recording is on.".to_owned()));
+        return Err(Error::Unsupported(
+            "A recording is already running.".to_owned(),
+        ));
     }
     let r_handler = match current() {
         Current::Plain(handler) => handler,
@@ -147,9 +149,9 @@ pub fn start(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Whether ticks still come in.
+/// The state of the recording.
 pub fn state() -> State {
-    // SAFETY: a run is freed by the thread that calls this only.
+    // SAFETY: only the thread that calls this frees a run.
     let Some(run) = (unsafe { RUN.load(Ordering::Acquire).as_ref() }) else {
         return State::Off;
     };
@@ -167,37 +169,37 @@ pub fn state() -> State {
     }
 }
 
-/// Ends the run. R's profiler is off, so R has another handler in place, and SIGPROF
-/// is blocked.
+/// Ends the run. R's profiler must be off, which means that R has installed another handler, and
+/// SIGPROF must be blocked.
 pub fn stop() -> Option<Stopped> {
     let run = RUN.swap(std::ptr::null_mut(), Ordering::AcqRel);
     if run.is_null() {
         return None;
     }
-    // SAFETY: it came from a box. R's thread is here and not in its handler, or it is
-    // in there and will not come back, since R is quitting.
+    // SAFETY: it was created from a box. R's thread is here and not in its handler, or the handler
+    // was interrupted and is not resumed, because R is quitting.
     let run = unsafe { Box::from_raw(run) };
     let duration = run.begin.elapsed();
     Some(Stopped { run, duration })
 }
 
-/// Gives SIGPROF back to R and forgets the run: the package is being unloaded.
+/// Restores R's handler and discards the run, before the package is unloaded.
 pub fn abandon() {
     block();
     let r_handler = R_HANDLER.load(Ordering::Acquire);
     if matches!(current(), Current::Ours) && r_handler != 0 {
-        // SAFETY: what R had put there.
+        // SAFETY: the handler that R had installed.
         unsafe { libc::signal(libc::SIGPROF, r_handler) };
     }
     stop();
     unblock();
 }
 
-/// Keeps this code in memory for as long as the process lives: another library may
-/// have noted the handler, and put it back when the package is gone.
+/// Keeps this code in memory until the process ends: another library may have stored the address of
+/// the handler, and install it again after the package was unloaded.
 fn pin() {
-    // SAFETY: dladdr() fills the struct it succeeds with; dlopen() only raises a flag
-    // of what is loaded.
+    // SAFETY: dladdr() fills the struct if it succeeds; dlopen() only sets a flag of a library that
+    // is loaded.
     unsafe {
         let mut about: libc::Dl_info = std::mem::zeroed();
         if libc::dladdr(address() as *const c_void, &mut about) != 0 && !about.dli_fname.is_null() {
@@ -209,7 +211,7 @@ fn pin() {
 
 impl Stopped {
     pub fn recording(&self) -> Result<Recording<'_>> {
-        // SAFETY: the handler has no access any more.
+        // SAFETY: the handler has no access after the run was stopped.
         let recorder = unsafe { &*self.run.recorder.get() };
         let start = self.run.start.duration_since(UNIX_EPOCH);
         Ok(Recording {
@@ -232,10 +234,12 @@ fn nanoseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Who handles SIGPROF.
+/// The current handler of SIGPROF.
 enum Current {
+    /// The default action, or the signal is ignored.
     Nobody,
     Ours,
+    /// A handler without SA_SIGINFO, as R's is.
     Plain(Handler),
     Other,
 }
@@ -276,11 +280,12 @@ fn install() {
 }
 
 extern "C" fn on_signal(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: each thread has its own; what was interrupted may be about to read it.
+    // SAFETY: each thread has its own `errno`. It is restored, since the interrupted code may be about
+    // to read it.
     let error = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let before = unsafe { *error };
-    // SAFETY: with SA_SIGINFO the third argument is this.
+    // SAFETY: with SA_SIGINFO the third argument is a `ucontext_t`.
     let context = unsafe { &*context.cast::<libc::ucontext_t>() };
     on_tick(signal, context);
     // SAFETY: as above.
@@ -300,7 +305,7 @@ fn on_tick(signal: c_int, context: &libc::ucontext_t) {
             return;
         }
     }
-    // SAFETY: R's thread, where stop() takes the run away.
+    // SAFETY: R's thread, which is the only one that frees the run, in stop().
     if let Some(run) = unsafe { RUN.load(Ordering::Acquire).as_ref() } {
         tick(run, signal, context);
     }
@@ -316,7 +321,7 @@ fn tick(run: &Run, signal: c_int, context: &libc::ucontext_t) {
         Some(words) => recorder.finish(words, before, size_of(&recorder.file)),
         None => recorder.lost += 1,
     }
-    // R reinstalls its own handler at each tick. A handler of others is left in place.
+    // R reinstalls its own handler at each tick. A handler of another library is left in place.
     if matches!(current(), Current::Plain(handler) if handler as usize == run.r_handler as usize) {
         install();
     }
@@ -327,7 +332,7 @@ fn size_of(file: &Option<File>) -> u64 {
     let Some(file) = file else {
         return 0;
     };
-    // SAFETY: the descriptor is open, and fstat() fills the struct it succeeds with.
+    // SAFETY: the descriptor is open, and fstat() fills the struct if it succeeds.
     unsafe {
         let mut about: libc::stat = std::mem::zeroed();
         if libc::fstat(file.as_raw_fd(), &mut about) != 0 {
@@ -338,7 +343,7 @@ fn size_of(file: &Option<File>) -> u64 {
 }
 
 impl Recorder {
-    /// Allocates all memory. Without a file no sizes are recorded.
+    /// Allocates all memory. Without a file, its sizes are not recorded.
     fn new(settings: &Settings, file: Option<File>) -> Result<Recorder> {
         let limits = Limits::of_this_thread()?;
         let mut unwinder = Unwinder::new()?;
@@ -354,7 +359,7 @@ impl Recorder {
         })
     }
 
-    /// Writes stack and contexts; returns the number of words.
+    /// Records the stack and the contexts; returns the number of words, or `None` if the buffer is full.
     fn record(&mut self, context: &libc::ucontext_t) -> Option<usize> {
         let words = self.write(context);
         if words.is_none() {

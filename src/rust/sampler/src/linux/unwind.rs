@@ -1,5 +1,4 @@
-//! Follows the stack from the interrupted instruction to the start of the program, frame
-//! by frame.
+//! Unwinds the stack, frame by frame, from the interrupted instruction to the start of the program.
 
 use super::memory::Stack;
 use super::modules::Modules;
@@ -9,7 +8,8 @@ use profile_core::error::{Error, Result};
 use profile_core::joint::recording::{EXACT, NO_MODULE, PAIR};
 use std::ops::Range;
 
-/// Rules that are cached, by address. Stacks repeat, recursion above all.
+/// The number of rules that are cached, by address. Stacks have many frames in common with earlier
+/// ones, and recursion repeats frames.
 const CACHED: usize = 4096;
 
 pub struct Unwinder {
@@ -32,7 +32,7 @@ enum Step {
     Lost,
 }
 
-/// The result of a walk: how many frames, and whether the last is the outermost.
+/// The result of a walk: the number of frames, and whether the last is the outermost one.
 pub struct Walked {
     pub frames: usize,
     pub whole: bool,
@@ -65,13 +65,14 @@ impl Unwinder {
         })
     }
 
-    /// The code of the function that an address is in, as far as it is in one piece.
+    /// The code of the function that contains an address; if it consists of several parts, only the one
+    /// with the address.
     pub fn function(&mut self, address: u64) -> Option<Range<u64>> {
         let module = self.modules.at(address)?;
         self.modules.tables(module)?.function(address)
     }
 
-    /// Writes the frames, innermost first; `None` when they do not fit.
+    /// Writes the frames, innermost first; `None` if they do not fit.
     pub fn walk(
         &mut self,
         mut registers: Registers,
@@ -99,7 +100,7 @@ impl Unwinder {
                 None => Step::Lost,
             };
             let whole = match step {
-                // The stack shrinks with each return; if not, it is damaged.
+                // Each return moves the stack pointer upwards; if not, the stack is damaged.
                 Step::Caller { exact: next } if registers.stack_pointer() > pointer => {
                     exact = next;
                     continue;
@@ -189,11 +190,11 @@ mod tests {
     use std::ffi::{c_int, c_void};
     use std::sync::Mutex;
 
-    /// The callers that a handler found, whether these are all, and what glibc's own
-    /// `backtrace()` says.
+    /// The callers that a handler found, whether these are all, and the result of glibc's own
+    /// `backtrace()`.
     type Found = (Vec<u64>, bool, Vec<u64>);
     static FOUND: Mutex<Vec<Found>> = Mutex::new(Vec::new());
-    /// Signal handlers belong to the process, tests run in threads of it.
+    /// Signal handlers belong to the process, but tests run in threads, so they take turns.
     static ALONE: Mutex<()> = Mutex::new(());
 
     fn words(walker: &mut Unwinder, registers: Registers, limits: Limits) -> (Vec<u64>, bool) {
@@ -212,7 +213,7 @@ mod tests {
         let (words, whole) = words(&mut walker, Registers::of(context), limits);
         let counters = words.chunks(PAIR).map(|pair| pair[0] << 16 >> 16);
         let mut theirs = [std::ptr::null_mut(); 500];
-        // SAFETY: it fills as many as there is room for.
+        // SAFETY: it writes at most as many addresses as there is room for.
         let count = unsafe { libc::backtrace(theirs.as_mut_ptr(), 500) };
         let theirs = theirs[..count as usize].iter().map(|&p| p as u64);
         let found = (counters.collect(), whole, theirs.collect());
@@ -249,7 +250,7 @@ mod tests {
             deeper(60);
         });
         assert!(whole);
-        // Theirs begins in the handler, ours with what it interrupted.
+        // The one of glibc begins in the handler, ours with the interrupted instruction.
         let start = theirs.iter().position(|c| *c == ours[0]).unwrap();
         assert_eq!(theirs[start..], ours);
         assert!(ours.len() > 60);
@@ -287,7 +288,7 @@ mod tests {
         assert!(theirs.ends_with(&ours));
     }
 
-    /// A generator of numbers that look like anything.
+    /// A generator of random numbers.
     fn scramble(state: &mut u64) -> u64 {
         *state ^= *state << 13;
         *state ^= *state >> 7;
@@ -298,7 +299,7 @@ mod tests {
     #[test]
     fn damaged_registers_and_stacks_end_the_walk() {
         let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
-        // A stack of our own, full of addresses of code and of itself.
+        // A block of memory used as stack, full of addresses of code and of itself.
         let mut memory = vec![0_u64; 4096];
         let low = memory.as_ptr() as u64;
         let limits = Limits {
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_do_not_fit_are_told() {
+    fn frames_that_do_not_fit_are_reported() {
         let limits = Limits::of_this_thread().unwrap();
         // SAFETY: plain numbers.
         let registers = Registers::of(&unsafe { std::mem::zeroed() });

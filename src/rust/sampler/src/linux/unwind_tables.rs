@@ -1,10 +1,9 @@
-//! Unwind tables: how to get from a frame to its caller.
+//! Unwind tables, which describe how to get from a frame to its caller.
 //!
-//! The section `.eh_frame` describes for each instruction where the caller's registers
-//! are; `.eh_frame_hdr` is a sorted index of it. Both are mapped with the code. Most
-//! rules have one simple form, [`Plain`], and are cached; some (stubs that bind
-//! functions, frames of signal handlers, functions that align their stack) contain
-//! expressions.
+//! The section `.eh_frame` contains, for each instruction, a rule that describes where the caller's
+//! registers are; `.eh_frame_hdr` is a sorted index of it. Both are mapped with the code. Most
+//! rules have one simple form, [`Plain`], and are cached; those of stubs that bind functions, of
+//! frames of signal handlers and of functions that align their stack contain expressions.
 
 use super::memory::Stack;
 use super::x86_64::{RETURN, Registers, SAVED};
@@ -28,29 +27,29 @@ pub struct UnwindTables {
 /// Memory for gimli, allocated before the run.
 pub type Scratch = UnwindContext<usize, Fixed>;
 
-/// How a frame's caller is found, in the common case.
+/// A rule that finds the caller of a frame, in the common form.
 #[derive(Debug, Clone, Copy)]
 pub struct Plain {
-    /// The caller's stack pointer is this register and this offset.
+    /// The caller's stack pointer is the value of this register plus this offset.
     pub register: u16,
     pub offset: i64,
-    /// Where, from there, the saved registers are and the return address.
+    /// The offsets, from the caller's stack pointer, of the saved registers and the return address.
     pub saved: [Option<i32>; SAVED.len()],
     pub counter: Option<i32>,
-    /// A signal interrupted the caller: its program counter is that of no call.
+    /// A signal interrupted the caller: its program counter is not that of a call.
     pub signal: bool,
 }
 
-/// How a frame's caller is found.
+/// A rule that finds the caller of a frame.
 pub enum Rule {
     Plain(Plain),
-    /// By this entry, and expressions in it.
+    /// The rule of this entry, which contains expressions.
     Complex(FrameDescriptionEntry<Reader>),
 }
 
 impl UnwindTables {
     /// # Safety
-    /// `header` and what follows it, up to `end`, are mapped and stay.
+    /// `header` and the memory after it, up to `end`, are mapped and stay so.
     pub unsafe fn new(header: &Range<u64>, end: u64) -> Option<UnwindTables> {
         if header.is_empty() {
             return None;
@@ -66,7 +65,7 @@ impl UnwindTables {
         let Pointer::Direct(start) = parsed.eh_frame_ptr() else {
             return None;
         };
-        // Linkers put the tables behind their header.
+        // Linkers place the tables after their header.
         if start < header.end || start >= end {
             return None;
         }
@@ -77,7 +76,7 @@ impl UnwindTables {
         })
     }
 
-    /// The code of the function that an address is in.
+    /// The code of the function that contains an address.
     pub fn function(&self, address: u64) -> Option<Range<u64>> {
         let entry = self.entry(address)?;
         let start = entry.initial_address();
@@ -112,8 +111,8 @@ impl UnwindTables {
             .ok()
     }
 
-    /// The caller's registers by a rule that is not plain; `None` for its counter
-    /// where the stack ends.
+    /// The caller's registers by a rule with expressions. Its program counter is `None` at the end of the
+    /// stack.
     pub fn apply(
         &self,
         entry: &FrameDescriptionEntry<Reader>,
@@ -221,8 +220,8 @@ fn evaluate(
     }
 }
 
-/// Room for tables and expressions of a fixed size: nothing is allocated in a
-/// handler. What needs more is not followed.
+/// Memory of a fixed size for tables and expressions, since nothing may be allocated in a handler.
+/// Frames whose rules need more are not unwound.
 #[derive(Debug, Clone, Copy)]
 pub struct Fixed;
 

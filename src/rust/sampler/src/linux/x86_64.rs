@@ -1,12 +1,12 @@
-//! What is special to x86-64: which registers matter, and where they are.
+//! The registers of x86-64 that unwinding needs.
 
-/// DWARF's numbers.
+/// The numbers of registers in DWARF.
 const STACK_POINTER: usize = 7;
 const RETURN_ADDRESS: usize = 16;
-/// As many as the tables of C code speak of.
+/// The number of registers that unwind tables of C code refer to.
 const REGISTERS: usize = 17;
 
-/// What a called function leaves as it was: rbx, rbp, r12 to r15.
+/// The registers that a called function preserves: rbx, rbp, r12 to r15.
 pub const SAVED: [u16; 6] = [3, 6, 12, 13, 14, 15];
 /// The return address, as a register of the tables.
 pub const RETURN: u16 = RETURN_ADDRESS as u16;
@@ -16,10 +16,10 @@ pub const RETURN: u16 = RETURN_ADDRESS as u16;
 pub struct Registers([u64; REGISTERS]);
 
 impl Registers {
-    /// Those of what a signal interrupted.
+    /// The registers of the code that a signal interrupted.
     pub fn of(context: &libc::ucontext_t) -> Registers {
         let saved = &context.uc_mcontext.gregs;
-        // By DWARF's numbers.
+        // In the order of DWARF's numbers.
         let order = [
             libc::REG_RAX,
             libc::REG_RDX,
@@ -42,7 +42,7 @@ impl Registers {
         Registers(order.map(|register| saved[register as usize] as u64))
     }
 
-    /// Those of the function that this is inlined into.
+    /// The registers of the calling function, into which this one is inlined.
     #[inline(always)]
     pub fn here() -> Registers {
         let mut values = [0; REGISTERS];
@@ -84,8 +84,8 @@ impl Registers {
         self.0[RETURN_ADDRESS]
     }
 
-    /// As they are once the function has returned: on this processor a call leaves
-    /// nothing else on the stack.
+    /// Sets the registers as they are after the function returned. On this processor a call pushes
+    /// only the return address on the stack.
     pub fn return_to(&mut self, counter: u64, stack_pointer: u64) {
         self.0[RETURN_ADDRESS] = counter;
         self.0[STACK_POINTER] = stack_pointer;

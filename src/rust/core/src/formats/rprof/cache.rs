@@ -1,8 +1,7 @@
-//! A cache from texts to their meaning.
+//! A cache of parsed texts.
 //!
-//! Lines and items repeat, and equal bytes have the same meaning until the next
-//! `#File` line or header. All bytes are compared, since distinct texts can have the
-//! same hash.
+//! Lines and items repeat, and equal bytes have the same meaning until a header or a `#File` line
+//! changes that. All bytes are compared, since distinct texts can have the same hash.
 
 use crate::collections::{Interner, Lists};
 use crate::error::Result;

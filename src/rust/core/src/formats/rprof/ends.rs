@@ -1,8 +1,8 @@
-//! Truncated lines: at the end of the file, and next to holes.
+//! Reads truncated lines: at the end of the file, and next to runs of NUL bytes.
 //!
-//! A killed process leaves an incomplete last line. A system crash, or emptying a file while
-//! it is written, leaves runs of NUL bytes, here called holes. The incomplete lines before and
-//! after a hole are read as far as possible, and never joined.
+//! A killed process leaves an incomplete last line. A system crash, or truncating a file while it
+//! is written, leaves runs of NUL bytes, here called holes. The incomplete lines before and
+//! after a hole are read as far as possible, and not joined.
 
 use super::grammar::{self, Header};
 use super::line_reader::LineReader;
@@ -14,7 +14,8 @@ use crate::message;
 use crate::model::{Profile, Values, seconds};
 
 impl LineReader {
-    /// The end of the input; `rest` is what stands after the last line feed.
+    /// Completes the profile at the end of the input; `rest` contains the bytes after the last line
+    /// feed.
     pub fn finish(mut self, rest: &[u8]) -> Result<(Profile, Problems)> {
         self.torn = ProblemKind::CutSample;
         if !rest.is_empty() && self.unended(rest)? {
@@ -49,11 +50,11 @@ impl LineReader {
         Ok((self.profile, self.problems))
     }
 
-    /// A run of NUL bytes, and the text of its line that stands before it.
+    /// Processes a run of `count` NUL bytes, and `text`, the part of its line before it.
     pub fn hole(&mut self, text: &[u8], count: u64) -> Result<()> {
         if !text.is_empty() {
             self.unended(text)?;
-            // What follows stands in the same line.
+            // The text after the run is in the same line.
             self.number -= 1;
         } else if let (Some(block), Some(pending)) = (self.block, self.pending.take()) {
             self.close(block, pending)?;
@@ -63,7 +64,7 @@ impl LineReader {
         Ok(())
     }
 
-    /// Notes a run of NUL bytes in the line that comes.
+    /// Records a run of NUL bytes in the next line.
     pub fn note_hole(&mut self, count: u64) {
         let text = message!("{count} NUL bytes");
         let position = Position::Line(self.number + 1);
@@ -71,7 +72,7 @@ impl LineReader {
             .note(ProblemKind::NulRun, position, text.as_bytes());
     }
 
-    /// A line that is left out, which starts like this.
+    /// Processes a line that is too long and therefore skipped; `start` contains its first bytes.
     pub fn overlong_line(&mut self, start: &[u8]) -> Result<()> {
         let Some(block) = self.block else {
             return Err(self.foreign(start));
@@ -84,8 +85,8 @@ impl LineReader {
         Ok(())
     }
 
-    /// A line without a line feed: whole, or cut when the process ended or by a hole.
-    /// Says whether it is a whole one.
+    /// Processes a line without a line feed, which may be complete, or truncated by the end of the
+    /// process or a hole. Returns whether it is complete.
     fn unended(&mut self, line: &[u8]) -> Result<bool> {
         let at_end = self.torn == ProblemKind::CutSample;
         self.number += 1;
@@ -97,8 +98,8 @@ impl LineReader {
         let header = grammar::header(line);
         if header.is_none() && line.len() > 6 && grammar::is_cut_header(line) {
             self.note(ProblemKind::CutHeader, line);
-            // A run of which not even the header is whole says nothing; but a
-            // file that starts like this is an Rprof file.
+            // A run with an incomplete header contains no information. But a file that starts with
+            // such a header is an Rprof file.
             return match self.block {
                 Some(_) => Ok(false),
                 None => self.start_block(Header::default()).map(|()| false),
@@ -125,8 +126,8 @@ impl LineReader {
             let is_sample = self.profile.samples.len() > samples;
             return Ok(header.is_some() || is_sample && !self.problems.has(self.torn));
         };
-        // A quote at the end may be inside a name. It ends the name where all
-        // lines have lost their blank.
+        // A quote at the end may be inside a name. It ends the name if other lines were trimmed
+        // too.
         let trimmed = line.ends_with(b"\"") && self.problems.has(ProblemKind::TrimmedLine);
         if pending.breaks.is_empty() && trimmed {
             self.close(block, pending)?;
@@ -138,15 +139,15 @@ impl LineReader {
     }
 }
 
-/// R does not write when a run began. The file was last written at the end of the last one
-/// or later, and each took at least the time that its samples stand for: this is the latest
-/// time at which each can have begun.
+/// Sets the time stamps of sources. R does not record when a run began. The file was last written
+/// at the end of the last run or later, and each run took at least the time of its samples: the time
+/// stamp is the latest time at which it can have begun.
 fn date_sources(profile: &mut Profile, written: f64) -> Result<()> {
     let durations = durations(profile)?;
     let mut time = written;
     for (source, duration) in profile.sources.iter_mut().zip(durations).rev() {
         time -= seconds(duration.unwrap_or(0));
-        // Where archives leave times out, files are as old as 1970.
+        // Files from archives without times have times close to 1970.
         source.timestamp = (time > 0.0).then_some(time);
     }
     Ok(())

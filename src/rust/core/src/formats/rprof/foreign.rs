@@ -9,7 +9,7 @@ use memchr::memmem;
 /// How many bytes are inspected.
 pub const SNIFFED: usize = 4096;
 
-/// What content looks like: as part of a sentence, and as one word.
+/// A description of content in another format: as part of a sentence, and as one word.
 pub struct Look {
     pub sentence: String,
     pub word: Option<&'static str>,
@@ -24,7 +24,7 @@ pub fn is_rprof(start: &[u8]) -> bool {
     !is_json(start) && (header || line.starts_with(b"\"") && is_text(line))
 }
 
-/// The error for content that starts like this.
+/// The error for content in another format, which starts with these bytes.
 pub fn error(input: &str, start: &[u8], wanted: &'static Format, recognise: Recognise) -> Foreign {
     let look = look(start, wanted, recognise).unwrap_or_else(|| Look {
         sentence: message!("its first line is neither an `Rprof()` header nor a sample"),
@@ -38,7 +38,7 @@ pub fn error(input: &str, start: &[u8], wanted: &'static Format, recognise: Reco
     }
 }
 
-/// What the content looks like; `None` if it is not recognised.
+/// Describes the content; `None` if it is not recognised.
 pub fn look(start: &[u8], wanted: &Format, recognise: Recognise) -> Option<Look> {
     const MAGIC: [(&[u8], &str, Option<&str>); 10] = [
         (b"BZh", "it is compressed with bzip2", Some("bzip2")),

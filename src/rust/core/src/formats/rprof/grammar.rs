@@ -1,13 +1,13 @@
-//! The grammar of one line: parsers without state.
+//! The grammar of one line: functions that parse bytes independently of the rest of the file.
 //!
-//! Each takes bytes and returns what they contain, independent of the rest of the file. Those of
-//! headers and `#File` lines are in [`crate::rprof_header`], since tables contain such lines too.
+//! Those of headers and `#File` lines are in [`crate::rprof_header`], since tables contain such lines
+//! too.
 
 pub use crate::rprof_header::{Header, file_line, header, is_cut_header};
 use crate::rprof_header::{file_number, number};
 use memchr::memchr;
 
-/// The four numbers before a sample, and where the sample starts.
+/// The four numbers before a sample, and the offset at which the sample starts.
 pub fn memory_prefix(line: &[u8]) -> Option<([u64; 4], usize)> {
     let mut numbers = [0; 4];
     let mut at = 0;
@@ -36,7 +36,7 @@ pub struct LineReference {
     pub line: i64,
 }
 
-/// A line reference at the start of `text`, and how many bytes it takes.
+/// A line reference at the start of `text`, and its length in bytes.
 pub fn line_reference(text: &[u8]) -> Option<(LineReference, usize)> {
     if !text.first()?.is_ascii_digit() {
         return None;
@@ -59,9 +59,9 @@ pub fn line_reference(text: &[u8]) -> Option<(LineReference, usize)> {
     Some((LineReference { file, line }, at + 1))
 }
 
-/// Where the name that starts at `from` ends (its closing quote), when it does.
+/// The offset of the closing quote of the name that starts at `from`, if it has one.
 ///
-/// The quote closes the name when a blank follows, and after that another
+/// A quote closes the name if a blank follows, and after that another
 /// item, a line reference (under line profiling), or the end of the line.
 pub fn name_end(text: &[u8], from: usize, line_profiling: bool) -> Option<usize> {
     let mut at = from;
@@ -80,7 +80,7 @@ pub fn name_end(text: &[u8], from: usize, line_profiling: bool) -> Option<usize>
     }
 }
 
-/// Whether `text` starts with a whole item, as every sample does.
+/// Whether `text` starts with a complete item, as every sample does.
 pub fn starts_with_item(text: &[u8], line_profiling: bool) -> bool {
     let mut at = 0;
     if line_profiling {

@@ -1,7 +1,7 @@
-//! What is known between two lines of a file, and how a sample gets into the profile.
+//! The state of the reader between two lines, and the functions that add samples to the profile.
 //!
-//! What a line is decide [`lines`](super::lines), [`pending`](super::pending) and
-//! [`ends`](super::ends), which add their methods to [`LineReader`].
+//! [`lines`](super::lines), [`pending`](super::pending) and [`ends`](super::ends) interpret the lines,
+//! in further methods of [`LineReader`].
 
 use super::foreign;
 use super::grammar::Header;
@@ -27,13 +27,13 @@ pub struct LineReader {
     pub(super) parser: StackParser,
     pub(super) block: Option<Block>,
     pub(super) pending: Option<Pending>,
-    /// Lines end in CR LF.
+    /// Whether lines end in CR LF.
     pub(super) carriage_returns: bool,
-    /// The line at hand stands behind a hole, and may lack its start.
+    /// Whether the current line follows a hole, so that its start may be missing.
     pub(super) after_hole: bool,
-    /// What a sample that breaks off is.
+    /// The kind of problem that a truncated sample is.
     pub(super) torn: ProblemKind,
-    /// The number of the line at hand, from 1.
+    /// The number of the current line, from 1.
     pub(super) number: u64,
 }
 
@@ -43,12 +43,12 @@ pub(super) struct Block {
     pub header: Header,
 }
 
-/// A sample whose line ends inside a name: the next lines may hold the rest.
+/// A sample whose line ends inside a name: the next lines may contain the rest.
 pub struct Pending {
     pub number: u64,
     pub memory: Option<[u64; 4]>,
     pub text: Vec<u8>,
-    /// Where the text of each further line starts.
+    /// The offsets in `text` at which further lines start.
     pub breaks: Vec<usize>,
 }
 
@@ -72,7 +72,7 @@ impl LineReader {
         }
     }
 
-    /// Whether no line has come yet.
+    /// Whether no line was read yet.
     pub fn is_at_start(&self) -> bool {
         self.number == 0
     }
@@ -116,7 +116,7 @@ impl LineReader {
         Ok(())
     }
 
-    /// Keeps the frames before the place where the text breaks off.
+    /// Adds a truncated sample with the frames that can be parsed.
     pub(super) fn push_part(
         &mut self,
         block: Block,

@@ -40,9 +40,9 @@ impl LineReader {
         self.line_of(block, line)
     }
 
-    /// R's lines end in a blank or, for headers, in what the pattern knows; a CR
-    /// there comes from an editor or a transfer. Inside a name that goes on in
-    /// the next line it is kept.
+    /// Removes a CR at the end of a line. Samples end in a blank, and headers in a known pattern, so a CR
+    /// after these was added by an editor or a transfer. A CR inside a name that continues in the next
+    /// line is kept.
     fn without_carriage_return<'l>(&mut self, line: &'l [u8]) -> &'l [u8] {
         let Some(text) = line.strip_suffix(b"\r") else {
             return line;
@@ -58,7 +58,8 @@ impl LineReader {
         text
     }
 
-    /// A line before the first block: a header, or a reason to do without.
+    /// Processes a line before the first block: a header, or a line that shows that the header is
+    /// missing.
     fn first_line(&mut self, line: &[u8], rest: &[u8], after_hole: bool) -> Result<()> {
         if let Some(header) = grammar::header(line) {
             return self.start_block(header);
@@ -97,7 +98,7 @@ impl LineReader {
         }
     }
 
-    /// A line inside a block, with no sample pending.
+    /// Processes a line inside a block when no sample is pending.
     #[inline]
     fn line_of(&mut self, block: Block, line: &[u8]) -> Result<()> {
         match line.first() {
@@ -143,7 +144,7 @@ impl LineReader {
         }
     }
 
-    /// Headers, `#File` lines, and what should not be there.
+    /// Processes headers, `#File` lines, and unexpected lines.
     fn other_line(&mut self, block: Block, line: &[u8]) -> Result<()> {
         if let Some(header) = grammar::header(line) {
             return self.start_block(header);

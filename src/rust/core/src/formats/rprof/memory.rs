@@ -1,10 +1,10 @@
-//! The memory figures of a sample.
+//! The memory figures of samples.
 //!
-//! Rprof writes levels: vectors in use on the small and the large heap (in
-//! units of 8 bytes) and nodes in use (in bytes), then the number of
-//! duplications since the sample before. Levels have no meaningful sum, so what
-//! was allocated between two samples is derived from them by the rule of
-//! `utils::summaryRprof()`: the rises of each of the three are added up.
+//! Rprof writes three levels: the memory of vectors in use on the small and the large heap (in
+//! units of 8 bytes) and that of nodes in use (in bytes), then the number of duplications
+//! since the previous sample. Levels have no meaningful sum, so the memory that was allocated
+//! between two samples is derived from them by the rule of `utils::summaryRprof()`: it is the
+//! sum of the increases of the three levels.
 
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
@@ -20,7 +20,7 @@ const CELL: u64 = 8;
 #[derive(Debug, Default)]
 pub struct MemoryColumns {
     columns: Vec<Values>,
-    /// The levels of the sample before, in bytes.
+    /// The levels of the previous sample, in bytes.
     before: Option<[f64; 3]>,
 }
 
@@ -30,8 +30,7 @@ impl MemoryColumns {
         self.before = None;
     }
 
-    /// Records the numbers of sample `row`; a sample without numbers is left
-    /// out by never calling this for it.
+    /// Records the numbers of sample `row`. It is not called for samples without numbers.
     pub fn record(&mut self, row: usize, raw: [u64; 4]) -> Result<()> {
         if self.columns.is_empty() {
             for (name, unit) in LEVELS.into_iter().chain([ALLOCATED, FREED]) {

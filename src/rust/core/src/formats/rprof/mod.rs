@@ -1,6 +1,6 @@
-//! R's own profiler: the files that `Rprof()` writes.
+//! Reads and writes the files of R's own profiler, `Rprof()`.
 //!
-//! The grammar, read from R's `src/main/eval.c`:
+//! The grammar, derived from R's `src/main/eval.c`:
 //!
 //! ```text
 //! file   := block+                    append = TRUE adds a block
@@ -12,9 +12,9 @@
 //! item   := '"' name '" ' [loc]
 //! ```
 //!
-//! A name is not escaped. It may hold quotes, blanks and line feeds, so where
-//! it ends is a matter of what follows (`grammar`), and where a sample ends
-//! may be a matter of the next line (`pending`).
+//! Names are not escaped. They may contain quotes, blanks and line feeds, so the end of a name is
+//! determined by what follows (`grammar`), and the end of a sample may be determined by the
+//! next line (`pending`).
 
 mod cache;
 mod ends;

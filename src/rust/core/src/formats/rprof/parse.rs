@@ -1,10 +1,10 @@
-//! From the text of a sample to its stack.
+//! Parses the text of a sample to its stack.
 //!
-//! Three things keep this cheap: a line that was seen before is looked up whole
-//! ([`StackParser::known`]); an item that was seen before is looked up, not
-//! decoded; and a line whose outer frames equal those of the line parsed before
-//! takes them over. The last is exact because what follows an item's end means
-//! the same whatever stood before it.
+//! Three measures reduce the cost: a text that has occurred before is looked up as a whole
+//! ([`StackParser::known`]); an item that has occurred before is looked up instead of being decoded;
+//! and if the outer frames have the same bytes as those of the previously parsed text, they
+//! are copied from it. The latter is exact, because the meaning of the text after an item does
+//! not depend on the text before it.
 
 use super::cache::TextCache;
 use super::grammar::{self, LineReference};
@@ -20,23 +20,23 @@ use std::collections::{HashMap, HashSet};
 /// R <= 4.2 prints an item into 500 bytes, two of which are quotes.
 const LONGEST_NAME: usize = 498;
 
-/// Where a sample's outermost frame was called from.
+/// The file and the line from which the outermost frame of a sample was called.
 pub type CallSite = (StringId, i32);
 
-/// A whole stack text and what it means.
+/// The result of parsing a complete text.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack {
     pub id: StackId,
     pub toplevel: Option<CallSite>,
 }
 
-/// How far a text could be parsed.
+/// How parsing a text ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Complete,
-    /// A name has no end; what comes next may hold it.
+    /// A name has no end, which may be in the next line.
     OpenName,
-    /// Something that no item starts with.
+    /// The text continues with something that is not an item.
     Stray,
 }
 
@@ -55,14 +55,14 @@ pub struct StackParser {
     items: TextCache<LocationId>,
     /// The result of the last `parse`.
     now: ParsedText,
-    /// The last text that was parsed whole, for its outer frames.
+    /// The last text that was parsed completely, for its outer frames.
     before: ParsedText,
 }
 
 #[derive(Debug, Default)]
 struct ParsedText {
     text: Vec<u8>,
-    /// For each frame, how many bytes its item and all outer ones take.
+    /// For each frame, the number of bytes of its item and all outer ones.
     remaining: Vec<usize>,
     frames: Vec<LocationId>,
     toplevel: Option<CallSite>,
@@ -77,7 +77,7 @@ impl ParsedText {
     }
 }
 
-/// Where notes go while a line is parsed.
+/// The profile and the problems that are extended while a line is parsed.
 pub struct Context<'a> {
     pub profile: &'a mut Profile,
     pub problems: &'a mut Problems,
@@ -104,7 +104,7 @@ impl Context<'_> {
 }
 
 impl StackParser {
-    /// A new block numbers its files anew.
+    /// Starts a new block, in which files are numbered anew.
     pub fn start_block(&mut self, line_profiling: bool) {
         self.line_profiling = line_profiling;
         self.files.clear();
@@ -112,14 +112,14 @@ impl StackParser {
         self.forget();
     }
 
-    /// What texts meant so far holds no longer.
+    /// Clears the caches, because texts no longer have the same meaning.
     fn forget(&mut self) {
         self.stacks.clear();
         self.items.clear();
         self.before.clear();
     }
 
-    /// From here on `number` stands for `filename`.
+    /// Assigns a number to a file, from here on.
     pub fn define_file(
         &mut self,
         number: u32,
@@ -138,13 +138,13 @@ impl StackParser {
         Ok(())
     }
 
-    /// The stack of a text that was parsed whole before.
+    /// The stack of a text that was parsed completely before.
     #[inline]
     pub fn known(&self, text: &[u8]) -> Option<Stack> {
         self.stacks.get(text)
     }
 
-    /// Parses a text that is not known yet, and remembers it when it is whole.
+    /// Parses a text that is not known yet, and adds it to the cache if it is complete.
     pub fn learn(&mut self, text: &[u8], context: &mut Context) -> Result<Parsed> {
         let end = self.parse(text, context)?;
         if end != End::Complete {
@@ -161,7 +161,7 @@ impl StackParser {
         Ok(Parsed::Whole(stack))
     }
 
-    /// The frames of a text up to where it breaks off.
+    /// The frames of a text as far as it can be parsed.
     pub fn part(&mut self, text: &[u8], context: &mut Context) -> Result<Stack> {
         self.parse(text, context)?;
         Ok(Stack {
@@ -170,7 +170,7 @@ impl StackParser {
         })
     }
 
-    /// Parses `text` into `self.now`, as far as it goes.
+    /// Parses `text` into `self.now`, as far as possible.
     fn parse(&mut self, text: &[u8], context: &mut Context) -> Result<End> {
         self.now.clear();
         let shared = common_suffix(text, &self.before.text);
@@ -219,8 +219,8 @@ impl StackParser {
         }
     }
 
-    /// When the line before had an item that started here, counted from the
-    /// end, the rest of both lines is the same.
+    /// Copies the outer frames if an item of the previous text starts at the same distance from the end.
+    /// The rest of both texts is the same.
     fn take_outer_frames(&mut self, remaining: usize) -> Result<bool> {
         let before = &self.before;
         // `remaining` falls from frame to frame.
@@ -288,9 +288,9 @@ impl StackParser {
     }
 }
 
-/// How many bytes at the end of both are equal.
+/// The number of bytes at the end of both texts that are equal.
 fn common_suffix(a: &[u8], b: &[u8]) -> usize {
-    // Whole words first: outer frames are hundreds of bytes.
+    // Words of 8 bytes are compared first, since outer frames have hundreds of bytes.
     let mut n = 0;
     for (x, y) in a.rchunks_exact(8).zip(b.rchunks_exact(8)) {
         if x != y {

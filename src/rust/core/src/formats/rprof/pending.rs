@@ -39,7 +39,7 @@ impl LineReader {
         pending.text.try_push(b'\n', "a line")?;
         pending.breaks.try_push(pending.text.len(), "a line")?;
         pending.text.try_extend(line, "a line")?;
-        // Without a quote the name that is open stays open.
+        // Without a quote, the line does not end the name.
         if line.contains(&b'"') {
             let known = self.parser.known(&pending.text);
             let (parser, mut context) = self.context();
@@ -96,10 +96,9 @@ impl LineReader {
     }
 }
 
-/// Whether a line is a sample by itself. One that starts with `" "` may also be
-/// the end of a name that ends in a line feed, which is likelier than a name
-/// that starts with a blank. A name that runs to the end of the line counts as
-/// well: the blank may have been trimmed.
+/// Whether a line is a sample by itself. A line that starts with `" "` may also be the end of a name
+/// with a line feed at its end, which is more likely than a name that starts with a blank. A line that
+/// ends with a quote is a sample too, whose trailing blank may have been removed.
 fn starts_sample(line: &[u8], line_profiling: bool) -> bool {
     if line.starts_with(b"\" \"") || line == b"\" " {
         return false;

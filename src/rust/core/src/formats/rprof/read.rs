@@ -1,8 +1,8 @@
-//! The format, and reading a whole file of it: bytes in chunks, cut into lines.
+//! Describes the format, and reads a file: splits its bytes into lines, which [`LineReader`]
+//! interprets.
 //!
-//! Memory follows the distinct lines and the samples, not the file: a chunk of
-//! a megabyte is read, cut into lines, and reused. What a line means is for
-//! [`LineReader`] to say.
+//! The file is read in chunks of a megabyte into the same buffer, so that the memory required
+//! depends on the numbers of distinct lines and of samples, not on the size of the file.
 
 use super::foreign::{SNIFFED, is_rprof};
 use super::line_reader::LineReader;
@@ -15,11 +15,11 @@ use crate::model::Profile;
 use memchr::memchr2;
 use std::io::{ErrorKind, Read};
 
-/// How much of a file is in memory.
+/// Limits of the buffer, in bytes.
 struct Limits {
-    /// What is read at once; the longest line is a multiple of it.
+    /// The initial size of the buffer. It is doubled for longer lines.
     chunk: usize,
-    /// R writes lines of some kilobytes.
+    /// The maximum length of a line. R writes lines of a few kilobytes.
     longest_line: usize,
 }
 
@@ -28,8 +28,8 @@ const LIMITS: Limits = Limits {
     longest_line: 64 << 20,
 };
 
-/// So many NUL bytes in a row inside a line are no damaged name: something is missing
-/// in their place. Before and after lines and at the end of the file one is enough.
+/// From this length on, a run of NUL bytes inside a line is a hole, not a part of a damaged name.
+/// Between lines and at the end of the file, a single NUL byte is a hole.
 const HOLE: usize = 16;
 
 pub const FORMAT: Format = Format {
@@ -39,7 +39,7 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// Reads what `Rprof()` wrote.
+/// Reads a file of `Rprof()`.
 pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     read_lines(opened, &LIMITS, stop)
 }
@@ -72,7 +72,7 @@ fn read_lines(opened: Opened, limits: &Limits, stop: Stop) -> Result<(Profile, P
             Err(e) => return Err(lines.reader.damaged(&e)),
         }
         if lines.reader.is_at_start() && lines.filled < SNIFFED && !ended {
-            // The first line is judged with what follows it in view.
+            // To recognise the format, more than the first line is needed.
             continue;
         }
         lines.take(ended)?;
@@ -82,23 +82,23 @@ fn read_lines(opened: Opened, limits: &Limits, stop: Stop) -> Result<(Profile, P
     lines.reader.finish(&lines.buffer[..lines.filled])
 }
 
-/// Cuts what was read into lines. A file that was emptied while it was written to, or that
-/// a machine wrote that crashed, has runs of NUL bytes, of any length: those are cut out.
+/// Splits the content into lines, and removes holes: runs of NUL bytes of any length, which are
+/// the result of truncating a file while it is written, or of a system crash.
 struct Lines {
     reader: LineReader,
-    /// Up to `filled` it holds the start of a line and whatever follows it; up to
-    /// `searched` there is neither a line feed nor a NUL byte.
+    /// The bytes up to `filled` are those of a line and of what follows it. There is no line feed or
+    /// NUL byte before `searched`.
     buffer: Vec<u8>,
     filled: usize,
     searched: usize,
-    /// NUL bytes of the run at `searched` that the buffer does not hold any more.
+    /// The number of NUL bytes of the run at `searched` that were removed from the buffer.
     dropped: u64,
-    /// A line is too long: what comes up to its end is left out.
+    /// Whether the current line is too long, so that its rest is skipped.
     skipping: bool,
 }
 
 impl Lines {
-    /// Sees to it that more can be read.
+    /// Makes room in the buffer for more bytes.
     fn make_room(&mut self, limits: &Limits) -> Result<()> {
         if self.filled < self.buffer.len() {
             return Ok(());
@@ -116,7 +116,7 @@ impl Lines {
         self.buffer.try_fill(double, 0, "a long line")
     }
 
-    /// Takes all whole lines, and at the end also the run of NUL bytes there.
+    /// Passes all complete lines to the reader, and holes as far as their end is in the buffer.
     fn take(&mut self, ended: bool) -> Result<()> {
         let mut start = 0;
         let mut searched = self.searched;
@@ -137,7 +137,7 @@ impl Lines {
             let run = zeros(&self.buffer[end..self.filled]);
             let is_open = end + run == self.filled;
             if is_open && !ended {
-                // How long it is remains to be seen. So many are enough to tell it by.
+                // The end of the run is not in the buffer. A part of it is kept to recognise it.
                 let kept = run.min(HOLE);
                 self.dropped += (run - kept) as u64;
                 self.filled = end + kept;
@@ -170,14 +170,14 @@ impl Lines {
         Ok(())
     }
 
-    /// Whether text that is empty so far is the start of a line behind others. At the start of
-    /// a file few NUL bytes say that it is of another format.
+    /// Whether the buffer is at the start of a line that is not the first one. A file that starts with a
+    /// few NUL bytes is of another format.
     fn is_between_lines(&self) -> bool {
         !self.skipping && !self.reader.is_at_start()
     }
 }
 
-/// How many zeros the bytes start with.
+/// The number of zeros at the start of the bytes.
 fn zeros(bytes: &[u8]) -> usize {
     const ZEROS: [u8; 4096] = [0; 4096];
     let mut blocks = bytes.chunks_exact(ZEROS.len());
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_left_out() {
+    fn a_line_that_is_too_long_is_skipped() {
         let (f, long) = ("\"f\" \"main\" \n", "x".repeat(50_000));
         let kinds = |text: &[&str]| {
             let (stacks, problems) = read_small(text.concat().as_bytes()).unwrap();
@@ -327,7 +327,7 @@ mod tests {
             assert_eq!(stacks, ["f main", "f main"]);
             assert_eq!(problems, [(overlong, 4)]);
         }
-        // At the end, and behind a name that may go on in the next line.
+        // At the end, and after a name that may continue in the next line.
         assert_eq!(kinds(&[HEADER, f, &long]).1, [(overlong, 4)]);
         let (stacks, problems) = kinds(&[HEADER, "\"f\" \"g\n", &sample, f]);
         assert_eq!(stacks, ["f", "f main"]);

@@ -1,4 +1,4 @@
-//! Writes what `Rprof()` would have written.
+//! Writes files in the format of `Rprof()`.
 //!
 //! A profile that was read from a regular file is written as that file, byte for
 //! byte: each source becomes a block, each sample a line, and each `#File` line
@@ -96,26 +96,25 @@ fn write_blocks(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Lo
     Ok(losses)
 }
 
-/// What the locations of stacks say about lines.
+/// Which stacks have lines, and how many lines cannot be written.
 struct Used {
     lost_lines: usize,
     /// By stack: whether a frame has a file or a line.
-    has_places: Vec<bool>,
+    has_lines: Vec<bool>,
 }
 
 impl Used {
     fn new(profile: &Profile) -> Result<Used> {
         let mut used = Vec::new();
         used.try_fill(profile.locations.len(), false, "locations")?;
-        let is_place = |&location: &LocationId| has_place(profile, location);
-        let places = profile.locations.ids().map(|id| is_place(&id));
-        let places = places.try_vec("locations")?;
-        let mut has_places = Vec::new();
+        let lines = profile.locations.ids().map(|id| has_line(profile, id));
+        let lines = lines.try_vec("locations")?;
+        let mut has_lines = Vec::new();
         for stack in profile.stacks.ids() {
             let stack = profile.stacks.get(stack);
             stack.iter().for_each(|row| used[row.row()] = true);
-            let has = stack.iter().any(|row| places[row.row()]);
-            has_places.try_push(has, "stacks")?;
+            let has = stack.iter().any(|row| lines[row.row()]);
+            has_lines.try_push(has, "stacks")?;
         }
         let rows = profile.locations.iter().zip(used);
         let lost = rows.filter(|(location, used)| {
@@ -125,12 +124,12 @@ impl Used {
         });
         Ok(Used {
             lost_lines: lost.count(),
-            has_places,
+            has_lines,
         })
     }
 }
 
-/// The rows of the samples, source by source, in order within each.
+/// The rows of the samples, sorted by source, in the original order within each source.
 fn rows_by_source(profile: &Profile) -> Result<Vec<usize>> {
     let source = &profile.samples.source;
     let mut rows = Vec::new();
@@ -141,11 +140,11 @@ fn rows_by_source(profile: &Profile) -> Result<Vec<usize>> {
     Ok(rows)
 }
 
-/// How many lines are written for a sample.
+/// How the number of lines of a sample is determined.
 enum Counts<'a> {
     NoSamples,
     Column(&'a Values),
-    /// Time, and how much of it is one sample.
+    /// From its time, the period of each source, and the source of each sample.
     Time(&'a Values, Vec<f64>, &'a [SourceId]),
 }
 
@@ -166,7 +165,7 @@ impl Counts<'_> {
         }
     }
 
-    /// The number of lines, and whether they stand for all of the value.
+    /// The number of lines, and whether it represents the value exactly.
     fn of_row(&self, row: usize) -> Result<(u64, bool)> {
         let (count, exact) = match self {
             Counts::NoSamples => (0.0, true),
@@ -203,7 +202,7 @@ fn whole_interval(id: SourceId, source: &Source) -> Result<u64> {
     Ok(rounded as u64)
 }
 
-/// What the header of a block says, and the figures before its samples.
+/// The header of a block, and the columns with the memory figures of its samples.
 struct Block<'a> {
     header: Header,
     levels: Vec<&'a Values>,
@@ -220,25 +219,25 @@ impl<'a> Block<'a> {
         let all_levels = levels.len() == LEVELS.len();
         let has_figures = |row: usize| levels.iter().all(|v| !v.column[row].is_nan());
         let samples = &profile.samples;
-        let has_places = |row: usize| {
-            used.has_places[samples.stack[row].0 as usize]
+        let has_lines = |row: usize| {
+            used.has_lines[samples.stack[row].0 as usize]
                 || samples
                     .toplevel
                     .binary_search_by_key(&row, |t| t.sample)
                     .is_ok()
         };
-        // Whatever the samples have is written, regardless of the recorded options.
+        // Figures and lines that samples have are written, regardless of the recorded options.
         let any = |has: &dyn Fn(usize) -> bool| rows.iter().any(|&row| has(row));
         let header = Header {
             memory: memory && (all_levels || rows.is_empty()) || all_levels && any(&has_figures),
             gc,
-            line: line || !source.files.is_empty() || any(&has_places),
+            line: line || !source.files.is_empty() || any(&has_lines),
             interval: Some(whole_interval(id, source)?),
         };
         Ok(Block { header, levels })
     }
 
-    /// `:small:large:nodes:duplications:`, where the sample has all of them.
+    /// Appends `:small:large:nodes:duplications:`, if the sample has all of them.
     fn figures(&self, row: usize, out: &mut Vec<u8>, losses: &mut Losses) -> Result<()> {
         let figures = self.levels.iter().filter(|v| !v.column[row].is_nan());
         match figures.count() {
@@ -271,7 +270,8 @@ impl<'a> Block<'a> {
     }
 }
 
-fn has_place(profile: &Profile, location: LocationId) -> bool {
+/// Whether a location has a file or a line that a line reference can represent.
+fn has_line(profile: &Profile, location: LocationId) -> bool {
     let file = profile.function_of(location).map(|f| f.filename);
     profile.locations.get(location).line_for_r() > 0 && file.is_some()
         || file.is_some_and(|f| !profile.strings.get(f).is_empty())

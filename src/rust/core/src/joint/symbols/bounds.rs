@@ -1,9 +1,9 @@
-//! Where functions without a name begin and end.
+//! The start and end addresses of functions without a symbol.
 //!
-//! Compilers make an entry in the unwind tables (`.eh_frame`) for each function, also
-//! of a stripped library. So all addresses of a function can have one name, though
-//! nobody knows how it is called. A function whose rarely used parts the compiler put
-//! elsewhere has several entries.
+//! Compilers create an entry in the unwind tables (`.eh_frame`) for each function, which is in
+//! stripped libraries too. Therefore all addresses of a function can get the same name, even if the
+//! real name is unknown. A function has several entries if the compiler moved rarely used
+//! parts of it elsewhere.
 
 use super::elf::Elf;
 use super::ranges::Ranges;
@@ -37,7 +37,7 @@ impl Bounds {
         Ok(Bounds(Ranges::new(ranges)?))
     }
 
-    /// Where the function begins that an address is in.
+    /// The start of the function that contains an address.
     pub fn start(&self, address: u64) -> Option<u64> {
         self.0.containing(address).next().map(|(start, ())| start)
     }

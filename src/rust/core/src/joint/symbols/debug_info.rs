@@ -1,5 +1,4 @@
-//! Debug information (DWARF) as `gimli` reads it: its types for the content of a file in
-//! memory, which sections are read, and why reading may fail.
+//! Types for reading debug information (DWARF) with the crate gimli, and the sections that are read.
 
 use super::elf::Elf;
 use crate::error::{Error, Result};
@@ -11,10 +10,10 @@ pub type Slice<'f> = EndianSlice<'f, LittleEndian>;
 pub type Unit<'f> = gimli::Unit<Slice<'f>>;
 pub type Value<'f> = AttributeValue<Slice<'f>>;
 
-/// For errors.
+/// The name of the data in errors.
 pub const WHAT: &str = "debug information";
 
-/// Why reading ended early.
+/// The reason why reading failed.
 pub enum Failure {
     Damaged,
     Error(Error),
@@ -41,7 +40,7 @@ pub fn undamaged<T>(read: std::result::Result<T, Failure>) -> Result<Option<T>> 
     }
 }
 
-/// The sections that are read, and their size. Others describe variables above all.
+/// Reads the sections that describe functions and lines. Returns also their total size.
 pub fn sections<'f>(elf: &Elf<'f>) -> Result<(Dwarf<Slice<'f>>, usize)> {
     let mut size = 0usize;
     let mut dwarf = Dwarf::load(|id| -> Result<Slice<'f>> {

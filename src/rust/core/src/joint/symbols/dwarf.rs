@@ -1,11 +1,10 @@
-//! Debug information: functions, those inlined into them, and where all of this is
-//! in the sources.
+//! Finds functions, inlined functions and their lines in debug information (DWARF).
 //!
-//! A file of debug information has *units*, most often one for each source file that
-//! was compiled. Each has a tree of *entries*, and functions are entries with ranges
-//! of addresses; an inlined function is an entry below the one that it was inlined
-//! into. Opening a file looks at the top entry of each unit; the rest of a unit is
-//! read when an address is in it. See the DWARF standard, version 5, chapter 3.
+//! Debug information consists of *units*, usually one for each source file that was compiled. Each
+//! contains a tree of *entries*. Functions are entries with ranges of addresses; an inlined
+//! function is an entry below that of the function that it was inlined into. When a file is
+//! opened, only the top entry of each unit is read; the rest of a unit is read when an
+//! address in it is looked up. See the DWARF standard, version 5, chapter 3.
 //!
 //! The crate gimli reads entries. The crate addr2line does the rest as well, and is not
 //! used: it parses inlined functions by recursion, so that half a million nested entries
@@ -29,19 +28,19 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A name may be in another entry, which may refer to a third: a function is
-/// declared, defined and inlined. It takes no more steps than this.
+/// The maximum number of references that are followed to find a name. The name of an entry may be in
+/// another one, which may refer to a third, since a function is declared, defined and inlined.
 const STEPS: usize = 16;
 
 pub struct DebugInformation<'f> {
     own: Units<'f>,
-    /// Of a file that others use too.
+    /// The units of a file that several files share.
     shared: Units<'f>,
-    /// Of rows in the units of its own.
+    /// The addresses of the rows of `own`.
     ranges: Ranges<usize>,
 }
 
-/// Where an entry is.
+/// The position of an entry.
 #[derive(Clone, Copy)]
 struct Entry {
     shared: bool,
@@ -50,14 +49,14 @@ struct Entry {
     offset: UnitOffset,
 }
 
-/// A function at an address, and what runs there.
+/// A function at an address, and the line of the address in it.
 pub struct Frame {
     pub info: Option<Rc<FunctionInfo>>,
-    pub place: SourceLine,
+    pub line: SourceLine,
 }
 
 impl<'f> DebugInformation<'f> {
-    /// Nothing, if the file has none.
+    /// Reads the units of a file. `None` if it has no debug information.
     pub fn read(
         elf: &Elf<'f>,
         folders: &[PathBuf],
@@ -108,7 +107,7 @@ impl<'f> DebugInformation<'f> {
                 }
             }
             if ranges.len() == before {
-                // It does not say what addresses it has; its functions do.
+                // The unit has no ranges of addresses, but its functions have.
                 let (_, content) = unit_row.load(dwarf, *most_ranges)?;
                 let functions = content.functions.iter();
                 for range in functions.flat_map(|functions| functions.ranges()) {
@@ -120,17 +119,17 @@ impl<'f> DebugInformation<'f> {
         Ok(())
     }
 
-    /// The functions at an address, innermost first. It is empty where nothing is
-    /// known; where only a line is known, there is a frame without a function.
+    /// The functions at an address, innermost first. The result is empty if nothing is
+    /// known; if only a line is known, it is a frame without a function.
     pub fn at(&mut self, address: u64) -> Result<Vec<Frame>> {
-        let mut place = None;
+        let mut line = None;
         let mut found = None;
         let Units {
             dwarf,
             rows,
             most_ranges,
         } = &mut self.own;
-        // Units may claim more than they have.
+        // The range of a unit may include addresses of other units.
         for (_, row) in self.ranges.containing(address) {
             let Some(unit_row) = rows.get_mut(*row) else {
                 continue;
@@ -140,45 +139,45 @@ impl<'f> DebugInformation<'f> {
             let here = lines.and_then(|lines| lines.at(address, dwarf, unit));
             let functions = content.functions.as_ref();
             if let Some(function) = functions.and_then(|functions| functions.at(address)) {
-                place = here;
+                line = here;
                 found = Some((*row, function));
                 break;
             }
-            place = place.or(here);
+            line = line.or(here);
         }
-        match (found, place) {
-            (Some((row, function)), place) => self.frames(row, function, place.unwrap_or_default()),
-            (None, Some(place)) => [Frame { info: None, place }]
+        match (found, line) {
+            (Some((row, function)), line) => self.frames(row, function, line.unwrap_or_default()),
+            (None, Some(line)) => [Frame { info: None, line }]
                 .into_iter()
                 .try_vec("native frames"),
             (None, None) => Ok(Vec::new()),
         }
     }
 
-    /// From a function outwards, to the one that is not inlined.
-    fn frames(&mut self, row: usize, function: usize, place: SourceLine) -> Result<Vec<Frame>> {
+    /// The frames of a function and of those that it was inlined into, innermost first.
+    fn frames(&mut self, row: usize, function: usize, line: SourceLine) -> Result<Vec<Frame>> {
         let mut frames = Vec::new();
-        let mut next = Some((function, place));
-        while let Some((function, place)) = next {
+        let mut next = Some((function, line));
+        while let Some((function, line)) = next {
             let info = self.info(row, function)?;
-            frames.try_push(Frame { info, place }, WHAT)?;
-            next = self.outside(row, function);
+            frames.try_push(Frame { info, line }, WHAT)?;
+            next = self.caller(row, function);
         }
         Ok(frames)
     }
 
-    /// The function that one was inlined into, and where.
-    fn outside(&self, row: usize, function: usize) -> Option<(usize, SourceLine)> {
+    /// The function that a function was inlined into, and the line of the call.
+    fn caller(&self, row: usize, function: usize) -> Option<(usize, SourceLine)> {
         let UnitRow { unit, content, .. } = self.own.rows.get(row)?;
         let functions = content.as_ref()?.functions.as_ref()?;
         let call = functions.get(function)?.call?;
         let filename = |file| lines::filename(file, &self.own.dwarf, unit);
-        let place = SourceLine {
+        let line = SourceLine {
             filename: call.file.map(filename).unwrap_or_default(),
             line: call.line,
             column: call.column,
         };
-        Some((call.from, place))
+        Some((call.from, line))
     }
 
     fn function(&mut self, row: usize, function: usize) -> Option<&mut Function> {
@@ -212,8 +211,8 @@ impl<'f> DebugInformation<'f> {
         Ok(info)
     }
 
-    /// What an entry and those that it refers to say, and the last of them. Nothing,
-    /// if one is missing: half a name would be another one.
+    /// The attributes of an entry and of those that it refers to, and the last of these. `None` if one is
+    /// missing, since part of a name would be wrong.
     fn look_up(&self, mut entry: Entry) -> Option<(EntryAttributes, Entry)> {
         let mut attributes = EntryAttributes::default();
         let mut complete = false;
@@ -256,9 +255,9 @@ impl<'f> DebugInformation<'f> {
         if shared { &self.shared } else { &self.own }
     }
 
-    /// C++ has no names for the linker where no other file can use a function, and
-    /// some that we cannot demangle. Such a function is called by all that it is in:
-    /// `ns::(anonymous namespace)::`.
+    /// The name of the scopes that contain a function of C++, such as `ns::(anonymous namespace)::`. It is
+    /// used for functions without a linkage name, which no other file can call, and for those whose
+    /// linkage name cannot be demangled.
     fn name_around(&mut self, mut entry: Entry) -> Result<String> {
         let mut name = String::new();
         for _ in 0..STEPS {

@@ -1,10 +1,10 @@
-//! An ELF file: its sections, its symbols, and its build id.
+//! Reads ELF files: their sections, symbols and build ids.
 //!
-//! The crate object knows the format (System V ABI, chapters 4 and 5). What it reads, it
-//! reads through [`Pieces`]: only the sections that are asked for, since a library of a
-//! gigabyte has a few kilobytes of symbols; and not by mapping the file into memory, since
-//! a file that is truncated meanwhile would end the process. Of the format only what the
-//! joint profiler can meet is supported: 64 bits, little-endian.
+//! The crate object parses the format (System V ABI, chapters 4 and 5). It reads through
+//! [`Pieces`]: only the requested sections, since a library of a gigabyte may have a few kilobytes
+//! of symbols; and without mapping the file into memory, since truncating a mapped file would end
+//! the process. Only files that the joint profiler can encounter are supported: 64 bits,
+//! little-endian.
 
 use super::files::Files;
 use super::names;
@@ -34,9 +34,10 @@ type Symbol = Sym64<LittleEndian>;
 type Strings<'f> = StringTable<'f, &'f [u8]>;
 const LE: LittleEndian = LittleEndian;
 
-/// Zlib cannot make more of a byte.
+/// The maximum ratio at which zlib compresses.
 const MOST_INFLATED: u64 = 1032;
-/// No section of debug information in 32 bits is larger.
+/// The maximum size of a section that is read, which is that of debug information with offsets of 32
+/// bits.
 const LARGEST: u64 = u32::MAX as u64;
 
 pub struct Elf<'f> {
@@ -76,7 +77,7 @@ impl<'f> Elf<'f> {
         Ok(Some(elf))
     }
 
-    /// What object reads of the file; `None` where the file is damaged.
+    /// Reads with the crate object; `None` if the file is damaged.
     fn ask<T>(&self, read: impl FnOnce(Pieces<'_, 'f>) -> read::Result<T>) -> Result<Option<T>> {
         self.input.ask(self.files, read)
     }
@@ -95,14 +96,14 @@ impl<'f> Elf<'f> {
         self.content(self.find(name))
     }
 
-    /// With its address, before the bias is added.
+    /// The content of a section, and its address without the bias.
     pub fn section_at(&self, name: &str) -> Result<Option<(u64, &'f [u8])>> {
         let section = self.find(name);
         let content = self.content(section)?;
         Ok(section.map(|section| section.sh_addr(LE)).zip(content))
     }
 
-    /// Inflated, where it is compressed. Zstandard is not supported.
+    /// The content of a section, decompressed if necessary. Zstandard is not supported.
     fn content(&self, section: Option<&Section>) -> Result<Option<&'f [u8]>> {
         let Some(section) = section.filter(|section| section.sh_type(LE) != elf::SHT_NOBITS) else {
             return Ok(None);
@@ -150,15 +151,15 @@ impl<'f> Elf<'f> {
         Ok(&[])
     }
 
-    /// Whether loading this file puts what is at `offset` to `address` before the
-    /// bias is added, and as code.
+    /// Whether loading this file maps the content at `offset` to `address` (without the bias), as
+    /// code.
     pub fn has_code_at(&self, offset: u64, address: u64) -> Result<bool> {
         let segments = self.ask(|data| self.header.program_headers(LE, data))?;
         Ok(segments.unwrap_or_default().iter().any(|segment| {
             let is_code =
                 segment.p_type(LE) == elf::PT_LOAD && segment.p_flags(LE).contains(elf::PF_X);
             let (from, to) = (segment.p_offset(LE), segment.p_vaddr(LE));
-            // Memory is mapped by pages, so it may begin somewhat earlier.
+            // Memory is mapped in pages, so the mapping may begin before the segment.
             let moved_equally = to.wrapping_sub(from) == address.wrapping_sub(offset);
             is_code && moved_equally && address < to.saturating_add(segment.p_memsz(LE))
         }))
@@ -176,7 +177,7 @@ impl<'f> Elf<'f> {
         Ok(name.zip(checksum.map(|bytes| u32::from_le_bytes(*bytes))))
     }
 
-    /// The file with what several files of debug information share, and its build id.
+    /// The file with debug information that several files share, and its build id.
     pub fn shared_link(&self) -> Result<Option<(&'f Path, &'f [u8])>> {
         let link = self.section(".gnu_debugaltlink")?.unwrap_or_default();
         let name = strings(link).get(0).unwrap_or_default();
@@ -185,7 +186,7 @@ impl<'f> Elf<'f> {
         Ok(is_complete.then(|| (Path::new(OsStr::from_bytes(name)), id)))
     }
 
-    /// All functions, or those alone that others may call.
+    /// All functions, or only those that are exported.
     pub fn functions(&self, all: bool) -> Result<Option<Functions<'f>>> {
         let kind = if all {
             elf::SHT_SYMTAB
@@ -201,7 +202,7 @@ impl<'f> Elf<'f> {
             return Ok(None);
         };
         let mut ranges = Vec::new();
-        // A table that was cut ends with part of a symbol.
+        // A truncated table may end inside a symbol.
         let whole = table.len() / size_of::<Symbol>();
         let (symbols, _) =
             object::pod::slice_from_bytes::<Symbol>(table, whole).unwrap_or_default();
@@ -215,7 +216,7 @@ impl<'f> Elf<'f> {
     }
 }
 
-/// The functions of a table of symbols.
+/// The functions of a symbol table.
 pub struct Functions<'f> {
     ranges: Ranges<Function>,
     names: Strings<'f>,
@@ -227,8 +228,8 @@ struct Function {
     local: bool,
 }
 
-/// The addresses of a symbol, if it is a function of this file. Those of type IFUNC
-/// choose one of several when they are loaded.
+/// The addresses of a symbol, if it is a function that this file defines. Symbols of type IFUNC are
+/// functions that select one of several implementations when the file is loaded.
 fn function(symbol: &Symbol) -> Option<(Range<u64>, Function)> {
     let start = symbol.st_value(LE);
     let end = start.checked_add(symbol.st_size(LE))?;
@@ -242,9 +243,9 @@ fn function(symbol: &Symbol) -> Option<(Range<u64>, Function)> {
 }
 
 impl Functions<'_> {
-    /// The name of the function that an address is in. Of several names the one
-    /// that others may call, with the fewest underscores in front (`write`, not
-    /// `__write`), then the shortest.
+    /// The name of the function that contains an address. Of several names, global ones are
+    /// preferred, then those with the fewest leading underscores (`write`, not `__write`), then
+    /// the shortest.
     pub fn at(&self, address: u64) -> Option<String> {
         let best = self
             .ranges
@@ -262,8 +263,7 @@ impl Functions<'_> {
     }
 }
 
-/// Symbols may come with a version of their library, which is no part of the name:
-/// `memcpy@@GLIBC_2.14`.
+/// The name without the version of its library: `memcpy` for `memcpy@@GLIBC_2.14`.
 fn unversioned(name: &[u8]) -> &[u8] {
     match name.iter().position(|byte| *byte == b'@') {
         Some(end) => &name[..end],
@@ -279,13 +279,13 @@ fn strings(bytes: &[u8]) -> Strings<'_> {
 struct Input {
     file: File,
     length: u64,
-    /// Whether reading failed for lack of memory, which object cannot say.
+    /// Whether reading failed because of a lack of memory, which object's errors do not contain.
     out_of_memory: Cell<bool>,
 }
 
 impl Input {
     fn open(path: &Path) -> Option<Input> {
-        // To open a pipe might take for ever.
+        // Opening a pipe might block.
         fs::metadata(path).ok().filter(|about| about.is_file())?;
         let file = File::open(path).ok()?;
         let length = file.metadata().map_or(0, |about| about.len());
@@ -309,7 +309,7 @@ impl Input {
     }
 }
 
-/// Pieces of a file: each is read when it is asked for, and kept.
+/// Reads pieces of a file when they are requested, and keeps them.
 #[derive(Clone, Copy)]
 struct Pieces<'i, 'f> {
     input: &'i Input,

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-/// Grows only, so that what it keeps stays where it is.
+/// A list of buffers. They are never moved or removed, so that they can be borrowed.
 #[derive(Default)]
 pub struct Files {
     first: OnceCell<Box<Kept>>,

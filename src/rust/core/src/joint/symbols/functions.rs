@@ -1,4 +1,4 @@
-//! The functions of a unit of debug information, with those inlined into them.
+//! The functions of a unit of debug information, including inlined ones.
 
 use super::debug_info::{Failure, Slice, Unit, Value, WHAT};
 use super::lines::{self, SourceLine};
@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 pub struct Functions {
     rows: Vec<Function>,
-    /// Of rows.
+    /// The addresses of the rows.
     ranges: Ranges<usize>,
     /// In the order of their entries.
     scopes: Vec<Scope>,
@@ -20,21 +20,21 @@ pub struct Functions {
 
 pub struct Function {
     pub entry: UnitOffset,
-    /// Where it was inlined; else it is a function in its own right.
+    /// The call, if the function was inlined there.
     pub call: Option<Call>,
     /// Read when it is first needed.
     pub info: Option<Rc<FunctionInfo>>,
     depth: usize,
 }
 
-/// What can have a name that others are in: a namespace, a class, a function.
+/// A scope: a namespace, a class or a function.
 struct Scope {
     entry: UnitOffset,
-    /// The row of the one around it.
+    /// The row of the next outer scope.
     outer: Option<usize>,
 }
 
-/// Rows of what an entry is in, from one of its level on.
+/// The innermost function and scope that contain the entries below an entry of this level.
 #[derive(Clone, Copy, Default)]
 struct Around {
     level: isize,
@@ -44,7 +44,7 @@ struct Around {
 
 #[derive(Clone, Copy, Default)]
 pub struct Call {
-    /// The row of the function around it.
+    /// The row of the calling function.
     pub from: usize,
     pub file: Option<u64>,
     pub line: u32,
@@ -135,7 +135,7 @@ impl Functions {
         all.max_by_key(|row| self.rows.get(*row).map(|function| function.depth))
     }
 
-    /// The entry of the scope around that of a scope, such as a function.
+    /// The entry of the scope that contains a scope, such as a function.
     pub fn scope_around(&self, entry: UnitOffset) -> Option<UnitOffset> {
         let row = self
             .scopes

@@ -1,11 +1,11 @@
-//! The lines of a unit of debug information: what file and line an address is from.
+//! The lines of a unit of debug information: finds the file and line of an address.
 
 use super::debug_info::{Failure, Slice, Unit};
 use super::ranges::Ranges;
 use crate::limits::memory::{TryGrow, sort_by_key};
 use gimli::{ColumnType, Dwarf, LineProgramHeader, LineRow};
 
-/// A place in a source file; 0 and "" are unknown.
+/// A line of a source file; 0 and "" are unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceLine {
     pub filename: String,
@@ -13,14 +13,14 @@ pub struct SourceLine {
     pub column: u32,
 }
 
-/// The lines of runs of code, each in the order of addresses.
+/// The lines of contiguous code, each in the order of addresses.
 pub struct Lines {
     runs: Ranges<Vec<Line>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Line {
-    /// The first address of it.
+    /// Its first address.
     address: u64,
     file: u64,
     line: u32,
@@ -28,7 +28,7 @@ struct Line {
 }
 
 impl Lines {
-    /// Nothing, if the unit has none.
+    /// Reads the lines; `None` if the unit has none.
     pub fn read(unit: &Unit) -> Result<Option<Lines>, Failure> {
         let Some(program) = unit.line_program.clone() else {
             return Ok(None);
@@ -41,8 +41,8 @@ impl Lines {
                 run.try_push(Line::from(row), "line numbers")?;
                 continue;
             }
-            // They are in order, unless the file is irregular. Of several rows of an address
-            // the last counts.
+            // Lines are in order, unless the file is irregular. If an address has several lines, the
+            // last one is used.
             sort_by_key(&mut run, |line| line.address, "line numbers")?;
             if let Some(first) = run.first() {
                 let range = first.address..row.address();
@@ -80,12 +80,12 @@ impl From<&LineRow> for Line {
     }
 }
 
-/// A number of a line or column; what is no such is unknown.
+/// The number of a line or column; 0 (unknown) if it is too large.
 pub fn small(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(0)
 }
 
-/// The name of a file of a unit, with its folder where that is known.
+/// The name of a file of a unit, with its folder if that is known.
 pub fn filename(file: u64, dwarf: &Dwarf<Slice>, unit: &Unit) -> String {
     let program = unit.line_program.as_ref();
     let path = program.and_then(|program| path(file, program.header(), dwarf, unit));
@@ -113,7 +113,7 @@ fn path(
     let unit = unit
         .comp_dir
         .and_then(|folder| super::names::text(folder.slice()));
-    // What is relative is so to the folder before it.
+    // A relative part is relative to the folder before it.
     let parts = [unit, folder, Some(name)].into_iter().flatten();
     parts.reduce(|path, part| match part.as_bytes() {
         [b'/', ..] => part,

@@ -1,17 +1,17 @@
-//! From an address in memory to functions, files and lines, after the run.
+//! Symbolization: finds the functions, files and lines of addresses, after the run.
 //!
-//! The sources of names, best first:
+//! Names are taken from the first of these sources that has one:
 //!
-//! 1. Debug information (`dwarf`, `lines`), in the file itself or in one beside
-//!    it (`separate`): functions, also those inlined, with files and lines.
-//! 2. A symbol of the file (`elf`), where the address is inside it. The nearest
-//!    symbol before it is not enough: a stripped library has few symbols, and all
-//!    its other functions would be called by these.
-//! 3. `module+0x1234`, the address where the function begins ([`bounds`]), or if that
-//!    is not known either, the address itself.
+//! 1. Debug information (`dwarf`, `lines`), in the file itself or in a separate file
+//!    (`separate`): functions, including inlined ones, with files and lines.
+//! 2. The symbol table of the file (`elf`), if the address is inside a symbol. The nearest
+//!    symbol before the address is not used: a stripped library has few symbols, and all
+//!    its other functions would get the names of these.
+//! 3. `module+0x1234`, with the address at which the function begins ([`bounds`]), or if that
+//!    is not known, the address itself.
 //!
 //! A file may have changed since it was loaded, so it is used only if its build id is the
-//! one in memory. Where it is damaged, the next source is used; the only error is a lack
+//! one in memory. If a source is damaged, the next one is used; the only error is a lack
 //! of memory.
 
 #[cfg(target_os = "linux")]
@@ -51,7 +51,7 @@ use module::ModuleSymbols;
 use std::path::PathBuf;
 use symbol::unnamed;
 
-/// Where debug information is that did not come with its program.
+/// The folder with separate debug information.
 const DEBUG_FOLDER: &str = "/usr/lib/debug";
 
 /// Looks up addresses in the files of modules. Each file is opened when it is first needed.
@@ -65,17 +65,17 @@ pub struct Symbolizer<'a> {
 #[derive(Default)]
 struct Opened<'a> {
     symbols: Option<ModuleSymbols<'a>>,
-    /// What the answers so far contained.
+    /// The information that symbols so far contained.
     found: Symbols,
 }
 
 impl<'a> Symbolizer<'a> {
-    /// `files` keeps what is read for as long as this is used.
+    /// `files` owns the bytes that are read.
     pub fn new(modules: &'a [Module], files: &'a Files) -> Symbolizer<'a> {
         Symbolizer::with_debug_folders(modules, files, Vec::from([PathBuf::from(DEBUG_FOLDER)]))
     }
 
-    /// Looks for debug information elsewhere than in `/usr/lib/debug`.
+    /// The same, with other folders than `/usr/lib/debug`.
     pub fn with_debug_folders(
         modules: &'a [Module],
         files: &'a Files,
@@ -90,10 +90,10 @@ impl<'a> Symbolizer<'a> {
     }
 
     /// The functions at an address, innermost first: all but the last are inlined.
-    /// There is always one.
+    /// There is at least one.
     ///
-    /// `module` is a row in the modules. The address is one of memory and inside an
-    /// instruction, so that of a call and not what it returns to.
+    /// `module` is a row in the modules. The address is one in memory, inside an instruction: for
+    /// a call not the return address.
     pub fn at(&mut self, module: usize, address: u64) -> Result<Vec<Symbol>> {
         let Some(about) = self.modules.get(module) else {
             return [unnamed("", address)?].into_iter().try_vec("native frames");
@@ -112,14 +112,14 @@ impl<'a> Symbolizer<'a> {
                 unopened.insert(ModuleSymbols::open(about, self.files, &self.debug_folders)?)
             }
         };
-        // Addresses below the bias are in no file; wrapped they are not either.
+        // Addresses below the bias are not in the file, and neither are the results of wrapping.
         let address = address.wrapping_sub(about.bias);
         let mut symbols = source.at(address)?;
         for symbol in &symbols {
             opened.found.functions |= symbol.name_source != NameSource::Address;
             opened.found.filenames |= !symbol.filename.is_empty();
             opened.found.line_numbers |= symbol.line != 0;
-            // Another look at the file would find no more.
+            // Debug information contains all inlined functions, so that a viewer would not find more.
             opened.found.inline_frames |= symbol.name_source == NameSource::DebugInformation;
         }
         let outermost = symbols.last_mut();
@@ -134,7 +134,7 @@ impl<'a> Symbolizer<'a> {
         Ok(symbols)
     }
 
-    /// Which information the symbols of a module contained so far.
+    /// The information that the symbols of a module contained so far.
     pub fn found(&self, module: usize) -> Symbols {
         self.opened
             .get(module)

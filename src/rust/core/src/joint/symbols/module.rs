@@ -1,4 +1,5 @@
-//! The symbols of one module: which files have them, and which of these are used first.
+//! The symbols of one module: finds the files that contain them, and combines debug information and
+//! symbol tables.
 
 use super::bounds::Bounds;
 use super::dwarf::{DebugInformation, Frame};
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub struct ModuleSymbols<'f> {
     debug: Option<DebugInformation<'f>>,
     functions: Option<Functions<'f>>,
-    /// The file itself, for its unwind tables, which are seldom needed.
+    /// The file itself, for its unwind tables, which are rarely needed.
     own: Option<Elf<'f>>,
     bounds: Option<Bounds>,
 }
@@ -32,22 +33,22 @@ impl<'f> ModuleSymbols<'f> {
             id = own.build_id()?;
         }
         let mut debug = None;
-        let mut beside = None;
+        let mut separate_file = None;
         if let Some(own) = &own {
             debug = DebugInformation::read(own, folders, files)?;
         }
         if debug.is_none() {
-            // The build id suffices, also where the file itself is gone.
-            beside = separate::by_build_id(id, folders, files)?;
-            if let (None, Some(own)) = (&beside, &own) {
-                beside = separate::by_link(own, id, folders, files)?;
+            // The build id suffices, even if the file itself was removed.
+            separate_file = separate::by_build_id(id, folders, files)?;
+            if let (None, Some(own)) = (&separate_file, &own) {
+                separate_file = separate::by_link(own, id, folders, files)?;
             }
-            if let Some(beside) = &beside {
-                debug = DebugInformation::read(beside, folders, files)?;
+            if let Some(file) = &separate_file {
+                debug = DebugInformation::read(file, folders, files)?;
             }
         }
         let mut functions = None;
-        for (elf, all) in [(&own, true), (&beside, true), (&own, false)] {
+        for (elf, all) in [(&own, true), (&separate_file, true), (&own, false)] {
             if let (None, Some(elf)) = (&functions, elf) {
                 functions = elf.functions(all)?;
             }
@@ -60,7 +61,7 @@ impl<'f> ModuleSymbols<'f> {
         })
     }
 
-    /// Where the function begins that an address is in, if only its name is unknown.
+    /// The start of the function that contains an address, by the unwind tables.
     pub fn start(&mut self, address: u64) -> Result<Option<u64>> {
         let (None, Some(own)) = (&self.bounds, &self.own) else {
             let bounds = self.bounds.as_ref();
@@ -110,10 +111,10 @@ impl From<Frame> for Symbol {
     fn from(frame: Frame) -> Symbol {
         let mut symbol = Symbol::default();
         // Without a line the file is not reported either.
-        if frame.place.line != 0 {
-            symbol.filename = frame.place.filename;
-            symbol.line = frame.place.line;
-            symbol.column = frame.place.column;
+        if frame.line.line != 0 {
+            symbol.filename = frame.line.filename;
+            symbol.line = frame.line.line;
+            symbol.column = frame.line.column;
         }
         if let Some(info) = frame.info.filter(|info| !info.name.is_empty()) {
             symbol.name.clone_from(&info.name);
@@ -132,7 +133,7 @@ impl From<Frame> for Symbol {
 
 /// The file of a module, if it is still the one that was loaded.
 fn loaded<'f>(module: &Module, files: &'f Files) -> Result<Option<Elf<'f>>> {
-    // Others are no paths, but names of what the kernel brings along.
+    // Names without a slash are those of code that the kernel adds.
     if !module.path.contains('/') || module.path.ends_with(DELETED) {
         return Ok(None);
     }
@@ -141,7 +142,8 @@ fn loaded<'f>(module: &Module, files: &'f Files) -> Result<Option<Elf<'f>>> {
         return Ok(None);
     };
     let same = if module.build_id.is_empty() {
-        // Relative to what folder it was is not known. Its code has to be where it was.
+        // Without a build id, the path must be absolute, and loading the file must map its code to
+        // the same addresses.
         let code = module.code.start.wrapping_sub(module.bias);
         path.is_absolute() && (module.code.is_empty() || elf.has_code_at(module.offset, code)?)
     } else {

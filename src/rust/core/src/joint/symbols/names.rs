@@ -1,16 +1,16 @@
-//! Names as the linker knows them, and as people do.
+//! Names of native functions: demangles those of C++ and Rust, and makes names of files printable.
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 use std::fmt::{self, Write};
 
-/// What is longer is a name no more, neither from a file nor demangled: a name of
-/// a few bytes can stand for one that fills the memory.
+/// The maximum length of a name, in a file or demangled. A mangled name of a few bytes can stand for
+/// one that fills the memory.
 const LONGEST: usize = 1 << 17;
-/// Of the parser's steps. Its time can double with each few of them; real names hardly
-/// take so many, 5 of 177,598 in big libraries.
+/// The maximum recursion of the parser, whose time can double with every few steps. Of 177,598
+/// names in large libraries, 5 need more.
 const DEEPEST: u32 = 64;
 
-/// A name as a file has it, fit to be shown.
+/// The printable text of a name in a file.
 #[expect(clippy::disallowed_methods, reason = "it is no longer than `LONGEST`")]
 pub fn text(bytes: &[u8]) -> Option<String> {
     if bytes.is_empty() || bytes.len() > LONGEST {
@@ -20,8 +20,8 @@ pub fn text(bytes: &[u8]) -> Option<String> {
     Some(name.replace(char::is_control, "\u{fffd}"))
 }
 
-/// The name for people, if this is one of C++ or Rust.
-#[expect(clippy::disallowed_methods, reason = "`Short` sees to its length")]
+/// The demangled name, if this is a mangled one of C++ or Rust.
+#[expect(clippy::disallowed_methods, reason = "`Short` limits its length")]
 pub fn demangle(name: &str) -> Option<String> {
     let mut short = Short(String::new());
     if name.starts_with("_R") || name.contains("17h") {
@@ -35,8 +35,8 @@ pub fn demangle(name: &str) -> Option<String> {
     if !name.starts_with("_Z") {
         return None;
     }
-    // Compilers make several functions of one and say so behind a dot, which is in
-    // no mangled name: `_ZN2ns3hotEv.part.0`.
+    // Compilers may split a function and add a suffix with a dot to the names of its parts:
+    // `_ZN2ns3hotEv.part.0`. Mangled names contain no dots.
     let plain = name.split('.').next()?;
     let options = DemangleOptions::new()
         .no_params()
@@ -45,7 +45,7 @@ pub fn demangle(name: &str) -> Option<String> {
     let limit = ParseOptions::default().recursion_limit(DEEPEST);
     let symbol = Symbol::new_with_options(plain, &limit).ok()?;
     symbol.structured_demangle(&mut short, &options).ok()?;
-    // Left over from the parameters: what the object may be.
+    // Without parameters, the qualifier of the object remains.
     for left_over in [" &&", " &"] {
         if short.0.ends_with(left_over) {
             short.0.truncate(short.0.len() - left_over.len());
@@ -54,7 +54,7 @@ pub fn demangle(name: &str) -> Option<String> {
     Some(short.0)
 }
 
-/// Refuses to grow without end.
+/// A text of limited length.
 struct Short(String);
 
 #[expect(clippy::disallowed_methods, reason = "it is no longer than `LONGEST`")]
@@ -77,8 +77,8 @@ mod tests {
     }
 
     #[test]
-    fn shows_names_as_people_write_them() {
-        // What c++filt -p says, but for its remarks on clones and types of numbers.
+    fn names_are_demangled() {
+        // The output of c++filt -p, without its remarks on clones and types of numbers.
         for (name, expected) in [
             ("_ZN2ns8hot_loopERKSt6vectorIdSaIdEE", "ns::hot_loop"),
             ("_ZN2ns3SumIdE3addEd", "ns::Sum<double>::add"),
@@ -100,14 +100,14 @@ mod tests {
             ("_ZN2ns3hotEv.part.0", "ns::hot"),
             ("_ZN2ns3hotEv.constprop.0.isra.1", "ns::hot"),
             ("_ZN2ns3hotEv.cold", "ns::hot"),
-            // What rustfilt says.
+            // The output of rustfilt.
             (
                 "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
                 "core::fmt::Write::write_fmt",
             ),
             ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
             ("_RINvCs1234_7mycrate3fooiE", "mycrate::foo::<isize>"),
-            // No business of ours.
+            // Names that are not mangled.
             ("R_execMethod", "R_execMethod"),
             ("Rf_eval", "Rf_eval"),
             ("dgemm_", "dgemm_"),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn short_names_of_endless_ones_cost_little() {
+    fn short_names_that_stand_for_endless_ones_are_rejected_quickly() {
         // Each argument of the template is a pair of the one before.
         let pairs = |count| {
             let digits = "3456789ABCDEFGHIJKLMNOPQRSTUVWXYZ".chars().take(count);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_fit_to_be_shown() {
+    fn text_is_printable() {
         assert_eq!(text(b"plain"), Some("plain".to_owned()));
         assert_eq!(text(b""), None);
         assert_eq!(text(&[b'a'; LONGEST + 1]), None);

@@ -1,10 +1,11 @@
-//! Which ranges contain an address: of symbols, units, functions, lines.
+//! An index that finds the ranges that contain an address. It is used for symbols, units, functions
+//! and lines.
 
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, sort_by_key};
 use std::ops::Range;
 
-/// Ranges of addresses that may overlap, each with something it stands for.
+/// Ranges of addresses, which may overlap, each with a value.
 #[derive(Debug)]
 pub struct Ranges<T> {
     rows: Vec<Row<T>>,
@@ -41,7 +42,7 @@ impl<T> Ranges<T> {
         self.rows.iter().map(|row| row.range.clone())
     }
 
-    /// The ranges that contain an address, those that start nearest to it first.
+    /// The ranges that contain an address, in descending order of their starts.
     pub fn containing(&self, address: u64) -> impl Iterator<Item = (u64, &T)> {
         let behind = self.rows.partition_point(|row| row.range.start <= address);
         self.rows[..behind]

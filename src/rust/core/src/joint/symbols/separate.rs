@@ -1,5 +1,5 @@
-//! Debug information in a file of its own, where gdb looks for it (its manual,
-//! "Debugging Information in Separate Files").
+//! Finds separate files with debug information, in the folders in which gdb looks for them (see
+//! "Debugging Information in Separate Files" in its manual).
 
 use super::elf::Elf;
 use super::files::Files;
@@ -10,11 +10,11 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Read at once for a checksum.
+/// The number of bytes that are read at once for a checksum.
 const PIECE: usize = 1 << 18;
 
-/// The debug information of the file with this build id: `ab/cdef….debug` in a
-/// folder for such.
+/// The debug information for a file with this build id: `.build-id/ab/cdef….debug` in one of the
+/// folders.
 pub fn by_build_id<'f>(
     id: &[u8],
     folders: &[PathBuf],
@@ -36,8 +36,8 @@ pub fn by_build_id<'f>(
     Ok(None)
 }
 
-/// The debug information that a file names. An empty build id is none: then the
-/// checksum has to do.
+/// The debug information that a file refers to by name and checksum. The build ids must be equal too;
+/// if the file has none, it is empty.
 pub fn by_link<'f>(
     elf: &Elf<'f>,
     id: &[u8],
@@ -47,11 +47,11 @@ pub fn by_link<'f>(
     let Some((name, checksum)) = elf.debug_link()? else {
         return Ok(None);
     };
-    for beside in beside(&elf.path) {
-        let places = [beside.join(name), beside.join(".debug").join(name)];
-        let inside = beside.strip_prefix("/").unwrap_or(&beside);
-        let collected = folders.iter().map(|folder| folder.join(inside).join(name));
-        for path in places.into_iter().chain(collected) {
+    for folder in folders_of(&elf.path) {
+        let near = [folder.join(name), folder.join(".debug").join(name)];
+        let relative = folder.strip_prefix("/").unwrap_or(&folder);
+        let global = folders.iter().map(|debug| debug.join(relative).join(name));
+        for path in near.into_iter().chain(global) {
             let found = identified(&path, id, files)?;
             if found.is_some() && checksum_of(&path)? == Some(checksum) {
                 return Ok(found);
@@ -61,20 +61,21 @@ pub fn by_link<'f>(
     Ok(None)
 }
 
-/// The file with debug information that several files share (Debian packages have
-/// such), found by the path or the build id in `elf`.
+/// The file with the part of the debug information that several files share, as in Debian packages.
+/// `elf` refers to it by path and build id.
 pub fn shared<'f>(elf: &Elf<'f>, folders: &[PathBuf], files: &'f Files) -> Result<Option<Elf<'f>>> {
     let Some((path, id)) = elf.shared_link()? else {
         return Ok(None);
     };
-    for beside in beside(&elf.path) {
-        if let Some(found) = identified(&beside.join(path), id, files)? {
+    for folder in folders_of(&elf.path) {
+        if let Some(found) = identified(&folder.join(path), id, files)? {
             return Ok(Some(found));
         }
     }
     by_build_id(id, folders, files)
 }
 
+/// The file at a path, if it has this build id.
 fn identified<'f>(path: &Path, id: &[u8], files: &'f Files) -> Result<Option<Elf<'f>>> {
     match Elf::open(path, files)? {
         Some(elf) if elf.build_id()? == id => Ok(Some(elf)),
@@ -82,10 +83,10 @@ fn identified<'f>(path: &Path, id: &[u8], files: &'f Files) -> Result<Option<Elf
     }
 }
 
-/// The folders of a file: links lead to a file, and it has its debug information
-/// where it is or where the link is.
+/// The folders of a file: if the path is a symbolic link, debug information may be in the folder of the
+/// link or in that of the file.
 #[expect(clippy::disallowed_methods, reason = "two at most")]
-fn beside(path: &Path) -> Vec<PathBuf> {
+fn folders_of(path: &Path) -> Vec<PathBuf> {
     let real = path.canonicalize().ok();
     let mut folders: Vec<PathBuf> = [real.as_deref(), Some(path)]
         .into_iter()

@@ -1,42 +1,42 @@
-//! What is found for an address: the name of a function, and a place in its source.
+//! The result of symbolization: the name of a function, its file and its line.
 
 use crate::error::Result;
 use crate::limits::memory::written;
 use crate::model::UNKNOWN;
 
-/// What Linux appends to the path of a file that is gone.
+/// The suffix that Linux appends to the path of a file that was removed.
 pub const DELETED: &str = " (deleted)";
 
-/// A function at an address, and its line: for the innermost function the line that
-/// runs, for all others the line of the inlined call.
+/// A function at an address, and its line: for the innermost function the line that is
+/// executed, for all others the line of the inlined call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Symbol {
-    /// For people: C++ without parameters, Rust without a hash.
+    /// The demangled name: C++ without parameters, Rust without a hash.
     pub name: String,
-    /// For the linker.
+    /// The name in the symbol table or of the linkage.
     pub system_name: String,
-    /// "" is unknown.
+    /// Empty if it is unknown.
     pub filename: String,
-    /// 0 is unknown, and so for the following.
+    /// 0 if it is unknown, as are `column` and `start_line`.
     pub line: u32,
     pub column: u32,
-    /// Where the function begins, if that is in `filename`.
+    /// The line at which the function begins, if it is in `filename`.
     pub start_line: u32,
     pub name_source: NameSource,
 }
 
-/// Where the name of a [`Symbol`] is from.
+/// The origin of the name of a [`Symbol`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NameSource {
     /// An inlined function without a name is [`UNKNOWN`].
     DebugInformation,
     SymbolTable,
-    /// Its name is made of the module and the address of the function.
+    /// The name consists of the module and the address of the function.
     #[default]
     Address,
 }
 
-/// The symbol of an address in the file `path` that has no name.
+/// A symbol for a function in the file `path` whose name is unknown.
 pub fn unnamed(path: &str, address: u64) -> Result<Symbol> {
     let file = path.strip_suffix(DELETED).unwrap_or(path);
     let name = match file.rsplit('/').next() {

@@ -1,5 +1,5 @@
-//! The units of debug information, one for each compiled source file: its functions and
-//! lines, which are read when an address of the unit is looked up first.
+//! The units of debug information, one for each compiled source file. Their functions and
+//! lines are read when an address of the unit is looked up for the first time.
 
 use super::debug_info::{Slice, Unit, WHAT, undamaged};
 use super::functions::Functions;
@@ -10,30 +10,30 @@ use gimli::constants as dw;
 use gimli::{AttributeValue, Dwarf};
 use std::sync::Arc;
 
-/// Compilers let a list of ranges begin inside another one, so that there may be more
-/// ranges than bytes, but not many more.
+/// The maximum number of ranges per byte. There may be more ranges than bytes, since compilers let
+/// lists of ranges overlap, but not many more.
 const MOST_RANGES: usize = 4;
 
 /// All units of a file.
 pub struct Units<'f> {
     pub dwarf: Arc<Dwarf<Slice<'f>>>,
-    /// By where they begin.
+    /// In the order of their offsets.
     pub rows: Vec<UnitRow<'f>>,
     pub most_ranges: usize,
 }
 
 pub struct UnitRow<'f> {
-    /// Where in its section it begins.
+    /// The offset in its section.
     pub start: usize,
     pub unit: Unit<'f>,
-    /// Others have entries that are referred to, and no code.
+    /// Units without code only contain entries that other units refer to.
     pub has_code: bool,
     pub is_of_cxx: bool,
     /// Read when it is first needed.
     pub content: Option<Content>,
 }
 
-/// Damaged content is missing.
+/// The content of a unit. A damaged part is `None`.
 pub struct Content {
     pub functions: Option<Functions>,
     pub lines: Option<Lines>,

@@ -1,4 +1,4 @@
-//! For systems on which the joint profiler does not run: no address has a symbol.
+//! Symbols on systems on which the joint profiler does not run: no address has one.
 
 use super::files::Files;
 use super::symbol::Symbol;

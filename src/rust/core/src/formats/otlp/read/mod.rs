@@ -78,7 +78,7 @@ fn decode(
             file.message(&text.message, message, Some(Layout::CURRENT), stop)
                 .map_err(|error| in_json(error, &text, &file.origin.name))?;
             file.problems
-                .move_places(known, |bytes| text.paths(bytes))?;
+                .offsets_to_fields(known, |bytes| text.paths(bytes))?;
         }
         return file.finish(bytes, expected);
     }
