@@ -141,7 +141,7 @@ check_summable <- function(object, type, call) {
     abort_profile(
       paste0(
         "`", type, "` cannot be summed: it is the memory in use at each sample, ",
-        "not what was allocated since the one before. `alloc_size` is."
+        "not the memory allocated since the previous one. Use `type = \"alloc_size\"`."
       ),
       "profile_error_unsupported",
       call = call

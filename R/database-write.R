@@ -1,6 +1,6 @@
 # Writes a profile to a database: first checks that names and types can be stored, then appends rows.
 
-# ---- What a database can hold ----------------------------------------------
+# ---- What a database can store ---------------------------------------------
 
 check_storable <- function(x, call) {
   if (".next_ids" %in% names(x)) {
@@ -34,14 +34,14 @@ unstorable_type <- function(x) {
     return(NULL)
   }
   if (length(dim(x)) > 1) {
-    return("is a table or a matrix, which a column of a database cannot hold")
+    return("is a table or a matrix, which a column of a database cannot store")
   }
   if (!is.factor(x) && !typeof(x) %in% c("logical", "integer", "double", "character")) {
-    return(paste0("has type ", typeof(x), ", which a column of a database cannot hold"))
+    return(paste0("has type ", typeof(x), ", which a column of a database cannot store"))
   }
   text <- if (is.factor(x)) levels(x) else x
   if (is.character(text) && any(Encoding(text) == "bytes")) {
-    return("has text in encoding \"bytes\"; `iconv()` makes UTF-8 of it")
+    return("has text in encoding \"bytes\"; convert it to UTF-8 with `iconv()`")
   }
   NULL
 }
@@ -80,7 +80,7 @@ create_tables <- function(con, schema, call) {
 }
 
 abort_foreign <- function(table, call) {
-  rule <- "the database has a table of this name that is not of a profile; choose another schema or database"
+  rule <- "the database has another table of this name; choose another schema or database"
   abort_invalid(rule, table, call = call)
 }
 
@@ -88,7 +88,7 @@ create_index <- function(con, schema) {
   index <- "samples_of_source"
   samples <- quoted(con, schema, "samples")
   if (is_sqlite(con) && !is.null(schema)) {
-    # There an index is in the schema by its own name.
+    # In SQLite the schema is part of the name of the index, not of that of its table.
     index <- quoted(con, schema, index)
     samples <- "samples"
   }

@@ -1,4 +1,4 @@
-//! Converts an Rprof file to pprof and says how long each half took:
+//! Converts an Rprof file to pprof and prints how long reading and writing took:
 //! `rprof_to_pprof Rprof.out p.pb.gz [--in-order]`.
 
 use profile_core::Error;

@@ -1,36 +1,36 @@
-//! The core of the R package profile: formats, model, checks. It knows no R.
+//! The core of the R package profile: formats, data model and checks. It is independent of R.
 //!
-//! Data flows one way, bytes → [`model`] → columns, and back the same way:
+//! Data flow from bytes to the [`model`] to columns, and in the opposite direction:
 //!
 //! - [`model`]: the profile in memory, one file for each table;
-//! - [`formats`]: detects, reads and writes files, and notes what is irregular in them;
+//! - [`formats`]: detects, reads and writes files, and records irregularities;
 //! - [`schema`]: every table and column, declared once, and how to write and read them;
-//! - [`tables`]: tables from users, checked;
-//! - [`analysis`]: what follows from a profile, such as self and total;
-//! - [`joint`]: from a recording of R and native code to a profile;
+//! - [`tables`]: reads, checks and filters tables of users;
+//! - [`analysis`]: what is computed from a profile, such as self and total values;
+//! - [`joint`]: creates a profile from a recording of R and native code;
 //! - `attribute_value`: the values of attributes as trees, and as the texts of the model;
 //! - `rprof_header`: the lines that describe a run, in Rprof files and in tables;
-//! - [`collections`], [`io`], [`limits`], [`text`], [`error`], [`message`](mod@message): what
-//!   they share.
+//! - [`collections`], [`io`], [`limits`], [`text`], [`error`], [`message`](mod@message): shared
+//!   code.
 //!
-//! Everything that a reader makes can be written again, in either format:
+//! A profile that was read can be written in any format:
 //!
 //! ```
 //! use profile_core::formats::{self, Input, Writer, pprof, rprof};
 //! use profile_core::io::input::Origin;
 //!
-//! let go_on = || false;
+//! let stop = || false;
 //! let file: &[u8] = b"sample.interval=20000\n\"inner\" \"outer\" \n";
 //! let input = Input::Stream(&mut &*file);
 //! let origin = Origin::default();
-//! let (profile, problems) = formats::read(input, Some(&rprof::FORMAT), origin, &go_on)?;
+//! let (profile, problems) = formats::read(input, Some(&rprof::FORMAT), origin, &stop)?;
 //! assert!(problems.is_empty());
 //! let stack = profile.stacks.get(profile.samples.stack[0]);
 //! let innermost = profile.function_of(stack[0]).map(|f| profile.strings.get(f.name));
 //! assert_eq!(innermost, Some("inner"));
 //!
 //! let mut message = Vec::new();
-//! pprof::Writer::default().write(&profile, &mut message, &go_on)?;
+//! pprof::Writer::default().write(&profile, &mut message, &stop)?;
 //! # Ok::<(), profile_core::Error>(())
 //! ```
 

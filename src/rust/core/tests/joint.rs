@@ -1,4 +1,4 @@
-//! Recordings and R's files, put together: which sample gets which tick.
+//! Combining recordings with R's files: which tick is assigned to which sample.
 
 use profile_core::error::Position;
 use profile_core::formats::problems::{ProblemKind, Problems};

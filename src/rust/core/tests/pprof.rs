@@ -1,12 +1,12 @@
-//! pprof: real files, messages made by hand, and damaged ones.
+//! Reading and writing pprof files: real files, handmade messages, and damaged ones.
 //!
-//! What Go's reader says to each message stands in Go's own package
-//! `github.com/google/pprof/profile`; what differs here is said at the test.
+//! The reference is Go's package `github.com/google/pprof/profile`; where the result differs from
+//! that of Go, the test has a comment.
 
 mod pprof {
     pub mod build;
     mod damaged;
-    mod odd;
+    mod irregular;
     mod real;
     mod sources;
     mod whole;

@@ -1,5 +1,5 @@
-//! Rprof files through the core alone: real ones, cut ones, and what random
-//! changes of real ones have found (`examples/mutate.rs`).
+//! Reading and writing Rprof files: real ones, truncated ones, and those for which random changes
+//! (`examples/mutate`) found problems.
 
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::{ProblemKind, Problems};

@@ -1,4 +1,5 @@
-//! Profiles as tables and back, without R: all that real files of each format say comes back.
+//! Writing profiles as tables and reading them again, without R: no information of real files of any
+//! format is lost.
 
 mod common;
 

@@ -1,5 +1,4 @@
-//! From addresses to functions: of libraries that are compiled here, against what
-//! binutils say of the same files.
+//! Symbolization of libraries that are compiled by the tests, compared with the results of binutils.
 #![cfg(target_os = "linux")]
 
 mod symbols {

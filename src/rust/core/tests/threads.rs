@@ -1,4 +1,5 @@
-//! How many threads compressing takes. A test of its own, since others would run beside it.
+//! The number of threads that compression uses. It is a separate test program, since other tests in
+//! the same process would have threads of their own.
 
 #![cfg(target_os = "linux")]
 

@@ -1,4 +1,4 @@
-//! What tests of tables share: a profile as tables in memory.
+//! Shared by tests of tables: writes a profile as tables in memory.
 
 use profile_core::model::Profile;
 use profile_core::schema::memory::MemoryTables;

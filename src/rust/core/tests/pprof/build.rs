@@ -1,4 +1,4 @@
-//! Makes messages byte by byte, and shows profiles so that they can be compared.
+//! Builds messages byte by byte, and formats profiles for comparison.
 
 use profile_core::error::Position;
 use profile_core::formats::pprof::{self, Writer};

@@ -1,4 +1,4 @@
-//! Damage: whatever the bytes, reading ends, in a profile or an error.
+//! Damaged messages: for any bytes, reading ends with a profile or an error.
 
 use super::build::*;
 use super::real;

@@ -1,5 +1,5 @@
-//! Files that real profilers wrote: the heap, the time, the locks and the
-//! threads of Go programs, and the time of a node.js program.
+//! Files that real profilers wrote: heap, CPU, lock and thread profiles of Go programs, and a CPU
+//! profile of a node.js program.
 
 use super::build::{origin, show, try_read, write};
 use profile_core::formats::pprof;

@@ -1,5 +1,5 @@
-//! Sources as labels of their samples: written, read back, and from files in
-//! which something is wrong with them.
+//! Sources as labels of their samples: written, read again, and read from files in which these labels
+//! are irregular.
 
 use super::build::*;
 use profile_core::Error;

@@ -1,4 +1,4 @@
-//! Mappings, addresses, ids and numbers of any size: kept, and written again.
+//! Mappings, addresses, ids and numbers of any size are read and written without loss.
 
 use super::build::*;
 use profile_core::formats::problems::ProblemKind;

@@ -1,4 +1,4 @@
-//! What is written, of Rprof's profiles above all.
+//! The content of written files, mainly for profiles of Rprof.
 
 use super::build::*;
 use profile_core::formats::pprof::{self, Writer};

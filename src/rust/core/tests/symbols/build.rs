@@ -1,4 +1,4 @@
-//! Libraries to ask, and binutils to ask as well.
+//! Compiles libraries for the tests, and runs binutils on them.
 
 use profile_core::joint::symbols::{Files, Symbol, Symbolizer};
 use profile_core::joint::{Module, Role};

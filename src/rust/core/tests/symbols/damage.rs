@@ -1,4 +1,4 @@
-//! Damaged and hostile files: they may cost an answer, and nothing else.
+//! Damaged and malicious files: addresses may have no symbol, but there is no other effect.
 
 use crate::symbols::build::*;
 use profile_core::joint::Module;

@@ -1,4 +1,4 @@
-//! Debug information, in the file itself.
+//! Debug information in the library itself.
 
 use crate::symbols::build::*;
 use profile_core::joint::symbols::Symbol;

@@ -1,4 +1,4 @@
-//! Where files are looked for, and which of them count.
+//! Separate files with debug information: where they are searched for, and which are used.
 
 use crate::symbols::build::*;
 use profile_core::joint::Module;

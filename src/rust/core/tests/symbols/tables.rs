@@ -1,5 +1,4 @@
-//! Libraries without debug information: what their tables of symbols tell, and no
-//! more than that.
+//! Libraries without debug information: names are those of their symbol tables.
 
 use crate::symbols::build::*;
 use profile_core::joint::symbols::{NameSource, Symbol};
@@ -196,7 +195,7 @@ fn names_of_rust_come_without_a_hash() {
 }
 
 #[test]
-fn odd_names_are_made_fit_to_be_shown() {
+fn irregular_names_are_made_printable() {
     let folder = Folder::new();
     let source = folder.write(
         "odd.s",

@@ -1,6 +1,5 @@
-//! Tells a pprof message from others. It has no mark of its own, but its first fields differ
-//! from those of OpenTelemetry, which are numbered alike: here `sample_type`, two numbers, and
-//! `sample`.
+//! Detects pprof messages. They have no signature, but their first fields, `sample_type` (which
+//! contains two numbers) and `sample`, differ from the fields of OpenTelemetry with the same numbers.
 
 use crate::formats::bytes::{FieldShape, field_shapes};
 

@@ -1,10 +1,9 @@
-//! pprof: the profiles of Go's `pprof` and of what it inspired, one protocol
-//! buffer message (`profile.proto`), most often gzip'd.
+//! Reads and writes profiles of Go's `pprof` and of other tools with the same format: a
+//! protocol buffer message (`profile.proto`), usually compressed with gzip.
 //!
-//! Reading gives all that a file says as it says it, one sample for each `Sample`,
-//! and writing without aggregation says it again. Not kept are what has no meaning
-//! there: unknown fields, and the order of strings. Writing what R's profiler
-//! recorded aims at what makes a profile useful in `pprof`, see [`Writer`].
+//! Reading preserves all information of a file, with one sample for each `Sample`, and writing without
+//! aggregation writes it again. Only unknown fields and the order of strings are not preserved.
+//! Profiles of `Rprof()` are written such that they are useful in `pprof`, see [`Writer`].
 
 mod detect;
 mod proto;

@@ -1,8 +1,8 @@
-//! A source as labels of its samples.
+//! Converts a source to labels of its samples, and back.
 //!
-//! A pprof file says once, for all its samples, where they come from, and merging
-//! files (`pprof -proto a b`) keeps little of that. Labels stay with their
-//! samples. Go drops texts that are empty, so what has no words gets one.
+//! A pprof file contains the information about its source once for all samples, and most of it is lost
+//! when files are merged (`pprof -proto a b`). Labels are kept with their samples. Go removes
+//! labels with empty texts, so values that would be empty are written as a word.
 
 use crate::analysis::source_facts::{options_of_text, options_text};
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ pub const KEYS: [&str; 9] = [
 ];
 const NANOSECONDS: &str = "nanoseconds";
 
-/// What a label says of a source.
+/// The value of a label that describes a source.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact<'a> {
     Text(Cow<'a, str>),
@@ -36,10 +36,10 @@ pub enum Fact<'a> {
     Number(i64, &'a str),
 }
 
-/// What the labels of one sample say, in the order of [`KEYS`].
+/// The values of the labels of one sample, in the order of [`KEYS`].
 pub type Facts<'a> = [Option<Fact<'a>>; KEYS.len()];
 
-/// A source in words.
+/// The values of the labels for a source.
 pub fn facts(id: SourceId, source: &Source) -> Result<Facts<'_>> {
     let text = |text| Fact::Text(Cow::Borrowed(text));
     let time = |seconds| match source.time.or_else(|| nanoseconds(seconds)) {
@@ -52,7 +52,7 @@ pub fn facts(id: SourceId, source: &Source) -> Result<Facts<'_>> {
     let period = source.period.as_ref();
     let type_ = period.and_then(|period| period.type_.as_ref());
     let unit = type_.map_or("", |type_| &type_.unit);
-    // Labels hold whole numbers only; any other is as exact in words.
+    // Numbers in labels are whole numbers; others are written as text.
     let period = match period.map(|period| (period.exact.or(whole(period.value)), period.value)) {
         Some((Some(value), _)) => Some(Fact::Number(value, unit)),
         Some((None, value)) => {
@@ -76,8 +76,8 @@ pub fn facts(id: SourceId, source: &Source) -> Result<Facts<'_>> {
     ])
 }
 
-/// The source of these facts and its number there; `None` where a label is
-/// missing that must be there, or one says what [`facts()`] never does.
+/// The source that the values describe, and its number; `None` if a required label is missing, or a
+/// value is not one that [`facts()`] returns.
 pub fn source(facts: &Facts) -> Result<Option<(i64, Source)>> {
     let length = |fact: &Fact| match fact {
         Fact::Text(text) => text.len(),
@@ -132,7 +132,7 @@ fn source_of(facts: &Facts) -> Option<(i64, Source)> {
     Some((id, source))
 }
 
-/// How many sources no sample could carry along.
+/// The number of sources without samples, which cannot be stored as labels.
 pub fn without_samples(profile: &Profile) -> Result<usize> {
     let mut seen = Vec::new();
     seen.try_fill(profile.sources.len(), false, "sources")?;
@@ -142,7 +142,7 @@ pub fn without_samples(profile: &Profile) -> Result<usize> {
     Ok(seen.iter().filter(|seen| !**seen).count())
 }
 
-/// What a label may but need not say; `None` where it says something else.
+/// The value of an optional label; `None` if it is invalid.
 fn optional<'a, T>(
     fact: &'a Option<Fact<'a>>,
     value: impl Fn(&'a Fact<'a>) -> Option<T>,
@@ -168,7 +168,7 @@ fn time_value(fact: &Fact) -> Option<i64> {
     }
 }
 
-/// The period, of no type yet, and its unit.
+/// The period, whose type is not set yet, and its unit.
 fn period_value<'a>(fact: &'a Fact) -> Option<(Period, &'a str)> {
     let (value, exact, unit) = match fact {
         Fact::Number(value, unit) => (*value as f64, Some(*value), *unit),

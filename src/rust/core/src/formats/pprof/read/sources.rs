@@ -1,8 +1,8 @@
-//! Makes sources of the labels that tell them, see [`crate::formats::pprof::source_labels`].
+//! Creates sources from labels that describe them, see [`crate::formats::pprof::source_labels`].
 //!
-//! Samples are of one source when all that their labels say of it is equal, not
-//! its number alone: of files that were merged each may have a source 1. Labels
-//! that are not as they are written here stay labels, so nothing is lost.
+//! Samples have the same source if all of these labels are equal, not only the number of the source:
+//! each of several files that were merged may have a source 1. Labels that this package
+//! would not have written remain labels, so no information is lost.
 
 use crate::analysis::sample_types::is_rprof;
 use crate::analysis::source_facts::{durations, provenance, total_duration};
@@ -19,9 +19,9 @@ use crate::model::{Label, Profile, Source, SourceId, StringId, Strings};
 const A_BYTE: u64 = 32;
 const AT_LEAST: u64 = 1 << 20;
 
-/// Gives samples the sources that their labels tell, and takes those labels away.
-/// The file itself, so far the only source, stays the first while a sample is
-/// left to it. `size`: the bytes of the file.
+/// Assigns samples to the sources that their labels describe, and removes those labels. The file
+/// itself, so far the only source, remains the first source if any samples have no such labels.
+/// `size`: the bytes of the file.
 pub fn from_labels(profile: &mut Profile, size: usize, stop: Stop) -> Result<()> {
     let keys = Keys::of(&profile.strings);
     if !keys.has_source_id() {
@@ -56,8 +56,8 @@ pub fn from_labels(profile: &mut Profile, size: usize, stop: Stop) -> Result<()>
     for (source, number) in profile.samples.source.iter_mut().zip(&numbers) {
         *source = number.map_or(SourceId(0), |number| ids[number]);
     }
-    // What the file says of all its samples the first source says, as writers
-    // take it from there.
+    // Information about all samples of the file is stored in the first source, from where writers
+    // take it.
     let others = total_duration(&durations(profile)?).unwrap_or(0);
     let comments = without_generated(comments, profile)?;
     if let Some(first) = profile.sources.first_mut() {
@@ -75,7 +75,7 @@ pub fn from_labels(profile: &mut Profile, size: usize, stop: Stop) -> Result<()>
     Ok(())
 }
 
-/// The comments but for those that writing these sources adds again.
+/// The comments without those that the writer generates for these sources.
 fn without_generated(mut comments: Vec<StringId>, profile: &Profile) -> Result<Vec<StringId>> {
     let mut known = Vec::new();
     for source in profile.sources.iter().filter(|source| is_rprof(source)) {
@@ -92,7 +92,7 @@ fn without_generated(mut comments: Vec<StringId>, profile: &Profile) -> Result<V
     Ok(comments)
 }
 
-/// What one label says, as far as it may count here.
+/// The value of a label.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct LabelValue {
     str: Option<StringId>,
@@ -111,10 +111,10 @@ impl LabelValue {
     }
 }
 
-/// What the labels of a sample say, in the order of [`KEYS`].
+/// The values of the labels of a sample, in the order of [`KEYS`].
 type SourceLabels = [Option<LabelValue>; KEYS.len()];
 
-/// The keys as this file has them.
+/// The ids of the keys in the profile.
 struct Keys([Option<StringId>; KEYS.len()]);
 
 impl Keys {
@@ -128,7 +128,7 @@ impl Keys {
         Keys(keys)
     }
 
-    /// Whether the file has the key that no source goes without.
+    /// Whether the file has the key of the label that every source requires.
     fn has_source_id(&self) -> bool {
         self.0[0].is_some()
     }
@@ -137,7 +137,7 @@ impl Keys {
         self.0.iter().position(|known| *known == Some(key))
     }
 
-    /// `None` where nothing tells a source, or something twice.
+    /// `None` if no label describes a source, or a key occurs twice.
     fn values(&self, labels: &[Label]) -> Option<SourceLabels> {
         let mut values = [None; KEYS.len()];
         for &Label {
@@ -159,12 +159,12 @@ impl Keys {
     }
 }
 
-/// The sources that labels tell.
+/// The sources that labels describe.
 struct LabeledSources {
-    /// Sets of labels, and the number of the source that each tells.
+    /// Sets of labels, and the number of the source that each of them describes.
     sets: Interner<Vec<SourceLabels>>,
     numbers: Vec<Option<usize>>,
-    /// With the numbers they had where they were written.
+    /// The sources, with the numbers in their labels.
     sources: Vec<(i64, Source)>,
     bytes: Budget,
 }
@@ -179,7 +179,7 @@ impl LabeledSources {
         }
     }
 
-    /// The number of the source that these labels tell.
+    /// The number of the source that these labels describe.
     fn number(&mut self, values: SourceLabels, strings: &Strings) -> Result<Option<usize>> {
         if let Some(row) = self.sets.find(values) {
             return Ok(self.numbers[row as usize]);
@@ -219,8 +219,8 @@ impl LabeledSources {
         Ok(source)
     }
 
-    /// Adds the sources in the order of the numbers they had; where two had the
-    /// same, in that of their first samples. Gives the id of each.
+    /// Adds the sources in the order of the numbers in their labels, or of their first samples if two
+    /// have the same number. Returns the id of each.
     fn add_to(self, profile: &mut Profile) -> Result<Vec<SourceId>> {
         let mut order = Vec::new();
         for (number, (id, _)) in self.sources.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What is written about the profile as a whole: period, times, comments.
+//! Encodes the fields of the profile as a whole: period, times, comments and so on.
 
 use crate::analysis::sample_types::{WrittenType, is_rprof};
 use crate::analysis::source_facts::{
@@ -66,7 +66,7 @@ pub fn encode<'a>(
     Ok(out)
 }
 
-/// 0 is what is not there.
+/// A value of 0 means unknown, and is not written.
 fn put_known(out: &mut Vec<u8>, number: u32, value: Option<i64>) {
     if let Some(value) = value.filter(|value| *value != 0) {
         encode::put_int(out, number, value);
@@ -123,7 +123,7 @@ fn longest_period(sources: &[Source]) -> Option<(i64, Option<(&str, &str)>)> {
     Some((longest, type_))
 }
 
-/// What is lost of sources. With `labels` those of the samples say their periods.
+/// The losses of information about sources. With `labels`, periods are stored in labels of samples.
 pub fn losses(profile: &Profile, labels: bool) -> Result<Losses> {
     let durations = durations(profile)?;
     let inexact = InexactFacts::new(profile, &durations);
@@ -165,7 +165,7 @@ fn comments<'a>(
     Ok(comments)
 }
 
-/// What a viewer should show first. Without it pprof shows the last type.
+/// The sample type that a viewer should show first. Without it, pprof shows the last type.
 fn first_type<'a>(profile: &'a Profile, types: &[&WrittenType<'a>]) -> Result<&'a str> {
     let rprof = profile.sources.iter().find(|source| is_rprof(source));
     let mut sources = rprof.into_iter().chain(&profile.sources);

@@ -1,9 +1,8 @@
-//! The labels of a sample as they are written.
+//! Encodes the labels of samples.
 //!
-//! To the labels that a sample has come some that the model knows otherwise:
-//! its source, or the run it is from, when there are several, and whether R was
-//! collecting garbage. Sets of labels repeat, so each distinct one is encoded
-//! once.
+//! In addition to the labels of the sample, some are written for information that the model stores
+//! elsewhere: the source, or the number of the run if there are several, and whether R was
+//! collecting garbage. Sets of labels repeat, so each distinct set is encoded once.
 
 use crate::error::{Error, Result};
 use crate::formats::pprof::proto::{label, sample};
@@ -17,10 +16,10 @@ use std::borrow::Cow;
 
 const RUN: &str = "run";
 const GC: &str = "gc";
-/// How R's profiler calls the frame of the garbage collector.
+/// The name of the frame that R's profiler records during garbage collection.
 const GC_FRAME: &str = "<GC>";
 
-/// A label that is to be written.
+/// A label to write.
 #[derive(Debug, Clone)]
 struct Wanted<'a> {
     key: Word<'a>,
@@ -29,7 +28,7 @@ struct Wanted<'a> {
     unit: Option<Word<'a>>,
 }
 
-/// A text of the model, or one that is made here.
+/// A text of the model, or a new one.
 #[derive(Debug, Clone)]
 enum Word<'a> {
     Known(StringId),
@@ -53,14 +52,13 @@ impl<'a> Word<'a> {
     }
 }
 
-/// Gives each sample the number of its set of labels; to be asked for samples
-/// in their order.
+/// Returns the number of the set of labels of each sample. It must be called for samples in order.
 pub struct Labels<'a> {
     profile: &'a Profile,
-    /// The labels that are left for the samples to come.
+    /// The labels of the remaining samples.
     left: &'a [Label],
-    /// Sets are the same when for each key they have the same texts, and the same
-    /// numbers, in the same order.
+    /// Whether to sort labels: sets are then equal if they have for each key the same texts, and the
+    /// same numbers, in the same order.
     sort: bool,
     tell_sources: bool,
     pub sets: EncodedTable,
@@ -68,7 +66,7 @@ pub struct Labels<'a> {
     /// Sets of samples without labels of their own: by source, without and with
     /// garbage collection.
     common: Vec<[Option<u32>; 2]>,
-    /// The labels that tell each source, once they were asked for.
+    /// The labels that describe each source, created when they are first needed.
     told: Vec<Vec<Wanted<'a>>>,
     scratch: Vec<Wanted<'a>>,
     encoded: Vec<u8>,
@@ -136,11 +134,11 @@ impl<'a> Labels<'a> {
     ) -> Result<u32> {
         let strings = &self.profile.strings;
         self.scratch.clear();
-        // First, since what R notes comes last and is an own label when read back.
+        // These are the first labels; those for runs and garbage collection are the last.
         if self.tell_sources {
             self.tell(own, source)?;
         }
-        // Those that are neither text nor number have no place here.
+        // Values that are neither text nor integer cannot be stored in pprof.
         for label in own.iter().filter(|label| label.other.is_none()) {
             let wanted = Wanted {
                 key: Word::Known(label.key),
@@ -151,7 +149,7 @@ impl<'a> Labels<'a> {
             self.scratch.try_push(wanted, "labels")?;
         }
         if !self.tell_sources && self.profile.sources.len() > 1 {
-            // A bare number would be read as a range.
+            // pprof would interpret a number without a prefix as a range.
             let run = written(format_args!("run-{}", source.0 + 1), "labels")?;
             self.add(own, RUN, run.into())?;
         }
@@ -170,8 +168,8 @@ impl<'a> Labels<'a> {
         self.encode(texts)
     }
 
-    /// Adds a label unless the sample has one of this key: it may have been
-    /// written here before.
+    /// Adds a label unless the sample has one with this key, which may be from a file that was written
+    /// here.
     fn add(&mut self, own: &[Label], key: &'static str, value: Cow<'a, str>) -> Result<()> {
         let strings = &self.profile.strings;
         if own.iter().any(|label| strings.get(label.key) == key) {
@@ -186,7 +184,7 @@ impl<'a> Labels<'a> {
         self.scratch.try_push(wanted, "labels")
     }
 
-    /// Adds what tells the source.
+    /// Adds the labels that describe the source.
     fn tell(&mut self, own: &[Label], source: SourceId) -> Result<()> {
         let profile = self.profile;
         let key = |label: &Label| profile.strings.get(label.key);
@@ -228,8 +226,8 @@ impl<'a> Labels<'a> {
         for wanted in &self.scratch {
             one.clear();
             encode::put_uint(&mut one, label::KEY, wanted.key.number(strings, texts)?);
-            // Written even when 0 or empty: that the field is there tells a
-            // text from a number.
+            // The field is written even if it is 0 or empty: its presence distinguishes texts and
+            // numbers.
             if let Some(str) = &wanted.str {
                 encode::put_uint(&mut one, label::STR, str.number(strings, texts)?);
             }

@@ -1,9 +1,8 @@
-//! What samples need of the tables, each thing once: as Go merges profiles.
+//! Writes the rows of tables that samples use, and merges equal ones, by the rules of Go.
 //!
-//! Two things are one when all that would be written of them is equal, but for
-//! ids. Mappings are one when they are of the same file and size; addresses in the
-//! second are moved into the first, since a program is loaded at another place in
-//! each run.
+//! Two rows are merged if their fields are equal, apart from ids. Mappings are merged if they are of
+//! the same file and size; addresses in the second are converted to those of the first, since a
+//! program is loaded at other addresses in each run.
 
 use super::symbols::{self, Mapped, Mappings, Writing};
 use crate::analysis::inlining::SplitIds;
@@ -16,7 +15,7 @@ use crate::protobuf::output::Output;
 use crate::protobuf::tables::{EncodedTable, StringTableBuilder};
 use crate::protobuf::{encode, messages};
 
-/// Sizes of mappings that agree up to this are the same, as in Go.
+/// Sizes of mappings are rounded up to a multiple of this before they are compared, as in Go.
 const PAGE: u64 = 0x1000;
 
 pub struct Merged<'a> {
@@ -24,7 +23,7 @@ pub struct Merged<'a> {
     mappings: Mappings<'a>,
     /// The rows of the mappings that are written, in the order of first use.
     used: Vec<usize>,
-    /// What tells these mappings apart.
+    /// The keys by which these mappings are compared.
     keys: Interner<Vec<Key<'a>>>,
     ids: SplitIds,
     /// By row; 0 is none.

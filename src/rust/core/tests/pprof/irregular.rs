@@ -1,4 +1,4 @@
-//! Messages that are allowed but seldom, and ones that are not.
+//! Irregular messages: valid but unusual ones, and invalid ones.
 
 use super::build::*;
 use flate2::{Compression, write::GzEncoder};
