@@ -170,10 +170,10 @@ pub(super) fn strings(
 }
 
 /// Texts that are not interned.
-pub(super) fn texts<'t>(
+pub(super) fn texts(
     sink: &mut dyn Sink,
     name: &'static str,
-    values: &mut dyn ExactSizeIterator<Item = Option<&'t str>>,
+    values: &mut dyn ExactSizeIterator<Item = Option<&str>>,
 ) -> Result<()> {
     let mut all = Vec::new();
     let mut rows = with_room(values.len(), WHAT)?;
