@@ -1,5 +1,5 @@
-//! What a file says about the profile as a whole: its sample types, and the one
-//! source that it is.
+//! The fields that describe the profile as a whole: its sample types, and the source, since a
+//! file is one source.
 
 use super::outline::Outline;
 use crate::error::Error;
@@ -14,13 +14,13 @@ use crate::model::{
 };
 use crate::protobuf::decode::Result;
 
-/// More sample types than any profiler has; each is a number in every sample.
+/// More sample types than any profiler has. Each adds a value to every sample.
 const MOST_TYPES: usize = 1000;
 /// The longest name of a sample type, in bytes.
 const LONGEST_NAME: usize = 1 << 12;
 
-/// The sample types, and their columns of values, still empty. A type has a name
-/// of its own even where the file has two of one name, or one without.
+/// Adds the sample types with empty columns of values. Each gets a unique name, also if names in
+/// the file are equal or missing.
 pub fn types(
     outline: &mut Outline,
     input: &str,

@@ -1,7 +1,7 @@
 //! The ids of mappings, functions and locations in a file: any numbers but 0.
 //!
-//! Most writers count from 1, which needs no look-up. No table is ever as long
-//! as an id is large.
+//! Most writers count from 1, which needs no lookup. Other ids may be far larger than the
+//! number of rows, so they are looked up in a map.
 
 use crate::limits::memory::TryPut;
 use crate::message;
@@ -13,9 +13,9 @@ use std::collections::HashMap;
 const WHAT: &str = "the ids of a profile";
 
 pub struct Ids {
-    /// What is numbered, for messages.
+    /// What the ids identify, for messages.
     what: &'static str,
-    /// How many ids there are; while `others` is empty they are 1, 2, 3, ….
+    /// The number of ids. While `others` is empty, they are 1, 2, 3, ….
     count: u32,
     others: HashMap<u64, u32, RandomState>,
 }
@@ -79,7 +79,7 @@ impl Ids {
         }
     }
 
-    /// The id, for the model to keep: not where all are the numbers of their rows.
+    /// The id, if the model has to keep it: not if all ids are 1, 2, 3, ….
     pub fn native(&self, id: u64) -> Option<NativeId> {
         NativeId::new(id).filter(|_| !self.are_row_numbers())
     }

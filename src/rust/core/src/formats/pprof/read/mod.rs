@@ -1,10 +1,9 @@
-//! Reads a pprof message straight into columns.
+//! Reads a pprof message into the columns of the model.
 //!
-//! The file is gone through twice. The first time everything but the samples is
-//! collected ([`Outline`]), since the string table may come last and the tables
-//! refer to each other in any order; the second time the samples are read.
-//! What Go's reader refuses is refused here too, with the byte at which it
-//! stands.
+//! Two passes: the first collects everything except the samples ([`Outline`]), since the
+//! string table may come last and the tables refer to each other in any order; the second
+//! reads the samples. Messages that Go's reader rejects are rejected here as well, and the
+//! error contains the byte offset.
 
 mod header;
 mod ids;
@@ -29,8 +28,8 @@ use samples::SampleReader;
 
 /// Reads a pprof message.
 ///
-/// Two sample types of the same name are told apart: the second is called
-/// `name/unit`. A message of 2 GiB is refused.
+/// If two sample types have the same name, the second is called `name/unit`. Messages of
+/// 2 GiB or more are rejected.
 pub fn read(mut opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let expected = Expected {
         format: opened.format,

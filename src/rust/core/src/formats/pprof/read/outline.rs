@@ -1,4 +1,4 @@
-//! The first look at a message: where its tables stand, and its single facts.
+//! The first pass over a message: collects the rows of its tables, and all fields that occur once.
 
 use crate::formats::pprof::proto::{ValueType, profile as field};
 use crate::formats::string_table::{NumberField, StringTable};
@@ -22,7 +22,7 @@ pub struct Outline<'a> {
     pub functions: Vec<Message<'a>>,
     pub locations: Vec<Message<'a>>,
     pub comments: Vec<NumberField>,
-    /// How many samples there are, and where the first stands.
+    /// The number of samples, and the offset of the first.
     pub samples: usize,
     pub first_sample: usize,
     pub time: i64,
@@ -81,7 +81,7 @@ impl<'a> Outline<'a> {
                     outline.texts.add(text.at(), text.bytes().len())?;
                 }
                 field::TIME_NANOS => {
-                    // As Go tells it.
+                    // Go rejects this as concatenated profiles, too.
                     if outline.time != 0 {
                         return error_at(
                             at,

@@ -1,7 +1,7 @@
 //! Reads samples: stacks, values, labels.
 //!
-//! A profile that was not aggregated repeats its stacks, and a repeated one has
-//! the same bytes; so those are looked up before anything is decoded.
+//! A profile that was not aggregated repeats its stacks, and equal stacks usually have equal
+//! bytes. Bytes are therefore looked up before they are decoded.
 
 use super::tables::Locations;
 use crate::error::Error;
@@ -21,13 +21,13 @@ pub struct SampleReader<'a> {
     pub profile: Profile,
     pub problems: Problems,
     known: StackCache<'a, u8>,
-    /// The stack at hand.
+    /// The stack of the current sample.
     frames: Vec<LocationId>,
-    /// The values at hand, and where the last of them stand.
+    /// The values of the current sample, and the offset of the last list of them.
     values: Vec<i64>,
     values_at: usize,
     budget: Budget,
-    /// What messages call the file.
+    /// The name of the file in messages.
     name: String,
 }
 
@@ -72,7 +72,7 @@ impl<'a> SampleReader<'a> {
         while let Some(found) = message.field()? {
             match found.number {
                 sample::LOCATION_ID => {
-                    // Almost always there is one list, packed.
+                    // Almost always one packed list.
                     if packed.is_none() && self.frames.is_empty() {
                         packed = found.packed();
                         if packed.is_some() {
@@ -162,7 +162,7 @@ impl<'a> SampleReader<'a> {
     fn locate_one(&mut self, id: u64, at: usize) -> Result<()> {
         let row = self.locations.ids.find(id, at)?;
         let run = self.locations.run(row as usize);
-        // With their inlined calls few locations may be many frames.
+        // Locations with inlined calls have several frames each.
         self.budget
             .check(self.frames.len() + run.len(), &self.name)?;
         Ok(self.frames.try_extend(run, "a stack")?)
@@ -184,8 +184,9 @@ impl<'a> SampleReader<'a> {
         }
         let strings = &mut self.profile.strings;
         let mut text = |index| self.texts.id(index, strings, &mut self.problems);
-        // Of text and number the one is meant that is not 0. Most writers store
-        // neither when it is 0 or empty; numbers are the likelier ones to be 0.
+        // A label is a text or a number, whichever is not 0. If both are 0, it is a text only if
+        // there is a field for text and none for a number: most writers omit fields that are 0,
+        // and a number is more likely to be 0.
         let is_text = str.is_some_and(|str: NumberField| str.value != 0);
         let is_number = unit.value != 0 || num.is_some_and(|num| num != 0);
         let empty = !is_text && !is_number;

@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::protobuf::decode::{Message, Result};
 
-/// Adds the mappings; gives their ids in the file.
+/// Adds the mappings, and returns their ids in the file.
 pub fn mappings(
     outline: &mut Outline,
     profile: &mut Profile,
@@ -57,7 +57,7 @@ pub fn mappings(
     Ok(ids)
 }
 
-/// Adds the functions; gives their ids in the file.
+/// Adds the functions, and returns their ids in the file.
 pub fn functions(
     outline: &mut Outline,
     profile: &mut Profile,
@@ -95,16 +95,16 @@ pub fn functions(
     Ok(ids)
 }
 
-/// The locations of a file, each as a run of the model's: one for each inlined
-/// call, innermost first.
+/// The locations of a file. Each is a range of rows in the model, one for each inlined call,
+/// innermost first.
 pub struct Locations {
     pub ids: Ids,
     frames: Lists<LocationId>,
 }
 
 impl Locations {
-    /// How many there are, if ids count from 1 and no location has more than one
-    /// line, so that an id is a row of the model + 1.
+    /// The number of locations, if their ids are 1, 2, 3, … and none has more than one line:
+    /// then the row in the model is the id minus 1.
     #[inline]
     pub fn count_if_plain(&self) -> Option<u32> {
         let single = self.frames.items().len() == self.frames.len();
@@ -117,7 +117,7 @@ impl Locations {
     }
 }
 
-/// Adds the locations. A mapping that is not there is none, as in Go.
+/// Adds the locations. As in Go, an unknown mapping is treated as no mapping.
 pub fn locations(
     outline: &Outline,
     mappings: &Ids,
@@ -191,7 +191,7 @@ fn line(mut message: Message, functions: &Ids, problems: &mut Problems) -> Resul
     })
 }
 
-/// The ids of a table, which stand in field `number` of its rows.
+/// The ids of a table, from field `number` of its rows.
 fn ids(what: &'static str, number: u32, table: &[Message]) -> Result<Ids> {
     let mut ids = Ids::new(what);
     for &message in table {

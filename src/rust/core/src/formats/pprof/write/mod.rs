@@ -1,8 +1,8 @@
 //! Writes a profile as pprof.
 //!
-//! Each distinct stack and set of labels is encoded once; a sample is then a
-//! copy of those bytes and its values. The message leaves in pieces, so only
-//! what repeats is held in memory.
+//! Each distinct stack and set of labels is encoded once; a sample is a copy of those bytes,
+//! followed by its values. The message is written in pieces, so only the encoded stacks and
+//! labels are kept in memory.
 
 mod header;
 mod labels;
@@ -34,13 +34,13 @@ use symbols::Writing;
 /// Writes pprof messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Writer {
-    /// Whether samples of equal stacks and labels are summed, as Go merges
-    /// profiles: those with nothing but zeros are left out, and so is what no sample
-    /// needs. Without it all tables are written as they are, and all of the
-    /// profile's sample types, those as well that have no meaningful sum.
+    /// Whether to sum samples of equal stacks and labels, as Go does when it merges profiles:
+    /// samples with only zeros, and rows of tables that no sample refers to, are left out. If
+    /// false, all tables are written as they are, with all sample types of the profile, including
+    /// those whose sums have no meaning.
     pub aggregate: bool,
-    /// Whether labels tell the source of each sample, so that reading restores
-    /// the sources. Without it they tell the number of its run only.
+    /// Whether labels describe the source of each sample, so that readers can restore the
+    /// sources. If false, a label only contains the number of the run.
     pub sources: bool,
 }
 
@@ -56,11 +56,11 @@ impl Default for Writer {
 impl write::Writer for Writer {
     const ALWAYS_GZIP: bool = true;
 
-    /// For what R's profiler recorded: sample types are `samples/count`,
-    /// `cpu/nanoseconds` (shown first) and `alloc_space/bytes`; R's names stand in
-    /// `name` and leave `system_name` empty, since pprof would take a name that is
-    /// both for a C++ symbol and mangle `<Anonymous>` or `%<>%`; a mapping says that
-    /// no symbols need to be looked up. Other profiles keep their sample types.
+    /// Profiles recorded by R's profiler are written with the sample types `samples/count`,
+    /// `cpu/nanoseconds` (the default) and `alloc_space/bytes`. The names of R functions are in
+    /// `name`, and `system_name` is empty: if both were equal, pprof would demangle the name as a
+    /// C++ symbol and change `<Anonymous>` or `%<>%`. A mapping states that no symbols need to be
+    /// looked up. Other profiles keep their sample types.
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
         write_message(profile, self, out, stop)
     }
@@ -104,8 +104,8 @@ fn write_message(
     Ok(losses)
 }
 
-/// The samples as they were recorded. Gives the string table so far, and the number of lines
-/// without a function.
+/// Writes the samples as they were recorded. Returns the string table so far, and the number of
+/// lines without a function.
 fn recorded<'a>(
     profile: &'a Profile,
     options: &Writer,
@@ -135,13 +135,13 @@ fn recorded<'a>(
     Ok((texts, lost))
 }
 
-/// Samples are equal when their lists of locations and sets of labels have the same numbers.
+/// Samples are equal if the numbers of their encoded locations and of their encoded labels are.
 type Key = (u32, u32);
 
 impl Identity for Key {}
 
-/// Samples of equal stacks and labels in one, in the order of the first. Gives
-/// the same.
+/// Writes one sample for all that have equal stacks and labels, in the order of the first. Returns
+/// the same as `recorded()`.
 fn merged<'a>(
     profile: &'a Profile,
     options: &Writer,
@@ -214,9 +214,9 @@ fn write_sample(
 struct Lists<'a> {
     profile: &'a Profile,
     inlining: Inlining<'a>,
-    /// By stack: its number + 1, or 0.
+    /// By stack: the number of its list + 1, or 0 if it has none yet.
     number: Vec<u32>,
-    /// Whether stacks of equal locations shall have the same number.
+    /// Whether stacks of equal locations get the same number.
     shared: bool,
     pieces: EncodedTable,
     ids: Vec<u64>,

@@ -1,5 +1,5 @@
-//! The tables as they are: each row is written, whether a sample needs it or not,
-//! in its order, and under the id that it had in its file.
+//! Writes the tables as they are: every row, whether a sample refers to it or not, in its order,
+//! and with the id that it had in its file.
 
 use super::symbols::{self, Mappings, Writing};
 use crate::analysis::inlining::{Inlining, SplitIds};
@@ -14,7 +14,7 @@ use crate::protobuf::tables::StringTableBuilder;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
-/// Stacks between two questions whether to stop.
+/// Stacks between two checks for an interrupt.
 const STACKS: usize = 10_000;
 
 pub struct Recorded<'a> {
@@ -32,8 +32,8 @@ impl<'a> Recorded<'a> {
         let mut used = Vec::new();
         used.try_fill(profile.locations.len(), false, "ids")?;
         if inlining.any {
-            // What samples say is of one address goes before what the table says,
-            // where equal rows may have become one.
+            // Which rows are calls inlined at one address is taken from the samples first: in
+            // the table, equal rows may have been merged.
             for stack in profile.stacks.ids() {
                 if stack.row() % STACKS == 0 {
                     cancel::check(stop)?;
@@ -121,10 +121,10 @@ fn native_id(profile: &Profile, run: &[LocationId]) -> Option<NativeId> {
     profile.address_of(&location).native_id
 }
 
-/// The id of each row: the one that it had, where no row before it has that, else
-/// the least that no row has. Without any these are the numbers of the rows.
+/// The id of each row: the one that it had in its file, unless an earlier row has the same, or
+/// else the lowest unused id. If no row had an id, these are 1, 2, 3, ….
 fn ids(natives: impl Iterator<Item = Option<NativeId>> + Clone) -> Result<Vec<u64>> {
-    // Each, and whether it is still to be given.
+    // Each id, and whether it is still unused.
     let mut taken: HashMap<u64, bool, RandomState> = HashMap::default();
     for native in natives.clone().flatten() {
         taken.try_put(native.get(), true, "ids")?;

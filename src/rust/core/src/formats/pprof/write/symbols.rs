@@ -1,9 +1,8 @@
-//! What samples refer to: mappings, locations and functions as messages.
+//! Mappings, locations and functions as messages.
 //!
-//! A location of the format has a line for each function that was inlined at its
-//! address, where the model has one row for each. Which locations are written
-//! and under which ids is for [`recorded`](super::recorded) and
-//! [`merged`](super::merged) to say.
+//! A location of the format has a line for each function that was inlined at its address; the
+//! model has a row for each. [`recorded`](super::recorded) and [`merged`](super::merged) determine
+//! which locations are written, and their ids.
 
 use crate::analysis::sample_types::is_rprof;
 use crate::error::{Error, Result};
@@ -15,12 +14,12 @@ use crate::model::{
 use crate::protobuf::output::Output;
 use crate::protobuf::tables::StringTableBuilder;
 
-/// Gives locations their ids and writes what they need.
+/// Assigns ids to locations, and writes them with their functions and mappings.
 pub trait Writing<'a> {
-    /// The id of the location that these rows are.
+    /// The id of the location that consists of these rows.
     fn id(&mut self, run: &[LocationId], texts: &mut StringTableBuilder<'a>) -> Result<u64>;
 
-    /// Writes the tables, once all ids have been asked for. Gives the number of lines without a
+    /// Writes the tables, after all ids were assigned. Returns the number of lines without a
     /// function that are lost.
     fn write(&mut self, texts: &mut StringTableBuilder<'a>, output: &mut Output) -> Result<usize>;
 }
@@ -39,7 +38,7 @@ pub struct Mapped<'a> {
 
 pub struct Mappings<'a> {
     pub rows: Vec<Mapped<'a>>,
-    /// The row for what R's profiler recorded.
+    /// The row for code that R's profiler recorded.
     of_r: Option<usize>,
 }
 
@@ -68,7 +67,7 @@ impl<'a> Mappings<'a> {
         Ok(mappings)
     }
 
-    /// The row of a location's mapping, and its address.
+    /// The row of a location's mapping, and the address of the location.
     pub fn of(&self, profile: &Profile, run: &[LocationId]) -> (Option<usize>, Address) {
         let Some(&first) = run.first() else {
             return Default::default();
@@ -83,7 +82,7 @@ impl<'a> Mappings<'a> {
     }
 }
 
-/// Without a mapping that has it all, pprof looks for a binary.
+/// States that all symbols are known. Without such a mapping, pprof looks for a binary.
 const R: Mapped = Mapped {
     start: 0,
     limit: 0,
@@ -119,7 +118,7 @@ pub fn mapping<'a>(
 }
 
 /// A location without its id. Go refuses a line without a function, so such a row has none.
-/// Also returns the number of rows of which something is lost by that.
+/// Also returns the number of rows that lose their line this way.
 pub fn location(
     profile: &Profile,
     run: &[LocationId],
@@ -139,7 +138,7 @@ pub fn location(
             };
             lines.try_push(line, "the output")?;
         } else {
-            // Alone and without a line it is an address without a symbol.
+            // A single row without a line is an address without a symbol.
             let says = row.line.unwrap_or(0) != 0 || row.column != 0;
             lost += usize::from(says || run.len() > 1);
         }
@@ -165,7 +164,7 @@ pub fn function<'a>(
         false => Ok(0),
     };
     let has_name = matches!(row.recorded, Names::Name | Names::Both);
-    // R has no name of this kind, and pprof would demangle one that is both.
+    // R has no system names. If both names were equal, pprof would demangle them.
     let has_system_name = matches!(row.recorded, Names::SystemName | Names::Both);
     Ok(proto::Function {
         id: 0,
