@@ -107,7 +107,7 @@ impl<'a> StringTable<'a> {
             None => error_at(
                 at,
                 message!(
-                    "String {} is asked for, but there are only {count}.",
+                    "String index {} is out of range (table size: {count}).",
                     index as i64
                 ),
             ),
@@ -140,7 +140,7 @@ impl<'a> StringTable<'a> {
             None => {
                 return error_at(
                     index.at,
-                    "The texts that are asked for up to here are too long for this file.",
+                    "The strings up to here are too long for this file.",
                 );
             }
         }

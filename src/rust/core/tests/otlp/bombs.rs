@@ -11,7 +11,7 @@ use profile_core::io::input::Origin;
 use profile_core::model::Profile as Model;
 
 const TOO_MANY: &str = "Up to here there are too many frames, attributes, texts and sources for a";
-const TOO_LONG: &str = "The texts that are asked for up to here are too long for this file.";
+const TOO_LONG: &str = "The strings up to here are too long for this file.";
 
 pub fn strings(texts: &[&str]) -> Vec<String> {
     let all = ["", "samples", "count"].iter().chain(texts);

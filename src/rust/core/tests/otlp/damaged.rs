@@ -192,7 +192,7 @@ fn an_index_that_is_out_of_range_is_told_with_its_table_and_place() {
     const BYTES: [u8; 3] = [0xd1, 0xdf, 0x04];
     let mut count = 0;
     while let Some((data, table, path)) = with_index(count, FAR) {
-        let told = format!("{table} {FAR} is asked for, but there are only ");
+        let told = format!("{table} index {FAR} is out of range (table size: ");
         let bytes = encode(&data, Layout::V11);
         let index = bytes.windows(3).position(|w| w == BYTES).unwrap();
         let (place, message) = refused(&bytes);
@@ -216,7 +216,7 @@ fn an_index_that_is_out_of_range_is_told_with_its_table_and_place() {
         for index in [-1, i32::MAX] {
             let (data, ..) = with_index(count, index).unwrap();
             let (_, message) = refused(&encode(&data, Layout::V11));
-            let told = format!("{table} {index} is asked for");
+            let told = format!("{table} index {index} is out of range");
             assert!(message.starts_with(&told), "{path}: {message}");
         }
         count += 1;
@@ -281,7 +281,7 @@ fn numbers_may_be_too_long() {
             0,
             "There is no field number 2305843009213693951.",
         ),
-        (b"\x18\xff\xff", 1, "A number breaks off here."),
+        (b"\x18\xff\xff", 1, "An incomplete number starts here."),
         (b"\x07", 0, "There is no field number 0."),
     ];
     for (end, at, told) in ends {

@@ -54,13 +54,16 @@ fn whole_numbers_may_be_written_in_many_ways() {
         ("01", "invalid number"),
         (
             "\"1.0\"",
-            "`values` must be a whole number, not the text \"1.0\"",
+            "`values` must be a whole number, not the string \"1.0\"",
         ),
         (
             "\"0x1\"",
-            "`values` must be a whole number, not the text \"0x1\"",
+            "`values` must be a whole number, not the string \"0x1\"",
         ),
-        ("\"\"", "`values` must be a whole number, not the text \"\""),
+        (
+            "\"\"",
+            "`values` must be a whole number, not the string \"\"",
+        ),
         ("NaN", "expected value"),
         ("true", "`values` must be a whole number, not true"),
         ("{}", "`values` must be a whole number, not an object"),
@@ -188,7 +191,7 @@ fn what_is_wrong_is_quoted_in_part() {
     let (_, message) = wrong(&message(&long, "1", "{}"));
     assert!(message.len() < 300, "{}", message.len());
     assert!(
-        message.contains("not the text \"éééé") && message.ends_with("é\"…."),
+        message.contains("not the string \"éééé") && message.ends_with("é\"…."),
         "{message}"
     );
 }
@@ -207,7 +210,7 @@ fn a_field_may_come_twice_but_not_as_another_type() {
         ),
         (
             r#"{"dictionary":"a"}"#,
-            "`dictionary` must be an object, not a text",
+            "`dictionary` must be an object, not a string",
         ),
         (
             r#"{"resourceProfiles":{}}"#,
@@ -219,7 +222,7 @@ fn a_field_may_come_twice_but_not_as_another_type() {
         ),
         (
             r#"{"dictionary":{"stringTable":[["a"]]}}"#,
-            "`stringTable` must be a text, not an array",
+            "`stringTable` must be a string, not an array",
         ),
         (
             r#"{"dictionary":{"linkTable":[{"traceId":"xyz"}]}}"#,

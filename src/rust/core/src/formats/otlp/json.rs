@@ -1,13 +1,14 @@
 //! OTLP/JSON: the same messages as text.
 //!
-//! What is JSON is turned into the message that it stands for, and that is read; what is
-//! written as JSON is made as a message first. So there is one reader and one writer.
-//! The rules are those of protocol buffers, but for ids of traces and spans, which are
-//! hexadecimal digits.
+//! JSON is converted to a protocol buffer message, which is then read; to write JSON, a message
+//! is created and then converted. The reader and the writer therefore exist once. The rules are
+//! those of JSON for protocol buffers, except that trace and span ids are hexadecimal digits.
 
+mod context;
 mod from;
+mod objects;
 mod path;
 mod to;
 
-pub use from::{Text, messages};
+pub use from::{Converted, messages};
 pub use to::write;

@@ -1,21 +1,21 @@
-//! Where in JSON a byte of the message came from.
+//! Finds the JSON field that a byte of the converted message came from, for errors.
 
-use super::Text;
+use super::Converted;
 use crate::error::Result;
 use crate::formats::otlp::schema::{DATA, Kind, MessageType};
 use crate::limits::memory::{TryGrow, TryText, filled, owned};
 use crate::protobuf::decode::Message;
 
-const PATH: &str = "places in JSON";
+const PATH: &str = "positions in JSON";
 
-impl Text {
-    /// Such as `dictionary.stackTable[3].locationIndices`, behind the line where there are
-    /// several.
+impl Converted {
+    /// A path such as `dictionary.stackTable[3].locationIndices`, preceded by the line if each
+    /// line is a message.
     pub fn path(&self, at: usize) -> Result<String> {
         Ok(self.paths(&[at as u64])?.pop().unwrap_or_default())
     }
 
-    /// The same for many bytes, in rising order: the message is gone through once.
+    /// The paths of several bytes, in increasing order, in one pass over the message.
     pub fn paths(&self, bytes: &[u64]) -> Result<Vec<String>> {
         let mut walk = Walk {
             wanted: bytes,
@@ -34,15 +34,15 @@ impl Text {
 }
 
 struct Walk<'w> {
-    /// What is still looked for.
+    /// The bytes that have not been found yet.
     wanted: &'w [u64],
-    /// Where the walk is.
+    /// The path of the current field.
     path: String,
     found: Vec<String>,
 }
 
 impl Walk<'_> {
-    /// Looks in a message, whose fields are named from `start` on.
+    /// Searches the fields of a message. `start`: where the path begins, after the line.
     fn inside(&mut self, mut message: Message, type_: &MessageType, start: usize) -> Result<()> {
         let mut counts = filled(type_.fields.len(), 0, PATH)?;
         let before = self.path.len();
@@ -51,7 +51,7 @@ impl Walk<'_> {
             let Some(known) = known else { continue };
             let (field, count) = (&type_.fields[known], counts[known]);
             counts[known] += 1;
-            // An error at the end of a message is one of its last field.
+            // An error at the end of a message belongs to its last field.
             let end = message.at() as u64 + u64::from(message.bytes().is_empty());
             if end <= wanted {
                 continue;
@@ -73,7 +73,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// What is wanted before byte `end` is here.
+    /// Assigns the current path to the bytes before `end`.
     fn take(&mut self, end: u64) -> Result<()> {
         while let Some((_, rest)) = self.wanted.split_first().filter(|(at, _)| **at < end) {
             self.found.try_push(owned(&self.path, PATH)?, PATH)?;

@@ -1,4 +1,4 @@
-//! From a message to JSON.
+//! Converts a message to JSON.
 
 use crate::error::{Error, Result};
 use crate::formats::otlp::schema::{DATA, FieldType, Kind, MessageType};
@@ -13,7 +13,7 @@ use std::io::Write;
 
 const CHUNK: usize = 1 << 16;
 
-/// Writes a message that was made here as JSON, on one line.
+/// Writes a message that the writer created as JSON, on one line.
 pub fn write(message: &[u8], out: &mut dyn Write, stop: Stop) -> Result<()> {
     let mut writer = Writer {
         out,
@@ -46,13 +46,14 @@ impl Writer<'_, '_> {
         self.buffer.try_extend(text.as_bytes(), "the output")
     }
 
-    /// Field by field in the order of the schema, as the elements of one may stand apart.
+    /// Writes the fields in the order of the schema, since the elements of a repeated field may
+    /// be separated by other fields.
     fn message(&mut self, message: Message, type_: &MessageType) -> WireResult<()> {
         self.text("{")?;
         let mut first = true;
         let mut last = 0;
         for field in type_.fields {
-            // A second name for the same number is for reading only.
+            // A second name for a number is accepted by the reader, but not written.
             if field.number == last {
                 continue;
             }

@@ -94,7 +94,7 @@ impl AttributeTable {
             None => error_at(
                 at,
                 message!(
-                    "Attribute {} is asked for, but there are only {}.",
+                    "Attribute index {} is out of range (table size: {}).",
                     index as i64,
                     self.entries.len()
                 ),

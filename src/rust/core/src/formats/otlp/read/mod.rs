@@ -107,7 +107,7 @@ fn framed<'a>(bytes: &'a [u8], name: &str) -> Result<Vec<Message<'a>>> {
                     input: message!("{name}"),
                     position: Position::Byte(at as u64),
                     message: message!(
-                        "No whole message starts here, behind its length in four bytes. The \
+                        "No complete message starts here after its length of four bytes. The \
                          file may be truncated."
                     ),
                 }),
@@ -137,7 +137,7 @@ fn foreign_or(error: DecodeError, bytes: &[u8], name: &str, expected: Expected) 
 }
 
 /// The place in the JSON that a message was made of.
-fn in_json(error: DecodeError, text: &json::Text, name: &str) -> Error {
+fn in_json(error: DecodeError, text: &json::Converted, name: &str) -> Error {
     match error {
         DecodeError::Other(error) => error,
         DecodeError::At { at, message } => Error::Parse {
