@@ -298,10 +298,10 @@ fn what_go_refuses_is_refused() {
     says(&timed.clone().then(&timed), "several profiles");
     says(&new().uint(12, 5), "string table");
     says(&new().strings(&["a"]), "first string");
-    says(&base().message(5, function(3, 70)), "String 70");
-    says(&base().message(5, function(3, u64::MAX)), "String -1");
-    says(&base().uint(14, 7), "String 7");
-    says(&base().uint(13, 7), "String 7");
+    says(&base().message(5, function(3, 70)), "String index 70");
+    says(&base().message(5, function(3, u64::MAX)), "String index -1");
+    says(&base().uint(14, 7), "String index 7");
+    says(&base().uint(13, 7), "String index 7");
     says(
         &base().message(2, sample(&[3], &[1])),
         "no location with the id 3",
