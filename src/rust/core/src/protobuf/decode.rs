@@ -83,7 +83,7 @@ impl<'a> Message<'a> {
     }
 
     /// The next field, `None` at the end.
-    // Without `always`, reading pprof takes 15 % longer, OpenTelemetry 41 %.
+    // With plain `inline`, reading takes 5 to 24 % longer for pprof, 47 % for OpenTelemetry.
     #[inline(always)]
     pub fn field(&mut self) -> Result<Option<Field<'a>>> {
         if self.rest.is_empty() {
@@ -149,8 +149,8 @@ impl<'a> Message<'a> {
 
     /// A number in groups of seven bits for each byte, the lowest group first. It has at most
     /// ten bytes; bits beyond 64 are ignored.
-    // The branch for one byte saves 4 % of reading. prost's `decode_varint()` would add 6 %
-    // (pprof) and 34 % (OpenTelemetry).
+    // The branch for one byte saves about 4 % of reading. With prost's `decode_varint()`, reading
+    // OpenTelemetry takes 42 % longer.
     #[inline]
     pub fn varint(&mut self) -> Result<u64> {
         if let [byte @ 0..=0x7f, rest @ ..] = self.rest {

@@ -16,18 +16,6 @@ pub const MAX_VARINT_FIELD: usize = 11;
 )]
 #[inline]
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    if value < 1 << 28 {
-        // How long it is decides no branch: a row of ids could not be foreseen.
-        let bits = value as u32;
-        let spread =
-            bits & 0x7f | (bits & 0x3f80) << 1 | (bits & 0x1f_c000) << 2 | (bits & 0xfe0_0000) << 3;
-        let length = varint_len(value);
-        let more = 0x0080_8080_u32 & ((1_u32 << (8 * (length as u32 - 1))) - 1);
-        let end = out.len() + length;
-        out.extend_from_slice(&(spread | more).to_le_bytes());
-        out.truncate(end);
-        return;
-    }
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
