@@ -1,12 +1,12 @@
-//! What some bytes look like, as far as several formats ask for it.
+//! Checks of the start of a file that several formats use for their detection.
 
 use crate::protobuf::decode::Message;
 
-/// How many bytes of a text are looked at.
+/// The number of bytes of a text that are examined.
 const SNIFFED: usize = 4096;
 
-/// Whether it starts as a JSON object does. A message may start with the same bytes, but
-/// not go on as text.
+/// Whether the content looks like the start of a JSON object. A protocol buffer message may start
+/// with the same bytes, but does not continue as text.
 pub fn is_json(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let bytes = bytes.trim_ascii_start();
@@ -17,7 +17,7 @@ pub fn is_json(bytes: &[u8]) -> bool {
     matches!(inside.trim_ascii_start().first(), None | Some(b'"' | b'}'))
 }
 
-/// Whether there are no control characters in it. DEL is none: JSON has it as it is.
+/// Whether the content has no control characters. DEL is accepted, since JSON may contain it.
 pub fn is_text(bytes: &[u8]) -> bool {
     bytes
         .iter()
@@ -28,17 +28,17 @@ pub fn first_line(bytes: &[u8]) -> &[u8] {
     bytes.split(|&byte| byte == b'\n').next().unwrap_or(bytes)
 }
 
-/// A field of a message, as far as it tells formats apart.
+/// The properties of a field that distinguish formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldShape {
     Varint,
-    /// A message in which the first field has this wire type, or bytes.
+    /// A message whose first field has this wire type, or a string or bytes. `None` if empty.
     Inside(Option<u64>),
     Other,
 }
 
-/// The numbers and shapes of the fields of a message. `bytes` may be the start of a message
-/// only, so the last field may be cut off. There are none where it is text.
+/// The numbers and shapes of the fields of a message, none if the content is text. `bytes` may be
+/// only the start of a message, so the last field may be truncated.
 pub fn field_shapes(bytes: &[u8]) -> impl Iterator<Item = (u64, FieldShape)> {
     let text = is_text(&bytes[..bytes.len().min(SNIFFED)]);
     let mut message = Message::new(bytes);
@@ -50,7 +50,7 @@ pub fn field_shapes(bytes: &[u8]) -> impl Iterator<Item = (u64, FieldShape)> {
         let tag = message.varint().ok()?;
         let (number, wire_type) = (tag >> 3, tag & 7);
         if wire_type != 2 {
-            // Nobody looks at what follows.
+            // No format needs the fields after this one.
             ended = true;
             let shape = match wire_type {
                 0 => FieldShape::Varint,

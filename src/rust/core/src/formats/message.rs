@@ -1,8 +1,8 @@
-//! Reads a whole protocol buffer message into memory, and says what content is instead if it
-//! is none.
+//! Reads a whole protocol buffer message into memory, or reports what the content is if it is not
+//! a message.
 //!
-//! The string table may stand at the end, after all that refers to it, so a
-//! message cannot be read in one go from start to end.
+//! The string table may be at the end, after everything that refers to it, so a message cannot be
+//! decoded in a single pass while it is read.
 
 use crate::error::{Error, Foreign, Position, Result};
 use crate::formats::bytes::is_text;
@@ -17,22 +17,22 @@ use std::io::Read;
 
 const CHUNK: usize = 1 << 20;
 
-/// No protocol buffer message is larger. A few kilobytes of gzip'd zeros would
-/// otherwise fill any memory.
+/// The maximum size of a protocol buffer message. Without a limit, a small gzip file of zeros could
+/// exhaust the memory.
 pub const LARGEST: usize = i32::MAX as usize;
-/// What is looked at to tell a foreign format.
+/// The number of bytes examined to detect text.
 const SNIFFED: usize = 100;
 
 /// What the reader of a message expects.
 #[derive(Clone, Copy)]
 pub struct Expected {
     pub format: &'static Format,
-    /// Whether a file may start like this, although it does not start with a field.
+    /// Whether this is a valid start of a file that does not start with a field.
     pub other_start: fn(&[u8]) -> bool,
     pub recognise: Recognise,
 }
 
-/// Reads everything; also returns what memory is left for the tables.
+/// Reads the whole content, and returns it with the remaining memory budget.
 pub fn load(
     content: &mut Content,
     origin: &Origin,
@@ -73,8 +73,8 @@ pub fn load(
     }
 }
 
-/// Whether the first byte can be the tag of a field, which that of most texts
-/// and a row of zeros is not.
+/// Whether the first byte can be the tag of a field. In most texts, and in a file of zeros, it
+/// cannot.
 fn starts_with_field(bytes: &[u8]) -> bool {
     bytes
         .first()
@@ -82,8 +82,8 @@ fn starts_with_field(bytes: &[u8]) -> bool {
 }
 
 impl Expected {
-    /// What the content is instead; asked once it turned out to be no such message, since
-    /// a message may start like text.
+    /// The error for content of another format, `None` if it is not recognised. To be called only
+    /// after reading the message has failed, since a valid message may start like text.
     pub fn foreign(&self, name: &str, bytes: &[u8]) -> Option<Error> {
         let (found, looks_like) = match (self.recognise)(bytes) {
             _ if bytes.is_empty() => (message!("it is empty"), None),
@@ -101,7 +101,7 @@ impl Expected {
         Some(self.error(name, found, looks_like))
     }
 
-    /// The error for content that resembles nothing.
+    /// The error for content of an unknown format.
     pub fn no_message(&self, name: &str) -> Error {
         let found = message!("its content is no protocol buffer message");
         self.error(name, found, None)

@@ -1,7 +1,7 @@
-//! The string table of a file.
+//! The string table of a message.
 //!
-//! Everything else refers to it by index, in any order, and may come first. A
-//! string is decoded when it is asked for, once.
+//! All other parts of a message refer to strings by index, and may precede the table. Each string
+//! is decoded only when it is first needed.
 
 use crate::error::Position;
 use crate::formats::problems::{ProblemKind, Problems};
@@ -11,10 +11,11 @@ use crate::model::{StringId, Strings};
 use crate::protobuf::decode::{Field, Message, Result, error_at};
 use crate::text::{self, Was};
 
-/// Bytes that copies of texts may take for each byte of a message: one text may be asked
-/// for again and again.
-const COPIED_A_BYTE: usize = 256;
-const COPIED_AT_LEAST: usize = 1 << 24;
+/// The maximum size of copies of strings for each byte of a message. A limit is needed because the
+/// same string may be copied many times.
+const COPIED_PER_BYTE: usize = 256;
+/// The copies that any message may need, however small.
+const COPIED_MINIMUM: usize = 1 << 24;
 
 /// The number in a field, such as an index into a table, and the byte offset of the field. If
 /// a message contains a field several times, the last one counts, and only it is checked;
@@ -44,21 +45,21 @@ struct Entry {
 pub struct StringTable<'a> {
     bytes: &'a [u8],
     entries: Vec<Entry>,
-    /// The bytes that may still be copied.
+    /// The remaining number of bytes that may be copied.
     copies: usize,
 }
 
 impl<'a> StringTable<'a> {
-    /// `bytes` is the whole file, `size` that of the message whose table it is.
+    /// `bytes` is the whole file, `size` the size of the message that contains the table.
     pub fn new(bytes: &'a [u8], size: usize) -> StringTable<'a> {
         StringTable {
             bytes,
             entries: Vec::new(),
-            copies: size.saturating_mul(COPIED_A_BYTE).max(COPIED_AT_LEAST),
+            copies: size.saturating_mul(COPIED_PER_BYTE).max(COPIED_MINIMUM),
         }
     }
 
-    /// Adds the next string: so many bytes from `start` on.
+    /// Adds the next string, which has `length` bytes at offset `start`.
     pub fn add(&mut self, start: usize, length: usize) -> Result<()> {
         if self.entries.is_empty() && length != 0 {
             return error_at(start, "The first string is not empty, as it must be.");
@@ -73,7 +74,7 @@ impl<'a> StringTable<'a> {
         Ok(())
     }
 
-    /// A text that stands by itself, not in the table.
+    /// Decodes a string that is not in the table.
     pub fn decode(&self, text: Message, problems: &mut Problems) -> Result<String> {
         let entry = Entry {
             start: text.at() as u32,
@@ -87,7 +88,7 @@ impl<'a> StringTable<'a> {
         self.entries.is_empty()
     }
 
-    /// The table is complete; an index of 0 needs its first entry.
+    /// Checks that a complete table is not empty, since index 0 must always be valid.
     pub fn check(&self) -> Result<()> {
         if self.entries.is_empty() {
             return error_at(
@@ -114,7 +115,7 @@ impl<'a> StringTable<'a> {
         }
     }
 
-    /// The string as a row of the model.
+    /// The id of a string in the model.
     pub fn id(
         &mut self,
         index: NumberField,
@@ -132,7 +133,7 @@ impl<'a> StringTable<'a> {
         Ok(id)
     }
 
-    /// The string by itself, for the few that are no row of the model.
+    /// A copy of a string, for the few that the model does not store by id.
     pub fn string(&mut self, index: NumberField, problems: &mut Problems) -> Result<String> {
         let entry = *self.entry(index)?;
         match self.copies.checked_sub(entry.length as usize) {

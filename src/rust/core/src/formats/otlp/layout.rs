@@ -1,9 +1,9 @@
-//! Which version of the messages some bytes are.
+//! Detects the version of the format that a message uses.
 //!
-//! The format is in development, and fields got other numbers without any mark:
-//! version 1.10 renumbered `Sample`, 1.9 the end of `Profile`. So all samples are looked
-//! at: read with the numbers of another version they break rules, such as that an
-//! index must be in its table.
+//! The format is in development, and messages do not contain its version, although field numbers
+//! have changed: version 1.9 renumbered the last fields of `Profile`, version 1.10 those of
+//! `Sample`. Therefore samples are read with the field numbers of each version. With the wrong
+//! ones, they violate rules of the format, such as that an index must be within its table.
 
 use super::proto::{
     data, dictionary, location, mapping, profile, resource_profiles, scope_profiles,
@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 
 const WHAT: &str = "the tables of a profile";
 
-/// The numbers of the fields that moved.
+/// The numbers of the fields that differ between versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     pub sample: SampleFields,
@@ -58,7 +58,8 @@ const SAMPLE_1_9: SampleFields = SampleFields {
     values: 2,
     timestamps: 5,
 };
-/// A number that no message has; in JSON, where names tell, comments get it.
+/// The number of the comments field in messages made from JSON, where fields have names. Protocol
+/// buffer messages have no field with this number.
 pub const COMMENTS_OF_JSON: u32 = 1001;
 const PROFILE_1_9: ProfileFields = ProfileFields {
     comments: COMMENTS_OF_JSON,
@@ -85,45 +86,46 @@ impl Layout {
     };
 }
 
-/// So many samples that break a rule in one version and not in the other decide.
+/// The version is certain once this many samples violate a rule in the other version, and none in
+/// this one.
 const ENOUGH: u64 = 100;
 
-/// What a whole message has shown so far.
+/// The observations in a message that indicate its version.
 #[derive(Debug, Default)]
 struct Evidence {
     texts: u64,
     attributes: u64,
     links: u64,
-    /// Attributes that something else than samples refers to.
+    /// Whether mappings or locations refer to each attribute.
     elsewhere: Vec<bool>,
-    /// What samples say by the numbers of 1.10 and of 1.9.
+    /// The samples, read with the field numbers of 1.10 and of 1.9.
     by_1_10: Reading,
     by_1_9: Reading,
-    /// Fields of profiles that are not of the type that they have in 1.9 and in 1.8.
+    /// The numbers of profile fields whose types are wrong in 1.9 and in 1.8.
     mistyped_1_9: u64,
     mistyped_1_8: u64,
 }
 
-/// The samples, read with the numbers of one version.
+/// The samples, read with the field numbers of one version.
 #[derive(Debug, Default)]
 struct Reading {
-    /// How many break a rule.
+    /// The number of samples that violate a rule.
     broken: u64,
-    /// Attributes and links that they refer to.
+    /// Whether samples refer to each attribute and each link.
     attributes: Vec<bool>,
     links: Vec<bool>,
-    /// Lists of numbers that are not packed, as almost all writers do it.
+    /// The number of lists of numbers that are not packed. Almost all writers pack them.
     unpacked: u64,
 }
 
-/// What was found, and whether it could be the other one as well.
+/// The detected layout, and whether another one is equally likely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
     pub layout: Layout,
     pub ambiguous: bool,
 }
 
-/// The layout of a whole message.
+/// Detects the layout of a whole message.
 pub fn detect(mut message: Message, input: &str, stop: Stop) -> Result<Found> {
     let mut evidence = Evidence::default();
     let mut profiles = Vec::new();
@@ -136,7 +138,7 @@ pub fn detect(mut message: Message, input: &str, stop: Stop) -> Result<Found> {
                 has_dictionary = true;
                 evidence.tables(found.message()?, &mut watch)?;
             }
-            // The tables of 1.6 stood here.
+            // The tables of version 1.6.
             3..=8 => has_tables = found.has_bytes(),
             _ => {}
         }
@@ -230,7 +232,7 @@ impl Evidence {
         while let Some(found) = message.field()? {
             watch.reach(found.at)?;
             let (list, number) = (found.has_bytes(), found.is_number());
-            // Before 1.8 a time was no number of eight bytes, nor a period type behind it.
+            // Before version 1.8, the fields with these numbers had other types.
             let is_old = match found.number {
                 profile::TIME_UNIX_NANO => found.fixed64().is_err(),
                 profile::PERIOD_TYPE => number,
@@ -266,7 +268,7 @@ impl Evidence {
                 *slot = true;
             }
         }
-        // A payload has a format, and a format a payload.
+        // A payload and its format are either both present or both absent.
         self.mistyped_1_9 += u64::from(has[9] != has[10]);
         self.mistyped_1_8 += u64::from(has[10] != has[11]);
         Ok(())
@@ -277,7 +279,8 @@ impl Evidence {
         self.by_1_9.sample(message, SAMPLE_1_9)
     }
 
-    /// A few samples may break rules in the right version as well.
+    /// Whether the version is certain. A few violations are not enough, since samples may violate
+    /// rules in the right version as well.
     fn is_clear(&self) -> bool {
         let (one, other) = (self.by_1_10.broken, self.by_1_9.broken);
         one.min(other) == 0 && one.max(other) >= ENOUGH
@@ -285,9 +288,11 @@ impl Evidence {
 
     fn verdict(&self) -> Found {
         let is_1_8 = self.mistyped_1_9 > self.mistyped_1_8;
-        // That a profile is of 1.8 tells of its samples, too. Else the fewest broken
-        // rules count, then the most entries of tables for which there is no other use;
-        // and attributes that are all said of something else are hardly of samples.
+        // If profiles have the layout of 1.8, samples have that of 1.9. Otherwise the criteria for
+        // samples are, in this order: fewest samples that violate rules, most attributes and links
+        // that only samples refer to, fewest lists that are not packed. Finally, if samples read as
+        // 1.10 refer only to attributes that mappings or locations also refer to, these are
+        // probably not attributes of samples.
         let broken = self.by_1_9.broken.cmp(&self.by_1_10.broken);
         let [new, old] = [&self.by_1_10, &self.by_1_9].map(|by| by.uses(&self.elsewhere));
         let no_new = new == 0 && self.by_1_10.attributes.contains(&true);
@@ -354,21 +359,21 @@ impl Reading {
         Ok(())
     }
 
-    /// How many entries it refers to that nothing else does.
+    /// The number of attributes and links that only samples refer to.
     fn uses(&self, elsewhere: &[bool]) -> usize {
         let others = self.attributes.iter().zip(elsewhere);
         let attributes = others.filter(|(used, elsewhere)| **used && !**elsewhere);
         attributes.count() + self.links.iter().filter(|used| **used).count()
     }
 
-    /// Whether samples refer to neither attributes nor links.
+    /// Whether samples refer to no attributes and no links.
     fn is_silent(&self) -> bool {
         !self.attributes.contains(&true) && !self.links.contains(&true)
     }
 }
 
-/// Marks entries of a table that are referred to, but for that of none; says whether all
-/// are there.
+/// Marks the entries of a table that a field refers to, except entry 0, which means "none". Returns
+/// whether the field is valid and all its indices are in range.
 fn mark(found: &Field, entries: &mut [bool]) -> bool {
     let mut all = true;
     let read = found.each(|index| {
@@ -381,7 +386,7 @@ fn mark(found: &Field, entries: &mut [bool]) -> bool {
     read.is_ok() && all
 }
 
-/// What is said of versions that are not read.
+/// The error for a version that is not supported.
 pub fn older(input: &str, version: &str) -> Error {
     Error::Unsupported(message!(
         "{input} is of version {version} of OpenTelemetry's profiles or near it; versions from \
@@ -389,7 +394,7 @@ pub fn older(input: &str, version: &str) -> Error {
     ))
 }
 
-/// Whether these are indices into a table of so many entries.
+/// Whether a field contains only indices of a table with `entries` entries. 0 is always valid.
 fn all_below(found: &Field, entries: u64) -> bool {
     let mut all = true;
     let read = found.each(|index| {

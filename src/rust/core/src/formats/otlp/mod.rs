@@ -1,9 +1,9 @@
-//! OpenTelemetry profiles (OTLP): messages of protocol buffers, or the same as JSON.
+//! OpenTelemetry profiles (OTLP): protocol buffer messages, or the same messages as JSON.
 //!
-//! The format is pprof's, in other tables: what samples refer to stands in a dictionary
-//! that all profiles of a message share, a profile has one sample type, and what is said
-//! of a resource, a scope, a sample or a location is an attribute. It is in development:
-//! read is what versions 1.8 to 1.11 of `opentelemetry-proto` define, written the last.
+//! The format is derived from pprof, with differences: samples refer to the tables of a dictionary
+//! that all profiles of a message share, each profile has one sample type, and metadata of
+//! resources, scopes, samples and locations are attributes. The format is still in development;
+//! versions 1.8 to 1.11 of `opentelemetry-proto` are read, and 1.11 is written.
 
 mod any_value;
 mod detect;

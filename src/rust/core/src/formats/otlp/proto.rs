@@ -1,5 +1,7 @@
-//! The field numbers of OpenTelemetry's profiles, one module for each message:
-//! `opentelemetry/proto/profiles/v1development/profiles.proto` and what that includes.
+//! Field numbers, one module for each message type, and the keys of known attributes.
+//!
+//! The messages are those of `opentelemetry/proto/profiles/v1development/profiles.proto` and the
+//! files that it imports.
 
 /// `ProfilesData`, and `ExportProfilesServiceRequest`, which is the same on the wire.
 pub mod data {
@@ -49,7 +51,7 @@ pub mod scope {
     pub const DROPPED_ATTRIBUTES_COUNT: u32 = 4;
 }
 
-/// Further fields have other numbers in other versions, see
+/// The numbers of the other fields depend on the version, see
 /// [`Layout`](super::layout::Layout).
 pub mod profile {
     pub const SAMPLE_TYPE: u32 = 1;
@@ -102,14 +104,14 @@ pub mod link {
     pub const SPAN_ID: u32 = 2;
 }
 
-/// Of the dictionary.
+/// Attributes in the dictionary.
 pub mod key_value_and_unit {
     pub const KEY_STRINDEX: u32 = 1;
     pub const VALUE: u32 = 2;
     pub const UNIT_STRINDEX: u32 = 3;
 }
 
-/// Of resources and scopes.
+/// Attributes of resources and scopes.
 pub mod key_value {
     pub const KEY: u32 = 1;
     pub const VALUE: u32 = 2;
@@ -127,13 +129,14 @@ pub mod any_value {
     pub const STRING_VALUE_STRINDEX: u32 = 8;
 }
 
-/// Of an array, and of a list of keys and values.
+/// `ArrayValue` and `KeyValueList`.
 pub mod values {
     pub const VALUES: u32 = 1;
 }
 
-/// Keys of attributes with a meaning of their own, from the semantic conventions
-/// `pprof`, `profile` and `process`; those that start with `r.` are ours.
+/// Keys of attributes that the reader or the writer interprets. They are defined by the semantic
+/// conventions `pprof`, `profile` and `process`, except those that start with `r.`, which this
+/// project defines.
 pub mod keys {
     pub const FRAME_TYPE: &str = "profile.frame.type";
     pub const IS_FOLDED: &str = "pprof.location.is_folded";
@@ -141,23 +144,23 @@ pub mod keys {
     pub const HAS_FILENAMES: &str = "pprof.mapping.has_filenames";
     pub const HAS_LINE_NUMBERS: &str = "pprof.mapping.has_line_numbers";
     pub const HAS_INLINE_FRAMES: &str = "pprof.mapping.has_inline_frames";
-    /// Of an ELF file's note.
+    /// The build id in the notes of an ELF file.
     pub const BUILD_ID: &str = "process.executable.build_id.gnu";
-    /// A mapping must have one of these.
+    /// A mapping must have at least one of these attributes.
     pub const BUILD_IDS: [&str; 3] = [
         BUILD_ID,
         "process.executable.build_id.go",
         "process.executable.build_id.htlhash",
     ];
-    /// An array. OpenTelemetry's collector writes a text for each comment, with
-    /// `.0`, `.1`, … behind the key.
+    /// An array of strings. The OpenTelemetry Collector instead writes a string attribute for each
+    /// comment, and appends `.0`, `.1`, … to the key.
     pub const COMMENT: &str = "pprof.profile.comment";
     pub const DROP_FRAMES: &str = "pprof.profile.drop_frames";
     pub const KEEP_FRAMES: &str = "pprof.profile.keep_frames";
     pub const DOC_URL: &str = "pprof.profile.doc_url";
     pub const DEFAULT_SAMPLE_TYPE: &str = "pprof.scope.default_sample_type";
     pub const SAMPLE_TYPE_ORDER: &str = "pprof.scope.sample_type_order";
-    /// What `Rprof()` was asked for, such as `memory gc`; `none` for nothing.
+    /// The options of `Rprof()`, such as `memory gc`, or `none`.
     pub const RPROF_OPTIONS: &str = "r.rprof.options";
     /// The file that `Rprof()` wrote.
     pub const RPROF_FILE: &str = "r.rprof.file";

@@ -1,14 +1,14 @@
-//! What a server answers to a profile that was sent to it.
+//! Decodes the response of a server to which profiles were sent.
 //!
-//! Of a success, `ExportProfilesServiceResponse`: how many profiles were rejected, and
-//! why. Of a failure, the message of a `google.rpc.Status`. Servers are in either
-//! coding, proxies between have words of their own: any bytes may come, and what is
-//! shown of them is one line without control characters.
+//! If the request succeeded, the body is an `ExportProfilesServiceResponse`: the number of rejected
+//! profiles, and the reason. If it failed, the body is a `google.rpc.Status` with a message. Both
+//! are encoded as protocol buffers or JSON. Proxies may respond with anything else, so the body can
+//! be any bytes; messages from it are reduced to one line without control characters.
 
 #![expect(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
-    reason = "memory for all of an answer is ensured first, since JSON is read by other code"
+    reason = "memory for the whole body is ensured first, since serde_json does not check it"
 )]
 
 use crate::error;
@@ -18,7 +18,7 @@ use crate::protobuf::messages::{self, messages};
 use crate::text::{self, Decoded};
 use serde_json::Value;
 
-/// So many characters of a message are shown; whole web pages are longer.
+/// The maximum length of a message in characters. A body may be a whole web page.
 const LONGEST: usize = 500;
 const WHAT: &str = "an answer";
 
@@ -30,16 +30,16 @@ pub enum Coding {
     Text,
 }
 
-/// Of a request that was successful.
+/// The response to a successful request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accepted {
-    /// Not below 0.
+    /// The number of rejected profiles, not negative.
     pub rejected: i64,
     pub message: String,
 }
 
-/// `None` for what is no such message. Nothing at all is an empty message, also in
-/// JSON, where some servers leave the braces out.
+/// Decodes the response to a successful request, `None` if it is invalid. An empty body is an empty
+/// message, also in JSON, where some servers omit the braces.
 pub fn accepted(body: &[u8], coding: Coding) -> error::Result<Option<Accepted>> {
     ensure_tree(body.len(), WHAT)?;
     if body.is_empty() {
@@ -53,8 +53,8 @@ pub fn accepted(body: &[u8], coding: Coding) -> error::Result<Option<Accepted>> 
     Ok(answer.filter(|answer| answer.rejected >= 0))
 }
 
-/// Why a request failed: the message of the status, or the text that came in its
-/// place; empty when the server says nothing.
+/// The reason why a request failed: the message of the status, or the body if it is other text.
+/// Empty if the server gives no reason.
 pub fn failure(body: &[u8], coding: Coding) -> error::Result<String> {
     ensure_tree(body.len(), WHAT)?;
     let message = match coding {
@@ -83,7 +83,7 @@ messages! {
         error_message ERROR_MESSAGE 2 (bytes = "vec") Vec<u8>,
     }
 
-    /// As gRPC has it. The code is that of HTTP as well.
+    /// `google.rpc.Status`. Its code is not read, since it corresponds to the HTTP status.
     Status {
         message MESSAGE 2 (bytes = "vec") Vec<u8>,
     }
@@ -111,7 +111,7 @@ fn accepted_json(body: &[u8]) -> Option<Accepted> {
     };
     let rejected = match partial.get("rejectedProfiles") {
         None | Some(Value::Null) => 0,
-        // Either is allowed for numbers of 64 bits.
+        // JSON may contain 64-bit integers as strings or as numbers.
         Some(Value::String(digits)) => digits.parse().ok()?,
         Some(number) => number.as_i64()?,
     };
@@ -128,10 +128,10 @@ fn status_json(body: &[u8]) -> Option<String> {
     Some(line(message.as_bytes()))
 }
 
-/// The start of a text as one line: without what could move a terminal's cursor or
-/// turn its direction of writing.
+/// The start of a text as one line, without characters that could move the cursor of a terminal or
+/// change the direction of its text.
 fn line(bytes: &[u8]) -> String {
-    // A character has four bytes at most; of blanks there may be many.
+    // A character has up to four bytes. The rest is for white space, which is collapsed.
     let start = bytes.get(..16 * LONGEST).unwrap_or(bytes);
     let Ok(Decoded { text, .. }) = text::decode(start) else {
         return String::new();
@@ -170,7 +170,7 @@ mod tests {
         Some(Accepted { rejected, message })
     }
 
-    // The bytes are what protoc --encode makes of the messages in the comments.
+    // The bytes are the output of `protoc --encode` for the messages in the comments.
 
     #[test]
     fn a_success_may_be_partial() {

@@ -1,7 +1,8 @@
-//! The messages as data, for JSON: what each field is called there, and what it holds.
+//! The schema of the messages, used to convert JSON to protocol buffers: the name, number and type
+//! of each field.
 //!
-//! In JSON a field has its name in lower camel case. Versions before 1.9 had other names
-//! for a few; those that moved are numbered as in the current version.
+//! In JSON, field names are in lower camel case. A few fields had other names before version 1.9,
+//! which are listed as well. Field numbers are those of the current version.
 
 use super::layout::COMMENTS_OF_JSON;
 
@@ -20,7 +21,7 @@ pub struct FieldType {
 #[derive(Clone, Copy)]
 pub enum Kind {
     Bool,
-    /// 32 bits, a number in JSON; 64 bits, a text there.
+    /// In JSON, integers of 32 bits are numbers, and integers of 64 bits are strings.
     Int32,
     Uint32,
     Int64,
@@ -28,10 +29,11 @@ pub enum Kind {
     Fixed64,
     Double,
     Text,
-    /// In base64; ids of traces and spans in hexadecimal digits. That of a profile is in
-    /// base64 by the rules, in digits by what some others write.
+    /// Base64 in JSON.
     Bytes,
+    /// The id of a trace or span: hexadecimal digits in JSON.
     Hex,
+    /// In JSON, base64 according to the specification, but some writers use hexadecimal digits.
     ProfileId,
     Message(&'static MessageType),
 }
@@ -58,7 +60,7 @@ const fn many(number: u32, name: &'static str, kind: Kind) -> FieldType {
     }
 }
 
-/// Declares messages, each with its fields.
+/// Declares message types and their fields.
 macro_rules! messages {
     ($($name:ident { $($field:expr,)* })*) => {
         $(pub static $name: MessageType = MessageType { fields: &[$($field,)*] };)*

@@ -1,5 +1,7 @@
-//! Attributes as they are read: a table of keys, values and units, and lists of
-//! indices into it.
+//! Reads attributes.
+//!
+//! Profiles, samples, mappings and locations refer by index to a table of keys, values and units.
+//! Resources and scopes contain their attributes themselves.
 
 use crate::attribute_value::AnyValue;
 use crate::formats::otlp::any_value;
@@ -14,16 +16,16 @@ use crate::protobuf::decode::{Message, Result, error_at};
 
 const WHAT: &str = "attributes";
 
-/// An entry of the table. It may be long, and many may refer to it.
+/// An entry of the table. It is decoded only once, since it may be long and have many references.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// As the model has it.
+    /// The attribute in the model.
     pub kept: Attribute,
     pub value: AnyValue,
-    says_something: bool,
+    has_content: bool,
 }
 
-/// The table of a message. Its first entry stands for none.
+/// The table of a message. Its first entry means "none".
 #[derive(Default)]
 pub struct AttributeTable {
     entries: Vec<Entry>,
@@ -65,7 +67,7 @@ impl AttributeTable {
                 _ => texts.id(key, strings, problems)?,
             };
             let entry = Entry {
-                says_something: !strings.get(key).is_empty() || value != AnyValue::Empty,
+                has_content: !strings.get(key).is_empty() || value != AnyValue::Empty,
                 kept: Attribute {
                     key,
                     value: self::value(&value, strings)?,
@@ -82,14 +84,14 @@ impl AttributeTable {
         self.entries.len()
     }
 
-    /// The entry of an index at byte `at`; `None` for that of nothing.
+    /// The entry with an index that is at byte `at`, `None` if it is the empty first entry.
     pub fn get(&self, index: u64, at: usize) -> Result<Option<&Entry>> {
         match usize::try_from(index)
             .ok()
             .and_then(|i| self.entries.get(i))
         {
-            // The first one stands for none, and some write a value that is none there.
-            Some(entry) => Ok(Some(entry).filter(|entry| index != 0 || entry.says_something)),
+            // Some writers put an empty value into the first entry, which is still "none".
+            Some(entry) => Ok(Some(entry).filter(|entry| index != 0 || entry.has_content)),
             None if index == 0 => Ok(None),
             None => error_at(
                 at,
@@ -110,7 +112,7 @@ pub fn value(any: &AnyValue, strings: &mut Strings) -> Result<AttributeValue> {
     })
 }
 
-/// Reads the attributes of a resource or scope, which stand where they belong.
+/// Reads the attributes of a resource or scope.
 pub fn read_pairs(
     list: &[Message],
     texts: &mut StringTable,
@@ -123,7 +125,7 @@ pub fn read_pairs(
     Ok(pairs)
 }
 
-/// The same as the model has them.
+/// Converts attributes of a resource or scope to those of the model.
 pub fn keep_pairs(pairs: &[(String, AnyValue)], profile: &mut Profile) -> Result<Vec<Attribute>> {
     let mut kept = Vec::new();
     for (key, any) in pairs {

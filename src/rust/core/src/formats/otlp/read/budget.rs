@@ -1,25 +1,26 @@
-//! How much may become of a file.
+//! Limits how much content a file may expand to, depending on its size.
 //!
-//! A few bytes may stand for much: a stack that thousands of samples refer to, a long
-//! text that is the name of each profile, a sample type that no other sample has. A
-//! small file made of nothing else would fill any memory.
+//! A few bytes may expand to many: a stack that thousands of samples refer to, a long string that
+//! is the name of each profile, or a sample type that adds a column for all samples. Without a
+//! limit, a small malicious file could exhaust the memory.
 
 use crate::limits::budget;
 use crate::message;
 use crate::protobuf::decode::{Result, error_at};
 
 /// Rows of stacks in R's tables, or bytes of anything else, for each byte of the file.
-const A_BYTE: u64 = 256;
-const AT_LEAST: u64 = 1 << 24;
+const PER_BYTE: u64 = 256;
+/// The rows and bytes that any file may expand to, however small.
+const MINIMUM: u64 = 1 << 24;
 
-/// What may still be added for the bytes of a file.
+/// The remaining amounts that the content of a file may take.
 pub struct Budget {
-    /// Rows and bytes.
+    /// Rows of stacks, and bytes of other content. Unlimited if the user set a limit of memory.
     content: budget::Budget,
     size: usize,
-    /// What all formats have.
+    /// The memory limit that all formats have.
     memory: budget::Budget,
-    /// What messages call the file.
+    /// The name of the file in messages.
     name: String,
 }
 
@@ -28,7 +29,7 @@ impl Budget {
         Budget {
             content: match memory.is_set {
                 true => budget::Budget::by_size(0, 0, u64::MAX),
-                false => budget::Budget::by_size(size as u64, A_BYTE, AT_LEAST),
+                false => budget::Budget::by_size(size as u64, PER_BYTE, MINIMUM),
             },
             size,
             memory,
@@ -36,13 +37,13 @@ impl Budget {
         }
     }
 
-    /// Takes samples with so many frames each.
+    /// Takes the memory of `count` samples with `frames` frames each.
     #[inline]
     pub fn samples(&mut self, count: usize, frames: usize) -> Result<()> {
         Ok(self.memory.samples(count, frames, &self.name)?)
     }
 
-    /// Takes rows of stacks, or bytes, for what stands at byte `at`.
+    /// Takes rows of stacks, or bytes, for the content at byte offset `at`.
     #[inline]
     pub fn take(&mut self, rows: usize, at: usize) -> Result<()> {
         match self.content.try_take(rows as u64) {

@@ -1,4 +1,5 @@
-//! What is read so far of a file, of one message or several.
+//! The state while a file is read, which has one or more messages: the model that they are added
+//! to, the problems found, and the remaining budget.
 
 use super::budget::Budget;
 use crate::collections::{Index, next_row};
@@ -11,23 +12,25 @@ use crate::message;
 use crate::model::{Profile, SampleType, Values};
 use crate::protobuf::decode::Result as WireResult;
 
-/// More sample types than any profiler has; each is a column of all samples.
+/// The maximum number of sample types, more than any profiler has. It limits the memory, since each
+/// sample type is a column with a row for each sample.
 pub const MOST_TYPES: usize = 1000;
 
 pub struct File {
     pub profile: Profile,
-    /// Finds the columns of sample types.
+    /// An index of the columns by sample type.
     pub types: Index,
     pub problems: Problems,
     pub budget: Budget,
-    /// Whether there was a field that such messages have.
+    /// Whether any message had a field of this format.
     pub is_known: bool,
     pub origin: Origin,
     pub format: &'static Format,
 }
 
 impl File {
-    /// The columns of these types, as long as there are rows, for a profile at byte `at`.
+    /// The columns of these sample types, which are added if they are missing, and filled up to the
+    /// current number of rows. `at` is the byte offset of the profile.
     pub fn columns(&mut self, types: &[SampleType], at: usize) -> WireResult<Vec<usize>> {
         let all = &mut self.profile.values;
         let rows = self.profile.samples.len();

@@ -1,8 +1,8 @@
-//! Reads messages of OpenTelemetry straight into columns.
+//! Reads OpenTelemetry messages directly into the columns of the model.
 //!
-//! Which version a message is of is found out first ([`layout`]). Then come the tables
-//! of its dictionary, which are rows of the model ([`Dictionary`]), and then the profiles
-//! of one scope after the other ([`Reader`]).
+//! For each message, its version is detected first ([`layout`]). Then the tables of its dictionary
+//! are added to the model ([`Dictionary`]), and after them the profiles, scope by scope
+//! ([`Reader`]).
 
 mod attributes;
 mod budget;
@@ -35,14 +35,15 @@ use file::File;
 use samples::LabelForms;
 use scopes::Reader;
 
-/// The bytes of a length that stands before a message.
+/// The size of the length before each message, in bytes.
 const FRAME: usize = 4;
 
-/// Reads messages, each `ProfilesData` or `ExportProfilesServiceRequest`: one as protocol
-/// buffers, several behind their lengths, or JSON, of which each line may be one.
+/// Reads a file of `ProfilesData` or `ExportProfilesServiceRequest` messages: a single protocol
+/// buffer message, several with a length before each, or JSON, which may have a message on each
+/// line.
 ///
-/// Each profile is a source, but profiles of one scope that have the same samples are one,
-/// with several sample types.
+/// Each profile becomes a source, but profiles of a scope that have the same samples become one
+/// source with several sample types.
 pub fn read(mut opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let expected = Expected {
         format: opened.format,
@@ -89,18 +90,18 @@ fn decode(
     file.finish(bytes, expected)
 }
 
-/// The messages of a file in which the length of each stands before it, in four bytes, as
-/// OpenTelemetry's collector writes several into one; else the file is one message.
+/// The messages of a file with a length of four bytes before each message, which is how the
+/// OpenTelemetry Collector writes several messages to a file. Any other file is a single message.
 fn framed<'a>(bytes: &'a [u8], name: &str) -> Result<Vec<Message<'a>>> {
     let mut messages = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         let length = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
         let length = length.map_or(0, |length| u32::from_be_bytes(*length) as usize);
-        // Nobody writes empty ones: a row of zeros is what a crash leaves of a file.
+        // No writer writes empty messages. A crash may leave a file that ends with zeros.
         let message = Message::part(bytes, at + 4, length).filter(|_| length > 0);
         let Some(message) = message else {
-            // No field has the number 0, so that only a length starts with it.
+            // No field has the number 0, so if the first byte is 0, it belongs to a length.
             let starts = is_framed(bytes) && is_otlp(bytes);
             return match starts {
                 true => Err(Error::Parse {
@@ -123,7 +124,7 @@ fn framed<'a>(bytes: &'a [u8], name: &str) -> Result<Vec<Message<'a>>> {
 fn foreign_or(error: DecodeError, bytes: &[u8], name: &str, expected: Expected) -> Error {
     let foreign = || expected.foreign(name, bytes);
     match error {
-        // The letters of a text look like fields of an old version.
+        // Text may look like fields of an old version.
         DecodeError::Other(error @ Error::Unsupported(_)) if is_text(bytes) => {
             foreign().unwrap_or(error)
         }
@@ -136,7 +137,7 @@ fn foreign_or(error: DecodeError, bytes: &[u8], name: &str, expected: Expected) 
     }
 }
 
-/// The place in the JSON that a message was made of.
+/// The error with the path in the JSON in place of the offset in the message made from it.
 fn in_json(error: DecodeError, text: &json::Converted, name: &str) -> Error {
     match error {
         DecodeError::Other(error) => error,
@@ -152,7 +153,7 @@ fn in_json(error: DecodeError, text: &json::Converted, name: &str) -> Error {
 }
 
 impl File {
-    /// `layout`: the version, where it is known.
+    /// Reads a message. `layout` is `None` if it must be detected.
     fn message(
         &mut self,
         bytes: &[u8],
@@ -219,8 +220,8 @@ impl File {
             .try_for_each(|message| reader.resource(message, alone))
     }
 
-    /// `bytes`: the whole file. An empty message is a message, but what has only fields
-    /// that nobody knows is none of these.
+    /// Fills up the columns of values, and returns the profile. Fails if no message has a known
+    /// field, except for JSON like `{"resourceProfiles": []}`. `bytes` is the whole file.
     fn finish(mut self, bytes: &[u8], expected: Expected) -> Result<(Profile, Problems)> {
         if !self.is_known && !is_otlp(bytes) {
             let name = &self.origin.name;

@@ -1,4 +1,4 @@
-//! What a profile says of itself as a whole, and the source that it becomes.
+//! Reads the fields of profiles other than samples, and makes sources from them.
 
 use super::budget::Budget;
 use super::dictionary::Dictionary;
@@ -19,12 +19,12 @@ use crate::protobuf::decode::{Message, Result};
 use crate::text::encoded;
 use data_encoding::HEXLOWER;
 
-/// A profile, without its samples.
+/// The fields of a profile, without its samples.
 pub struct Header<'a> {
     pub message: Message<'a>,
     pub type_: Named,
     pub payload: Option<Payload>,
-    /// What the profiles of one source agree on.
+    /// The fields that are equal in all profiles of a source.
     pub common: Common,
 }
 
@@ -40,7 +40,7 @@ pub struct Common {
     attributes: Vec<u64>,
 }
 
-/// The name and unit of a value.
+/// The type and unit of a value, as indices of the string table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Named {
     type_: u64,
@@ -109,7 +109,7 @@ impl<'a> Header<'a> {
         Ok(header)
     }
 
-    /// Whether it has no samples, and no type that they would have.
+    /// Whether it has no samples and no sample type.
     pub fn is_silent(&self) -> Result<bool> {
         let mut message = self.message;
         while let Some(found) = message.field()? {
@@ -130,7 +130,7 @@ impl<'a> Header<'a> {
         })
     }
 
-    /// Whether another profile may be of the same source.
+    /// Whether another profile may belong to the same source.
     pub fn agrees(&self, other: &Header) -> bool {
         self.common == other.common && other.payload.is_none()
     }
@@ -148,7 +148,7 @@ fn named(mut message: Message) -> Result<Named> {
     Ok(named)
 }
 
-/// Makes sources of what profiles say.
+/// Makes sources from the headers of profiles.
 pub struct SourceMaker<'r, 'a> {
     pub dictionary: &'r mut Dictionary<'a>,
     pub profile: &'r mut Profile,
@@ -158,7 +158,8 @@ pub struct SourceMaker<'r, 'a> {
 }
 
 impl SourceMaker<'_, '_> {
-    /// The source of these profiles, whose sample types are `types`.
+    /// Makes a source from the header of its first profile. `types` are the sample types of all its
+    /// profiles.
     pub fn source(
         &mut self,
         header: &Header,
@@ -169,7 +170,7 @@ impl SourceMaker<'_, '_> {
     ) -> Result<Source> {
         let at = header.message.at();
         let common = &header.common;
-        // A source has texts of its own, however many others have the same.
+        // Each source has its own copies of these strings.
         let names = types
             .iter()
             .flat_map(|t| [&t.type_.name, &t.type_.unit, &t.recorded]);
@@ -209,7 +210,7 @@ impl SourceMaker<'_, '_> {
     }
 
     fn period(&mut self, common: &Common, at: usize) -> Result<Option<Period>> {
-        // A message that says nothing is as if it were not there.
+        // An empty message is equivalent to a missing one.
         let type_ = Some(self.value_type(common.period_type, at)?);
         let type_ = type_.filter(|type_| *type_ != ValueType::default());
         let value = common.period;
@@ -226,7 +227,7 @@ impl SourceMaker<'_, '_> {
         }))
     }
 
-    /// What columns hold of attributes, and the others.
+    /// Stores attributes in the fields of `source` for them, and all others in its attributes.
     fn attributes(&mut self, source: &mut Source, list: &[u64], at: usize) -> Result<()> {
         let mut comments = Vec::new();
         let mut numbered = Vec::new();
@@ -256,9 +257,9 @@ impl SourceMaker<'_, '_> {
                 (key, _, Some(_)) if number_of_comment(key).is_some() => {
                     numbered.try_push((number_of_comment(key), kept), "comments")?;
                 }
-                (keys::DROP_FRAMES, _, Some(text)) => source.drop_frames = there(text)?,
-                (keys::KEEP_FRAMES, _, Some(text)) => source.keep_frames = there(text)?,
-                (keys::DOC_URL, _, Some(text)) => source.doc_url = there(text)?,
+                (keys::DROP_FRAMES, _, Some(text)) => source.drop_frames = non_empty(text)?,
+                (keys::KEEP_FRAMES, _, Some(text)) => source.keep_frames = non_empty(text)?,
+                (keys::DOC_URL, _, Some(text)) => source.doc_url = non_empty(text)?,
                 (keys::RPROF_OPTIONS, _, Some(text)) if options_of_text(text).is_some() => {
                     source.kind = SourceKind::RPROF;
                     source.options = options_of_text(text);
@@ -280,7 +281,7 @@ impl SourceMaker<'_, '_> {
         Ok(())
     }
 
-    /// Types of values as a source has them.
+    /// The sample types of these profiles.
     pub fn types(&mut self, headers: &[&Header]) -> Result<Vec<SampleType>> {
         let mut types = Vec::new();
         for header in headers {
@@ -314,21 +315,22 @@ fn is_text(any: &AnyValue) -> bool {
     matches!(any, AnyValue::String(_))
 }
 
-fn there(text: &str) -> Result<Option<String>> {
+fn non_empty(text: &str) -> Result<Option<String>> {
     Ok(match text.is_empty() {
         true => None,
         false => Some(owned(text, "sources")?),
     })
 }
 
-/// 7 for `pprof.profile.comment.7`.
+/// The number in the key of a comment, such as 7 in `pprof.profile.comment.7`.
 fn number_of_comment(key: &str) -> Option<u64> {
     let digits = key.strip_prefix(keys::COMMENT)?.strip_prefix('.')?;
     let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|_| all_digits)
 }
 
-/// The period of `Rprof()` as that has it, who writes nanoseconds for others.
+/// The period of an `Rprof()` profile in microseconds, its original unit. It is written in
+/// nanoseconds for compatibility with other tools.
 fn in_microseconds(period: Period) -> Result<Period> {
     let is_time = |type_: &ValueType| type_.name == "cpu" && type_.unit == "nanoseconds";
     let microseconds = period.value / 1e3;

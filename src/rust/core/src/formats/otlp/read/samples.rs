@@ -1,8 +1,8 @@
-//! The samples of a profile, one row for each observation.
+//! Reads the samples of profiles. The model has a row for each observation.
 //!
-//! A sample has a stack, attributes, a link, and for each observation a value, a time,
-//! or both. Profiles of one scope may hold the same samples, each with values of
-//! another type; whether they do is found out by going through both side by side.
+//! A sample has a stack, attributes, a link, and for each observation a value, a timestamp, or both.
+//! Profiles of the same scope may have the same samples with values of different types; whether
+//! they do is determined by reading two profiles in parallel.
 
 use super::attributes::{AttributeTable, value};
 use super::budget::Budget;
@@ -18,7 +18,7 @@ use crate::message;
 use crate::model::{Attribute, AttributeValue, Label, Profile, SourceId, Strings};
 use crate::protobuf::decode::{Message, Result, error_at};
 
-/// One sample as it stands there.
+/// A sample as it is in the message, with indices of tables of the dictionary.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sample {
     stack: u64,
@@ -56,17 +56,17 @@ impl Sample {
         Ok(())
     }
 
-    /// How many observations there are.
+    /// The number of observations.
     fn count(&self) -> usize {
         self.values.len().max(self.times.len())
     }
 
-    /// The value of an observation; where there are times only, it is 1.
+    /// The value of an observation, which is 1 if the sample has only timestamps.
     fn value(&self, i: usize) -> i64 {
         self.values.get(i).copied().unwrap_or(1)
     }
 
-    /// Whether it says of the same observations something else.
+    /// Whether both samples are of the same observations, with values that may differ.
     fn is_aligned(&self, other: &Sample) -> bool {
         self.count() == other.count()
             && self.stack == other.stack
@@ -76,8 +76,8 @@ impl Sample {
     }
 }
 
-/// Whether two lists are equal. Most are empty, and comparing what is nowhere in memory
-/// takes some processors longer than all the rest of a sample.
+/// Whether two lists are equal. Most are empty, and on some processors, comparing the dangling
+/// pointers of empty lists takes longer than everything else for a sample.
 fn same(one: &[u64], other: &[u64]) -> bool {
     one.len() == other.len() && (one.is_empty() || one == other)
 }
@@ -89,7 +89,7 @@ struct Samples<'a> {
 }
 
 impl Samples<'_> {
-    /// Reads the next one; gives where it stands.
+    /// Reads the next sample, and returns its byte offset.
     #[inline]
     fn next(&mut self, sample: &mut Sample) -> Result<Option<usize>> {
         while let Some(found) = self.profile.field()? {
@@ -103,13 +103,13 @@ impl Samples<'_> {
     }
 }
 
-/// The labels of samples, made once for each entry of the table of attributes.
+/// The labels for each entry of the attribute table, created when a sample first refers to it.
 #[derive(Default)]
 pub struct LabelForms(Vec<Option<Vec<Label>>>);
 
 impl LabelForms {
-    /// The labels that an attribute is: a text or number is one, an array of them several
-    /// of one key, anything else a value of its own kind.
+    /// The labels for an attribute. A string or an integer becomes one label, and an array of them
+    /// becomes several labels with the same key. Other types are stored in `Label::other`.
     fn of(
         &mut self,
         index: u64,
@@ -128,7 +128,7 @@ impl LabelForms {
                 AnyValue::Array(all) if all.len() > 1 && all.iter().all(is_plain) => all.as_slice(),
                 one => std::slice::from_ref(one),
             };
-            // Among numbers a unit is theirs.
+            // If an array contains numbers, the unit applies only to them.
             let of_numbers = several.iter().any(|any| matches!(any, AnyValue::Int(_)));
             for any in several {
                 let is_text = matches!(any, AnyValue::String(_));
@@ -146,7 +146,7 @@ fn is_plain(any: &AnyValue) -> bool {
     matches!(any, AnyValue::String(_) | AnyValue::Int(_))
 }
 
-/// The label that an attribute is, or one of several that it is.
+/// The label for the value of an attribute, or for an element of an array.
 fn label(of: Attribute, any: &AnyValue, strings: &mut Strings) -> Result<Label> {
     let (mut str, mut num, mut other): (_, _, Option<AttributeValue>) = (None, None, None);
     match any {
@@ -176,7 +176,7 @@ pub struct SampleReader<'r, 'a> {
 }
 
 impl SampleReader<'_, '_> {
-    /// Adds the samples of a profile to a source, their values to a column.
+    /// Adds the samples of a profile to a source, and their values to a column.
     pub fn read(&mut self, message: Message, source: SourceId, column: usize) -> Result<()> {
         let mut samples = Samples {
             profile: message,
@@ -221,8 +221,8 @@ impl SampleReader<'_, '_> {
             let position = Position::Byte(at as u64);
             self.problems.note(ProblemKind::EmptySample, position, b"");
         }
-        // In the end all columns are as long as the samples. The labels of the first
-        // observation are taken already.
+        // Each row takes an element of every column of values, since all columns are filled up at
+        // the end. The labels of the first observation have already been counted.
         let each = depth + size_of::<f64>() * self.profile.values.len();
         let further = sample.count().saturating_sub(1);
         let labelled = size_of_val(labels).saturating_mul(further);
@@ -273,7 +273,7 @@ impl SampleReader<'_, '_> {
         Ok(())
     }
 
-    /// The values of `other`, if its samples are those of `first`.
+    /// The values of `other` and their byte offsets, if it has the same samples as `first`.
     pub fn aligned(&self, first: Message, other: Message) -> Result<Option<Vec<(i64, usize)>>> {
         let fields = self.fields;
         let [mut first, mut other] = [first, other].map(|profile| Samples { profile, fields });
@@ -294,7 +294,7 @@ impl SampleReader<'_, '_> {
         }
     }
 
-    /// Adds values to a column, for the last rows.
+    /// Appends values from `aligned` to a column. Their rows are those most recently added.
     pub fn add_values(&mut self, column: usize, values: &[(i64, usize)]) -> Result<()> {
         for &(value, at) in values {
             self.value(column, value, at)?;

@@ -1,8 +1,8 @@
-//! Resources and scopes, and which profiles of a scope are one source.
+//! Reads resources and scopes, and combines the profiles of a scope to sources.
 //!
-//! A pprof file with several sample types becomes several profiles of one scope, which have
-//! the same samples. So profiles that say the same of themselves, and of which each sample
-//! is one of the others, are a source again.
+//! A pprof file with several sample types is converted to several profiles of one scope, which have
+//! the same samples. Therefore profiles with equal metadata and the same samples are combined to
+//! one source.
 
 use super::attributes::{keep_pairs, read_pairs};
 use super::dictionary::Dictionary;
@@ -21,10 +21,10 @@ use crate::limits::memory::{TryCollect, TryGrow, filled, owned};
 use crate::model::{Entity, Resource, ResourceId, Scope, ScopeId, StringId, Strings};
 use crate::protobuf::decode::{DecodeError, Message, Result as WireResult};
 
-/// Sources between two questions whether to stop.
+/// The number of sources between two checks for cancellation.
 const SOURCES: usize = 100;
 
-/// A message that is read.
+/// Reads the resources of a message, after its dictionary.
 pub struct Reader<'f, 'a> {
     pub file: &'f mut File,
     pub dictionary: Dictionary<'a>,
@@ -34,16 +34,16 @@ pub struct Reader<'f, 'a> {
     pub stop: Stop<'f>,
 }
 
-/// What profiles of a scope share.
+/// The properties that all profiles of a scope share.
 struct InScope {
     id: Option<ScopeId>,
     default_type: Option<String>,
-    /// The places of its profiles among the sample types of a pprof file.
+    /// The indices of its profiles, in the order of the sample types of the pprof file.
     order: Option<Vec<usize>>,
 }
 
 impl<'a> Reader<'_, 'a> {
-    /// `alone`: the only one of its message.
+    /// `alone`: whether it is the only resource of its message.
     pub fn resource(&mut self, mut message: Message<'a>, alone: bool) -> WireResult<()> {
         let at = message.at();
         self.watch.reach(at)?;
@@ -59,7 +59,7 @@ impl<'a> Reader<'_, 'a> {
             }
         }
         resource.schema_url = self.text(schema_url)?;
-        // Where there is nothing to group and nothing is said, no tables are needed.
+        // If a single resource has a single scope and no content, it needs no row in the model.
         let id = match alone && scopes.len() == 1 && resource == Resource::default() {
             true => None,
             false => {
@@ -119,7 +119,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(entity)
     }
 
-    /// `resource`: where it is in the model, `None` for one that is not needed there.
+    /// `resource`: its id in the model, `None` if it needs no row.
     fn scope(&mut self, mut message: Message<'a>, resource: Option<ResourceId>) -> WireResult<()> {
         let at = message.at();
         self.watch.reach(at)?;
@@ -168,7 +168,7 @@ impl<'a> Reader<'_, 'a> {
             default_type: None,
             order: None,
         };
-        // Attributes that have their place elsewhere, and the others.
+        // Attributes that are not stored in a field of `within`.
         let mut others = Vec::new();
         for (key, value) in pairs {
             let places = match key.as_str() {
@@ -208,7 +208,8 @@ impl<'a> Reader<'_, 'a> {
         self.profiles(&headers, &within)
     }
 
-    /// Puts profiles of the same samples together, in the order that their scope tells.
+    /// Adds the profiles of a scope as sources. Profiles with the same samples are combined; the
+    /// scope may specify the order of their sample types.
     fn profiles(&mut self, headers: &[Header<'a>], within: &InScope) -> WireResult<()> {
         let all = match &within.order {
             Some(order) => order.iter().map(|&at| &headers[at]).try_vec("profiles")?,
@@ -228,8 +229,9 @@ impl<'a> Reader<'_, 'a> {
         Ok(())
     }
 
-    /// Adds a source of the first profile and those after it that have the same samples,
-    /// or, if it must be, of all or none. Gives how many there were.
+    /// Adds a source of the first profile and those directly after it that have the same samples,
+    /// and returns the number of profiles in it. With `all`, adds no source and returns 0 if it
+    /// would not contain all profiles.
     fn source(
         &mut self,
         headers: &[&Header<'a>],
@@ -246,7 +248,7 @@ impl<'a> Reader<'_, 'a> {
             if !first.agrees(other) || !all && types.iter().any(|t| t.type_ == other.type_) {
                 break;
             }
-            // Without a sample nothing but the word of the scope says that they are one.
+            // Profiles without samples are combined only if the scope specifies the order.
             match reader.aligned(first.message, other.message)? {
                 Some(found) if all || !found.is_empty() => values.try_push(found, "profiles")?,
                 _ => break,
@@ -308,7 +310,7 @@ impl<'a> Reader<'_, 'a> {
         read_pairs(list, &mut self.dictionary.texts, &mut self.file.problems)
     }
 
-    /// A text that stands by itself; an empty one is none.
+    /// The id of a string that is not in the string table, `None` if it is empty.
     fn text(&mut self, message: Option<Message<'a>>) -> WireResult<Option<StringId>> {
         let Some(message) = message else {
             return Ok(None);
@@ -336,8 +338,8 @@ fn intern(
     })
 }
 
-/// Which profile is the first sample type, which the second, and so on, from the place
-/// of each profile among them; `None` where that is no order of so many.
+/// The indices of profiles in the order of sample types. `places` has the position of each profile
+/// in that order. `None` if it is not a permutation of `count` positions.
 fn order(places: &AnyValue, count: usize) -> WireResult<Option<Vec<usize>>> {
     let places = match places {
         AnyValue::Array(places) if places.len() == count => places,

@@ -19,7 +19,7 @@ use crate::protobuf::decode::{Message, Result};
 use rows::{WHAT, entry};
 use tables::Reader;
 
-/// The entries of each table, not decoded.
+/// The entries of each table except the string table, not decoded.
 #[derive(Default)]
 pub struct Outline<'a> {
     pub mappings: Vec<Message<'a>>,
@@ -70,7 +70,7 @@ impl<'a> Outline<'a> {
 }
 
 impl<'a> Dictionary<'a> {
-    /// Adds the tables to `profile`. `texts` is an empty table.
+    /// Adds the tables to `profile`. `texts` must be empty; the strings are added to it.
     pub fn read(
         message: Option<Message<'a>>,
         mut texts: StringTable<'a>,

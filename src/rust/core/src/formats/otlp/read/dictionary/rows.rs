@@ -1,5 +1,4 @@
-//! References between the tables of a dictionary, which are indices of entries, and the rows
-//! that the entries have in the model.
+//! Maps indices of the tables of a dictionary to rows of the model.
 
 use crate::collections::{Lists, next_row};
 use crate::limits::memory::TryGrow;
@@ -27,7 +26,7 @@ fn out_of_range<T>(what: &str, index: u64, count: usize, at: usize) -> Result<T>
     )
 }
 
-/// Which rows of a table of the model are the entries of a table of the dictionary.
+/// Maps the entries of a table of the dictionary to rows of a table of the model.
 #[derive(Clone, Copy)]
 pub struct Rows {
     /// The name of the table in errors.
