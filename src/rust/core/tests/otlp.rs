@@ -1,5 +1,5 @@
-//! OTLP profiles: an independent code of the messages, the rules of the specification, and
-//! messages that are allowed but odd.
+//! Tests of OTLP profiles with independent code: encoders and decoders of the messages, the rules of
+//! the specification, and messages that are valid but irregular.
 
 pub mod otlp {
     mod attributes;
@@ -9,12 +9,12 @@ pub mod otlp {
     mod codes;
     pub mod content;
     pub mod damaged;
+    pub mod irregular;
+    mod irregular_json;
     pub mod json;
     mod meaning;
     pub mod message;
     pub mod nodes;
-    pub mod odd;
-    mod odd_json;
     pub mod references;
     mod roundtrip;
     mod rows;

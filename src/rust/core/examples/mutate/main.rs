@@ -1,17 +1,16 @@
-//! Reads what nobody wrote: real files, changed at random, for as long as asked.
+//! A fuzzer: reads and writes randomly changed files for a given time.
 //!
 //! ```sh
 //! cargo run --release --example mutate -- SECONDS [SEED] [FILE ...]
 //! ```
 //!
-//! Files are those of the package's tests unless named, and what becomes of them as
-//! OpenTelemetry, as bytes and as JSON; beside them stand the odd messages of the tests,
-//! with other numbers in them. Each input is read as all formats. Whatever comes out
-//! must be written, and read back as the same profile; nothing may panic or take longer
-//! than a second for each megabyte. What fails is left in the folder for temporary
-//! files, with its name printed.
+//! The inputs are the given files, by default those of the package's tests, as they are and
+//! converted to OTLP as bytes and JSON. In addition, the irregular messages of the tests are used,
+//! with some numbers changed. Each input is read in all formats. A profile that was read must be
+//! written and read back unchanged; nothing may panic or take longer than a second per megabyte.
+//! Inputs that fail are saved in the directory for temporary files, and their names are printed.
 
-use of_otlp::{as_otlp, odd_message, read_otlp, there_and_back_otlp, through_otlp};
+use of_otlp::{as_otlp, irregular_message, read_otlp, there_and_back_otlp, through_otlp};
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::Problems;
 use profile_core::formats::{self, Input, Writer as _};
@@ -24,12 +23,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 mod of_otlp;
-// The messages of the tests.
+// For the messages of the tests.
 #[allow(unused)]
 #[path = "../../tests/otlp.rs"]
 mod tests;
 
-/// A small generator of numbers (xorshift64*), the same on every machine.
+/// A random number generator (xorshift64*) with the same results on every platform.
 struct Random(u64);
 
 impl Random {
@@ -45,7 +44,7 @@ impl Random {
     }
 }
 
-/// Bytes that mean something to one of the formats.
+/// Bytes with a meaning in one of the formats.
 const PIECES: [&[u8]; 40] = [
     b"\"",
     b"\" \"",
@@ -148,10 +147,10 @@ fn read_pprof(bytes: &[u8]) -> Result<(Profile, Problems)> {
     )
 }
 
-/// A frame as all formats can tell it.
+/// The part of a frame that all formats can store: function, file and line.
 type Frame<'a> = (&'a str, &'a str, i64);
 
-/// The frames of each sample, as often as it counts.
+/// The frames of each sample. `repeat`: repeat them as often as the count of the sample.
 fn samples(profile: &Profile, repeat: bool) -> Vec<Vec<Frame<'_>>> {
     let text = |id| profile.strings.get(id);
     let mut out = Vec::new();
@@ -162,7 +161,7 @@ fn samples(profile: &Profile, repeat: bool) -> Vec<Vec<Frame<'_>>> {
             .iter()
             .map(|&l| {
                 let f = profile.function_of(l);
-                // pprof has no place for the line of an unknown function.
+                // pprof cannot store the line of an unknown function.
                 let line = f.and(profile.locations.get(l).line).unwrap_or(0);
                 (
                     f.map_or("<unknown>", |f| text(f.name)),
@@ -182,7 +181,7 @@ fn samples(profile: &Profile, repeat: bool) -> Vec<Vec<Frame<'_>>> {
     out
 }
 
-/// Counts that would make a file of gigabytes are not written here.
+/// Whether the counts are small enough for `Rprof()` files, which repeat a stack for each sample.
 fn is_small(profile: &Profile) -> bool {
     match profile.counts() {
         Some(counts) => counts.column.iter().map(|c| c.abs()).sum::<f64>() < 1e5,
@@ -190,7 +189,7 @@ fn is_small(profile: &Profile) -> bool {
     }
 }
 
-/// What must hold of one input.
+/// Checks one input. The error describes the check that failed.
 fn examine(bytes: &[u8]) -> std::result::Result<(), String> {
     if let Ok((profile, _)) = read_rprof(bytes) {
         let mut again = Vec::new();
@@ -204,8 +203,8 @@ fn examine(bytes: &[u8]) -> std::result::Result<(), String> {
             all.retain(has_frames);
             all
         };
-        // A name with a line feed may look like something else between other
-        // neighbours; so may a carriage return at its end.
+        // Names with line feeds, or with carriage returns at the end, can be parsed
+        // differently if the lines around them change.
         let plain = |p: &Profile| p.strings.iter().all(|s| !s.contains(['\n', '\r']));
         if plain(&profile) && keep(&profile) != keep(&second) {
             return Err("written as Rprof, it reads back as another profile".to_owned());
@@ -215,7 +214,7 @@ fn examine(bytes: &[u8]) -> std::result::Result<(), String> {
     }
     if let Ok((profile, _)) = read_otlp(bytes) {
         there_and_back_otlp(&profile)?;
-        // pprof has no place for much of it.
+        // pprof cannot store all of it, so only errors are checked.
         through_pprof(&profile, false)?;
     }
     if let Ok((profile, _)) = formats::read(Input::Stream(&mut &*bytes), None, origin(), &|| false)
@@ -239,17 +238,17 @@ fn there_and_back(profile: &Profile) -> std::result::Result<(), String> {
     let Some((bytes, second)) = through_pprof(profile, false)? else {
         return Ok(());
     };
-    // Go refuses a line without a function, so such a one is not written.
+    // Go rejects lines without a function, so they are not written.
     let mut locations = profile.locations.iter();
     let writable = locations.all(|l| l.function.is_some() || l.line.is_none());
     if writable && samples(profile, false) != samples(&second, false) {
         return Err("written as pprof, it reads back as another profile".to_owned());
     }
-    // What was read is written as it was, in every field.
+    // Our own output stays the same when it is read and written again.
     if through_pprof(&second, false)?.is_none_or(|(again, _)| again != bytes) {
         return Err("our pprof comes back as other bytes".to_owned());
     }
-    // What was merged is merged.
+    // Merging merged samples changes nothing.
     if let Some((bytes, merged)) = through_pprof(&second, true)? {
         if through_pprof(&merged, true)?.is_none_or(|(again, _)| again != bytes) {
             return Err("merged, it can be merged again".to_owned());
@@ -258,7 +257,7 @@ fn there_and_back(profile: &Profile) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// The profile as pprof and what reading that gives; `None` where it does not fit.
+/// Writes the profile as pprof and reads it back; `None` if pprof cannot store it.
 fn through_pprof(
     profile: &Profile,
     aggregate: bool,
@@ -289,14 +288,14 @@ fn corpus() -> Vec<PathBuf> {
     files
 }
 
-/// A file's bytes, inflated, and not more than can be read often.
+/// The decompressed bytes of a file, truncated so that they are fast to read.
 fn seed_of(path: &Path) -> Option<Vec<u8>> {
     let bytes = fs::read(path).ok()?;
     let mut plain = Vec::new();
     let mut rest = &bytes[..];
     let mut content = profile_core::io::gzip::Content::new(&mut rest).ok()?;
     std::io::Read::read_to_end(&mut content, &mut plain).ok()?;
-    // A message has its strings at the end, and cannot be cut.
+    // Messages have their strings at the end, so they are truncated less.
     let is_message = read_pprof(&plain).is_ok();
     plain.truncate(if is_message { 1 << 16 } else { 6000 });
     Some(plain)
@@ -318,13 +317,13 @@ fn main() {
     let (mut inputs, mut failed) = (0u64, 0u64);
     std::panic::set_hook(Box::new(|_| {}));
     while Instant::now() < end {
-        let odd = random.below(2) == 0;
-        let mut bytes = match odd {
-            true => odd_message(&mut random),
+        let irregular = random.below(2) == 0;
+        let mut bytes = match irregular {
+            true => irregular_message(&mut random),
             false => seeds[random.below(seeds.len())].clone(),
         };
-        // An odd one may stay as it is.
-        if !odd || random.below(2) == 0 {
+        // Irregular messages are also used as they are.
+        if !irregular || random.below(2) == 0 {
             mutate(&mut bytes, &mut random);
         }
         let start = Instant::now();
@@ -346,7 +345,7 @@ fn main() {
         }
     }
     println!(
-        "{inputs} inputs from {} seeds and odd messages, {failed} failed",
+        "{inputs} inputs from {} seeds and irregular messages, {failed} failed",
         seeds.len()
     );
     std::process::exit(i32::from(failed > 0));

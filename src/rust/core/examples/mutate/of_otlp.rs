@@ -1,7 +1,7 @@
-//! What is done to messages of OpenTelemetry, and what must hold of them.
+//! The inputs and checks of the fuzzer for OTLP messages.
 
 use super::tests::otlp::message::{LAYOUTS, Layout, Slot, walk};
-use super::tests::otlp::{json::to_json, odd::odd, references::each_index, wire};
+use super::tests::otlp::{irregular::irregular, json::to_json, references::each_index, wire};
 use super::{Random, origin, samples};
 use profile_core::error::{Error, Result};
 use profile_core::formats::otlp;
@@ -19,10 +19,10 @@ pub fn read_otlp(bytes: &[u8]) -> Result<(Profile, Problems)> {
     )
 }
 
-/// An odd message, in one of its codings, with some of its numbers changed.
-pub fn odd_message(random: &mut Random) -> Vec<u8> {
+/// An irregular message in one of its encodings, with some numbers changed.
+pub fn irregular_message(random: &mut Random) -> Vec<u8> {
     let layout = LAYOUTS[random.below(LAYOUTS.len())];
-    let mut data = odd(random.next(), layout, random.below(2) == 0);
+    let mut data = irregular(random.next(), layout, random.below(2) == 0);
     let (mut seen, at) = (0, random.below(300));
     if layout == Layout::V11 {
         each_index(&mut data, "", &mut |_, index, _| {
@@ -78,7 +78,7 @@ fn change(slot: Slot, random: &mut Random) {
     }
 }
 
-/// The same in both codings, merged or not.
+/// Checks round trips as bytes and JSON, with and without merged samples.
 pub fn there_and_back_otlp(profile: &Profile) -> std::result::Result<(), String> {
     for aggregate in [false, true] {
         let Some((bytes, second)) = settled(profile, aggregate)? else {
@@ -107,8 +107,8 @@ pub fn there_and_back_otlp(profile: &Profile) -> std::result::Result<(), String>
     Ok(())
 }
 
-/// Once more, where sources turn out to be one, or to stand in other scopes, as soon as
-/// what OTLP has no place for is gone.
+/// Writes the profile as OTLP and reads it back. If the sources or their scopes have changed, since
+/// OTLP cannot store all differences between them, this is repeated with the result.
 fn settled(
     profile: &Profile,
     aggregate: bool,
@@ -125,14 +125,14 @@ fn settled(
     if scopes(profile) != scopes(&second) {
         return through_otlp(&second, aggregate, false);
     }
-    // Samples of one source stand together then.
+    // Samples are then grouped by source, so their order may differ.
     if !aggregate && sorted(profile) != sorted(&second) {
         return Err("written as OTLP, it reads back as another profile".to_owned());
     }
     Ok(Some((bytes, second)))
 }
 
-/// The profile as OTLP and what reading that gives; `None` where it does not fit.
+/// Writes the profile as OTLP and reads it back; `None` if OTLP cannot store it.
 pub fn through_otlp(
     profile: &Profile,
     aggregate: bool,
@@ -153,7 +153,7 @@ pub fn through_otlp(
     Ok(Some((bytes, second)))
 }
 
-/// What files are as OTLP, if it is not more than can be read often.
+/// Converts files to OTLP, except those whose messages are too large to be read often.
 pub fn as_otlp(files: &[PathBuf]) -> Vec<Vec<u8>> {
     let profiles = files.iter().filter_map(|path| {
         let read = formats::read(Input::File(path), None, origin(), &|| false);

@@ -1,14 +1,14 @@
-//! The value of an attribute as a tree, as OpenTelemetry has it, and as text.
+//! Values of attributes as trees, as OpenTelemetry defines them.
 //!
-//! The model keeps a value as a text and its kind, so that tables can hold it. Here is
-//! what such a text stands for: what reads and writes messages needs it, and what checks
-//! the texts of tables.
+//! The model stores a value as text together with its kind, so that it fits in a table. This module
+//! converts between the two. The readers and writers of messages use it, and the code that checks
+//! the texts in tables.
 
 mod text;
 
 use crate::model::ValueKind;
 
-/// Trees are no deeper than this, as in other readers of protocol buffers.
+/// The maximum depth of a value, which is also the limit of other readers of protocol buffers.
 pub const DEEPEST: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -1,9 +1,9 @@
-//! The texts that stand for values of attributes, and the values they stand for.
+//! Converts values of attributes to text and back, without loss.
 //!
-//! A text is exact for its kind: a string is itself; `true` and `false`; a whole
-//! number in decimal; a double with as many digits as it needs, or `NaN`, `Infinity`,
-//! `-Infinity`; bytes in base64; an array and a list of keys and values as
-//! OpenTelemetry writes their elements in JSON, such as `[{"stringValue":"a"}]`.
+//! The form of the text depends on the kind of the value: a string as it is; a boolean as `true` or
+//! `false`; an integer in decimal; a double with as many digits as needed, or as `NaN`, `Infinity`
+//! or `-Infinity`; bytes in base64; arrays and lists of keys and values as JSON with the elements
+//! in the form of OTLP/JSON, such as `[{"stringValue":"a"}]`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -22,17 +22,17 @@ use std::fmt::Write;
 const WHAT: &str = "an attribute";
 
 impl AnyValue {
-    /// The text that stands for the value.
+    /// Converts the value to text.
     pub fn to_text(&self) -> Result<String> {
         ensure(self.longest(), WHAT)?;
         Ok(self.text())
     }
 
-    /// More bytes than a text of the value can have.
+    /// An upper bound for the length of the text, in bytes.
     fn longest(&self) -> usize {
-        // As many as a number and all names around a value have.
+        // Enough for a number, and for the JSON names around a value.
         const VALUE: usize = 100;
-        // Of a character JSON may make six, and base64 is shorter.
+        // JSON may encode a character as six (`\u0001`); base64 is shorter.
         let text = |text: &str| 6 * text.len();
         VALUE
             + match self {
@@ -62,7 +62,7 @@ impl AnyValue {
         text
     }
 
-    /// The value that a text stands for; `None` where it stands for none.
+    /// Converts a text to a value; `None` if the text is invalid.
     pub fn of_text(kind: ValueKind, text: &str) -> Result<Option<AnyValue>> {
         ensure_tree(text.len(), WHAT)?;
         Ok(AnyValue::of(kind, text))
@@ -89,7 +89,7 @@ fn put_double(out: &mut String, value: f64) {
     } else if value.is_infinite() {
         out.push_str(if value > 0.0 { "Infinity" } else { "-Infinity" });
     } else {
-        // The shortest text that is read as the same number.
+        // `{:?}` writes the shortest text that is parsed as the same number.
         let _ = write!(out, "{value:?}");
     }
 }
@@ -170,8 +170,8 @@ fn put_quoted(out: &mut String, text: &str) {
     out.push_str(&Json::from(text).to_string());
 }
 
-/// Text that is nested as deep as a value may be, which is deeper than serde_json reads
-/// unless told otherwise: a level is three brackets, or four.
+/// Parses JSON up to the maximum depth of values, which is above the default limit of serde_json:
+/// each level has three or four brackets.
 fn json(text: &str) -> Option<Json> {
     if deepest(text) > 4 * (DEEPEST + 1) {
         return None;
@@ -182,7 +182,7 @@ fn json(text: &str) -> Option<Json> {
     json.end().ok().map(|()| value)
 }
 
-/// How many brackets are open at most.
+/// Returns the maximum number of nested brackets.
 fn deepest(text: &str) -> usize {
     let (mut depth, mut deepest, mut quoted): (usize, _, _) = (0, 0, false);
     let mut bytes = text.bytes();

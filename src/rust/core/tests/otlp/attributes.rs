@@ -1,11 +1,11 @@
-//! The rules of tables and attributes.
+//! The rules of the specification about tables and attributes; see `check.rs`.
 
 use super::check::{Checker, zeros};
 use super::content::*;
 use super::message::*;
 use super::references::{Same, same};
 
-/// What has the attributes; a scope has so many profiles.
+/// The kind of the record that has the attributes. For a scope, the number of its profiles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     Resource,
@@ -52,7 +52,7 @@ fn has_type(value: &Resolved, type_: &str) -> bool {
 }
 
 impl Checker<'_> {
-    /// All rules of the dictionary but those of references. An unused one needs no rows.
+    /// Checks the dictionary, except references. An unused table may be empty.
     pub fn tables(&mut self) -> Same {
         let d = &self.data.dictionary;
         let mut scopes = self
@@ -109,7 +109,7 @@ impl Checker<'_> {
                 self.report("key-empty", &place);
             }
             self.maps(&place, &attribute.value);
-            // UCUM has printable ASCII only, and no spaces.
+            // Units of UCUM consist of printable ASCII characters without spaces.
             if !attribute.unit.bytes().all(|b| (33..127).contains(&b)) {
                 self.report("unit-ucum", &place);
             }
@@ -197,7 +197,7 @@ impl Checker<'_> {
         {
             self.report("line-negative", place);
         }
-        // An address of 0 and a mapping from 0 to 0 are unset.
+        // An address of 0 is unset, and so is a mapping from 0 to 0.
         if location.mapping_index != 0 && location.address != 0 {
             let mapping = &d.mapping_table[location.mapping_index as usize];
             let range = mapping.memory_start..=mapping.memory_limit;
@@ -207,7 +207,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Attributes that are given by value.
+    /// Checks attributes that are stored inline.
     pub fn pairs(&mut self, place: &str, pairs: &[KeyValue]) {
         for pair in pairs {
             self.both_keys(place, &AnyValue::Kvlist(vec![pair.clone()]));
@@ -220,7 +220,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Attributes that are given by index.
+    /// Checks attributes that are stored as indices.
     pub fn referenced(&mut self, place: &str, kind: Kind, indices: &[i32]) {
         if indices.contains(&0) {
             self.report("null-index", place);
@@ -257,7 +257,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The attributes of one record, sorted.
+    /// Checks the attributes of a record, which are sorted.
     pub fn record(&mut self, place: &str, kind: Kind, attributes: &[Attribute]) {
         if attributes.windows(2).any(|two| two[0].key == two[1].key) {
             self.report("key-unique", place);
@@ -319,7 +319,8 @@ fn is_build_id(key: &str) -> bool {
         .any(|kind| key.strip_prefix(BUILD_ID) == Some(*kind))
 }
 
-/// GNU's id is hexadecimal, and so are the 16 bytes of the hash.
+/// Whether a build id has the form that its key requires: GNU ids are hexadecimal, and so are
+/// hashes, of 16 bytes.
 fn build_id_form(key: &str, id: &str) -> bool {
     let hex = id.len() % 2 == 0 && id.bytes().all(|b| b.is_ascii_hexdigit());
     !id.is_empty()

@@ -1,4 +1,5 @@
-//! Messages that are larger than they look: time and memory follow the bytes.
+//! Small messages that could expand to a lot of data, and large messages that could take quadratic
+//! time: time and memory must stay proportional to the number of bytes.
 
 use super::damaged::{frame, refused, try_read};
 use super::message::*;
@@ -55,7 +56,7 @@ fn bytes(profiles: Vec<Profile>, dictionary: Dictionary) -> Vec<u8> {
     encode(&data(profiles, dictionary), Layout::V11)
 }
 
-/// What is said of a message that is refused at some byte of it.
+/// Expects an error for a message, at one of its bytes, and returns the error message.
 #[track_caller]
 fn too_much(bytes: &[u8]) -> String {
     let (place, message) = refused(bytes);
@@ -63,7 +64,7 @@ fn too_much(bytes: &[u8]) -> String {
     message
 }
 
-/// Reads and writes a message that is no more than it looks.
+/// Reads and writes a message that does not expand much.
 #[track_caller]
 fn soon(bytes: &[u8]) -> Model {
     let profile = try_read(bytes).unwrap();
@@ -100,7 +101,7 @@ fn stacks_are_not_written_out_without_end() {
         stack_index: 1,
         ..sample(1)
     };
-    // By many samples, by many observations of one, by inlined calls.
+    // A stack is repeated by many samples, by many observations of one sample, and by inlined calls.
     let samples = vec![one.clone(); 100_000];
     let message = too_much(&bytes(vec![profile(samples)], dictionary.clone()));
     assert!(message.starts_with(TOO_MANY), "{message}");
@@ -113,7 +114,7 @@ fn stacks_are_not_written_out_without_end() {
     dictionary.location_table[1].lines = vec![Line::default(); 10_000];
     let message = too_much(&bytes(vec![profile(vec![one.clone()])], dictionary.clone()));
     assert!(message.starts_with(TOO_MANY), "{message}");
-    // A thousand frames a thousand times are no bomb.
+    // A thousand samples with a thousand frames are accepted.
     dictionary.location_table[1] = far;
     dictionary.stack_table[1] = stack(1000);
     let profile = soon(&bytes(vec![profile(vec![one; 1000])], dictionary));
@@ -140,7 +141,7 @@ fn observations_have_their_attributes_but_not_without_end() {
     let message = too_much(&with(vec![1; 100_000], 1_000_000));
     assert!(message.starts_with(TOO_MANY), "{message}");
     assert_eq!(soon(&with(vec![1], 1_000_000)).labels.len(), 1_000_000);
-    // The one that stands for none is nothing, however often it is named.
+    // Index 0 means "no attribute", so any number of them is accepted.
     assert!(soon(&with(vec![0; 300_000], 300_000)).labels.is_empty());
 }
 
@@ -165,7 +166,7 @@ fn types_of_few_samples_make_no_columns_without_end() {
         assert!(message.starts_with(TOO_MANY), "{message}");
         profiles[at].samples = vec![sample(1)];
     }
-    // More types than there may be, each of a profile with the same samples.
+    // More types than allowed, each in a profile with the same samples.
     let profiles: Vec<_> = (0..30_000)
         .map(|i| {
             let mut profile = profile(vec![sample(1)]);
@@ -192,16 +193,16 @@ fn a_long_text_is_not_copied_without_end() {
         ..Dictionary::default()
     };
     let none = KeyValueAndUnit::default;
-    // As the key of all attributes it is stored once.
+    // The long string as the key of all attributes is stored once.
     let keys = vec![attribute(3, AnyValue::Empty, 0); 50_000];
     let strings = soon(&bytes(vec![profile(vec![sample(1)])], dictionary(keys))).strings;
     assert!(strings.iter().map(str::len).sum::<usize>() < 2 * long.len());
-    // As a value it is a value of its own each time.
+    // As an element of an array it is copied each time.
     let values = vec![AnyValue::StringStrindex(3); 50_000];
     let table = vec![none(), attribute(4, AnyValue::Array(values), 0)];
     let message = too_much(&bytes(Vec::new(), dictionary(table)));
     assert_eq!(message, TOO_LONG);
-    // So it is as the name of a type.
+    // As the name of a type it is copied, too.
     let profiles: Vec<_> = (0..20_000)
         .map(|i| {
             let mut profile = profile(Vec::new());
@@ -214,7 +215,7 @@ fn a_long_text_is_not_copied_without_end() {
         message == TOO_LONG || message.starts_with(TOO_MANY),
         "{message}"
     );
-    // And as what sources say of themselves: a source has a text of its own.
+    // The same for the metadata of sources, which is stored for each source.
     for key in [
         "pprof.profile.doc_url",
         "r.rprof.file",
@@ -357,7 +358,7 @@ fn what_says_nothing_may_be_there_a_million_times() {
     assert!(try_read(&frames).unwrap().sources.is_empty());
     let lines = "{\"resourceProfiles\":[]}\n".repeat(300_000);
     assert!(try_read(lines.as_bytes()).unwrap().sources.is_empty());
-    // Each claims to order all profiles of its scope.
+    // Each attribute claims to be the order of all profiles of the scope.
     let order = pair("pprof.scope.sample_type_order", AnyValue::Array(Vec::new()));
     let mut message = data(vec![Profile::default(); 100_000], Dictionary::default());
     let scope = &mut message.resource_profiles[0].scope_profiles[0].scope;
@@ -368,9 +369,9 @@ fn what_says_nothing_may_be_there_a_million_times() {
 #[test]
 fn problems_of_a_large_json_message_have_their_places() {
     let texts = "\"\",".repeat(500_000);
-    let odd = r#"{"lines":[{"line":"-5","column":"-6"}]},"#.repeat(1500);
+    let irregular = r#"{"lines":[{"line":"-5","column":"-6"}]},"#.repeat(1500);
     let json = format!(
-        r#"{{"dictionary":{{"stringTable":[{texts}""],"locationTable":[{{}},{odd}{{}}]}}}}"#
+        r#"{{"dictionary":{{"stringTable":[{texts}""],"locationTable":[{{}},{irregular}{{}}]}}}}"#
     );
     let origin = Origin::default();
     let (_, problems) = formats::read(
@@ -387,7 +388,7 @@ fn problems_of_a_large_json_message_have_their_places() {
         .collect();
     for (i, two) in places.chunks(2).enumerate() {
         let line = format!("dictionary.locationTable[{}].lines[0]", i + 1);
-        // The byte of a first field is that of what it is in.
+        // The first field starts at the same byte as the line, so it has the path of the line.
         assert_eq!(two, [line.clone(), format!("{line}.column")]);
     }
     assert_eq!(places.len(), 1000);

@@ -1,11 +1,11 @@
-//! For each rule a message that breaks it and no other.
+//! Tests of `check.rs`: for each rule, messages that break only this rule.
 
 use super::check::{RULES, violations};
 use super::message::*;
 use super::whole::{attribute, pair, text, whole};
 use std::collections::BTreeSet;
 
-/// What may be broken, within reach.
+/// Access to the parts of a message that are changed.
 struct Parts<'a> {
     resource: &'a mut ResourceProfiles,
     d: &'a mut Dictionary,
@@ -36,7 +36,7 @@ impl Parts<'_> {
         self.scope().scope.attributes.push(pair(key, value));
     }
 
-    /// One more attribute of a profile.
+    /// Adds an attribute to a profile.
     fn profile_pair(&mut self, key: &str, value: AnyValue) {
         let strings = &mut self.d.string_table;
         let known = strings.iter().position(|string| string == key);
@@ -52,7 +52,7 @@ impl Parts<'_> {
 
 type Break = fn(&mut Parts);
 
-/// Each rule, and ways to break it.
+/// The rules, and changes that break them.
 const BREAKS: &[(&str, &[Break])] = &[
     (
         "index-range",
@@ -103,7 +103,7 @@ const BREAKS: &[(&str, &[Break])] = &[
     (
         "duplicate",
         &[
-            // Used, but the same by value.
+            // A used row that equals another row by value.
             |p| {
                 p.d.string_table.push("f".to_string());
                 p.d.function_table.push(p.d.function_table[1].clone());
@@ -373,7 +373,7 @@ const BREAKS: &[(&str, &[Break])] = &[
 #[test]
 fn a_whole_message_breaks_no_rule() {
     assert_eq!(violations(&whole()), []);
-    // One that does not use the dictionary needs none.
+    // A message that does not use the dictionary may omit it.
     let rules: Vec<_> = violations(&Data::default())
         .into_iter()
         .map(|v| v.rule)

@@ -1,11 +1,12 @@
-//! Which rules a message breaks, of all that a message alone can tell of: profiles.proto,
-//! common.proto and resource.proto; data-format.md, mappings.md and common/README.md of the
-//! specification; "Empty Telemetry Envelopes" of the protocol; the semantic conventions for
-//! pprof, profiles and build ids.
+//! Checks a message against the rules of OpenTelemetry, independently of the crate.
 //!
-//! Not checked, since a message does not tell: whether more build ids could have been given, whether
-//! a more precise frame type applies, whether values were scaled up, and whether a unit is in
-//! UCUM (only that it could be).
+//! The rules are those of profiles.proto, common.proto and resource.proto; of data-format.md,
+//! mappings.md and common/README.md of the specification; of "Empty Telemetry Envelopes" of the
+//! protocol; and of the semantic conventions for pprof, profiles and build ids.
+//!
+//! Not checked, since a message does not contain the information: whether more build ids are known,
+//! whether a more precise frame type applies, whether values were scaled up, and whether a unit is
+//! defined in UCUM (only its characters are checked).
 
 use super::attributes::Kind;
 use super::message::*;
@@ -28,10 +29,10 @@ pub struct Violation {
 
 use Level::{Must, Should};
 
-/// Each rule, and how binding it is. What the text says without these words is a must where a
-/// reader could not make sense of the message otherwise.
+/// The rules, and whether they are a "must" or a "should". A rule that is stated without these words
+/// is a "must" if a reader could not interpret the message otherwise.
 pub const RULES: [(&str, Level); 36] = [
-    // The dictionary, and what points into it.
+    // The dictionary, and references to it.
     ("index-range", Must),
     ("null-index", Should),
     ("zero-first", Must),
@@ -78,7 +79,7 @@ pub struct Checker<'a> {
     pub out: Vec<Violation>,
 }
 
-/// Nothing more is said of a message that has indices which point nowhere.
+/// Returns the rules that a message breaks. If indices are out of range, only these are reported.
 pub fn violations(data: &Data) -> Vec<Violation> {
     let mut checker = Checker {
         data,
@@ -98,7 +99,7 @@ pub fn violations(data: &Data) -> Vec<Violation> {
     checker.out
 }
 
-/// Only what breaks a must.
+/// Returns only the rules of level "must" that a message breaks.
 pub fn grave(data: &Data) -> Vec<Violation> {
     let mut all = violations(data);
     all.retain(|violation| violation.level == Must);

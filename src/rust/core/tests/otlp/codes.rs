@@ -1,4 +1,4 @@
-//! Tests of the code of bytes and JSON.
+//! Tests of the encoders and decoders for protocol buffers (`wire.rs`) and JSON (`json.rs`).
 
 use super::json::{from_json, to_json};
 use super::message::*;
@@ -7,8 +7,8 @@ use super::wire::{Form, decode, encode, encode_as};
 use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 
-/// A message of each layout in which every field has a value of its own, and the same as
-/// OTLP/JSON, made by Google's protobuf from the published definitions.
+/// The golden files contain a message of each layout in which every field has a different value, as
+/// bytes and as OTLP/JSON. They were created by Google's protobuf from the published definitions.
 #[test]
 fn bytes_and_json_are_those_of_protobuf() {
     let golden = [
@@ -29,7 +29,7 @@ fn bytes_and_json_are_those_of_protobuf() {
                 "{form:?}"
             );
         }
-        // v1.8 has two names and two fields of its own.
+        // v1.8 has two other names and two additional fields.
         let json = json
             .replace("\"sample\":", "\"samples\":")
             .replace("\"line\":[", "\"lines\":[");

@@ -1,14 +1,16 @@
-//! What a message says, whichever way it says it.
+//! The content of a message, independent of its encoding, to compare messages.
 //!
-//! All indices are resolved. The order, the duplicates and the orphans of tables do not matter,
-//! nor which strings are in the table; attributes and maps are sorted; a sample with n values is
-//! n observations, and one with time stamps alone has the value 1 at each. Comments are
-//! comments in all three forms: the field of v1.8, the attribute of the conventions, and
-//! the attributes of the Go collector. Envelopes without profiles are left out, since receivers
-//! may ignore them. What `aggregation_temporality` said in v1.8 is left out too: nothing took its
-//! place.
+//! - All indices are resolved, so the order of tables, duplicates and unused rows do not matter, nor
+//!   whether strings are in the table.
+//! - Attributes and maps are sorted.
+//! - A sample with n values becomes n observations. In a sample that has only timestamps, each
+//!   observation has the value 1.
+//! - Comments are recognized in all three forms: the field of v1.8, the attribute of the semantic
+//!   conventions, and the attributes of the Go collector.
+//! - Envelopes without profiles are omitted, since receivers may ignore them.
+//! - `aggregation_temporality` of v1.8 is omitted, since later versions have no equivalent.
 //!
-//! Panics where an index points nowhere.
+//! Panics if an index is out of range.
 
 use super::message::*;
 use std::rc::Rc;
@@ -55,7 +57,7 @@ pub struct ProfileContent {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileFacts {
-    /// Type and unit.
+    /// The type and the unit.
     pub sample_type: (String, String),
     pub period_type: (String, String),
     pub period: i64,
@@ -73,14 +75,13 @@ pub struct ProfileFacts {
 pub struct Observation {
     pub stack: Rc<Vec<Frame>>,
     pub attributes: Vec<Attribute>,
-    /// Trace id and span id.
+    /// The trace id and the span id.
     pub link: Option<(Vec<u8>, Vec<u8>)>,
     pub value: i64,
     pub timestamp: Option<u64>,
 }
 
-/// A location. Of one that has a single line which says nothing, nothing more is known than
-/// of one without lines.
+/// A location. A single line without content is treated as no line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Frame {
     pub mapping: Option<Module>,
@@ -137,7 +138,7 @@ pub enum Resolved {
 }
 
 impl Content {
-    /// The same, with the observations of each profile sorted.
+    /// Sorts the observations of each profile.
     pub fn sorted(mut self) -> Content {
         for resource in &mut self.resources {
             for scope in &mut resource.scopes {
@@ -150,7 +151,7 @@ impl Content {
     }
 }
 
-/// What stands at an index, or nothing for 0.
+/// Returns the row with an index, or `None` for index 0.
 fn at<T>(table: &[T], index: i32) -> Option<&T> {
     match index {
         0 => None,
@@ -211,7 +212,7 @@ impl Dictionary {
         }
     }
 
-    /// Index 0 stands for no attribute.
+    /// Resolves attributes; index 0 means "no attribute".
     pub fn attributes(&self, indices: &[i32]) -> Vec<Attribute> {
         let given = indices.iter().filter_map(|i| at(&self.attribute_table, *i));
         sorted(given.map(|attribute| self.attribute(attribute)))
@@ -268,7 +269,7 @@ impl Dictionary {
             .collect()
     }
 
-    /// Nothing for ids of zeros, or none.
+    /// Returns the ids of a link, or `None` if they are empty or all zeros.
     pub fn link(&self, link: &Link) -> Option<(Vec<u8>, Vec<u8>)> {
         let mut bytes = link.trace_id.iter().chain(&link.span_id);
         let known = bytes.any(|byte| *byte != 0);
@@ -369,7 +370,8 @@ fn profile_facts(dictionary: &Dictionary, profile: &Profile) -> ProfileFacts {
     }
 }
 
-/// The comments in an attribute, and its number where it is one of the Go collector's.
+/// Returns the comments in an attribute, if it contains comments, and the number in its key if it
+/// has the form of the Go collector.
 pub fn comment_texts(attribute: &Attribute) -> Option<(Option<u32>, Vec<String>)> {
     let rest = attribute.key.strip_prefix("pprof.profile.comment")?;
     if !attribute.unit.is_empty() {

@@ -1,4 +1,4 @@
-//! Damage: whatever the bytes, reading ends, in a profile or in an error that says where.
+//! Damaged messages: for any bytes, the reader returns a profile or an error with its position.
 
 use super::message::*;
 use super::references::each_index;
@@ -26,7 +26,7 @@ pub fn try_read(bytes: &[u8]) -> Result<Profile> {
     .map(|(profile, _)| profile)
 }
 
-/// Where it is wrong, and what.
+/// Expects an error, and returns its position and message.
 pub fn refused(bytes: &[u8]) -> (Position, String) {
     match try_read(bytes) {
         Err(Error::Parse {
@@ -37,7 +37,7 @@ pub fn refused(bytes: &[u8]) -> (Position, String) {
     }
 }
 
-/// A message of a bit of everything that a version knows.
+/// A message with all kinds of content that a version supports.
 pub fn message(layout: Layout) -> Data {
     let mut data = whole();
     if layout != Layout::V11 {
@@ -56,7 +56,7 @@ fn json() -> String {
     to_json(&whole()).to_string()
 }
 
-/// The message in all its codings.
+/// The message in all its encodings.
 fn codings() -> Vec<Vec<u8>> {
     let mut all: Vec<_> = LAYOUTS
         .map(|layout| encode(&message(layout), layout))
@@ -67,7 +67,7 @@ fn codings() -> Vec<Vec<u8>> {
     all
 }
 
-/// Reads part of a message; what is wrong must lie in it. Says whether it can be read.
+/// Returns whether part of a message can be read. If not, the position of the error must be in it.
 fn survives(bytes: &[u8]) -> bool {
     match try_read(bytes) {
         Ok(_) => return true,
@@ -92,7 +92,7 @@ fn a_message_cut_anywhere_is_refused() {
         let whole: Vec<_> = (0..bytes.len())
             .filter(|&e| survives(&bytes[..e]))
             .collect();
-        // What is cut between two messages is whole.
+        // A file that is cut between two messages is complete.
         let between: Vec<_> = match bytes[0] {
             0 => vec![bytes.len() / 2],
             b'{' if bytes.ends_with(b"\n") => {
@@ -102,7 +102,7 @@ fn a_message_cut_anywhere_is_refused() {
         };
         assert_eq!(whole, between);
     }
-    // The tables alone, which stand first, are a message without profiles.
+    // With the dictionary first, the dictionary alone is a message without profiles.
     let mut form = Form::plain(Layout::V11);
     form.reversed = true;
     let bytes = encode_as(&whole(), form);
@@ -139,7 +139,7 @@ fn any_bit_may_be_wrong() {
     }
 }
 
-/// What can be read can be written, or it is said why not, and comes back as it was.
+/// A profile that was read can be written and read back unchanged, or the writer returns an error.
 fn written_again(profile: &Profile) {
     for json in [false, true] {
         let options = Writer {
@@ -170,8 +170,8 @@ const TABLES: [&str; 7] = [
     "Stack",
 ];
 
-/// The message with one of its indices changed, the table that it belongs to, and where in
-/// JSON it is; `None` behind the last one.
+/// Changes index number `at` of the message. Returns the message, the table that the index refers
+/// to, and the path of the index in JSON; `None` if there are fewer indices.
 fn with_index(at: usize, index: i32) -> Option<(Data, &'static str, String)> {
     let mut data = whole();
     let (mut seen, mut changed) = (0, None);
@@ -187,7 +187,7 @@ fn with_index(at: usize, index: i32) -> Option<(Data, &'static str, String)> {
 
 #[test]
 fn an_index_that_is_out_of_range_is_told_with_its_table_and_place() {
-    // Bytes that are nowhere else.
+    // Bytes that occur nowhere else in the message.
     const FAR: i32 = 77_777;
     const BYTES: [u8; 3] = [0xd1, 0xdf, 0x04];
     let mut count = 0;
@@ -200,14 +200,14 @@ fn an_index_that_is_out_of_range_is_told_with_its_table_and_place() {
             panic!("{place}")
         };
         assert!(message.starts_with(&told), "{path}: {message}");
-        // In the row that it is in.
+        // The position is in the row that contains the index.
         let at = at as usize;
         assert!((at..at + 200).contains(&index), "{path}: {at} {index}");
 
         let (place, message) = refused(to_json(&data).to_string().as_bytes());
         assert!(message.starts_with(&told), "{path}: {message}");
         let place = place.to_string();
-        // Where in a value it is, the test calls by other names.
+        // Within values, the paths of the test have other names.
         let row = path.split(".value").next().unwrap();
         let told = place.split(".value").next().unwrap();
         assert!(row.starts_with(told), "{path}: {place}");
@@ -247,16 +247,17 @@ fn a_field_of_another_type_is_told_with_its_byte() {
                         assert!(message.starts_with(&wanted), "{}: {message}", node.path);
                         told += 1;
                     }
-                    // As in versions before, or as in another one that is read.
+                    // The field has this type in another version, which may not be supported.
                     Err(Error::Unsupported(_)) if node.path.contains(".profiles.") => {}
-                    // What is not read may be anything.
+                    // The reader ignores this field.
                     Ok(_) if node.path.ends_with("aggregationTemporality") => {}
                     Err(Error::Foreign(error)) if error.found.contains("pprof") => foreign += 1,
                     other => panic!("{} as {wrong:?}: {other:?}", node.path),
                 }
             }
         }
-        // The first byte of a resource tells it from a sample type of pprof.
+        // The format is detected by the first byte of a resource, which may now look like a
+        // sample type of pprof.
         assert!(told > 200 && foreign < 4, "{told} {foreign}");
     }
 }
@@ -264,7 +265,7 @@ fn a_field_of_another_type_is_told_with_its_byte() {
 #[test]
 fn numbers_may_be_too_long() {
     let bytes = encode(&whole(), Layout::V11);
-    // A length of 2^63, a tag of ten bytes, a number of eleven.
+    // A length of 2^63, a tag of ten bytes, a number of eleven bytes.
     let ends: [(&[u8], usize, &str); 5] = [
         (
             b"\x0a\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01",
@@ -293,7 +294,7 @@ fn numbers_may_be_too_long() {
         );
         assert!(message.starts_with(told), "{message}");
     }
-    // All 64 bits are a number like any other.
+    // A number with all 64 bits set is valid.
     assert!(
         try_read(&[&bytes[..], b"\x50\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"].concat()).is_ok()
     );
@@ -317,7 +318,7 @@ fn a_second_dictionary_is_refused() {
 #[test]
 fn a_row_of_zeros_is_no_message() {
     assert!(try_read(&[0; 4000]).is_err());
-    // Nor is one behind messages.
+    // Zeros after a message are invalid, too.
     let bytes = frame(&encode(&whole(), Layout::V11));
     assert!(try_read(&bytes).is_ok());
     assert!(try_read(&[&bytes[..], &[0; 400]].concat()).is_err());
@@ -366,7 +367,7 @@ fn values_are_nested_100_times() {
     }
 }
 
-/// The deepest value of the table.
+/// The maximum depth of the values in the attribute table.
 fn depth_of(data: &Data) -> usize {
     fn depth(value: &AnyValue) -> usize {
         match value {
@@ -396,7 +397,7 @@ fn gzip_may_be_cut_or_go_on() {
             "{end}: {message}"
         );
     }
-    // Members one after the other are one content, cut anywhere.
+    // Concatenated gzip members have one content, wherever it is split.
     for cut in [0, 1, 100, bytes.len()] {
         let members = [gzip(&bytes[..cut]), gzip(&bytes[cut..])].concat();
         assert!(try_read(&members).is_ok(), "{cut}");

@@ -1,11 +1,12 @@
-//! Messages as OTLP/JSON: protobuf's mapping, but trace and span ids are hexadecimal,
-//! enums are integers, and unknown names are ignored. Names are those of v1.11.
+//! Encodes and decodes messages as OTLP/JSON, independently of the crate. OTLP/JSON is the JSON
+//! mapping of protocol buffers, except that trace and span ids are hexadecimal, enums are integers,
+//! and unknown names are ignored. Names are those of v1.11.
 
 use super::message::*;
 use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD, HEXLOWER_PERMISSIVE};
 use serde_json::{Map, Value, json};
 
-/// Panics where v1.11 has no place for something in `data`.
+/// Panics if `data` contains a field that v1.11 does not have.
 pub fn to_json(data: &Data) -> Value {
     object(&mut data.clone())
 }
@@ -16,7 +17,7 @@ pub fn from_json(value: &Value) -> Result<Data, String> {
     Ok(data)
 }
 
-/// Values that are the default of their type may be left out, and are.
+/// Values that equal the default of their type are optional; they are omitted.
 fn object(message: &mut dyn Message) -> Value {
     let mut out = Map::new();
     for (_, name, slot) in message.fields(Layout::V11) {
@@ -81,7 +82,7 @@ fn double(value: f64) -> Value {
 fn read(value: &Value, into: &mut dyn Message) -> Result<(), String> {
     let given = value.as_object().ok_or("not an object")?;
     for (_, name, slot) in into.fields(Layout::V11) {
-        // A null stands for the default.
+        // Null means the default.
         let Some(value) = given.get(name).filter(|value| !value.is_null()) else {
             continue;
         };
@@ -151,7 +152,7 @@ fn read_any(value: &Value) -> Result<AnyValue, String> {
     Ok(out)
 }
 
-/// Numbers and strings both will do for integers.
+/// Integers may be JSON numbers or strings.
 fn integer<T: TryFrom<i128>>(value: &Value) -> Result<T, String> {
     let number = match value {
         Value::String(text) => text.parse::<i128>().ok(),
@@ -177,7 +178,7 @@ fn read_double(value: &Value) -> Result<f64, String> {
     .ok_or_else(|| format!("not a double: {value}"))
 }
 
-/// Readers take both alphabets, padded or not.
+/// Readers accept both alphabets of base64, with and without padding.
 fn base64(value: &Value) -> Result<Vec<u8>, String> {
     let text = text(value)?.as_bytes();
     [BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD]

@@ -1,14 +1,15 @@
-//! Tests of `content()`: it is the same for messages that mean the same, and no other.
+//! Tests of `content()`: it is equal for messages that differ only in their encoding, and different
+//! for all others.
 
 use super::content::*;
+use super::irregular::irregular;
 use super::message::*;
-use super::odd::odd;
 use super::references::each_index;
 use super::same::{assert_same, difference};
 use super::whole::whole;
 
-/// The message with its tables in another order, with duplicates and orphans, and with other
-/// places for strings.
+/// A message with the same content: with reordered tables and attributes, duplicate and unused
+/// rows, inline strings, and a sample for each observation.
 fn disguised(mut data: Data) -> Data {
     let lengths = lengths(&mut data.dictionary);
     if lengths[4] == 0 {
@@ -62,7 +63,7 @@ fn lengths(d: &mut Dictionary) -> Vec<usize> {
     lengths.collect()
 }
 
-/// All rows but the first, from the last to the first, each preceded by a copy of itself.
+/// Reverses and duplicates all rows except the first.
 fn turn<T: Clone>(rows: &mut Vec<T>) {
     let tail: Vec<_> = rows
         .drain(1..)
@@ -87,7 +88,7 @@ fn by_value(strings: &[String], value: AnyValue) -> AnyValue {
     }
 }
 
-/// A sample for each observation, with a value of 1 where there was none.
+/// Splits a sample into one sample per observation, with the value 1 if there was none.
 fn split(sample: Sample) -> Vec<Sample> {
     let count = sample.values.len().max(sample.timestamps_unix_nano.len());
     let single = (0..count).map(|i| Sample {
@@ -107,14 +108,14 @@ fn split(sample: Sample) -> Vec<Sample> {
 fn the_way_of_saying_does_not_matter() {
     for layout in [Layout::V9, Layout::V11] {
         for seed in 0..500 {
-            let data = odd(seed, layout, false);
+            let data = irregular(seed, layout, false);
             let disguised = disguised(data.clone());
             assert_same(&content(&data), &content(&disguised));
         }
     }
 }
 
-/// Changes the value of a field, or says that it has none to change.
+/// Changes the value of a field. Returns false if the field has no value.
 fn change(slot: Slot) -> bool {
     fn last<T>(values: &mut [T], change: impl Fn(&mut T)) -> bool {
         values.last_mut().map(change).is_some()
@@ -145,7 +146,7 @@ fn every_field_matters() {
         let mut data = whole();
         let (mut count, mut place) = (0, None);
         walk(&mut data, "", &mut |at, name, slot| {
-            // First rows mean nothing, whatever they are.
+            // The content of first rows does not matter.
             let matters = !at.contains("Table[0]");
             if count == wanted && matters && change(slot) {
                 place = Some(format!("{at}.{name}"));
@@ -185,7 +186,7 @@ fn every_sample_and_profile_matters() {
     }
 }
 
-/// The content of `whole()`, by hand.
+/// The content of `whole()`, written by hand.
 #[test]
 fn content_is_resolved() {
     let content = content(&whole());
@@ -287,14 +288,14 @@ fn comments_have_three_forms() {
         (&facts.comments[..], facts.attributes.len()),
         (&["z".to_string(), "a".to_string()][..], 0)
     );
-    // The numbers count, not their order as text.
+    // Keys are ordered by number, not as text.
     let numbered = [
         ("pprof.profile.comment.10", text("a")),
         ("pprof.profile.comment.9", text("z")),
     ];
     assert_eq!(with(&numbered, &[]), facts);
     assert_eq!(with(&[], &["z", "a"]), facts);
-    // What is no comment stays an attribute.
+    // Attributes that are not comments stay attributes.
     let facts = with(
         &[
             ("pprof.profile.comment", AnyValue::Int(1)),
@@ -320,7 +321,7 @@ fn differences_are_shown_where_they_are() {
         "{shown}"
     );
 
-    // Sorted, the order of samples does not matter.
+    // After sorting, the order of samples does not matter.
     data = whole();
     data.resource_profiles[0].scope_profiles[0].profiles[1]
         .samples

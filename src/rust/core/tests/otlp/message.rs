@@ -1,10 +1,10 @@
 //! The messages of OTLP profiles, as opentelemetry-proto defines them.
 //!
-//! Each message lists its fields once: number, name in JSON, and where the value is. The
-//! bytes (`wire.rs`) and JSON (`json.rs`) both go by these lists. Nothing here comes from the
-//! crate under test, which is held against it.
+//! Each message lists its fields once: number, name in JSON, and a reference to the value. The
+//! encoders for protocol buffers (`wire.rs`) and JSON (`json.rs`) both use these lists. Nothing here
+//! comes from the crate under test, so that the tests are independent of it.
 
-/// The layouts of the wire: that of v1.8, that of v1.9, and that of v1.10 and v1.11.
+/// The versions of the wire format: v1.8, v1.9, and v1.10, which is the same as v1.11.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     V8,
@@ -14,8 +14,8 @@ pub enum Layout {
 
 pub const LAYOUTS: [Layout; 3] = [Layout::V8, Layout::V9, Layout::V11];
 
-/// Where the value of a field is, and by that its type in protobuf. `Id` is `bytes` too,
-/// but hexadecimal in JSON.
+/// A reference to the value of a field; the variant is its type in protocol buffers. `Id` is
+/// `bytes`, too, but hexadecimal in JSON.
 pub enum Slot<'a> {
     Int32(&'a mut i32),
     Int64(&'a mut i64),
@@ -37,7 +37,8 @@ pub enum Slot<'a> {
 pub type Field<'a> = (u64, &'static str, Slot<'a>);
 
 pub trait Message {
-    /// The fields that a layout has, by their numbers. Panics where a field has a value but no place.
+    /// The fields of a layout, sorted by number. Panics if a field that the layout does not have is
+    /// set.
     fn fields(&mut self, layout: Layout) -> Vec<Field<'_>>;
 }
 
@@ -58,7 +59,7 @@ impl<M: Message + Default> Messages for Vec<M> {
     }
 }
 
-/// Goes to every field that holds no message, with its name and the place of what has it.
+/// Visits every field that is not a message, with the path of the message and the name of the field.
 pub fn walk(message: &mut dyn Message, place: &str, visit: &mut dyn FnMut(&str, &str, Slot)) {
     for (_, name, slot) in message.fields(Layout::V11) {
         match slot {
@@ -98,8 +99,8 @@ macro_rules! message {
     };
 }
 
-/// The number of a field in each layout: one for all, or one for each of v1.8, v1.9 and
-/// v1.11, with 0 where there is no such field.
+/// The number of a field in each layout: a single number for all, or one each for v1.8, v1.9 and
+/// v1.11, with 0 if the layout does not have the field.
 trait Number {
     fn number(&self, layout: Layout) -> u64;
 }
@@ -245,13 +246,14 @@ message!(KeyValue {
 });
 
 message!(
-    /// The two messages below `AnyValue`, which the code of bytes and JSON wraps values in.
+    /// The message of lists of keys and values. [`AnyValue`] contains the pairs directly, so this
+    /// message is used only for encoding and decoding.
     KeyValueList {
         values: Vec<KeyValue> = Many 1 "values",
     }
 );
 
-/// A value of an attribute. No value at all is a value too, `Empty`.
+/// A value of an attribute. A missing value is `Empty`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AnyValue {
     #[default]
@@ -266,7 +268,7 @@ pub enum AnyValue {
     StringStrindex(i32),
 }
 
-/// A double by its bits, so that NaN equals itself and -0 differs from 0.
+/// A double that is compared by its bits, so that NaN equals itself and -0 differs from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Double(u64);
 

@@ -1,4 +1,4 @@
-//! A message as a tree of fields, of which each may be given another type.
+//! A message as a tree of encoded fields, to encode single fields with a wrong type.
 
 use super::message::*;
 
@@ -20,12 +20,12 @@ enum Content {
     Varint(u64),
     Fixed64(u64),
     Bytes(Vec<u8>),
-    /// Numbers of one kind, which may stand alone as well.
+    /// Packed numbers of one kind, which readers must also accept unpacked.
     Packed(Kind, Vec<u8>),
     Message(Vec<Node>),
 }
 
-/// The field that was given another type, and where it stands.
+/// The field that got another type, and its position.
 #[derive(Debug)]
 pub struct Changed {
     pub number: u64,
@@ -33,7 +33,7 @@ pub struct Changed {
     pub path: String,
 }
 
-/// All fields, also those without a value.
+/// All fields, including those without a value.
 pub fn tree(message: &mut dyn Message, layout: Layout) -> Vec<Node> {
     nodes(message, layout, "")
 }
@@ -125,7 +125,7 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// How many fields there are.
+/// The number of fields.
 pub fn count(tree: &[Node]) -> usize {
     let inner = |node: &Node| match &node.content {
         Content::Message(nodes) => count(nodes),
@@ -134,7 +134,8 @@ pub fn count(tree: &[Node]) -> usize {
     tree.iter().map(|node| 1 + inner(node)).sum()
 }
 
-/// The message with one field as it must not be; `None` where it may be so.
+/// Encodes the message with field number `at` as type `kind`. Returns the bytes, and the changed
+/// field, or `None` if the field may have this type.
 pub fn mistyped(tree: &[Node], at: usize, kind: Kind) -> (Vec<u8>, Option<Changed>) {
     let (mut left, mut changed) = (at as i64, None);
     let mut out = Vec::new();

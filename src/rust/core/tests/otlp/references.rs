@@ -1,12 +1,12 @@
-//! What points where: which indices point nowhere, which rows nobody points to, and
-//! which rows are the same by value.
+//! References between the tables of a message: indices that are out of range, rows that are not
+//! used, and rows that are equal by value.
 
 use super::message::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 const STRING: usize = 4;
 
-/// Seven tables, in the order of their fields, and for each row what it points to.
+/// The seven tables, in the order of their fields, with the references of each row.
 pub struct Graph {
     names: Vec<&'static str>,
     rows: Vec<Vec<Vec<Reference>>>,
@@ -19,7 +19,7 @@ struct Reference {
     place: String,
 }
 
-/// The table that a field points into, by its name.
+/// The table that a field refers to, by the name of the field.
 fn table(name: &str) -> Option<usize> {
     match name {
         "mappingIndex" => Some(0),
@@ -36,7 +36,7 @@ fn table(name: &str) -> Option<usize> {
 pub fn graph(data: &Data) -> Graph {
     let mut data = data.clone();
     let mut roots = Vec::new();
-    // v1.8 alone has these.
+    // Only v1.8 has these fields.
     for profile in profiles(&mut data) {
         profile.sample_type.aggregation_temporality = 0;
         profile.period_type.aggregation_temporality = 0;
@@ -92,7 +92,7 @@ fn collect(message: &mut dyn Message, place: &str, out: &mut Vec<Reference>) {
     });
 }
 
-/// What to do with an index into a table, which is at a place.
+/// Called with a table, an index into it, and the path of the index.
 pub type Visit<'a> = &'a mut dyn FnMut(usize, &mut i32, &str);
 
 pub fn each_index(message: &mut dyn Message, place: &str, visit: Visit) {
@@ -129,7 +129,7 @@ fn each_index_of(value: &mut AnyValue, place: &str, visit: Visit) {
 }
 
 impl Graph {
-    /// Index 0 means nothing, whether or not there is a row.
+    /// Returns the indices that are out of range. Index 0 means "none", even if the table is empty.
     pub fn dangling(&self) -> Vec<(&str, i32)> {
         let all = self.rows.iter().flatten().flatten().chain(&self.roots);
         let dangling = all.filter(|r| {
@@ -139,7 +139,7 @@ impl Graph {
         dangling.map(|r| (r.place.as_str(), r.index)).collect()
     }
 
-    /// Rows that no profile needs, not even by way of others.
+    /// Returns the rows that no profile uses, directly or indirectly.
     pub fn orphans(&self) -> Vec<String> {
         let mut seen: BTreeSet<(usize, usize)> = BTreeSet::new();
         let mut next: Vec<_> = self.roots.iter().collect();
@@ -156,7 +156,7 @@ impl Graph {
     }
 }
 
-/// For rows that samples point to: the first row that is the same by value.
+/// For the rows of the tables that samples refer to: the first row that is equal by value.
 pub struct Same {
     pub attributes: Vec<usize>,
     pub links: Vec<usize>,
@@ -181,7 +181,7 @@ fn first(same: &[usize], index: i32) -> usize {
     same.get(index as usize).copied().unwrap_or(0)
 }
 
-/// For each value the place of the first that equals it.
+/// Returns for each value the index of the first value that equals it.
 pub fn same<T: Ord>(values: impl Iterator<Item = T>) -> Vec<usize> {
     let mut seen = BTreeMap::new();
     let found = values

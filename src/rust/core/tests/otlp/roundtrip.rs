@@ -1,12 +1,12 @@
-//! Odd messages, read by the package's reader and written by its writer, say the same.
+//! Round trips: irregular messages have the same content after they were read and written.
 //!
-//! What may change is listed in [`settled()`]: what the documentation says is not kept.
+//! The exceptions are in [`settled()`]: they are documented as not kept.
 
 use super::check::{Level, grave, violations};
 use super::content::*;
+use super::irregular::irregular;
 use super::json::{from_json, to_json};
 use super::message::*;
-use super::odd::odd;
 use super::same::assert_same;
 use super::whole::whole;
 use super::wire::{Form, Packing, decode, encode, encode_as};
@@ -22,7 +22,7 @@ const SEEDS: u64 = 1500;
 
 fn read(bytes: &[u8]) -> (Profile, Problems) {
     let origin = Origin {
-        name: "odd".to_owned(),
+        name: "irregular".to_owned(),
         ..Origin::default()
     };
     formats::read(
@@ -46,12 +46,12 @@ fn written(profile: &Profile, options: &Writer) -> Data {
     decode(&write(profile, options), Layout::V11).unwrap()
 }
 
-/// What is left of a message where something is not kept.
+/// Removes what is not kept from the content of a message.
 fn settled(mut content: Content) -> Content {
     for resource in &mut content.resources {
         for scope in &mut resource.scopes {
             let attributes = &mut scope.facts.attributes;
-            // Profiles that are the types of one pprof file stand in its order then.
+            // The profiles of a pprof file are then in the order of its types.
             let is_order = |a: &Attribute| a.key == "pprof.scope.sample_type_order";
             if let Some(order) = attributes.iter().find(|a| is_order(a)) {
                 let Resolved::Array(places) = &order.value else {
@@ -83,7 +83,7 @@ fn settled(mut content: Content) -> Content {
     content
 }
 
-/// Attributes of pprof that say what is so without them.
+/// Whether an attribute of pprof has the value that is assumed without it.
 fn says_none(attribute: &Attribute) -> bool {
     let known = match &attribute.value {
         Resolved::Bool(false) => ["pprof.mapping.has_", "pprof.location.is_folded"].as_slice(),
@@ -99,11 +99,11 @@ fn says_none(attribute: &Attribute) -> bool {
 }
 
 #[test]
-fn odd_messages_come_back() {
+fn irregular_messages_come_back() {
     for layout in LAYOUTS {
         for seed in 0..SEEDS {
             println!("seed {seed}, {layout:?}");
-            let data = odd(seed, layout, true);
+            let data = irregular(seed, layout, true);
             let (profile, _) = read(&encode(&data, layout));
             let back = written(&profile, &Writer::default());
             assert_eq!(grave(&back), []);
@@ -115,7 +115,7 @@ fn odd_messages_come_back() {
 #[test]
 fn it_does_not_matter_how_a_message_is_written() {
     for seed in 0..SEEDS / 10 {
-        let data = odd(seed, Layout::V11, true);
+        let data = irregular(seed, Layout::V11, true);
         let plain = write(&read(&encode(&data, Layout::V11)).0, &Writer::default());
         let again = Form {
             again: true,
@@ -123,7 +123,7 @@ fn it_does_not_matter_how_a_message_is_written() {
         };
         for form in Form::all(Layout::V11).into_iter().chain([again]) {
             println!("seed {seed}, {form:?}");
-            // What is not packed may be of another version, see the detection.
+            // If numbers are not packed, another version may be detected.
             if form.packing != Packing::Packed {
                 continue;
             }
@@ -155,7 +155,7 @@ fn what_is_written_breaks_no_rule() {
     let mut kept = 0;
     for seed in 0..SEEDS {
         println!("seed {seed}");
-        let (profile, _) = read(&encode(&odd(seed, Layout::V11, true), Layout::V11));
+        let (profile, _) = read(&encode(&irregular(seed, Layout::V11, true), Layout::V11));
         let mut bytes = Vec::new();
         if let Err(error) = aggregate.write(&profile, &mut bytes, GO_ON) {
             assert!(error.to_string().contains("exceeds 2^63"), "{error}");
@@ -164,9 +164,10 @@ fn what_is_written_breaks_no_rule() {
         kept += 1;
         let data = decode(&bytes, Layout::V11).unwrap();
         assert_eq!(violations(&data), []);
-        // It is the same each time, also when it was read again, and in JSON.
+        // The output is reproducible, also after it was read again, and as JSON.
         assert!(write(&profile, &aggregate) == bytes);
-        // Once zeros are gone, profiles of one scope may have the same samples by chance.
+        // After samples of zeros are removed, profiles of a scope may have equal samples, and are
+        // then read as one source. Therefore, bytes are compared from the second time on.
         let again = write(&read(&bytes).0, &aggregate);
         let settle = |bytes: &[u8]| settled(content(&decode(bytes, Layout::V11).unwrap()));
         assert_same(&settle(&bytes), &settle(&again));
@@ -183,15 +184,15 @@ fn what_is_written_breaks_no_rule() {
 fn messages_that_should_be_otherwise_are_mended() {
     for seed in 0..SEEDS {
         println!("seed {seed}");
-        let data = odd(seed, Layout::V11, false);
+        let data = irregular(seed, Layout::V11, false);
         let bytes = encode(&data, Layout::V11);
         if bytes.is_empty() {
-            // No message, but what a file is that was cut at its start.
+            // An empty file is not read as a message, since it may be truncated.
             continue;
         }
         let (profile, _) = read(&bytes);
         let back = written(&profile, &Writer::default());
-        // What the tables of a dictionary should be is up to the writer.
+        // The writer creates the tables, so it must not break their rules.
         let tables = ["duplicate", "orphan", "zero-link"];
         let of_tables = |rule: &str| tables.iter().any(|table| rule.contains(table));
         let left = violations(&back);
@@ -202,7 +203,7 @@ fn messages_that_should_be_otherwise_are_mended() {
     }
 }
 
-/// Times and durations are widened where samples were taken outside of them.
+/// Removes times and durations, which are widened if samples are outside of them.
 fn without_times(mut content: Content) -> Content {
     let scopes = content.resources.iter_mut().flat_map(|r| &mut r.scopes);
     for profile in scopes.flat_map(|scope| &mut scope.profiles) {
@@ -212,13 +213,14 @@ fn without_times(mut content: Content) -> Content {
     content
 }
 
-/// Two profiles of one type under different names are two, however a third calls them.
+/// Two types of one source stay different types of this source, even if another source has only one
+/// of them.
 #[test]
 fn a_type_of_one_source_is_none_of_another() {
     let mut data = whole();
     let scopes = &mut data.resource_profiles[0].scope_profiles;
     scopes[0].scope.attributes.clear();
-    // Of both types, and of the second alone, which is no `samples/By` then.
+    // One scope with both types, and one with only the second type.
     scopes[0].profiles[1].sample_type.unit_strindex = 10;
     scopes[0].profiles[1].original_payload.clear();
     scopes[0].profiles[1].original_payload_format.clear();

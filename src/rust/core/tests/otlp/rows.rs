@@ -1,4 +1,4 @@
-//! Makes rows of the dictionary, and attributes, for odd messages.
+//! Creates random rows of the dictionary, and attributes, for irregular messages (`irregular.rs`).
 
 use super::message::*;
 
@@ -15,14 +15,14 @@ const TEXTS: [&str; 14] = [
     "naïve",
     "a b",
     "line\nfeed",
-    // R could not hold a NUL.
+    // Not NUL, since strings in R cannot contain it.
     "\u{1}",
     "\"quoted\\",
     "🙂",
     "[vdso]",
 ];
 
-/// None of these has a type or a place that the semantic conventions fix.
+/// Keys for which the semantic conventions do not define a type or the kind of record.
 const KEYS: [&str; 9] = [
     "thread.id",
     "request",
@@ -37,7 +37,7 @@ const KEYS: [&str; 9] = [
 
 const UNITS: [&str; 5] = ["", "", "By", "ns", "{request}"];
 
-/// The generator splitmix64, and the dictionary that the message so far needs.
+/// The random number generator (splitmix64), and the dictionary of the message so far.
 pub struct Maker {
     state: u64,
     pub layout: Layout,
@@ -89,7 +89,7 @@ impl Maker {
         self.below(100) < percent
     }
 
-    /// Whether to break something that a message should do.
+    /// Whether to break a rule of level "should".
     pub fn rarely(&mut self) -> bool {
         !self.strict && self.chance(6)
     }
@@ -113,7 +113,7 @@ impl Maker {
         (0..count).map(|_| self.any() as u8).collect()
     }
 
-    /// The index of a row that is the same by value, or of a new one.
+    /// Returns the index of a row that is equal by value, or adds the row.
     fn row<T, K: PartialEq>(
         &mut self,
         table: fn(&mut Dictionary) -> &mut Vec<T>,
@@ -183,7 +183,7 @@ impl Maker {
         self.row(|d| &mut d.function_table, Dictionary::function, function)
     }
 
-    /// Lines and columns count from 1; 0 is unset.
+    /// A line or column. They start at 1; 0 is unset.
     fn line(&mut self) -> i64 {
         match self.rarely() {
             true => self.extreme(),
@@ -226,9 +226,9 @@ impl Maker {
     }
 
     fn build_id(&mut self, kind: &str) -> i32 {
-        let odd = self.rarely();
+        let irregular = self.rarely();
         let id = match kind {
-            _ if odd => "no known form",
+            _ if irregular => "no known form",
             "gnu" => self.pick(&["ab", "c89b11207f6479603b0d49bf291c092c2b719293"]),
             "go" => "foh3mEXu7BLZjsN9pOwG/kATcXlYVCDEFouRMQed_",
             _ => "600DCAFE4A110000F2BF38C493F5FB92",
@@ -273,14 +273,14 @@ impl Maker {
                 .push(self.attribute("pprof.location.is_folded", value, ""));
         }
         let index = self.row(|d| &mut d.location_table, Dictionary::location, location);
-        // A location that says nothing may be met, but should not be written.
+        // An empty location is valid, but should not be written.
         match self.strict && index == 0 {
             true => self.location(),
             false => index,
         }
     }
 
-    /// Stacks share locations, and may call themselves.
+    /// Adds a stack. Stacks share locations, and may be recursive.
     pub fn stack(&mut self) -> i32 {
         let mut stack = Stack::default();
         for _ in 0..self.pick(&[0, 1, 2, 3, 5]) {
@@ -293,7 +293,7 @@ impl Maker {
         self.row(|d| &mut d.stack_table, Dictionary::stack, stack)
     }
 
-    /// Some attributes, of different keys.
+    /// Adds attributes with different keys.
     pub fn attributes(&mut self) -> Vec<i32> {
         let keys = self.keys();
         let mut indices: Vec<_> = keys
@@ -330,7 +330,7 @@ impl Maker {
             unit_strindex: self.string(unit),
         };
         let index = self.row(|d| &mut d.attribute_table, Dictionary::attribute, attribute);
-        // Strings go into the table only now: an equal row may have them in itself.
+        // Strings are moved to the table only now: an equal row may contain them inline.
         let table = &mut self.dictionary.attribute_table;
         if index as usize == table.len() - 1 {
             let value = std::mem::take(&mut table[index as usize].value);
@@ -340,7 +340,7 @@ impl Maker {
         index
     }
 
-    /// The same value, with some of its strings in the table of strings.
+    /// Moves some strings of a value to the string table.
     fn shared(&mut self, value: AnyValue) -> AnyValue {
         if self.layout != Layout::V11 {
             return value;
@@ -383,7 +383,7 @@ impl Maker {
     }
 
     fn double(&mut self) -> f64 {
-        let odd = [
+        let irregular = [
             f64::NAN,
             f64::INFINITY,
             f64::NEG_INFINITY,
@@ -393,10 +393,10 @@ impl Maker {
             f64::MAX,
             3.0,
         ];
-        self.pick(&odd)
+        self.pick(&irregular)
     }
 
-    /// Pairs of different keys; all strings are in the pairs themselves.
+    /// Key-value pairs with different keys; all strings are inline.
     pub fn pairs(&mut self, depth: u32) -> Vec<KeyValue> {
         let keys = self.keys();
         let pairs = keys.into_iter().map(|key| KeyValue {
@@ -407,7 +407,7 @@ impl Maker {
         pairs.collect()
     }
 
-    /// Things that nobody needs.
+    /// Adds rows that are not used.
     pub fn orphans(&mut self) {
         for _ in 0..3 {
             match self.below(4) {

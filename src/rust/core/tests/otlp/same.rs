@@ -1,4 +1,4 @@
-//! Says where two contents differ, and shows only that place.
+//! Compares two contents, and shows only the first difference: contents are too large to be printed.
 
 use super::content::*;
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ pub fn assert_same(left: &Content, right: &Content) {
     }
 }
 
-/// The first difference, as a place and what stands there on both sides.
+/// Returns the first difference: its path, and the values on both sides.
 pub fn difference(left: &Content, right: &Content) -> Option<String> {
     let (left, right) = (&left.resources, &right.resources);
     each("", "resource", left, right, |place, left, right| {

@@ -1,4 +1,4 @@
-//! A wish to stop is heard in each phase of reading and writing.
+//! Interrupts: each phase of reading and writing checks whether to stop.
 
 use super::bombs::{data, profile, sample};
 use super::json::to_json;
@@ -11,7 +11,7 @@ use profile_core::formats::{self, Input, Writer as _};
 use profile_core::io::input::Origin;
 use std::cell::Cell;
 
-/// Counts how often it is asked.
+/// Counts the checks for an interrupt, and requests one after `until` checks.
 struct Asked {
     count: Cell<u64>,
     until: u64,
@@ -41,7 +41,7 @@ fn a_wish_to_stop_is_heard_in_each_phase() {
             &|| asked.ask(),
         )
     };
-    // Much of each table, and many samples.
+    // Many rows in each table, and many samples.
     let frames = 60_000;
     let line = |i| Line {
         function_index: i,

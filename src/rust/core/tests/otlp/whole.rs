@@ -1,4 +1,4 @@
-//! A message that breaks no rule and has a bit of everything.
+//! A message that breaks no rule and has all kinds of content.
 
 use super::message::*;
 
@@ -41,7 +41,7 @@ const STRINGS: [&str; 16] = [
     "nested",
 ];
 
-/// One frame; two samples, in each of two profiles of one scope.
+/// A message with one scope and two profiles, each with two samples; there is a single frame.
 pub fn whole() -> Data {
     let zeros = Link {
         trace_id: vec![0; 16],

@@ -1,23 +1,24 @@
-//! Messages as bytes, in each layout and in each form that protobuf allows.
+//! Encodes and decodes messages as protocol buffers, independently of the crate, in each layout and
+//! in each form that protocol buffers allow.
 
 use super::message::*;
 
-/// How to write what protobuf lets writers choose.
+/// The choices that protocol buffers leave to writers.
 #[derive(Debug, Clone, Copy)]
 pub struct Form {
     pub layout: Layout,
     pub packing: Packing,
-    /// Zeros, empty strings and empty messages are written too.
+    /// Write zeros, empty strings and empty messages, too.
     pub explicit: bool,
-    /// Fields come in falling order of their numbers.
+    /// Write fields in descending order of their numbers.
     pub reversed: bool,
-    /// Each message but the outermost has fields that nobody knows.
+    /// Add unknown fields to each message except the outermost.
     pub unknown: bool,
-    /// What a message has once stands there before with another value, which does not count.
+    /// Write each singular field twice, first with another value, which readers must ignore.
     pub again: bool,
 }
 
-/// How repeated numbers are written; `Mixed`: the first alone, then the others packed.
+/// How repeated numbers are written; `Mixed`: the first unpacked, the others packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
     Packed,
@@ -37,7 +38,7 @@ impl Form {
         }
     }
 
-    /// All forms of a layout, the plain one first.
+    /// All forms of a layout, starting with the plain one.
     pub fn all(layout: Layout) -> Vec<Form> {
         let mut forms = Vec::new();
         for packing in [Packing::Packed, Packing::Single, Packing::Mixed] {
@@ -60,7 +61,7 @@ pub fn encode(data: &Data, layout: Layout) -> Vec<u8> {
     encode_as(data, Form::plain(layout))
 }
 
-/// Panics where the layout has no place for something in `data`.
+/// Panics if `data` contains a field that the layout does not have.
 pub fn encode_as(data: &Data, form: Form) -> Vec<u8> {
     let outermost = Form {
         unknown: false,
@@ -138,7 +139,7 @@ impl Bytes {
     }
 }
 
-/// A message in one form, and what is in it in another.
+/// Encodes a message in form `form`, and the messages in it in form `inner`.
 fn message(message_: &mut dyn Message, form: Form, inner: Form) -> Bytes {
     let mut out = Bytes::default();
     if form.unknown {

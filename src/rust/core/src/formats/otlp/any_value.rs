@@ -1,4 +1,4 @@
-//! Values of attributes on the wire.
+//! Reads and writes values of attributes (`AnyValue`) as protocol buffers.
 
 use super::proto::{any_value as field, key_value, values};
 use crate::attribute_value::{AnyValue, DEEPEST};
@@ -11,8 +11,8 @@ use crate::protobuf::decode::{Message, Result, error_at};
 use crate::protobuf::encode::{self, put_bytes};
 use crate::protobuf::tables::StringTableBuilder;
 
-/// Reads a value. Of several the last one counts, as in all readers of protocol
-/// buffers.
+/// Reads a value. If the message contains several values, the last one is used, as in other readers
+/// of protocol buffers.
 pub fn read(
     mut message: Message,
     texts: &mut StringTable,
@@ -98,7 +98,7 @@ pub fn read_pair(
             _ => {}
         }
     }
-    // One of the two is set, but some writers write the other, too.
+    // The specification allows only one of the two, but some writers set both.
     let key = match (index.value, key) {
         (0, Some(text)) => texts.decode(text, problems)?,
         (0, None) => String::new(),
@@ -111,8 +111,8 @@ pub fn read_pair(
     Ok((key, value))
 }
 
-/// Appends the fields of a value. Its texts are written as they are, which readers of all
-/// versions see; keys as indices, since OpenTelemetry's collector sees no others.
+/// Appends the fields of a value. Strings are written inline, which readers of all versions
+/// support; keys are written as indices, since the OpenTelemetry Collector reads only these.
 pub fn put(out: &mut Vec<u8>, any: &AnyValue, texts: &mut StringTableBuilder) -> CoreResult<()> {
     match any {
         AnyValue::Empty => {}

@@ -1,4 +1,6 @@
-//! The table of attributes of a message, and the lists of indices into it.
+//! The attribute table of a message, and the lists of indices into it.
+//!
+//! Records refer to attributes by index, so equal attributes are encoded and stored once.
 
 use super::fields::put_unless_0;
 use crate::attribute_value::AnyValue;
@@ -15,23 +17,24 @@ use std::collections::{HashMap, HashSet};
 
 const OUTPUT: &str = "the output";
 
-/// Each distinct attribute once, in the order of first use, with the string table that
-/// keys and values share with all else.
+/// The distinct attributes, in the order of first use, and the string table, which other records
+/// of the message use, too.
 pub struct AttributeTable<'a> {
     profile: &'a Profile,
     pub texts: StringTableBuilder<'a>,
-    /// What could not be stored.
+    /// Information that could not be stored.
     pub losses: Losses,
     pub entries: EncodedTable,
-    /// The indices of attributes of the model, and of labels that have the same key.
+    /// The indices of attributes of the model, by key, value and unit.
     by_value: HashMap<(u64, AttributeValue, Option<StringId>), u32, RandomState>,
+    /// The indices of groups of labels with the same key.
     by_labels: HashMap<Vec<Label>, u32, RandomState>,
 }
 
 impl<'a> AttributeTable<'a> {
     pub fn new(profile: &'a Profile) -> Result<AttributeTable<'a>> {
         let mut entries = EncodedTable::default();
-        // The first entry stands for none.
+        // The specification reserves index 0 for "no attribute".
         entries.intern(&[])?;
         Ok(AttributeTable {
             profile,
@@ -47,7 +50,8 @@ impl<'a> AttributeTable<'a> {
         self.texts.index_of_id(id, self.profile.strings.get(id))
     }
 
-    /// The index of the attribute that labels of one key are, of whichever sample.
+    /// Returns the index of the attribute for the labels of a sample that have the same key. `value`
+    /// computes its value and unit if the attribute is not in the table yet.
     pub fn labels(
         &mut self,
         labels: &[Label],
@@ -56,7 +60,7 @@ impl<'a> AttributeTable<'a> {
         let Some(first) = labels.first() else {
             return Ok(0);
         };
-        // A number is short, and often another one each time.
+        // A number is cheap to encode and often unique, so it is not cached.
         let is_number = labels.len() == 1 && first.num.is_some();
         let known = match is_number {
             true => None,
@@ -76,8 +80,9 @@ impl<'a> AttributeTable<'a> {
         Ok(index)
     }
 
-    /// The index of an attribute of the model, whose key is the text of this number. It is
-    /// encoded once: its text may be long, and many may have it.
+    /// Returns the index of an attribute of the model. `key`: the index of its key in the string
+    /// table. The attribute is encoded only once, since its text may be long and many records may
+    /// have it.
     fn of_model(&mut self, key: u64, value: AttributeValue, unit: Option<StringId>) -> Result<u32> {
         let attribute = (key, value, unit);
         if let Some(&index) = self.by_value.get(&attribute) {
@@ -101,18 +106,19 @@ impl<'a> AttributeTable<'a> {
     }
 }
 
-/// The value that the model holds as text.
+/// Converts a value that the model stores as text.
 pub fn model_value(profile: &Profile, value: AttributeValue) -> Result<AnyValue> {
-    // What came from outside was checked, so there is one.
+    // Texts are checked when they are read, so this one is valid.
     let value = AnyValue::of_text(value.kind, profile.strings.get(value.text))?;
     Ok(value.unwrap_or_default())
 }
 
-/// The attributes of one thing, of which each has a key of its own: the first counts.
+/// The attributes of a record, as indices. Keys are unique: of several attributes with the same
+/// key the first is kept.
 #[derive(Default)]
 pub struct AttributeList {
     pub indices: Vec<u64>,
-    /// The numbers of their texts.
+    /// The indices of their keys in the string table.
     keys: HashSet<u64, RandomState>,
 }
 

@@ -1,8 +1,8 @@
-//! The dictionary of a message that is written: each thing once, in the order of its
-//! first use, so that nothing is there that nothing refers to.
+//! The dictionary of a message: the tables of mappings, locations, functions, links, attributes,
+//! stacks and strings.
 //!
-//! Two things are one when they are equal in all that is written of them. What says
-//! nothing is the entry that each table begins with.
+//! Records are added at their first use, so the tables contain no unused records. Records with
+//! equal encodings are stored once. The first record of each table is empty: index 0 means "none".
 
 use super::attributes::{AttributeList, AttributeTable};
 use super::fields::{put_indices, put_unless_0};
@@ -28,13 +28,14 @@ use crate::text::decoded;
 use data_encoding::HEXLOWER_PERMISSIVE;
 
 const OUTPUT: &str = "the output";
-/// What R's own frames are called: no well-known value of `profile.frame.type` fits, and
-/// others are allowed.
+/// The value of `profile.frame.type` for frames of R code: no well-known value fits, and the
+/// semantic conventions allow others.
 const R_FRAME: &str = "r";
-/// Lengths of the ids of a link.
+/// The lengths of the ids of a link, in bytes.
 const TRACE_ID: usize = 16;
 const SPAN_ID: usize = 8;
 
+/// The tables of the dictionary, and the indices of the model's rows in them.
 pub struct Tables<'a> {
     profile: &'a Profile,
     pub attributes: AttributeTable<'a>,
@@ -44,15 +45,15 @@ pub struct Tables<'a> {
     links: EncodedTable,
     stacks: EncodedTable,
     inlining: &'a Inlining<'a>,
-    /// The index + 1 of each run of locations, function, mapping and stack; 0 where it
-    /// has none yet.
+    /// For each run of locations (inlined calls at one address), function, mapping and stack, its
+    /// index in the table plus 1, or 0 if it is not in the table yet.
     runs: SplitIds,
     function_indices: Vec<u32>,
     mapping_indices: Vec<u32>,
     stack_indices: Vec<u32>,
-    /// Locations that are frames of R's, although they do not say it.
+    /// For each location, whether it is a frame of R code; see [`frames_of_r()`].
     of_r: Vec<bool>,
-    /// The indices of a stack, and the whole stack.
+    /// Buffers, reused for each stack: its location indices, and its encoded record.
     list: Vec<u8>,
     encoded: Vec<u8>,
 }
@@ -88,13 +89,13 @@ impl<'a> Tables<'a> {
         ] {
             table.intern(&[])?;
         }
-        // Zeros of the full length, for readers that want ids to have it.
+        // Ids of zeros instead of empty ids, for readers that check the length.
         let zeros = ids_of_link(&[0; TRACE_ID], &[0; SPAN_ID]);
         tables.links.intern(&zeros?)?;
         Ok(tables)
     }
 
-    /// The index of a stack.
+    /// Returns the index of a stack, and adds the stack if it is new.
     #[inline]
     pub fn stack(&mut self, id: StackId) -> Result<u32> {
         match self.stack_indices[id.row()] {
@@ -162,7 +163,7 @@ impl<'a> Tables<'a> {
         let mut inner = Vec::new();
         for &id in run {
             let row = profile.locations.get(id);
-            // What has no function and no line is an address without a symbol.
+            // A location without a function and a line is an address that was not symbolized.
             if row.function.is_none() && row.line.is_none() && run.len() == 1 {
                 continue;
             }
@@ -184,7 +185,8 @@ impl<'a> Tables<'a> {
     fn of_location(&mut self, run: &[LocationId], address: Address) -> Result<Vec<u64>> {
         let profile = self.profile;
         let mut list = AttributeList::default();
-        // What a row says counts, else what it is of R.
+        // OpenTelemetry stores one frame type for all calls at a location. The outermost call that
+        // has a recorded type or is a frame of R code determines it.
         let frame_type = run.iter().rev().find_map(|&id| {
             let said = profile.locations.get(id).frame_type;
             (said.is_some() || self.of_r[id.row()]).then_some(said)
@@ -243,7 +245,7 @@ impl<'a> Tables<'a> {
             .iter()
             .any(|(_, a)| keys::BUILD_IDS.contains(&key(a)));
         let build_id = profile.strings.get(row.build_id);
-        // There must be one, so that of a file without is empty.
+        // The specification requires a build id, so it is empty if none is known.
         if !build_id.is_empty() || !has_id {
             list.add_text(&mut self.attributes, keys::BUILD_ID, row.build_id)?;
         }
@@ -277,13 +279,13 @@ impl<'a> Tables<'a> {
         if matches!(row.recorded, Names::Name | Names::Both) {
             put_unless_0(&mut out, function::NAME_STRINDEX, self.text(row.name)?);
         }
-        // R has no name of this kind, see the writer of pprof.
+        // R has no system names; see the pprof writer.
         if matches!(row.recorded, Names::SystemName | Names::Both) {
             let name = self.text(row.system_name)?;
             put_unless_0(&mut out, function::SYSTEM_NAME_STRINDEX, name);
         }
         if out.is_empty() && filename == 0 {
-            // A function must have one of its texts.
+            // The specification requires a function to have at least one non-empty string.
             put_unless_0(
                 &mut out,
                 function::NAME_STRINDEX,
@@ -297,6 +299,7 @@ impl<'a> Tables<'a> {
         Ok(index)
     }
 
+    /// Returns the index of a link, and adds the link if it is new.
     pub fn link(&mut self, of: Link) -> Result<u32> {
         let bytes = |id| {
             let digits = self.profile.strings.get(id).as_bytes();
@@ -354,8 +357,9 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Which locations are frames of R's own: those of stacks that `Rprof()` recorded, and
-/// only such, where neither an address nor a type says otherwise.
+/// Returns for each location whether it is a frame of R code: `Rprof()` does not record a type.
+/// These are the locations that have a function and no address, and that occur only in stacks
+/// recorded by `Rprof()`.
 fn frames_of_r(profile: &Profile) -> Result<Vec<bool>> {
     let mut of_r = Vec::new();
     of_r.try_fill(profile.locations.len(), false, "locations")?;
@@ -384,7 +388,7 @@ fn frames_of_r(profile: &Profile) -> Result<Vec<bool>> {
     Ok(of_r)
 }
 
-/// The attributes of a row, in a list that is sorted by rows.
+/// Returns the attributes of a row from a list that is sorted by row.
 fn of_row<T: Ord + Copy>(all: &[(T, Attribute)], row: T) -> &[(T, Attribute)] {
     let start = all.partition_point(|(id, _)| *id < row);
     let end = all.partition_point(|(id, _)| *id <= row);

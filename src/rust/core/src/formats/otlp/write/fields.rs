@@ -1,16 +1,16 @@
-//! Fields that are left out where they say nothing.
+//! Appends fields to a message, except those with default values.
 
 use crate::error::{Error, Result};
 use crate::protobuf::encode;
 
-/// A number; 0 is the default, so it is not written.
+/// Appends a number; 0 is the default and is not written.
 pub fn put_unless_0(out: &mut Vec<u8>, number: u32, value: u64) {
     if value != 0 {
         encode::put_uint(out, number, value);
     }
 }
 
-/// A list of indices, packed; an empty one is not written.
+/// Appends a list of indices, packed; an empty list is not written.
 pub fn put_indices(out: &mut Vec<u8>, number: u32, indices: &[u64]) -> Result<()> {
     if indices.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What is written about profiles as a whole, their scopes and resources.
+//! The metadata of a message: the fields of profiles other than samples, and scopes and resources.
 
 use super::attributes::{AttributeList, AttributeTable, model_value};
 use super::fields::{put_indices, put_unless_0};
@@ -26,8 +26,8 @@ use std::collections::HashSet;
 const OUTPUT: &str = "the output";
 const PROFILE_ID: usize = 16;
 
-/// All of a profile but its type and samples: what is the same for all types of a source.
-/// `row`: the number of the source, from 0; `duration`: how long it took.
+/// The fields that all profiles of a source have in common, which are all except the sample type
+/// and the samples. `row`: the index of the source; `duration`: its duration in nanoseconds.
 pub fn common<'a>(
     profile: &'a Profile,
     row: usize,
@@ -79,8 +79,8 @@ pub fn common<'a>(
     Ok(out)
 }
 
-/// When a source was recorded and how long it took. The times of its samples lie within:
-/// also returns whether what was recorded had to be changed for that.
+/// Returns the start and the duration of a source. The timestamps of samples must lie in that
+/// range, so it is widened if necessary; also returns whether recorded values were changed.
 fn times(
     source: &Source,
     row: usize,
@@ -106,9 +106,9 @@ fn times(
         let (first, last) = (unsigned("time", first)?, unsigned("time", last)?);
         let end = from + duration;
         if first < from || last >= end {
-            // No time at all is no time to start from.
+            // A start of 0 means that it is unknown.
             from = if from == 0 { first } else { from.min(first) };
-            // Readers have times of 63 bits.
+            // Readers may store times as signed 64-bit integers.
             duration = (end.max(last + 1) - from).min(i64::MAX as u64);
         }
     }
@@ -149,7 +149,7 @@ fn attributes<'a>(
     Ok(list.indices)
 }
 
-/// The type of a profile's values.
+/// The `sample_type` field of a profile: the name and the unit of its values.
 pub fn sample_type<'a>(type_: &WrittenType<'a>, table: &mut AttributeTable<'a>) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     put_type(&mut out, field::SAMPLE_TYPE, type_.name, type_.unit, table)?;
@@ -173,14 +173,15 @@ fn put_type<'a>(
     }
 }
 
-/// What is said of the pprof file that the profiles of a scope were, or would be.
+/// Fields of a pprof file that a profile does not have. They are stored as attributes of the scope
+/// that contains the profiles of the file.
 pub struct PprofFields<'a> {
     pub default_type: Option<&'a str>,
-    /// How many sample types it has.
+    /// The number of sample types.
     pub types: usize,
 }
 
-/// A scope; an empty one is none.
+/// The fields of a scope; empty if nothing is known about it.
 pub fn scope(
     profile: &Profile,
     of: Option<&Scope>,
@@ -217,7 +218,8 @@ pub fn scope(
     Ok(out)
 }
 
-/// A resource, with attributes that count before its own; an empty one is none.
+/// The fields of a resource; empty if nothing is known about it. `further`: attributes from the
+/// user, which replace those of the resource with the same keys.
 pub fn resource(
     profile: &Profile,
     of: Option<&Resource>,
@@ -263,7 +265,8 @@ pub fn resource(
     Ok(out)
 }
 
-/// Keys and values that stand where they belong, each key once: the first counts.
+/// Writes attributes inline, as scopes and resources have them, instead of by index. Keys are
+/// unique: of several attributes with the same key the first is kept.
 struct Pairs<'k, 't, 'a> {
     keys: HashSet<&'k str, RandomState>,
     table: &'t mut AttributeTable<'a>,
@@ -291,7 +294,8 @@ impl<'k, 't, 'a> Pairs<'k, 't, 'a> {
         put_bytes(out, number, &pair)
     }
 
-    /// `replaced`: whether the user gave a key another value.
+    /// Appends the attributes of a scope or resource. `replaced`: whether an attribute from the user
+    /// has this key.
     fn put_all(
         &mut self,
         out: &mut Vec<u8>,
@@ -312,7 +316,7 @@ impl<'k, 't, 'a> Pairs<'k, 't, 'a> {
     }
 }
 
-/// A text; none is not written.
+/// Appends a string; a missing or empty string is not written.
 pub fn put_text(
     out: &mut Vec<u8>,
     profile: &Profile,

@@ -1,7 +1,8 @@
-//! Writes a profile as a message of OpenTelemetry.
+//! Writes a profile as an OTLP message.
 //!
-//! A source becomes a profile for each of its sample types, all with the same samples.
-//! What samples refer to is collected on the way ([`Tables`]) and written last.
+//! A profile of OpenTelemetry has a single sample type, so a source becomes one profile for each of
+//! its sample types, all with the same samples. The records that samples refer to are collected in
+//! the dictionary ([`Tables`]), which is written last.
 
 mod attributes;
 mod dictionary;
@@ -34,22 +35,22 @@ use samples::{Observed, Observer};
 use std::collections::HashMap;
 use std::io::Write;
 
-/// Sources between two questions whether to stop.
+/// The number of sources between two checks for an interrupt.
 const SOURCES: usize = 100;
 
-/// Writes messages of OpenTelemetry: `ProfilesData`, each of which is an
-/// `ExportProfilesServiceRequest` as well.
+/// Writes OTLP messages: `ProfilesData`, which has the same fields as `ExportProfilesServiceRequest`,
+/// so a message can be used as either.
 #[derive(Debug, Clone, Default)]
 pub struct Writer {
-    /// Whether samples of equal stacks, attributes and links are one: with the sum of
-    /// their values where they have no times, else with all of them. Without it each
-    /// sample is written for itself, in its order.
+    /// Whether to merge samples with equal stacks, attributes and links. Samples without times
+    /// become one sample with the sums of their values; samples with times become one sample with
+    /// all their values and times. If false, all samples are written separately and in order.
     pub aggregate: bool,
     pub json: bool,
-    /// Attributes for all resources, before their own.
+    /// Attributes for all resources. They replace attributes of a resource with the same keys.
     pub resource: Vec<(String, String)>,
-    /// The whole profile in another format, for a profile of one source. It says what
-    /// has no place elsewhere, which is no error then.
+    /// The original profile in another format, for a profile with a single source. It contains what
+    /// OTLP cannot store, so such content is not an error if a payload is given.
     pub payload: Option<Payload>,
 }
 
@@ -117,14 +118,14 @@ fn write_message(
     Ok(losses)
 }
 
-/// What is written of each source.
+/// What to write for each source.
 struct Plan<'t, 'a> {
-    /// The rows of the samples of each source.
+    /// The rows of the samples, for each source.
     rows: Lists<u32>,
     types: Vec<Vec<&'t WrittenType<'a>>>,
     durations: Vec<Option<i64>>,
     default_types: Vec<Option<&'a str>>,
-    /// Values that samples lack.
+    /// The number of values that are missing in samples.
     missing: usize,
 }
 
@@ -144,7 +145,7 @@ impl<'t, 'a> Plan<'t, 'a> {
             default_types: Vec::new(),
             missing: 0,
         };
-        // The types by name and unit, and which of them a source says it has.
+        // The types by name and unit, and whether the current source declares them.
         let mut by_name: HashMap<_, usize, RandomState> = HashMap::default();
         for (i, type_) in types.iter().enumerate() {
             by_name.try_put((type_.key, type_.unit), i, "sample types")?;
@@ -173,7 +174,7 @@ impl<'t, 'a> Plan<'t, 'a> {
                 )));
             }
             if !aggregate {
-                // A sum does not change by what is missing.
+                // Missing values do not change sums, so they are counted only here.
                 let missing = |type_: &&WrittenType| {
                     own.iter()
                         .filter(|&&row| !type_.has(row as usize, id))
@@ -193,7 +194,7 @@ impl<'t, 'a> Plan<'t, 'a> {
     }
 }
 
-/// A message that is written.
+/// Writes one message.
 struct Job<'t, 'a> {
     profile: &'a Profile,
     options: &'t Writer,
@@ -202,8 +203,8 @@ struct Job<'t, 'a> {
 }
 
 impl<'a> Job<'_, 'a> {
-    /// The profiles of each source, encoded; `None` where samples were left out that were
-    /// counted on.
+    /// Encodes the profiles of each source. Returns `None` if samples were added to `left_out`: the
+    /// dictionary may contain records that only they need, so encoding must start again.
     fn bodies(
         &self,
         tables: &mut Tables<'a>,
@@ -239,7 +240,7 @@ impl<'a> Job<'_, 'a> {
         Ok(complete.then_some(all))
     }
 
-    /// The profiles of a source, one for each of its types.
+    /// Encodes the profiles of a source, one for each of its types.
     fn source(
         &self,
         row: usize,
@@ -265,7 +266,7 @@ impl<'a> Job<'_, 'a> {
             bodies.try_push(body, "the output")?;
         }
         if bodies.is_empty() {
-            // A source of which no type is known still says when it was.
+            // A source without types still has a time and other metadata.
             bodies.try_push(Vec::new(), "the output")?;
         }
         for (i, body) in bodies.iter_mut().enumerate() {
@@ -356,17 +357,17 @@ impl<'a> Job<'_, 'a> {
     }
 }
 
-/// A resource and its scopes, each with the numbers of its sources.
+/// A resource and its scopes, with the rows of the sources of each scope.
 struct OfResource {
     id: Option<ResourceId>,
     scopes: Vec<(Option<ScopeId>, Vec<usize>)>,
 }
 
-/// Sources by resource and scope, in the order of their first ones. Those that have none
-/// are each a scope of their own, as what is said of a pprof file is said of its scope.
+/// Groups the sources by resource and scope, in the order of first use. Each source without a scope
+/// gets its own, since scopes store the fields of a pprof file ([`PprofFields`]).
 fn resources(profile: &Profile, plan: &Plan) -> Result<Vec<OfResource>> {
     let mut resources: Vec<OfResource> = Vec::new();
-    // Their places, and those of scopes in them.
+    // The indices of resources in `resources`, and of scopes in their resources.
     let mut known: HashMap<_, usize, RandomState> = HashMap::default();
     let mut known_scopes: HashMap<_, usize, RandomState> = HashMap::default();
     for (row, source) in profile.sources.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The samples of a source as they are written: which are one, and their values.
+//! The samples of a source: merges equal samples if requested, and encodes samples and their values.
 
 use super::attributes::model_value;
 use super::dictionary::Tables;
@@ -16,18 +16,18 @@ use crate::model::{Label, Profile, SourceId, StringId};
 use crate::protobuf::encode;
 use crate::protobuf::tables::EncodedTable;
 
-/// The number of the set that is empty.
+/// The index of the empty set of attributes.
 const NO_ATTRIBUTES: u32 = 0;
 
-/// What samples are told apart by.
+/// Describes a sample of the message: samples with equal identities can be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Identity {
     stack: u32,
-    /// A set of attributes.
+    /// The index of a set of attributes.
     set: u32,
     link: u32,
-    /// Samples with times and without are not one: either all observations of a sample
-    /// have one or none.
+    /// Whether the sample has times. Samples with and without times are not merged, since either
+    /// all observations of a sample have a time or none has.
     timed: bool,
 }
 
@@ -37,13 +37,14 @@ impl aggregate::Identity for Identity {
     }
 }
 
-/// The samples of a source.
+/// The samples of a source, each with one or more observations.
 #[derive(Default)]
 pub struct Observed {
     identities: Vec<Identity>,
-    /// For each identity where its observations end in `rows`, and its values times the
-    /// number of types in `values`.
+    /// For each sample, the end of its observations. Observation `i` has the values from
+    /// `i * types` in `values`.
     ends: Vec<usize>,
+    /// The times of all observations that have one.
     times: Vec<i64>,
     values: Vec<i64>,
     types: usize,
@@ -51,14 +52,14 @@ pub struct Observed {
     pub span: Option<(i64, i64)>,
 }
 
-/// Makes the samples of sources, one source after the other.
+/// Collects the samples of sources, one source at a time.
 pub struct Observer<'t, 'a> {
     pub profile: &'a Profile,
     pub tables: &'t mut Tables<'a>,
     pub aggregate: bool,
-    /// Whether an original payload says what attributes cannot.
+    /// Whether the message has an original payload, which contains what attributes cannot store.
     pub payload: bool,
-    /// Distinct sets of attributes, as lists of indices.
+    /// The distinct sets of attributes, as encoded lists of indices.
     sets: &'t mut EncodedTable,
     pub stop: Stop<'t>,
 }
@@ -85,8 +86,8 @@ impl<'t, 'a> Observer<'t, 'a> {
         })
     }
 
-    /// The samples in these rows, with the values of these types; `None` where samples were
-    /// found that add up to nothing, which are left out from then on.
+    /// Collects the samples in `rows` with their values for `types`. Returns `None` if there were
+    /// merged samples with values of zero, which are then in `left_out`.
     pub fn observe(
         &mut self,
         source: SourceId,
@@ -100,7 +101,7 @@ impl<'t, 'a> Observer<'t, 'a> {
         }
     }
 
-    /// Each sample for itself.
+    /// Collects the samples without merging them.
     fn recorded(
         &mut self,
         source: SourceId,
@@ -121,8 +122,8 @@ impl<'t, 'a> Observer<'t, 'a> {
         Ok(observed)
     }
 
-    /// Equal samples as one: with the sums of their values, or those with times as its
-    /// observations.
+    /// Merges equal samples: values are summed, unless samples have times, which become observations
+    /// of one sample.
     fn aggregated(
         &mut self,
         source: SourceId,
@@ -199,7 +200,7 @@ impl<'t, 'a> Observer<'t, 'a> {
         })
     }
 
-    /// The number of the set of attributes of a sample.
+    /// Returns the index of a sample's set of attributes.
     fn set(&mut self, row: usize) -> Result<u32> {
         let labels = &self.profile.labels;
         let start = labels.partition_point(|label| label.sample < row);
@@ -215,9 +216,9 @@ impl<'t, 'a> Observer<'t, 'a> {
         self.sets.intern(&encoded)
     }
 
-    /// The attributes that labels are: one for each key.
+    /// Converts labels to attributes, one for each key, and returns the indices of the attributes.
     fn attributes(&mut self, labels: &[Label]) -> Result<Vec<u64>> {
-        // Those of a key together, in the order of their first ones.
+        // Groups of labels with the same key, in the order of their first labels.
         let mut order: Vec<usize> = Vec::new();
         order.try_extend_from(0..labels.len(), "labels")?;
         sort_by_key(&mut order, |&i| labels[i].key, "labels")?;
@@ -249,15 +250,15 @@ impl<'t, 'a> Observer<'t, 'a> {
             indices.try_push(u64::from(index), "labels")?;
         }
         if self.aggregate {
-            // Sets are the same in whatever order.
+            // The order of attributes does not matter, so equal sets get the same index.
             indices.sort_unstable();
         }
         Ok(indices)
     }
 }
 
-/// The value and unit that labels of one key are, or why they are none. `payload`: what
-/// has no place is said elsewhere.
+/// Returns the value and unit for labels with the same key, or the reason why there is none.
+/// `payload`: whether an original payload contains what cannot be stored.
 fn value(
     labels: &[Label],
     profile: &Profile,
@@ -273,7 +274,7 @@ fn value(
         (None, None, Some(value)) => Ok(model_value(profile, value)?),
         (None, None, None) => Ok(AnyValue::Empty),
     };
-    // StringTableBuilder among numbers have no unit of their own.
+    // Texts may be mixed with numbers; only the numbers have a unit.
     let number = labels.iter().find(|label| label.num.is_some());
     let unit = number.or(labels.first()).and_then(|label| label.unit);
     let is_other =
@@ -297,7 +298,7 @@ fn value(
     Ok((value, unit))
 }
 
-/// Why labels have no value.
+/// The reason why labels cannot be stored as one value.
 enum NoValue {
     Lossy(&'static str),
     Failed(Error),
@@ -349,7 +350,7 @@ impl Observed {
         self.ends.try_push(before + count, "samples")
     }
 
-    /// Appends the samples with their values of one type.
+    /// Appends the samples to a profile, with their values of one type.
     pub fn put(
         &self,
         type_: usize,

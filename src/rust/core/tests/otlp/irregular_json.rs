@@ -1,10 +1,10 @@
-//! JSON that nobody should write, and what is said of it.
+//! Irregular and invalid JSON: what is accepted, and the errors for the rest.
 
 use super::damaged::{refused, try_read};
 use profile_core::error::{Error, Position};
 use profile_core::model::Profile;
 
-/// A message with a sample of this value and a time, of an attribute of this value.
+/// A message with a sample that has this value, this time, and an attribute with the value `any`.
 fn message(number: &str, time: &str, any: &str) -> String {
     format!(
         r#"{{"resourceProfiles":[{{"scopeProfiles":[{{"profiles":[{{"sampleType":{{"typeStrindex":1}},"samples":[{{"attributeIndices":[1],"values":[{number}],"timestampsUnixNano":[{time}]}}]}}]}}]}}],"dictionary":{{"stringTable":["","s"],"attributeTable":[{{}},{{"keyStrindex":1,"value":{any}}}]}}}}"#
@@ -16,7 +16,7 @@ fn value(profile: &Profile) -> i64 {
     values.exact(0).unwrap_or(values.column[0] as i64)
 }
 
-/// The line and what is said of it.
+/// Expects an error, and returns its line and message.
 #[track_caller]
 fn wrong(json: &str) -> (u64, String) {
     match refused(json.as_bytes()) {
@@ -178,7 +178,7 @@ fn texts_are_unicode() {
             "{inside:?}"
         );
     }
-    // Bytes that no JSON has make it a file of another format.
+    // With bytes that cannot occur in JSON, the file has another format.
     assert!(matches!(
         text(b"\x01"),
         Err(Error::Parse { .. } | Error::Foreign(_))
@@ -198,7 +198,7 @@ fn what_is_wrong_is_quoted_in_part() {
 
 #[test]
 fn a_field_may_come_twice_but_not_as_another_type() {
-    // The last of one counts, and all of a list.
+    // The last value of a single field is used, and all values of a repeated field.
     let json = r#"{"dictionary":{"stringTable":["","a"],"stringTable":["b"]},"resourceProfiles":[{"schemaUrl":"x","schemaUrl":"y"},{}]}"#;
     let profile = try_read(json.as_bytes()).unwrap();
     let url = profile.resources[0].schema_url.unwrap();
@@ -241,7 +241,7 @@ fn a_field_may_come_twice_but_not_as_another_type() {
 #[test]
 fn an_error_is_told_with_its_line() {
     let good = message("1", "1", "{}");
-    // Of one message, and of one on each line.
+    // A file with one message, and files with one message per line.
     assert_eq!(
         wrong("{\n \"dictionary\": {},\n \"resourceProfiles\": 5}").0,
         3
@@ -254,7 +254,7 @@ fn an_error_is_told_with_its_line() {
     assert_eq!(wrong(&format!("{good}\n{good},\n")).0, 2);
     assert_eq!(wrong(&format!("\u{feff}{good}\n\u{feff}{good}")).0, 2);
     assert!(try_read(format!("\u{feff}{good}\r\n\r\n{good}").as_bytes()).is_ok());
-    // What the message itself has wrong is told with the line as well.
+    // An error in the converted message has a path, and the line if there are several.
     let far = good.replace("\"attributeIndices\":[1]", "\"stackIndex\":7");
     let sample = "resourceProfiles[0].scopeProfiles[0].profiles[0].samples[0]";
     assert_eq!(

@@ -1,6 +1,7 @@
-//! Messages that are allowed, but odd: all that a reader has to be ready for.
+//! Random messages that are valid, but irregular: they contain everything that a reader must accept.
 //!
-//! They break no must. A strict one breaks no should either; others do now and then.
+//! They break no rule of level "must". Strict messages do not break rules of level "should" either;
+//! others sometimes do.
 
 use super::check::{Level, RULES, grave, violations};
 use super::json::{from_json, to_json};
@@ -18,10 +19,9 @@ const TYPES: [(&str, &str); 6] = [
     ("", ""),
 ];
 
-/// Always the same message for the same arguments. In the layouts before v1.11 the first
-/// samples have values and no time stamps: with time stamps, a short message may be of
-/// either layout.
-pub fn odd(seed: u64, layout: Layout, strict: bool) -> Data {
+/// Creates a message, which depends only on the arguments. In the layouts before v1.11 the first
+/// samples have values and no timestamps: a short message with timestamps would be ambiguous.
+pub fn irregular(seed: u64, layout: Layout, strict: bool) -> Data {
     let mut maker = Maker::new(seed, layout, strict);
     let least = u64::from(strict || maker.chance(90));
     let count = maker.pick(&[1, 1, 1, 2, 3]) * least;
@@ -38,7 +38,7 @@ pub fn odd(seed: u64, layout: Layout, strict: bool) -> Data {
     }
 }
 
-/// How samples are written down: values, time stamps, or both.
+/// The lists that samples have: values, timestamps, or both.
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
     Values,
@@ -88,8 +88,8 @@ impl Maker {
     }
 
     fn schema_url(&mut self) -> String {
-        let odd = if self.rarely() { "not a url" } else { "" };
-        let url = self.pick(&[odd, "", "https://opentelemetry.io/schemas/1.37.0"]);
+        let invalid = if self.rarely() { "not a url" } else { "" };
+        let url = self.pick(&[invalid, "", "https://opentelemetry.io/schemas/1.37.0"]);
         url.to_string()
     }
 
@@ -146,8 +146,8 @@ impl Maker {
         })
     }
 
-    /// Profiles with the same samples but for their values, as those of one pprof file are.
-    /// Now and then one lacks the last sample.
+    /// Profiles whose samples differ only in their values, like the profiles of one pprof file.
+    /// Sometimes the last sample is missing.
     fn aligned(&mut self, count: u64) -> Vec<Profile> {
         let first = self.layout != Layout::V11 && self.dictionary.stack_table.len() == 1;
         let mut shape = self.pick(&[Shape::Values, Shape::Values, Shape::Times, Shape::Both]);
@@ -177,7 +177,7 @@ impl Maker {
         profiles.collect()
     }
 
-    /// Samples without observations, of different identities.
+    /// Samples with unique identities, without observations.
     fn samples(&mut self) -> Vec<Sample> {
         let mut samples: Vec<Sample> = Vec::new();
         let mut identities = BTreeSet::new();
@@ -202,7 +202,7 @@ impl Maker {
         samples
     }
 
-    /// A profile's time and duration; all ends before 2^63.
+    /// A profile with a time and a duration, whose end is before 2^63.
     fn frame(&mut self) -> Profile {
         let time = self.pick(&[0, 1, 1_700_000_000_123_456_789, (1 << 63) - 2]);
         let duration = self.pick(&[1, 1_000_000_000, (1 << 53) + 1, 1 << 62]);
@@ -232,7 +232,7 @@ impl Maker {
         }
     }
 
-    /// All but samples and times.
+    /// Sets all fields except samples and times.
     fn facts(&mut self, profile: &mut Profile) {
         profile.sample_type = self.value_type();
         if self.chance(60) {
@@ -252,8 +252,8 @@ impl Maker {
             profile.profile_id = self.bytes(16);
         }
         if self.chance(15) {
-            let odd = if self.rarely() { "custom" } else { "pprof" };
-            profile.original_payload_format = self.pick(&["jfr", odd]).to_string();
+            let other = if self.rarely() { "custom" } else { "pprof" };
+            profile.original_payload_format = self.pick(&["jfr", other]).to_string();
             profile.original_payload = self.bytes(5);
         }
         profile.attribute_indices = self.attributes();
@@ -284,7 +284,7 @@ impl Maker {
         }
     }
 
-    /// In one of the three forms, of which the Go collector's is no longer right.
+    /// Adds comments in one of the three forms. That of the Go collector breaks a rule.
     fn comments(&mut self, profile: &mut Profile) {
         if self.chance(70) {
             return;
@@ -293,7 +293,7 @@ impl Maker {
         if self.layout == Layout::V8 && self.chance(60) {
             profile.comment_strindices = texts.iter().map(|text| self.string(text)).collect();
         } else if !self.strict && self.chance(40) {
-            // From the last to the first: it is the number that counts.
+            // In reverse order, since the number in the key determines the order.
             for (i, text) in texts.iter().enumerate().rev() {
                 let value = AnyValue::String(text.to_string());
                 let key = format!("pprof.profile.comment.{i}");
@@ -313,7 +313,7 @@ impl Maker {
 fn bytes_go_round_in_every_form() {
     for layout in LAYOUTS {
         for seed in 0..100 {
-            let data = odd(seed, layout, false);
+            let data = irregular(seed, layout, false);
             for form in Form::all(layout) {
                 let again = decode(&encode_as(&data, form), layout);
                 assert_eq!(again.as_ref(), Ok(&data), "{seed} {form:?}");
@@ -325,7 +325,7 @@ fn bytes_go_round_in_every_form() {
 #[test]
 fn json_goes_round() {
     for seed in 0..500 {
-        let data = odd(seed, Layout::V11, seed % 2 == 0);
+        let data = irregular(seed, Layout::V11, seed % 2 == 0);
         let text = to_json(&data).to_string();
         let again = from_json(&serde_json::from_str(&text).unwrap()).unwrap();
         assert_eq!(again, data, "{seed}");
@@ -337,7 +337,7 @@ fn strict_messages_break_nothing() {
     for layout in LAYOUTS {
         for seed in 0..2000 {
             assert_eq!(
-                violations(&odd(seed, layout, true)),
+                violations(&irregular(seed, layout, true)),
                 [],
                 "{seed} {layout:?}"
             );
@@ -346,11 +346,11 @@ fn strict_messages_break_nothing() {
 }
 
 #[test]
-fn odd_messages_break_no_must() {
+fn irregular_messages_break_no_must() {
     let mut broken = BTreeSet::new();
     for layout in LAYOUTS {
         for seed in 0..2000 {
-            let data = odd(seed, layout, false);
+            let data = irregular(seed, layout, false);
             assert_eq!(grave(&data), [], "{seed} {layout:?}");
             broken.extend(violations(&data).into_iter().map(|v| v.rule));
         }
