@@ -68,14 +68,14 @@ bind_profiles <- function(profiles, call, own = own_columns_of(profiles, call), 
     profiles <- list(empty)
   }
   if (length(own) == 0) {
-    result <- rust(rust_combine(profiles, NULL, close_gaps), call)
+    result <- rust(rust_combine(profiles, NULL, close_gaps, lazy_columns(call)), call)
     return(new_profile_data(result$tables, "2.0"))
   }
   compared <- intersect(names(own), c("meta", data_model()$merged, data_model()$attributes))
   groups <- lapply(rlang::set_names(compared), function(table) {
     group_rows(profiles, table, own[[table]], call)
   })
-  result <- rust(rust_combine(profiles, groups, close_gaps), call)
+  result <- rust(rust_combine(profiles, groups, close_gaps, lazy_columns(call)), call)
   tables <- result$tables
   for (table in names(own)) {
     rows <- bind_tables(profiles, table, own[[table]], result$ids, call)

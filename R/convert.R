@@ -55,7 +55,7 @@ as_version <- function(x, version, call) {
     rust(rust_validate(x), call)
     return(x)
   }
-  tables <- rust(rust_convert(x, version), call)
+  tables <- rust(rust_convert(x, version, lazy_columns(call)), call)
   # Problems found while reading are kept. In version 1.0 they have no source.
   problems <- x[[".problems"]]
   if (!is.null(problems)) {

@@ -79,6 +79,19 @@
 #' `difftime` or a matrix, is an error, except in columns of your own. [compact_profile()] also accepts
 #' factors, and whole numbers stored as double.
 #'
+#' @section Computed columns:
+#' Most stacks occur many times, but `sample_locations` has a row for each frame of each sample. The three
+#' columns of this table, the ids in `samples` and `sample_values`, and values that are equal in all
+#' rows are therefore not stored: R computes their values when they are needed. They can be used like any other
+#' column. If a function needs all values of a column at once, the column is stored from then on, like an
+#' ordinary one. Files and databases, and R processes without this package, get ordinary columns.
+#'
+#' Functions of this package recognise tables that were not changed since they were returned, and do not
+#' check or search them again. Assigning to cells or dropping rows makes a table an ordinary one.
+#' `object.size()` counts computed values as if they were stored.
+#'
+#' `options(profile.lazy = FALSE)` turns this off: then all columns are ordinary ones from the start.
+#'
 #' @section Version 1.0:
 #' Versions 1.x of this package used other tables, which all functions accept and which readers return for
 #' `version = "1.0"`. They are, in this order:

@@ -272,9 +272,10 @@ stop_run <- function(call, write) {
   rust_joint_block(TRUE)
   state <- joint_state()
   warnings <- stop_rprof(state)
+  lazy <- lazy_columns(call)
   file <- c(run$path, run$shown)
   target <- if (write) c(run$path, shown_text(run$path))
-  result <- rust(rust_joint_stop(file, "R's file", run$uri, run$memory, target), call)
+  result <- rust(rust_joint_stop(file, "R's file", run$uri, run$memory, target, lazy), call)
   for (warning in warnings) {
     rlang::cnd_signal(warning)
   }
@@ -379,5 +380,6 @@ stop_before_end <- function() {
 .onUnload <- function(libpath) {
   try(stop_before_end())
   joint$run <- NULL
+  .External(profile_unload)
   library.dynam.unload("profile", libpath)
 }

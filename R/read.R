@@ -87,6 +87,9 @@
 #' `profile_error_budget` if it would take more than 4 GB of memory and more than 64 times its size on disk.
 #' To read it anyway, set `options(profile.max_memory = )` to the number of bytes that a file may take.
 #'
+#' Tables have a row for each frame of each sample, but most of their columns take no memory until their
+#' values are needed, see *Computed columns* in [profile_data].
+#'
 #' @param path A path, or a connection as for [readLines()]. An open connection is read from its current
 #'   position, a closed one from the start.
 #' @param ... Must be empty.
@@ -156,7 +159,7 @@ read_profile <- function(path, ..., version = "2.0", source_uri = path) {
 read_format <- function(path, format, version, source_uri, call, payload = FALSE) {
   check_version(version, call)
   input <- profile_input(path, source_uri, call)
-  result <- rust(rust_read(input, format, version, payload), call, reader_hint)
+  result <- rust(rust_read(input, format, version, payload, lazy_columns(call)), call, reader_hint)
   warn_problems(result$counts, input$name, call)
   new_profile_data(result$tables, version)
 }
@@ -186,6 +189,15 @@ max_memory <- function(call) {
     abort_argument("The option `profile.max_memory` must be a number of bytes.", call)
   }
   as.double(bytes)
+}
+
+# Whether columns of samples are computed when their values are needed.
+lazy_columns <- function(call) {
+  lazy <- getOption("profile.lazy", TRUE)
+  if (!rlang::is_bool(lazy)) {
+    abort_argument("The option `profile.lazy` must be `TRUE` or `FALSE`.", call)
+  }
+  lazy
 }
 
 #' Problems found while reading

@@ -1,8 +1,9 @@
 // Registers the functions that R calls. Most are Rust functions, which extendr registers
-// (rust/src/lib.rs) and R/extendr-wrappers.R calls. Two are in C: profile_load(), which is
-// called when the package is loaded, and profile_resume(), which continues a jump
-// (guard.c).
+// (rust/src/lib.rs) and R/extendr-wrappers.R calls. These are in C: profile_load(), which is
+// called when the package is loaded, profile_resume(), which continues a jump (guard.c), and
+// profile_unload(), which is called before the package is unloaded (altrep.c).
 
+#include "altrep.h"
 #include "guard.h"
 #include <R_ext/Rdynload.h>
 #include <R_ext/Visibility.h>
@@ -28,9 +29,19 @@ static SEXP profile_load(SEXP arguments) {
     return R_NilValue;
 }
 
+// R calls this when it unloads the library. It looks for it among the registered functions,
+// since R_useDynamicSymbols() says that there are no others.
+attribute_visible void R_unload_profile(DllInfo *dll) {
+    (void) dll;
+    profile_rust_unload();
+    profile_altrep_unload();
+}
+
 static const R_ExternalMethodDef externals[] = {
     {"profile_load", (DL_FUNC) &profile_load, 0},
     {"profile_resume", (DL_FUNC) &profile_resume, 0},
+    {"profile_unload", (DL_FUNC) &profile_unload, 0},
+    {"R_unload_profile", (DL_FUNC) &R_unload_profile, 0},
     {NULL, NULL, 0},
 };
 
@@ -41,9 +52,5 @@ attribute_visible void R_init_profile(DllInfo *dll) {
     R_useDynamicSymbols(dll, FALSE);
     R_forceSymbols(dll, TRUE);
     profile_guard_init();
-}
-
-attribute_visible void R_unload_profile(DllInfo *dll) {
-    (void) dll;
-    profile_rust_unload();
+    profile_altrep_init(dll);
 }

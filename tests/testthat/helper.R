@@ -1,5 +1,10 @@
 # Files and truths that several tests share.
 
+# All tests can also run with ordinary columns, see DEVELOPMENT.md.
+if (identical(Sys.getenv("PROFILE_TEST_LAZY"), "false")) {
+  options(profile.lazy = FALSE)
+}
+
 data_path <- function(...) {
   testthat::test_path("data", ...)
 }
@@ -122,7 +127,8 @@ expect_no_warning <- function(expr) {
 # Runs R code in a process of its own, with this version of the package. One that is killed
 # leaves its temporary directory, which goes with ours here.
 run_r <- function(code, prefix = "", wait = TRUE, env = "") {
-  script <- write_file(code, path = tempfile(fileext = ".R"))
+  lazy <- sprintf("options(profile.lazy = %s)", getOption("profile.lazy", TRUE))
+  script <- write_file(c(lazy, code), path = tempfile(fileext = ".R"))
   output <- tempfile()
   libs <- paste(normalizePath(.libPaths()), collapse = ":")
   command <- paste0(

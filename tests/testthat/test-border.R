@@ -7,7 +7,7 @@ test_that("each entry point has its wrapper, and nothing else can be called", {
   wrappers <- ls(asNamespace("profile"), pattern = "^rust_")
   generated <- c("get_profile_metadata", "make_profile_wrappers")
   expect_setequal(names(routines$.Call), paste0("wrap__", c(wrappers, generated)))
-  expect_setequal(names(routines$.External), c("profile_load", "profile_resume"))
+  expect_setequal(names(routines$.External), c("profile_load", "profile_resume", "profile_unload", "R_unload_profile"))
 })
 
 test_that("garbage collections at any time change no result", {

@@ -159,7 +159,7 @@ test_that("a profile of the wanted version comes back as it is", {
 
 test_that("frame types come out of Rust as they went in", {
   # No reader sets them.
-  same <- function(x) rust(rust_convert(x, "2.0"), rlang::current_env())$locations
+  same <- function(x) rust(rust_convert(x, "2.0", FALSE), rlang::current_env())$locations
   x <- small_profile()
   plain <- x$locations
   x$locations$.inlined <- rep_len(c(TRUE, FALSE), nrow(plain))

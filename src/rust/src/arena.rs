@@ -15,6 +15,7 @@
 //!
 //! All objects are created inside [`guarded()`], so that a lack of memory is an error.
 
+use crate::altrep;
 use crate::argument::SEXPTYPE::{self, INTSXP, LGLSXP, RAWSXP, REALSXP, STRSXP, VECSXP};
 use crate::guard::guarded;
 use extendr_api::{GetSexp, Robj, SEXP};
@@ -24,6 +25,7 @@ use extendr_ffi::{
     SET_STRING_ELT, SET_VECTOR_ELT, STRING_PTR_RO, VECTOR_ELT, cetype_t,
 };
 use profile_core::error::Result;
+use profile_core::model::Frames;
 use std::marker::PhantomData;
 
 /// Creates and protects the objects of one call.
@@ -131,6 +133,30 @@ impl<'call> Arena<'call> {
         let (vector, data) = self.vector(RAWSXP, bytes.len(), RAW)?;
         data.copy_from_slice(bytes);
         Ok(vector)
+    }
+
+    /// The columns of frames, computed when R asks for their values.
+    pub fn frame_columns(self, frames: Frames) -> Result<[RObject<'call>; 3]> {
+        let RObject(list, _) = altrep::with_frame_columns(frames, |make| self.add(make))?;
+        // SAFETY: a live list of three.
+        Ok([0, 1, 2].map(|at| RObject(unsafe { VECTOR_ELT(list, at) }, PhantomData)))
+    }
+
+    /// A column of 1, 2, 3, …, each in so many rows, computed in the same way.
+    pub fn counted(self, rows: usize, each: usize) -> Result<RObject<'call>> {
+        // SAFETY: inside `guarded()`.
+        self.add(|| unsafe { altrep::counted(rows as i32, each) })
+    }
+
+    /// A column that has one number in all rows, computed in the same way.
+    pub fn constant(self, rows: usize, value: i32) -> Result<RObject<'call>> {
+        // SAFETY: inside `guarded()`.
+        self.add(|| unsafe { altrep::constant(false, rows as i32, f64::from(value)) })
+    }
+
+    pub fn constant_double(self, rows: usize, value: f64) -> Result<RObject<'call>> {
+        // SAFETY: inside `guarded()`.
+        self.add(|| unsafe { altrep::constant(true, rows as i32, value) })
     }
 
     /// A double vector of these numbers.

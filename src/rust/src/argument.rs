@@ -6,6 +6,7 @@
 //! element of a list that becomes an `Robj` takes an entry in a table that never shrinks.
 //! Therefore entry points take `&Robj`, and [`argument()`] reads it.
 
+use crate::altrep;
 use crate::guard::guarded;
 use extendr_api::{GetSexp, Robj, SEXP};
 use extendr_ffi::{
@@ -55,6 +56,11 @@ pub fn text(argument: &Robj) -> Result<&str> {
 }
 
 impl<'call> Sexp<'call> {
+    /// For functions of R's.
+    pub(crate) fn object(self) -> SEXP {
+        self.0
+    }
+
     /// The type of the object.
     pub fn kind(self) -> SEXPTYPE {
         // SAFETY: a live object.
@@ -109,20 +115,10 @@ impl<'call> Sexp<'call> {
         if !kinds.contains(&self.kind()) || self.len() == 0 {
             return Ok(&[]);
         }
-        // SAFETY: a vector with elements. If it is an ALTREP vector, this may call R functions
-        // of the package that defines its class.
-        let start = unsafe {
-            if ALTREP(self.0) == 0 {
-                DATAPTR_RO(self.0)
-            } else {
-                let start = Cell::new(std::ptr::null());
-                let (object, found) = (self.0, &start);
-                guarded(|| {
-                    found.set(DATAPTR_RO(object));
-                    R_NilValue
-                })?;
-                start.get()
-            }
+        // SAFETY: a vector with elements.
+        let start = match unsafe { ALTREP(self.0) } {
+            0 => unsafe { DATAPTR_RO(self.0) },
+            _ => altrep::data(self.0)?,
         };
         // SAFETY: vectors are contiguous, aligned for their type, and not written to while
         // they are arguments.

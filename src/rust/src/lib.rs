@@ -11,6 +11,8 @@
 // only: the code that `#[extendr]` generates here allocates a few bytes with such methods, for a
 // message or for the table of functions.
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
+mod altrep;
+#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod arena;
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod argument;
@@ -52,9 +54,9 @@ use profile_sampler as sampler;
 
 // `input` is a result of `profile_input()` in R/read.R. `format` is the name of a format; if it is
 // empty, the format is detected. `payload`: whether to read the original payload of the profile in
-// the file instead.
+// the file instead. `lazy`: whether columns of samples are computed when their values are needed.
 #[extendr]
-fn rust_read(input: &Robj, format: &Robj, version: &Robj, payload: &Robj) -> Robj {
+fn rust_read(input: &Robj, format: &Robj, version: &Robj, payload: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
         let format = files::format(text(format)?)?;
         let (mut profile, mut problems) = files::read(input, format)?;
@@ -62,7 +64,8 @@ fn rust_read(input: &Robj, format: &Robj, version: &Robj, payload: &Robj) -> Rob
             (profile, problems) = read_payload(profile, files::origin(input)?, &stop)?;
         }
         let version = text(version)?;
-        to_r::result(arena, &profile, &problems, version, &stop)
+        let lazy = argument(lazy).flag()?;
+        to_r::result(arena, &profile, &problems, version, lazy, &stop)
     })
 }
 
@@ -142,7 +145,7 @@ fn rust_otlp_answer(body: &Robj, coding: &Robj, success: &Robj) -> Robj {
 
 // Converts tables from the other version to `version`.
 #[extendr]
-fn rust_convert(x: &Robj, version: &Robj) -> Robj {
+fn rust_convert(x: &Robj, version: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
         let version = text(version)?;
         let x = argument(x);
@@ -150,7 +153,8 @@ fn rust_convert(x: &Robj, version: &Robj) -> Robj {
             "2.0" => from_r::recorded(x, &stop)?,
             _ => from_r::profile(x, &stop)?,
         };
-        to_r::tables(arena, &profile, &Problems::default(), version, &stop)
+        let lazy = argument(lazy).flag()?;
+        to_r::tables(arena, &profile, &Problems::default(), version, lazy, &stop)
     })
 }
 
@@ -237,7 +241,7 @@ fn rust_remap(columns: &Robj, from: &Robj, to: &Robj, key: &Robj) -> Robj {
 // numbers are equal; without columns and tables of users it is NULL, and only `tables` is returned.
 // `close_gaps`: whether frames are numbered anew.
 #[extendr]
-fn rust_combine(profiles: &Robj, groups: &Robj, close_gaps: &Robj) -> Robj {
+fn rust_combine(profiles: &Robj, groups: &Robj, close_gaps: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
         let groups = argument(groups);
         let has_own = groups.kind() == VECSXP;
@@ -248,7 +252,8 @@ fn rust_combine(profiles: &Robj, groups: &Robj, close_gaps: &Robj) -> Robj {
             .try_vec_of("groups")?;
         from_r::with_lists(argument(profiles).elements()?, &stop, |lists| {
             let groups = has_own.then_some(groups.as_slice());
-            to_r::combined(arena, lists, groups, argument(close_gaps).flag()?, &stop)
+            let (close_gaps, lazy) = (argument(close_gaps).flag()?, argument(lazy).flag()?);
+            to_r::combined(arena, lists, groups, close_gaps, lazy, &stop)
         })
     })
 }
@@ -387,7 +392,14 @@ fn rust_joint_state() -> Robj {
 // profile to, or NULL. `losses` is what that file could not store, `error` why it could not be
 // written; NULL if not applicable.
 #[extendr]
-fn rust_joint_stop(file: &Robj, name: &Robj, uri: &Robj, memory: &Robj, target: &Robj) -> Robj {
+fn rust_joint_stop(
+    file: &Robj,
+    name: &Robj,
+    uri: &Robj,
+    memory: &Robj,
+    target: &Robj,
+    lazy: &Robj,
+) -> Robj {
     outcome(|arena| {
         let origin = Origin {
             name: owned(text(name)?, "a name")?,
@@ -402,6 +414,7 @@ fn rust_joint_stop(file: &Robj, name: &Robj, uri: &Robj, memory: &Robj, target: 
         let recording = stopped.recording()?;
         let (profile, problems) = joint::merge(file.path, origin, &recording, memory, &stop)
             .map_err(|error| error.shown_as(file.shown))?;
+        let lazy = argument(lazy).flag()?;
         let (mut losses, mut error) = (RObject::null(), RObject::null());
         if !argument(target).strings()?.is_empty() {
             match files::write(target, &profile, &rprof::Writer) {
@@ -414,7 +427,7 @@ fn rust_joint_stop(file: &Robj, name: &Robj, uri: &Robj, memory: &Robj, target: 
         arena.list(&[
             (
                 "tables",
-                to_r::tables(arena, &profile, &problems, "2.0", &stop)?,
+                to_r::tables(arena, &profile, &problems, "2.0", lazy, &stop)?,
             ),
             ("counts", to_r::counts(arena, &problems)?),
             ("losses", losses),

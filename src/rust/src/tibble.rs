@@ -6,6 +6,7 @@ use crate::arena::{Arena, RObject};
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::message;
+use profile_core::model::Frames;
 use std::collections::HashMap;
 
 const WHAT: &str = "a column of strings";
@@ -85,6 +86,28 @@ impl<'call> Tibble<'call> {
         let (column, slots) = self.arena.doubles(self.rows)?;
         self.add(name, column)?;
         Ok(slots)
+    }
+
+    /// The columns of frames, computed when R asks for their values.
+    pub fn frames(&mut self, names: &[&'static str; 3], frames: Frames) -> Result<()> {
+        let columns = self.arena.frame_columns(frames)?;
+        for (name, column) in names.iter().zip(columns) {
+            self.add(name, column)?;
+        }
+        Ok(())
+    }
+
+    /// 1, 2, 3, …, each in so many rows, in the same way; so are the next two.
+    pub fn counted(&mut self, name: &'static str, each: usize) -> Result<()> {
+        self.add(name, self.arena.counted(self.rows, each)?)
+    }
+
+    pub fn constant(&mut self, name: &'static str, value: i32) -> Result<()> {
+        self.add(name, self.arena.constant(self.rows, value)?)
+    }
+
+    pub fn constant_double(&mut self, name: &'static str, value: f64) -> Result<()> {
+        self.add(name, self.arena.constant_double(self.rows, value)?)
     }
 
     /// A character column: `rows` contains the index of each row's string in `distinct`, or -1

@@ -1,11 +1,13 @@
 //! An R table as input of the core: finds columns by name and borrows their data without copying
 //! them.
 
+use crate::altrep;
 use crate::argument::{INTSXP, LGLSXP, REALSXP, STRSXP, Sexp, VECSXP, utf8};
 use extendr_api::SEXP;
 use profile_core::error::{Error, Invalid, Result};
 use profile_core::limits::memory::{TryGrow, TryPut, owned, with_room};
 use profile_core::message;
+use profile_core::model::Frames;
 use profile_core::schema::{Data, TableInput, Text, Type};
 use std::collections::HashMap;
 
@@ -92,6 +94,18 @@ impl<'call> TableInput<'call> for Table<'call> {
                 Data::Stacks(rows, stacks)
             }
         }))
+    }
+
+    fn frames(&self, names: &[&'static str; 3]) -> Option<&'call Frames> {
+        let mut columns = [None; 3];
+        for (slot, name) in columns.iter_mut().zip(names) {
+            let at = self.names.iter().position(|other| other == name)?;
+            *slot = self.columns.get(at).filter(|column| column.is_plain());
+        }
+        let [Some(&first), Some(&second), Some(&third)] = columns else {
+            return None;
+        };
+        altrep::frames_of([first, second, third])
     }
 }
 

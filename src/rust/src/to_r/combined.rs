@@ -16,9 +16,10 @@ pub fn combined<'call>(
     profiles: &[&TableList],
     groups: Option<&Groups>,
     close_gaps: bool,
+    lazy: bool,
     stop: Stop,
 ) -> Result<RObject<'call>> {
-    let mut tables = Tables::new(arena);
+    let mut tables = Tables::new(arena, lazy);
     let rows_in_groups = groups.unwrap_or_default();
     let combined = combine(profiles, rows_in_groups, close_gaps, &mut tables, stop)?;
     if groups.is_none() {

@@ -30,25 +30,28 @@ pub fn result<'call>(
     profile: &Profile,
     problems: &Problems,
     version: &str,
+    lazy: bool,
     stop: Stop,
 ) -> Result<RObject<'call>> {
-    let tables = tables(arena, profile, problems, version, stop)?;
+    let tables = tables(arena, profile, problems, version, lazy, stop)?;
     let counts = counts(arena, problems)?;
     arena.list(&[("tables", tables), ("counts", counts)])
 }
 
-/// The tables of a version. Optional tables are omitted if they have no rows.
+/// The tables of a version. Optional tables are omitted if they have no rows. `lazy`: whether
+/// columns of samples are computed when their values are needed.
 pub fn tables<'call>(
     arena: Arena<'call>,
     profile: &Profile,
     problems: &Problems,
     version: &str,
+    lazy: bool,
     stop: Stop,
 ) -> Result<RObject<'call>> {
     if version == "1.0" {
         return v1::tables(arena, profile, problems, stop);
     }
-    let mut tables = Tables::new(arena);
+    let mut tables = Tables::new(arena, lazy);
     for table in TABLES {
         table.write(profile, Version::Two, &mut tables, stop)?;
     }

@@ -4,21 +4,24 @@ use crate::arena::{Arena, RObject};
 use crate::tibble::Tibble;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow};
-use profile_core::schema::Sink;
+use profile_core::schema::{Computed, Sink};
 
 const WHAT: &str = "a list of tables";
 
 pub struct Tables<'call> {
     arena: Arena<'call>,
+    /// Whether columns of samples are computed when their values are needed.
+    lazy: bool,
     tables: Vec<(&'static str, RObject<'call>)>,
     /// The current table, until it is finished.
     table: Option<(&'static str, Tibble<'call>)>,
 }
 
 impl<'call> Tables<'call> {
-    pub fn new(arena: Arena<'call>) -> Tables<'call> {
+    pub fn new(arena: Arena<'call>, lazy: bool) -> Tables<'call> {
         Tables {
             arena,
+            lazy,
             tables: Vec::new(),
             table: None,
         }
@@ -76,6 +79,19 @@ impl Sink for Tables<'_> {
             Some(table) => fill(table.double_slots(name)?),
             None => Ok(()),
         }
+    }
+
+    fn computed(&mut self, columns: Computed) -> Result<bool> {
+        let Some(table) = self.table.as_mut().filter(|_| self.lazy) else {
+            return Ok(false);
+        };
+        match columns {
+            Computed::Counted(name, each) => table.1.counted(name, each)?,
+            Computed::Integer(name, value) => table.1.constant(name, value)?,
+            Computed::Double(name, value) => table.1.constant_double(name, value)?,
+            Computed::Frames(names, frames) => table.1.frames(names, frames()?)?,
+        }
+        Ok(true)
     }
 
     fn texts(&mut self, name: &'static str, texts: &[&str], rows: &[i32]) -> Result<()> {

@@ -18,7 +18,7 @@ pub fn tables<'call>(
     stop: Stop,
 ) -> Result<RObject<'call>> {
     let columns = to_v1(profile, stop)?;
-    let mut tables = Tables::new(arena);
+    let mut tables = Tables::new(arena, false);
     META_V1.write(profile, Version::One, &mut tables, stop)?;
     let mut types = Tibble::new(arena, 1)?;
     types.texts("type", [Some("samples")])?;

@@ -10,7 +10,10 @@
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, copied, filled, sort_by_key, with_room};
-use crate::schema::{Data, FILES, Ids, Key, NA, TABLES, TableInput, Type};
+use crate::model::Frames;
+use crate::schema::{
+    Data, FILES, FRAME_COLUMNS, Ids, Key, NA, TABLES, TableInput, Type, known_frames,
+};
 use crate::tables::TableList;
 use std::borrow::Cow;
 
@@ -141,6 +144,18 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
         Ids::new(key.table(), key.name(), &ids)
     }
 
+    /// The frames that `sample_locations` was made of, if it is as it was made, and so are the
+    /// ids that it refers to.
+    fn frames(&self) -> Option<&'a Frames> {
+        let rest = &self.all[self.position(SAMPLE_LOCATIONS)?];
+        if rest.rows.is_some() {
+            return None;
+        }
+        // Whoever reads the table reports errors.
+        let [samples, locations] = [Key::Sample, Key::Location].map(|key| self.index(key).ok());
+        known_frames(rest.table, samples.as_ref(), locations.as_ref())
+    }
+
     /// Drops rows that refer to nothing, from the parents down.
     fn drop_orphans(&mut self, which: impl Fn(&str) -> bool) -> Result<()> {
         for table in self.parents_first()? {
@@ -148,8 +163,12 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                 continue;
             }
             let references = self.all[table].references().try_vec(WHAT)?;
+            let is_known = self.all[table].name == SAMPLE_LOCATIONS && self.frames().is_some();
             for (column, key) in references {
                 cancel::check(self.stop)?;
+                if is_known && FRAME_COLUMNS.contains(&column) {
+                    continue;
+                }
                 let index = self.index(key)?;
                 let rest = &self.all[table];
                 let ids = rest.of_rows(rest.ids(column)?)?;
@@ -197,7 +216,15 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                 if let (MAPPINGS, Some(first)) = (rest.name, used.first_mut()) {
                     *first = true;
                 }
-                if let Some(user) = self.position(user) {
+                let known = match user == SAMPLE_LOCATIONS {
+                    true => self.frames(),
+                    false => None,
+                };
+                if let Some(frames) = known {
+                    for location in frames.stacks().parts().0 {
+                        used[location.row()] = true;
+                    }
+                } else if let Some(user) = self.position(user) {
                     let user = &self.all[user];
                     for &id in user.of_rows(user.ids(column)?)?.iter() {
                         if let Some(row) = index.row(id) {
@@ -218,6 +245,9 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                 continue;
             };
             cancel::check(self.stop)?;
+            if name == SAMPLE_LOCATIONS && self.frames().is_some() {
+                continue;
+            }
             let index = self.index(Key::Sample)?;
             let rest = &self.all[table];
             let ids = rest.of_rows(rest.ids(Key::Sample.name())?)?;

@@ -1,7 +1,7 @@
 //! Interned tables: each distinct row is stored once, and is referred to by its row number.
 
 use super::index::{Index, next_row};
-use super::lists::{Lists, TextList};
+use super::lists::{Lists, SharedLists, TextList};
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
 use std::fmt;
@@ -36,6 +36,8 @@ macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $rows:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        // So that a list of ids can be lent as a list of numbers.
+        #[repr(transparent)]
         pub struct $name(pub(crate) u32);
 
         impl $name {
@@ -142,6 +144,37 @@ impl<T: Copy + Eq + Hash> Rows for Lists<T> {
 
     fn clear(&mut self) {
         self.clear();
+    }
+}
+
+impl<T: Copy + Eq + Hash> Rows for SharedLists<T> {
+    type Row<'r>
+        = &'r [T]
+    where
+        T: 'r;
+
+    #[inline]
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn row(&self, row: usize) -> &[T] {
+        self.get(row)
+    }
+
+    #[inline]
+    fn equals(&self, row: usize, other: &[T]) -> bool {
+        self.get(row) == other
+    }
+
+    #[inline]
+    fn append(&mut self, row: &[T], what: &'static str) -> Result<()> {
+        self.push(row, what)
+    }
+
+    fn clear(&mut self) {
+        *self = SharedLists::default();
     }
 }
 
@@ -259,6 +292,21 @@ impl<R: Rows, I: Id> Interner<R, I> {
 impl<T, I> Interner<Vec<T>, I> {
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.rows.iter()
+    }
+}
+
+impl<T: Copy, I> Interner<SharedLists<T>, I> {
+    /// The same rows without a copy. `intern()` does not find them there.
+    pub fn share(&self) -> Self {
+        Interner {
+            rows: self.rows.clone(),
+            ..Interner::default()
+        }
+    }
+
+    /// The items of all rows, end to end, and where each row ends among them.
+    pub fn parts(&self) -> (&[T], &[usize]) {
+        (self.rows.items(), self.rows.ends())
     }
 }
 

@@ -2,8 +2,9 @@
 //! allocation serves all of them.
 
 use crate::error::Result;
-use crate::limits::memory::{TryGrow, TryText, filled};
-use std::ops::Range;
+use crate::limits::memory::{TryGrow, TryText, copied, filled};
+use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 /// The offset in the buffer at which each list ends.
 #[derive(Debug, Default, Clone)]
@@ -61,6 +62,11 @@ impl<T: Copy> Lists<T> {
         &self.items
     }
 
+    /// Where each list ends among the items.
+    pub fn ends(&self) -> &[usize] {
+        &self.ends.0
+    }
+
     pub fn len(&self) -> usize {
         self.ends.0.len()
     }
@@ -76,6 +82,49 @@ impl<T: Copy> Lists<T> {
     pub fn clear(&mut self) {
         self.items.clear();
         self.ends.0.clear();
+    }
+}
+
+/// Lists that several owners share without copying them. An owner that adds a list while
+/// there are others gets its own copy first.
+#[derive(Debug)]
+pub struct SharedLists<T>(Arc<Lists<T>>);
+
+impl<T> Default for SharedLists<T> {
+    fn default() -> Self {
+        SharedLists(Arc::default())
+    }
+}
+
+impl<T> Clone for SharedLists<T> {
+    fn clone(&self) -> Self {
+        SharedLists(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Deref for SharedLists<T> {
+    type Target = Lists<T>;
+
+    #[inline]
+    fn deref(&self) -> &Lists<T> {
+        &self.0
+    }
+}
+
+impl<T: Copy> SharedLists<T> {
+    /// Adds a list.
+    #[inline]
+    pub fn push(&mut self, list: &[T], what: &'static str) -> Result<()> {
+        if let Some(lists) = Arc::get_mut(&mut self.0) {
+            return lists.push(list, what);
+        }
+        let mut own = Lists {
+            items: copied(&self.0.items, what)?,
+            ends: Ends(copied(&self.0.ends.0, what)?),
+        };
+        own.push(list, what)?;
+        self.0 = Arc::new(own);
+        Ok(())
     }
 }
 
@@ -154,6 +203,18 @@ mod tests {
         let all: Vec<&[i32]> = lists.iter().collect();
         assert_eq!(all, [&[1, 2][..], &[], &[3], &[4, 5]]);
         assert_eq!(lists.items(), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn whoever_adds_to_shared_lists_leaves_those_of_others() {
+        let mut one = SharedLists::default();
+        one.push(&[1, 2], "x").unwrap();
+        let mut other = one.clone();
+        assert_eq!(one.items().as_ptr(), other.items().as_ptr());
+        other.push(&[3], "x").unwrap();
+        assert_eq!((one.len(), other.len()), (1, 2));
+        assert_eq!(one.ends(), [2]);
+        assert_eq!(other.items(), [1, 2, 3]);
     }
 
     #[test]

@@ -8,4 +8,4 @@ mod lists;
 pub use index::{Index, next_row};
 pub(crate) use interner::id;
 pub use interner::{Id, Interner, Rows, add};
-pub use lists::{Lists, TextList};
+pub use lists::{Lists, SharedLists, TextList};

@@ -16,6 +16,7 @@
 
 mod addresses;
 mod attributes;
+mod frames;
 mod functions;
 mod labels;
 mod locations;
@@ -32,6 +33,7 @@ mod values;
 
 pub use addresses::{Address, AddressId, Addresses};
 pub use attributes::{Attribute, AttributeValue, ValueKind};
+pub use frames::Frames;
 pub use functions::{Function, FunctionId, Functions, Names, UNKNOWN};
 pub use labels::Label;
 pub use locations::{FrameType, Location, LocationId, Locations};

@@ -4,6 +4,7 @@
 use super::column::{ColumnInfo, Type};
 use crate::error::{Error, Invalid, Result};
 use crate::message;
+use crate::model::Frames;
 
 /// R's `NA_integer_`, also of logical columns.
 pub const NA: i32 = i32::MIN;
@@ -25,6 +26,12 @@ pub trait TableInput<'a> {
         name: &'static str,
         wanted: Type,
     ) -> Result<Option<Data<'a>>>;
+
+    /// The frames that these columns were computed from, if they are as they were given to a
+    /// [`Sink`](super::Sink).
+    fn frames(&self, _names: &[&'static str; 3]) -> Option<&'a Frames> {
+        None
+    }
 }
 
 /// The data of a column.

@@ -68,10 +68,12 @@ pub use meta::META_V1;
 pub(crate) use meta::check_meta;
 pub use problems::{PROBLEMS, ProblemRow};
 pub(crate) use read::unresolved;
-pub use reading::{Reading, Runs};
+pub use reading::{Reading, Runs, SampleStacks};
 pub use row_table::RowTable;
+pub(crate) use sample_locations::{FRAME_COLUMNS, known as known_frames};
 pub(crate) use sink::NA_REAL;
-pub use sink::Sink;
+pub(crate) use sink::counted;
+pub use sink::{Computed, Sink};
 pub use table::{Declared, Table, TableInfo, Version};
 
 /// The tables of version "2.0", in the order in which they are written: the seven tables that each

@@ -5,17 +5,18 @@ use super::column::{ColumnInfo, Type};
 use super::ids::Ids;
 use super::input::{self, NA, TableInput, Text, find};
 use super::key::Key;
+use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, with_room};
-use crate::model::{Profile, StringId};
+use crate::model::{Frames, LocationId, Profile, StringId};
 
 /// A profile whose tables are being read, or were read.
 pub struct Reading<'a> {
-    /// The profile without the stacks of its samples, see [`Runs`].
+    /// The profile without the stacks of its samples, see [`SampleStacks`].
     pub profile: Profile,
     ids: [Option<Ids>; Key::ALL.len()],
     pub(super) pending: Pending<'a>,
-    pub runs: Runs<'a>,
+    pub stacks: SampleStacks<'a>,
 }
 
 impl<'a> Reading<'a> {
@@ -26,7 +27,7 @@ impl<'a> Reading<'a> {
             profile,
             ids: [const { None }; Key::ALL.len()],
             pending: Pending::default(),
-            runs: Runs::default(),
+            stacks: SampleStacks::Rows(Runs::default()),
         })
     }
 
@@ -49,6 +50,27 @@ impl<'a> Reading<'a> {
     /// The index of the ids of a table, to find many rows.
     pub(super) fn ids(&self, key: Key) -> Option<&Ids> {
         self.ids[key as usize].as_ref()
+    }
+
+    /// Passes the frames of a sample to `each`, innermost first: the row in `sample_locations`
+    /// and the location.
+    pub fn each_frame(
+        &self,
+        sample: usize,
+        mut each: impl FnMut(usize, LocationId) -> Result<()>,
+    ) -> Result<()> {
+        match &self.stacks {
+            SampleStacks::Known(frames) => {
+                let (rows, stack) = frames.of(sample);
+                rows.zip(stack).try_for_each(|(row, id)| each(row, *id))
+            }
+            SampleStacks::Rows(runs) => runs.rows(sample).try_for_each(|row| {
+                let location = self.row_of(Key::Location, runs.locations[row]);
+                location.map_or(Ok(()), |location| {
+                    each(row, LocationId(next_row(location, "locations")?))
+                })
+            }),
+        }
     }
 
     /// The distinct texts of a column as strings of the profile.
@@ -89,6 +111,33 @@ pub struct Pending<'a> {
     pub ids: &'a [i32],
     pub(super) timestamps: &'a [f64],
     pub(super) trace_ids: Option<Vec<Option<StringId>>>,
+}
+
+/// The stacks of samples, as the table `sample_locations` has them.
+#[derive(Debug)]
+pub enum SampleStacks<'a> {
+    /// What the table was made of, as which it comes back.
+    Known(&'a Frames),
+    /// In any other table.
+    Rows(Runs<'a>),
+}
+
+impl SampleStacks<'_> {
+    /// The number of samples.
+    pub fn samples(&self) -> usize {
+        match self {
+            SampleStacks::Known(frames) => frames.of_sample().len(),
+            SampleStacks::Rows(runs) => runs.of_sample.len(),
+        }
+    }
+
+    /// The number of rows of the table.
+    pub fn rows(&self) -> usize {
+        match self {
+            SampleStacks::Known(frames) => frames.rows(),
+            SampleStacks::Rows(runs) => runs.locations.len(),
+        }
+    }
 }
 
 /// The rows of `sample_locations` that form the stack of each sample.

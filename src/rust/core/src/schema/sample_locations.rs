@@ -6,15 +6,15 @@ use super::ids::Ids;
 use super::input::{TableInput, find, integers, invalid};
 use super::key::Key;
 use super::read::unresolved;
-use super::reading::{Reading, Runs};
-use super::sink::{Sink, fill};
+use super::reading::{Reading, Runs, SampleStacks};
+use super::sink::{Computed, Sink, fill};
 use super::table::{Declared, Table, TableInfo, Version};
 use super::write::id_of;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, filled};
 use crate::message;
-use crate::model::{Profile, StackId, Stacks};
+use crate::model::{self, Profile, StackId, Stacks};
 use std::thread;
 
 const TABLE: &str = "sample_locations";
@@ -34,14 +34,17 @@ pub static SAMPLE_LOCATIONS: SampleLocationTable = SampleLocationTable {
     },
 };
 
+/// The names of the columns.
+pub const FRAME_COLUMNS: [&str; 3] = ["sample_id", "depth", "location_id"];
+
 const COLUMNS: [ColumnInfo; 3] = [
-    ColumnInfo::new("sample_id", Type::Integer, "the sample"),
+    ColumnInfo::new(FRAME_COLUMNS[0], Type::Integer, "the sample"),
     ColumnInfo::new(
-        "depth",
+        FRAME_COLUMNS[1],
         Type::Integer,
         "the position in the stack: 1 for the innermost frame, the function that was running",
     ),
-    ColumnInfo::new("location_id", Type::Integer, "the location"),
+    ColumnInfo::new(FRAME_COLUMNS[2], Type::Integer, "the location"),
 ];
 
 impl Declared for SampleLocationTable {
@@ -63,8 +66,12 @@ impl Table for SampleLocationTable {
         let half: usize = first.iter().map(length).sum();
         let rows = half + second.iter().map(length).sum::<usize>();
         sink.start(TABLE, rows)?;
-        let names = COLUMNS.map(|column| column.name);
-        sink.integers(&names, &mut |columns| {
+        let locations = profile.locations.len();
+        let mut make = || model::Frames::new(stacks, samples, locations, stop);
+        if sink.computed(Computed::Frames(&FRAME_COLUMNS, &mut make))? {
+            return sink.finish();
+        }
+        sink.integers(&FRAME_COLUMNS, &mut |columns| {
             let [sample_id, depth, location_id] = columns else {
                 return Ok(());
             };
@@ -101,6 +108,10 @@ impl Table for SampleLocationTable {
         _: Version,
         stop: Stop,
     ) -> Result<()> {
+        if let Some(frames) = known(input, reading.ids(Key::Sample), reading.ids(Key::Location)) {
+            reading.stacks = SampleStacks::Known(frames);
+            return Ok(());
+        }
         let [sample_id, depth, location_id] = &COLUMNS;
         let column = |column| Ok::<_, Error>(integers(find(input, TABLE, column)?));
         let rows = Rows {
@@ -112,9 +123,26 @@ impl Table for SampleLocationTable {
         let (Some(samples), Some(locations)) = ids else {
             return Ok(());
         };
-        reading.runs = rows.runs(reading.pending.ids.len(), samples, locations, stop)?;
+        let runs = rows.runs(reading.pending.ids.len(), samples, locations, stop)?;
+        reading.stacks = SampleStacks::Rows(runs);
         Ok(())
     }
+}
+
+/// The frames that a table was made of, if it is as it was made, and the samples and locations
+/// that it refers to have the ids that they had then.
+pub(crate) fn known<'a>(
+    input: &dyn TableInput<'a>,
+    samples: Option<&Ids>,
+    locations: Option<&Ids>,
+) -> Option<&'a model::Frames> {
+    let (Some(Ids::Sequence(samples)), Some(Ids::Sequence(locations))) = (samples, locations)
+    else {
+        return None;
+    };
+    let frames = input.frames(&FRAME_COLUMNS)?;
+    let is_whole = input.rows() == frames.rows() && frames.fit(*samples, *locations);
+    is_whole.then_some(frames)
 }
 
 /// The columns of the table that is read.

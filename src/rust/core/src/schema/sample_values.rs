@@ -8,7 +8,8 @@ use super::input::{self, TableInput, Text, find, invalid};
 use super::key::Key;
 use super::read::{check_texts, unresolved};
 use super::reading::Reading;
-use super::sink::{Sink, fill};
+use super::samples::the_only;
+use super::sink::{Sink, constant_double, counted, fill};
 use super::table::{Declared, Table, TableInfo, Version};
 use super::write::{formatted, id_of};
 use crate::error::{Error, Result};
@@ -76,18 +77,30 @@ impl Table for SampleValueTable {
                 }
             }
         }
-        sink.integers(&[sample_id], &mut |columns| {
-            fill(columns[0], sample_of.iter().map(|&row| id_of(row as usize)))
-        })?;
+        match rows == values.len() * profile.samples.len() {
+            // Each sample has all types.
+            true => counted(sink, sample_id, values.len())?,
+            false => sink.integers(&[sample_id], &mut |columns| {
+                fill(columns[0], sample_of.iter().map(|&row| id_of(row as usize)))
+            })?,
+        }
         let types = values.iter().map(|v| v.type_.name.as_str());
         sink.texts(type_, &types.try_vec(WHAT)?, &type_of)?;
         let units = values.iter().map(|v| v.type_.unit.as_str());
         sink.texts(unit, &units.try_vec(WHAT)?, &type_of)?;
         let rows = || type_of.iter().zip(&sample_of);
         let rows = || rows().map(|(&type_, &row)| (&values[type_ as usize], row as usize));
-        sink.doubles(value, &mut |column| {
-            fill(column, rows().map(|(v, row)| v.column[row]))
-        })?;
+        let only = match &values[..] {
+            [values] => the_only(&values.column).filter(|value| *value != 0.0),
+            _ => None,
+        };
+        match only {
+            // Zeros may have a sign.
+            Some(only) => constant_double(sink, value, only)?,
+            None => sink.doubles(value, &mut |column| {
+                fill(column, rows().map(|(v, row)| v.column[row]))
+            })?,
+        }
         if exact {
             let mut numbers = rows().map(|(values, row)| values.exact(row));
             formatted(sink, value_exact, &mut numbers)?;

@@ -8,7 +8,7 @@ use super::input::{Data, NA, TableInput, Text, doubles, find, integers, invalid,
 use super::key::Key;
 use super::read::{check_texts, unresolved};
 use super::reading::{EMPTY, Reading};
-use super::sink::{NA_REAL, Sink, fill};
+use super::sink::{NA_REAL, Sink, constant, counted, fill};
 use super::table::{Declared, Table, TableInfo, Version};
 use super::write::{formatted, id_of, strings};
 use crate::collections::next_row;
@@ -45,7 +45,7 @@ pub static SAMPLES: SampleTable = SampleTable {
         WholeColumn {
             info: ColumnInfo::new("sample_id", Type::Integer, "its id"),
             given: |_| true,
-            write: |name, _, sink| sink.integers(&[name], &mut |columns| fill(columns[0], 1..)),
+            write: |name, _, sink| counted(sink, name, 1),
             // The ids of all tables are read before, see `Reading::read_ids()`.
             read: |_, _| Ok(()),
         },
@@ -54,6 +54,9 @@ pub static SAMPLES: SampleTable = SampleTable {
             given: |_| true,
             write: |name, profile, sink| {
                 let sources = &profile.samples.source;
+                if let Some(source) = the_only(sources) {
+                    return constant(sink, name, id_of(source.row()));
+                }
                 sink.integers(&[name], &mut |columns| {
                     fill(columns[0], sources.iter().map(|s| id_of(s.row())))
                 })
@@ -236,6 +239,12 @@ fn read_sources(reading: &mut Reading, ids: &[i32]) -> Result<()> {
     }
     reading.profile.samples.source = rows;
     Ok(())
+}
+
+/// The value that all rows have, if there is one.
+pub(super) fn the_only<T: Copy + PartialEq>(values: &[T]) -> Option<T> {
+    let first = *values.first()?;
+    values.iter().all(|value| *value == first).then_some(first)
 }
 
 /// A column with the values of some samples.

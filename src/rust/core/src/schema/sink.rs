@@ -2,6 +2,7 @@
 //! memory.
 
 use crate::error::Result;
+use crate::model::Frames;
 
 /// Receives tables: for each its start, its columns in order, and its end.
 pub trait Sink {
@@ -27,10 +28,62 @@ pub trait Sink {
         fill: &mut dyn FnMut(&mut [f64]) -> Result<()>,
     ) -> Result<()>;
 
+    /// Columns whose values follow from a rule, for a sink that computes them later. Others
+    /// return false and want them filled.
+    fn computed(&mut self, _columns: Computed) -> Result<bool> {
+        Ok(false)
+    }
+
     /// A column of text: for each row an index into `texts`, or -1 for NA.
     fn texts(&mut self, name: &'static str, texts: &[&str], rows: &[i32]) -> Result<()>;
 
     fn finish(&mut self) -> Result<()>;
+}
+
+/// What the values of columns follow from.
+pub enum Computed<'f> {
+    /// 1, 2, 3, …, each in so many rows.
+    Counted(&'static str, usize),
+    /// One value in all rows.
+    Integer(&'static str, i32),
+    Double(&'static str, f64),
+    /// The columns of the frames that this function returns.
+    Frames(&'f [&'static str; 3], &'f mut dyn FnMut() -> Result<Frames>),
+}
+
+/// A column of 1, 2, 3, …, each in so many rows.
+pub fn counted(sink: &mut dyn Sink, name: &'static str, each: usize) -> Result<()> {
+    if sink.computed(Computed::Counted(name, each))? {
+        return Ok(());
+    }
+    sink.integers(&[name], &mut |columns| {
+        for (slots, number) in columns[0].chunks_mut(each.max(1)).zip(1..) {
+            slots.fill(number);
+        }
+        Ok(())
+    })
+}
+
+/// A column that has one value in all rows.
+pub fn constant(sink: &mut dyn Sink, name: &'static str, value: i32) -> Result<()> {
+    if sink.computed(Computed::Integer(name, value))? {
+        return Ok(());
+    }
+    sink.integers(&[name], &mut |columns| {
+        columns[0].fill(value);
+        Ok(())
+    })
+}
+
+/// The same of doubles.
+pub fn constant_double(sink: &mut dyn Sink, name: &'static str, value: f64) -> Result<()> {
+    if sink.computed(Computed::Double(name, value))? {
+        return Ok(());
+    }
+    sink.doubles(name, &mut |column| {
+        column.fill(value);
+        Ok(())
+    })
 }
 
 /// R's `NA_real_`: a NaN whose low word is 1954.

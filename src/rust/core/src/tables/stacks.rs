@@ -1,13 +1,13 @@
 //! Finds the stacks of samples again: in tables each is written out, in the model it is one
-//! row of a table of its own.
+//! row of a table of its own. Tables that come back as they were made still know them.
 
 use super::list::{TableList, check_v2};
 use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::TryGrow;
+use crate::limits::memory::{TryGrow, copied};
 use crate::model::{LocationId, Profile, StackCache, StackId};
-use crate::schema::{Key, Reading};
+use crate::schema::{Key, Reading, Runs, SampleStacks};
 
 /// Checks tables of version "2.0" and makes a profile of them.
 pub fn profile_from_v2(list: &TableList, stop: Stop) -> Result<Profile> {
@@ -16,10 +16,19 @@ pub fn profile_from_v2(list: &TableList, stop: Stop) -> Result<Profile> {
     Ok(reading.profile)
 }
 
-/// The stack of each sample. Runs of rows repeat, so a run is looked up as the ids that it
-/// has, before its locations are.
+/// The stack of each sample.
 fn stacks(reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
-    let runs = std::mem::take(&mut reading.runs);
+    match std::mem::replace(&mut reading.stacks, SampleStacks::Rows(Runs::default())) {
+        SampleStacks::Known(frames) => {
+            reading.profile.stacks = frames.stacks().share();
+            copied(frames.of_sample(), "samples")
+        }
+        SampleStacks::Rows(runs) => find(runs, reading, stop),
+    }
+}
+
+/// Runs of rows repeat, so a run is looked up as the ids that it has, before its locations are.
+fn find(runs: Runs, reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
     let mut known: StackCache<i32> = StackCache::default();
     let mut stacks = Vec::new();
     let mut stack: Vec<LocationId> = Vec::new();

@@ -1,14 +1,14 @@
 //! The columns of combined tables.
 
-use super::{Job, Parts, WHAT, integers};
+use super::{Job, Parts, SAMPLE_LOCATIONS, WHAT, integers};
 use crate::collections::{Interner, TextList};
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use crate::schema::{
-    ColumnInfo, Data, FILES, Key, NA, NA_REAL, Sink, TableInfo, TableInput, Text, Type, find,
+    ColumnInfo, Data, FILES, Key, NA, NA_REAL, Sink, TableInfo, TableInput, Text, Type, counted,
+    find,
 };
 
-const SAMPLE_LOCATIONS: &str = "sample_locations";
 const DEPTH: &str = "depth";
 
 /// A column of one part.
@@ -69,12 +69,7 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
             .refers_to()
             .is_some_and(|key| key.table() == parts.info.name)
         {
-            return sink.integers(&[name], &mut |columns| {
-                for (slot, id) in columns[0].iter_mut().zip(1..) {
-                    *slot = id;
-                }
-                Ok(())
-            });
+            return counted(sink, name, 1);
         }
         if self.close_gaps && (parts.info.name, name) == (SAMPLE_LOCATIONS, DEPTH) {
             return write_depths(parts, sink);

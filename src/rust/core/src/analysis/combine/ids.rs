@@ -38,6 +38,14 @@ impl Numbered<'_> {
         )
     }
 
+    /// The greatest new id; 0 if there is none.
+    pub fn greatest(&self) -> usize {
+        match &self.new {
+            NewIds::After(before) => before + self.old.len(),
+            NewIds::Each(ids) => ids.iter().max().map_or(0, |&id| id as usize),
+        }
+    }
+
     /// The old ids by their size.
     pub fn sorted(&self) -> Result<Vec<i32>> {
         let mut ids = copied(self.old, WHAT)?;

@@ -10,6 +10,7 @@
 
 mod columns;
 mod equal;
+mod frames;
 mod ids;
 
 use crate::error::{Error, Result};
@@ -17,7 +18,8 @@ use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, copied, filled, with_room};
 use crate::message;
 use crate::schema::{
-    ColumnInfo, Data, Ids, Key, Sink, TABLES, Table, TableInfo, TableInput, Type, table,
+    ColumnInfo, Computed, Data, FRAME_COLUMNS, Ids, Key, Sink, TABLES, Table, TableInfo,
+    TableInput, Type, table,
 };
 use crate::tables::{TableList, get};
 use ids::{NewIds, Numbered};
@@ -25,6 +27,7 @@ use ids::{NewIds, Numbered};
 const WHAT: &str = "a combined table";
 const ROWS_PER_CHECK: usize = 1 << 20;
 const META: &str = "meta";
+const SAMPLE_LOCATIONS: &str = "sample_locations";
 
 /// What is known of the rows of a table beyond the columns of the schema: a number for each
 /// row, counted over all profiles that have the table, equal where that is equal.
@@ -201,6 +204,14 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
         let kept = self.kept.iter().find(|(table, _)| *table == name);
         let kept = kept.map(|(_, kept)| kept.as_slice());
         sink.start(name, kept.map_or(parts.rows, <[u32]>::len))?;
+        if name == SAMPLE_LOCATIONS {
+            if let Some(known) = self.known_frames(&parts)? {
+                let mut make = || self.combined_frames(&known);
+                if sink.computed(Computed::Frames(&FRAME_COLUMNS, &mut make))? {
+                    return sink.finish();
+                }
+            }
+        }
         for column in &parts.columns {
             cancel::check(self.stop)?;
             self.write_column(&parts, column, kept, sink)?;

@@ -14,12 +14,10 @@ pub use matching::{Matching, matching_locations};
 pub use rows::rows_of_samples;
 pub use rules::Filters;
 
-use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, filled};
-use crate::model::LocationId;
-use crate::schema::{Key, Reading};
+use crate::schema::Reading;
 use frame::{Frame, number_groups};
 
 /// What remains of samples and their frames.
@@ -38,25 +36,23 @@ pub struct Filtered {
 
 /// Filters tables that were checked.
 pub fn filter(reading: &Reading, filters: &Filters, stop: Stop) -> Result<Filtered> {
-    let (profile, runs) = (&reading.profile, &reading.runs);
+    let profile = &reading.profile;
+    let samples = reading.stacks.samples();
     let mut left = Filtered {
-        samples: filled(runs.of_sample.len(), false, "samples")?,
-        outermost: filled(runs.of_sample.len(), false, "samples")?,
-        depths: filled(runs.locations.len(), 0, "rows")?,
+        samples: filled(samples, false, "samples")?,
+        outermost: filled(samples, false, "samples")?,
+        depths: filled(reading.stacks.rows(), 0, "rows")?,
         no_longer_inlined: Vec::new(),
     };
     let mut frames: Vec<Frame> = Vec::new();
-    for sample in 0..runs.of_sample.len() {
+    for sample in 0..samples {
         if sample % ROWS == 0 {
             cancel::check(stop)?;
         }
         frames.clear();
-        for row in runs.rows(sample) {
-            if let Some(location) = reading.row_of(Key::Location, runs.locations[row]) {
-                let location = LocationId(next_row(location, "locations")?);
-                frames.try_push(Frame::new(profile, location, row), "a stack")?;
-            }
-        }
+        reading.each_frame(sample, |row, location| {
+            frames.try_push(Frame::new(profile, location, row), "a stack")
+        })?;
         number_groups(profile, &mut frames);
         let source = profile
             .samples

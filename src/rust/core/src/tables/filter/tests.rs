@@ -3,6 +3,7 @@
 use super::frame::Frame;
 use super::rules::drop_called;
 use super::*;
+use crate::model::LocationId;
 use crate::schema::memory::{MemoryColumn, MemoryTable, MemoryTables};
 use crate::tables::check_v2;
 

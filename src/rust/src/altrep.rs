@@ -1,0 +1,150 @@
+//! Columns whose values are computed when R asks for them; `src/altrep.c` has their methods.
+//!
+//! The three columns of `sample_locations` share one [`Shared`], which R's garbage collector
+//! frees with the last of them. C reads its first fields, a view of the model's [`Frames`], and
+//! calls no Rust but [`profile_drop_frames`].
+
+use crate::argument::Sexp;
+use crate::guard::guarded;
+use extendr_api::SEXP;
+use extendr_ffi::R_NilValue;
+use profile_core::error::Result;
+use profile_core::model::Frames;
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+
+const COLUMNS: usize = 3;
+
+/// `struct frames` of `src/altrep.c`, with its fields in the same order.
+#[repr(C)]
+pub struct Shared {
+    locations: *const u32,
+    stack_ends: *const usize,
+    stack_of: *const u32,
+    sample_ends: *const u32,
+    samples: isize,
+    rows: isize,
+    bytes: f64,
+    // Written by C only.
+    hint: isize,
+    searches: isize,
+    columns: [Column; COLUMNS],
+    // What the pointers point into, unknown to C.
+    frames: Frames,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Column {
+    data: *mut i32,
+    borrowed: c_int,
+    lent: c_int,
+    reads: isize,
+}
+
+// Lint: extendr declares the target of SEXP `non_exhaustive`.
+#[allow(improper_ctypes)]
+unsafe extern "C" {
+    fn profile_frame_columns(frames: *mut Shared) -> SEXP;
+    fn profile_repeated(doubles: c_int, rows: isize, each: isize, number: f64) -> SEXP;
+    fn profile_row_ids(rows: c_int) -> SEXP;
+    fn profile_frames_of(sample_id: SEXP, depth: SEXP, location_id: SEXP) -> *const Shared;
+    fn profile_data(vector: SEXP) -> *const c_void;
+}
+
+impl Shared {
+    fn new(frames: Frames) -> Shared {
+        let (locations, stack_ends) = frames.stacks().parts();
+        Shared {
+            locations: locations.as_ptr().cast(),
+            stack_ends: stack_ends.as_ptr(),
+            stack_of: frames.of_sample().as_ptr().cast(),
+            sample_ends: frames.ends().as_ptr(),
+            samples: frames.of_sample().len() as isize,
+            rows: frames.rows() as isize,
+            bytes: frames.bytes() as f64,
+            hint: 0,
+            searches: 0,
+            columns: [Column {
+                data: std::ptr::null_mut(),
+                borrowed: 0,
+                lent: 0,
+                reads: 0,
+            }; COLUMNS],
+            frames,
+        }
+    }
+}
+
+/// Gives `make` a function that makes a list of the three columns, and jumps where R has no
+/// memory: then the frames are freed here.
+pub fn with_frame_columns<T>(
+    frames: Frames,
+    make: impl FnOnce(&dyn Fn() -> SEXP) -> Result<T>,
+) -> Result<T> {
+    let shared = Box::into_raw(Box::new(Shared::new(frames)));
+    let is_taken = Cell::new(false);
+    let made = make(&|| {
+        // SAFETY: what C expects, which R's garbage collector frees if this returns.
+        let columns = unsafe { profile_frame_columns(shared) };
+        is_taken.set(true);
+        columns
+    });
+    if !is_taken.get() {
+        // SAFETY: the only pointer to it.
+        drop(unsafe { Box::from_raw(shared) });
+    }
+    made
+}
+
+/// Called by R's garbage collector, through C.
+#[unsafe(no_mangle)]
+extern "C" fn profile_drop_frames(shared: *mut Shared) {
+    // SAFETY: of `with_frame_columns()`; C calls this once.
+    drop(unsafe { Box::from_raw(shared) });
+}
+
+/// A column of integers that are 1, 2, 3, …, each in so many rows. May jump.
+///
+/// # Safety
+/// Only inside [`guarded()`].
+pub unsafe fn counted(rows: i32, each: usize) -> SEXP {
+    // SAFETY: makes a vector.
+    unsafe {
+        match each {
+            1 => profile_row_ids(rows),
+            _ => profile_repeated(0, rows as isize, each as isize, 0.0),
+        }
+    }
+}
+
+/// A column that has one number in all rows, of integers or of doubles. May jump.
+///
+/// # Safety
+/// Only inside [`guarded()`].
+pub unsafe fn constant(doubles: bool, rows: i32, number: f64) -> SEXP {
+    // SAFETY: makes a vector.
+    unsafe { profile_repeated(c_int::from(doubles), rows as isize, 0, number) }
+}
+
+/// The frames that three columns were made of, if they are as they were made.
+pub fn frames_of<'call>(columns: [Sexp<'call>; COLUMNS]) -> Option<&'call Frames> {
+    let [sample_id, depth, location_id] = columns.map(Sexp::object);
+    // SAFETY: live objects; the frames live as long as these.
+    unsafe {
+        let shared = profile_frames_of(sample_id, depth, location_id);
+        (!shared.is_null()).then(|| &(*shared).frames)
+    }
+}
+
+/// The data of an ALTREP vector.
+pub fn data(vector: SEXP) -> Result<*const c_void> {
+    let found = Cell::new(std::ptr::null());
+    let start = &found;
+    // SAFETY: a live vector; this may call R functions of whoever made it.
+    guarded(|| unsafe {
+        start.set(profile_data(vector));
+        R_NilValue
+    })?;
+    Ok(found.get())
+}
