@@ -1,4 +1,4 @@
-# What bench/run and bench/pprof share: how time and memory are measured and shown.
+# What the benchmarks share: files to read, and how time and memory are measured and shown.
 
 scratch <- tempfile("bench")
 dir.create(scratch)
@@ -73,4 +73,51 @@ row <- function(what, value, unit, ratio = NA, to = "", target = NA) {
     if (is.na(ratio)) "" else paste("x", to),
     if (is.na(target)) "" else paste("target: at most", target)
   ))
+}
+
+# -- Files of our own ------------------------------------------------------------
+
+# Real programs show thousands of stacks, a short test file hundreds. New ones are
+# made by crossing two that share an item: the inner frames of the one, from there
+# on the outer frames of the other.
+cross <- function(lines, n) {
+  item <- "([0-9]+#[0-9]+ )?\"[^\"]*\" "
+  whole <- grepl(paste0("^(:[0-9:]+:)?(", item, ")+$"), lines)
+  lines <- unique(lines[whole])
+  figures <- sub("^((:[0-9:]+:)?).*", "\\1", lines)
+  items <- regmatches(lines, gregexpr(item, lines))
+  places <- data.frame(line = rep(seq_along(lines), lengths(items)), item = unlist(items))
+  by_item <- split(places$line, places$item)
+  # Few lines have few crossings: so many are tried, no more.
+  for (round in 1:5) {
+    if (length(lines) >= n) break
+    one <- sample.int(length(items), n, replace = TRUE)
+    crossed <- vapply(one, function(line) {
+      from <- sample(items[[line]], 1)
+      others <- by_item[[from]]
+      other <- items[[others[[sample.int(length(others), 1)]]]]
+      inner <- items[[line]][seq_len(match(from, items[[line]]))]
+      outer <- other[-seq_len(match(from, other))]
+      paste0(figures[[line]], paste0(c(inner, outer), collapse = ""))
+    }, "")
+    lines <- unique(c(lines, crossed))
+  }
+  utils::head(lines, n)
+}
+
+# The header and the `#File` lines of a file, then n samples drawn from its own and
+# crossed ones.
+grow <- function(from, n, to) {
+  set.seed(2)
+  lines <- readLines(file.path(here, "..", "tests", "testthat", "data", "rprof", from), warn = FALSE)
+  is_file <- startsWith(lines, "#File ")
+  samples <- cross(lines[-1][!is_file[-1]], min(n %/% 10, 1e4))
+  to <- file.path(scratch, to)
+  con <- file(to, "wb")
+  on.exit(close(con))
+  writeLines(c(lines[[1]], lines[is_file]), con)
+  for (chunk in seq_len(n %/% 1e4)) {
+    writeLines(sample(samples, 1e4, replace = TRUE), con)
+  }
+  to
 }
