@@ -26,8 +26,7 @@ pub fn read(input: &Robj, format: Option<&'static Format>) -> Result<(Profile, P
     let origin = origin(input)?;
     let data = option(input, "data")?;
     if data.kind() == RAWSXP {
-        let mut bytes = data.bytes()?;
-        return formats::read(Input::Stream(&mut bytes), format, origin, &stop);
+        return formats::read(Input::Bytes(data.bytes()?), format, origin, &stop);
     }
     let file = data.file()?;
     formats::read(Input::File(file.path), format, origin, &stop)

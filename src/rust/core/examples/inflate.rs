@@ -2,6 +2,7 @@
 //! and what `bench/pprof` compares with.
 
 use profile_core::io::gzip::Content;
+use profile_core::io::input::Source;
 use std::fs::File;
 use std::io::{Read, Result};
 use std::time::Instant;
@@ -12,8 +13,8 @@ const CHUNK: usize = 1 << 20;
 fn main() -> Result<()> {
     for path in std::env::args().skip(1) {
         let start = Instant::now();
-        let mut file = File::open(&path)?;
-        let mut content = Content::new(&mut file)?;
+        let file = File::open(&path)?;
+        let mut content = Content::new(Source::File(&file))?;
         let mut chunk = vec![0; CHUNK];
         let mut bytes = 0;
         loop {

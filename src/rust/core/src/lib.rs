@@ -21,7 +21,7 @@
 //!
 //! let stop = || false;
 //! let file: &[u8] = b"sample.interval=20000\n\"inner\" \"outer\" \n";
-//! let input = Input::Stream(&mut &*file);
+//! let input = Input::Bytes(file);
 //! let origin = Origin::default();
 //! let (profile, problems) = formats::read(input, Some(&rprof::FORMAT), origin, &stop)?;
 //! assert!(problems.is_empty());

@@ -22,12 +22,7 @@ fn origin() -> Origin {
 }
 
 fn read(text: &[u8]) -> Result<(Profile, Problems)> {
-    formats::read(
-        Input::Stream(&mut &*text),
-        Some(&rprof::FORMAT),
-        origin(),
-        &go_on,
-    )
+    formats::read(Input::Bytes(text), Some(&rprof::FORMAT), origin(), &go_on)
 }
 
 fn written(profile: &Profile) -> String {

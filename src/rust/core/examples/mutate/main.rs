@@ -15,7 +15,8 @@ use profile_core::error::{Error, Result};
 use profile_core::formats::problems::Problems;
 use profile_core::formats::{self, Input, Writer as _};
 use profile_core::formats::{pprof, rprof};
-use profile_core::io::input::Origin;
+use profile_core::io::gzip::Content;
+use profile_core::io::input::{Origin, Source};
 use profile_core::model::Profile;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -130,21 +131,15 @@ fn origin() -> Origin {
 }
 
 fn read_rprof(bytes: &[u8]) -> Result<(Profile, Problems)> {
-    formats::read(
-        Input::Stream(&mut &*bytes),
-        Some(&rprof::FORMAT),
-        origin(),
-        &|| false,
-    )
+    formats::read(Input::Bytes(bytes), Some(&rprof::FORMAT), origin(), &|| {
+        false
+    })
 }
 
 fn read_pprof(bytes: &[u8]) -> Result<(Profile, Problems)> {
-    formats::read(
-        Input::Stream(&mut &*bytes),
-        Some(&pprof::FORMAT),
-        origin(),
-        &|| false,
-    )
+    formats::read(Input::Bytes(bytes), Some(&pprof::FORMAT), origin(), &|| {
+        false
+    })
 }
 
 /// The part of a frame that all formats can store: function, file and line.
@@ -217,8 +212,7 @@ fn examine(bytes: &[u8]) -> std::result::Result<(), String> {
         // pprof cannot store all of it, so only errors are checked.
         through_pprof(&profile, false)?;
     }
-    if let Ok((profile, _)) = formats::read(Input::Stream(&mut &*bytes), None, origin(), &|| false)
-    {
+    if let Ok((profile, _)) = formats::read(Input::Bytes(bytes), None, origin(), &|| false) {
         through_otlp(&profile, false, false)?;
     }
     if let Ok((profile, _)) = read_pprof(bytes) {
@@ -292,8 +286,7 @@ fn corpus() -> Vec<PathBuf> {
 fn seed_of(path: &Path) -> Option<Vec<u8>> {
     let bytes = fs::read(path).ok()?;
     let mut plain = Vec::new();
-    let mut rest = &bytes[..];
-    let mut content = profile_core::io::gzip::Content::new(&mut rest).ok()?;
+    let mut content = Content::new(Source::Bytes(&bytes)).ok()?;
     std::io::Read::read_to_end(&mut content, &mut plain).ok()?;
     // Messages have their strings at the end, so they are truncated less.
     let is_message = read_pprof(&plain).is_ok();

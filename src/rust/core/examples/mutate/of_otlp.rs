@@ -11,12 +11,9 @@ use profile_core::model::Profile;
 use std::path::PathBuf;
 
 pub fn read_otlp(bytes: &[u8]) -> Result<(Profile, Problems)> {
-    formats::read(
-        Input::Stream(&mut &*bytes),
-        Some(&otlp::FORMAT),
-        origin(),
-        &|| false,
-    )
+    formats::read(Input::Bytes(bytes), Some(&otlp::FORMAT), origin(), &|| {
+        false
+    })
 }
 
 /// An irregular message in one of its encodings, with some numbers changed.

@@ -37,7 +37,8 @@ impl fmt::Debug for Format {
 /// The input that a profile is read from.
 pub enum Input<'a> {
     File(&'a Path),
-    Stream(&'a mut dyn Read),
+    Bytes(&'a [u8]),
+    Stream(&'a mut (dyn Read + Send)),
 }
 
 /// An input that is about to be read.

@@ -10,12 +10,12 @@ use crate::formats::format::{Format, Recognise};
 use crate::formats::problems::Problems;
 use crate::io::gzip::Content;
 use crate::io::input::Origin;
+use crate::io::pieces::{self, PIECE};
 use crate::limits::budget::Budget;
 use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::TryGrow;
 use crate::message;
-use std::io::Read;
-
-const CHUNK: usize = 1 << 20;
+use std::io::ErrorKind;
 
 /// The maximum size of a protocol buffer message. Without a limit, a small gzip file of zeros could
 /// exhaust the memory.
@@ -34,7 +34,7 @@ pub struct Expected {
 
 /// Reads the whole content, and returns it with the remaining memory budget.
 pub fn load(
-    content: &mut Content,
+    content: Content,
     origin: &Origin,
     expected: Expected,
     problems: &mut Problems,
@@ -43,34 +43,39 @@ pub fn load(
     let name = &origin.name;
     let mut budget = origin.budget();
     let mut bytes = Vec::new();
-    loop {
-        cancel::check(stop)?;
-        bytes
-            .try_reserve(CHUNK)
-            .map_err(|_| Error::Memory(expected.format.title))?;
-        let before = bytes.len();
-        let read = content.by_ref().take(CHUNK as u64).read_to_end(&mut bytes);
-        if let Err(error) = read {
-            let position = Position::Byte(bytes.len() as u64);
-            return Err(Error::damaged(name, position, &error));
+    pieces::in_pieces(content, PIECE, |pieces| {
+        loop {
+            cancel::check(stop)?;
+            let count = match pieces.more() {
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    let position = Position::Byte(bytes.len() as u64);
+                    return Err(Error::damaged(name, position, &error));
+                }
+            };
+            let before = bytes.len();
+            bytes.try_extend(pieces.bytes(), expected.format.title)?;
+            pieces.keep(count..count);
+            budget.take(count as u64, name)?;
+            if before == 0 && !starts_with_field(&bytes) && !(expected.other_start)(&bytes) {
+                return Err(expected
+                    .foreign(name, &bytes)
+                    .unwrap_or_else(|| expected.no_message(name)));
+            }
+            if bytes.len() > LARGEST {
+                return Err(Error::Unsupported(message!(
+                    "{name} is larger than 2 GiB after decompression, which no protocol buffer \
+                     message may be."
+                )));
+            }
+            if count == 0 {
+                problems.padding(pieces.padding(), Position::Byte(bytes.len() as u64));
+                return Ok(());
+            }
         }
-        budget.take((bytes.len() - before) as u64, name)?;
-        if before == 0 && !starts_with_field(&bytes) && !(expected.other_start)(&bytes) {
-            return Err(expected
-                .foreign(name, &bytes)
-                .unwrap_or_else(|| expected.no_message(name)));
-        }
-        if bytes.len() > LARGEST {
-            return Err(Error::Unsupported(message!(
-                "{name} is larger than 2 GiB after decompression, which no protocol buffer \
-                 message may be."
-            )));
-        }
-        if bytes.len() == before {
-            problems.padding(content.padding(), Position::Byte(bytes.len() as u64));
-            return Ok((bytes, budget));
-        }
-    }
+    })?;
+    Ok((bytes, budget))
 }
 
 /// Whether the first byte can be the tag of a field. In most texts, and in a file of zeros, it

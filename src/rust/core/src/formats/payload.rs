@@ -40,8 +40,8 @@ pub fn read_payload(profile: Profile, of: Origin, stop: Stop) -> Result<(Profile
         stored: payload.bytes.len() as u64,
         ..of
     };
-    let mut bytes = payload.bytes.as_slice();
-    read(Input::Stream(&mut bytes), Some(format), origin, stop)
+    let input = Input::Bytes(&payload.bytes);
+    read(input, Some(format), origin, stop)
 }
 
 /// Creates a payload that contains the whole profile.

@@ -7,7 +7,7 @@ use super::problems::Problems;
 use super::{otlp, pprof, rprof};
 use crate::error::{Error, Foreign, Position, Result};
 use crate::io::gzip::Content;
-use crate::io::input::{self, Origin};
+use crate::io::input::{InputFile, Origin, Source};
 use crate::limits::cancel::Stop;
 use crate::model::Profile;
 
@@ -75,18 +75,18 @@ fn open<T>(
     origin: Origin,
     read: impl FnOnce(Content, Origin) -> Result<T>,
 ) -> Result<T> {
-    match input {
+    let source = match input {
         Input::File(path) => {
-            let (mut file, origin) = input::open(path, origin)?;
-            let content = Content::new(&mut file).map_err(|e| Error::open(path, e))?;
-            read(content, origin)
+            let (mut file, origin) = InputFile::open(path, origin)?;
+            let content = Content::new(file.source()).map_err(|e| Error::open(path, e))?;
+            return read(content, origin);
         }
-        Input::Stream(stream) => {
-            let content = Content::new(stream)
-                .map_err(|e| Error::damaged(&origin.name, Position::Byte(0), &e))?;
-            read(content, origin)
-        }
-    }
+        Input::Bytes(bytes) => Source::Bytes(bytes),
+        Input::Stream(stream) => Source::Stream(stream),
+    };
+    let content =
+        Content::new(source).map_err(|e| Error::damaged(&origin.name, Position::Byte(0), &e))?;
+    read(content, origin)
 }
 
 fn detect(content: &mut Content, origin: &Origin) -> Result<Option<&'static Format>> {

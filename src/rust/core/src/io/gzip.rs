@@ -4,6 +4,7 @@ mod blocks;
 
 pub use blocks::compress;
 
+use super::input::Source;
 use crate::limits::memory;
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
@@ -20,6 +21,8 @@ pub struct Content<'a> {
     start: Cursor<Vec<u8>>,
     error: Option<io::Error>,
     rest: Rest<'a>,
+    /// Whether reading never waits, unlike that from a terminal or a pipe.
+    is_at_hand: bool,
 }
 
 enum Rest<'a> {
@@ -27,12 +30,13 @@ enum Rest<'a> {
     Gzip(Box<Members<Peeked<'a>>>),
 }
 
-type Peeked<'a> = Chain<Cursor<Vec<u8>>, &'a mut dyn Read>;
+type Peeked<'a> = Chain<Cursor<Vec<u8>>, Source<'a>>;
 
 impl<'a> Content<'a> {
-    pub fn new(input: &'a mut dyn Read) -> io::Result<Content<'a>> {
+    pub fn new(mut input: Source<'a>) -> io::Result<Content<'a>> {
+        let is_at_hand = input.is_at_hand();
         let mut start = Vec::new();
-        (&mut *input).take(2).read_to_end(&mut start)?;
+        input.by_ref().take(2).read_to_end(&mut start)?;
         let gzip = start == MAGIC;
         let whole = Cursor::new(start).chain(input);
         Ok(Content {
@@ -42,11 +46,18 @@ impl<'a> Content<'a> {
                 true => Rest::Gzip(Box::new(Members::new(whole)?)),
                 false => Rest::Plain(whole),
             },
+            is_at_hand,
         })
     }
 
     pub fn is_gzip(&self) -> bool {
         matches!(self.rest, Rest::Gzip(_))
+    }
+
+    /// Whether another thread may read it: reading never waits for input, so that thread ends
+    /// soon when it has to.
+    pub fn is_at_hand(&self) -> bool {
+        self.is_at_hand
     }
 
     /// Returns the first bytes without consuming them. If an error occurs after some bytes,
@@ -174,8 +185,8 @@ mod tests {
     }
 
     /// The content, the number of zeros that were skipped, and the error at the end.
-    fn inflate(mut bytes: &[u8]) -> (Vec<u8>, u64, Option<ErrorKind>) {
-        let mut content = Content::new(&mut bytes).unwrap();
+    fn inflate(bytes: &[u8]) -> (Vec<u8>, u64, Option<ErrorKind>) {
+        let mut content = Content::new(Source::Bytes(bytes)).unwrap();
         assert!(content.is_gzip());
         let _ = content.peek(3);
         let mut all = Vec::new();

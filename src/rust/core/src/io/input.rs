@@ -4,9 +4,35 @@ use crate::error::{Error, Result};
 use crate::limits::budget::Budget;
 use crate::limits::memory::owned;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
+
+/// The origin of bytes.
+pub enum Source<'a> {
+    /// A regular file.
+    File(&'a File),
+    Bytes(&'a [u8]),
+    /// Anything else. Reading from it may wait for input.
+    Stream(&'a mut (dyn Read + Send)),
+}
+
+impl Source<'_> {
+    /// Whether reading never waits for input.
+    pub(super) fn is_at_hand(&self) -> bool {
+        !matches!(self, Source::Stream(_))
+    }
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Source::File(file) => file.read(buffer),
+            Source::Bytes(bytes) => bytes.read(buffer),
+            Source::Stream(stream) => stream.read(buffer),
+        }
+    }
+}
 
 /// The description of an input that a reader gets.
 #[derive(Debug, Clone, Default)]
@@ -37,31 +63,37 @@ impl Origin {
     }
 }
 
-/// Opens a file for reading, and completes its description.
-pub fn open(path: &Path, origin: Origin) -> Result<(File, Origin)> {
-    let (file, modified, stored) = open_file(path)?;
-    let written = origin.written.or(modified);
-    let origin = Origin {
-        written,
-        stored,
-        ..origin
-    };
-    Ok((file, origin))
+/// A file that is open for reading.
+pub struct InputFile {
+    file: File,
+    is_regular: bool,
 }
 
-/// Opens a regular file, or anything else that can be read from start to end. Returns it, when it
-/// was last written (regular files only), and its size.
-fn open_file(path: &Path) -> Result<(File, Option<f64>, u64)> {
-    let file = File::open(path).map_err(|e| Error::open(path, e))?;
-    let about = file.metadata().map_err(|e| Error::open(path, e))?;
-    if about.is_dir() {
-        let error = io::Error::new(io::ErrorKind::IsADirectory, "it is a directory");
-        return Err(Error::open(path, error));
+impl InputFile {
+    /// Opens a regular file, or anything else that can be read from start to end, and completes
+    /// its description.
+    pub fn open(path: &Path, origin: Origin) -> Result<(InputFile, Origin)> {
+        let file = File::open(path).map_err(|e| Error::open(path, e))?;
+        let about = file.metadata().map_err(|e| Error::open(path, e))?;
+        if about.is_dir() {
+            let error = io::Error::new(io::ErrorKind::IsADirectory, "it is a directory");
+            return Err(Error::open(path, error));
+        }
+        let is_regular = about.is_file();
+        let modified = is_regular.then(|| about.modified().ok()).flatten();
+        let age = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let origin = Origin {
+            written: origin.written.or(age.map(|age| age.as_secs_f64())),
+            stored: about.len(),
+            ..origin
+        };
+        Ok((InputFile { file, is_regular }, origin))
     }
-    let modified = about.is_file().then(|| about.modified().ok()).flatten();
-    let seconds = modified.and_then(|time| match time.duration_since(UNIX_EPOCH) {
-        Ok(after) => Some(after.as_secs_f64()),
-        Err(_) => None,
-    });
-    Ok((file, seconds, about.len()))
+
+    pub fn source(&mut self) -> Source<'_> {
+        match self.is_regular {
+            true => Source::File(&self.file),
+            false => Source::Stream(&mut self.file),
+        }
+    }
 }

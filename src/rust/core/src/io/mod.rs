@@ -2,4 +2,5 @@
 
 pub mod gzip;
 pub mod input;
+pub mod pieces;
 pub mod save;

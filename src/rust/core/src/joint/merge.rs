@@ -52,8 +52,7 @@ pub fn merge(
             source: io::Error::other(reason),
         });
     }
-    let mut bytes = file.as_slice();
-    let input = Input::Stream(&mut bytes);
+    let input = Input::Bytes(&file);
     let (mut profile, mut problems) = formats::read(input, Some(&rprof::FORMAT), origin, stop)?;
     if let Some(source) = profile.sources.first_mut() {
         source.timestamp = Some(seconds(recording.start));

@@ -375,7 +375,7 @@ fn problems_of_a_large_json_message_have_their_places() {
     );
     let origin = Origin::default();
     let (_, problems) = formats::read(
-        Input::Stream(&mut json.as_bytes()),
+        Input::Bytes(json.as_bytes()),
         Some(&otlp::FORMAT),
         origin,
         &|| false,

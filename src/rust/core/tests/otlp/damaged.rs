@@ -17,13 +17,8 @@ pub fn try_read(bytes: &[u8]) -> Result<Profile> {
         name: "input".to_owned(),
         ..Origin::default()
     };
-    formats::read(
-        Input::Stream(&mut &*bytes),
-        Some(&otlp::FORMAT),
-        origin,
-        &|| false,
-    )
-    .map(|(profile, _)| profile)
+    formats::read(Input::Bytes(bytes), Some(&otlp::FORMAT), origin, &|| false)
+        .map(|(profile, _)| profile)
 }
 
 /// Expects an error, and returns its position and message.

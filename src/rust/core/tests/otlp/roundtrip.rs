@@ -25,13 +25,8 @@ fn read(bytes: &[u8]) -> (Profile, Problems) {
         name: "irregular".to_owned(),
         ..Origin::default()
     };
-    formats::read(
-        Input::Stream(&mut &*bytes),
-        Some(&otlp::FORMAT),
-        origin,
-        GO_ON,
-    )
-    .unwrap_or_else(|error| panic!("{error}"))
+    formats::read(Input::Bytes(bytes), Some(&otlp::FORMAT), origin, GO_ON)
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn write(profile: &Profile, options: &Writer) -> Vec<u8> {

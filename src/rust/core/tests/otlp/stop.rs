@@ -35,7 +35,7 @@ impl Asked {
 fn a_wish_to_stop_is_heard_in_each_phase() {
     let read = |bytes: &[u8], asked: &Asked| {
         formats::read(
-            Input::Stream(&mut &*bytes),
+            Input::Bytes(bytes),
             Some(&otlp::FORMAT),
             Origin::default(),
             &|| asked.ask(),

@@ -99,12 +99,9 @@ pub fn origin() -> Origin {
 }
 
 pub fn try_read(bytes: &[u8]) -> Result<(Profile, Problems)> {
-    formats::read(
-        Input::Stream(&mut &*bytes),
-        Some(&pprof::FORMAT),
-        origin(),
-        &|| false,
-    )
+    formats::read(Input::Bytes(bytes), Some(&pprof::FORMAT), origin(), &|| {
+        false
+    })
 }
 
 pub fn read(message: &Bytes) -> Profile {
@@ -131,7 +128,7 @@ pub fn read_rprof(text: &str) -> Profile {
         ..origin()
     };
     formats::read(
-        Input::Stream(&mut text.as_bytes()),
+        Input::Bytes(text.as_bytes()),
         Some(&rprof::FORMAT),
         origin,
         &|| false,

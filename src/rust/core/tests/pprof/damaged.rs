@@ -175,7 +175,7 @@ fn claims_are_not_believed() {
 fn a_wish_to_stop_is_heard() {
     let bytes = base().0;
     let result = formats::read(
-        Input::Stream(&mut &bytes[..]),
+        Input::Bytes(&bytes[..]),
         Some(&pprof::FORMAT),
         origin(),
         &|| true,

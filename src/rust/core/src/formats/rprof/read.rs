@@ -1,30 +1,31 @@
 //! Describes the format, and reads a file: splits its bytes into lines, which [`LineReader`]
 //! interprets.
 //!
-//! The file is read in chunks of a megabyte into the same buffer, so that the memory required
-//! depends on the numbers of distinct lines and of samples, not on the size of the file.
+//! The file is read in pieces of a quarter of a megabyte, whose buffers are used again, so that the
+//! memory required depends on the numbers of distinct lines and of samples, not on the size of the
+//! file. A second thread reads ahead ([`Pieces`]), since reading takes a third of the time.
 
 use super::foreign::{SNIFFED, is_rprof};
 use super::line_reader::LineReader;
 use crate::error::{Position, Result};
 use crate::formats::format::{Format, Opened};
 use crate::formats::problems::{ProblemKind, Problems};
+use crate::io::pieces::{self, PIECE, Pieces};
 use crate::limits::cancel::{self, Stop};
-use crate::limits::memory::TryGrow;
 use crate::model::Profile;
 use memchr::memchr2;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 
 /// Limits of the buffer, in bytes.
 struct Limits {
-    /// The initial size of the buffer. It is doubled for longer lines.
-    chunk: usize,
+    /// The size of a piece.
+    piece: usize,
     /// The maximum length of a line. R writes lines of a few kilobytes.
     longest_line: usize,
 }
 
 const LIMITS: Limits = Limits {
-    chunk: 1 << 20,
+    piece: PIECE,
     longest_line: 64 << 20,
 };
 
@@ -45,102 +46,105 @@ pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
 }
 
 fn read_lines(opened: Opened, limits: &Limits, stop: Stop) -> Result<(Profile, Problems)> {
-    let mut content = opened.content;
     let mut lines = Lines {
         reader: LineReader::new(opened.origin, opened.format, opened.recognise),
-        buffer: Vec::new(),
-        filled: 0,
+        longest: limits.longest_line,
         searched: 0,
         dropped: 0,
         skipping: false,
     };
-    lines
-        .buffer
-        .try_fill(limits.chunk, 0, "a chunk of the file")?;
-    let mut ended = false;
-    while !ended {
-        cancel::check(stop)?;
-        lines.make_room(limits)?;
-        match content.read(&mut lines.buffer[lines.filled..]) {
-            Ok(0) => ended = true,
-            Ok(count) => lines.filled += count,
-            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-            Err(e) if e.kind() == ErrorKind::UnexpectedEof => {
-                lines.reader.note(ProblemKind::CutGzip, b"");
-                ended = true;
+    pieces::in_pieces(opened.content, limits.piece, |pieces| {
+        let mut ended = false;
+        while !ended {
+            cancel::check(stop)?;
+            lines.leave_out_long(pieces)?;
+            match pieces.more() {
+                Ok(count) => ended = count == 0,
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) if e.kind() == ErrorKind::UnexpectedEof => {
+                    lines.reader.note(ProblemKind::CutGzip, b"");
+                    ended = true;
+                }
+                Err(e) => return Err(lines.reader.damaged(&e)),
             }
-            Err(e) => return Err(lines.reader.damaged(&e)),
+            if lines.reader.is_at_start() && pieces.bytes().len() < SNIFFED && !ended {
+                // To recognise the format, more than the first line is needed.
+                continue;
+            }
+            lines.take(pieces, ended)?;
         }
-        if lines.reader.is_at_start() && lines.filled < SNIFFED && !ended {
-            // To recognise the format, more than the first line is needed.
-            continue;
-        }
-        lines.take(ended)?;
-    }
-    let at = Position::Line(lines.reader.number);
-    lines.reader.problems.padding(content.padding(), at);
-    lines.reader.finish(&lines.buffer[..lines.filled])
+        let at = Position::Line(lines.reader.number);
+        lines.reader.problems.padding(pieces.padding(), at);
+        lines.reader.finish(pieces.bytes())
+    })
 }
 
 /// Splits the content into lines, and removes holes: runs of NUL bytes of any length, which are
 /// the result of truncating a file while it is written, or of a system crash.
 struct Lines {
     reader: LineReader,
-    /// The bytes up to `filled` are those of a line and of what follows it. There is no line feed or
-    /// NUL byte before `searched`.
-    buffer: Vec<u8>,
-    filled: usize,
+    /// The length from which a line is too long.
+    longest: usize,
+    /// The number of unused bytes that are known to contain no line feed or NUL byte.
     searched: usize,
-    /// The number of NUL bytes of the run at `searched` that were removed from the buffer.
+    /// The number of NUL bytes of the run at `searched` that were removed.
     dropped: u64,
     /// Whether the current line is too long, so that its rest is skipped.
     skipping: bool,
 }
 
 impl Lines {
-    /// Makes room in the buffer for more bytes.
-    fn make_room(&mut self, limits: &Limits) -> Result<()> {
-        if self.filled < self.buffer.len() {
-            return Ok(());
-        }
-        if self.buffer.len() >= limits.longest_line {
-            if !self.skipping {
-                self.reader.overlong_line(&self.buffer)?;
-            }
-            self.skipping = true;
-            self.filled = 0;
+    /// Drops the start of a line that is too long already.
+    fn leave_out_long(&mut self, pieces: &mut Pieces) -> Result<()> {
+        let length = pieces.bytes().len();
+        if length >= self.longest {
+            self.check_length(pieces.bytes())?;
+            pieces.keep(length..length);
             self.searched = 0;
-            return Ok(());
         }
-        let double = self.buffer.len() * 2;
-        self.buffer.try_fill(double, 0, "a long line")
+        Ok(())
     }
 
-    /// Passes all complete lines to the reader, and holes as far as their end is in the buffer.
-    fn take(&mut self, ended: bool) -> Result<()> {
+    /// Reports a line that is too long, and skips it.
+    #[inline]
+    fn check_length(&mut self, line: &[u8]) -> Result<()> {
+        match line.get(..self.longest) {
+            Some(start) if !self.skipping => {
+                self.skipping = true;
+                self.reader.overlong_line(start)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Passes all complete lines to the reader, and holes as far as their end has been read.
+    fn take(&mut self, pieces: &mut Pieces, ended: bool) -> Result<()> {
+        let bytes = pieces.bytes();
+        let mut filled = bytes.len();
         let mut start = 0;
         let mut searched = self.searched;
-        while let Some(length) = memchr2(b'\n', 0, &self.buffer[searched..self.filled]) {
+        while let Some(length) = memchr2(b'\n', 0, &bytes[searched..filled]) {
             let end = searched + length;
+            self.check_length(&bytes[start..end])?;
             let text = match self.skipping {
                 true => &[],
-                false => &self.buffer[start..end],
+                false => &bytes[start..end],
             };
-            if self.buffer[end] == b'\n' {
+            if bytes[end] == b'\n' {
                 if !std::mem::take(&mut self.skipping) {
-                    self.reader.line(text, &self.buffer[start..self.filled])?;
+                    self.reader.line(text, &bytes[start..filled])?;
                 }
                 start = end + 1;
                 searched = start;
                 continue;
             }
-            let run = zeros(&self.buffer[end..self.filled]);
-            let is_open = end + run == self.filled;
+            let run = zeros(&bytes[end..filled]);
+            let is_open = end + run == filled;
             if is_open && !ended {
                 // The end of the run is not in the buffer. A part of it is kept to recognise it.
                 let kept = run.min(HOLE);
                 self.dropped += (run - kept) as u64;
-                self.filled = end + kept;
+                filled = end + kept;
                 searched = end;
                 break;
             }
@@ -148,7 +152,7 @@ impl Lines {
             searched = end + run;
             if is_open {
                 self.reader.note_hole(count);
-                self.filled = end;
+                filled = end;
                 searched = end;
             } else if count >= HOLE as u64 || text.is_empty() && self.is_between_lines() {
                 self.reader.hole(text, count)?;
@@ -156,16 +160,15 @@ impl Lines {
                 start = searched;
             }
         }
-        if memchr2(b'\n', 0, &self.buffer[searched..self.filled]).is_none() {
-            searched = self.filled;
+        if memchr2(b'\n', 0, &bytes[searched..filled]).is_none() {
+            searched = filled;
         }
         if self.skipping {
-            start = self.filled;
-            searched = self.filled;
+            start = filled;
+            searched = filled;
             self.dropped = 0;
         }
-        self.buffer.copy_within(start..self.filled, 0);
-        self.filled -= start;
+        pieces.keep(start..filled);
         self.searched = searched - start;
         Ok(())
     }
@@ -191,10 +194,10 @@ fn zeros(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
     use crate::io::gzip::Content;
-    use crate::io::input::Origin;
+    use crate::io::input::{Origin, Source};
 
     const SMALL: Limits = Limits {
-        chunk: SNIFFED,
+        piece: SNIFFED,
         longest_line: 4 * SNIFFED,
     };
     const HEADER: &str = "line profiling: sample.interval=20000\n#File 1: a.R\n";
@@ -204,9 +207,8 @@ mod tests {
 
     /// The stacks of a file, each as its names, and its problems.
     fn read_small(bytes: &[u8]) -> Result<(Vec<String>, Vec<Noted>)> {
-        let mut bytes = bytes;
         let opened = Opened {
-            content: Content::new(&mut bytes).unwrap(),
+            content: Content::new(Source::Bytes(bytes)).unwrap(),
             origin: Origin::default(),
             format: &FORMAT,
             recognise: |_| None,

@@ -44,7 +44,7 @@ const FRAME: usize = 4;
 ///
 /// Each profile becomes a source, but profiles of a scope that have the same samples become one
 /// source with several sample types.
-pub fn read(mut opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let expected = Expected {
         format: opened.format,
         other_start: |bytes| is_json(bytes) || is_framed(bytes) && bytes.len() > FRAME,
@@ -52,7 +52,7 @@ pub fn read(mut opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     };
     let origin = opened.origin;
     let mut problems = Problems::default();
-    let (bytes, memory) = load(&mut opened.content, &origin, expected, &mut problems, stop)?;
+    let (bytes, memory) = load(opened.content, &origin, expected, &mut problems, stop)?;
     decode(&bytes, origin, expected, problems, memory, stop)
 }
 

@@ -30,7 +30,7 @@ use samples::SampleReader;
 ///
 /// If two sample types have the same name, the second is called `name/unit`. Messages of
 /// 2 GiB or more are rejected.
-pub fn read(mut opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let expected = Expected {
         format: opened.format,
         other_start: |_| false,
@@ -38,7 +38,7 @@ pub fn read(mut opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     };
     let origin = opened.origin;
     let mut problems = Problems::default();
-    let (bytes, budget) = load(&mut opened.content, &origin, expected, &mut problems, stop)?;
+    let (bytes, budget) = load(opened.content, &origin, expected, &mut problems, stop)?;
     let name = origin.name.clone();
     build(&bytes, origin, expected.format, problems, budget, stop).map_err(|error| match error {
         DecodeError::Other(error) => error,
