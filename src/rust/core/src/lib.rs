@@ -26,7 +26,8 @@
 //! let (profile, problems) = formats::read(input, Some(&rprof::FORMAT), origin, &stop)?;
 //! assert!(problems.is_empty());
 //! let stack = profile.stacks.get(profile.samples.stack[0]);
-//! let innermost = profile.function_of(stack[0]).map(|f| profile.strings.get(f.name));
+//! let function = stack.first().and_then(|frame| profile.function_of(frame));
+//! let innermost = function.map(|f| profile.strings.get(f.name));
 //! assert_eq!(innermost, Some("inner"));
 //!
 //! let mut message = Vec::new();

@@ -83,7 +83,14 @@ fn stacks(profile: &Profile) -> Vec<String> {
     let samples = profile.samples.stack.iter();
     samples
         .map(|&stack| {
-            let names: Vec<&str> = profile.stacks.get(stack).iter().map(name).collect();
+            let names: Vec<&str> = profile
+                .stacks
+                .get(stack)
+                .to_vec()
+                .unwrap()
+                .iter()
+                .map(name)
+                .collect();
             names.join(" ")
         })
         .collect()
@@ -117,7 +124,8 @@ fn each_line_gets_its_tick() {
             "native.so+0x2000 f1"
         ]
     );
-    let location = profile.stacks.get(profile.samples.stack[0])[0];
+    let location = profile.stacks.get(profile.samples.stack[0]);
+    let location = location.first().unwrap();
     let location = profile.locations.get(location);
     assert_eq!(profile.frame_type_of(&location), Some("native"));
     assert_eq!(profile.address_of(&location).address, 0x2000);

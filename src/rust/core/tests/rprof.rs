@@ -42,7 +42,14 @@ fn stacks(profile: &Profile) -> Vec<String> {
     let samples = profile.samples.stack.iter();
     samples
         .map(|&s| {
-            let frames: Vec<String> = profile.stacks.get(s).iter().map(frame).collect();
+            let frames: Vec<String> = profile
+                .stacks
+                .get(s)
+                .to_vec()
+                .unwrap()
+                .iter()
+                .map(frame)
+                .collect();
             frames.join(" ")
         })
         .collect()

@@ -5,7 +5,7 @@ use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
 use profile_core::error::Result;
 use profile_core::limits::cancel::{self, Stop};
-use profile_core::limits::memory::{TryCollect, TryGrow, with_room};
+use profile_core::limits::memory::{TryCollect, with_room};
 use profile_core::model::{LocationId, Profile, StringId, integer_for_r};
 
 const FRAMES: &str = "the frames of all samples";
@@ -23,15 +23,16 @@ pub fn frames<'call>(arena: Arena<'call>, profile: &Profile, stop: Stop) -> Resu
         if row % SAMPLES_PER_CHECK == 0 {
             cancel::check(stop)?;
         }
-        let frames = profile.stacks.get(stack);
-        locations.try_extend(frames, FRAMES)?;
-        let (ids, rest) = sample_id.split_at_mut(frames.len());
+        let before = locations.len();
+        profile.stacks.get(stack).append_to(&mut locations)?;
+        let frames = locations.len() - before;
+        let (ids, rest) = sample_id.split_at_mut(frames);
         ids.fill(row as i32 + 1);
         sample_id = rest;
-        let (ids, rest) = source_id.split_at_mut(frames.len());
+        let (ids, rest) = source_id.split_at_mut(frames);
         ids.fill(source.row() as i32 + 1);
         source_id = rest;
-        let (depths, rest) = depth.split_at_mut(frames.len());
+        let (depths, rest) = depth.split_at_mut(frames);
         for (slot, value) in depths.iter_mut().zip(1..) {
             *slot = value;
         }

@@ -153,6 +153,8 @@ fn samples(profile: &Profile, repeat: bool) -> Vec<Vec<Frame<'_>>> {
         let frames: Vec<Frame> = profile
             .stacks
             .get(stack)
+            .to_vec()
+            .unwrap_or_default()
             .iter()
             .map(|&l| {
                 let f = profile.function_of(l);

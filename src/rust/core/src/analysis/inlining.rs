@@ -5,7 +5,7 @@
 
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
-use crate::model::{LocationId, Profile, Stacks};
+use crate::model::{LocationId, LocationLists, Profile};
 
 /// Splits stacks into slices, each of which is one location of the format.
 pub struct Inlining<'a> {
@@ -39,7 +39,7 @@ impl<'a> Inlining<'a> {
 pub struct SplitIds {
     /// By row; 0 if there is none.
     single: Vec<u64>,
-    several: Stacks,
+    several: LocationLists,
     several_ids: Vec<u64>,
 }
 
@@ -49,7 +49,7 @@ impl SplitIds {
         single.try_fill(profile.locations.len(), 0, "ids")?;
         Ok(SplitIds {
             single,
-            several: Stacks::default(),
+            several: LocationLists::default(),
             several_ids: Vec::new(),
         })
     }

@@ -258,12 +258,13 @@ impl<Key: Copy + Eq + Hash> Rows<Key> {
         let mut total = filled(self.keys.len(), 0.0, WHAT)?;
         // The stack that was last added to the total.
         let mut last_stack = filled(self.keys.len(), None, WHAT)?;
+        let mut space = Vec::new();
         for (stack, &sum) in profile.stacks.ids().zip(sums) {
             if sum == 0.0 {
                 continue;
             }
             let mut innermost = true;
-            for location in profile.stacks.get(stack) {
+            for location in profile.stacks.get(stack).unpacked(&mut space)? {
                 let Some(row) = self.of_location[location.row()] else {
                     continue;
                 };

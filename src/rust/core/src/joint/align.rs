@@ -85,7 +85,7 @@ fn matching<'a>(
     }
     let frames = profile.stacks.get(profile.samples.stack[row]);
     let contexts = tick.contexts().count();
-    let gc = contexts < frames.len() && frames.first().is_some_and(|&f| is_gc(profile, f));
+    let gc = contexts < frames.len() && frames.first().is_some_and(|f| is_gc(profile, f));
     let items = frames.len() - usize::from(gc);
     let cut = items < contexts && length >= LONG_LINE;
     (items == contexts || cut).then_some(Aligned { tick, gc })

@@ -233,7 +233,7 @@ impl<'a> Merger<'a> {
         self.items.clear();
         self.stack.clear();
         let stack = self.r.stacks.get(profile.samples.stack[row]);
-        self.items.try_extend(stack, "a stack")
+        stack.append_to(&mut self.items)
     }
 
     fn push_items(&mut self, items: Range<usize>, profile: &mut Profile) -> Result<()> {

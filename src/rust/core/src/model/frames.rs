@@ -7,7 +7,7 @@
 //! no search for equal stacks.
 
 use super::locations::LocationId;
-use super::stacks::{StackId, Stacks};
+use super::stacks::{LocationLists, StackId, Stacks};
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, copied, filled, with_room};
@@ -18,7 +18,7 @@ const WHAT: &str = "the frames of samples";
 
 #[derive(Debug)]
 pub struct Frames {
-    stacks: Stacks,
+    stacks: LocationLists,
     of_sample: Vec<StackId>,
     /// For each sample the row behind its last frame.
     ends: Vec<u32>,
@@ -29,9 +29,9 @@ pub struct Frames {
 impl Frames {
     /// `locations`: how many there are.
     ///
-    /// Stacks are shared if each is the stack of a sample and they stand in the order of their
-    /// first samples, as most readers make them. Else they are copied in that order, which is
-    /// that of reading the table: what is computed from either is the same.
+    /// Stacks are shared if none is packed, each is the stack of a sample, and they are in the order
+    /// of their first samples, as most readers create them. Otherwise they are copied in that order,
+    /// which is the order of reading the table: the computed values are the same.
     pub fn new(
         stacks: &Stacks,
         of_sample: &[StackId],
@@ -55,9 +55,10 @@ impl Frames {
         if rows > i32::MAX as usize {
             return Err(too_many());
         }
-        let (stacks, of_sample) = match in_order && seen == stacks.len() {
-            true => (stacks.share(), copied(of_sample, WHAT)?),
-            false => reordered(stacks, of_sample)?,
+        let is_shareable = in_order && seen == stacks.len();
+        let (stacks, of_sample) = match stacks.lists().filter(|_| is_shareable) {
+            Some(lists) => (lists.share(), copied(of_sample, WHAT)?),
+            None => reordered(stacks, of_sample)?,
         };
         Ok(Frames {
             stacks,
@@ -68,7 +69,7 @@ impl Frames {
     }
 
     /// The stacks, shared.
-    pub fn stacks(&self) -> &Stacks {
+    pub fn stacks(&self) -> &LocationLists {
         &self.stacks
     }
 
@@ -113,14 +114,15 @@ impl Frames {
 }
 
 /// Copies the stacks that samples have, in the order of the samples.
-fn reordered(stacks: &Stacks, of_sample: &[StackId]) -> Result<(Stacks, Vec<StackId>)> {
+fn reordered(stacks: &Stacks, of_sample: &[StackId]) -> Result<(LocationLists, Vec<StackId>)> {
     let mut new: Vec<Option<StackId>> = filled(stacks.len(), None, WHAT)?;
-    let mut own = Stacks::default();
+    let mut own = LocationLists::default();
+    let mut space = Vec::new();
     let mut renamed = with_room(of_sample.len(), WHAT)?;
     for &stack in of_sample {
         let id = match new[stack.row()] {
             Some(id) => id,
-            None => own.push(stacks.get(stack))?,
+            None => own.push(stacks.get(stack).unpacked(&mut space)?)?,
         };
         new[stack.row()] = Some(id);
         renamed.try_push(id, WHAT)?;
@@ -189,7 +191,8 @@ mod tests {
         let ids = [0, 1].map(|row| stacks.push(&[LocationId(row)]).unwrap());
         let is_shared = |of_sample: &[StackId]| {
             let frames = Frames::new(&stacks, of_sample, 2, &|| false).unwrap();
-            frames.stacks.parts().0.as_ptr() == stacks.parts().0.as_ptr()
+            let lists = stacks.lists().unwrap();
+            frames.stacks.parts().0.as_ptr() == lists.parts().0.as_ptr()
         };
         assert!(is_shared(&[ids[0], ids[1], ids[0]]));
         assert!(!is_shared(&[ids[1], ids[0]]));

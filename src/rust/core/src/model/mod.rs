@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Ids are row numbers. Each table has its own type of ids, so that the id of a stack cannot be
-//! used as that of a location. Strings and stacks are interned, and so are functions and
+//! used as that of a location. Strings and most stacks are interned, and so are functions and
 //! locations, unless a file or a user provides them as tables, whose rows are kept. Code that
 //! builds a [`Profile`] gets ids only from its tables, so that an id always resolves: the
 //! checks of [`crate::tables`] are for data from R.
@@ -23,6 +23,7 @@ mod locations;
 mod mappings;
 mod native_id;
 mod numbers;
+mod packed;
 mod resources;
 mod samples;
 mod sources;
@@ -48,8 +49,8 @@ pub use samples::{Link, Samples, Toplevel};
 pub use sources::{
     Payload, Period, RprofOptions, SampleType, Source, SourceFile, SourceId, SourceKind,
 };
-pub use stack_cache::StackCache;
-pub use stacks::{StackId, Stacks};
+pub use stack_cache::{PackedStacks, StackCache};
+pub use stacks::{LocationLists, Stack, StackId, Stacks};
 pub use strings::{StringId, Strings};
 pub use values::{LEVELS, ValueType, Values, is_level, is_summable};
 

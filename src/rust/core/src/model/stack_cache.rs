@@ -9,7 +9,7 @@
 //! them succeed.
 
 use super::stacks::StackId;
-use crate::collections::{Index, next_row};
+use crate::collections::{Index, Lists, next_row};
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
 use std::hash::Hash;
@@ -18,6 +18,32 @@ use std::hash::Hash;
 const WINDOW: u32 = 1 << 14;
 /// In one of this many windows, lists are always looked up.
 const WINDOWS: u32 = 8;
+
+/// Decides whether lists are looked up.
+#[derive(Default)]
+struct Lookups {
+    /// The number of lists so far, and how many of this window were found.
+    seen: u32,
+    hits: u32,
+    off: bool,
+}
+
+impl Lookups {
+    /// Counts a list that is about to be looked up.
+    #[inline]
+    fn next(&mut self) {
+        if self.seen % WINDOW == 0 {
+            self.decide();
+        }
+        self.seen = self.seen.wrapping_add(1);
+    }
+
+    fn decide(&mut self) {
+        let rare = self.seen > 0 && !self.off && self.hits < WINDOW / 4;
+        self.off = (self.off || rare) && self.seen / WINDOW % WINDOWS != 0;
+        self.hits = 0;
+    }
+}
 
 /// Lists of `T`, which encode stacks, and their stacks.
 pub struct StackCache<'a, T> {
@@ -28,10 +54,7 @@ pub struct StackCache<'a, T> {
     last: Option<(&'a [T], StackId)>,
     /// The hash of the list that was looked up last.
     hash: u64,
-    /// The number of lists so far, and how many of this window were found.
-    seen: u32,
-    hits: u32,
-    off: bool,
+    lookups: Lookups,
 }
 
 impl<T> Default for StackCache<'_, T> {
@@ -41,9 +64,7 @@ impl<T> Default for StackCache<'_, T> {
             index: Index::default(),
             last: None,
             hash: 0,
-            seen: 0,
-            hits: 0,
-            off: false,
+            lookups: Lookups::default(),
         }
     }
 }
@@ -51,43 +72,90 @@ impl<T> Default for StackCache<'_, T> {
 impl<'a, T: Eq + Hash> StackCache<'a, T> {
     #[inline]
     pub fn find(&mut self, list: &'a [T]) -> Option<StackId> {
-        if self.seen % WINDOW == 0 {
-            self.decide();
-        }
-        self.seen = self.seen.wrapping_add(1);
+        self.lookups.next();
         if let Some((last, stack)) = self.last {
             if last == list {
-                self.hits += 1;
+                self.lookups.hits += 1;
                 return Some(stack);
             }
         }
-        if self.off {
+        if self.lookups.off {
             return None;
         }
         self.hash = self.index.hash(list);
         let same = |row: u32| self.lists[row as usize].0 == list;
         let found = self.lists[self.index.find(self.hash, same)? as usize];
-        self.hits += 1;
+        self.lookups.hits += 1;
         self.last = Some(found);
         Some(found.1)
-    }
-
-    fn decide(&mut self) {
-        let rare = self.seen > 0 && !self.off && self.hits < WINDOW / 4;
-        self.off = (self.off || rare) && self.seen / WINDOW % WINDOWS != 0;
-        self.hits = 0;
     }
 
     /// Adds the list that was looked up last and not found.
     #[inline]
     pub fn add(&mut self, list: &'a [T], stack: StackId) -> Result<()> {
         self.last = Some((list, stack));
-        if !self.off {
+        if !self.lookups.off {
             let row = next_row(self.lists.len(), "stacks")?;
             self.lists.try_push((list, stack), "stacks")?;
             self.index.insert(self.hash, row)?;
         }
         Ok(())
+    }
+}
+
+/// Packed stacks, in which equal ones are found by the same rules.
+#[derive(Default)]
+pub struct PackedStacks {
+    lists: Lists<u8>,
+    index: Index,
+    last: Option<StackId>,
+    lookups: Lookups,
+}
+
+impl PackedStacks {
+    /// Returns the stack of a list, which is added if it was not found.
+    #[inline]
+    pub fn find_or_add(&mut self, list: &[u8]) -> Result<StackId> {
+        self.lookups.next();
+        if let Some(last) = self.last {
+            if self.lists.get(last.row()) == list {
+                self.lookups.hits += 1;
+                return Ok(last);
+            }
+        }
+        let stack = match self.lookups.off {
+            true => self.push(list)?,
+            false => self.look_up(list, true)?,
+        };
+        self.last = Some(stack);
+        Ok(stack)
+    }
+
+    /// Returns the stack of a list; equal lists are always found.
+    pub fn intern(&mut self, list: &[u8]) -> Result<StackId> {
+        self.look_up(list, false)
+    }
+
+    fn look_up(&mut self, list: &[u8], counts: bool) -> Result<StackId> {
+        let hash = self.index.hash(list);
+        let same = |row: u32| self.lists.get(row as usize) == list;
+        if let Some(row) = self.index.find(hash, same) {
+            self.lookups.hits += u32::from(counts);
+            return Ok(StackId(row));
+        }
+        let stack = self.push(list)?;
+        self.index.insert(hash, stack.0)?;
+        Ok(stack)
+    }
+
+    fn push(&mut self, list: &[u8]) -> Result<StackId> {
+        let row = next_row(self.lists.len(), "stacks")?;
+        self.lists.push(list, "stacks")?;
+        Ok(StackId(row))
+    }
+
+    pub fn into_lists(self) -> Lists<u8> {
+        self.lists
     }
 }
 

@@ -264,11 +264,12 @@ impl Frames<'_> {
             mut location_id,
             ..
         } = self;
+        let mut space = Vec::new();
         for (i, (id, &stack)) in (self.first_id..).zip(self.stacks).enumerate() {
             if i % ROWS == 0 {
                 cancel::check(stop)?;
             }
-            let frames = stacks.get(stack);
+            let frames = stacks.get(stack).unpacked(&mut space)?;
             let (ids, rest) = sample_id.split_at_mut(frames.len());
             ids.fill(id);
             sample_id = rest;

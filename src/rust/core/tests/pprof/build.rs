@@ -168,7 +168,8 @@ pub fn show(profile: &Profile) -> Vec<String> {
 pub fn frames(profile: &Profile, row: usize) -> String {
     let text = |id| profile.strings.get(id);
     let mut out = String::new();
-    for &frame in profile.stacks.get(profile.samples.stack[row]) {
+    let stack = profile.stacks.get(profile.samples.stack[row]);
+    for frame in stack.to_vec().unwrap() {
         let location = profile.locations.get(frame);
         out += &match profile.function_of(frame) {
             None => "? ".to_owned(),

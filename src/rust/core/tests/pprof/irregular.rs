@@ -59,6 +59,7 @@ fn inlined_calls_are_frames() {
     let profile = read(&message);
     assert_eq!(show(&profile)[1], "1 : f:11 g:21 f:12 ? g:20 ? ");
     let stack = profile.stacks.get(profile.samples.stack[0]);
+    let stack = stack.to_vec().unwrap();
     let lines: Vec<_> = stack
         .iter()
         .map(|l| profile.locations.get(*l).line)
@@ -274,9 +275,8 @@ fn of_fields_that_stand_there_twice_the_last_counts() {
     // No problem is noted either.
     let profile = read(&message);
     assert_eq!(show(&profile)[1], "1 : g:30 [f (None, Some(5), None)]");
-    let location = profile
-        .locations
-        .get(profile.stacks.get(profile.samples.stack[0])[0]);
+    let stack = profile.stacks.get(profile.samples.stack[0]);
+    let location = profile.locations.get(stack.first().unwrap());
     assert_eq!(location.column, 4);
     assert_eq!(
         profile.sources[0].period.as_ref().map(|p| p.value),

@@ -101,6 +101,7 @@ fn all_of_it_is_kept() {
     assert_eq!(functions[0].start_line, -4);
 
     let stack = profile.stacks.get(profile.samples.stack[0]);
+    let stack = stack.to_vec().unwrap();
     let locations: Vec<_> = stack.iter().map(|&l| profile.locations.get(l)).collect();
     let inlined: Vec<_> = locations.iter().map(|l| l.inlined).collect();
     assert_eq!(inlined, [true, true, false, false, true, true, false]);
@@ -109,7 +110,8 @@ fn all_of_it_is_kept() {
     assert!(address.is_folded && address.address == 0x1010);
     assert_eq!(address.native_id.map(u64::from), Some(40));
     // A mapping that is not there is none.
-    let lone = profile.stacks.get(profile.samples.stack[1])[0];
+    let lone = profile.stacks.get(profile.samples.stack[1]);
+    let lone = lone.first().unwrap();
     let lone = profile.address_of(&profile.locations.get(lone));
     assert_eq!((lone.mapping, lone.address), (None, u64::MAX));
 
@@ -150,12 +152,14 @@ fn all_of_it_is_written_as_it_was() {
 #[test]
 fn a_frame_that_was_filtered_away_leaves_the_rest_of_its_location() {
     let mut profile = whole_profile();
-    let stack = profile.stacks.get(profile.samples.stack[0]).to_vec();
+    let stack = profile.stacks.get(profile.samples.stack[0]);
+    let stack = stack.to_vec().unwrap();
     // Without the caller of the first location, and the innermost of the last.
     let stack = [&stack[..2], &stack[3..4], &stack[5..]].concat();
     profile.samples.stack[0] = profile.stacks.push(&stack).unwrap();
     let (again, _) = try_read(&write(&profile, false)).unwrap();
     let stack = again.stacks.get(again.samples.stack[0]);
+    let stack = stack.to_vec().unwrap();
     let inlined: Vec<_> = stack
         .iter()
         .map(|&l| again.locations.get(l).inlined)

@@ -134,7 +134,8 @@ fn frame_types_are_left_out() {
     assert_eq!(write(&typed, true), write(&profile, true));
     assert_eq!(write(&typed, false), write(&profile, false));
     // Stacks that differ in nothing else are equal ones.
-    let mut stack = typed.stacks.get(typed.samples.stack[2]).to_vec();
+    let stack = typed.stacks.get(typed.samples.stack[2]);
+    let mut stack = stack.to_vec().unwrap();
     let unknown = profile.locations.get(stack[0]);
     stack[0] = typed.locations.push(unknown).unwrap();
     typed.samples.stack[2] = typed.stacks.push(&stack).unwrap();

@@ -28,7 +28,8 @@ impl<'a> Job<'_, '_, 'a> {
         let count = ids.max().unwrap_or(0);
         if let [(profile, frames)] = parts {
             if locations[*profile].is_same() {
-                return Frames::new(frames.stacks(), frames.of_sample(), count, self.stop);
+                let stacks = Stacks::of_lists(frames.stacks());
+                return Frames::new(&stacks, frames.of_sample(), count, self.stop);
             }
         }
         let samples = parts.iter().map(|(_, frames)| frames.of_sample().len());

@@ -94,11 +94,12 @@ fn place_files(files: &mut [SourceFile], profile: &Profile) -> Result<()> {
     let end = profile.samples.len();
     let mut seen = filled(profile.stacks.len(), false, "stacks")?;
     let mut first = filled(profile.strings.len(), end, "files")?;
+    let mut space = Vec::new();
     for (row, &stack) in profile.samples.stack.iter().enumerate() {
         if std::mem::replace(&mut seen[stack.row()], true) {
             continue;
         }
-        for &location in profile.stacks.get(stack) {
+        for &location in profile.stacks.get(stack).unpacked(&mut space)? {
             if let Some(function) = profile.function_of(location) {
                 let first = &mut first[function.filename.row()];
                 *first = row.min(*first);

@@ -53,7 +53,10 @@ fn stacks(profile: &Profile) -> Vec<String> {
     };
     let stacks = profile.samples.stack.iter();
     stacks
-        .map(|&stack| profile.stacks.get(stack).iter().map(name).collect())
+        .map(|&stack| {
+            let stack = profile.stacks.get(stack).to_vec().unwrap();
+            stack.iter().map(name).collect()
+        })
         .collect()
 }
 

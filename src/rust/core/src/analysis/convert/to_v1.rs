@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
-use crate::model::{Profile, Stacks, Values};
+use crate::model::{LocationLists, Profile, Values};
 
 /// What version "1.0" has instead of the tables about samples and sources of version "2.0".
 #[derive(Debug)]
@@ -75,10 +75,11 @@ impl ColumnsV1 {
     /// Adds each distinct stack, and returns which of them each stack of the profile is. Not every
     /// reader has looked for equal stacks.
     fn add_stacks(&mut self, profile: &Profile) -> Result<Vec<i32>> {
-        let mut distinct = Stacks::default();
+        let mut distinct = LocationLists::default();
+        let mut space = Vec::new();
         let mut rows = Vec::new();
         for id in profile.stacks.ids() {
-            let stack = profile.stacks.get(id);
+            let stack = profile.stacks.get(id).unpacked(&mut space)?;
             let row = distinct.intern(stack)?.row();
             rows.try_push(row as i32, "stacks")?;
             if row == self.ends.len() {

@@ -218,7 +218,10 @@ mod tests {
             let function = profile.function_of(location);
             function.map_or("?", |f| profile.strings.get(f.name))
         };
-        let stack = |&id: &_| profile.stacks.get(id).iter().map(name).collect::<Vec<_>>();
+        let stack = |&id: &_| {
+            let frames = profile.stacks.get(id).to_vec().unwrap();
+            frames.iter().map(name).collect::<Vec<_>>()
+        };
         let stacks = profile.samples.stack.iter().map(stack);
         let kept = problems
             .kept()

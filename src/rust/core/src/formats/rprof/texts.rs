@@ -119,12 +119,14 @@ impl<'a> StackTexts<'a> {
         }
         let mut text = std::mem::take(&mut self.text);
         let start = text.len();
-        for &location in self.profile.stacks.get(stack) {
+        let mut space = Vec::new();
+        let frames = self.profile.stacks.get(stack).unpacked(&mut space)?;
+        for &location in frames {
             self.item(location, false, &mut text, files)?;
         }
         if text[start..].contains(&b'\n') && !self.reads_back(stack, &text[start..])? {
             text.truncate(start);
-            for &location in self.profile.stacks.get(stack) {
+            for &location in frames {
                 self.item(location, true, &mut text, files)?;
             }
         }
@@ -196,7 +198,9 @@ impl<'a> StackTexts<'a> {
         let [sample] = found.samples.stack.as_slice() else {
             return Ok(false);
         };
-        let (frames, wanted) = (found.stacks.get(*sample), self.profile.stacks.get(stack));
+        let (mut space, mut other) = (Vec::new(), Vec::new());
+        let frames = found.stacks.get(*sample).unpacked(&mut space)?;
+        let wanted = self.profile.stacks.get(stack).unpacked(&mut other)?;
         let same =
             |(a, b): (&LocationId, &LocationId)| name_of(found, *a) == name_of(self.profile, *b);
         Ok(reader.pending.is_none()

@@ -110,8 +110,9 @@ impl Used {
         let lines = profile.locations.ids().map(|id| has_line(profile, id));
         let lines = lines.try_vec("locations")?;
         let mut has_lines = Vec::new();
+        let mut space = Vec::new();
         for stack in profile.stacks.ids() {
-            let stack = profile.stacks.get(stack);
+            let stack = profile.stacks.get(stack).unpacked(&mut space)?;
             stack.iter().for_each(|row| used[row.row()] = true);
             let has = stack.iter().any(|row| lines[row.row()]);
             has_lines.try_push(has, "stacks")?;

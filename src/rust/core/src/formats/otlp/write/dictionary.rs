@@ -56,6 +56,8 @@ pub struct Tables<'a> {
     /// Buffers, reused for each stack: its location indices, and its encoded record.
     list: Vec<u8>,
     encoded: Vec<u8>,
+    /// The locations of a packed stack.
+    space: Vec<LocationId>,
 }
 
 impl<'a> Tables<'a> {
@@ -80,6 +82,7 @@ impl<'a> Tables<'a> {
             of_r: frames_of_r(profile)?,
             list: Vec::new(),
             encoded: Vec::new(),
+            space: Vec::new(),
         };
         for table in [
             &mut tables.mappings,
@@ -106,7 +109,8 @@ impl<'a> Tables<'a> {
 
     fn new_stack(&mut self, id: StackId) -> Result<u32> {
         let profile = self.profile;
-        let stack = profile.stacks.get(id);
+        let mut space = std::mem::take(&mut self.space);
+        let stack = profile.stacks.get(id).unpacked(&mut space)?;
         let mut list = std::mem::take(&mut self.list);
         list.clear();
         list.try_reserve(encode::MAX_VARINT_FIELD * stack.len())
@@ -132,7 +136,7 @@ impl<'a> Tables<'a> {
         }
         let index = self.stacks.intern(&encoded)?;
         self.stack_indices[id.row()] = index + 1;
-        (self.list, self.encoded) = (list, encoded);
+        (self.list, self.encoded, self.space) = (list, encoded, space);
         Ok(index)
     }
 
@@ -369,6 +373,7 @@ fn frames_of_r(profile: &Profile) -> Result<Vec<bool>> {
     let mut by_others = copied(&of_r, "locations")?;
     let mut seen = Vec::new();
     seen.try_fill(profile.stacks.len(), [false; 2], "stacks")?;
+    let mut space = Vec::new();
     let samples = profile.samples.stack.iter().zip(&profile.samples.source);
     for (stack, source) in samples {
         let rprof = is_rprof(&profile.sources[source.row()]);
@@ -376,7 +381,7 @@ fn frames_of_r(profile: &Profile) -> Result<Vec<bool>> {
             continue;
         }
         let marks = if rprof { &mut of_r } else { &mut by_others };
-        for frame in profile.stacks.get(*stack) {
+        for frame in profile.stacks.get(*stack).unpacked(&mut space)? {
             marks[frame.row()] = true;
         }
     }

@@ -78,7 +78,7 @@ impl<'a> Labels<'a> {
         collects.try_fill(profile.stacks.len(), false, "stacks")?;
         for (id, collects) in profile.stacks.ids().zip(&mut collects) {
             let frame = profile.stacks.get(id).first();
-            let function = frame.and_then(|&frame| profile.function_of(frame));
+            let function = frame.and_then(|frame| profile.function_of(frame));
             *collects = function.is_some_and(|f| profile.strings.get(f.name) == GC_FRAME);
         }
         let mut common = Vec::new();

@@ -21,7 +21,7 @@ use crate::formats::write;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
-use crate::model::{Label, Profile, SourceId, StackId};
+use crate::model::{Label, LocationId, Profile, SourceId, StackId};
 use crate::protobuf::encode::{self, MAX_VARINT_FIELD};
 use crate::protobuf::output::Output;
 use crate::protobuf::tables::{EncodedTable, StringTableBuilder};
@@ -219,6 +219,8 @@ struct Lists<'a> {
     /// Whether stacks of equal locations get the same number.
     shared: bool,
     pieces: EncodedTable,
+    /// The locations of a packed stack.
+    space: Vec<LocationId>,
     ids: Vec<u64>,
     encoded: Vec<u8>,
 }
@@ -233,6 +235,7 @@ impl<'a> Lists<'a> {
             number,
             shared,
             pieces: EncodedTable::default(),
+            space: Vec::new(),
             ids: Vec::new(),
             encoded: Vec::new(),
         })
@@ -251,7 +254,8 @@ impl<'a> Lists<'a> {
             return Ok(known - 1);
         }
         self.ids.clear();
-        for run in self.inlining.split(self.profile.stacks.get(stack)) {
+        let stack_of = self.profile.stacks.get(stack);
+        for run in self.inlining.split(stack_of.unpacked(&mut self.space)?) {
             self.ids.try_push(tables.id(run, texts)?, "a stack")?;
         }
         self.encoded.clear();

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::formats::pprof::proto::{Function, Location, Mapping, profile as field};
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryGrow, TryPut, sort_by_key};
-use crate::model::{LocationId, NativeId, Profile, StackId, Stacks};
+use crate::model::{LocationId, LocationLists, NativeId, Profile, StackId};
 use crate::protobuf::messages;
 use crate::protobuf::output::Output;
 use crate::protobuf::tables::StringTableBuilder;
@@ -21,14 +21,15 @@ pub struct Recorded<'a> {
     profile: &'a Profile,
     mappings: Mappings<'a>,
     /// The locations in the order in which they are written.
-    locations: Stacks,
+    locations: LocationLists,
     order: Vec<StackId>,
     ids: SplitIds,
 }
 
 impl<'a> Recorded<'a> {
     pub fn new(profile: &'a Profile, inlining: &Inlining, stop: Stop) -> Result<Recorded<'a>> {
-        let mut locations = Stacks::default();
+        let mut locations = LocationLists::default();
+        let mut space = Vec::new();
         let mut used = Vec::new();
         used.try_fill(profile.locations.len(), false, "ids")?;
         if inlining.any {
@@ -38,7 +39,8 @@ impl<'a> Recorded<'a> {
                 if stack.row() % STACKS == 0 {
                     cancel::check(stop)?;
                 }
-                for run in inlining.split(profile.stacks.get(stack)) {
+                let stack = profile.stacks.get(stack).unpacked(&mut space)?;
+                for run in inlining.split(stack) {
                     locations.intern(run)?;
                     run.iter().for_each(|row| used[row.row()] = true);
                 }

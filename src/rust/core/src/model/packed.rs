@@ -1,0 +1,172 @@
+//! Packed stacks: lists of varints, as pprof files contain them. Each varint is the number of a
+//! location, counted from 1, in one to three bytes of seven bits, lowest bits first. The highest
+//! bit of a byte is set if the number continues.
+//!
+//! A packed stack takes less than half of the memory of decoded locations, and a reader copies
+//! it instead of decoding it. [`are_valid()`] checks lists once; the other functions rely on
+//! this check.
+
+use super::locations::LocationId;
+use crate::error::{Error, Result};
+
+/// The greatest number in three bytes.
+const LARGEST: usize = (1 << 21) - 1;
+/// The highest bit of each byte.
+const HIGHEST: u64 = 0x8080_8080_8080_8080;
+
+/// Whether bytes are complete numbers from 1 to `locations`, in their shortest forms.
+///
+/// The numbers are not decoded. Instead, each byte is checked together with the three bytes
+/// before it, without branches, so that the compiler can check 16 bytes at once.
+pub fn are_valid(bytes: &[u8], locations: usize) -> bool {
+    let most = locations.min(LARGEST);
+    let digits = [most >> 14, most >> 7 & 0x7f, most & 0x7f].map(|digit| digit as i8);
+    let wrong = |bytes: &[u8]| {
+        let windows = bytes.windows(4);
+        windows.fold(0, |wrong, four| {
+            wrong | is_wrong([four[0], four[1], four[2], four[3]], digits)
+        })
+    };
+    // The first bytes are checked as if complete numbers preceded them.
+    let mut start = [1; 6];
+    let first = bytes.len().min(3);
+    start[3..3 + first].copy_from_slice(&bytes[..first]);
+    let ends = bytes.last().is_none_or(|&byte| byte < 0x80);
+    ends && wrong(&start[..3 + first]) | wrong(bytes) == 0
+}
+
+/// Returns a value other than 0 if the last of four bytes is wrong: it ends a number that is 0,
+/// greater than `most` (three digits of seven bits), or longer than necessary; or it is the fourth
+/// byte of a number.
+#[inline(always)]
+fn is_wrong([third, second, first, byte]: [u8; 4], most: [i8; 3]) -> u8 {
+    // All bits or none.
+    let mask = |is: bool| u8::from(is).wrapping_neg();
+    let two = mask(first >= 0x80);
+    let three = two & mask(second >= 0x80);
+    let four = three & mask(third >= 0x80);
+    let high = (byte & three) as i8;
+    let middle = (first & 0x7f & three | byte & two & !three) as i8;
+    let low = (second & 0x7f & three | first & 0x7f & two & !three | byte & !two) as i8;
+    let [most_high, most_middle, most_low] = most;
+    let low_greater = mask(low > most_low) & mask(middle == most_middle);
+    let greater = mask(high > most_high)
+        | mask(high == most_high) & (mask(middle > most_middle) | low_greater);
+    greater & mask(byte < 0x80) | mask(byte == 0) | four
+}
+
+/// The number of locations in a list.
+#[inline]
+pub fn count(list: &[u8]) -> usize {
+    // Sums of at most 255 fit in a byte, so that 16 can be computed at once.
+    let ends = |part: &[u8]| part.iter().map(|&byte| u8::from(byte < 0x80)).sum::<u8>();
+    list.chunks(255).map(|part| usize::from(ends(part))).sum()
+}
+
+/// The first location.
+pub fn first(list: &[u8]) -> Option<LocationId> {
+    let length = list.iter().position(|&byte| byte < 0x80)? + 1;
+    let digits = list.get(..length)?.iter().rev();
+    let number = digits.fold(0, |number, &byte| number << 7 | u32::from(byte & 0x7f));
+    Some(LocationId(number.wrapping_sub(1)))
+}
+
+/// Appends all locations. Each step decodes two numbers without branches that depend on their
+/// lengths, which a processor could not predict.
+#[expect(clippy::disallowed_methods, reason = "there is room for all")]
+pub fn append(list: &[u8], out: &mut Vec<LocationId>) -> Result<()> {
+    out.try_reserve(list.len())
+        .map_err(|_| Error::Memory("a stack"))?;
+    let mut rest = list;
+    while let Some(word) = rest.first_chunk() {
+        let word = u64::from_le_bytes(*word);
+        let lasts = !word & HIGHEST;
+        let one = lasts.trailing_zeros() + 1;
+        let other = (lasts >> one).trailing_zeros() + 1;
+        out.extend_from_slice(&[location(word, one), location(word >> one, other)]);
+        rest = rest.get((one + other) as usize / 8..).unwrap_or_default();
+    }
+    while let Some(location) = first(rest) {
+        out.push(location);
+        let length = rest.iter().position(|&byte| byte < 0x80);
+        rest = rest.get(length.map_or(0, |i| i + 1)..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// The location whose number is encoded in the lowest `bits` of a word, at most 24.
+#[inline(always)]
+fn location(word: u64, bits: u32) -> LocationId {
+    let own = word & ((1 << bits) - 1);
+    let number = own & 0x7f | (own >> 1) & 0x3f80 | (own >> 2) & 0x1f_c000;
+    LocationId((number as u32).wrapping_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protobuf::encode::put_varint;
+
+    const NUMBERS: [u64; 12] = [
+        1, 2, 127, 128, 129, 300, 16_383, 16_384, 16_385, 40_000, 2_097_150, 2_097_151,
+    ];
+
+    fn encoded(numbers: &[u64]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        numbers.iter().for_each(|&n| put_varint(&mut bytes, n));
+        bytes
+    }
+
+    #[test]
+    fn numbers_come_back() {
+        for start in 0..NUMBERS.len() {
+            for length in 0..40 {
+                let all = NUMBERS.iter().cycle().skip(start).copied();
+                let numbers: Vec<u64> = all.take(length).collect();
+                let bytes = encoded(&numbers);
+                let mut rows = Vec::new();
+                append(&bytes, &mut rows).unwrap();
+                let expected = numbers.iter().map(|&n| LocationId(n as u32 - 1));
+                assert_eq!(rows, expected.collect::<Vec<_>>());
+                assert_eq!(count(&bytes), length);
+                assert_eq!(first(&bytes), rows.first().copied());
+                assert!(are_valid(&bytes, LARGEST) && are_valid(&bytes, usize::MAX));
+            }
+        }
+        assert_eq!(count(&[1; 1000]), 1000);
+    }
+
+    #[test]
+    fn the_greatest_number_is_known_exactly() {
+        // At each position in a list.
+        for padding in 0..40 {
+            for number in NUMBERS {
+                let numbers = [&vec![1; padding][..], &[number, 1]].concat();
+                let bytes = encoded(&numbers);
+                for most in NUMBERS {
+                    let is_valid = are_valid(&bytes, most as usize);
+                    assert_eq!(is_valid, number <= most, "{number} {most}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_bytes_are_refused() {
+        let zero_or_long: [&[u8]; 5] = [
+            &[0],
+            &[0x80, 0],
+            &[0x81, 0],
+            &[0x81, 0x80, 0],
+            &[0x81, 0x80, 0x80, 1],
+        ];
+        for padding in 0..40 {
+            for wrong in zero_or_long {
+                let bytes = [&vec![1; padding][..], wrong, &[1]].concat();
+                assert!(!are_valid(&bytes, usize::MAX), "{bytes:?}");
+            }
+            // An incomplete number.
+            assert!(!are_valid(&[&vec![1; padding][..], &[0x81]].concat(), 500));
+        }
+    }
+}
