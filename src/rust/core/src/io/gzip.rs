@@ -7,7 +7,7 @@ pub use blocks::compress;
 use super::input::Source;
 use crate::limits::memory;
 use flate2::bufread::GzDecoder;
-use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read, Seek};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The first bytes of each member of gzip data.
@@ -21,8 +21,8 @@ pub struct Content<'a> {
     start: Cursor<Vec<u8>>,
     error: Option<io::Error>,
     rest: Rest<'a>,
-    /// Whether reading never waits, unlike that from a terminal or a pipe.
-    is_at_hand: bool,
+    /// The input, if it can be read again.
+    again: Option<Source<'a>>,
 }
 
 enum Rest<'a> {
@@ -34,7 +34,10 @@ type Peeked<'a> = Chain<Cursor<Vec<u8>>, Source<'a>>;
 
 impl<'a> Content<'a> {
     pub fn new(mut input: Source<'a>) -> io::Result<Content<'a>> {
-        let is_at_hand = input.is_at_hand();
+        let again = input.again();
+        if let Source::File(mut file) = input {
+            file.rewind()?;
+        }
         let mut start = Vec::new();
         input.by_ref().take(2).read_to_end(&mut start)?;
         let gzip = start == MAGIC;
@@ -46,7 +49,7 @@ impl<'a> Content<'a> {
                 true => Rest::Gzip(Box::new(Members::new(whole)?)),
                 false => Rest::Plain(whole),
             },
-            is_at_hand,
+            again,
         })
     }
 
@@ -57,7 +60,12 @@ impl<'a> Content<'a> {
     /// Whether another thread may read it: reading never waits for input, so that thread ends
     /// soon when it has to.
     pub fn is_at_hand(&self) -> bool {
-        self.is_at_hand
+        self.again.is_some()
+    }
+
+    /// The input, to be read from its start, if that is possible.
+    pub fn again(&self) -> Option<Source<'a>> {
+        self.again.as_ref().and_then(Source::again)
     }
 
     /// Returns the first bytes without consuming them. If an error occurs after some bytes,

@@ -17,10 +17,15 @@ pub enum Source<'a> {
     Stream(&'a mut (dyn Read + Send)),
 }
 
-impl Source<'_> {
-    /// Whether reading never waits for input.
-    pub(super) fn is_at_hand(&self) -> bool {
-        !matches!(self, Source::Stream(_))
+impl<'a> Source<'a> {
+    /// The same bytes from the start, if they can be read again. Reading such a source never waits
+    /// for input.
+    pub fn again(&self) -> Option<Source<'a>> {
+        match *self {
+            Source::File(file) => Some(Source::File(file)),
+            Source::Bytes(bytes) => Some(Source::Bytes(bytes)),
+            Source::Stream(_) => None,
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use super::outline::Outline;
 use crate::error::Error;
 use crate::formats::format::Format;
 use crate::formats::problems::Problems;
-use crate::io::input::Origin;
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{
@@ -15,7 +14,7 @@ use crate::model::{
 use crate::protobuf::decode::Result;
 
 /// More sample types than any profiler has. Each adds a value to every sample.
-const MOST_TYPES: usize = 1000;
+pub const MOST_TYPES: usize = 1000;
 /// The longest name of a sample type, in bytes.
 const LONGEST_NAME: usize = 1 << 12;
 
@@ -58,7 +57,7 @@ pub fn types(
 /// The file as a source.
 pub fn source(
     outline: &mut Outline,
-    origin: Origin,
+    uri: Option<String>,
     format: &'static Format,
     types: Vec<SampleType>,
     strings: &mut Strings,
@@ -67,7 +66,7 @@ pub fn source(
     let time = (outline.time != 0).then(|| recorded_time(outline.time));
     let mut source = Source {
         kind: SourceKind::named(format.name),
-        uri: origin.uri,
+        uri,
         timestamp: time.map(|(timestamp, _)| timestamp),
         time: time.and_then(|(_, time)| time),
         duration: (outline.duration != 0).then_some(outline.duration),

@@ -1,9 +1,10 @@
 //! The ids of mappings, functions and locations in a file: any numbers but 0.
 //!
-//! Most writers count from 1, which needs no lookup. Other ids may be far larger than the
-//! number of rows, so they are looked up in a map.
+//! Most writers count from 1, which needs no lookup. If ids have gaps, a table by id contains their
+//! rows. Ids that are too large for a table, such as addresses, are looked up in a map, which takes
+//! several times as long.
 
-use crate::limits::memory::TryPut;
+use crate::limits::memory::{TryGrow, TryPut};
 use crate::message;
 use crate::model::NativeId;
 use crate::protobuf::decode::{Result, error_at};
@@ -11,21 +12,35 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 const WHAT: &str = "the ids of a profile";
+/// The maximum size of a table by id, per row.
+const PLACES: usize = 8;
 
 pub struct Ids {
     /// What the ids identify, for messages.
     what: &'static str,
-    /// The number of ids. While `others` is empty, they are 1, 2, 3, ….
+    /// The number of ids.
     count: u32,
-    others: HashMap<u64, u32, RandomState>,
+    rows: Rows,
+    /// The greatest id that a table may contain.
+    greatest: usize,
+}
+
+enum Rows {
+    /// The ids are 1, 2, 3, ….
+    Numbers,
+    /// By id: its row + 1, or 0 if there is none.
+    Table(Vec<u32>),
+    Map(HashMap<u64, u32, RandomState>),
 }
 
 impl Ids {
-    pub fn new(what: &'static str) -> Ids {
+    /// For a table with this number of rows.
+    pub fn new(what: &'static str, rows: usize) -> Ids {
         Ids {
             what,
             count: 0,
-            others: HashMap::default(),
+            rows: Rows::Numbers,
+            greatest: rows.saturating_mul(PLACES),
         }
     }
 
@@ -43,16 +58,31 @@ impl Ids {
                 ),
             );
         }
-        if !self.others.is_empty() || id != u64::from(self.count) + 1 {
-            let missing = if self.others.is_empty() {
-                self.count
-            } else {
-                0
-            };
-            for row in 0..missing {
-                self.others.try_put(u64::from(row) + 1, row, WHAT)?;
+        let count = self.count;
+        if matches!(self.rows, Rows::Numbers) && id != u64::from(count) + 1 {
+            let mut table = Vec::new();
+            table.try_extend_from(0..count + 1, WHAT)?;
+            self.rows = Rows::Table(table);
+        }
+        if let Rows::Table(table) = &self.rows {
+            if id > self.greatest as u64 {
+                let mut map = HashMap::default();
+                for (id, &row) in (0..).zip(table).filter(|(_, row)| **row > 0) {
+                    map.try_put(id, row - 1, WHAT)?;
+                }
+                self.rows = Rows::Map(map);
             }
-            self.others.try_put(id, self.count, WHAT)?;
+        }
+        match &mut self.rows {
+            Rows::Numbers => {}
+            Rows::Table(table) => {
+                let place = id as usize;
+                table.try_fill(table.len().max(place + 1), 0, WHAT)?;
+                table[place] = count + 1;
+            }
+            Rows::Map(map) => {
+                map.try_put(id, count, WHAT)?;
+            }
         }
         self.count += 1;
         Ok(())
@@ -65,17 +95,19 @@ impl Ids {
     /// Whether the ids are 1, 2, 3, ….
     #[inline]
     pub fn are_row_numbers(&self) -> bool {
-        self.others.is_empty()
+        matches!(self.rows, Rows::Numbers)
     }
 
     /// The row of an id, counted from 0.
     #[inline]
     pub fn row(&self, id: u64) -> Option<u32> {
-        if self.others.is_empty() {
-            let row = u32::try_from(id.checked_sub(1)?).ok()?;
-            (row < self.count).then_some(row)
-        } else {
-            self.others.get(&id).copied()
+        match &self.rows {
+            Rows::Numbers => {
+                let row = u32::try_from(id.checked_sub(1)?).ok()?;
+                (row < self.count).then_some(row)
+            }
+            Rows::Table(table) => table.get(usize::try_from(id).ok()?)?.checked_sub(1),
+            Rows::Map(map) => map.get(&id).copied(),
         }
     }
 
@@ -100,7 +132,7 @@ mod tests {
 
     #[test]
     fn dense_and_sparse_ids_are_found() {
-        let mut ids = Ids::new("function");
+        let mut ids = Ids::new("function", 6);
         for id in [1, 2, 3] {
             ids.add(id, 0).unwrap();
         }
@@ -115,5 +147,24 @@ mod tests {
         assert_eq!((ids.row(2), ids.row(u64::MAX)), (Some(1), Some(3)));
         assert_eq!((ids.row(4), ids.row(1 << 40)), (Some(4), Some(5)));
         assert!(ids.add(0, 0).is_err() && ids.add(4, 0).is_err());
+    }
+
+    #[test]
+    fn ids_with_gaps_are_found() {
+        // In a table, which becomes a map where an id is too large for it.
+        let all = [1, 2, 5, 3, 40, 41, 1 << 50];
+        let mut ids = Ids::new("function", 6);
+        for count in 0..=all.len() {
+            for id in 0..50 {
+                let row = all[..count].iter().position(|known| *known == id);
+                assert_eq!(ids.row(id), row.map(|row| row as u32), "{count} {id}");
+            }
+            assert_eq!(ids.are_row_numbers(), count <= 2);
+            if let Some(&id) = all.get(count) {
+                ids.add(id, 0).unwrap();
+                assert!(ids.add(id, 0).is_err());
+            }
+        }
+        assert_eq!((ids.row(1 << 50), ids.count()), (Some(6), 7));
     }
 }

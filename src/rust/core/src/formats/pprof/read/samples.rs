@@ -3,12 +3,15 @@
 //! A profile that was not aggregated repeats its stacks, and equal stacks usually have equal
 //! bytes. Bytes are therefore looked up before they are decoded.
 
+use super::Parts;
 use super::tables::Locations;
+use crate::collections::Lists;
 use crate::error::Error;
 use crate::formats::pprof::proto::{label, sample};
 use crate::formats::problems::Problems;
 use crate::formats::string_table::{NumberField, StringTable};
 use crate::limits::budget::Budget;
+use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{Label, LocationId, Profile, SourceId, StackCache, StackId};
@@ -34,19 +37,16 @@ pub struct SampleReader<'a> {
 impl<'a> SampleReader<'a> {
     pub fn new(
         texts: StringTable<'a>,
-        locations: Locations,
-        source: SourceId,
-        profile: Profile,
-        problems: Problems,
+        parts: Parts,
         budget: Budget,
         name: String,
     ) -> SampleReader<'a> {
         SampleReader {
             texts,
-            locations,
-            source,
-            profile,
-            problems,
+            locations: parts.locations,
+            source: parts.source,
+            profile: parts.profile,
+            problems: parts.problems,
             known: StackCache::default(),
             frames: Vec::new(),
             values: Vec::new(),
@@ -137,6 +137,28 @@ impl<'a> SampleReader<'a> {
         Ok(stack)
     }
 
+    /// Adds stacks, given as lists of ids in the order of the first sample of each.
+    pub fn add_stacks(
+        &mut self,
+        lists: &Lists<u8>,
+        of_samples: &[StackId],
+        stop: Stop,
+    ) -> Result<()> {
+        for (row, &stack) in of_samples.iter().enumerate() {
+            if row % ROWS == 0 {
+                cancel::check(stop)?;
+            }
+            if stack.row() == self.profile.stacks.len() {
+                self.frames.clear();
+                self.locate(Message::new(lists.get(stack.row())))?;
+                self.profile.stacks.push(&self.frames)?;
+            }
+            let frames = self.profile.stacks.get(stack).len();
+            self.budget.samples(1, frames, &self.name)?;
+        }
+        Ok(())
+    }
+
     /// Appends the frames of a packed list.
     fn locate(&mut self, list: Message) -> Result<()> {
         let most = list.bytes().len();
@@ -168,7 +190,7 @@ impl<'a> SampleReader<'a> {
         Ok(self.frames.try_extend(run, "a stack")?)
     }
 
-    fn label(&mut self, mut message: Message, row: usize) -> Result<Label> {
+    pub fn label(&mut self, mut message: Message, row: usize) -> Result<Label> {
         let at = message.at();
         let [mut key, mut unit] = [NumberField { value: 0, at }; 2];
         let mut str = None;

@@ -193,7 +193,7 @@ fn line(mut message: Message, functions: &Ids, problems: &mut Problems) -> Resul
 
 /// The ids of a table, from field `number` of its rows.
 fn ids(what: &'static str, number: u32, table: &[Message]) -> Result<Ids> {
-    let mut ids = Ids::new(what);
+    let mut ids = Ids::new(what, table.len());
     for &message in table {
         let at = message.at();
         let mut message = message;
