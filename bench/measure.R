@@ -37,6 +37,16 @@ timed <- function(task) {
   }
 }
 
+# The CPU time of this process, of all its threads, instead of the time that passes.
+cpu_time <- function(task) {
+  function(fresh) {
+    before <- proc.time()
+    task(fresh)
+    used <- proc.time() - before
+    used[["user.self"]] + used[["sys.self"]]
+  }
+}
+
 # What a process of its own needs at its peak for an expression in `path`, beyond what
 # was in use before, and the size of what it gave. In MB; Linux only.
 peak_memory <- function(path, expression, before = "NULL") {
