@@ -1,591 +1,65 @@
 // Columns whose values are computed when R asks for them.
 //
 // A sample is a stack, and most stacks repeat: what a column of millions of rows contains
-// follows from much less. Three columns of `sample_locations` share one object of Rust's
-// (rust/src/altrep.rs), and columns that repeat numbers have their rule. R calls the methods
-// below for elements, parts, or for a vector in memory, which is made once.
+// follows from much less. The columns of `sample_locations` are computed from stacks
+// (frames.c), and columns that repeat numbers from a rule (repeated.c). R calls the methods in
+// these files for elements, parts, or for a vector in memory, which is made once.
 //
 // The methods are C: R's errors may jump out of them, and must not jump over frames of
 // Rust. Elements are computed without allocating from R, since callers do not expect a garbage
 // collection there. There is no method for serialization: R writes ordinary vectors, which
 // can be read where this package is not installed.
+//
+// This file has what all these classes share: loading and unloading, and reading the data of
+// any ALTREP vector.
 
 // For dladdr().
 #define _GNU_SOURCE
 #include "altrep.h"
-#include <R_ext/Altrep.h>
-#include <limits.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #ifdef _WIN32
 #include <windows.h>
 #else
 #include <dlfcn.h>
 #endif
 
-// The columns of `sample_locations`, and how many there are.
-enum { SAMPLE, DEPTH, LOCATION, COLUMNS };
-
-// A column of frames: there is one vector of R for each.
-struct column {
-    int *data;    // all values, or NULL while they are computed
-    int borrowed; // `data` was allocated here, to read elements from
-    int lent;     // R has a pointer to `data`, so they may have been changed
-    R_xlen_t reads; // elements that were computed one by one
-};
-
-// Rust's struct of that name, with these fields first. The first part is Rust's.
-struct frames {
-    const uint32_t *locations;   // of all stacks, end to end, rows counted from 0
-    const size_t *stack_ends;    // where each stack ends in them
-    const uint32_t *stack_of;    // the stack of each sample
-    const uint32_t *sample_ends; // the row behind the last frame of each sample
-    R_xlen_t samples;
-    R_xlen_t rows;
-    double bytes; // of memory
-    // This part is written here.
-    R_xlen_t hint;     // the sample of the element that was read last
-    R_xlen_t searches; // elements that were not near the one before
-    struct column columns[COLUMNS];
-};
-
-// Rust's: frees it.
-void profile_drop_frames(struct frames *frames);
-
 static DllInfo *library;
-static R_altrep_class_t frame_class[COLUMNS], repeated_integer, repeated_double;
-// The objects that vectors of these classes share, until R has collected them.
+// The external pointers of vectors, until R has collected them.
 static R_xlen_t in_use;
 
-// The vector whose data were asked for last. serialize() asks for the data again for each
-// element, and hash tables ask for elements one by one; the answer must be fast. Only
-// the functions below make such vectors, so a new one at the address of an old one
-// is noticed there.
-static struct {
-    SEXP x;
-    void *data;
-    int lent; // to R, not only read from here
-} last;
+struct last profile_last;
 
-// ---- Frames -------------------------------------------------------------------------
-
-// Each vector has the external pointer as its first datum; the second is a vector of
-// all values once R has asked for that.
-static inline struct frames *frames_of(SEXP x) {
-    return R_ExternalPtrAddr(R_altrep_data1(x));
-}
-
-static inline R_xlen_t start_of(const struct frames *f, R_xlen_t sample) {
-    return sample == 0 ? 0 : f->sample_ends[sample - 1];
-}
-
-static inline const uint32_t *stack_of(const struct frames *f, R_xlen_t sample) {
-    uint32_t stack = f->stack_of[sample];
-    return f->locations + (stack == 0 ? 0 : f->stack_ends[stack - 1]);
-}
-
-static inline int has_row(const struct frames *f, R_xlen_t sample, R_xlen_t row) {
-    return row < f->sample_ends[sample] && row >= start_of(f, sample);
-}
-
-// The sample of a row: most often that of the row before it, or the next one.
-static R_xlen_t sample_of(struct frames *f, R_xlen_t row) {
-    if (has_row(f, f->hint, row))
-        return f->hint;
-    if (f->hint + 1 < f->samples && has_row(f, f->hint + 1, row))
-        return ++f->hint;
-    R_xlen_t low = 0, high = f->samples - 1;
-    while (low < high) {
-        R_xlen_t middle = low + (high - low) / 2;
-        if (row < f->sample_ends[middle])
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    ++f->searches;
-    return f->hint = low;
-}
-
-static inline int value_at(struct frames *f, int which, R_xlen_t row) {
-    R_xlen_t sample = sample_of(f, row);
-    switch (which) {
-    case SAMPLE:
-        return (int) sample + 1;
-    case DEPTH:
-        return (int) (row - start_of(f, sample)) + 1;
-    default:
-        return (int) stack_of(f, sample)[row - start_of(f, sample)] + 1;
-    }
-}
-
-// The values of n rows, all of which there are.
-static void compute(struct frames *f, int which, R_xlen_t row, R_xlen_t n, int *out) {
-    if (n == 0)
-        return;
-    R_xlen_t sample = sample_of(f, row), skipped = row - start_of(f, sample);
-    for (const int *end = out + n;; ++sample, skipped = 0) {
-        R_xlen_t count = f->sample_ends[sample] - start_of(f, sample) - skipped;
-        if (count > end - out)
-            count = end - out;
-        if (which == SAMPLE) {
-            for (R_xlen_t i = 0; i < count; ++i)
-                out[i] = (int) sample + 1;
-        } else if (which == DEPTH) {
-            for (R_xlen_t i = 0; i < count; ++i)
-                out[i] = (int) (skipped + i) + 1;
-        } else {
-            const uint32_t *from = stack_of(f, sample) + skipped;
-            for (R_xlen_t i = 0; i < count; ++i)
-                out[i] = (int) from[i] + 1;
-        }
-        out += count;
-        if (out == end)
-            break;
-    }
-    f->hint = sample;
-}
-
-// Whoever reads that many elements one by one is about to read all, some of them again and
-// again, as hash tables do; and to search for elements at random takes long. Then memory is
-// faster.
-static int is_read_through(const struct frames *f, const struct column *column) {
-    return column->reads > 4096 && column->reads > f->rows / 16;
-}
-
-static int is_searched(const struct frames *f) {
-    return f->searches > 65536 && f->searches > f->rows / 64;
-}
-
-// Memory that R does not know of.
-static double held;
-
-// The elements for reading. R may not collect garbage meanwhile, so they are not R's;
-// without memory they are computed as before.
-static void borrow(struct frames *f, int which) {
-    struct column *column = &f->columns[which];
-    column->reads = f->searches = 0;
-    int *data = malloc((size_t) f->rows * sizeof(int));
-    if (data == NULL)
-        return;
-    compute(f, which, 0, f->rows, data);
-    column->data = data;
-    column->borrowed = 1;
-    f->bytes += (double) f->rows * sizeof(int);
-    held += (double) f->rows * sizeof(int);
-}
-
-static inline int frame_element(SEXP x, int which, R_xlen_t i) {
-    if (x == last.x)
-        return ((const int *) last.data)[i];
-    struct frames *f = frames_of(x);
-    struct column *column = &f->columns[which];
-    if (column->data == NULL) {
-        ++column->reads;
-        if (!is_read_through(f, column))
-            return value_at(f, which, i);
-        borrow(f, which);
-        if (column->data == NULL)
-            return value_at(f, which, i);
-    }
-    last.x = x;
-    last.data = column->data;
-    last.lent = column->lent;
-    return column->data[i];
-}
-
-static R_xlen_t frame_region(SEXP x, int which, R_xlen_t i, R_xlen_t n, int *out) {
-    struct frames *f = frames_of(x);
-    const int *data = f->columns[which].data;
-    if (n > f->rows - i)
-        n = f->rows - i;
-    if (data != NULL)
-        memcpy(out, data + i, (size_t) n * sizeof(int));
-    else
-        compute(f, which, i, n, out);
-    return n;
-}
-
-static void *frame_data(SEXP x, int which) {
-    if (x == last.x && last.lent)
-        return last.data;
-    struct frames *f = frames_of(x);
-    struct column *column = &f->columns[which];
-    if (column->data == NULL) {
-        SEXP all = PROTECT(Rf_allocVector(INTSXP, f->rows));
-        compute(f, which, 0, f->rows, INTEGER(all));
-        R_set_altrep_data2(x, all);
-        column->data = INTEGER(all);
-        UNPROTECT(1);
-    }
-    column->lent = last.lent = 1;
-    last.x = x;
-    return last.data = column->data;
-}
-
-// An ordinary vector: what R is about to change, while this one stays as it is.
-static SEXP frame_copy(SEXP x, int which) {
-    struct frames *f = frames_of(x);
-    SEXP copy = PROTECT(Rf_allocVector(INTSXP, f->rows));
-    frame_region(x, which, 0, f->rows, INTEGER(copy));
-    UNPROTECT(1);
-    return copy;
-}
-
-// x[index]; NULL leaves it to R.
-static SEXP frame_subset(SEXP x, int which, SEXP index) {
-    if (TYPEOF(index) != INTSXP && TYPEOF(index) != REALSXP)
-        return NULL;
-    struct frames *f = frames_of(x);
-    struct column *column = &f->columns[which];
-    R_xlen_t n = XLENGTH(index);
-    SEXP out = PROTECT(Rf_allocVector(INTSXP, n));
-    int *to = INTEGER(out);
-    int integers[512];
-    double doubles[512];
-    for (R_xlen_t at = 0, got; at < n; at += got, to += got) {
-        if (TYPEOF(index) == INTSXP) {
-            got = INTEGER_GET_REGION(index, at, 512, integers);
-            for (R_xlen_t i = 0; i < got; ++i)
-                doubles[i] = integers[i] == NA_INTEGER ? 0 : integers[i];
-        } else {
-            got = REAL_GET_REGION(index, at, 512, doubles);
-        }
-        if (column->data == NULL && is_searched(f))
-            borrow(f, which);
-        for (R_xlen_t i = 0; i < got; ++i) {
-            // False for NA as well.
-            int there = doubles[i] >= 1 && doubles[i] < (double) f->rows + 1;
-            R_xlen_t row = there ? (R_xlen_t) doubles[i] - 1 : 0;
-            to[i] = !there ? NA_INTEGER : column->data ? column->data[row] : value_at(f, which, row);
-        }
-    }
-    UNPROTECT(1);
-    return out;
-}
-
-static R_xlen_t frame_length(SEXP x) { return frames_of(x)->rows; }
-
-static Rboolean inspect_column(const struct column *column) {
-    Rprintf(" column of frames (%s)\n", column->data == NULL ? "computed" : "in memory");
-    return TRUE;
-}
-
-// Once R has the pointer, the values may be others.
-static int is_as_made(SEXP x, int which) { return !frames_of(x)->columns[which].lent; }
-
-static int sample_sorted(SEXP x) {
-    return is_as_made(x, SAMPLE) ? SORTED_INCR : UNKNOWN_SORTEDNESS;
-}
-
-// Sums that integers do not hold are left to R, which warns.
-static SEXP sum_of(double sum) { return sum > INT_MAX ? NULL : Rf_ScalarInteger((int) sum); }
-
-// The sum of 1, 2, …, n.
-static double sum_to(double n) { return n * (n + 1) / 2; }
-
-static SEXP sample_sum(SEXP x, Rboolean narm) {
-    (void) narm;
-    if (!is_as_made(x, SAMPLE))
-        return NULL;
-    const struct frames *f = frames_of(x);
-    double sum = 0;
-    for (R_xlen_t s = 0; s < f->samples; ++s)
-        sum += (double) (f->sample_ends[s] - start_of(f, s)) * (double) (s + 1);
-    return sum_of(sum);
-}
-
-static SEXP depth_sum(SEXP x, Rboolean narm) {
-    (void) narm;
-    if (!is_as_made(x, DEPTH))
-        return NULL;
-    const struct frames *f = frames_of(x);
-    double sum = 0;
-    for (R_xlen_t s = 0; s < f->samples; ++s)
-        sum += sum_to((double) (f->sample_ends[s] - start_of(f, s)));
-    return sum_of(sum);
-}
-
-static SEXP sample_min(SEXP x, Rboolean narm) {
-    (void) narm;
-    struct frames *f = frames_of(x);
-    return is_as_made(x, SAMPLE) && f->rows > 0 ? Rf_ScalarInteger(value_at(f, SAMPLE, 0)) : NULL;
-}
-
-static SEXP sample_max(SEXP x, Rboolean narm) {
-    (void) narm;
-    struct frames *f = frames_of(x);
-    if (!is_as_made(x, SAMPLE) || f->rows == 0)
-        return NULL;
-    return Rf_ScalarInteger(value_at(f, SAMPLE, f->rows - 1));
-}
-
-static SEXP depth_min(SEXP x, Rboolean narm) {
-    (void) narm;
-    return is_as_made(x, DEPTH) && frame_length(x) > 0 ? Rf_ScalarInteger(1) : NULL;
-}
-
-static SEXP depth_max(SEXP x, Rboolean narm) {
-    (void) narm;
-    const struct frames *f = frames_of(x);
-    if (!is_as_made(x, DEPTH) || f->rows == 0)
-        return NULL;
-    R_xlen_t max = 0;
-    for (R_xlen_t s = 0; s < f->samples; ++s) {
-        R_xlen_t depth = f->sample_ends[s] - start_of(f, s);
-        if (depth > max)
-            max = depth;
-    }
-    return Rf_ScalarInteger((int) max);
-}
-
-#define FRAME_METHODS(name, which)                                               \
-    static int name##_element(SEXP x, R_xlen_t i) {                              \
-        return frame_element(x, which, i);                                       \
-    }                                                                            \
-    static R_xlen_t name##_region(SEXP x, R_xlen_t i, R_xlen_t n, int *out) {    \
-        return frame_region(x, which, i, n, out);                                \
-    }                                                                            \
-    static void *name##_data(SEXP x, Rboolean writable) {                        \
-        (void) writable;                                                         \
-        return frame_data(x, which);                                             \
-    }                                                                            \
-    static const void *name##_data_or_null(SEXP x) {                             \
-        return is_as_made(x, which) ? NULL : frame_data(x, which);               \
-    }                                                                            \
-    static SEXP name##_copy(SEXP x, Rboolean deep) {                             \
-        (void) deep;                                                             \
-        return frame_copy(x, which);                                             \
-    }                                                                            \
-    static SEXP name##_subset(SEXP x, SEXP index, SEXP call) {                   \
-        (void) call;                                                             \
-        return frame_subset(x, which, index);                                    \
-    }                                                                            \
-    static int name##_no_na(SEXP x) { return is_as_made(x, which); }             \
-    static Rboolean name##_inspect(SEXP x, int pre, int deep, int pvec,          \
-                                   void (*inspect)(SEXP, int, int, int)) {       \
-        (void) pre; (void) deep; (void) pvec; (void) inspect;                    \
-        return inspect_column(&frames_of(x)->columns[which]);                    \
-    }
-
-FRAME_METHODS(sample, SAMPLE)
-FRAME_METHODS(depth, DEPTH)
-FRAME_METHODS(location, LOCATION)
-
-static R_altrep_class_t new_class(const char *name, int type) {
-    return type == REALSXP ? R_make_altreal_class(name, "profile", library)
-                           : R_make_altinteger_class(name, "profile", library);
-}
-
-// ---- Repeated numbers ---------------------------------------------------------------
-
-// One number in all rows, or 1, 2, 3, …, each in several rows. The first datum is an
-// external pointer whose tag is the rule, the second as above.
-struct rule {
-    R_xlen_t rows;
-    R_xlen_t each; // 0 for one number
-    double number;
-};
-
-static inline struct rule rule_of(SEXP x) {
-    const double *numbers = REAL_RO(R_ExternalPtrTag(R_altrep_data1(x)));
-    return (struct rule) {(R_xlen_t) numbers[0], (R_xlen_t) numbers[1], numbers[2]};
-}
-
-static inline double number_at(const struct rule *rule, R_xlen_t row) {
-    return rule->each == 0 ? rule->number : (double) (row / rule->each + 1);
-}
-
-static R_xlen_t repeated_length(SEXP x) { return rule_of(x).rows; }
-
-static int integer_element(SEXP x, R_xlen_t i) {
-    SEXP all = R_altrep_data2(x);
-    if (all != R_NilValue)
-        return INTEGER_RO(all)[i];
-    struct rule rule = rule_of(x);
-    return (int) number_at(&rule, i);
-}
-
-static double double_element(SEXP x, R_xlen_t i) {
-    SEXP all = R_altrep_data2(x);
-    if (all != R_NilValue)
-        return REAL_RO(all)[i];
-    return rule_of(x).number;
-}
-
-static R_xlen_t integer_region(SEXP x, R_xlen_t i, R_xlen_t n, int *out) {
-    SEXP all = R_altrep_data2(x);
-    struct rule rule = rule_of(x);
-    if (n > rule.rows - i)
-        n = rule.rows - i;
-    if (all != R_NilValue) {
-        memcpy(out, INTEGER_RO(all) + i, (size_t) n * sizeof(int));
-    } else if (rule.each == 0) {
-        for (R_xlen_t k = 0; k < n; ++k)
-            out[k] = (int) rule.number;
-    } else {
-        int number = (int) number_at(&rule, i);
-        R_xlen_t left = rule.each - i % rule.each;
-        for (R_xlen_t k = 0; k < n; ++k) {
-            out[k] = number;
-            if (--left == 0) {
-                left = rule.each;
-                ++number;
-            }
-        }
-    }
-    return n;
-}
-
-static R_xlen_t double_region(SEXP x, R_xlen_t i, R_xlen_t n, double *out) {
-    SEXP all = R_altrep_data2(x);
-    struct rule rule = rule_of(x);
-    if (n > rule.rows - i)
-        n = rule.rows - i;
-    if (all != R_NilValue)
-        memcpy(out, REAL_RO(all) + i, (size_t) n * sizeof(double));
-    else
-        for (R_xlen_t k = 0; k < n; ++k)
-            out[k] = rule.number;
-    return n;
-}
-
-static SEXP repeated_copy(SEXP x, Rboolean deep) {
-    (void) deep;
-    R_xlen_t rows = repeated_length(x);
-    SEXP copy = PROTECT(Rf_allocVector(TYPEOF(x), rows));
-    if (TYPEOF(x) == INTSXP)
-        integer_region(x, 0, rows, INTEGER(copy));
-    else
-        double_region(x, 0, rows, REAL(copy));
-    UNPROTECT(1);
-    return copy;
-}
-
-static void *repeated_data(SEXP x, Rboolean writable) {
-    (void) writable;
-    if (x == last.x)
-        return last.data;
-    SEXP all = R_altrep_data2(x);
-    if (all == R_NilValue) {
-        all = repeated_copy(x, TRUE);
-        R_set_altrep_data2(x, all);
-    }
-    last.x = x;
-    last.lent = 1;
-    return last.data = TYPEOF(all) == INTSXP ? (void *) INTEGER(all) : (void *) REAL(all);
-}
-
-static const void *repeated_data_or_null(SEXP x) {
-    return R_altrep_data2(x) == R_NilValue ? NULL : repeated_data(x, FALSE);
-}
-
-// x[index]; NULL leaves it to R.
-static SEXP repeated_subset(SEXP x, SEXP index, SEXP call) {
-    (void) call;
-    if (R_altrep_data2(x) != R_NilValue || TYPEOF(index) != INTSXP)
-        return NULL;
-    struct rule rule = rule_of(x);
-    R_xlen_t n = XLENGTH(index);
-    SEXP out = PROTECT(Rf_allocVector(TYPEOF(x), n));
-    int *integers = TYPEOF(x) == INTSXP ? INTEGER(out) : NULL;
-    double *doubles = integers == NULL ? REAL(out) : NULL;
-    int rows[512];
-    for (R_xlen_t at = 0, got; at < n; at += got) {
-        got = INTEGER_GET_REGION(index, at, 512, rows);
-        for (R_xlen_t i = 0; i < got; ++i) {
-            // NA is less than all others.
-            int there = rows[i] >= 1 && rows[i] <= rule.rows;
-            double number = there ? number_at(&rule, rows[i] - 1) : 0;
-            if (integers != NULL)
-                integers[at + i] = there ? (int) number : NA_INTEGER;
-            else
-                doubles[at + i] = there ? number : NA_REAL;
-        }
-    }
-    UNPROTECT(1);
-    return out;
-}
-
-static Rboolean repeated_inspect(SEXP x, int pre, int deep, int pvec,
-                                 void (*inspect)(SEXP, int, int, int)) {
-    (void) pre; (void) deep; (void) pvec; (void) inspect;
-    int is_computed = R_altrep_data2(x) == R_NilValue;
-    Rprintf(" repeated numbers (%s)\n", is_computed ? "computed" : "in memory");
-    return TRUE;
-}
-
-static int repeated_sorted(SEXP x) {
-    return R_altrep_data2(x) == R_NilValue ? SORTED_INCR : UNKNOWN_SORTEDNESS;
-}
-
-static int repeated_no_na(SEXP x) { return R_altrep_data2(x) == R_NilValue; }
-
-// ---- Making them, for Rust ----------------------------------------------------------
-
-static void drop_frames(SEXP pointer) {
-    struct frames *f = R_ExternalPtrAddr(pointer);
-    R_ClearExternalPtr(pointer);
-    --in_use;
-    // It was not made to the end.
-    if (f == NULL)
-        return;
-    held -= f->bytes;
-    for (int which = 0; which < COLUMNS; ++which)
-        if (f->columns[which].borrowed)
-            free(f->columns[which].data);
-    profile_drop_frames(f);
-}
-
-static void drop_rule(SEXP pointer) {
-    (void) pointer;
-    --in_use;
-}
-
-static SEXP pointer_to(void *address, SEXP tag, void (*drop)(SEXP)) {
+SEXP profile_pointer(void *address, SEXP tag, R_CFinalizer_t drop) {
     SEXP pointer = PROTECT(R_MakeExternalPtr(address, tag, R_NilValue));
     R_RegisterCFinalizerEx(pointer, drop, FALSE);
     ++in_use;
-    last.x = NULL;
+    profile_last.x = NULL;
     UNPROTECT(1);
     return pointer;
 }
 
-// R collects garbage when its own memory grows, and would keep profiles that nobody uses. So it
-// is asked to when what is held here has doubled, as it does itself.
-static void collect(double bytes) {
-    static const double least = 256e6;
-    static double level = 256e6;
-    if (held + bytes <= level)
-        return;
-    R_gc();
-    level = 2 * (held + bytes) > least ? 2 * (held + bytes) : least;
-}
+void profile_dropped(void) { --in_use; }
 
-// A list of the three columns, which own the frames from then on. May jump; then they do not.
-SEXP profile_frame_columns(struct frames *f) {
-    collect(f->bytes);
-    SEXP columns = PROTECT(Rf_allocVector(VECSXP, COLUMNS));
-    SEXP pointer = PROTECT(pointer_to(NULL, R_NilValue, drop_frames));
-    for (int which = 0; which < COLUMNS; ++which)
-        SET_VECTOR_ELT(columns, which, R_new_altrep(frame_class[which], pointer, R_NilValue));
-    R_SetExternalPtrAddr(pointer, f);
-    held += f->bytes;
-    UNPROTECT(2);
-    return columns;
-}
+// ---- For Rust -----------------------------------------------------------------------
 
-// A column of integers (or doubles): `number` in all rows, or 1, 2, 3, …, in `each` rows. May
-// jump.
-SEXP profile_repeated(int doubles, R_xlen_t rows, R_xlen_t each, double number) {
-    SEXP rule = PROTECT(Rf_allocVector(REALSXP, 3));
-    REAL(rule)[0] = (double) rows;
-    REAL(rule)[1] = (double) each;
-    REAL(rule)[2] = number;
-    SEXP pointer = PROTECT(pointer_to(NULL, rule, drop_rule));
-    SEXP x = R_new_altrep(doubles ? repeated_double : repeated_integer, pointer, R_NilValue);
-    UNPROTECT(2);
-    return x;
+// The data of an ALTREP vector, as they are now. Where there are none in memory, they are
+// computed in memory that R takes back at the end of the call: to ask for the data itself would
+// keep them as long as the vector. May jump.
+const void *profile_data(SEXP x) {
+    const void *data = DATAPTR_OR_NULL(x);
+    if (data != NULL)
+        return data;
+    R_xlen_t n = XLENGTH(x);
+    if (TYPEOF(x) == INTSXP) {
+        int *integers = (int *) R_alloc((size_t) n, sizeof(int));
+        INTEGER_GET_REGION(x, 0, n, integers);
+        return integers;
+    }
+    if (TYPEOF(x) == REALSXP) {
+        double *doubles = (double *) R_alloc((size_t) n, sizeof(double));
+        REAL_GET_REGION(x, 0, n, doubles);
+        return doubles;
+    }
+    return DATAPTR_RO(x);
 }
 
 // 1, 2, 3, …: R has such vectors itself. May jump.
@@ -596,114 +70,11 @@ SEXP profile_row_ids(int rows) {
     return ids;
 }
 
-// ---- Recognising them, for Rust -----------------------------------------------------
-
-static int is_unchanged(struct frames *f, int which) {
-    const struct column *column = &f->columns[which];
-    if (!column->lent)
-        return 1;
-    int was[4096];
-    for (R_xlen_t row = 0; row < f->rows; row += 4096) {
-        R_xlen_t n = f->rows - row < 4096 ? f->rows - row : 4096;
-        compute(f, which, row, n, was);
-        if (memcmp(was, column->data + row, (size_t) n * sizeof(int)) != 0)
-            return 0;
-    }
-    return 1;
-}
-
-// The frames that three columns were made of, or NULL if they were changed since.
-struct frames *profile_frames_of(SEXP sample_id, SEXP depth, SEXP location_id) {
-    SEXP columns[] = {sample_id, depth, location_id};
-    struct frames *f = NULL;
-    for (int which = 0; which < COLUMNS; ++which) {
-        SEXP x = columns[which];
-        if (!ALTREP(x) || !R_altrep_inherits(x, frame_class[which]))
-            return NULL;
-        if (f != NULL && f != frames_of(x))
-            return NULL;
-        f = frames_of(x);
-    }
-    for (int which = 0; which < COLUMNS; ++which)
-        if (!is_unchanged(f, which))
-            return NULL;
-    return f;
-}
-
-// The data of an ALTREP vector, as they are now. Those of rules, ours and R's, are computed in
-// memory that R takes back at the end of the call: to ask for the data itself would keep them
-// as long as the vector. May jump.
-const void *profile_data(SEXP x) {
-    const void *data = DATAPTR_OR_NULL(x);
-    if (data != NULL)
-        return data;
-    R_xlen_t n = XLENGTH(x);
-    if (TYPEOF(x) == INTSXP && !R_altrep_inherits(x, frame_class[SAMPLE]) &&
-        INTEGER_IS_SORTED(x) == SORTED_INCR) {
-        int *integers = (int *) R_alloc((size_t) n, sizeof(int));
-        INTEGER_GET_REGION(x, 0, n, integers);
-        return integers;
-    }
-    if (TYPEOF(x) == REALSXP && R_altrep_inherits(x, repeated_double)) {
-        double *doubles = (double *) R_alloc((size_t) n, sizeof(double));
-        REAL_GET_REGION(x, 0, n, doubles);
-        return doubles;
-    }
-    return DATAPTR_RO(x);
-}
-
-// ---- Classes ------------------------------------------------------------------------
-
-static void make_frame_classes(void) {
-#define FRAME_CLASS(name, which)                                                 \
-    do {                                                                         \
-        R_altrep_class_t c = new_class("frames_" #name, INTSXP);                 \
-        R_set_altrep_Length_method(c, frame_length);                             \
-        R_set_altrep_Inspect_method(c, name##_inspect);                          \
-        R_set_altrep_Duplicate_method(c, name##_copy);                           \
-        R_set_altvec_Dataptr_method(c, name##_data);                             \
-        R_set_altvec_Dataptr_or_null_method(c, name##_data_or_null);             \
-        R_set_altvec_Extract_subset_method(c, name##_subset);                    \
-        R_set_altinteger_Elt_method(c, name##_element);                          \
-        R_set_altinteger_Get_region_method(c, name##_region);                    \
-        R_set_altinteger_No_NA_method(c, name##_no_na);                          \
-        frame_class[which] = c;                                                  \
-    } while (0)
-    FRAME_CLASS(sample, SAMPLE);
-    FRAME_CLASS(depth, DEPTH);
-    FRAME_CLASS(location, LOCATION);
-    R_set_altinteger_Is_sorted_method(frame_class[SAMPLE], sample_sorted);
-    R_set_altinteger_Sum_method(frame_class[SAMPLE], sample_sum);
-    R_set_altinteger_Min_method(frame_class[SAMPLE], sample_min);
-    R_set_altinteger_Max_method(frame_class[SAMPLE], sample_max);
-    R_set_altinteger_Sum_method(frame_class[DEPTH], depth_sum);
-    R_set_altinteger_Min_method(frame_class[DEPTH], depth_min);
-    R_set_altinteger_Max_method(frame_class[DEPTH], depth_max);
-}
-
-static void repeated_methods(R_altrep_class_t c) {
-    R_set_altrep_Length_method(c, repeated_length);
-    R_set_altrep_Inspect_method(c, repeated_inspect);
-    R_set_altrep_Duplicate_method(c, repeated_copy);
-    R_set_altvec_Dataptr_method(c, repeated_data);
-    R_set_altvec_Dataptr_or_null_method(c, repeated_data_or_null);
-    R_set_altvec_Extract_subset_method(c, repeated_subset);
-}
+// ---- Loading and unloading ----------------------------------------------------------
 
 static void make_classes(void) {
-    make_frame_classes();
-    repeated_integer = new_class("repeated_integer", INTSXP);
-    repeated_methods(repeated_integer);
-    R_set_altinteger_Elt_method(repeated_integer, integer_element);
-    R_set_altinteger_Get_region_method(repeated_integer, integer_region);
-    R_set_altinteger_Is_sorted_method(repeated_integer, repeated_sorted);
-    R_set_altinteger_No_NA_method(repeated_integer, repeated_no_na);
-    repeated_double = new_class("repeated_double", REALSXP);
-    repeated_methods(repeated_double);
-    R_set_altreal_Elt_method(repeated_double, double_element);
-    R_set_altreal_Get_region_method(repeated_double, double_region);
-    R_set_altreal_Is_sorted_method(repeated_double, repeated_sorted);
-    R_set_altreal_No_NA_method(repeated_double, repeated_no_na);
+    profile_make_frame_classes(library);
+    profile_make_repeated_classes(library);
 }
 
 void profile_altrep_init(DllInfo *dll) {

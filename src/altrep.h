@@ -3,7 +3,10 @@
 
 #define R_NO_REMAP
 #include <Rinternals.h>
+#include <R_ext/Altrep.h>
 #include <R_ext/Rdynload.h>
+
+// ---- For entrypoint.c ---------------------------------------------------------------
 
 // At load: makes the classes.
 void profile_altrep_init(DllInfo *dll);
@@ -13,5 +16,26 @@ SEXP profile_unload(SEXP arguments);
 
 // When the library is unloaded: keeps its code in memory while columns are in use.
 void profile_altrep_unload(void);
+
+// ---- For frames.c and repeated.c, which have the classes ----------------------------
+
+void profile_make_frame_classes(DllInfo *dll);
+void profile_make_repeated_classes(DllInfo *dll);
+
+// An external pointer, the first datum of vectors. `drop` is its finalizer, which calls
+// profile_dropped(). May jump.
+SEXP profile_pointer(void *address, SEXP tag, R_CFinalizer_t drop);
+void profile_dropped(void);
+
+// The vector whose data were asked for last. serialize() asks for the data again for each
+// element, and hash tables ask for elements one by one; the answer must be fast. Only
+// these files make such vectors, so a new one at the address of an old one is noticed in
+// profile_pointer().
+struct last {
+    SEXP x;
+    void *data;
+    int lent; // to R, not only read from here
+};
+extern struct last profile_last;
 
 #endif

@@ -1,14 +1,15 @@
 //! Columns whose values are computed when R asks for them; `src/altrep.c` has their methods.
 //!
 //! The three columns of `sample_locations` share one [`Shared`], which R's garbage collector
-//! frees with the last of them. C reads its first fields, a view of the model's [`Frames`], and
-//! calls no Rust but [`profile_drop_frames`].
+//! frees with the last of them. C reads its first fields, a view of the model's [`Frames`]. It calls
+//! Rust for packed stacks ([`profile_unpack`]) and at the end ([`profile_drop_frames`]).
 
 use crate::argument::Sexp;
 use crate::guard::guarded;
 use extendr_api::SEXP;
 use extendr_ffi::R_NilValue;
 use profile_core::error::Result;
+use profile_core::limits::memory::filled;
 use profile_core::model::Frames;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -18,6 +19,7 @@ const COLUMNS: usize = 3;
 /// `struct frames` of `src/altrep.c`, with its fields in the same order.
 #[repr(C)]
 pub struct Shared {
+    packed: u32,
     locations: *const u32,
     stack_ends: *const usize,
     stack_of: *const u32,
@@ -26,11 +28,15 @@ pub struct Shared {
     rows: isize,
     bytes: f64,
     // Written by C only.
+    unpacked: *const u32,
+    unpacked_stack: u32,
     hint: isize,
     searches: isize,
     columns: [Column; COLUMNS],
     // What the pointers point into, unknown to C.
     frames: Frames,
+    /// Room for the locations of a packed stack.
+    space: Vec<u32>,
 }
 
 #[repr(C)]
@@ -53,9 +59,12 @@ unsafe extern "C" {
 }
 
 impl Shared {
-    fn new(frames: Frames) -> Shared {
-        let (locations, stack_ends) = frames.stacks().parts();
-        Shared {
+    fn new(frames: Frames) -> Result<Shared> {
+        let (packed, locations, stack_ends) = frames.stacks().parts();
+        let room = if packed == 0 { 0 } else { frames.deepest() };
+        let space = filled(room, 0, "a stack")?;
+        Ok(Shared {
+            packed: packed as u32,
             locations: locations.as_ptr().cast(),
             stack_ends: stack_ends.as_ptr(),
             stack_of: frames.of_sample().as_ptr().cast(),
@@ -63,6 +72,8 @@ impl Shared {
             samples: frames.of_sample().len() as isize,
             rows: frames.rows() as isize,
             bytes: frames.bytes() as f64,
+            unpacked: std::ptr::null(),
+            unpacked_stack: 0,
             hint: 0,
             searches: 0,
             columns: [Column {
@@ -72,7 +83,8 @@ impl Shared {
                 reads: 0,
             }; COLUMNS],
             frames,
-        }
+            space,
+        })
     }
 }
 
@@ -82,7 +94,7 @@ pub fn with_frame_columns<T>(
     frames: Frames,
     make: impl FnOnce(&dyn Fn() -> SEXP) -> Result<T>,
 ) -> Result<T> {
-    let shared = Box::into_raw(Box::new(Shared::new(frames)));
+    let shared = Box::into_raw(Box::new(Shared::new(frames)?));
     let is_taken = Cell::new(false);
     let made = make(&|| {
         // SAFETY: what C expects, which R's garbage collector frees if this returns.
@@ -95,6 +107,15 @@ pub fn with_frame_columns<T>(
         drop(unsafe { Box::from_raw(shared) });
     }
     made
+}
+
+/// Unpacks a stack; the locations are valid until the next call.
+#[unsafe(no_mangle)]
+extern "C" fn profile_unpack(shared: *mut Shared, stack: u32) -> *const u32 {
+    // SAFETY: of `with_frame_columns()`; R calls methods of columns from one thread.
+    let shared = unsafe { &mut *shared };
+    shared.frames.unpack(stack, &mut shared.space);
+    shared.space.as_ptr()
 }
 
 /// Called by R's garbage collector, through C.

@@ -198,6 +198,7 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
 
     /// Drops rows that nothing refers to, from the children up.
     fn drop_unused(&mut self) -> Result<()> {
+        let mut space = Vec::new();
         for key in Key::ALL.into_iter().rev() {
             let info = TABLES.iter().map(|table| table.info());
             let used_by = info.filter(|info| info.name == key.table());
@@ -221,8 +222,11 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                     false => None,
                 };
                 if let Some(frames) = known {
-                    for location in frames.stacks().parts().0 {
-                        used[location.row()] = true;
+                    let stacks = frames.stacks();
+                    for stack in stacks.ids() {
+                        for location in stacks.get(stack).unpacked(&mut space)? {
+                            used[location.row()] = true;
+                        }
                     }
                 } else if let Some(user) = self.position(user) {
                     let user = &self.all[user];

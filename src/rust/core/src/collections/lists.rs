@@ -102,6 +102,12 @@ impl<T> Clone for SharedLists<T> {
     }
 }
 
+impl<T> From<Lists<T>> for SharedLists<T> {
+    fn from(lists: Lists<T>) -> Self {
+        SharedLists(Arc::new(lists))
+    }
+}
+
 impl<T> Deref for SharedLists<T> {
     type Target = Lists<T>;
 

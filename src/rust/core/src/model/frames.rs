@@ -6,8 +6,8 @@
 //! (the binding's `altrep.rs`). A table that comes back with these columns needs no check and
 //! no search for equal stacks.
 
-use super::locations::LocationId;
-use super::stacks::{LocationLists, StackId, Stacks};
+use super::stacks::{Stack, StackId, Stacks};
+use crate::collections::add;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, copied, filled, with_room};
@@ -18,10 +18,12 @@ const WHAT: &str = "the frames of samples";
 
 #[derive(Debug)]
 pub struct Frames {
-    stacks: LocationLists,
+    stacks: Stacks,
     of_sample: Vec<StackId>,
     /// For each sample the row behind its last frame.
     ends: Vec<u32>,
+    /// The number of frames of the deepest stack.
+    deepest: usize,
     /// The locations that there were; those of the stacks are among them.
     locations: usize,
 }
@@ -29,9 +31,9 @@ pub struct Frames {
 impl Frames {
     /// `locations`: how many there are.
     ///
-    /// Stacks are shared if none is packed, each is the stack of a sample, and they are in the order
-    /// of their first samples, as most readers create them. Otherwise they are copied in that order,
-    /// which is the order of reading the table: the computed values are the same.
+    /// Stacks are shared if each is the stack of a sample, and they are in the order of their first
+    /// samples, as most readers create them. Otherwise they are copied in that order, which is
+    /// the order of reading the table: the computed values are the same.
     pub fn new(
         stacks: &Stacks,
         of_sample: &[StackId],
@@ -40,6 +42,7 @@ impl Frames {
     ) -> Result<Frames> {
         let mut ends = with_room(of_sample.len(), WHAT)?;
         let mut rows = 0;
+        let mut deepest = 0;
         let mut seen = 0;
         let mut in_order = true;
         for (sample, &stack) in of_sample.iter().enumerate() {
@@ -48,29 +51,40 @@ impl Frames {
             }
             in_order &= stack.row() <= seen;
             seen = seen.max(stack.row() + 1);
-            rows += stacks.get(stack).len();
+            let depth = stacks.get(stack).len();
+            deepest = deepest.max(depth);
+            rows += depth;
             let end = u32::try_from(rows).map_err(|_| too_many())?;
             ends.try_push(end, WHAT)?;
         }
         if rows > i32::MAX as usize {
             return Err(too_many());
         }
-        let is_shareable = in_order && seen == stacks.len();
-        let (stacks, of_sample) = match stacks.lists().filter(|_| is_shareable) {
-            Some(lists) => (lists.share(), copied(of_sample, WHAT)?),
-            None => reordered(stacks, of_sample)?,
+        let (stacks, of_sample) = match in_order && seen == stacks.len() {
+            true => (stacks.share(), copied(of_sample, WHAT)?),
+            false => reordered(stacks, of_sample)?,
         };
         Ok(Frames {
             stacks,
             of_sample,
             ends,
+            deepest,
             locations,
         })
     }
 
-    /// The stacks, shared.
-    pub fn stacks(&self) -> &LocationLists {
+    pub fn stacks(&self) -> &Stacks {
         &self.stacks
+    }
+
+    /// The number of frames of the deepest stack.
+    pub fn deepest(&self) -> usize {
+        self.deepest
+    }
+
+    /// Writes the rows of a stack's locations to `out`, which has room for the deepest stack.
+    pub fn unpack(&self, stack: u32, out: &mut [u32]) {
+        self.stacks.get(StackId(stack)).fill(out);
     }
 
     /// The stack of each sample.
@@ -87,8 +101,8 @@ impl Frames {
         self.ends.last().map_or(0, |&end| end as usize)
     }
 
-    /// The rows of a sample, innermost first, and their locations.
-    pub fn of(&self, sample: usize) -> (Range<usize>, &[LocationId]) {
+    /// The rows of a sample, innermost first, and its stack.
+    pub fn of(&self, sample: usize) -> (Range<usize>, Stack<'_>) {
         let start = match sample {
             0 => 0,
             _ => self.ends[sample - 1] as usize,
@@ -105,29 +119,24 @@ impl Frames {
 
     /// What they take in memory.
     pub fn bytes(&self) -> usize {
-        let (locations, ends) = self.stacks.parts();
-        size_of_val(locations)
-            + size_of_val(ends)
-            + size_of_val(&self.of_sample[..])
-            + size_of_val(&self.ends[..])
+        self.stacks.bytes() + size_of_val(&self.of_sample[..]) + size_of_val(&self.ends[..])
     }
 }
 
 /// Copies the stacks that samples have, in the order of the samples.
-fn reordered(stacks: &Stacks, of_sample: &[StackId]) -> Result<(LocationLists, Vec<StackId>)> {
+fn reordered(stacks: &Stacks, of_sample: &[StackId]) -> Result<(Stacks, Vec<StackId>)> {
     let mut new: Vec<Option<StackId>> = filled(stacks.len(), None, WHAT)?;
-    let mut own = LocationLists::default();
-    let mut space = Vec::new();
+    let mut used = Vec::new();
     let mut renamed = with_room(of_sample.len(), WHAT)?;
     for &stack in of_sample {
         let id = match new[stack.row()] {
             Some(id) => id,
-            None => own.push(stacks.get(stack).unpacked(&mut space)?)?,
+            None => add(&mut used, stack)?,
         };
         new[stack.row()] = Some(id);
         renamed.try_push(id, WHAT)?;
     }
-    Ok((own, renamed))
+    Ok((stacks.selected(&used)?, renamed))
 }
 
 #[cold]
@@ -140,62 +149,88 @@ fn too_many() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collections::Lists;
+    use crate::model::LocationId;
+    use crate::protobuf::encode::put_varint;
 
-    fn frames(stacks: &[&[u32]], of_sample: &[u32]) -> Frames {
-        let mut all = Stacks::default();
-        for stack in stacks {
-            let stack: Vec<_> = stack.iter().map(|&row| LocationId(row)).collect();
-            all.push(&stack).unwrap();
+    const LOCATIONS: usize = 200;
+
+    /// The same stacks as lists of locations, and packed.
+    fn stacks(rows: &[&[u32]]) -> [Stacks; 2] {
+        let mut lists = Stacks::default();
+        let mut packed = Lists::default();
+        for row in rows {
+            let ids: Vec<_> = row.iter().map(|&id| LocationId(id)).collect();
+            lists.push(&ids).unwrap();
+            let mut bytes = Vec::new();
+            row.iter()
+                .for_each(|&id| put_varint(&mut bytes, u64::from(id) + 1));
+            packed.push(&bytes, "x").unwrap();
         }
+        [lists, Stacks::of_packed(packed, LOCATIONS).unwrap()]
+    }
+
+    fn frames(stacks: &Stacks, of_sample: &[u32]) -> Frames {
         let of_sample: Vec<_> = of_sample.iter().map(|&row| StackId(row)).collect();
-        Frames::new(&all, &of_sample, 3, &|| false).unwrap()
+        Frames::new(stacks, &of_sample, LOCATIONS, &|| false).unwrap()
     }
 
     fn all(frames: &Frames) -> Vec<(Range<usize>, Vec<u32>)> {
         let samples = 0..frames.of_sample().len();
         let all = samples.map(|sample| frames.of(sample));
-        all.map(|(rows, stack)| (rows, stack.iter().map(|id| id.0).collect()))
-            .collect()
+        all.map(|(rows, stack)| {
+            let ids = stack.to_vec().unwrap();
+            (rows, ids.iter().map(|id| id.0).collect())
+        })
+        .collect()
     }
 
     #[test]
     fn rows_are_those_of_the_table() {
-        let two = frames(&[&[0, 1], &[], &[2]], &[0, 1, 0, 2]);
-        let rows = [
-            (0..2, vec![0, 1]),
-            (2..2, vec![]),
-            (2..4, vec![0, 1]),
-            (4..5, vec![2]),
-        ];
-        assert_eq!(all(&two), rows);
-        assert_eq!((two.rows(), two.ends()), (5, &[2, 2, 4, 5][..]));
-        assert!(two.fit(4, 3) && two.fit(4, 4) && !two.fit(4, 2) && !two.fit(5, 3));
-        assert_eq!(frames(&[], &[]).rows(), 0);
+        for stacks in stacks(&[&[0, 150], &[], &[2]]) {
+            let two = frames(&stacks, &[0, 1, 0, 2]);
+            let rows = [
+                (0..2, vec![0, 150]),
+                (2..2, vec![]),
+                (2..4, vec![0, 150]),
+                (4..5, vec![2]),
+            ];
+            assert_eq!(all(&two), rows);
+            assert_eq!((two.rows(), two.ends()), (5, &[2, 2, 4, 5][..]));
+            assert_eq!(two.deepest(), 2);
+            assert!(two.fit(4, LOCATIONS) && two.fit(4, LOCATIONS + 1));
+            assert!(!two.fit(4, LOCATIONS - 1) && !two.fit(5, LOCATIONS));
+        }
+        assert_eq!(frames(&Stacks::default(), &[]).rows(), 0);
     }
 
     #[test]
     fn stacks_in_another_order_and_stacks_without_a_sample_are_copied() {
-        let two = frames(&[&[0], &[1], &[2, 2]], &[2, 0, 2]);
-        assert_eq!(
-            all(&two),
-            [(0..2, vec![2, 2]), (2..3, vec![0]), (3..5, vec![2, 2])]
-        );
-        let ids: Vec<_> = two.of_sample().iter().map(|id| id.row()).collect();
-        assert_eq!(ids, [0, 1, 0]);
-        assert_eq!(two.stacks().len(), 2);
+        for stacks in stacks(&[&[0], &[150], &[2, 2]]) {
+            let two = frames(&stacks, &[2, 0, 2]);
+            assert_eq!(
+                all(&two),
+                [(0..2, vec![2, 2]), (2..3, vec![0]), (3..5, vec![2, 2])]
+            );
+            let ids: Vec<_> = two.of_sample().iter().map(|id| id.row()).collect();
+            assert_eq!(ids, [0, 1, 0]);
+            assert_eq!(two.stacks().len(), 2);
+            assert_eq!(two.stacks().parts().0 == 0, stacks.parts().0 == 0);
+        }
     }
 
     #[test]
     fn stacks_are_shared_where_they_can_be() {
-        let mut stacks = Stacks::default();
-        let ids = [0, 1].map(|row| stacks.push(&[LocationId(row)]).unwrap());
-        let is_shared = |of_sample: &[StackId]| {
-            let frames = Frames::new(&stacks, of_sample, 2, &|| false).unwrap();
-            let lists = stacks.lists().unwrap();
-            frames.stacks.parts().0.as_ptr() == lists.parts().0.as_ptr()
-        };
-        assert!(is_shared(&[ids[0], ids[1], ids[0]]));
-        assert!(!is_shared(&[ids[1], ids[0]]));
-        assert!(!is_shared(&[ids[0]]));
+        for stacks in stacks(&[&[0], &[1]]) {
+            let address = |stacks: &Stacks| match stacks.get(StackId(0)) {
+                Stack::Locations(list) => list.as_ptr().cast(),
+                Stack::Packed(list) => list.as_ptr(),
+            };
+            let is_shared =
+                |of_sample| address(frames(&stacks, of_sample).stacks()) == address(&stacks);
+            assert!(is_shared(&[0, 1, 0]));
+            assert!(!is_shared(&[1, 0]));
+            assert!(!is_shared(&[0]));
+        }
     }
 }

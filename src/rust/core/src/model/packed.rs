@@ -64,35 +64,49 @@ pub fn count(list: &[u8]) -> usize {
     list.chunks(255).map(|part| usize::from(ends(part))).sum()
 }
 
-/// The first location.
-pub fn first(list: &[u8]) -> Option<LocationId> {
-    let length = list.iter().position(|&byte| byte < 0x80)? + 1;
-    let digits = list.get(..length)?.iter().rev();
-    let number = digits.fold(0, |number, &byte| number << 7 | u32::from(byte & 0x7f));
-    Some(LocationId(number.wrapping_sub(1)))
+/// The locations of a list, one after the other.
+pub fn iter(list: &[u8]) -> impl Iterator<Item = LocationId> {
+    list.split_inclusive(|&byte| byte < 0x80).map(|digits| {
+        let digits = digits.iter().rev();
+        let number = digits.fold(0, |number, &byte| number << 7 | u32::from(byte & 0x7f));
+        LocationId(number.wrapping_sub(1))
+    })
 }
 
-/// Appends all locations. Each step decodes two numbers without branches that depend on their
-/// lengths, which a processor could not predict: 30 million numbers take 0.10 instead of 0.13 s.
+/// Appends all locations.
 #[expect(clippy::disallowed_methods, reason = "there is room for all")]
 pub fn append(list: &[u8], out: &mut Vec<LocationId>) -> Result<()> {
     out.try_reserve(list.len())
         .map_err(|_| Error::Memory("a stack"))?;
+    decode(list, |two| out.extend_from_slice(two));
+    Ok(())
+}
+
+/// Writes the rows of all locations to `out`, which has room for them.
+pub fn fill(list: &[u8], out: &mut [u32]) {
+    let mut slots = out.iter_mut();
+    decode(list, |two| {
+        for (location, slot) in two.iter().zip(&mut slots) {
+            *slot = location.0;
+        }
+    });
+}
+
+/// Passes all locations to `put`, one or two at a time. A step decodes two numbers without
+/// branches that depend on their lengths, which a processor could not predict: 30 million numbers
+/// take 0.10 instead of 0.13 s.
+#[inline(always)]
+fn decode(list: &[u8], mut put: impl FnMut(&[LocationId])) {
     let mut rest = list;
     while let Some(word) = rest.first_chunk() {
         let word = u64::from_le_bytes(*word);
         let lasts = !word & HIGHEST;
         let one = lasts.trailing_zeros() + 1;
         let other = (lasts >> one).trailing_zeros() + 1;
-        out.extend_from_slice(&[location(word, one), location(word >> one, other)]);
+        put(&[location(word, one), location(word >> one, other)]);
         rest = rest.get((one + other) as usize / 8..).unwrap_or_default();
     }
-    while let Some(location) = first(rest) {
-        out.push(location);
-        let length = rest.iter().position(|&byte| byte < 0x80);
-        rest = rest.get(length.map_or(0, |i| i + 1)..).unwrap_or_default();
-    }
-    Ok(())
+    iter(rest).for_each(|location| put(&[location]));
 }
 
 /// The location whose number is encoded in the lowest `bits` of a word, at most 24.
@@ -130,7 +144,15 @@ mod tests {
                 let expected = numbers.iter().map(|&n| LocationId(n as u32 - 1));
                 assert_eq!(rows, expected.collect::<Vec<_>>());
                 assert_eq!(count(&bytes), length);
-                assert_eq!(first(&bytes), rows.first().copied());
+                assert!(iter(&bytes).eq(rows.iter().copied()));
+                let mut slots = vec![7; length + 1];
+                fill(&bytes, &mut slots);
+                assert!(
+                    rows.iter()
+                        .map(|row| row.0)
+                        .eq(slots[..length].iter().copied())
+                );
+                assert_eq!(slots[length], 7);
                 assert!(are_valid(&bytes, LARGEST) && are_valid(&bytes, usize::MAX));
             }
         }

@@ -17,13 +17,12 @@ use crate::limits::memory::TryGrow;
 
 id!(StackId, "stacks");
 
-/// A table of lists of locations, in which equal lists can be found, and which can be shared:
-/// the columns that R has of stacks are computed from it (`model/frames.rs`).
+/// A table of lists of locations, in which equal lists can be found.
 pub type LocationLists = Interner<SharedLists<LocationId>, StackId>;
 
 #[derive(Debug, Default, Clone)]
 pub struct Stacks {
-    packed: Lists<u8>,
+    packed: SharedLists<u8>,
     lists: LocationLists,
 }
 
@@ -34,22 +33,50 @@ impl Stacks {
         let ends = |list: &[u8]| list.last().is_none_or(|&byte| byte < 0x80);
         let is_valid = packed::are_valid(packed.items(), locations) && packed.iter().all(ends);
         is_valid.then(|| Stacks {
-            packed,
+            packed: packed.into(),
             lists: LocationLists::default(),
         })
     }
 
-    /// Shares lists of locations, without a copy.
-    pub fn of_lists(lists: &LocationLists) -> Stacks {
+    /// The same stacks without a copy: the columns that R has of stacks are computed from them
+    /// (`model/frames.rs`). `intern()` does not find them there.
+    pub fn share(&self) -> Stacks {
         Stacks {
-            packed: Lists::default(),
-            lists: lists.share(),
+            packed: self.packed.clone(),
+            lists: self.lists.share(),
         }
     }
 
-    /// The lists of locations, if no stack is packed.
-    pub fn lists(&self) -> Option<&LocationLists> {
-        self.packed.is_empty().then_some(&self.lists)
+    /// Some of these stacks, in this order.
+    pub fn selected(&self, ids: &[StackId]) -> Result<Stacks> {
+        let mut selected = Stacks::default();
+        let mut space = Vec::new();
+        for &id in ids {
+            match self.get(id) {
+                // Packed stacks come first.
+                Stack::Packed(list) if self.lists.is_empty() => {
+                    selected.packed.push(list, "stacks")?;
+                }
+                stack => {
+                    selected.push(stack.unpacked(&mut space)?)?;
+                }
+            }
+        }
+        Ok(selected)
+    }
+
+    /// How many stacks are packed, and the lists of locations of the others, end to end, with
+    /// where each ends.
+    pub fn parts(&self) -> (usize, &[LocationId], &[usize]) {
+        let (locations, ends) = self.lists.parts();
+        (self.packed.len(), locations, ends)
+    }
+
+    /// The memory that they take, in bytes.
+    pub fn bytes(&self) -> usize {
+        let (_, locations, ends) = self.parts();
+        let packed = self.packed.items().len() + size_of_val(self.packed.ends());
+        packed + size_of_val(locations) + size_of_val(ends)
     }
 
     /// Returns the interned row that equals this stack, or adds one. Rows that are packed or were
@@ -120,7 +147,22 @@ impl<'a> Stack<'a> {
     pub fn first(self) -> Option<LocationId> {
         match self {
             Stack::Locations(stack) => stack.first().copied(),
-            Stack::Packed(list) => packed::first(list),
+            Stack::Packed(list) => packed::iter(list).next(),
+        }
+    }
+
+    pub fn try_for_each(self, each: impl FnMut(LocationId) -> Result<()>) -> Result<()> {
+        match self {
+            Stack::Locations(stack) => stack.iter().copied().try_for_each(each),
+            Stack::Packed(list) => packed::iter(list).try_for_each(each),
+        }
+    }
+
+    /// Writes the rows of the locations to `out`, which has room for all.
+    pub fn fill(self, out: &mut [u32]) {
+        match self {
+            Stack::Locations(stack) => stack.iter().zip(out).for_each(|(id, slot)| *slot = id.0),
+            Stack::Packed(list) => packed::fill(list, out),
         }
     }
 

@@ -61,8 +61,8 @@ impl<'a> Reading<'a> {
     ) -> Result<()> {
         match &self.stacks {
             SampleStacks::Known(frames) => {
-                let (rows, stack) = frames.of(sample);
-                rows.zip(stack).try_for_each(|(row, id)| each(row, *id))
+                let (mut rows, stack) = frames.of(sample);
+                stack.try_for_each(|id| rows.next().map_or(Ok(()), |row| each(row, id)))
             }
             SampleStacks::Rows(runs) => runs.rows(sample).try_for_each(|row| {
                 let location = self.row_of(Key::Location, runs.locations[row]);

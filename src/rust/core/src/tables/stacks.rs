@@ -6,7 +6,7 @@ use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, copied};
-use crate::model::{LocationId, Profile, StackCache, StackId, Stacks};
+use crate::model::{LocationId, Profile, StackCache, StackId};
 use crate::schema::{Key, Reading, Runs, SampleStacks};
 
 /// Checks tables of version "2.0" and makes a profile of them.
@@ -20,7 +20,7 @@ pub fn profile_from_v2(list: &TableList, stop: Stop) -> Result<Profile> {
 fn stacks(reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
     match std::mem::replace(&mut reading.stacks, SampleStacks::Rows(Runs::default())) {
         SampleStacks::Known(frames) => {
-            reading.profile.stacks = Stacks::of_lists(frames.stacks());
+            reading.profile.stacks = frames.stacks().share();
             copied(frames.of_sample(), "samples")
         }
         SampleStacks::Rows(runs) => find(runs, reading, stop),

@@ -28,14 +28,14 @@ impl<'a> Job<'_, '_, 'a> {
         let count = ids.max().unwrap_or(0);
         if let [(profile, frames)] = parts {
             if locations[*profile].is_same() {
-                let stacks = Stacks::of_lists(frames.stacks());
-                return Frames::new(&stacks, frames.of_sample(), count, self.stop);
+                return Frames::new(frames.stacks(), frames.of_sample(), count, self.stop);
             }
         }
         let samples = parts.iter().map(|(_, frames)| frames.of_sample().len());
         let mut of_sample: Vec<StackId> = with_room(samples.sum(), WHAT)?;
         let mut stacks = Stacks::default();
         let mut stack: Vec<LocationId> = Vec::new();
+        let mut space = Vec::new();
         for &(profile, frames) in parts {
             let mut new: Vec<StackId> = with_room(frames.stacks().len(), WHAT)?;
             for (row, id) in frames.stacks().ids().enumerate() {
@@ -43,7 +43,7 @@ impl<'a> Job<'_, '_, 'a> {
                     cancel::check(self.stop)?;
                 }
                 stack.clear();
-                for location in frames.stacks().get(id) {
+                for location in frames.stacks().get(id).unpacked(&mut space)? {
                     // Their ids are their rows, counted from 1.
                     let id = locations[profile].new_id(location.row() as i32 + 1);
                     stack.try_push(LocationId(id.unwrap_or(1) as u32 - 1), WHAT)?;
