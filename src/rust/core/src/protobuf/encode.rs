@@ -9,6 +9,9 @@ use crate::limits::memory::TryGrow;
 /// The maximum length of a field that contains a number, for field numbers below 16.
 pub const MAX_VARINT_FIELD: usize = 11;
 
+/// The number of values from which on a repeated field is packed, as in Go.
+pub const PACKED: usize = 3;
+
 /// Appends a number. Callers that append many reserve memory first.
 #[expect(
     clippy::disallowed_methods,
@@ -62,10 +65,9 @@ pub fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) -> CoreResult<()>
     out.try_extend(bytes, "the output")
 }
 
-/// Appends a repeated field, packed if it has more than two values, as Go does. The caller
-/// reserves memory.
+/// Appends a repeated field, packed if it has at least [`PACKED`] values. The caller reserves memory.
 pub fn put_repeated(out: &mut Vec<u8>, number: u32, values: impl Iterator<Item = u64> + Clone) {
-    if values.clone().nth(2).is_none() {
+    if values.clone().nth(PACKED - 1).is_none() {
         values.for_each(|value| put_uint(out, number, value));
         return;
     }

@@ -32,6 +32,10 @@ struct Identity {
 }
 
 impl aggregate::Identity for Identity {
+    fn stack(&self) -> u32 {
+        self.stack
+    }
+
     fn is_summed(&self) -> bool {
         !self.timed
     }

@@ -101,6 +101,10 @@ impl<'a> Merged<'a> {
 }
 
 impl<'a> Writing<'a> for Merged<'a> {
+    fn ids(&self) -> &SplitIds {
+        &self.ids
+    }
+
     fn id(&mut self, run: &[LocationId], texts: &mut StringTableBuilder<'a>) -> Result<u64> {
         let known = self.ids.get(run)?;
         if known != 0 {

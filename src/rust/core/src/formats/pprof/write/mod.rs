@@ -21,14 +21,15 @@ use crate::formats::write;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
-use crate::model::{Label, LocationId, Profile, SourceId, StackId};
-use crate::protobuf::encode::{self, MAX_VARINT_FIELD};
+use crate::model::{Label, LocationId, Profile, SourceId, Stack, StackId};
+use crate::protobuf::encode::{self, MAX_VARINT_FIELD, PACKED};
 use crate::protobuf::output::Output;
 use crate::protobuf::tables::{EncodedTable, StringTableBuilder};
 use labels::Labels;
 use merged::Merged;
 use recorded::Recorded;
 use std::io::Write;
+use std::slice;
 use symbols::Writing;
 
 /// Writes pprof messages.
@@ -117,6 +118,7 @@ fn recorded<'a>(
     output.bytes(&header::types(types, &mut texts)?)?;
     let mut lists = Lists::new(profile, false)?;
     let mut tables = Recorded::new(profile, &lists.inlining, stop)?;
+    lists.verbatim = tables.ids().are_rows();
     let mut labels = Labels::new(profile, options.aggregate, options.sources)?;
     let mut values = Vec::new();
     let mut scratch = Vec::new();
@@ -138,7 +140,11 @@ fn recorded<'a>(
 /// Samples are equal if the numbers of their encoded locations and of their encoded labels are.
 type Key = (u32, u32);
 
-impl Identity for Key {}
+impl Identity for Key {
+    fn stack(&self) -> u32 {
+        self.0
+    }
+}
 
 /// Writes one sample for all that have equal stacks and labels, in the order of the first. Returns
 /// the same as `recorded()`.
@@ -218,6 +224,8 @@ struct Lists<'a> {
     number: Vec<u32>,
     /// Whether stacks of equal locations get the same number.
     shared: bool,
+    /// Whether the ids of locations are their rows, counted from 1, as in packed stacks.
+    verbatim: bool,
     pieces: EncodedTable,
     /// The locations of a packed stack.
     space: Vec<LocationId>,
@@ -234,6 +242,7 @@ impl<'a> Lists<'a> {
             inlining: Inlining::new(profile)?,
             number,
             shared,
+            verbatim: false,
             pieces: EncodedTable::default(),
             space: Vec::new(),
             ids: Vec::new(),
@@ -253,22 +262,49 @@ impl<'a> Lists<'a> {
         if known != 0 {
             return Ok(known - 1);
         }
-        self.ids.clear();
-        let stack_of = self.profile.stacks.get(stack);
-        for run in self.inlining.split(stack_of.unpacked(&mut self.space)?) {
-            self.ids.try_push(tables.id(run, texts)?, "a stack")?;
-        }
         self.encoded.clear();
-        self.encoded
-            .try_reserve(MAX_VARINT_FIELD * (self.ids.len() + 1))
-            .map_err(|_| Error::Memory("a stack"))?;
-        let ids = self.ids.iter().copied();
-        encode::put_repeated(&mut self.encoded, sample::LOCATION_ID, ids);
+        let stack_of = self.profile.stacks.get(stack);
+        match stack_of {
+            Stack::Packed(list) if self.verbatim && stack_of.len() >= PACKED => {
+                encode::put_bytes(&mut self.encoded, sample::LOCATION_ID, list)?;
+            }
+            _ => self.encode(stack_of, tables, texts)?,
+        }
         let number = match self.shared {
             true => self.pieces.intern(&self.encoded)?,
             false => self.pieces.push(&self.encoded)?,
         };
         self.number[stack.row()] = number + 1;
         Ok(number)
+    }
+
+    fn encode(
+        &mut self,
+        stack: Stack<'a>,
+        tables: &mut impl Writing<'a>,
+        texts: &mut StringTableBuilder<'a>,
+    ) -> Result<()> {
+        let mut ids = std::mem::take(&mut self.ids);
+        ids.clear();
+        let stack = stack.unpacked(&mut self.space)?;
+        if self.inlining.any {
+            for run in self.inlining.split(stack) {
+                ids.try_push(tables.id(run, texts)?, "a stack")?;
+            }
+        } else {
+            for row in stack {
+                let id = match tables.ids().single(*row) {
+                    0 => tables.id(slice::from_ref(row), texts)?,
+                    id => id,
+                };
+                ids.try_push(id, "a stack")?;
+            }
+        }
+        self.encoded
+            .try_reserve(MAX_VARINT_FIELD * (ids.len() + 1))
+            .map_err(|_| Error::Memory("a stack"))?;
+        encode::put_repeated(&mut self.encoded, sample::LOCATION_ID, ids.iter().copied());
+        self.ids = ids;
+        Ok(())
     }
 }

@@ -78,6 +78,10 @@ impl<'a> Recorded<'a> {
 }
 
 impl<'a> Writing<'a> for Recorded<'a> {
+    fn ids(&self) -> &SplitIds {
+        &self.ids
+    }
+
     fn id(&mut self, run: &[LocationId], _: &mut StringTableBuilder<'a>) -> Result<u64> {
         self.ids.get(run)
     }

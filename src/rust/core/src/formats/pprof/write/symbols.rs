@@ -4,6 +4,7 @@
 //! model has a row for each. [`recorded`](super::recorded) and [`merged`](super::merged) determine
 //! which locations are written, and their ids.
 
+use crate::analysis::inlining::SplitIds;
 use crate::analysis::sample_types::is_rprof;
 use crate::error::{Error, Result};
 use crate::formats::pprof::proto;
@@ -16,6 +17,9 @@ use crate::protobuf::tables::StringTableBuilder;
 
 /// Assigns ids to locations, and writes them with their functions and mappings.
 pub trait Writing<'a> {
+    /// The ids that were assigned.
+    fn ids(&self) -> &SplitIds;
+
     /// The id of the location that consists of these rows.
     fn id(&mut self, run: &[LocationId], texts: &mut StringTableBuilder<'a>) -> Result<u64>;
 
