@@ -5,7 +5,7 @@ use super::{Job, Parts, WHAT};
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS};
 use crate::limits::memory::{TryCollect, TryGrow, with_room};
-use crate::model::{Frames, LocationId, StackId, Stacks};
+use crate::model::{Frames, LocationId, Stack, StackId, Stacks};
 use crate::schema::{Key, known_frames};
 
 impl<'a> Job<'_, '_, 'a> {
@@ -43,12 +43,18 @@ impl<'a> Job<'_, '_, 'a> {
                     cancel::check(self.stop)?;
                 }
                 stack.clear();
-                for location in frames.stacks().get(id).unpacked(&mut space)? {
+                let own = frames.stacks().get(id);
+                for location in own.unpacked(&mut space)? {
                     // Their ids are their rows, counted from 1.
                     let id = locations[profile].new_id(location.row() as i32 + 1);
                     stack.try_push(LocationId(id.unwrap_or(1) as u32 - 1), WHAT)?;
                 }
-                new.try_push(stacks.intern(&stack)?, WHAT)?;
+                // Most packed stacks are distinct: interning them takes longer than all the rest.
+                let id = match own {
+                    Stack::Packed(_) => stacks.push(&stack)?,
+                    Stack::Locations(_) => stacks.intern(&stack)?,
+                };
+                new.try_push(id, WHAT)?;
             }
             let own = frames.of_sample().iter().map(|stack| new[stack.row()]);
             of_sample.try_extend(&own.try_vec(WHAT)?, WHAT)?;
