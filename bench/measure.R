@@ -47,11 +47,11 @@ cpu_time <- function(task) {
   }
 }
 
-# What a process of its own needs at its peak for an expression in `path`, beyond what
-# was in use before, and the size of what it gave. In MB; Linux only.
+# What a process of its own needs at its peak for an expression in `path`, beyond what was in use before, what it
+# still holds afterwards, and the size of what it gave, were all columns in memory. In MB; Linux only.
 peak_memory <- function(path, expression, before = "NULL") {
   if (!file.exists("/proc/self/clear_refs")) {
-    return(c(peak = NA, result = NA))
+    return(c(peak = NA, held = NA, result = NA))
   }
   code <- c(
     "library(profile)",
@@ -66,14 +66,16 @@ peak_memory <- function(path, expression, before = "NULL") {
     "before <- memory('VmHWM')",
     sprintf("x <- suppressWarnings(%s)", expression),
     "after <- memory('VmHWM')",
-    "cat(after - before, object.size(x))"
+    "invisible(gc())",
+    "held <- memory('VmRSS')",
+    "cat(after - before, held - before, object.size(x))"
   )
   child <- file.path(scratch, "peak.R")
   writeLines(code, child)
   rscript <- file.path(R.home("bin"), "Rscript")
   output <- system2(rscript, c(child, shQuote(path)), stdout = TRUE)
   bytes <- as.numeric(strsplit(output[[length(output)]], " ")[[1]])
-  c(peak = bytes[[1]], result = bytes[[2]]) / 1e6
+  c(peak = bytes[[1]], held = bytes[[2]], result = bytes[[3]]) / 1e6
 }
 
 row <- function(what, value, unit, ratio = NA, to = "", target = NA) {
