@@ -39,10 +39,6 @@ impl Index {
         self.rows.insert_unique(hash, (hash, row), |&(h, _)| h);
         Ok(())
     }
-
-    pub fn clear(&mut self) {
-        self.rows.clear();
-    }
 }
 
 /// The number of the next row of a table with `len` rows. It is an error if its id is too large for R.

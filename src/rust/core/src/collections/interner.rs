@@ -82,7 +82,6 @@ pub trait Rows: Default {
     fn row(&self, row: usize) -> Self::Row<'_>;
     fn equals(&self, row: usize, other: Self::Row<'_>) -> bool;
     fn append(&mut self, row: Self::Row<'_>, what: &'static str) -> Result<()>;
-    fn clear(&mut self);
 }
 
 impl<T: Copy + Eq + Hash> Rows for Vec<T> {
@@ -109,10 +108,6 @@ impl<T: Copy + Eq + Hash> Rows for Vec<T> {
     #[inline]
     fn append(&mut self, row: T, what: &'static str) -> Result<()> {
         self.try_push(row, what)
-    }
-
-    fn clear(&mut self) {
-        self.clear();
     }
 }
 
@@ -141,10 +136,6 @@ impl<T: Copy + Eq + Hash> Rows for Lists<T> {
     fn append(&mut self, row: &[T], what: &'static str) -> Result<()> {
         self.push(row, what)
     }
-
-    fn clear(&mut self) {
-        self.clear();
-    }
 }
 
 impl<T: Copy + Eq + Hash> Rows for SharedLists<T> {
@@ -172,10 +163,6 @@ impl<T: Copy + Eq + Hash> Rows for SharedLists<T> {
     fn append(&mut self, row: &[T], what: &'static str) -> Result<()> {
         self.push(row, what)
     }
-
-    fn clear(&mut self) {
-        *self = SharedLists::default();
-    }
 }
 
 impl Rows for TextList {
@@ -199,10 +186,6 @@ impl Rows for TextList {
     #[inline]
     fn append(&mut self, row: &str, what: &'static str) -> Result<()> {
         self.push(row, what)
-    }
-
-    fn clear(&mut self) {
-        self.clear();
     }
 }
 
@@ -281,11 +264,6 @@ impl<R: Rows, I: Id> Interner<R, I> {
 
     pub fn ids(&self) -> impl ExactSizeIterator<Item = I> + use<R, I> {
         (0..self.len() as u32).map(I::from_row)
-    }
-
-    pub fn clear(&mut self) {
-        self.rows.clear();
-        self.index.clear();
     }
 }
 

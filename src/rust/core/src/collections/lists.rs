@@ -78,11 +78,6 @@ impl<T: Copy> Lists<T> {
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[T]> {
         (0..self.len()).map(|row| self.get(row))
     }
-
-    pub fn clear(&mut self) {
-        self.items.clear();
-        self.ends.0.clear();
-    }
 }
 
 /// Lists that several owners share without copying them. An owner that adds a list while
@@ -185,11 +180,6 @@ impl TextList {
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         (0..self.len()).map(|row| self.get(row))
-    }
-
-    pub fn clear(&mut self) {
-        self.text.clear();
-        self.ends.0.clear();
     }
 }
 

@@ -2,22 +2,39 @@
 //!
 //! Lines and items repeat, and equal bytes have the same meaning until a header or a `#File` line
 //! changes that. All bytes are compared, since distinct texts can have the same hash.
+//!
+//! Looking up a line is most of the work of reading, and most of the time is spent waiting for
+//! memory. So an entry contains everything but the text.
 
-use crate::collections::{Interner, Lists};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits::memory::TryGrow;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+const WHAT: &str = "the distinct lines";
 
 #[derive(Debug)]
 pub struct TextCache<T> {
-    texts: Interner<Lists<u8>>,
-    meanings: Vec<T>,
+    /// All texts, end to end.
+    texts: Vec<u8>,
+    entries: HashTable<Entry<T>>,
+    state: RandomState,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry<T> {
+    start: usize,
+    length: u32,
+    meaning: T,
 }
 
 impl<T> Default for TextCache<T> {
     fn default() -> Self {
         TextCache {
-            texts: Interner::default(),
-            meanings: Vec::new(),
+            texts: Vec::new(),
+            entries: HashTable::new(),
+            state: RandomState::default(),
         }
     }
 }
@@ -25,18 +42,39 @@ impl<T> Default for TextCache<T> {
 impl<T: Copy> TextCache<T> {
     #[inline]
     pub fn get(&self, text: &[u8]) -> Option<T> {
-        let row = self.texts.find(text)?;
-        self.meanings.get(row as usize).copied()
+        let hash = self.state.hash_one(text);
+        let found = self.entries.find(hash, |entry| {
+            entry.length as usize == text.len() && self.texts[entry.start..][..text.len()] == *text
+        });
+        found.map(|entry| entry.meaning)
     }
 
     /// Adds a text that `get` did not find.
     pub fn insert(&mut self, text: &[u8], meaning: T) -> Result<()> {
-        self.texts.intern(text)?;
-        self.meanings.try_push(meaning, "the distinct lines")
+        let Ok(length) = u32::try_from(text.len()) else {
+            return Ok(());
+        };
+        let start = self.texts.len();
+        self.texts.try_extend(text, WHAT)?;
+        let hash_of = |entry: &Entry<T>| {
+            let text = &self.texts[entry.start..][..entry.length as usize];
+            self.state.hash_one(text)
+        };
+        let room = self.entries.try_reserve(1, hash_of);
+        room.map_err(|_| Error::Memory(WHAT))?;
+        let entry = Entry {
+            start,
+            length,
+            meaning,
+        };
+        let hash = self.state.hash_one(text);
+        #[expect(clippy::disallowed_methods, reason = "there is room for it")]
+        self.entries.insert_unique(hash, entry, hash_of);
+        Ok(())
     }
 
     pub fn clear(&mut self) {
         self.texts.clear();
-        self.meanings.clear();
+        self.entries.clear();
     }
 }

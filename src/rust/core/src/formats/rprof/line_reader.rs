@@ -153,7 +153,7 @@ impl LineReader {
                 i32::MAX
             )));
         }
-        let frames = self.profile.stacks.get(stack.id).len();
+        let frames = stack.frames as usize;
         self.budget.samples(1, frames, &self.origin.name)?;
         let samples = &mut self.profile.samples;
         samples.source.try_push(block.source, "samples")?;

@@ -8,6 +8,7 @@
 
 use super::cache::TextCache;
 use super::grammar::{self, LineReference};
+use crate::collections::next_row;
 use crate::error::{self, Result};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::memory::{TryAdd, TryGrow, TryPut};
@@ -27,6 +28,8 @@ pub type CallSite = (StringId, i32);
 #[derive(Debug, Clone, Copy)]
 pub struct Stack {
     pub id: StackId,
+    /// The number of its frames.
+    pub frames: u32,
     pub toplevel: Option<CallSite>,
 }
 
@@ -152,6 +155,7 @@ impl StackParser {
         }
         let stack = Stack {
             id: context.profile.stacks.intern(&self.now.frames)?,
+            frames: next_row(self.now.frames.len(), "frames")?,
             toplevel: self.now.toplevel,
         };
         self.stacks.insert(text, stack)?;
@@ -166,6 +170,7 @@ impl StackParser {
         self.parse(text, context)?;
         Ok(Stack {
             id: context.profile.stacks.intern(&self.now.frames)?,
+            frames: next_row(self.now.frames.len(), "frames")?,
             toplevel: None,
         })
     }
