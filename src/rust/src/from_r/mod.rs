@@ -1,5 +1,6 @@
 //! Converts profiles from R: a list of tables of either version, which the core reads and checks.
 
+mod rules;
 mod shape;
 mod table;
 mod v1;

@@ -1,6 +1,7 @@
 //! An R table as input of the core: finds columns by name and borrows their data without copying
 //! them.
 
+use super::rules;
 use crate::altrep;
 use crate::argument::{INTSXP, LGLSXP, REALSXP, STRSXP, Sexp, VECSXP, utf8};
 use extendr_api::SEXP;
@@ -8,7 +9,7 @@ use profile_core::error::{Error, Invalid, Result};
 use profile_core::limits::memory::{TryGrow, TryPut, owned, with_room};
 use profile_core::message;
 use profile_core::model::Frames;
-use profile_core::schema::{Data, TableInput, Text, Type};
+use profile_core::schema::{Data, Only, TableInput, Text, Type};
 use std::collections::HashMap;
 
 const WHAT: &str = "a column of strings";
@@ -41,6 +42,12 @@ impl<'call> Table<'call> {
     pub fn find(&self, name: &str) -> Option<Sexp<'call>> {
         let at = self.names.iter().position(|other| *other == name)?;
         self.columns.get(at).copied()
+    }
+
+    /// The same, if it is without a class and dimensions, and as long as the table.
+    fn plain(&self, name: &str) -> Option<Sexp<'call>> {
+        let column = self.find(name)?;
+        (column.is_plain() && column.len() == self.rows()).then_some(column)
     }
 }
 
@@ -94,6 +101,14 @@ impl<'call> TableInput<'call> for Table<'call> {
                 Data::Stacks(rows, stacks)
             }
         }))
+    }
+
+    fn is_counted(&self, name: &str) -> Result<bool> {
+        self.plain(name).map_or(Ok(false), rules::is_counted)
+    }
+
+    fn the_only(&self, name: &str) -> Result<Option<Only<'call>>> {
+        self.plain(name).map_or(Ok(None), rules::the_only)
     }
 
     fn frames(&self, names: &[&'static str; 3]) -> Option<&'call Frames> {

@@ -12,7 +12,13 @@ const FRAMES: &str = "the frames of all samples";
 const SAMPLES_PER_CHECK: usize = 10_000;
 
 pub fn frames<'call>(arena: Arena<'call>, profile: &Profile, stop: Stop) -> Result<RObject<'call>> {
-    let samples = || profile.samples.stack.iter().zip(&profile.samples.source);
+    let samples = || {
+        profile
+            .samples
+            .stack
+            .iter()
+            .zip(profile.samples.source.iter())
+    };
     let rows = samples().map(|(&s, _)| profile.stacks.get(s).len()).sum();
     let mut table = Tibble::new(arena, rows)?;
     let mut sample_id = table.integer_slots("sample_id")?;

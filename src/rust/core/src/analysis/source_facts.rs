@@ -81,7 +81,7 @@ pub fn durations(profile: &Profile) -> Result<Vec<Option<i64>>> {
     let mut counts = Vec::new();
     counts.try_fill(profile.sources.len(), 0.0, "sources")?;
     if let Some(values) = profile.counts() {
-        for (value, source) in values.column.iter().zip(&profile.samples.source) {
+        for (value, source) in values.column.iter().zip(profile.samples.source.iter()) {
             counts[source.row()] += if value.is_nan() { 0.0 } else { *value };
         }
     }

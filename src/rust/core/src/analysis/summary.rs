@@ -7,10 +7,12 @@
 
 use super::sample_types::summed_type;
 use super::source_facts::periods;
-use crate::error::Result;
+use crate::collections::next_row;
+use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled, with_room};
-use crate::model::{LocationId, Profile, ValueType};
+use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled};
+use crate::model::{LocationId, Profile, SampleColumn, StackId, ValueType, Values};
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -61,6 +63,14 @@ pub struct SelfTotal {
     pub total: Vec<f64>,
 }
 
+/// The numbers that are summed, and their indices in [`Sums`].
+const VALUE: usize = 0;
+const TIME: usize = 1;
+const ALLOCATED: usize = 2;
+
+/// The first `N` sums of a stack, a function or a line.
+type Sums<const N: usize> = [f64; N];
+
 /// Sums the sample type `wanted`, or the default one.
 pub fn summarise<'p>(
     profile: &'p Profile,
@@ -68,217 +78,253 @@ pub fn summarise<'p>(
     stop: Stop,
 ) -> Result<Summary<'p>> {
     let summed = summed_type(profile, wanted)?;
-    let value = summed.map_or(Weight::Nothing, |v| Weight::Column(&v.column));
-    let time = Weight::time(profile)?;
-    let allocated = profile.value("alloc_size", "bytes");
-    let allocated = allocated.map(|values| Weight::Column(&values.column));
-    let counted = value.counted(profile);
-    let seconds = time
-        .as_ref()
-        .map(|time| time.counted(profile).sum / NANOSECONDS);
-    let sums = |weight: &Option<Weight>| {
-        let sums = weight.as_ref().map(|weight| weight.by_stack(profile, stop));
-        sums.transpose()
+    let column = |values: Option<&'p Values>| match values {
+        Some(values) => Weight::Column(&values.column),
+        None => Weight::Nothing,
     };
-    let sums = Sums {
-        values: value.by_stack(profile, stop)?,
-        time: sums(&time)?,
-        allocated: sums(&allocated)?,
+    let weights = [
+        column(summed),
+        Weight::time(profile)?,
+        column(profile.value("alloc_size", "bytes")),
+    ];
+    // Most profiles of other tools have neither time nor allocations, and many frames.
+    let (counted, (functions, lines)) = match weights[TIME..] {
+        [Weight::Nothing, Weight::Nothing] => sum::<1>(profile, &weights, stop)?,
+        _ => sum::<3>(profile, &weights, stop)?,
     };
-    let function = |location| Some(profile.function_of(location).map(|f| f.name));
-    let line = |location| {
-        let line = profile.locations.get(location).line_for_r();
-        let filename = profile.function_of(location)?.filename;
-        (line > 0).then_some((filename, line))
-    };
-    let text = |id| profile.strings.get(id);
+    let [counted, time, _] = counted;
+    let has_time = !matches!(weights[TIME], Weight::Nothing);
     Ok(Summary {
         type_: summed.map_or(NO_TYPE, |values| {
             let ValueType { name, unit } = &values.type_;
             (name, unit)
         }),
         counted,
-        time: seconds,
-        functions: figures(profile, &sums, function, |name| name.map(text))?,
-        lines: figures(profile, &sums, line, |(file, line)| (text(file), line))?,
+        time: has_time.then(|| time.sum / NANOSECONDS),
+        functions,
+        lines,
     })
 }
 
 /// A number for each sample.
 enum Weight<'p> {
-    /// The profile has no values.
+    /// The profile does not have it.
     Nothing,
     /// The values of a type; a sample without one counts as 0.
-    Column(&'p [f64]),
+    Column(&'p SampleColumn<f64>),
     /// Counts, and for each source the nanoseconds between two samples, by which they are multiplied.
-    Time(&'p [f64], Vec<f64>),
+    Time(&'p SampleColumn<f64>, Vec<f64>),
 }
 
-impl Weight<'_> {
+impl<'p> Weight<'p> {
     /// The sampled time, if counts and all periods are known.
-    fn time(profile: &Profile) -> Result<Option<Weight<'_>>> {
+    fn time(profile: &'p Profile) -> Result<Weight<'p>> {
         let Some(counts) = profile.counts() else {
-            return Ok(None);
+            return Ok(Weight::Nothing);
         };
-        Ok(periods(profile)?.map(|periods| Weight::Time(&counts.column, periods)))
+        let periods = periods(profile)?;
+        Ok(periods.map_or(Weight::Nothing, |periods| {
+            Weight::Time(&counts.column, periods)
+        }))
     }
 
     #[inline]
-    fn of(&self, profile: &Profile, row: usize) -> Option<f64> {
-        let value = match self {
+    fn of(&self, profile: &Profile, row: usize) -> f64 {
+        match self {
             Weight::Nothing => f64::NAN,
             Weight::Column(values) => values[row],
             Weight::Time(counts, periods) => {
                 counts[row] * periods[profile.samples.source[row].row()]
             }
-        };
-        (!value.is_nan()).then_some(value)
-    }
-
-    /// The sum for each distinct stack.
-    fn by_stack(&self, profile: &Profile, stop: Stop) -> Result<Vec<f64>> {
-        let mut sums = filled(profile.stacks.len(), 0.0, WHAT)?;
-        for (row, stack) in profile.samples.stack.iter().enumerate() {
-            if row % ROWS == 0 {
-                cancel::check(stop)?;
-            }
-            sums[stack.row()] += self.of(profile, row).unwrap_or(0.0);
         }
-        Ok(sums)
     }
+}
 
-    fn counted(&self, profile: &Profile) -> Counted {
-        let mut counted = Counted::default();
-        for (row, stack) in profile.samples.stack.iter().enumerate() {
-            let has_stack = !profile.stacks.get(*stack).is_empty();
-            match self.of(profile, row) {
-                None => counted.without_value += 1,
-                Some(value) if has_stack => {
-                    counted.samples += 1;
-                    counted.sum += value;
-                }
-                Some(value) => {
-                    counted.without_stack += 1;
-                    counted.sum_without_stack += value;
-                }
-            }
+impl Counted {
+    #[inline]
+    fn add(&mut self, value: f64, has_stack: bool) {
+        if value.is_nan() {
+            self.without_value += 1;
+        } else if has_stack {
+            self.samples += 1;
+            self.sum += value;
+        } else {
+            self.without_stack += 1;
+            self.sum_without_stack += value;
         }
-        counted
     }
 }
 
-/// The sums for each distinct stack.
-struct Sums {
-    values: Vec<f64>,
-    time: Option<Vec<f64>>,
-    allocated: Option<Vec<f64>>,
+type ByKey<'p> = (Figures<Option<&'p str>>, Figures<(&'p str, i32)>);
+
+/// Sums the first `N` weights: first for each distinct stack, then, in one pass over the frames of
+/// all stacks, for each function and line.
+fn sum<'p, const N: usize>(
+    profile: &'p Profile,
+    weights: &[Weight; 3],
+    stop: Stop,
+) -> Result<([Counted; 3], ByKey<'p>)> {
+    let mut counted = [Counted::default(); 3];
+    let ids = profile.stacks.ids();
+    let has_frames = ids.map(|id| !profile.stacks.get(id).is_empty());
+    let has_frames = has_frames.try_vec(WHAT)?;
+    let mut by_stack = filled(profile.stacks.len(), [0.0; N], WHAT)?;
+    for (row, stack) in profile.samples.stack.iter().enumerate() {
+        if row % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        let has_stack = has_frames[stack.row()];
+        let sums = by_stack[stack.row()].iter_mut();
+        for ((weight, counted), sum) in weights.iter().zip(&mut counted).zip(sums) {
+            let value = weight.of(profile, row);
+            counted.add(value, has_stack);
+            *sum += if value.is_nan() { 0.0 } else { value };
+        }
+    }
+    let mut functions = Tallies::default();
+    let mut lines = Tallies::default();
+    for location in profile.locations.ids() {
+        let function = profile.function_of(location);
+        functions.add_location(Some(function.map(|f| f.name)))?;
+        let line = profile.locations.get(location).line_for_r();
+        let file = function.filter(|_| line > 0).map(|f| f.filename);
+        lines.add_location(file.map(|file| (file, line)))?;
+    }
+    let mut space = Vec::new();
+    for (stack, sums) in profile.stacks.ids().zip(&by_stack) {
+        if stack.row() % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        if *sums != [0.0; N] {
+            let frames = profile.stacks.get(stack).unpacked(&mut space)?;
+            functions.add_stack(stack, frames, sums);
+            lines.add_stack(stack, frames, sums);
+        }
+    }
+    let text = |id| profile.strings.get(id);
+    let functions = functions.figures(weights, |name| name.map(text))?;
+    let lines = lines.figures(weights, |(file, line)| (text(file), line))?;
+    Ok((counted, (functions, lines)))
 }
 
-/// The figures by `key`, which returns the key of a location. `shown` converts a key to text.
-fn figures<Key: Copy + Eq + Hash, Shown: Copy + Ord>(
-    profile: &Profile,
-    sums: &Sums,
-    key: impl Fn(LocationId) -> Option<Key>,
-    shown: impl Fn(Key) -> Shown,
-) -> Result<Figures<Shown>> {
-    let rows = Rows::new(profile, key)?;
-    let keys = rows.keys.iter().map(|&key| shown(key)).try_vec(WHAT)?;
-    let self_total = |sums: &Option<Vec<f64>>| {
-        let figures = sums.as_ref().map(|sums| rows.self_total(profile, sums));
-        figures.transpose()
-    };
-    let mut values = rows.self_total(profile, &sums.values)?;
-    let mut time = self_total(&sums.time)?;
-    let mut allocated = self_total(&sums.allocated)?;
-    if let Some(SelfTotal { self_, total }) = &mut time {
-        self_
-            .iter_mut()
-            .chain(total)
-            .for_each(|sum| *sum /= NANOSECONDS);
-    }
-    let has_value = |row: &usize| {
-        let has_value = |figures: &SelfTotal| figures.total[*row] != 0.0;
-        has_value(&values)
-            || time.as_ref().is_some_and(has_value)
-            || allocated.as_ref().is_some_and(has_value)
-    };
-    let mut order = (0..keys.len()).filter(has_value).try_vec(WHAT)?;
-    // Ties are broken by the key, so that the order does not depend on the order in the file.
-    order.sort_unstable_by(|&a, &b| {
-        let by_self = values.self_[b].total_cmp(&values.self_[a]);
-        let by_total = values.total[b].total_cmp(&values.total[a]);
-        by_self.then(by_total).then_with(|| keys[a].cmp(&keys[b]))
-    });
-    for figures in [Some(&mut values), time.as_mut(), allocated.as_mut()]
-        .into_iter()
-        .flatten()
-    {
-        figures.self_ = order.iter().map(|&row| figures.self_[row]).try_vec(WHAT)?;
-        figures.total = order.iter().map(|&row| figures.total[row]).try_vec(WHAT)?;
-    }
-    Ok(Figures {
-        keys: order.iter().map(|&row| keys[row]).try_vec(WHAT)?,
-        values,
-        time,
-        allocated,
-    })
-}
-
-/// The distinct keys, and the index of the key of each location.
-struct Rows<Key> {
+/// The sums by function or by line.
+struct Tallies<Key, const N: usize> {
     keys: Vec<Key>,
-    of_location: Vec<Option<u32>>,
+    rows: HashMap<Key, u32, RandomState>,
+    /// By key.
+    tallies: Vec<Tally<N>>,
+    /// The row of the key of each location, [`NONE`] if it has no key.
+    of_location: Vec<u32>,
 }
 
-impl<Key: Copy + Eq + Hash> Rows<Key> {
-    fn new(profile: &Profile, key: impl Fn(LocationId) -> Option<Key>) -> Result<Rows<Key>> {
-        let mut known: HashMap<Key, u32> = HashMap::new();
-        let mut keys = Vec::new();
-        let mut of_location = with_room(profile.locations.len(), WHAT)?;
-        for location in profile.locations.ids() {
-            let row = match key(location) {
-                None => None,
-                Some(key) => Some(match known.get(&key) {
-                    Some(&row) => row,
-                    None => {
-                        let row = keys.len() as u32;
-                        known.try_put(key, row, WHAT)?;
-                        keys.try_push(key, WHAT)?;
-                        row
-                    }
-                }),
-            };
-            of_location.try_push(row, WHAT)?;
+/// The row of no key.
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Tally<const N: usize> {
+    self_: Sums<N>,
+    total: Sums<N>,
+    /// The stack that was last added to the total.
+    last: Option<StackId>,
+}
+
+impl<Key, const N: usize> Default for Tallies<Key, N> {
+    fn default() -> Self {
+        Tallies {
+            keys: Vec::new(),
+            rows: HashMap::default(),
+            tallies: Vec::new(),
+            of_location: Vec::new(),
         }
-        Ok(Rows { keys, of_location })
+    }
+}
+
+impl<Key: Copy + Eq + Hash, const N: usize> Tallies<Key, N> {
+    /// Adds the key of the next location.
+    fn add_location(&mut self, key: Option<Key>) -> Result<()> {
+        let row = match key {
+            None => NONE,
+            Some(key) => match self.rows.get(&key) {
+                Some(&row) => row,
+                None => {
+                    let row = next_row(self.keys.len(), "functions")?;
+                    self.rows.try_put(key, row, WHAT)?;
+                    self.keys.try_push(key, WHAT)?;
+                    let none = Tally {
+                        self_: [0.0; N],
+                        total: [0.0; N],
+                        last: None,
+                    };
+                    self.tallies.try_push(none, WHAT)?;
+                    row
+                }
+            },
+        };
+        self.of_location.try_push(row, WHAT)
     }
 
-    fn self_total(&self, profile: &Profile, sums: &[f64]) -> Result<SelfTotal> {
-        let mut self_ = filled(self.keys.len(), 0.0, WHAT)?;
-        let mut total = filled(self.keys.len(), 0.0, WHAT)?;
-        // The stack that was last added to the total.
-        let mut last_stack = filled(self.keys.len(), None, WHAT)?;
-        let mut space = Vec::new();
-        for (stack, &sum) in profile.stacks.ids().zip(sums) {
-            if sum == 0.0 {
+    /// Adds the sums of a stack with these frames.
+    #[inline]
+    fn add_stack(&mut self, stack: StackId, frames: &[LocationId], sums: &Sums<N>) {
+        let mut innermost = true;
+        for location in frames {
+            let row = self.of_location[location.row()];
+            let Some(tally) = self.tallies.get_mut(row as usize) else {
                 continue;
+            };
+            if std::mem::take(&mut innermost) {
+                add(&mut tally.self_, sums);
             }
-            let mut innermost = true;
-            for location in profile.stacks.get(stack).unpacked(&mut space)? {
-                let Some(row) = self.of_location[location.row()] else {
-                    continue;
-                };
-                let row = row as usize;
-                if innermost {
-                    self_[row] += sum;
-                    innermost = false;
-                }
-                if last_stack[row] != Some(stack) {
-                    last_stack[row] = Some(stack);
-                    total[row] += sum;
-                }
+            if tally.last != Some(stack) {
+                tally.last = Some(stack);
+                add(&mut tally.total, sums);
             }
         }
-        Ok(SelfTotal { self_, total })
+    }
+
+    /// The keys that have a value, in order. `shown` converts a key to text.
+    fn figures<Shown: Copy + Ord>(
+        &self,
+        weights: &[Weight; 3],
+        shown: impl Fn(Key) -> Shown,
+    ) -> Result<Figures<Shown>> {
+        let rows = self.keys.iter().zip(&self.tallies);
+        let rows = rows.filter(|(_, tally)| tally.total != [0.0; N]);
+        let mut rows = rows
+            .map(|(&key, tally)| (shown(key), tally))
+            .try_vec(WHAT)?;
+        // Ties are broken by the key, so that the order does not depend on the order in the file.
+        rows.sort_unstable_by(|(a, one), (b, other)| {
+            let by_self = other.self_[VALUE].total_cmp(&one.self_[VALUE]);
+            let by_total = other.total[VALUE].total_cmp(&one.total[VALUE]);
+            by_self.then(by_total).then_with(|| a.cmp(b))
+        });
+        let figures = |at: usize, unit: f64| {
+            let column = |of: fn(&Tally<N>) -> &Sums<N>| {
+                let all = rows.iter().map(|(_, tally)| of(tally)[at] / unit);
+                all.try_vec(WHAT)
+            };
+            Ok::<_, Error>(SelfTotal {
+                self_: column(|tally| &tally.self_)?,
+                total: column(|tally| &tally.total)?,
+            })
+        };
+        let optional = |at: usize, unit: f64| match weights[at] {
+            Weight::Nothing => Ok(None),
+            _ => figures(at, unit).map(Some),
+        };
+        Ok(Figures {
+            values: figures(VALUE, 1.0)?,
+            time: optional(TIME, NANOSECONDS)?,
+            allocated: optional(ALLOCATED, 1.0)?,
+            keys: rows.iter().map(|(key, _)| *key).try_vec(WHAT)?,
+        })
+    }
+}
+
+#[inline]
+fn add<const N: usize>(to: &mut Sums<N>, sums: &Sums<N>) {
+    for (to, sum) in to.iter_mut().zip(sums) {
+        *to += sum;
     }
 }

@@ -16,6 +16,7 @@
 
 mod addresses;
 mod attributes;
+mod column;
 mod frames;
 mod functions;
 mod labels;
@@ -34,6 +35,7 @@ mod values;
 
 pub use addresses::{Address, AddressId, Addresses};
 pub use attributes::{Attribute, AttributeValue, ValueKind};
+pub use column::SampleColumn;
 pub use frames::Frames;
 pub use functions::{Function, FunctionId, Functions, Names, UNKNOWN};
 pub use labels::Label;

@@ -1,12 +1,13 @@
 //! Samples: one row for each sample as it was recorded, in that order.
 
+use super::column::SampleColumn;
 use super::sources::SourceId;
 use super::stacks::StackId;
 use super::strings::StringId;
 
 #[derive(Debug, Default, Clone)]
 pub struct Samples {
-    pub source: Vec<SourceId>,
+    pub source: SampleColumn<SourceId>,
     pub stack: Vec<StackId>,
     /// Where the outermost frame was called from, for the few samples that record it; in the
     /// order of the samples.

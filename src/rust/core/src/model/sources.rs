@@ -4,6 +4,7 @@
 //! each block, because each block has its own options and file numbers.
 
 use super::attributes::Attribute;
+use super::column::Cell;
 use super::functions::UNKNOWN;
 use super::resources::ScopeId;
 use super::strings::StringId;
@@ -21,6 +22,13 @@ const WHAT: &str = "sources";
 static BASE64: Encoding = data_encoding::BASE64;
 
 id!(SourceId, "sources");
+
+impl Cell for SourceId {
+    #[inline]
+    fn is(self, other: SourceId) -> bool {
+        self == other
+    }
+}
 
 /// The kind of a source: the name of a format, or a text that a user chose.
 #[derive(Debug, Clone, PartialEq, Eq)]

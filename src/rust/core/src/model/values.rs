@@ -3,6 +3,7 @@
 //! The sources of a profile may have different sample types: if a sample has no value of a type,
 //! the column contains NaN, which no format can record as a value.
 
+use super::column::SampleColumn;
 use super::numbers::is_exact;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, owned};
@@ -17,7 +18,7 @@ pub struct ValueType {
 #[derive(Debug, Clone)]
 pub struct Values {
     pub type_: ValueType,
-    pub column: Vec<f64>,
+    pub column: SampleColumn<f64>,
     /// Numbers that a double cannot represent exactly, in the order of rows: (row, number).
     /// The column holds the nearest double.
     pub exact: Vec<(usize, i64)>,
@@ -26,7 +27,7 @@ pub struct Values {
 impl Values {
     /// A column in which the first `len` samples have no value.
     pub fn absent(name: &str, unit: &str, len: usize) -> Result<Values> {
-        let mut column = Vec::new();
+        let mut column = SampleColumn::default();
         column.try_fill(len, f64::NAN, "sample values")?;
         Ok(Values {
             type_: ValueType {

@@ -27,11 +27,29 @@ pub trait TableInput<'a> {
         wanted: Type,
     ) -> Result<Option<Data<'a>>>;
 
+    /// Whether a column of integers is 1, 2, 3, …, if that is known without its data.
+    fn is_counted(&self, _name: &str) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// The value that all rows of a column have, if it is known without the data of the column.
+    fn the_only(&self, _name: &str) -> Result<Option<Only<'a>>> {
+        Ok(None)
+    }
+
     /// The frames that these columns were computed from, if they are as they were given to a
     /// [`Sink`](super::Sink).
     fn frames(&self, _names: &[&'static str; 3]) -> Option<&'a Frames> {
         None
     }
+}
+
+/// The value of all rows of a column, which has at least one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Only<'a> {
+    Integer(i32),
+    Double(f64),
+    Text(&'a str),
 }
 
 /// The data of a column.

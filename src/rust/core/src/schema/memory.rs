@@ -3,7 +3,7 @@
 //! Tests use them to write a model as tables and read it again without R.
 
 use super::column::Type;
-use super::input::{Data, TableInput, Text};
+use super::input::{Data, Only, TableInput, Text};
 use super::sink::Sink;
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, filled, owned};
@@ -170,6 +170,37 @@ impl<'a> TableInput<'a> for &'a MemoryTable {
         &self.names
     }
 
+    fn is_counted(&self, name: &str) -> Result<bool> {
+        Ok(match MemoryTable::column(self, name) {
+            Some(MemoryColumn::Integers(ids)) => {
+                ids.len() == self.rows && ids.iter().zip(1..).all(|(&id, row)| id == row)
+            }
+            _ => false,
+        })
+    }
+
+    fn the_only(&self, name: &str) -> Result<Option<Only<'a>>> {
+        let table: &'a MemoryTable = self;
+        let Some(column) = MemoryTable::column(table, name) else {
+            return Ok(None);
+        };
+        if column.len() != table.rows {
+            return Ok(None);
+        }
+        Ok(match column {
+            MemoryColumn::Integers(values) => the_only(values).copied().map(Only::Integer),
+            MemoryColumn::Doubles(values) => {
+                let bits = values.iter().map(|value| value.to_bits()).try_vec(WHAT)?;
+                the_only(&bits).map(|&bits| Only::Double(f64::from_bits(bits)))
+            }
+            MemoryColumn::Texts(texts) => match the_only(texts) {
+                Some(Some(text)) => Some(Only::Text(text)),
+                _ => None,
+            },
+            MemoryColumn::Logicals(_) | MemoryColumn::Stacks(_) => None,
+        })
+    }
+
     fn column(
         &self,
         _: &'static str,
@@ -213,6 +244,11 @@ impl MemoryColumn {
             MemoryColumn::Stacks(_) => Type::Stacks,
         }
     }
+}
+
+fn the_only<T: PartialEq>(values: &[T]) -> Option<&T> {
+    let first = values.first()?;
+    values.iter().all(|value| value == first).then_some(first)
 }
 
 /// Borrows the texts; equal ones are not merged.

@@ -60,7 +60,7 @@ mod write;
 pub use column::{Column, ColumnInfo, Type};
 pub use functions::FUNCTIONS;
 pub use ids::Ids;
-pub use input::{Data, NA, TableInput, Text};
+pub use input::{Data, NA, Only, TableInput, Text};
 pub(crate) use input::{find, invalid, invalid_column};
 pub use key::Key;
 pub use locations::LOCATIONS;

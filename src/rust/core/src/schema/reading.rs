@@ -33,12 +33,21 @@ impl<'a> Reading<'a> {
 
     /// Reads the ids of a table, to which other tables may refer.
     pub fn read_ids(&mut self, key: Key, input: &dyn TableInput<'a>) -> Result<()> {
-        let column = ColumnInfo::new(key.name(), Type::Integer, "");
-        let ids = input::integers(find(input, key.table(), &column)?).unwrap_or_default();
+        let ids = match input.is_counted(key.name())? {
+            true => Ids::Sequence(input.rows()),
+            false => {
+                let column = ColumnInfo::new(key.name(), Type::Integer, "");
+                let ids = input::integers(find(input, key.table(), &column)?).unwrap_or_default();
+                if key == Key::Sample {
+                    self.pending.ids = ids;
+                }
+                Ids::new(key.table(), key.name(), ids)?
+            }
+        };
         if key == Key::Sample {
-            self.pending.ids = ids;
+            self.pending.samples = input.rows();
         }
-        self.ids[key as usize] = Some(Ids::new(key.table(), key.name(), ids)?);
+        self.ids[key as usize] = Some(ids);
         Ok(())
     }
 
@@ -85,14 +94,14 @@ impl<'a> Reading<'a> {
     /// The row of a sample. If the sample was removed, it is the row of the first one with a greater
     /// id. For NA it is the number of samples.
     pub(super) fn sample_at_or_after(&self, id: i32) -> usize {
-        let ids = self.pending.ids;
-        if id == NA {
-            return ids.len();
-        }
-        self.row_of(Key::Sample, id).unwrap_or_else(|| {
-            let next = ids.iter().position(|&other| other > id);
-            next.unwrap_or(ids.len())
-        })
+        let count = self.pending.samples;
+        let next = || match self.ids(Key::Sample) {
+            _ if id == NA => None,
+            Some(Ids::Sequence(_)) => (id < 1).then_some(0),
+            _ => self.pending.ids.iter().position(|&other| other > id),
+        };
+        let row = self.row_of(Key::Sample, id).or_else(next);
+        row.unwrap_or(count)
     }
 }
 
@@ -107,8 +116,10 @@ pub(super) fn known(text: StringId) -> Option<StringId> {
 /// Columns of samples that are read together with a later one.
 #[derive(Default)]
 pub struct Pending<'a> {
-    /// The ids of samples.
-    pub ids: &'a [i32],
+    /// The number of samples.
+    pub samples: usize,
+    /// Their ids, if these are not 1, 2, 3, ….
+    ids: &'a [i32],
     pub(super) timestamps: &'a [f64],
     pub(super) trace_ids: Option<Vec<Option<StringId>>>,
 }

@@ -123,7 +123,7 @@ impl Table for SampleLocationTable {
         let (Some(samples), Some(locations)) = ids else {
             return Ok(());
         };
-        let runs = rows.runs(reading.pending.ids.len(), samples, locations, stop)?;
+        let runs = rows.runs(reading.pending.samples, samples, locations, stop)?;
         reading.stacks = SampleStacks::Rows(runs);
         Ok(())
     }

@@ -4,12 +4,11 @@
 use super::cells::{self, exact_double};
 use super::column::{ColumnInfo, Type};
 use super::ids::Ids;
-use super::input::{self, TableInput, Text, find, invalid};
+use super::input::{self, Only, TableInput, Text, find, invalid};
 use super::key::Key;
 use super::read::{check_texts, unresolved};
 use super::reading::Reading;
-use super::samples::the_only;
-use super::sink::{Sink, constant_double, counted, fill};
+use super::sink::{Sink, constant_double, constant_text, counted, fill};
 use super::table::{Declared, Table, TableInfo, Version};
 use super::write::{formatted, id_of};
 use crate::error::{Error, Result};
@@ -63,9 +62,14 @@ impl Table for SampleValueTable {
             .iter()
             .map(|v| v.column.iter().filter(has_value).count());
         let rows = rows.sum();
-        let exact = values.iter().any(|v| !v.exact.is_empty());
         sink.start(TABLE, rows)?;
         let [sample_id, type_, unit, value, value_exact] = COLUMNS.map(|column| column.name);
+        if let [only] = values.as_slice() {
+            if rows == profile.samples.len() {
+                write_each(only, sink)?;
+                return sink.finish();
+            }
+        }
         // The type and the sample of each row.
         let mut type_of: Vec<i32> = with_room(rows, WHAT)?;
         let mut sample_of: Vec<u32> = with_room(rows, WHAT)?;
@@ -90,18 +94,10 @@ impl Table for SampleValueTable {
         sink.texts(unit, &units.try_vec(WHAT)?, &type_of)?;
         let rows = || type_of.iter().zip(&sample_of);
         let rows = || rows().map(|(&type_, &row)| (&values[type_ as usize], row as usize));
-        let only = match &values[..] {
-            [values] => the_only(&values.column).filter(|value| *value != 0.0),
-            _ => None,
-        };
-        match only {
-            // Zeros may have a sign.
-            Some(only) => constant_double(sink, value, only)?,
-            None => sink.doubles(value, &mut |column| {
-                fill(column, rows().map(|(v, row)| v.column[row]))
-            })?,
-        }
-        if exact {
+        sink.doubles(value, &mut |column| {
+            fill(column, rows().map(|(v, row)| v.column[row]))
+        })?;
+        if values.iter().any(|values| !values.exact.is_empty()) {
             let mut numbers = rows().map(|(values, row)| values.exact(row));
             formatted(sink, value_exact, &mut numbers)?;
         }
@@ -116,6 +112,10 @@ impl Table for SampleValueTable {
         _: Version,
         stop: Stop,
     ) -> Result<()> {
+        if let Some(values) = read_each(input, reading)? {
+            reading.profile.values = [values].into_iter().try_vec(WHAT)?;
+            return Ok(());
+        }
         let [sample_id, type_, unit, value, exact] = &COLUMNS;
         let sample_ids = input::integers(find(input, TABLE, sample_id)?).unwrap_or_default();
         let types = input::texts(find(input, TABLE, type_)?).unwrap_or_default();
@@ -138,7 +138,7 @@ impl Table for SampleValueTable {
         let Some(samples) = reading.ids(Key::Sample) else {
             return Ok(());
         };
-        let count = reading.pending.ids.len();
+        let count = reading.pending.samples;
         let mut columns: Vec<Values> = Vec::new();
         // The column of each pair of type and unit, in the order of first occurrence.
         let mut pairs: Vec<((i32, i32), usize)> = Vec::new();
@@ -168,7 +168,7 @@ impl Table for SampleValueTable {
                 return Err(invalid(TABLE, "value", row, "must be a finite number"));
             }
             let values = &mut columns[pairs[at].1];
-            let slot = &mut values.column[sample];
+            let slot = &mut values.column.each(WHAT)?[sample];
             if !slot.is_nan() {
                 return Err(duplicate(row, id, values));
             }
@@ -186,6 +186,56 @@ impl Table for SampleValueTable {
         reading.profile.values = columns;
         Ok(())
     }
+}
+
+/// Writes the columns of a table in which each sample has a value of the same type.
+fn write_each(values: &Values, sink: &mut dyn Sink) -> Result<()> {
+    let [sample_id, type_, unit, value, value_exact] = COLUMNS.map(|column| column.name);
+    let rows = values.column.len();
+    counted(sink, sample_id, 1)?;
+    constant_text(sink, type_, &values.type_.name, rows)?;
+    constant_text(sink, unit, &values.type_.unit, rows)?;
+    match values.column.the_only() {
+        Some(only) => constant_double(sink, value, only)?,
+        None => sink.doubles(value, &mut |column| {
+            fill(column, values.column.iter().copied())
+        })?,
+    }
+    match values.exact.is_empty() {
+        true => Ok(()),
+        false => formatted(
+            sink,
+            value_exact,
+            &mut (0..rows).map(|row| values.exact(row)),
+        ),
+    }
+}
+
+/// Reads such a table if all samples have the same value, as in most files of `Rprof()`.
+fn read_each(input: &dyn TableInput, reading: &Reading) -> Result<Option<Values>> {
+    let [sample_id, type_, unit, value, value_exact] = COLUMNS.map(|column| column.name);
+    let is_each = matches!(reading.ids(Key::Sample), Some(Ids::Sequence(n)) if *n == input.rows())
+        && !input.names().contains(&value_exact)
+        && input.is_counted(sample_id)?;
+    if !is_each {
+        return Ok(None);
+    }
+    let (only, type_, unit) = (
+        input.the_only(value)?,
+        input.the_only(type_)?,
+        input.the_only(unit)?,
+    );
+    let (Some(Only::Double(only)), Some(Only::Text(type_)), Some(Only::Text(unit))) =
+        (only, type_, unit)
+    else {
+        return Ok(None);
+    };
+    if !only.is_finite() || type_.is_empty() {
+        return Ok(None);
+    }
+    let mut values = Values::absent(type_, unit, 0)?;
+    values.column.try_fill(input.rows(), only, WHAT)?;
+    Ok(Some(values))
 }
 
 /// The index of the column of a sample type, which is added if it is missing.
@@ -234,3 +284,6 @@ fn check_units(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

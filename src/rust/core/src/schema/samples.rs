@@ -4,7 +4,7 @@
 
 use super::cells::{self, HEX_DIGITS};
 use super::column::{ColumnInfo, Type};
-use super::input::{Data, NA, TableInput, Text, doubles, find, integers, invalid, texts};
+use super::input::{Data, NA, Only, TableInput, Text, doubles, find, integers, invalid, texts};
 use super::key::Key;
 use super::read::{check_texts, unresolved};
 use super::reading::{EMPTY, Reading};
@@ -20,6 +20,7 @@ use crate::model::{
 };
 
 const WHAT: &str = "samples";
+const SOURCE: &str = "source_id";
 
 /// A column that is read and written as a whole.
 struct WholeColumn {
@@ -50,18 +51,24 @@ pub static SAMPLES: SampleTable = SampleTable {
             read: |_, _| Ok(()),
         },
         WholeColumn {
-            info: ColumnInfo::new("source_id", Type::Integer, "the source"),
+            info: ColumnInfo::new(SOURCE, Type::Integer, "the source"),
             given: |_| true,
             write: |name, profile, sink| {
                 let sources = &profile.samples.source;
-                if let Some(source) = the_only(sources) {
+                if let Some(source) = sources.the_only() {
                     return constant(sink, name, id_of(source.row()));
                 }
                 sink.integers(&[name], &mut |columns| {
                     fill(columns[0], sources.iter().map(|s| id_of(s.row())))
                 })
             },
-            read: |reading, data| read_sources(reading, integers(data).unwrap_or_default()),
+            read: |reading, data| {
+                for (row, &id) in integers(data).unwrap_or_default().iter().enumerate() {
+                    let source = source_of(reading, row, id)?;
+                    reading.profile.samples.source.try_push(source, WHAT)?;
+                }
+                Ok(())
+            },
         },
         WholeColumn {
             info: ColumnInfo::new(
@@ -220,7 +227,16 @@ impl Table for SampleTable {
         _: Version,
         _: Stop,
     ) -> Result<()> {
-        for column in &self.columns {
+        // The ids were read before.
+        for column in &self.columns[1..] {
+            if column.info.name == SOURCE {
+                if let Some(Only::Integer(id)) = input.the_only(SOURCE)? {
+                    let source = source_of(reading, 0, id)?;
+                    let sources = &mut reading.profile.samples.source;
+                    sources.try_fill(input.rows(), source, WHAT)?;
+                    continue;
+                }
+            }
             let data = find(input, self.info.name, &column.info)?;
             (column.read)(reading, data)?;
         }
@@ -228,23 +244,11 @@ impl Table for SampleTable {
     }
 }
 
-fn read_sources(reading: &mut Reading, ids: &[i32]) -> Result<()> {
-    let sources = reading.ids(Key::Source);
-    let mut rows = with_room(ids.len(), WHAT)?;
-    for (row, &id) in ids.iter().enumerate() {
-        match sources.and_then(|sources| sources.row(id)) {
-            Some(source) => rows.try_push(SourceId(next_row(source, "sources")?), WHAT)?,
-            None => return Err(unresolved("samples", "source_id", row, id, Key::Source)),
-        }
+fn source_of(reading: &Reading, row: usize, id: i32) -> Result<SourceId> {
+    match reading.row_of(Key::Source, id) {
+        Some(source) => next_row(source, "sources").map(SourceId),
+        None => Err(unresolved("samples", SOURCE, row, id, Key::Source)),
     }
-    reading.profile.samples.source = rows;
-    Ok(())
-}
-
-/// The value that all rows have, if there is one.
-pub(super) fn the_only<T: Copy + PartialEq>(values: &[T]) -> Option<T> {
-    let first = *values.first()?;
-    values.iter().all(|value| *value == first).then_some(first)
 }
 
 /// A column with the values of some samples.

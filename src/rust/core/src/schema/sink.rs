@@ -2,6 +2,7 @@
 //! memory.
 
 use crate::error::Result;
+use crate::limits::memory::filled;
 use crate::model::Frames;
 
 /// Receives tables: for each its start, its columns in order, and its end.
@@ -84,6 +85,16 @@ pub fn constant_double(sink: &mut dyn Sink, name: &'static str, value: f64) -> R
         column.fill(value);
         Ok(())
     })
+}
+
+/// A column of the same text in `rows` rows.
+pub fn constant_text(
+    sink: &mut dyn Sink,
+    name: &'static str,
+    text: &str,
+    rows: usize,
+) -> Result<()> {
+    sink.texts(name, &[text], &filled(rows, 0, "a column of strings")?)
 }
 
 /// R's `NA_real_`: a NaN whose low word is 1954.

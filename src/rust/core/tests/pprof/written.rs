@@ -69,7 +69,7 @@ fn time_that_is_recorded_goes_before_time_that_is_derived() {
     let mut time = profile.values[0].clone();
     time.type_.name = "cpu".to_owned();
     time.type_.unit = "nanoseconds".to_owned();
-    time.column = vec![f64::NAN, 5.0];
+    time.column = vec![f64::NAN, 5.0].into();
     profile.values.push(time);
     let expected = [
         "samples/count cpu/nanoseconds ",
@@ -156,7 +156,7 @@ fn labels_in_another_order_are_the_same() {
 fn what_does_not_fit_is_said() {
     let fails = |value: f64| -> Result<Losses> {
         let mut profile = read_rprof("sample.interval=20000\n\"f\" \n\"f\" \n");
-        profile.values[0].column[1] = value;
+        profile.values[0].column.each("").unwrap()[1] = value;
         let mut out = Vec::new();
         Writer::default().write(&profile, &mut out, &|| false)
     };

@@ -40,8 +40,12 @@ fn repeat_samples(profile: &mut Profile, stop: Stop) -> Result<()> {
     }
     let mut samples = Samples::default();
     let mut starts = Vec::new();
-    let rows = profile.samples.stack.iter().zip(&profile.samples.source);
-    for (row, ((&stack, &source), &count)) in rows.zip(&counts.column).enumerate() {
+    let rows = profile
+        .samples
+        .stack
+        .iter()
+        .zip(profile.samples.source.iter());
+    for (row, ((&stack, &source), &count)) in rows.zip(counts.column.iter()).enumerate() {
         if row % ROWS == 0 {
             cancel::check(stop)?;
         }

@@ -37,7 +37,7 @@ pub fn to_v1(profile: &Profile, stop: Stop) -> Result<ColumnsV1> {
         origin: Origin::of(profile)?,
     };
     let distinct = columns.add_stacks(profile)?;
-    for (row, (&count, stack)) in counts.iter().zip(&profile.samples.stack).enumerate() {
+    for (row, (&count, stack)) in counts.zip(&profile.samples.stack).enumerate() {
         if row % ROWS == 0 {
             cancel::check(stop)?;
         }
@@ -61,14 +61,12 @@ pub fn to_v1(profile: &Profile, stop: Stop) -> Result<ColumnsV1> {
 }
 
 /// The values of type `samples` in `count`, else of the first type in `count`.
-fn counts(profile: &Profile) -> Option<&[f64]> {
+fn counts(profile: &Profile) -> Option<impl Iterator<Item = &f64>> {
     let is_count = |values: &&Values| values.type_.unit == "count";
     let first = || profile.values.iter().find(is_count);
-    match profile.counts().or_else(first) {
-        Some(values) => Some(&values.column),
-        None if profile.samples.is_empty() => Some(&[]),
-        None => None,
-    }
+    let counts = profile.counts().or_else(first);
+    let is_known = counts.is_some() || profile.samples.is_empty();
+    is_known.then(|| counts.into_iter().flat_map(|values| values.column.iter()))
 }
 
 impl ColumnsV1 {

@@ -136,7 +136,7 @@ fn source_of(facts: &Facts) -> Option<(i64, Source)> {
 pub fn without_samples(profile: &Profile) -> Result<usize> {
     let mut seen = Vec::new();
     seen.try_fill(profile.sources.len(), false, "sources")?;
-    for source in &profile.samples.source {
+    for source in profile.samples.source.iter() {
         seen[source.row()] = true;
     }
     Ok(seen.iter().filter(|seen| !**seen).count())

@@ -97,7 +97,9 @@ mod tests {
                 .find(|v| v.type_.name == name)
                 .unwrap()
                 .column
-                .clone()
+                .iter()
+                .copied()
+                .collect::<Vec<_>>()
         };
         assert_eq!(of("vsize_small")[1..3], [80.0, 96.0]);
         assert_eq!(of("alloc_size")[1..3], [0.0, 16.0 + 56.0]);

@@ -15,7 +15,8 @@ use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{Growing, TryCollect, TryGrow, sort_by_key};
 use crate::message;
 use crate::model::{
-    LEVELS, LocationId, Profile, RprofOptions, Source, SourceId, Values, is_nearly_whole,
+    LEVELS, LocationId, Profile, RprofOptions, SampleColumn, Source, SourceId, Values,
+    is_nearly_whole,
 };
 use crate::rprof_header::{Header, interval};
 use std::io::Write;
@@ -135,7 +136,7 @@ fn rows_by_source(profile: &Profile) -> Result<Vec<usize>> {
     let source = &profile.samples.source;
     let mut rows = Vec::new();
     rows.try_extend_from(0..source.len(), "the order of the samples")?;
-    if !source.is_sorted() {
+    if !source.iter().is_sorted() {
         sort_by_key(&mut rows, |&row| source[row], "the order of the samples")?;
     }
     Ok(rows)
@@ -146,7 +147,7 @@ enum Counts<'a> {
     NoSamples,
     Column(&'a Values),
     /// From its time, the period of each source, and the source of each sample.
-    Time(&'a Values, Vec<f64>, &'a [SourceId]),
+    Time(&'a Values, Vec<f64>, &'a SampleColumn<SourceId>),
 }
 
 impl Counts<'_> {

@@ -54,12 +54,8 @@ pub fn filter(reading: &Reading, filters: &Filters, stop: Stop) -> Result<Filter
             frames.try_push(Frame::new(profile, location, row), "a stack")
         })?;
         number_groups(profile, &mut frames);
-        let source = profile
-            .samples
-            .source
-            .get(sample)
-            .map(|source| source.row());
-        let stays = filters.apply(&mut frames, source);
+        let source = profile.samples.source[sample];
+        let stays = filters.apply(&mut frames, source.row());
         left.samples[sample] = stays;
         left.outermost[sample] = frames.last().is_none_or(|frame| frame.stays);
         if !stays {

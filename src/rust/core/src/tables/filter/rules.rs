@@ -25,8 +25,8 @@ pub struct Filters<'a> {
 
 impl Filters<'_> {
     /// Whether the sample stays; marks the frames that do not.
-    pub(super) fn apply(&self, frames: &mut [Frame], source: Option<usize>) -> bool {
-        let rule = source.and_then(|row| self.drop_of_source.get(row));
+    pub(super) fn apply(&self, frames: &mut [Frame], source: usize) -> bool {
+        let rule = self.drop_of_source.get(source);
         let rule = rule.and_then(|&rule| usize::try_from(rule).ok()?.checked_sub(1));
         if let Some(drop) = rule.and_then(|rule| self.drop.get(rule)) {
             drop_called(frames, drop);

@@ -44,7 +44,7 @@ fn dropped(text: &str, letters: &str) -> String {
 
 fn filtered(text: &str, filters: &Filters) -> Option<String> {
     let mut frames = stack(text);
-    let stays = filters.apply(&mut frames, Some(0));
+    let stays = filters.apply(&mut frames, 0);
     stays.then(|| left(text, &frames))
 }
 

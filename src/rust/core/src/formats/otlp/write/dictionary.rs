@@ -374,7 +374,11 @@ fn frames_of_r(profile: &Profile) -> Result<Vec<bool>> {
     let mut seen = Vec::new();
     seen.try_fill(profile.stacks.len(), [false; 2], "stacks")?;
     let mut space = Vec::new();
-    let samples = profile.samples.stack.iter().zip(&profile.samples.source);
+    let samples = profile
+        .samples
+        .stack
+        .iter()
+        .zip(profile.samples.source.iter());
     for (stack, source) in samples {
         let rprof = is_rprof(&profile.sources[source.row()]);
         if std::mem::replace(&mut seen[stack.row()][usize::from(rprof)], true) {

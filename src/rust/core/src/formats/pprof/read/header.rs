@@ -8,8 +8,8 @@ use crate::formats::problems::Problems;
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{
-    Period, Profile, SampleType, Source, SourceKind, Strings, ValueType, Values, inexact,
-    recorded_time,
+    Period, Profile, SampleColumn, SampleType, Source, SourceKind, Strings, ValueType, Values,
+    inexact, recorded_time,
 };
 use crate::protobuf::decode::Result;
 
@@ -46,7 +46,7 @@ pub fn types(
     for type_ in &types {
         let values = Values {
             type_: type_.type_.clone(),
-            column: Vec::new(),
+            column: SampleColumn::default(),
             exact: Vec::new(),
         };
         profile.values.try_push(values, "sample types")?;

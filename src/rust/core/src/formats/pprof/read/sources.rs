@@ -53,7 +53,8 @@ pub fn from_labels(profile: &mut Profile, size: usize, stop: Stop) -> Result<()>
         profile.add_source(std::mem::take(&mut whole_file))?;
     }
     let ids = labeled.add_to(profile)?;
-    for (source, number) in profile.samples.source.iter_mut().zip(&numbers) {
+    let source_of = profile.samples.source.each("sources")?;
+    for (source, number) in source_of.iter_mut().zip(&numbers) {
         *source = number.map_or(SourceId(0), |number| ids[number]);
     }
     // Information about all samples of the file is stored in the first source, from where writers

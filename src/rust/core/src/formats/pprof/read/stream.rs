@@ -220,7 +220,7 @@ impl Samples {
             return Err(irregular().into());
         }
         for (values, column) in profile.values.iter_mut().zip(self.columns) {
-            values.column = column;
+            values.column = column.into();
         }
         let (stacks, of_sample) = (self.stacks.into_lists(), self.of_sample);
         let source = parts.source;

@@ -198,7 +198,11 @@ fn merged<'a>(
 }
 
 fn samples(profile: &Profile) -> impl Iterator<Item = (usize, StackId, SourceId)> {
-    let rows = profile.samples.stack.iter().zip(&profile.samples.source);
+    let rows = profile
+        .samples
+        .stack
+        .iter()
+        .zip(profile.samples.source.iter());
     rows.enumerate()
         .map(|(row, (&stack, &source))| (row, stack, source))
 }
