@@ -1,4 +1,5 @@
 //! Compresses with two threads: the calling thread, which generates the content, and a worker.
+//! Output of a single block is compressed by the calling thread alone.
 //!
 //! The content is split into blocks of a fixed size. The worker compresses them; if too many blocks
 //! are waiting for it, the calling thread compresses one itself. Each block is compressed with the
@@ -13,14 +14,14 @@
 //! More threads would be faster on a large machine, but CRAN's policy allows two.
 
 use super::coder;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::io::save;
 use crate::limits::memory::{self, Growing};
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
-use std::thread;
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 /// Level 6 takes 10 % longer, and its files are 2 % smaller; level 1 takes two thirds of the time,
 /// and its files are larger by a third.
@@ -58,55 +59,76 @@ pub fn compress(
     write: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
     thread::scope(|scope| {
-        let (blocks, waiting) = sync_channel(MOST_WAITING);
-        let (deflated, done) = channel();
-        let mut content = Content::new(out, blocks, done).map_err(save::failed)?;
-        let work = move || deflate_all(&waiting, &deflated);
-        let worker = thread::Builder::new().spawn_scoped(scope, work);
-        let worker = worker.map_err(|_| Error::Memory("a thread"))?;
+        let mut content = Content::new(out, scope).map_err(save::failed)?;
         let written = write(&mut content).and_then(|()| content.finish().map_err(save::failed));
-        // Dropping the sender of blocks ends the worker.
-        drop(content);
-        match worker.join() {
-            Ok(Ok(())) => written,
+        match content.worker.map_or(Ok(()), Worker::end) {
+            Ok(()) => written,
             // The error of the worker is the reason why writing failed.
-            Ok(Err(error)) => Err(save::failed(error)),
-            Err(panic) => std::panic::resume_unwind(panic),
+            Err(error) => Err(save::failed(error)),
         }
     })
 }
 
 /// Splits the content into blocks, and writes the compressed blocks in order.
-struct Content<'a> {
-    out: &'a mut dyn Write,
-    compress: Compress,
+struct Content<'out, 'scope, 'env> {
+    out: &'out mut dyn Write,
+    scope: &'scope Scope<'scope, 'env>,
+    /// Started when there is a second block: most profiles take less than one.
+    worker: Option<Worker<'scope>>,
+    /// For the blocks that this thread compresses.
+    compress: Option<Compress>,
     block: Vec<u8>,
     before: Vec<u8>,
     next: usize,
-    /// Sends blocks to the worker. `None` after the last block.
-    blocks: Option<SyncSender<Block>>,
-    done: Receiver<(usize, Deflated)>,
     early: BTreeMap<usize, Deflated>,
     written: usize,
     crc: Crc,
 }
 
+/// The thread that compresses blocks until there are no more.
+struct Worker<'scope> {
+    blocks: SyncSender<Block>,
+    done: Receiver<(usize, Deflated)>,
+    thread: ScopedJoinHandle<'scope, io::Result<()>>,
+}
+
+impl<'scope> Worker<'scope> {
+    fn start(scope: &'scope Scope<'scope, '_>) -> io::Result<Worker<'scope>> {
+        let (blocks, waiting) = sync_channel(MOST_WAITING);
+        let (deflated, done) = channel();
+        let work = move || deflate_all(&waiting, &deflated);
+        let thread = thread::Builder::new().spawn_scoped(scope, work);
+        Ok(Worker {
+            blocks,
+            done,
+            thread: thread.map_err(|_| ErrorKind::OutOfMemory)?,
+        })
+    }
+
+    fn end(self) -> io::Result<()> {
+        drop((self.blocks, self.done));
+        match self.thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "no more than `MOST_EARLY`")]
-impl<'a> Content<'a> {
+impl<'out, 'scope, 'env> Content<'out, 'scope, 'env> {
     fn new(
-        out: &'a mut dyn Write,
-        blocks: SyncSender<Block>,
-        done: Receiver<(usize, Deflated)>,
-    ) -> io::Result<Content<'a>> {
+        out: &'out mut dyn Write,
+        scope: &'scope Scope<'scope, 'env>,
+    ) -> io::Result<Content<'out, 'scope, 'env>> {
         out.write_all(&HEADER)?;
         Ok(Content {
             out,
-            compress: compressor()?,
+            scope,
+            worker: None,
+            compress: None,
             block: Vec::new(),
             before: Vec::new(),
             next: 0,
-            blocks: Some(blocks),
-            done,
             early: BTreeMap::new(),
             written: 0,
             crc: Crc::new(),
@@ -115,9 +137,12 @@ impl<'a> Content<'a> {
 
     fn send(&mut self, is_last: bool) -> io::Result<()> {
         let content = std::mem::take(&mut self.block);
-        let end = content.get(content.len().saturating_sub(WINDOW)..);
-        let mut before = with_room(WINDOW)?;
-        Growing(&mut before).write_all(end.unwrap_or_default())?;
+        let mut before = Vec::new();
+        if !is_last {
+            let end = content.get(content.len().saturating_sub(WINDOW)..);
+            before = with_room(WINDOW)?;
+            Growing(&mut before).write_all(end.unwrap_or_default())?;
+        }
         let block = Block {
             number: self.next,
             content,
@@ -125,20 +150,27 @@ impl<'a> Content<'a> {
             is_last,
         };
         self.next += 1;
-        let sent = match &self.blocks {
-            Some(blocks) => blocks.try_send(block),
-            None => Err(TrySendError::Disconnected(block)),
+        if self.worker.is_none() && !is_last {
+            self.worker = Some(Worker::start(self.scope)?);
+        }
+        let sent = match &self.worker {
+            Some(worker) => worker.blocks.try_send(block),
+            None => Err(TrySendError::Full(block)),
         };
         match sent {
             Ok(()) => {}
             Err(TrySendError::Full(block)) => {
-                let deflated = deflate(&mut self.compress, &block)?;
+                let compress = match self.compress.take() {
+                    Some(compress) => compress,
+                    None => compressor()?,
+                };
+                let deflated = deflate(self.compress.insert(compress), &block)?;
                 self.early.insert(block.number, deflated);
             }
-            // The worker failed; joining it returns the error.
+            // The worker failed; its end returns the error.
             Err(TrySendError::Disconnected(_)) => return Err(ErrorKind::BrokenPipe.into()),
         }
-        while let Ok((number, deflated)) = self.done.try_recv() {
+        while let Some(Ok((number, deflated))) = self.worker.as_ref().map(|w| w.done.try_recv()) {
             self.early.insert(number, deflated);
         }
         self.write_complete()?;
@@ -150,7 +182,6 @@ impl<'a> Content<'a> {
 
     fn finish(&mut self) -> io::Result<()> {
         self.send(true)?;
-        self.blocks = None;
         while self.written < self.next {
             self.wait_for_one()?;
         }
@@ -159,7 +190,10 @@ impl<'a> Content<'a> {
     }
 
     fn wait_for_one(&mut self) -> io::Result<()> {
-        let (number, deflated) = self.done.recv().map_err(|_| ErrorKind::BrokenPipe)?;
+        let received = self.worker.as_ref().map(|worker| worker.done.recv());
+        let Some(Ok((number, deflated))) = received else {
+            return Err(ErrorKind::BrokenPipe.into());
+        };
         self.early.insert(number, deflated);
         self.write_complete()
     }
@@ -174,7 +208,7 @@ impl<'a> Content<'a> {
     }
 }
 
-impl Write for Content<'_> {
+impl Write for Content<'_, '_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.block.len() == BLOCK {
             self.send(false)?;
@@ -247,6 +281,7 @@ fn deflate(compress: &mut Compress, block: &Block) -> io::Result<Deflated> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use crate::io::gzip::Content as Inflated;
     use crate::io::input::Source;
     use std::io::Read;
