@@ -2,7 +2,7 @@
 //
 // A sample is a stack, and most stacks repeat: what a column of millions of rows contains
 // follows from much less. The columns of `sample_locations` are computed from stacks
-// (frames.c), and columns that repeat numbers from a rule (repeated.c). R calls the methods in
+// (frames.c), and columns that repeat numbers or texts from a rule (repeated.c). R calls the methods in
 // these files for elements, parts, or for a vector in memory, which is made once.
 //
 // The methods are C: R's errors may jump out of them, and must not jump over frames of
@@ -28,8 +28,8 @@ static R_xlen_t in_use;
 
 struct last profile_last;
 
-SEXP profile_pointer(void *address, SEXP tag, R_CFinalizer_t drop) {
-    SEXP pointer = PROTECT(R_MakeExternalPtr(address, tag, R_NilValue));
+SEXP profile_pointer(SEXP tag, SEXP other, R_CFinalizer_t drop) {
+    SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, tag, other));
     R_RegisterCFinalizerEx(pointer, drop, FALSE);
     ++in_use;
     profile_last.x = NULL;
@@ -58,6 +58,12 @@ const void *profile_data(SEXP x) {
         double *doubles = (double *) R_alloc((size_t) n, sizeof(double));
         REAL_GET_REGION(x, 0, n, doubles);
         return doubles;
+    }
+    if (TYPEOF(x) == STRSXP && profile_is_repeated_text(x)) {
+        SEXP *texts = (SEXP *) R_alloc((size_t) n, sizeof(SEXP));
+        for (R_xlen_t i = 0; i < n; ++i)
+            texts[i] = STRING_ELT(x, i);
+        return texts;
     }
     return DATAPTR_RO(x);
 }

@@ -22,9 +22,9 @@ void profile_altrep_unload(void);
 void profile_make_frame_classes(DllInfo *dll);
 void profile_make_repeated_classes(DllInfo *dll);
 
-// An external pointer, the first datum of vectors. `drop` is its finalizer, which calls
-// profile_dropped(). May jump.
-SEXP profile_pointer(void *address, SEXP tag, R_CFinalizer_t drop);
+// An external pointer with two objects, the first datum of vectors. `drop` is its finalizer, which
+// calls profile_dropped(). May jump.
+SEXP profile_pointer(SEXP tag, SEXP other, R_CFinalizer_t drop);
 void profile_dropped(void);
 
 // The vector whose data were asked for last. serialize() asks for the data again for each
@@ -37,5 +37,8 @@ struct last {
     int lent; // to R, not only read from here
 };
 extern struct last profile_last;
+
+// Whether a vector has repeated texts. Those texts stay reachable as long as the vector.
+int profile_is_repeated_text(SEXP x);
 
 #endif

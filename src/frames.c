@@ -388,7 +388,7 @@ static void collect(double bytes) {
 SEXP profile_frame_columns(struct frames *f) {
     collect(f->bytes);
     SEXP columns = PROTECT(Rf_allocVector(VECSXP, COLUMNS));
-    SEXP pointer = PROTECT(profile_pointer(NULL, R_NilValue, drop_frames));
+    SEXP pointer = PROTECT(profile_pointer(R_NilValue, R_NilValue, drop_frames));
     for (int which = 0; which < COLUMNS; ++which)
         SET_VECTOR_ELT(columns, which, R_new_altrep(classes[which], pointer, R_NilValue));
     R_SetExternalPtrAddr(pointer, f);

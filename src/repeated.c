@@ -1,10 +1,10 @@
-// Columns that repeat numbers: one number in all rows, or 1, 2, 3, …, each in several rows.
-// altrep.c says what holds for all computed columns.
+// Columns that repeat numbers: one number in all rows, or 1, 2, 3, …, each in several rows. And
+// columns that repeat a list of texts. altrep.c says what holds for all computed columns.
 
 #include "altrep.h"
 #include <string.h>
 
-static R_altrep_class_t repeated_integer, repeated_double;
+static R_altrep_class_t repeated_integer, repeated_double, repeated_text;
 
 // The first datum of a vector is an external pointer whose tag is the rule, the second is a
 // vector of all values once R has asked for that.
@@ -77,14 +77,31 @@ static R_xlen_t double_region(SEXP x, R_xlen_t i, R_xlen_t n, double *out) {
     return n;
 }
 
+// The texts are the second object of the external pointer. Since elements are these objects, they
+// are reachable as long as the vector.
+static inline SEXP text_at(SEXP texts, R_xlen_t row) {
+    R_xlen_t n = XLENGTH(texts);
+    return STRING_ELT(texts, n == 1 ? 0 : row % n);
+}
+
+static inline SEXP texts_of(SEXP x) { return R_ExternalPtrProtected(R_altrep_data1(x)); }
+
+static SEXP text_element(SEXP x, R_xlen_t i) {
+    SEXP all = R_altrep_data2(x);
+    return all != R_NilValue ? STRING_ELT(all, i) : text_at(texts_of(x), i);
+}
+
 static SEXP repeated_copy(SEXP x, Rboolean deep) {
     (void) deep;
     R_xlen_t rows = repeated_length(x);
     SEXP copy = PROTECT(Rf_allocVector(TYPEOF(x), rows));
     if (TYPEOF(x) == INTSXP)
         integer_region(x, 0, rows, INTEGER(copy));
-    else
+    else if (TYPEOF(x) == REALSXP)
         double_region(x, 0, rows, REAL(copy));
+    else
+        for (R_xlen_t i = 0; i < rows; ++i)
+            SET_STRING_ELT(copy, i, text_element(x, i));
     UNPROTECT(1);
     return copy;
 }
@@ -100,7 +117,14 @@ static void *repeated_data(SEXP x, Rboolean writable) {
     }
     profile_last.x = x;
     profile_last.lent = 1;
-    return profile_last.data = TYPEOF(all) == INTSXP ? (void *) INTEGER(all) : (void *) REAL(all);
+    switch (TYPEOF(all)) {
+    case INTSXP:
+        return profile_last.data = INTEGER(all);
+    case REALSXP:
+        return profile_last.data = REAL(all);
+    default:
+        return profile_last.data = (void *) STRING_PTR_RO(all);
+    }
 }
 
 static const void *repeated_data_or_null(SEXP x) {
@@ -115,19 +139,19 @@ static SEXP repeated_subset(SEXP x, SEXP index, SEXP call) {
     struct rule rule = rule_of(x);
     R_xlen_t n = XLENGTH(index);
     SEXP out = PROTECT(Rf_allocVector(TYPEOF(x), n));
-    int *integers = TYPEOF(x) == INTSXP ? INTEGER(out) : NULL;
-    double *doubles = integers == NULL ? REAL(out) : NULL;
     int rows[512];
     for (R_xlen_t at = 0, got; at < n; at += got) {
         got = INTEGER_GET_REGION(index, at, 512, rows);
         for (R_xlen_t i = 0; i < got; ++i) {
             // NA is less than all others.
             int there = rows[i] >= 1 && rows[i] <= rule.rows;
-            double number = there ? number_at(&rule, rows[i] - 1) : 0;
-            if (integers != NULL)
-                integers[at + i] = there ? (int) number : NA_INTEGER;
+            R_xlen_t row = there ? rows[i] - 1 : 0;
+            if (TYPEOF(x) == INTSXP)
+                INTEGER(out)[at + i] = there ? (int) number_at(&rule, row) : NA_INTEGER;
+            else if (TYPEOF(x) == REALSXP)
+                REAL(out)[at + i] = there ? rule.number : NA_REAL;
             else
-                doubles[at + i] = there ? number : NA_REAL;
+                SET_STRING_ELT(out, at + i, there ? text_at(texts_of(x), row) : NA_STRING);
         }
     }
     UNPROTECT(1);
@@ -138,7 +162,8 @@ static Rboolean repeated_inspect(SEXP x, int pre, int deep, int pvec,
                                  void (*inspect)(SEXP, int, int, int)) {
     (void) pre; (void) deep; (void) pvec; (void) inspect;
     int is_computed = R_altrep_data2(x) == R_NilValue;
-    Rprintf(" repeated numbers (%s)\n", is_computed ? "computed" : "in memory");
+    const char *what = TYPEOF(x) == STRSXP ? "texts" : "numbers";
+    Rprintf(" repeated %s (%s)\n", what, is_computed ? "computed" : "in memory");
     return TRUE;
 }
 
@@ -148,6 +173,17 @@ static int repeated_sorted(SEXP x) {
 
 static int repeated_no_na(SEXP x) { return R_altrep_data2(x) == R_NilValue; }
 
+// Texts are in order if there is only one.
+static int text_sorted(SEXP x) {
+    int is_one = R_altrep_data2(x) == R_NilValue && XLENGTH(texts_of(x)) == 1;
+    return is_one ? SORTED_INCR : UNKNOWN_SORTEDNESS;
+}
+
+static void text_set(SEXP x, R_xlen_t i, SEXP text) {
+    repeated_data(x, TRUE);
+    SET_STRING_ELT(R_altrep_data2(x), i, text);
+}
+
 // ---- Making them, for Rust ----------------------------------------------------------
 
 static void drop_rule(SEXP pointer) {
@@ -155,18 +191,31 @@ static void drop_rule(SEXP pointer) {
     profile_dropped();
 }
 
-// A column of integers (or doubles): `number` in all rows, or 1, 2, 3, …, in `each` rows. May
-// jump.
-SEXP profile_repeated(int doubles, R_xlen_t rows, R_xlen_t each, double number) {
-    SEXP rule = PROTECT(Rf_allocVector(REALSXP, 3));
-    REAL(rule)[0] = (double) rows;
-    REAL(rule)[1] = (double) each;
-    REAL(rule)[2] = number;
-    SEXP pointer = PROTECT(profile_pointer(NULL, rule, drop_rule));
-    SEXP x = R_new_altrep(doubles ? repeated_double : repeated_integer, pointer, R_NilValue);
+static SEXP new_vector(R_altrep_class_t class, struct rule rule, SEXP texts) {
+    SEXP numbers = PROTECT(Rf_allocVector(REALSXP, 3));
+    REAL(numbers)[0] = (double) rule.rows;
+    REAL(numbers)[1] = (double) rule.each;
+    REAL(numbers)[2] = rule.number;
+    SEXP pointer = PROTECT(profile_pointer(numbers, texts, drop_rule));
+    SEXP x = R_new_altrep(class, pointer, R_NilValue);
     UNPROTECT(2);
     return x;
 }
+
+// A column of integers (or doubles): `number` in all rows, or 1, 2, 3, …, in `each` rows. May
+// jump.
+SEXP profile_repeated(int doubles, R_xlen_t rows, R_xlen_t each, double number) {
+    struct rule rule = {rows, each, number};
+    return new_vector(doubles ? repeated_double : repeated_integer, rule, R_NilValue);
+}
+
+// A column of texts, one after the other, and again from the first; none is NA, and there is at
+// least one. May jump.
+SEXP profile_repeated_texts(R_xlen_t rows, SEXP texts) {
+    return new_vector(repeated_text, (struct rule) {rows, 0, 0}, texts);
+}
+
+int profile_is_repeated_text(SEXP x) { return R_altrep_inherits(x, repeated_text); }
 
 // ---- Classes ------------------------------------------------------------------------
 
@@ -192,4 +241,10 @@ void profile_make_repeated_classes(DllInfo *dll) {
     R_set_altreal_Get_region_method(repeated_double, double_region);
     R_set_altreal_Is_sorted_method(repeated_double, repeated_sorted);
     R_set_altreal_No_NA_method(repeated_double, repeated_no_na);
+    repeated_text = R_make_altstring_class("repeated_text", "profile", dll);
+    repeated_methods(repeated_text);
+    R_set_altstring_Elt_method(repeated_text, text_element);
+    R_set_altstring_Set_elt_method(repeated_text, text_set);
+    R_set_altstring_Is_sorted_method(repeated_text, text_sorted);
+    R_set_altstring_No_NA_method(repeated_text, repeated_no_na);
 }

@@ -53,6 +53,7 @@ struct Column {
 unsafe extern "C" {
     fn profile_frame_columns(frames: *mut Shared) -> SEXP;
     fn profile_repeated(doubles: c_int, rows: isize, each: isize, number: f64) -> SEXP;
+    fn profile_repeated_texts(rows: isize, texts: SEXP) -> SEXP;
     fn profile_row_ids(rows: c_int) -> SEXP;
     fn profile_frames_of(sample_id: SEXP, depth: SEXP, location_id: SEXP) -> *const Shared;
     fn profile_data(vector: SEXP) -> *const c_void;
@@ -146,6 +147,15 @@ pub unsafe fn counted(rows: i32, each: usize) -> SEXP {
 pub unsafe fn constant(doubles: bool, rows: i32, number: f64) -> SEXP {
     // SAFETY: makes a vector.
     unsafe { profile_repeated(c_int::from(doubles), rows as isize, 0, number) }
+}
+
+/// A column of texts, one after the other, and again from the first. May jump.
+///
+/// # Safety
+/// Only inside [`guarded()`]. `texts` is a character vector with at least one element.
+pub unsafe fn repeated_texts(rows: usize, texts: SEXP) -> SEXP {
+    // SAFETY: makes a vector.
+    unsafe { profile_repeated_texts(rows as isize, texts) }
 }
 
 /// The frames that three columns were made of, if they are as they were made.

@@ -209,6 +209,19 @@ impl<'call> Arena<'call> {
         })
     }
 
+    /// A character vector of these strings, one after the other, and again from the first,
+    /// computed when R asks for them.
+    pub fn repeated_texts(self, texts: &[&str], rows: usize) -> Result<RObject<'call>> {
+        debug_assert!(!texts.is_empty());
+        // SAFETY: inside `guarded()`, with at least one string.
+        self.add(|| unsafe {
+            let texts = Rf_protect(character_vector(texts));
+            let vector = altrep::repeated_texts(rows, texts);
+            Rf_unprotect(1);
+            vector
+        })
+    }
+
     /// A list of these fields.
     pub fn list(self, fields: &[(&str, RObject<'call>)]) -> Result<RObject<'call>> {
         // SAFETY: inside `guarded()`.

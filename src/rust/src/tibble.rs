@@ -97,7 +97,7 @@ impl<'call> Tibble<'call> {
         Ok(())
     }
 
-    /// 1, 2, 3, …, each in so many rows, in the same way; so are the next two.
+    /// 1, 2, 3, …, each in so many rows, in the same way; so are the next three.
     pub fn counted(&mut self, name: &'static str, each: usize) -> Result<()> {
         self.add(name, self.arena.counted(self.rows, each)?)
     }
@@ -108,6 +108,10 @@ impl<'call> Tibble<'call> {
 
     pub fn constant_double(&mut self, name: &'static str, value: f64) -> Result<()> {
         self.add(name, self.arena.constant_double(self.rows, value)?)
+    }
+
+    pub fn repeated_texts(&mut self, name: &'static str, texts: &[&str]) -> Result<()> {
+        self.add(name, self.arena.repeated_texts(texts, self.rows)?)
     }
 
     /// A character column: `rows` contains the index of each row's string in `distinct`, or -1

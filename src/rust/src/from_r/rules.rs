@@ -8,7 +8,7 @@ use crate::guard::guarded;
 use extendr_api::SEXP;
 use extendr_ffi::{
     ALTREP, DATAPTR_OR_NULL, INTEGER_ELT, INTEGER_GET_REGION, INTEGER_IS_SORTED, R_NilValue,
-    REAL_ELT, REAL_IS_SORTED,
+    REAL_ELT, REAL_IS_SORTED, STRING_ELT, STRING_IS_SORTED,
 };
 use profile_core::error::{Error, Result};
 use profile_core::schema::Only;
@@ -65,6 +65,13 @@ pub fn the_only<'call>(column: Sexp<'call>) -> Result<Option<Only<'call>>> {
                 let only = ends.filter(|[first, last]| first == last && *first != 0.0);
                 Ok(only.map(|[only, _]| Only::Double(only)))
             }
+            STRSXP => {
+                let ends = ends(column, STRING_IS_SORTED, STRING_ELT)?;
+                text(
+                    ends.filter(|[first, last]| first == last)
+                        .map(|[only, _]| only),
+                )
+            }
             _ => Ok(None),
         };
     }
@@ -74,14 +81,18 @@ pub fn the_only<'call>(column: Sexp<'call>) -> Result<Option<Only<'call>>> {
             let is_same = |a: &f64, b: &f64| a.to_bits() == b.to_bits();
             same(column.doubles()?, is_same).map(|&only| Only::Double(only))
         }
-        STRSXP => match same(column.strings()?, SEXP::eq).map(|&only| utf8(only)) {
-            // The reader of the column reports text that is not valid.
-            None | Some(Ok(None) | Err(Error::Unsupported(_))) => None,
-            Some(Ok(Some(text))) => Some(Only::Text(text)),
-            Some(Err(error)) => return Err(error),
-        },
+        STRSXP => return text(same(column.strings()?, SEXP::eq).copied()),
         _ => None,
     })
+}
+
+/// The text of a string. The reader of the column reports text that is not valid.
+fn text<'call>(string: Option<SEXP>) -> Result<Option<Only<'call>>> {
+    match string.map(utf8) {
+        None | Some(Ok(None) | Err(Error::Unsupported(_))) => Ok(None),
+        Some(Ok(Some(text))) => Ok(Some(Only::Text(text))),
+        Some(Err(error)) => Err(error),
+    }
 }
 
 fn same<T>(values: &[T], is_same: impl Fn(&T, &T) -> bool) -> Option<&T> {

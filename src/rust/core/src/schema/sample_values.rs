@@ -8,7 +8,7 @@ use super::input::{self, Only, TableInput, Text, find, invalid};
 use super::key::Key;
 use super::read::{check_texts, unresolved};
 use super::reading::Reading;
-use super::sink::{Sink, constant_double, constant_text, counted, fill};
+use super::sink::{Sink, constant_double, counted, fill, repeated_texts};
 use super::table::{Declared, Table, TableInfo, Version};
 use super::write::{formatted, id_of};
 use crate::error::{Error, Result};
@@ -70,35 +70,53 @@ impl Table for SampleValueTable {
                 return sink.finish();
             }
         }
-        // The type and the sample of each row.
-        let mut type_of: Vec<i32> = with_room(rows, WHAT)?;
-        let mut sample_of: Vec<u32> = with_room(rows, WHAT)?;
-        for sample in 0..profile.samples.len() {
-            for (type_, values) in values.iter().enumerate() {
-                if !values.column[sample].is_nan() {
-                    type_of.try_push(type_ as i32, WHAT)?;
-                    sample_of.try_push(sample as u32, WHAT)?;
+        let types = values.iter().map(|v| v.type_.name.as_str());
+        let types = types.try_vec(WHAT)?;
+        let units = values.iter().map(|v| v.type_.unit.as_str());
+        let units = units.try_vec(WHAT)?;
+        // Whether each sample has all types.
+        let is_complete = rows == values.len() * profile.samples.len();
+        // Otherwise the type and the sample of each row.
+        let mut type_of: Vec<i32> = Vec::new();
+        let mut sample_of: Vec<u32> = Vec::new();
+        if is_complete {
+            counted(sink, sample_id, values.len())?;
+            repeated_texts(sink, type_, &types, rows)?;
+            repeated_texts(sink, unit, &units, rows)?;
+        } else {
+            type_of = with_room(rows, WHAT)?;
+            sample_of = with_room(rows, WHAT)?;
+            for sample in 0..profile.samples.len() {
+                for (type_, values) in values.iter().enumerate() {
+                    if !values.column[sample].is_nan() {
+                        type_of.try_push(type_ as i32, WHAT)?;
+                        sample_of.try_push(sample as u32, WHAT)?;
+                    }
                 }
             }
-        }
-        match rows == values.len() * profile.samples.len() {
-            // Each sample has all types.
-            true => counted(sink, sample_id, values.len())?,
-            false => sink.integers(&[sample_id], &mut |columns| {
+            sink.integers(&[sample_id], &mut |columns| {
                 fill(columns[0], sample_of.iter().map(|&row| id_of(row as usize)))
-            })?,
+            })?;
+            sink.texts(type_, &types, &type_of)?;
+            sink.texts(unit, &units, &type_of)?;
         }
-        let types = values.iter().map(|v| v.type_.name.as_str());
-        sink.texts(type_, &types.try_vec(WHAT)?, &type_of)?;
-        let units = values.iter().map(|v| v.type_.unit.as_str());
-        sink.texts(unit, &units.try_vec(WHAT)?, &type_of)?;
-        let rows = || type_of.iter().zip(&sample_of);
-        let rows = || rows().map(|(&type_, &row)| (&values[type_ as usize], row as usize));
-        sink.doubles(value, &mut |column| {
-            fill(column, rows().map(|(v, row)| v.column[row]))
+        let width = values.len();
+        let at = |row: usize| match is_complete {
+            true => (&values[row % width], row / width),
+            false => (&values[type_of[row] as usize], sample_of[row] as usize),
+        };
+        sink.doubles(value, &mut |column| match is_complete {
+            true => {
+                let samples = column.chunks_mut(width.max(1)).zip(0..);
+                for (slots, row) in samples {
+                    fill(slots, values.iter().map(|v| v.column[row]))?;
+                }
+                Ok(())
+            }
+            false => fill(column, (0..rows).map(at).map(|(v, row)| v.column[row])),
         })?;
         if values.iter().any(|values| !values.exact.is_empty()) {
-            let mut numbers = rows().map(|(values, row)| values.exact(row));
+            let mut numbers = (0..rows).map(at).map(|(v, row)| v.exact(row));
             formatted(sink, value_exact, &mut numbers)?;
         }
         sink.finish()
@@ -193,8 +211,8 @@ fn write_each(values: &Values, sink: &mut dyn Sink) -> Result<()> {
     let [sample_id, type_, unit, value, value_exact] = COLUMNS.map(|column| column.name);
     let rows = values.column.len();
     counted(sink, sample_id, 1)?;
-    constant_text(sink, type_, &values.type_.name, rows)?;
-    constant_text(sink, unit, &values.type_.unit, rows)?;
+    repeated_texts(sink, type_, &[&values.type_.name], rows)?;
+    repeated_texts(sink, unit, &[&values.type_.unit], rows)?;
     match values.column.the_only() {
         Some(only) => constant_double(sink, value, only)?,
         None => sink.doubles(value, &mut |column| {

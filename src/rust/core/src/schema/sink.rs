@@ -2,7 +2,7 @@
 //! memory.
 
 use crate::error::Result;
-use crate::limits::memory::filled;
+use crate::limits::memory::TryCollect;
 use crate::model::Frames;
 
 /// Receives tables: for each its start, its columns in order, and its end.
@@ -48,6 +48,8 @@ pub enum Computed<'f> {
     /// One value in all rows.
     Integer(&'static str, i32),
     Double(&'static str, f64),
+    /// At least one text, one after the other, and again from the first.
+    Texts(&'static str, &'f [&'f str]),
     /// The columns of the frames that this function returns.
     Frames(&'f [&'static str; 3], &'f mut dyn FnMut() -> Result<Frames>),
 }
@@ -87,14 +89,18 @@ pub fn constant_double(sink: &mut dyn Sink, name: &'static str, value: f64) -> R
     })
 }
 
-/// A column of the same text in `rows` rows.
-pub fn constant_text(
+/// A column of texts, one after the other, and again from the first.
+pub fn repeated_texts(
     sink: &mut dyn Sink,
     name: &'static str,
-    text: &str,
+    texts: &[&str],
     rows: usize,
 ) -> Result<()> {
-    sink.texts(name, &[text], &filled(rows, 0, "a column of strings")?)
+    if !texts.is_empty() && sink.computed(Computed::Texts(name, texts))? {
+        return Ok(());
+    }
+    let order = (0..texts.len() as i32).cycle().take(rows);
+    sink.texts(name, texts, &order.try_vec("texts")?)
 }
 
 /// R's `NA_real_`: a NaN whose low word is 1954.
