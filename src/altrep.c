@@ -93,7 +93,8 @@ void profile_altrep_init(DllInfo *dll) {
 // the new ones, and the old ones keep theirs, whose code stays in memory.
 SEXP profile_unload(SEXP arguments) {
     (void) arguments;
-    // For those that nobody uses.
+    // For those that nobody uses: frames are freed by the second.
+    R_gc();
     R_gc();
     if (in_use > 0)
         make_classes();

@@ -47,10 +47,17 @@ void profile_drop_frames(struct frames *frames);
 static R_altrep_class_t classes[COLUMNS];
 
 // ---- Values --------------------------------------------------------------------------
-// Each vector has the external pointer as its first datum; the second is a vector of
-// all values once R has asked for that.
+// Each vector has an external pointer as its first datum, which protects the one that has the
+// frames; see release_frames(). The second datum is a vector of all values once R has asked for that.
+static inline struct frames *frames_or_null(SEXP x) {
+    return R_ExternalPtrAddr(R_ExternalPtrProtected(R_altrep_data1(x)));
+}
+
 static inline struct frames *frames_of(SEXP x) {
-    return R_ExternalPtrAddr(R_altrep_data1(x));
+    struct frames *f = frames_or_null(x);
+    if (f == NULL)
+        Rf_error("The memory of this column was freed.");
+    return f;
 }
 
 static inline R_xlen_t start_of(const struct frames *f, R_xlen_t sample) {
@@ -359,13 +366,30 @@ FRAME_METHODS(location, LOCATION)
 
 // ---- Making them, for Rust ----------------------------------------------------------
 
+// Frames that the next garbage collection frees, if nobody has kept their columns.
+static R_xlen_t released;
+
+// R finalizes all that became unreachable in any order, and finalizers of other objects may still
+// use a column, or keep it. So when the pointer of the columns is finalized, the one that has the
+// frames is no longer preserved, and nothing is freed: that happens when a later garbage collection
+// finds this one unreachable too.
+static void release_frames(SEXP pointer) {
+    SEXP owner = R_ExternalPtrProtected(pointer);
+    R_ReleaseObject(owner);
+    if (R_ExternalPtrAddr(owner) != NULL)
+        ++released;
+    profile_dropped();
+}
+
 static void drop_frames(SEXP pointer) {
     struct frames *f = R_ExternalPtrAddr(pointer);
     R_ClearExternalPtr(pointer);
+    profile_last.x = NULL;
     profile_dropped();
     // It was not made to the end.
     if (f == NULL)
         return;
+    --released;
     held -= f->bytes;
     for (int which = 0; which < COLUMNS; ++which)
         if (f->columns[which].borrowed)
@@ -381,6 +405,8 @@ static void collect(double bytes) {
     if (held + bytes <= level)
         return;
     R_gc();
+    if (released > 0)
+        R_gc();
     level = 2 * (held + bytes) > least ? 2 * (held + bytes) : least;
 }
 
@@ -388,12 +414,14 @@ static void collect(double bytes) {
 SEXP profile_frame_columns(struct frames *f) {
     collect(f->bytes);
     SEXP columns = PROTECT(Rf_allocVector(VECSXP, COLUMNS));
-    SEXP pointer = PROTECT(profile_pointer(R_NilValue, R_NilValue, drop_frames));
+    SEXP owner = PROTECT(profile_pointer(R_NilValue, R_NilValue, drop_frames));
+    SEXP pointer = PROTECT(profile_pointer(R_NilValue, owner, release_frames));
     for (int which = 0; which < COLUMNS; ++which)
         SET_VECTOR_ELT(columns, which, R_new_altrep(classes[which], pointer, R_NilValue));
-    R_SetExternalPtrAddr(pointer, f);
+    R_PreserveObject(owner);
+    R_SetExternalPtrAddr(owner, f);
     held += f->bytes;
-    UNPROTECT(2);
+    UNPROTECT(3);
     return columns;
 }
 
@@ -421,9 +449,11 @@ struct frames *profile_frames_of(SEXP sample_id, SEXP depth, SEXP location_id) {
         SEXP x = columns[which];
         if (!ALTREP(x) || !R_altrep_inherits(x, classes[which]))
             return NULL;
-        if (f != NULL && f != frames_of(x))
+        if (which > 0 && f != frames_or_null(x))
             return NULL;
-        f = frames_of(x);
+        f = frames_or_null(x);
+        if (f == NULL)
+            return NULL;
     }
     for (int which = 0; which < COLUMNS; ++which)
         if (!is_unchanged(f, which))

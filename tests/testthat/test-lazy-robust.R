@@ -1,5 +1,5 @@
-# Lazy columns where their memory could be freed, moved or changed: garbage collections, other processes, the
-# package unloaded or installed again, changes in place.
+# Lazy columns where their memory could be freed, moved or changed: garbage collections, finalizers, other processes,
+# the package unloaded or installed again, changes in place.
 
 skip_on_cran()
 lazy <- options(profile.lazy = TRUE)
@@ -13,6 +13,37 @@ test_that("each method works with garbage collections at any time", {
   ))
   expect_equal(result$status, 0)
   expect_match(result$output[[length(result$output)]], "^[0-9]+ results are the same$")
+})
+
+test_that("finalizers may use columns that are collected with them", {
+  path <- normalizePath(rprof_path("basic_all.out"))
+  result <- run_r(c(
+    "library(profile)",
+    "options(profile.lazy = TRUE)",
+    sprintf("path <- '%s'", path),
+    "n <- nrow(suppressWarnings(read_rprof(path))$sample_locations)",
+    "kept <- list()",
+    # They may also keep them.
+    "finalizer <- function(e) {",
+    "  stopifnot(length(e$depth) == n, sum(e$depth) > 0, rev(e$id)[[1]] > 0)",
+    "  kept[[length(kept) + 1]] <<- e",
+    "}",
+    # Registered before the finalizer of the column, and after it.
+    "make <- function(early) {",
+    "  e <- new.env()",
+    "  if (early) reg.finalizer(e, finalizer)",
+    "  x <- suppressWarnings(read_rprof(path))",
+    "  e$depth <- x$sample_locations$depth",
+    "  e$id <- x$sample_values$sample_id",
+    "  if (!early) reg.finalizer(e, finalizer)",
+    "  NULL",
+    "}",
+    "for (i in 1:10) make(TRUE)",
+    "for (i in 1:10) make(FALSE)",
+    "for (i in 1:5) invisible(gc())",
+    "cat(length(kept), length(unique(lapply(kept, function(e) e$depth[1:n]))))"
+  ))
+  expect_equal(result$output, "20 1")
 })
 
 # ---- Other processes ---------------------------------------------------------------------

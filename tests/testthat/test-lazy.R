@@ -339,6 +339,7 @@ random_edit <- function() {
     },
     sample_in_place = function(x) { set(x$samples, row(x$samples), "sample_id", value); x },
     source_in_place = function(x) { set(x$samples, row(x$samples), "source_id", value); x },
+    type_in_place = function(x) { set(x$sample_values, row(x$sample_values), "type", "other"); x },
     value_in_place = function(x) { set(x$sample_values, row(x$sample_values), "sample_id", value); x },
     values = function(x) { x$sample_values$value[[row(x$sample_values)]] <- sample(c(0, -1, 0.5, NA, 1e300), 1); x },
     all_values = function(x) { x$sample_values$value[] <- sample(c(0, -1, 0.5, NA, 2, Inf), 1); x },

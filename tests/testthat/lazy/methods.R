@@ -22,7 +22,7 @@ write_pprof(read_rprof(files[["rprof"]]), files[["pprof"]], aggregate = FALSE)
 columns <- list(
   sample_locations = c("sample_id", "depth", "location_id"),
   samples = c("sample_id", "source_id"),
-  sample_values = c("sample_id", "value")
+  sample_values = c("sample_id", "type", "unit", "value")
 )
 # With garbage collections, which take long: one column of each class.
 if (step > 0) {
@@ -74,6 +74,21 @@ uses <- list(
   alone = function(x) { gc(); list(x[[5]], gc(), x[1:5], x + 1L)[c(1, 3, 4)] }
 )
 
+# The same for columns of texts.
+text_uses <- c(
+  uses[c("Length", "Inspect", "Duplicate_with_attributes", "Extract_subset", "Extract_subset_by_double", "Elt", "No_NA", "Is_sorted", "serialize", "in_place", "alone")],
+  list(
+    Duplicate = function(x) { y <- x; y[[3]] <- "b"; list(x[1:5], y) },
+    Dataptr = function(x) list(paste0(x, "!"), x == "count", x[1:3]),
+    Dataptr_by_vctrs = function(x) list(vctrs::vec_slice(x, few), vctrs::vec_unique(x), x[[9]]),
+    Elt_of_all = function(x) list(duplicated(x), unique(x), match("count", x), nchar(x), table(x)),
+    Set_elt = function(x) { names(few) <- x[few]; names(few)[2] <- "b"; list(names(few), x[1:5]) },
+    sort = function(x) list(sort(x), order(x), rev(x), x[[3]]),
+    identical = function(x) identical(x, paste0(x))
+  )
+)
+text_uses$alone <- function(x) { gc(); list(x[[5]], gc(), x[1:5], paste(x))[c(1, 3, 4)] }
+
 # What is done with whole profiles: the columns are recognised.
 calls <- list(
   read = function(x) unclass(x),
@@ -106,10 +121,12 @@ for (file in names(files)) {
   }
   for (table in Filter(function(table) file %in% files_of(table), names(columns))) {
     for (column in columns[[table]]) {
-      for (use in names(uses)) {
+      same <- ordinary[[table]][[column]]
+      uses_of <- if (is.character(same)) text_uses else uses
+      for (use in names(uses_of)) {
         # No more than this column is reachable.
         lazy <- profile_of(file, TRUE)[[table]][[column]]
-        compare(paste(use, file, table, column), uses[[use]], lazy, ordinary[[table]][[column]], step)
+        compare(paste(use, file, table, column), uses_of[[use]], lazy, same, step)
         compared <- compared + 1
       }
     }
