@@ -86,9 +86,18 @@ static inline SEXP text_at(SEXP texts, R_xlen_t row) {
 
 static inline SEXP texts_of(SEXP x) { return R_ExternalPtrProtected(R_altrep_data1(x)); }
 
+// If there is only one text, it is remembered: a hash table of a million elements asks for it a
+// million times, which takes 25 instead of 80 ms.
 static SEXP text_element(SEXP x, R_xlen_t i) {
+    if (x == profile_last.x && !profile_last.lent)
+        return profile_last.data;
     SEXP all = R_altrep_data2(x);
-    return all != R_NilValue ? STRING_ELT(all, i) : text_at(texts_of(x), i);
+    if (all != R_NilValue)
+        return STRING_ELT(all, i);
+    SEXP texts = texts_of(x);
+    if (XLENGTH(texts) == 1)
+        profile_last = (struct last) {x, STRING_ELT(texts, 0), 0};
+    return text_at(texts, i);
 }
 
 static SEXP repeated_copy(SEXP x, Rboolean deep) {
@@ -108,7 +117,7 @@ static SEXP repeated_copy(SEXP x, Rboolean deep) {
 
 static void *repeated_data(SEXP x, Rboolean writable) {
     (void) writable;
-    if (x == profile_last.x)
+    if (x == profile_last.x && profile_last.lent)
         return profile_last.data;
     SEXP all = R_altrep_data2(x);
     if (all == R_NilValue) {
