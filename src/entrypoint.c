@@ -21,7 +21,8 @@ void profile_rust_unload(void);
 // enough memory.
 static SEXP profile_load(SEXP arguments) {
     (void) arguments;
-    void *memory = malloc((size_t) 8 << 20);
+    // Volatile, since compilers remove allocations that nothing uses.
+    void *volatile memory = malloc((size_t) 8 << 20);
     if (memory == NULL)
         Rf_error("There is not enough memory to load the package.");
     free(memory);
