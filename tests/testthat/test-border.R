@@ -185,6 +185,8 @@ test_that("Ctrl-C while a file is written leaves no part of it, and no memory", 
     "  function() write_pprof(x, file.path(folder, 'out'), aggregate = FALSE),",
     "  function() write_otlp(x, file.path(folder, 'out.otlp'), aggregate = FALSE)",
     ")",
+    # What allocators keep for the next call is kept from here on.
+    "for (call in calls) suppressWarnings(call())",
     "for (i in 1:6) {",
     "  end <- tryCatch({",
     "    file.create(file.path(folder, paste0('ready', i)))",
