@@ -111,59 +111,38 @@ impl<T: Copy + Eq + Hash> Rows for Vec<T> {
     }
 }
 
-impl<T: Copy + Eq + Hash> Rows for Lists<T> {
-    type Row<'r>
-        = &'r [T]
-    where
-        T: 'r;
+/// Lists have the same methods whether they can be shared or not.
+macro_rules! rows_are_lists {
+    ($($lists:ident),*) => {$(
+        impl<T: Copy + Eq + Hash> Rows for $lists<T> {
+            type Row<'r>
+                = &'r [T]
+            where
+                T: 'r;
 
-    #[inline]
-    fn count(&self) -> usize {
-        self.len()
-    }
+            #[inline]
+            fn count(&self) -> usize {
+                self.len()
+            }
 
-    #[inline]
-    fn row(&self, row: usize) -> &[T] {
-        self.get(row)
-    }
+            #[inline]
+            fn row(&self, row: usize) -> &[T] {
+                self.get(row)
+            }
 
-    #[inline]
-    fn equals(&self, row: usize, other: &[T]) -> bool {
-        self.get(row) == other
-    }
+            #[inline]
+            fn equals(&self, row: usize, other: &[T]) -> bool {
+                self.get(row) == other
+            }
 
-    #[inline]
-    fn append(&mut self, row: &[T], what: &'static str) -> Result<()> {
-        self.push(row, what)
-    }
+            #[inline]
+            fn append(&mut self, row: &[T], what: &'static str) -> Result<()> {
+                self.push(row, what)
+            }
+        }
+    )*};
 }
-
-impl<T: Copy + Eq + Hash> Rows for SharedLists<T> {
-    type Row<'r>
-        = &'r [T]
-    where
-        T: 'r;
-
-    #[inline]
-    fn count(&self) -> usize {
-        self.len()
-    }
-
-    #[inline]
-    fn row(&self, row: usize) -> &[T] {
-        self.get(row)
-    }
-
-    #[inline]
-    fn equals(&self, row: usize, other: &[T]) -> bool {
-        self.get(row) == other
-    }
-
-    #[inline]
-    fn append(&mut self, row: &[T], what: &'static str) -> Result<()> {
-        self.push(row, what)
-    }
-}
+rows_are_lists!(Lists, SharedLists);
 
 impl Rows for TextList {
     type Row<'r> = &'r str;
