@@ -226,6 +226,18 @@ SEXP profile_repeated_texts(R_xlen_t rows, SEXP texts) {
 
 int profile_is_repeated_text(SEXP x) { return R_altrep_inherits(x, repeated_text); }
 
+// In how many rows a column has each of 1, 2, 3, …; 0 if that is not known without its values.
+R_xlen_t profile_rows_of_each(SEXP x) {
+    int is_known = R_altrep_inherits(x, repeated_integer) && R_altrep_data2(x) == R_NilValue;
+    return is_known ? rule_of(x).each : 0;
+}
+
+// The texts that a column repeats; NULL if they are not known without its values.
+SEXP profile_texts_of(SEXP x) {
+    int is_known = profile_is_repeated_text(x) && R_altrep_data2(x) == R_NilValue;
+    return is_known ? texts_of(x) : NULL;
+}
+
 // ---- Classes ------------------------------------------------------------------------
 
 static void repeated_methods(R_altrep_class_t c) {

@@ -56,6 +56,8 @@ unsafe extern "C" {
     fn profile_repeated_texts(rows: isize, texts: SEXP) -> SEXP;
     fn profile_row_ids(rows: c_int) -> SEXP;
     fn profile_frames_of(sample_id: SEXP, depth: SEXP, location_id: SEXP) -> *const Shared;
+    fn profile_rows_of_each(x: SEXP) -> isize;
+    fn profile_texts_of(x: SEXP) -> SEXP;
     fn profile_data(vector: SEXP) -> *const c_void;
 }
 
@@ -156,6 +158,21 @@ pub unsafe fn constant(doubles: bool, rows: i32, number: f64) -> SEXP {
 pub unsafe fn repeated_texts(rows: usize, texts: SEXP) -> SEXP {
     // SAFETY: makes a vector.
     unsafe { profile_repeated_texts(rows as isize, texts) }
+}
+
+/// In how many rows a column of [`counted()`] has each number, unless its values are in memory.
+pub fn rows_of_each(vector: SEXP) -> Option<usize> {
+    // SAFETY: a live object; this neither allocates nor jumps.
+    let each = unsafe { profile_rows_of_each(vector) };
+    usize::try_from(each).ok().filter(|&each| each > 0)
+}
+
+/// The texts of a column of [`repeated_texts()`], unless its values are in memory. They live as
+/// long as the column.
+pub fn texts_of(vector: SEXP) -> Option<SEXP> {
+    // SAFETY: a live object; this neither allocates nor jumps.
+    let texts = unsafe { profile_texts_of(vector) };
+    (!texts.is_null()).then_some(texts)
 }
 
 /// The frames that three columns were made of, if they are as they were made.

@@ -148,6 +148,14 @@ impl<'call> Sexp<'call> {
         unsafe { self.data(&[STRSXP]) }
     }
 
+    /// The strings that a computed column repeats, see [`altrep::texts_of()`].
+    pub fn repeated_strings(self) -> Result<Option<&'call [SEXP]>> {
+        let texts = altrep::texts_of(self.0);
+        texts
+            .map(|texts| Sexp(texts, PhantomData).strings())
+            .transpose()
+    }
+
     /// The elements of a list; empty for any other type.
     pub fn elements(self) -> Result<&'call [Sexp<'call>]> {
         // SAFETY: stored as pointers, and `Sexp` is one; they live as the list does.

@@ -3,6 +3,7 @@
 //! The data of columns that R computes when it needs them would have to be computed first. For the
 //! columns of a million samples that takes longer than everything else that is done with them.
 
+use crate::altrep;
 use crate::argument::{INTSXP, REALSXP, STRSXP, Sexp, utf8};
 use crate::guard::guarded;
 use extendr_api::SEXP;
@@ -11,6 +12,7 @@ use extendr_ffi::{
     REAL_ELT, REAL_IS_SORTED, STRING_ELT, STRING_IS_SORTED,
 };
 use profile_core::error::{Error, Result};
+use profile_core::limits::memory::{TryGrow, with_room};
 use profile_core::schema::Only;
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -20,10 +22,13 @@ const PART: usize = 1024;
 /// What R calls `SORTED_INCR`: in ascending order, with NA at the end.
 const ASCENDING: c_int = 1;
 
-/// Whether a column of integers is 1, 2, 3, ….
-pub fn is_counted(column: Sexp) -> Result<bool> {
-    if column.kind() != INTSXP {
+/// Whether a column of integers is 1, 2, 3, …, each in so many rows.
+pub fn is_counted(column: Sexp, each: usize) -> Result<bool> {
+    if column.kind() != INTSXP || each == 0 {
         return Ok(false);
+    }
+    if let Some(found) = altrep::rows_of_each(column.object()) {
+        return Ok(found == each);
     }
     let (vector, len) = (column.object(), column.len());
     let found = Cell::new(false);
@@ -32,12 +37,26 @@ pub fn is_counted(column: Sexp) -> Result<bool> {
     guarded(|| unsafe {
         let mut part = [0; PART];
         let mut row = 0;
+        // The number of the row, and how many rows after it have the same.
+        let (mut number, mut left) = (1, each - 1);
         while row < len {
             let start = part.as_mut_ptr();
             let count = INTEGER_GET_REGION(vector, row as isize, PART as isize, start) as usize;
-            let ids = part.iter().take(count).zip(row as u32 + 1..);
-            // Without a branch for each, so that several are compared at once.
-            let differ = ids.fold(0, |differ, (&id, number)| differ | (id as u32 ^ number));
+            let ids = part.iter().take(count);
+            let differ = match each {
+                // Without a branch for each, so that several are compared at once.
+                1 => ids
+                    .zip(row as u32 + 1..)
+                    .fold(0, |differ, (&id, number)| differ | (id as u32 ^ number)),
+                _ => ids.fold(0, |differ, &id| {
+                    let differ = differ | (id as u32 ^ number);
+                    (number, left) = match left {
+                        0 => (number + 1, each - 1),
+                        _ => (number, left - 1),
+                    };
+                    differ
+                }),
+            };
             if differ != 0 || count == 0 {
                 return R_NilValue;
             }
@@ -50,7 +69,7 @@ pub fn is_counted(column: Sexp) -> Result<bool> {
 }
 
 /// The value that all rows have, if that can be found out.
-pub fn the_only<'call>(column: Sexp<'call>) -> Result<Option<Only<'call>>> {
+pub fn the_only(column: Sexp) -> Result<Option<Only>> {
     let kind = column.kind();
     if is_computed(column)? {
         return match kind {
@@ -65,13 +84,6 @@ pub fn the_only<'call>(column: Sexp<'call>) -> Result<Option<Only<'call>>> {
                 let only = ends.filter(|[first, last]| first == last && *first != 0.0);
                 Ok(only.map(|[only, _]| Only::Double(only)))
             }
-            STRSXP => {
-                let ends = ends(column, STRING_IS_SORTED, STRING_ELT)?;
-                text(
-                    ends.filter(|[first, last]| first == last)
-                        .map(|[only, _]| only),
-                )
-            }
             _ => Ok(None),
         };
     }
@@ -81,18 +93,45 @@ pub fn the_only<'call>(column: Sexp<'call>) -> Result<Option<Only<'call>>> {
             let is_same = |a: &f64, b: &f64| a.to_bits() == b.to_bits();
             same(column.doubles()?, is_same).map(|&only| Only::Double(only))
         }
-        STRSXP => return text(same(column.strings()?, SEXP::eq).copied()),
         _ => None,
     })
 }
 
-/// The text of a string. The reader of the column reports text that is not valid.
-fn text<'call>(string: Option<SEXP>) -> Result<Option<Only<'call>>> {
-    match string.map(utf8) {
-        None | Some(Ok(None) | Err(Error::Unsupported(_))) => Ok(None),
-        Some(Ok(Some(text))) => Ok(Some(Only::Text(text))),
-        Some(Err(error)) => Err(error),
+/// The texts of the first so many rows, if those of all others are the same again and again, and
+/// none is NA. The reader of the column reports text that is not valid.
+pub fn repeated_texts<'call>(column: Sexp<'call>, count: usize) -> Result<Option<Vec<&'call str>>> {
+    if column.kind() != STRSXP || count == 0 || column.len() % count != 0 {
+        return Ok(None);
     }
+    let only;
+    let strings = if let Some(strings) = column.repeated_strings()? {
+        strings
+    } else if is_computed(column)? {
+        let ends = ends(column, STRING_IS_SORTED, STRING_ELT)?;
+        let Some([first, _]) = ends.filter(|[first, last]| first == last) else {
+            return Ok(None);
+        };
+        only = [first];
+        &only
+    } else {
+        let strings = column.strings()?;
+        match strings.get(..count) {
+            Some(first) if strings[count..] == strings[..strings.len() - count] => first,
+            _ => return Ok(None),
+        }
+    };
+    if strings.is_empty() || count % strings.len() != 0 {
+        return Ok(None);
+    }
+    let mut texts = with_room(count, "texts")?;
+    for &string in strings.iter().cycle().take(count) {
+        match utf8(string) {
+            Ok(Some(text)) => texts.try_push(text, "texts")?,
+            Ok(None) | Err(Error::Unsupported(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(texts))
 }
 
 fn same<T>(values: &[T], is_same: impl Fn(&T, &T) -> bool) -> Option<&T> {

@@ -103,12 +103,18 @@ impl<'call> TableInput<'call> for Table<'call> {
         }))
     }
 
-    fn is_counted(&self, name: &str) -> Result<bool> {
-        self.plain(name).map_or(Ok(false), rules::is_counted)
+    fn is_counted(&self, name: &str, each: usize) -> Result<bool> {
+        let column = self.plain(name);
+        column.map_or(Ok(false), |column| rules::is_counted(column, each))
     }
 
-    fn the_only(&self, name: &str) -> Result<Option<Only<'call>>> {
+    fn the_only(&self, name: &str) -> Result<Option<Only>> {
         self.plain(name).map_or(Ok(None), rules::the_only)
+    }
+
+    fn repeated_texts(&self, name: &str, count: usize) -> Result<Option<Vec<&'call str>>> {
+        let column = self.plain(name);
+        column.map_or(Ok(None), |column| rules::repeated_texts(column, count))
     }
 
     fn frames(&self, names: &[&'static str; 3]) -> Option<&'call Frames> {

@@ -27,13 +27,20 @@ pub trait TableInput<'a> {
         wanted: Type,
     ) -> Result<Option<Data<'a>>>;
 
-    /// Whether a column of integers is 1, 2, 3, …, if that is known without its data.
-    fn is_counted(&self, _name: &str) -> Result<bool> {
+    /// Whether a column of integers is 1, 2, 3, …, each in so many rows, if that is known without
+    /// its data.
+    fn is_counted(&self, _name: &str, _each: usize) -> Result<bool> {
         Ok(false)
     }
 
-    /// The value that all rows of a column have, if it is known without the data of the column.
-    fn the_only(&self, _name: &str) -> Result<Option<Only<'a>>> {
+    /// The number that all rows of a column have, if it is known without the data of the column.
+    fn the_only(&self, _name: &str) -> Result<Option<Only>> {
+        Ok(None)
+    }
+
+    /// The texts of the first `count` rows of a column, if all others have the same texts in this
+    /// order, again and again, and this is known without the data of the column.
+    fn repeated_texts(&self, _name: &str, _count: usize) -> Result<Option<Vec<&'a str>>> {
         Ok(None)
     }
 
@@ -44,12 +51,11 @@ pub trait TableInput<'a> {
     }
 }
 
-/// The value of all rows of a column, which has at least one.
+/// The number of all rows of a column, which has at least one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Only<'a> {
+pub enum Only {
     Integer(i32),
     Double(f64),
-    Text(&'a str),
 }
 
 /// The data of a column.

@@ -170,21 +170,35 @@ impl<'a> TableInput<'a> for &'a MemoryTable {
         &self.names
     }
 
-    fn is_counted(&self, name: &str) -> Result<bool> {
+    fn is_counted(&self, name: &str, each: usize) -> Result<bool> {
         Ok(match MemoryTable::column(self, name) {
             Some(MemoryColumn::Integers(ids)) => {
-                ids.len() == self.rows && ids.iter().zip(1..).all(|(&id, row)| id == row)
+                let number = |(row, &id): (usize, &i32)| id as usize == row / each + 1;
+                ids.len() == self.rows && each > 0 && ids.iter().enumerate().all(number)
             }
             _ => false,
         })
     }
 
-    fn the_only(&self, name: &str) -> Result<Option<Only<'a>>> {
+    fn repeated_texts(&self, name: &str, count: usize) -> Result<Option<Vec<&'a str>>> {
         let table: &'a MemoryTable = self;
-        let Some(column) = MemoryTable::column(table, name) else {
+        let Some(MemoryColumn::Texts(texts)) = MemoryTable::column(table, name) else {
             return Ok(None);
         };
-        if column.len() != table.rows {
+        let is_whole = texts.len() == self.rows && count > 0 && self.rows % count == 0;
+        if !is_whole || texts.len() < count || texts[count..] != texts[..texts.len() - count] {
+            return Ok(None);
+        }
+        let first = texts[..count].iter().filter_map(|text| text.as_deref());
+        let first = first.try_vec(WHAT)?;
+        Ok((first.len() == count).then_some(first))
+    }
+
+    fn the_only(&self, name: &str) -> Result<Option<Only>> {
+        let Some(column) = MemoryTable::column(self, name) else {
+            return Ok(None);
+        };
+        if column.len() != self.rows {
             return Ok(None);
         }
         Ok(match column {
@@ -193,11 +207,7 @@ impl<'a> TableInput<'a> for &'a MemoryTable {
                 let bits = values.iter().map(|value| value.to_bits()).try_vec(WHAT)?;
                 the_only(&bits).map(|&bits| Only::Double(f64::from_bits(bits)))
             }
-            MemoryColumn::Texts(texts) => match the_only(texts) {
-                Some(Some(text)) => Some(Only::Text(text)),
-                _ => None,
-            },
-            MemoryColumn::Logicals(_) | MemoryColumn::Stacks(_) => None,
+            _ => None,
         })
     }
 

@@ -33,7 +33,7 @@ impl<'a> Reading<'a> {
 
     /// Reads the ids of a table, to which other tables may refer.
     pub fn read_ids(&mut self, key: Key, input: &dyn TableInput<'a>) -> Result<()> {
-        let ids = match input.is_counted(key.name())? {
+        let ids = match input.is_counted(key.name(), 1)? {
             true => Ids::Sequence(input.rows()),
             false => {
                 let column = ColumnInfo::new(key.name(), Type::Integer, "");

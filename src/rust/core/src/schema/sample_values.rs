@@ -13,9 +13,9 @@ use super::table::{Declared, Table, TableInfo, Version};
 use super::write::{formatted, id_of};
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, Stop};
-use crate::limits::memory::{TryCollect, TryGrow, with_room};
+use crate::limits::memory::{TryCollect, TryGrow, copied, with_room};
 use crate::message;
-use crate::model::{Profile, Values};
+use crate::model::{Profile, SampleColumn, Values};
 
 const TABLE: &str = "sample_values";
 const WHAT: &str = "sample values";
@@ -130,8 +130,8 @@ impl Table for SampleValueTable {
         _: Version,
         stop: Stop,
     ) -> Result<()> {
-        if let Some(values) = read_each(input, reading)? {
-            reading.profile.values = [values].into_iter().try_vec(WHAT)?;
+        if let Some(values) = read_regular(input, reading)? {
+            reading.profile.values = values;
             return Ok(());
         }
         let [sample_id, type_, unit, value, exact] = &COLUMNS;
@@ -229,31 +229,72 @@ fn write_each(values: &Values, sink: &mut dyn Sink) -> Result<()> {
     }
 }
 
-/// Reads such a table if all samples have the same value, as in most files of `Rprof()`.
-fn read_each(input: &dyn TableInput, reading: &Reading) -> Result<Option<Values>> {
-    let [sample_id, type_, unit, value, value_exact] = COLUMNS.map(|column| column.name);
-    let is_each = matches!(reading.ids(Key::Sample), Some(Ids::Sequence(n)) if *n == input.rows())
-        && !input.names().contains(&value_exact)
-        && input.is_counted(sample_id)?;
-    if !is_each {
-        return Ok(None);
-    }
-    let (only, type_, unit) = (
-        input.the_only(value)?,
-        input.the_only(type_)?,
-        input.the_only(unit)?,
-    );
-    let (Some(Only::Double(only)), Some(Only::Text(type_)), Some(Only::Text(unit))) =
-        (only, type_, unit)
-    else {
+/// Reads a table in which all samples have the same types in the same order, as readers make it.
+/// Any other one, also one that breaks a rule, is `None`.
+fn read_regular(input: &dyn TableInput, reading: &Reading) -> Result<Option<Vec<Values>>> {
+    let [sample_id, type_, unit, value, value_exact] = &COLUMNS;
+    let Some(&Ids::Sequence(samples)) = reading.ids(Key::Sample) else {
         return Ok(None);
     };
-    if !only.is_finite() || type_.is_empty() {
+    let width = input.rows().checked_div(samples).unwrap_or(0);
+    let is_regular = width * samples == input.rows()
+        && !input.names().contains(&value_exact.name)
+        && input.is_counted(sample_id.name, width)?;
+    if !is_regular {
         return Ok(None);
     }
-    let mut values = Values::absent(type_, unit, 0)?;
-    values.column.try_fill(input.rows(), only, WHAT)?;
-    Ok(Some(values))
+    let types = input.repeated_texts(type_.name, width)?;
+    let units = input.repeated_texts(unit.name, width)?;
+    let (Some(types), Some(units)) = (types, units) else {
+        return Ok(None);
+    };
+    let mut sorted = copied(&types, WHAT)?;
+    sorted.sort_unstable();
+    if sorted.contains(&"") || sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Ok(None);
+    }
+    let columns = match input.the_only(value.name)? {
+        Some(Only::Double(only)) if only.is_finite() => {
+            let columns = types.iter().map(|_| {
+                let mut column = SampleColumn::default();
+                column.try_fill(samples, only, WHAT)?;
+                Ok(column)
+            });
+            columns.try_vec_of(WHAT)?
+        }
+        _ => {
+            let numbers = input::doubles(find(input, TABLE, value)?).unwrap_or_default();
+            match split(numbers, width)? {
+                Some(columns) => columns,
+                None => return Ok(None),
+            }
+        }
+    };
+    let named = types.into_iter().zip(units).zip(columns);
+    let values = named.map(|((name, unit), column)| {
+        Ok(Values {
+            column,
+            ..Values::absent(name, unit, 0)?
+        })
+    });
+    values.try_vec_of(WHAT).map(Some)
+}
+
+/// Columns of the numbers of rows; `None` if one is not finite.
+fn split(rows: &[f64], width: usize) -> Result<Option<Vec<SampleColumn<f64>>>> {
+    let columns = (0..width).map(|_| with_room(rows.len() / width, WHAT));
+    let mut columns: Vec<Vec<f64>> = columns.try_vec_of(WHAT)?;
+    // Part by part, so that the rows are in the cache when they are read for the next column.
+    for part in rows.chunks(width.saturating_mul(1024)) {
+        if !part.iter().fold(true, |all, value| all & value.is_finite()) {
+            return Ok(None);
+        }
+        for (at, column) in columns.iter_mut().enumerate() {
+            column.try_extend_from(part[at..].iter().step_by(width).copied(), WHAT)?;
+        }
+    }
+    let columns = columns.into_iter().map(SampleColumn::from);
+    columns.try_vec(WHAT).map(Some)
 }
 
 /// The index of the column of a sample type, which is added if it is missing.

@@ -103,3 +103,90 @@ fn what_rows_have_in_common_makes_no_difference() {
     }
     assert!(valid > 10);
 }
+
+/// Two samples with three values each, and what a change of one cell makes of them.
+#[test]
+fn regular_tables_make_no_difference() {
+    let sources = ids("source_id", &[7]);
+    let mut samples = ids("sample_id", &[1, 2]);
+    let source_ids = MemoryColumn::Integers(vec![7, 7]);
+    samples.set("source_id", source_ids).unwrap();
+    let sample_ids = [1, 1, 1, 2, 2, 2];
+    let types = ["a", "b", "c"].repeat(2);
+    let types: Vec<Option<&str>> = types.into_iter().map(Some).collect();
+    let units = ["count", "bytes", "count"].repeat(2);
+    let units: Vec<Option<&str>> = units.into_iter().map(Some).collect();
+    let numbers = [1.0, 20.0, 300.0, 1.0, 50.0, 600.0];
+    let regular = [
+        ("sample_id", MemoryColumn::Integers(sample_ids.to_vec())),
+        ("type", texts(types.clone())),
+        ("unit", texts(units.clone())),
+        ("value", MemoryColumn::Doubles(numbers.to_vec())),
+    ];
+    let table = |columns: &[(&'static str, MemoryColumn)]| {
+        let names = columns.iter().map(|(name, _)| *name).collect();
+        let columns = columns.iter().map(|(_, column)| column.clone()).collect();
+        MemoryTable::new("", names, columns)
+    };
+    let check = |values: &MemoryTable| {
+        let result = read(&&sources, &&samples, &values);
+        let expected = read(&Silent(&sources), &Silent(&samples), &Silent(values));
+        assert_eq!(result, expected);
+        result.starts_with('[')
+    };
+    let whole = table(&regular);
+    assert!(check(&whole));
+    let mut reading = Reading::new().unwrap();
+    reading.read_ids(Key::Sample, &&samples).unwrap();
+    let values = read_regular(&&whole, &reading).unwrap().unwrap();
+    assert_eq!(values.len(), 3);
+    let mut valid = 0;
+    for row in 0..6 {
+        let mut changed = Vec::new();
+        for id in [1, 2, 3, NA] {
+            let mut ids = sample_ids;
+            ids[row] = id;
+            changed.push(("sample_id", MemoryColumn::Integers(ids.to_vec())));
+        }
+        for text in [None, Some(""), Some("a"), Some("count"), Some("new")] {
+            for (name, all) in [("type", &types), ("unit", &units)] {
+                let mut all = all.clone();
+                all[row] = text;
+                changed.push((name, texts(all.clone())));
+                // The same in both samples.
+                all[(row + 3) % 6] = text;
+                changed.push((name, texts(all)));
+            }
+        }
+        for number in [1.0, -0.0, f64::NAN, f64::INFINITY] {
+            let mut numbers = numbers;
+            numbers[row] = number;
+            changed.push(("value", MemoryColumn::Doubles(numbers.to_vec())));
+        }
+        for (name, column) in changed {
+            let mut values = whole.clone();
+            values.set(name, column).unwrap();
+            valid += usize::from(check(&values));
+        }
+        // Any other number of rows.
+        let fewer = regular.iter().map(|(name, column)| match column {
+            MemoryColumn::Integers(ids) => (*name, MemoryColumn::Integers(ids[..row].to_vec())),
+            MemoryColumn::Doubles(all) => (*name, MemoryColumn::Doubles(all[..row].to_vec())),
+            MemoryColumn::Texts(all) => (*name, MemoryColumn::Texts(all[..row].to_vec())),
+            other => (*name, other.clone()),
+        });
+        valid += usize::from(check(&table(&fewer.collect::<Vec<_>>())));
+    }
+    assert!(valid > 50, "{valid}");
+    for number in [0.0, -0.0, 2.5, f64::NAN] {
+        let mut values = whole.clone();
+        values
+            .set("value", MemoryColumn::Doubles(vec![number; 6]))
+            .unwrap();
+        check(&values);
+    }
+    let mut values = whole.clone();
+    let exact = vec![None, None, None, None, None, Some("9007199254740993")];
+    values.set(".value_exact", texts(exact)).unwrap();
+    check(&values);
+}
