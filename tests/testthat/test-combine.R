@@ -23,6 +23,23 @@ test_that("combined profiles contain samples, stacks, values and sources of all 
   expect_setequal(x$functions$name, unlist(lapply(v2, function(y) y$functions$name)))
 })
 
+test_that("if all samples have the same types, columns of values are computed", {
+  skip_on_cran()
+  files <- rprof_path(c("basic_all.out", "basic_memgc.out"))
+  other <- small_profile()
+  combined <- function(lazy) {
+    withr::local_options(profile.lazy = lazy)
+    x <- lapply(files, read_quietly)
+    list(combine_profiles(x), compact_profile(x[[1]]), combine_profiles(x[[1]], other))
+  }
+  results <- combined(TRUE)
+  for (column in c("sample_id", "type", "unit")) {
+    of_result <- vapply(results, function(x) is_computed(x$sample_values[[column]]), NA)
+    expect_identical(of_result, c(TRUE, TRUE, FALSE), info = column)
+  }
+  expect_identical(results, combined(FALSE))
+})
+
 test_that("the grouping of the arguments makes no difference", {
   all <- mixed()
   flat <- combine_profiles(!!!all)

@@ -12,14 +12,15 @@ use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, copied, filled, sort_by_key, with_room};
 use crate::model::Frames;
 use crate::schema::{
-    Data, FILES, FRAME_COLUMNS, Ids, Key, NA, TABLES, TableInput, Type, known_frames,
+    Data, FILES, FRAME_COLUMNS, Ids, Key, NA, TABLES, TableInput, Type, known_frames, rows_of_each,
 };
 use crate::tables::TableList;
 use std::borrow::Cow;
 
 const WHAT: &str = "the rows of a table";
 /// Tables that are sorted by their samples.
-const BY_SAMPLE: [&str; 2] = ["sample_values", SAMPLE_LOCATIONS];
+const BY_SAMPLE: [&str; 2] = [SAMPLE_VALUES, SAMPLE_LOCATIONS];
+const SAMPLE_VALUES: &str = "sample_values";
 const SAMPLE_LOCATIONS: &str = "sample_locations";
 /// The first mapping is the program itself, which stays.
 const MAPPINGS: &str = ".mappings";
@@ -156,6 +157,15 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
         known_frames(rest.table, samples.as_ref(), locations.as_ref())
     }
 
+    /// Whether the rows of a table are in the order of samples, and each sample has the same
+    /// number of them.
+    fn is_regular(&self, rest: &Rest) -> Result<bool> {
+        // Whoever reads the table reports errors.
+        let samples = self.index(Key::Sample).ok();
+        let each = rows_of_each(rest.table, samples.as_ref())?;
+        Ok(rest.rows.is_none() && each.is_some())
+    }
+
     /// Drops rows that refer to nothing, from the parents down.
     fn drop_orphans(&mut self, which: impl Fn(&str) -> bool) -> Result<()> {
         for table in self.parents_first()? {
@@ -167,6 +177,9 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
             for (column, key) in references {
                 cancel::check(self.stop)?;
                 if is_known && FRAME_COLUMNS.contains(&column) {
+                    continue;
+                }
+                if key == Key::Sample && self.is_regular(&self.all[table])? {
                     continue;
                 }
                 let index = self.index(key)?;
@@ -250,6 +263,9 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
             };
             cancel::check(self.stop)?;
             if name == SAMPLE_LOCATIONS && self.frames().is_some() {
+                continue;
+            }
+            if name == SAMPLE_VALUES && self.is_regular(&self.all[table])? {
                 continue;
             }
             let index = self.index(Key::Sample)?;

@@ -229,18 +229,25 @@ fn write_each(values: &Values, sink: &mut dyn Sink) -> Result<()> {
     }
 }
 
+/// In how many rows each sample is, if that is the same number for all, the rows are in the order
+/// of samples, and this is known without data.
+pub(crate) fn rows_of_each(input: &dyn TableInput, samples: Option<&Ids>) -> Result<Option<usize>> {
+    let Some(&Ids::Sequence(samples)) = samples else {
+        return Ok(None);
+    };
+    let each = input.rows().checked_div(samples).unwrap_or(0);
+    let is_each = each * samples == input.rows() && input.is_counted(Key::Sample.name(), each)?;
+    Ok((is_each && each > 0).then_some(each))
+}
+
 /// Reads a table in which all samples have the same types in the same order, as readers make it.
 /// Any other one, also one that breaks a rule, is `None`.
 fn read_regular(input: &dyn TableInput, reading: &Reading) -> Result<Option<Vec<Values>>> {
-    let [sample_id, type_, unit, value, value_exact] = &COLUMNS;
-    let Some(&Ids::Sequence(samples)) = reading.ids(Key::Sample) else {
+    let [_, type_, unit, value, value_exact] = &COLUMNS;
+    let Some(width) = rows_of_each(input, reading.ids(Key::Sample))? else {
         return Ok(None);
     };
-    let width = input.rows().checked_div(samples).unwrap_or(0);
-    let is_regular = width * samples == input.rows()
-        && !input.names().contains(&value_exact.name)
-        && input.is_counted(sample_id.name, width)?;
-    if !is_regular {
+    if input.names().contains(&value_exact.name) {
         return Ok(None);
     }
     let types = input.repeated_texts(type_.name, width)?;
@@ -257,7 +264,7 @@ fn read_regular(input: &dyn TableInput, reading: &Reading) -> Result<Option<Vec<
         Some(Only::Double(only)) if only.is_finite() => {
             let columns = types.iter().map(|_| {
                 let mut column = SampleColumn::default();
-                column.try_fill(samples, only, WHAT)?;
+                column.try_fill(input.rows() / width, only, WHAT)?;
                 Ok(column)
             });
             columns.try_vec_of(WHAT)?

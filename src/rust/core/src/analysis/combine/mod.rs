@@ -12,6 +12,7 @@ mod columns;
 mod equal;
 mod frames;
 mod ids;
+mod regular;
 
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, Stop};
@@ -212,8 +213,14 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
                 }
             }
         }
+        let each = self.rows_of_each(&parts)?;
         for column in &parts.columns {
             cancel::check(self.stop)?;
+            if let Some(each) = each {
+                if self.write_regular(&parts, column, each, sink)? {
+                    continue;
+                }
+            }
             self.write_column(&parts, column, kept, sink)?;
         }
         sink.finish()

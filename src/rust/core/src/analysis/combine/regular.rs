@@ -1,0 +1,56 @@
+//! Sample values of combined profiles in which all samples have the same types in the same order:
+//! the columns of ids, types and units follow from this, and no row is read or written.
+
+use super::{Job, Parts};
+use crate::error::Result;
+use crate::schema::{ColumnInfo, Key, Sink, Type, counted, repeated_texts, rows_of_each};
+
+const SAMPLE_VALUES: &str = "sample_values";
+
+impl<'a> Job<'_, '_, 'a> {
+    /// In how many rows each sample is, if that is the same number for all samples of all profiles.
+    pub(super) fn rows_of_each(&self, parts: &Parts<'_, 'a>) -> Result<Option<usize>> {
+        if parts.info.name != SAMPLE_VALUES {
+            return Ok(None);
+        }
+        let mut all = None;
+        for &(profile, part) in &parts.parts {
+            let numbered = self.numbered.get(Key::Sample as usize);
+            let samples = numbered.and_then(|numbered| Some(&numbered.get(profile)?.rows));
+            let each = rows_of_each(part, samples)?;
+            if each.is_none() || all.is_some_and(|all| Some(all) != each) {
+                return Ok(None);
+            }
+            all = each;
+        }
+        Ok(all)
+    }
+
+    /// Writes a column of such a table. Returns false for one that does not follow from it.
+    pub(super) fn write_regular(
+        &self,
+        parts: &Parts<'_, 'a>,
+        column: &'static ColumnInfo,
+        each: usize,
+        sink: &mut dyn Sink,
+    ) -> Result<bool> {
+        if column.name == Key::Sample.name() {
+            return counted(sink, column.name, each).map(|()| true);
+        }
+        if column.type_ != Type::Text {
+            return Ok(false);
+        }
+        let mut texts: Option<Vec<&str>> = None;
+        for (_, part) in &parts.parts {
+            let own = part.repeated_texts(column.name, each)?;
+            if own.is_none() || texts.is_some() && texts != own {
+                return Ok(false);
+            }
+            texts = own;
+        }
+        match texts {
+            Some(texts) => repeated_texts(sink, column.name, &texts, parts.rows).map(|()| true),
+            None => Ok(false),
+        }
+    }
+}
