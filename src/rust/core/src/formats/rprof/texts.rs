@@ -265,14 +265,15 @@ fn push_on_one_line(out: &mut Vec<u8>, name: &[u8]) -> Result<()> {
 
 /// Appends decimal digits, in 7 ns; `write!()` takes 15 ns.
 pub fn push_number(out: &mut Vec<u8>, mut value: u64) -> Result<()> {
-    let start = out.len();
+    let mut digits = [0; 20];
+    let mut start = digits.len();
     loop {
-        out.try_push(b'0' + (value % 10) as u8, "a line")?;
+        start -= 1;
+        digits[start] = b'0' + (value % 10) as u8;
         value /= 10;
         if value == 0 {
             break;
         }
     }
-    out[start..].reverse();
-    Ok(())
+    out.try_extend(&digits[start..], "a line")
 }

@@ -263,9 +263,14 @@ impl<'a> Block<'a> {
                     values.type_.name
                 )));
             }
-            exact &= figure.fract() == 0.0;
+            // Most are whole: `fract()` and `round()` are calls of functions.
+            let mut whole = figure as u64;
+            if whole as f64 != figure {
+                exact = false;
+                whole = figure.round() as u64;
+            }
             out.try_push(b':', "a line")?;
-            push_number(out, figure.round() as u64)?;
+            push_number(out, whole)?;
         }
         losses.add(LossKind::RoundedFigures, usize::from(!exact));
         out.try_push(b':', "a line")
