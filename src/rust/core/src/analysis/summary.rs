@@ -10,8 +10,8 @@ use super::source_facts::periods;
 use crate::collections::next_row;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled};
-use crate::model::{LocationId, Profile, SampleColumn, StackId, ValueType, Values};
+use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled, with_room};
+use crate::model::{LocationId, Profile, SampleColumn, StringId, ValueType, Values};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -87,9 +87,10 @@ pub fn summarise<'p>(
         Weight::time(profile)?,
         column(profile.value("alloc_size", "bytes")),
     ];
-    // Most profiles of other tools have neither time nor allocations, and many frames.
+    // The fewer numbers are summed, the more of the sums fit in a processor's cache.
     let (counted, (functions, lines)) = match weights[TIME..] {
         [Weight::Nothing, Weight::Nothing] => sum::<1>(profile, &weights, stop)?,
+        [_, Weight::Nothing] => sum::<2>(profile, &weights, stop)?,
         _ => sum::<3>(profile, &weights, stop)?,
     };
     let [counted, time, _] = counted;
@@ -183,49 +184,136 @@ fn sum<'p, const N: usize>(
     }
     let mut functions = Tallies::default();
     let mut lines = Tallies::default();
+    let mut rows_of = with_room(profile.locations.len(), WHAT)?;
     for location in profile.locations.ids() {
         let function = profile.function_of(location);
-        functions.add_location(Some(function.map(|f| f.name)))?;
         let line = profile.locations.get(location).line_for_r();
         let file = function.filter(|_| line > 0).map(|f| f.filename);
-        lines.add_location(file.map(|file| (file, line)))?;
+        let rows = Rows {
+            function: functions.row(Some(function.map(|f| f.name)))?,
+            line: lines.row(file.map(|file| (file, line)))?,
+        };
+        rows_of.try_push(rows, WHAT)?;
     }
+    let mut path = Path {
+        rows_of,
+        functions,
+        lines,
+        open: Vec::new(),
+    };
     let mut space = Vec::new();
     for (stack, sums) in profile.stacks.ids().zip(&by_stack) {
         if stack.row() % ROWS == 0 {
             cancel::check(stop)?;
         }
         if *sums != [0.0; N] {
-            let frames = profile.stacks.get(stack).unpacked(&mut space)?;
-            functions.add_stack(stack, frames, sums);
-            lines.add_stack(stack, frames, sums);
+            path.add(profile.stacks.get(stack).unpacked(&mut space)?, sums)?;
         }
     }
+    path.close(0);
+    let Path {
+        functions, lines, ..
+    } = path;
     let text = |id| profile.strings.get(id);
     let functions = functions.figures(weights, |name| name.map(text))?;
     let lines = lines.figures(weights, |(file, line)| (text(file), line))?;
     Ok((counted, (functions, lines)))
 }
 
-/// The sums by function or by line.
-struct Tallies<Key, const N: usize> {
-    keys: Vec<Key>,
-    rows: HashMap<Key, u32, RandomState>,
-    /// By key.
-    tallies: Vec<Tally<N>>,
-    /// The row of the key of each location, [`NONE`] if it has no key.
-    of_location: Vec<u32>,
+/// The rows of a location in the sums by function and by line.
+#[derive(Debug, Clone, Copy)]
+struct Rows {
+    function: u32,
+    line: u32,
 }
 
 /// The row of no key.
 const NONE: u32 = u32::MAX;
 
+/// The frames of the stack that was added last, and the sums by function and by line.
+///
+/// Consecutive stacks have most of their outer frames in common. So the sums of a stack are added to
+/// its innermost frame only, and those of a frame to its function, its line and the frame that called
+/// it when the first stack without this frame follows. A profile of a million stacks, each of which has
+/// 22 of 30 frames in common with the previous one, is summarised in 0.29 instead of 0.44 s.
+struct Path<const N: usize> {
+    rows_of: Vec<Rows>,
+    functions: Tallies<Option<StringId>, N>,
+    lines: Tallies<(StringId, i32), N>,
+    /// Outermost first.
+    open: Vec<OpenFrame<N>>,
+}
+
+struct OpenFrame<const N: usize> {
+    location: LocationId,
+    /// [`NONE`] where a frame farther out has the same function or line, which is counted there.
+    rows: Rows,
+    sums: Sums<N>,
+}
+
+impl<const N: usize> Path<N> {
+    /// Adds the sums of a stack with these frames, innermost first.
+    #[inline]
+    fn add(&mut self, frames: &[LocationId], sums: &Sums<N>) -> Result<()> {
+        let both = self.open.iter().zip(frames.iter().rev());
+        let common = both.take_while(|(open, frame)| open.location == **frame);
+        let common = common.count();
+        self.close(common);
+        for &location in frames.iter().rev().skip(common) {
+            let rows = self.rows_of[location.row()];
+            let rows = Rows {
+                function: self.functions.open(rows.function),
+                line: self.lines.open(rows.line),
+            };
+            let frame = OpenFrame {
+                location,
+                rows,
+                sums: [0.0; N],
+            };
+            self.open.try_push(frame, WHAT)?;
+        }
+        if let Some(innermost) = self.open.last_mut() {
+            add(&mut innermost.sums, sums);
+        }
+        let rows = frames.iter().map(|frame| self.rows_of[frame.row()]);
+        let function = rows.clone().next().map(|rows| rows.function);
+        self.functions.add_self(function, sums);
+        let line = rows.map(|rows| rows.line).find(|&line| line != NONE);
+        self.lines.add_self(line, sums);
+        Ok(())
+    }
+
+    /// Removes all frames but the outermost ones.
+    #[inline]
+    fn close(&mut self, outermost: usize) {
+        while self.open.len() > outermost {
+            let Some(frame) = self.open.pop() else {
+                return;
+            };
+            self.functions.close(frame.rows.function, &frame.sums);
+            self.lines.close(frame.rows.line, &frame.sums);
+            if let Some(caller) = self.open.last_mut() {
+                add(&mut caller.sums, &frame.sums);
+            }
+        }
+    }
+}
+
+/// The sums by function or by line.
+struct Tallies<Key, const N: usize> {
+    keys: Vec<Key>,
+    rows: HashMap<Key, u32, RandomState>,
+    /// By row.
+    tallies: Vec<Tally<N>>,
+    /// By row, whether a frame of the current stack is counted. This list fits in a processor's cache,
+    /// which the sums do not.
+    is_open: Vec<bool>,
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Tally<const N: usize> {
     self_: Sums<N>,
     total: Sums<N>,
-    /// The stack that was last added to the total.
-    last: Option<StackId>,
 }
 
 impl<Key, const N: usize> Default for Tallies<Key, N> {
@@ -234,51 +322,56 @@ impl<Key, const N: usize> Default for Tallies<Key, N> {
             keys: Vec::new(),
             rows: HashMap::default(),
             tallies: Vec::new(),
-            of_location: Vec::new(),
+            is_open: Vec::new(),
         }
     }
 }
 
 impl<Key: Copy + Eq + Hash, const N: usize> Tallies<Key, N> {
-    /// Adds the key of the next location.
-    fn add_location(&mut self, key: Option<Key>) -> Result<()> {
-        let row = match key {
-            None => NONE,
-            Some(key) => match self.rows.get(&key) {
-                Some(&row) => row,
-                None => {
-                    let row = next_row(self.keys.len(), "functions")?;
-                    self.rows.try_put(key, row, WHAT)?;
-                    self.keys.try_push(key, WHAT)?;
-                    let none = Tally {
-                        self_: [0.0; N],
-                        total: [0.0; N],
-                        last: None,
-                    };
-                    self.tallies.try_push(none, WHAT)?;
-                    row
-                }
-            },
+    /// The row of a key, which is added if it is new.
+    fn row(&mut self, key: Option<Key>) -> Result<u32> {
+        let Some(key) = key else {
+            return Ok(NONE);
         };
-        self.of_location.try_push(row, WHAT)
+        if let Some(&row) = self.rows.get(&key) {
+            return Ok(row);
+        }
+        let row = next_row(self.keys.len(), "functions")?;
+        self.rows.try_put(key, row, WHAT)?;
+        self.keys.try_push(key, WHAT)?;
+        let none = Tally {
+            self_: [0.0; N],
+            total: [0.0; N],
+        };
+        self.tallies.try_push(none, WHAT)?;
+        self.is_open.try_push(false, WHAT)?;
+        Ok(row)
     }
 
-    /// Adds the sums of a stack with these frames.
+    /// Returns the row that a new frame of the current stack counts for.
     #[inline]
-    fn add_stack(&mut self, stack: StackId, frames: &[LocationId], sums: &Sums<N>) {
-        let mut innermost = true;
-        for location in frames {
-            let row = self.of_location[location.row()];
-            let Some(tally) = self.tallies.get_mut(row as usize) else {
-                continue;
-            };
-            if std::mem::take(&mut innermost) {
-                add(&mut tally.self_, sums);
+    fn open(&mut self, row: u32) -> u32 {
+        match self.is_open.get_mut(row as usize) {
+            Some(is_open) if !*is_open => {
+                *is_open = true;
+                row
             }
-            if tally.last != Some(stack) {
-                tally.last = Some(stack);
-                add(&mut tally.total, sums);
-            }
+            _ => NONE,
+        }
+    }
+
+    #[inline]
+    fn close(&mut self, row: u32, sums: &Sums<N>) {
+        if let Some(tally) = self.tallies.get_mut(row as usize) {
+            add(&mut tally.total, sums);
+            self.is_open[row as usize] = false;
+        }
+    }
+
+    #[inline]
+    fn add_self(&mut self, row: Option<u32>, sums: &Sums<N>) {
+        if let Some(tally) = row.and_then(|row| self.tallies.get_mut(row as usize)) {
+            add(&mut tally.self_, sums);
         }
     }
 
