@@ -26,7 +26,7 @@ use crate::io::pieces::{self, Pieces};
 use crate::limits::budget::Budget;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
-use crate::model::{PackedStacks, Profile, StackId, Stacks, is_exact};
+use crate::model::{PackedStacks, Profile, SampleColumn, StackId, Stacks, is_exact};
 use crate::protobuf::decode::{DecodeError, Message, Result as WireResult};
 use crate::protobuf::encode::put_varint;
 
@@ -86,7 +86,7 @@ struct Samples {
     /// The stack of each sample.
     of_sample: Vec<StackId>,
     /// For each type, the values of all samples.
-    columns: Vec<Vec<f64>>,
+    columns: Vec<SampleColumn<f64>>,
     labels: Lists<u8>,
     /// The sample of each label.
     labeled: Vec<usize>,
@@ -202,7 +202,8 @@ impl Samples {
     #[inline]
     fn value(&mut self, row: usize, at: usize, value: i64) -> Result<()> {
         if row == 0 && at < MOST_TYPES {
-            self.columns.try_push(Vec::new(), "sample values")?;
+            self.columns
+                .try_push(SampleColumn::default(), "sample values")?;
         }
         match self.columns.get_mut(at) {
             Some(column) if is_exact(value) => column.try_push(value as f64, "sample values"),
@@ -220,7 +221,7 @@ impl Samples {
             return Err(irregular().into());
         }
         for (values, column) in profile.values.iter_mut().zip(self.columns) {
-            values.column = column.into();
+            values.column = column;
         }
         let (stacks, of_sample) = (self.stacks.into_lists(), self.of_sample);
         let source = parts.source;
