@@ -75,7 +75,7 @@ integer_ids <- function(x, own, call) {
 # Only these rows of these tables, in this order.
 keep_rows <- function(x, rows) {
   for (table in names(rows)) {
-    x[[table]] <- vctrs::vec_slice(x[[table]], rows[[table]])
+    x[[table]] <- slice_rows(x[[table]], rows[[table]])
   }
   x
 }
@@ -126,7 +126,7 @@ first_not_integer <- function(x) {
 
 drop_rows <- function(x, table, gone) {
   if (any(gone)) {
-    x[[table]] <- vctrs::vec_slice(x[[table]], !gone)
+    x[[table]] <- slice_rows(x[[table]], !gone)
   }
   x
 }

@@ -228,9 +228,18 @@ claim_ids <- function(con, schema, x) {
   rlang::set_names(ends - rows - 1, names(rows))
 }
 
-# The rows of a table with the ids of the database.
-with_database_ids <- function(x, table, offsets, call) {
-  rows <- x[[table]]
+# A part at a time, since a database gets copies of all columns, some of which take no memory in the profile.
+append_table <- function(con, schema, x, table, offsets, call, size = 1e6) {
+  n <- nrow(x[[table]])
+  for (before in seq(0, max(n - 1, 0), by = size)) {
+    part <- as.integer(before) + seq_len(min(size, n - before))
+    append_rows(con, schema, table, with_database_ids(x, table, part, offsets, call))
+  }
+}
+
+# These rows of a table with the ids of the database.
+with_database_ids <- function(x, table, part, offsets, call) {
+  rows <- slice_rows(x[[table]], part)
   keys <- keys_of(names(rows))
   for (column in names(keys)) {
     key <- keys[[column]]
@@ -244,7 +253,7 @@ with_database_ids <- function(x, table, offsets, call) {
     rows$source_id <- wide_ids(rep(1L, nrow(rows)), offsets[["source_id"]], call)
   }
   if (needs_row(table)) {
-    rows$.row <- wide_ids(seq_len(nrow(rows)), offsets[[".row"]], call)
+    rows$.row <- wide_ids(part, offsets[[".row"]], call)
   }
   factors <- vapply(rows, is.factor, TRUE)
   rows[factors] <- lapply(rows[factors], as.character)

@@ -83,7 +83,7 @@ copy_profile_to <- function(con, x, ..., schema = NULL) {
     offsets <- claim_ids(con, schema, x)
     make_room(con, schema, x, call)
     for (table in parents_first(names(x))) {
-      append_rows(con, schema, table, with_database_ids(x, table, offsets, call))
+      append_table(con, schema, x, table, offsets, call)
     }
   })
   sources <- x$sources

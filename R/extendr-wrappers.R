@@ -18,7 +18,7 @@ rust_validate <- function(x) .Call(wrap__rust_validate, x)
 
 rust_summarise <- function(x, sample_type) .Call(wrap__rust_summarise, x, sample_type)
 
-rust_frames <- function(x) .Call(wrap__rust_frames, x)
+rust_frames <- function(x, lazy) .Call(wrap__rust_frames, x, lazy)
 
 rust_file_format <- function(file) .Call(wrap__rust_file_format, file)
 
@@ -36,7 +36,7 @@ rust_own_columns <- function(profiles) .Call(wrap__rust_own_columns, profiles)
 
 rust_rows_in_use <- function(x) .Call(wrap__rust_rows_in_use, x)
 
-rust_filter <- function(x, matches, drops, drop_of_source) .Call(wrap__rust_filter, x, matches, drops, drop_of_source)
+rust_filter <- function(x, matches, drops, drop_of_source, as_stacks, lazy) .Call(wrap__rust_filter, x, matches, drops, drop_of_source, as_stacks, lazy)
 
 rust_joint_check <- function(settings) .Call(wrap__rust_joint_check, settings)
 

@@ -242,10 +242,16 @@ found_in <- function(texts, expression, what, call, whole = FALSE) {
 # The profile with only what the filters leave.
 filtered <- function(x, matches, drops, drop_of_source, call) {
   with_ids <- or_invalid(x, call, integer_ids(x, own_columns_of(list(x), call), call))
-  left <- rust(rust_filter(with_ids, matches, drops, drop_of_source), call)
-  x <- end_inlining(x, left$no_longer_inlined)
-  x$sample_locations$depth <- left$depths
-  x <- drop_rows(x, "sample_locations", left$depths == 0L)
+  frames <- x$sample_locations
+  as_stacks <- has_plain_rows(frames) && length(frames) == 3
+  left <- rust(rust_filter(with_ids, matches, drops, drop_of_source, as_stacks, lazy_columns(call)), call)
+  if (is.null(left$frames)) {
+    x <- end_inlining(x, left$no_longer_inlined)
+    x$sample_locations$depth <- left$depths
+    x <- drop_rows(x, "sample_locations", left$depths == 0L)
+  } else {
+    x$sample_locations <- with_columns(frames, left$frames[names(frames)])
+  }
   for (column in intersect(c(".toplevel_filename", ".toplevel_line"), names(x$samples))) {
     x$samples[[column]][!left$outermost] <- NA
   }
@@ -264,10 +270,11 @@ end_inlining <- function(x, rows) {
   inlined <- x$sample_locations$location_id[rows]
   old <- unique(inlined)
   new <- setdiff(seq_len(length(ids) + length(old)), ids)[seq_along(old)]
-  added <- vctrs::vec_slice(x$locations, match(old, ids))
-  added$location_id <- new
-  added$.inlined <- FALSE
-  x$locations <- vctrs::vec_rbind(x$locations, added)
+  locations <- slice_rows(x$locations, c(seq_along(ids), match(old, ids)))
+  added <- length(ids) + seq_along(old)
+  locations$location_id[added] <- new
+  locations$.inlined[added] <- FALSE
+  x$locations <- locations
   x$sample_locations$location_id[rows] <- new[match(inlined, old)]
   x
 }

@@ -146,11 +146,12 @@ format_types <- function(types, width) {
 }
 
 format_sources <- function(sources, width = getOption("width")) {
-  shown <- utils::head(sources, 3)
+  # Not the rows of the table: see slice_rows().
+  shown <- lapply(unclass(sources)[c("source_type", "source_uri")], utils::head, 3)
   type <- printable(shown$source_type)
   # The end of a path is more informative than its start.
   uri <- shorten(printable(shown$source_uri), width - 12 - nchar(type, "width"), from = "start")
-  more <- nrow(sources) - nrow(shown)
+  more <- nrow(sources) - length(type)
   lines <- c(
     paste0(type, ifelse(is.na(shown$source_uri), "", paste0(" ", uri))),
     if (more > 0) paste0("and ", more, " more")

@@ -104,7 +104,7 @@ summary.profile_data <- function(object, ..., type = NULL) {
 as_tibble.profile_data <- function(x, ...) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
-  rust(rust_frames(as_profile(x, call)), call)
+  rust(rust_frames(as_profile(x, call), lazy_columns(call)), call)
 }
 
 #' @importFrom tibble as_tibble

@@ -129,6 +129,33 @@ from_integer64 <- function(x, wanted, table, column, call) {
   if (is.integer(wanted)) as.integer(values) else values
 }
 
+# These rows of a table. vctrs would compute all values of columns that are computed when they are needed.
+slice_rows <- function(rows, i) {
+  if (!has_plain_rows(rows)) {
+    return(vctrs::vec_slice(rows, i))
+  }
+  if (is.logical(i)) {
+    i <- which(i)
+  }
+  with_columns(rows, lapply(unclass(rows), function(column) {
+    if (is.atomic(column) && is.null(attributes(column))) column[i] else vctrs::vec_slice(column, i)
+  }))
+}
+
+# Whether rows can be selected column by column: the class has no rules of its own, and rows have no names.
+has_plain_rows <- function(rows) {
+  class <- setdiff(oldClass(rows), c("tbl_df", "tbl"))
+  identical(class, "data.frame") && .row_names_info(rows) <= 0 && length(rows) > 0
+}
+
+# The table with these columns instead of its own, in the same order.
+with_columns <- function(rows, columns) {
+  attributes <- attributes(rows)
+  attributes$row.names <- .set_row_names(length(columns[[1]]))
+  attributes(columns) <- attributes
+  columns
+}
+
 # The tables that every profile of a version has.
 required_tables <- function(version) {
   model <- data_model()

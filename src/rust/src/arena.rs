@@ -190,22 +190,21 @@ impl<'call> Arena<'call> {
     /// `distinct`, or -1 for NA. Each distinct string is created once, because R looks up every
     /// new string in its cache.
     pub fn indexed_texts(self, distinct: &[&str], rows: &[i32]) -> Result<RObject<'call>> {
-        debug_assert!(rows.iter().all(|&row| row < distinct.len() as i32));
-        // SAFETY: the vector has as many elements as `rows`, which index `distinct`.
-        self.add(|| unsafe {
-            let distinct = Rf_protect(character_vector(distinct));
-            let strings = STRING_PTR_RO(distinct);
-            let vector = Rf_protect(Rf_allocVector(STRSXP, rows.len() as isize));
-            for (i, &row) in (0..).zip(rows) {
-                let string = if row < 0 {
-                    R_NaString
-                } else {
-                    *strings.add(row as usize)
-                };
-                SET_STRING_ELT(vector, i, string);
-            }
-            Rf_unprotect(2);
-            vector
+        let mut slots = self.text_slots(distinct, rows.len())?;
+        slots.fill(rows)?;
+        Ok(slots.vector)
+    }
+
+    /// The same, with `len` elements that are filled later, part by part.
+    pub fn text_slots(self, distinct: &[&str], len: usize) -> Result<TextSlots<'call>> {
+        // SAFETY: inside `guarded()`.
+        let vector = self.add(|| unsafe { Rf_allocVector(STRSXP, len as isize) })?;
+        Ok(TextSlots {
+            vector,
+            len,
+            next: 0,
+            distinct: self.texts(distinct)?,
+            count: distinct.len(),
         })
     }
 
@@ -278,6 +277,41 @@ impl<'call> Arena<'call> {
             Rf_unprotect(4);
             vector
         })
+    }
+}
+
+/// A character vector whose elements repeat, and of which some are not filled yet.
+pub struct TextSlots<'call> {
+    pub vector: RObject<'call>,
+    len: usize,
+    /// The first element that is not filled.
+    next: usize,
+    distinct: RObject<'call>,
+    count: usize,
+}
+
+impl TextSlots<'_> {
+    /// Fills the next elements, by their indices, or -1 for NA.
+    pub fn fill(&mut self, rows: &[i32]) -> Result<()> {
+        debug_assert!(rows.iter().all(|&row| row < self.count as i32));
+        debug_assert!(rows.len() <= self.len - self.next);
+        let (RObject(vector, _), RObject(distinct, _)) = (self.vector, self.distinct);
+        let next = self.next as isize;
+        // SAFETY: live vectors; there are that many elements, and `rows` index `distinct`.
+        guarded(|| unsafe {
+            let strings = STRING_PTR_RO(distinct);
+            for (i, &row) in (next..).zip(rows) {
+                let string = if row < 0 {
+                    R_NaString
+                } else {
+                    *strings.add(row as usize)
+                };
+                SET_STRING_ELT(vector, i, string);
+            }
+            vector
+        })?;
+        self.next += rows.len();
+        Ok(())
     }
 }
 

@@ -179,10 +179,10 @@ fn rust_summarise(x: &Robj, sample_type: &Robj) -> Robj {
 
 // Returns a tibble with a row for each frame of each sample.
 #[extendr]
-fn rust_frames(x: &Robj) -> Robj {
+fn rust_frames(x: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
-        to_r::frames(arena, &profile, &stop)
+        to_r::frames(arena, &profile, argument(lazy).flag()?, &stop)
     })
 }
 
@@ -293,13 +293,23 @@ fn rust_rows_in_use(x: &Robj) -> Robj {
     })
 }
 
-// Checks tables of version "2.0" and filters them. Returns `list(samples, outermost, depths,
-// no_longer_inlined, rows)`: the remaining samples and rows of `sample_locations`, see `Filtered`, and
-// the remaining rows of other tables from which some are removed. `matches`: for each requested
-// filter, by its name, `list(functions, mappings)`, which rows of these tables match; `drops`: such
-// lists without names; `drop_of_source`: which of them applies to each source.
+// Checks tables of version "2.0" and filters them. `matches`: for each requested filter, by its name,
+// `list(functions, mappings)`, which rows of these tables match; `drops`: such lists without names;
+// `drop_of_source`: which of them applies to each source. `as_stacks`: whether `sample_locations` has no
+// columns but those of the schema.
+//
+// Returns a list with `samples` and `outermost`, for each sample whether it and its outermost frame stay;
+// `frames`, the columns of the remaining `sample_locations`, or `depths` and `no_longer_inlined`, see
+// `FilteredFrames`; and `rows`, the remaining rows of other tables from which some are removed.
 #[extendr]
-fn rust_filter(x: &Robj, matches: &Robj, drops: &Robj, drop_of_source: &Robj) -> Robj {
+fn rust_filter(
+    x: &Robj,
+    matches: &Robj,
+    drops: &Robj,
+    drop_of_source: &Robj,
+    as_stacks: &Robj,
+    lazy: &Robj,
+) -> Robj {
     outcome(|arena| {
         let (matches, drops) = (argument(matches), argument(drops).elements()?);
         let drop_of_source = argument(drop_of_source).integers()?;
@@ -331,9 +341,10 @@ fn rust_filter(x: &Robj, matches: &Robj, drops: &Robj, drop_of_source: &Robj) ->
                 show_from: matching("show_from"),
                 prune_from: matching("prune_from"),
             };
-            let left = filter(reading, &filters, &stop)?;
+            let (as_stacks, lazy) = (argument(as_stacks).flag()?, argument(lazy).flag()?);
+            let left = filter(reading, &filters, as_stacks, &stop)?;
             let rows = rows_of_samples(list, reading, &left.samples, &stop)?;
-            to_r::filtered(arena, &left, &rows)
+            to_r::filtered(arena, &reading.profile, &left, &rows, lazy, &stop)
         })
     })
 }

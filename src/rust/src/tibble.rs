@@ -34,7 +34,7 @@ impl<'call> Tibble<'call> {
         })
     }
 
-    fn add(&mut self, name: &'static str, column: RObject<'call>) -> Result<()> {
+    pub fn add(&mut self, name: &'static str, column: RObject<'call>) -> Result<()> {
         self.columns
             .try_push((name, column), "the columns of a table")
     }

@@ -3,13 +3,18 @@
 use super::rows;
 use crate::arena::{Arena, RObject};
 use profile_core::error::Result;
-use profile_core::tables::Filtered;
+use profile_core::limits::cancel::{self, ROWS, Stop};
+use profile_core::model::{Frames, Profile, StackId, Stacks};
+use profile_core::tables::{Filtered, FilteredFrames};
 
-/// `list(samples, outermost, depths, no_longer_inlined, rows)`, see `rust_filter()`.
+/// The result of `rust_filter()`.
 pub fn filtered<'call>(
     arena: Arena<'call>,
+    profile: &Profile,
     left: &Filtered,
     other: &[(&str, Vec<u32>)],
+    lazy: bool,
+    stop: Stop,
 ) -> Result<RObject<'call>> {
     let flags = |flags: &[bool]| {
         let (vector, slots) = arena.logicals(flags.len())?;
@@ -18,17 +23,82 @@ pub fn filtered<'call>(
         }
         Ok::<_, profile_core::error::Error>(vector)
     };
-    let (depths, slots) = arena.integers(left.depths.len())?;
-    slots.copy_from_slice(&left.depths);
-    let (no_longer_inlined, slots) = arena.integers(left.no_longer_inlined.len())?;
-    for (slot, &row) in slots.iter_mut().zip(&left.no_longer_inlined) {
-        *slot = row as i32 + 1;
+    let mut frames = RObject::null();
+    let mut depths = RObject::null();
+    let mut no_longer_inlined = RObject::null();
+    match &left.frames {
+        FilteredFrames::Stacks(stacks, of_sample) => {
+            let is_whole = of_sample.len() == left.samples.len();
+            let [sample_id, depth, location_id] = match lazy && is_whole {
+                true => {
+                    let locations = profile.locations.len();
+                    arena.frame_columns(Frames::new(stacks, of_sample, locations, stop)?)?
+                }
+                false => rows_of_stacks(arena, stacks, of_sample, &left.samples, stop)?,
+            };
+            frames = arena.list(&[
+                ("sample_id", sample_id),
+                ("depth", depth),
+                ("location_id", location_id),
+            ])?;
+        }
+        FilteredFrames::Rows {
+            depths: new,
+            no_longer_inlined: rows,
+        } => {
+            let (vector, slots) = arena.integers(new.len())?;
+            slots.copy_from_slice(new);
+            depths = vector;
+            let (vector, slots) = arena.integers(rows.len())?;
+            for (slot, &row) in slots.iter_mut().zip(rows) {
+                *slot = row as i32 + 1;
+            }
+            no_longer_inlined = vector;
+        }
     }
     arena.list(&[
         ("samples", flags(&left.samples)?),
         ("outermost", flags(&left.outermost)?),
+        ("frames", frames),
         ("depths", depths),
         ("no_longer_inlined", no_longer_inlined),
         ("rows", rows(arena, other)?),
     ])
+}
+
+/// The columns of `sample_locations` for the samples that stay, whose ids are 1, 2, 3, … with gaps.
+fn rows_of_stacks<'call>(
+    arena: Arena<'call>,
+    stacks: &Stacks,
+    of_sample: &[StackId],
+    stays: &[bool],
+    stop: Stop,
+) -> Result<[RObject<'call>; 3]> {
+    let frames = || of_sample.iter().map(|&stack| stacks.get(stack));
+    let rows = frames().map(|stack| stack.len()).sum();
+    let (sample_id, mut sample_ids) = arena.integers(rows)?;
+    let (depth, mut depths) = arena.integers(rows)?;
+    let (location_id, mut locations) = arena.integers(rows)?;
+    let mut space = Vec::new();
+    let ids = (1..).zip(stays).filter(|(_, stays)| **stays);
+    for (i, ((id, _), stack)) in ids.zip(frames()).enumerate() {
+        if i % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        let stack = stack.unpacked(&mut space)?;
+        let (own, rest) = sample_ids.split_at_mut(stack.len());
+        own.fill(id);
+        sample_ids = rest;
+        let (own, rest) = depths.split_at_mut(stack.len());
+        for (slot, value) in own.iter_mut().zip(1..) {
+            *slot = value;
+        }
+        depths = rest;
+        let (own, rest) = locations.split_at_mut(stack.len());
+        for (slot, location) in own.iter_mut().zip(stack) {
+            *slot = location.row() as i32 + 1;
+        }
+        locations = rest;
+    }
+    Ok([sample_id, depth, location_id])
 }

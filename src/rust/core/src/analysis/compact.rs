@@ -145,8 +145,8 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
         Ids::new(key.table(), key.name(), &ids)
     }
 
-    /// The frames that `sample_locations` was made of, if it is as it was made, and so are the
-    /// ids that it refers to.
+    /// The frames that `sample_locations` was made of, if it is as it was made, and all that it
+    /// refers to is left.
     fn frames(&self) -> Option<&'a Frames> {
         let rest = &self.all[self.position(SAMPLE_LOCATIONS)?];
         if rest.rows.is_some() {
@@ -235,10 +235,13 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                     false => None,
                 };
                 if let Some(frames) = known {
+                    // Their ids are rows when they were made, counted from 1.
                     let stacks = frames.stacks();
                     for stack in stacks.ids() {
                         for location in stacks.get(stack).unpacked(&mut space)? {
-                            used[location.row()] = true;
+                            if let Some(row) = index.row(location.row() as i32 + 1) {
+                                used[row] = true;
+                            }
                         }
                     }
                 } else if let Some(user) = self.position(user) {

@@ -74,7 +74,7 @@ pub(crate) use sample_locations::{FRAME_COLUMNS, known as known_frames};
 pub(crate) use sample_values::rows_of_each;
 pub(crate) use sink::NA_REAL;
 pub use sink::{Computed, Sink};
-pub(crate) use sink::{counted, repeated_texts};
+pub(crate) use sink::{constant, constant_double, counted, repeated_texts};
 pub use table::{Declared, Table, TableInfo, Version};
 
 /// The tables of version "2.0", in the order in which they are written: the seven tables that each

@@ -5,6 +5,7 @@ use super::column::{ColumnInfo, Type};
 use super::ids::Ids;
 use super::input::{self, NA, TableInput, Text, find};
 use super::key::Key;
+use super::write::id_of;
 use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, with_room};
@@ -61,6 +62,18 @@ impl<'a> Reading<'a> {
         self.ids[key as usize].as_ref()
     }
 
+    /// Whether the ids of a table are 1, 2, 3, ….
+    pub fn has_row_ids(&self, key: Key) -> bool {
+        matches!(self.ids(key), Some(Ids::Sequence(_)))
+    }
+
+    /// The row of a location of [`SampleStacks::Known`].
+    pub fn location_now(&self, location: LocationId) -> Result<Option<LocationId>> {
+        let row = self.row_of(Key::Location, id_of(location.row()));
+        row.map(|row| Ok(LocationId(next_row(row, "locations")?)))
+            .transpose()
+    }
+
     /// Passes the frames of a sample to `each`, innermost first: the row in `sample_locations`
     /// and the location.
     pub fn each_frame(
@@ -71,7 +84,11 @@ impl<'a> Reading<'a> {
         match &self.stacks {
             SampleStacks::Known(frames) => {
                 let (mut rows, stack) = frames.of(sample);
-                stack.try_for_each(|id| rows.next().map_or(Ok(()), |row| each(row, id)))
+                stack.try_for_each(|location| {
+                    let (row, location) = (rows.next(), self.location_now(location)?);
+                    row.zip(location)
+                        .map_or(Ok(()), |(row, location)| each(row, location))
+                })
             }
             SampleStacks::Rows(runs) => runs.rows(sample).try_for_each(|row| {
                 let location = self.row_of(Key::Location, runs.locations[row]);
@@ -127,7 +144,8 @@ pub struct Pending<'a> {
 /// The stacks of samples, as the table `sample_locations` has them.
 #[derive(Debug)]
 pub enum SampleStacks<'a> {
-    /// What the table was made of, as which it comes back.
+    /// What the table was made of, as which it comes back. The rows of locations are those when
+    /// it was made; their ids are these rows, counted from 1.
     Known(&'a Frames),
     /// In any other table.
     Rows(Runs<'a>),

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, filled};
 use crate::message;
-use crate::model::{self, Profile, StackId, Stacks};
+use crate::model::{self, LocationId, Profile, StackId, Stacks};
 use std::thread;
 
 const TABLE: &str = "sample_locations";
@@ -129,20 +129,35 @@ impl Table for SampleLocationTable {
     }
 }
 
-/// The frames that a table was made of, if it is as it was made, and the samples and locations
-/// that it refers to have the ids that they had then.
+/// The frames that a table was made of, if it is as it was made, samples have the ids that they
+/// had then, and each id of a location is that of a row.
 pub(crate) fn known<'a>(
     input: &dyn TableInput<'a>,
     samples: Option<&Ids>,
     locations: Option<&Ids>,
 ) -> Option<&'a model::Frames> {
-    let (Some(Ids::Sequence(samples)), Some(Ids::Sequence(locations))) = (samples, locations)
-    else {
+    let (Some(Ids::Sequence(samples)), Some(locations)) = (samples, locations) else {
         return None;
     };
     let frames = input.frames(&FRAME_COLUMNS)?;
-    let is_whole = input.rows() == frames.rows() && frames.fit(*samples, *locations);
+    let is_whole = input.rows() == frames.rows()
+        && match locations {
+            Ids::Sequence(locations) if frames.fit(*samples, *locations) => true,
+            _ => frames.of_sample().len() == *samples && resolve(frames, locations),
+        };
     is_whole.then_some(frames)
+}
+
+/// Whether the ids of all locations of stacks are those of rows.
+fn resolve(frames: &model::Frames, locations: &Ids) -> bool {
+    let stacks = frames.stacks();
+    let mut all = true;
+    let mut check = |location: LocationId| {
+        all &= locations.row(id_of(location.row())).is_some();
+        Ok(())
+    };
+    let mut ids = stacks.ids();
+    ids.all(|id| stacks.get(id).try_for_each(&mut check).is_ok()) && all
 }
 
 /// The columns of the table that is read.

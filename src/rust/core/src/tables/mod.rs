@@ -12,7 +12,9 @@ mod remap;
 mod stacks;
 mod v1;
 
-pub use filter::{Filtered, Filters, Matching, filter, matching_locations, rows_of_samples};
+pub use filter::{
+    Filtered, FilteredFrames, Filters, Matching, filter, matching_locations, rows_of_samples,
+};
 pub(crate) use list::get;
 pub use list::{TableList, check_v2, version};
 pub use remap::{Renamed, remap};

@@ -6,7 +6,7 @@ use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, copied};
-use crate::model::{LocationId, Profile, StackCache, StackId};
+use crate::model::{Frames, LocationId, Profile, StackCache, StackId, Stacks};
 use crate::schema::{Key, Reading, Runs, SampleStacks};
 
 /// Checks tables of version "2.0" and makes a profile of them.
@@ -20,11 +20,32 @@ pub fn profile_from_v2(list: &TableList, stop: Stop) -> Result<Profile> {
 fn stacks(reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
     match std::mem::replace(&mut reading.stacks, SampleStacks::Rows(Runs::default())) {
         SampleStacks::Known(frames) => {
-            reading.profile.stacks = frames.stacks().share();
+            reading.profile.stacks = match reading.has_row_ids(Key::Location) {
+                true => frames.stacks().share(),
+                false => renamed(frames, reading, stop)?,
+            };
             copied(frames.of_sample(), "samples")
         }
         SampleStacks::Rows(runs) => find(runs, reading, stop),
     }
+}
+
+/// The stacks with the rows that their locations have now.
+fn renamed(frames: &Frames, reading: &Reading, stop: Stop) -> Result<Stacks> {
+    let mut stacks = Stacks::default();
+    let mut new: Vec<LocationId> = Vec::new();
+    for (row, id) in frames.stacks().ids().enumerate() {
+        if row % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        new.clear();
+        frames.stacks().get(id).try_for_each(|location| {
+            let location = reading.location_now(location)?;
+            location.map_or(Ok(()), |location| new.try_push(location, "a stack"))
+        })?;
+        stacks.push(&new)?;
+    }
+    Ok(stacks)
 }
 
 /// Runs of rows repeat, so a run is looked up as the ids that it has, before its locations are.

@@ -5,11 +5,13 @@ use crate::collections::{Interner, TextList};
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use crate::schema::{
-    ColumnInfo, Data, FILES, Key, NA, NA_REAL, Sink, TableInfo, TableInput, Text, Type, counted,
-    find,
+    ColumnInfo, Data, FILES, Key, NA, NA_REAL, Sink, TableInfo, TableInput, Text, Type, constant,
+    constant_double, counted, find,
 };
 
 const DEPTH: &str = "depth";
+/// Tables that may have millions of rows.
+const OF_SAMPLES: [&str; 2] = ["samples", "sample_values"];
 
 /// A column of one part.
 pub enum Cells<'a> {
@@ -77,6 +79,9 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
         let cells = parts.parts.iter();
         let cells = cells.map(|&(profile, part)| self.cells(parts.info, column, profile, part));
         let cells = cells.try_vec_of(WHAT)?;
+        if OF_SAMPLES.contains(&parts.info.name) && write_by_rule(name, &cells, sink)? {
+            return Ok(());
+        }
         match column.type_ {
             Type::Integer => sink.integers(&[name], &mut |columns| {
                 fill(columns[0], &cells, kept, Cells::integers, NA)
@@ -91,6 +96,38 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
             Type::Stacks => Ok(()),
         }
     }
+}
+
+/// Writes a column that follows from a rule, as most columns of [`OF_SAMPLES`] do; returns false
+/// for any other one.
+fn write_by_rule(name: &'static str, cells: &[Cells], sink: &mut dyn Sink) -> Result<bool> {
+    if cells.iter().all(|part| part.integers().is_some()) {
+        let values = || cells.iter().filter_map(Cells::integers).flatten().copied();
+        let each = values().take_while(|&id| id == 1).count();
+        let is_counted = |(row, id): (usize, i32)| id as usize == row / each + 1;
+        if let Some(only) = the_only(values()).filter(|&only| only != NA) {
+            constant(sink, name, only)?;
+        } else if each > 0 && values().enumerate().all(is_counted) {
+            counted(sink, name, each)?;
+        } else {
+            return Ok(false);
+        }
+        return Ok(true);
+    }
+    let values = || cells.iter().filter_map(Cells::doubles).flatten().copied();
+    let is_double = cells.iter().all(|part| part.doubles().is_some());
+    // Zeros may have a sign, and NaN is not equal to itself.
+    let only = the_only(values()).filter(|&only| is_double && only != 0.0 && !only.is_nan());
+    match only {
+        Some(only) => constant_double(sink, name, only).map(|()| true),
+        None => Ok(false),
+    }
+}
+
+/// The value that all have, if there is one.
+fn the_only<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
+    let first = values.next()?;
+    values.all(|value| value == first).then_some(first)
 }
 
 /// 1, 2, 3, … for the frames of each sample.

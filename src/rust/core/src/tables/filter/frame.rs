@@ -9,7 +9,7 @@ use crate::model::{LocationId, Profile};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
     pub location: LocationId,
-    /// In `sample_locations`.
+    /// In `sample_locations`, or in the stack.
     pub row: usize,
     /// Equal for the frames of one location of the format.
     pub group: u32,

@@ -16,8 +16,9 @@ pub use rules::Filters;
 
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::{TryGrow, filled};
-use crate::schema::Reading;
+use crate::limits::memory::{TryGrow, filled, with_room};
+use crate::model::{Frames, LocationId, Profile, Stack, StackId, Stacks};
+use crate::schema::{Key, Reading, SampleStacks};
 use frame::{Frame, number_groups};
 
 /// What remains of samples and their frames.
@@ -27,25 +28,49 @@ pub struct Filtered {
     pub samples: Vec<bool>,
     /// For each sample whether its outermost frame stays.
     pub outermost: Vec<bool>,
-    /// The new depth of each row of `sample_locations`; 0 if the row is removed.
-    pub depths: Vec<i32>,
-    /// The rows of `sample_locations` whose function was inlined into a removed one, and
-    /// would now appear to be inlined into another one.
-    pub no_longer_inlined: Vec<usize>,
+    pub frames: FilteredFrames,
 }
 
-/// Filters tables that were checked.
-pub fn filter(reading: &Reading, filters: &Filters, stop: Stop) -> Result<Filtered> {
+/// What remains of `sample_locations`.
+#[derive(Debug)]
+pub enum FilteredFrames {
+    /// The whole table, as the stacks of the samples that stay.
+    Stacks(Stacks, Vec<StackId>),
+    Rows {
+        /// The new depth of each row; 0 if the row is removed.
+        depths: Vec<i32>,
+        /// The rows whose function was inlined into a removed one, and would now appear to be
+        /// inlined into another one.
+        no_longer_inlined: Vec<usize>,
+    },
+}
+
+/// Filters tables that were checked. `as_stacks`: whether the table of frames has no columns but
+/// those of the schema, so that it can be made from stacks.
+pub fn filter(
+    reading: &Reading,
+    filters: &Filters,
+    as_stacks: bool,
+    stop: Stop,
+) -> Result<Filtered> {
+    let as_stacks = as_stacks && reading.has_row_ids(Key::Location);
+    if let (SampleStacks::Known(frames), true) = (&reading.stacks, as_stacks) {
+        if let Some(left) = filter_stacks(&reading.profile, frames, filters, stop)? {
+            return Ok(left);
+        }
+    }
+    filter_rows(reading, filters, stop)
+}
+
+fn filter_rows(reading: &Reading, filters: &Filters, stop: Stop) -> Result<Filtered> {
     let profile = &reading.profile;
-    let samples = reading.stacks.samples();
-    let mut left = Filtered {
-        samples: filled(samples, false, "samples")?,
-        outermost: filled(samples, false, "samples")?,
-        depths: filled(reading.stacks.rows(), 0, "rows")?,
-        no_longer_inlined: Vec::new(),
-    };
+    let count = reading.stacks.samples();
+    let mut samples = filled(count, false, "samples")?;
+    let mut outermost = filled(count, false, "samples")?;
+    let mut depths = filled(reading.stacks.rows(), 0, "rows")?;
+    let mut no_longer_inlined = Vec::new();
     let mut frames: Vec<Frame> = Vec::new();
-    for sample in 0..samples {
+    for sample in 0..count {
         if sample % ROWS == 0 {
             cancel::check(stop)?;
         }
@@ -54,25 +79,127 @@ pub fn filter(reading: &Reading, filters: &Filters, stop: Stop) -> Result<Filter
             frames.try_push(Frame::new(profile, location, row), "a stack")
         })?;
         number_groups(profile, &mut frames);
-        let source = profile.samples.source[sample];
-        let stays = filters.apply(&mut frames, source.row());
-        left.samples[sample] = stays;
-        left.outermost[sample] = frames.last().is_none_or(|frame| frame.stays);
-        if !stays {
+        samples[sample] = filters.apply(&mut frames, source_of(profile, sample));
+        outermost[sample] = is_outermost_left(&frames);
+        if !samples[sample] {
             continue;
         }
-        let mut inner: Option<&Frame> = None;
-        for (frame, depth) in frames.iter().filter(|frame| frame.stays).zip(1..) {
-            left.depths[frame.row] = depth;
-            let joined = |inner: &&Frame| {
-                inner.group != frame.group
-                    && profile.is_inlined_into(inner.location, frame.location)
-            };
-            if let Some(inner) = inner.filter(joined) {
-                left.no_longer_inlined.try_push(inner.row, "rows")?;
+        for ((frame, inner), depth) in remaining(profile, &frames).zip(1..) {
+            depths[frame.row] = depth;
+            if let Some(inner) = inner {
+                no_longer_inlined.try_push(inner.row, "rows")?;
             }
-            inner = Some(frame);
         }
     }
-    Ok(left)
+    Ok(Filtered {
+        samples,
+        outermost,
+        frames: FilteredFrames::Rows {
+            depths,
+            no_longer_inlined,
+        },
+    })
+}
+
+/// What remains of a stack.
+#[derive(Clone, Copy)]
+struct Left {
+    stays: bool,
+    outermost: bool,
+    stack: StackId,
+}
+
+/// The same for stacks: each is filtered once, unless its samples have different rules. `None` if
+/// a location would have to be added, see [`FilteredFrames::Rows`].
+fn filter_stacks(
+    profile: &Profile,
+    all: &Frames,
+    filters: &Filters,
+    stop: Stop,
+) -> Result<Option<Filtered>> {
+    let count = all.of_sample().len();
+    let mut samples = with_room(count, "samples")?;
+    let mut outermost = with_room(count, "samples")?;
+    let mut of_sample = Vec::new();
+    let mut stacks = Stacks::default();
+    // By stack, for the rule of the last sample that had it.
+    let mut known: Vec<Option<(Option<i32>, Left)>> = filled(all.stacks().len(), None, "stacks")?;
+    let mut frames: Vec<Frame> = Vec::new();
+    let mut stack: Vec<LocationId> = Vec::new();
+    for (sample, &id) in all.of_sample().iter().enumerate() {
+        if sample % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        let source = source_of(profile, sample);
+        let rule = filters.drop_of_source.get(source).copied();
+        let left = match known[id.row()] {
+            Some((same, left)) if same == rule => left,
+            _ => {
+                frames.clear();
+                let old = all.stacks().get(id);
+                old.try_for_each(|location| {
+                    frames.try_push(Frame::new(profile, location, frames.len()), "a stack")
+                })?;
+                number_groups(profile, &mut frames);
+                let stays = filters.apply(&mut frames, source);
+                stack.clear();
+                if stays {
+                    for (frame, inner) in remaining(profile, &frames) {
+                        if inner.is_some() {
+                            return Ok(None);
+                        }
+                        stack.try_push(frame.location, "a stack")?;
+                    }
+                }
+                let left = Left {
+                    stays,
+                    outermost: is_outermost_left(&frames),
+                    stack: match (stays, old) {
+                        (false, _) => StackId(0),
+                        // Most packed stacks are distinct: interning them takes longer than the rest.
+                        (true, Stack::Packed(_)) => stacks.push(&stack)?,
+                        (true, Stack::Locations(_)) => stacks.intern(&stack)?,
+                    },
+                };
+                known[id.row()] = Some((rule, left));
+                left
+            }
+        };
+        samples.try_push(left.stays, "samples")?;
+        outermost.try_push(left.outermost, "samples")?;
+        if left.stays {
+            of_sample.try_push(left.stack, "samples")?;
+        }
+    }
+    Ok(Some(Filtered {
+        samples,
+        outermost,
+        frames: FilteredFrames::Stacks(stacks, of_sample),
+    }))
+}
+
+fn source_of(profile: &Profile, sample: usize) -> usize {
+    profile.samples.source[sample].row()
+}
+
+fn is_outermost_left(frames: &[Frame]) -> bool {
+    frames.last().is_none_or(|frame| frame.stays)
+}
+
+/// The frames that stay, each with the frame inside it if that was inlined into a removed one
+/// and would now appear to be inlined into this one.
+fn remaining<'f>(
+    profile: &Profile,
+    frames: &'f [Frame],
+) -> impl Iterator<Item = (&'f Frame, Option<&'f Frame>)> {
+    let mut inner: Option<&Frame> = None;
+    let frames = frames.iter().filter(|frame| frame.stays);
+    frames.map(move |frame| {
+        let is_joined = |inner: &&Frame| {
+            inner.group != frame.group && profile.is_inlined_into(inner.location, frame.location)
+        };
+        let joined = inner.filter(is_joined);
+        inner = Some(frame);
+        (frame, joined)
+    })
 }

@@ -223,12 +223,19 @@ fn tables_in_any_order_get_new_depths() {
     };
     let inputs = tables.inputs().unwrap();
     let reading = check_v2(&MemoryTables::list(&inputs).unwrap(), &|| false).unwrap();
-    let left = filter(&reading, &filters, &|| false).unwrap();
+    let left = filter(&reading, &filters, true, &|| false).unwrap();
     assert_eq!(left.samples, [true, false]);
     assert_eq!(left.outermost, [true, false]);
-    assert_eq!(left.depths, [0, 2, 0, 1]);
+    let FilteredFrames::Rows {
+        depths,
+        no_longer_inlined,
+    } = left.frames
+    else {
+        panic!("Nothing is known of these tables.");
+    };
+    assert_eq!(depths, [0, 2, 0, 1]);
     let inlined_into_hidden = [3];
-    assert_eq!(left.no_longer_inlined, inlined_into_hidden);
+    assert_eq!(no_longer_inlined, inlined_into_hidden);
 }
 
 fn integers(values: &[i32]) -> MemoryColumn {
