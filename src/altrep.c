@@ -68,14 +68,6 @@ const void *profile_data(SEXP x) {
     return DATAPTR_RO(x);
 }
 
-// 1, 2, 3, …: R has such vectors itself. May jump.
-SEXP profile_row_ids(int rows) {
-    SEXP call = PROTECT(Rf_lang2(Rf_install("seq_len"), Rf_ScalarInteger(rows)));
-    SEXP ids = Rf_eval(call, R_BaseEnv);
-    UNPROTECT(1);
-    return ids;
-}
-
 // ---- Loading and unloading ----------------------------------------------------------
 
 static void make_classes(void) {

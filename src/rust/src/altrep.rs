@@ -54,7 +54,6 @@ unsafe extern "C" {
     fn profile_frame_columns(frames: *mut Shared) -> SEXP;
     fn profile_repeated(doubles: c_int, rows: isize, each: isize, number: f64) -> SEXP;
     fn profile_repeated_texts(rows: isize, texts: SEXP) -> SEXP;
-    fn profile_row_ids(rows: c_int) -> SEXP;
     fn profile_frames_of(sample_id: SEXP, depth: SEXP, location_id: SEXP) -> *const Shared;
     fn profile_rows_of_each(x: SEXP) -> isize;
     fn profile_texts_of(x: SEXP) -> SEXP;
@@ -130,16 +129,14 @@ extern "C" fn profile_drop_frames(shared: *mut Shared) {
 
 /// A column of integers that are 1, 2, 3, …, each in so many rows. May jump.
 ///
+/// R has sequences of its own, but writes them to files as they were made, so edits that
+/// `data.table::set()` makes in place are lost.
+///
 /// # Safety
 /// Only inside [`guarded()`].
 pub unsafe fn counted(rows: i32, each: usize) -> SEXP {
     // SAFETY: makes a vector.
-    unsafe {
-        match each {
-            1 => profile_row_ids(rows),
-            _ => profile_repeated(0, rows as isize, each as isize, 0.0),
-        }
-    }
+    unsafe { profile_repeated(0, rows as isize, each as isize, 0.0) }
 }
 
 /// A column that has one number in all rows, of integers or of doubles. May jump.
