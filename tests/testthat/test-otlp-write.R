@@ -26,7 +26,7 @@ test_that("samples are put together unless that is not wished", {
   expect_equal(y$sample_values$value, rep(c(1, 1e7), 3))
   # Where there are times no sample is lost, though each is with others of its stack.
   x$samples$.timestamp <- c(20, 30, 10)
-  y <- through_otlp(x)
+  expect_warning(y <- through_otlp(x), "must lie within", class = "profile_warning_lossy")
   expect_equal(stacks(y), c("f < g", "f < g", "h < g"))
   expect_equal(y$samples$.timestamp, c(20, 10, 30))
   # Samples of other labels or links are others.
@@ -362,7 +362,7 @@ test_that("what is a limit still fits", {
   x$samples$.span_id <- c(strrep("CD", 8), NA, NA)
   x$samples$.timestamp <- c(0, 1.5, NA)
   x$sample_values$value <- c(-2^63, 2^62, 1)
-  y <- through_otlp(x)
+  expect_warning(y <- through_otlp(x), "must lie within", class = "profile_warning_lossy")
   expect_equal(y$sources$.profile_id, strrep("ab", 16))
   expect_equal(y$samples$.trace_id, c(strrep("ab", 16), NA, NA))
   expect_equal(y$sample_values$value[y$sample_values$type == "samples"], c(-2^63, 2^62, 1))
@@ -374,11 +374,11 @@ test_that("the time of a profile holds those of its samples", {
   x$sources$source_timestamp <- 100
   x$sources$.duration_nanos <- 5e9
   x$samples$.timestamp <- c(99, 100, 104)
-  y <- through_otlp(x)
+  expect_warning(y <- through_otlp(x), "must lie within", class = "profile_warning_lossy")
   expect_equal(y$sources$source_timestamp, 99)
   expect_equal(y$sources$.duration_nanos, 6e9)
   x$samples$.timestamp <- c(101, 105, 102)
-  y <- through_otlp(x)
+  expect_warning(y <- through_otlp(x), "must lie within", class = "profile_warning_lossy")
   expect_equal(y$sources$source_timestamp, 100)
   expect_equal(y$sources$.duration_nanos, 5e9 + 1)
 })
@@ -386,7 +386,7 @@ test_that("the time of a profile holds those of its samples", {
 test_that("times are exact unless they are edited", {
   x <- read_otlp_quietly(otlp_path("python-1.45.2.pb"))
   x$samples$.timestamp[1] <- 1761887348.25
-  y <- through_otlp(x, aggregate = FALSE)
+  expect_warning(y <- through_otlp(x, aggregate = FALSE), "must lie within", class = "profile_warning_lossy")
   expect_equal(substr(sample_words(y)[1:2], 6, 24), c("1761887348250000000", "1761887347010000000"))
 })
 
