@@ -23,5 +23,13 @@ rust <- function(outcome, call, hint = error_hint) {
 }
 
 .onLoad <- function(libname, pkgname) {
-  .External(profile_load)
+  library <- getLoadedDLLs()[[pkgname]][["path"]]
+  installed <- as.numeric(file.mtime(library))
+  # While columns are in use, the native code that computes them stays in memory, and is what R finds.
+  if (!identical(.External(profile_load, installed), installed)) {
+    abort_profile(c(
+      "The package was installed again while profiles that the old version has read are in use.",
+      i = "Restart R."
+    ), "profile_error_unsupported", call = NULL)
+  }
 }

@@ -2,8 +2,9 @@
 //
 // A sample is a stack, and most stacks repeat: what a column of millions of rows contains
 // follows from much less. The columns of `sample_locations` are computed from stacks
-// (frames.c), and columns that repeat numbers or texts from a rule (repeated.c). R calls the methods in
-// these files for elements, parts, or for a vector in memory, which is made once.
+// (frame_columns.c, frames.c), and elements of other columns are picked from few values (picked.c). R
+// calls the methods in these files for elements, parts, or for a vector in memory, which is made
+// once.
 //
 // The methods are C: R's errors may jump out of them, and must not jump over frames of
 // Rust. Elements are computed without allocating from R, since callers do not expect a garbage
@@ -59,7 +60,7 @@ const void *profile_data(SEXP x) {
         REAL_GET_REGION(x, 0, n, doubles);
         return doubles;
     }
-    if (TYPEOF(x) == STRSXP && profile_is_repeated_text(x)) {
+    if (TYPEOF(x) == STRSXP && profile_is_picked_text(x)) {
         SEXP *texts = (SEXP *) R_alloc((size_t) n, sizeof(SEXP));
         for (R_xlen_t i = 0; i < n; ++i)
             texts[i] = STRING_ELT(x, i);
@@ -72,7 +73,7 @@ const void *profile_data(SEXP x) {
 
 static void make_classes(void) {
     profile_make_frame_classes(library);
-    profile_make_repeated_classes(library);
+    profile_make_picked_classes(library);
 }
 
 void profile_altrep_init(DllInfo *dll) {

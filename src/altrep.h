@@ -17,10 +17,10 @@ SEXP profile_unload(SEXP arguments);
 // When the library is unloaded: keeps its code in memory while columns are in use.
 void profile_altrep_unload(void);
 
-// ---- For frames.c and repeated.c, which have the classes ----------------------------
+// ---- For frame_columns.c and picked.c, which have the classes -----------------------
 
 void profile_make_frame_classes(DllInfo *dll);
-void profile_make_repeated_classes(DllInfo *dll);
+void profile_make_picked_classes(DllInfo *dll);
 
 // An external pointer with two objects, the first datum of vectors. `drop` is its finalizer, which
 // calls profile_dropped(). May jump.
@@ -38,7 +38,7 @@ struct last {
 };
 extern struct last profile_last;
 
-// Whether a vector has repeated texts. Those texts stay reachable as long as the vector.
-int profile_is_repeated_text(SEXP x);
+// Whether a vector has picked texts. Those texts stay reachable as long as the vector.
+int profile_is_picked_text(SEXP x);
 
 #endif

@@ -19,15 +19,20 @@ void profile_rust_unload(void);
 // If memory ran out at that time, the process would end, or the lock would stay locked.
 // Therefore the table is created when the package is loaded, after a check that there is
 // enough memory.
+//
+// The argument is the time when the library was installed; the value is that of the library which
+// is in memory. They differ if an older one could not be unloaded, since it is in use.
 static SEXP profile_load(SEXP arguments) {
-    (void) arguments;
+    static double installed;
+    if (installed == 0)
+        installed = Rf_asReal(CADR(arguments));
     // Volatile, since compilers remove allocations that nothing uses.
     void *volatile memory = malloc((size_t) 8 << 20);
     if (memory == NULL)
         Rf_error("There is not enough memory to load the package.");
     free(memory);
     profile_rust_load();
-    return R_NilValue;
+    return Rf_ScalarReal(installed);
 }
 
 // R calls this when it unloads the library. It looks for it among the registered functions,
@@ -39,7 +44,7 @@ attribute_visible void R_unload_profile(DllInfo *dll) {
 }
 
 static const R_ExternalMethodDef externals[] = {
-    {"profile_load", (DL_FUNC) &profile_load, 0},
+    {"profile_load", (DL_FUNC) &profile_load, 1},
     {"profile_resume", (DL_FUNC) &profile_resume, 0},
     {"profile_unload", (DL_FUNC) &profile_unload, 0},
     {"R_unload_profile", (DL_FUNC) &R_unload_profile, 0},

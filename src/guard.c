@@ -32,7 +32,10 @@ SEXP profile_guarded(SEXP (*body)(void *), void *data) {
         jumped = 1;
         return NULL;
     }
-    return R_UnwindProtect(body, data, leave, &target, token);
+    SEXP result = R_UnwindProtect(body, data, leave, &target, token);
+    // The token refers to the result, and would keep a profile until the next call.
+    SETCAR(token, R_NilValue);
+    return result;
 }
 
 SEXP profile_resume(SEXP arguments) {

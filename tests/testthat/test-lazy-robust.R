@@ -25,7 +25,7 @@ test_that("finalizers may use columns that are collected with them", {
     "kept <- list()",
     # They may also keep them.
     "finalizer <- function(e) {",
-    "  stopifnot(length(e$depth) == n, sum(e$depth) > 0, rev(e$id)[[1]] > 0)",
+    "  stopifnot(length(e$depth) == n, sum(e$depth) > 0, rev(e$id)[[1]] > 0, nzchar(e$name[[n]]))",
     "  kept[[length(kept) + 1]] <<- e",
     "}",
     # Registered before the finalizer of the column, and after it.
@@ -35,6 +35,7 @@ test_that("finalizers may use columns that are collected with them", {
     "  x <- suppressWarnings(read_rprof(path))",
     "  e$depth <- x$sample_locations$depth",
     "  e$id <- x$sample_values$sample_id",
+    "  e$name <- as_tibble(x)$name",
     "  if (!early) reg.finalizer(e, finalizer)",
     "  NULL",
     "}",
@@ -107,34 +108,38 @@ test_that("the other processes of a cluster do not need the package", {
 
 # Copies the installed package into a library, as installing it there would.
 reinstall <- c(
-  "reinstall <- function(library) {",
+  "installed <- system.file(package = 'profile')",
+  "library <- tempfile()",
+  "reinstall <- function(time = Sys.time()) {",
   "  package <- file.path(library, 'profile')",
   "  unlink(package, recursive = TRUE)",
   "  dir.create(library, FALSE)",
   "  file.copy(installed, library, recursive = TRUE)",
+  "  for (file in list.files(file.path(package, 'libs'), full.names = TRUE)) Sys.setFileTime(file, time)",
   "}"
 )
+read_and_keep <- c(
+  sprintf("path <- '%s'", normalizePath(rprof_path("basic_all.out"))),
+  "options(profile.lazy = TRUE)",
+  "read <- function() suppressWarnings(profile::read_rprof(path))",
+  "frames <- function(x) unclass(x)$sample_locations"
+)
 
-test_that("columns survive unloading, installing and loading the package", {
+test_that("columns survive unloading and loading the package", {
   skip_on_os("windows")
   result <- run_r(c(
-    sprintf("path <- '%s'", normalizePath(rprof_path("basic_all.out"))),
-    "options(profile.lazy = TRUE)",
-    "installed <- system.file(package = 'profile')",
+    read_and_keep,
     reinstall,
-    "library <- tempfile()",
-    "read <- function() suppressWarnings(profile::read_rprof(path))",
-    "frames <- function(x) unclass(x)$sample_locations",
     "kept <- list()",
+    "reinstall()",
     "for (i in 1:4) {",
-    "  reinstall(library)",
     "  loadNamespace('profile', lib.loc = library)",
     "  kept[[2 * i - 1]] <- read()",
     "  kept[[2 * i]] <- read()",
     # Some are expanded, one way or the other.
     "  if (i == 2) frames(kept[[3]])$depth + 1L",
     "  if (i == 3) for (again in 1:20) unique(frames(kept[[5]])$location_id)",
-    # The new version reads, uses and writes what an older one made.
+    # What was read before is used and written.
     "  for (x in kept) stopifnot(identical(profile::validate_profile(x), x))",
     "  for (x in kept) stopifnot(nrow(unclass(profile::combine_profiles(x, kept[[1]]))$samples) > 0)",
     "  unloadNamespace('profile')",
@@ -147,6 +152,32 @@ test_that("columns survive unloading, installing and loading the package", {
     "cat(length(unique(all)), 'value of', length(all))"
   ))
   expect_equal(result$output[[length(result$output)]], "1 value of 8")
+})
+
+test_that("a new version is not loaded while the old one is in use", {
+  skip_on_os("windows")
+  result <- run_r(c(
+    read_and_keep,
+    reinstall,
+    "load <- function() loadNamespace('profile', lib.loc = library)",
+    "reinstall()",
+    "invisible(load())",
+    "x <- read()",
+    "x <- NULL",
+    "unloadNamespace('profile')",
+    # Nobody uses it.
+    "reinstall(Sys.time() + 10)",
+    "invisible(load())",
+    "x <- read()",
+    "unloadNamespace('profile')",
+    "reinstall(Sys.time() + 20)",
+    "error <- tryCatch(load(), error = identity)",
+    "cat(class(error), '\n')",
+    "cat(conditionMessage(error), '\n')",
+    "stopifnot(nrow(frames(x)) == length(rev(frames(x)$depth)))"
+  ))
+  expect_equal(result$status, 0)
+  expect_snapshot(cat(result$output, sep = "\n"))
 })
 
 # ---- Equality ------------------------------------------------------------------------------

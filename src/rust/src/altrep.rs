@@ -16,7 +16,7 @@ use std::ffi::{c_int, c_void};
 
 const COLUMNS: usize = 3;
 
-/// `struct frames` of `src/altrep.c`, with its fields in the same order.
+/// `struct frames` of `src/frames.h`, with its fields in the same order.
 #[repr(C)]
 pub struct Shared {
     packed: u32,
@@ -52,8 +52,9 @@ struct Column {
 #[allow(improper_ctypes)]
 unsafe extern "C" {
     fn profile_frame_columns(frames: *mut Shared) -> SEXP;
-    fn profile_repeated(doubles: c_int, rows: isize, each: isize, number: f64) -> SEXP;
-    fn profile_repeated_texts(rows: isize, texts: SEXP) -> SEXP;
+    fn profile_counted(rows: isize, each: isize) -> SEXP;
+    fn profile_cycled(rows: isize, values: SEXP) -> SEXP;
+    fn profile_of_frames(column: SEXP, of_location: c_int, values: SEXP) -> SEXP;
     fn profile_frames_of(sample_id: SEXP, depth: SEXP, location_id: SEXP) -> *const Shared;
     fn profile_rows_of_each(x: SEXP) -> isize;
     fn profile_texts_of(x: SEXP) -> SEXP;
@@ -134,27 +135,37 @@ extern "C" fn profile_drop_frames(shared: *mut Shared) {
 ///
 /// # Safety
 /// Only inside [`guarded()`].
-pub unsafe fn counted(rows: i32, each: usize) -> SEXP {
+pub unsafe fn counted(rows: usize, each: usize) -> SEXP {
     // SAFETY: makes a vector.
-    unsafe { profile_repeated(0, rows as isize, each as isize, 0.0) }
+    unsafe { profile_counted(rows as isize, each as isize) }
 }
 
-/// A column that has one number in all rows, of integers or of doubles. May jump.
+/// A column of these values, one after the other, and again from the first. May jump.
 ///
 /// # Safety
-/// Only inside [`guarded()`].
-pub unsafe fn constant(doubles: bool, rows: i32, number: f64) -> SEXP {
+/// Only inside [`guarded()`]. `values` is a vector of integers, doubles or strings with at least one
+/// element that nobody else has; it is protected.
+pub unsafe fn cycled(rows: usize, values: SEXP) -> SEXP {
     // SAFETY: makes a vector.
-    unsafe { profile_repeated(c_int::from(doubles), rows as isize, 0, number) }
+    unsafe { profile_cycled(rows as isize, values) }
 }
 
-/// A column of texts, one after the other, and again from the first. May jump.
+/// What a value of a frame belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    Sample,
+    Location,
+}
+
+/// A column with a row for each frame, and the value of its sample or location. May jump.
 ///
 /// # Safety
-/// Only inside [`guarded()`]. `texts` is a character vector with at least one element.
-pub unsafe fn repeated_texts(rows: usize, texts: SEXP) -> SEXP {
+/// Only inside [`guarded()`]. `column` is one of the columns of these frames, and `values` a vector
+/// of integers, doubles or strings with a value for each sample or location, which nobody else has.
+/// Both are protected.
+pub unsafe fn of_frames(column: SEXP, of: Of, values: SEXP) -> SEXP {
     // SAFETY: makes a vector.
-    unsafe { profile_repeated_texts(rows as isize, texts) }
+    unsafe { profile_of_frames(column, c_int::from(of == Of::Location), values) }
 }
 
 /// In how many rows a column of [`counted()`] has each number, unless its values are in memory.
@@ -164,7 +175,7 @@ pub fn rows_of_each(vector: SEXP) -> Option<usize> {
     usize::try_from(each).ok().filter(|&each| each > 0)
 }
 
-/// The texts of a column of [`repeated_texts()`], unless its values are in memory. They live as
+/// The texts of a column of [`cycled()`], unless its values are in memory. They live as
 /// long as the column.
 pub fn texts_of(vector: SEXP) -> Option<SEXP> {
     // SAFETY: a live object; this neither allocates nor jumps.

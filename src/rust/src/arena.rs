@@ -15,7 +15,7 @@
 //!
 //! All objects are created inside [`guarded()`], so that a lack of memory is an error.
 
-use crate::altrep;
+use crate::altrep::{self, Of};
 use crate::argument::SEXPTYPE::{self, INTSXP, LGLSXP, RAWSXP, REALSXP, STRSXP, VECSXP};
 use crate::guard::guarded;
 use extendr_api::{GetSexp, Robj, SEXP};
@@ -142,21 +142,36 @@ impl<'call> Arena<'call> {
         Ok([0, 1, 2].map(|at| RObject(unsafe { VECTOR_ELT(list, at) }, PhantomData)))
     }
 
+    /// A column with a row for each of the frames of `column`, and the value of its sample or
+    /// location, computed in the same way. `values` has one for each, and is used for nothing else.
+    pub fn of_frames(
+        self,
+        RObject(column, _): RObject<'call>,
+        of: Of,
+        RObject(values, _): RObject<'call>,
+    ) -> Result<RObject<'call>> {
+        // SAFETY: inside `guarded()`, with objects of this arena.
+        self.add(|| unsafe { altrep::of_frames(column, of, values) })
+    }
+
     /// A column of 1, 2, 3, …, each in so many rows, computed in the same way.
     pub fn counted(self, rows: usize, each: usize) -> Result<RObject<'call>> {
         // SAFETY: inside `guarded()`.
-        self.add(|| unsafe { altrep::counted(rows as i32, each) })
+        self.add(|| unsafe { altrep::counted(rows, each) })
     }
 
-    /// A column that has one number in all rows, computed in the same way.
-    pub fn constant(self, rows: usize, value: i32) -> Result<RObject<'call>> {
-        // SAFETY: inside `guarded()`.
-        self.add(|| unsafe { altrep::constant(false, rows as i32, f64::from(value)) })
+    /// A column of these values, one after the other, and again from the first, computed in the
+    /// same way. There is at least one, and they are used for nothing else.
+    pub fn cycled(self, rows: usize, RObject(values, _): RObject<'call>) -> Result<RObject<'call>> {
+        // SAFETY: inside `guarded()`, with an object of this arena.
+        self.add(|| unsafe { altrep::cycled(rows, values) })
     }
 
-    pub fn constant_double(self, rows: usize, value: f64) -> Result<RObject<'call>> {
-        // SAFETY: inside `guarded()`.
-        self.add(|| unsafe { altrep::constant(true, rows as i32, value) })
+    /// An integer vector of these numbers.
+    pub fn integer_vector(self, numbers: &[i32]) -> Result<RObject<'call>> {
+        let (vector, data) = self.integers(numbers.len())?;
+        data.copy_from_slice(numbers);
+        Ok(vector)
     }
 
     /// A double vector of these numbers.
@@ -205,19 +220,6 @@ impl<'call> Arena<'call> {
             next: 0,
             distinct: self.texts(distinct)?,
             count: distinct.len(),
-        })
-    }
-
-    /// A character vector of these strings, one after the other, and again from the first,
-    /// computed when R asks for them.
-    pub fn repeated_texts(self, texts: &[&str], rows: usize) -> Result<RObject<'call>> {
-        debug_assert!(!texts.is_empty());
-        // SAFETY: inside `guarded()`, with at least one string.
-        self.add(|| unsafe {
-            let texts = Rf_protect(character_vector(texts));
-            let vector = altrep::repeated_texts(rows, texts);
-            Rf_unprotect(1);
-            vector
         })
     }
 

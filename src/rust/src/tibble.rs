@@ -103,15 +103,20 @@ impl<'call> Tibble<'call> {
     }
 
     pub fn constant(&mut self, name: &'static str, value: i32) -> Result<()> {
-        self.add(name, self.arena.constant(self.rows, value)?)
+        self.cycled(name, self.arena.integer_vector(&[value])?)
     }
 
     pub fn constant_double(&mut self, name: &'static str, value: f64) -> Result<()> {
-        self.add(name, self.arena.constant_double(self.rows, value)?)
+        self.cycled(name, self.arena.number(value)?)
     }
 
     pub fn repeated_texts(&mut self, name: &'static str, texts: &[&str]) -> Result<()> {
-        self.add(name, self.arena.repeated_texts(texts, self.rows)?)
+        debug_assert!(!texts.is_empty());
+        self.cycled(name, self.arena.texts(texts)?)
+    }
+
+    fn cycled(&mut self, name: &'static str, values: RObject<'call>) -> Result<()> {
+        self.add(name, self.arena.cycled(self.rows, values)?)
     }
 
     /// A character column: `rows` contains the index of each row's string in `distinct`, or -1

@@ -9,24 +9,28 @@ library(profile)
 step <- as.integer(c(commandArgs(TRUE), 0)[[1]])
 set.seed(1)
 
-# ---- Two profiles -----------------------------------------------------------------------
+# ---- Profiles -----------------------------------------------------------------------------
 
 # With memory profiling there are several values for each sample, so their sample ids repeat.
 stacks <- vapply(1:40, function(i) paste0("\"f", sample.int(50, 25), "\" ", collapse = ""), "")
 figures <- sprintf(":%d:%d:%d:%d:", 1:40, 1:40, 1:40, 0L)
-files <- c(rprof = tempfile(), memory = tempfile(), pprof = tempfile())
+files <- c(rprof = tempfile(), memory = tempfile(), pprof = tempfile(), appended = tempfile())
 writeLines(c("sample.interval=10000", sample(stacks, 2000, TRUE)), files[["rprof"]])
 writeLines(c("memory profiling: sample.interval=10000", sample(paste0(figures, stacks), 2000, TRUE)), files[["memory"]])
 write_pprof(read_rprof(files[["rprof"]]), files[["pprof"]], aggregate = FALSE)
+writeLines(rep(c("sample.interval=10000", sample(stacks, 1000, TRUE)), 2), files[["appended"]])
 
 columns <- list(
   sample_locations = c("sample_id", "depth", "location_id"),
   samples = c("sample_id", "source_id"),
-  sample_values = c("sample_id", "type", "unit", "value")
+  sample_values = c("sample_id", "type", "unit", "value"),
+  # The others are of the classes of `sample_locations`.
+  as_tibble = c("source_id", "name", "line")
 )
 # With garbage collections, which take long: one column of each class.
 if (step > 0) {
   columns$samples <- "source_id"
+  columns$as_tibble <- c("name", "line")
   files_of <- function(table) if (table == "sample_values") c("rprof", "memory") else "rprof"
 } else {
   files_of <- function(table) names(files)
@@ -35,6 +39,16 @@ if (step > 0) {
 profile_of <- function(file, lazy) {
   options(profile.lazy = lazy)
   read_profile(files[[file]])
+}
+
+table_of <- function(x, table) {
+  if (table != "as_tibble") {
+    return(x[[table]])
+  }
+  # Frames without a function, and without a line.
+  x$locations$function_id[[3]] <- NA
+  x$locations$line[[4]] <- NA
+  as_tibble(x)
 }
 
 # ---- What is done with a column -----------------------------------------------------------
@@ -121,11 +135,11 @@ for (file in names(files)) {
   }
   for (table in Filter(function(table) file %in% files_of(table), names(columns))) {
     for (column in columns[[table]]) {
-      same <- ordinary[[table]][[column]]
+      same <- table_of(ordinary, table)[[column]]
       uses_of <- if (is.character(same)) text_uses else uses
       for (use in names(uses_of)) {
         # No more than this column is reachable.
-        lazy <- profile_of(file, TRUE)[[table]][[column]]
+        lazy <- table_of(profile_of(file, TRUE), table)[[column]]
         compare(paste(use, file, table, column), uses_of[[use]], lazy, same, step)
         compared <- compared + 1
       }

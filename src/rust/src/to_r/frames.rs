@@ -1,6 +1,7 @@
 //! Creates the table of `as_tibble()`: a row for each frame of each sample, with the names of its
 //! function and file and its line. It is for inspection and joins; nothing reads it back.
 
+use crate::altrep::Of;
 use crate::arena::{Arena, RObject, TextSlots};
 use crate::tibble::{NA, Tibble};
 use profile_core::error::Result;
@@ -12,7 +13,7 @@ const WHAT: &str = "the frames of all samples";
 /// Columns are filled in parts of about so many rows, which stay in the cache of a processor.
 const PART: usize = 1 << 13;
 
-/// `lazy`: whether columns of ids and depths are computed when their values are needed.
+/// `lazy`: whether columns are computed when their values are needed.
 pub fn frames<'call>(
     arena: Arena<'call>,
     profile: &Profile,
@@ -20,96 +21,124 @@ pub fn frames<'call>(
     stop: Stop,
 ) -> Result<RObject<'call>> {
     let samples = &profile.samples;
-    let frames = Frames::new(
-        &profile.stacks,
-        &samples.stack,
-        profile.locations.len(),
-        stop,
-    )?;
-    let mut table = Tibble::new(arena, frames.rows())?;
-    let mut name = Texts::new(arena, profile, frames.rows(), |function| function.name)?;
-    let mut filename = Texts::new(arena, profile, frames.rows(), |function| function.filename)?;
+    let locations = profile.locations.len();
+    let frames = Frames::new(&profile.stacks, &samples.stack, locations, stop)?;
     let lines = profile.locations.iter().map(|location| location.line);
-    let lines = lines
-        .map(|line| line.map_or(NA, integer_for_r))
-        .try_vec(WHAT)?;
-    let (line, mut line_slots) = arena.integers(frames.rows())?;
-    let mut part: Vec<LocationId> = Vec::new();
-    for sample in 0..samples.len() {
-        let (_, stack) = frames.of(sample);
-        stack.append_to(&mut part)?;
-        if part.len() < PART && sample + 1 < samples.len() {
-            continue;
-        }
-        cancel::check(stop)?;
-        name.fill(&part)?;
-        filename.fill(&part)?;
-        let (own, rest) = line_slots.split_at_mut(part.len());
-        for (slot, location) in own.iter_mut().zip(&part) {
-            *slot = lines[location.row()];
-        }
-        line_slots = rest;
-        part.clear();
+    let lines = lines.map(|line| line.map_or(NA, integer_for_r));
+    let columns = Columns {
+        sources: samples
+            .source
+            .iter()
+            .map(|source| source.row() as i32 + 1)
+            .try_vec(WHAT)?,
+        names: Texts::new(profile, |function| function.name)?,
+        filenames: Texts::new(profile, |function| function.filename)?,
+        lines: lines.try_vec(WHAT)?,
+    };
+    let mut table = Tibble::new(arena, frames.rows())?;
+    let columns = match lazy {
+        true => columns.computed(arena, frames)?,
+        false => columns.stored(arena, &frames, stop)?,
+    };
+    let names = [
+        "sample_id",
+        "source_id",
+        "depth",
+        "name",
+        "filename",
+        "line",
+    ];
+    for (name, column) in names.into_iter().zip(columns) {
+        table.add(name, column)?;
     }
-    let sources = samples.source.iter().map(|source| source.row() as i32 + 1);
-    let source_id = match (lazy, profile.sources.len()) {
-        (true, 0 | 1) => arena.constant(frames.rows(), 1)?,
-        _ => repeated(arena, &frames, sources)?,
-    };
-    let (sample_id, depth) = match lazy {
-        true => {
-            let [sample_id, depth, _] = arena.frame_columns(frames)?;
-            (sample_id, depth)
-        }
-        false => {
-            let (depth, mut slots) = arena.integers(frames.rows())?;
-            for sample in 0..samples.len() {
-                let (own, rest) = slots.split_at_mut(frames.of(sample).0.len());
-                for (slot, value) in own.iter_mut().zip(1..) {
-                    *slot = value;
-                }
-                slots = rest;
-            }
-            (repeated(arena, &frames, 1..)?, depth)
-        }
-    };
-    table.add("sample_id", sample_id)?;
-    table.add("source_id", source_id)?;
-    table.add("depth", depth)?;
-    table.add("name", name.slots.vector)?;
-    table.add("filename", filename.slots.vector)?;
-    table.add("line", line)?;
     table.finish()
 }
 
-/// A column with the value of each sample in all rows of its frames.
-fn repeated<'call>(
-    arena: Arena<'call>,
-    frames: &Frames,
-    values: impl Iterator<Item = i32>,
-) -> Result<RObject<'call>> {
-    let (column, slots) = arena.integers(frames.rows())?;
-    for (sample, value) in (0..frames.of_sample().len()).zip(values) {
-        slots[frames.of(sample).0].fill(value);
+/// What the columns contain, without a row for each frame.
+struct Columns<'profile> {
+    /// Of each sample.
+    sources: Vec<i32>,
+    names: Texts<'profile>,
+    filenames: Texts<'profile>,
+    /// Of each location.
+    lines: Vec<i32>,
+}
+
+impl Columns<'_> {
+    fn computed<'call>(self, arena: Arena<'call>, frames: Frames) -> Result<[RObject<'call>; 6]> {
+        let [sample_id, depth, location_id] = arena.frame_columns(frames)?;
+        let values = arena.integer_vector(&self.sources)?;
+        let source_id = arena.of_frames(sample_id, Of::Sample, values)?;
+        let [name, filename] = [&self.names, &self.filenames].map(|texts| {
+            let values = arena.indexed_texts(&texts.distinct, &texts.of_location)?;
+            arena.of_frames(location_id, Of::Location, values)
+        });
+        let values = arena.integer_vector(&self.lines)?;
+        let line = arena.of_frames(location_id, Of::Location, values)?;
+        Ok([sample_id, source_id, depth, name?, filename?, line])
     }
-    Ok(column)
-}
 
-/// A column with a text of the function of each frame; NA if there is none.
-struct Texts<'call> {
-    slots: TextSlots<'call>,
-    /// The index of the text of each location, or -1.
-    of_location: Vec<i32>,
-    rows: Vec<i32>,
-}
-
-impl<'call> Texts<'call> {
-    fn new(
+    fn stored<'call>(
+        self,
         arena: Arena<'call>,
-        profile: &Profile,
-        rows: usize,
-        text: impl Fn(Function) -> StringId,
-    ) -> Result<Texts<'call>> {
+        frames: &Frames,
+        stop: Stop,
+    ) -> Result<[RObject<'call>; 6]> {
+        let rows = frames.rows();
+        let (sample_id, mut sample_ids) = arena.integers(rows)?;
+        let (source_id, mut sources) = arena.integers(rows)?;
+        let (depth, mut depths) = arena.integers(rows)?;
+        let (line, mut lines) = arena.integers(rows)?;
+        let mut names = arena.text_slots(&self.names.distinct, rows)?;
+        let mut filenames = arena.text_slots(&self.filenames.distinct, rows)?;
+        let mut part: Vec<LocationId> = Vec::new();
+        let mut indices = Vec::new();
+        for (row, &source) in self.sources.iter().enumerate() {
+            let (own, stack) = frames.of(row);
+            take(&mut sample_ids, own.len()).fill(row as i32 + 1);
+            take(&mut sources, own.len()).fill(source);
+            for (slot, number) in take(&mut depths, own.len()).iter_mut().zip(1..) {
+                *slot = number;
+            }
+            stack.append_to(&mut part)?;
+            if part.len() < PART && row + 1 < self.sources.len() {
+                continue;
+            }
+            cancel::check(stop)?;
+            self.names.fill(&part, &mut indices, &mut names)?;
+            self.filenames.fill(&part, &mut indices, &mut filenames)?;
+            for (slot, location) in take(&mut lines, part.len()).iter_mut().zip(&part) {
+                *slot = self.lines[location.row()];
+            }
+            part.clear();
+        }
+        Ok([
+            sample_id,
+            source_id,
+            depth,
+            names.vector,
+            filenames.vector,
+            line,
+        ])
+    }
+}
+
+/// The first elements of a slice, which then begins behind them.
+fn take<'slots, T>(slots: &mut &'slots mut [T], len: usize) -> &'slots mut [T] {
+    let (first, rest) = std::mem::take(slots).split_at_mut(len);
+    *slots = rest;
+    first
+}
+
+/// A text of the function of each location.
+struct Texts<'profile> {
+    distinct: Vec<&'profile str>,
+    /// The index of the text of each location, or -1 if there is none.
+    of_location: Vec<i32>,
+}
+
+impl<'profile> Texts<'profile> {
+    fn new(profile: &'profile Profile, text: impl Fn(Function) -> StringId) -> Result<Self> {
         let mut distinct: Vec<&str> = Vec::new();
         let mut indices = filled(profile.strings.len(), -1, WHAT)?;
         let mut of_location = with_room(profile.locations.len(), WHAT)?;
@@ -129,18 +158,22 @@ impl<'call> Texts<'call> {
             of_location.try_push(index, WHAT)?;
         }
         Ok(Texts {
-            slots: arena.text_slots(&distinct, rows)?,
+            distinct,
             of_location,
-            rows: Vec::new(),
         })
     }
 
-    fn fill(&mut self, frames: &[LocationId]) -> Result<()> {
-        self.rows.clear();
-        let indices = frames
+    fn fill(
+        &self,
+        frames: &[LocationId],
+        indices: &mut Vec<i32>,
+        slots: &mut TextSlots,
+    ) -> Result<()> {
+        indices.clear();
+        let of_frames = frames
             .iter()
             .map(|location| self.of_location[location.row()]);
-        self.rows.try_extend_from(indices, WHAT)?;
-        self.slots.fill(&self.rows)
+        indices.try_extend_from(of_frames, WHAT)?;
+        slots.fill(indices)
     }
 }

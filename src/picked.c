@@ -1,0 +1,354 @@
+// Columns whose elements are picked from few values by a rule: one value for all rows, values one
+// after the other and again from the first, or the value of the sample or location of a frame. And
+// columns of 1, 2, 3, …, each in several rows. altrep.c says what holds for all computed columns.
+
+#include "frames.h"
+#include <string.h>
+
+static R_altrep_class_t picked_integer, picked_double, picked_text;
+
+// What determines the value of a row.
+enum by { BY_ROW, BY_COUNT, BY_SAMPLE, BY_LOCATION };
+
+// The first datum of a vector is an external pointer to the rule, which is the content of its tag;
+// it protects the values and the pointer of the frames. The second datum is a vector of all values
+// once R has asked for that.
+struct rule {
+    R_xlen_t rows;
+    SEXP values;
+    R_xlen_t count; // of values
+    enum by by;
+    R_xlen_t each; // for BY_COUNT: rows of each number
+    SEXP frames;
+    int no_na;
+};
+
+static inline const struct rule *rule_of(SEXP x) {
+    return R_ExternalPtrAddr(R_altrep_data1(x));
+}
+
+static inline int is_computed(SEXP x) { return R_altrep_data2(x) == R_NilValue; }
+
+static inline int frame_column(enum by by) { return by == BY_SAMPLE ? SAMPLE : LOCATION; }
+
+// Which of the values a row has. For BY_COUNT that is the number, less one.
+static inline R_xlen_t pick(const struct rule *rule, R_xlen_t row) {
+    switch (rule->by) {
+    case BY_ROW:
+        return rule->count == 1 ? 0 : row % rule->count;
+    case BY_COUNT:
+        return row / rule->each;
+    default:
+        return profile_frame_value(profile_frames_at(rule->frames), frame_column(rule->by), row) - 1;
+    }
+}
+
+// The same for one element. Hash tables ask for elements again and again.
+static inline R_xlen_t pick_element(const struct rule *rule, R_xlen_t row) {
+    if (rule->by == BY_ROW || rule->by == BY_COUNT)
+        return pick(rule, row);
+    return profile_frame_element(profile_frames_at(rule->frames), frame_column(rule->by), row) - 1;
+}
+
+// The same for n rows, all of which there are.
+static void pick_part(const struct rule *rule, R_xlen_t row, R_xlen_t n, int *out) {
+    switch (rule->by) {
+    case BY_ROW: {
+        R_xlen_t at = row % rule->count;
+        for (R_xlen_t i = 0; i < n; ++i) {
+            out[i] = (int) at;
+            if (++at == rule->count)
+                at = 0;
+        }
+        break;
+    }
+    case BY_COUNT: {
+        R_xlen_t number = row / rule->each, left = rule->each - row % rule->each;
+        for (R_xlen_t i = 0; i < n; ++i) {
+            out[i] = (int) number;
+            if (--left == 0) {
+                left = rule->each;
+                ++number;
+            }
+        }
+        break;
+    }
+    default:
+        profile_frame_values(profile_frames_at(rule->frames), frame_column(rule->by), row, n, out);
+        for (R_xlen_t i = 0; i < n; ++i)
+            --out[i];
+    }
+}
+
+static inline int integer_at(const struct rule *rule, R_xlen_t picked) {
+    return rule->by == BY_COUNT ? (int) picked + 1 : INTEGER_RO(rule->values)[picked];
+}
+
+static R_xlen_t picked_length(SEXP x) { return rule_of(x)->rows; }
+
+static int integer_element(SEXP x, R_xlen_t i) {
+    if (!is_computed(x))
+        return INTEGER_RO(R_altrep_data2(x))[i];
+    const struct rule *rule = rule_of(x);
+    return integer_at(rule, pick_element(rule, i));
+}
+
+static double double_element(SEXP x, R_xlen_t i) {
+    if (!is_computed(x))
+        return REAL_RO(R_altrep_data2(x))[i];
+    const struct rule *rule = rule_of(x);
+    return REAL_RO(rule->values)[pick_element(rule, i)];
+}
+
+// Elements are the objects in `values`, so they are reachable as long as the vector. If there is only
+// one, it is remembered: a hash table of a million elements asks for it a million times, which
+// takes 25 instead of 80 ms.
+static SEXP text_element(SEXP x, R_xlen_t i) {
+    if (x == profile_last.x && !profile_last.lent)
+        return profile_last.data;
+    if (!is_computed(x))
+        return STRING_ELT(R_altrep_data2(x), i);
+    const struct rule *rule = rule_of(x);
+    if (rule->by == BY_ROW && rule->count == 1)
+        profile_last = (struct last) {x, STRING_ELT(rule->values, 0), 0};
+    return STRING_ELT(rule->values, pick_element(rule, i));
+}
+
+enum { PART = 512 };
+
+static R_xlen_t integer_region(SEXP x, R_xlen_t i, R_xlen_t n, int *out) {
+    const struct rule *rule = rule_of(x);
+    if (n > rule->rows - i)
+        n = rule->rows - i;
+    if (!is_computed(x)) {
+        memcpy(out, INTEGER_RO(R_altrep_data2(x)) + i, (size_t) n * sizeof(int));
+        return n;
+    }
+    pick_part(rule, i, n, out);
+    for (R_xlen_t k = 0; k < n; ++k)
+        out[k] = integer_at(rule, out[k]);
+    return n;
+}
+
+static R_xlen_t double_region(SEXP x, R_xlen_t i, R_xlen_t n, double *out) {
+    const struct rule *rule = rule_of(x);
+    if (n > rule->rows - i)
+        n = rule->rows - i;
+    if (!is_computed(x)) {
+        memcpy(out, REAL_RO(R_altrep_data2(x)) + i, (size_t) n * sizeof(double));
+        return n;
+    }
+    const double *values = REAL_RO(rule->values);
+    int picked[PART];
+    for (R_xlen_t at = 0; at < n; at += PART) {
+        R_xlen_t count = n - at < PART ? n - at : PART;
+        pick_part(rule, i + at, count, picked);
+        for (R_xlen_t k = 0; k < count; ++k)
+            out[at + k] = values[picked[k]];
+    }
+    return n;
+}
+
+static SEXP picked_copy(SEXP x, Rboolean deep) {
+    (void) deep;
+    const struct rule *rule = rule_of(x);
+    SEXP copy = PROTECT(Rf_allocVector(TYPEOF(x), rule->rows));
+    if (TYPEOF(x) == INTSXP) {
+        integer_region(x, 0, rule->rows, INTEGER(copy));
+    } else if (TYPEOF(x) == REALSXP) {
+        double_region(x, 0, rule->rows, REAL(copy));
+    } else {
+        SEXP all = R_altrep_data2(x);
+        int picked[PART];
+        for (R_xlen_t at = 0; at < rule->rows; at += PART) {
+            R_xlen_t count = rule->rows - at < PART ? rule->rows - at : PART;
+            if (is_computed(x))
+                pick_part(rule, at, count, picked);
+            for (R_xlen_t k = 0; k < count; ++k)
+                SET_STRING_ELT(copy, at + k, is_computed(x) ? STRING_ELT(rule->values, picked[k])
+                                                            : STRING_ELT(all, at + k));
+        }
+    }
+    UNPROTECT(1);
+    return copy;
+}
+
+static void *picked_data(SEXP x, Rboolean writable) {
+    (void) writable;
+    if (x == profile_last.x && profile_last.lent)
+        return profile_last.data;
+    if (is_computed(x))
+        R_set_altrep_data2(x, picked_copy(x, TRUE));
+    SEXP all = R_altrep_data2(x);
+    profile_last.x = x;
+    profile_last.lent = 1;
+    switch (TYPEOF(all)) {
+    case INTSXP:
+        return profile_last.data = INTEGER(all);
+    case REALSXP:
+        return profile_last.data = REAL(all);
+    default:
+        return profile_last.data = (void *) STRING_PTR_RO(all);
+    }
+}
+
+static const void *picked_data_or_null(SEXP x) {
+    return is_computed(x) ? NULL : picked_data(x, FALSE);
+}
+
+// x[index]; NULL leaves it to R.
+static SEXP picked_subset(SEXP x, SEXP index, SEXP call) {
+    (void) call;
+    if (!is_computed(x) || TYPEOF(index) != INTSXP)
+        return NULL;
+    const struct rule *rule = rule_of(x);
+    R_xlen_t n = XLENGTH(index);
+    SEXP out = PROTECT(Rf_allocVector(TYPEOF(x), n));
+    int rows[PART];
+    for (R_xlen_t at = 0, got; at < n; at += got) {
+        got = INTEGER_GET_REGION(index, at, PART, rows);
+        if (rule->by == BY_SAMPLE || rule->by == BY_LOCATION)
+            profile_borrow_searched(profile_frames_at(rule->frames), frame_column(rule->by));
+        for (R_xlen_t i = 0; i < got; ++i) {
+            // NA is less than all others.
+            int there = rows[i] >= 1 && rows[i] <= rule->rows;
+            R_xlen_t picked = there ? pick(rule, rows[i] - 1) : 0;
+            if (TYPEOF(x) == INTSXP)
+                INTEGER(out)[at + i] = there ? integer_at(rule, picked) : NA_INTEGER;
+            else if (TYPEOF(x) == REALSXP)
+                REAL(out)[at + i] = there ? REAL_RO(rule->values)[picked] : NA_REAL;
+            else
+                SET_STRING_ELT(out, at + i, there ? STRING_ELT(rule->values, picked) : NA_STRING);
+        }
+    }
+    UNPROTECT(1);
+    return out;
+}
+
+static Rboolean picked_inspect(SEXP x, int pre, int deep, int pvec,
+                               void (*inspect)(SEXP, int, int, int)) {
+    (void) pre; (void) deep; (void) pvec; (void) inspect;
+    const char *what = TYPEOF(x) == STRSXP ? "texts" : "numbers";
+    Rprintf(" picked %s (%s)\n", what, is_computed(x) ? "computed" : "in memory");
+    return TRUE;
+}
+
+// Once R has the pointer, the values may be others.
+static int picked_sorted(SEXP x) {
+    const struct rule *rule = rule_of(x);
+    int is_sorted = rule->by == BY_COUNT || (rule->by == BY_ROW && rule->count == 1);
+    return is_computed(x) && is_sorted && rule->no_na ? SORTED_INCR : UNKNOWN_SORTEDNESS;
+}
+
+static int picked_no_na(SEXP x) { return is_computed(x) && rule_of(x)->no_na; }
+
+static void text_set(SEXP x, R_xlen_t i, SEXP text) {
+    picked_data(x, TRUE);
+    SET_STRING_ELT(R_altrep_data2(x), i, text);
+}
+
+// ---- Making them, for Rust ----------------------------------------------------------
+
+static void drop_rule(SEXP pointer) {
+    (void) pointer;
+    profile_dropped();
+}
+
+static int has_no_na(SEXP values) {
+    R_xlen_t n = Rf_xlength(values);
+    for (R_xlen_t i = 0; i < n; ++i)
+        if (TYPEOF(values) == INTSXP   ? INTEGER_RO(values)[i] == NA_INTEGER
+            : TYPEOF(values) == STRSXP ? STRING_ELT(values, i) == NA_STRING
+                                       : ISNAN(REAL_RO(values)[i]))
+            return 0;
+    return 1;
+}
+
+static SEXP new_vector(struct rule rule, R_altrep_class_t class) {
+    rule.count = Rf_xlength(rule.values);
+    rule.no_na = has_no_na(rule.values);
+    SEXP tag = PROTECT(Rf_allocVector(RAWSXP, sizeof(struct rule)));
+    memcpy(RAW(tag), &rule, sizeof(struct rule));
+    SEXP used = PROTECT(Rf_cons(rule.values, rule.frames));
+    SEXP pointer = PROTECT(profile_pointer(tag, used, drop_rule));
+    R_SetExternalPtrAddr(pointer, RAW(tag));
+    SEXP x = R_new_altrep(class, pointer, R_NilValue);
+    UNPROTECT(3);
+    return x;
+}
+
+static R_altrep_class_t class_of(SEXP values) {
+    int type = TYPEOF(values);
+    return type == INTSXP ? picked_integer : type == REALSXP ? picked_double : picked_text;
+}
+
+// A column of integers: 1, 2, 3, …, each in so many rows. May jump.
+SEXP profile_counted(R_xlen_t rows, R_xlen_t each) {
+    struct rule rule = {.rows = rows, .values = R_NilValue, .by = BY_COUNT, .each = each,
+                        .frames = R_NilValue};
+    return new_vector(rule, picked_integer);
+}
+
+// A column of these values, one after the other, and again from the first. There is at least one;
+// their vector is protected, and nobody else has it. May jump.
+SEXP profile_cycled(R_xlen_t rows, SEXP values) {
+    struct rule rule = {.rows = rows, .values = values, .by = BY_ROW, .frames = R_NilValue};
+    return new_vector(rule, class_of(values));
+}
+
+// A column with a row for each frame, and the value of its location, or of its sample. `column`
+// is one of the columns of these frames. May jump.
+SEXP profile_of_frames(SEXP column, int of_location, SEXP values) {
+    struct rule rule = {.rows = XLENGTH(column), .values = values,
+                        .by = of_location ? BY_LOCATION : BY_SAMPLE,
+                        .frames = R_altrep_data1(column)};
+    return new_vector(rule, class_of(values));
+}
+
+// ---- Recognising them, for Rust -----------------------------------------------------
+
+int profile_is_picked_text(SEXP x) { return R_altrep_inherits(x, picked_text); }
+
+// In how many rows a column has each of 1, 2, 3, …; 0 if that is not known without its values.
+R_xlen_t profile_rows_of_each(SEXP x) {
+    int is_known = R_altrep_inherits(x, picked_integer) && is_computed(x);
+    return is_known && rule_of(x)->by == BY_COUNT ? rule_of(x)->each : 0;
+}
+
+// The texts that a column repeats; NULL if they are not known without its values.
+SEXP profile_texts_of(SEXP x) {
+    int is_known = profile_is_picked_text(x) && is_computed(x);
+    return is_known && rule_of(x)->by == BY_ROW ? rule_of(x)->values : NULL;
+}
+
+// ---- Classes ------------------------------------------------------------------------
+
+static void picked_methods(R_altrep_class_t c) {
+    R_set_altrep_Length_method(c, picked_length);
+    R_set_altrep_Inspect_method(c, picked_inspect);
+    R_set_altrep_Duplicate_method(c, picked_copy);
+    R_set_altvec_Dataptr_method(c, picked_data);
+    R_set_altvec_Dataptr_or_null_method(c, picked_data_or_null);
+    R_set_altvec_Extract_subset_method(c, picked_subset);
+}
+
+void profile_make_picked_classes(DllInfo *dll) {
+    picked_integer = R_make_altinteger_class("picked_integer", "profile", dll);
+    picked_methods(picked_integer);
+    R_set_altinteger_Elt_method(picked_integer, integer_element);
+    R_set_altinteger_Get_region_method(picked_integer, integer_region);
+    R_set_altinteger_Is_sorted_method(picked_integer, picked_sorted);
+    R_set_altinteger_No_NA_method(picked_integer, picked_no_na);
+    picked_double = R_make_altreal_class("picked_double", "profile", dll);
+    picked_methods(picked_double);
+    R_set_altreal_Elt_method(picked_double, double_element);
+    R_set_altreal_Get_region_method(picked_double, double_region);
+    R_set_altreal_Is_sorted_method(picked_double, picked_sorted);
+    R_set_altreal_No_NA_method(picked_double, picked_no_na);
+    picked_text = R_make_altstring_class("picked_text", "profile", dll);
+    picked_methods(picked_text);
+    R_set_altstring_Elt_method(picked_text, text_element);
+    R_set_altstring_Set_elt_method(picked_text, text_set);
+    R_set_altstring_Is_sorted_method(picked_text, picked_sorted);
+    R_set_altstring_No_NA_method(picked_text, picked_no_na);
+}
