@@ -33,8 +33,9 @@ void profile_dropped(void);
 // profile_pointer().
 struct last {
     SEXP x;
-    void *data;
-    int lent; // to R, not only read from here
+    void *data; // all elements in memory, or NULL
+    int lent;   // to R, not only read from here
+    SEXP only;  // the text of all elements, or NULL
 };
 extern struct last profile_last;
 

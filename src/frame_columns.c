@@ -25,9 +25,7 @@ static inline int frame_element(SEXP x, int which, R_xlen_t i) {
         if (column->data == NULL)
             return value;
     }
-    profile_last.x = x;
-    profile_last.data = column->data;
-    profile_last.lent = column->lent;
+    profile_last = (struct last) {x, column->data, column->lent, NULL};
     return column->data[i];
 }
 
@@ -55,9 +53,9 @@ static void *frame_data(SEXP x, int which) {
         column->data = INTEGER(all);
         UNPROTECT(1);
     }
-    column->lent = profile_last.lent = 1;
-    profile_last.x = x;
-    return profile_last.data = column->data;
+    column->lent = 1;
+    profile_last = (struct last) {x, column->data, 1, NULL};
+    return column->data;
 }
 
 // An ordinary vector: what R is about to change, while this one stays as it is.

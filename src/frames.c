@@ -105,6 +105,8 @@ static int is_searched(const struct frames *f) {
 // Memory that R does not know of.
 static double held;
 
+void profile_hold(double bytes) { held += bytes; }
+
 // The elements for reading. R may not collect garbage meanwhile, so they are not R's;
 // without memory they are computed as before.
 static void borrow(struct frames *f, int which) {

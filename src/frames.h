@@ -57,6 +57,9 @@ int profile_frame_element(struct frames *f, int which, R_xlen_t row);
 // Keeps all values if they were searched for again and again.
 void profile_borrow_searched(struct frames *f, int which);
 
+// Counts memory that R does not know of, or subtracts it.
+void profile_hold(double bytes);
+
 // A pointer for columns of frames, which has none yet. May jump.
 SEXP profile_frames_pointer(void);
 

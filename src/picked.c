@@ -3,6 +3,7 @@
 // columns of 1, 2, 3, …, each in several rows. altrep.c says what holds for all computed columns.
 
 #include "frames.h"
+#include <stdlib.h>
 #include <string.h>
 
 static R_altrep_class_t picked_integer, picked_double, picked_text;
@@ -21,9 +22,11 @@ struct rule {
     R_xlen_t each; // for BY_COUNT: rows of each number
     SEXP frames;
     int no_na;
+    void *borrowed; // all elements, to read them from here, or NULL
+    R_xlen_t reads; // elements that were computed one by one
 };
 
-static inline const struct rule *rule_of(SEXP x) {
+static inline struct rule *rule_of(SEXP x) {
     return R_ExternalPtrAddr(R_altrep_data1(x));
 }
 
@@ -41,13 +44,6 @@ static inline R_xlen_t pick(const struct rule *rule, R_xlen_t row) {
     default:
         return profile_frame_value(profile_frames_at(rule->frames), frame_column(rule->by), row) - 1;
     }
-}
-
-// The same for one element. Hash tables ask for elements again and again.
-static inline R_xlen_t pick_element(const struct rule *rule, R_xlen_t row) {
-    if (rule->by == BY_ROW || rule->by == BY_COUNT)
-        return pick(rule, row);
-    return profile_frame_element(profile_frames_at(rule->frames), frame_column(rule->by), row) - 1;
 }
 
 // The same for n rows, all of which there are.
@@ -86,35 +82,80 @@ static inline int integer_at(const struct rule *rule, R_xlen_t picked) {
 
 static R_xlen_t picked_length(SEXP x) { return rule_of(x)->rows; }
 
+enum { PART = 512 };
+
+static size_t element_size(const struct rule *rule) {
+    return TYPEOF(rule->values) == STRSXP ? sizeof(SEXP) : sizeof(int);
+}
+
+// Whoever reads a sixteenth of the elements one by one is about to read all, some of them again and
+// again, as hash tables do. Then all are computed. R may not collect garbage meanwhile, so they
+// are not in R's memory; without memory nothing changes.
+static void borrow_if_read_through(SEXP x, struct rule *rule) {
+    if (rule->by != BY_SAMPLE && rule->by != BY_LOCATION)
+        return;
+    if (++rule->reads <= 4096 || rule->reads <= rule->rows / 16)
+        return;
+    rule->reads = 0;
+    void *all = malloc((size_t) rule->rows * element_size(rule));
+    if (all == NULL)
+        return;
+    int picked[PART];
+    for (R_xlen_t at = 0; at < rule->rows; at += PART) {
+        R_xlen_t count = rule->rows - at < PART ? rule->rows - at : PART;
+        pick_part(rule, at, count, picked);
+        if (TYPEOF(x) == STRSXP)
+            for (R_xlen_t k = 0; k < count; ++k)
+                ((SEXP *) all)[at + k] = STRING_ELT(rule->values, picked[k]);
+        else
+            for (R_xlen_t k = 0; k < count; ++k)
+                ((int *) all)[at + k] = integer_at(rule, picked[k]);
+    }
+    rule->borrowed = all;
+    profile_hold((double) rule->rows * (double) element_size(rule));
+}
+
 static int integer_element(SEXP x, R_xlen_t i) {
+    if (x == profile_last.x)
+        return ((const int *) profile_last.data)[i];
     if (!is_computed(x))
         return INTEGER_RO(R_altrep_data2(x))[i];
-    const struct rule *rule = rule_of(x);
-    return integer_at(rule, pick_element(rule, i));
+    struct rule *rule = rule_of(x);
+    if (rule->borrowed == NULL)
+        borrow_if_read_through(x, rule);
+    if (rule->borrowed == NULL)
+        return integer_at(rule, pick(rule, i));
+    profile_last = (struct last) {x, rule->borrowed, 0, NULL};
+    return ((const int *) rule->borrowed)[i];
 }
 
 static double double_element(SEXP x, R_xlen_t i) {
     if (!is_computed(x))
         return REAL_RO(R_altrep_data2(x))[i];
     const struct rule *rule = rule_of(x);
-    return REAL_RO(rule->values)[pick_element(rule, i)];
+    return REAL_RO(rule->values)[pick(rule, i)];
 }
 
 // Elements are the objects in `values`, so they are reachable as long as the vector. If there is only
 // one, it is remembered: a hash table of a million elements asks for it a million times, which
 // takes 25 instead of 80 ms.
 static SEXP text_element(SEXP x, R_xlen_t i) {
-    if (x == profile_last.x && !profile_last.lent)
-        return profile_last.data;
+    if (x == profile_last.x)
+        return profile_last.only != NULL ? profile_last.only : ((SEXP *) profile_last.data)[i];
     if (!is_computed(x))
         return STRING_ELT(R_altrep_data2(x), i);
-    const struct rule *rule = rule_of(x);
+    struct rule *rule = rule_of(x);
+    if (rule->borrowed == NULL)
+        borrow_if_read_through(x, rule);
+    if (rule->borrowed != NULL) {
+        profile_last = (struct last) {x, rule->borrowed, 0, NULL};
+        return ((SEXP *) rule->borrowed)[i];
+    }
+    SEXP text = STRING_ELT(rule->values, pick(rule, i));
     if (rule->by == BY_ROW && rule->count == 1)
-        profile_last = (struct last) {x, STRING_ELT(rule->values, 0), 0};
-    return STRING_ELT(rule->values, pick_element(rule, i));
+        profile_last = (struct last) {x, NULL, 0, text};
+    return text;
 }
-
-enum { PART = 512 };
 
 static R_xlen_t integer_region(SEXP x, R_xlen_t i, R_xlen_t n, int *out) {
     const struct rule *rule = rule_of(x);
@@ -180,16 +221,11 @@ static void *picked_data(SEXP x, Rboolean writable) {
     if (is_computed(x))
         R_set_altrep_data2(x, picked_copy(x, TRUE));
     SEXP all = R_altrep_data2(x);
-    profile_last.x = x;
-    profile_last.lent = 1;
-    switch (TYPEOF(all)) {
-    case INTSXP:
-        return profile_last.data = INTEGER(all);
-    case REALSXP:
-        return profile_last.data = REAL(all);
-    default:
-        return profile_last.data = (void *) STRING_PTR_RO(all);
-    }
+    void *data = TYPEOF(all) == INTSXP    ? (void *) INTEGER(all)
+                 : TYPEOF(all) == REALSXP ? (void *) REAL(all)
+                                          : (void *) STRING_PTR_RO(all);
+    profile_last = (struct last) {x, data, 1, NULL};
+    return data;
 }
 
 static const void *picked_data_or_null(SEXP x) {
@@ -249,9 +285,18 @@ static void text_set(SEXP x, R_xlen_t i, SEXP text) {
 
 // ---- Making them, for Rust ----------------------------------------------------------
 
+// The vector may be used after this, by finalizers of other objects, or be kept by them.
 static void drop_rule(SEXP pointer) {
-    (void) pointer;
+    struct rule *rule = R_ExternalPtrAddr(pointer);
     profile_dropped();
+    if (rule == NULL || rule->borrowed == NULL)
+        return;
+    profile_hold(-(double) rule->rows * (double) element_size(rule));
+    free(rule->borrowed);
+    rule->borrowed = NULL;
+    // Nothing would free it again.
+    rule->reads = R_XLEN_T_MAX / -2;
+    profile_last.x = NULL;
 }
 
 static int has_no_na(SEXP values) {
