@@ -147,14 +147,20 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
 
     /// The frames that `sample_locations` was made of, if it is as it was made, and all that it
     /// refers to is left.
-    fn frames(&self) -> Option<&'a Frames> {
-        let rest = &self.all[self.position(SAMPLE_LOCATIONS)?];
-        if rest.rows.is_some() {
-            return None;
-        }
+    fn frames(&self) -> Result<Option<&'a Frames>> {
+        let rest = self
+            .position(SAMPLE_LOCATIONS)
+            .map(|table| &self.all[table]);
+        let Some(rest) = rest.filter(|rest| rest.rows.is_none()) else {
+            return Ok(None);
+        };
         // Whoever reads the table reports errors.
         let [samples, locations] = [Key::Sample, Key::Location].map(|key| self.index(key).ok());
-        known_frames(rest.table, samples.as_ref(), locations.as_ref())
+        known_frames(
+            rest.table,
+            [samples.as_ref(), locations.as_ref()],
+            self.stop,
+        )
     }
 
     /// Whether the rows of a table are in the order of samples, and each sample has the same
@@ -173,7 +179,7 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                 continue;
             }
             let references = self.all[table].references().try_vec(WHAT)?;
-            let is_known = self.all[table].name == SAMPLE_LOCATIONS && self.frames().is_some();
+            let is_known = self.all[table].name == SAMPLE_LOCATIONS && self.frames()?.is_some();
             for (column, key) in references {
                 cancel::check(self.stop)?;
                 if is_known && FRAME_COLUMNS.contains(&column) {
@@ -211,7 +217,6 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
 
     /// Drops rows that nothing refers to, from the children up.
     fn drop_unused(&mut self) -> Result<()> {
-        let mut space = Vec::new();
         for key in Key::ALL.into_iter().rev() {
             let info = TABLES.iter().map(|table| table.info());
             let used_by = info.filter(|info| info.name == key.table());
@@ -231,17 +236,14 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                     *first = true;
                 }
                 let known = match user == SAMPLE_LOCATIONS {
-                    true => self.frames(),
+                    true => self.frames()?,
                     false => None,
                 };
                 if let Some(frames) = known {
                     // Their ids are rows when they were made, counted from 1.
-                    let stacks = frames.stacks();
-                    for stack in stacks.ids() {
-                        for location in stacks.get(stack).unpacked(&mut space)? {
-                            if let Some(row) = index.row(location.row() as i32 + 1) {
-                                used[row] = true;
-                            }
+                    for (id, &is_used) in (1..).zip(frames.used(self.stop)?) {
+                        if let Some(row) = index.row(id).filter(|_| is_used) {
+                            used[row] = true;
                         }
                     }
                 } else if let Some(user) = self.position(user) {
@@ -265,7 +267,7 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                 continue;
             };
             cancel::check(self.stop)?;
-            if name == SAMPLE_LOCATIONS && self.frames().is_some() {
+            if name == SAMPLE_LOCATIONS && self.frames()?.is_some() {
                 continue;
             }
             if name == SAMPLE_VALUES && self.is_regular(&self.all[table])? {

@@ -13,6 +13,7 @@ use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, copied, filled, with_room};
 use crate::message;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 const WHAT: &str = "the frames of samples";
 
@@ -26,6 +27,8 @@ pub struct Frames {
     deepest: usize,
     /// The locations that there were; those of the stacks are among them.
     locations: usize,
+    /// By row of these locations, whether a stack has it; see [`used()`](Frames::used).
+    used: OnceLock<Vec<bool>>,
 }
 
 impl Frames {
@@ -70,6 +73,7 @@ impl Frames {
             ends,
             deepest,
             locations,
+            used: OnceLock::new(),
         })
     }
 
@@ -111,10 +115,27 @@ impl Frames {
         (rows, self.stacks.get(self.of_sample[sample]))
     }
 
-    /// Whether they are those of samples and locations with the ids 1, 2, 3, …, of which there
-    /// are so many.
-    pub fn fit(&self, samples: usize, locations: usize) -> bool {
-        self.of_sample.len() == samples && self.locations <= locations
+    /// The number of locations that there were.
+    pub fn locations(&self) -> usize {
+        self.locations
+    }
+
+    /// For each of these locations whether it is in a stack. This is found out once.
+    pub fn used(&self, stop: Stop) -> Result<&[bool]> {
+        if let Some(used) = self.used.get() {
+            return Ok(used);
+        }
+        let mut used = filled(self.locations, false, WHAT)?;
+        let mut space = Vec::new();
+        for (row, stack) in self.stacks.ids().enumerate() {
+            if row % ROWS == 0 {
+                cancel::check(stop)?;
+            }
+            for location in self.stacks.get(stack).unpacked(&mut space)? {
+                used[location.row()] = true;
+            }
+        }
+        Ok(self.used.get_or_init(|| used))
     }
 
     /// What they take in memory.
@@ -198,8 +219,13 @@ mod tests {
             assert_eq!(all(&two), rows);
             assert_eq!((two.rows(), two.ends()), (5, &[2, 2, 4, 5][..]));
             assert_eq!(two.deepest(), 2);
-            assert!(two.fit(4, LOCATIONS) && two.fit(4, LOCATIONS + 1));
-            assert!(!two.fit(4, LOCATIONS - 1) && !two.fit(5, LOCATIONS));
+            assert_eq!(two.locations(), LOCATIONS);
+            let used = two.used(&|| false).unwrap().iter().enumerate();
+            let used: Vec<_> = used
+                .filter(|(_, used)| **used)
+                .map(|(row, _)| row)
+                .collect();
+            assert_eq!(used, [0, 2, 150]);
         }
         assert_eq!(frames(&Stacks::default(), &[]).rows(), 0);
     }

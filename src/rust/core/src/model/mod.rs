@@ -52,7 +52,7 @@ pub use sources::{
     Payload, Period, RprofOptions, SampleType, Source, SourceFile, SourceId, SourceKind,
 };
 pub use stack_cache::{PackedStacks, StackCache};
-pub use stacks::{LocationLists, Stack, StackId, Stacks};
+pub use stacks::{LocationLists, Renumbering, Stack, StackId, Stacks};
 pub use strings::{StringId, Strings};
 pub use values::{LEVELS, ValueType, Values, is_level, is_summable};
 

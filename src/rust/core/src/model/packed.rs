@@ -8,6 +8,7 @@
 
 use super::locations::LocationId;
 use crate::error::{Error, Result};
+use crate::limits::memory::TryGrow;
 
 /// The greatest number in three bytes.
 const LARGEST: usize = (1 << 21) - 1;
@@ -109,6 +110,41 @@ fn decode(list: &[u8], mut put: impl FnMut(&[LocationId])) {
     iter(rest).for_each(|location| put(&[location]));
 }
 
+/// Writes the numbers of other locations to `out`: `codes` has the [`code()`] for each row. Returns
+/// the size of the new list. `out` grows if it is too short.
+pub fn renumber(list: &[u8], codes: &[u32], out: &mut Vec<u8>) -> Result<usize> {
+    // Each number may take three bytes, and a code four.
+    let most = 3 * list.len() + 4;
+    if out.len() < most {
+        out.try_fill(most, 0, "a stack")?;
+    }
+    let mut size = 0;
+    decode(list, |two| {
+        for location in two {
+            let code = codes.get(location.row()).copied().unwrap_or(0);
+            if let Some(slot) = out.get_mut(size..size + 4) {
+                slot.copy_from_slice(&code.to_le_bytes());
+            }
+            size += (code >> 24) as usize;
+        }
+    });
+    Ok(size)
+}
+
+/// The number of a location as in a list, in the lowest three bytes, and its length in the fourth;
+/// `None` if it does not fit.
+pub fn code(location: LocationId) -> Option<u32> {
+    let number = location.row() + 1;
+    let digits = [number & 0x7f, number >> 7 & 0x7f, number >> 14];
+    let code = match number {
+        0..0x80 => 1 << 24 | digits[0],
+        0x80..0x4000 => 2 << 24 | digits[1] << 8 | digits[0] | 0x80,
+        0x4000..=LARGEST => 3 << 24 | digits[2] << 16 | digits[1] << 8 | digits[0] | 0x8080,
+        _ => return None,
+    };
+    Some(code as u32)
+}
+
 /// The location whose number is encoded in the lowest `bits` of a word, at most 24.
 #[inline(always)]
 fn location(word: u64, bits: u32) -> LocationId {
@@ -157,6 +193,21 @@ mod tests {
             }
         }
         assert_eq!(count(&[1; 1000]), 1000);
+    }
+
+    #[test]
+    fn numbers_are_replaced() {
+        let rows = NUMBERS.map(|n| LocationId(n as u32 - 1));
+        let codes: Vec<u32> = rows.map(|row| code(row).unwrap()).to_vec();
+        assert_eq!(code(LocationId(LARGEST as u32)), None);
+        let mut space = Vec::new();
+        for length in 0..40 {
+            let old: Vec<usize> = (0..NUMBERS.len()).rev().cycle().take(length).collect();
+            let list = encoded(&old.iter().map(|&row| row as u64 + 1).collect::<Vec<_>>());
+            let new = encoded(&old.iter().map(|&row| NUMBERS[row]).collect::<Vec<_>>());
+            let size = renumber(&list, &codes, &mut space).unwrap();
+            assert_eq!(space[..size], new);
+        }
     }
 
     #[test]

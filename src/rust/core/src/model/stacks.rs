@@ -13,7 +13,8 @@ use super::locations::LocationId;
 use super::packed;
 use crate::collections::{Interner, Lists, SharedLists, id, next_row};
 use crate::error::Result;
-use crate::limits::memory::TryGrow;
+use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::memory::{TryGrow, with_room};
 
 id!(StackId, "stacks");
 
@@ -63,6 +64,47 @@ impl Stacks {
             }
         }
         Ok(selected)
+    }
+
+    /// Adds the stacks of another table, whose locations have new numbers here. Returns the new id of
+    /// each. Lists of locations are interned; packed stacks are not, since most of them are distinct,
+    /// and stay packed if possible.
+    pub fn add_renumbered(
+        &mut self,
+        others: &Stacks,
+        numbers: &Renumbering,
+        stop: Stop,
+    ) -> Result<Vec<StackId>> {
+        let mut new = with_room(others.len(), "stacks")?;
+        let mut space = Vec::new();
+        let (mut old, mut stack) = (Vec::new(), Vec::new());
+        for (row, id) in others.ids().enumerate() {
+            if row % ROWS == 0 {
+                cancel::check(stop)?;
+            }
+            let own = others.get(id);
+            let id = match (own, &numbers.codes) {
+                // Packed stacks come first.
+                (Stack::Packed(list), Some(codes)) if self.lists.is_empty() => {
+                    let size = packed::renumber(list, codes, &mut space)?;
+                    let id = next_row(self.packed.len(), "stacks").map(StackId)?;
+                    self.packed.push(&space[..size], "stacks")?;
+                    id
+                }
+                _ => {
+                    stack.clear();
+                    for location in own.unpacked(&mut old)? {
+                        stack.try_push(numbers.new[location.row()], "a stack")?;
+                    }
+                    match own {
+                        Stack::Packed(_) => self.push(&stack)?,
+                        Stack::Locations(_) => self.intern(&stack)?,
+                    }
+                }
+            };
+            new.try_push(id, "stacks")?;
+        }
+        Ok(new)
     }
 
     /// How many stacks are packed, and the lists of locations of the others, end to end, with
@@ -116,6 +158,26 @@ impl Stacks {
 
     pub fn ids(&self) -> impl ExactSizeIterator<Item = StackId> + use<> {
         (0..self.len() as u32).map(StackId)
+    }
+}
+
+/// New numbers of locations.
+pub struct Renumbering {
+    /// By the old row.
+    new: Vec<LocationId>,
+    /// The same as in packed stacks, if all can be packed.
+    codes: Option<Vec<u32>>,
+}
+
+impl Renumbering {
+    /// `new`: the new row of each location; any for locations that no stack has.
+    pub fn new(new: Vec<LocationId>) -> Result<Renumbering> {
+        let mut codes = with_room(new.len(), "locations")?;
+        for code in new.iter().map_while(|&location| packed::code(location)) {
+            codes.try_push(code, "locations")?;
+        }
+        let codes = (codes.len() == new.len()).then_some(codes);
+        Ok(Renumbering { new, codes })
     }
 }
 
@@ -200,6 +262,38 @@ impl<'a> Stack<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn locations_get_new_numbers() {
+        let mut packed = Lists::default();
+        for list in [&[1, 2][..], &[], &[2]] {
+            packed.push(list, "stacks").unwrap();
+        }
+        let mut old = Stacks::of_packed(packed, 2).unwrap();
+        old.push(&[LocationId(1), LocationId(0)]).unwrap();
+        old.push(&[LocationId(1), LocationId(0)]).unwrap();
+        // The last one is too great for packed stacks.
+        for first in [0, 199, 5_000_000] {
+            let numbers = Renumbering::new(vec![LocationId(first), LocationId(7)]).unwrap();
+            let mut new = Stacks::default();
+            for _ in 0..2 {
+                let ids = new.add_renumbered(&old, &numbers, &|| false).unwrap();
+                let lists: Vec<_> = ids
+                    .iter()
+                    .map(|&id| new.get(id).to_vec().unwrap())
+                    .collect();
+                let [one, other] = [LocationId(first), LocationId(7)];
+                let back = vec![other, one];
+                assert_eq!(
+                    lists,
+                    [vec![one, other], vec![], vec![other], back.clone(), back]
+                );
+                // Equal lists of locations are interned.
+                assert_eq!(ids[3], ids[4]);
+            }
+            assert_eq!(new.parts().0, if first < 1 << 21 { 3 } else { 0 });
+        }
+    }
 
     #[test]
     fn packed_stacks_come_before_others() {

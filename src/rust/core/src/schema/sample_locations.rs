@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, filled};
 use crate::message;
-use crate::model::{self, LocationId, Profile, StackId, Stacks};
+use crate::model::{self, Profile, StackId, Stacks};
 use std::thread;
 
 const TABLE: &str = "sample_locations";
@@ -108,7 +108,8 @@ impl Table for SampleLocationTable {
         _: Version,
         stop: Stop,
     ) -> Result<()> {
-        if let Some(frames) = known(input, reading.ids(Key::Sample), reading.ids(Key::Location)) {
+        let ids = [Key::Sample, Key::Location].map(|key| reading.ids(key));
+        if let Some(frames) = known(input, ids, stop)? {
             reading.stacks = SampleStacks::Known(frames);
             return Ok(());
         }
@@ -133,31 +134,25 @@ impl Table for SampleLocationTable {
 /// had then, and each id of a location is that of a row.
 pub(crate) fn known<'a>(
     input: &dyn TableInput<'a>,
-    samples: Option<&Ids>,
-    locations: Option<&Ids>,
-) -> Option<&'a model::Frames> {
+    [samples, locations]: [Option<&Ids>; 2],
+    stop: Stop,
+) -> Result<Option<&'a model::Frames>> {
     let (Some(Ids::Sequence(samples)), Some(locations)) = (samples, locations) else {
-        return None;
+        return Ok(None);
     };
-    let frames = input.frames(&FRAME_COLUMNS)?;
-    let is_whole = input.rows() == frames.rows()
+    let Some(frames) = input.frames(&FRAME_COLUMNS) else {
+        return Ok(None);
+    };
+    let is_whole = input.rows() == frames.rows() && frames.of_sample().len() == *samples;
+    let is_known = is_whole
         && match locations {
-            Ids::Sequence(locations) if frames.fit(*samples, *locations) => true,
-            _ => frames.of_sample().len() == *samples && resolve(frames, locations),
+            Ids::Sequence(count) if frames.locations() <= *count => true,
+            _ => {
+                let mut ids = (1..).zip(frames.used(stop)?);
+                ids.all(|(id, used)| !used || locations.row(id).is_some())
+            }
         };
-    is_whole.then_some(frames)
-}
-
-/// Whether the ids of all locations of stacks are those of rows.
-fn resolve(frames: &model::Frames, locations: &Ids) -> bool {
-    let stacks = frames.stacks();
-    let mut all = true;
-    let mut check = |location: LocationId| {
-        all &= locations.row(id_of(location.row())).is_some();
-        Ok(())
-    };
-    let mut ids = stacks.ids();
-    ids.all(|id| stacks.get(id).try_for_each(&mut check).is_ok()) && all
+    Ok(is_known.then_some(frames))
 }
 
 /// The columns of the table that is read.

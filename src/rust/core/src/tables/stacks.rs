@@ -5,8 +5,8 @@ use super::list::{TableList, check_v2};
 use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::{TryGrow, copied};
-use crate::model::{Frames, LocationId, Profile, StackCache, StackId, Stacks};
+use crate::limits::memory::{TryCollect, TryGrow, copied, with_room};
+use crate::model::{Frames, LocationId, Profile, Renumbering, StackCache, StackId};
 use crate::schema::{Key, Reading, Runs, SampleStacks};
 
 /// Checks tables of version "2.0" and makes a profile of them.
@@ -20,32 +20,30 @@ pub fn profile_from_v2(list: &TableList, stop: Stop) -> Result<Profile> {
 fn stacks(reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
     match std::mem::replace(&mut reading.stacks, SampleStacks::Rows(Runs::default())) {
         SampleStacks::Known(frames) => {
-            reading.profile.stacks = match reading.has_row_ids(Key::Location) {
-                true => frames.stacks().share(),
-                false => renamed(frames, reading, stop)?,
-            };
+            if !reading.has_row_ids(Key::Location) {
+                return renumbered(frames, reading, stop);
+            }
+            reading.profile.stacks = frames.stacks().share();
             copied(frames.of_sample(), "samples")
         }
         SampleStacks::Rows(runs) => find(runs, reading, stop),
     }
 }
 
-/// The stacks with the rows that their locations have now.
-fn renamed(frames: &Frames, reading: &Reading, stop: Stop) -> Result<Stacks> {
-    let mut stacks = Stacks::default();
-    let mut new: Vec<LocationId> = Vec::new();
-    for (row, id) in frames.stacks().ids().enumerate() {
-        if row % ROWS == 0 {
-            cancel::check(stop)?;
-        }
-        new.clear();
-        frames.stacks().get(id).try_for_each(|location| {
-            let location = reading.location_now(location)?;
-            location.map_or(Ok(()), |location| new.try_push(location, "a stack"))
-        })?;
-        stacks.push(&new)?;
+/// The same if locations have other rows now.
+fn renumbered(frames: &Frames, reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
+    let mut rows = with_room(frames.locations(), "locations")?;
+    for id in (0..).take(frames.locations()).map(LocationId) {
+        // No stack has a location that is missing.
+        rows.try_push(
+            reading.location_now(id)?.unwrap_or(LocationId(0)),
+            "locations",
+        )?;
     }
-    Ok(stacks)
+    let (stacks, numbers) = (&mut reading.profile.stacks, Renumbering::new(rows)?);
+    let new = stacks.add_renumbered(frames.stacks(), &numbers, stop)?;
+    let of_sample = frames.of_sample().iter();
+    of_sample.map(|stack| new[stack.row()]).try_vec("samples")
 }
 
 /// Runs of rows repeat, so a run is looked up as the ids that it has, before its locations are.

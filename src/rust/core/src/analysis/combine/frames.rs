@@ -3,9 +3,8 @@
 
 use super::{Job, Parts, WHAT};
 use crate::error::Result;
-use crate::limits::cancel::{self, ROWS};
 use crate::limits::memory::{TryCollect, TryGrow, with_room};
-use crate::model::{Frames, LocationId, Stack, StackId, Stacks};
+use crate::model::{Frames, LocationId, Renumbering, StackId, Stacks};
 use crate::schema::{Key, known_frames};
 
 impl<'a> Job<'_, '_, 'a> {
@@ -14,7 +13,8 @@ impl<'a> Job<'_, '_, 'a> {
         let mut all = with_room(parts.parts.len(), WHAT)?;
         for &(profile, part) in &parts.parts {
             let ids = |key: Key| Some(&self.numbered.get(key as usize)?.get(profile)?.rows);
-            match known_frames(part, ids(Key::Sample), ids(Key::Location)) {
+            let ids = [Key::Sample, Key::Location].map(ids);
+            match known_frames(part, ids, self.stop)? {
                 Some(frames) => all.try_push((profile, frames), WHAT)?,
                 None => return Ok(None),
             }
@@ -34,28 +34,14 @@ impl<'a> Job<'_, '_, 'a> {
         let samples = parts.iter().map(|(_, frames)| frames.of_sample().len());
         let mut of_sample: Vec<StackId> = with_room(samples.sum(), WHAT)?;
         let mut stacks = Stacks::default();
-        let mut stack: Vec<LocationId> = Vec::new();
-        let mut space = Vec::new();
         for &(profile, frames) in parts {
-            let mut new: Vec<StackId> = with_room(frames.stacks().len(), WHAT)?;
-            for (row, id) in frames.stacks().ids().enumerate() {
-                if row % ROWS == 0 {
-                    cancel::check(self.stop)?;
-                }
-                stack.clear();
-                let own = frames.stacks().get(id);
-                for location in own.unpacked(&mut space)? {
-                    // Their ids are their rows, counted from 1.
-                    let id = locations[profile].new_id(location.row() as i32 + 1);
-                    stack.try_push(LocationId(id.unwrap_or(1) as u32 - 1), WHAT)?;
-                }
-                // Most packed stacks are distinct: interning them takes longer than all the rest.
-                let id = match own {
-                    Stack::Packed(_) => stacks.push(&stack)?,
-                    Stack::Locations(_) => stacks.intern(&stack)?,
-                };
-                new.try_push(id, WHAT)?;
+            let mut rows = with_room(frames.locations(), WHAT)?;
+            for id in (1..).take(frames.locations()) {
+                let id = locations[profile].new_id(id).unwrap_or(1);
+                rows.try_push(LocationId(id as u32 - 1), WHAT)?;
             }
+            let numbers = Renumbering::new(rows)?;
+            let new = stacks.add_renumbered(frames.stacks(), &numbers, self.stop)?;
             let own = frames.of_sample().iter().map(|stack| new[stack.row()]);
             of_sample.try_extend(&own.try_vec(WHAT)?, WHAT)?;
         }
