@@ -48,6 +48,9 @@ static inline R_xlen_t pick(const struct rule *rule, R_xlen_t row) {
 
 // The same for n rows, all of which there are.
 static void pick_part(const struct rule *rule, R_xlen_t row, R_xlen_t n, int *out) {
+    // Then there may be no values to count with.
+    if (n == 0)
+        return;
     switch (rule->by) {
     case BY_ROW: {
         R_xlen_t at = row % rule->count;
