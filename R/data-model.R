@@ -83,8 +83,9 @@
 #' Most stacks occur many times, but `sample_locations` has a row for each frame of each sample. The three
 #' columns of this table, the ids in `samples` and `sample_values`, types and units, and values that are equal in
 #' all rows are therefore not stored, nor are the columns of `as_tibble()`: R computes their values when they
-#' are needed. They can be used like any other column. If a function needs all values of a column at once, the column is stored from then on, like an
-#' ordinary one. Files and databases, and R processes without this package, get ordinary columns.
+#' are needed. They can be used like any other column. If a function needs all values of a column at once, the
+#' column is stored from then on, like an ordinary one. Files and databases, and R processes without this
+#' package, get ordinary columns.
 #'
 #' Functions of this package recognise tables that were not changed since they were returned, and do not
 #' check or search them again. Assigning to cells or dropping rows makes a table an ordinary one.
