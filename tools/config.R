@@ -43,7 +43,8 @@ run <- function(tool, args) {
 find_tools <- function(name) {
   # R's own "~" is the documents folder on Windows.
   home <- if (windows) Sys.getenv("USERPROFILE") else path.expand("~")
-  folders <- c(file.path(Sys.getenv("CARGO_HOME"), "bin"), file.path(home, ".cargo", "bin"))
+  cargo_home <- Sys.getenv("CARGO_HOME")
+  folders <- file.path(c(if (nzchar(cargo_home)) cargo_home, file.path(home, ".cargo")), "bin")
   found <- c(Sys.which(name), file.path(folders, paste0(name, if (windows) ".exe")))
   found <- found[file.exists(found)]
   if (length(found) == 0) {
