@@ -292,13 +292,15 @@ static void text_set(SEXP x, R_xlen_t i, SEXP text) {
 static void drop_rule(SEXP pointer) {
     struct rule *rule = R_ExternalPtrAddr(pointer);
     profile_dropped();
-    if (rule == NULL || rule->borrowed == NULL)
+    if (rule == NULL)
+        return;
+    // Nothing would free what is borrowed from here on.
+    rule->reads = R_XLEN_T_MAX / -2;
+    if (rule->borrowed == NULL)
         return;
     profile_hold(-(double) rule->rows * (double) element_size(rule));
     free(rule->borrowed);
     rule->borrowed = NULL;
-    // Nothing would free it again.
-    rule->reads = R_XLEN_T_MAX / -2;
     profile_last.x = NULL;
 }
 

@@ -1,5 +1,6 @@
 //! The result of filtering: what remains of samples, of their frames, and of other tables.
 
+use super::frames::take;
 use super::rows;
 use crate::arena::{Arena, RObject};
 use profile_core::error::Result;
@@ -86,19 +87,13 @@ fn rows_of_stacks<'call>(
             cancel::check(stop)?;
         }
         let stack = stack.unpacked(&mut space)?;
-        let (own, rest) = sample_ids.split_at_mut(stack.len());
-        own.fill(id);
-        sample_ids = rest;
-        let (own, rest) = depths.split_at_mut(stack.len());
-        for (slot, value) in own.iter_mut().zip(1..) {
+        take(&mut sample_ids, stack.len()).fill(id);
+        for (slot, value) in take(&mut depths, stack.len()).iter_mut().zip(1..) {
             *slot = value;
         }
-        depths = rest;
-        let (own, rest) = locations.split_at_mut(stack.len());
-        for (slot, location) in own.iter_mut().zip(stack) {
+        for (slot, location) in take(&mut locations, stack.len()).iter_mut().zip(stack) {
             *slot = location.row() as i32 + 1;
         }
-        locations = rest;
     }
     Ok([sample_id, depth, location_id])
 }

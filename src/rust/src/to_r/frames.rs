@@ -124,7 +124,7 @@ impl Columns<'_> {
 }
 
 /// The first elements of a slice, which then begins behind them.
-fn take<'slots, T>(slots: &mut &'slots mut [T], len: usize) -> &'slots mut [T] {
+pub(super) fn take<'slots, T>(slots: &mut &'slots mut [T], len: usize) -> &'slots mut [T] {
     let (first, rest) = std::mem::take(slots).split_at_mut(len);
     *slots = rest;
     first
