@@ -4,12 +4,15 @@
 //! - [`aggregate`]: merges equal samples and sums their values;
 //! - [`inlining`]: groups the locations of a stack that have the same address;
 //! - [`source_facts`]: time, period and duration of a source;
+//! - [`weights`]: the values of samples, summed for each distinct stack;
 //! - [`summary`]: self and total values by function and by line;
+//! - [`call_tree`]: self and total values by path;
 //! - [`combine`]: combines several profiles;
 //! - [`compact`]: finds unused rows of tables;
 //! - [`convert`]: converts between the versions of the tables.
 
 pub(crate) mod aggregate;
+pub mod call_tree;
 pub mod combine;
 pub mod compact;
 pub mod convert;
@@ -17,3 +20,4 @@ pub(crate) mod inlining;
 pub(crate) mod sample_types;
 pub(crate) mod source_facts;
 pub mod summary;
+pub mod weights;

@@ -6,19 +6,17 @@
 //! of the stacks whose innermost frame with a line is in it.
 
 use super::sample_types::summed_type;
-use super::source_facts::periods;
+use super::weights::{Counted, Sums, Weight, add, sum_by_stack, type_of};
 use crate::collections::next_row;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled, with_room};
-use crate::model::{LocationId, Profile, SampleColumn, StringId, ValueType, Values};
+use crate::limits::memory::{TryCollect, TryGrow, TryPut, with_room};
+use crate::model::{LocationId, Profile, StringId};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::hash::Hash;
 
 const WHAT: &str = "a summary";
-/// The sample type of a profile without values.
-const NO_TYPE: (&str, &str) = ("samples", "count");
 const NANOSECONDS: f64 = 1e9;
 
 pub struct Summary<'p> {
@@ -31,19 +29,6 @@ pub struct Summary<'p> {
     pub functions: Figures<Option<&'p str>>,
     /// By file and line.
     pub lines: Figures<(&'p str, i32)>,
-}
-
-/// How many samples are in the summary (those with a value and a stack, of whose sum shares are
-/// computed), and how many are not.
-#[derive(Debug, Default, Clone, Copy, PartialEq)]
-pub struct Counted {
-    pub samples: u64,
-    pub sum: f64,
-    /// Samples with a value, but without a frame.
-    pub without_stack: u64,
-    pub sum_without_stack: f64,
-    /// Samples that have values of other types only, or none.
-    pub without_value: u64,
 }
 
 /// One row for each function or line, in descending order of self, then of total.
@@ -68,9 +53,6 @@ const VALUE: usize = 0;
 const TIME: usize = 1;
 const ALLOCATED: usize = 2;
 
-/// The first `N` sums of a stack, a function or a line.
-type Sums<const N: usize> = [f64; N];
-
 /// Sums the sample type `wanted`, or the default one.
 pub fn summarise<'p>(
     profile: &'p Profile,
@@ -78,14 +60,10 @@ pub fn summarise<'p>(
     stop: Stop,
 ) -> Result<Summary<'p>> {
     let summed = summed_type(profile, wanted)?;
-    let column = |values: Option<&'p Values>| match values {
-        Some(values) => Weight::Column(&values.column),
-        None => Weight::Nothing,
-    };
     let weights = [
-        column(summed),
+        Weight::column(summed),
         Weight::time(profile)?,
-        column(profile.value("alloc_size", "bytes")),
+        Weight::column(profile.value("alloc_size", "bytes")),
     ];
     // The fewer numbers are summed, the more of the sums fit in a processor's cache.
     let (counted, (functions, lines)) = match weights[TIME..] {
@@ -96,64 +74,12 @@ pub fn summarise<'p>(
     let [counted, time, _] = counted;
     let has_time = !matches!(weights[TIME], Weight::Nothing);
     Ok(Summary {
-        type_: summed.map_or(NO_TYPE, |values| {
-            let ValueType { name, unit } = &values.type_;
-            (name, unit)
-        }),
+        type_: type_of(summed),
         counted,
         time: has_time.then(|| time.sum / NANOSECONDS),
         functions,
         lines,
     })
-}
-
-/// A number for each sample.
-enum Weight<'p> {
-    /// The profile does not have it.
-    Nothing,
-    /// The values of a type; a sample without one counts as 0.
-    Column(&'p SampleColumn<f64>),
-    /// Counts, and for each source the nanoseconds between two samples, by which they are multiplied.
-    Time(&'p SampleColumn<f64>, Vec<f64>),
-}
-
-impl<'p> Weight<'p> {
-    /// The sampled time, if counts and all periods are known.
-    fn time(profile: &'p Profile) -> Result<Weight<'p>> {
-        let Some(counts) = profile.counts() else {
-            return Ok(Weight::Nothing);
-        };
-        let periods = periods(profile)?;
-        Ok(periods.map_or(Weight::Nothing, |periods| {
-            Weight::Time(&counts.column, periods)
-        }))
-    }
-
-    #[inline]
-    fn of(&self, profile: &Profile, row: usize) -> f64 {
-        match self {
-            Weight::Nothing => f64::NAN,
-            Weight::Column(values) => values[row],
-            Weight::Time(counts, periods) => {
-                counts[row] * periods[profile.samples.source[row].row()]
-            }
-        }
-    }
-}
-
-impl Counted {
-    #[inline]
-    fn add(&mut self, value: f64, has_stack: bool) {
-        if value.is_nan() {
-            self.without_value += 1;
-        } else if has_stack {
-            self.samples += 1;
-            self.sum += value;
-        } else {
-            self.without_stack += 1;
-            self.sum_without_stack += value;
-        }
-    }
 }
 
 type ByKey<'p> = (Figures<Option<&'p str>>, Figures<(&'p str, i32)>);
@@ -165,23 +91,7 @@ fn sum<'p, const N: usize>(
     weights: &[Weight; 3],
     stop: Stop,
 ) -> Result<([Counted; 3], ByKey<'p>)> {
-    let mut counted = [Counted::default(); 3];
-    let ids = profile.stacks.ids();
-    let has_frames = ids.map(|id| !profile.stacks.get(id).is_empty());
-    let has_frames = has_frames.try_vec(WHAT)?;
-    let mut by_stack = filled(profile.stacks.len(), [0.0; N], WHAT)?;
-    for (row, stack) in profile.samples.stack.iter().enumerate() {
-        if row % ROWS == 0 {
-            cancel::check(stop)?;
-        }
-        let has_stack = has_frames[stack.row()];
-        let sums = by_stack[stack.row()].iter_mut();
-        for ((weight, counted), sum) in weights.iter().zip(&mut counted).zip(sums) {
-            let value = weight.of(profile, row);
-            counted.add(value, has_stack);
-            *sum += if value.is_nan() { 0.0 } else { value };
-        }
-    }
+    let (counted, by_stack) = sum_by_stack::<3, N>(profile, weights, None, stop)?;
     let mut functions = Tallies::default();
     let mut lines = Tallies::default();
     let mut rows_of = with_room(profile.locations.len(), WHAT)?;
@@ -412,12 +322,5 @@ impl<Key: Copy + Eq + Hash, const N: usize> Tallies<Key, N> {
             allocated: optional(ALLOCATED, 1.0)?,
             keys: rows.iter().map(|(key, _)| *key).try_vec(WHAT)?,
         })
-    }
-}
-
-#[inline]
-fn add<const N: usize>(to: &mut Sums<N>, sums: &Sums<N>) {
-    for (to, sum) in to.iter_mut().zip(sums) {
-        *to += sum;
     }
 }

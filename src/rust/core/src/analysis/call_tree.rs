@@ -1,0 +1,271 @@
+//! The call tree of a profile: a node for each path of calls, with the values of the samples that
+//! end in it (self) and of all samples that pass through it (total).
+//!
+//! Frames are grouped by the name of their function unless lines are wanted: R shows a promise in
+//! the file of the function that created it, so that one function has several files. Nodes are in
+//! preorder, and those with the same caller in descending order of total, so that the order
+//! does not depend on that in the file.
+
+use super::sample_types::summed_type;
+use super::weights::{Counted, Weight, sum_by_stack, type_of};
+use crate::collections::next_row;
+use crate::error::Result;
+use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled, with_room};
+use crate::model::{LocationId, Profile, SourceId, StringId};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+
+const WHAT: &str = "a call tree";
+/// The parent of the outermost nodes.
+const ROOT: u32 = u32::MAX;
+
+/// Which frames are in the same group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Those of functions with the same name.
+    Function,
+    /// Those that also have the same file and line.
+    Line,
+}
+
+pub struct CallTree<'p> {
+    /// Name and unit of the type that is summed.
+    pub type_: (&'p str, &'p str),
+    pub counted: Counted,
+    pub groups: Vec<Group<'p>>,
+    /// In preorder.
+    pub nodes: Vec<Node>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Group<'p> {
+    /// `None` for frames without a function.
+    pub name: Option<&'p str>,
+    /// `None` if it is unknown, or if functions of this name have several.
+    pub filename: Option<&'p str>,
+    /// `None` if it is unknown, or if frames are not grouped by line.
+    pub line: Option<i32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Node {
+    /// The row of the caller; `None` for outermost frames.
+    pub parent: Option<u32>,
+    /// 1 for outermost frames.
+    pub depth: u32,
+    /// The row of its group.
+    pub group: u32,
+    pub self_: f64,
+    pub total: f64,
+    /// Where it starts if nodes are drawn side by side, each as wide as its total: the calls of a
+    /// node start where it does.
+    pub x: f64,
+}
+
+/// Sums the sample type `wanted`, or the default one, of the samples of a source, or of all.
+pub fn call_tree<'p>(
+    profile: &'p Profile,
+    wanted: Option<&str>,
+    by: By,
+    source: Option<SourceId>,
+    stop: Stop,
+) -> Result<CallTree<'p>> {
+    let summed = summed_type(profile, wanted)?;
+    let weights = [Weight::column(summed)];
+    let ([counted], by_stack) = sum_by_stack::<1, 1>(profile, &weights, source, stop)?;
+    let mut groups = Groups::default();
+    for location in profile.locations.ids() {
+        groups.add(profile, location, by)?;
+    }
+    let mut paths = Paths::default();
+    let mut space = Vec::new();
+    for (stack, &[sum]) in profile.stacks.ids().zip(&by_stack) {
+        if stack.row() % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        if sum != 0.0 {
+            let frames = profile.stacks.get(stack).unpacked(&mut space)?;
+            paths.add(frames, &groups.of_location, sum)?;
+        }
+    }
+    let groups = groups.shown(profile)?;
+    let nodes = paths.in_preorder(&groups, stop)?;
+    Ok(CallTree {
+        type_: type_of(summed),
+        counted,
+        groups,
+        nodes,
+    })
+}
+
+/// A name, a file and a line; the last two are the same for all frames unless they are grouped by
+/// line.
+type Key = (Option<StringId>, Option<StringId>, i32);
+
+#[derive(Default)]
+struct Groups {
+    keys: Vec<Key>,
+    rows: HashMap<Key, u32, RandomState>,
+    /// By group, the file of its functions, unless there are several.
+    files: Vec<Option<StringId>>,
+    /// By location.
+    of_location: Vec<u32>,
+}
+
+impl Groups {
+    /// Adds the next location.
+    fn add(&mut self, profile: &Profile, location: LocationId, by: By) -> Result<()> {
+        let function = profile.function_of(location);
+        let name = function.map(|function| function.name);
+        let file = function.map(|function| function.filename);
+        let key = match by {
+            By::Function => (name, None, 0),
+            By::Line => (name, file, profile.locations.get(location).line_for_r()),
+        };
+        let row = match self.rows.get(&key) {
+            Some(&row) => row,
+            None => {
+                let row = next_row(self.keys.len(), "functions")?;
+                self.rows.try_put(key, row, WHAT)?;
+                self.keys.try_push(key, WHAT)?;
+                self.files.try_push(file, WHAT)?;
+                row
+            }
+        };
+        let known = &mut self.files[row as usize];
+        *known = known.filter(|_| *known == file);
+        self.of_location.try_push(row, WHAT)
+    }
+
+    fn shown<'p>(&self, profile: &'p Profile) -> Result<Vec<Group<'p>>> {
+        let text = |id: &StringId| profile.strings.get(*id);
+        let groups = self.keys.iter().zip(&self.files);
+        let groups = groups.map(|((name, _, line), file)| Group {
+            name: name.as_ref().map(text),
+            filename: file.as_ref().map(text).filter(|file| !file.is_empty()),
+            line: (*line > 0).then_some(*line),
+        });
+        groups.try_vec(WHAT)
+    }
+}
+
+/// The nodes in the order in which they were found.
+#[derive(Default)]
+struct Paths {
+    nodes: Vec<Path>,
+    /// By parent and group.
+    rows: HashMap<(u32, u32), u32, RandomState>,
+    /// The locations of the stack that was added last and their nodes, outermost first. Consecutive
+    /// stacks have most of their outer frames in common.
+    last: Vec<(LocationId, u32)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Path {
+    parent: u32,
+    group: u32,
+    self_: f64,
+}
+
+impl Paths {
+    /// Adds a stack, whose frames are innermost first.
+    fn add(&mut self, frames: &[LocationId], groups: &[u32], sum: f64) -> Result<()> {
+        let both = self.last.iter().zip(frames.iter().rev());
+        let common = both.take_while(|((last, _), frame)| last == *frame).count();
+        self.last.truncate(common);
+        for &location in frames.iter().rev().skip(common) {
+            let parent = self.last.last().map_or(ROOT, |&(_, node)| node);
+            let node = self.node(parent, groups[location.row()])?;
+            self.last.try_push((location, node), WHAT)?;
+        }
+        if let Some(&(_, node)) = self.last.last() {
+            self.nodes[node as usize].self_ += sum;
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, parent: u32, group: u32) -> Result<u32> {
+        if let Some(&node) = self.rows.get(&(parent, group)) {
+            return Ok(node);
+        }
+        let node = next_row(self.nodes.len(), "paths")?;
+        self.rows.try_put((parent, group), node, WHAT)?;
+        let path = Path {
+            parent,
+            group,
+            self_: 0.0,
+        };
+        self.nodes.try_push(path, WHAT)?;
+        Ok(node)
+    }
+
+    fn in_preorder(self, groups: &[Group], stop: Stop) -> Result<Vec<Node>> {
+        let nodes = &self.nodes;
+        // Callees come after their callers.
+        let mut totals = nodes.iter().map(|node| node.self_).try_vec(WHAT)?;
+        for (row, node) in nodes.iter().enumerate().rev() {
+            if node.parent != ROOT {
+                totals[node.parent as usize] += totals[row];
+            }
+        }
+        // The callees of each node end to end, those of no node at the end.
+        let mut callees = (0..nodes.len() as u32).try_vec(WHAT)?;
+        cancel::check(stop)?;
+        callees.sort_unstable_by(|&a, &b| {
+            let [one, other] = [a, b].map(|row| &nodes[row as usize]);
+            let by_total = totals[b as usize].total_cmp(&totals[a as usize]);
+            let name = |node: &Path| &groups[node.group as usize];
+            one.parent
+                .cmp(&other.parent)
+                .then(by_total)
+                .then_with(|| name(one).cmp(name(other)))
+        });
+        let mut starts = filled(nodes.len() + 1, 0, WHAT)?;
+        let mut outermost = callees.len();
+        for (at, &row) in callees.iter().enumerate().rev() {
+            match nodes[row as usize].parent {
+                ROOT => outermost = at,
+                parent => starts[parent as usize] = at,
+            }
+        }
+        let callees_of = |parent: u32, start: usize| {
+            let rest = callees[start..].iter();
+            rest.take_while(move |&&row| nodes[row as usize].parent == parent)
+        };
+        let mut out: Vec<Node> = with_room(nodes.len(), WHAT)?;
+        // What is still to be visited, the next one last.
+        let mut open: Vec<(u32, Node)> = Vec::new();
+        let visit = |open: &mut Vec<(u32, Node)>,
+                         caller: (u32, usize, Option<u32>, u32, f64)| {
+            let (parent, start, row, depth, mut x) = caller;
+            let first = open.len();
+            for &callee in callees_of(parent, start) {
+                let path = &nodes[callee as usize];
+                let node = Node {
+                    parent: row,
+                    depth,
+                    group: path.group,
+                    self_: path.self_,
+                    total: totals[callee as usize],
+                    x,
+                };
+                x += node.total;
+                open.try_push((callee, node), WHAT)?;
+            }
+            open[first..].reverse();
+            Ok::<_, crate::error::Error>(())
+        };
+        visit(&mut open, (ROOT, outermost, None, 1, 0.0))?;
+        while let Some((row, node)) = open.pop() {
+            let own = next_row(out.len(), "paths")?;
+            if own as usize % ROWS == 0 {
+                cancel::check(stop)?;
+            }
+            out.try_push(node, WHAT)?;
+            let start = starts[row as usize];
+            visit(&mut open, (row, start, Some(own), node.depth + 1, node.x))?;
+        }
+        Ok(out)
+    }
+}

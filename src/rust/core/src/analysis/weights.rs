@@ -1,0 +1,126 @@
+//! What the samples of a profile weigh in a summary or a call tree: their values, summed for each
+//! distinct stack.
+
+use super::source_facts::periods;
+use crate::error::Result;
+use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::memory::{TryCollect, filled};
+use crate::model::{Profile, SampleColumn, SourceId, ValueType, Values};
+
+const WHAT: &str = "sums of samples";
+/// The sample type of a profile without values.
+const NO_TYPE: (&str, &str) = ("samples", "count");
+
+/// Name and unit of the type that is summed.
+pub fn type_of(values: Option<&Values>) -> (&str, &str) {
+    values.map_or(NO_TYPE, |values| {
+        let ValueType { name, unit } = &values.type_;
+        (name, unit)
+    })
+}
+
+/// How many samples are counted (those with a value and a stack, of whose sum shares are
+/// computed), and how many are not.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub struct Counted {
+    pub samples: u64,
+    pub sum: f64,
+    /// Samples with a value, but without a frame.
+    pub without_stack: u64,
+    pub sum_without_stack: f64,
+    /// Samples that have values of other types only, or none.
+    pub without_value: u64,
+}
+
+/// `N` sums: of a stack, a function or a line.
+pub type Sums<const N: usize> = [f64; N];
+
+/// A number for each sample.
+pub enum Weight<'p> {
+    /// The profile does not have it.
+    Nothing,
+    /// The values of a type; a sample without one counts as 0.
+    Column(&'p SampleColumn<f64>),
+    /// Counts, and for each source the nanoseconds between two samples, by which they are multiplied.
+    Time(&'p SampleColumn<f64>, Vec<f64>),
+}
+
+impl<'p> Weight<'p> {
+    pub fn column(values: Option<&'p Values>) -> Weight<'p> {
+        values.map_or(Weight::Nothing, |values| Weight::Column(&values.column))
+    }
+
+    /// The sampled time, if counts and all periods are known.
+    pub fn time(profile: &'p Profile) -> Result<Weight<'p>> {
+        let Some(counts) = profile.counts() else {
+            return Ok(Weight::Nothing);
+        };
+        let periods = periods(profile)?;
+        Ok(periods.map_or(Weight::Nothing, |periods| {
+            Weight::Time(&counts.column, periods)
+        }))
+    }
+
+    #[inline]
+    fn of(&self, profile: &Profile, row: usize) -> f64 {
+        match self {
+            Weight::Nothing => f64::NAN,
+            Weight::Column(values) => values[row],
+            Weight::Time(counts, periods) => {
+                counts[row] * periods[profile.samples.source[row].row()]
+            }
+        }
+    }
+}
+
+impl Counted {
+    #[inline]
+    fn add(&mut self, value: f64, has_stack: bool) {
+        if value.is_nan() {
+            self.without_value += 1;
+        } else if has_stack {
+            self.samples += 1;
+            self.sum += value;
+        } else {
+            self.without_stack += 1;
+            self.sum_without_stack += value;
+        }
+    }
+}
+
+/// The sums of the first `N` weights for each distinct stack; of the samples of one source, or of all.
+pub fn sum_by_stack<const M: usize, const N: usize>(
+    profile: &Profile,
+    weights: &[Weight; M],
+    source: Option<SourceId>,
+    stop: Stop,
+) -> Result<([Counted; M], Vec<Sums<N>>)> {
+    let mut counted = [Counted::default(); M];
+    let ids = profile.stacks.ids();
+    let has_frames = ids.map(|id| !profile.stacks.get(id).is_empty());
+    let has_frames = has_frames.try_vec(WHAT)?;
+    let mut by_stack = filled(profile.stacks.len(), [0.0; N], WHAT)?;
+    for (row, stack) in profile.samples.stack.iter().enumerate() {
+        if row % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        if source.is_some_and(|source| profile.samples.source[row] != source) {
+            continue;
+        }
+        let has_stack = has_frames[stack.row()];
+        let sums = by_stack[stack.row()].iter_mut();
+        for ((weight, counted), sum) in weights.iter().zip(&mut counted).zip(sums) {
+            let value = weight.of(profile, row);
+            counted.add(value, has_stack);
+            *sum += if value.is_nan() { 0.0 } else { value };
+        }
+    }
+    Ok((counted, by_stack))
+}
+
+#[inline]
+pub fn add<const N: usize>(to: &mut Sums<N>, sums: &Sums<N>) {
+    for (to, sum) in to.iter_mut().zip(sums) {
+        *to += sum;
+    }
+}
