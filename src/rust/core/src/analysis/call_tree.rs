@@ -6,19 +6,18 @@
 //! preorder, and those with the same caller in descending order of total, so that the order
 //! does not depend on that in the file.
 
+use super::paths::{Path, Paths, ROOT};
 use super::sample_types::summed_type;
 use super::weights::{Counted, Weight, sum_by_stack, type_of};
 use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::{TryCollect, TryGrow, TryPut, filled, with_room};
+use crate::limits::memory::{TryCollect, TryGrow, TryPut, copied, filled, with_room};
 use crate::model::{LocationId, Profile, SourceId, StringId};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
 const WHAT: &str = "a call tree";
-/// The parent of the outermost nodes.
-const ROOT: u32 = u32::MAX;
 
 /// Which frames are in the same group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +77,7 @@ pub fn call_tree<'p>(
     for location in profile.locations.ids() {
         groups.add(profile, location, by)?;
     }
-    let mut paths = Paths::default();
+    let mut tree = Nodes::default();
     let mut space = Vec::new();
     for (stack, &[sum]) in profile.stacks.ids().zip(&by_stack) {
         if stack.row() % ROWS == 0 {
@@ -86,11 +85,11 @@ pub fn call_tree<'p>(
         }
         if sum != 0.0 {
             let frames = profile.stacks.get(stack).unpacked(&mut space)?;
-            paths.add(frames, &groups.of_location, sum)?;
+            tree.add(frames, &groups.of_location, sum)?;
         }
     }
     let groups = groups.shown(profile)?;
-    let nodes = paths.in_preorder(&groups, stop)?;
+    let nodes = tree.in_preorder(&groups, stop)?;
     Ok(CallTree {
         type_: type_of(summed),
         counted,
@@ -150,60 +149,28 @@ impl Groups {
     }
 }
 
-/// The nodes in the order in which they were found.
+/// Which node is called by which, and what is summed of each.
 #[derive(Default)]
-struct Paths {
-    nodes: Vec<Path>,
-    /// By parent and group.
-    rows: HashMap<(u32, u32), u32, RandomState>,
-    /// The locations of the stack that was added last and their nodes, outermost first. Consecutive
-    /// stacks have most of their outer frames in common.
-    last: Vec<(LocationId, u32)>,
+struct Nodes {
+    paths: Paths,
+    self_: Vec<f64>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Path {
-    parent: u32,
-    group: u32,
-    self_: f64,
-}
-
-impl Paths {
-    /// Adds a stack, whose frames are innermost first.
+impl Nodes {
+    /// Adds the sum of a stack, whose frames are innermost first.
     fn add(&mut self, frames: &[LocationId], groups: &[u32], sum: f64) -> Result<()> {
-        let both = self.last.iter().zip(frames.iter().rev());
-        let common = both.take_while(|((last, _), frame)| last == *frame).count();
-        self.last.truncate(common);
-        for &location in frames.iter().rev().skip(common) {
-            let parent = self.last.last().map_or(ROOT, |&(_, node)| node);
-            let node = self.node(parent, groups[location.row()])?;
-            self.last.try_push((location, node), WHAT)?;
-        }
-        if let Some(&(_, node)) = self.last.last() {
-            self.nodes[node as usize].self_ += sum;
+        let node = self.paths.add(frames, groups)?;
+        self.self_.try_fill(self.paths.nodes().len(), 0.0, WHAT)?;
+        if let Some(node) = node {
+            self.self_[node as usize] += sum;
         }
         Ok(())
     }
 
-    fn node(&mut self, parent: u32, group: u32) -> Result<u32> {
-        if let Some(&node) = self.rows.get(&(parent, group)) {
-            return Ok(node);
-        }
-        let node = next_row(self.nodes.len(), "paths")?;
-        self.rows.try_put((parent, group), node, WHAT)?;
-        let path = Path {
-            parent,
-            group,
-            self_: 0.0,
-        };
-        self.nodes.try_push(path, WHAT)?;
-        Ok(node)
-    }
-
     fn in_preorder(self, groups: &[Group], stop: Stop) -> Result<Vec<Node>> {
-        let nodes = &self.nodes;
+        let nodes = self.paths.nodes();
         // Callees come after their callers.
-        let mut totals = nodes.iter().map(|node| node.self_).try_vec(WHAT)?;
+        let mut totals = copied(&self.self_, WHAT)?;
         for (row, node) in nodes.iter().enumerate().rev() {
             if node.parent != ROOT {
                 totals[node.parent as usize] += totals[row];
@@ -236,8 +203,7 @@ impl Paths {
         let mut out: Vec<Node> = with_room(nodes.len(), WHAT)?;
         // What is still to be visited, the next one last.
         let mut open: Vec<(u32, Node)> = Vec::new();
-        let visit = |open: &mut Vec<(u32, Node)>,
-                         caller: (u32, usize, Option<u32>, u32, f64)| {
+        let visit = |open: &mut Vec<(u32, Node)>, caller: (u32, usize, Option<u32>, u32, f64)| {
             let (parent, start, row, depth, mut x) = caller;
             let first = open.len();
             for &callee in callees_of(parent, start) {
@@ -246,7 +212,7 @@ impl Paths {
                     parent: row,
                     depth,
                     group: path.group,
-                    self_: path.self_,
+                    self_: self.self_[callee as usize],
                     total: totals[callee as usize],
                     x,
                 };

@@ -6,6 +6,7 @@
 //! - [`source_facts`]: time, period and duration of a source;
 //! - [`weights`]: the values of samples, summed for each distinct stack;
 //! - [`summary`]: self and total values by function and by line;
+//! - [`paths`]: the prefix tree of stacks;
 //! - [`call_tree`]: self and total values by path;
 //! - [`combine`]: combines several profiles;
 //! - [`compact`]: finds unused rows of tables;
@@ -17,6 +18,7 @@ pub mod combine;
 pub mod compact;
 pub mod convert;
 pub(crate) mod inlining;
+pub mod paths;
 pub(crate) mod sample_types;
 pub(crate) mod source_facts;
 pub mod summary;
