@@ -1,0 +1,126 @@
+// Colours of frames: by package, by file, by kind of frame, and by change from a base.
+//
+// Colours are computed in OKLCH, in which equal lightness looks equally light. So text is legible
+// on each of them (a contrast of at least 4.5, see the tests), and no category stands out by chance.
+'use strict';
+
+/** The colour as [red, green, blue], 0 to 255. */
+function oklch(lightness, chroma, hue) {
+	const a = chroma * Math.cos((hue * Math.PI) / 180);
+	const b = chroma * Math.sin((hue * Math.PI) / 180);
+	const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+	const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+	const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
+	const channel = (linear) => {
+		const x = Math.min(Math.max(linear, 0), 1);
+		return Math.round(255 * (x <= 0.0031308 ? 12.92 * x : 1.055 * x ** (1 / 2.4) - 0.055));
+	};
+	return [
+		channel(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s),
+		channel(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s),
+		channel(-0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s),
+	];
+}
+
+function luminance(rgb) {
+	const [r, g, b] = rgb.map((value) => {
+		const x = value / 255;
+		return x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4;
+	});
+	return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+/** WCAG's contrast of two colours. */
+function contrast(one, other) {
+	const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+	return (high + 0.05) / (low + 0.05);
+}
+
+const SCHEMES = {
+	light: { lightness: 0.85, spread: 0.05, chroma: 0.09, grey: 0.9, text: [24, 26, 32] },
+	dark: { lightness: 0.46, spread: 0.05, chroma: 0.1, grey: 0.37, text: [244, 245, 248] },
+};
+
+/** Hues of categories, those that differ most first. */
+const HUES = [255, 55, 155, 310, 95, 200, 20, 280, 130, 345, 75, 225, 180];
+
+/** FNV-1a. */
+function hash(text) {
+	let h = 2166136261;
+	const n = Math.min(text.length, 200);
+	for (let i = 0; i < n; i++) h = Math.imul(h ^ text.charCodeAt(i), 16777619);
+	return h >>> 0;
+}
+
+function css([r, g, b]) {
+	return `rgb(${r},${g},${b})`;
+}
+
+/** The colour of a category; `shade` from 0 to 1 varies its lightness. */
+function categoryColour(scheme, hue, shade = 0.5) {
+	const { lightness, spread, chroma, grey } = SCHEMES[scheme];
+	const by = (shade - 0.5) * spread;
+	return hue === null ? oklch(grey + by, 0.008, 270) : oklch(lightness + by, chroma, hue);
+}
+
+/** Red for more than the base, blue for less, grey for the same; a factor of 4 is the extreme. */
+function changeColour(scheme, value, base) {
+	const { lightness, chroma, grey } = SCHEMES[scheme];
+	let log = 0;
+	if (value > 0 && base > 0) log = Math.log2(value / base);
+	else if (value !== base) log = value > base ? 2 : -2;
+	const strength = Math.min(Math.abs(log) / 2, 1);
+	const strong = lightness - (scheme === 'light' ? 0.1 : 0);
+	return oklch(grey + (strong - grey) * strength, 1.6 * chroma * strength, log > 0 ? 25 : 255);
+}
+
+const KINDS = { r: 'R', native: 'native', gc: 'garbage collection', '': 'unknown' };
+
+/** The category of each group, as text: its package, its file or its kind of frame; '' unknown. */
+function categories(model, groups, by) {
+	const { strings } = model;
+	return Array.from({ length: groups.n }, (_, row) => {
+		if (groups.names[row] === GC) return 'gc';
+		if (by === 'file') return strings[groups.file[row]];
+		if (by === 'kind') return strings[groups.kind[row]];
+		return strings[groups.package[row]];
+	});
+}
+
+/**
+ * The hues of categories: the heaviest ones get the first hues, so that they differ. Grey is for
+ * garbage collection and for what is unknown.
+ */
+function huesOf(category, weight) {
+	const sums = new Map();
+	for (let row = 0; row < category.length; row++) {
+		sums.set(category[row], (sums.get(category[row]) ?? 0) + weight[row]);
+	}
+	sums.delete('');
+	sums.delete('gc');
+	const ordered = [...sums].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+	const hues = new Map();
+	for (let i = 0; i < ordered.length; i++) {
+		const key = ordered[i][0];
+		hues.set(key, i < HUES.length ? HUES[i] : hash(key) % 360);
+	}
+	return hues;
+}
+
+/** Colours of all groups, for one scheme, and the legend: categories, heaviest first. */
+function colourGroups(model, groups, by, weight, scheme) {
+	const category = categories(model, groups, by);
+	const hues = huesOf(category, weight);
+	const rgb = category.map((key, row) => {
+		const shade = (hash(groups.names[row]) % 64) / 63;
+		return categoryColour(scheme, hues.get(key) ?? null, key === 'gc' ? 0 : shade);
+	});
+	const named = (key) => (by === 'kind' ? (KINDS[key] ?? key) : by === 'file' ? baseName(key) : key);
+	const legend = [...hues].map(([key, hue]) => ({ label: named(key), colour: categoryColour(scheme, hue) }));
+	if (category.includes('gc')) legend.push({ label: KINDS.gc, colour: categoryColour(scheme, null, 0) });
+	if (category.includes('')) {
+		const label = by === 'kind' ? 'unknown' : `unknown ${by}`;
+		legend.push({ label, colour: categoryColour(scheme, null) });
+	}
+	return { css: rgb.map(css), rgb, legend };
+}

@@ -1,0 +1,164 @@
+// Reads the data of the page: base64 of gzip of JSON, in the element #data.
+//
+// The model that results is made of typed arrays, one entry per node of the prefix tree of all
+// stacks, since objects for each of 100,000 nodes would be slow. Nodes are in preorder: a node comes
+// after its caller, and node 0 is the root.
+'use strict';
+
+const UNKNOWN = '<unknown>';
+const GC = '<GC>';
+
+function base64ToBytes(text) {
+	const binary = atob(text.trim());
+	const bytes = new Uint8Array(binary.length);
+	for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+	return bytes;
+}
+
+async function gunzip(bytes) {
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+	return new Response(stream).text();
+}
+
+/** Numbers from the differences between them. */
+function undelta(differences, Type = Int32Array) {
+	const out = new Type(differences.length);
+	let sum = 0;
+	for (let i = 0; i < differences.length; i++) {
+		sum += differences[i];
+		out[i] = sum;
+	}
+	return out;
+}
+
+async function decode(text) {
+	return readModel(JSON.parse(await gunzip(base64ToBytes(text))));
+}
+
+function readModel(data) {
+	if (data.format !== 1) throw new Error(`format ${data.format} of the data is not supported`);
+	const depth = undelta(data.nodes.depth);
+	const n = depth.length;
+	const parent = new Int32Array(n).fill(-1);
+	const frame = Int32Array.from(data.nodes.frame);
+	const path = [];
+	let deepest = 0;
+	for (let i = 0; i < n; i++) {
+		const d = depth[i];
+		path[d] = i;
+		if (d > 0) parent[i] = path[d - 1];
+		if (d > deepest) deepest = d;
+	}
+	return {
+		title: data.title,
+		generator: data.generator,
+		strings: data.strings,
+		functions: data.functions,
+		frames: data.frames,
+		n,
+		depth,
+		deepest,
+		parent,
+		frame,
+		sources: data.sources,
+		types: amounts(data),
+		type: data.type,
+		counts: data.counts,
+		bytes: data.bytes,
+		values: data.values.map((v) => ({ ...v, node: undelta(v.node) })),
+		orders: data.order.map(readOrder),
+		hasBase: data.sources.some((source) => source.base),
+		plumbing: data.plumbing,
+		texts: data.texts,
+	};
+}
+
+/**
+ * What can be shown: the sample types, and time, if the period of each source is known. `factor` is
+ * by source, `type` a row of the types of the data.
+ */
+function amounts(data) {
+	const types = data.types.map(({ name, unit }, type) => ({ name, unit, type, factor: null }));
+	const periods = data.sources.map((source) => source.period);
+	if (data.counts >= 0 && periods.length > 0 && periods.every((period) => period > 0)) {
+		types.push({ name: 'time', unit: 'nanoseconds', type: data.counts, factor: periods });
+	}
+	return types;
+}
+
+/** Samples as recorded: runs of samples with the same node, and where each run ends. */
+function readOrder(order) {
+	const ends = new Float64Array(order.run.length);
+	let samples = 0;
+	for (let i = 0; i < ends.length; i++) {
+		samples += order.run[i];
+		ends[i] = samples;
+	}
+	return {
+		source: order.source,
+		node: undelta(order.node),
+		ends,
+		samples,
+		values: order.values.map((v) => ({ ...v, sample: undelta(v.sample ?? []), value: v.value ?? [] })),
+	};
+}
+
+/** The first index whose value is greater than `limit`, in ascending values. */
+function firstAbove(values, limit) {
+	let low = 0;
+	let high = values.length;
+	while (low < high) {
+		const middle = (low + high) >> 1;
+		if (values[middle] > limit) high = middle;
+		else low = middle + 1;
+	}
+	return low;
+}
+
+/** Adds the values of the samples `from` to `to` (exclusive) of an order to their nodes. */
+function addSamples(order, type, factor, from, to, sums) {
+	const values = order.values.find((v) => v.type === type);
+	if (!values || from >= to) return;
+	const { node, ends } = order;
+	const constant = values.constant;
+	const first = firstAbove(ends, from);
+	if (constant !== 0) {
+		let start = from;
+		for (let run = first; start < to; run++) {
+			const end = Math.min(ends[run], to);
+			sums[node[run]] += (end - start) * constant * factor;
+			start = end;
+		}
+	}
+	let run = first;
+	for (let i = firstAbove(values.sample, from - 1); i < values.sample.length; i++) {
+		const sample = values.sample[i];
+		if (sample >= to) break;
+		while (ends[run] <= sample) run++;
+		sums[node[run]] += (values.value[i] - constant) * factor;
+	}
+}
+
+/**
+ * The sums of an amount for each node (self): of the sources for which `wanted` is true, and, if
+ * `ranges` is given, only of the samples in these ranges ({order, from, to}).
+ */
+function selfByNode(model, amount, wanted, ranges) {
+	const sums = new Float64Array(model.n);
+	if (!amount) return sums;
+	const factor = (source) => (amount.factor ? amount.factor[source] : 1);
+	if (ranges) {
+		for (const { order, from, to } of ranges) {
+			if (wanted(order.source)) {
+				addSamples(order, amount.type, factor(order.source), from, to, sums);
+			}
+		}
+		return sums;
+	}
+	for (const { source, type, node, value } of model.values) {
+		if (type !== amount.type || !wanted(source)) continue;
+		const by = factor(source);
+		for (let i = 0; i < node.length; i++) sums[node[i]] += value[i] * by;
+	}
+	return sums;
+}

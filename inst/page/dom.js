@@ -1,0 +1,49 @@
+// Creating elements. Names of a profile become text nodes only, never markup.
+'use strict';
+
+const byId = (id) => document.getElementById(id);
+
+/** An element with properties and children; strings become text. */
+function element(tag, properties = {}, ...children) {
+	const made = document.createElement(tag);
+	for (const [key, value] of Object.entries(properties)) {
+		if (key in made && key !== 'role') made[key] = value;
+		else made.setAttribute(key, value);
+	}
+	made.append(...children);
+	return made;
+}
+
+function darkScheme() {
+	return matchMedia('(prefers-color-scheme: dark)').matches;
+}
+
+/** A colour that style.css defines. */
+function themeColour(variable) {
+	return getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
+}
+
+/** Sets the size of a canvas in CSS pixels, and returns its context, scaled to them. */
+function sizeCanvas(canvas, width, height) {
+	const ratio = window.devicePixelRatio || 1;
+	canvas.width = Math.max(1, Math.round(width * ratio));
+	canvas.height = Math.max(1, Math.round(height * ratio));
+	canvas.style.width = `${width}px`;
+	canvas.style.height = `${height}px`;
+	const context = canvas.getContext('2d', { alpha: false });
+	context.setTransform(ratio, 0, 0, ratio, 0, 0);
+	return context;
+}
+
+/** Runs a function before the next frame, once however often it is asked for. */
+function beforeFrame(run) {
+	let asked = false;
+	return () => {
+		if (asked) return;
+		asked = true;
+		requestAnimationFrame(() => {
+			asked = false;
+			run();
+		});
+	};
+}

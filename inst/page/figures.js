@@ -1,0 +1,80 @@
+// Self and total values by function, line or package: the figures of the table.
+//
+// As in summary() of the R package, a function that occurs several times in a stack is counted
+// once, and the self value of a line is that of the stacks whose innermost frame with a line is in it.
+'use strict';
+
+/**
+ * Sums by group. `sides` are sums for each node of the model, `own` further ones of which only
+ * self values are wanted.
+ */
+function figuresByGroup(model, groups, hidden, sides, own) {
+	const { n, parent, depth, frame } = model;
+	const totalOf = sides.map((values) => {
+		const total = values.slice();
+		for (let i = n - 1; i > 0; i--) total[parent[i]] += total[i];
+		return total;
+	});
+	const out = {
+		self: sides.map(() => new Float64Array(groups.n)),
+		total: sides.map(() => new Float64Array(groups.n)),
+		own: own.map(() => new Float64Array(groups.n)),
+		gc: sides.map(() => new Float64Array(groups.n)),
+	};
+	const gcFrames = framesNamed(model, (name) => name === GC);
+	// The group that a node's own values count for, -1 for none.
+	const selfGroup = new Int32Array(n).fill(-1);
+	const open = new Int32Array(groups.n);
+	const path = new Int32Array(model.deepest + 1).fill(-1);
+	let length = 1;
+	for (let i = 1; i < n; i++) {
+		while (length > depth[i]) {
+			length--;
+			if (path[length] >= 0) open[path[length]]--;
+		}
+		const group = hidden?.[frame[i]] ? -1 : groups.ofFrame[frame[i]];
+		selfGroup[i] = group >= 0 ? group : selfGroup[parent[i]];
+		path[length++] = group;
+		if (group >= 0 && open[group]++ === 0) {
+			for (let s = 0; s < sides.length; s++) out.total[s][group] += totalOf[s][i];
+		}
+		const row = selfGroup[i];
+		if (row >= 0) {
+			for (let s = 0; s < sides.length; s++) out.self[s][row] += sides[s][i];
+			for (let s = 0; s < own.length; s++) out.own[s][row] += own[s][i];
+		}
+		const caller = selfGroup[parent[i]];
+		if (gcFrames[frame[i]] && caller >= 0) {
+			for (let s = 0; s < sides.length; s++) out.gc[s][caller] += totalOf[s][i];
+		}
+	}
+	return out;
+}
+
+/** 1 for each frame of a function whose name passes the test. */
+function framesNamed(model, test) {
+	const { strings, functions, frames } = model;
+	const passes = functions.name.map((name) => test(strings[name]));
+	return Uint8Array.from(frames.function, (f) => (f >= 0 && passes[f] ? 1 : 0));
+}
+
+/** The sum of samples with a stack. */
+function sumWithStack(self) {
+	let sum = 0;
+	for (let i = 1; i < self.length; i++) sum += self[i];
+	return sum;
+}
+
+/**
+ * The sum of the samples with a node of a matching group in their stack: each is counted once,
+ * however many of its frames match.
+ */
+function matchedSum(tree, matches, self) {
+	const inside = new Uint8Array(tree.n);
+	let sum = 0;
+	for (let i = 1; i < tree.n; i++) {
+		inside[i] = inside[tree.parent[i]] | matches[tree.group[i]];
+		if (inside[i]) sum += self[i];
+	}
+	return sum;
+}

@@ -1,0 +1,185 @@
+// Starts the page, and recomputes what changes depend on.
+//
+// `app` has the model, the state of the view, and what follows from both: sums, the tree, the
+// figures, the colours. Whoever changes the state calls update() with the first step to repeat, or
+// refresh() if only drawing is needed.
+'use strict';
+
+const app = {
+	model: null,
+	state: null,
+	defaults: null,
+	dark: false,
+	cache: new Map(),
+	places: null,
+	files: null,
+};
+
+/** The steps, in order; each makes use of those before it. */
+const STEPS = [
+	['tree', arrangeTree],
+	['weights', arrangeWeights],
+	['colours', arrangeColours],
+	['search', arrangeSearch],
+	['calls', arrangeChoice],
+	['layout', arrangePicture],
+];
+
+function cached(key, make) {
+	if (!app.cache.has(key)) app.cache.set(key, make());
+	return app.cache.get(key);
+}
+
+app.groupsBy = (by) => cached(`groups ${by}`, () => groupFrames(app.model, by));
+app.figuresOf = (groups) => figuresByGroup(app.model, groups, app.hidden, app.sides, [app.bytes]);
+
+/** Whether the samples of a source are shown. A source is compared with all of the other side. */
+function isWanted(source) {
+	const chosen = app.state.source;
+	const { sources } = app.model;
+	return chosen < 0 || source === chosen || sources[source].base !== sources[chosen].base;
+}
+
+function arrangeTree() {
+	const { model, state } = app;
+	const groups = app.groupsBy(state.by);
+	app.hidden = state.hide
+		? cached('hidden', () => framesNamed(model, (name) => app.plumbing.test(name)))
+		: null;
+	app.tree = cached(`tree ${state.by} ${state.hide}`, () => fold(model, groups, app.hidden));
+	app.items = state.by === 'line' ? app.groupsBy('place') : groups;
+	app.labels = cached(`labels ${state.by}`, () => groups.names.map((text) => visible(text)));
+	app.itemOf = cached(`items ${state.by}`, () => {
+		const items = new Int32Array(groups.n);
+		for (let i = 0; i < groups.ofFrame.length; i++) items[groups.ofFrame[i]] = app.items.ofFrame[i];
+		return items;
+	});
+}
+
+function arrangeWeights() {
+	const { model, state } = app;
+	app.amount = model.types[state.type] ?? { name: 'samples', unit: 'count', type: -1, factor: null };
+	arrangeStrip();
+	const ranges = brushedRanges();
+	const sums = (amount, base) =>
+		selfByNode(model, amount, (source) => isWanted(source) && model.sources[source].base === base, ranges);
+	app.sides = model.hasBase ? [sums(app.amount, false), sums(app.amount, true)] : [sums(app.amount, false)];
+	app.bytes = sums(model.types[model.bytes], false);
+	app.sums = app.sides.map(sumWithStack);
+	app.leftOut = app.sides[0][0];
+	weigh(app.tree, model, app.sides[0], app.sides[1] ?? null, state.unit === 'share');
+	app.figures = app.figuresOf(app.items);
+	app.places = null;
+}
+
+function arrangeColours() {
+	const { model, state } = app;
+	const groups = app.groupsBy(state.by);
+	const by = state.by === 'package' ? 'package' : state.colour;
+	app.dark = darkScheme();
+	const scheme = app.dark ? 'dark' : 'light';
+	app.colours = cached(`colours ${state.by} ${by} ${scheme}`, () => {
+		const weight = new Float64Array(groups.n);
+		const self = selfByNode(model, model.types[model.type], () => true, null);
+		for (let i = 1; i < model.n; i++) weight[groups.ofFrame[model.frame[i]]] += self[i];
+		return colourGroups(model, groups, by, weight, scheme);
+	});
+}
+
+/** The groups of the chosen item, and their callers and callees. */
+function arrangeChoice() {
+	const { state, itemOf, items } = app;
+	if (state.select >= items.n) state.select = -1;
+	app.chosen = state.select >= 0 ? Uint8Array.from(itemOf, (item) => (item === state.select ? 1 : 0)) : null;
+	arrangeCalls();
+}
+
+/** Repeats the steps from `first` on, and draws. */
+function update(first) {
+	const from = STEPS.findIndex(([name]) => name === first);
+	for (const [, step] of STEPS.slice(from)) step();
+	stylePicture();
+	refresh();
+	scrollToFocus();
+}
+
+/** Draws everything, and saves the state. */
+function refresh() {
+	showState();
+	drawPicture();
+	drawStrip();
+	drawBrush();
+	drawLegend();
+	describeLeftOut();
+	const draw = { table: drawTable, calls: drawCalls, source: drawSource };
+	draw[app.state.tab]();
+	showDetail();
+	saveState(app.state, app.defaults);
+}
+
+/** Chooses a function, line or package, -1 for none. */
+function choose(item) {
+	app.state.select = item;
+	app.state.file = -1;
+	app.state.line = 0;
+	arrangeChoice();
+	if (app.state.tab === 'calls') update('layout');
+	else {
+		stylePicture();
+		refresh();
+	}
+}
+
+/** The plumbing expression; one that is invalid hides nothing. */
+function plumbingExpression(text) {
+	try {
+		return new RegExp(text, 'u');
+	} catch {
+		return /^(?!)/;
+	}
+}
+
+function restore() {
+	const { model } = app;
+	app.state ??= { ...app.defaults };
+	Object.assign(app.state, parseHash(location.hash, app.defaults, model));
+	byId('search').value = app.state.q;
+	picture.back = [];
+	if (app.state.selftest) showSelftest(model);
+	update('tree');
+}
+
+async function main() {
+	try {
+		app.model = await decode(byId('data').textContent);
+	} catch (error) {
+		byId('facts').textContent = `The data of this page cannot be read: ${error.message}`;
+		return;
+	}
+	const { model } = app;
+	// The text of the data is not needed again.
+	byId('data').textContent = '';
+	app.plumbing = plumbingExpression(model.plumbing);
+	app.defaults = defaultState(model);
+	app.state = { ...app.defaults };
+	describeProfile();
+	startControls();
+	startPicture();
+	startStrip();
+	startTable();
+	startSearch();
+	startKeys();
+	document.body.classList.add('ready');
+	restore();
+	performance.mark('picture');
+	addEventListener('hashchange', restore);
+	new ResizeObserver(
+		beforeFrame(() => {
+			drawPicture();
+			drawStrip();
+		}),
+	).observe(byId('stage'));
+	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => update('colours'));
+}
+
+main();

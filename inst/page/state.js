@@ -1,0 +1,93 @@
+// The state of the view, and its form in the hash of the address, so that a link shows the same view.
+'use strict';
+
+/** The state that a page starts with, before the hash. */
+function defaultState(model) {
+	const { functions } = model;
+	const packages = functions.package.some((row) => row > 0);
+	const files = functions.file.some((row) => row > 0);
+	const time = model.types.findIndex((type) => type.factor);
+	return {
+		// With a base, counts of different periods are compared as time.
+		type: model.hasBase && time >= 0 && model.type === model.counts ? time : model.type,
+		source: -1,
+		by: 'function',
+		colour: packages || !files ? 'package' : 'file',
+		hide: false,
+		layout: 'icicle',
+		unit: 'amount',
+		zoom: 0,
+		q: '',
+		brush: null,
+		sort: '-self',
+		tab: 'table',
+		select: -1,
+		file: -1,
+		line: 0,
+		rows: '',
+		selftest: false,
+	};
+}
+
+/** The state in a hash; what is missing or invalid is that of `defaults`. */
+function parseHash(hash, defaults, model) {
+	const state = { ...defaults };
+	const given = new URLSearchParams(hash.replace(/^#/, ''));
+	const choices = {
+		by: ['function', 'line', 'package'],
+		colour: ['package', 'file', 'kind'],
+		layout: ['icicle', 'flame'],
+		unit: ['amount', 'share'],
+		tab: ['table', 'calls', 'source'],
+	};
+	const limits = {
+		type: model.types.length,
+		source: model.sources.length,
+		zoom: model.n,
+		select: model.n,
+		file: model.strings.length,
+		line: 1e9,
+	};
+	for (const [key, value] of given) {
+		if (choices[key]?.includes(value)) state[key] = value;
+		else if (key in limits && /^\d+$/.test(value) && Number(value) < limits[key]) state[key] = Number(value);
+		else if (key === 'hide') state.hide = value === '1';
+		else if (key === 'q') state.q = value;
+		else if (key === 'sort' && /^-?[a-zA-Z]+$/.test(value)) state.sort = value;
+		else if (key === 'rows') state.rows = value;
+		else if (key === 'selftest') state.selftest = true;
+		else if (key === 'brush') {
+			const [, from, to] = /^(\d+)-(\d+)$/.exec(value) ?? [];
+			if (Number(from) < Number(to)) state.brush = [Number(from), Number(to)];
+		}
+	}
+	return state;
+}
+
+/** The hash of a state: what differs from `defaults`. */
+function formatHash(state, defaults) {
+	const out = new URLSearchParams();
+	for (const [key, value] of Object.entries(state)) {
+		if (value === defaults[key]) continue;
+		if (key === 'brush') out.set(key, value.join('-'));
+		else if (typeof value === 'boolean') out.set(key, value ? '1' : '0');
+		else out.set(key, value);
+	}
+	return out.toString();
+}
+
+let hashTimer = 0;
+
+/** Writes the hash, a little later: browsers limit how often it may change. */
+function saveState(state, defaults) {
+	clearTimeout(hashTimer);
+	hashTimer = setTimeout(() => {
+		const hash = formatHash(state, defaults);
+		if (hash === location.hash.replace(/^#/, '')) return;
+		try {
+			window.history.replaceState(null, '', hash ? `#${hash}` : location.href.replace(/#.*$/, ''));
+		} catch {
+			// A frame without an address of its own has no hash.
+		}
+	}, 150);
+}
