@@ -8,6 +8,10 @@ rust_write_pprof <- function(x, file, aggregate, sources) .Call(wrap__rust_write
 
 rust_write_otlp <- function(x, file, options) .Call(wrap__rust_write_otlp, x, file, options)
 
+rust_write_page <- function(x, file, options) .Call(wrap__rust_write_page, x, file, options)
+
+rust_page <- function(x, options) .Call(wrap__rust_page, x, options)
+
 rust_otlp_message <- function(x, options) .Call(wrap__rust_otlp_message, x, options)
 
 rust_otlp_answer <- function(body, coding, success) .Call(wrap__rust_otlp_answer, body, coding, success)

@@ -213,6 +213,11 @@ impl<'call> Sexp<'call> {
         }
     }
 
+    /// The strings of a character vector, empty for NA.
+    pub fn texts(self) -> Result<Vec<&'call str>> {
+        texts(self.strings()?)
+    }
+
     /// A copy of the first string of a character vector.
     pub fn owned_text(self) -> Result<Option<String>> {
         self.text()?.map(|text| owned(text, "a text")).transpose()

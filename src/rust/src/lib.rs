@@ -35,7 +35,7 @@ use arena::RObject;
 use argument::{Sexp, VECSXP, argument, text};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use guard::stop;
-use options::{otlp_writer, sampler_settings};
+use options::{otlp_writer, page, sampler_settings};
 use outcome::outcome;
 use profile_core::analysis::{compact, summary};
 use profile_core::error::Error;
@@ -140,6 +140,27 @@ fn rust_otlp_answer(body: &Robj, coding: &Robj, success: &Robj) -> Robj {
             ("rejected", arena.number(accepted.rejected as f64)?),
             ("message", arena.text(&accepted.message)?),
         ])
+    })
+}
+
+// `options`: see `page()` in options.rs.
+#[extendr]
+fn rust_write_page(x: &Robj, file: &Robj, options: &Robj) -> Robj {
+    outcome(|_| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        files::write(file, &profile, &page(options)?)?;
+        Ok(RObject::null())
+    })
+}
+
+// The same, but returns the file as a raw vector.
+#[extendr]
+fn rust_page(x: &Robj, options: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        let mut html = Vec::new();
+        page(options)?.write(&profile, &mut Growing(&mut html), &stop)?;
+        arena.bytes(&html)
     })
 }
 
@@ -475,6 +496,8 @@ extendr_module! {
     fn rust_write_rprof;
     fn rust_write_pprof;
     fn rust_write_otlp;
+    fn rust_write_page;
+    fn rust_page;
     fn rust_otlp_message;
     fn rust_otlp_answer;
     fn rust_convert;

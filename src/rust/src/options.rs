@@ -6,9 +6,10 @@ use extendr_api::Robj;
 use profile_core::error::{Error, Result};
 use profile_core::formats::otlp;
 use profile_core::formats::payload::payload_of;
-use profile_core::limits::memory::{TryGrow, owned};
+use profile_core::limits::memory::{TryCollect, TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
+use profile_core::page::Page;
 use profile_sampler as sampler;
 
 /// The writer for a list of the options `aggregate`, `json`, `payload` (flags), `keys` and
@@ -32,18 +33,36 @@ pub fn otlp_writer(profile: &Profile, list: &Robj) -> Result<otlp::Writer> {
     })
 }
 
+/// The page for a list of the options `title`, `generator`, `template`, `style`, `script`,
+/// `plumbing` (strings), `packages` (of each function), `files` and `texts` (strings), `sources` (a
+/// number) and `timeline` (a flag).
+pub fn page(list: &Robj) -> Result<Page<'_>> {
+    let text = |name| Ok::<_, Error>(option(list, name)?.text()?.unwrap_or_default());
+    let files = option(list, "files")?.texts()?.into_iter();
+    Ok(Page {
+        title: text("title")?,
+        generator: text("generator")?,
+        template: text("template")?,
+        style: text("style")?,
+        script: text("script")?,
+        plumbing: text("plumbing")?,
+        packages: option(list, "packages")?.texts()?,
+        texts: files
+            .zip(option(list, "texts")?.texts()?)
+            .try_vec("texts")?,
+        sources: count(list, "sources")?,
+        timeline: option(list, "timeline")?.flag()?,
+    })
+}
+
 /// The settings of the sampler, and the path of its file as messages show it, for a list of
 /// the options `path`, `megabytes`, `closures`, `node_stack` and `lines_written_at_once`.
 pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
-    let count = |name: &str| {
-        let number = option(list, name)?.integers()?.first().copied();
-        Ok::<_, Error>(number.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))
-    };
     let file = option(list, "path")?.file()?;
     let settings = sampler::Settings {
         file: file.path,
-        bytes: count("megabytes")? << 20,
-        closures: count("closures")?,
+        bytes: count(list, "megabytes")? << 20,
+        closures: count(list, "closures")?,
         node_stack: option(list, "node_stack")?.flag()?,
         lines_written_at_once: option(list, "lines_written_at_once")?.flag()?,
     };
@@ -54,4 +73,9 @@ pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
 pub fn option<'call>(list: &'call Robj, name: &str) -> Result<Sexp<'call>> {
     let missing = || Error::Unsupported(message!("No option `{name}`."));
     argument(list).named(name)?.ok_or_else(missing)
+}
+
+fn count(list: &Robj, name: &str) -> Result<usize> {
+    let number = option(list, name)?.integers()?.first().copied();
+    Ok(number.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))
 }

@@ -7,6 +7,7 @@
 //! - [`schema`]: every table and column, declared once, and how to write and read them;
 //! - [`tables`]: reads, checks and filters tables of users;
 //! - [`analysis`]: what is computed from a profile, such as self and total values;
+//! - [`page`]: an HTML file that shows a profile;
 //! - [`joint`]: creates a profile from a recording of R and native code;
 //! - `attribute_value`: the values of attributes as trees, and as the texts of the model;
 //! - `rprof_header`: the lines that describe a run, in Rprof files and in tables;
@@ -48,6 +49,7 @@ pub mod joint;
 pub mod limits;
 pub mod message;
 pub mod model;
+pub mod page;
 mod protobuf;
 mod rprof_header;
 pub mod schema;

@@ -1,0 +1,249 @@
+# The page: one HTML file that shows a profile. The core writes the data and joins them with the files of
+# inst/page.
+
+#' Show a profile in the browser
+#'
+#' @description
+#' `profile_page()` makes a page of a profile, and printing it opens it: in the viewer of RStudio, Positron and
+#' VS Code, else in the browser. `write_profile_page()` writes it to a file, which opens anywhere.
+#'
+#' The page has a flame graph, a strip that shows time, a sortable table of functions and lines, callers and callees of
+#' each function, and source code with figures. It compares two profiles with `base`. Its own help explains what is
+#' shown.
+#'
+#' In R Markdown and Quarto documents with HTML output the page is embedded where it is printed. The chunk option
+#' `out.height` sets its height, `"600px"` by default.
+#'
+#' @details
+#' With `base`, `x` and `base` are combined to one tree, so that functions which only one of them has are shown,
+#' too. They may differ in sample types and intervals: counts are compared as time if all intervals are known.
+#' Where both have the text of a file, that of `x` is shown.
+#'
+#' ## What is in the page
+#'
+#' One HTML file, without links to other files. It contains
+#' - the tree of all stacks, with names, files, lines and packages of functions, and kinds of frames;
+#' - the sums of all sample types that can be summed, for each source;
+#' - for each source the last part of its URI, its type, its interval and its time stamp;
+#' - with `timeline = TRUE`, all samples in the order in which they were recorded. Samples of pprof and OpenTelemetry
+#'   that have no time, and samples that count other than once, have no known order;
+#' - with `sources = TRUE`, the text of source files, see [collect_sources()].
+#'
+#' Labels, attributes, comments, mappings and addresses are not in the page, nor are columns and tables of your own.
+#'
+#' ## Size
+#'
+#' The size follows the number of distinct stacks, and with `timeline = TRUE` that of samples. The 252 samples of the
+#' example take 4 KB, a million samples of 118,000 different paths 2.2 MB, of which 0.3 MB remain without the
+#' timeline. The page itself takes less than 80 KB.
+#'
+#' ## Privacy
+#'
+#' Look at what is in a page before you publish it. With `sources = TRUE` it contains source code, and the paths of
+#' files, which may contain names of users and projects. With `sources = FALSE` it contains neither: of each path only
+#' the last part is kept, such as `sales.R`. If files in different directories have the same name, a number is
+#' added: `sales.R (2)`. Names of functions, packages and sample types are kept, whatever they contain.
+#'
+#' The last part of the URI of each source is always in the page, as is the title.
+#'
+#' ## Security
+#'
+#' The page loads nothing and sends nothing. Its content security policy forbids network requests and any
+#' script and style but its own. Names and source code are only ever shown as text, so that a profile
+#' of somebody else can be shown safely. The state of the view is kept in the part of the address after `#`, which
+#' browsers do not send to servers.
+#'
+#' The page needs a browser with `DecompressionStream`: Chrome 80, Firefox 113, Safari 16.4, or later.
+#'
+#' @param x A profile, see [profile_data], of either version, or a dm of its tables.
+#' @param path Path of the file to write. It is replaced when the new one is complete, as by [write_pprof()], and compressed
+#'   if its name ends in `.gz`.
+#' @param ... For `profile_page()` and `write_profile_page()`: must be empty.
+#' @param base Another profile, with which `x` is compared.
+#' @param sources Whether the page contains the text and the paths of source files.
+#' @param timeline Whether the page contains the samples in their order.
+#' @param title The title of the page, by default the last part of the URI of the first source.
+#'
+#' @return `profile_page()`: an object of class `profile_page`. Its `print()` method opens the page and returns it
+#'   invisibly. In a session that is not interactive it prints where the file is; `format()` returns a
+#'   description of the page.
+#'
+#'   `write_profile_page()`: `x`, invisibly.
+#'
+#' @section Errors:
+#' - `profile_error_invalid` if a profile is not valid;
+#' - `profile_error_argument` if an argument is not as described here;
+#' - `profile_error_write` if the file cannot be written.
+#'
+#' @seealso [summary()][summary.profile_data()] for the same figures as tables.
+#' @export
+#' @examples
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#' page <- profile_page(x)
+#' page
+#'
+#' path <- tempfile(fileext = ".html")
+#' write_profile_page(x, path, sources = FALSE)
+#' file.size(path)
+profile_page <- function(x, ..., base = NULL, sources = TRUE, timeline = TRUE, title = NULL) {
+  rlang::check_dots_empty()
+  call <- rlang::current_env()
+  content <- page_content(x, base, sources, timeline, title, call)
+  html <- rust(rust_page(content$tables, content$options), call)
+  title <- content$options$title
+  structure(list(html = html, title = title), class = "profile_page")
+}
+
+#' @rdname profile_page
+#' @export
+write_profile_page <- function(x, path, ..., base = NULL, sources = TRUE, timeline = TRUE, title = NULL) {
+  rlang::check_dots_empty()
+  call <- rlang::current_env()
+  content <- page_content(x, base, sources, timeline, title, call)
+  file <- file_path(path, "profile_error_write", call)
+  rust(rust_write_page(content$tables, file, content$options), call)
+  invisible(x)
+}
+
+# ---- What the core gets ------------------------------------------------------------
+
+# The tables of version 2.0, and everything else that is in the page.
+page_content <- function(x, base, sources, timeline, title, call) {
+  check_flag(sources, "sources", call)
+  check_flag(timeline, "timeline", call)
+  if (!is.null(title) && !is_text(title)) {
+    abort_argument("`title` must be one string, or `NULL`.", call)
+  }
+  x <- as_v2(x, call)
+  title <- title %||% page_title(x, base, call)
+  tables <- x
+  if (!is.null(base)) {
+    tables <- bind_profiles(list(x, as_base(base, call)), call)
+  }
+  text <- page_text(tables, sources, call)
+  packages <- tables$functions[[".package"]]
+  if (!sources) {
+    tables$functions$filename <- file_names(tables$functions$filename)
+  }
+  options <- list(
+    title = title,
+    generator = paste("profile", utils::packageVersion("profile")),
+    packages = if (is.character(packages)) valid_text(packages) else character(),
+    files = text$filename,
+    texts = text$text,
+    sources = nrow(x$sources),
+    timeline = timeline,
+    plumbing = ""
+  )
+  list(tables = tables, options = c(options, page_files()))
+}
+
+as_base <- function(base, call) {
+  if (!is_profile(base)) {
+    abort_argument("`base` must be a profile, or `NULL`.", call)
+  }
+  as_v2(base, call)
+}
+
+page_title <- function(x, base, call) {
+  uri <- x$sources$source_uri
+  uri <- uri[!is.na(uri)]
+  title <- if (length(uri) > 0) valid_text(sub("^.*[/\\\\](?=.)", "", uri[[1]], perl = TRUE)) else "Profile"
+  more <- nrow(x$sources) - 1
+  paste0(title, if (more > 0) paste0(" and ", more, " more"))
+}
+
+# Source texts, in valid UTF-8.
+page_text <- function(x, sources, call) {
+  text <- if (sources) x[[".source_text"]]
+  if (is.null(text)) {
+    return(list(filename = character(), text = character()))
+  }
+  if (!is.data.frame(text) || !is.character(text[["filename"]]) || !is.character(text[["text"]])) {
+    abort_invalid("must have the character columns `filename` and `text`", ".source_text", call = call)
+  }
+  text <- unclass(text)[c("filename", "text")]
+  lapply(text, valid_text)
+}
+
+# The last parts of paths, still different for different paths.
+file_names <- function(paths) {
+  distinct <- unique(paths)
+  names <- sub("^.*[/\\\\](?=.)", "", distinct, perl = TRUE)
+  number <- stats::ave(seq_along(names), names, FUN = seq_along)
+  names[number > 1] <- paste0(names, " (", number, ")")[number > 1]
+  names[match(paths, distinct)]
+}
+
+# The files of inst/page: the HTML, and styles and scripts as one text each, in the order in which it refers
+# to them.
+page_files <- function() {
+  text <- function(name) {
+    path <- system.file("page", name, package = "profile", mustWork = TRUE)
+    paste0(readLines(path, encoding = "UTF-8"), "\n", collapse = "")
+  }
+  template <- text("page.html")
+  joined <- function(reference) {
+    found <- regmatches(template, gregexpr(reference, template))[[1]]
+    paste(vapply(sub(reference, "\\1", found), text, ""), collapse = "")
+  }
+  style <- "<link rel=\"stylesheet\" href=\"([^\"]+)\">\n"
+  script <- "<script src=\"([^\"]+)\"></script>\n"
+  list(
+    template = gsub(script, "", gsub(style, "", template)),
+    style = joined(style),
+    script = joined(script)
+  )
+}
+
+# ---- Showing it --------------------------------------------------------------------
+
+#' @rdname profile_page
+#' @export
+print.profile_page <- function(x, ...) {
+  # Viewers only show files in the directory of the session.
+  file <- tempfile("profile-", fileext = ".html")
+  writeBin(x$html, file)
+  viewer <- getOption("viewer")
+  if (!rlang::is_interactive()) {
+    cat(format(x, ...), paste0("Written to ", file), sep = "\n")
+  } else if (is.function(viewer)) {
+    viewer(file, height = "maximize")
+  } else {
+    utils::browseURL(file)
+  }
+  invisible(x)
+}
+
+#' @rdname profile_page
+#' @export
+format.profile_page <- function(x, ...) {
+  rlang::check_dots_empty()
+  paste0("<profile page> ", printable(x$title), ", ", format_value(length(x$html), "bytes"))
+}
+
+# Embeds the page in documents of knitr.
+#' @exportS3Method knitr::knit_print
+knit_print.profile_page <- function(x, options = list(), ...) {
+  if (!knitr::is_html_output()) {
+    return(knitr::asis_output("The page of this profile is shown in HTML documents only."))
+  }
+  height <- options$out.height %||% "600px"
+  if (is.numeric(height)) {
+    height <- paste0(height, "px")
+  }
+  attribute <- function(text) {
+    text <- gsub("&", "&amp;", text, fixed = TRUE)
+    text <- gsub("\"", "&quot;", text, fixed = TRUE)
+    # On one line, since an empty one would end the block of HTML in Markdown.
+    gsub("\n", "&#10;", text, fixed = TRUE)
+  }
+  html <- rawToChar(x$html)
+  Encoding(html) <- "UTF-8"
+  frame <- paste0(
+    "<iframe title=\"", attribute(paste("Profile:", x$title)), "\" ",
+    "style=\"width: 100%; height: ", attribute(height), "; border: 1px solid #8888\" ",
+    "srcdoc=\"", attribute(html), "\"></iframe>"
+  )
+  knitr::raw_html(frame)
+}

@@ -1,0 +1,168 @@
+//! The data of a page as JSON.
+//!
+//! Columns are arrays. "Delta" marks those of differences between one number and the next (the first
+//! one to 0), which compress better.
+//!
+//! | field | content |
+//! |---|---|
+//! | `format` | 1, the version of this layout |
+//! | `generator`, `title` | texts |
+//! | `strings` | all texts that other fields refer to by their row; the first is empty |
+//! | `functions` | columns `name`, `file`, `package` (strings) and `line`, the first one; 0 is unknown |
+//! | `frames` | columns `function` (-1: unknown), `line` (0: unknown) and `kind` (a string) |
+//! | `nodes` | columns `depth` (delta) and `frame`: the tree in preorder. Node 0 is the root, with depth 0 and frame -1 |
+//! | `types` | objects with `name` and `unit`: the sample types that may be summed |
+//! | `type`, `counts`, `bytes` | rows of `types`: the default, the counts of samples, and allocated bytes; -1: none |
+//! | `sources` | objects with `name`, `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number) and `base` (whether it is what others are compared with) |
+//! | `values` | objects with `source` and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack |
+//! | `order` | objects with `source`, columns `node` (delta) and `run`: how many consecutive samples have this node; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order |
+//! | `plumbing` | a regular expression for names of functions |
+//! | `texts` | objects with `file` (a string) and `text` |
+
+use super::Page;
+use super::json::Json;
+use super::samples::Samples;
+use super::tree::Tree;
+use crate::analysis::sample_types::summed_type;
+use crate::error::Result;
+use crate::limits::cancel::Stop;
+use crate::limits::memory::TryCollect;
+use crate::model::{Period, Profile, Source, Values, is_summable};
+use std::io::Write;
+
+const WHAT: &str = "a page";
+/// The version of this layout.
+const FORMAT: i64 = 1;
+/// Types of allocated memory: those of R's profiler, and of pprof.
+const ALLOCATED: [&str; 2] = ["alloc_size", "alloc_space"];
+
+/// Writes the data.
+pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<()> {
+    let tree = Tree::new(profile, page, stop)?;
+    let types = profile.values.iter();
+    let types = types.filter(|v| is_summable(&v.type_.name, &v.type_.unit));
+    let types = types.try_vec(WHAT)?;
+    let samples = Samples::new(profile, &tree, &types, stop)?;
+    let mut json = Json::new(out, stop)?;
+    json.object(|json| {
+        json.field("format")?.integer(FORMAT)?;
+        json.field("generator")?.text(page.generator)?;
+        json.field("title")?.text(page.title)?;
+        write_tree(&tree, json)?;
+        write_types(profile, &types, json)?;
+        json.field("sources")?.array(|json| {
+            let mut sources = profile.source_ids().zip(&profile.sources);
+            sources.try_for_each(|(id, source)| {
+                let is_base = id.row() >= page.sources;
+                json.object(|json| write_source(source, samples.count(id), is_base, json))
+            })
+        })?;
+        json.field("values")?
+            .array(|json| samples.write_sums(json))?;
+        json.field("order")?.array(|json| match page.timeline {
+            true => samples.write_order(json),
+            false => Ok(()),
+        })?;
+        json.field("plumbing")?.text(page.plumbing)?;
+        json.field("texts")?
+            .array(|json| write_texts(page, &tree, json))
+    })?;
+    json.finish()
+}
+
+fn write_tree(tree: &Tree, json: &mut Json) -> Result<()> {
+    json.field("strings")?.texts(tree.strings.iter())?;
+    json.field("functions")?.object(|json| {
+        let functions = || tree.functions.iter();
+        json.field("name")?
+            .integers(functions().map(|f| i64::from(f.name)))?;
+        json.field("file")?
+            .integers(functions().map(|f| i64::from(f.file)))?;
+        json.field("line")?.integers(functions().map(|f| f.line))?;
+        json.field("package")?
+            .integers(functions().map(|f| i64::from(f.package)))
+    })?;
+    json.field("frames")?.object(|json| {
+        let frames = || tree.frames.iter();
+        let functions = frames().map(|f| f.function.map_or(-1, i64::from));
+        json.field("function")?.integers(functions)?;
+        json.field("line")?
+            .integers(frames().map(|f| i64::from(f.line)))?;
+        json.field("kind")?
+            .integers(frames().map(|f| i64::from(f.kind)))
+    })?;
+    json.field("nodes")?.object(|json| {
+        let root = std::iter::once(0);
+        json.field("depth")?
+            .deltas(root.chain(tree.depths.iter().copied()))?;
+        let frames = tree.frame_of_node.iter().map(|&frame| i64::from(frame));
+        json.field("frame")?
+            .integers(std::iter::once(-1).chain(frames))
+    })
+}
+
+fn write_types(profile: &Profile, types: &[&Values], json: &mut Json) -> Result<()> {
+    json.field("types")?.array(|json| {
+        types.iter().try_for_each(|values| {
+            json.object(|json| {
+                json.field("name")?.text(&values.type_.name)?;
+                json.field("unit")?.text(&values.type_.unit)
+            })
+        })
+    })?;
+    let row = |wanted: Option<&Values>| {
+        let wanted = wanted?;
+        types
+            .iter()
+            .position(|values| std::ptr::eq(*values, wanted))
+    };
+    let mut field = |name: &str, values| {
+        let row = row(values).map_or(-1, |row| row as i64);
+        json.field(name)?.integer(row)
+    };
+    field("type", summed_type(profile, None)?)?;
+    field("counts", profile.counts())?;
+    let mut allocated = ALLOCATED.iter().map(|name| profile.value(name, "bytes"));
+    field("bytes", allocated.find_map(|values| values))
+}
+
+fn write_source(source: &Source, samples: usize, is_base: bool, json: &mut Json) -> Result<()> {
+    let uri = source.uri.as_deref().unwrap_or_default();
+    let period = source.period.as_ref().and_then(Period::nanoseconds);
+    json.field("name")?.text(file_name(uri))?;
+    json.field("type")?.text(source.kind.as_str())?;
+    json.field("period")?.number(period.unwrap_or(f64::NAN))?;
+    json.field("start")?
+        .number(source.timestamp.unwrap_or(f64::NAN))?;
+    json.field("samples")?.integer(samples as i64)?;
+    json.field("base")?.flag(is_base)
+}
+
+/// The last part of a path or URL, without a query, which may hold a password.
+fn file_name(uri: &str) -> &str {
+    let path = match uri.contains("://") {
+        true => uri.split(['?', '#']).next().unwrap_or_default(),
+        false => uri,
+    };
+    let mut parts = path.rsplit(['/', '\\']);
+    parts.find(|part| !part.is_empty()).unwrap_or_default()
+}
+
+/// Writes the text of each file that has a function in the tree.
+fn write_texts(page: &Page, tree: &Tree, json: &mut Json) -> Result<()> {
+    let mut files = tree.functions.iter().map(|f| f.file).try_vec(WHAT)?;
+    files.sort_unstable();
+    files.dedup();
+    // Row 0 is the empty text, which is no file.
+    for file in files.into_iter().filter(|&file| file != 0) {
+        let name = tree.strings.get(file);
+        let Some((_, text)) = page.texts.iter().find(|(file, _)| *file == name) else {
+            continue;
+        };
+        json.object(|json| {
+            json.field("file")?.integer(i64::from(file))?;
+            json.field("text")?.text(text)
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! The HTML of a page: joins its parts to one file that needs nothing else.
+//!
+//! The browser is told to run and load nothing but what this package contains: the content
+//! security policy allows the one script and the one style by their hashes, and forbids
+//! everything else. Names and source text are only in the data, which are base64, and in the
+//! title, where they are escaped.
+
+use crate::error::{Error, Result};
+use crate::io::save;
+use crate::limits::memory::{TryText, owned};
+use crate::message;
+use crate::text::encoded;
+use data_encoding::BASE64;
+use hmac_sha256::Hash;
+use std::io::Write;
+
+const WHAT: &str = "a page";
+/// Where the parts of a page are inserted, in the order of the template.
+const CHARSET: &str = "<meta charset=\"utf-8\">";
+const TITLE: &str = "<title>";
+const TITLE_END: &str = "</title>";
+const HEAD_END: &str = "</head>";
+const DATA: &str = "<script id=\"data\" type=\"application/octet-stream\">";
+const BODY_END: &str = "</body>";
+
+pub struct Html<'p> {
+    pub template: &'p str,
+    pub style: &'p str,
+    pub script: &'p str,
+    pub title: &'p str,
+}
+
+impl Html<'_> {
+    /// Writes the page with these data.
+    pub fn write(&self, data: &[u8], out: &mut dyn Write) -> Result<()> {
+        let (before, rest) = around(self.template, CHARSET)?;
+        let (to_title, rest) = around(rest, TITLE)?;
+        let (_, rest) = around(rest, TITLE_END)?;
+        let (to_head_end, rest) = around(rest, HEAD_END)?;
+        let (to_data, rest) = around(rest, DATA)?;
+        let (to_body_end, after) = around(rest, BODY_END)?;
+        let (script, style) = (
+            inline(self.script, "</script")?,
+            inline(self.style, "</style")?,
+        );
+        let policy = written_policy(script, style)?;
+        let title = escaped(self.title)?;
+        for part in [
+            before,
+            CHARSET,
+            &policy,
+            to_title,
+            TITLE,
+            &title,
+            TITLE_END,
+            to_head_end,
+            "<style>",
+            style,
+            "</style>\n",
+            HEAD_END,
+            to_data,
+            DATA,
+        ] {
+            out.write_all(part.as_bytes()).map_err(save::failed)?;
+        }
+        write!(out, "{}", BASE64.encode_display(data)).map_err(save::failed)?;
+        for part in [
+            to_body_end,
+            "<script>",
+            script,
+            "</script>\n",
+            BODY_END,
+            after,
+        ] {
+            out.write_all(part.as_bytes()).map_err(save::failed)?;
+        }
+        Ok(())
+    }
+}
+
+fn written_policy(script: &str, style: &str) -> Result<String> {
+    let hash = |text: &str| encoded(&BASE64, &Hash::hash(text.as_bytes()));
+    let mut policy = owned(
+        "\n<meta http-equiv=\"Content-Security-Policy\" content=\"",
+        WHAT,
+    )?;
+    policy.try_write(
+        format_args!(
+            "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; \
+             form-action 'none'\">",
+            hash(script)?,
+            hash(style)?
+        ),
+        WHAT,
+    )?;
+    Ok(policy)
+}
+
+/// The parts of a text before and after a tag.
+fn around<'t>(text: &'t str, tag: &str) -> Result<(&'t str, &'t str)> {
+    let missing = || Error::Unsupported(message!("The page has no `{tag}` where it is expected."));
+    text.split_once(tag).ok_or_else(missing)
+}
+
+/// Checks that an inline script or style does not end early, and has no comment that hides its end.
+fn inline<'t>(text: &'t str, end: &str) -> Result<&'t str> {
+    match text.contains(end) || text.contains("<!--") {
+        true => Err(Error::Unsupported(message!(
+            "A part of the page contains `{end}` or `<!--`."
+        ))),
+        false => Ok(text),
+    }
+}
+
+fn escaped(text: &str) -> Result<String> {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '&' => out.try_push_str("&amp;", WHAT)?,
+            '<' => out.try_push_str("&lt;", WHAT)?,
+            '>' => out.try_push_str("&gt;", WHAT)?,
+            _ => out.try_push_char(c, WHAT)?,
+        }
+    }
+    Ok(out)
+}

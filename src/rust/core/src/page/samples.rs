@@ -1,0 +1,186 @@
+//! The values of samples: their sums for each source, type and node, and the samples in the order
+//! in which they were recorded.
+
+use super::json::Json;
+use super::tree::Tree;
+use crate::collections::Lists;
+use crate::error::Result;
+use crate::formats::{otlp, pprof};
+use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
+use crate::model::{Profile, Source, SourceId, Values};
+
+const WHAT: &str = "a page";
+
+/// The samples by their source.
+pub struct Samples<'p> {
+    profile: &'p Profile,
+    tree: &'p Tree,
+    /// The types that are summed.
+    types: &'p [&'p Values],
+    of_source: Lists<u32>,
+    stop: Stop<'p>,
+}
+
+impl<'p> Samples<'p> {
+    pub fn new(
+        profile: &'p Profile,
+        tree: &'p Tree,
+        types: &'p [&'p Values],
+        stop: Stop<'p>,
+    ) -> Result<Samples<'p>> {
+        let sources = profile.samples.source.iter().map(|source| source.row());
+        Ok(Samples {
+            profile,
+            tree,
+            types,
+            of_source: Lists::grouped(profile.sources.len(), sources, WHAT)?,
+            stop,
+        })
+    }
+
+    /// The number of samples of a source.
+    pub fn count(&self, source: SourceId) -> usize {
+        self.of_source.get(source.row()).len()
+    }
+
+    fn node(&self, row: u32) -> u32 {
+        let stack = self.profile.samples.stack[row as usize];
+        self.tree.node_of_stack[stack.row()]
+    }
+
+    /// Writes the sums, for each source and type those nodes where they are not 0.
+    pub fn write_sums(&self, json: &mut Json) -> Result<()> {
+        let mut sums = filled(self.tree.depths.len() + 1, 0.0, WHAT)?;
+        let mut nodes = Vec::new();
+        for (source, rows) in self.of_source.iter().enumerate() {
+            for (type_, values) in self.types.iter().enumerate() {
+                for (at, &row) in rows.iter().enumerate() {
+                    if at % ROWS == 0 {
+                        cancel::check(self.stop)?;
+                    }
+                    let value = values.column[row as usize];
+                    if value != 0.0 && !value.is_nan() {
+                        let node = self.node(row);
+                        let sum: &mut f64 = &mut sums[node as usize];
+                        if *sum == 0.0 {
+                            nodes.try_push(node, WHAT)?;
+                        }
+                        *sum += value;
+                    }
+                }
+                // A node whose sum was 0 in between is here twice.
+                nodes.sort_unstable();
+                nodes.dedup();
+                nodes.retain(|&node| sums[node as usize] != 0.0);
+                if nodes.is_empty() {
+                    continue;
+                }
+                json.object(|json| {
+                    json.field("source")?.integer(source as i64)?;
+                    json.field("type")?.integer(type_ as i64)?;
+                    json.field("node")?.deltas(nodes.iter().copied())?;
+                    let sums = nodes.iter().map(|&node| sums[node as usize]);
+                    json.field("value")?.numbers(sums)
+                })?;
+                for node in nodes.drain(..) {
+                    sums[node as usize] = 0.0;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the samples of each source whose samples have an order.
+    pub fn write_order(&self, json: &mut Json) -> Result<()> {
+        for (id, source) in self.profile.source_ids().zip(&self.profile.sources) {
+            let recorded = self.of_source.get(id.row());
+            let sorted = self.by_time(recorded)?;
+            let rows = match &sorted {
+                Some(rows) => rows,
+                None if self.is_aggregated(source, recorded) => continue,
+                None => recorded,
+            };
+            if !rows.is_empty() {
+                json.object(|json| self.write_rows(id, rows, json))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows sorted by the times of their samples, if all have one.
+    fn by_time(&self, rows: &[u32]) -> Result<Option<Vec<u32>>> {
+        let times = &self.profile.samples.times;
+        let mut timed = with_room(rows.len(), WHAT)?;
+        for &row in rows {
+            let Ok(at) = times.binary_search_by_key(&(row as usize), |(row, _)| *row) else {
+                return Ok(None);
+            };
+            timed.try_push((times[at].1, row), WHAT)?;
+        }
+        timed.sort_unstable();
+        timed.iter().map(|&(_, row)| row).try_vec(WHAT).map(Some)
+    }
+
+    /// Whether samples may be sums of equal ones, so that their order means nothing: those of
+    /// formats whose files are aggregated, and those that count other than once.
+    fn is_aggregated(&self, source: &Source, rows: &[u32]) -> bool {
+        let is_once = |counts: &Values| rows.iter().all(|&row| counts.column[row as usize] == 1.0);
+        let formats = [pprof::FORMAT.name, otlp::FORMAT.name];
+        formats.contains(&source.kind.as_str()) || !self.profile.counts().is_none_or(is_once)
+    }
+
+    fn write_rows(&self, source: SourceId, rows: &[u32], json: &mut Json) -> Result<()> {
+        let mut nodes = Vec::new();
+        let mut runs = Vec::new();
+        for (at, &row) in rows.iter().enumerate() {
+            if at % ROWS == 0 {
+                cancel::check(self.stop)?;
+            }
+            let node = self.node(row);
+            match runs.last_mut() {
+                Some(run) if nodes.last() == Some(&node) => *run += 1,
+                _ => {
+                    nodes.try_push(node, WHAT)?;
+                    runs.try_push(1, WHAT)?;
+                }
+            }
+        }
+        json.field("source")?.integer(source.row() as i64)?;
+        json.field("node")?.deltas(nodes.iter().copied())?;
+        json.field("run")?.integers(runs.iter().copied())?;
+        json.field("values")?.array(|json| {
+            for (type_, values) in self.types.iter().enumerate() {
+                write_values(type_, values, rows, json)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Writes the values of a type, except those that are equal to the most frequent of two: the first
+/// one and 0, which is also that of samples without a value. Writes nothing if all are 0.
+fn write_values(type_: usize, values: &Values, rows: &[u32], json: &mut Json) -> Result<()> {
+    let value = |row: u32| Some(values.column[row as usize]).filter(|value| !value.is_nan());
+    let all = rows.iter().map(|&row| value(row).unwrap_or(0.0));
+    let first = all.clone().next().unwrap_or(0.0);
+    let count = |wanted: f64| all.clone().filter(|&value| value == wanted).count();
+    let constant = match count(first) >= count(0.0) {
+        true => first,
+        false => 0.0,
+    };
+    let others = (0..).zip(all).filter(|&(_, value)| value != constant);
+    if constant == 0.0 && others.clone().next().is_none() {
+        return Ok(());
+    }
+    json.object(|json| {
+        json.field("type")?.integer(type_ as i64)?;
+        json.field("constant")?.number(constant)?;
+        if others.clone().next().is_none() {
+            return Ok(());
+        }
+        json.field("sample")?
+            .deltas(others.clone().map(|(row, _)| row))?;
+        json.field("value")?.numbers(others.map(|(_, value)| value))
+    })
+}

@@ -1,0 +1,583 @@
+//! Pages are taken apart again: their data are compared with the samples of the profile.
+
+use super::*;
+use crate::collections::Lists;
+use crate::error::Error;
+use crate::formats::{self, Input};
+use crate::io::gzip::Content;
+use crate::io::input::{Origin, Source as Bytes};
+use crate::model::{
+    Function, Location, LocationId, Names, Period, Source, SourceId, SourceKind, StackId, Stacks,
+    ValueType, Values,
+};
+use data_encoding::BASE64;
+use hmac_sha256::Hash;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::Read;
+
+const GO_ON: &dyn Fn() -> bool = &|| false;
+const TEMPLATE: &str = "<!DOCTYPE html>\n<html><head>\n<meta charset=\"utf-8\">\n<title>t</title>\n</head>\n\
+                        <body>\n<script id=\"data\" type=\"application/octet-stream\"></script>\n</body>\n</html>\n";
+
+fn page() -> Page<'static> {
+    Page {
+        title: "a page",
+        generator: "profile",
+        template: TEMPLATE,
+        style: "p { color: red }\n",
+        script: "'use strict';\nrun();\n",
+        plumbing: "^eval$",
+        sources: usize::MAX,
+        timeline: true,
+        ..Page::default()
+    }
+}
+
+fn html(page: &Page, profile: &Profile) -> String {
+    let mut out = Vec::new();
+    let losses = page.write(profile, &mut out, GO_ON).unwrap();
+    assert!(losses.is_empty());
+    String::from_utf8(out).unwrap()
+}
+
+/// What is between two texts.
+fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
+    let (_, rest) = text.split_once(start).unwrap();
+    rest.split_once(end).unwrap().0
+}
+
+fn data(page: &Page, profile: &Profile) -> Value {
+    let html = html(page, profile);
+    let base64 = between(&html, "octet-stream\">", "</script>");
+    let gzip = BASE64.decode(base64.as_bytes()).unwrap();
+    let mut json = String::new();
+    let mut content = Content::new(Bytes::Bytes(&gzip)).unwrap();
+    content.read_to_string(&mut json).unwrap();
+    serde_json::from_str(&json).unwrap()
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    let numbers = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    numbers.iter().map(|n| n.as_f64().unwrap()).collect()
+}
+
+fn undelta(value: &Value) -> Vec<usize> {
+    let mut sum = 0.0;
+    let mut add = |n| {
+        sum += n;
+        sum as usize
+    };
+    numbers(value).into_iter().map(&mut add).collect()
+}
+
+/// A frame as text: name, file, first line, package, line and kind.
+type FrameText = String;
+
+fn frame_texts(data: &Value, packages: bool) -> Vec<FrameText> {
+    let string = |row: &Value| {
+        data["strings"][row.as_u64().unwrap() as usize]
+            .as_str()
+            .unwrap()
+    };
+    let frames = &data["frames"];
+    let count = frames["line"].as_array().unwrap().len();
+    (0..count)
+        .map(|row| {
+            let function = frames["function"][row].as_i64().unwrap();
+            let named = usize::try_from(function).ok().map(|f| {
+                let functions = &data["functions"];
+                let [name, file, package] =
+                    ["name", "file", "package"].map(|c| string(&functions[c][f]));
+                let package = if packages { package } else { "" };
+                format!("{name}|{file}|{}|{package}", functions["line"][f])
+            });
+            format!(
+                "{named:?}|{}|{}",
+                frames["line"][row],
+                string(&frames["kind"][row])
+            )
+        })
+        .collect()
+}
+
+/// The stack of each node, outermost first.
+fn node_texts(data: &Value) -> Vec<Vec<FrameText>> {
+    let frames = frame_texts(data, false);
+    let depths = undelta(&data["nodes"]["depth"]);
+    let frame_of_node = numbers(&data["nodes"]["frame"]);
+    assert_eq!((depths[0], frame_of_node[0]), (0, -1.0));
+    let mut open: Vec<FrameText> = Vec::new();
+    let mut all = vec![Vec::new()];
+    for (&depth, &frame) in depths.iter().zip(&frame_of_node).skip(1) {
+        assert!(depth >= 1 && depth <= open.len() + 1);
+        open.truncate(depth - 1);
+        open.push(frames[frame as usize].clone());
+        all.push(open.clone());
+    }
+    let distinct: std::collections::BTreeSet<_> = all.iter().collect();
+    assert_eq!(distinct.len(), all.len(), "each path is one node");
+    all
+}
+
+/// The stacks of all samples in the same form.
+fn sample_texts(profile: &Profile) -> Vec<Vec<FrameText>> {
+    let text = |location: &LocationId| {
+        let function = profile.function_of(*location).map(|f| {
+            let [name, file] = [f.name, f.filename].map(|id| profile.strings.get(id));
+            format!("{name}|{file}|{}|", f.start_line)
+        });
+        let location = profile.locations.get(*location);
+        let kind = profile.frame_type_of(&location).unwrap_or_default();
+        format!("{function:?}|{}|{kind}", location.line_for_r())
+    };
+    let stack = |id: &StackId| {
+        let stack = profile.stacks.get(*id).to_vec().unwrap();
+        stack.iter().rev().map(text).collect()
+    };
+    profile.samples.stack.iter().map(stack).collect()
+}
+
+/// Compares the data with sums of the samples, and the order with the samples. Returns the data.
+fn checked(page: &Page, profile: &Profile) -> Value {
+    let data = data(page, profile);
+    let nodes = node_texts(&data);
+    let stacks = sample_texts(profile);
+    let types: Vec<&Values> = profile
+        .values
+        .iter()
+        .filter(|v| crate::model::is_summable(&v.type_.name, &v.type_.unit))
+        .collect();
+    assert_eq!(data["types"].as_array().unwrap().len(), types.len());
+    type Sums = BTreeMap<(usize, usize, Vec<FrameText>), f64>;
+    let mut expected = Sums::new();
+    for (row, stack) in stacks.iter().enumerate() {
+        for (type_, values) in types.iter().enumerate() {
+            let value = values.column[row];
+            if !value.is_nan() {
+                let key = (profile.samples.source[row].row(), type_, stack.clone());
+                *expected.entry(key).or_default() += value;
+            }
+        }
+    }
+    expected.retain(|_, sum| *sum != 0.0);
+    let mut sums = Sums::new();
+    for part in data["values"].as_array().unwrap() {
+        let [source, type_] = ["source", "type"].map(|f| part[f].as_u64().unwrap() as usize);
+        let rows = undelta(&part["node"]);
+        assert!(rows.windows(2).all(|pair| pair[0] < pair[1]));
+        for (node, value) in rows.into_iter().zip(numbers(&part["value"])) {
+            sums.insert((source, type_, nodes[node].clone()), value);
+        }
+    }
+    assert_eq!(sums, expected);
+    for part in data["order"].as_array().unwrap() {
+        let source = part["source"].as_u64().unwrap() as usize;
+        let rows: Vec<usize> = (0..stacks.len())
+            .filter(|&row| profile.samples.source[row].row() == source)
+            .collect();
+        let runs = undelta(&part["node"])
+            .into_iter()
+            .zip(numbers(&part["run"]));
+        let order: Vec<_> = runs
+            .flat_map(|(node, run)| vec![&nodes[node]; run as usize])
+            .collect();
+        assert_eq!(
+            order,
+            rows.iter().map(|&row| &stacks[row]).collect::<Vec<_>>()
+        );
+        for (type_, values) in types.iter().enumerate() {
+            let mut found = part["values"].as_array().unwrap().iter();
+            let found = found.find(|v| v["type"] == type_);
+            let constant = found.map_or(0.0, |v| v["constant"].as_f64().unwrap());
+            let mut written = vec![constant; rows.len()];
+            if let Some(found) = found {
+                let changed = undelta(&found["sample"]).into_iter();
+                for (row, value) in changed.zip(numbers(&found["value"])) {
+                    written[row] = value;
+                }
+            }
+            let recorded = rows.iter().map(|&row| values.column[row]);
+            let recorded: Vec<f64> = recorded.map(|v| if v.is_nan() { 0.0 } else { v }).collect();
+            assert_eq!(written, recorded);
+        }
+    }
+    data
+}
+
+fn data_file(path: &str) -> Profile {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/testthat/data/");
+    let path = format!("{folder}{path}");
+    let input = Input::File(path.as_ref());
+    formats::read(input, None, Origin::default(), GO_ON)
+        .unwrap()
+        .0
+}
+
+/// A profile with these stacks (a letter for each function, innermost first), as samples of one
+/// source.
+fn profile(kind: SourceKind, stacks: &[&str]) -> Profile {
+    let mut profile = Profile::default();
+    add_source(&mut profile, kind, stacks);
+    let mut counts = Values::absent("samples", "count", 0).unwrap();
+    counts.column.try_fill(stacks.len(), 1.0, "").unwrap();
+    profile.values.push(counts);
+    profile
+}
+
+fn add_source(profile: &mut Profile, kind: SourceKind, stacks: &[&str]) -> SourceId {
+    let source = profile
+        .add_source(Source {
+            kind,
+            ..Source::default()
+        })
+        .unwrap();
+    for text in stacks {
+        let mut stack = Vec::new();
+        for name in text.split("").filter(|name| !name.is_empty()) {
+            let filename = profile.strings.intern(&format!("{name}.R")).unwrap();
+            stack.push(profile.frame(name, filename, 1).unwrap());
+        }
+        let stack = profile.stacks.intern(&stack).unwrap();
+        profile.samples.stack.push(stack);
+        profile.samples.source.try_push(source, "").unwrap();
+    }
+    source
+}
+
+fn values(name: &str, unit: &str, column: &[f64]) -> Values {
+    let type_ = ValueType {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+    };
+    Values {
+        type_,
+        column: column.to_vec().into(),
+        exact: Vec::new(),
+    }
+}
+
+#[test]
+fn real_files_are_in_the_data() {
+    for file in [
+        "rprof/basic_all.out",
+        "rprof/append_plain3.out",
+        "rprof/dplyr_all.out",
+    ] {
+        let data = checked(&page(), &data_file(file));
+        assert!(!data["order"].as_array().unwrap().is_empty());
+        assert_eq!(
+            (data["type"].as_i64(), data["counts"].as_i64()),
+            (Some(0), Some(0))
+        );
+        assert!(data["sources"][0]["period"].as_f64().unwrap() > 0.0);
+    }
+    let data = checked(&page(), &data_file("pprof/go_cpu.pb.gz"));
+    assert_eq!(data["order"], serde_json::json!([]));
+    assert_eq!(data["bytes"], -1);
+    let data = checked(&page(), &data_file("pprof/go_heap.pb.gz"));
+    assert_eq!(
+        data["types"][data["bytes"].as_u64().unwrap() as usize]["name"],
+        "alloc_space"
+    );
+}
+
+#[test]
+fn a_page_of_nothing_is_a_page() {
+    let none = checked(&page(), &Profile::default());
+    for (field, value) in [("type", -1), ("counts", -1), ("bytes", -1), ("format", 1)] {
+        assert_eq!(none[field], value);
+    }
+    assert_eq!(none["strings"], serde_json::json!([""]));
+    assert_eq!(
+        none["nodes"],
+        serde_json::json!({"depth": [0], "frame": [-1]})
+    );
+    // Samples without values, and a sample without a stack.
+    let mut without_values = profile(SourceKind::MANUAL, &["ab", "", "ab"]);
+    without_values.values.clear();
+    let data = checked(&page(), &without_values);
+    assert_eq!(data["values"], serde_json::json!([]));
+    assert_eq!(data["order"][0]["run"], serde_json::json!([1, 1, 1]));
+    assert_eq!(undelta(&data["order"][0]["node"]), [2, 0, 2]);
+}
+
+#[test]
+fn only_what_samples_have_is_in_the_data() {
+    let mut x = profile(SourceKind::RPROF, &["ab"]);
+    let unused = x
+        .frame("unused", x.strings.find("a.R").unwrap(), 3)
+        .unwrap();
+    x.stacks.intern(&[unused]).unwrap();
+    let mut page = page();
+    page.texts = vec![
+        ("b.R", "b <- 1\n"),
+        ("b.R", "second"),
+        ("c.R", "c"),
+        ("", "none"),
+    ];
+    page.packages = vec!["", "base", "unused"];
+    let data = checked(&page, &x);
+    assert_eq!(
+        data["strings"],
+        serde_json::json!(["", "b", "b.R", "base", "a", "a.R"])
+    );
+    assert_eq!(
+        data["texts"],
+        serde_json::json!([{"file": 2, "text": "b <- 1\n"}])
+    );
+    assert_eq!(data["functions"]["package"], serde_json::json!([3, 0]));
+    assert_eq!(data["plumbing"], "^eval$");
+    page.timeline = false;
+    assert_eq!(checked(&page, &x)["order"], serde_json::json!([]));
+}
+
+#[test]
+fn functions_that_look_equal_are_one() {
+    let mut x = Profile::default();
+    let name = x.strings.intern("f").unwrap();
+    let function = Function {
+        name,
+        system_name: name,
+        filename: name,
+        start_line: 0,
+        recorded: Names::Name,
+        native_id: None,
+    };
+    let ids = [0; 3].map(|_| x.functions.push(function).unwrap());
+    let of = |function| Location {
+        function,
+        line: Some(1),
+        ..Location::default()
+    };
+    let mut locations = ids
+        .map(|id| x.locations.push(of(Some(id))).unwrap())
+        .to_vec();
+    locations.push(x.locations.push(of(None)).unwrap());
+    let source = x.add_source(Source::default()).unwrap();
+    for location in locations {
+        let stack = x.stacks.push(&[location]).unwrap();
+        x.samples.stack.push(stack);
+        x.samples.source.try_push(source, "").unwrap();
+    }
+    x.values.push(values("samples", "count", &[1.0; 4]));
+    let mut page = page();
+    let data = checked(&page, &x);
+    assert_eq!(data["frames"]["function"], serde_json::json!([0, -1]));
+    assert_eq!(data["values"][0]["value"], serde_json::json!([3, 1]));
+    // The package is part of a function.
+    page.packages = vec!["p", "q", "p"];
+    let texts = frame_texts(&self::data(&page, &x), true);
+    assert_eq!(
+        texts,
+        ["Some(\"f|f|0|p\")|1|", "Some(\"f|f|0|q\")|1|", "None|1|"]
+    );
+}
+
+#[test]
+fn kinds_of_frames_are_kept() {
+    let mut x = profile(SourceKind::RPROF, &["a"]);
+    let native = x.frame_type("native").unwrap();
+    let inlined = x
+        .locations
+        .get(x.stacks.get(x.samples.stack[0]).first().unwrap());
+    let inlined = Location {
+        frame_type: native,
+        inlined: true,
+        ..inlined
+    };
+    let inner = x.locations.intern(inlined).unwrap();
+    let outer = x
+        .locations
+        .intern(Location {
+            inlined: false,
+            ..inlined
+        })
+        .unwrap();
+    x.samples.stack[0] = x.stacks.push(&[inner, outer]).unwrap();
+    let data = checked(&page(), &x);
+    assert_eq!(undelta(&data["nodes"]["depth"]), [0, 1, 2]);
+    assert_eq!(data["frames"]["kind"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn packed_stacks_are_read() {
+    let mut x = profile(SourceKind::PPROF, &["ab", "b"]);
+    let mut packed = Lists::default();
+    for list in [&[1, 2][..], &[2], &[], &[1, 2]] {
+        packed.push(list, "stacks").unwrap();
+    }
+    x.stacks = Stacks::of_packed(packed, 2).unwrap();
+    x.samples.stack = x.stacks.ids().collect();
+    for _ in 0..2 {
+        x.samples
+            .source
+            .try_push(x.source_ids().next().unwrap(), "")
+            .unwrap();
+    }
+    x.values = vec![values("samples", "count", &[1.0, 2.0, 4.0, 8.0])];
+    let data = checked(&page(), &x);
+    // Equal stacks in two rows are one node.
+    assert_eq!(data["values"][0]["value"], serde_json::json!([4, 2, 9]));
+}
+
+#[test]
+fn sources_and_types_are_kept_apart() {
+    let mut x = profile(SourceKind::RPROF, &["ab", "b", "ab"]);
+    add_source(&mut x, SourceKind::MANUAL, &["cb", "b", "", "b"]);
+    x.samples.source.each("").unwrap().swap(0, 6);
+    let no = f64::NAN;
+    x.values = vec![
+        values("samples", "count", &[no, 1.0, 1.0, no, no, no, 1.0]),
+        values("vsize_small", "bytes", &[1.0; 7]),
+        values(
+            "alloc_size",
+            "bytes",
+            &[0.5, -1.0, 0.0, 3.0, 1.0, 2.0, 1e300],
+        ),
+        values("zeros", "count", &[0.0; 7]),
+    ];
+    x.sources[0].uri = Some("https://host/a/x.out?token=1".to_owned());
+    x.sources[0].timestamp = Some(1.5);
+    x.sources[0].period = Some(Period::of_rprof(20_000).unwrap());
+    x.sources[1].uri = Some("C:\\dir\\y.out".to_owned());
+    let mut page = page();
+    page.sources = 1;
+    let data = checked(&page, &x);
+    let names = data["types"].as_array().unwrap().iter().map(|t| &t["name"]);
+    assert_eq!(
+        names.collect::<Vec<_>>(),
+        ["samples", "alloc_size", "zeros"]
+    );
+    assert_eq!(
+        (data["type"].as_i64(), data["bytes"].as_i64()),
+        (Some(0), Some(1))
+    );
+    assert_eq!(
+        data["sources"],
+        serde_json::json!([
+            {"name": "x.out", "type": "rprof", "period": 20000000, "start": 1.5, "samples": 3, "base": false},
+            {"name": "y.out", "type": "manual", "period": null, "start": null, "samples": 4, "base": true},
+        ])
+    );
+    assert_eq!(
+        data["order"].as_array().unwrap().len(),
+        1,
+        "missing counts are not once"
+    );
+}
+
+#[test]
+fn sums_that_pass_zero_are_complete() {
+    let mut x = profile(SourceKind::MANUAL, &["a", "a", "a", "b", "b"]);
+    x.values = vec![values("v", "bytes", &[1.0, -1.0, 5.0, 2.0, -2.0])];
+    let data = checked(&page(), &x);
+    assert_eq!(data["values"][0]["node"], serde_json::json!([1]));
+}
+
+#[test]
+fn samples_have_an_order_where_it_is_known() {
+    let order = |x: &Profile| data(&page(), x)["order"].as_array().unwrap().len();
+    let of = |kind| profile(kind, &["a", "b"]);
+    assert_eq!(order(&of(SourceKind::RPROF)), 1);
+    assert_eq!(order(&of(SourceKind::MANUAL)), 1);
+    assert_eq!(order(&of(SourceKind::PPROF)), 0);
+    assert_eq!(order(&of(SourceKind::named("otlp"))), 0);
+    let mut aggregated = of(SourceKind::RPROF);
+    aggregated.values[0] = values("samples", "count", &[1.0, 2.0]);
+    assert_eq!(order(&aggregated), 0);
+    // By their times, if all have one.
+    let mut timed = of(SourceKind::named("otlp"));
+    timed.samples.times = vec![(0, 7)];
+    assert_eq!(order(&timed), 0);
+    timed.samples.times = vec![(0, 7), (1, 5)];
+    let data = data(&page(), &timed);
+    assert_eq!(undelta(&data["order"][0]["node"]), [2, 1]);
+}
+
+#[test]
+fn no_text_leaves_its_place() {
+    let long = "x".repeat(1 << 20);
+    let hostile = "</script><script>alert(1)</script><!--\"'\u{2028}\u{202e}\u{7f}\0&amp;";
+    let mut x = Profile::default();
+    let source = x.add_source(Source {
+        uri: Some(hostile.to_owned()),
+        ..Source::default()
+    });
+    let file = x.strings.intern(hostile).unwrap();
+    let stack = [hostile, &long].map(|name| x.frame(name, file, 1).unwrap());
+    let stack = x.stacks.push(&stack).unwrap();
+    x.samples.stack.push(stack);
+    x.samples.source.try_push(source.unwrap(), "").unwrap();
+    x.values.push(values(hostile, &long, &[1.0]));
+    let page = Page {
+        title: hostile,
+        texts: vec![(hostile, hostile)],
+        ..page()
+    };
+    let data = checked(&page, &x);
+    assert_eq!(
+        (&data["title"], &data["texts"][0]["text"]),
+        (&hostile.into(), &hostile.into())
+    );
+    let html = html(&page, &x);
+    assert_eq!(html.matches("<script").count(), 2);
+    assert_eq!(html.matches("</script").count(), 2);
+    assert!(!html.contains("<!--"));
+    let title = between(&html, "<title>", "</title>");
+    assert!(
+        !title.contains(['<', '>']) && title.ends_with("&amp;amp;"),
+        "{title}"
+    );
+}
+
+#[test]
+fn the_policy_has_the_hashes_of_script_and_style() {
+    let html = html(&page(), &Profile::default());
+    let hash = |start, end| BASE64.encode(&Hash::hash(between(&html, start, end).as_bytes()));
+    let expected = format!(
+        "<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'\">\n",
+        hash("<script>", "</script>"),
+        hash("<style>", "</style>")
+    );
+    assert!(html.contains(&expected), "{html}");
+    assert!(html.ends_with("run();\n</script>\n</body>\n</html>\n"));
+    // A known value: of no bytes.
+    let empty = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
+    assert_eq!(BASE64.encode(&Hash::hash(b"")), empty);
+}
+
+#[test]
+fn parts_that_do_not_fit_are_errors() {
+    let error = |page: Page| {
+        let mut out = Vec::new();
+        let error = page
+            .write(&Profile::default(), &mut out, GO_ON)
+            .unwrap_err();
+        error.to_string()
+    };
+    let template = TEMPLATE.replace("</head>", "");
+    let template = Page {
+        template: &template,
+        ..page()
+    };
+    assert!(error(template).contains("`</head>`"));
+    for script in ["'</script>'", "'<!--'"] {
+        assert!(error(Page { script, ..page() }).contains("`</script`"));
+    }
+    assert!(
+        error(Page {
+            style: "</style>",
+            ..page()
+        })
+        .contains("`</style`")
+    );
+}
+
+#[test]
+fn it_can_be_interrupted() {
+    let x = data_file("rprof/basic_all.out");
+    let result = page().write(&x, &mut Vec::new(), &|| true);
+    assert!(matches!(result, Err(Error::Interrupted)));
+}

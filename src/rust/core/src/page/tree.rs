@@ -1,0 +1,205 @@
+//! The call tree of a page: a node for each path of frames, in preorder, and the names of the
+//! frames.
+//!
+//! Frames are the same if function, line and kind are the same. The page itself groups them, by
+//! function or line. Only what is in a stack of a sample gets a row, in the order of the nodes.
+
+use super::Page;
+use crate::analysis::paths::{Paths, ROOT};
+use crate::collections::{Interner, Lists, TextList};
+use crate::error::Result;
+use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
+use crate::model::{FrameType, Profile, StringId};
+
+const WHAT: &str = "a page";
+
+#[derive(Default)]
+pub struct Tree {
+    /// Distinct texts; the first is empty.
+    pub strings: Interner<TextList>,
+    pub functions: Vec<Function>,
+    pub frames: Vec<Frame>,
+    /// By node, without the root: its depth, from 1, and its frame.
+    pub depths: Vec<u32>,
+    pub frame_of_node: Vec<u32>,
+    /// By stack. The root, which is node 0, is that of empty stacks.
+    pub node_of_stack: Vec<u32>,
+}
+
+/// Name, file and package are rows of the strings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Function {
+    pub name: u32,
+    pub file: u32,
+    pub line: i64,
+    pub package: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    pub function: Option<u32>,
+    pub line: i32,
+    pub kind: u32,
+}
+
+/// A function and a frame by the texts of the profile; the package is a row of `Page::packages`.
+type FunctionKey = (StringId, StringId, i64, Option<u32>);
+type FrameKey = (Option<u32>, i32, Option<FrameType>);
+
+impl Tree {
+    pub fn new(profile: &Profile, page: &Page, stop: Stop) -> Result<Tree> {
+        let keys = Keys::new(profile, page)?;
+        let mut paths = Paths::default();
+        let used = used_stacks(profile, stop)?;
+        let mut node_of_stack = filled(profile.stacks.len(), None, WHAT)?;
+        let mut space = Vec::new();
+        for (stack, node) in profile.stacks.ids().zip(&mut node_of_stack) {
+            if stack.row() % ROWS == 0 {
+                cancel::check(stop)?;
+            }
+            if used[stack.row()] {
+                let frames = profile.stacks.get(stack).unpacked(&mut space)?;
+                *node = paths.add(frames, &keys.of_location)?;
+            }
+        }
+        let mut tree = Tree::default();
+        tree.strings.intern("")?;
+        let new = tree.add_nodes(&paths, stop)?;
+        let new = |node: Option<u32>| node.map_or(0, |node| new[node as usize]);
+        tree.node_of_stack = node_of_stack.into_iter().map(new).try_vec(WHAT)?;
+        tree.add_names(profile, page, &keys)?;
+        Ok(tree)
+    }
+
+    /// Adds the nodes in preorder, with their groups as frames. Returns the new row of each.
+    fn add_nodes(&mut self, paths: &Paths, stop: Stop) -> Result<Vec<u32>> {
+        let nodes = paths.nodes();
+        self.depths = with_room(nodes.len(), WHAT)?;
+        self.frame_of_node = with_room(nodes.len(), WHAT)?;
+        let mut new = filled(nodes.len(), 0, WHAT)?;
+        // The outermost nodes come first, then the callees of each node.
+        let list_of = |parent: u32| parent.wrapping_add(1) as usize;
+        let parents = nodes.iter().map(|node| list_of(node.parent));
+        let callees = Lists::grouped(nodes.len() + 1, parents, WHAT)?;
+        // Nodes that are still to be visited, the next one last, and their depths.
+        let mut open: Vec<(u32, u32)> = Vec::new();
+        let mut last = Some((ROOT, 0));
+        while let Some((node, depth)) = last {
+            let first = open.len();
+            let callees = callees.get(list_of(node)).iter();
+            open.try_extend_from(callees.map(|&callee| (callee, depth + 1)), WHAT)?;
+            open[first..].reverse();
+            last = open.pop();
+            if let Some((node, depth)) = last {
+                if self.depths.len() % ROWS == 0 {
+                    cancel::check(stop)?;
+                }
+                self.depths.try_push(depth, WHAT)?;
+                let group = nodes[node as usize].group;
+                self.frame_of_node.try_push(group, WHAT)?;
+                new[node as usize] = self.depths.len() as u32;
+            }
+        }
+        Ok(new)
+    }
+
+    /// Replaces the groups of nodes by frames, which are numbered by their first nodes.
+    fn add_names(&mut self, profile: &Profile, page: &Page, keys: &Keys) -> Result<()> {
+        let mut frames = filled(keys.frames.len(), None, WHAT)?;
+        let mut functions = filled(keys.functions.len(), None, WHAT)?;
+        for group in &mut self.frame_of_node {
+            let frame = match frames[*group as usize] {
+                Some(frame) => frame,
+                None => {
+                    let (function, line, kind) = keys.frames.get(*group);
+                    let mut add = |row: u32| {
+                        if let Some(known) = functions[row as usize] {
+                            return Ok(known);
+                        }
+                        let (name, file, line, package) = keys.functions.get(row);
+                        let package = package.and_then(|row| page.packages.get(row as usize));
+                        let function = Function {
+                            name: self.strings.intern(profile.strings.get(name))?,
+                            file: self.strings.intern(profile.strings.get(file))?,
+                            line,
+                            package: self.strings.intern(package.copied().unwrap_or_default())?,
+                        };
+                        let new = self.functions.len() as u32;
+                        self.functions.try_push(function, WHAT)?;
+                        functions[row as usize] = Some(new);
+                        Ok::<_, crate::Error>(new)
+                    };
+                    let function = function.map(&mut add).transpose()?;
+                    let kind = kind.map_or("", |kind| profile.strings.get(kind.text()));
+                    let kind = self.strings.intern(kind)?;
+                    let new = self.frames.len() as u32;
+                    let frame = Frame {
+                        function,
+                        line,
+                        kind,
+                    };
+                    self.frames.try_push(frame, WHAT)?;
+                    frames[*group as usize] = Some(new);
+                    new
+                }
+            };
+            *group = frame;
+        }
+        Ok(())
+    }
+}
+
+/// The distinct functions and frames of all locations.
+#[derive(Default)]
+struct Keys {
+    functions: Interner<Vec<FunctionKey>>,
+    frames: Interner<Vec<FrameKey>>,
+    of_location: Vec<u32>,
+}
+
+impl Keys {
+    fn new(profile: &Profile, page: &Page) -> Result<Keys> {
+        let mut keys = Keys::default();
+        // Packages are compared by their text.
+        let mut packages: Interner<TextList> = Interner::default();
+        let mut first_row = Vec::new();
+        let mut of_function = with_room(profile.functions.len(), WHAT)?;
+        for (row, function) in profile.functions.iter().enumerate() {
+            let package = match page.packages.get(row) {
+                None | Some(&"") => None,
+                Some(package) => {
+                    let id = packages.intern(package)? as usize;
+                    first_row.try_fill(id + 1, row as u32, WHAT)?;
+                    first_row.get(id).copied()
+                }
+            };
+            let key = (
+                function.name,
+                function.filename,
+                function.start_line,
+                package,
+            );
+            of_function.try_push(keys.functions.intern(key)?, WHAT)?;
+        }
+        keys.of_location = with_room(profile.locations.len(), WHAT)?;
+        for location in profile.locations.iter() {
+            let function = location.function.map(|id| of_function[id.row()]);
+            let key = (function, location.line_for_r(), location.frame_type);
+            keys.of_location.try_push(keys.frames.intern(key)?, WHAT)?;
+        }
+        Ok(keys)
+    }
+}
+
+/// By stack, whether it is that of a sample.
+fn used_stacks(profile: &Profile, stop: Stop) -> Result<Vec<bool>> {
+    let mut used = filled(profile.stacks.len(), false, WHAT)?;
+    for (row, stack) in profile.samples.stack.iter().enumerate() {
+        if row % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        used[stack.row()] = true;
+    }
+    Ok(used)
+}
