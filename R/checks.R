@@ -99,3 +99,30 @@ check_format <- function(format, call) {
     abort_argument("`format` must be \"protobuf\" or \"json\".", call)
   }
 }
+
+# One of some strings, by default the first one.
+check_choice <- function(x, choices, name, call) {
+  if (identical(x, choices)) {
+    return(choices[[1]])
+  }
+  if (!is_text(x) || !x %in% choices) {
+    quoted <- paste0("\"", choices, "\"")
+    last <- length(quoted)
+    abort_argument(
+      paste0("`", name, "` must be ", paste(quoted[-last], collapse = ", "), " or ", quoted[[last]], "."), call
+    )
+  }
+  x
+}
+
+check_share <- function(x, name, call) {
+  if (!is.numeric(x) || length(x) != 1 || !isTRUE(x >= 0 && x <= 1)) {
+    abort_argument(paste0("`", name, "` must be a share: a number from 0 to 1."), call)
+  }
+}
+
+check_type <- function(type, call) {
+  if (!is.null(type) && !is_text(type)) {
+    abort_argument("`type` must be one string, the name of a sample type.", call)
+  }
+}

@@ -22,6 +22,8 @@ rust_validate <- function(x) .Call(wrap__rust_validate, x)
 
 rust_summarise <- function(x, sample_type) .Call(wrap__rust_summarise, x, sample_type)
 
+rust_call_tree <- function(x, sample_type, by, sources, part, name) .Call(wrap__rust_call_tree, x, sample_type, by, sources, part, name)
+
 rust_frames <- function(x, lazy) .Call(wrap__rust_frames, x, lazy)
 
 rust_file_format <- function(file) .Call(wrap__rust_file_format, file)

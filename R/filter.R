@@ -77,7 +77,11 @@ filter_profile <- function(
   for (argument in names(given)) {
     given[[argument]] <- check_expression(given[[argument]], argument, call)
   }
-  x <- as_unchecked_v2(x, call)
+  filter_by(as_unchecked_v2(x, call), given, call)
+}
+
+# `given`: expressions, named by the argument of `filter_profile()`.
+filter_by <- function(x, given, call) {
   matches <- or_invalid(x, call, {
     names <- names_of(x)
     Map(function(expression, argument) {

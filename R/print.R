@@ -69,6 +69,19 @@ format_amount <- function(value, unit) {
   if (has_scale(unit)) format_value(value, unit) else format_count(value)
 }
 
+format_amounts <- function(values, unit) {
+  vapply(values, format_amount, "", unit)
+}
+
+percent <- function(share) {
+  formatC(100 * share, format = "f", digits = 1, width = 5)
+}
+
+# The last part of a path. basename() fails if the locale cannot represent all characters.
+file_name <- function(path) {
+  sub("^.*[/\\\\](?=.)", "", path, perl = TRUE)
+}
+
 has_scale <- function(unit) {
   scale_value(1, unit)$unit != ""
 }
@@ -164,9 +177,6 @@ format_hottest <- function(by_function, n, type, width) {
     return("No samples with a stack.")
   }
   shown <- utils::head(by_function, n)
-  percent <- function(share) {
-    formatC(100 * share, format = "f", digits = 1, width = 5)
-  }
   name <- shorten(ifelse(is.na(shown$name), "<unknown>", printable(shown$name)), width - 17)
   more <- nrow(by_function) - nrow(shown)
   c(
@@ -243,9 +253,7 @@ format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
     lines[plain] <- shorten(lines[plain], width)
     lines
   }
-  # basename() fails if the locale cannot represent all characters.
-  file <- sub("^.*[/\\\\](?=.)", "", x$by_line$filename, perl = TRUE)
-  place <- paste0(file, ":", x$by_line$line)
+  place <- paste0(file_name(x$by_line$filename), ":", x$by_line$line)
   c(
     shorten(format_sum(x), width),
     format_left_out(x, width),

@@ -70,9 +70,7 @@ profile_version <- function(x) {
 summary.profile_data <- function(object, ..., type = NULL) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
-  if (!is.null(type) && !is_text(type)) {
-    abort_argument("`type` must be one string, the name of a sample type.", call)
-  }
+  check_type(type, call)
   summary <- rust(rust_summarise(as_profile(object, call), type), call)
   structure(
     summary[c("by_function", "by_line")],

@@ -37,7 +37,8 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use guard::stop;
 use options::{otlp_writer, page, sampler_settings};
 use outcome::outcome;
-use profile_core::analysis::{compact, summary};
+use profile_core::analysis::call_tree::{By, Part};
+use profile_core::analysis::{call_tree, compact, summary};
 use profile_core::error::Error;
 use profile_core::formats::otlp::response::{self, Accepted, Coding};
 use profile_core::formats::payload::read_payload;
@@ -46,6 +47,7 @@ use profile_core::io::input::Origin;
 use profile_core::joint;
 use profile_core::limits::memory::{Growing, TryCollect, TryGrow, owned, written};
 use profile_core::message;
+use profile_core::model::SourceId;
 use profile_core::schema::Key;
 use profile_core::tables::{
     Filters, Matching, Renamed, filter, matching_locations, remap, rows_of_samples,
@@ -195,6 +197,41 @@ fn rust_summarise(x: &Robj, sample_type: &Robj) -> Robj {
         let wanted = argument(sample_type).text()?;
         let summary = summary::summarise(&profile, wanted, &stop)?;
         to_r::summary(arena, &profile, &summary)
+    })
+}
+
+// `by` is "function", "line" or "package". `part` is "whole", or "callers" or "callees" of the function
+// `name`. `sources` says for each source whether its samples are used, and is NULL for all.
+#[extendr]
+fn rust_call_tree(
+    x: &Robj,
+    sample_type: &Robj,
+    by: &Robj,
+    sources: &Robj,
+    part: &Robj,
+    name: &Robj,
+) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        let wanted = argument(sample_type).text()?;
+        let by = match text(by)? {
+            "line" => By::Line,
+            "package" => By::Package,
+            _ => By::Function,
+        };
+        let part = match text(part)? {
+            "callers" => Part::Callers(text(name)?),
+            "callees" => Part::Callees(text(name)?),
+            _ => Part::Whole,
+        };
+        let wanted_sources = argument(sources).integers()?;
+        let is_wanted = |source: SourceId| {
+            wanted_sources
+                .get(source.row())
+                .is_none_or(|&flag| flag == 1)
+        };
+        let tree = call_tree::call_tree(&profile, wanted, by, part, is_wanted, &stop)?;
+        to_r::call_tree(arena, &tree)
     })
 }
 
@@ -503,6 +540,7 @@ extendr_module! {
     fn rust_convert;
     fn rust_validate;
     fn rust_summarise;
+    fn rust_call_tree;
     fn rust_frames;
     fn rust_file_format;
     fn rust_schema;

@@ -1,5 +1,6 @@
 //! Converts a profile to R objects: from the model to the tables of each version.
 
+mod call_tree;
 mod combined;
 mod filtered;
 mod frames;
@@ -8,6 +9,7 @@ mod summary;
 mod tables;
 mod v1;
 
+pub use call_tree::call_tree;
 pub use combined::{combined, rows};
 pub use filtered::filtered;
 pub use frames::frames;

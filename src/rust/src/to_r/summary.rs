@@ -3,6 +3,7 @@
 use crate::arena::{Arena, RObject};
 use crate::tibble::Tibble;
 use profile_core::analysis::summary::{Figures, SelfTotal, Summary};
+use profile_core::analysis::weights::Counted;
 use profile_core::error::Result;
 use profile_core::model::Profile;
 
@@ -32,15 +33,7 @@ pub fn summary<'call>(
     table.texts("unit", types().map(|type_| Some(type_.unit.as_str())))?;
     let types = table.finish()?;
 
-    let counted = &summary.counted;
-    let number = |value| arena.number(value);
-    let counted = arena.list(&[
-        ("samples", number(counted.samples as f64)?),
-        ("sum", number(counted.sum)?),
-        ("without_stack", number(counted.without_stack as f64)?),
-        ("sum_without_stack", number(counted.sum_without_stack)?),
-        ("without_value", number(counted.without_value as f64)?),
-    ])?;
+    let time = summary.time.map(|time| arena.number(time));
     let (type_, unit) = summary.type_;
     arena.list(&[
         ("by_function", by_function),
@@ -48,8 +41,19 @@ pub fn summary<'call>(
         ("type", arena.text(type_)?),
         ("unit", arena.text(unit)?),
         ("types", types),
-        ("counted", counted),
-        ("time", summary.time.map_or(Ok(RObject::null()), number)?),
+        ("counted", counted(arena, &summary.counted)?),
+        ("time", time.unwrap_or(Ok(RObject::null()))?),
+    ])
+}
+
+pub fn counted<'call>(arena: Arena<'call>, counted: &Counted) -> Result<RObject<'call>> {
+    let number = |value| arena.number(value);
+    arena.list(&[
+        ("samples", number(counted.samples as f64)?),
+        ("sum", number(counted.sum)?),
+        ("without_stack", number(counted.without_stack as f64)?),
+        ("sum_without_stack", number(counted.sum_without_stack)?),
+        ("without_value", number(counted.without_value as f64)?),
     ])
 }
 

@@ -1,10 +1,10 @@
 //! The call tree of a profile: a node for each path of calls, with the values of the samples that
 //! end in it (self) and of all samples that pass through it (total).
 //!
-//! Frames are grouped by the name of their function unless lines are wanted: R shows a promise in
-//! the file of the function that created it, so that one function has several files. Nodes are in
-//! preorder, and those with the same caller in descending order of total, so that the order
-//! does not depend on that in the file.
+//! Frames are grouped by the name of their function unless lines or packages are wanted: R shows a
+//! promise in the file of the function that created it, so that one function has several files.
+//! Nodes are in preorder, and those with the same caller in descending order of total, so that the
+//! order does not depend on that in the file.
 
 use super::paths::{Path, Paths, ROOT};
 use super::sample_types::summed_type;
@@ -26,11 +26,25 @@ pub enum By {
     Function,
     /// Those that also have the same file and line.
     Line,
+    /// Those of the same package. Calls inside of a package are one node.
+    Package,
+}
+
+/// Which part of each stack is a path of the tree.
+#[derive(Debug, Clone, Copy)]
+pub enum Part<'a> {
+    Whole,
+    /// A function and what it called: from its outermost frame inwards.
+    Callees(&'a str),
+    /// A function and its callers: from its outermost frame outwards. Self is the value of
+    /// the samples whose outermost frame is that of the node.
+    Callers(&'a str),
 }
 
 pub struct CallTree<'p> {
     /// Name and unit of the type that is summed.
     pub type_: (&'p str, &'p str),
+    /// What is counted of the wanted sources, whatever part of their stacks is in the tree.
     pub counted: Counted,
     pub groups: Vec<Group<'p>>,
     /// In preorder.
@@ -39,12 +53,14 @@ pub struct CallTree<'p> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group<'p> {
-    /// `None` for frames without a function.
+    /// That of the function or package; `None` for frames without one.
     pub name: Option<&'p str>,
-    /// `None` if it is unknown, or if functions of this name have several.
+    /// `None` if it is unknown, or if frames of the group have several.
     pub filename: Option<&'p str>,
     /// `None` if it is unknown, or if frames are not grouped by line.
     pub line: Option<i32>,
+    /// As `filename`.
+    pub package: Option<&'p str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,34 +78,63 @@ pub struct Node {
     pub x: f64,
 }
 
-/// Sums the sample type `wanted`, or the default one, of the samples of a source, or of all.
+/// Sums the sample type `wanted`, or the default one, of the samples of some sources.
 pub fn call_tree<'p>(
     profile: &'p Profile,
     wanted: Option<&str>,
     by: By,
-    source: Option<SourceId>,
+    part: Part,
+    is_wanted: impl Fn(SourceId) -> bool,
     stop: Stop,
 ) -> Result<CallTree<'p>> {
     let summed = summed_type(profile, wanted)?;
     let weights = [Weight::column(summed)];
-    let ([counted], by_stack) = sum_by_stack::<1, 1>(profile, &weights, source, stop)?;
+    let ([counted], by_stack) = sum_by_stack::<1, 1>(profile, &weights, is_wanted, stop)?;
     let mut groups = Groups::default();
+    let mut is_chosen = with_room(profile.locations.len(), WHAT)?;
     for location in profile.locations.ids() {
         groups.add(profile, location, by)?;
+        let name = profile.function_of(location).map(|f| f.name);
+        let name = name.map(|name| profile.strings.get(name));
+        let chosen = match part {
+            Part::Whole => false,
+            Part::Callees(chosen) | Part::Callers(chosen) => name == Some(chosen),
+        };
+        is_chosen.try_push(chosen, WHAT)?;
     }
-    let mut tree = Nodes::default();
+    let mut paths = match by {
+        By::Package => Paths::merged(),
+        By::Function | By::Line => Paths::default(),
+    };
+    // By path.
+    let mut self_ = Vec::new();
     let mut space = Vec::new();
     for (stack, &[sum]) in profile.stacks.ids().zip(&by_stack) {
         if stack.row() % ROWS == 0 {
             cancel::check(stop)?;
         }
-        if sum != 0.0 {
-            let frames = profile.stacks.get(stack).unpacked(&mut space)?;
-            tree.add(frames, &groups.of_location, sum)?;
+        if sum == 0.0 {
+            continue;
+        }
+        // Innermost first.
+        let frames = profile.stacks.get(stack).unpacked(&mut space)?;
+        let outermost_chosen = frames.iter().rposition(|frame| is_chosen[frame.row()]);
+        let groups = &groups.of_location;
+        let node = match (part, outermost_chosen) {
+            (Part::Whole, _) => paths.add(frames.iter().rev().copied(), groups)?,
+            (Part::Callees(_), Some(at)) => {
+                paths.add(frames[..=at].iter().rev().copied(), groups)?
+            }
+            (Part::Callers(_), Some(at)) => paths.add(frames[at..].iter().copied(), groups)?,
+            (_, None) => None,
+        };
+        self_.try_fill(paths.nodes().len(), 0.0, WHAT)?;
+        if let Some(node) = node {
+            self_[node as usize] += sum;
         }
     }
-    let groups = groups.shown(profile)?;
-    let nodes = tree.in_preorder(&groups, stop)?;
+    let groups = groups.shown(profile, by)?;
+    let nodes = in_preorder(paths.nodes(), &self_, &groups, stop)?;
     Ok(CallTree {
         type_: type_of(summed),
         counted,
@@ -98,16 +143,17 @@ pub fn call_tree<'p>(
     })
 }
 
-/// A name, a file and a line; the last two are the same for all frames unless they are grouped by
-/// line.
+/// What frames of a group have in common: a name, a file and a line. File and line are only
+/// known if frames are grouped by line.
 type Key = (Option<StringId>, Option<StringId>, i32);
 
 #[derive(Default)]
 struct Groups {
     keys: Vec<Key>,
     rows: HashMap<Key, u32, RandomState>,
-    /// By group, the file of its functions, unless there are several.
+    /// By group, the file and the package of its functions, unless there are several.
     files: Vec<Option<StringId>>,
+    packages: Vec<Option<StringId>>,
     /// By location.
     of_location: Vec<u32>,
 }
@@ -118,9 +164,11 @@ impl Groups {
         let function = profile.function_of(location);
         let name = function.map(|function| function.name);
         let file = function.map(|function| function.filename);
+        let package = function.and_then(|function| function.package);
         let key = match by {
             By::Function => (name, None, 0),
             By::Line => (name, file, profile.locations.get(location).line_for_r()),
+            By::Package => (package, None, 0),
         };
         let row = match self.rows.get(&key) {
             Some(&row) => row,
@@ -129,109 +177,98 @@ impl Groups {
                 self.rows.try_put(key, row, WHAT)?;
                 self.keys.try_push(key, WHAT)?;
                 self.files.try_push(file, WHAT)?;
+                self.packages.try_push(package, WHAT)?;
                 row
             }
         };
-        let known = &mut self.files[row as usize];
-        *known = known.filter(|_| *known == file);
+        let keep = |known: &mut Option<StringId>, found| *known = known.filter(|_| *known == found);
+        keep(&mut self.files[row as usize], file);
+        keep(&mut self.packages[row as usize], package);
         self.of_location.try_push(row, WHAT)
     }
 
-    fn shown<'p>(&self, profile: &'p Profile) -> Result<Vec<Group<'p>>> {
-        let text = |id: &StringId| profile.strings.get(*id);
-        let groups = self.keys.iter().zip(&self.files);
-        let groups = groups.map(|((name, _, line), file)| Group {
-            name: name.as_ref().map(text),
-            filename: file.as_ref().map(text).filter(|file| !file.is_empty()),
+    fn shown<'p>(&self, profile: &'p Profile, by: By) -> Result<Vec<Group<'p>>> {
+        let text = |id: StringId| profile.strings.get(id);
+        let groups = self.keys.iter().zip(self.files.iter().zip(&self.packages));
+        let groups = groups.map(|((name, _, line), (file, package))| Group {
+            name: name.map(text),
+            filename: file
+                .map(text)
+                .filter(|file| by != By::Package && !file.is_empty()),
             line: (*line > 0).then_some(*line),
+            package: package.map(text),
         });
         groups.try_vec(WHAT)
     }
 }
 
-/// Which node is called by which, and what is summed of each.
-#[derive(Default)]
-struct Nodes {
-    paths: Paths,
-    self_: Vec<f64>,
+/// `self_` has the self value of each path.
+fn in_preorder(nodes: &[Path], self_: &[f64], groups: &[Group], stop: Stop) -> Result<Vec<Node>> {
+    // Callees come after their callers.
+    let mut totals = copied(self_, WHAT)?;
+    for (row, node) in nodes.iter().enumerate().rev() {
+        if node.parent != ROOT {
+            totals[node.parent as usize] += totals[row];
+        }
+    }
+    // The callees of each node end to end, those of no node at the end.
+    let mut callees = (0..nodes.len() as u32).try_vec(WHAT)?;
+    cancel::check(stop)?;
+    callees.sort_unstable_by(|&a, &b| {
+        let [one, other] = [a, b].map(|row| &nodes[row as usize]);
+        let by_total = totals[b as usize].total_cmp(&totals[a as usize]);
+        let name = |node: &Path| &groups[node.group as usize];
+        one.parent
+            .cmp(&other.parent)
+            .then(by_total)
+            .then_with(|| name(one).cmp(name(other)))
+    });
+    let mut starts = filled(nodes.len() + 1, 0, WHAT)?;
+    let mut outermost = callees.len();
+    for (at, &row) in callees.iter().enumerate().rev() {
+        match nodes[row as usize].parent {
+            ROOT => outermost = at,
+            parent => starts[parent as usize] = at,
+        }
+    }
+    let callees_of = |parent: u32, start: usize| {
+        let rest = callees[start..].iter();
+        rest.take_while(move |&&row| nodes[row as usize].parent == parent)
+    };
+    let mut out: Vec<Node> = with_room(nodes.len(), WHAT)?;
+    // What is still to be visited, the next one last.
+    let mut open: Vec<(u32, Node)> = Vec::new();
+    let visit = |open: &mut Vec<(u32, Node)>, caller: (u32, usize, Option<u32>, u32, f64)| {
+        let (parent, start, row, depth, mut x) = caller;
+        let first = open.len();
+        for &callee in callees_of(parent, start) {
+            let path = &nodes[callee as usize];
+            let node = Node {
+                parent: row,
+                depth,
+                group: path.group,
+                self_: self_[callee as usize],
+                total: totals[callee as usize],
+                x,
+            };
+            x += node.total;
+            open.try_push((callee, node), WHAT)?;
+        }
+        open[first..].reverse();
+        Ok::<_, crate::error::Error>(())
+    };
+    visit(&mut open, (ROOT, outermost, None, 1, 0.0))?;
+    while let Some((row, node)) = open.pop() {
+        let own = next_row(out.len(), "paths")?;
+        if own as usize % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        out.try_push(node, WHAT)?;
+        let start = starts[row as usize];
+        visit(&mut open, (row, start, Some(own), node.depth + 1, node.x))?;
+    }
+    Ok(out)
 }
 
-impl Nodes {
-    /// Adds the sum of a stack, whose frames are innermost first.
-    fn add(&mut self, frames: &[LocationId], groups: &[u32], sum: f64) -> Result<()> {
-        let node = self.paths.add(frames, groups)?;
-        self.self_.try_fill(self.paths.nodes().len(), 0.0, WHAT)?;
-        if let Some(node) = node {
-            self.self_[node as usize] += sum;
-        }
-        Ok(())
-    }
-
-    fn in_preorder(self, groups: &[Group], stop: Stop) -> Result<Vec<Node>> {
-        let nodes = self.paths.nodes();
-        // Callees come after their callers.
-        let mut totals = copied(&self.self_, WHAT)?;
-        for (row, node) in nodes.iter().enumerate().rev() {
-            if node.parent != ROOT {
-                totals[node.parent as usize] += totals[row];
-            }
-        }
-        // The callees of each node end to end, those of no node at the end.
-        let mut callees = (0..nodes.len() as u32).try_vec(WHAT)?;
-        cancel::check(stop)?;
-        callees.sort_unstable_by(|&a, &b| {
-            let [one, other] = [a, b].map(|row| &nodes[row as usize]);
-            let by_total = totals[b as usize].total_cmp(&totals[a as usize]);
-            let name = |node: &Path| &groups[node.group as usize];
-            one.parent
-                .cmp(&other.parent)
-                .then(by_total)
-                .then_with(|| name(one).cmp(name(other)))
-        });
-        let mut starts = filled(nodes.len() + 1, 0, WHAT)?;
-        let mut outermost = callees.len();
-        for (at, &row) in callees.iter().enumerate().rev() {
-            match nodes[row as usize].parent {
-                ROOT => outermost = at,
-                parent => starts[parent as usize] = at,
-            }
-        }
-        let callees_of = |parent: u32, start: usize| {
-            let rest = callees[start..].iter();
-            rest.take_while(move |&&row| nodes[row as usize].parent == parent)
-        };
-        let mut out: Vec<Node> = with_room(nodes.len(), WHAT)?;
-        // What is still to be visited, the next one last.
-        let mut open: Vec<(u32, Node)> = Vec::new();
-        let visit = |open: &mut Vec<(u32, Node)>, caller: (u32, usize, Option<u32>, u32, f64)| {
-            let (parent, start, row, depth, mut x) = caller;
-            let first = open.len();
-            for &callee in callees_of(parent, start) {
-                let path = &nodes[callee as usize];
-                let node = Node {
-                    parent: row,
-                    depth,
-                    group: path.group,
-                    self_: self.self_[callee as usize],
-                    total: totals[callee as usize],
-                    x,
-                };
-                x += node.total;
-                open.try_push((callee, node), WHAT)?;
-            }
-            open[first..].reverse();
-            Ok::<_, crate::error::Error>(())
-        };
-        visit(&mut open, (ROOT, outermost, None, 1, 0.0))?;
-        while let Some((row, node)) = open.pop() {
-            let own = next_row(out.len(), "paths")?;
-            if own as usize % ROWS == 0 {
-                cancel::check(stop)?;
-            }
-            out.try_push(node, WHAT)?;
-            let start = starts[row as usize];
-            visit(&mut open, (row, start, Some(own), node.depth + 1, node.x))?;
-        }
-        Ok(out)
-    }
-}
+#[cfg(test)]
+mod tests;

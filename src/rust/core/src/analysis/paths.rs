@@ -20,6 +20,8 @@ pub struct Paths {
     /// The locations of the stack that was added last and their nodes, outermost first. Consecutive
     /// stacks have most of their outer frames in common.
     last: Vec<(LocationId, u32)>,
+    /// Whether a call within a group is the same node as its caller.
+    merged: bool,
 }
 
 /// A node: the path of its parent, and one more frame.
@@ -31,15 +33,31 @@ pub struct Path {
 }
 
 impl Paths {
-    /// Adds a stack, whose frames are innermost first. `groups` has the group of each location.
-    /// Returns the node of the whole stack; `None` if it is empty.
-    pub fn add(&mut self, frames: &[LocationId], groups: &[u32]) -> Result<Option<u32>> {
-        let both = self.last.iter().zip(frames.iter().rev());
-        let common = both.take_while(|((last, _), frame)| last == *frame).count();
+    /// A tree in which calls within a group are one node.
+    pub fn merged() -> Paths {
+        Paths {
+            merged: true,
+            ..Paths::default()
+        }
+    }
+
+    /// Adds a stack, outermost frame first. `groups` has the group of each location. Returns the node
+    /// of the whole stack; `None` if it is empty.
+    pub fn add(
+        &mut self,
+        frames: impl Iterator<Item = LocationId> + Clone,
+        groups: &[u32],
+    ) -> Result<Option<u32>> {
+        let both = self.last.iter().zip(frames.clone());
+        let common = both.take_while(|((last, _), frame)| last == frame).count();
         self.last.truncate(common);
-        for &location in frames.iter().rev().skip(common) {
+        for location in frames.skip(common) {
             let parent = self.last.last().map_or(ROOT, |&(_, node)| node);
-            let node = self.node(parent, groups[location.row()])?;
+            let group = groups[location.row()];
+            let node = match self.nodes.get(parent as usize) {
+                Some(caller) if self.merged && caller.group == group => parent,
+                _ => self.node(parent, group)?,
+            };
             self.last.try_push((location, node), WHAT)?;
         }
         Ok(self.last.last().map(|&(_, node)| node))
@@ -70,8 +88,8 @@ mod tests {
         // Locations 2 and 3 are in the same group.
         let groups = [7, 8, 9, 9];
         let mut add = |frames: &[u32]| {
-            let frames: Vec<_> = frames.iter().map(|&row| LocationId(row)).collect();
-            paths.add(&frames, &groups).unwrap()
+            let outermost_first = frames.iter().rev().map(|&row| LocationId(row));
+            paths.add(outermost_first, &groups).unwrap()
         };
         assert_eq!(add(&[]), None);
         assert_eq!(add(&[1, 0]), Some(1));

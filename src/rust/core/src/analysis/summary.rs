@@ -91,7 +91,7 @@ fn sum<'p, const N: usize>(
     weights: &[Weight; 3],
     stop: Stop,
 ) -> Result<([Counted; 3], ByKey<'p>)> {
-    let (counted, by_stack) = sum_by_stack::<3, N>(profile, weights, None, stop)?;
+    let (counted, by_stack) = sum_by_stack::<3, N>(profile, weights, |_| true, stop)?;
     let mut functions = Tallies::default();
     let mut lines = Tallies::default();
     let mut rows_of = with_room(profile.locations.len(), WHAT)?;

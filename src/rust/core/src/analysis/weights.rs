@@ -88,11 +88,11 @@ impl Counted {
     }
 }
 
-/// The sums of the first `N` weights for each distinct stack; of the samples of one source, or of all.
+/// The sums of the first `N` weights for each distinct stack, of the samples of some sources.
 pub fn sum_by_stack<const M: usize, const N: usize>(
     profile: &Profile,
     weights: &[Weight; M],
-    source: Option<SourceId>,
+    is_wanted: impl Fn(SourceId) -> bool,
     stop: Stop,
 ) -> Result<([Counted; M], Vec<Sums<N>>)> {
     let mut counted = [Counted::default(); M];
@@ -104,7 +104,7 @@ pub fn sum_by_stack<const M: usize, const N: usize>(
         if row % ROWS == 0 {
             cancel::check(stop)?;
         }
-        if source.is_some_and(|source| profile.samples.source[row] != source) {
+        if !is_wanted(profile.samples.source[row]) {
             continue;
         }
         let has_stack = has_frames[stack.row()];

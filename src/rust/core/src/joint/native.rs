@@ -94,6 +94,8 @@ impl<'a> NativeFrames<'a> {
                 start_line: i64::from(symbol.start_line),
                 recorded: Names::Both,
                 native_id: None,
+                package: None,
+                package_from: None,
             })?;
             let location = profile.locations.intern(Location {
                 function: Some(function),

@@ -19,6 +19,9 @@ pub struct Function {
     pub start_line: i64,
     pub recorded: Names,
     pub native_id: Option<NativeId>,
+    /// The package that it belongs to, and how that is known.
+    pub package: Option<StringId>,
+    pub package_from: Option<StringId>,
 }
 
 impl Function {
@@ -47,6 +50,8 @@ impl Function {
             start_line,
             recorded,
             native_id: None,
+            package: None,
+            package_from: None,
         })
     }
 }

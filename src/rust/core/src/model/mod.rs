@@ -94,6 +94,8 @@ impl Profile {
             start_line: 0,
             recorded: Names::Name,
             native_id: None,
+            package: None,
+            package_from: None,
         })?;
         self.locations.intern(Location {
             function: Some(function),

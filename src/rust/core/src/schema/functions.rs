@@ -78,6 +78,21 @@ pub static FUNCTIONS: RowTable<Function, FunctionDraft> = RowTable {
             |f, id| f.function.native_id = Some(id),
         )
         .optional(),
+        Column::text(
+            ".package",
+            "the package that it belongs to, see `add_packages()`",
+            |_, f| f.package,
+            |f, name| f.function.package = Some(name),
+        )
+        .not_empty()
+        .optional(),
+        Column::text(
+            ".package_from",
+            "how `.package` is known",
+            |_, f| f.package_from,
+            |f, from| f.function.package_from = Some(from),
+        )
+        .optional(),
     ],
     rows: |profile| Ok(Cow::Borrowed(profile.functions.iter().as_slice())),
     blank: || FunctionDraft {
@@ -88,6 +103,8 @@ pub static FUNCTIONS: RowTable<Function, FunctionDraft> = RowTable {
             start_line: 0,
             recorded: Names::Name,
             native_id: None,
+            package: None,
+            package_from: None,
         },
         has_name: None,
         has_system_name: None,

@@ -89,6 +89,8 @@ pub fn functions(
         let function = Function::recorded(names, filename, start_line, strings)?;
         profile.functions.push(Function {
             native_id: ids.native(id),
+            package: None,
+            package_from: None,
             ..function
         })?;
     }

@@ -1,0 +1,293 @@
+# The call tree of a profile, and the part of it around one function. The core sums the samples; the text
+# form, with chains of calls in one line and small branches cut, is made here.
+
+#' The call tree of a profile
+#'
+#' @description
+#' `call_tree()` returns a row for each distinct path of calls, with the value of the samples that end there
+#' (self) and of all samples that pass through it (total).
+#'
+#' `callees()` is the part below one function: what it called. `callers()` starts at this function as well, and
+#' goes outwards: who called it.
+#'
+#' Printing shows the tree as text.
+#'
+#' @details
+#' Frames with the same function name are one node. R records a promise with the file in which it was written,
+#' so that one function may appear with several files. `by = "line"` distinguishes files and lines,
+#' and `by = "package"` shows packages only; calls within a package are one node. See
+#' [add_packages()] for how packages are determined.
+#'
+#' A recursive function occurs several times on a path. `callees()` and `callers()` start at its outermost
+#' call, so that the total of their first row is that of [summary()][summary.profile_data()].
+#'
+#' # Text
+#'
+#' Each line of the text has the total and self of a node as a percentage of the whole, its total in the unit of
+#' the sample type, and its name. A chain of calls, where each function has only one callee that matters, is one
+#' line: `main > run > fit`; of a long one, the first three and last two names are shown. Its figures are those of
+#' the last function. A callee continues the chain if it has 90% of the total of the first function, and if the
+#' functions before it have a self below `min_share`. Branches with a smaller total than `min_share` are left out; if
+#' there are more than `n` lines, the limit is raised until there are not. For `callers()` and `callees()`, `min_share`
+#' is a share of the total of the function.
+#'
+#' @param x A profile, see [profile_data]. For `format()` and `print()`, a call tree.
+#' @param by `"function"`, `"line"`, or `"package"`.
+#' @param name The name of a function.
+#' @param ... Must be empty. For `print()`, arguments of `format()`.
+#' @param type The sample type to sum, as in [summary()][summary.profile_data()].
+#' @param source Values of `source_id`: the recorded runs whose samples are used. `NULL` for all.
+#' @param focus A regular expression: only samples with a matching frame are used, see [filter_profile()].
+#' @param n The maximal number of lines.
+#' @param min_share The smallest total to show, as a share of the whole tree.
+#' @param width The width of the lines, by default that of the console.
+#'
+#' @return A tibble of class `profile_call_tree`, in preorder: each node is followed by its callees, in
+#'   descending order of total.
+#'   \describe{
+#'   \item{node_id}{integer: 1, 2, 3, ...}
+#'   \item{parent_id}{integer: the node of the caller, `NA` for outermost frames. In the result of
+#'     `callers()` a parent is called by its children.}
+#'   \item{depth}{integer: 1 for outermost frames}
+#'   \item{name}{character: the function, or the package. `NA` for addresses without a symbol, and unknown
+#'     packages.}
+#'   \item{filename}{character: its file. `NA` if unknown, or if there are several.}
+#'   \item{line}{integer: its line with `by = "line"`, else `NA`}
+#'   \item{package}{character: its package, if the profile contains it (see [add_packages()]) and it is unique}
+#'   \item{self, total}{double: in the unit of the sample type. For `callers()`, self is the value of the samples
+#'     whose outermost frame is that of the node.}
+#'   \item{x}{double: the left edge of the node in a flame graph, where it is as wide as `total`}
+#'   }
+#'   The attributes `type`, `unit`, `sum` and `counted` are those of a [summary][summary.profile_data()].
+#'
+#'   `format()` returns a character vector, `print()` returns `x`, invisibly.
+#'
+#' @section Errors:
+#' - `profile_error_unsupported` if the profile has no values of `type`, or they cannot be summed;
+#' - `profile_error_invalid` if `x` is not valid;
+#' - `profile_error_argument` for other invalid arguments, such as a `source` that does not exist.
+#' @seealso [summary()][summary.profile_data()], [describe_profile()], [annotate_lines()]
+#' @export
+#' @examples
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#' call_tree(x)
+#' callees(x, "deparse")
+#' callers(x, "deparse")
+#'
+#' # The paths with the most samples:
+#' tree <- call_tree(x)
+#' head(tree[order(-tree$self), c("name", "depth", "self")])
+call_tree <- function(
+    x, by = c("function", "line", "package"), ..., type = NULL, source = NULL, focus = NULL) {
+  rlang::check_dots_empty()
+  tree_of(x, by, "whole", NULL, type, source, focus, rlang::current_env())
+}
+
+#' @rdname call_tree
+#' @export
+callers <- function(
+    x, name, by = c("function", "line", "package"), ..., type = NULL, source = NULL, focus = NULL) {
+  rlang::check_dots_empty()
+  tree_of(x, by, "callers", name, type, source, focus, rlang::current_env())
+}
+
+#' @rdname call_tree
+#' @export
+callees <- function(
+    x, name, by = c("function", "line", "package"), ..., type = NULL, source = NULL, focus = NULL) {
+  rlang::check_dots_empty()
+  tree_of(x, by, "callees", name, type, source, focus, rlang::current_env())
+}
+
+tree_of <- function(x, by, part, name, type, source, focus, call) {
+  by <- check_choice(by, c("function", "line", "package"), "by", call)
+  check_type(type, call)
+  x <- as_unchecked_v2(x, call)
+  if (part != "whole") {
+    name <- check_function(name, x, call)
+  }
+  if (!is.null(check_expression(focus, "focus", call))) {
+    x <- filter_by(x, list(focus = focus), call)
+  }
+  if (by == "package" && is.null(x$functions[[".package"]])) {
+    x <- packages_added(x, call)
+  }
+  result <- rust(rust_call_tree(x, type, by, sources_wanted(x, source, call), part, name), call)
+  tibble::new_tibble(
+    result$nodes,
+    type = result$type,
+    unit = result$unit,
+    sum = result$counted$sum,
+    counted = result$counted,
+    by = by,
+    part = part,
+    class = "profile_call_tree"
+  )
+}
+
+# Whether the samples of each source are wanted; `NULL` for all.
+sources_wanted <- function(x, source, call) {
+  if (is.null(source)) {
+    return(NULL)
+  }
+  ids <- x$sources$source_id
+  known <- is.numeric(source) && length(source) > 0 && all(source %in% ids)
+  if (!known) {
+    abort_argument(c(
+      "`source` must contain values of `source_id`, or be `NULL`.",
+      i = paste0("The profile has ", in_words(ids), ".")
+    ), call)
+  }
+  ids %in% source
+}
+
+in_words <- function(ids) {
+  shown <- utils::head(ids, 10)
+  more <- if (length(ids) > length(shown)) ", ..."
+  if (length(ids) == 0) "none" else paste0(paste(shown, collapse = ", "), more)
+}
+
+check_function <- function(name, x, call) {
+  if (!rlang::is_string(name) || !is_valid_text(name)) {
+    abort_argument("`name` must be the name of a function: one string.", call)
+  }
+  names <- or_invalid(x, call, unique(x$functions$name))
+  if (!name %in% names) {
+    # The same letters in another case, or as part of a name.
+    near <- grep(tolower(name), tolower(names), fixed = TRUE, value = TRUE)
+    near <- utils::head(near[order(nchar(near))], 3)
+    abort_argument(c(
+      paste0("The profile has no function `", name, "`."),
+      i = if (length(near) > 0) paste0("Similar names: ", paste0("`", near, "`", collapse = ", "), ".")
+    ), call)
+  }
+  enc2utf8(name)
+}
+
+# ---- Text --------------------------------------------------------------------------
+
+#' @rdname call_tree
+#' @export
+print.profile_call_tree <- function(x, ...) {
+  cat(format(x, ...), sep = "\n")
+  invisible(x)
+}
+
+#' @rdname call_tree
+#' @export
+format.profile_call_tree <- function(x, ..., n = 40, min_share = 0.01, width = NULL) {
+  rlang::check_dots_empty()
+  call <- rlang::current_env()
+  check_count(n, "n", call)
+  check_share(min_share, "min_share", call)
+  width <- line_width(width, call)
+  if (!is_whole_tree(x)) {
+    # Rows were removed or reordered.
+    return(format(as_tibble(x), width = width))
+  }
+  lines <- tree_lines(x, n, min_share, width)
+  title <- switch(attr(x, "part"),
+    whole = "<call tree>",
+    callees = "<callees>",
+    callers = "<callers>"
+  )
+  amount <- format_amount(attr(x, "sum"), attr(x, "unit"))
+  head <- paste0(title, " ", amount, " ", printable(attr(x, "type")), ", ", count_of(nrow(x), "node"))
+  c(head, if (nrow(x) > 0) c(lines$head, lines$text), lines$note)
+}
+
+#' @export
+as_tibble.profile_call_tree <- function(x, ...) {
+  attributes(x) <- attributes(x)[c("names", "row.names")]
+  tibble::new_tibble(as.list(x), nrow = length(x[[1]]))
+}
+
+is_whole_tree <- function(x) {
+  columns <- c("node_id", "parent_id", "depth", "name", "filename", "line", "self", "total")
+  all(columns %in% names(x)) && is.numeric(attr(x, "sum")) && identical(x$node_id, seq_len(nrow(x)))
+}
+
+# list(head, text, note): a heading, a string for each line, and a sentence on what is left out.
+tree_lines <- function(tree, n, min_share, width) {
+  sum <- attr(tree, "sum")
+  limit <- min_share * sum(tree$total[tree$depth == 1])
+  # At the limit a node is shown, whatever the last digit of the product is.
+  shown <- function() which(tree$total >= limit * (1 - 1e-9) & tree$total > 0)
+  repeat {
+    rows <- folded(tree, shown(), limit)
+    if (length(rows$row) <= n) {
+      break
+    }
+    limit <- max(limit * 1.25, sum * 1e-6)
+  }
+  hidden <- length(shown()) < nrow(tree)
+  note <- if (hidden) paste0("Branches below ", signif(100 * limit / sum, 2), "% are not shown.")
+  if (length(rows$row) == 0) {
+    return(list(note = note))
+  }
+  at <- rows$row
+  amount <- format(format_amounts(tree$total[at], attr(tree, "unit")), width = 5, justify = "right")
+  figures <- paste0(" ", percent(tree$total[at] / sum), "  ", percent(tree$self[at] / sum), "  ", amount, "  ")
+  indent <- strrep("  ", pmin(rows$level, 25L))
+  space <- width - nchar(figures, "width") - nchar(indent)
+  label <- vapply(seq_along(at), function(i) chain_label(rows$chains[[i]], space[[i]]), "")
+  list(
+    head = paste0(" total%  self%  ", formatC("total", width = max(nchar(amount), 5)), "  name"),
+    text = shorten(paste0(figures, indent, label), width),
+    note = note
+  )
+}
+
+# The lines of the text: `row`, the last node of each, `level` and `chains`, their names. `shown` are nodes in preorder.
+folded <- function(tree, shown, limit) {
+  parent <- match(tree$parent_id[shown], shown)
+  callees <- tabulate(parent, length(shown))
+  name <- node_labels(tree[shown, ])
+  total <- tree$total[shown]
+  self <- tree$self[shown]
+  # By node, its line; by line, its first and last node.
+  line <- integer(length(shown))
+  first <- last <- level <- integer()
+  chains <- list()
+  for (i in seq_along(shown)) {
+    up <- parent[[i]]
+    own <- if (is.na(up)) 0L else line[[up]]
+    continues <- own > 0 && last[[own]] == up && callees[[up]] == 1 && self[[up]] < limit &&
+      total[[i]] >= 0.9 * total[[first[[own]]]]
+    if (continues) {
+      line[[i]] <- own
+      last[[own]] <- i
+      chains[[own]] <- c(chains[[own]], name[[i]])
+    } else {
+      line[[i]] <- length(first) + 1L
+      first <- c(first, i)
+      last <- c(last, i)
+      level <- c(level, if (own > 0) level[[own]] + 1L else 0L)
+      chains <- c(chains, list(name[[i]]))
+    }
+  }
+  list(row = shown[last], level = level, chains = chains)
+}
+
+# Names of a chain of calls, of a long one the first and the last.
+chain_label <- function(names, width) {
+  k <- length(names)
+  kept <- rbind(c(k, 0), c(3, 2), c(2, 2), c(1, 2), c(1, 1))
+  kept <- kept[c(k <= 6, rowSums(kept[-1, ]) < k - 1), , drop = FALSE]
+  for (i in seq_len(nrow(kept))) {
+    left_out <- k - sum(kept[i, ])
+    middle <- if (left_out > 0) paste0("(", left_out, " more)")
+    label <- paste(c(utils::head(names, kept[i, 1]), middle, utils::tail(names, kept[i, 2])), collapse = " > ")
+    if (nchar(enc2native(label), "width", allowNA = TRUE) <= width) {
+      break
+    }
+  }
+  label
+}
+
+node_labels <- function(nodes) {
+  label <- shorten(printable(ifelse(is.na(nodes$name), "<unknown>", nodes$name)), 60)
+  has_line <- !is.na(nodes$line)
+  label[has_line] <- paste0(label[has_line], " (", printable(file_name(nodes$filename)), ":", nodes$line, ")")[has_line]
+  label
+}

@@ -1,0 +1,179 @@
+# The package of each function, as far as it is known, and the functions that are of no interest by themselves.
+
+#' Add the packages of functions
+#'
+#' @description
+#' Profilers record names and files of functions, but not their packages. `add_packages()` adds the column
+#' `.package` to `functions`, and `.package_from`, how it is known. Nothing is guessed: otherwise both are `NA`.
+#'
+#' @details
+#' These rules are tried in this order:
+#'
+#' - `"name"`: the name contains it, such as `dplyr::filter`, since the function was called in this way;
+#' - `"file"`: the function is in a file of a package: in a directory `R` of a library, of the directory where
+#'   R installed a package, or of a source package (which has a file `DESCRIPTION`), or native code in the shared
+#'   library of a package;
+#' - `"namespace"`: no file is recorded, and of the namespaces that are loaded in this session exactly one has a
+#'   function of this name, while the global environment has none. Internal functions of packages of which the
+#'   profile has no exported function or method are not considered, as they could not have been called.
+#'
+#' For the last rule, load the packages that were used in the profile before. Most packages are installed without
+#' source references, so that their functions have no file.
+#'
+#' Existing values are kept, so you can set some of them yourself.
+#'
+#' @param x A profile, see [profile_data].
+#' @param ... Must be empty.
+#'
+#' @return The profile, of version 2.0, with two more columns in `functions`.
+#'
+#' @section Errors:
+#' `profile_error_invalid` if `x` is not valid.
+#' @seealso [call_tree()] with `by = "package"`
+#' @export
+#' @examples
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#' x <- add_packages(x)
+#' x$functions[c("name", "filename", ".package", ".package_from")]
+add_packages <- function(x, ...) {
+  rlang::check_dots_empty()
+  call <- rlang::current_env()
+  packages_added(as_unchecked_v2(x, call), call)
+}
+
+packages_added <- function(x, call) {
+  rust(rust_validate(x), call)
+  functions <- x$functions
+  rules <- list(
+    name = package_in_name(functions$name, is_native(x)),
+    file = package_of_file(functions$filename),
+    file = package_of_library(x),
+    namespace = package_with_function(functions)
+  )
+  package <- functions[[".package"]] %||% rep(NA_character_, nrow(functions))
+  from <- functions[[".package_from"]] %||% rep(NA_character_, nrow(functions))
+  for (i in seq_along(rules)) {
+    new <- is.na(package) & !is.na(rules[[i]])
+    package[new] <- rules[[i]][new]
+    from[new] <- names(rules)[[i]]
+  }
+  x$functions$.package <- package
+  x$functions$.package_from <- from
+  x
+}
+
+# By function, whether it is machine code. `a::b` is then a name of C++ or Rust.
+is_native <- function(x) {
+  locations <- x$locations
+  native <- locations[[".frame_type"]] %in% "native" | !is.na(locations[[".address"]] %||% NA)
+  x$functions$function_id %in% locations$function_id[native]
+}
+
+package_in_name <- function(name, is_native) {
+  pattern <- "^([[:alpha:]][[:alnum:].]*[[:alnum:]]):::?."
+  found <- !is_native & grepl(pattern, name, perl = TRUE)
+  ifelse(found, sub(paste0(pattern, ".*"), "\\1", name, perl = TRUE), NA_character_)
+}
+
+package_of_file <- function(file) {
+  files <- unique(file[!is.na(file)])
+  pattern <- "^(.*?)([^/]+)/R/[^/]+[.][RrSsq]$"
+  path <- gsub("\\", "/", files, fixed = TRUE)
+  in_r <- grepl(pattern, path, perl = TRUE)
+  parent <- ifelse(in_r, sub(pattern, "\\1", path, perl = TRUE), "")
+  package <- ifelse(in_r, sub(pattern, "\\2", path, perl = TRUE), NA_character_)
+  # R copies a package to such a directory to install it, and records these paths.
+  is_library <- grepl("(^|/)((site-)?library|R[.]INSTALL[[:xdigit:]]+)/$", parent)
+  known <- is_library | package %in% loadedNamespaces()
+  for (i in which(in_r & !known)) {
+    package[[i]] <- package_of_directory(paste0(parent[[i]], package[[i]]))
+  }
+  package[match(file, files)]
+}
+
+# The package of which this is the source.
+package_of_directory <- function(directory) {
+  description <- file.path(directory, "DESCRIPTION")
+  if (!utils::file_test("-f", description)) {
+    return(NA_character_)
+  }
+  tryCatch(read.dcf(description, "Package")[[1]], error = function(e) NA_character_)
+}
+
+# Native functions in the shared library of a package.
+package_of_library <- function(x) {
+  package <- rep(NA_character_, nrow(x$functions))
+  mapping <- x$locations[[".mapping_id"]]
+  if (is.null(mapping) || is.null(x$.mappings)) {
+    return(package)
+  }
+  file <- gsub("\\", "/", x$.mappings$filename, fixed = TRUE)
+  pattern <- "^.*/([^/]+)/libs/(?:[^/]+/)?\\1[.](so|dll|dylib)$"
+  of_mapping <- ifelse(grepl(pattern, file, perl = TRUE), sub(pattern, "\\1", file, perl = TRUE), NA_character_)
+  of_location <- of_mapping[match(mapping, x$.mappings$mapping_id)]
+  # Only if all of its code is there.
+  each <- split(of_location, factor(x$locations$function_id, x$functions$function_id))
+  vapply(each, function(packages) {
+    packages <- unique(packages)
+    if (length(packages) == 1) packages else NA_character_
+  }, "", USE.NAMES = FALSE)
+}
+
+# The only package that can have each function, among the namespaces that are loaded.
+package_with_function <- function(functions) {
+  no_file <- is.na(functions$filename) | functions$filename == ""
+  names <- setdiff(functions$name[no_file], c(ls(globalenv(), all.names = TRUE), NA, ""))
+  found <- vctrs::vec_rbind(!!!lapply(loadedNamespaces(), functions_among, names))
+  # An internal function is called by others of its package, the first of which is exported.
+  reachable <- unique(found$package[found$exported])
+  found <- found[found$package %in% reachable, ]
+  found <- found[!found$name %in% found$name[duplicated(found$name)], ]
+  package <- found$package[match(functions$name, found$name)]
+  package[!no_file] <- NA_character_
+  package
+}
+
+# The functions of a package with these names, and whether code of other packages may call them: exported ones,
+# and methods.
+functions_among <- function(package, names) {
+  namespace <- asNamespace(package)
+  own <- intersect(names, ls(namespace, all.names = TRUE, sorted = FALSE))
+  # A function that a package gets from another one and exports again belongs to the other one.
+  is_own <- vapply(own, function(name) {
+    value <- tryCatch(get0(name, namespace, mode = "function", inherits = FALSE), error = function(e) NULL)
+    is.primitive(value) || is.function(value) && identical(topenv(environment(value)), namespace)
+  }, NA)
+  own <- own[is_own]
+  exported <- if (package == "base") own else c(
+    getNamespaceExports(namespace), ls(namespace[[".__S3MethodsTable__."]], all.names = TRUE)
+  )
+  tibble::tibble(name = own, package = rep(package, length(own)), exported = own %in% exported)
+}
+
+#' Functions that only call others
+#'
+#' `plumbing()` returns a regular expression for functions such as `lapply()`, `tryCatch()`, `eval()`, or `%>%`,
+#' which call the functions that a user is interested in. In profiles of real R code up to half of all frames are of this
+#' kind. Use it to leave them out, see the example.
+#'
+#' The expression matches the whole name, with or without `base::` or another package. It has the same meaning
+#' in R, in pprof, and in JavaScript.
+#'
+#' @return A string.
+#' @export
+#' @examples
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#' call_tree(filter_profile(x, hide = plumbing()))
+plumbing <- function() {
+  names <- c(
+    "lapply", "sapply", "vapply", "mapply", "rapply", "eapply", "tapply", "apply", "Map", "Filter", "Reduce",
+    "FUN", "do.call", "Recall", "match.fun", "force", "forceAndCall", "identity", "invisible", "<Anonymous>",
+    "eval", "evalq", "eval.parent", "local", "with", "with.default", "within", "withVisible", "source", "sys.source",
+    "try", "tryCatch", "tryCatchList", "tryCatchOne", "doTryCatch", "withCallingHandlers", "withRestarts",
+    "withOneRestart", "doWithOneRestart", "suppressMessages", "suppressWarnings", "suppressPackageStartupMessages",
+    "standardGeneric", "UseMethod", "NextMethod", ".Call", ".External", ".External2", ".C", ".Fortran", ".Internal",
+    ".Primitive", "%>%", "%<>%", "%T>%", "%$%", "freduce", "eval_tidy", "eval_bare", "try_fetch", "with_handlers"
+  )
+  escaped <- gsub("([.%<>$])", "[\\1]", names)
+  paste0("^(?:[A-Za-z][A-Za-z0-9.]*:::?)?(?:", paste(escaped, collapse = "|"), ")$")
+}

@@ -1,0 +1,213 @@
+# Text of source files and the figures of their lines, packages of functions.
+
+report <- function() read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+report_files <- function() system.file("samples/report", package = "profile")
+
+# A profile of `f()`, whose line 2 runs, in this file.
+profile_of <- function(file, name = "f", line = 2L) {
+  x <- report()
+  x$functions$filename <- file
+  x$functions$name[] <- name
+  x$locations$line <- line
+  x
+}
+
+test_that("text of files is collected", {
+  x <- collect_sources(report(), directory = report_files())
+  text <- x$.source_text
+  expect_setequal(basename(text$filename), c("report.R", "sales.R"))
+  for (i in seq_len(nrow(text))) {
+    lines <- readLines(file.path(report_files(), basename(text$filename[[i]])))
+    expect_equal(text$text[[i]], paste0(lines, "\n", collapse = ""))
+  }
+  expect_equal(text$from, c("file", "file"))
+  expect_no_error(validate_profile(x))
+  # What is there stays.
+  x$.source_text$text[[1]] <- "mine\n"
+  expect_identical(collect_sources(x, directory = report_files())$.source_text, x$.source_text)
+})
+
+test_that("text stays with a profile", {
+  x <- collect_sources(report(), directory = report_files())
+  both <- combine_profiles(x, report())
+  expect_equal(annotate_lines(both, "sales.R")$text, annotate_lines(x, "sales.R")$text)
+  left <- filter_profile(x, focus = "lm")
+  expect_equal(left$.source_text, x$.source_text)
+})
+
+test_that("only source files are read", {
+  folder <- withr::local_tempdir()
+  path <- function(name) file.path(folder, name)
+  writeLines(c("one", "two"), path("secret"))
+  writeLines(c("one", "two"), path("key.pem"))
+  writeBin(as.raw(c(65, 0, 66)), path("binary.R"))
+  writeLines("x", path("gone.R"))
+  writeLines("x <- 1", path("code.R"))
+  dir.create(path("folder.R"))
+  files <- path(c("secret", "key.pem", "binary.R", "missing.R", "folder.R", "code.R", ""))
+  x <- report()
+  x$functions$filename <- rep_len(files, nrow(x$functions))
+  x$locations$line <- 1L
+  expect_equal(collect_sources(x)$.source_text$filename, path("code.R"))
+  if (.Platform$OS.type == "unix" && nzchar(Sys.which("mkfifo"))) {
+    # Opening it would wait for ever.
+    system2("mkfifo", shQuote(path("pipe.R")))
+    expect_equal(nrow(collect_sources(profile_of(path("pipe.R")))$.source_text), 0)
+  }
+})
+
+test_that("text is UTF-8 with line feeds", {
+  folder <- withr::local_tempdir()
+  path <- file.path(folder, "code.R")
+  text_of <- function(bytes) {
+    writeBin(as.raw(bytes), path)
+    collect_sources(profile_of(path))$.source_text$text
+  }
+  expect_equal(text_of(c(0x61, 0x0d, 0x0a, 0x62)), "a\nb\n")
+  expect_equal(text_of(c(0xef, 0xbb, 0xbf, 0x61)), "a\n")
+  expect_equal(text_of(c(0xc3, 0xa4)), "\u00e4\n")
+  skip_if_not(l10n_info()[["UTF-8"]])
+  expect_equal(text_of(0xe4), "\u00e4\n")
+})
+
+test_that("files that were changed later are marked", {
+  path <- withr::local_tempfile(fileext = ".R", lines = c("a", "b"))
+  x <- profile_of(path)
+  x$sources$source_timestamp <- as.numeric(file.mtime(path)) + 10
+  expect_false(collect_sources(x)$.source_text$changed)
+  x$sources$source_timestamp <- as.numeric(file.mtime(path)) - 10
+  expect_true(collect_sources(x)$.source_text$changed)
+  expect_true(attr(annotate_lines(x, path), "changed"))
+  x$sources$source_timestamp <- NA_real_
+  expect_identical(collect_sources(x)$.source_text$changed, NA)
+})
+
+test_that("text is found in source references", {
+  code <- "f <- function() {\n  1\n}\n"
+  withr::defer(rm(list = "profile_test_f", envir = globalenv()))
+  srcfile <- srcfilecopy("typed.R", strsplit(code, "\n")[[1]])
+  expression <- parse(text = code, srcfile = srcfile, keep.source = TRUE)
+  assign("profile_test_f", eval(expression[[1]][[3]], globalenv()), globalenv())
+  text <- collect_sources(profile_of("typed.R"))$.source_text
+  expect_equal(text$text, code)
+  expect_equal(text$from, "srcref")
+  # Of any form.
+  odd <- list(1, "a", list(), structure(1:8, srcfile = 1), structure(1:8, srcfile = new.env()))
+  for (srcref in odd) {
+    f <- get("profile_test_f", globalenv())
+    attr(f, "srcref") <- srcref
+    assign("profile_test_f", f, globalenv())
+    expect_equal(nrow(collect_sources(profile_of("typed.R"))$.source_text), 0)
+  }
+})
+
+test_that("the text of a package is divided into its files", {
+  lines <- c("#line 1 \"R/a.R\"", "a <- 1", "b <- 2", "#line 1 \"R/b.R\"", "c <- 3")
+  expect_equal(split_text(lines, "all.R"), list(`R/a.R` = "a <- 1\nb <- 2", `R/b.R` = "c <- 3"))
+  expect_equal(split_text(c("#line 3 \"R/a.R\"", "x"), ""), list(`R/a.R` = "\n\nx"))
+  expect_equal(split_text("x", "own.R"), list(own.R = "x"))
+  expect_null(split_text("x", ""))
+  expect_null(split_text(character(), "a.R"))
+})
+
+test_that("lines have the figures of the summary", {
+  x <- collect_sources(report(), directory = report_files())
+  lines <- annotate_lines(x, "sales.R")
+  by_line <- summary(x)$by_line
+  by_line <- by_line[basename(by_line$filename) == "sales.R", ]
+  expect_equal(lines$line, seq_along(readLines(file.path(report_files(), "sales.R"))))
+  expect_equal(lines$text, readLines(file.path(report_files(), "sales.R")))
+  for (column in c("self", "total", "self_share", "total_share", "self_time", "total_time")) {
+    expect_equal(lines[[column]][by_line$line], by_line[[column]])
+    expect_equal(sum(lines[[column]]), sum(by_line[[column]]))
+  }
+  # Without text: the lines with samples.
+  without <- annotate_lines(report(), "sales.R")
+  expect_equal(without$line, sort(by_line$line))
+  expect_true(all(is.na(without$text)))
+  expect_equal(annotate_lines(x), annotate_lines(x, "sales.R"))
+})
+
+test_that("a file that is shorter than the profile says keeps all figures", {
+  path <- withr::local_tempfile(fileext = ".R", lines = "only")
+  x <- profile_of(path, line = 5L)
+  lines <- annotate_lines(x, path)
+  expect_equal(lines$text, c("only", NA, NA, NA, NA))
+  expect_equal(lines$self, c(0, 0, 0, 0, 252))
+})
+
+test_that("packages are known by name, file, library or namespace", {
+  expect_equal(
+    package_in_name(c("dplyr::filter", "a:::b", "std::sort", "::x", "x::", "f", NA), c(FALSE, FALSE, TRUE, FALSE, FALSE, FALSE, FALSE)),
+    c("dplyr", NA, NA, NA, NA, NA, NA)
+  )
+  folder <- withr::local_tempdir()
+  dir.create(file.path(folder, "source/R"), recursive = TRUE)
+  writeLines("Package: mine", file.path(folder, "source/DESCRIPTION"))
+  expect_equal(
+    package_of_file(c(
+      "/tmp/Rtmp1/R.INSTALL1a2b/dplyr/R/filter.R", "C:\\R\\library\\abc\\R\\x.r", "stats/R/lm.R",
+      file.path(folder, "source/R/a.R"), "/home/me/project/R/a.R", "/home/me/a.R", "", NA
+    )),
+    c("dplyr", "abc", "stats", "mine", NA, NA, NA, NA)
+  )
+  x <- add_packages(report())
+  functions <- x$functions
+  known <- rlang::set_names(functions$.package, functions$name)
+  expect_equal(known[["lm.fit"]], "stats")
+  expect_equal(known[["paste"]], "base")
+  # Functions of the user's files.
+  expect_true(all(is.na(functions$.package[functions$filename != ""])))
+  expect_equal(is.na(functions$.package), is.na(functions$.package_from))
+  expect_true(is.na(known[["FUN"]]))
+  # Every package has the function.
+  by_namespace <- functions[functions$.package_from %in% "namespace", ]
+  for (i in seq_len(nrow(by_namespace))) {
+    expect_true(exists(by_namespace$name[[i]], asNamespace(by_namespace$.package[[i]]), inherits = FALSE))
+  }
+  expect_no_error(validate_profile(x))
+})
+
+test_that("a function of the user is not taken for one of a package", {
+  withr::defer(rm(list = "lm.fit", envir = globalenv()))
+  assign("lm.fit", function() 1, globalenv())
+  functions <- add_packages(report())$functions
+  expect_true(is.na(functions$.package[functions$name == "lm.fit"]))
+})
+
+test_that("packages that the user set are kept", {
+  x <- report()
+  x$functions$.package <- ifelse(x$functions$name == "report", "mine", NA)
+  functions <- add_packages(x)$functions
+  expect_equal(functions$.package[functions$name == "report"], "mine")
+  expect_equal(functions$.package[functions$name == "lm"], "stats")
+  tree <- call_tree(x, "package")
+  expect_equal(tree$name[[1]], "mine")
+})
+
+test_that("packages are columns of the data model", {
+  x <- add_packages(report())
+  both <- combine_profiles(x, x)
+  expect_equal(both$functions, x$functions)
+  x$functions$.package <- 1
+  expect_error(validate_profile(x), class = "profile_error_invalid")
+})
+
+test_that("plumbing matches whole names", {
+  names <- c("lapply", "base::lapply", "%>%", ".Call", "<Anonymous>", "FUN", "lapply2", "my_lapply", "xCall", "%>>%")
+  expect_equal(grepl(plumbing(), names, perl = TRUE), rep(c(TRUE, FALSE), c(6, 4)))
+  left <- filter_profile(report(), hide = plumbing())
+  expect_false(any(c("lapply", "FUN", ".External2", "eval") %in% summary(left)$by_function$name))
+})
+
+test_that("arguments are checked", {
+  x <- report()
+  expect_snapshot(error = TRUE, {
+    annotate_lines(x, "other.R")
+    annotate_lines(x, ".R")
+    annotate_lines(x, 1)
+    annotate_lines(read_rprof(test_path("data/rprof/basic_plain.out")))
+    collect_sources(x, directory = "no/such/folder")
+    add_packages(1)
+  })
+})
