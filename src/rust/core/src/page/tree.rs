@@ -60,7 +60,7 @@ impl Tree {
             }
             if used[stack.row()] {
                 let frames = profile.stacks.get(stack).unpacked(&mut space)?;
-                *node = paths.add(frames, &keys.of_location)?;
+                *node = paths.add(frames.iter().rev().copied(), &keys.of_location)?;
             }
         }
         let mut tree = Tree::default();
