@@ -343,6 +343,8 @@ fn functions_that_look_equal_are_one() {
         start_line: 0,
         recorded: Names::Name,
         native_id: None,
+        package: None,
+        package_from: None,
     };
     let ids = [0; 3].map(|_| x.functions.push(function).unwrap());
     let of = |function| Location {
