@@ -74,7 +74,7 @@ function changeColour(scheme, value, base) {
 	return oklch(grey + (strong - grey) * strength, 1.6 * chroma * strength, log > 0 ? 25 : 255);
 }
 
-const KINDS = { r: 'R', native: 'native', gc: 'garbage collection', '': 'unknown' };
+const KINDS = { r: 'R', gc: 'garbage collection' };
 
 /** The category of each group, as text: its package, its file or its kind of frame; '' unknown. */
 function categories(model, groups, by) {
@@ -118,9 +118,6 @@ function colourGroups(model, groups, by, weight, scheme) {
 	const named = (key) => (by === 'kind' ? (KINDS[key] ?? key) : by === 'file' ? baseName(key) : key);
 	const legend = [...hues].map(([key, hue]) => ({ label: named(key), colour: categoryColour(scheme, hue) }));
 	if (category.includes('gc')) legend.push({ label: KINDS.gc, colour: categoryColour(scheme, null, 0) });
-	if (category.includes('')) {
-		const label = by === 'kind' ? 'unknown' : `unknown ${by}`;
-		legend.push({ label, colour: categoryColour(scheme, null) });
-	}
+	if (category.includes('')) legend.push({ label: `unknown ${by}`, colour: categoryColour(scheme, null) });
 	return { css: rgb.map(css), rgb, legend };
 }

@@ -49,67 +49,64 @@ function startTabs() {
 	}
 }
 
+/** The selectors: what they offer, and the first step of update() to repeat after a change. */
+function selectors() {
+	const { types, sources, hasBase } = app.model;
+	const runs = sources.map(({ name, base }, row) => [
+		row,
+		visible(name || `run ${row + 1}`, 60) + (base ? ' (base)' : ''),
+	]);
+	const same = (...values) => values.map((value) => [value, value]);
+	return [
+		['type', types.map((type, row) => [row, typeLabel(type)]), 'weights'],
+		['source', runs.length > 1 ? [[-1, `all ${runs.length}`], ...runs] : runs, 'weights'],
+		['by', same('function', 'line', 'package'), 'tree'],
+		['colour', hasBase ? [] : [...same('package', 'file'), ['kind', 'kind of frame']], 'colours'],
+		['unit', hasBase ? same('amounts', 'shares') : [], 'weights'],
+		['layout', same('icicle', 'flame'), 'layout'],
+	];
+}
+
 function startControls() {
 	const { model, state } = app;
-	fillSelect(
-		byId('type'),
-		model.types.map((type, row) => [row, typeLabel(type)]),
-	);
-	const sources = model.sources.map((source, row) => {
-		const name = visible(source.name || `run ${row + 1}`, 60);
-		return [row, source.base ? `${name} (base)` : name];
-	});
-	fillSelect(byId('source'), [[-1, `all ${sources.length}`], ...sources]);
-	byId('type-label').hidden = model.types.length < 2;
-	byId('source-label').hidden = model.sources.length < 2;
-	byId('unit-label').hidden = !model.hasBase;
-	byId('hide-label').hidden = !model.plumbing;
-	byId('colour').parentElement.hidden = model.hasBase;
-	const levels = {
-		type: 'weights',
-		source: 'weights',
-		by: 'tree',
-		colour: 'colours',
-		layout: 'layout',
-		unit: 'weights',
-	};
-	for (const [id, level] of Object.entries(levels)) {
-		byId(id).addEventListener('change', () => {
-			const value = byId(id).value;
-			state[id] = /^-?\d+$/.test(value) ? Number(value) : value;
+	for (const [id, labels, level] of selectors()) {
+		const select = byId(id);
+		fillSelect(select, labels);
+		// A choice of one is none.
+		select.parentElement.hidden = labels.length < 2;
+		select.addEventListener('change', () => {
+			state[id] = typeof state[id] === 'number' ? Number(select.value) : select.value;
 			if (id === 'by') forgetNodes();
 			if (id === 'source') state.brush = null;
 			update(level);
 		});
 	}
-	byId('hide').addEventListener('change', () => {
-		state.hide = byId('hide').checked;
-		state.zoom = 0;
-		picture.back = [];
+	const hide = byId('hide');
+	hide.parentElement.hidden = !model.plumbing;
+	hide.addEventListener('change', () => {
+		state.hide = hide.checked;
+		forgetZoom();
 		update('tree');
 	});
 	byId('reset').addEventListener('click', () => {
-		Object.assign(state, {
-			zoom: 0,
-			brush: null,
-			q: '',
-			select: -1,
-			file: -1,
-			line: 0,
-			hide: false,
-			tab: 'table',
-		});
-		picture.back = [];
+		const kept = ['type', 'by', 'colour', 'layout', 'unit'].map((key) => [key, state[key]]);
+		Object.assign(state, app.defaults, Object.fromEntries(kept));
+		forgetZoom();
 		byId('search').value = '';
 		update('tree');
 	});
 	startTabs();
 }
 
+function forgetZoom() {
+	app.state.zoom = 0;
+	picture.back = [];
+}
+
 /** Nodes and items of one grouping mean nothing in another. */
 function forgetNodes() {
-	Object.assign(app.state, { zoom: 0, select: -1 });
-	picture.back = [];
+	app.state.select = -1;
+	forgetZoom();
 }
 
 /** The lines about the whole profile: above the picture, and at the end of the page. */
@@ -118,31 +115,26 @@ function describeProfile() {
 	byId('title').textContent = visible(model.title || 'Profile', 120);
 	document.title = visible(model.title || 'profile', 120);
 	const samples = model.sources.reduce((sum, source) => sum + source.samples, 0);
-	const functions = new Set(model.functions.name).size;
-	const facts = [plural(samples, 'sample'), plural(functions, 'function')];
+	const facts = [plural(samples, 'sample'), plural(new Set(model.functions.name).size, 'function')];
 	const periods = new Set(model.sources.map((source) => source.period));
 	const [period] = periods;
 	if (periods.size === 1 && period > 0) facts.push(`every ${amountText(period, 'nanoseconds')}`);
+	if (model.sources.length > 1) facts.push(plural(model.sources.length, 'run'));
 	const start = model.sources[0]?.start;
 	if (start) facts.push(new Date(start * 1000).toLocaleString());
-	if (model.sources.length > 1) facts.push(plural(model.sources.length, 'run'));
 	byId('facts').textContent = facts.join(' · ');
-	const paths = model.functions.file.some((file) => file > 0);
-	const texts = plural(model.texts.length, 'file');
-	byId('contents').textContent = model.texts.length
-		? `This page contains the source text of ${texts}${paths ? ', and paths of files' : ''}.`
-		: paths
-			? 'This page contains paths of files, but no source text.'
-			: 'This page contains neither source text nor paths.';
+	const paths = model.functions.file.some((file) => file > 0) ? 'contains' : 'does not contain';
+	const texts =
+		model.texts.length > 0 ? `the source text of ${plural(model.texts.length, 'file')}` : 'no source text';
+	byId('contents').textContent = `This page contains ${texts}. It ${paths} paths of files.`;
 	byId('generator').textContent = model.generator;
 }
 
-/** Values that are not in the picture, and why the picture may be empty. */
+/** Values that the picture leaves out. */
 function describeLeftOut() {
 	const { amount, leftOut } = app;
-	const note = byId('left-out');
-	note.hidden = leftOut === 0;
-	note.textContent = leftOut === 0 ? '' : `Left out, without a stack: ${amountText(leftOut, amount.unit)}`;
+	const text = `Left out, without a stack: ${amountText(leftOut, amount.unit)}`;
+	byId('left-out').textContent = leftOut === 0 ? '' : text;
 }
 
 function drawLegend() {

@@ -26,8 +26,9 @@ function themeColour(variable) {
 /** Sets the size of a canvas in CSS pixels, and returns its context, scaled to them. */
 function sizeCanvas(canvas, width, height) {
 	const ratio = window.devicePixelRatio || 1;
-	canvas.width = Math.max(1, Math.round(width * ratio));
-	canvas.height = Math.max(1, Math.round(height * ratio));
+	const size = [width, height].map((length) => Math.max(1, Math.round(length * ratio)));
+	// Setting the size clears the canvas and takes time.
+	if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
 	canvas.style.width = `${width}px`;
 	canvas.style.height = `${height}px`;
 	const context = canvas.getContext('2d', { alpha: false });

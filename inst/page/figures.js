@@ -10,16 +10,11 @@
  */
 function figuresByGroup(model, groups, hidden, sides, own) {
 	const { n, parent, depth, frame } = model;
-	const totalOf = sides.map((values) => {
-		const total = values.slice();
-		for (let i = n - 1; i > 0; i--) total[parent[i]] += total[i];
-		return total;
-	});
-	const out = {
-		self: sides.map(() => new Float64Array(groups.n)),
-		total: sides.map(() => new Float64Array(groups.n)),
-		own: own.map(() => new Float64Array(groups.n)),
-		gc: sides.map(() => new Float64Array(groups.n)),
+	const totalOf = sides.map((values) => totals(model, values));
+	const sums = (from) => from.map(() => new Float64Array(groups.n));
+	const out = { self: sums(sides), total: sums(sides), own: sums(own), gc: sums(sides) };
+	const add = (sums, row, values, i) => {
+		for (let s = 0; row >= 0 && s < sums.length; s++) sums[s][row] += values[s][i];
 	};
 	const gcFrames = framesNamed(model, (name) => name === GC);
 	// The group that a node's own values count for, -1 for none.
@@ -35,18 +30,10 @@ function figuresByGroup(model, groups, hidden, sides, own) {
 		const group = hidden?.[frame[i]] ? -1 : groups.ofFrame[frame[i]];
 		selfGroup[i] = group >= 0 ? group : selfGroup[parent[i]];
 		path[length++] = group;
-		if (group >= 0 && open[group]++ === 0) {
-			for (let s = 0; s < sides.length; s++) out.total[s][group] += totalOf[s][i];
-		}
-		const row = selfGroup[i];
-		if (row >= 0) {
-			for (let s = 0; s < sides.length; s++) out.self[s][row] += sides[s][i];
-			for (let s = 0; s < own.length; s++) out.own[s][row] += own[s][i];
-		}
-		const caller = selfGroup[parent[i]];
-		if (gcFrames[frame[i]] && caller >= 0) {
-			for (let s = 0; s < sides.length; s++) out.gc[s][caller] += totalOf[s][i];
-		}
+		if (group >= 0 && open[group]++ === 0) add(out.total, group, totalOf, i);
+		add(out.self, selfGroup[i], sides, i);
+		add(out.own, selfGroup[i], own, i);
+		if (gcFrames[frame[i]]) add(out.gc, selfGroup[parent[i]], totalOf, i);
 	}
 	return out;
 }

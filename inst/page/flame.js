@@ -6,30 +6,10 @@
 
 const ROW = 20;
 const LEAST = 0.5;
-
-function newBoxes() {
-	const size = 4096;
-	return {
-		n: 0,
-		x: new Float32Array(size),
-		w: new Float32Array(size),
-		row: new Int32Array(size),
-		node: new Int32Array(size),
-		layer: new Uint8Array(size),
-	};
-}
-
-function grown(column) {
-	const larger = new column.constructor(2 * column.length);
-	larger.set(column);
-	return larger;
-}
+const FONTS = ['12px system-ui, sans-serif', 'italic 12px system-ui, sans-serif'];
 
 /** Node -1 stands for callees that are too narrow to be shown. */
 function addBox(boxes, x, w, row, node, layer) {
-	if (boxes.n === boxes.x.length) {
-		for (const key of ['x', 'w', 'row', 'node', 'layer']) boxes[key] = grown(boxes[key]);
-	}
 	const i = boxes.n++;
 	boxes.x[i] = x;
 	boxes.w[i] = w;
@@ -86,28 +66,32 @@ function boxAt(boxes, x, row) {
 	return -1;
 }
 
-/** Cuts texts to a width in pixels. Widths of characters are measured once, not those of texts. */
-function textFitter(context) {
-	const widths = new Map();
-	const widthOf = (char) => {
-		let width = widths.get(char);
-		if (width === undefined) {
-			width = context.measureText(char).width;
-			widths.set(char, width);
-		}
-		return width;
-	};
-	return (text, room) => {
+/**
+ * Functions that cut texts to a width in pixels: for upright and for italic text. Widths of characters
+ * are measured once, not those of texts.
+ */
+function textFitters(context) {
+	return FONTS.map((font) => {
+		const widths = new Map();
+		const widthOf = (char) => {
+			if (!widths.has(char)) {
+				context.font = font;
+				widths.set(char, context.measureText(char).width);
+			}
+			return widths.get(char);
+		};
 		const ellipsis = widthOf('…');
-		let used = 0;
-		let fits = 0;
-		for (const char of text) {
-			used += widthOf(char);
-			if (used > room) return fits > 1 ? `${text.slice(0, fits)}…` : '';
-			if (used + ellipsis <= room) fits += char.length;
-		}
-		return text;
-	};
+		return (text, room) => {
+			let used = 0;
+			let fits = 0;
+			for (const char of text) {
+				used += widthOf(char);
+				if (used > room) return fits > 1 ? `${text.slice(0, fits)}…` : '';
+				if (used + ellipsis <= room) fits += char.length;
+			}
+			return text;
+		};
+	});
 }
 
 /** Diagonal lines, which mark native frames. */
@@ -128,70 +112,59 @@ function hatching(context, colour) {
 }
 
 /**
- * Draws boxes. `style` has the colours of the theme, and functions that give what differs between
- * boxes: fill(layer, node), label(layer, node), isNative(layer, node), isFaded, isMatched, isChosen,
- * and `cursor`, {layer, node}. `top` is the first pixel that is shown.
+ * Draws boxes in the style that stylePicture() makes. `top` is the first pixel of the picture that is
+ * on the screen.
  */
-function drawBoxes(context, boxes, style, top, width, height) {
+function drawBoxes(context, boxes, layers, style, top, width, height) {
 	context.fillStyle = style.background;
 	context.fillRect(0, 0, width, height);
-	context.textBaseline = 'middle';
 	const texts = [];
 	for (let i = 0; i < boxes.n; i++) {
 		const node = boxes.node[i];
-		const layer = boxes.layer[i];
+		const { tree } = layers[boxes.layer[i]];
+		const group = tree.group[node];
 		const y = boxes.row[i] * ROW - top;
 		const w = boxes.w[i];
 		const inner = Math.max(w > 3 ? w - 1 : w * 0.9, LEAST);
-		if (node < 0) {
-			context.fillStyle = style.rest;
+		const fill = (colour) => {
+			context.fillStyle = colour;
 			context.fillRect(boxes.x[i], y, inner, ROW - 1);
+		};
+		if (node < 0) {
+			fill(style.rest);
 			continue;
 		}
-		const faded = style.isFaded(layer, node);
-		context.fillStyle = faded ? style.faded : style.fill(layer, node);
-		context.fillRect(boxes.x[i], y, inner, ROW - 1);
-		if (w > 4 && style.isNative(layer, node)) {
-			context.fillStyle = style.hatch;
-			context.fillRect(boxes.x[i], y, inner, ROW - 1);
-		}
-		if (style.isChosen(layer, node) && w > 2) {
+		fill(style.isFaded(group) ? style.faded : style.fill(tree, node, group));
+		if (w > 4 && style.isNative(group)) fill(style.hatch);
+		if (w > 2 && style.isChosen(group)) {
 			context.strokeStyle = style.accent;
 			context.lineWidth = 1.5;
 			context.strokeRect(boxes.x[i] + 0.75, y + 0.75, inner - 1.5, ROW - 2.5);
 		}
 		if (w >= 26) texts.push(i);
+		if (style.cursor?.node === node && style.cursor.layer === boxes.layer[i]) texts.cursor = i;
 	}
-	drawTexts(context, boxes, style, top, width, texts);
-	drawCursor(context, boxes, style, top);
+	drawTexts(context, boxes, layers, style, top, texts);
+	if (texts.cursor === undefined) return;
+	context.strokeStyle = style.foreground;
+	context.lineWidth = 2;
+	const y = boxes.row[texts.cursor] * ROW - top;
+	context.strokeRect(boxes.x[texts.cursor] + 1, y + 1, Math.max(boxes.w[texts.cursor] - 3, 1), ROW - 3);
 }
 
 /** Upright and italic texts one after the other, since changing the font is slow. */
-function drawTexts(context, boxes, style, top, width, texts) {
-	for (const italic of [false, true]) {
-		context.font = `${italic ? 'italic ' : ''}12px system-ui, sans-serif`;
-		const fit = style.fit[italic ? 1 : 0];
+function drawTexts(context, boxes, layers, style, top, texts) {
+	context.textBaseline = 'middle';
+	for (const italic of [0, 1]) {
+		context.font = FONTS[italic];
 		for (const i of texts) {
-			const layer = boxes.layer[i];
 			const node = boxes.node[i];
-			if (style.isNative(layer, node) !== italic) continue;
-			const x = Math.max(boxes.x[i], 0);
-			const text = fit(style.label(layer, node), Math.min(boxes.w[i], width - x) - 9);
-			if (!text) continue;
-			context.fillStyle = style.isFaded(layer, node) ? style.muted : style.text(layer, node);
-			context.fillText(text, x + 4, boxes.row[i] * ROW - top + ROW / 2);
+			const { tree } = layers[boxes.layer[i]];
+			const group = tree.group[node];
+			if (Number(style.isNative(group)) !== italic) continue;
+			const text = style.fit[italic](style.label(tree, node, group), boxes.w[i] - 9);
+			context.fillStyle = style.isFaded(group) ? style.muted : style.text(group);
+			if (text) context.fillText(text, boxes.x[i] + 4, boxes.row[i] * ROW - top + ROW / 2);
 		}
-	}
-}
-
-function drawCursor(context, boxes, style, top) {
-	if (!style.cursor) return;
-	for (let i = 0; i < boxes.n; i++) {
-		if (boxes.node[i] !== style.cursor.node || boxes.layer[i] !== style.cursor.layer) continue;
-		context.strokeStyle = style.foreground;
-		context.lineWidth = 2;
-		const y = boxes.row[i] * ROW - top;
-		context.strokeRect(boxes.x[i] + 1, y + 1, Math.max(boxes.w[i] - 3, 1), ROW - 3);
-		return;
 	}
 }

@@ -20,30 +20,30 @@ function escapeOnce() {
 	else if (state.select >= 0) choose(-1);
 }
 
-function stageKey(event) {
-	if (ARROWS[event.key]) moveCursor(ARROWS[event.key]);
-	else if (event.key === 'Enter' || event.key === ' ') {
-		if (picture.cursor) activate(picture.cursor);
-	} else return;
-	event.preventDefault();
+function stageKey({ key }) {
+	const isAction = (key === 'Enter' || key === ' ') && picture.cursor;
+	if (ARROWS[key]) moveCursor(ARROWS[key]);
+	else if (isAction) activate(picture.cursor);
+	return ARROWS[key] || isAction;
 }
 
-function stripKey(event) {
-	if (event.key === 'ArrowLeft') moveBrush(-1, event.shiftKey);
-	else if (event.key === 'ArrowRight') moveBrush(1, event.shiftKey);
-	else return;
-	event.preventDefault();
+function stripKey({ key, shiftKey }) {
+	const direction = { ArrowLeft: -1, ArrowRight: 1 }[key];
+	if (direction) moveBrush(direction, shiftKey);
+	return direction;
 }
 
 function startKeys() {
-	byId('stage').addEventListener('keydown', stageKey);
-	byId('strip').addEventListener('keydown', stripKey);
+	for (const [id, action] of [
+		['stage', stageKey],
+		['strip', stripKey],
+	]) {
+		byId(id).addEventListener('keydown', (event) => {
+			if (action(event)) event.preventDefault();
+		});
+	}
 	byId('show-help').addEventListener('click', showHelp);
 	byId('close-help').addEventListener('click', () => byId('help').close());
-	byId('help').addEventListener('click', (event) => {
-		// A click beside the dialog.
-		if (event.target === byId('help')) byId('help').close();
-	});
 	document.addEventListener('keydown', (event) => {
 		if (byId('help').open || event.ctrlKey || event.metaKey || event.altKey) return;
 		const typing = event.target.matches('input[type=search], select');

@@ -5,15 +5,7 @@
 // refresh() if only drawing is needed.
 'use strict';
 
-const app = {
-	model: null,
-	state: null,
-	defaults: null,
-	dark: false,
-	cache: new Map(),
-	places: null,
-	files: null,
-};
+const app = { cache: new Map() };
 
 /** The steps, in order; each makes use of those before it. */
 const STEPS = [
@@ -67,7 +59,7 @@ function arrangeWeights() {
 	app.bytes = sums(model.types[model.bytes], false);
 	app.sums = app.sides.map(sumWithStack);
 	app.leftOut = app.sides[0][0];
-	weigh(app.tree, model, app.sides[0], app.sides[1] ?? null, state.unit === 'share');
+	weigh(app.tree, app.sides[0], app.sides[1] ?? null, state.unit === 'shares');
 	app.figures = app.figuresOf(app.items);
 	app.places = null;
 }
@@ -99,6 +91,11 @@ function update(first) {
 	const from = STEPS.findIndex(([name]) => name === first);
 	for (const [, step] of STEPS.slice(from)) step();
 	stylePicture();
+	if (from < 3) {
+		drawStrip();
+		drawLegend();
+		describeLeftOut();
+	}
 	refresh();
 	scrollToFocus();
 }
@@ -107,10 +104,7 @@ function update(first) {
 function refresh() {
 	showState();
 	drawPicture();
-	drawStrip();
 	drawBrush();
-	drawLegend();
-	describeLeftOut();
 	const draw = { table: drawTable, calls: drawCalls, source: drawSource };
 	draw[app.state.tab]();
 	showDetail();
@@ -130,18 +124,8 @@ function choose(item) {
 	}
 }
 
-/** The plumbing expression; one that is invalid hides nothing. */
-function plumbingExpression(text) {
-	try {
-		return new RegExp(text, 'u');
-	} catch {
-		return /^(?!)/;
-	}
-}
-
 function restore() {
 	const { model } = app;
-	app.state ??= { ...app.defaults };
 	Object.assign(app.state, parseHash(location.hash, app.defaults, model));
 	byId('search').value = app.state.q;
 	picture.back = [];
@@ -159,7 +143,7 @@ async function main() {
 	const { model } = app;
 	// The text of the data is not needed again.
 	byId('data').textContent = '';
-	app.plumbing = plumbingExpression(model.plumbing);
+	app.plumbing = new RegExp(model.plumbing || '(?!)', 'u');
 	app.defaults = defaultState(model);
 	app.state = { ...app.defaults };
 	describeProfile();

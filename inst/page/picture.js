@@ -8,7 +8,8 @@
 const picture = {
 	layers: [],
 	rows: 1,
-	boxes: newBoxes(),
+	/** Visible boxes, by column; they are kept, so that arrays are not made for each frame. */
+	boxes: { n: 0, x: [], w: [], row: [], node: [], layer: [] },
 	style: null,
 	cursor: null,
 	hovered: null,
@@ -54,73 +55,49 @@ function scrollToFocus() {
 	else stage.scrollTop = (row + 4) * ROW - stage.clientHeight;
 }
 
-/** Recomputes what depends on the scheme, the colours or the trees. */
+/** How boxes look: what depends on the scheme, the colours, the search and what is chosen. */
 function stylePicture() {
-	const context = byId('canvas').getContext('2d', { alpha: false });
-	const { model, tree, colours, state } = app;
-	const scheme = app.dark ? 'dark' : 'light';
+	const { model, tree, colours, state, matches, chosen, labels } = app;
 	const { groups } = tree;
-	const sides = (layer, node) => {
-		const at = picture.layers[layer].tree;
-		const scale = state.unit === 'share' ? app.sums.map((sum) => 1 / (sum || 1)) : [1, 1];
-		return [at.total[node] * scale[0], at.baseTotal[node] * scale[1]];
-	};
-	const groupOf = (layer, node) => picture.layers[layer].tree.group[node];
-	const rootName = () => (isSandwich() ? visible(app.items.names[state.select]) : 'all');
-	const kind = groups.kind.map((row) => model.strings[row]);
-	const fit = ['12px system-ui, sans-serif', 'italic 12px system-ui, sans-serif'].map((font) => {
-		context.font = font;
-		const fitted = textFitter(context);
-		return (text, room) => fitted(text, room);
-	});
-	const text = css(SCHEMES[scheme].text);
-	const labels = app.labels;
+	const scheme = app.dark ? 'dark' : 'light';
+	const context = byId('canvas').getContext('2d', { alpha: false });
+	const scale = app.sums.map((sum) => (state.unit === 'shares' ? 1 / (sum || 1) : 1));
+	const sides = (at, node) => [at.total[node] * scale[0], at.baseTotal[node] * scale[1]];
+	const native = Uint8Array.from(groups.kind, (row) => (model.strings[row] === 'native' ? 1 : 0));
+	const [root, text, match, matchText] = ['--root', '--text', '--match', '--match-text'].map(themeColour);
+	const boxText = css(SCHEMES[scheme].text);
+	const isMatch = (group) => group >= 0 && matches !== null && matches[group] === 1;
 	picture.style = {
-		background: themeColour('--canvas'),
-		foreground: themeColour('--text'),
+		background: themeColour('--panel'),
+		foreground: text,
 		muted: themeColour('--muted'),
-		rest: themeColour('--rest'),
+		rest: root,
 		faded: themeColour('--faded'),
 		accent: themeColour('--accent'),
-		hatch: hatching(context, text),
-		fit,
-		fill: (layer, node) => {
-			const group = groupOf(layer, node);
-			if (model.hasBase) return css(changeColour(scheme, ...sides(layer, node)));
-			if (app.matches && group >= 0 && app.matches[group]) return themeColours.match;
-			return group < 0 ? themeColours.root : colours.css[group];
+		hatch: hatching(context, boxText),
+		fit: textFitters(context),
+		fill: (at, node, group) => {
+			if (model.hasBase) return css(changeColour(scheme, ...sides(at, node)));
+			return isMatch(group) ? match : group < 0 ? root : colours.css[group];
 		},
-		text: (layer, node) => {
-			const group = groupOf(layer, node);
-			if (model.hasBase) return text;
-			if (app.matches && group >= 0 && app.matches[group]) return themeColours.matchText;
-			return group < 0 ? themeColours.text : text;
+		text: (group) => {
+			if (model.hasBase) return boxText;
+			return isMatch(group) ? matchText : group < 0 ? text : boxText;
 		},
-		label: (layer, node) => {
-			const group = groupOf(layer, node);
+		label: (at, node, group) => {
 			const label = group < 0 ? rootName() : labels[group];
-			return model.hasBase ? `${label} ${changeText(...sides(layer, node))}` : label;
+			return model.hasBase ? `${label} ${changeText(...sides(at, node))}` : label;
 		},
-		isNative: (layer, node) => {
-			const group = groupOf(layer, node);
-			return group >= 0 && kind[group] === 'native';
-		},
-		isFaded: (layer, node) => {
-			const group = groupOf(layer, node);
-			return app.matches !== null && (group < 0 || !app.matches[group]);
-		},
-		isChosen: (layer, node) => {
-			const group = groupOf(layer, node);
-			return group < 0 ? isSandwich() : app.chosen !== null && app.chosen[group] === 1;
-		},
+		isNative: (group) => group >= 0 && native[group] === 1,
+		isFaded: (group) => matches !== null && !isMatch(group),
+		isChosen: (group) => (group < 0 ? isSandwich() : chosen !== null && chosen[group] === 1),
 		cursor: null,
 	};
-	const themeColours = {
-		root: themeColour('--root'),
-		text: themeColour('--text'),
-		match: themeColour('--match'),
-		matchText: themeColour('--match-text'),
-	};
+}
+
+/** The name of the root of the trees. */
+function rootName() {
+	return isSandwich() ? visible(app.items.names[app.state.select]) : 'all';
 }
 
 function drawPicture() {
@@ -138,7 +115,7 @@ function drawPicture() {
 	// A flame graph that is lower than its window stands on the bottom.
 	const offset = layers[0].down < 0 && layers.length === 1 ? Math.max(0, height - picture.rows * ROW) : 0;
 	picture.offset = offset;
-	drawBoxes(context, boxes, style, top - offset, width, height);
+	drawBoxes(context, boxes, layers, style, top - offset, width, height);
 }
 
 const redraw = beforeFrame(drawPicture);
@@ -149,30 +126,28 @@ function nodeAt(event) {
 	const area = stage.getBoundingClientRect();
 	const y = event.clientY - area.top + stage.scrollTop - picture.offset;
 	const i = boxAt(picture.boxes, event.clientX - area.left, Math.floor(y / ROW));
-	return i >= 0 && picture.boxes.node[i] >= 0
-		? { layer: picture.boxes.layer[i], node: picture.boxes.node[i] }
-		: null;
+	const node = i < 0 ? -1 : picture.boxes.node[i];
+	return node < 0 ? null : { layer: picture.boxes.layer[i], node };
+}
+
+function showZoom(node) {
+	app.state.zoom = node;
+	picture.layers[0].focus = node;
+	picture.cursor = { layer: 0, node };
+	scrollToFocus();
 }
 
 /** Zooms the flame graph to a node, and chooses its function. */
 function zoomTo(node) {
-	const { state } = app;
+	const { state, tree, itemOf } = app;
 	if (node !== state.zoom) picture.back.push(state.zoom);
-	state.zoom = node;
-	picture.layers[0].focus = node;
-	picture.cursor = { layer: 0, node };
-	scrollToFocus();
-	const group = app.tree.group[node];
-	choose(group >= 0 ? app.itemOf[group] : -1);
+	showZoom(node);
+	choose(node > 0 ? itemOf[tree.group[node]] : -1);
 }
 
 function zoomBack() {
-	const { state } = app;
-	if (isSandwich() || state.zoom === 0) return false;
-	state.zoom = picture.back.pop() ?? 0;
-	picture.layers[0].focus = state.zoom;
-	picture.cursor = { layer: 0, node: state.zoom };
-	scrollToFocus();
+	if (isSandwich() || app.state.zoom === 0) return false;
+	showZoom(picture.back.pop() ?? 0);
 	refresh();
 	return true;
 }
@@ -191,9 +166,8 @@ function activate({ layer, node }) {
 function moveCursor(towards) {
 	const { layers } = picture;
 	const { layer, node } = picture.cursor ?? { layer: 0, node: layers[0].focus };
-	const { tree, down, focus } = layers[layer];
+	const { tree, down, focus, origin } = layers[layer];
 	let next = node;
-	let nextLayer = layer;
 	if (towards === 'left' || towards === 'right') {
 		const parent = tree.parent[node];
 		if (node === focus || parent < 0) return;
@@ -201,73 +175,58 @@ function moveCursor(towards) {
 		if (at >= tree.first[parent] && at < tree.first[parent + 1]) next = tree.callees[at];
 	} else if ((towards === 'down') === down > 0) {
 		if (tree.first[node] < tree.first[node + 1]) next = tree.callees[tree.first[node]];
-	} else if (node === 0 && layers.length > 1) {
-		// From the chosen function to the other tree.
-		nextLayer = 1 - layer;
-		const other = layers[nextLayer].tree;
-		next = other.first[0] < other.first[1] ? other.callees[other.first[0]] : 0;
 	} else if (node > 0) {
 		next = tree.parent[node];
+	} else if (layers.length > 1) {
+		// From the chosen function to the other tree.
+		picture.cursor = { layer: 1 - layer, node: 0 };
+		moveCursor(towards);
+		return;
 	}
-	if (layers[nextLayer].tree.width[next] === 0) return;
-	picture.cursor = { layer: nextLayer, node: next };
+	if (tree.width[next] === 0) return;
+	picture.cursor = { layer, node: next };
 	picture.hovered = null;
 	const stage = byId('stage');
-	const target = layers[nextLayer];
-	const y = (target.origin + target.down * target.tree.depth[next]) * ROW;
-	if (y < stage.scrollTop) stage.scrollTop = y;
-	else if (y + ROW > stage.scrollTop + stage.clientHeight) stage.scrollTop = y + ROW - stage.clientHeight;
+	const y = (origin + down * tree.depth[next]) * ROW;
+	stage.scrollTop = Math.min(Math.max(stage.scrollTop, y + ROW - stage.clientHeight), y);
 	showDetail();
 	redraw();
 }
 
-/** The line below the picture: the node under the pointer or the cursor, else the chosen function. */
+/** The line below the picture: the box under the pointer or the cursor, else what is chosen. */
 function showDetail() {
+	const { state } = app;
 	const at = picture.hovered ?? picture.cursor;
-	let text = '';
-	if (at) {
-		const { tree } = picture.layers[at.layer];
-		text = describeNode(tree, at.node);
-	} else if (app.state.select >= 0) {
-		text = describeItem(app.state.select);
-	} else {
-		text = app.sums[0] === 0 ? 'No samples with a stack.' : describeNode(app.tree, 0);
-	}
+	const chosen = state.select >= 0;
+	let text = 'No samples with a stack.';
+	if (at) text = describeNode(picture.layers[at.layer].tree, at.node);
+	else if (chosen) text = describeItem(state.select);
+	else if (app.tree.width[0] !== 0) text = describeNode(app.tree, 0);
 	byId('detail').textContent = text;
-	const chosen = app.state.select >= 0;
-	byId('go-calls').hidden = !chosen || app.state.tab === 'calls';
-	byId('go-source').hidden = !chosen || app.state.tab === 'source' || app.state.by === 'package';
+	byId('go-calls').hidden = !chosen || state.tab === 'calls';
+	byId('go-source').hidden = !chosen || state.tab === 'source' || state.by === 'package';
 }
 
-function sidesText(values, base) {
-	const unit = app.amount.unit;
-	const one = (value, side) => `${shareText(value, app.sums[side])} (${amountText(value, unit)})`;
-	if (base === null) return one(values, 0);
-	return `${one(values, 0)}, base ${one(base, 1)}, ${changeText(values, base)}`;
+/** A value with its share, and the same of the base, if there is one. */
+function sidesText(label, values, row) {
+	const one = (side) =>
+		`${shareText(values[side][row], app.sums[side])} (${amountText(values[side][row], app.amount.unit)})`;
+	if (!app.model.hasBase) return `${label} ${one(0)}`;
+	return `${label} ${one(0)}, base ${one(1)}, ${changeText(values[0][row], values[1][row])}`;
 }
 
 function describeNode(tree, node) {
 	const group = tree.group[node];
-	const parts = [];
-	if (group >= 0) {
-		parts.push(app.labels[group], ...whereText(tree.groups, group));
-	} else {
-		parts.push(isSandwich() ? visible(app.items.names[app.state.select]) : 'All samples with a stack');
-	}
-	parts.push(`total ${sidesText(tree.total[node], tree.baseTotal?.[node] ?? null)}`);
-	if (group >= 0) parts.push(`self ${sidesText(tree.self[node], tree.baseSelf?.[node] ?? null)}`);
-	return parts.join(' · ');
+	const total = sidesText('total', [tree.total, tree.baseTotal], node);
+	if (group < 0) return `${isSandwich() ? rootName() : 'All samples with a stack'} · ${total}`;
+	const self = sidesText('self', [tree.self, tree.baseSelf], node);
+	return [app.labels[group], ...whereText(tree.groups, group), total, self].join(' · ');
 }
 
 function describeItem(item) {
-	const { self, total } = app.figures;
-	const base = (values) => (app.model.hasBase ? values[1][item] : null);
-	return [
-		visible(app.items.names[item]),
-		...whereText(app.items, item),
-		`total ${sidesText(total[0][item], base(total))}`,
-		`self ${sidesText(self[0][item], base(self))}`,
-	].join(' · ');
+	const { items, figures } = app;
+	const figuresText = [sidesText('total', figures.total, item), sidesText('self', figures.self, item)];
+	return [visible(items.names[item]), ...whereText(items, item), ...figuresText].join(' · ');
 }
 
 /** File, package and kind of a group, as far as they are known. */
@@ -275,12 +234,10 @@ function whereText(groups, row) {
 	const { strings } = app.model;
 	const file = strings[groups.file[row]];
 	const kind = strings[groups.kind[row]];
-	const parts = [];
-	if (file && groups.by !== 'place') parts.push(visible(baseName(file), 60));
-	if (groups.package[row] > 0 && groups.by !== 'package')
-		parts.push(visible(strings[groups.package[row]], 60));
-	if (kind) parts.push(visible(KINDS[kind] ?? kind, 60));
-	return parts;
+	const parts = [KINDS[kind] ?? kind];
+	if (groups.by !== 'package') parts.unshift(strings[groups.package[row]]);
+	if (groups.by !== 'place') parts.unshift(baseName(file));
+	return parts.filter(Boolean).map((text) => visible(text, 60));
 }
 
 function startPicture() {
@@ -289,7 +246,7 @@ function startPicture() {
 		const at = event ? nodeAt(event) : null;
 		if (at?.node === picture.hovered?.node && at?.layer === picture.hovered?.layer) return;
 		picture.hovered = at;
-		stage.classList.toggle('pointing', at !== null);
+		stage.style.cursor = at ? 'pointer' : '';
 		showDetail();
 		redraw();
 	};

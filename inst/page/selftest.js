@@ -8,19 +8,11 @@ function listNodes(tree, most) {
 	const open = [0];
 	while (open.length > 0 && nodes.length < most) {
 		const i = open.pop();
-		if (i > 0) {
-			nodes.push({
-				depth: tree.depth[i],
-				name: tree.groups.names[tree.group[i]],
-				self: tree.self[i],
-				total: tree.total[i],
-				base: tree.baseTotal ? tree.baseTotal[i] : null,
-				x: tree.x[i],
-				width: tree.width[i],
-			});
-		}
+		const { depth, self, total, width } = tree;
+		const name = tree.groups.names[tree.group[i]];
+		if (i > 0) nodes.push({ depth: depth[i], name, self: self[i], total: total[i], width: width[i] });
 		for (let at = tree.first[i + 1] - 1; at >= tree.first[i]; at--) {
-			if (tree.width[tree.callees[at]] > 0) open.push(tree.callees[at]);
+			if (width[tree.callees[at]] > 0) open.push(tree.callees[at]);
 		}
 	}
 	return nodes;
@@ -34,64 +26,40 @@ function misplaced(tree) {
 		let x = tree.x[i];
 		for (let at = tree.first[i]; at < tree.first[i + 1]; at++) {
 			const child = tree.callees[at];
-			if (tree.width[child] === 0) continue;
+			if (tree.width[child] === 0) break;
 			if (!near(tree.x[child], x)) wrong++;
 			x += tree.width[child];
 		}
-		if (x > tree.x[i] + tree.width[i] && !near(x, tree.x[i] + tree.width[i])) wrong++;
+		const end = tree.x[i] + tree.width[i];
+		if (x > end && !near(x, end)) wrong++;
 	}
 	return wrong;
 }
 
 function selftest(model, most = 2000) {
-	const isWantedOf = (source) => (row) => source < 0 || row === source;
-	const types = model.types.map((type) => {
-		const sums = [-1, ...model.sources.keys()].map((source) => {
-			const values = selfByNode(model, type, isWantedOf(source), null);
-			return { source, sum: sumWithStack(values), leftOut: values[0] };
-		});
-		const ordered = model.orders.map((order) => {
-			const range = [{ order, from: 0, to: order.samples }];
-			const values = selfByNode(model, type, () => true, range);
-			const half = [{ order, from: 0, to: order.samples >> 1 }];
-			const first = selfByNode(model, type, () => true, half);
-			return {
-				source: order.source,
-				samples: order.samples,
-				sum: sumWithStack(values),
-				leftOut: values[0],
-				firstHalf: sumWithStack(first) + first[0],
-			};
-		});
-		return { name: type.name, unit: type.unit, sums, ordered };
-	});
+	const { hasBase, sources, orders } = model;
+	const sumOf = (type, wanted, ranges) => {
+		const values = selfByNode(model, type, wanted, ranges);
+		return { sum: sumWithStack(values), leftOut: values[0] };
+	};
+	const types = model.types.map((type) => ({
+		name: type.name,
+		unit: type.unit,
+		sums: sources.map((_, row) => sumOf(type, (source) => source === row, null)),
+		ordered: orders.map((order) => sumOf(type, () => true, [{ order, from: 0, to: order.samples }])),
+	}));
 	const side = (base) =>
-		selfByNode(model, model.types[model.type], (row) => model.sources[row].base === base, null);
+		selfByNode(model, model.types[model.type], (row) => sources[row].base === base, null);
 	const trees = ['function', 'line', 'package'].map((by) => {
-		const groups = groupFrames(model, by);
-		const tree = weigh(
-			fold(model, groups, null),
-			model,
-			side(false),
-			model.hasBase ? side(true) : null,
-			false,
-		);
-		return {
-			by,
-			nodes: tree.n - 1,
-			groups: groups.n,
-			deepest: tree.deepest,
-			width: tree.width[0],
-			total: tree.total[0],
-			base: tree.baseTotal ? tree.baseTotal[0] : null,
-			misplaced: misplaced(tree),
-			list: listNodes(tree, most),
-		};
+		const tree = fold(model, groupFrames(model, by), null);
+		weigh(tree, side(false), hasBase ? side(true) : null, false);
+		const { n, width, total, baseTotal } = tree;
+		const root = { width: width[0], total: total[0], base: baseTotal?.[0] };
+		return { by, nodes: n - 1, ...root, misplaced: misplaced(tree), list: listNodes(tree, most) };
 	});
-	return { format: 1, title: model.title, nodes: model.n - 1, type: model.type, types, trees };
+	return { type: model.type, types, trees };
 }
 
 function showSelftest(model) {
-	byId('selftest')?.remove();
 	document.body.append(element('pre', { id: 'selftest' }, JSON.stringify(selftest(model))));
 }

@@ -3,211 +3,154 @@
 
 const SHOWN_LINES = 240;
 
-/** Files whose text is in the page, or that have values, by row of their path in the strings. */
+/** The lines of each file, by row of its path in the strings; null for files without text. */
 function sourceFiles() {
-	if (app.files) return app.files;
-	const { model } = app;
-	const files = new Map(model.texts.map(({ file, text }) => [file, text.split('\n')]));
-	for (const file of model.functions.file) if (file > 0 && !files.has(file)) files.set(file, null);
-	app.files = files;
-	return files;
+	if (!app.files) {
+		const { texts, functions } = app.model;
+		app.files = new Map(texts.map(({ file, text }) => [file, text.split('\n')]));
+		for (const file of functions.file) if (file > 0 && !app.files.has(file)) app.files.set(file, null);
+	}
+	return app.files;
 }
 
-/** Figures by file and line: a map from the number of the line to its row, for one file. */
+/** The rows of the figures by line for one file, by number of the line. */
 function linesOf(file) {
-	if (app.places === null) {
-		const groups = app.groupsBy('place');
-		app.places = { groups, figures: app.figuresOf(groups) };
-	}
-	const { groups } = app.places;
+	const groups = app.groupsBy('place');
+	app.places ??= app.figuresOf(groups);
 	const rows = new Map();
 	for (let row = 0; row < groups.n; row++) if (groups.file[row] === file) rows.set(groups.line[row], row);
 	return rows;
 }
 
-/** The file and line to show first: those of the chosen function, or the heaviest line. */
-function findSource() {
+/**
+ * The file and line of what is chosen. A function can have several files: one with text is preferred,
+ * and in it the first line.
+ */
+function chosenPlace(files) {
 	const { state, model, items } = app;
-	const files = sourceFiles();
-	if (state.file >= 0 && files.has(state.file)) return state.file;
-	const item = state.select;
-	if (item >= 0 && items.by !== 'package') {
-		let best = -1;
-		// A function can have several files: the one whose text is known is of more use.
-		for (let f = 0; f < model.functions.name.length; f++) {
-			const file = model.functions.file[f];
-			const same =
-				items.by === 'place' ? file === items.file[item] : model.functions.name[f] === items.name[item];
-			if (same && file > 0 && (best < 0 || (files.get(file) && !files.get(best)))) best = file;
-		}
-		return best;
-	}
-	return model.texts.length > 0 ? model.texts[0].file : -1;
-}
-
-/** The line of a file to scroll to. */
-function findLine(file, rows) {
-	const { state, items, model } = app;
-	if (state.line > 0) return state.line;
-	if (state.select >= 0 && items.by === 'place' && items.file[state.select] === file)
-		return items.line[state.select];
-	if (state.select >= 0 && items.by === 'function') {
-		const { functions } = model;
-		for (let f = 0; f < functions.name.length; f++) {
-			if (
-				functions.name[f] === items.name[state.select] &&
-				functions.file[f] === file &&
-				functions.line[f] > 0
-			) {
-				return functions.line[f];
-			}
-		}
-		const line = chosenLine(file);
-		if (line > 0) return line;
-	}
-	let best = 1;
-	let most = 0;
-	for (const [line, row] of rows) {
-		const value = app.places.figures.self[0][row];
-		if (value > most) {
-			most = value;
-			best = line;
-		}
+	const { functions, frames } = model;
+	let best = { file: -1, line: 0 };
+	for (let i = 0; i < items.ofFrame.length; i++) {
+		const f = frames.function[i];
+		if (items.ofFrame[i] !== state.select || f < 0 || functions.file[f] === 0) continue;
+		const file = functions.file[f];
+		const line = (items.by === 'function' && functions.line[f]) || frames.line[i];
+		const better = best.file < 0 || (files.get(file) && !files.get(best.file));
+		const earlier = file === best.file && line > 0 && (line < best.line || best.line === 0);
+		if (better || earlier) best = { file, line };
 	}
 	return best;
 }
 
-/** The smallest line of the chosen function in a file. */
-function chosenLine(file) {
-	const { model, state, items } = app;
-	const { functions, frames } = model;
-	let line = 0;
-	for (let i = 0; i < frames.function.length; i++) {
-		const f = frames.function[i];
-		if (f < 0 || functions.file[f] !== file || functions.name[f] !== items.name[state.select]) continue;
-		if (frames.line[i] > 0 && (line === 0 || frames.line[i] < line)) line = frames.line[i];
+/** The file and the line to show: those in the state, those of what is chosen, or the heaviest line. */
+function placeToShow(files) {
+	const { state, model } = app;
+	let place = { file: model.texts[0]?.file ?? -1, line: 0 };
+	if (state.file >= 0 && files.has(state.file)) place = { file: state.file, line: state.line };
+	else if (state.select >= 0 && state.by !== 'package') place = chosenPlace(files);
+	if (place.line === 0) {
+		let most = 0;
+		for (const [line, row] of linesOf(place.file)) {
+			const value = app.places.self[0][row];
+			if (value > most) [most, place.line] = [value, line];
+		}
 	}
-	return line;
+	return place;
 }
 
-function filePicker(file) {
+function showSource(file, line) {
+	Object.assign(app.state, { file, line });
+	refresh();
+}
+
+function filePicker(files, file) {
 	const { strings } = app.model;
-	const files = [...sourceFiles()].sort(
-		(a, b) => (b[1] !== null) - (a[1] !== null) || (strings[a[0]] < strings[b[0]] ? -1 : 1),
-	);
+	const order = (a, b) =>
+		(files.get(b) !== null) - (files.get(a) !== null) || (strings[a] < strings[b] ? -1 : 1);
+	const labels = [...files.keys()].sort(order).slice(0, 500);
 	const picker = element('select', { id: 'file' });
-	if (file < 0) picker.append(element('option', { value: '-1' }, 'choose a file'));
-	for (const [row, lines] of files.slice(0, 500)) {
-		picker.append(
-			element('option', { value: String(row) }, `${visible(strings[row], 80)}${lines ? '' : ' (no text)'}`),
-		);
-	}
+	const entries = labels.map((row) => [
+		row,
+		visible(strings[row], 80) + (files.get(row) ? '' : ' (no text)'),
+	]);
+	fillSelect(picker, file < 0 ? [[-1, 'choose a file'], ...entries] : entries);
 	picker.value = String(file);
 	picker.addEventListener('change', () => {
-		app.state.file = Number(picker.value);
-		app.state.line = 0;
-		refresh();
+		showSource(Number(picker.value), 0);
 		byId('file').focus();
 	});
 	return element('label', {}, 'File ', picker);
 }
 
-/** The row of a line: number, figures and text. Lines without figures have one empty cell for them. */
-function sourceLine(number, text, row, largest, here) {
-	const { figures } = app.places;
-	const { unit } = app.amount;
-	const cells = [element('th', { scope: 'row' }, String(number))];
-	const columns = sourceColumns();
-	if (row === undefined) {
-		cells.push(element('td', { colSpan: columns.length }));
-	} else {
-		for (const { values, show } of columns) {
-			cells.push(
-				element('td', { 'data-value': String(values(figures)[row]) }, show(values(figures)[row], unit)),
-			);
-		}
-	}
-	cells.push(element('td', { className: 'code' }, visible(text.replace(/\t/g, '    '), 400)));
-	const made = element('tr', { 'data-line': String(number) }, ...cells);
-	if (number === here) made.className = 'chosen';
-	if (row !== undefined && largest > 0) {
-		made.style.setProperty('--share', `${Math.round((40 * figures.total[0][row]) / largest)}%`);
-		made.classList.add('hot');
-	}
-	return made;
-}
-
 function sourceColumns() {
-	const { model, sums } = app;
-	const share = (value) => (value === 0 ? '' : shareText(value, sums[0]));
-	const columns = [
-		{ label: 'Self', values: (f) => f.self[0], show: share },
-		{ label: 'Total', values: (f) => f.total[0], show: share },
-	];
-	if (model.hasBase) {
-		const base = (value) => (value === 0 ? '' : shareText(value, sums[1]));
-		columns.push({ label: 'Total, base', values: (f) => f.total[1], show: base });
-	}
-	if (model.bytes >= 0) {
-		const show = (value) => (value === 0 ? '' : amountText(value, 'bytes'));
-		columns.push({ label: 'Bytes', values: (f) => f.own[0], show });
-	}
+	const { model, sums, places } = app;
+	const column = (label, values, show) => ({
+		label,
+		values,
+		show: (value) => (value === 0 ? '' : show(value)),
+	});
+	const share = (side) => (value) => shareText(value, sums[side]);
+	const columns = [column('Self', places.self[0], share(0)), column('Total', places.total[0], share(0))];
+	if (model.hasBase) columns.push(column('Total, base', places.total[1], share(1)));
+	if (model.bytes >= 0) columns.push(column('Bytes', places.own[0], (value) => amountText(value, 'bytes')));
 	return columns;
 }
 
-function stepButton(label, line) {
-	const button = element('button', { type: 'button', className: 'more' }, label);
-	button.addEventListener('click', () => {
-		app.state.line = line;
-		refresh();
+/** The table of lines. Lines without figures have one empty cell for them. */
+function sourceTable(numbers, lines, rows, here) {
+	const columns = sourceColumns();
+	const total = app.places.total[0];
+	const largest = Math.max(0, ...[...rows.values()].map((row) => total[row]));
+	const cell = ({ values, show }, row) =>
+		element('td', { 'data-value': String(values[row]) }, show(values[row]));
+	const body = numbers.map((number) => {
+		const row = rows.get(number);
+		const cells =
+			row === undefined ? [element('td', { colSpan: columns.length })] : columns.map((c) => cell(c, row));
+		const code = element(
+			'td',
+			{ className: 'code' },
+			visible((lines[number - 1] ?? '').replace(/\t/g, '    '), 400),
+		);
+		const head = element('th', { scope: 'row' }, String(number));
+		const made = element('tr', { 'data-line': String(number) }, head, ...cells, code);
+		if (number === here) made.className = 'chosen';
+		if (row !== undefined && largest > 0) {
+			made.classList.add('hot');
+			made.style.setProperty('--share', `${Math.round((40 * total[row]) / largest)}%`);
+		}
+		return made;
 	});
-	return button;
+	return makeTable('source', '', ['Line', ...columns.map(({ label }) => label), 'Text'], body);
 }
 
 function drawSource() {
 	const panel = byId('panel-source');
-	const file = findSource();
-	const lines = sourceFiles().get(file);
-	const note = (text) => element('p', { className: 'note' }, text);
-	if (sourceFiles().size === 0) {
-		panel.replaceChildren(note('The profile has no files.'));
-		return;
-	}
-	const rows = file >= 0 ? linesOf(file) : new Map();
+	const files = sourceFiles();
+	const { file, line } = placeToShow(files);
+	const lines = files.get(file);
+	const rows = linesOf(file);
+	panel.replaceChildren(filePicker(files, file));
 	if (!lines) {
-		const why =
-			file >= 0
-				? 'The page does not contain the text of this file.'
-				: 'The file of this function is unknown.';
-		panel.replaceChildren(filePicker(file), note(why));
-		if (rows.size > 0)
-			panel.append(sourceTable([...rows.keys()].sort((a, b) => a - b).slice(0, SHOWN_LINES), [], rows, 0));
+		const why = file < 0 ? 'The file is unknown.' : 'The page does not contain the text of this file.';
+		const numbers = [...rows.keys()].sort((a, b) => a - b).slice(0, SHOWN_LINES);
+		panel.append(note(why), sourceTable(numbers, [], rows, line));
 		return;
 	}
-	const here = findLine(file, rows);
-	const from = Math.max(1, Math.min(here - SHOWN_LINES / 3, lines.length - SHOWN_LINES + 1) | 0);
-	const to = Math.min(lines.length, from + SHOWN_LINES - 1);
-	const numbers = Array.from({ length: to - from + 1 }, (_, i) => from + i);
-	panel.replaceChildren(filePicker(file));
-	if (from > 1) panel.append(stepButton('Earlier lines', Math.max(1, here - SHOWN_LINES / 2)));
-	panel.append(sourceTable(numbers, lines, rows, here));
-	if (to < lines.length)
-		panel.append(stepButton('Later lines', Math.min(lines.length, here + SHOWN_LINES / 2)));
-	panel.querySelector(`tr[data-line="${here}"]`)?.scrollIntoView?.({ block: 'center' });
-}
-
-function sourceTable(numbers, lines, rows, here) {
-	const { total } = app.places.figures;
-	let largest = 0;
-	for (const row of rows.values()) largest = Math.max(largest, total[0][row]);
-	const head = ['Line', ...sourceColumns().map(({ label }) => label), 'Text'];
-	const body = numbers.map((number) =>
-		sourceLine(number, lines[number - 1] ?? '', rows.get(number), largest, here),
+	const last = lines.length;
+	const from = Math.max(1, Math.min(Math.round(line - SHOWN_LINES / 3), last - SHOWN_LINES + 1));
+	const to = Math.min(last, from + SHOWN_LINES - 1);
+	const step = (label, by) =>
+		moreButton(label, () => showSource(file, Math.min(Math.max(1, line + by), last)));
+	if (from > 1) panel.append(step('Earlier lines', -SHOWN_LINES / 2));
+	panel.append(
+		sourceTable(
+			Array.from({ length: to - from + 1 }, (_, i) => from + i),
+			lines,
+			rows,
+			line,
+		),
 	);
-	return element(
-		'table',
-		{ className: 'source' },
-		element('thead', {}, element('tr', {}, ...head.map((label) => element('th', { scope: 'col' }, label)))),
-		element('tbody', {}, ...body),
-	);
+	if (to < last) panel.append(step('Later lines', SHOWN_LINES / 2));
+	panel.querySelector('.chosen')?.scrollIntoView({ block: 'center' });
 }

@@ -15,7 +15,7 @@ function defaultState(model) {
 		colour: packages || !files ? 'package' : 'file',
 		hide: false,
 		layout: 'icicle',
-		unit: 'amount',
+		unit: 'amounts',
 		zoom: 0,
 		q: '',
 		brush: null,
@@ -32,33 +32,25 @@ function defaultState(model) {
 /** The state in a hash; what is missing or invalid is that of `defaults`. */
 function parseHash(hash, defaults, model) {
 	const state = { ...defaults };
-	const given = new URLSearchParams(hash.replace(/^#/, ''));
 	const choices = {
+		type: model.types.keys(),
+		source: model.sources.keys(),
 		by: ['function', 'line', 'package'],
 		colour: ['package', 'file', 'kind'],
 		layout: ['icicle', 'flame'],
-		unit: ['amount', 'share'],
+		unit: ['amounts', 'shares'],
 		tab: ['table', 'calls', 'source'],
 	};
-	const limits = {
-		type: model.types.length,
-		source: model.sources.length,
-		zoom: model.n,
-		select: model.n,
-		file: model.strings.length,
-		line: 1e9,
-	};
-	for (const [key, value] of given) {
-		if (choices[key]?.includes(value)) state[key] = value;
-		else if (key in limits && /^\d+$/.test(value) && Number(value) < limits[key]) state[key] = Number(value);
-		else if (key === 'hide') state.hide = value === '1';
-		else if (key === 'q') state.q = value;
-		else if (key === 'sort' && /^-?[a-zA-Z]+$/.test(value)) state.sort = value;
-		else if (key === 'rows') state.rows = value;
-		else if (key === 'selftest') state.selftest = true;
-		else if (key === 'brush') {
-			const [, from, to] = /^(\d+)-(\d+)$/.exec(value) ?? [];
-			if (Number(from) < Number(to)) state.brush = [Number(from), Number(to)];
+	for (const [key, text] of new URLSearchParams(hash.replace(/^#/, ''))) {
+		if (!Object.hasOwn(defaults, key)) continue;
+		const kind = typeof defaults[key];
+		const isNumber = /^\d{1,9}$/.test(text);
+		const value = kind === 'boolean' ? text !== '0' : kind === 'number' && isNumber ? Number(text) : text;
+		if (key === 'brush') {
+			const [from, to] = text.split('-').map(Number);
+			if (from >= 0 && from < to) state.brush = [from, to];
+		} else if (typeof value === kind && [...(choices[key] ?? [value])].includes(value)) {
+			state[key] = value;
 		}
 	}
 	return state;

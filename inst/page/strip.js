@@ -50,34 +50,18 @@ function sampleNode(at, hint) {
 	return order.node[hint.run];
 }
 
-/** For each column, the share of its samples that are garbage collection. */
-function gcByColumn(columns) {
-	const { model } = app;
-	const isGc = framesNamed(model, (name) => name === GC);
-	const out = new Float64Array(columns);
+/** For each column, the share of garbage collection, if columns have several samples. */
+function gcByColumn(columns, isGc) {
+	const shares = new Float64Array(columns);
 	const each = columns / strip.samples;
-	let any = false;
 	for (const { order, start } of strip.parts) {
-		let from = 0;
 		for (let run = 0; run < order.ends.length; run++) {
-			const to = order.ends[run];
-			const node = order.node[run];
-			if (node > 0 && isGc[model.frame[node]]) {
-				any = true;
-				let x = (start + from) * each;
-				const end = (start + to) * each;
-				while (x < end) {
-					const column = Math.floor(x);
-					const next = Math.min(column + 1, end);
-					if (column < columns) out[column] += next - x;
-					if (next <= x) break;
-					x = next;
-				}
-			}
-			from = to;
+			if (!isGc(order.node[run])) continue;
+			const from = run > 0 ? order.ends[run - 1] : 0;
+			shares[Math.floor((start + from) * each)] += (order.ends[run] - from) * each;
 		}
 	}
-	return any ? out : null;
+	return shares;
 }
 
 function drawStrip() {
@@ -94,8 +78,10 @@ function drawStrip() {
 	const pixels = new Uint32Array(image.data.buffer);
 	const theme = (name) => pack(themeColour(name).match(/\d+/g).map(Number));
 	pixels.fill(theme('--strip'));
-	const gc = gcByColumn(columns);
-	const lane = gc ? Math.round((GC_LANE * rows) / STRIP_HEIGHT) : 0;
+	const gcFrames = framesNamed(model, (name) => name === GC);
+	const isGc = (node) => node > 0 && gcFrames[model.frame[node]] === 1;
+	const gc = gcByColumn(columns, isGc);
+	const lane = gcFrames.includes(1) ? Math.round((GC_LANE * rows) / STRIP_HEIGHT) : 0;
 	const height = rows - lane;
 	const levels = Math.max(model.deepest, 1);
 	const each = Math.min(height / levels, rows / 12);
@@ -104,14 +90,14 @@ function drawStrip() {
 	const hint = { part: 0, run: 0 };
 	for (let x = 0; x < columns; x++) {
 		let node = sampleNode(Math.floor(((x + 0.5) / columns) * strip.samples), hint);
+		const share = strip.samples > columns ? Math.min(gc[x], 1) : Number(isGc(node));
 		for (; node > 0; node = model.parent[node]) {
 			const depth = model.depth[node] - 1;
 			const group = tree.groups.ofFrame[model.frame[node]];
 			const end = Math.min(Math.ceil((depth + 1) * each), height);
 			for (let y = Math.floor(depth * each); y < end; y++) pixels[y * columns + x] = groupColours[group];
 		}
-		const filled = gc ? Math.min(lane, Math.ceil(gc[x] * lane)) : 0;
-		for (let y = rows - filled; y < rows; y++) pixels[y * columns + x] = gcColour;
+		for (let y = rows - Math.ceil(share * lane); y < rows; y++) pixels[y * columns + x] = gcColour;
 	}
 	const gap = theme('--text');
 	for (const { start } of strip.parts.slice(1)) {
@@ -134,17 +120,16 @@ function drawBrush() {
 }
 
 function rangeText(brush) {
-	const sources = strip.parts.map((part) => app.model.sources[part.order.source]);
+	const { sources } = app.model;
 	const [from, to] = brush ?? [0, strip.samples];
-	const period = sources.length === 1 ? sources[0].period : null;
+	const period = strip.parts.length === 1 ? sources[strip.parts[0].order.source].period : null;
 	const time = (samples) => amountText(samples * period, 'nanoseconds');
-	const count = brush
-		? `samples ${whole.format(from + 1)} to ${whole.format(to)} of ${whole.format(strip.samples)}`
-		: plural(strip.samples, 'sample');
-	const ran = period ? (brush ? `, ${time(from)} to ${time(to)}` : `, ${time(to)}`) : '';
-	const runs = sources.length > 1 ? ` of ${sources.length} runs, one after the other` : '';
-	const usage = brush ? ' Esc removes the selection.' : ' Drag to select a part.';
-	return `${brush ? 'Selected: ' : ''}${count}${ran}${runs}.${usage}`;
+	const parts = [plural(strip.samples, 'sample')];
+	if (brush)
+		parts[0] = `samples ${whole.format(from + 1)} to ${whole.format(to)} of ${whole.format(strip.samples)}`;
+	if (period) parts.push(brush ? `${time(from)} to ${time(to)}` : time(to));
+	if (strip.parts.length > 1) parts.push(`${strip.parts.length} runs, one after the other`);
+	return `${parts.join(', ')}. ${brush ? 'Esc removes the selection.' : 'Drag to select a part.'}`;
 }
 
 function setBrush(brush) {
@@ -154,19 +139,11 @@ function setBrush(brush) {
 
 /** Moves (or, with `resize`, resizes) the selection by a hundredth of the strip. */
 function moveBrush(direction, resize) {
-	const step = Math.max(1, Math.round(strip.samples / 100)) * direction;
-	const { brush } = app.state;
-	if (!brush) {
-		setBrush([0, Math.max(1, Math.round(strip.samples / 10))]);
-		return;
-	}
-	const [from, to] = brush;
-	if (resize) {
-		setBrush([from, Math.min(Math.max(to + step, from + 1), strip.samples)]);
-		return;
-	}
-	const by = Math.min(Math.max(step, -from), strip.samples - to);
-	setBrush([from + by, to + by]);
+	const { samples } = strip;
+	const step = Math.max(1, Math.round(samples / 100)) * direction;
+	const [from, to] = app.state.brush ?? [0, Math.max(1, Math.round(samples / 10))];
+	const by = Math.min(Math.max(step, -from), samples - to);
+	setBrush(resize ? [from, Math.min(Math.max(to + step, from + 1), samples)] : [from + by, to + by]);
 }
 
 function startStrip() {
@@ -176,27 +153,22 @@ function startStrip() {
 		const share = (event.clientX - area.left) / area.width;
 		return Math.round(Math.min(Math.max(share, 0), 1) * strip.samples);
 	};
-	const selection = (event) => {
-		const to = sampleAt(event);
-		const ends = [Math.min(strip.drag.from, to), Math.max(strip.drag.from, to)];
+	// Less than three pixels are a click, which removes the selection.
+	const drag = (event) => {
+		const ends = [strip.drag.from, sampleAt(event)].sort((a, b) => a - b);
 		return Math.abs(event.clientX - strip.drag.x) < 3 || ends[0] === ends[1] ? null : ends;
 	};
+	const on = (type, action) => box.addEventListener(type, (event) => strip.drag && action(event));
 	box.addEventListener('pointerdown', (event) => {
 		strip.drag = { from: sampleAt(event), x: event.clientX };
 		box.setPointerCapture(event.pointerId);
 	});
-	box.addEventListener('pointermove', (event) => {
-		if (!strip.drag) return;
-		app.state.brush = selection(event);
+	on('pointermove', (event) => {
+		app.state.brush = drag(event);
 		drawBrush();
 	});
-	box.addEventListener('pointerup', (event) => {
-		if (!strip.drag) return;
-		const brush = selection(event);
-		strip.drag = null;
-		setBrush(brush);
-	});
-	box.addEventListener('pointercancel', () => {
+	on('pointerup', (event) => {
+		setBrush(drag(event));
 		strip.drag = null;
 	});
 }

@@ -4,111 +4,98 @@
 
 const SHOWN_ROWS = 120;
 
-/** The columns of the table: a label, the values by item, and whether to show them as shares. */
+function makeTable(className, caption, labels, rows) {
+	const head = labels.map((label) =>
+		typeof label === 'string' ? element('th', { scope: 'col' }, label) : label,
+	);
+	const table = element('table', { className });
+	if (caption) table.append(element('caption', {}, caption));
+	table.append(element('thead', {}, element('tr', {}, ...head)), element('tbody', {}, ...rows));
+	return table;
+}
+
+function note(text) {
+	return element('p', { className: 'note' }, text);
+}
+
+function moreButton(label, action) {
+	const button = element('button', { type: 'button', className: 'more' }, label);
+	button.addEventListener('click', action);
+	return button;
+}
+
+/** The columns with figures: values by item, and how to show them. */
 function tableColumns() {
 	const { figures, model, amount, sums, state } = app;
-	const [ours, base] = sums;
-	const { unit } = amount;
-	const noun = unit === 'count' ? amount.name : amount.name === 'time' ? 'time' : amount.name;
-	const column = (id, label, title, values, show) => ({ id, label, title, values, show });
+	const size = (value) => amountText(value, amount.unit);
 	const share = (all) => (value) => shareText(value, all);
-	const size = (value) => amountText(value, unit);
-	if (model.hasBase) {
-		const shares = state.unit === 'share';
-		const columns = [];
-		for (const [id, label] of [
-			['self', 'Self'],
-			['total', 'Total'],
-		]) {
-			const [now, before] = figures[id];
-			const a = shares ? now.map((value) => value / (ours || 1)) : now;
-			const b = shares ? before.map((value) => value / (base || 1)) : before;
-			const show = shares ? share(1) : size;
-			const change = a.map((value, item) => value - b[item]);
-			columns.push(
-				column(id, label, `${label} of this profile`, a, show),
-				column(`${id}Base`, `${label}, base`, `${label} of the base`, b, show),
-				column(`${id}Change`, 'Change', `Change of ${id}`, change, (value, item) => {
-					const sign = value > 0 ? '+' : '';
-					return value === 0 ? '±0' : `${sign}${show(value)} (${changeText(a[item], b[item])})`;
-				}),
-			);
+	const unlessZero = (show) => (value) => (value === 0 ? '' : show(value));
+	if (!model.hasBase) {
+		const [self, total] = [figures.self[0], figures.total[0]];
+		const columns = [
+			{ id: 'self', label: 'Self', values: self, show: share(sums[0]) },
+			{ id: 'selfAmount', label: `Self ${amount.name}`, values: self, show: size },
+			{ id: 'total', label: 'Total', values: total, show: share(sums[0]) },
+			{ id: 'totalAmount', label: `Total ${amount.name}`, values: total, show: size },
+		];
+		if (model.bytes >= 0 && model.bytes !== amount.type) {
+			const show = unlessZero((value) => amountText(value, 'bytes'));
+			columns.push({ id: 'bytes', label: 'Own bytes', values: figures.own[0], show });
 		}
+		const gc = figures.gc[0];
+		if (gc.some((value) => value !== 0))
+			columns.push({ id: 'gc', label: 'GC', values: gc, show: unlessZero(size) });
 		return columns;
 	}
-	const columns = [
-		column('self', 'Self', 'Share of the values while it was running', figures.self[0], share(ours)),
-		column('selfAmount', `Self ${noun}`, `${noun} while it was running`, figures.self[0], size),
-		column('total', 'Total', 'Share of the values, with what it called', figures.total[0], share(ours)),
-		column('totalAmount', `Total ${noun}`, `${noun}, with what it called`, figures.total[0], size),
-	];
-	if (model.bytes >= 0 && model.bytes !== amount.type) {
-		const show = (value) => (value === 0 ? '' : amountText(value, 'bytes'));
-		columns.push(column('bytes', 'Own bytes', 'Bytes allocated while it was running', figures.own[0], show));
-	}
-	if (figures.gc[0].some((value) => value !== 0)) {
-		const show = (value) => (value === 0 ? '' : size(value));
-		columns.push(column('gc', 'GC', 'Garbage collection that it called', figures.gc[0], show));
-	}
-	return columns;
+	const shares = state.unit === 'shares';
+	const show = shares ? share(1) : size;
+	return ['self', 'total'].flatMap((id) => {
+		const [now, base] = figures[id].map((values, side) =>
+			shares ? values.map((v) => v / (sums[side] || 1)) : values,
+		);
+		const change = now.map((value, item) => value - base[item]);
+		const showChange = (value, item) =>
+			value === 0 ? '±0' : `${value > 0 ? '+' : ''}${show(value)} (${changeText(now[item], base[item])})`;
+		return [
+			{ id, label: id === 'self' ? 'Self' : 'Total', values: now, show },
+			{ id: `${id}Base`, label: `Base ${id}`, values: base, show },
+			{ id: `${id}Change`, label: 'Change', values: change, show: showChange },
+		];
+	});
 }
 
-/** Items with values, in the order of the table. */
+/** Items with values that match the search, in the order of the table. */
 function orderedItems(columns) {
-	const { figures, items, state } = app;
+	const { figures, items, state, itemMatches } = app;
+	const sums = [...figures.total, ...figures.own];
 	const rows = [];
 	for (let item = 0; item < items.n; item++) {
-		const used = figures.total.some((values) => values[item] !== 0);
-		const matches = app.itemMatches === null || app.itemMatches[item];
-		if (matches && (used || figures.own.some((values) => values[item] !== 0))) rows.push(item);
+		if ((!itemMatches || itemMatches[item]) && sums.some((values) => values[item] !== 0)) rows.push(item);
 	}
-	const down = state.sort.startsWith('-');
+	const sign = state.sort.startsWith('-') ? -1 : 1;
 	const id = state.sort.replace('-', '');
-	const { names } = items;
 	const byName = (a, b) => items.rank[a] - items.rank[b];
-	if (id === 'name') return rows.sort((a, b) => (down ? byName(b, a) : byName(a, b)));
-	const sorted = (columns.find((column) => column.id === id) ?? columns[0]).values;
+	if (id === 'name') return rows.sort((a, b) => sign * byName(a, b));
+	const { values } = columns.find((column) => column.id === id) ?? columns[0];
 	const total = figures.total[0];
-	const sign = down ? -1 : 1;
-	return rows.sort(
-		(a, b) => sign * (sorted[a] - sorted[b]) || total[b] - total[a] || byName(a, b) || names[a] - names[b],
-	);
+	return rows.sort((a, b) => sign * (values[a] - values[b]) || total[b] - total[a] || byName(a, b));
 }
 
-function sortBy(id) {
+/** The head of a column, which sorts by it: by figures from the largest one, by names from the first one. */
+function headCell({ id, label }) {
 	const { state } = app;
-	// Figures start with the largest one, names with the first one.
-	if (state.sort.replace('-', '') === id) state.sort = state.sort.startsWith('-') ? id : `-${id}`;
-	else state.sort = id === 'name' ? id : `-${id}`;
-	refresh();
-}
-
-function headCell({ id, label, title }) {
-	const { sort } = app.state;
-	const sorted = sort.replace('-', '') === id ? (sort.startsWith('-') ? 'descending' : 'ascending') : 'none';
+	const sorted = state.sort === id ? 'ascending' : state.sort === `-${id}` ? 'descending' : 'none';
 	const arrow = { none: '', ascending: ' ▴', descending: ' ▾' }[sorted];
-	const button = element('button', { type: 'button', title }, `${label}${arrow}`);
+	const button = element('button', { type: 'button' }, label + arrow);
 	button.addEventListener('click', () => {
-		sortBy(id);
+		const first = id === 'name' ? id : `-${id}`;
+		const other = id === 'name' ? `-${id}` : id;
+		state.sort = state.sort === first ? other : first;
+		refresh();
 		// The button was replaced.
-		document.querySelector(`#panel-table th[data-column="${id}"] button`)?.focus();
+		document.querySelector(`th[data-column="${id}"] button`)?.focus();
 	});
 	return element('th', { scope: 'col', 'aria-sort': sorted, 'data-column': id }, button);
-}
-
-/** A cell with a figure; shares get a bar. */
-function figureCell(column, item, largest) {
-	const value = column.values[item];
-	const cell = element(
-		'td',
-		{ 'data-column': column.id, 'data-value': String(value) },
-		column.show(value, item),
-	);
-	if (largest > 0 && (column.id === 'self' || column.id === 'total')) {
-		cell.className = 'bar';
-		cell.style.setProperty('--share', `${(100 * Math.max(value, 0)) / largest}%`);
-	}
-	return cell;
 }
 
 /** The name of an item, as a button that chooses it. */
@@ -119,60 +106,57 @@ function nameButton(item, label) {
 }
 
 function tableRow(columns, largest, item) {
-	const { items, model } = app;
-	const full = items.names[item];
+	const { items, model, state } = app;
+	const name = items.names[item];
 	const file = model.strings[items.file[item]];
-	const head = element('th', { scope: 'row', 'data-name': full }, nameButton(item, visible(full, 120)));
-	const where = [items.by !== 'place' && file ? visible(baseName(file), 40) : ''];
-	if (items.package[item] > 0 && items.by !== 'package')
-		where.push(visible(model.strings[items.package[item]], 40));
-	const text = where.filter(Boolean).join(', ');
-	if (text) head.append(element('small', {}, text));
+	const head = element('th', { scope: 'row', 'data-name': name }, nameButton(item, visible(name, 120)));
 	if (items.by === 'place') {
 		head.setAttribute('data-file', file);
 		head.setAttribute('data-line', String(items.line[item]));
+	} else {
+		head.append(element('small', {}, whereText(items, item).join(', ')));
 	}
-	const cells = columns.map((column, c) => figureCell(column, item, largest[c]));
-	const row = element('tr', {}, head, ...cells);
-	if (item === app.state.select) row.className = 'chosen';
-	return row;
+	const cells = columns.map(({ id, values, show }, c) => {
+		const cell = element(
+			'td',
+			{ 'data-column': id, 'data-value': String(values[item]) },
+			show(values[item], item),
+		);
+		if (largest[c] > 0 && (id === 'self' || id === 'total')) {
+			cell.className = 'bar';
+			cell.style.setProperty('--share', `${(100 * Math.max(values[item], 0)) / largest[c]}%`);
+		}
+		return cell;
+	});
+	return element('tr', { className: item === state.select ? 'chosen' : '' }, head, ...cells);
 }
 
 function drawTable() {
-	const { state, items } = app;
+	const { state, items, matches } = app;
 	const panel = byId('panel-table');
 	const columns = tableColumns();
 	const rows = orderedItems(columns);
 	const shown = state.rows === 'all' ? rows : rows.slice(0, Number(state.rows) || SHOWN_ROWS);
 	const largest = columns.map(({ values }) => rows.reduce((most, item) => Math.max(most, values[item]), 0));
-	const title = { function: 'Functions', place: 'Lines', package: 'Packages' }[items.by];
+	const label = { function: 'Function', place: 'Line', package: 'Package' }[items.by];
 	const count =
 		shown.length < rows.length
 			? `${whole.format(shown.length)} of ${whole.format(rows.length)}`
-			: whole.format(rows.length);
-	const label = { function: 'Function', place: 'File and line', package: 'Package' }[items.by];
-	const head = [headCell({ id: 'name', label, title: 'Sort by name' }), ...columns.map(headCell)];
-	const table = element(
-		'table',
-		{ id: 'figures' },
-		element('caption', {}, `${title}: ${count}${app.matches ? ', those that match' : ''}`),
-		element('thead', {}, element('tr', {}, ...head)),
-		element('tbody', {}, ...shown.map((item) => tableRow(columns, largest, item))),
-	);
-	table.className = app.model.hasBase ? 'compares' : '';
+			: rows.length;
+	const head = [{ id: 'name', label }, ...columns].map(headCell);
+	const body = shown.map((item) => tableRow(columns, largest, item));
+	const table = makeTable('', `${label}s: ${count}${matches ? ' that match' : ''}`, head, body);
+	table.id = 'figures';
 	const top = panel.scrollTop;
 	panel.replaceChildren(table);
-	if (shown.length < rows.length) panel.append(moreButton(shown.length));
+	if (shown.length < rows.length) {
+		const more = () => {
+			state.rows = String(2 * shown.length);
+			refresh();
+		};
+		panel.append(moreButton('More rows', more));
+	}
 	panel.scrollTop = top;
-}
-
-function moreButton(shown) {
-	const button = element('button', { type: 'button', className: 'more' }, 'More rows');
-	button.addEventListener('click', () => {
-		app.state.rows = String(2 * shown);
-		refresh();
-	});
-	return button;
 }
 
 function startTable() {

@@ -13,72 +13,66 @@
  * line have no group (-1).
  */
 function groupFrames(model, by) {
-	const { functions, frames } = model;
+	const { functions, frames, strings } = model;
+	const n = frames.function.length;
+	const groups = {
+		by,
+		n: 0,
+		names: [],
+		file: [],
+		line: [],
+		package: [],
+		kind: [],
+		ofFrame: new Int32Array(n),
+	};
+	const byLine = by === 'line' || by === 'place';
 	const rows = new Map();
-	const groups = { by, n: 0, name: [], file: [], line: [], package: [], kind: [] };
-	const ofFrame = new Int32Array(frames.function.length);
-	for (let i = 0; i < ofFrame.length; i++) {
+	for (let i = 0; i < n; i++) {
 		const f = frames.function[i];
-		const known = f >= 0;
-		const name = known ? functions.name[f] : -1;
-		const file = known ? functions.file[f] : 0;
-		const pkg = known ? functions.package[f] : 0;
+		const [name, file, pkg] = ['name', 'file', 'package'].map((column) => (f < 0 ? 0 : functions[column][f]));
 		const line = frames.line[i];
-		let key = name;
-		if (by === 'line') key = `${name} ${file} ${line}`;
-		else if (by === 'package') key = pkg;
-		else if (by === 'place') key = known && line > 0 ? `${file} ${line}` : null;
+		const text = f < 0 ? UNKNOWN : strings[name];
+		const [key, label] = {
+			function: [f < 0 ? -1 : name, text],
+			line: [`${f < 0 ? -1 : name} ${file} ${line}`, line > 0 ? `${text}:${line}` : text],
+			package: [pkg, pkg > 0 ? strings[pkg] : 'unknown package'],
+			place: [f >= 0 && line > 0 ? `${file} ${line}` : null, `${strings[file]}:${line}`],
+		}[by];
 		if (key === null) {
-			ofFrame[i] = -1;
+			groups.ofFrame[i] = -1;
 			continue;
 		}
-		let row = rows.get(key);
-		if (row === undefined) {
-			row = groups.n++;
-			rows.set(key, row);
-			groups.name.push(by === 'package' ? pkg : name);
-			groups.file.push(by === 'package' ? 0 : file);
-			groups.line.push(by === 'line' || by === 'place' ? line : 0);
-			groups.package.push(pkg);
-			groups.kind.push(frames.kind[i]);
-		} else {
-			if (groups.file[row] !== file) groups.file[row] ||= file;
-			groups.package[row] ||= pkg;
-			groups.kind[row] ||= frames.kind[i];
+		if (!rows.has(key)) {
+			rows.set(key, groups.n++);
+			groups.names.push(label);
 		}
-		ofFrame[i] = row;
+		const row = rows.get(key);
+		groups.ofFrame[i] = row;
+		groups.line[row] = byLine ? line : 0;
+		groups.file[row] ||= by === 'package' ? 0 : file;
+		groups.package[row] ||= pkg;
+		groups.kind[row] ||= frames.kind[i];
 	}
-	groups.ofFrame = ofFrame;
-	groups.names = groups.name.map((_, row) => groupName(model, groups, row));
-	const order = Array.from(groups.names.keys());
+	// The place of each name in alphabetical order.
 	const { names } = groups;
+	const order = Array.from(names.keys());
 	order.sort((a, b) => (names[a] < names[b] ? -1 : names[a] > names[b] ? 1 : a - b));
 	groups.rank = new Int32Array(groups.n);
-	for (let i = 0; i < order.length; i++) groups.rank[order[i]] = i;
+	order.forEach((row, place) => {
+		groups.rank[row] = place;
+	});
 	return groups;
 }
 
-/** The text that names a group. */
-function groupName(model, groups, row) {
-	const { strings } = model;
-	const name = groups.name[row];
-	if (groups.by === 'place') return `${strings[groups.file[row]]}:${groups.line[row]}`;
-	if (groups.by === 'package') return name > 0 ? strings[name] : 'unknown package';
-	const text = name >= 0 ? strings[name] : UNKNOWN;
-	return groups.by === 'line' && groups.line[row] > 0 ? `${text}:${groups.line[row]}` : text;
-}
-
-/** A table of nodes by caller and group, with open addressing: Map takes five times as long. */
-function nodeTable(size) {
+/**
+ * The nodes of a tree that is being built; there are at most `size`, with the root. Nodes are found by
+ * caller and group in a table with open addressing: Map takes five times as long.
+ */
+function newTree(size) {
 	let mask = 1023;
 	while (mask < 2 * size) mask = 2 * mask + 1;
 	const slots = new Int32Array(mask + 1).fill(-1);
-	return { slots, mask };
-}
-
-/** The nodes of a tree that is being built; there are at most `size`, with the root. */
-function newTree(size) {
-	const tree = { n: 1, parent: new Int32Array(size), group: new Int32Array(size), table: nodeTable(size) };
+	const tree = { n: 1, parent: new Int32Array(size), group: new Int32Array(size), slots, mask };
 	tree.parent[0] = -1;
 	tree.group[0] = -1;
 	return tree;
@@ -86,7 +80,7 @@ function newTree(size) {
 
 /** The callee of a node in this group, which is added if it is new. */
 function callee(tree, node, group) {
-	const { slots, mask } = tree.table;
+	const { slots, mask } = tree;
 	let slot = (Math.imul(node, 0x9e3779b1) ^ Math.imul(group, 0x85ebca6b)) >>> 0;
 	slot = (slot ^ (slot >>> 15)) & mask;
 	while (slots[slot] >= 0) {
@@ -125,19 +119,22 @@ function fold(model, groups, hidden) {
 	return { ...finished(tree), groups, nodeOf };
 }
 
+/** Sums of values by the node that each belongs to; -1 for none. */
+function sumByNode(n, nodeOf, values) {
+	const sums = new Float64Array(n);
+	// The samples without a stack are those of node 0.
+	for (let i = 1; i < values.length; i++) if (nodeOf[i] >= 0) sums[nodeOf[i]] += values[i];
+	return sums;
+}
+
 /** Sets the sums of a tree from those of the nodes of the model. */
-function weigh(tree, model, ours, base, shares) {
-	const add = (values) => {
-		const sums = new Float64Array(tree.n);
-		// The samples without a stack are those of node 0.
-		for (let i = 1; i < model.n; i++) sums[tree.nodeOf[i]] += values[i];
-		return sums;
-	};
-	tree.self = add(ours);
-	tree.baseSelf = base ? add(base) : null;
+function weigh(tree, ours, base, shares) {
+	tree.self = sumByNode(tree.n, tree.nodeOf, ours);
+	tree.baseSelf = base && sumByNode(tree.n, tree.nodeOf, base);
 	return layOut(tree, shares);
 }
 
+/** The values of nodes and all that they call. */
 function totals(tree, self) {
 	const total = self.slice();
 	for (let i = tree.n - 1; i > 0; i--) total[tree.parent[i]] += total[i];
@@ -167,7 +164,7 @@ function layOut(tree, shares) {
 		if (i > 0) inner[parent[i]] += width[i];
 	}
 	tree.width = width;
-	tree.shares = Boolean(shares);
+	tree.shares = shares;
 	sortCallees(tree);
 	tree.x = new Float64Array(n);
 	tree.depth = new Int32Array(n);
@@ -237,13 +234,8 @@ function calleesOf(tree, chosen) {
 		const caller = nodeOf[tree.parent[i]];
 		if (nodeOf[i] < 0 && caller >= 0) nodeOf[i] = callee(out, caller, tree.group[i]);
 	}
-	const add = (values) => {
-		const sums = new Float64Array(out.n);
-		for (let i = 1; i < tree.n; i++) if (nodeOf[i] >= 0) sums[nodeOf[i]] += values[i];
-		return sums;
-	};
-	const made = { ...finished(out), groups: tree.groups, self: add(tree.self) };
-	made.baseSelf = tree.baseSelf && add(tree.baseSelf);
+	const made = { ...finished(out), groups: tree.groups, self: sumByNode(out.n, nodeOf, tree.self) };
+	made.baseSelf = tree.baseSelf && sumByNode(out.n, nodeOf, tree.baseSelf);
 	return layOut(made, tree.shares);
 }
 
@@ -253,34 +245,38 @@ function calleesOf(tree, chosen) {
  * millions of nodes, of which a screen can show some thousand.
  */
 function callersOf(tree, chosen, least = 1 / 4096) {
-	const starts = outermost(tree, chosen);
-	const out = newTree(tree.n + starts.length + 1);
-	const sides = tree.baseTotal ? [tree.total, tree.baseTotal] : [tree.total];
-	const sums = sides.map(() => new Float64Array(tree.n + starts.length + 1));
-	for (const i of starts) {
-		for (let s = 0; s < sides.length; s++) sums[s][0] += sides[s][i];
-	}
-	const floor = sums.map((sum) => Math.abs(sum[0]) * least);
 	// Each call from outside: where it starts, the caller reached, and the node of this caller.
-	let calls = starts;
-	let at = starts;
-	let nodes = starts.map(() => 0);
-	while (calls.length > 0 && out.n < tree.n) {
-		const next = { calls: [], at: [], nodes: [] };
-		for (let c = 0; c < calls.length; c++) {
-			const caller = tree.parent[at[c]];
-			if (caller <= 0) continue;
-			const node = callee(out, nodes[c], tree.group[caller]);
-			for (let s = 0; s < sides.length; s++) sums[s][node] += sides[s][calls[c]];
-			next.calls.push(calls[c]);
-			next.at.push(caller);
-			next.nodes.push(node);
+	const starts = Int32Array.from(outermost(tree, chosen));
+	const at = starts.slice();
+	const nodes = new Int32Array(starts.length);
+	let calls = starts.length;
+	const most = tree.n + calls + 1;
+	const out = newTree(most);
+	const sides = tree.baseTotal ? [tree.total, tree.baseTotal] : [tree.total];
+	const sums = sides.map((total) => {
+		const sum = new Float64Array(most);
+		for (const i of starts) sum[0] += total[i];
+		return sum;
+	});
+	const isLarge = (node) => sums.some((sum) => Math.abs(sum[node]) > least * Math.abs(sum[0]));
+	// Keeps the calls for which `keep` is true.
+	const filterCalls = (keep) => {
+		let kept = 0;
+		for (let c = 0; c < calls; c++) {
+			if (keep(c)) [starts[kept], at[kept], nodes[kept++]] = [starts[c], at[c], nodes[c]];
 		}
-		const large = (node) => sums.some((sum, s) => Math.abs(sum[node]) > floor[s]);
-		const keep = next.nodes.map(large);
-		calls = next.calls.filter((_, c) => keep[c]);
-		at = next.at.filter((_, c) => keep[c]);
-		nodes = next.nodes.filter((_, c) => keep[c]);
+		calls = kept;
+	};
+	while (calls > 0 && out.n < tree.n) {
+		filterCalls((c) => {
+			at[c] = tree.parent[at[c]];
+			return at[c] > 0;
+		});
+		for (let c = 0; c < calls; c++) {
+			nodes[c] = callee(out, nodes[c], tree.group[at[c]]);
+			for (let s = 0; s < sides.length; s++) sums[s][nodes[c]] += sides[s][starts[c]];
+		}
+		filterCalls((c) => isLarge(nodes[c]));
 	}
 	const made = { ...finished(out), groups: tree.groups };
 	const self = (total) => {
@@ -288,7 +284,6 @@ function callersOf(tree, chosen, least = 1 / 4096) {
 		for (let i = made.n - 1; i > 0; i--) left[made.parent[i]] -= total[i];
 		return left;
 	};
-	made.self = self(sums[0]);
-	made.baseSelf = sides.length > 1 ? self(sums[1]) : null;
+	[made.self, made.baseSelf = null] = sums.map(self);
 	return layOut(made, tree.shares);
 }

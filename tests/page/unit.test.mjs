@@ -1,0 +1,343 @@
+// Tests of what the page computes, without a browser.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { encode, joinPage, loadScripts, makeData } from './page.mjs';
+
+const page = loadScripts();
+const call = (name, ...given) => page(name)(...given);
+const plain = (value) => JSON.parse(JSON.stringify(value, (_, v) => (ArrayBuffer.isView(v) ? [...v] : v)));
+
+/** A path of a random walk among few functions, so that there is recursion. */
+function randomSamples(seed, count) {
+	let state = seed;
+	const random = (n) => {
+		state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+		return Math.floor((state / 0x80000000) * n);
+	};
+	const frame = () => {
+		const name = ['f', 'g', 'h', 'lapply', 'FUN', '<GC>', null][random(7)];
+		const line = random(4);
+		return { name, file: ['', 'a.R', 'b.R'][random(3)], line, package: ['', 'base', 'own'][random(3)] };
+	};
+	return Array.from({ length: count }, () => ({
+		stack: Array.from({ length: random(7) }, frame),
+		source: random(2),
+		values: [1 + random(3), random(5) * 8],
+	}));
+}
+
+const twoTypes = {
+	types: [
+		{ name: 'samples', unit: 'count' },
+		{ name: 'alloc_size', unit: 'bytes' },
+	],
+	sources: [{ period: 1e7 }, { period: 2e7, base: true }],
+};
+const amount = (model, type = 0) => model.types[type];
+const all = () => true;
+
+test('data are decoded', async () => {
+	const data = makeData([{ stack: ['f', 'g'] }, { stack: ['f'] }, { stack: [] }], { title: 'ünïcode' });
+	const model = await call('decode', `\n${encode(data)}\n`);
+	assert.equal(model.title, 'ünïcode');
+	assert.equal(model.n, 3);
+	assert.deepEqual([...model.parent], [-1, 0, 1]);
+	assert.deepEqual([...call('selfByNode', model, amount(model), all, null)], [1, 1, 1]);
+});
+
+test('an unknown format is an error', () => {
+	assert.throws(() => call('readModel', { ...makeData([]), format: 2 }), /format 2/);
+});
+
+test('a profile without samples has an empty tree', () => {
+	const model = call('readModel', makeData([], { types: [] }));
+	const tree = call('fold', model, call('groupFrames', model, 'function'), null);
+	call('weigh', tree, new Float64Array(1), null, false);
+	assert.equal(tree.n, 1);
+	assert.equal(tree.width[0], 0);
+});
+
+test('time is there only if each period is known', () => {
+	const names = (sources) => call('readModel', makeData([], { sources })).types.map((type) => type.name);
+	assert.deepEqual(plain(names([{ period: 1e7 }, { period: 5 }])), ['samples', 'time']);
+	assert.deepEqual(plain(names([{ period: 1e7 }, { period: null }])), ['samples']);
+});
+
+for (const seed of [1, 2, 3, 4]) {
+	const samples = randomSamples(seed, 60);
+	const model = call('readModel', makeData(samples, twoTypes));
+	const withStack = samples.filter((sample) => sample.stack.length > 0);
+	const sum = (rows, type) => rows.reduce((total, row) => total + row.values[type], 0);
+
+	test(`figures by function, line and package equal those of the samples, ${seed}`, () => {
+		const keys = {
+			function: (f) => (f.name === null ? '<unknown>' : f.name),
+			package: (f) => (f.name !== null && f.package) || 'unknown package',
+			place: (f) => (f.name !== null && f.line > 0 ? `${f.file}:${f.line}` : null),
+		};
+		for (const [by, key] of Object.entries(keys)) {
+			const groups = call('groupFrames', model, by);
+			const self = call('selfByNode', model, amount(model), all, null);
+			const bytes = call('selfByNode', model, amount(model, 1), all, null);
+			const figures = call('figuresByGroup', model, groups, null, [self], [bytes]);
+			const expected = new Map();
+			const row = (name) => {
+				if (!expected.has(name)) expected.set(name, { self: 0, total: 0, bytes: 0 });
+				return expected.get(name);
+			};
+			for (const { stack, values } of samples) {
+				const named = stack.map(key);
+				for (const name of new Set(named)) if (name !== null) row(name).total += values[0];
+				const innermost = named.findLast((name) => name !== null);
+				if (innermost !== undefined) {
+					row(innermost).self += values[0];
+					row(innermost).bytes += values[1];
+				}
+			}
+			assert.equal(groups.n, expected.size, by);
+			for (let i = 0; i < groups.n; i++) {
+				const found = { self: figures.self[0][i], total: figures.total[0][i], bytes: figures.own[0][i] };
+				assert.deepEqual(found, expected.get(groups.names[i]), `${by} ${groups.names[i]}`);
+			}
+		}
+	});
+
+	test(`trees add up and callees fit in their callers, ${seed}`, () => {
+		for (const by of ['function', 'line', 'package']) {
+			for (const hide of [false, true]) {
+				const groups = call('groupFrames', model, by);
+				const hidden = hide ? call('framesNamed', model, (name) => /^(lapply|FUN)$/.test(name)) : null;
+				const tree = call('fold', model, groups, hidden);
+				const side = (base) =>
+					call('selfByNode', model, amount(model), (source) => (source === 1) === base, null);
+				call('weigh', tree, side(false), side(true), false);
+				assert.equal(
+					tree.total[0],
+					sum(
+						withStack.filter((s) => s.source === 0),
+						0,
+					),
+				);
+				assert.equal(
+					tree.baseTotal[0],
+					sum(
+						withStack.filter((s) => s.source === 1),
+						0,
+					),
+				);
+				assert.equal(call('misplaced', tree), 0);
+				for (let i = 1; i < tree.n; i++) {
+					assert.ok(tree.width[i] >= Math.max(tree.total[i], tree.baseTotal[i]));
+					assert.ok(tree.parent[i] < i);
+				}
+				if (hide && by === 'function') {
+					const names = new Set([...tree.group.subarray(1)].map((group) => groups.names[group]));
+					assert.ok(!names.has('lapply') && !names.has('FUN'));
+				}
+			}
+		}
+	});
+
+	test(`callers and callees add up to the total of the function, ${seed}`, () => {
+		const groups = call('groupFrames', model, 'function');
+		const tree = call('fold', model, groups, null);
+		const self = call('selfByNode', model, amount(model), all, null);
+		call('weigh', tree, self, null, false);
+		const { total } = call('figuresByGroup', model, groups, null, [self], []);
+		for (let row = 0; row < groups.n; row++) {
+			const chosen = Uint8Array.from({ length: groups.n }, (_, i) => (i === row ? 1 : 0));
+			const callers = call('callersOf', tree, chosen);
+			const callees = call('calleesOf', tree, chosen);
+			assert.equal(callers.total[0], total[0][row]);
+			assert.equal(callees.total[0], total[0][row]);
+			// By hand: the caller of the outermost occurrence.
+			const expected = new Map();
+			for (const { stack, values } of samples) {
+				const names = stack.map((f) => (f.name === null ? '<unknown>' : f.name));
+				const at = names.indexOf(groups.names[row]);
+				if (at > 0) expected.set(names[at - 1], (expected.get(names[at - 1]) ?? 0) + values[0]);
+			}
+			const found = new Map();
+			for (let i = 1; i < callers.n; i++) {
+				if (callers.parent[i] === 0) found.set(groups.names[callers.group[i]], callers.total[i]);
+			}
+			assert.deepEqual([...found].sort(), [...expected].sort());
+		}
+	});
+
+	test(`sums over any range equal those of its samples, ${seed}`, () => {
+		for (const order of model.orders) {
+			const own = samples.filter((sample) => sample.source === order.source);
+			for (let from = 0; from <= own.length; from += 5) {
+				for (let to = from; to <= own.length; to += 3) {
+					for (const type of [0, 1]) {
+						const values = call('selfByNode', model, amount(model, type), all, [{ order, from, to }]);
+						assert.equal(
+							values.reduce((a, b) => a + b),
+							sum(own.slice(from, to), type),
+						);
+					}
+				}
+			}
+		}
+	});
+
+	test(`search counts each sample once, ${seed}`, () => {
+		const groups = call('groupFrames', model, 'function');
+		const tree = call('fold', model, groups, null);
+		const self = call('selfByNode', model, amount(model), all, null);
+		call('weigh', tree, self, null, false);
+		const matches = call('matchGroups', groups, call('searchExpression', '^[fg]$'));
+		const expected = samples.filter((sample) => sample.stack.some((f) => f.name === 'f' || f.name === 'g'));
+		assert.equal(call('matchedSum', tree, matches, tree.self), sum(expected, 0));
+	});
+}
+
+test('the selftest has sums by source, and trees that add up', () => {
+	const samples = randomSamples(6, 50);
+	const result = plain(call('selftest', call('readModel', makeData(samples, twoTypes))));
+	const sum = (source, type, wanted) =>
+		samples.filter((s) => s.source === source && wanted(s)).reduce((total, s) => total + s.values[type], 0);
+	const expected = (type) =>
+		[0, 1].map((source) => ({
+			sum: sum(source, type, (s) => s.stack.length > 0),
+			leftOut: sum(source, type, (s) => s.stack.length === 0),
+		}));
+	for (const type of [0, 1]) {
+		assert.deepEqual(result.types[type].sums, expected(type));
+		assert.deepEqual(result.types[type].ordered, expected(type));
+	}
+	for (const tree of result.trees) {
+		assert.equal(tree.total, expected(0)[0].sum);
+		assert.equal(tree.base, expected(0)[1].sum);
+		assert.equal(tree.misplaced, 0);
+		assert.equal(tree.list.length, tree.nodes);
+	}
+});
+
+test('time is value times period, by source', () => {
+	const model = call('readModel', makeData(randomSamples(9, 40), twoTypes));
+	const samples = randomSamples(9, 40);
+	const time = model.types.findIndex((type) => type.factor);
+	const values = call('selfByNode', model, amount(model, time), all, null);
+	const expected = samples.reduce((total, s) => total + s.values[0] * [1e7, 2e7][s.source], 0);
+	assert.equal(
+		values.reduce((a, b) => a + b),
+		expected,
+	);
+});
+
+test('consecutive frames of one package are one node', () => {
+	const frame = (name, pkg) => ({ name, package: pkg });
+	const stack = [frame('a', 'x'), frame('b', 'x'), frame('c', 'y'), frame('d', 'x')];
+	const model = call('readModel', makeData([{ stack }]));
+	const tree = call('fold', model, call('groupFrames', model, 'package'), null);
+	assert.equal(tree.n - 1, 3);
+});
+
+test('a stack of 50,000 frames is drawn without recursion', () => {
+	const model = call('readModel', makeData([{ stack: Array(50000).fill('f') }, { stack: ['f'] }]));
+	const groups = call('groupFrames', model, 'function');
+	const tree = call('fold', model, groups, null);
+	const self = call('selfByNode', model, amount(model), all, null);
+	call('weigh', tree, self, null, false);
+	assert.equal(tree.deepest, 50000);
+	const { total } = call('figuresByGroup', model, groups, null, [self], []);
+	assert.equal(total[0][0], 2);
+	assert.equal(call('calleesOf', tree, Uint8Array.of(1)).n, 50000);
+	assert.equal(call('callersOf', tree, Uint8Array.of(1)).n, 1);
+});
+
+test('few callers are followed where there are many', () => {
+	const samples = [];
+	for (let i = 0; i < 3000; i++) samples.push({ stack: ['top', `a${i}`, `b${i}`, 'f'] });
+	for (let i = 0; i < 3000; i++) samples.push({ stack: ['top', 'big', 'f'] });
+	const model = call('readModel', makeData(samples));
+	const groups = call('groupFrames', model, 'function');
+	const tree = call('fold', model, groups, null);
+	call('weigh', tree, call('selfByNode', model, amount(model), all, null), null, false);
+	const chosen = Uint8Array.from(groups.names, (name) => (name === 'f' ? 1 : 0));
+	const callers = call('callersOf', tree, chosen);
+	assert.equal(callers.total[0], 6000);
+	// The direct callers are all there; of these, only the large one is followed.
+	assert.equal(callers.n, 1 + 3001 + 1);
+});
+
+test('invisible characters are shown as escapes, and long texts are cut', () => {
+	assert.equal(call('visible', 'a\nb\u2028c\u202ed\u0007\u200f'), 'a\\nb\\u2028c\\u202ed\\u0007\\u200f');
+	assert.equal(call('visible', '</script>"\''), '</script>"\'');
+	assert.equal(call('visible', 'x'.repeat(1e6)).length, 300);
+	assert.equal(call('visible', 'größe 名前'), 'größe 名前');
+});
+
+test('amounts have units', () => {
+	assert.equal(call('amountText', 1234567, 'count'), '1,234,567');
+	assert.equal(call('amountText', 2.52e9, 'nanoseconds'), '2.52 s');
+	assert.equal(call('amountText', 1536, 'bytes'), '1.50 kB');
+	assert.equal(call('amountText', -2048, 'bytes'), '−2 kB');
+	assert.equal(call('amountText', 7, 'widgets'), '7 widgets');
+	assert.equal(call('shareText', 1, 3), '33.3%');
+	assert.equal(call('shareText', 1, 1e6), '<0.1%');
+	assert.equal(call('shareText', 0, 0), '–');
+	assert.equal(call('changeText', 3, 0), 'new');
+	assert.equal(call('changeText', 0, 3), 'gone');
+	assert.equal(call('changeText', 3, 2), '+50%');
+});
+
+test('text is legible on each colour', () => {
+	for (const scheme of ['light', 'dark']) {
+		const text = page('SCHEMES')[scheme].text;
+		const legible = (colour) => assert.ok(call('contrast', text, colour) >= 4.5, `${scheme} ${colour}`);
+		for (const shade of [0, 0.5, 1]) {
+			legible(call('categoryColour', scheme, null, shade));
+			for (let hue = 0; hue < 360; hue += 5) legible(call('categoryColour', scheme, hue, shade));
+		}
+		for (let ratio = 1 / 8; ratio < 9; ratio *= 1.3) legible(call('changeColour', scheme, ratio, 1));
+		legible(call('changeColour', scheme, 1, 0));
+		legible(call('changeColour', scheme, 0, 1));
+	}
+});
+
+test('more than the base is red, less is blue', () => {
+	const [red, , blue] = call('changeColour', 'light', 4, 1);
+	assert.ok(red > blue);
+	const [less, , more] = call('changeColour', 'light', 1, 4);
+	assert.ok(more > less);
+});
+
+test('the state survives the address', () => {
+	const model = call('readModel', makeData(randomSamples(5, 30), twoTypes));
+	const defaults = call('defaultState', model);
+	assert.equal(call('formatHash', defaults, defaults), '');
+	const state = {
+		...defaults,
+		source: 1,
+		by: 'line',
+		hide: true,
+		layout: 'flame',
+		unit: 'shares',
+		zoom: 3,
+		q: 'a b&c=d#%',
+		brush: [2, 9],
+		sort: '-total',
+		tab: 'calls',
+		select: 2,
+		file: 1,
+		line: 12,
+	};
+	const hash = call('formatHash', state, defaults);
+	assert.deepEqual(plain(call('parseHash', `#${hash}`, defaults, model)), plain(state));
+});
+
+test('what is invalid in an address is ignored', () => {
+	const model = call('readModel', makeData([{ stack: ['f'] }]));
+	const defaults = call('defaultState', model);
+	const hash = '#type=99&by=x&zoom=1e9&brush=9-2&brush=a&tab=__proto__&select=-4&constructor=1&source=7';
+	assert.deepEqual(plain(call('parseHash', hash, defaults, model)), plain(defaults));
+});
+
+test('the page without data is at most 80 KB', () => {
+	const bytes = Buffer.byteLength(joinPage(makeData([]))) - encode(makeData([])).length;
+	assert.ok(bytes <= 80 * 1024, `${bytes} bytes`);
+});
