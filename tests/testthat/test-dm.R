@@ -109,8 +109,7 @@ test_that("every function that takes a profile takes a dm, also a filtered one",
     filter_profile = function(x) filter_profile(x, focus = "f"),
     label_units = label_units,
     profile_from_dm = profile_from_dm,
-    # The same bytes.
-    profile_page = if (nzchar(system.file("page", "page.html", package = "profile"))) profile_page,
+    profile_page = profile_page,
     profile_problems = profile_problems,
     profile_v1_from_v2 = profile_v1_from_v2,
     profile_v2_from_v1 = profile_v2_from_v1,
@@ -134,9 +133,7 @@ test_that("every function that takes a profile takes a dm, also a filtered one",
     validate_profile = function(x) expect_identical(validate_profile(x), x),
     write_otlp = function(x) write_otlp(x, path),
     write_pprof = function(x) write_pprof(x, path),
-    write_profile_page = if (nzchar(system.file("page", "page.html", package = "profile"))) {
-      function(x) write_profile_page(x, path)
-    },
+    write_profile_page = function(x) write_profile_page(x, path),
     write_rprof = function(x) write_rprof(x, path)
   )
   expect_setequal(names(takes), getNamespaceExports("profile"))
