@@ -236,7 +236,8 @@ knit_print.profile_page <- function(x, options = list(), ...) {
   attribute <- function(text) {
     text <- gsub("&", "&amp;", text, fixed = TRUE)
     text <- gsub("\"", "&quot;", text, fixed = TRUE)
-    # On one line, since an empty one would end the block of HTML in Markdown.
+    # Pandoc replaces tabs, after which the hash of the script would be another, and an empty line ends HTML in Markdown.
+    text <- gsub("\t", "&#9;", text, fixed = TRUE)
     gsub("\n", "&#10;", text, fixed = TRUE)
   }
   html <- rawToChar(x$html)

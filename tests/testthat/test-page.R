@@ -1,0 +1,428 @@
+# Pages: what is in them, and how they are shown. The page itself is tested in a browser.
+
+page_of <- function(x, ...) {
+  path <- withr::local_tempfile(fileext = ".html")
+  testthat::expect_identical(testthat::expect_invisible(write_profile_page(x, path, ...)), x)
+  page_data(path)
+}
+
+all_files <- function() {
+  c(
+    rprof_path(rprof_files()),
+    dir(data_path("pprof"), full.names = TRUE),
+    dir(data_path("otlp"), "[.](pb|json)$", full.names = TRUE),
+    system.file("samples", c("rprof/1.out", "rprof/memory.out", "proto/go_heap.pb.gz"), package = "profile")
+  )
+}
+
+readable <- function(path) {
+  tryCatch(suppressWarnings(read_profile(path), classes = "profile_warning"), profile_error = function(e) NULL)
+}
+
+test_that("self and total by function and line are those of summary(), in all files and types", {
+  skip_on_cran()
+  types <- 0
+  for (path in all_files()) {
+    x <- readable(path)
+    if (is.null(x)) next
+    data <- page_of(x)
+    if (data$type >= 0) {
+      expect_equal(data$types[[data$type + 1]]$name, attr(summary(x), "type"), info = path)
+    } else {
+      expect_length(data$types, 0)
+    }
+    for (type in seq_along(data$types)) {
+      theirs <- summary(x, type = data$types[[type]]$name)
+      ours <- page_figures(data, type)
+      info <- paste(basename(path), data$types[[type]]$name)
+      names <- ifelse(is.na(theirs$by_function$name), "<unknown>", theirs$by_function$name)
+      expect_figures(ours$by_function, names, theirs$by_function, info)
+      places <- sprintf("%s:%d", theirs$by_line$filename, theirs$by_line$line)
+      expect_figures(ours$by_line, places, theirs$by_line, info)
+      expect_equal(ours$left_out, attr(theirs, "counted")$sum_without_stack, info = info)
+      types <- types + 1
+    }
+  }
+  expect_gt(types, 100)
+})
+
+test_that("self and total are those of summaryRprof() where that is right", {
+  for (file in c("basic_plain.out", "basic_memgc.out", "dplyr_all.out", "multi_line.out")) {
+    data <- page_of(read_rprof(rprof_path(file)))
+    theirs <- utils::summaryRprof(rprof_path(file))$by.total
+    ours <- page_figures(data, data$counts + 1)$by_function
+    row <- match(gsub("\"", "", rownames(theirs)), ours$key)
+    expect_false(anyNA(row), info = file)
+    seconds <- data$sources[[1]]$period / 1e9
+    expect_equal(ours$self[row] * seconds, theirs$self.time, info = file)
+    expect_equal(ours$total[row] * seconds, theirs$total.time, info = file)
+  }
+})
+
+test_that("a part of the order has the sums of its samples", {
+  skip_on_cran()
+  set.seed(1)
+  files <- c("basic_all.out", "dplyr_all.out", "append_plain3.out", "append_line2.out", "toplevel_line.out", "deep_plain.out")
+  for (file in files) {
+    x <- read_quietly(rprof_path(file))
+    data <- page_of(x)
+    nodes <- page_nodes(data)
+    innermost <- x$sample_locations[x$sample_locations$depth == 1, ]
+    innermost <- innermost$location_id[match(x$samples$sample_id, innermost$sample_id)]
+    fun <- x$locations$function_id[match(innermost, x$locations$location_id)]
+    name <- x$functions$name[match(fun, x$functions$function_id)]
+    for (source in seq_along(data$sources)) {
+      rows <- which(x$samples$source_id == x$sources$source_id[[source]])
+      order <- page_samples(data, source)
+      expect_length(order$node, length(rows))
+      expect_identical(nodes$name[order$node], name[rows], info = file)
+      for (type in seq_along(data$types)) {
+        of_type <- x$sample_values[x$sample_values$type == data$types[[type]]$name, ]
+        value <- of_type$value[match(x$samples$sample_id[rows], of_type$sample_id)]
+        expect_equal(order$values[[type]], value, info = file)
+        all <- numeric(nrow(nodes))
+        sums <- tapply(order$values[[type]], order$node, sum)
+        all[as.integer(names(sums))] <- sums
+        expect_equal(all, page_self(data, type, source), info = file)
+      }
+      # A part, by hand and by summary() of a profile that has only these samples.
+      ends <- sort(sample(length(rows), 2, replace = TRUE))
+      part <- seq(ends[[1]], ends[[2]])
+      y <- x
+      y$samples <- y$samples[rows[part], ]
+      kept <- function(table) table[table$sample_id %in% y$samples$sample_id, ]
+      y$sample_values <- kept(y$sample_values)
+      y$sample_locations <- kept(y$sample_locations)
+      self <- numeric(nrow(nodes))
+      sums <- tapply(order$values[[1]][part], order$node[part], sum)
+      self[as.integer(names(sums))] <- sums
+      theirs <- summary(y, type = data$types[[1]]$name)$by_function
+      expect_figures(page_figures(data, self = self)$by_function, theirs$name, theirs, file)
+    }
+  }
+})
+
+test_that("sources keep their own sums", {
+  x <- combine_profiles(lapply(c("basic_all.out", "dplyr_plain.out"), function(file) read_rprof(rprof_path(file))))
+  data <- page_of(x)
+  expect_equal(vapply(data$sources, `[[`, "", "name"), c("basic_all.out", "dplyr_plain.out"))
+  expect_equal(vapply(data$sources, `[[`, 0L, "samples"), as.vector(table(x$samples$source_id)))
+  expect_equal(vapply(data$sources, `[[`, NA, "base"), c(FALSE, FALSE))
+  for (source in 1:2) {
+    theirs <- summary(read_rprof(x$sources$source_uri[[source]]))$by_function
+    expect_figures(page_figures(data, 1, source)$by_function, theirs$name, theirs, source)
+  }
+})
+
+test_that("a base is in the same tree", {
+  x <- read_rprof(rprof_path("basic_all.out"))
+  base <- read_rprof(rprof_path("dplyr_plain.out"))
+  data <- page_of(x, base = base)
+  expect_equal(vapply(data$sources, `[[`, NA, "base"), c(FALSE, TRUE))
+  expect_equal(vapply(data$types, `[[`, "", "name"), c("samples", "duplications", "alloc_size", "dealloc_size"))
+  for (side in 1:2) {
+    theirs <- summary(list(x, base)[[side]])$by_function
+    expect_figures(page_figures(data, 1, side)$by_function, theirs$name, theirs, side)
+  }
+  # Several runs of either, and other versions.
+  runs <- read_rprof(rprof_path("append_plain3.out"))
+  old <- read_rprof(rprof_path("basic_all.out"), version = "1.0")
+  data <- page_of(runs, base = old)
+  expect_equal(vapply(data$sources, `[[`, NA, "base"), rep(c(FALSE, TRUE), c(nrow(runs$sources), 1)))
+  data <- page_of(old, base = runs)
+  expect_equal(vapply(data$sources, `[[`, NA, "base"), rep(c(FALSE, TRUE), c(1, nrow(runs$sources))))
+})
+
+test_that("differences are those of go tool pprof", {
+  pprof <- go_pprof()
+  folder <- withr::local_tempdir()
+  at <- function(name) file.path(folder, name)
+  x <- read_rprof(rprof_path("dplyr_plain.out"))
+  base <- read_rprof(rprof_path("dplyr_line.out"))
+  write_pprof(x, at("x.pb.gz"))
+  write_pprof(base, at("base.pb.gz"))
+  data <- page_of(x, base = base)
+  sides <- lapply(1:2, function(side) page_figures(data, 1, side)$by_function)
+  ours <- data.frame(
+    name = sides[[1]]$key, self = sides[[1]]$self - sides[[2]]$self, total = sides[[1]]$total - sides[[2]]$total
+  )
+  ours <- ours[ours$self != 0 | ours$total != 0, ]
+  lines <- pprof(
+    "-top", "-nodecount=100000", "-nodefraction=0", "-edgefraction=0", "-sample_index=samples",
+    paste0("-diff_base=", at("base.pb.gz")), at("x.pb.gz")
+  )
+  lines <- lines[-seq_len(grep("flat%", lines))]
+  parts <- regmatches(lines, regexec("^ *(\\S+) +\\S+ +\\S+ +(\\S+) +\\S+  (.*)$", lines, perl = TRUE))
+  theirs <- data.frame(
+    name = vapply(parts, `[`, "", 4),
+    self = as.numeric(vapply(parts, `[`, "", 2)),
+    total = as.numeric(vapply(parts, `[`, "", 3))
+  )
+  theirs <- theirs[theirs$self != 0 | theirs$total != 0, ]
+  by_name <- function(rows) `rownames<-`(rows[order(rows$name, method = "radix"), ], NULL)
+  expect_gt(nrow(ours), 50)
+  expect_equal(by_name(ours), by_name(theirs))
+})
+
+test_that("versions and dms have the same page", {
+  expect_same <- function(x, y) expect_identical(page_of(x)$json, page_of(y)$json)
+  x <- read_rprof(rprof_path("basic_line.out"))
+  expect_same(profile_v2_from_v1(profile_v1_from_v2(x)), profile_v1_from_v2(x))
+  skip_if_not_installed("dm")
+  expect_same(dm_from_profile(x), x)
+})
+
+test_that("the order of samples is left out if it is not wanted or not known", {
+  x <- small_profile()
+  expect_length(page_of(x)$order, 1)
+  expect_length(page_of(x, timeline = FALSE)$order, 0)
+  expect_length(page_of(read_pprof(data_path("pprof", "go_cpu.pb.gz")))$order, 0)
+  x$sample_values$value[2] <- 2
+  expect_length(page_of(x)$order, 0)
+})
+
+# ---- Texts -------------------------------------------------------------------------
+
+hostile <- c(
+  "</script><script>alert(1)</script>", "<!--<script>", "-->", "\"'`&amp;", "\u2028\u2029", "\u202egnp.exe", "]]>",
+  "\\\"\\u0000", "</title>", "</style>", "<iframe srcdoc='x'>", "%s{x}", "\U1f600"
+)
+
+# A profile whose names, files, types, packages, texts and URI are these.
+hostile_profile <- function(texts = hostile) {
+  n <- length(texts)
+  x <- small_profile()
+  x$functions <- tibble::tibble(
+    function_id = seq_len(n), name = texts, system_name = texts, filename = texts, start_line = 0L
+  )
+  x$functions$.package <- texts
+  x$locations <- tibble::tibble(location_id = seq_len(n), function_id = seq_len(n), line = 1L, .frame_type = texts)
+  x$samples <- tibble::tibble(sample_id = 1L, source_id = 1L)
+  x$sample_values <- tibble::tibble(sample_id = 1L, type = texts, unit = texts, value = 1)
+  x$sample_locations <- tibble::tibble(sample_id = 1L, depth = seq_len(n), location_id = seq_len(n))
+  x$.files <- NULL
+  x$sources$source_uri <- texts[[1]]
+  x$.source_text <- tibble::tibble(filename = texts, text = texts)
+  x
+}
+
+test_that("hostile texts stay texts", {
+  long <- strrep("</script>", 1e5)
+  x <- hostile_profile(c(hostile, long))
+  path <- withr::local_tempfile(fileext = ".html")
+  for (title in hostile) {
+    write_profile_page(x, path, title = title)
+    html <- page_html(path)
+    data <- page_data(path)
+    expect_identical(data$title, title)
+    tags <- regmatches(html, gregexpr("<[!/]?(script|style|title|iframe)[^>]*>|<!--|-->", html))[[1]]
+    expect_equal(tags, c(
+      "<title>", "</title>", "<style>", "</style>",
+      "<script id=\"data\" type=\"application/octet-stream\">", "</script>", "<script>", "</script>"
+    ))
+    shown <- sub("</title>.*", "", sub(".*<title>", "", html))
+    for (pair in list(c("&lt;", "<"), c("&gt;", ">"), c("&amp;", "&"))) {
+      shown <- gsub(pair[[1]], pair[[2]], shown, fixed = TRUE)
+    }
+    expect_identical(shown, title)
+  }
+  all <- c(hostile, long)
+  expect_true(all(all %in% data$strings))
+  expect_setequal(data$strings[data$functions$name + 1], all)
+  expect_setequal(data$strings[data$functions$package + 1], all)
+  expect_setequal(data$strings[data$frames$kind + 1], all)
+  expect_setequal(vapply(data$types, `[[`, "", "name"), all)
+  expect_identical(data$strings[vapply(data$texts, `[[`, 0L, "file") + 1], vapply(data$texts, `[[`, "", "text"))
+})
+
+test_that("texts in other encodings and of invalid bytes are shown", {
+  latin1 <- "gr\xfc\xdfe"
+  Encoding(latin1) <- "latin1"
+  invalid <- "a\xffb"
+  bytes <- "c\xfe"
+  Encoding(bytes) <- "bytes"
+  x <- small_profile()
+  x$functions$name[[1]] <- latin1
+  x$.source_text <- data.frame(filename = "a.R", text = invalid)
+  data <- page_of(x, title = latin1)
+  expect_true("gr\u00fc\u00dfe" %in% data$strings)
+  expect_equal(data$title, "gr\u00fc\u00dfe")
+  expect_equal(data$texts[[1]]$text, "a<ff>b")
+  expect_error(page_of(x, title = bytes), class = "profile_error_argument")
+  x$.source_text$text <- bytes
+  expect_error(page_of(x), class = "profile_error_invalid")
+})
+
+test_that("equal profiles have equal pages", {
+  x <- read_rprof(rprof_path("basic_all.out"))
+  expect_identical(profile_page(x)$html, profile_page(x)$html)
+})
+
+# ---- Privacy -----------------------------------------------------------------------
+
+test_that("sources = FALSE leaves out source text and paths", {
+  x <- small_profile()
+  x$functions <- x$functions[c(1, 1, 1, 2, 3), ]
+  x$functions$function_id <- 1:5
+  x$functions$filename <- c("/home/jane/secret/a.R", "C:\\Users\\jane\\a.R", "/home/jane/secret/a.R", "", "~/jane/dir/")
+  x$locations <- tibble::tibble(location_id = 1:5, function_id = 1:5, line = 1L)
+  x$sample_locations <- tibble::tibble(sample_id = rep(1:3, each = 5), depth = rep(1:5, 3), location_id = rep(1:5, 3))
+  x$.files <- NULL
+  x$sources$source_uri <- "/home/jane/Rprof.out"
+  x$.source_text <- tibble::tibble(filename = "/home/jane/secret/a.R", text = "password <- 1")
+  with <- page_of(x, sources = TRUE)
+  expect_match(with$json, "/home/jane/secret/a.R", fixed = TRUE)
+  expect_match(with$json, "password <- 1", fixed = TRUE)
+  without <- page_of(x, sources = FALSE)
+  for (part in c("jane", "secret", "Users", "password", "home")) {
+    expect_no_match(without$json, part, fixed = TRUE)
+  }
+  expect_equal(without$strings[without$functions$file + 1], c("dir/", "", "a.R", "a.R (2)"))
+  # The figures of lines are the same.
+  expect_equal(page_figures(without, 1)$by_line$total, page_figures(with, 1)$by_line$total)
+  expect_length(without$texts, 0)
+  # Real files: no directory of any path.
+  for (path in c(rprof_path("dplyr_all.out"), data_path("pprof", "go_cpu.pb.gz"))) {
+    x <- read_profile(path)
+    folders <- setdiff(unique(dirname(x$functions$filename)), c(".", "", "/"))
+    expect_gt(length(folders), 0)
+    json <- page_of(x, sources = FALSE)$json
+    for (folder in folders) {
+      expect_no_match(json, paste0(folder, "/"), fixed = TRUE)
+    }
+  }
+})
+
+test_that("labels, attributes, comments and own tables are not in a page", {
+  x <- small_profile()
+  x$.labels <- tibble::tibble(sample_id = 1L, key = "secret-key", str = "secret", num = NA_real_, unit = NA_character_)
+  x$.comments <- tibble::tibble(source_id = 1L, comment = "secret")
+  x$.mine <- tibble::tibble(a = "secret")
+  x$samples$.mine <- "secret"
+  validate_profile(x)
+  expect_no_match(page_of(x)$json, "secret", fixed = TRUE)
+})
+
+# ---- Showing -----------------------------------------------------------------------
+
+test_that("printing opens the viewer, or the browser, or says where the file is", {
+  page <- profile_page(small_profile(), title = "my \033 page")
+  shown <- list()
+  show <- function(url, height = NULL) shown[[length(shown) + 1]] <<- list(url, height)
+  withr::local_options(rlang_interactive = TRUE, viewer = show, browser = function(url) shown[[length(shown) + 1]] <<- url)
+  expect_silent(expect_identical(expect_invisible(print(page)), page))
+  expect_equal(shown[[1]][[2]], "maximize")
+  expect_identical(file_bytes(shown[[1]][[1]]), page$html)
+  # Viewers show files in this directory only.
+  expect_true(startsWith(shown[[1]][[1]], tempdir()))
+  for (viewer in list(NULL, "viewer")) {
+    withr::local_options(viewer = viewer)
+    expect_silent(print(page))
+    expect_match(shown[[length(shown)]], "profile-.*[.]html$")
+  }
+  withr::local_options(rlang_interactive = FALSE, viewer = show)
+  shown <- list()
+  lines <- utils::capture.output(print(page))
+  expect_length(shown, 0)
+  expect_match(lines[[1]], "^<profile page> my \\\\033 page, [0-9.]+kB$")
+  expect_true(file.exists(sub("^Written to ", "", lines[[2]])))
+  expect_error(format(page, 1), class = "rlib_error_dots_nonempty")
+})
+
+test_that("documents of knitr embed a page", {
+  skip_if_not_installed("knitr")
+  page <- profile_page(hostile_profile(), title = "\"<a>&\n")
+  frame <- with_html_output(knitr::knit_print(page, list(out.height = 321)))
+  frame <- unclass(frame)[[1]]
+  expect_no_match(frame, "\n\n")
+  expect_match(frame, "height: 321px;", fixed = TRUE)
+  attributes <- regmatches(frame, gregexpr("[a-z]+=\"[^\"]*\"", frame))[[1]]
+  value <- function(name) {
+    text <- sub("\"$", "", sub("^[a-z]+=\"", "", attributes[startsWith(attributes, name)]))
+    for (pair in list(c("&#9;", "\t"), c("&#10;", "\n"), c("&quot;", "\""), c("&amp;", "&"))) {
+      text <- gsub(pair[[1]], pair[[2]], text, fixed = TRUE)
+    }
+    text
+  }
+  expect_equal(value("title"), "Profile: \"<a>&\n")
+  expect_identical(value("srcdoc"), page_html(page))
+  expect_match(unclass(with_html_output(knitr::knit_print(page)))[[1]], "height: 600px;", fixed = TRUE)
+  expect_match(unclass(with_html_output(knitr::knit_print(page, list(out.height = "50vh"))))[[1]], "height: 50vh;", fixed = TRUE)
+  expect_match(knitr::knit_print(page), "in HTML documents only")
+})
+
+test_that("a self-contained document shows the page", {
+  skip_on_cran()
+  skip_if_not_installed("rmarkdown")
+  if (!rmarkdown::pandoc_available()) {
+    skip("pandoc is not installed: documents with a page are not tested")
+  }
+  folder <- withr::local_tempdir()
+  file <- file.path(folder, "doc.Rmd")
+  writeLines(c(
+    "---", "title: x", "output:", "  html_document:", "    self_contained: true", "---", "",
+    "```{r, echo = FALSE, out.height = \"400px\"}", "page", "```", "", "Text after it."
+  ), file)
+  page <- profile_page(small_profile())
+  out <- rmarkdown::render(file, quiet = TRUE, envir = rlang::env(page = page))
+  html <- page_html(out)
+  srcdoc <- sub("\".*", "", sub(".* srcdoc=\"", "", html))
+  # Whatever pandoc writes as references to characters.
+  for (pair in list(c("&#9;", "\t"), c("&#10;", "\n"), c("&quot;", "\""), c("&#39;", "'"), c("&lt;", "<"), c("&gt;", ">"), c("&amp;", "&"))) {
+    srcdoc <- gsub(pair[[1]], pair[[2]], srcdoc, fixed = TRUE)
+  }
+  expect_identical(srcdoc, page_html(page))
+})
+
+# ---- Errors ------------------------------------------------------------------------
+
+test_that("wrong arguments are errors", {
+  x <- small_profile()
+  bad <- x
+  bad$locations$line[[1]] <- -1L
+  text <- function(text) {
+    x$.source_text <- text
+    x
+  }
+  path <- withr::local_tempfile()
+  errors <- errors_of({
+    profile_page(1)
+    profile_page(x, 2)
+    profile_page(bad)
+    profile_page(x, base = 1)
+    profile_page(x, base = bad)
+    profile_page(x, sources = NA)
+    profile_page(x, timeline = 1)
+    profile_page(x, title = c("a", "b"))
+    profile_page(text(1))
+    profile_page(text(data.frame(filename = "a.R", text = 1)))
+    write_profile_page(x, "")
+    write_profile_page(x, path, title = NA)
+    write_profile_page(x, "missing/page.html")
+  })
+  expect_snapshot(writeLines(errors))
+  expect_false(file.exists(path))
+})
+
+test_that("a file stays if its new content cannot be written", {
+  folder <- withr::local_tempdir()
+  path <- file.path(folder, "page.html")
+  x <- small_profile()
+  write_profile_page(x, path)
+  before <- file_bytes(path)
+  x$locations$line[[1]] <- -1L
+  expect_error(write_profile_page(x, path), class = "profile_error_invalid")
+  expect_identical(file_bytes(path), before)
+  expect_equal(dir(folder, all.files = TRUE, no.. = TRUE), "page.html")
+  skip_on_os(c("windows", "mac"))
+  expect_error(write_profile_page(small_profile(), "/dev/full"), class = "profile_error_write")
+})
+
+test_that("a path that ends in .gz gets a compressed page", {
+  path <- withr::local_tempfile(fileext = ".html.gz")
+  x <- small_profile()
+  write_profile_page(x, path)
+  con <- gzfile(path, "rb")
+  withr::defer(close(con))
+  expect_identical(readBin(con, "raw", 1e7), profile_page(x)$html)
+})
