@@ -115,25 +115,29 @@ page_content <- function(x, base, sources, timeline, title, call) {
     abort_argument("`title` must be one string, or `NULL`.", call)
   }
   x <- as_v2(x, call)
-  title <- title %||% page_title(x, base, call)
+  title <- title %||% page_title(x)
   tables <- x
   if (!is.null(base)) {
     tables <- bind_profiles(list(x, as_base(base, call)), call)
   }
-  text <- page_text(tables, sources, call)
-  packages <- tables$functions[[".package"]]
-  if (!sources) {
-    tables$functions$filename <- file_names(tables$functions$filename)
+  # By the paths of files, before they are removed.
+  tables <- packages_added(tables, call)
+  text <- no_text
+  if (sources) {
+    check_source_text(tables, call)
+    text <- sources_added(tables, call)$.source_text
+  } else {
+    tables$functions$filename <- distinct_file_names(tables$functions$filename)
   }
   options <- list(
     title = title,
     generator = paste("profile", utils::packageVersion("profile")),
-    packages = if (is.character(packages)) valid_text(packages) else character(),
-    files = text$filename,
-    texts = text$text,
+    files = valid_text(text$filename),
+    texts = valid_text(text$text),
+    changed = text[["changed"]] %in% TRUE,
     sources = nrow(x$sources),
     timeline = timeline,
-    plumbing = ""
+    plumbing = plumbing()
   )
   list(tables = tables, options = c(options, page_files()))
 }
@@ -145,31 +149,26 @@ as_base <- function(base, call) {
   as_v2(base, call)
 }
 
-page_title <- function(x, base, call) {
+page_title <- function(x) {
   uri <- x$sources$source_uri
   uri <- uri[!is.na(uri)]
-  title <- if (length(uri) > 0) valid_text(sub("^.*[/\\\\](?=.)", "", uri[[1]], perl = TRUE)) else "Profile"
+  title <- if (length(uri) > 0) valid_text(file_name(uri[[1]])) else "Profile"
   more <- nrow(x$sources) - 1
   paste0(title, if (more > 0) paste0(" and ", more, " more"))
 }
 
-# Source texts, in valid UTF-8.
-page_text <- function(x, sources, call) {
-  text <- if (sources) x[[".source_text"]]
-  if (is.null(text)) {
-    return(list(filename = character(), text = character()))
-  }
-  if (!is.data.frame(text) || !is.character(text[["filename"]]) || !is.character(text[["text"]])) {
+check_source_text <- function(x, call) {
+  text <- x[[".source_text"]]
+  is_text <- is.null(text) || is.data.frame(text) && is.character(text[["filename"]]) && is.character(text[["text"]])
+  if (!is_text) {
     abort_invalid("must have the character columns `filename` and `text`", ".source_text", call = call)
   }
-  text <- unclass(text)[c("filename", "text")]
-  lapply(text, valid_text)
 }
 
 # The last parts of paths, still different for different paths.
-file_names <- function(paths) {
+distinct_file_names <- function(paths) {
   distinct <- unique(paths)
-  names <- sub("^.*[/\\\\](?=.)", "", distinct, perl = TRUE)
+  names <- file_name(distinct)
   number <- stats::ave(seq_along(names), names, FUN = seq_along)
   names[number > 1] <- paste0(names, " (", number, ")")[number > 1]
   names[match(paths, distinct)]

@@ -28,15 +28,17 @@ page_nodes <- function(data) {
     parent[[row]] <- if (row == 1) NA else open[[depth[[row]]]]
     open[[depth[[row]] + 1]] <- row
   }
+  # An empty array is read as a list.
+  columns <- lapply(c(data$frames, data$functions["name"], data$functions["file"]), as.numeric)
   frame <- data$nodes$frame + 1
   frame[frame == 0] <- NA
-  fun <- data$frames$`function`[frame] + 1
+  fun <- columns$`function`[frame] + 1
   fun[!is.na(fun) & fun == 0] <- NA
   data.frame(
     depth = depth, parent = parent, frame = frame,
-    name = data$strings[data$functions$name[fun] + 1],
-    file = data$strings[data$functions$file[fun] + 1],
-    line = data$frames$line[frame]
+    name = data$strings[columns$name[fun] + 1],
+    file = data$strings[columns$file[fun] + 1],
+    line = columns$line[frame]
   )
 }
 
@@ -103,7 +105,7 @@ page_samples <- function(data, source = 1) {
 
 # Expects the same rows as those of a table of summary(), of which those without values do not count.
 expect_figures <- function(ours, keys, theirs, info) {
-  theirs <- data.frame(key = keys, self = theirs$self, total = theirs$total)
+  theirs <- data.frame(key = as.character(keys), self = theirs$self, total = theirs$total)
   theirs <- theirs[theirs$total != 0 | theirs$self != 0, ]
   ours <- ours[ours$total != 0 | ours$self != 0, ]
   theirs <- theirs[order(theirs$key, method = "radix"), ]

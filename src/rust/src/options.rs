@@ -9,7 +9,7 @@ use profile_core::formats::payload::payload_of;
 use profile_core::limits::memory::{TryCollect, TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
-use profile_core::page::Page;
+use profile_core::page::{Page, SourceText};
 use profile_sampler as sampler;
 
 /// The writer for a list of the options `aggregate`, `json`, `payload` (flags), `keys` and
@@ -34,11 +34,19 @@ pub fn otlp_writer(profile: &Profile, list: &Robj) -> Result<otlp::Writer> {
 }
 
 /// The page for a list of the options `title`, `generator`, `template`, `style`, `script`,
-/// `plumbing` (strings), `packages` (of each function), `files` and `texts` (strings), `sources` (a
-/// number) and `timeline` (a flag).
+/// `plumbing` (strings), `files`, `texts` and `changed` (for each
+/// source file), `sources` (a number) and `timeline` (a flag).
 pub fn page(list: &Robj) -> Result<Page<'_>> {
     let text = |name| Ok::<_, Error>(option(list, name)?.text()?.unwrap_or_default());
     let files = option(list, "files")?.texts()?.into_iter();
+    let texts = option(list, "texts")?.texts()?.into_iter();
+    let changed = option(list, "changed")?.integers()?;
+    let files = files.zip(texts).zip(changed);
+    let file = |((name, text), &changed)| SourceText {
+        name,
+        text,
+        changed: changed == 1,
+    };
     Ok(Page {
         title: text("title")?,
         generator: text("generator")?,
@@ -46,10 +54,7 @@ pub fn page(list: &Robj) -> Result<Page<'_>> {
         style: text("style")?,
         script: text("script")?,
         plumbing: text("plumbing")?,
-        packages: option(list, "packages")?.texts()?,
-        texts: files
-            .zip(option(list, "texts")?.texts()?)
-            .try_vec("texts")?,
+        texts: files.map(file).try_vec("texts")?,
         sources: count(list, "sources")?,
         timeline: option(list, "timeline")?.flag()?,
     })

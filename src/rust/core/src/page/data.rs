@@ -17,7 +17,7 @@
 //! | `values` | objects with `source` and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack |
 //! | `order` | objects with `source`, columns `node` (delta) and `run`: how many consecutive samples have this node; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order |
 //! | `plumbing` | a regular expression for names of functions |
-//! | `texts` | objects with `file` (a string) and `text` |
+//! | `texts` | objects with `file` (a string), `text`, and `changed`: whether it was changed after recording |
 
 use super::Page;
 use super::json::Json;
@@ -38,7 +38,7 @@ const ALLOCATED: [&str; 2] = ["alloc_size", "alloc_space"];
 
 /// Writes the data.
 pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<()> {
-    let tree = Tree::new(profile, page, stop)?;
+    let tree = Tree::new(profile, stop)?;
     let types = profile.values.iter();
     let types = types.filter(|v| is_summable(&v.type_.name, &v.type_.unit));
     let types = types.try_vec(WHAT)?;
@@ -156,12 +156,13 @@ fn write_texts(page: &Page, tree: &Tree, json: &mut Json) -> Result<()> {
     // Row 0 is the empty text, which is no file.
     for file in files.into_iter().filter(|&file| file != 0) {
         let name = tree.strings.get(file);
-        let Some((_, text)) = page.texts.iter().find(|(file, _)| *file == name) else {
+        let Some(source) = page.texts.iter().find(|text| text.name == name) else {
             continue;
         };
         json.object(|json| {
             json.field("file")?.integer(i64::from(file))?;
-            json.field("text")?.text(text)
+            json.field("text")?.text(source.text)?;
+            json.field("changed")?.flag(source.changed)
         })?;
     }
     Ok(())

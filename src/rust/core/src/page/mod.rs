@@ -41,14 +41,21 @@ pub struct Page<'p> {
     pub script: &'p str,
     /// A regular expression for names of functions that hide what happens.
     pub plumbing: &'p str,
-    /// The package of each function, by its row; empty if it is unknown.
-    pub packages: Vec<&'p str>,
-    /// Files and their text.
-    pub texts: Vec<(&'p str, &'p str)>,
+    pub texts: Vec<SourceText<'p>>,
     /// The sources that are shown; those after them are what they are compared with.
     pub sources: usize,
     /// Whether the page contains the order of samples.
     pub timeline: bool,
+}
+
+/// The text of a source file.
+#[derive(Debug, Clone, Copy)]
+pub struct SourceText<'p> {
+    /// As functions have it.
+    pub name: &'p str,
+    pub text: &'p str,
+    /// Whether it was changed after the profile was recorded.
+    pub changed: bool,
 }
 
 impl Writer for Page<'_> {

@@ -1,20 +1,18 @@
-//! Pages are taken apart again: their data are compared with the samples of the profile.
+//! Pages of small profiles made for a test, and of real ones.
+
+mod decoded;
 
 use super::*;
 use crate::collections::Lists;
 use crate::error::Error;
 use crate::formats::{self, Input};
-use crate::io::gzip::Content;
-use crate::io::input::{Origin, Source as Bytes};
+use crate::io::input::Origin;
 use crate::model::{
-    Function, Location, LocationId, Names, Period, Source, SourceId, SourceKind, StackId, Stacks,
-    ValueType, Values,
+    Function, Location, Period, Source, SourceId, SourceKind, Stacks, ValueType, Values,
 };
 use data_encoding::BASE64;
+use decoded::{between, checked, data, frame_texts, html, undelta};
 use hmac_sha256::Hash;
-use serde_json::Value;
-use std::collections::BTreeMap;
-use std::io::Read;
 
 const GO_ON: &dyn Fn() -> bool = &|| false;
 const TEMPLATE: &str = "<!DOCTYPE html>\n<html><head>\n<meta charset=\"utf-8\">\n<title>t</title>\n</head>\n\
@@ -32,177 +30,6 @@ fn page() -> Page<'static> {
         timeline: true,
         ..Page::default()
     }
-}
-
-fn html(page: &Page, profile: &Profile) -> String {
-    let mut out = Vec::new();
-    let losses = page.write(profile, &mut out, GO_ON).unwrap();
-    assert!(losses.is_empty());
-    String::from_utf8(out).unwrap()
-}
-
-/// What is between two texts.
-fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
-    let (_, rest) = text.split_once(start).unwrap();
-    rest.split_once(end).unwrap().0
-}
-
-fn data(page: &Page, profile: &Profile) -> Value {
-    let html = html(page, profile);
-    let base64 = between(&html, "octet-stream\">", "</script>");
-    let gzip = BASE64.decode(base64.as_bytes()).unwrap();
-    let mut json = String::new();
-    let mut content = Content::new(Bytes::Bytes(&gzip)).unwrap();
-    content.read_to_string(&mut json).unwrap();
-    serde_json::from_str(&json).unwrap()
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    let numbers = value.as_array().map(Vec::as_slice).unwrap_or_default();
-    numbers.iter().map(|n| n.as_f64().unwrap()).collect()
-}
-
-fn undelta(value: &Value) -> Vec<usize> {
-    let mut sum = 0.0;
-    let mut add = |n| {
-        sum += n;
-        sum as usize
-    };
-    numbers(value).into_iter().map(&mut add).collect()
-}
-
-/// A frame as text: name, file, first line, package, line and kind.
-type FrameText = String;
-
-fn frame_texts(data: &Value, packages: bool) -> Vec<FrameText> {
-    let string = |row: &Value| {
-        data["strings"][row.as_u64().unwrap() as usize]
-            .as_str()
-            .unwrap()
-    };
-    let frames = &data["frames"];
-    let count = frames["line"].as_array().unwrap().len();
-    (0..count)
-        .map(|row| {
-            let function = frames["function"][row].as_i64().unwrap();
-            let named = usize::try_from(function).ok().map(|f| {
-                let functions = &data["functions"];
-                let [name, file, package] =
-                    ["name", "file", "package"].map(|c| string(&functions[c][f]));
-                let package = if packages { package } else { "" };
-                format!("{name}|{file}|{}|{package}", functions["line"][f])
-            });
-            format!(
-                "{named:?}|{}|{}",
-                frames["line"][row],
-                string(&frames["kind"][row])
-            )
-        })
-        .collect()
-}
-
-/// The stack of each node, outermost first.
-fn node_texts(data: &Value) -> Vec<Vec<FrameText>> {
-    let frames = frame_texts(data, false);
-    let depths = undelta(&data["nodes"]["depth"]);
-    let frame_of_node = numbers(&data["nodes"]["frame"]);
-    assert_eq!((depths[0], frame_of_node[0]), (0, -1.0));
-    let mut open: Vec<FrameText> = Vec::new();
-    let mut all = vec![Vec::new()];
-    for (&depth, &frame) in depths.iter().zip(&frame_of_node).skip(1) {
-        assert!(depth >= 1 && depth <= open.len() + 1);
-        open.truncate(depth - 1);
-        open.push(frames[frame as usize].clone());
-        all.push(open.clone());
-    }
-    let distinct: std::collections::BTreeSet<_> = all.iter().collect();
-    assert_eq!(distinct.len(), all.len(), "each path is one node");
-    all
-}
-
-/// The stacks of all samples in the same form.
-fn sample_texts(profile: &Profile) -> Vec<Vec<FrameText>> {
-    let text = |location: &LocationId| {
-        let function = profile.function_of(*location).map(|f| {
-            let [name, file] = [f.name, f.filename].map(|id| profile.strings.get(id));
-            format!("{name}|{file}|{}|", f.start_line)
-        });
-        let location = profile.locations.get(*location);
-        let kind = profile.frame_type_of(&location).unwrap_or_default();
-        format!("{function:?}|{}|{kind}", location.line_for_r())
-    };
-    let stack = |id: &StackId| {
-        let stack = profile.stacks.get(*id).to_vec().unwrap();
-        stack.iter().rev().map(text).collect()
-    };
-    profile.samples.stack.iter().map(stack).collect()
-}
-
-/// Compares the data with sums of the samples, and the order with the samples. Returns the data.
-fn checked(page: &Page, profile: &Profile) -> Value {
-    let data = data(page, profile);
-    let nodes = node_texts(&data);
-    let stacks = sample_texts(profile);
-    let types: Vec<&Values> = profile
-        .values
-        .iter()
-        .filter(|v| crate::model::is_summable(&v.type_.name, &v.type_.unit))
-        .collect();
-    assert_eq!(data["types"].as_array().unwrap().len(), types.len());
-    type Sums = BTreeMap<(usize, usize, Vec<FrameText>), f64>;
-    let mut expected = Sums::new();
-    for (row, stack) in stacks.iter().enumerate() {
-        for (type_, values) in types.iter().enumerate() {
-            let value = values.column[row];
-            if !value.is_nan() {
-                let key = (profile.samples.source[row].row(), type_, stack.clone());
-                *expected.entry(key).or_default() += value;
-            }
-        }
-    }
-    expected.retain(|_, sum| *sum != 0.0);
-    let mut sums = Sums::new();
-    for part in data["values"].as_array().unwrap() {
-        let [source, type_] = ["source", "type"].map(|f| part[f].as_u64().unwrap() as usize);
-        let rows = undelta(&part["node"]);
-        assert!(rows.windows(2).all(|pair| pair[0] < pair[1]));
-        for (node, value) in rows.into_iter().zip(numbers(&part["value"])) {
-            sums.insert((source, type_, nodes[node].clone()), value);
-        }
-    }
-    assert_eq!(sums, expected);
-    for part in data["order"].as_array().unwrap() {
-        let source = part["source"].as_u64().unwrap() as usize;
-        let rows: Vec<usize> = (0..stacks.len())
-            .filter(|&row| profile.samples.source[row].row() == source)
-            .collect();
-        let runs = undelta(&part["node"])
-            .into_iter()
-            .zip(numbers(&part["run"]));
-        let order: Vec<_> = runs
-            .flat_map(|(node, run)| vec![&nodes[node]; run as usize])
-            .collect();
-        assert_eq!(
-            order,
-            rows.iter().map(|&row| &stacks[row]).collect::<Vec<_>>()
-        );
-        for (type_, values) in types.iter().enumerate() {
-            let mut found = part["values"].as_array().unwrap().iter();
-            let found = found.find(|v| v["type"] == type_);
-            let constant = found.map_or(0.0, |v| v["constant"].as_f64().unwrap());
-            let mut written = vec![constant; rows.len()];
-            if let Some(found) = found {
-                let changed = undelta(&found["sample"]).into_iter();
-                for (row, value) in changed.zip(numbers(&found["value"])) {
-                    written[row] = value;
-                }
-            }
-            let recorded = rows.iter().map(|&row| values.column[row]);
-            let recorded: Vec<f64> = recorded.map(|v| if v.is_nan() { 0.0 } else { v }).collect();
-            assert_eq!(written, recorded);
-        }
-    }
-    data
 }
 
 fn data_file(path: &str) -> Profile {
@@ -254,6 +81,15 @@ fn values(name: &str, unit: &str, column: &[f64]) -> Values {
         type_,
         column: column.to_vec().into(),
         exact: Vec::new(),
+    }
+}
+
+fn source_text<'t>((name, text): (&'t str, &'t str)) -> SourceText<'t> {
+    let changed = true;
+    SourceText {
+        name,
+        text,
+        changed,
     }
 }
 
@@ -310,23 +146,23 @@ fn only_what_samples_have_is_in_the_data() {
         .unwrap();
     x.stacks.intern(&[unused]).unwrap();
     let mut page = page();
-    page.texts = vec![
+    page.texts = [
         ("b.R", "b <- 1\n"),
         ("b.R", "second"),
         ("c.R", "c"),
         ("", "none"),
-    ];
-    page.packages = vec!["", "base", "unused"];
+    ]
+    .map(source_text)
+    .to_vec();
     let data = checked(&page, &x);
     assert_eq!(
         data["strings"],
-        serde_json::json!(["", "b", "b.R", "base", "a", "a.R"])
+        serde_json::json!(["", "b", "b.R", "a", "a.R"])
     );
     assert_eq!(
         data["texts"],
-        serde_json::json!([{"file": 2, "text": "b <- 1\n"}])
+        serde_json::json!([{"file": 2, "text": "b <- 1\n", "changed": true}])
     );
-    assert_eq!(data["functions"]["package"], serde_json::json!([3, 0]));
     assert_eq!(data["plumbing"], "^eval$");
     page.timeline = false;
     assert_eq!(checked(&page, &x)["order"], serde_json::json!([]));
@@ -336,44 +172,29 @@ fn only_what_samples_have_is_in_the_data() {
 fn functions_that_look_equal_are_one() {
     let mut x = Profile::default();
     let name = x.strings.intern("f").unwrap();
-    let function = Function {
-        name,
-        system_name: name,
-        filename: name,
-        start_line: 0,
-        recorded: Names::Name,
-        native_id: None,
-        package: None,
-        package_from: None,
+    let function = Function::recorded([name; 2], name, 0, &mut x.strings).unwrap();
+    let with_package = Function {
+        package: Some(x.strings.intern("p").unwrap()),
+        ..function
     };
-    let ids = [0; 3].map(|_| x.functions.push(function).unwrap());
     let of = |function| Location {
         function,
         line: Some(1),
         ..Location::default()
     };
-    let mut locations = ids
-        .map(|id| x.locations.push(of(Some(id))).unwrap())
-        .to_vec();
-    locations.push(x.locations.push(of(None)).unwrap());
     let source = x.add_source(Source::default()).unwrap();
-    for location in locations {
+    for function in [Some(function), Some(with_package), Some(function), None] {
+        let function = function.map(|function| x.functions.push(function).unwrap());
+        let location = x.locations.push(of(function)).unwrap();
         let stack = x.stacks.push(&[location]).unwrap();
         x.samples.stack.push(stack);
         x.samples.source.try_push(source, "").unwrap();
     }
     x.values.push(values("samples", "count", &[1.0; 4]));
-    let mut page = page();
-    let data = checked(&page, &x);
-    assert_eq!(data["frames"]["function"], serde_json::json!([0, -1]));
-    assert_eq!(data["values"][0]["value"], serde_json::json!([3, 1]));
-    // The package is part of a function.
-    page.packages = vec!["p", "q", "p"];
-    let texts = frame_texts(&self::data(&page, &x), true);
-    assert_eq!(
-        texts,
-        ["Some(\"f|f|0|p\")|1|", "Some(\"f|f|0|q\")|1|", "None|1|"]
-    );
+    let data = checked(&page(), &x);
+    assert_eq!(data["values"][0]["value"], serde_json::json!([2, 1, 1]));
+    let texts = ["Some(\"f|f|0|\")|1|", "Some(\"f|f|0|p\")|1|", "None|1|"];
+    assert_eq!(frame_texts(&data), texts);
 }
 
 #[test]
@@ -514,7 +335,7 @@ fn no_text_leaves_its_place() {
     x.values.push(values(hostile, &long, &[1.0]));
     let page = Page {
         title: hostile,
-        texts: vec![(hostile, hostile)],
+        texts: vec![source_text((hostile, hostile))],
         ..page()
     };
     let data = checked(&page, &x);

@@ -4,9 +4,8 @@
 //! Frames are the same if function, line and kind are the same. The page itself groups them, by
 //! function or line. Only what is in a stack of a sample gets a row, in the order of the nodes.
 
-use super::Page;
 use crate::analysis::paths::{Paths, ROOT};
-use crate::collections::{Interner, Lists, TextList};
+use crate::collections::{Interner, Lists, TextList, add};
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
@@ -43,13 +42,26 @@ pub struct Frame {
     pub kind: u32,
 }
 
-/// A function and a frame by the texts of the profile; the package is a row of `Page::packages`.
-type FunctionKey = (StringId, StringId, i64, Option<u32>);
-type FrameKey = (Option<u32>, i32, Option<FrameType>);
+/// The same, by the strings of the profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct FunctionKey {
+    name: StringId,
+    file: StringId,
+    line: i64,
+    package: Option<StringId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct FrameKey {
+    /// The row of its key.
+    function: Option<u32>,
+    line: i32,
+    kind: Option<FrameType>,
+}
 
 impl Tree {
-    pub fn new(profile: &Profile, page: &Page, stop: Stop) -> Result<Tree> {
-        let keys = Keys::new(profile, page)?;
+    pub fn new(profile: &Profile, stop: Stop) -> Result<Tree> {
+        let keys = Keys::new(profile)?;
         let mut paths = Paths::default();
         let used = used_stacks(profile, stop)?;
         let mut node_of_stack = filled(profile.stacks.len(), None, WHAT)?;
@@ -68,7 +80,7 @@ impl Tree {
         let new = tree.add_nodes(&paths, stop)?;
         let new = |node: Option<u32>| node.map_or(0, |node| new[node as usize]);
         tree.node_of_stack = node_of_stack.into_iter().map(new).try_vec(WHAT)?;
-        tree.add_names(profile, page, &keys)?;
+        tree.add_names(profile, &keys)?;
         Ok(tree)
     }
 
@@ -105,48 +117,59 @@ impl Tree {
     }
 
     /// Replaces the groups of nodes by frames, which are numbered by their first nodes.
-    fn add_names(&mut self, profile: &Profile, page: &Page, keys: &Keys) -> Result<()> {
+    fn add_names(&mut self, profile: &Profile, keys: &Keys) -> Result<()> {
         let mut frames = filled(keys.frames.len(), None, WHAT)?;
         let mut functions = filled(keys.functions.len(), None, WHAT)?;
-        for group in &mut self.frame_of_node {
-            let frame = match frames[*group as usize] {
+        let mut groups = std::mem::take(&mut self.frame_of_node);
+        for group in &mut groups {
+            let known = &mut frames[*group as usize];
+            let frame = match *known {
                 Some(frame) => frame,
-                None => {
-                    let (function, line, kind) = keys.frames.get(*group);
-                    let mut add = |row: u32| {
-                        if let Some(known) = functions[row as usize] {
-                            return Ok(known);
-                        }
-                        let (name, file, line, package) = keys.functions.get(row);
-                        let package = package.and_then(|row| page.packages.get(row as usize));
-                        let function = Function {
-                            name: self.strings.intern(profile.strings.get(name))?,
-                            file: self.strings.intern(profile.strings.get(file))?,
-                            line,
-                            package: self.strings.intern(package.copied().unwrap_or_default())?,
-                        };
-                        let new = self.functions.len() as u32;
-                        self.functions.try_push(function, WHAT)?;
-                        functions[row as usize] = Some(new);
-                        Ok::<_, crate::Error>(new)
-                    };
-                    let function = function.map(&mut add).transpose()?;
-                    let kind = kind.map_or("", |kind| profile.strings.get(kind.text()));
-                    let kind = self.strings.intern(kind)?;
-                    let new = self.frames.len() as u32;
-                    let frame = Frame {
-                        function,
-                        line,
-                        kind,
-                    };
-                    self.frames.try_push(frame, WHAT)?;
-                    frames[*group as usize] = Some(new);
-                    new
-                }
+                None => self.add_frame(keys.frames.get(*group), &mut functions, profile, keys)?,
             };
+            *known = Some(frame);
             *group = frame;
         }
+        self.frame_of_node = groups;
         Ok(())
+    }
+
+    /// `functions`: the new rows of functions that were added before.
+    fn add_frame(
+        &mut self,
+        key: FrameKey,
+        functions: &mut [Option<u32>],
+        profile: &Profile,
+        keys: &Keys,
+    ) -> Result<u32> {
+        let function = match key.function {
+            None => None,
+            Some(row) => {
+                let known = &mut functions[row as usize];
+                if known.is_none() {
+                    *known = Some(self.add_function(keys.functions.get(row), profile)?);
+                }
+                *known
+            }
+        };
+        let kind = key.kind.map_or("", |kind| profile.strings.get(kind.text()));
+        let frame = Frame {
+            function,
+            line: key.line,
+            kind: self.strings.intern(kind)?,
+        };
+        add(&mut self.frames, frame)
+    }
+
+    fn add_function(&mut self, key: FunctionKey, profile: &Profile) -> Result<u32> {
+        let package = key.package.map_or("", |text| profile.strings.get(text));
+        let function = Function {
+            name: self.strings.intern(profile.strings.get(key.name))?,
+            file: self.strings.intern(profile.strings.get(key.file))?,
+            line: key.line,
+            package: self.strings.intern(package)?,
+        };
+        add(&mut self.functions, function)
     }
 }
 
@@ -159,33 +182,25 @@ struct Keys {
 }
 
 impl Keys {
-    fn new(profile: &Profile, page: &Page) -> Result<Keys> {
+    fn new(profile: &Profile) -> Result<Keys> {
         let mut keys = Keys::default();
-        // Packages are compared by their text.
-        let mut packages: Interner<TextList> = Interner::default();
-        let mut first_row = Vec::new();
         let mut of_function = with_room(profile.functions.len(), WHAT)?;
-        for (row, function) in profile.functions.iter().enumerate() {
-            let package = match page.packages.get(row) {
-                None | Some(&"") => None,
-                Some(package) => {
-                    let id = packages.intern(package)? as usize;
-                    first_row.try_fill(id + 1, row as u32, WHAT)?;
-                    first_row.get(id).copied()
-                }
+        for function in profile.functions.iter() {
+            let key = FunctionKey {
+                name: function.name,
+                file: function.filename,
+                line: function.start_line,
+                package: function.package,
             };
-            let key = (
-                function.name,
-                function.filename,
-                function.start_line,
-                package,
-            );
             of_function.try_push(keys.functions.intern(key)?, WHAT)?;
         }
         keys.of_location = with_room(profile.locations.len(), WHAT)?;
         for location in profile.locations.iter() {
-            let function = location.function.map(|id| of_function[id.row()]);
-            let key = (function, location.line_for_r(), location.frame_type);
+            let key = FrameKey {
+                function: location.function.map(|id| of_function[id.row()]),
+                line: location.line_for_r(),
+                kind: location.frame_type,
+            };
             keys.of_location.try_push(keys.frames.intern(key)?, WHAT)?;
         }
         Ok(keys)
