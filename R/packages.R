@@ -147,7 +147,8 @@ functions_among <- function(package, names) {
   exported <- if (package == "base") own else c(
     getNamespaceExports(namespace), ls(namespace[[".__S3MethodsTable__."]], all.names = TRUE)
   )
-  tibble::tibble(name = own, package = rep(package, length(own)), exported = own %in% exported)
+  # tibble() would take most of the time of all packages.
+  vctrs::new_data_frame(list(name = own, package = rep(package, length(own)), exported = own %in% exported))
 }
 
 #' Functions that only call others

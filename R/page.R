@@ -42,7 +42,7 @@
 #' Look at what is in a page before you publish it. With `sources = TRUE` it contains source code, and the paths of
 #' files, which may contain names of users and projects. With `sources = FALSE` it contains neither: of each path only
 #' the last part is kept, such as `sales.R`. If files in different directories have the same name, a number is
-#' added: `sales.R (2)`. Names of functions, packages and sample types are kept, whatever they contain.
+#' added: `sales.R #1`. Names of functions, packages and sample types are kept, whatever they contain.
 #'
 #' The last part of the URI of each source is always in the page, as is the title.
 #'
@@ -168,19 +168,16 @@ check_source_text <- function(x, call) {
 # The last parts of paths, still different for different paths.
 distinct_file_names <- function(paths) {
   distinct <- unique(paths)
-  names <- file_name(distinct)
-  number <- stats::ave(seq_along(names), names, FUN = seq_along)
-  names[number > 1] <- paste0(names, " (", number, ")")[number > 1]
-  names[match(paths, distinct)]
+  make.unique(file_name(distinct), " #")[match(paths, distinct)]
 }
 
 # The files of inst/page: the HTML, and styles and scripts as one text each, in the order in which it refers
 # to them. Indentation, comments and empty lines are left out: they are a fifth of the files.
 page_files <- function() {
+  folder <- system.file("page", package = "profile")
   text <- function(name) {
-    path <- system.file("page", name, package = "profile", mustWork = TRUE)
-    lines <- sub("^\t+", "", readLines(path, encoding = "UTF-8"))
-    paste0(lines[!grepl("^(//|/\\*| \\*|$)", lines)], "\n", collapse = "")
+    lines <- sub("^\t+", "", readLines(in_folder(folder, name), encoding = "UTF-8"), perl = TRUE)
+    paste0(lines[!grepl("^(//|/\\*| \\*|$)", lines, perl = TRUE)], "\n", collapse = "")
   }
   template <- text("page.html")
   joined <- function(reference) {

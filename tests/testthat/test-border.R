@@ -35,6 +35,8 @@ test_that("garbage collections at any time change no result", {
     "  function() { suppressWarnings(write_rprof(x, at('out'))); readLines(at('out')) },",
     "  function() { write_pprof(x, at('out')); readBin(at('out'), 'raw', 1e5) },",
     "  function() { suppressWarnings(write_otlp(x, at('out.otlp'))); readBin(at('out.otlp'), 'raw', 1e5) },",
+    "  function() { write_profile_page(x, at('out.html')); readBin(at('out.html'), 'raw', 1e6) },",
+    "  function() profile_page(x, base = x)$html,",
     "  function() profile_v1_from_v2(x),",
     "  function() profile_v2_from_v1(y),",
     "  function() validate_profile(x),",
@@ -57,7 +59,7 @@ test_that("garbage collections at any time change no result", {
     "}, NA)",
     "cat(paste(c(length(same), 'calls; these differ:', which(!same)), collapse = ' '))"
   ))
-  expect_equal(result$output, "22 calls; these differ:")
+  expect_equal(result$output, "24 calls; these differ:")
 })
 
 test_that("messages may hold what looks like a format, and texts with a NUL", {
@@ -184,14 +186,15 @@ test_that("Ctrl-C while a file is written leaves no part of it, and no memory", 
     "}",
     "calls <- list(",
     "  function() write_pprof(x, file.path(folder, 'out'), aggregate = FALSE),",
-    "  function() write_otlp(x, file.path(folder, 'out.otlp'), aggregate = FALSE)",
+    "  function() write_otlp(x, file.path(folder, 'out.otlp'), aggregate = FALSE),",
+    "  function() write_profile_page(x, file.path(folder, 'out.html'))",
     ")",
     # What is allocated once is there from here on.
     "for (call in calls) suppressWarnings(call())",
     "for (i in 1:6) {",
     "  end <- tryCatch({",
     "    file.create(file.path(folder, paste0('ready', i)))",
-    "    suppressWarnings(repeat calls[[i %% 2 + 1]]())",
+    "    suppressWarnings(repeat calls[[i %% 3 + 1]]())",
     "  }, interrupt = function(e) 'interrupted')",
     "  cat(end, kilobytes(), basename(list.files(folder, all.files = TRUE, no.. = TRUE)), '\\n')",
     "}"
@@ -206,8 +209,8 @@ test_that("Ctrl-C while a file is written leaves no part of it, and no memory", 
   words <- strsplit(lines(), " ")
   expect_equal(vapply(words, `[[`, "", 1), rep("interrupted", 6))
   # Files that were complete, and those of this test.
-  left <- lapply(words, function(word) grep("^(out|out[.]otlp|ready[0-9])$", word[-(1:2)], invert = TRUE, value = TRUE))
+  left <- lapply(words, function(word) grep("^(out|out[.](otlp|html)|ready[0-9])$", word[-(1:2)], invert = TRUE, value = TRUE))
   expect_equal(unlist(left), character())
   memory <- as.numeric(vapply(words, `[[`, "", 2))
-  expect_lt(memory[[6]] - memory[[2]], 10000)
+  expect_lt(memory[[6]] - memory[[3]], 10000)
 })

@@ -50,6 +50,8 @@ verbs <- list(
   write_pprof_as_recorded = function(x, path) quietly(write_pprof(x, path, aggregate = FALSE)),
   write_otlp = function(x, path) quietly(write_otlp(x, path)),
   write_otlp_json = function(x, path) quietly(write_otlp(x, path, format = "json")),
+  profile_page = function(x, path) profile_page(x),
+  write_profile_page = function(x, path) write_profile_page(x, path, base = x, sources = FALSE),
   profile_v1_from_v2 = function(x, path) try(profile_v1_from_v2(x), silent = TRUE),
   profile_v2_from_v1 = function(x, path) profile_v2_from_v1(x),
   combine_profiles = function(x, path) combine_profiles(x),

@@ -277,7 +277,7 @@ test_that("sources = FALSE leaves out source text and paths", {
   for (part in c("jane", "secret", "Users", "password", "home")) {
     expect_no_match(without$json, part, fixed = TRUE)
   }
-  expect_equal(without$strings[without$functions$file + 1], c("dir/", "", "a.R", "a.R (2)"))
+  expect_equal(without$strings[without$functions$file + 1], c("dir/", "", "a.R", "a.R #1"))
   # The figures of lines are the same.
   expect_equal(page_figures(without, 1)$by_line$total, page_figures(with, 1)$by_line$total)
   expect_length(without$texts, 0)

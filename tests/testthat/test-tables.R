@@ -7,7 +7,8 @@ expect_all_refuse <- function(x, pattern) {
     validate_profile, summary, as_tibble, profile_problems, label_units, compact_profile,
     combine_profiles, drop_frames, profile_v1_from_v2, profile_v2_from_v1,
     function(x) filter_profile(x, focus = "f"),
-    function(x) write_rprof(x, path), function(x) write_pprof(x, path), function(x) write_otlp(x, path)
+    function(x) write_rprof(x, path), function(x) write_pprof(x, path), function(x) write_otlp(x, path),
+    profile_page, function(x) write_profile_page(x, path), function(x) profile_page(small_profile(), base = x)
   )
   if (rlang::is_installed("dm")) {
     functions <- c(functions, dm_from_profile)

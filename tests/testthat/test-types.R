@@ -18,6 +18,7 @@ figures <- function(x) {
       write_otlp(x, path)
       file_bytes(path)
     },
+    page = profile_page(x)$html,
     combined = combine_profiles(x),
     compact = compact_profile(x),
     filtered = filter_profile(x, focus = "f"),
@@ -33,7 +34,8 @@ answers <- function(x) {
   functions <- list(
     validate = validate_profile, summary = summary, tibble = as_tibble,
     rprof = function(x) write_rprof(x, path), pprof = function(x) write_pprof(x, path),
-    otlp = function(x) write_otlp(x, path), combine = combine_profiles, compact = compact_profile,
+    otlp = function(x) write_otlp(x, path), page = profile_page,
+    write_page = function(x) write_profile_page(x, path, sources = FALSE), combine = combine_profiles, compact = compact_profile,
     filter = function(x) filter_profile(x, focus = "f"), drop = drop_frames, first = profile_v1_from_v2,
     labels = label_units
   )
