@@ -222,7 +222,7 @@ format.profile_page <- function(x, ...) {
 # Embeds the page in documents of knitr.
 #' @exportS3Method knitr::knit_print
 knit_print.profile_page <- function(x, options = list(), ...) {
-  if (!knitr::is_html_output()) {
+  if (!knitr::is_html_output(excludes = c("markdown", "gfm", "epub", "epub2"))) {
     return(knitr::asis_output("The page of this profile is shown in HTML documents only."))
   }
   height <- options$out.height %||% "600px"

@@ -114,10 +114,10 @@ expect_figures <- function(ours, keys, theirs, info) {
   testthat::expect_equal(ours, theirs, info = info)
 }
 
-# Evaluates code as in a document with HTML output.
-with_html_output <- function(code) {
+# Evaluates code as in a document with this output.
+with_output <- function(format, code) {
   old <- knitr::opts_knit$get("rmarkdown.pandoc.to")
-  knitr::opts_knit$set(rmarkdown.pandoc.to = "html")
+  knitr::opts_knit$set(rmarkdown.pandoc.to = format)
   on.exit(knitr::opts_knit$set(rmarkdown.pandoc.to = old))
   code
 }

@@ -181,6 +181,31 @@ test_that("the order of samples is left out if it is not wanted or not known", {
   expect_length(page_of(x)$order, 0)
 })
 
+test_that("packages, plumbing and source text are in a page", {
+  folder <- withr::local_tempdir()
+  file <- file.path(folder, "a.R")
+  writeLines(c("f <- function() {", "  sort(1)", "}"), file)
+  x <- small_profile()
+  x$functions$filename[x$functions$filename == "a.R"] <- file
+  x$functions$name[[1]] <- "dplyr::filter"
+  x$sources$source_timestamp <- as.numeric(Sys.time()) + 100
+  data <- page_of(x)
+  expect_equal(data$plumbing, plumbing())
+  package <- data$strings[data$functions$package + 1]
+  expect_equal(package[match("dplyr::filter", data$strings[data$functions$name + 1])], "dplyr")
+  expect_equal(data$strings[data$texts[[1]]$file + 1], file)
+  expect_equal(data$texts[[1]]$text, "f <- function() {\n  sort(1)\n}\n")
+  expect_false(data$texts[[1]]$changed)
+  x$sources$source_timestamp <- 0
+  expect_true(page_of(x)$texts[[1]]$changed)
+  # That of a profile comes first.
+  x$.source_text <- tibble::tibble(filename = file, text = "as it was\n")
+  expect_equal(page_of(x)$texts[[1]]$text, "as it was\n")
+  y <- x
+  y$.source_text$text <- "in the base"
+  expect_equal(page_of(x, base = y)$texts[[1]]$text, "as it was\n")
+})
+
 # ---- Texts -------------------------------------------------------------------------
 
 hostile <- c(
@@ -332,7 +357,7 @@ test_that("printing opens the viewer, or the browser, or says where the file is"
 test_that("documents of knitr embed a page", {
   skip_if_not_installed("knitr")
   page <- profile_page(hostile_profile(), title = "\"<a>&\n")
-  frame <- with_html_output(knitr::knit_print(page, list(out.height = 321)))
+  frame <- with_output("html", knitr::knit_print(page, list(out.height = 321)))
   frame <- unclass(frame)[[1]]
   expect_no_match(frame, "\n\n")
   expect_match(frame, "height: 321px;", fixed = TRUE)
@@ -346,9 +371,12 @@ test_that("documents of knitr embed a page", {
   }
   expect_equal(value("title"), "Profile: \"<a>&\n")
   expect_identical(value("srcdoc"), page_html(page))
-  expect_match(unclass(with_html_output(knitr::knit_print(page)))[[1]], "height: 600px;", fixed = TRUE)
-  expect_match(unclass(with_html_output(knitr::knit_print(page, list(out.height = "50vh"))))[[1]], "height: 50vh;", fixed = TRUE)
+  expect_match(unclass(with_output("html", knitr::knit_print(page)))[[1]], "height: 600px;", fixed = TRUE)
+  expect_match(unclass(with_output("html", knitr::knit_print(page, list(out.height = "50vh"))))[[1]], "height: 50vh;", fixed = TRUE)
   expect_match(knitr::knit_print(page), "in HTML documents only")
+  for (format in c("latex", "gfm", "markdown_strict", "epub3")) {
+    expect_match(with_output(format, knitr::knit_print(page)), "in HTML documents only", info = format)
+  }
 })
 
 test_that("a self-contained document shows the page", {
