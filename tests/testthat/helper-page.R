@@ -18,6 +18,13 @@ page_data <- function(page) {
   data
 }
 
+# Writes a page and returns its data.
+page_of <- function(x, ...) {
+  path <- withr::local_tempfile(fileext = ".html")
+  testthat::expect_identical(testthat::expect_invisible(write_profile_page(x, path, ...)), x)
+  page_data(path)
+}
+
 # The nodes, from the root on: depth, row of the parent, row of the frame (NA for the root), and the name, file and line of
 # that frame.
 page_nodes <- function(data) {
