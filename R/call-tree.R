@@ -208,13 +208,13 @@ is_whole_tree <- function(x) {
 }
 
 # list(head, text, note): a heading, a string for each line, and a sentence on what is left out.
-tree_lines <- function(tree, n, min_share, width) {
+tree_lines <- function(tree, n, min_share, width, ellipsis = NULL) {
   sum <- attr(tree, "sum")
   limit <- min_share * sum(tree$total[tree$depth == 1])
   # At the limit a node is shown, whatever the last digit of the product is.
   shown <- function() which(tree$total >= limit * (1 - 1e-9) & tree$total > 0)
   repeat {
-    rows <- folded(tree, shown(), limit)
+    rows <- folded(tree, shown(), limit, ellipsis)
     if (length(rows$row) <= n) {
       break
     }
@@ -233,16 +233,16 @@ tree_lines <- function(tree, n, min_share, width) {
   label <- vapply(seq_along(at), function(i) chain_label(rows$chains[[i]], space[[i]]), "")
   list(
     head = paste0(" total%  self%  ", formatC("total", width = max(nchar(amount), 5)), "  name"),
-    text = shorten(paste0(figures, indent, label), width),
+    text = shorten(paste0(figures, indent, label), width, ellipsis = ellipsis),
     note = note
   )
 }
 
 # The lines of the text: `row`, the last node of each, `level` and `chains`, their names. `shown` are nodes in preorder.
-folded <- function(tree, shown, limit) {
+folded <- function(tree, shown, limit, ellipsis) {
   parent <- match(tree$parent_id[shown], shown)
   callees <- tabulate(parent, length(shown))
-  name <- node_labels(tree[shown, ])
+  name <- node_labels(tree[shown, ], ellipsis)
   total <- tree$total[shown]
   self <- tree$self[shown]
   # By node, its line; by line, its first and last node.
@@ -285,8 +285,8 @@ chain_label <- function(names, width) {
   label
 }
 
-node_labels <- function(nodes) {
-  label <- shorten(printable(ifelse(is.na(nodes$name), "<unknown>", nodes$name)), 60)
+node_labels <- function(nodes, ellipsis) {
+  label <- shorten(printable(ifelse(is.na(nodes$name), "<unknown>", nodes$name)), 60, ellipsis = ellipsis)
   has_line <- !is.na(nodes$line)
   label[has_line] <- paste0(label[has_line], " (", printable(file_name(nodes$filename)), ":", nodes$line, ")")[has_line]
   label

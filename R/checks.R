@@ -126,3 +126,10 @@ check_type <- function(type, call) {
     abort_argument("`type` must be one string, the name of a sample type.", call)
   }
 }
+
+# R 4.2 cannot set a timer of a second or more, and would quit.
+check_interval <- function(interval, call) {
+  if (!is.numeric(interval) || length(interval) != 1 || !isTRUE(interval >= 1e-6 && interval < 1)) {
+    abort_argument("`interval` must be a number of seconds, at least 1e-6 and less than 1.", call)
+  }
+}

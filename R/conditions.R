@@ -24,6 +24,7 @@
 #
 # A message has class "profile_message" and
 #   profile_message_retry      a request is repeated after a delay
+#   profile_message_recorded   an expression failed while it was recorded
 
 # Messages contain names, paths and text from files, whose control characters are escaped.
 abort_profile <- function(message, class, ..., call) {

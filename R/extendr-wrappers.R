@@ -42,7 +42,7 @@ rust_own_columns <- function(profiles) .Call(wrap__rust_own_columns, profiles)
 
 rust_rows_in_use <- function(x) .Call(wrap__rust_rows_in_use, x)
 
-rust_filter <- function(x, matches, drops, drop_of_source, as_stacks, lazy) .Call(wrap__rust_filter, x, matches, drops, drop_of_source, as_stacks, lazy)
+rust_filter <- function(x, matches, drops, drop_of_source, outermost, as_stacks, lazy) .Call(wrap__rust_filter, x, matches, drops, drop_of_source, outermost, as_stacks, lazy)
 
 rust_joint_check <- function(settings) .Call(wrap__rust_joint_check, settings)
 

@@ -243,12 +243,13 @@ found_in <- function(texts, expression, what, call, whole = FALSE) {
   found[match(texts, distinct)]
 }
 
-# The profile with only what the filters leave.
-filtered <- function(x, matches, drops, drop_of_source, call) {
+# The profile with only what the filters leave. `outermost` is the number of frames of R to remove at that end.
+filtered <- function(x, matches, drops, drop_of_source, call, outermost = 0L) {
   with_ids <- or_invalid(x, call, integer_ids(x, own_columns_of(list(x), call), call))
   frames <- x$sample_locations
   as_stacks <- has_plain_rows(frames) && length(frames) == 3
-  left <- rust(rust_filter(with_ids, matches, drops, drop_of_source, as_stacks, lazy_columns(call)), call)
+  lazy <- lazy_columns(call)
+  left <- rust(rust_filter(with_ids, matches, drops, drop_of_source, outermost, as_stacks, lazy), call)
   if (is.null(left$frames)) {
     x <- end_inlining(x, left$no_longer_inlined)
     x$sample_locations$depth <- left$depths

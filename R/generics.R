@@ -10,9 +10,9 @@
 #'
 #' `as.data.frame()` returns the table of [as_tibble()][as_tibble.profile_data] as a data frame.
 #'
-#' `c()`, `rbind()`, `cbind()`, `head()`, `tail()`, `unique()`, `t()` and `plot()` do not work with profiles
+#' `c()`, `rbind()`, `cbind()`, `head()`, `tail()`, `unique()` and `t()` do not work with profiles
 #' and raise an error that names an alternative: [combine_profiles()] for several profiles,
-#' [filter_profile()] for a part of one, [serve_pprof()] for a plot.
+#' [filter_profile()] for a part of one.
 #'
 #' @param x A profile, see [profile_data].
 #' @param i Names or numbers of tables.
@@ -106,13 +106,4 @@ unique.profile_data <- function(x, ...) {
 #' @export
 t.profile_data <- function(x) {
   no_method("t", i = "Use `as_tibble(x)` for a table of all frames.")
-}
-
-#' @rdname profile_generics
-#' @export
-plot.profile_data <- function(x, ...) {
-  no_method(
-    "plot",
-    i = "Use `serve_pprof()` to show a profile in the browser, or `write_pprof()` for other viewers."
-  )
 }

@@ -129,10 +129,7 @@ start_profiler <- function(
   check_flag(memory.profiling, "memory.profiling", call)
   check_flag(gc.profiling, "gc.profiling", call)
   check_flag(line.profiling, "line.profiling", call)
-  # R 4.2 cannot set a timer of a second or more, and would quit.
-  if (!is.numeric(interval) || length(interval) != 1 || !isTRUE(interval >= 1e-6 && interval < 1)) {
-    abort_argument("`interval` must be a number of seconds, at least 1e-6 and less than 1.", call)
-  }
+  check_interval(interval, call)
   check_count(numfiles, "numfiles", call)
   check_count(bufsize, "bufsize", call)
   if (!is_text(event) || !event %in% c("cpu", "elapsed")) {

@@ -158,12 +158,12 @@ format_types <- function(types, width) {
   wrap("Values:    ", words, width)
 }
 
-format_sources <- function(sources, width = getOption("width")) {
+format_sources <- function(sources, width = getOption("width"), ellipsis = NULL) {
   # Not the rows of the table: see slice_rows().
   shown <- lapply(unclass(sources)[c("source_type", "source_uri")], utils::head, 3)
   type <- printable(shown$source_type)
   # The end of a path is more informative than its start.
-  uri <- shorten(printable(shown$source_uri), width - 12 - nchar(type, "width"), from = "start")
+  uri <- shorten(printable(shown$source_uri), width - 12 - nchar(type, "width"), "start", ellipsis)
   more <- nrow(sources) - length(type)
   lines <- c(
     paste0(type, ifelse(is.na(shown$source_uri), "", paste0(" ", uri))),
@@ -193,11 +193,18 @@ format_problems <- function(x) {
   }
 }
 
-# A hint if a profile of Rprof() has no samples or no lines, which surprises new users most often.
 format_hint <- function(x, summary, width) {
+  hint <- hint_for(x, summary)
+  if (!is.null(hint)) {
+    wrap("Hint:      ", hint, width)
+  }
+}
+
+# What surprises new users most often: a profile of Rprof() has no samples, or no lines.
+hint_for <- function(x, summary) {
   counted <- attr(summary, "counted")
   recorded <- counted$samples + counted$without_stack + counted$without_value
-  hint <- if (recorded == 0 && is_of_rprof(x)) {
+  if (recorded == 0 && is_of_rprof(x)) {
     paste(
       "`Rprof()` takes a sample once in an interval of CPU time, which does not pass while R waits.",
       "Profile code that runs longer, or repeat it. See `?read_rprof`."
@@ -207,9 +214,6 @@ format_hint <- function(x, summary, width) {
       "There are no lines: the code was parsed without source references, as Rscript does. Set",
       "`options(keep.source\u00a0=\u00a0TRUE)` before. See `?read_rprof`."
     )
-  }
-  if (!is.null(hint)) {
-    wrap("Hint:      ", hint, width)
   }
 }
 
@@ -314,11 +318,11 @@ escape_sequence <- function(char) {
 }
 
 # Truncates strings to a width, with an ellipsis.
-shorten <- function(x, width, from = c("end", "start")) {
+shorten <- function(x, width, from = c("end", "start"), ellipsis = NULL) {
   from <- match.arg(from)
   # As it will be printed: characters that the locale lacks appear as `<U+00E9>`.
   native <- enc2native(x)
-  ellipsis <- if (l10n_info()[["UTF-8"]]) "\u2026" else "~"
+  ellipsis <- ellipsis %||% if (l10n_info()[["UTF-8"]]) "\u2026" else "~"
   width <- rep_len(width, length(x))
   for (i in which(!is.na(x) & nchar(native, "width", allowNA = TRUE) > width)) {
     chars <- strsplit(native[[i]], "")[[1]]

@@ -71,7 +71,11 @@ summary.profile_data <- function(object, ..., type = NULL) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
   check_type(type, call)
-  summary <- rust(rust_summarise(as_profile(object, call), type), call)
+  summary_of(as_profile(object, call), type, call)
+}
+
+summary_of <- function(x, type, call) {
+  summary <- rust(rust_summarise(x, type), call)
   structure(
     summary[c("by_function", "by_line")],
     class = "profile_summary",

@@ -65,7 +65,7 @@ verbs <- list(
   prune_from = function(x, path) filter_profile(x, prune_from = "e"),
   drop_frames = function(x, path) drop_frames(x, drop = "a.*"),
   errors = function(x, path) {
-    for (f in list(c, rbind, cbind, head, tail, unique, t, plot)) {
+    for (f in list(c, rbind, cbind, head, tail, unique, t)) {
       expect_error(f(x), class = "profile_error_unsupported")
     }
   }

@@ -365,6 +365,7 @@ fn rust_filter(
     matches: &Robj,
     drops: &Robj,
     drop_of_source: &Robj,
+    outermost: &Robj,
     as_stacks: &Robj,
     lazy: &Robj,
 ) -> Robj {
@@ -389,7 +390,9 @@ fn rust_filter(
                 let found = matches.iter().find(|(name, _)| *name == wanted);
                 found.map(|(_, rows)| Matching(rows))
             };
+            let outermost = argument(outermost).integers()?.first();
             let filters = Filters {
+                outermost: outermost.map_or(0, |&count| usize::try_from(count).unwrap_or(0)),
                 drop: drops.iter().map(|rows| Matching(rows)).try_vec("filters")?,
                 drop_of_source,
                 focus: matching("focus"),

@@ -6,7 +6,7 @@ use super::symbols::{Files, Symbol, Symbolizer};
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, TryPut, TryText, owned};
 use crate::model::{
-    Address, Function, Location, LocationId, Mapping, MappingId, Names, Profile, UNKNOWN,
+    Address, Function, Location, LocationId, Mapping, MappingId, NATIVE, Names, Profile, UNKNOWN,
 };
 use std::collections::HashMap;
 
@@ -72,7 +72,7 @@ impl<'a> NativeFrames<'a> {
             address: frame.address,
             ..Address::default()
         })?;
-        let native = profile.frame_type("native")?;
+        let native = profile.frame_type(NATIVE)?;
         let symbols = match frame.module {
             Some(module) => self.symbolizer.at(module, frame.address)?,
             // Code that was generated at run time: no file contains its name.

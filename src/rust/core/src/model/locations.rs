@@ -35,6 +35,9 @@ pub struct FrameType(
     NonZeroU32,
 );
 
+/// The kind of frames of machine code.
+pub const NATIVE: &str = "native";
+
 impl FrameType {
     pub(crate) fn new(text: StringId) -> FrameType {
         // Rows end at 2^31, see `next_row()`.

@@ -39,7 +39,7 @@ pub use column::SampleColumn;
 pub use frames::Frames;
 pub use functions::{Function, FunctionId, Functions, Names, UNKNOWN};
 pub use labels::Label;
-pub use locations::{FrameType, Location, LocationId, Locations};
+pub use locations::{FrameType, Location, LocationId, Locations, NATIVE};
 pub use mappings::{Mapping, MappingId, Symbols};
 pub use native_id::NativeId;
 pub use numbers::{

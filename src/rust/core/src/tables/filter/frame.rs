@@ -3,7 +3,7 @@
 //! A location of the format is an address. It has one row in `locations` or, if functions were
 //! inlined there, one for each of them.
 
-use crate::model::{LocationId, Profile};
+use crate::model::{LocationId, NATIVE, Profile};
 
 /// A frame of the current stack, which begins with the innermost one.
 #[derive(Debug, Clone, Copy)]
@@ -15,16 +15,22 @@ pub(super) struct Frame {
     pub group: u32,
     /// Whether it is a line: an address without a symbol is a location without lines.
     pub has_function: bool,
+    pub is_native: bool,
     pub stays: bool,
 }
 
 impl Frame {
     pub fn new(profile: &Profile, location: LocationId, row: usize) -> Frame {
+        let found = profile.locations.get(location);
+        let type_ = found
+            .frame_type
+            .map(|type_| profile.strings.get(type_.text()));
         Frame {
             location,
             row,
             group: 0,
-            has_function: profile.locations.get(location).function.is_some(),
+            has_function: found.function.is_some(),
+            is_native: type_ == Some(NATIVE),
             stays: true,
         }
     }

@@ -11,6 +11,8 @@ use super::matching::Matching;
 /// The requested filters, in the order in which they are applied.
 #[derive(Debug, Default)]
 pub struct Filters<'a> {
+    /// How many of the outermost frames of R to remove, with the native ones among them.
+    pub outermost: usize,
     /// Functions to remove with everything that they called.
     pub drop: Vec<Matching<'a>>,
     /// Which of these, counted from 1, applies to the samples of each source.
@@ -26,6 +28,9 @@ pub struct Filters<'a> {
 impl Filters<'_> {
     /// Whether the sample stays; marks the frames that do not.
     pub(super) fn apply(&self, frames: &mut [Frame], source: usize) -> bool {
+        if self.outermost > 0 && !cut_outermost(frames, self.outermost) {
+            return false;
+        }
         let rule = self.drop_of_source.get(source);
         let rule = rule.and_then(|&rule| usize::try_from(rule).ok()?.checked_sub(1));
         if let Some(drop) = rule.and_then(|rule| self.drop.get(rule)) {
@@ -78,6 +83,21 @@ impl Filters<'_> {
             cut(group);
         }
     }
+}
+
+/// Removes so many frames of R, from the outermost one on, and the native ones among them; false if no frame
+/// is left.
+fn cut_outermost(frames: &mut [Frame], count: usize) -> bool {
+    let of_r = frames
+        .iter()
+        .enumerate()
+        .rev()
+        .filter(|(_, f)| !f.is_native);
+    match of_r.map(|(at, _)| at).nth(count - 1) {
+        Some(innermost) => cut(&mut frames[innermost..]),
+        None => return false,
+    }
+    frames.iter().any(|frame| frame.stays)
 }
 
 /// Starting from the outermost frame, removes the first location that matches and everything

@@ -18,6 +18,7 @@ fn stack(text: &str) -> Vec<Frame> {
             row,
             group,
             has_function: letter != b'-',
+            is_native: letter == b'n',
             stays: true,
         });
         group += u32::from(!letter.is_ascii_uppercase());
@@ -111,6 +112,24 @@ fn hide_and_show_are_about_lines() {
         ..show
     };
     assert_eq!(filtered("aBcd-b", &both).as_deref(), Some("a"));
+}
+
+#[test]
+fn outermost_frames_of_r_are_cut_with_native_ones_among_them() {
+    let cut = |text, outermost| {
+        let filters = Filters {
+            outermost,
+            ..Filters::default()
+        };
+        filtered(text, &filters)
+    };
+    assert_eq!(cut("abcd", 2).as_deref(), Some("ab"));
+    assert_eq!(cut("anbncnn", 1).as_deref(), Some("anbn"));
+    assert_eq!(cut("anbncnn", 2).as_deref(), Some("an"));
+    assert_eq!(cut("nabc", 3).as_deref(), Some("n"));
+    for (text, outermost) in [("ab", 2), ("a", 2), ("", 1), ("nn", 1)] {
+        assert_eq!(cut(text, outermost), None);
+    }
 }
 
 #[test]

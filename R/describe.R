@@ -1,0 +1,384 @@
+# The digest of a profile: one page of text for a terminal, and for programs that read text.
+
+#' Describe a profile
+#'
+#' @description
+#' `describe_profile()` collects what matters most in a profile, for a terminal, a log, or a program that reads
+#' text: what was recorded, the call tree, the functions and lines where time is spent, packages, garbage collection
+#' and memory, what is irregular or too little to judge, and R code to continue with.
+#'
+#' The text is ASCII, apart from names and source code, and has a fixed order. Each row has percentages and an amount. All figures are those of
+#' [summary()][summary.profile_data()]; nothing is estimated or guessed.
+#'
+#' The row `paste  <- make_sales 92%` means that 92% of the total of `paste()` comes from calls in `make_sales()`. Long names end
+#' in `~`.
+#'
+#' @param x A profile, see [profile_data]. For `format()`, `print()` and `as.list()`, the description of one.
+#' @param ... Must be empty. For `print()`, arguments of `format()`.
+#' @param n The maximal number of rows of each table. The call tree has up to twice as many, fewer if the text would have more
+#'   than 60 lines, or `8.5 * n`. Packages and memory have half as many.
+#' @param min_share Rows with a smaller total, as a share of the whole, are left out.
+#' @param type The sample type to sum, as in [summary()][summary.profile_data()].
+#' @param width The width of the lines, by default that of the console.
+#'
+#' @return An object of class `profile_description`. `format()` returns a character vector with a string for each line, by default at
+#'   most 60; `print()` returns `x`, invisibly. `as.list()` returns a list whose names will not change:
+#'   \describe{
+#'   \item{run}{list: `samples`, `sum` (in the unit), `type`, `unit`, `seconds` (or `NULL`), `interval` in
+#'     seconds (or `NULL` if unknown or different), `without_stack`, `without_value`, `functions`, `types` (a tibble), and `sources` (a tibble
+#'     with `source_type`, `source_uri`, `source_timestamp`)}
+#'   \item{tree}{tibble: the [call_tree()]}
+#'   \item{functions}{tibble: `name`, `self`, `total`, `self_share`, `total_share`, `caller` (the function from which most of `total` was
+#'     called, `NA` if none), `caller_share` (of the function's total)}
+#'   \item{lines}{tibble: `filename`, `line`, `self`, `total`, `self_share`, `total_share`, `text` (`NA` if unknown)}
+#'   \item{packages}{tibble: `package` (`NA` for unknown), `self`, `self_share`}
+#'   \item{gc}{list: `self`, `self_share` of garbage collections; `NULL` if they were not recorded}
+#'   \item{allocated}{list: `bytes`, and `functions`, a tibble with `name`, `self_alloc`, `total_alloc`; `NULL` if not recorded}
+#'   \item{notes}{character: what is irregular or too little}
+#'   \item{next_calls}{character: R code}
+#'   }
+#'   The tables of this list are complete; `n` and `min_share` affect the text only.
+#'
+#' @section Errors:
+#' Those of [summary()][summary.profile_data()], and `profile_error_argument` for other invalid arguments.
+#' @seealso [call_tree()], [annotate_lines()], [profile_page()]
+#' @export
+#' @examples
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#' describe_profile(x)
+#' as.list(describe_profile(x))$functions
+describe_profile <- function(x, ..., n = 7, min_share = 0.02, type = NULL) {
+  rlang::check_dots_empty()
+  call <- rlang::current_env()
+  check_count(n, "n", call)
+  check_share(min_share, "min_share", call)
+  check_type(type, call)
+  x <- as_unchecked_v2(x, call)
+  summary <- summary_of(x, type, call)
+  x <- sources_added(packages_added(x, call), call)
+  tree <- tree_of(x, "function", "whole", NULL, type, NULL, NULL, call)
+  packages <- tree_of(x, "package", "whole", NULL, type, NULL, NULL, call)
+  parts <- list(
+    run = described_run(x, summary),
+    tree = tree,
+    functions = described_functions(summary$by_function, tree),
+    lines = described_lines(summary$by_line, x$.source_text),
+    packages = described_packages(packages),
+    gc = described_gc(x, summary),
+    allocated = described_memory(summary)
+  )
+  parts$notes <- described_notes(x, summary, parts)
+  parts$next_calls <- described_calls(parts)
+  structure(list(parts = parts, n = n, min_share = min_share), class = "profile_description")
+}
+
+# ---- Parts -------------------------------------------------------------------------
+
+described_run <- function(x, summary) {
+  counted <- attr(summary, "counted")
+  list(
+    samples = counted$samples,
+    sum = counted$sum,
+    type = attr(summary, "type"),
+    unit = attr(summary, "unit"),
+    seconds = attr(summary, "time"),
+    interval = interval_of(x),
+    without_stack = counted$without_stack,
+    without_value = counted$without_value,
+    functions = nrow(summary$by_function),
+    types = attr(summary, "types"),
+    sources = tibble::as_tibble(unclass(x$sources)[c("source_type", "source_uri", "source_timestamp")])
+  )
+}
+
+# Seconds between two samples, if all sources have the same.
+interval_of <- function(x) {
+  period <- unique(x$sources[[".period"]])
+  unit <- unique(x$sources[[".period_unit"]])
+  if (length(period) != 1 || length(unit) != 1 || anyNA(c(period, unit))) {
+    return(NULL)
+  }
+  scales <- c(nanoseconds = 1e-9, microseconds = 1e-6, milliseconds = 1e-3, seconds = 1)
+  if (unit %in% names(scales)) period * scales[[unit]]
+}
+
+described_functions <- function(by_function, tree) {
+  columns <- by_function[c("name", "self", "total", "self_share", "total_share")]
+  callers <- lapply(columns$name, heaviest_caller, tree)
+  columns$caller <- vapply(callers, `[[`, "", "name")
+  columns$caller_share <- vapply(callers, `[[`, 0, "value") / columns$total
+  columns
+}
+
+# The caller of the outermost calls of a function from which most of its total comes.
+heaviest_caller <- function(name, tree) {
+  nodes <- which(tree$name %in% name)
+  nodes <- nodes[!is_below(nodes, tree$depth)]
+  parent <- tree$parent_id[nodes]
+  caller <- tree$name[parent]
+  caller[!is.na(parent) & is.na(caller)] <- "<unknown>"
+  known <- !is.na(caller)
+  if (!any(known)) {
+    return(list(name = NA_character_, value = NA_real_))
+  }
+  sums <- rowsum(tree$total[nodes][known], caller[known])
+  best <- which.max(sums)
+  list(name = rownames(sums)[[best]], value = sums[[best]])
+}
+
+# Whether a node is below an earlier one of these. In preorder the nodes below one follow it, and are deeper.
+is_below <- function(nodes, depth) {
+  below <- logical(length(nodes))
+  outer <- 0L
+  for (i in seq_along(nodes)) {
+    if (outer > 0 && all(depth[seq.int(outer + 1L, nodes[[i]])] > depth[[outer]])) {
+      below[[i]] <- TRUE
+    } else {
+      outer <- nodes[[i]]
+    }
+  }
+  below
+}
+
+described_lines <- function(by_line, texts) {
+  lines <- by_line[c("filename", "line", "self", "total", "self_share", "total_share")]
+  split <- strsplit(texts$text, "\n", fixed = TRUE)
+  file <- match(lines$filename, texts$filename)
+  lines$text <- vapply(seq_len(nrow(lines)), function(i) {
+    if (is.na(file[[i]])) NA_character_ else split[[file[[i]]]][lines$line[[i]]]
+  }, "")
+  lines
+}
+
+# Self by package.
+described_packages <- function(tree) {
+  key <- ifelse(is.na(tree$name), "", tree$name)
+  sums <- rowsum(tree$self, key, reorder = FALSE)
+  package <- if (length(sums) > 0) rownames(sums) else character()
+  packages <- tibble::tibble(
+    package = ifelse(package == "", NA_character_, package),
+    self = as.vector(sums),
+    self_share = as.vector(sums) / attr(tree, "sum")
+  )
+  packages[order(-packages$self, packages$package), ]
+}
+
+described_gc <- function(x, summary) {
+  row <- summary$by_function[summary$by_function$name %in% "<GC>", ]
+  recorded <- nrow(row) > 0 || any(x$sources[[".gc_profiling"]], na.rm = TRUE)
+  if (recorded) {
+    list(self = sum(row$self), self_share = sum(row$self_share))
+  }
+}
+
+described_memory <- function(summary) {
+  functions <- summary$by_function
+  if (!"self_alloc" %in% names(functions)) {
+    return(NULL)
+  }
+  functions <- functions[order(-functions$self_alloc, functions$name), c("name", "self_alloc", "total_alloc")]
+  list(bytes = sum(functions$self_alloc), functions = functions)
+}
+
+# What a reader must know to judge the figures.
+described_notes <- function(x, summary, parts) {
+  run <- parts$run
+  unknown <- parts$packages$self_share[is.na(parts$packages$package)]
+  changed <- x$.source_text$filename[x$.source_text$changed %in% TRUE]
+  problems <- NROW(x[[".problems"]])
+  notes <- c(
+    if (run$sum == 0) {
+      "There are no samples with a stack."
+    } else if (run$type == "samples" && run$sum < 100) {
+      # Twice the standard deviation of a binomial share of one half.
+      paste0(
+        "Few samples: with ", format_count(run$sum), ", a share is uncertain by up to ",
+        round(100 / sqrt(run$sum)), " percentage points."
+      )
+    },
+    if (run$without_stack > 0) paste0(count_of(run$without_stack, "sample"), " without a stack: not counted."),
+    if (run$without_value > 0) {
+      paste0(count_of(run$without_value, "sample"), " without a value of ", printable(run$type), ": not counted.")
+    },
+    if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
+    hint_for(x, summary),
+    if (isTRUE(unknown >= 0.5) && run$sum > 0) {
+      "The package of most functions is unknown: load the packages that were used, see ?add_packages."
+    },
+    if (length(changed) > 0) {
+      paste0(
+        "Changed after the profile was recorded, so lines may differ: ",
+        paste(printable(file_name(utils::head(changed, 3))), collapse = ", "), if (length(changed) > 3) ", ...", "."
+      )
+    }
+  )
+  as.character(notes)
+}
+
+described_calls <- function(parts) {
+  hottest <- parts$functions$name[!is.na(parts$functions$name) & parts$functions$name != "<GC>"]
+  has_plumbing <- any(grepl(plumbing(), parts$functions$name[parts$functions$total_share > 0.2], perl = TRUE))
+  c(
+    if (length(hottest) > 0) paste0("callers(x, ", in_quotes(hottest[[1]]), ")"),
+    if (nrow(parts$lines) > 0) paste0("annotate_lines(x, ", in_quotes(parts$lines$filename[[1]]), ")"),
+    if (has_plumbing) "describe_profile(filter_profile(x, hide = plumbing()))",
+    "profile_page(x)"
+  )
+}
+
+# As R code. R does not accept a string with both octal and Unicode escapes, nor characters that change the
+# direction of text.
+in_quotes <- function(text) {
+  text <- gsub("([\\\\\"])", "\\\\\\1", valid_text(text))
+  chars <- unique(unlist(regmatches(text, gregexpr(unprintable, text, perl = TRUE))))
+  for (char in chars) {
+    text <- gsub(char, sprintf("\\u%04x", utf8ToInt(char)), text, fixed = TRUE)
+  }
+  paste0("\"", text, "\"")
+}
+
+# ---- Text --------------------------------------------------------------------------
+
+#' @rdname describe_profile
+#' @export
+print.profile_description <- function(x, ...) {
+  cat(format(x, ...), sep = "\n")
+  invisible(x)
+}
+
+#' @rdname describe_profile
+#' @export
+as.list.profile_description <- function(x, ...) {
+  rlang::check_dots_empty()
+  unclass(x)$parts
+}
+
+#' @rdname describe_profile
+#' @export
+format.profile_description <- function(x, ..., width = NULL) {
+  rlang::check_dots_empty()
+  width <- line_width(width, rlang::current_env())
+  description <- unclass(x)
+  parts <- description$parts
+  n <- description$n
+  least <- description$min_share
+  unit <- parts$run$unit
+  top <- function(rows, share = rows$total_share) utils::head(rows[share >= least, ], n)
+  head <- description_head(parts, width)
+  tables <- if (parts$run$sum > 0) c(
+    description_functions(top(parts$functions), unit),
+    description_lines(top(parts$lines), unit),
+    description_packages(top(parts$packages, parts$packages$self_share), unit, n),
+    description_memory(parts, n, least)
+  )
+  notes <- unlist(lapply(parts$notes, function(note) wrap("Note: ", note, width)))
+  end <- c(if (length(notes) > 0) c("", notes), "", "Next:", paste0("  ", parts$next_calls))
+  # A blank line, two headings, and what is not shown.
+  space <- floor(8.5 * n) + 1 - length(c(head, tables, end)) - 4
+  tree <- if (parts$run$sum > 0) description_tree(parts$tree, min(2 * n, max(space, n %/% 2, 1)), least, width)
+  shorten(c(head, tree, tables, end), width, ellipsis = "~")
+}
+
+description_head <- function(parts, width) {
+  run <- parts$run
+  time <- if (!is.null(run$seconds)) format_seconds(run$seconds)
+  interval <- if (!is.null(run$interval)) paste("a sample every", format_amount(run$interval * 1e9, "nanoseconds"))
+  amount <- if (run$type == "samples") {
+    count_of(run$sum, "sample")
+  } else {
+    paste(format_amount(run$sum, run$unit), "of", printable(run$type))
+  }
+  start <- run$sources$source_timestamp
+  c(
+    paste(c(paste("<profile>", amount), time, interval, count_of(run$functions, "function")), collapse = ", "),
+    format_sources(run$sources, width, ellipsis = "~"),
+    if (length(start) == 1 && !is.na(start)) {
+      # Files of Rprof() do not contain it: it is derived from the time of the file.
+      latest <- run$sources$source_type == "rprof" && !is.na(run$sources$source_uri)
+      time <- as.POSIXct(start, origin = "1970-01-01", tz = "UTC")
+      paste0("Recorded:  ", format(time, "%Y-%m-%d %H:%M:%S UTC"), if (latest) " or before")
+    }
+  )
+}
+
+description_tree <- function(tree, n, least, width) {
+  lines <- tree_lines(tree, n, least, width, ellipsis = "~")
+  c("", "Call tree", lines$head, lines$text, lines$note)
+}
+
+# A table with percentages, an amount, and text.
+description_table <- function(title, figures, columns, text) {
+  amounts <- format(c(columns[[length(columns)]], figures$amount), justify = "right")
+  shares <- Map(function(share) percent(share), figures$shares)
+  head <- paste0("  ", formatC(columns[-length(columns)], width = 6), collapse = "")
+  rows <- do.call(paste0, c(lapply(shares, function(share) paste0("  ", formatC(share, width = 6))), list("  ", amounts[-1])))
+  c("", paste0(head, "  ", amounts[[1]], "  ", title), paste0(rows, "  ", text))
+}
+
+description_functions <- function(rows, unit) {
+  if (nrow(rows) == 0) {
+    return()
+  }
+  name <- ifelse(is.na(rows$name), "<unknown>", rows$name)
+  from <- ifelse(
+    is.na(rows$caller), "",
+    paste0("  <- ", printable(rows$caller), ifelse(rows$caller_share > 0.995, "", sprintf(" %.0f%%", 100 * rows$caller_share)))
+  )
+  description_table(
+    "function  <- main caller, its share if not all",
+    list(shares = rows[c("self_share", "total_share")], amount = format_amounts(rows$self, unit)),
+    c("self%", "total%", "self"),
+    paste0(printable(name), from)
+  )
+}
+
+description_lines <- function(rows, unit) {
+  if (nrow(rows) == 0) {
+    return()
+  }
+  place <- paste0(printable(file_name(rows$filename)), ":", rows$line)
+  description_table(
+    "line",
+    list(shares = rows[c("self_share", "total_share")], amount = format_amounts(rows$total, unit)),
+    c("self%", "total%", "total"),
+    trimws(paste0(format(place), "  ", ifelse(is.na(rows$text), "", printable(trimws(rows$text)))), "right")
+  )
+}
+
+description_packages <- function(rows, unit, n) {
+  # One row says nothing.
+  if (nrow(rows) < 2) {
+    return()
+  }
+  rows <- utils::head(rows, max(n %/% 2, 1))
+  description_table(
+    "package",
+    list(shares = rows["self_share"], amount = format_amounts(rows$self, unit)),
+    c("self%", "self"),
+    ifelse(is.na(rows$package), "(unknown)", printable(rows$package))
+  )
+}
+
+description_memory <- function(parts, n, least) {
+  memory <- parts$allocated
+  rows <- if (!is.null(memory) && memory$bytes > 0) {
+    rows <- memory$functions
+    utils::head(rows[rows$self_alloc >= least * memory$bytes, ], max(n %/% 2, 1))
+  }
+  c(
+    if (!is.null(parts$gc)) {
+      c("", paste0(
+        "Garbage collection: ", trimws(percent(parts$gc$self_share)), "% (",
+        format_amount(parts$gc$self, parts$run$unit), " ", printable(parts$run$type), ")"
+      ))
+    },
+    if (NROW(rows) > 0) {
+      description_table(
+        paste0("allocated by itself, of ", format_amount(memory$bytes, "bytes")),
+        list(shares = list(rows$self_alloc / memory$bytes), amount = format_amounts(rows$self_alloc, "bytes")),
+        c("self%", "self"),
+        printable(ifelse(is.na(rows$name), "<unknown>", rows$name))
+      )
+    }
+  )
+}

@@ -1,0 +1,295 @@
+# Pictures of a profile in base graphics.
+
+#' Plot a profile
+#'
+#' @description
+#' Draws a profile with base graphics, so that it works on any device, in reports, and without a browser. See [profile_page()] for
+#' an interactive view.
+#'
+#' - `"flame"`: a flame graph. Each box is a function, as wide as its total, on top of its caller. Boxes of the same caller are
+#'   sorted by total, so the horizontal position is not time.
+#' - `"time"`: the stack over time, outermost function at the bottom, and below it the memory in use, if it was recorded.
+#' - `"lines"`: the lines of source code with the greatest total. Dark bars are self.
+#'
+#' Boxes of garbage collection are grey, those of native code are hatched, and functions of the same package or file have the
+#' same colour, see [add_packages()].
+#'
+#' @param x A profile, see [profile_data].
+#' @param ... Must be empty.
+#' @param type The picture: `"flame"`, `"time"`, or `"lines"`.
+#' @param value The sample type to sum, for `"flame"` and `"lines"`, as the argument `type` of
+#'   [summary()][summary.profile_data()].
+#' @param source Values of `source_id`: the recorded runs to show. By default all, for `"time"` the first one.
+#' @param n The number of lines, for `"lines"`.
+#' @param main The title. By default what is shown, and the sum.
+#'
+#' @return What was drawn, invisibly: for `"flame"` the rows of the [call_tree()] that are wide enough to be visible; for
+#'   `"time"` a tibble with the columns `start`, `end` (in seconds, or numbers of samples), `depth`, and `name`; for `"lines"` a tibble like
+#'   `summary(x)$by_line`.
+#'
+#' @section Errors:
+#' - those of [call_tree()];
+#' - `profile_error_unsupported` if there is nothing to draw: no samples, no lines, or for `"time"` samples of several
+#'   sources.
+#' @export
+#' @examples
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#' plot(x)
+#' plot(x, type = "lines", n = 8)
+#' plot(x, type = "time")
+plot.profile_data <- function(
+    x, ..., type = c("flame", "time", "lines"), value = NULL, source = NULL, n = 15, main = NULL) {
+  rlang::check_dots_empty()
+  call <- rlang::current_env()
+  type <- check_choice(type, c("flame", "time", "lines"), "type", call)
+  if (!is.null(value) && !is_text(value)) {
+    abort_argument("`value` must be one string, the name of a sample type.", call)
+  }
+  if (!is.null(main) && !is_text(main)) {
+    abort_argument("`main` must be one string, or `NULL`.", call)
+  }
+  check_count(n, "n", call)
+  x <- as_unchecked_v2(x, call)
+  drawn <- switch(type,
+    flame = plot_flame(x, value, source, main, call),
+    time = plot_time(x, source, main, call),
+    lines = plot_lines(x, value, source, n, main, call)
+  )
+  invisible(drawn)
+}
+
+nothing_to_draw <- function(what, call, ...) {
+  abort_profile(c(paste("There is nothing to draw:", what), ...), "profile_error_unsupported", call = call)
+}
+
+# ---- Flame graph -------------------------------------------------------------------
+
+plot_flame <- function(x, value, source, main, call) {
+  x <- packages_added(x, call)
+  tree <- tree_of(x, "function", "whole", NULL, value, source, NULL, call)
+  sum <- attr(tree, "sum")
+  if (nrow(tree) == 0) {
+    nothing_to_draw("no samples with a stack.", call)
+  }
+  unit <- attr(tree, "unit")
+  main <- main %||% paste0("Flame graph: ", format_amount(sum, unit), " ", printable(attr(tree, "type")))
+  old <- graphics::par(mar = c(2.5, 0.5, 2, 0.5), mgp = c(1.5, 0.4, 0), tcl = -0.2)
+  on.exit(graphics::par(old))
+  graphics::plot.new()
+  # Boxes narrower than half a point cannot be seen.
+  drawn <- tree[tree$total / sum * graphics::par("pin")[[1]] * 72 >= 0.5, ]
+  depth <- max(drawn$depth)
+  graphics::plot.window(c(0, sum), c(0, max(depth, 12)), xaxs = "i", yaxs = "i")
+  native <- drawn$name %in% native_names(x)
+  draw_boxes(drawn$x, drawn$x + drawn$total, drawn$depth - 1, drawn$name, fills(drawn), native)
+  draw_axis(sum, unit)
+  graphics::title(main, adj = 0, cex.main = 1)
+  drawn
+}
+
+# Boxes one unit high, with the part of the name that fits.
+draw_boxes <- function(left, right, bottom, name, fill, native = FALSE) {
+  usr <- graphics::par("usr")
+  border <- ifelse((right - left) * graphics::par("pin")[[1]] / diff(usr[1:2]) > 0.03, "white", NA)
+  graphics::rect(left, bottom, right, bottom + 1, col = fill, border = border, lwd = 0.5)
+  if (any(native)) {
+    graphics::rect(
+      left[native], bottom[native], right[native], bottom[native] + 1,
+      col = "#00000040", density = 12, angle = 45, border = NA
+    )
+  }
+  # As large as fits into a box, but legible.
+  height <- graphics::strheight("M")
+  cex <- min(0.8, 0.62 / height)
+  if (cex < 0.35) {
+    return(invisible())
+  }
+  label <- printable(ifelse(is.na(name), "<unknown>", name))
+  room <- (right - left) - graphics::strwidth("n", cex = cex)
+  wide <- which(room > 2 * graphics::strwidth("n", cex = cex))
+  fitted <- vapply(wide, function(i) fit_label(label[[i]], room[[i]], cex), "")
+  graphics::text(
+    left[wide] + graphics::strwidth("n", cex = cex) / 2, bottom[wide] + 0.5, fitted,
+    adj = c(0, 0.5), cex = cex, col = "#1a1a1a"
+  )
+}
+
+fit_label <- function(label, room, cex) {
+  if (graphics::strwidth(label, cex = cex) <= room) {
+    return(label)
+  }
+  widest <- floor(room / graphics::strwidth("l", cex = cex))
+  for (width in rev(seq_len(min(nchar(label) - 1, widest)))) {
+    short <- paste0(substr(label, 1, width), "..")
+    if (graphics::strwidth(short, cex = cex) <= room) {
+      return(if (width >= 2) short else "")
+    }
+  }
+  ""
+}
+
+draw_axis <- function(sum, unit, ...) {
+  at <- pretty(c(0, sum), 5)
+  at <- at[at <= sum]
+  graphics::axis(1, at, format_amounts(at, unit), cex.axis = 0.7, col = "grey60", ...)
+}
+
+native_names <- function(x) {
+  x$functions$name[is_native(x)]
+}
+
+# A light colour for each package or file, so that dark text is legible; warm ones where neither is known.
+fills <- function(rows) {
+  key <- ifelse(!is.na(rows$package), rows$package, ifelse(is.na(rows$filename), "", file_name(rows$filename)))
+  name <- ifelse(is.na(rows$name), "", rows$name)
+  hash <- function(texts) vapply(texts, function(text) {
+    # Any spread will do; that of letters alone would give neighbours the same colour.
+    sum(utf8ToInt(enc2utf8(text)) * seq_along(utf8ToInt(enc2utf8(text))) * 37) %% 360
+  }, 0, USE.NAMES = FALSE)
+  hue <- ifelse(key == "", 20 + hash(name) %% 45, 130 + hash(key) %% 200)
+  lightness <- 76 + hash(name) %% 12
+  fill <- grDevices::hcl(hue, ifelse(key == "", 50, 38), lightness)
+  fill[name == "<GC>"] <- "grey75"
+  fill
+}
+
+# ---- Time --------------------------------------------------------------------------
+
+plot_time <- function(x, source, main, call) {
+  x <- packages_added(x, call)
+  wanted <- sources_wanted(x, source, call) %||% (seq_len(nrow(x$sources)) == 1)
+  if (sum(wanted) > 1) {
+    nothing_to_draw("samples of several sources have no common time.", call)
+  }
+  boxes <- boxes_over_time(x, x$sources$source_id[wanted], call)
+  if (nrow(boxes) == 0) {
+    nothing_to_draw("no samples with a stack.", call)
+  }
+  memory <- attr(boxes, "memory")
+  old <- graphics::par(mar = c(2.5, 0.5, 2, 0.5), mgp = c(1.5, 0.4, 0), tcl = -0.2)
+  on.exit({
+    graphics::layout(1)
+    graphics::par(old)
+  })
+  if (!is.null(memory)) {
+    graphics::layout(matrix(1:2), heights = c(4, 1.3))
+    graphics::par(mar = c(0.3, 0.5, 2, 0.5))
+  }
+  end <- max(boxes$end)
+  x_name <- attr(boxes, "x_name")
+  graphics::plot.new()
+  graphics::plot.window(c(0, end), c(0, max(boxes$depth, 12)), xaxs = "i", yaxs = "i")
+  draw_boxes(boxes$start, boxes$end, boxes$depth - 1, boxes$name, fills(boxes))
+  title <- main %||% paste0("Stacks over time: ", format_count(attr(boxes, "samples")), " samples")
+  graphics::title(title, adj = 0, cex.main = 1)
+  if (!is.null(memory)) {
+    graphics::par(mar = c(2.5, 0.5, 0.3, 0.5))
+    graphics::plot.new()
+    graphics::plot.window(c(0, end), c(0, max(memory$bytes)), xaxs = "i", yaxs = "i")
+    graphics::polygon(c(memory$time[[1]], memory$time, end), c(0, memory$bytes, 0), col = "grey85", border = "grey60")
+    graphics::text(0, max(memory$bytes), paste0(" ", format_value(max(memory$bytes), "bytes")), adj = c(0, 1.2), cex = 0.7)
+  }
+  graphics::axis(1, cex.axis = 0.7, col = "grey60")
+  graphics::title(xlab = x_name, cex.lab = 0.8)
+  attributes(boxes) <- attributes(boxes)[c("names", "row.names", "class")]
+  boxes[c("start", "end", "depth", "name")]
+}
+
+# A row for each call in consecutive samples. Of many samples, as many as a picture can show are used.
+boxes_over_time <- function(x, source, call) {
+  rows <- which(x$samples$source_id == source)
+  shown <- rows[unique(round(seq(1, length(rows), length.out = min(length(rows), 1000))))]
+  ids <- x$samples$sample_id[shown]
+  frames <- x$sample_locations
+  frames <- slice_rows(frames, which(frames$sample_id %in% ids))
+  frames <- frames[order(match(frames$sample_id, ids), -frames$depth), ]
+  sample <- match(frames$sample_id, ids)
+  depth <- sequence(tabulate(sample, length(ids)))
+  location <- match(frames$location_id, x$locations$location_id)
+  functions <- x$functions[match(x$locations$function_id[location], x$functions$function_id), ]
+  name <- functions$name
+  # A call goes on if the previous sample has the same functions up to here.
+  starts <- logical(length(depth))
+  open <- list()
+  for (rows_of in split(seq_along(depth), factor(sample, seq_along(ids)))) {
+    names <- name[rows_of]
+    same <- seq_len(min(length(names), length(open)))
+    equal <- vapply(same, function(i) identical(names[[i]], open[[i]]), NA)
+    common <- if (all(equal)) length(same) else which(!equal)[[1]] - 1L
+    starts[rows_of] <- seq_along(rows_of) > common
+    open <- as.list(names)
+  }
+  interval <- interval_of(slice_sources(x, source))
+  step <- length(rows) / max(length(ids), 1)
+  scale <- step * (interval %||% 1)
+  # The last sample of each call: the row before the next start at the same depth, or before a sample without it.
+  by_depth <- split(seq_along(depth), depth)
+  boxes <- lapply(by_depth, function(at) {
+    gap <- c(TRUE, diff(sample[at]) > 1)
+    first <- which(starts[at] | gap)
+    last <- c(first[-1] - 1L, length(at))
+    tibble::tibble(
+      start = (sample[at[first]] - 1) * scale, end = sample[at[last]] * scale, depth = depth[at[first]],
+      name = name[at[first]], filename = functions$filename[at[first]], package = functions$.package[at[first]]
+    )
+  })
+  boxes <- if (length(boxes) > 0) vctrs::vec_rbind(!!!unname(boxes)) else tibble::tibble(start = numeric())
+  attr(boxes, "samples") <- length(rows)
+  attr(boxes, "x_name") <- if (is.null(interval)) "samples" else "seconds"
+  attr(boxes, "memory") <- memory_over_time(x, ids, scale)
+  boxes
+}
+
+slice_sources <- function(x, source) {
+  list(sources = x$sources[x$sources$source_id == source, ])
+}
+
+# The bytes in use at each sample, as Rprof() records them.
+memory_over_time <- function(x, ids, scale) {
+  values <- x$sample_values
+  levels <- c("vsize_small", "vsize_large", "nodes")
+  rows <- which(values$type %in% levels & values$sample_id %in% ids)
+  if (length(rows) == 0) {
+    return(NULL)
+  }
+  sums <- rowsum(values$value[rows], match(values$sample_id[rows], ids))
+  list(time = (as.integer(rownames(sums)) - 0.5) * scale, bytes = as.vector(sums))
+}
+
+# ---- Lines -------------------------------------------------------------------------
+
+plot_lines <- function(x, value, source, n, main, call) {
+  if (!is.null(source)) {
+    abort_argument("`source` cannot be used with lines.", call)
+  }
+  summary <- summary_of(x, value, call)
+  x <- sources_added(x, call)
+  lines <- described_lines(summary$by_line, x$.source_text)
+  lines <- utils::head(lines[order(-lines$total, -lines$self), ], n)
+  if (nrow(lines) == 0) {
+    nothing_to_draw("no lines.", call, i = "See `?read_rprof` for how to record lines.")
+  }
+  unit <- attr(summary, "unit")
+  drawn <- lines[rev(seq_len(nrow(lines))), ]
+  place <- paste0(printable(file_name(drawn$filename)), ":", drawn$line)
+  old <- graphics::par(mar = c(2.5, 8, 2, 0.5), mgp = c(1.5, 0.4, 0), tcl = -0.2)
+  on.exit(graphics::par(old))
+  graphics::plot.new()
+  place <- shorten(place, 24, "start", "..")
+  widest <- max(graphics::strwidth(place, "inches", cex = 0.75))
+  graphics::par(mai = replace(graphics::par("mai"), 2, widest + 0.25), new = TRUE)
+  graphics::plot.new()
+  end <- max(drawn$total)
+  graphics::plot.window(c(0, end), c(0, max(nrow(drawn), 5)), xaxs = "i", yaxs = "i")
+  at <- seq_len(nrow(drawn))
+  graphics::rect(0, at - 0.92, drawn$total, at - 0.08, col = "#cfe0f5", border = NA)
+  graphics::rect(0, at - 0.92, drawn$self, at - 0.08, col = "#5b93d6", border = NA)
+  graphics::axis(2, at - 0.5, place, las = 1, tick = FALSE, cex.axis = 0.75)
+  text <- ifelse(is.na(drawn$text), "", printable(trimws(drawn$text)))
+  text <- vapply(text, fit_label, "", end * 0.98, 0.75, USE.NAMES = FALSE)
+  graphics::text(end * 0.01, at - 0.5, text, adj = c(0, 0.5), cex = 0.75, col = "#1a1a1a")
+  draw_axis(end, unit)
+  main <- main %||% paste0("Lines by total (dark: self), ", format_amount(attr(summary, "sum"), unit), " ", printable(attr(summary, "type")))
+  graphics::title(main, adj = 0, cex.main = 1)
+  lines
+}

@@ -1,0 +1,150 @@
+# Recording an expression with R's own profiler: the shortest way to a profile.
+
+#' Record a profile of an expression
+#'
+#' @description
+#' `record_profile()` evaluates an expression, records where it spends its time, and returns the profile. It works on all
+#' platforms with R's profiler, [Rprof()], with memory, garbage collection and lines. Printing the result
+#' shows the digest of [describe_profile()]; see [plot()][plot.profile_data()] and [profile_page()] for pictures.
+#'
+#' If the expression fails or is interrupted, its error is raised as usual, and `last_profile()` returns the profile of what
+#' ran until then.
+#'
+#' @details
+#' The value of the expression is not returned. Assign it inside: `record_profile(y <- work())`.
+#'
+#' The profile contains what the expression called: the frames of the callers of `record_profile()` are removed,
+#' and so are samples outside of the expression.
+#'
+#' A sample is taken once in an `interval` of CPU time, so that nothing is recorded while R waits. Code that runs
+#' for less than a second has few samples; repeat it, as in `record_profile(for (i in 1:100) work())`, or choose a
+#' shorter `interval`.
+#'
+#' Functions have lines if their code was parsed with source references. While the expression runs, the option
+#' `keep.source` is `TRUE`, so that code that it reads with [source()] has lines, also under Rscript. Text of source files is
+#' collected when recording ends, see [collect_sources()], and packages of functions are added, see [add_packages()].
+#'
+#' A profiler that is already running is stopped.
+#'
+#' @param expr An expression, evaluated where `record_profile()` is called.
+#' @param ... Must be empty.
+#' @param interval Seconds of CPU time between two samples.
+#' @param memory,gc,lines Whether to record memory figures, garbage collections, and lines.
+#' @param joint Whether to record native code as well, with the profiler of [start_profiler()]. Not available on all
+#'   platforms.
+#'
+#' @return A profile of version 2.0, see [profile_data]. It also has class `profile_recording`, for printing.
+#'
+#' @section Errors:
+#' - those of the expression;
+#' - `profile_error_argument` for invalid arguments, and for `last_profile()` if nothing was recorded in this session;
+#' - `profile_error_unsupported` if R was built without its profiler; with `joint = TRUE`, see [start_profiler()].
+#' @seealso [describe_profile()], [call_tree()], [profile_page()]
+#' @export
+#' @examples
+#' x <- record_profile(for (i in 1:200) lm(dist ~ speed, data = cars))
+#' x
+#'
+#' # Until an error:
+#' try(record_profile({
+#'   for (i in 1:200) lm(dist ~ speed, data = cars)
+#'   stop("Oh no")
+#' }))
+#' last_profile()
+record_profile <- function(
+    expr, ..., interval = 0.01, memory = TRUE, gc = TRUE, lines = TRUE, joint = FALSE) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  check_interval(interval, call)
+  check_flag(memory, "memory", call)
+  check_flag(gc, "gc", call)
+  check_flag(lines, "lines", call)
+  check_flag(joint, "joint", call)
+  options <- list(
+    interval = interval, memory.profiling = memory, gc.profiling = gc, line.profiling = lines
+  )
+  if (isTRUE(the$recording)) {
+    abort_argument("`record_profile()` is running already.", call)
+  }
+  # Those of this function and its callers.
+  frames <- sys.nframe()
+  started <- Sys.time()
+  finish <- if (joint) start_joint_recording(options, call) else start_recording(options, call)
+  the$recording <- TRUE
+  old <- options(keep.source = lines || getOption("keep.source"))
+  ended <- FALSE
+  end <- function() {
+    options(old)
+    the$recording <- FALSE
+    the$last_profile <- tidy_recording(finish(), frames, started, call)
+    ended <<- TRUE
+  }
+  on.exit(if (!ended) {
+    end()
+    inform_profile("See `last_profile()` for the profile until then.", "profile_message_recorded")
+  })
+  # `force()` would add a frame.
+  expr
+  end()
+  the$last_profile
+}
+
+#' @rdname record_profile
+#' @export
+last_profile <- function() {
+  if (is.null(the$last_profile)) {
+    abort_argument("`record_profile()` has not recorded a profile in this session.", rlang::current_env())
+  }
+  the$last_profile
+}
+
+# Starts a profiler and returns the function that stops it and returns the profile.
+start_recording <- function(options, call) {
+  path <- tempfile("Rprof-", fileext = ".out")
+  # Without a limit that large programs reach, since R omits lines beyond it.
+  if (options$line.profiling) {
+    options$numfiles <- 1000L
+  }
+  tryCatch(
+    rlang::inject(utils::Rprof(path, !!!options)),
+    error = function(error) {
+      abort_profile(
+        c("R's profiler cannot be started.", x = shown_text(conditionMessage(error))),
+        "profile_error_unsupported",
+        call = call
+      )
+    }
+  )
+  function() {
+    utils::Rprof(NULL)
+    profile <- read_format(path, "rprof", "2.0", NA_character_, call)
+    unlink(path)
+    profile
+  }
+}
+
+start_joint_recording <- function(options, call) {
+  path <- tempfile("joint-", fileext = ".out")
+  rlang::inject(start_profiler(path, !!!options))
+  joint$run$uri <- NA_character_
+  function() {
+    profile <- stop_run(call, write = FALSE)$profile
+    unlink(path)
+    profile
+  }
+}
+
+# Without the frames of callers, with what can be collected only here.
+tidy_recording <- function(x, frames, started, call) {
+  x$sources$source_timestamp <- as.numeric(started)
+  x <- filtered(x, list(), list(), integer(), call, outermost = frames)
+  x <- sources_added(packages_added(x, call), call)
+  class(x) <- c("profile_recording", class(x))
+  x
+}
+
+#' @export
+print.profile_recording <- function(x, ...) {
+  print(describe_profile(x), ...)
+  invisible(x)
+}

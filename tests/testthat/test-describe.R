@@ -1,0 +1,150 @@
+# The digest: its text for profiles of all kinds, and its figures against those of summary().
+
+sample_profile <- function(file) read_rprof(system.file("samples/rprof", file, package = "profile"))
+real_profile <- function(file) suppressWarnings(read_profile(test_path("data", file)))
+
+# Packages and files that are the same on every machine.
+with_known_packages <- function(x) {
+  x$functions$.package <- c("mine", "base")[1 + (x$functions$filename == "")]
+  x$functions$filename <- sub("^/usr", "/missing", x$functions$filename)
+  x
+}
+
+steady <- function(lines) {
+  lines <- sub("^Recorded: .*?( or before)?$", "Recorded:  <time>\\1", lines)
+  sub("^(Sources:   \\w+).*/", "\\1 ", lines)
+}
+
+described <- function() {
+  list(
+    sources = collect_sources(sample_profile("1.out"), directory = system.file("samples/report", package = "profile")),
+    memory = sample_profile("memory.out"),
+    dplyr = real_profile("rprof/dplyr_memgc.out"),
+    deep = real_profile("rprof/deep_plain.out"),
+    empty = real_profile("rprof/empty_mem.out"),
+    names = real_profile("rprof/names_line.out"),
+    several = real_profile("rprof/append_plain3.out"),
+    heap = read_pprof(system.file("samples/proto/go_heap.pb.gz", package = "profile"))
+  )
+}
+
+test_that("profiles of all kinds are described", {
+  profiles <- lapply(described(), with_known_packages)
+  profiles$sources$.source_text$changed <- c(FALSE, TRUE)
+  for (name in names(profiles)) {
+    description <- describe_profile(profiles[[name]])
+    expect_snapshot(
+      {
+        cat("----", name, "\n")
+        description
+      },
+      transform = steady
+    )
+  }
+})
+
+test_that("a digest has at most 60 lines of the given width, in ASCII", {
+  files <- c(list.files(test_path("data/rprof"), full.names = TRUE), list.files(test_path("data/pprof"), full.names = TRUE))
+  for (file in files) {
+    x <- tryCatch(suppressWarnings(read_profile(file)), profile_error = function(e) NULL)
+    if (is.null(x)) next
+    lines <- format(describe_profile(x), width = 70)
+    expect_lte(length(lines), 60)
+    expect_true(all(nchar(lines, "width") <= 70), info = file)
+    names <- c(x$functions$name, x$functions$filename, x$sources$source_uri)
+    if (all(validUTF8(names)) && !any(grepl("[^ -~]", names))) {
+      expect_false(any(grepl("[^ -~]", lines)), info = file)
+    }
+  }
+})
+
+test_that("all figures are those of the summary", {
+  for (x in described()) {
+    summary <- summary(x)
+    parts <- as.list(describe_profile(x))
+    expect_named(parts, c(
+      "run", "tree", "functions", "lines", "packages", "gc", "allocated", "notes", "next_calls"
+    ))
+    figures <- c("self", "total", "self_share", "total_share")
+    expect_equal(parts$functions[c("name", figures)], summary$by_function[c("name", figures)])
+    expect_equal(parts$lines[c("filename", "line", figures)], summary$by_line[c("filename", "line", figures)])
+    expect_equal(parts$run$sum, attr(summary, "sum"))
+    expect_equal(parts$run$samples, attr(summary, "counted")$samples)
+    expect_equal(sum(parts$packages$self), attr(summary, "sum"))
+    if (!is.null(parts$allocated)) {
+      by_function <- summary$by_function
+      expect_equal(parts$allocated$bytes, sum(by_function$self_alloc))
+      expect_equal(
+        parts$allocated$functions$self_alloc,
+        by_function$self_alloc[match(parts$allocated$functions$name, by_function$name)]
+      )
+    }
+    expect_equal(parts$gc$self %||% 0, sum(summary$by_function$self[summary$by_function$name %in% "<GC>"]))
+  }
+})
+
+test_that("the figures of the text are those of the list", {
+  x <- sample_profile("1.out")
+  description <- describe_profile(x, n = 5)
+  functions <- as.list(description)$functions[1:5, ]
+  lines <- format(description)
+  at <- grep("self%  total%  self  function", lines)
+  expect_equal(
+    substr(lines[at + 1:5], 1, 22),
+    sprintf("  %6.1f  %6.1f  %4s", 100 * functions$self_share, 100 * functions$total_share, functions$self),
+    ignore_attr = TRUE
+  )
+  expect_match(lines[[1]], "<profile> 252 samples, 2.52 s, a sample every 10ms, 101 functions", fixed = TRUE)
+})
+
+test_that("the main caller is that of the tree of callers", {
+  x <- sample_profile("1.out")
+  functions <- as.list(describe_profile(x))$functions
+  for (name in c("paste", "c", "lm", "FUN", "deparse", "report")) {
+    tree <- callers(x, name)
+    direct <- tree[tree$depth %in% 2, ]
+    row <- functions[functions$name == name, ]
+    if (nrow(direct) == 0) {
+      expect_identical(row$caller, NA_character_)
+    } else {
+      expect_equal(row$caller_share, max(direct$total) / row$total)
+      expect_true(row$caller %in% direct$name[direct$total == max(direct$total)])
+    }
+  }
+})
+
+test_that("`n` and `min_share` limit the text only", {
+  x <- sample_profile("1.out")
+  few <- describe_profile(x, n = 2, min_share = 0.2)
+  expect_lt(length(format(few)), 35)
+  expect_identical(as.list(few), as.list(describe_profile(x)))
+})
+
+test_that("the next calls are R code that runs", {
+  for (x in described()[c("sources", "dplyr", "names")]) {
+    calls <- as.list(describe_profile(x))$next_calls
+    for (code in setdiff(calls, "profile_page(x)")) {
+      expect_no_error(eval(parse(text = code)))
+    }
+  }
+})
+
+test_that("hostile names do not reach the terminal", {
+  x <- sample_profile("1.out")
+  x$functions$name[x$functions$name == "paste"] <- "a\u001b[31m\n\u202e"
+  lines <- format(describe_profile(x))
+  expect_identical(printable(lines), lines)
+  calls <- as.list(describe_profile(x))$next_calls
+  expect_equal(eval(parse(text = calls[[1]])[[1]][[3]]), "a\u001b[31m\n\u202e")
+})
+
+test_that("arguments are checked", {
+  x <- sample_profile("1.out")
+  expect_snapshot(error = TRUE, {
+    describe_profile(x, n = 0)
+    describe_profile(x, min_share = -1)
+    describe_profile(x, type = "bytes")
+    describe_profile(1)
+    format(describe_profile(x), width = 0)
+  })
+})
