@@ -4,7 +4,7 @@
 #'
 #' @description
 #' Profilers record names and files of functions, but not their packages. `add_packages()` adds the column
-#' `.package` to `functions`, and `.package_from`, how it is known. Nothing is guessed: otherwise both are `NA`.
+#' `.package` to `functions`, and `.package_from`, how it is known. If it is not known, both are `NA`.
 #'
 #' @details
 #' These rules are tried in this order:
@@ -17,8 +17,9 @@
 #'   function of this name, while the global environment has none. Internal functions of packages of which the
 #'   profile has no exported function or method are not considered, as they could not have been called.
 #'
-#' For the last rule, load the packages that were used in the profile before. Most packages are installed without
-#' source references, so that their functions have no file.
+#' The last rule can only be right if the packages that were used in the profile are loaded: load them before. Without dplyr,
+#' `filter()` is taken for that of stats. Most packages are installed without source references, so that their functions
+#' have no file. [record_profile()] adds packages when recording ends, in the session where they were used.
 #'
 #' Existing values are kept, so you can set some of them yourself.
 #'

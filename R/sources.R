@@ -57,7 +57,7 @@ sources_added <- function(x, call, directory = NULL) {
   rust(rust_validate(x), call)
   known <- x$.source_text %||% no_text
   wanted <- setdiff(files_with_lines(x), c(known$filename, ""))
-  found <- text_of_files(wanted, directory, last_time(x))
+  found <- text_of_files(wanted, directory, end_of_recording(x, call))
   wanted <- setdiff(wanted, found$filename)
   found <- vctrs::vec_rbind(found, text_of_srcrefs(wanted, x))
   x$.source_text <- vctrs::vec_rbind(known, found)
@@ -73,10 +73,15 @@ files_with_lines <- function(x) {
   unique(files[!is.na(files)])
 }
 
-# When the last run was recorded, if that is known of all.
-last_time <- function(x) {
-  time <- x$sources$source_timestamp
-  if (length(time) > 0) max(time) else NA
+# When the last run ended, at the latest; NA if that is not known.
+end_of_recording <- function(x, call) {
+  start <- x$sources$source_timestamp
+  if (length(start) == 0) {
+    return(NA)
+  }
+  sampled <- attr(summary_of(x, NULL, call), "time") %||% 0
+  recorded <- x$sources[[".duration_nanos"]] / 1e9
+  max(start) + max(sampled, recorded, na.rm = TRUE)
 }
 
 # ---- Files -------------------------------------------------------------------------
