@@ -5,9 +5,10 @@
 //! everything else. Names and source text are only in the data, which are base64, and in the
 //! title, where they are escaped.
 
+use super::Page;
 use crate::error::{Error, Result};
 use crate::io::save;
-use crate::limits::memory::{TryText, owned};
+use crate::limits::memory::{TryText, written};
 use crate::message;
 use crate::text::encoded;
 use data_encoding::BASE64;
@@ -23,77 +24,63 @@ const HEAD_END: &str = "</head>";
 const DATA: &str = "<script id=\"data\" type=\"application/octet-stream\">";
 const BODY_END: &str = "</body>";
 
-pub struct Html<'p> {
-    pub template: &'p str,
-    pub style: &'p str,
-    pub script: &'p str,
-    pub title: &'p str,
-}
-
-impl Html<'_> {
-    /// Writes the page with these data.
-    pub fn write(&self, data: &[u8], out: &mut dyn Write) -> Result<()> {
-        let (before, rest) = around(self.template, CHARSET)?;
-        let (to_title, rest) = around(rest, TITLE)?;
-        let (_, rest) = around(rest, TITLE_END)?;
-        let (to_head_end, rest) = around(rest, HEAD_END)?;
-        let (to_data, rest) = around(rest, DATA)?;
-        let (to_body_end, after) = around(rest, BODY_END)?;
-        let (script, style) = (
-            inline(self.script, "</script")?,
-            inline(self.style, "</style")?,
-        );
-        let policy = written_policy(script, style)?;
-        let title = escaped(self.title)?;
-        for part in [
-            before,
-            CHARSET,
-            &policy,
-            to_title,
-            TITLE,
-            &title,
-            TITLE_END,
-            to_head_end,
-            "<style>",
-            style,
-            "</style>\n",
-            HEAD_END,
-            to_data,
-            DATA,
-        ] {
-            out.write_all(part.as_bytes()).map_err(save::failed)?;
-        }
-        write!(out, "{}", BASE64.encode_display(data)).map_err(save::failed)?;
-        for part in [
-            to_body_end,
-            "<script>",
-            script,
-            "</script>\n",
-            BODY_END,
-            after,
-        ] {
-            out.write_all(part.as_bytes()).map_err(save::failed)?;
-        }
-        Ok(())
+/// Writes the page with these data.
+pub fn write(page: &Page, data: &[u8], out: &mut dyn Write) -> Result<()> {
+    let (before, rest) = around(page.template, CHARSET)?;
+    let (to_title, rest) = around(rest, TITLE)?;
+    let (_, rest) = around(rest, TITLE_END)?;
+    let (to_head_end, rest) = around(rest, HEAD_END)?;
+    let (to_data, rest) = around(rest, DATA)?;
+    let (to_body_end, after) = around(rest, BODY_END)?;
+    let (script, style) = (
+        inline(page.script, "</script")?,
+        inline(page.style, "</style")?,
+    );
+    let policy = policy(script, style)?;
+    let title = escaped(page.title)?;
+    for part in [
+        before,
+        CHARSET,
+        &policy,
+        to_title,
+        TITLE,
+        &title,
+        TITLE_END,
+        to_head_end,
+        "<style>",
+        style,
+        "</style>\n",
+        HEAD_END,
+        to_data,
+        DATA,
+    ] {
+        out.write_all(part.as_bytes()).map_err(save::failed)?;
     }
+    write!(out, "{}", BASE64.encode_display(data)).map_err(save::failed)?;
+    for part in [
+        to_body_end,
+        "<script>",
+        script,
+        "</script>\n",
+        BODY_END,
+        after,
+    ] {
+        out.write_all(part.as_bytes()).map_err(save::failed)?;
+    }
+    Ok(())
 }
 
-fn written_policy(script: &str, style: &str) -> Result<String> {
+fn policy(script: &str, style: &str) -> Result<String> {
     let hash = |text: &str| encoded(&BASE64, &Hash::hash(text.as_bytes()));
-    let mut policy = owned(
-        "\n<meta http-equiv=\"Content-Security-Policy\" content=\"",
-        WHAT,
-    )?;
-    policy.try_write(
+    written(
         format_args!(
-            "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; \
-             form-action 'none'\">",
+            "\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+             script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'\">",
             hash(script)?,
             hash(style)?
         ),
         WHAT,
-    )?;
-    Ok(policy)
+    )
 }
 
 /// The parts of a text before and after a tag.

@@ -3,11 +3,11 @@
 //! The file contains the script and the style of the package, and the profile as data: JSON,
 //! compressed with gzip, in base64. The script draws the picture from them.
 //!
-//! - [`data`](self::data): the JSON;
-//! - [`tree`](self::tree): the call tree and the names in it;
-//! - [`samples`](self::samples): the values of samples, summed, and in order;
-//! - [`html`](self::html): joins everything to one file;
-//! - [`json`](self::json): writes JSON.
+//! - `data`: the JSON;
+//! - `tree`: the call tree and the names in it;
+//! - `samples`: the values of samples, summed, and in order;
+//! - `html`: joins everything to one file;
+//! - `json`: writes JSON.
 //!
 //! Stacks are stored as a prefix tree, so that the size follows the distinct stacks, and the
 //! order of samples as runs of equal ones. A million samples of 1e5 different paths take 2.2 MB.
@@ -26,7 +26,6 @@ use crate::io::gzip;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::Growing;
 use crate::model::Profile;
-use html::Html;
 use std::io::Write;
 
 /// What a page contains besides the profile.
@@ -64,13 +63,7 @@ impl Writer for Page<'_> {
         gzip::compress(&mut Growing(&mut data), |out| {
             data::write(self, profile, out, stop)
         })?;
-        let html = Html {
-            template: self.template,
-            style: self.style,
-            script: self.script,
-            title: self.title,
-        };
-        html.write(&data, out)?;
+        html::write(self, &data, out)?;
         Ok(Losses::default())
     }
 }
