@@ -37,8 +37,8 @@ function contrast(one, other) {
 }
 
 const SCHEMES = {
-	light: { lightness: 0.85, spread: 0.05, chroma: 0.09, grey: 0.9, text: [24, 26, 32] },
-	dark: { lightness: 0.46, spread: 0.05, chroma: 0.1, grey: 0.37, text: [244, 245, 248] },
+	light: { lightness: 0.85, spread: 0.05, chroma: 0.09, grey: 0.9, text: [24, 26, 32], gc: -2 },
+	dark: { lightness: 0.46, spread: 0.05, chroma: 0.1, grey: 0.37, text: [244, 245, 248], gc: 3 },
 };
 
 /** Hues of categories, those that differ most first. */
@@ -70,8 +70,8 @@ function changeColour(scheme, value, base) {
 	if (value > 0 && base > 0) log = Math.log2(value / base);
 	else if (value !== base) log = value > base ? 2 : -2;
 	const strength = Math.min(Math.abs(log) / 2, 1);
-	const strong = lightness - (scheme === 'light' ? 0.1 : 0);
-	return oklch(grey + (strong - grey) * strength, 1.6 * chroma * strength, log > 0 ? 25 : 255);
+	const [strong, vivid] = scheme === 'light' ? [lightness - 0.1, 1.6] : [lightness, 1.2];
+	return oklch(grey + (strong - grey) * strength, vivid * chroma * strength, log > 0 ? 25 : 255);
 }
 
 const KINDS = { r: 'R', gc: 'garbage collection' };
@@ -80,7 +80,7 @@ const KINDS = { r: 'R', gc: 'garbage collection' };
 function categories(model, groups, by) {
 	const { strings } = model;
 	return Array.from({ length: groups.n }, (_, row) => {
-		if (groups.names[row] === GC) return 'gc';
+		if (groups.names[row] === GC) return GC;
 		if (by === 'file') return strings[groups.file[row]];
 		if (by === 'kind') return strings[groups.kind[row]];
 		return strings[groups.package[row]];
@@ -97,7 +97,7 @@ function huesOf(category, weight) {
 		sums.set(category[row], (sums.get(category[row]) ?? 0) + weight[row]);
 	}
 	sums.delete('');
-	sums.delete('gc');
+	sums.delete(GC);
 	const ordered = [...sums].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 	const hues = new Map();
 	for (let i = 0; i < ordered.length; i++) {
@@ -111,13 +111,14 @@ function huesOf(category, weight) {
 function colourGroups(model, groups, by, weight, scheme) {
 	const category = categories(model, groups, by);
 	const hues = huesOf(category, weight);
+	const { gc } = SCHEMES[scheme];
 	const rgb = category.map((key, row) => {
 		const shade = (hash(groups.names[row]) % 64) / 63;
-		return categoryColour(scheme, hues.get(key) ?? null, key === 'gc' ? 0 : shade);
+		return categoryColour(scheme, hues.get(key) ?? null, key === GC ? gc : shade);
 	});
 	const named = (key) => (by === 'kind' ? (KINDS[key] ?? key) : by === 'file' ? baseName(key) : key);
 	const legend = [...hues].map(([key, hue]) => ({ label: named(key), colour: categoryColour(scheme, hue) }));
-	if (category.includes('gc')) legend.push({ label: KINDS.gc, colour: categoryColour(scheme, null, 0) });
+	if (category.includes(GC)) legend.push({ label: KINDS.gc, colour: categoryColour(scheme, null, gc) });
 	if (category.includes('')) legend.push({ label: `unknown ${by}`, colour: categoryColour(scheme, null) });
 	return { css: rgb.map(css), rgb, legend };
 }

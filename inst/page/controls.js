@@ -61,7 +61,7 @@ function selectors() {
 		['type', types.map((type, row) => [row, typeLabel(type)]), 'weights'],
 		['source', runs.length > 1 ? [[-1, `all ${runs.length}`], ...runs] : runs, 'weights'],
 		['by', same('function', 'line', 'package'), 'tree'],
-		['colour', hasBase ? [] : [...same('package', 'file'), ['kind', 'kind of frame']], 'colours'],
+		['colour', hasBase ? [] : same('package', 'file', 'kind'), 'colours'],
 		['unit', hasBase ? same('amounts', 'shares') : [], 'weights'],
 		['layout', same('icicle', 'flame'), 'layout'],
 	];

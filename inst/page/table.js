@@ -67,10 +67,10 @@ function tableColumns() {
 /** Items with values that match the search, in the order of the table. */
 function orderedItems(columns) {
 	const { figures, items, state, itemMatches } = app;
-	const sums = [...figures.total, ...figures.own];
 	const rows = [];
 	for (let item = 0; item < items.n; item++) {
-		if ((!itemMatches || itemMatches[item]) && sums.some((values) => values[item] !== 0)) rows.push(item);
+		if ((!itemMatches || itemMatches[item]) && figures.total.some((values) => values[item] !== 0))
+			rows.push(item);
 	}
 	const sign = state.sort.startsWith('-') ? -1 : 1;
 	const id = state.sort.replace('-', '');

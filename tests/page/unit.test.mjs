@@ -289,6 +289,7 @@ test('text is legible on each colour', () => {
 	for (const scheme of ['light', 'dark']) {
 		const text = page('SCHEMES')[scheme].text;
 		const legible = (colour) => assert.ok(call('contrast', text, colour) >= 4.5, `${scheme} ${colour}`);
+		legible(call('categoryColour', scheme, null, page('SCHEMES')[scheme].gc));
 		for (const shade of [0, 0.5, 1]) {
 			legible(call('categoryColour', scheme, null, shade));
 			for (let hue = 0; hue < 360; hue += 5) legible(call('categoryColour', scheme, hue, shade));

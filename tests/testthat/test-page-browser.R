@@ -1,0 +1,165 @@
+# What the page shows in a browser are the figures of the profile.
+
+page_files_to_test <- function() {
+  pprof <- dir(data_path("pprof"), full.names = TRUE)
+  samples <- dir(system.file("samples", package = "profile"), "[.](out|gz)$", recursive = TRUE, full.names = TRUE)
+  c(rprof_path(rprof_files()), pprof, samples)
+}
+
+read_for_page <- function(path) {
+  suppressWarnings(read_profile(path), classes = "profile_warning")
+}
+
+page_of <- function(x, ..., .local_envir = parent.frame()) {
+  path <- withr::local_tempfile(fileext = ".html", .local_envir = .local_envir)
+  write_profile_page(x, path, ...)
+  path
+}
+
+# The figures of a table and a summary, by key. Bytes are those that Rprof recorded.
+expect_figures <- function(shown, summary, key, expected, label) {
+  at <- match(key, expected)
+  expect_equal(shown$self, summary$self[at], label = label)
+  expect_equal(shown$total, summary$total[at], label = label)
+  if (!is.null(summary[["self_alloc"]])) {
+    expect_equal(shown$bytes, summary$self_alloc[at], label = label)
+  }
+}
+
+test_that("the table has the figures of summary(), for each file", {
+  skip_without_chromium()
+  for (file in page_files_to_test()) {
+    x <- read_for_page(file)
+    expected <- summary(x)
+    html <- dump_page(page_of(x), "rows=all")
+    shown <- page_table(html)
+    functions <- expected$by_function
+    name <- enc2utf8(as.character(functions$name))
+    name[is.na(name)] <- "<unknown>"
+    expect_identical(sort(shown$name, method = "radix"), sort(name, method = "radix"), label = basename(file))
+    expect_figures(shown, functions, shown$name, name, basename(file))
+    # The order of the table is that of summary(): by self, then by total.
+    expect_false(is.unsorted(-shown$self), label = basename(file))
+  }
+})
+
+test_that("the table by line has the figures of summary(), for each file with lines", {
+  skip_without_chromium()
+  for (file in page_files_to_test()) {
+    x <- read_for_page(file)
+    lines <- summary(x)$by_line
+    if (nrow(lines) == 0) next
+    shown <- page_table(dump_page(page_of(x), "by=line&rows=all"))
+    key <- paste0(shown$filename, ":", shown$line)
+    expected <- paste0(enc2utf8(lines$filename), ":", lines$line)
+    expect_identical(sort(key, method = "radix"), sort(expected, method = "radix"), label = basename(file))
+    expect_figures(shown, lines, key, expected, basename(file))
+  }
+})
+
+# A row for each path of names that begins a stack: its depth, its name, and the values of the samples that
+# pass through it.
+paths_of <- function(x, value) {
+  frames <- x$sample_locations
+  location <- match(frames$location_id, x$locations$location_id)
+  name <- x$functions$name[match(x$locations$function_id[location], x$functions$function_id)]
+  names <- split(ifelse(is.na(name), "<unknown>", name), match(frames$sample_id, x$samples$sample_id))
+  # Frames are innermost first.
+  names <- lapply(names, rev)
+  value <- value[as.integer(names(names))]
+  parent <- rep("", length(names))
+  out <- NULL
+  for (depth in seq_len(max(0, lengths(names)))) {
+    reaches <- lengths(names) >= depth
+    names <- names[reaches]
+    value <- value[reaches]
+    parent <- paste0(parent[reaches], "\r", vapply(names, `[[`, "", depth))
+    total <- vapply(split(value, parent), sum, 0)
+    out <- rbind(out, data.frame(path = names(total), depth = depth, total = unname(total)))
+  }
+  out
+}
+
+# The same from the list of nodes in preorder.
+paths_shown <- function(list) {
+  path <- character()
+  paths <- character(nrow(list))
+  for (i in seq_len(nrow(list))) {
+    above <- if (list$depth[[i]] > 1) path[[list$depth[[i]] - 1]] else ""
+    path[[list$depth[[i]]]] <- paths[[i]] <- paste0(above, "\r", list$name[[i]])
+  }
+  data.frame(path = paths, depth = list$depth, total = list$total, width = list$width)
+}
+
+test_that("sums, sizes of trees and widths are those of the samples", {
+  skip_without_chromium()
+  files <- c(
+    rprof_path(c("basic_memgc.out", "dplyr_all.out", "multi_memory_gc_line.out", "names_line.out", "empty_mem.out")),
+    data_path("pprof", c("go_cpu.pb.gz", "go_heap.pb.gz"))
+  )
+  for (file in files) {
+    x <- read_for_page(file)
+    result <- page_selftest(dump_page(page_of(x), "selftest=1"))
+    has_stack <- x$samples$sample_id %in% x$sample_locations$sample_id
+    value_of <- function(type, unit) {
+      rows <- x$sample_values$type == type & x$sample_values$unit == unit
+      values <- x$sample_values$value[rows]
+      values[match(x$samples$sample_id, x$sample_values$sample_id[rows])]
+    }
+    source <- factor(x$samples$source_id, x$sources$source_id)
+    for (i in seq_len(NROW(result$types))) {
+      type <- result$types[i, ]
+      if (type$name == "time") next
+      value <- value_of(type$name, type$unit)
+      value[is.na(value)] <- 0
+      sums <- unname(vapply(split(value * has_stack, source), sum, 0))
+      expect_equal(type$sums[[1]]$sum, sums, label = paste(basename(file), type$name))
+      left_out <- unname(vapply(split(value * !has_stack, source), sum, 0))
+      expect_equal(type$sums[[1]]$leftOut, left_out, label = paste(basename(file), type$name))
+      if (NROW(type$ordered[[1]]) == nrow(x$sources)) {
+        expect_equal(type$ordered[[1]]$sum, sums, label = paste(basename(file), type$name))
+      }
+    }
+    expect_identical(result$trees$misplaced, c(0L, 0L, 0L), label = basename(file))
+    if (NROW(result$types) == 0) {
+      expect_equal(result$trees$nodes, c(0, 0, 0))
+      next
+    }
+    shown <- result$types[result$type + 1, ]
+    paths <- paths_of(x, value_of(shown$name, shown$unit))
+    expect_equal(result$trees$nodes[[1]], nrow(paths), label = basename(file))
+    expect_equal(result$trees$width[[1]], sum(paths$total[paths$depth == 1]), label = basename(file))
+    list <- paths_shown(result$trees$list[[1]])
+    paths <- paths[paths$total != 0, ]
+    expect_lt(nrow(paths), 2000)
+    expect_setequal(list$path, paths$path)
+    expect_equal(list$total, paths$total[match(list$path, paths$path)], label = basename(file))
+    # Nothing is negative, so that each box is as wide as its total.
+    expect_equal(list$width, list$total, label = basename(file))
+  }
+})
+
+test_that("a comparison has both sides", {
+  skip_without_chromium()
+  x <- read_for_page(rprof_path("basic_all.out"))
+  base <- read_for_page(rprof_path("basic_line.out"))
+  shown <- page_table(dump_page(page_of(x, base = base), "rows=all"))
+  # Amounts are times in nanoseconds, since all intervals are known.
+  ours <- summary(x)$by_function
+  expect_setequal(shown$name, union(ours$name, summary(base)$by_function$name))
+  total <- ours$total_time[match(shown$name, ours$name)] * 1e9
+  expect_equal(shown$total, ifelse(is.na(total), 0, total))
+})
+
+test_that("hostile names and texts are shown as text", {
+  skip_without_chromium()
+  x <- read_for_page(rprof_path("basic_line.out"))
+  hostile <- c("</script><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "a\u2028b", "\u202eabc", "-->")
+  x$functions$name[seq_along(hostile)] <- hostile
+  x$functions$filename[seq_along(hostile)] <- hostile
+  html <- dump_page(page_of(x, title = hostile[[1]]), "rows=all")
+  shown <- page_table(html)
+  expect_setequal(shown$name, summary(x)$by_function$name)
+  expect_no_match(html, "<img", fixed = TRUE)
+  expect_no_match(html, "<script>alert", fixed = TRUE)
+})
