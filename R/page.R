@@ -34,8 +34,8 @@
 #' ## Size
 #'
 #' The size follows the number of distinct stacks, and with `timeline = TRUE` that of samples. The 252 samples of the
-#' example take 4 KB, a million samples of 118,000 different paths 2.2 MB, of which 0.3 MB remain without the
-#' timeline. The page itself takes less than 80 KB.
+#' example take 3 KB, a million samples of 118,000 different paths 2.2 MB, of which 0.3 MB remain without the
+#' timeline. The page itself takes 80 KB.
 #'
 #' ## Privacy
 #'
@@ -75,7 +75,7 @@
 #' - `profile_error_argument` if an argument is not as described here;
 #' - `profile_error_write` if the file cannot be written.
 #'
-#' @seealso [summary()][summary.profile_data()] for the same figures as tables.
+#' @seealso `vignette("viewing")` shows a page. [summary()][summary.profile_data()] returns the same figures as tables.
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
