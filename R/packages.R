@@ -110,7 +110,9 @@ package_of_library <- function(x) {
   }
   file <- gsub("\\", "/", x$.mappings$filename, fixed = TRUE)
   pattern <- "^.*/([^/]+)/libs/(?:[^/]+/)?\\1[.](so|dll|dylib)$"
-  of_mapping <- ifelse(grepl(pattern, file, perl = TRUE), sub(pattern, "\\1", file, perl = TRUE), NA_character_)
+  of_mapping <- rep(NA_character_, length(file))
+  found <- grepl(pattern, file, perl = TRUE)
+  of_mapping[found] <- sub(pattern, "\\1", file[found], perl = TRUE)
   of_location <- of_mapping[match(mapping, x$.mappings$mapping_id)]
   # Only if all of its code is there.
   each <- split(of_location, factor(x$locations$function_id, x$functions$function_id))

@@ -164,3 +164,10 @@ listen_to_interrupts <- function() {
   }
   listen
 }
+
+# Draws on a device that writes no file.
+plot_quietly <- function(x, ...) {
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  plot(x, ...)
+}

@@ -24,6 +24,9 @@ figures <- function(x) {
     filtered = filter_profile(x, focus = "f"),
     first = profile_v1_from_v2(x),
     labels = label_units(x),
+    tree = call_tree(x),
+    description = as.list(describe_profile(x)),
+    packages = add_packages(x),
     format = format(x)
   )
 }
@@ -35,9 +38,11 @@ answers <- function(x) {
     validate = validate_profile, summary = summary, tibble = as_tibble,
     rprof = function(x) write_rprof(x, path), pprof = function(x) write_pprof(x, path),
     otlp = function(x) write_otlp(x, path), page = profile_page,
-    write_page = function(x) write_profile_page(x, path, sources = FALSE), combine = combine_profiles, compact = compact_profile,
+    write_page = function(x) write_profile_page(x, path, sources = FALSE),
+    combine = combine_profiles, compact = compact_profile,
     filter = function(x) filter_profile(x, focus = "f"), drop = drop_frames, first = profile_v1_from_v2,
-    labels = label_units
+    labels = label_units, tree = call_tree, packages = add_packages, texts = collect_sources,
+    description = describe_profile, lines = annotate_lines, plot = function(x) plot_quietly(x)
   )
   if (rlang::is_installed("dm")) {
     functions$dm <- dm_from_profile
