@@ -229,12 +229,12 @@ function describeItem(item) {
 	return [visible(items.names[item]), ...whereText(items, item), ...figuresText].join(' · ');
 }
 
-/** File, package and kind of a group, as far as they are known. */
+/** File, package and kind of a group, as far as they are known; R is the usual kind. */
 function whereText(groups, row) {
 	const { strings } = app.model;
 	const file = strings[groups.file[row]];
 	const kind = strings[groups.kind[row]];
-	const parts = [KINDS[kind] ?? kind];
+	const parts = [kind === 'r' ? '' : kind];
 	if (groups.by !== 'package') parts.unshift(strings[groups.package[row]]);
 	if (groups.by !== 'place') parts.unshift(baseName(file));
 	return parts.filter(Boolean).map((text) => visible(text, 60));

@@ -85,7 +85,7 @@ function orderedItems(columns) {
 function headCell({ id, label }) {
 	const { state } = app;
 	const sorted = state.sort === id ? 'ascending' : state.sort === `-${id}` ? 'descending' : 'none';
-	const arrow = { none: '', ascending: ' ▴', descending: ' ▾' }[sorted];
+	const arrow = { none: '', ascending: '\u00a0▴', descending: '\u00a0▾' }[sorted];
 	const button = element('button', { type: 'button' }, label + arrow);
 	button.addEventListener('click', () => {
 		const first = id === 'name' ? id : `-${id}`;
