@@ -142,7 +142,7 @@ text_of_srcrefs <- function(files, x) {
   if (length(files) == 0) {
     return(no_text)
   }
-  packages <- stats::na.omit(unique(package_of_file(files)))
+  packages <- setdiff(package_of_file(files), NA)
   environments <- c(list(globalenv()), lapply(intersect(packages, loadedNamespaces()), asNamespace))
   texts <- unlist(lapply(environments, function(env) texts_of_functions(env)), recursive = FALSE)
   texts <- texts[!duplicated(names(texts))]
