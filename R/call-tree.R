@@ -7,8 +7,8 @@
 #' `call_tree()` returns a row for each distinct path of calls, with the value of the samples that end there
 #' (self) and of all samples that pass through it (total).
 #'
-#' `callees()` is the part below one function: what it called. `callers()` starts at this function as well, and
-#' goes outwards: who called it.
+#' `callees()` is the part below one function: what it called. `callers()` starts at this function as well,
+#' and goes outwards: who called it.
 #'
 #' Printing shows the tree as text.
 #'
@@ -23,13 +23,13 @@
 #'
 #' # Text
 #'
-#' Each line of the text has the total and self of a node as a percentage of the whole, its total in the unit of
-#' the sample type, and its name. A chain of calls, where each function has only one callee that matters, is one
-#' line: `main > run > fit`; of a long one, the first three and last two names are shown. Its figures are those of
-#' the last function. A callee continues the chain if it has 90% of the total of the first function, and if the
-#' functions before it have a self below `min_share`. Branches with a smaller total than `min_share` are left out; if
-#' there are more than `n` lines, the limit is raised until there are not. For `callers()` and `callees()`, `min_share`
-#' is a share of the total of the function.
+#' Each line of the text has the total and self of a node as a percentage of the whole, its total in the
+#' unit of the sample type, and its name. A chain of calls, where each function has only one callee that
+#' matters, is one line: `main > run > fit`; of a long one, the first three and last two names are shown.
+#' Its figures are those of the last function. A callee continues the chain if it has 90% of the total of
+#' the first function, and if the functions before it have a self below `min_share`. Branches with a smaller
+#' total than `min_share` are left out; if there are more than `n` lines, the limit is raised until there
+#' are not. For `callers()` and `callees()`, `min_share` is a share of the total of the function.
 #'
 #' @param x A profile, see [profile_data]. For `format()` and `print()`, a call tree.
 #' @param by `"function"`, `"line"`, or `"package"`.
@@ -53,9 +53,10 @@
 #'     packages.}
 #'   \item{filename}{character: its file. `NA` if unknown, or if there are several.}
 #'   \item{line}{integer: its line with `by = "line"`, else `NA`}
-#'   \item{package}{character: its package, if the profile contains it (see [add_packages()]) and it is unique}
-#'   \item{self, total}{double: in the unit of the sample type. For `callers()`, self is the value of the samples
-#'     whose outermost frame is that of the node.}
+#'   \item{package}{character: its package, if the profile contains it (see [add_packages()]) and it is
+#'     unique}
+#'   \item{self, total}{double: in the unit of the sample type. For `callers()`, self is the value of the
+#'     samples whose outermost frame is that of the node.}
 #'   \item{x}{double: the left edge of the node in a flame graph, where it is as wide as `total`}
 #'   }
 #'   The attributes `type`, `unit`, `sum` and `counted` are those of a [summary][summary.profile_data()].
@@ -238,7 +239,8 @@ tree_lines <- function(tree, n, min_share, width, ellipsis = NULL) {
   )
 }
 
-# The lines of the text: `row`, the last node of each, `level` and `chains`, their names. `shown` are nodes in preorder.
+# The lines of the text: `row`, the last node of each, `level` and `chains`, their names. `shown` are nodes in
+# preorder.
 folded <- function(tree, shown, limit, ellipsis) {
   parent <- match(tree$parent_id[shown], shown)
   callees <- tabulate(parent, length(shown))

@@ -3,37 +3,40 @@
 #' Describe a profile
 #'
 #' @description
-#' `describe_profile()` collects what matters most in a profile, for a terminal, a log, or a program that reads
-#' text: what was recorded, the call tree, the functions and lines where time is spent, packages, garbage collection
-#' and memory, what is irregular or too little to judge, and R code to continue with.
+#' `describe_profile()` collects what matters most in a profile, for a terminal, a log, or a program that
+#' reads text: what was recorded, the call tree, the functions and lines where time is spent, packages,
+#' garbage collection and memory, what is irregular or too little to judge, and R code to continue with.
 #'
-#' The text is ASCII, apart from names and source code, and has a fixed order. Each row has percentages and an amount. All figures are those of
-#' [summary()][summary.profile_data()]; nothing is estimated or guessed.
+#' The text is ASCII, apart from names and source code, and has a fixed order. Each row has percentages and
+#' an amount. All figures are those of [summary()][summary.profile_data()]; nothing is estimated or guessed.
 #'
-#' The row `paste  <- make_sales 92%` means that 92% of the total of `paste()` comes from calls in `make_sales()`. Long names end
-#' in `~`.
+#' The row `paste  <- make_sales 92%` means that 92% of the total of `paste()` comes from calls in
+#' `make_sales()`. Long names end in `~`.
 #'
 #' @param x A profile, see [profile_data]. For `format()`, `print()` and `as.list()`, the description of one.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
-#' @param n The maximal number of rows of each table. The call tree has up to twice as many, fewer if the text would have more
-#'   than 60 lines, or `8.5 * n`. Packages and memory have half as many.
+#' @param n The maximal number of rows of each table. The call tree has up to twice as many, fewer if the
+#'   text would have more than 60 lines, or `8.5 * n`. Packages and memory have half as many.
 #' @param min_share Rows with a smaller total, as a share of the whole, are left out.
 #' @param type The sample type to sum, as in [summary()][summary.profile_data()].
 #' @param width The width of the lines, by default that of the console.
 #'
-#' @return An object of class `profile_description`. `format()` returns a character vector with a string for each line, by default at
-#'   most 60; `print()` returns `x`, invisibly. `as.list()` returns a list whose names will not change:
+#' @return An object of class `profile_description`. `format()` returns a character vector with a string for
+#'   each line, by default at most 60; `print()` returns `x`, invisibly. `as.list()` returns a list whose
+#'   names will not change:
 #'   \describe{
 #'   \item{run}{list: `samples`, `sum` (in the unit), `type`, `unit`, `seconds` (or `NULL`), `interval` in
-#'     seconds (or `NULL` if unknown or different), `without_stack`, `without_value`, `functions`, `types` (a tibble), and `sources` (a tibble
-#'     with `source_type`, `source_uri`, `source_timestamp`)}
+#'     seconds (or `NULL` if unknown or different), `without_stack`, `without_value`, `functions`, `types`
+#'     (a tibble), and `sources` (a tibble with `source_type`, `source_uri`, `source_timestamp`)}
 #'   \item{tree}{tibble: the [call_tree()]}
-#'   \item{functions}{tibble: `name`, `self`, `total`, `self_share`, `total_share`, `caller` (the function from which most of `total` was
-#'     called, `NA` if none), `caller_share` (of the function's total)}
-#'   \item{lines}{tibble: `filename`, `line`, `self`, `total`, `self_share`, `total_share`, `text` (`NA` if unknown)}
+#'   \item{functions}{tibble: `name`, `self`, `total`, `self_share`, `total_share`, `caller` (the function
+#'     from which most of `total` was called, `NA` if none), `caller_share` (of the function's total)}
+#'   \item{lines}{tibble: `filename`, `line`, `self`, `total`, `self_share`, `total_share`, `text` (`NA` if
+#'     unknown)}
 #'   \item{packages}{tibble: `package` (`NA` for unknown), `self`, `self_share`}
 #'   \item{gc}{list: `self`, `self_share` of garbage collections; `NULL` if they were not recorded}
-#'   \item{allocated}{list: `bytes`, and `functions`, a tibble with `name`, `self_alloc`, `total_alloc`; `NULL` if not recorded}
+#'   \item{allocated}{list: `bytes`, and `functions`, a tibble with `name`, `self_alloc`, `total_alloc`;
+#'     `NULL` if not recorded}
 #'   \item{notes}{character: what is irregular or too little}
 #'   \item{next_calls}{character: R code}
 #'   }
@@ -282,7 +285,9 @@ format.profile_description <- function(x, ..., width = NULL) {
 description_head <- function(parts, width) {
   run <- parts$run
   time <- if (!is.null(run$seconds)) format_seconds(run$seconds)
-  interval <- if (!is.null(run$interval)) paste("a sample every", format_amount(run$interval * 1e9, "nanoseconds"))
+  interval <- if (!is.null(run$interval)) {
+    paste("a sample every", format_amount(run$interval * 1e9, "nanoseconds"))
+  }
   amount <- if (run$type == "samples") {
     count_of(run$sum, "sample")
   } else {
@@ -309,9 +314,9 @@ description_tree <- function(tree, n, least, width) {
 # A table with percentages, an amount, and text.
 description_table <- function(title, figures, columns, text) {
   amounts <- format(c(columns[[length(columns)]], figures$amount), justify = "right")
-  shares <- Map(function(share) percent(share), figures$shares)
+  shares <- lapply(figures$shares, function(share) paste0("  ", formatC(percent(share), width = 6)))
   head <- paste0("  ", formatC(columns[-length(columns)], width = 6), collapse = "")
-  rows <- do.call(paste0, c(lapply(shares, function(share) paste0("  ", formatC(share, width = 6))), list("  ", amounts[-1])))
+  rows <- do.call(paste0, c(unname(shares), list("  ", amounts[-1])))
   c("", paste0(head, "  ", amounts[[1]], "  ", title), paste0(rows, "  ", text))
 }
 
@@ -320,10 +325,8 @@ description_functions <- function(rows, unit) {
     return()
   }
   name <- ifelse(is.na(rows$name), "<unknown>", rows$name)
-  from <- ifelse(
-    is.na(rows$caller), "",
-    paste0("  <- ", printable(rows$caller), ifelse(rows$caller_share > 0.995, "", sprintf(" %.0f%%", 100 * rows$caller_share)))
-  )
+  share <- ifelse(rows$caller_share > 0.995, "", sprintf(" %.0f%%", 100 * rows$caller_share))
+  from <- ifelse(is.na(rows$caller), "", paste0("  <- ", printable(rows$caller), share))
   description_table(
     "function  <- main caller, its share if not all",
     list(shares = rows[c("self_share", "total_share")], amount = format_amounts(rows$self, unit)),

@@ -10,16 +10,18 @@
 #' These rules are tried in this order:
 #'
 #' - `"name"`: the name contains it, such as `dplyr::filter`, since the function was called in this way;
-#' - `"file"`: the function is in a file of a package: in a directory `R` of a library, of the directory where
-#'   R installed a package, or of a source package (which has a file `DESCRIPTION`), or native code in the shared
-#'   library of a package;
-#' - `"namespace"`: no file is recorded, and of the namespaces that are loaded in this session exactly one has a
-#'   function of this name, while the global environment has none. Internal functions of packages of which the
-#'   profile has no exported function or method are not considered, as they could not have been called.
+#' - `"file"`: the function is in a file of a package: in a directory `R` of a library, of the directory
+#'   where R installed a package, or of a source package (which has a file `DESCRIPTION`), or native code in
+#'   the shared library of a package;
+#' - `"namespace"`: no file is recorded, and of the namespaces that are loaded in this session exactly one
+#'   has a function of this name, while the global environment has none. Internal functions of packages of
+#'   which the profile has no exported function or method are not considered, as they could not have been
+#'   called.
 #'
-#' The last rule can only be right if the packages that were used in the profile are loaded: load them before. Without dplyr,
-#' `filter()` is taken for that of stats. Most packages are installed without source references, so that their functions
-#' have no file. [record_profile()] adds packages when recording ends, in the session where they were used.
+#' The last rule can only be right if the packages that were used in the profile are loaded: load them
+#' before. Without dplyr, `filter()` is taken for that of stats. Most packages are installed without source
+#' references, so that their functions have no file. [record_profile()] adds packages when recording ends,
+#' in the session where they were used.
 #'
 #' Existing values are kept, so you can set some of them yourself.
 #'
@@ -156,9 +158,9 @@ functions_among <- function(package, names) {
 
 #' Functions that only call others
 #'
-#' `plumbing()` returns a regular expression for functions such as `lapply()`, `tryCatch()`, `eval()`, or `%>%`,
-#' which call the functions that a user is interested in. In profiles of real R code up to half of all frames are of this
-#' kind. Use it to leave them out, see the example.
+#' `plumbing()` returns a regular expression for functions such as `lapply()`, `tryCatch()`, `eval()`, or
+#' `%>%`, which call the functions that a user is interested in. In profiles of real R code up to half of
+#' all frames are of this kind. Use it to leave them out, see the example.
 #'
 #' The expression matches the whole name, with or without `base::` or another package. It has the same meaning
 #' in R, in pprof, and in JavaScript.

@@ -3,16 +3,17 @@
 #' Plot a profile
 #'
 #' @description
-#' Draws a profile with base graphics, so that it works on any device, in reports, and without a browser. See [profile_page()] for
-#' an interactive view.
+#' Draws a profile with base graphics, so that it works on any device, in reports, and without a browser.
+#' See [profile_page()] for an interactive view.
 #'
-#' - `"flame"`: a flame graph. Each box is a function, as wide as its total, on top of its caller. Boxes of the same caller are
-#'   sorted by total, so the horizontal position is not time.
-#' - `"time"`: the stack over time, outermost function at the bottom, and below it the memory in use, if it was recorded.
+#' - `"flame"`: a flame graph. Each box is a function, as wide as its total, on top of its caller. Boxes of
+#'   the same caller are sorted by total, so the horizontal position is not time.
+#' - `"time"`: the stack over time, outermost function at the bottom, and below it the memory in use, if it
+#'   was recorded.
 #' - `"lines"`: the lines of source code with the greatest total. Dark bars are self.
 #'
-#' Boxes of garbage collection are grey, those of native code are hatched, and functions of the same package or file have the
-#' same colour, see [add_packages()].
+#' Boxes of garbage collection are grey, those of native code are hatched, and functions of the same package
+#' or file have the same colour, see [add_packages()].
 #'
 #' @param x A profile, see [profile_data].
 #' @param ... Must be empty.
@@ -23,14 +24,14 @@
 #' @param n The number of lines, for `"lines"`.
 #' @param main The title. By default what is shown, and the sum.
 #'
-#' @return What was drawn, invisibly: for `"flame"` the rows of the [call_tree()] that are wide enough to be visible; for
-#'   `"time"` a tibble with the columns `start`, `end` (in seconds, or numbers of samples), `depth`, and `name`; for `"lines"` a tibble like
-#'   `summary(x)$by_line`.
+#' @return What was drawn, invisibly: for `"flame"` the rows of the [call_tree()] that are wide enough to be
+#'   visible; for `"time"` a tibble with the columns `start`, `end` (in seconds, or numbers of samples),
+#'   `depth`, and `name`; for `"lines"` a tibble like `summary(x)$by_line`.
 #'
 #' @section Errors:
 #' - those of [call_tree()];
-#' - `profile_error_unsupported` if there is nothing to draw: no samples, no lines, or for `"time"` samples of several
-#'   sources.
+#' - `profile_error_unsupported` if there is nothing to draw: no samples, no lines, or for `"time"` samples
+#'   of several sources.
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
@@ -186,8 +187,12 @@ plot_time <- function(x, source, main, call) {
     graphics::par(mar = c(2.5, 0.5, 0.3, 0.5))
     graphics::plot.new()
     graphics::plot.window(c(0, end), c(0, max(memory$bytes)), xaxs = "i", yaxs = "i")
-    graphics::polygon(c(memory$time[[1]], memory$time, end), c(0, memory$bytes, 0), col = "grey85", border = "grey60")
-    graphics::text(0, max(memory$bytes), paste0(" ", format_value(max(memory$bytes), "bytes")), adj = c(0, 1.2), cex = 0.7)
+    graphics::polygon(
+      c(memory$time[[1]], memory$time, end), c(0, memory$bytes, 0),
+      col = "grey85", border = "grey60"
+    )
+    top <- max(memory$bytes)
+    graphics::text(0, top, paste0(" ", format_value(top, "bytes")), adj = c(0, 1.2), cex = 0.7)
   }
   graphics::axis(1, cex.axis = 0.7, col = "grey60")
   graphics::title(xlab = x_name, cex.lab = 0.8)
@@ -289,7 +294,7 @@ plot_lines <- function(x, value, source, n, main, call) {
   text <- vapply(text, fit_label, "", end * 0.98, 0.75, USE.NAMES = FALSE)
   graphics::text(end * 0.01, at - 0.5, text, adj = c(0, 0.5), cex = 0.75, col = "#1a1a1a")
   draw_axis(end, unit)
-  main <- main %||% paste0("Lines by total (dark: self), ", format_amount(attr(summary, "sum"), unit), " ", printable(attr(summary, "type")))
-  graphics::title(main, adj = 0, cex.main = 1)
+  amount <- paste(format_amount(attr(summary, "sum"), unit), printable(attr(summary, "type")))
+  graphics::title(main %||% paste("Lines by total (dark: self),", amount), adj = 0, cex.main = 1)
   lines
 }

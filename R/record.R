@@ -3,26 +3,28 @@
 #' Record a profile of an expression
 #'
 #' @description
-#' `record_profile()` evaluates an expression, records where it spends its time, and returns the profile. It works on all
-#' platforms with R's profiler, [Rprof()], with memory, garbage collection and lines. Printing the result
-#' shows the digest of [describe_profile()]; see [plot()][plot.profile_data()] and [profile_page()] for pictures.
+#' `record_profile()` evaluates an expression, records where it spends its time, and returns the profile. It
+#' works on all platforms with R's profiler, [Rprof()], with memory, garbage collection and lines. Printing
+#' the result shows the digest of [describe_profile()]; see [plot()][plot.profile_data()] and
+#' [profile_page()] for pictures.
 #'
-#' If the expression fails or is interrupted, its error is raised as usual, and `last_profile()` returns the profile of what
-#' ran until then.
+#' If the expression fails or is interrupted, its error is raised as usual, and `last_profile()` returns the
+#' profile of what ran until then.
 #'
 #' @details
 #' The value of the expression is not returned. Assign it inside: `record_profile(y <- work())`.
 #'
-#' The profile contains what the expression called: the frames of the callers of `record_profile()` are removed,
-#' and so are samples outside of the expression.
+#' The profile contains what the expression called: the frames of the callers of `record_profile()` are
+#' removed, and so are samples outside of the expression.
 #'
-#' A sample is taken once in an `interval` of CPU time, so that nothing is recorded while R waits. Code that runs
-#' for less than a second has few samples; repeat it, as in `record_profile(for (i in 1:100) work())`, or choose a
-#' shorter `interval`.
+#' A sample is taken once in an `interval` of CPU time, so that nothing is recorded while R waits. Code that
+#' runs for less than a second has few samples; repeat it, as in `record_profile(for (i in 1:100) work())`,
+#' or choose a shorter `interval`.
 #'
-#' Functions have lines if their code was parsed with source references. While the expression runs, the option
-#' `keep.source` is `TRUE`, so that code that it reads with [source()] has lines, also under Rscript. Text of source files is
-#' collected when recording ends, see [collect_sources()], and packages of functions are added, see [add_packages()].
+#' Functions have lines if their code was parsed with source references. While the expression runs, the
+#' option `keep.source` is `TRUE`, so that code that it reads with [source()] has lines, also under Rscript.
+#' Text of source files is collected when recording ends, see [collect_sources()], and packages of functions
+#' are added, see [add_packages()].
 #'
 #' A profiler that is already running is stopped.
 #'
@@ -30,15 +32,17 @@
 #' @param ... Must be empty.
 #' @param interval Seconds of CPU time between two samples.
 #' @param memory,gc,lines Whether to record memory figures, garbage collections, and lines.
-#' @param joint Whether to record native code as well, with the profiler of [start_profiler()]. Not available on all
-#'   platforms.
+#' @param joint Whether to record native code as well, with the profiler of [start_profiler()]. Not
+#'   available on all platforms.
 #'
 #' @return A profile of version 2.0, see [profile_data]. It also has class `profile_recording`, for printing.
 #'
 #' @section Errors:
 #' - those of the expression;
-#' - `profile_error_argument` for invalid arguments, and for `last_profile()` if nothing was recorded in this session;
-#' - `profile_error_unsupported` if R was built without its profiler; with `joint = TRUE`, see [start_profiler()].
+#' - `profile_error_argument` for invalid arguments, and for `last_profile()` if nothing was recorded in
+#'   this session;
+#' - `profile_error_unsupported` if R was built without its profiler; with `joint = TRUE`, see
+#'   [start_profiler()].
 #' @seealso [describe_profile()], [call_tree()], [profile_page()]
 #' @export
 #' @examples

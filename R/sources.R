@@ -3,36 +3,36 @@
 #' Collect the text of source files
 #'
 #' @description
-#' A profile refers to lines of files, which may change or disappear. `collect_sources()` stores their text in the
-#' profile, so that it can be shown later, also on another machine: in [profile_page()], [annotate_lines()] and
-#' [describe_profile()].
+#' A profile refers to lines of files, which may change or disappear. `collect_sources()` stores their text
+#' in the profile, so that it can be shown later, also on another machine: in [profile_page()],
+#' [annotate_lines()] and [describe_profile()].
 #'
 #' @details
 #' Text is taken from:
 #'
-#' - files that exist, relative to the working directory if the path is relative. Only regular files of at most 5 MB
-#'   with an extension of source code are read (such as `.R`, `.Rmd`, `.cpp`), so that a profile from somebody else
-#'   cannot make you publish other files;
+#' - files that exist, relative to the working directory if the path is relative. Only regular files of at
+#'   most 5 MB with an extension of source code are read (such as `.R`, `.Rmd`, `.cpp`), so that a profile
+#'   from somebody else cannot make you publish other files;
 #' - the source references of packages that are loaded and were installed with `--with-keep.source`, and of
 #'   functions in the global environment, for code that was entered in the console or parsed from text.
 #'
-#' Files without a line in the profile are not collected. Text that is neither UTF-8 nor in the encoding of the locale is
-#' read as Latin-1.
+#' Files without a line in the profile are not collected. Text that is neither UTF-8 nor in the encoding of
+#' the locale is read as Latin-1.
 #'
 #' @param x A profile, see [profile_data].
 #' @param ... Must be empty.
-#' @param directory Directories to search for files that do not exist, such as those of a profile from another machine.
-#'   `home/me/code/run.R` is searched in a directory as `home/me/code/run.R`, `me/code/run.R`, `code/run.R`, and
-#'   `run.R`; the first one that exists is taken.
+#' @param directory Directories to search for files that do not exist, such as those of a profile from
+#'   another machine. `home/me/code/run.R` is searched in a directory as `home/me/code/run.R`,
+#'   `me/code/run.R`, `code/run.R`, and `run.R`; the first one that exists is taken.
 #'
-#' @return The profile, of version 2.0, with the table `.source_text`, which contains a row for each file whose text was found. Rows
-#'   that are already there are kept.
+#' @return The profile, of version 2.0, with the table `.source_text`, which contains a row for each file
+#'   whose text was found. Rows that are already there are kept.
 #'   \describe{
 #'   \item{filename}{character: as in `functions`}
 #'   \item{text}{character: the text, with a line feed at the end of each line}
 #'   \item{from}{character: `"file"` or `"srcref"`}
-#'   \item{changed}{logical: whether the file was changed after the profile was recorded, so that its lines may be others.
-#'     `NA` if unknown.}
+#'   \item{changed}{logical: whether the file was changed after the profile was recorded, so that its lines
+#'     may be others. `NA` if unknown.}
 #'   }
 #' @section Errors:
 #' `profile_error_invalid` if `x` is not valid. Files that cannot be read are left out.
@@ -203,14 +203,14 @@ split_text <- function(lines, filename) {
 #' (see [collect_sources()]), or in a file that exists.
 #'
 #' @param x A profile, see [profile_data].
-#' @param file A file of the profile, or the end of its path, if that is unique. By default the one with the greatest
-#'   self of its lines.
+#' @param file A file of the profile, or the end of its path, if that is unique. By default the one with the
+#'   greatest self of its lines.
 #' @param ... Must be empty.
 #' @param type The sample type to sum, as in [summary()][summary.profile_data()].
 #'
 #' @return A tibble with the columns `line`, `text` (`NA` if unknown), those of `summary(x)$by_line`
-#'   (`self`, `total`, `self_share`, `total_share`, ...), and `filename`. If the text is known, it has a row for each line, with 0 where
-#'   nothing was recorded, else a row for each line with samples.
+#'   (`self`, `total`, `self_share`, `total_share`, ...), and `filename`. If the text is known, it has a row
+#'   for each line, with 0 where nothing was recorded, else a row for each line with samples.
 #'
 #'   The attribute `changed` is that of [collect_sources()].
 #' @section Errors:
