@@ -107,40 +107,57 @@ interval_of <- function(x) {
 
 described_functions <- function(by_function, tree) {
   columns <- by_function[c("name", "self", "total", "self_share", "total_share")]
-  callers <- lapply(columns$name, heaviest_caller, tree)
-  columns$caller <- vapply(callers, `[[`, "", "name")
-  columns$caller_share <- vapply(callers, `[[`, 0, "value") / columns$total
+  callers <- main_callers(tree)
+  row <- match(columns$name, callers$name)
+  columns$caller <- callers$caller[row]
+  columns$caller_share <- callers$value[row] / columns$total
   columns
 }
 
-# The caller of the outermost calls of a function from which most of its total comes.
-heaviest_caller <- function(name, tree) {
-  nodes <- which(tree$name %in% name)
-  nodes <- nodes[!is_below(nodes, tree$depth)]
-  parent <- tree$parent_id[nodes]
-  caller <- tree$name[parent]
-  caller[!is.na(parent) & is.na(caller)] <- "<unknown>"
-  known <- !is.na(caller)
-  if (!any(known)) {
-    return(list(name = NA_character_, value = NA_real_))
-  }
-  sums <- rowsum(tree$total[nodes][known], caller[known])
-  best <- which.max(sums)
-  list(name = rownames(sums)[[best]], value = sums[[best]])
+# For each function the caller of its outermost calls from which most of its total comes.
+main_callers <- function(tree) {
+  at <- which(is_outermost(tree) & !is.na(tree$parent_id))
+  names <- unique(tree$name)
+  callee <- match(tree$name[at], names)
+  caller <- match(tree$name[tree$parent_id[at]], names)
+  # A number for each pair, and the pairs with the greatest sums first.
+  pair <- (callee - 1) * length(names) + caller
+  pairs <- unique(pair)
+  sums <- as.vector(rowsum(tree$total[at], match(pair, pairs)))
+  # Equal ones in the same order in all locales.
+  by_sum <- order(-sums, names[(pairs - 1) %% length(names) + 1], method = "radix")
+  callee <- (pairs[by_sum] - 1) %/% length(names) + 1
+  main <- by_sum[!duplicated(callee)]
+  caller <- names[(pairs[main] - 1) %% length(names) + 1]
+  list(
+    name = names[(pairs[main] - 1) %/% length(names) + 1],
+    caller = ifelse(is.na(caller), "<unknown>", caller),
+    value = sums[main]
+  )
 }
 
-# Whether a node is below an earlier one of these. In preorder the nodes below one follow it, and are deeper.
-is_below <- function(nodes, depth) {
-  below <- logical(length(nodes))
-  outer <- 0L
-  for (i in seq_along(nodes)) {
-    if (outer > 0 && all(depth[seq.int(outer + 1L, nodes[[i]])] > depth[[outer]])) {
-      below[[i]] <- TRUE
-    } else {
-      outer <- nodes[[i]]
+# Whether no caller of a node is a call of the same function.
+is_outermost <- function(tree) {
+  function_id <- match(tree$name, unique(tree$name))
+  open <- integer(max(function_id, 0))
+  path <- integer(max(tree$depth, 0))
+  last <- 0L
+  outermost <- logical(nrow(tree))
+  depth <- tree$depth
+  for (i in seq_along(depth)) {
+    if (last >= depth[[i]]) {
+      ended <- path[depth[[i]]:last]
+      for (id in ended) {
+        open[[id]] <- open[[id]] - 1L
+      }
     }
+    last <- depth[[i]]
+    id <- function_id[[i]]
+    outermost[[i]] <- open[[id]] == 0L
+    open[[id]] <- open[[id]] + 1L
+    path[[last]] <- id
   }
-  below
+  outermost
 }
 
 described_lines <- function(by_line, texts) {
@@ -163,7 +180,7 @@ described_packages <- function(tree) {
     self = as.vector(sums),
     self_share = as.vector(sums) / attr(tree, "sum")
   )
-  packages[order(-packages$self, packages$package), ]
+  packages[order(-packages$self, packages$package, method = "radix"), ]
 }
 
 described_gc <- function(x, summary) {
@@ -179,7 +196,8 @@ described_memory <- function(summary) {
   if (!"self_alloc" %in% names(functions)) {
     return(NULL)
   }
-  functions <- functions[order(-functions$self_alloc, functions$name), c("name", "self_alloc", "total_alloc")]
+  by_self <- order(-functions$self_alloc, functions$name, method = "radix")
+  functions <- functions[by_self, c("name", "self_alloc", "total_alloc")]
   list(bytes = sum(functions$self_alloc), functions = functions)
 }
 
