@@ -72,7 +72,7 @@ function startControls() {
 	for (const [id, labels, level] of selectors()) {
 		const select = byId(id);
 		fillSelect(select, labels);
-		// A choice of one is none.
+		// Hidden if there is nothing to choose.
 		select.parentElement.hidden = labels.length < 2;
 		select.addEventListener('change', () => {
 			state[id] = typeof state[id] === 'number' ? Number(select.value) : select.value;
@@ -103,7 +103,7 @@ function forgetZoom() {
 	picture.back = [];
 }
 
-/** Nodes and items of one grouping mean nothing in another. */
+/** Removes zoom and selection, which belong to the previous grouping. */
 function forgetNodes() {
 	app.state.select = -1;
 	forgetZoom();

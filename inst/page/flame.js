@@ -20,7 +20,8 @@ function addBox(boxes, x, w, row, node, layer) {
 
 /**
  * A layer is a tree with the node that fills the width (`focus`), the row of its root (`origin`) and
- * the direction of its callees (`down`, 1 or -1); `shared` if its root is that of another layer. Adds its visible boxes in rows `first` to `last`.
+ * the direction of its callees (`down`, 1 or -1); `shared` if its root is that of another layer. Adds
+ * its visible boxes in rows `first` to `last`.
  */
 function collectBoxes(boxes, layer, number, width, first, last) {
 	const { tree, focus, origin, down } = layer;

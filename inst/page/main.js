@@ -1,8 +1,11 @@
 // Starts the page, and recomputes what changes depend on.
 //
 // `app` has the model, the state of the view, and what follows from both: sums, the tree, the
-// figures, the colours. Whoever changes the state calls update() with the first step to repeat, or
+// figures, the colours. After a change of the state, call update() with the first step to repeat, or
 // refresh() if only drawing is needed.
+//
+// A group is a row of `tree.groups`, by which frames are grouped; an item is a row of the table.
+// These are the same, except by line: functions on the same line are different boxes, but one item.
 'use strict';
 
 const app = { cache: new Map() };

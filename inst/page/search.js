@@ -5,10 +5,10 @@
 /** The expression of a search, null for none; throws if it is invalid. Capitals matter if there are any. */
 function searchExpression(text) {
 	if (text === '') return null;
-	return new RegExp(text, /\p{Lu}/u.test(text) ? 'u' : 'iu');
+	return new RegExp(text, /\p{Lu}/u.test(text) ? '' : 'i');
 }
 
-/** 1 for each group whose name, or file, matches. */
+/** 1 for each group whose name matches. */
 function matchGroups(groups, expression) {
 	return Uint8Array.from(groups.names, (text) => (expression.test(text) ? 1 : 0));
 }

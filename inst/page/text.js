@@ -22,7 +22,7 @@ function baseName(path) {
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 });
 
-/** Steps of units: each with the factor from the one before. */
+/** Units of the same kind, and how many of the first one they are. */
 const TIME = [
 	['ns', 1],
 	['µs', 1e3],

@@ -216,6 +216,15 @@ test('the selftest has sums by source, and trees that add up', () => {
 	}
 });
 
+test('a search ignores case unless it has capitals', () => {
+	const matches = (text, name) => call('searchExpression', text).test(name);
+	assert.ok(matches('data\\.frame', 'as.Data.Frame'));
+	assert.ok(!matches('GC', '<gc>'));
+	assert.ok(matches('\\<gc', '<GC>'));
+	assert.equal(call('searchExpression', ''), null);
+	assert.throws(() => call('searchExpression', '['));
+});
+
 test('time is value times period, by source', () => {
 	const model = call('readModel', makeData(randomSamples(9, 40), twoTypes));
 	const samples = randomSamples(9, 40);

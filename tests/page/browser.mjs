@@ -1,0 +1,104 @@
+// A browser with pages of small profiles, for tests. CHROMIUM is the path of the browser, and NODE_MODULES has the
+// directory node_modules of puppeteer-core and axe-core.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { joinPage, makeData } from './page.mjs';
+
+const require = createRequire(join(process.env.NODE_MODULES ?? '.', 'index.js'));
+const puppeteer = require('puppeteer-core');
+export const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+const folder = mkdtempSync(join(tmpdir(), 'page-'));
+export let browser;
+before(async () => {
+	browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
+});
+after(async () => {
+	await browser?.close();
+	rmSync(folder, { recursive: true });
+});
+
+export const frame = (name, line, more) => ({ name, file: '/home/me/work.R', line, package: 'own', ...more });
+const base = (name) => ({ name, package: 'base' });
+export const stacks = [
+	[frame('main', 1), frame('load', 2), base('lapply'), base('FUN'), base('paste')],
+	[frame('main', 1), frame('load', 2), base('lapply'), base('FUN'), base('paste')],
+	[frame('main', 1), frame('load', 3), base('lapply'), base('FUN'), base('sub')],
+	[frame('main', 2), frame('fit', 5), base('paste')],
+	[frame('main', 2), frame('fit', 5), base('paste'), '<GC>'],
+	[frame('main', 2), frame('fit', 6), { name: 'solve_in_c', kind: 'native' }],
+	[frame('main', 2), frame('fit', 6), { name: 'solve_in_c', kind: 'native' }],
+	[],
+];
+const text = Array.from({ length: 8 }, (_, i) => `line ${i + 1}`).join('\n');
+export const profile = {
+	title: 'work.out',
+	types: [
+		{ name: 'samples', unit: 'count' },
+		{ name: 'alloc_size', unit: 'bytes' },
+	],
+	texts: [{ file: '/home/me/work.R', text }],
+};
+export const samples = stacks.map((stack, i) => ({ stack, values: [1, 1024 * i] }));
+export const small = makeData(samples, profile);
+export const runs = makeData(
+	stacks.flatMap((stack, i) => [
+		{ stack, source: 0, values: [1, 10] },
+		...(i < 4 ? [{ stack, source: 1, values: [1, 20] }] : []),
+	]),
+	{ ...profile, sources: [{}, {}] },
+);
+export const change = makeData(
+	[
+		...stacks.slice(0, 6).map((stack) => ({ stack, source: 0, values: [2, 0] })),
+		...stacks.slice(3).map((stack) => ({ stack, source: 1, values: [1, 0] })),
+		{ stack: [frame('main', 1), frame('old', 9)], source: 1, values: [4, 0] },
+	],
+	{ ...profile, sources: [{ period: 1e7 }, { period: 2e7, base: true }] },
+);
+
+let files = 0;
+/** Opens the page of these data. */
+export async function open(data, { hash = '', scheme = 'light', width = 1200, height = 800 } = {}) {
+	const file = join(folder, `${files++}.html`);
+	writeFileSync(file, joinPage(data));
+	const page = await browser.newPage();
+	page.problems = [];
+	page.requests = [];
+	page.on('pageerror', (error) => page.problems.push(error.message));
+	page.on('console', (message) => page.problems.push(message.text()));
+	page.on('request', (request) => page.requests.push(request.url()));
+	await page.setViewport({ width, height });
+	await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+	await page.goto(pathToFileURL(file).href + hash);
+	await page.waitForSelector('body.ready');
+	return page;
+}
+
+/** Checks what holds for every page, and closes it. */
+export async function finish(page) {
+	const elements = await page.evaluate(() => document.querySelectorAll('*').length);
+	assert.ok(elements <= 3000, `${elements} elements`);
+	assert.deepEqual(page.problems, []);
+	assert.equal(page.requests.filter((url) => !url.startsWith('file:') || !url.includes('.html')).length, 0);
+	await page.close();
+}
+
+export const textOf = (page, selector) => page.$eval(selector, (found) => found.textContent);
+export const rows = (page) =>
+	page.$$eval('#figures tbody tr', (all) =>
+		all.map((row) => {
+			const cells = [...row.querySelectorAll('td')].map((cell) => [
+				cell.dataset.column,
+				Number(cell.dataset.value),
+			]);
+			return { name: row.querySelector('th').dataset.name, ...Object.fromEntries(cells) };
+		}),
+	);
+export const row = async (page, name) => (await rows(page)).find((found) => found.name === name);
