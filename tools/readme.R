@@ -7,6 +7,7 @@
 # A comment before a block sets options:
 #
 #   <!-- varies -->              the output differs in each run and is not compared
+#   <!-- opens -->               what the code shows opens in a browser, and its output is left out
 #   <!-- needs DBI, RSQLite -->  the block is not run if one of these packages is missing
 #
 # A block that this system does not support is reported.
@@ -73,6 +74,9 @@ made <- lapply(seq_along(blocks), function(i) {
       stop(name, ": ", conditionMessage(error), call. = FALSE)
     }
   )
+  if (remark == "<!-- opens -->") {
+    new <- new[!is_output(new)]
+  }
   same <- if (remark == "<!-- varies -->") {
     any(is_output(new)) == any(is_output(block))
   } else {
