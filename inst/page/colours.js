@@ -76,14 +76,17 @@ function changeColour(scheme, value, base) {
 
 const KINDS = { r: 'R', gc: 'garbage collection' };
 
-/** The category of each group, as text: its package, its file or its kind of frame; '' unknown. */
+/**
+ * The category of each group, as text: its package, its file or its kind of frame; '' unknown. Code
+ * outside of packages, such as a script, has its file also among packages.
+ */
 function categories(model, groups, by) {
 	const { strings } = model;
 	return Array.from({ length: groups.n }, (_, row) => {
 		if (groups.names[row] === GC) return GC;
 		if (by === 'file') return strings[groups.file[row]];
 		if (by === 'kind') return strings[groups.kind[row]];
-		return strings[groups.package[row]];
+		return strings[groups.package[row]] || strings[groups.file[row]];
 	});
 }
 
@@ -116,7 +119,7 @@ function colourGroups(model, groups, by, weight, scheme) {
 		const shade = (hash(groups.names[row]) % 64) / 63;
 		return categoryColour(scheme, hues.get(key) ?? null, key === GC ? gc : shade);
 	});
-	const named = (key) => (by === 'kind' ? (KINDS[key] ?? key) : by === 'file' ? baseName(key) : key);
+	const named = (key) => (by === 'kind' ? (KINDS[key] ?? key) : baseName(key));
 	const legend = [...hues].map(([key, hue]) => ({ label: named(key), colour: categoryColour(scheme, hue) }));
 	if (category.includes(GC)) legend.push({ label: KINDS.gc, colour: categoryColour(scheme, null, gc) });
 	if (category.includes('')) legend.push({ label: `unknown ${by}`, colour: categoryColour(scheme, null) });

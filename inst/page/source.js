@@ -152,5 +152,6 @@ function drawSource() {
 		),
 	);
 	if (to < last) panel.append(step('Later lines', SHOWN_LINES / 2));
-	panel.querySelector('.chosen')?.scrollIntoView({ block: 'center' });
+	// Not scrollIntoView(), which also scrolls the document that this page is embedded in.
+	panel.scrollTop = (panel.querySelector('.chosen')?.offsetTop ?? 0) - panel.clientHeight / 2;
 }
