@@ -53,7 +53,7 @@
 #' of somebody else can be shown safely. The state of the view is kept in the part of the address after `#`, which
 #' browsers do not send to servers.
 #'
-#' The page needs a browser with `DecompressionStream`: Chrome 80, Firefox 113, Safari 16.4, or later.
+#' The page needs a recent browser: Chrome 93, Firefox 113, Safari 16.4, or later.
 #'
 #' @param x A profile, see [profile_data], of either version, or a dm of its tables.
 #' @param path Path of the file to write. It is replaced when the new one is complete, as by [write_pprof()], and compressed
