@@ -34,8 +34,8 @@ function tableColumns() {
 		const [self, total] = [figures.self[0], figures.total[0]];
 		const columns = [
 			{ id: 'self', label: 'Self', values: self, show: share(sums[0]) },
-			{ id: 'selfAmount', label: `Self ${amount.name}`, values: self, show: size },
 			{ id: 'total', label: 'Total', values: total, show: share(sums[0]) },
+			{ id: 'selfAmount', label: `Self ${amount.name}`, values: self, show: size },
 			{ id: 'totalAmount', label: `Total ${amount.name}`, values: total, show: size },
 		];
 		if (model.bytes >= 0 && model.bytes !== amount.type) {
