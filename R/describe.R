@@ -33,7 +33,7 @@
 #'     from which most of `total` was called, `NA` if none), `caller_share` (of the function's total)}
 #'   \item{lines}{tibble: `filename`, `line`, `self`, `total`, `self_share`, `total_share`, `text` (`NA` if
 #'     unknown)}
-#'   \item{packages}{tibble: `package` (`NA` for unknown), `self`, `self_share`}
+#'   \item{packages}{tibble: `package` (`NA` for unknown, `<GC>` for garbage collections), `self`, `self_share`}
 #'   \item{gc}{list: `self`, `self_share` of garbage collections; `NULL` if they were not recorded}
 #'   \item{allocated}{list: `bytes`, and `functions`, a tibble with `name`, `self_alloc`, `total_alloc`;
 #'     `NULL` if not recorded}
@@ -66,7 +66,7 @@ describe_profile <- function(x, ..., n = 7, min_share = 0.02, type = NULL) {
     tree = tree,
     functions = described_functions(summary$by_function, tree),
     lines = described_lines(summary$by_line, x$.source_text),
-    packages = described_packages(packages),
+    packages = described_packages(packages, x, summary),
     gc = described_gc(x, summary),
     allocated = described_memory(summary)
   )
@@ -170,10 +170,18 @@ described_lines <- function(by_line, texts) {
   lines
 }
 
-# Self by package.
-described_packages <- function(tree) {
+# Self by package. Garbage collections have no package, which is known.
+described_packages <- function(tree, x, summary) {
   key <- ifelse(is.na(tree$name), "", tree$name)
-  sums <- rowsum(tree$self, key, reorder = FALSE)
+  self <- tree$self
+  collections <- x$functions$name %in% "<GC>"
+  if (any(collections) && all(is.na(x$functions$.package[collections]))) {
+    gc <- sum(summary$by_function$self[summary$by_function$name %in% "<GC>"])
+    key <- c(key, "<GC>", "")
+    self <- c(self, gc, -gc)
+  }
+  sums <- rowsum(self, key, reorder = FALSE)
+  sums <- sums[sums[, 1] != 0, , drop = FALSE]
   package <- if (length(sums) > 0) rownames(sums) else character()
   packages <- tibble::tibble(
     package = ifelse(package == "", NA_character_, package),

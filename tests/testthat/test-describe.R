@@ -113,6 +113,15 @@ test_that("the main caller is that of the tree of callers", {
   }
 })
 
+test_that("garbage collections are not of an unknown package", {
+  x <- sample_profile("memory.out")
+  x$functions$.package <- ifelse(x$functions$name == "<GC>", NA, "base")
+  packages <- as.list(describe_profile(x))$packages
+  by_function <- summary(x)$by_function
+  expect_equal(packages$package, c("base", "<GC>"))
+  expect_equal(packages$self[[2]], by_function$self[by_function$name == "<GC>"])
+})
+
 test_that("`n` and `min_share` limit the text only", {
   x <- sample_profile("1.out")
   few <- describe_profile(x, n = 2, min_share = 0.2)
