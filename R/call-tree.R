@@ -211,18 +211,22 @@ is_whole_tree <- function(x) {
 # list(head, text, note): a heading, a string for each line, and a sentence on what is left out.
 tree_lines <- function(tree, n, min_share, width, ellipsis = NULL) {
   sum <- attr(tree, "sum")
-  limit <- min_share * sum(tree$total[tree$depth == 1])
-  # At the limit a node is shown, whatever the last digit of the product is.
-  shown <- function() which(tree$total >= limit * (1 - 1e-9) & tree$total > 0)
+  # Differences of profiles have negative values.
+  size <- abs(tree$total)
+  whole <- max(sum(size[tree$depth == 1]), size, 0)
+  limit <- min_share * whole
   repeat {
-    rows <- folded(tree, shown(), limit, ellipsis)
-    if (length(rows$row) <= n) {
+    # At the limit a node is shown, whatever the last digit of the product is.
+    shown <- with_callers(which(size >= limit * (1 - 1e-9) & size > 0), tree$parent_id)
+    rows <- folded(tree, shown, limit, ellipsis)
+    if (length(rows$row) <= n || limit > whole) {
       break
     }
-    limit <- max(limit * 1.25, sum * 1e-6)
+    limit <- max(limit * 1.25, whole * 1e-6)
   }
-  hidden <- length(shown()) < nrow(tree)
-  note <- if (hidden) paste0("Branches below ", signif(100 * limit / sum, 2), "% are not shown.")
+  note <- if (length(shown) < nrow(tree)) {
+    paste0("Branches below ", signif(100 * limit / abs(sum), 2), "% are not shown.")
+  }
   if (length(rows$row) == 0) {
     return(list(note = note))
   }
@@ -239,14 +243,25 @@ tree_lines <- function(tree, n, min_share, width, ellipsis = NULL) {
   )
 }
 
+# These nodes and all their callers. The total of a caller can only be smaller if there are negative values.
+with_callers <- function(nodes, parent_id) {
+  repeat {
+    missing <- setdiff(parent_id[nodes], c(nodes, NA))
+    if (length(missing) == 0) {
+      return(nodes)
+    }
+    nodes <- sort(c(nodes, missing))
+  }
+}
+
 # The lines of the text: `row`, the last node of each, `level` and `chains`, their names. `shown` are nodes in
 # preorder.
 folded <- function(tree, shown, limit, ellipsis) {
   parent <- match(tree$parent_id[shown], shown)
   callees <- tabulate(parent, length(shown))
   name <- node_labels(tree[shown, ], ellipsis)
-  total <- tree$total[shown]
-  self <- tree$self[shown]
+  total <- abs(tree$total[shown])
+  self <- abs(tree$self[shown])
   # By node, its line; by line, its first and last node.
   line <- integer(length(shown))
   first <- last <- level <- integer()

@@ -72,6 +72,9 @@ plot_flame <- function(x, value, source, main, call) {
   if (nrow(tree) == 0) {
     nothing_to_draw("no samples with a stack.", call)
   }
+  if (any(tree$total < 0) || sum <= 0) {
+    nothing_to_draw("negative values have no width.", call, i = "`profile_page(x, base = )` shows differences.")
+  }
   unit <- attr(tree, "unit")
   main <- main %||% paste0("Flame graph: ", format_amount(sum, unit), " ", printable(attr(tree, "type")))
   old <- graphics::par(mar = c(2.5, 0.5, 2, 0.5), mgp = c(1.5, 0.4, 0), tcl = -0.2)

@@ -162,7 +162,7 @@ texts_of_functions <- function(env) {
   seen <- list()
   for (name in ls(env, all.names = TRUE)) {
     found <- tryCatch({
-      value <- if (bindingIsActive(name, env)) NULL else get0(name, env, inherits = FALSE)
+      value <- if (is_at_hand(name, env)) get0(name, env, inherits = FALSE)
       srcref <- if (is.function(value)) attr(value, "srcref")
       srcfile <- if (!is.null(srcref)) attr(srcref, "srcfile")
       # All functions of a package share one text.
@@ -177,6 +177,11 @@ texts_of_functions <- function(env) {
   texts
 }
 
+# Active bindings would run code, and so would promises, apart from those of a namespace, which load functions.
+is_at_hand <- function(name, env) {
+  !bindingIsActive(name, env) && (isNamespace(env) || !rlang::env_binding_are_lazy(env, name))
+}
+
 # Directives such as `#line 1 "R/file.R"` divide the concatenated files of a package.
 split_text <- function(lines, filename) {
   pattern <- "^#line ([0-9]+) \"(.*)\"$"
@@ -187,9 +192,9 @@ split_text <- function(lines, filename) {
   }
   ends <- c(starts[-1] - 1L, length(lines))
   texts <- Map(function(start, end) {
-    # An extra number of lines is left out before the first one.
-    first <- as.integer(sub(pattern, "\\1", lines[[start]]))
-    c(rep("", first - 1L), lines[seq_len(end - start) + start])
+    # The number of the first line.
+    first <- as.numeric(sub(pattern, "\\1", lines[[start]]))
+    c(rep("", min(max(first - 1, 0), 1e6)), lines[seq_len(end - start) + start])
   }, starts, ends)
   rlang::set_names(lapply(texts, paste0, collapse = "\n"), sub(pattern, "\\2", lines[starts]))
 }
@@ -210,7 +215,7 @@ split_text <- function(lines, filename) {
 #'
 #' @return A tibble with the columns `line`, `text` (`NA` if unknown), those of `summary(x)$by_line`
 #'   (`self`, `total`, `self_share`, `total_share`, ...), and `filename`. If the text is known, it has a row
-#'   for each line, with 0 where nothing was recorded, else a row for each line with samples.
+#'   for each line, with 0 where nothing was recorded, and a row for each line that the text has not; else a row for each line with samples.
 #'
 #'   The attribute `changed` is that of [collect_sources()].
 #' @section Errors:
@@ -233,7 +238,8 @@ annotate_lines <- function(x, file = NULL, ..., type = NULL) {
   source <- source[match(file, source$filename), ]
   text <- strsplit(source$text, "\n", fixed = TRUE)[[1]]
   known <- !is.na(source$text)
-  line <- if (known) seq_len(max(length(text), figures$line)) else figures$line
+  # A profile can have lines that the text has not.
+  line <- if (known) sort(union(seq_along(text), figures$line)) else figures$line
   row <- match(line, figures$line)
   columns <- as.list(figures[setdiff(names(figures), c("filename", "line"))])
   columns <- lapply(columns, function(column) {

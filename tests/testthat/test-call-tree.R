@@ -185,6 +185,28 @@ test_that("the lines of a tree have the figures of its nodes", {
   }
 })
 
+test_that("trees of negative values are printed", {
+  x <- sample_profile("1.out")
+  for (values in list(-1, c(1, -1), c(-5, 1, 3), 0)) {
+    x$sample_values$value <- rep_len(values, nrow(x$sample_values))
+    for (n in c(1, 5, 1000)) {
+      lines <- format(call_tree(x), n = n)
+      expect_lte(length(lines), n + 3)
+    }
+    expect_no_error(format(describe_profile(x)))
+    expect_no_error(format(callers(x, "paste")))
+  }
+})
+
+test_that("a profile of single frames has no callers", {
+  x <- sample_profile("1.out")
+  x$sample_locations <- x$sample_locations[x$sample_locations$depth == 1, ]
+  x <- compact_profile(x)
+  expect_true(all(is.na(call_tree(x)$parent_id)))
+  expect_true(all(is.na(as.list(describe_profile(x))$functions$caller)))
+  expect_no_error(format(describe_profile(x), width = 5))
+})
+
 test_that("a tree is a tibble once rows are selected", {
   tree <- call_tree(sample_profile("1.out"))
   expect_s3_class(as_tibble(tree), c("tbl_df", "tbl", "data.frame"), exact = TRUE)

@@ -101,6 +101,19 @@ test_that("text is found in source references", {
   }
 })
 
+test_that("looking for source references runs no code", {
+  names <- c("profile_test_active", "profile_test_lazy")
+  withr::defer(rm(list = names, envir = globalenv()))
+  makeActiveBinding(names[[1]], function() stop("active"), globalenv())
+  delayedAssign(names[[2]], stop("lazy"), assign.env = globalenv())
+  ran <- FALSE
+  withCallingHandlers(
+    collect_sources(profile_of("typed.R")),
+    error = function(e) ran <<- ran || conditionMessage(e) %in% c("active", "lazy")
+  )
+  expect_false(ran)
+})
+
 test_that("the text of a package is divided into its files", {
   lines <- c("#line 1 \"R/a.R\"", "a <- 1", "b <- 2", "#line 1 \"R/b.R\"", "c <- 3")
   expect_equal(split_text(lines, "all.R"), list(`R/a.R` = "a <- 1\nb <- 2", `R/b.R` = "c <- 3"))
@@ -132,8 +145,13 @@ test_that("a file that is shorter than the profile says keeps all figures", {
   path <- withr::local_tempfile(fileext = ".R", lines = "only")
   x <- profile_of(path, line = 5L)
   lines <- annotate_lines(x, path)
-  expect_equal(lines$text, c("only", NA, NA, NA, NA))
-  expect_equal(lines$self, c(0, 0, 0, 0, 252))
+  expect_equal(lines$line, c(1, 5))
+  expect_equal(lines$text, c("only", NA))
+  expect_equal(lines$self, c(0, 252))
+  # However far away it is.
+  x <- profile_of(path, line = .Machine$integer.max)
+  expect_equal(annotate_lines(x, path)$line, c(1L, .Machine$integer.max))
+  expect_length(format(describe_profile(x)), length(format(describe_profile(profile_of(path, line = 5L)))))
 })
 
 test_that("packages are known by name, file, library or namespace", {
