@@ -52,7 +52,8 @@ test_that("a call tree is in preorder, and nodes are side by side", {
     tree <- call_tree(x, by)
     expect_equal(tree$node_id, seq_len(nrow(tree)))
     expect_true(all(is.na(tree$parent_id) | tree$parent_id < tree$node_id))
-    expect_equal(tree$depth, dplyr::coalesce(tree$depth[tree$parent_id] + 1L, 1L))
+    parent_depth <- tree$depth[tree$parent_id]
+    expect_equal(tree$depth, ifelse(is.na(parent_depth), 1L, parent_depth + 1L))
     # A parent is the last node before that is one level up.
     up <- vapply(seq_len(nrow(tree)), \(i) {
       before <- which(tree$depth[seq_len(i)] == tree$depth[[i]] - 1)
@@ -62,7 +63,7 @@ test_that("a call tree is in preorder, and nodes are side by side", {
     children <- tapply(tree$total, factor(tree$parent_id, tree$node_id), sum, default = 0)
     expect_equal(as.vector(children) + tree$self, tree$total)
     # Callees begin where their caller begins, one after the other.
-    groups <- split(tree, dplyr::coalesce(tree$parent_id, 0L))
+    groups <- split(tree, ifelse(is.na(tree$parent_id), 0L, tree$parent_id))
     for (id in names(groups)) {
       start <- if (id == "0") 0 else tree$x[[as.integer(id)]]
       expect_equal(groups[[id]]$x, start + cumsum(c(0, groups[[id]]$total))[seq_len(nrow(groups[[id]]))])
