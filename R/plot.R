@@ -87,7 +87,7 @@ plot_flame <- function(x, value, source, main, call) {
   native <- drawn$name %in% native_names(x)
   draw_boxes(drawn$x, drawn$x + drawn$total, drawn$depth - 1, drawn$name, fills(drawn), native)
   draw_axis(sum, unit)
-  graphics::title(main, adj = 0, cex.main = 1)
+  graphics::title(drawable(main), adj = 0, cex.main = 1)
   drawn
 }
 
@@ -108,14 +108,29 @@ draw_boxes <- function(left, right, bottom, name, fill, native = FALSE) {
   if (cex < 0.35) {
     return(invisible())
   }
-  label <- printable(ifelse(is.na(name), "<unknown>", name))
   room <- (right - left) - graphics::strwidth("n", cex = cex)
   wide <- which(room > 2 * graphics::strwidth("n", cex = cex))
-  fitted <- vapply(wide, function(i) fit_label(label[[i]], room[[i]], cex), "")
+  label <- drawable(ifelse(is.na(name), "<unknown>", name)[wide])
+  fitted <- vapply(seq_along(wide), function(i) fit_label(label[[i]], room[[wide[[i]]]], cex), "")
   graphics::text(
     left[wide] + graphics::strwidth("n", cex = cex) / 2, bottom[wide] + 0.5, fitted,
     adj = c(0, 0.5), cex = cex, col = "#1a1a1a"
   )
+}
+
+# Texts that the device can draw. pdf() has no glyphs for many characters, and for these R raises an error or,
+# before 4.5, a warning for each.
+drawable <- function(texts) {
+  texts <- substr(printable(texts), 1, 500)
+  can_draw <- function(text) {
+    fails <- function(condition) FALSE
+    tryCatch(is.numeric(graphics::strwidth(text)), error = fails, warning = fails)
+  }
+  if (!can_draw(texts)) {
+    cannot <- !vapply(texts, can_draw, NA)
+    texts[cannot] <- iconv(texts[cannot], "UTF-8", "ASCII", sub = "?")
+  }
+  texts
 }
 
 fit_label <- function(label, room, cex) {
@@ -185,7 +200,7 @@ plot_time <- function(x, source, main, call) {
   graphics::plot.window(c(0, end), c(0, max(boxes$depth, 12)), xaxs = "i", yaxs = "i")
   draw_boxes(boxes$start, boxes$end, boxes$depth - 1, boxes$name, fills(boxes))
   title <- main %||% paste0("Stacks over time: ", format_count(attr(boxes, "samples")), " samples")
-  graphics::title(title, adj = 0, cex.main = 1)
+  graphics::title(drawable(title), adj = 0, cex.main = 1)
   if (!is.null(memory)) {
     graphics::par(mar = c(2.5, 0.5, 0.3, 0.5))
     graphics::plot.new()
@@ -279,11 +294,11 @@ plot_lines <- function(x, value, source, n, main, call) {
   }
   unit <- attr(summary, "unit")
   drawn <- lines[rev(seq_len(nrow(lines))), ]
-  place <- paste0(printable(file_name(drawn$filename)), ":", drawn$line)
+  place <- paste0(file_name(drawn$filename), ":", drawn$line)
   old <- graphics::par(mar = c(2.5, 8, 2, 0.5), mgp = c(1.5, 0.4, 0), tcl = -0.2)
   on.exit(graphics::par(old))
   graphics::plot.new()
-  place <- shorten(place, 24, "start", "..")
+  place <- drawable(shorten(place, 24, "start", ".."))
   widest <- max(graphics::strwidth(place, "inches", cex = 0.75))
   graphics::par(mai = replace(graphics::par("mai"), 2, widest + 0.25), new = TRUE)
   graphics::plot.new()
@@ -293,11 +308,11 @@ plot_lines <- function(x, value, source, n, main, call) {
   graphics::rect(0, at - 0.92, drawn$total, at - 0.08, col = "#cfe0f5", border = NA)
   graphics::rect(0, at - 0.92, drawn$self, at - 0.08, col = "#5b93d6", border = NA)
   graphics::axis(2, at - 0.5, place, las = 1, tick = FALSE, cex.axis = 0.75)
-  text <- ifelse(is.na(drawn$text), "", printable(trimws(drawn$text)))
+  text <- drawable(ifelse(is.na(drawn$text), "", trimws(drawn$text)))
   text <- vapply(text, fit_label, "", end * 0.98, 0.75, USE.NAMES = FALSE)
   graphics::text(end * 0.01, at - 0.5, text, adj = c(0, 0.5), cex = 0.75, col = "#1a1a1a")
   draw_axis(end, unit)
   amount <- paste(format_amount(attr(summary, "sum"), unit), printable(attr(summary, "type")))
-  graphics::title(main %||% paste("Lines by total (dark: self),", amount), adj = 0, cex.main = 1)
+  graphics::title(drawable(main %||% paste("Lines by total (dark: self),", amount)), adj = 0, cex.main = 1)
   lines
 }

@@ -91,9 +91,17 @@ test_that("all kinds of profiles can be drawn", {
   heap <- read_pprof(system.file("samples/proto/go_heap.pb.gz", package = "profile"))
   expect_no_error(plot(heap, value = "alloc_space"))
   expect_no_error(plot(heap, type = "lines"))
+})
+
+test_that("characters that the device has not are replaced", {
+  local_device()
   x <- sample_profile("1.out")
   x$functions$name[] <- strrep("a long name \u4e2d\u6587 ", 1000)
-  expect_no_error(suppressWarnings(plot(x)))
+  x$functions$filename[x$functions$filename != ""] <- "/home/\u4e2d.R"
+  for (type in c("flame", "time", "lines")) {
+    expect_no_condition(plot(x, type = type, main = "\u4e2d"))
+  }
+  expect_equal(drawable(c("plain", "\u4e2d")), c("plain", "???"))
 })
 
 test_that("what cannot be drawn is an error", {
