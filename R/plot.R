@@ -118,16 +118,12 @@ draw_boxes <- function(left, right, bottom, name, fill, native = FALSE) {
   )
 }
 
-# Texts that the device can draw. pdf() has no glyphs for many characters, and for these R raises an error or,
-# before 4.5, a warning for each.
+# Texts that the device can draw. These devices have the glyphs of one encoding, by default Latin-1; for other
+# characters R warns or raises an error, depending on its version.
 drawable <- function(texts) {
   texts <- substr(printable(texts), 1, 500)
-  can_draw <- function(text) {
-    fails <- function(condition) FALSE
-    tryCatch(is.numeric(graphics::strwidth(text)), error = fails, warning = fails)
-  }
-  if (!can_draw(texts)) {
-    cannot <- !vapply(texts, can_draw, NA)
+  if (names(grDevices::dev.cur()) %in% c("pdf", "postscript", "xfig")) {
+    cannot <- is.na(iconv(texts, "UTF-8", "latin1"))
     texts[cannot] <- iconv(texts[cannot], "UTF-8", "ASCII", sub = "?")
   }
   texts
