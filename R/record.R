@@ -77,19 +77,19 @@ record_profile <- function(
   the$recording <- TRUE
   old <- options(keep.source = lines || getOption("keep.source"))
   ended <- FALSE
-  end <- function() {
+  .end_of_recording <- function() {
     options(old)
     the$recording <- FALSE
     the$last_profile <- tidy_recording(finish(), frames, started, call)
     ended <<- TRUE
   }
   on.exit(if (!ended) {
-    end()
+    .end_of_recording()
     inform_profile("See `last_profile()` for the profile until then.", "profile_message_recorded")
   })
   # `force()` would add a frame.
   expr
-  end()
+  .end_of_recording()
   the$last_profile
 }
 
@@ -142,6 +142,8 @@ start_joint_recording <- function(options, call) {
 tidy_recording <- function(x, frames, started, call) {
   x$sources$source_timestamp <- as.numeric(started)
   x <- filtered(x, list(), list(), integer(), call, outermost = frames)
+  # The profiler still runs while it is being stopped.
+  x <- filter_by(x, list(ignore = "^[.]end_of_recording$"), call)
   x <- sources_added(packages_added(x, call), call)
   class(x) <- c("profile_recording", class(x))
   x
