@@ -8,7 +8,7 @@
 #' garbage collection and memory, what is irregular or too little to judge, and R code to continue with.
 #'
 #' The text is ASCII, apart from names and source code, and has a fixed order. Each row has percentages and
-#' an amount. All figures are those of [summary()][summary.profile_data()]; nothing is estimated or guessed.
+#' an amount. All figures are those of [summary()][summary.profile_data()]; nothing is estimated.
 #'
 #' The row `paste  <- make_sales 92%` means that 92% of the total of `paste()` comes from calls in
 #' `make_sales()`. Long names end in `~`.

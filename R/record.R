@@ -75,7 +75,7 @@ record_profile <- function(
   started <- Sys.time()
   finish <- if (joint) start_joint_recording(options, call) else start_recording(options, call)
   the$recording <- TRUE
-  old <- options(keep.source = lines || getOption("keep.source"))
+  old <- options(keep.source = lines || isTRUE(getOption("keep.source")))
   ended <- FALSE
   .end_of_recording <- function() {
     options(old)

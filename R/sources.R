@@ -215,7 +215,8 @@ split_text <- function(lines, filename) {
 #'
 #' @return A tibble with the columns `line`, `text` (`NA` if unknown), those of `summary(x)$by_line`
 #'   (`self`, `total`, `self_share`, `total_share`, ...), and `filename`. If the text is known, it has a row
-#'   for each line, with 0 where nothing was recorded, and a row for each line that the text has not; else a row for each line with samples.
+#'   for each line, with 0 where nothing was recorded, and a row for each line that the text has not; else a
+#'   row for each line with samples.
 #'
 #'   The attribute `changed` is that of [collect_sources()].
 #' @section Errors:
