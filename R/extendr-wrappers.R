@@ -2,17 +2,9 @@
 
 rust_read <- function(input, format, version, payload, lazy) .Call(wrap__rust_read, input, format, version, payload, lazy)
 
-rust_write_rprof <- function(x, file) .Call(wrap__rust_write_rprof, x, file)
+rust_write <- function(x, file, format, options) .Call(wrap__rust_write, x, file, format, options)
 
-rust_write_pprof <- function(x, file, aggregate, sources) .Call(wrap__rust_write_pprof, x, file, aggregate, sources)
-
-rust_write_otlp <- function(x, file, options) .Call(wrap__rust_write_otlp, x, file, options)
-
-rust_write_page <- function(x, file, options) .Call(wrap__rust_write_page, x, file, options)
-
-rust_page <- function(x, options) .Call(wrap__rust_page, x, options)
-
-rust_otlp_message <- function(x, options) .Call(wrap__rust_otlp_message, x, options)
+rust_written <- function(x, format, options) .Call(wrap__rust_written, x, format, options)
 
 rust_otlp_answer <- function(body, coding, success) .Call(wrap__rust_otlp_answer, body, coding, success)
 

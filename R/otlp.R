@@ -123,16 +123,13 @@ write_otlp <- function(x,
                        original_payload = FALSE) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
-  tables <- as_profile(x, call)
-  file <- file_path(path, "profile_error_write", call)
   if (is.null(format)) {
+    file <- file_path(path, "profile_error_write", call)
     format <- if (grepl("[.]json([.]gz)?$", file[[2]])) "json" else "protobuf"
   }
   check_format(format, call)
   options <- otlp_options(aggregate, format == "json", resource, original_payload, call)
-  losses <- rust(rust_write_otlp(tables, file, options), call)
-  warn_losses(losses, path_in_words(path), call)
-  invisible(x)
+  write_format(x, path, "otlp", options, call)
 }
 
 # The options of the core for writing a message.
@@ -152,7 +149,7 @@ otlp_options <- function(aggregate, json, resource, original_payload, call) {
 # The message as a raw vector, for sending.
 otlp_message <- function(x, json, aggregate, resource, call) {
   options <- otlp_options(aggregate, json, resource, FALSE, call)
-  result <- rust(rust_otlp_message(as_profile(x, call), options), call)
+  result <- rust(rust_written(as_profile(x, call), "otlp", options), call)
   warn_losses(result$losses, "the message", call)
-  result$message
+  result$bytes
 }

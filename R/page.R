@@ -89,7 +89,7 @@ profile_page <- function(x, ..., base = NULL, sources = TRUE, timeline = TRUE, t
   rlang::check_dots_empty()
   call <- rlang::current_env()
   content <- page_content(x, base, sources, timeline, title, call)
-  html <- rust(rust_page(content$tables, content$options), call)
+  html <- rust(rust_written(content$tables, "page", content$options), call)$bytes
   title <- content$options$title
   structure(list(html = html, title = title), class = "profile_page")
 }
@@ -100,8 +100,7 @@ write_profile_page <- function(x, path, ..., base = NULL, sources = TRUE, timeli
   rlang::check_dots_empty()
   call <- rlang::current_env()
   content <- page_content(x, base, sources, timeline, title, call)
-  file <- file_path(path, "profile_error_write", call)
-  rust(rust_write_page(content$tables, file, content$options), call)
+  write_format(content$tables, path, "page", content$options, call)
   invisible(x)
 }
 

@@ -133,22 +133,22 @@
 write_pprof <- function(x, path, ..., aggregate = TRUE, sources = FALSE) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
-  tables <- as_profile(x, call)
-  file <- file_path(path, "profile_error_write", call)
   check_flag(aggregate, "aggregate", call)
   check_flag(sources, "sources", call)
-  losses <- rust(rust_write_pprof(tables, file, aggregate, sources), call)
-  warn_losses(losses, path_in_words(path), call)
-  invisible(x)
+  write_format(x, path, "pprof", list(aggregate = aggregate, sources = sources), call)
 }
 
 #' @rdname write_pprof
 #' @export
 write_rprof <- function(x, path) {
-  call <- rlang::current_env()
+  write_format(x, path, "rprof", list(), rlang::current_env())
+}
+
+# Writes a file in a format; `options` are those of its writer in the core.
+write_format <- function(x, path, format, options, call) {
   tables <- as_profile(x, call)
   file <- file_path(path, "profile_error_write", call)
-  losses <- rust(rust_write_rprof(tables, file), call)
+  losses <- rust(rust_write(tables, file, format, options), call)
   warn_losses(losses, path_in_words(path), call)
   invisible(x)
 }

@@ -48,7 +48,7 @@ pub fn origin(input: &Robj) -> Result<Origin> {
 }
 
 /// Writes a file; returns the information that could not be stored.
-pub fn write(file: &Robj, profile: &Profile, writer: &impl Writer) -> Result<Losses> {
+pub fn write(file: &Robj, profile: &Profile, writer: &dyn Writer) -> Result<Losses> {
     let file = argument(file).file()?;
     formats::write_file(writer, profile, file.path, &stop)
         .map_err(|error| error.shown_as(file.shown))

@@ -35,14 +35,14 @@ use arena::RObject;
 use argument::{Sexp, VECSXP, argument, text};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use guard::stop;
-use options::{otlp_writer, page, sampler_settings};
+use options::{sampler_settings, writer};
 use outcome::outcome;
 use profile_core::analysis::call_tree::{By, Part};
 use profile_core::analysis::{call_tree, compact, summary};
 use profile_core::error::Error;
 use profile_core::formats::otlp::response::{self, Accepted, Coding};
 use profile_core::formats::payload::read_payload;
-use profile_core::formats::{self, Input, Problems, Writer, pprof, rprof};
+use profile_core::formats::{self, Input, Problems, rprof};
 use profile_core::io::input::Origin;
 use profile_core::joint;
 use profile_core::limits::memory::{Growing, TryCollect, TryGrow, owned, written};
@@ -71,49 +71,28 @@ fn rust_read(input: &Robj, format: &Robj, version: &Robj, payload: &Robj, lazy: 
     })
 }
 
-// Writers return the information that could not be stored in the file.
+// Writes a file in a format, see `writer()` in options.rs. Returns the information that could not be
+// stored in it.
 #[extendr]
-fn rust_write_rprof(x: &Robj, file: &Robj) -> Robj {
+fn rust_write(x: &Robj, file: &Robj, format: &Robj, options: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
-        let losses = files::write(file, &profile, &rprof::Writer)?;
+        let writer = writer(&profile, text(format)?, options)?;
+        let losses = files::write(file, &profile, &*writer)?;
         to_r::losses(arena, &losses)
     })
 }
 
+// The same, but returns `list(bytes, losses)`, with the content of the file as a raw vector.
 #[extendr]
-fn rust_write_pprof(x: &Robj, file: &Robj, aggregate: &Robj, sources: &Robj) -> Robj {
+fn rust_written(x: &Robj, format: &Robj, options: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
-        let writer = pprof::Writer {
-            aggregate: argument(aggregate).flag()?,
-            sources: argument(sources).flag()?,
-        };
-        let losses = files::write(file, &profile, &writer)?;
-        to_r::losses(arena, &losses)
-    })
-}
-
-#[extendr]
-fn rust_write_otlp(x: &Robj, file: &Robj, options: &Robj) -> Robj {
-    outcome(|arena| {
-        let profile = from_r::profile(argument(x), &stop)?;
-        let writer = otlp_writer(&profile, options)?;
-        let losses = files::write(file, &profile, &writer)?;
-        to_r::losses(arena, &losses)
-    })
-}
-
-// Returns `list(message, losses)`: a raw vector, and the information that could not be stored in it.
-#[extendr]
-fn rust_otlp_message(x: &Robj, options: &Robj) -> Robj {
-    outcome(|arena| {
-        let profile = from_r::profile(argument(x), &stop)?;
-        let writer = otlp_writer(&profile, options)?;
-        let mut message = Vec::new();
-        let losses = writer.write(&profile, &mut Growing(&mut message), &stop)?;
+        let writer = writer(&profile, text(format)?, options)?;
+        let mut bytes = Vec::new();
+        let losses = writer.write(&profile, &mut Growing(&mut bytes), &stop)?;
         let losses = to_r::losses(arena, &losses)?;
-        arena.list(&[("message", arena.bytes(&message)?), ("losses", losses)])
+        arena.list(&[("bytes", arena.bytes(&bytes)?), ("losses", losses)])
     })
 }
 
@@ -142,27 +121,6 @@ fn rust_otlp_answer(body: &Robj, coding: &Robj, success: &Robj) -> Robj {
             ("rejected", arena.number(accepted.rejected as f64)?),
             ("message", arena.text(&accepted.message)?),
         ])
-    })
-}
-
-// `options`: see `page()` in options.rs.
-#[extendr]
-fn rust_write_page(x: &Robj, file: &Robj, options: &Robj) -> Robj {
-    outcome(|_| {
-        let profile = from_r::profile(argument(x), &stop)?;
-        files::write(file, &profile, &page(options)?)?;
-        Ok(RObject::null())
-    })
-}
-
-// The same, but returns the file as a raw vector.
-#[extendr]
-fn rust_page(x: &Robj, options: &Robj) -> Robj {
-    outcome(|arena| {
-        let profile = from_r::profile(argument(x), &stop)?;
-        let mut html = Vec::new();
-        page(options)?.write(&profile, &mut Growing(&mut html), &stop)?;
-        arena.bytes(&html)
     })
 }
 
@@ -533,12 +491,8 @@ pub extern "C" fn profile_rust_unload() {
 extendr_module! {
     mod profile;
     fn rust_read;
-    fn rust_write_rprof;
-    fn rust_write_pprof;
-    fn rust_write_otlp;
-    fn rust_write_page;
-    fn rust_page;
-    fn rust_otlp_message;
+    fn rust_write;
+    fn rust_written;
     fn rust_otlp_answer;
     fn rust_convert;
     fn rust_validate;

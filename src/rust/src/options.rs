@@ -4,17 +4,36 @@ use crate::argument::{Sexp, argument};
 use crate::guard::stop;
 use extendr_api::Robj;
 use profile_core::error::{Error, Result};
-use profile_core::formats::otlp;
 use profile_core::formats::payload::payload_of;
+use profile_core::formats::{Writer, otlp, pprof, rprof};
 use profile_core::limits::memory::{TryCollect, TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
 use profile_core::page::{Page, SourceText};
 use profile_sampler as sampler;
 
+/// The writer of a format, with the options in a list.
+pub fn writer<'call>(
+    profile: &Profile,
+    format: &str,
+    list: &'call Robj,
+) -> Result<Box<dyn Writer + 'call>> {
+    let flag = |name| option(list, name)?.flag();
+    Ok(match format {
+        "rprof" => Box::new(rprof::Writer),
+        "pprof" => Box::new(pprof::Writer {
+            aggregate: flag("aggregate")?,
+            sources: flag("sources")?,
+        }),
+        "otlp" => Box::new(otlp_writer(profile, list)?),
+        "page" => Box::new(page(list)?),
+        _ => return Err(Error::Unsupported(message!("No format `{format}`."))),
+    })
+}
+
 /// The writer for a list of the options `aggregate`, `json`, `payload` (flags), `keys` and
 /// `values` (lists of strings).
-pub fn otlp_writer(profile: &Profile, list: &Robj) -> Result<otlp::Writer> {
+fn otlp_writer(profile: &Profile, list: &Robj) -> Result<otlp::Writer> {
     let mut resource = Vec::new();
     let keys = option(list, "keys")?.elements()?;
     for (key, value) in keys.iter().zip(option(list, "values")?.elements()?) {
@@ -36,7 +55,7 @@ pub fn otlp_writer(profile: &Profile, list: &Robj) -> Result<otlp::Writer> {
 /// The page for a list of the options `title`, `generator`, `template`, `style`, `script`,
 /// `plumbing` (strings), `files`, `texts` and `changed` (for each
 /// source file), `sources` (a number) and `timeline` (a flag).
-pub fn page(list: &Robj) -> Result<Page<'_>> {
+fn page(list: &Robj) -> Result<Page<'_>> {
     let text = |name| Ok::<_, Error>(option(list, name)?.text()?.unwrap_or_default());
     let files = option(list, "files")?.texts()?.into_iter();
     let texts = option(list, "texts")?.texts()?.into_iter();

@@ -12,15 +12,17 @@ use std::path::Path;
 pub trait Writer {
     /// Whether all files are compressed, because the tools for the format expect that. Otherwise a file
     /// is compressed if its path ends in `.gz`.
-    const ALWAYS_GZIP: bool = false;
+    fn always_gzip(&self) -> bool {
+        false
+    }
 
     /// Writes the content of a file, not compressed.
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses>;
 }
 
 /// Writes a file. An existing file is replaced when the new one is complete.
-pub fn write_file<W: Writer>(
-    writer: &W,
+pub fn write_file(
+    writer: &dyn Writer,
     profile: &Profile,
     path: &Path,
     stop: Stop,
@@ -31,7 +33,7 @@ pub fn write_file<W: Writer>(
         Ok(())
     };
     let name = path.as_os_str().as_encoded_bytes();
-    let gzip = W::ALWAYS_GZIP || name.ends_with(b".gz");
+    let gzip = writer.always_gzip() || name.ends_with(b".gz");
     save::replace(path, |out| match gzip {
         true => gzip::compress(out, write),
         false => write(out),

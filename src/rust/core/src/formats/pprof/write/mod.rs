@@ -55,7 +55,9 @@ impl Default for Writer {
 }
 
 impl write::Writer for Writer {
-    const ALWAYS_GZIP: bool = true;
+    fn always_gzip(&self) -> bool {
+        true
+    }
 
     /// Profiles recorded by R's profiler are written with the sample types `samples/count`,
     /// `cpu/nanoseconds` (the default) and `alloc_space/bytes`. The names of R functions are in
