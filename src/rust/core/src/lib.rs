@@ -7,6 +7,7 @@
 //! - [`schema`]: every table and column, declared once, and how to write and read them;
 //! - [`tables`]: reads, checks and filters tables of users;
 //! - [`analysis`]: what is computed from a profile, such as self and total values;
+//! - [`json`]: reads and writes JSON in pieces;
 //! - [`page`]: an HTML file that shows a profile;
 //! - [`joint`]: creates a profile from a recording of R and native code;
 //! - `attribute_value`: the values of attributes as trees, and as the texts of the model;
@@ -46,6 +47,7 @@ pub mod error;
 pub mod formats;
 pub mod io;
 pub mod joint;
+pub mod json;
 pub mod limits;
 pub mod message;
 pub mod model;

@@ -114,6 +114,10 @@ kinds! {
         "a sample with neither a value nor a time, omitted",
     AmbiguousLayout "ambiguous_layout" false
         "a message that may be of more than one version of the format, read as the most likely one",
+    CutJson "cut_json" true
+        "the file ends inside an object or array: read up to that point",
+    HalfCharacter "half_character" true
+        "an escape sequence of half a character, read as U+FFFD",
     OddLineNumber "odd_line_number" false
         "a line number that is negative or beyond R's integers, read as 0 (unknown); a column that ends in `_exact` has the number",
 }

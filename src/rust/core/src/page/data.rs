@@ -20,11 +20,11 @@
 //! | `texts` | objects with `file` (a string), `text`, and `changed`: whether it was changed after recording |
 
 use super::Page;
-use super::json::Json;
 use super::samples::Samples;
 use super::tree::Tree;
 use crate::analysis::sample_types::summed_type;
 use crate::error::Result;
+use crate::json::Json;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::TryCollect;
 use crate::model::{Period, Profile, Source, Values, is_summable};

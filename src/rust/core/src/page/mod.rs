@@ -14,7 +14,6 @@
 
 mod data;
 mod html;
-mod json;
 mod samples;
 #[cfg(test)]
 mod tests;

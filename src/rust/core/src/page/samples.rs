@@ -1,11 +1,11 @@
 //! The values of samples: their sums for each source, type and node, and the samples in the order
 //! in which they were recorded.
 
-use super::json::Json;
 use super::tree::Tree;
 use crate::collections::Lists;
 use crate::error::Result;
 use crate::formats::{otlp, pprof};
+use crate::json::Json;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use crate::model::{Profile, Source, SourceId, Values};
