@@ -135,15 +135,15 @@ read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
 
 #' Read a profile of unknown format
 #'
-#' `read_profile()` detects the format of a file by its content and calls [read_rprof()], [read_pprof()] or
-#' [read_otlp()]. The name of the file does not matter.
+#' `read_profile()` detects the format of a file by its content and calls [read_rprof()], [read_pprof()],
+#' [read_otlp()], or a reader of [another format][read_speedscope()]. The name of the file does not matter.
 #'
 #' @inheritParams read_rprof
 #'
 #' @return An object of class `profile_data`, see [profile_data]. `sources$source_type` is the format.
 #'
 #' @section Errors:
-#' Those of the three functions. For a file of another format, the message of `profile_error_parse` says what
+#' Those of the functions. For a file of another format, the message of `profile_error_parse` says what
 #' it looks like.
 #' @export
 #' @examples

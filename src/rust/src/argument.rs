@@ -238,6 +238,15 @@ impl<'call> Sexp<'call> {
     pub fn flag(self) -> Result<bool> {
         Ok(self.integers()?.first() == Some(&1))
     }
+
+    /// The first value of a logical vector, `None` for NA.
+    pub fn optional_flag(self) -> Result<Option<bool>> {
+        Ok(match self.integers()?.first() {
+            Some(0) => Some(false),
+            Some(1) => Some(true),
+            _ => None,
+        })
+    }
 }
 
 /// The texts of string objects, empty for NA.

@@ -5,7 +5,7 @@ use crate::guard::stop;
 use extendr_api::Robj;
 use profile_core::error::{Error, Result};
 use profile_core::formats::payload::payload_of;
-use profile_core::formats::{Writer, otlp, pprof, rprof};
+use profile_core::formats::{Writer, otlp, pprof, rprof, speedscope};
 use profile_core::limits::memory::{TryCollect, TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
@@ -24,6 +24,9 @@ pub fn writer<'call>(
         "pprof" => Box::new(pprof::Writer {
             aggregate: flag("aggregate")?,
             sources: flag("sources")?,
+        }),
+        "speedscope" => Box::new(speedscope::Writer {
+            aggregate: option(list, "aggregate")?.optional_flag()?,
         }),
         "otlp" => Box::new(otlp_writer(profile, list)?),
         "page" => Box::new(page(list)?),

@@ -7,6 +7,8 @@
 //! - [`weights`]: the values of samples, summed for each distinct stack;
 //! - [`summary`]: self and total values by function and by line;
 //! - [`paths`]: the prefix tree of stacks;
+//! - [`rows_by_source`]: the samples of each source;
+//! - [`measures`]: what viewers that show one number for each sample get;
 //! - [`call_tree`]: self and total values by path;
 //! - [`combine`]: combines several profiles;
 //! - [`compact`]: finds unused rows of tables;
@@ -18,7 +20,9 @@ pub mod combine;
 pub mod compact;
 pub mod convert;
 pub(crate) mod inlining;
+pub(crate) mod measures;
 pub mod paths;
+pub(crate) mod rows_by_source;
 pub(crate) mod sample_types;
 pub(crate) mod source_facts;
 pub mod summary;

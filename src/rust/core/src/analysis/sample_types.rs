@@ -95,6 +95,16 @@ enum Lookup<'a> {
     },
 }
 
+impl Lookup<'_> {
+    #[inline]
+    fn number(&self, row: usize, source: SourceId) -> f64 {
+        match self {
+            Lookup::Stored(values) => values.column[row],
+            Lookup::Derived { counts, periods } => counts.column[row] * periods[source.row()],
+        }
+    }
+}
+
 impl WrittenType<'_> {
     /// The value of a sample; 0 if it has none.
     #[inline]
@@ -107,9 +117,7 @@ impl WrittenType<'_> {
                     }
                     values.column[row]
                 }
-                Lookup::Derived { counts, periods } => {
-                    (counts.column[row] * periods[source.row()]).round()
-                }
+                derived => derived.number(row, source).round(),
             };
             if !value.is_nan() {
                 return whole(value).ok_or_else(|| self.no_whole_number(row, value));
@@ -118,13 +126,21 @@ impl WrittenType<'_> {
         Ok(0)
     }
 
+    /// The value of a sample, for formats with numbers of any kind; NaN if it has none.
+    #[inline]
+    pub fn number(&self, row: usize, source: SourceId) -> f64 {
+        for lookup in &self.lookups {
+            let value = lookup.number(row, source);
+            if !value.is_nan() {
+                return value;
+            }
+        }
+        f64::NAN
+    }
+
     /// Whether a sample has a value of this type.
     pub fn has(&self, row: usize, source: SourceId) -> bool {
-        let value = |lookup: &Lookup| match lookup {
-            Lookup::Stored(values) => values.column[row],
-            Lookup::Derived { counts, periods } => counts.column[row] * periods[source.row()],
-        };
-        self.lookups.iter().any(|lookup| !value(lookup).is_nan())
+        !self.number(row, source).is_nan()
     }
 
     #[cold]

@@ -112,6 +112,16 @@ pub fn default_type<'a>(source: &'a Source, types: &[&WrittenType<'a>]) -> Optio
     source.default_type.as_deref()
 }
 
+/// The last part of a path or URL, without a query, which may hold a password.
+pub fn file_name(uri: &str) -> &str {
+    let path = match uri.contains("://") {
+        true => uri.split(['?', '#']).next().unwrap_or_default(),
+        false => uri,
+    };
+    let mut parts = path.rsplit(['/', '\\']);
+    parts.find(|part| !part.is_empty()).unwrap_or_default()
+}
+
 /// A description of a source of Rprof, such as `Rprof: Rprof.out, 20000 us, memory gc line`.
 pub fn provenance(source: &Source) -> Result<String> {
     let mut text = owned("Rprof: ", WHAT)?;

@@ -46,14 +46,17 @@ kinds! {
         "Line numbers that are beyond R's integers or without a function are not in the file",
     ChangedName "changed_names"
         "Names of functions and files were changed that would be read as something else",
-    // pprof.
-    /// Sources are stored as labels of samples.
+    // pprof and speedscope.
+    /// In pprof, sources are labels of samples.
     SourceWithoutSamples "sources_without_samples"
         "Sources without a sample are not in the file",
     OtherLabel "other_labels"
         "Labels that are neither text nor integer are not in the file",
     LineWithoutFunction "lines_without_function"
         "Lines without a function are not in the file, as Go's pprof refuses them",
+    // Viewers that draw samples as boxes.
+    NotPositive "not_positive_values"
+        "Values that are negative or infinite are not in the file, as viewers draw only positive ones",
     // pprof and OpenTelemetry, which hold whole numbers of 64 bits.
     Period "periods"
         "Sampling periods were rounded or left out, as only whole numbers below 2^63 can be written",

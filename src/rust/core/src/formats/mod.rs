@@ -1,6 +1,6 @@
 //! The formats that are read and written, a folder for each, and what they share.
 //!
-//! - [`rprof`], [`pprof`], [`otlp`]: one format each, with its [`Format`] (how to recognise
+//! - [`rprof`], [`pprof`], [`otlp`], [`speedscope`]: one format each, with its [`Format`] (how to recognise
 //!   and read it) and its [`Writer`];
 //! - [`read`], [`write`]: reading any of them, and writing files;
 //! - [`problems`], [`losses`]: irregularities that readers found, and information that writers could
@@ -18,9 +18,11 @@ pub mod pprof;
 pub mod problems;
 pub mod read;
 pub mod rprof;
+pub mod speedscope;
 pub mod write;
 
 mod bytes;
+mod frame_names;
 mod message;
 mod string_table;
 

@@ -118,6 +118,12 @@ kinds! {
         "the file ends inside an object or array: read up to that point",
     HalfCharacter "half_character" true
         "an escape sequence of half a character, read as U+FFFD",
+    UnequalLengths "unequal_lengths" true
+        "columns of samples of different lengths: rows beyond the shortest are omitted",
+    TimeBackwards "time_backwards" false
+        "a time before the previous one",
+    UnbalancedEvent "unbalanced_event" true
+        "an event that closes a frame which is not the innermost open one",
     OddLineNumber "odd_line_number" false
         "a line number that is negative or beyond R's integers, read as 0 (unknown); a column that ends in `_exact` has the number",
 }

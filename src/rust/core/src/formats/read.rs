@@ -4,7 +4,7 @@
 
 use super::format::{Format, Input, Opened};
 use super::problems::Problems;
-use super::{otlp, pprof, rprof};
+use super::{otlp, pprof, rprof, speedscope};
 use crate::error::{Error, Foreign, Position, Result};
 use crate::io::gzip::Content;
 use crate::io::input::{InputFile, Origin, Source};
@@ -15,7 +15,12 @@ use crate::model::Profile;
 const START: u64 = 1 << 16;
 
 /// All formats that can be read. The first that recognises a file reads it.
-pub const FORMATS: &[&Format] = &[&rprof::FORMAT, &pprof::FORMAT, &otlp::FORMAT];
+pub const FORMATS: &[&Format] = &[
+    &rprof::FORMAT,
+    &pprof::FORMAT,
+    &otlp::FORMAT,
+    &speedscope::FORMAT,
+];
 
 /// The format with this name, if it is supported.
 pub fn named(name: &str) -> Option<&'static Format> {
@@ -103,7 +108,7 @@ mod tests {
 
     #[test]
     fn formats_are_distinguished() {
-        let tables: [(&[u8], Option<&Format>); 13] = [
+        let tables: [(&[u8], Option<&Format>); 17] = [
             (b"sample.interval=20000\n", Some(&rprof::FORMAT)),
             (b"\"f\" \"g\" \n", Some(&rprof::FORMAT)),
             (b"sample.interval=20000\n\"\x01\" \n", Some(&rprof::FORMAT)),
@@ -120,6 +125,20 @@ mod tests {
             (b"\x0a\x04\x12\x02\x12\x00", Some(&otlp::FORMAT)),
             (b"\x0a\x00\x32\x00", Some(&pprof::FORMAT)),
             (b"\x12\x02\x2a\x00", Some(&otlp::FORMAT)),
+            (
+                b"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"}",
+                Some(&speedscope::FORMAT),
+            ),
+            // A function whose name is a field of another format.
+            (
+                b"{\"shared\":{\"frames\":[{\"name\":\"dictionary\"}]}}",
+                Some(&speedscope::FORMAT),
+            ),
+            (
+                b"{\"profiles\":[{\"type\":\"evented\",\"unit\":\"none\"",
+                Some(&speedscope::FORMAT),
+            ),
+            (b"{\"a\":{\"resourceProfiles\":[]}}", None),
             // A truncated resource.
             (b"\x0a\xff\x7f\x12\x02", Some(&otlp::FORMAT)),
         ];

@@ -14,8 +14,8 @@
 //! ```
 
 use super::token::{self, Escape, Number};
-use crate::error::{Error, Position, Result};
-use crate::formats::format::Opened;
+use crate::error::{Error, Foreign, Position, Result};
+use crate::formats::format::{Format, Opened};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::io::pieces::{self, PIECE, Pieces};
 use crate::limits::budget::Budget;
@@ -28,6 +28,8 @@ use std::io::ErrorKind;
 use std::ops::Range;
 
 const WHAT: &str = "a text";
+/// The number of bytes from which the format is detected.
+const START: u64 = 1 << 16;
 /// The maximum length of a string or number, more than any source file has.
 const LONGEST: usize = 256 << 20;
 /// How deep a value may be nested that is skipped.
@@ -35,11 +37,33 @@ const DEEPEST: usize = 1 << 20;
 
 /// Calls `work` with a reader of the content.
 pub fn read<'env, T>(
-    opened: Opened<'env>,
+    mut opened: Opened<'env>,
     stop: Stop,
     work: impl FnOnce(&mut Reader) -> Result<T>,
 ) -> Result<(T, Problems)> {
+    check_start(&mut opened)?;
     in_pieces(opened, PIECE, stop, work)
+}
+
+/// An error if the content is not JSON, or of another format.
+fn check_start(opened: &mut Opened) -> Result<()> {
+    let input = &opened.origin.name;
+    let start = opened.content.peek(START);
+    let start = start.map_err(|error| Error::damaged(input, Position::Byte(0), &error))?;
+    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    let other = (opened.recognise)(start).filter(|format| *format != opened.format);
+    let (found, looks_like) = match (text.trim_ascii_start().first(), other) {
+        (None, _) => (message!("it is empty"), None),
+        (_, Some(other)) => (message!("it looks like {}", other.title), Some(other.name)),
+        (Some(b'{' | b'['), None) => return Ok(()),
+        _ => (message!("its content is not JSON"), None),
+    };
+    Err(Error::Foreign(Foreign {
+        input: message!("{input}"),
+        wanted: opened.format.title,
+        found,
+        looks_like,
+    }))
 }
 
 fn in_pieces<'env, T>(
@@ -470,6 +494,20 @@ impl Reader<'_, '_, '_> {
                 return Err(self.truncated());
             }
         }
+    }
+
+    pub fn is_truncated(&self) -> bool {
+        self.is_truncated
+    }
+
+    /// The error for a file in which nothing of this format was found.
+    pub fn foreign(&self, wanted: &Format, found: &str) -> Error {
+        Error::Foreign(Foreign {
+            input: message!("{}", self.input),
+            wanted: wanted.title,
+            found: message!("{found}"),
+            looks_like: None,
+        })
     }
 
     /// Checks that nothing follows the last value.

@@ -104,6 +104,27 @@ impl Profile {
         })
     }
 
+    /// The location of a function of which a file records the name, which may be empty, the source file,
+    /// and the position in it; 0 if it is unknown.
+    pub fn recorded_frame(
+        &mut self,
+        name: StringId,
+        filename: StringId,
+        line: i64,
+        column: i64,
+    ) -> Result<LocationId> {
+        let none = self.strings.intern("")?;
+        let names = [name, none];
+        let function = Function::recorded(names, filename, 0, &mut self.strings)?;
+        let function = self.functions.intern(function)?;
+        self.locations.intern(Location {
+            function: Some(function),
+            line: Some(line),
+            column,
+            ..Location::default()
+        })
+    }
+
     pub fn add_mapping(&mut self, mapping: Mapping) -> Result<MappingId> {
         add(&mut self.mappings, mapping)
     }

@@ -23,6 +23,7 @@ use super::Page;
 use super::samples::Samples;
 use super::tree::Tree;
 use crate::analysis::sample_types::summed_type;
+use crate::analysis::source_facts::file_name;
 use crate::error::Result;
 use crate::json::Json;
 use crate::limits::cancel::Stop;
@@ -136,16 +137,6 @@ fn write_source(source: &Source, samples: usize, is_base: bool, json: &mut Json)
         .number(source.timestamp.unwrap_or(f64::NAN))?;
     json.field("samples")?.integer(samples as i64)?;
     json.field("base")?.flag(is_base)
-}
-
-/// The last part of a path or URL, without a query, which may hold a password.
-fn file_name(uri: &str) -> &str {
-    let path = match uri.contains("://") {
-        true => uri.split(['?', '#']).next().unwrap_or_default(),
-        false => uri,
-    };
-    let mut parts = path.rsplit(['/', '\\']);
-    parts.find(|part| !part.is_empty()).unwrap_or_default()
 }
 
 /// Writes the text of each file that has a function in the tree.

@@ -3,17 +3,12 @@
 //! version 1.7.
 
 use crate::formats::bytes::{FieldShape, field_shapes, is_json};
-use memchr::memmem;
-
-/// How much of JSON is looked at.
-const SNIFFED: usize = 4096;
+use crate::json::keys;
 
 /// Whether the content looks like OpenTelemetry's profiles.
 pub fn is_otlp(start: &[u8]) -> bool {
     if is_json(start) {
-        let start = &start[..start.len().min(SNIFFED)];
-        let mut keys = [&b"\"resourceProfiles\""[..], b"\"dictionary\""].into_iter();
-        return keys.any(|key| memmem::find(start, key).is_some());
+        return keys::has_any(start, &["resourceProfiles", "dictionary"]);
     }
     is_message(start) || is_framed(start) && start.get(4..).is_some_and(is_message)
 }

@@ -6,13 +6,14 @@
 //! and the [`Losses`] describe what it could not store.
 
 use super::texts::{StackTexts, push_number};
+use crate::analysis::rows_by_source::RowsBySource;
 use crate::analysis::source_facts::periods;
 use crate::error::{Error, Result};
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::write;
 use crate::io::save;
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::{Growing, TryCollect, TryGrow, sort_by_key};
+use crate::limits::memory::{Growing, TryCollect, TryGrow};
 use crate::message;
 use crate::model::{
     LEVELS, LocationId, Profile, RprofOptions, SampleColumn, Source, SourceId, Values,
@@ -37,7 +38,7 @@ impl write::Writer for Writer {
 fn write_blocks(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
     let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(save::failed);
     let counts = Counts::of(profile)?;
-    let rows = rows_by_source(profile)?;
+    let rows = RowsBySource::new(profile)?;
     let used = Used::new(profile)?;
     let mut losses = Losses::default();
     losses.add(LossKind::Line, used.lost_lines);
@@ -45,11 +46,10 @@ fn write_blocks(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Lo
     let mut files = Vec::new();
     let mut figures = Vec::new();
     let mut texts = StackTexts::new(profile)?;
-    let mut next = 0;
     for id in profile.source_ids() {
         let source = &profile.sources[id.0 as usize];
-        let end = next + rows[next..].partition_point(|&row| profile.samples.source[row] <= id);
-        let block = Block::new(profile, id, &rows[next..end], &used)?;
+        let rows = rows.of(id);
+        let block = Block::new(profile, id, rows, &used)?;
         match interval(source) {
             None => losses.add(LossKind::AssumedInterval, 1),
             Some(interval) if !is_nearly_whole(interval) => {
@@ -61,7 +61,7 @@ fn write_blocks(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Lo
         writeln!(Growing(&mut figures), "{}", block.header).map_err(save::failed)?;
         put(&figures)?;
         texts.start_block(source, block.header)?;
-        for &row in &rows[next..end] {
+        for &row in rows {
             files.clear();
             texts.recorded_files(row, &mut files)?;
             let stack = profile.samples.stack[row];
@@ -91,7 +91,6 @@ fn write_blocks(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Lo
         files.clear();
         texts.recorded_files(usize::MAX, &mut files)?;
         put(&files)?;
-        next = end;
     }
     losses.add(LossKind::ChangedName, texts.changed_names());
     Ok(losses)
@@ -129,17 +128,6 @@ impl Used {
             has_lines,
         })
     }
-}
-
-/// The rows of the samples, sorted by source, in the original order within each source.
-fn rows_by_source(profile: &Profile) -> Result<Vec<usize>> {
-    let source = &profile.samples.source;
-    let mut rows = Vec::new();
-    rows.try_extend_from(0..source.len(), "the order of the samples")?;
-    if !source.iter().is_sorted() {
-        sort_by_key(&mut rows, |&row| source[row], "the order of the samples")?;
-    }
-    Ok(rows)
 }
 
 /// How the number of lines of a sample is determined.

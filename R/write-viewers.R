@@ -1,0 +1,55 @@
+# Writes files for viewers: speedscope.
+
+#' Write profiles for other viewers
+#'
+#' @description
+#' `write_speedscope()` writes a file for [speedscope](https://www.speedscope.app): open that page, or the one that
+#' `npx speedscope` starts without a network connection, and drop the file on it. The file stays on your computer.
+#'
+#' @details
+#' An existing file is replaced as by [write_pprof()]. A file whose name ends in `.gz` is compressed.
+#'
+#' If some information cannot be stored exactly, one warning of class `profile_warning_lossy` counts what was
+#' left out: sources without samples, and negative values.
+#'
+#' For Rprof data the values are `samples`, `cpu` (the count times the sampling interval) and, for memory profiles,
+#' `alloc_space`; for other data the types of the profile. The memory in use at each sample, whose sum has no
+#' meaning, is not written. A location without a function has its address as name, and its module as file.
+#'
+#' ## speedscope
+#'
+#' The file contains a profile for each source and sample type, with the name of the file that it was read from, such
+#' as `Rprof.out: cpu`, and names, files, lines and columns of frames. The default type is shown first.
+#'
+#' With `aggregate = FALSE` the samples are in their order, which the view *Time Order* needs; neighbours with equal
+#' stacks are one entry, which is shown in the same way. With `aggregate = TRUE` the values of all samples with equal
+#' stacks are summed. By default this depends on the size: speedscope takes seconds to open 100,000 samples, and
+#' does not show a million, so more than 100,000 entries are summed.
+#'
+#' Not written are labels, times of samples, kinds of frames, packages, mappings, resources and attributes.
+#' [read_speedscope()] reads each type of each source as a source, with the same values.
+#'
+#' @inheritParams write_pprof
+#' @param aggregate Whether to sum the values of samples with equal stacks. `NULL`, the default, does this for large
+#'   profiles.
+#'
+#' @return `x`, invisibly.
+#'
+#' @section Errors:
+#' - `profile_error_write` if the file cannot be written;
+#' - `profile_error_invalid` if `x` is not valid.
+#'
+#' @seealso [read_speedscope()], [profile_page()] for a viewer that needs no other tool, [write_pprof()]
+#' @export
+#' @examples
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#' path <- tempfile(fileext = ".speedscope.json")
+#' write_speedscope(x, path)
+write_speedscope <- function(x, path, ..., aggregate = NULL) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  if (!is.null(aggregate)) {
+    check_flag(aggregate, "aggregate", call)
+  }
+  write_format(x, path, "speedscope", list(aggregate = aggregate %||% NA), call)
+}

@@ -1,0 +1,144 @@
+//! What viewers get that show one number for each sample: for each sample type the values of the samples of a
+//! source, either in order or summed by stack.
+
+use super::sample_types::{WrittenType, written_types};
+use crate::error::Result;
+use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::memory::{TryGrow, filled};
+use crate::model::{Profile, SourceId, StackId};
+
+const WHAT: &str = "sums of samples";
+
+/// A sample type, or the count of samples of a profile without values.
+pub struct Measure<'a>(Option<WrittenType<'a>>);
+
+impl<'a> Measure<'a> {
+    /// The types whose sums have a meaning, in the order in which they are written.
+    pub fn all(profile: &'a Profile) -> Result<Vec<Measure<'a>>> {
+        let mut all = Vec::new();
+        for type_ in written_types(profile, true)? {
+            if crate::model::is_summable(type_.key, type_.unit) {
+                all.try_push(Measure(Some(type_)), WHAT)?;
+            }
+        }
+        if all.is_empty() && profile.values.is_empty() {
+            all.try_push(Measure(None), WHAT)?;
+        }
+        Ok(all)
+    }
+
+    pub fn name(&self) -> &'a str {
+        self.0.as_ref().map_or("samples", |type_| type_.name)
+    }
+
+    /// Its name in the profile.
+    pub fn key(&self) -> &'a str {
+        self.0.as_ref().map_or("samples", |type_| type_.key)
+    }
+
+    pub fn unit(&self) -> &'a str {
+        self.0.as_ref().map_or("count", |type_| type_.unit)
+    }
+
+    pub fn as_type(&self) -> Option<&WrittenType<'a>> {
+        self.0.as_ref()
+    }
+
+    /// Nanoseconds of its unit, if that is one of time.
+    pub fn nanoseconds(&self) -> Option<f64> {
+        match self.unit() {
+            "nanoseconds" => Some(1.0),
+            "microseconds" => Some(1e3),
+            "milliseconds" => Some(1e6),
+            "seconds" => Some(1e9),
+            _ => None,
+        }
+    }
+
+    /// The value of a sample; NaN if it has none.
+    #[inline]
+    pub fn value(&self, row: usize, source: SourceId) -> f64 {
+        match &self.0 {
+            Some(type_) => type_.number(row, source),
+            None => 1.0,
+        }
+    }
+}
+
+/// The samples of a source with the values of a type.
+#[derive(Clone, Copy)]
+pub struct Measured<'m, 'a> {
+    pub profile: &'m Profile,
+    pub source: SourceId,
+    pub rows: &'m [usize],
+    pub measure: &'m Measure<'a>,
+}
+
+impl Measured<'_, '_> {
+    /// Calls `each` with the samples in their order, neighbours with equal stacks as one. Samples without a
+    /// value, or with 0, are left out. Returns how many values are not positive and finite, which are left
+    /// out as well.
+    pub fn runs(
+        self,
+        stop: Stop,
+        mut each: impl FnMut(StackId, f64) -> Result<()>,
+    ) -> Result<usize> {
+        let mut run: Option<(StackId, f64)> = None;
+        let left_out = self.each(stop, |stack, value| {
+            match &mut run {
+                Some((last, sum)) if *last == stack => *sum += value,
+                _ => {
+                    if let Some((stack, sum)) = run.replace((stack, value)) {
+                        each(stack, sum)?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        if let Some((stack, sum)) = run {
+            each(stack, sum)?;
+        }
+        Ok(left_out)
+    }
+
+    /// The same for the sums of all samples with equal stacks, in the order of their first ones.
+    pub fn sums(
+        self,
+        stop: Stop,
+        mut each: impl FnMut(StackId, f64) -> Result<()>,
+    ) -> Result<usize> {
+        let mut sums = filled(self.profile.stacks.len(), 0.0, WHAT)?;
+        let mut order = Vec::new();
+        let left_out = self.each(stop, |stack, value| {
+            let sum = &mut sums[stack.row()];
+            if *sum == 0.0 {
+                order.try_push(stack, WHAT)?;
+            }
+            *sum += value;
+            Ok(())
+        })?;
+        for (row, &stack) in order.iter().enumerate() {
+            if row % ROWS == 0 {
+                cancel::check(stop)?;
+            }
+            each(stack, sums[stack.row()])?;
+        }
+        Ok(left_out)
+    }
+
+    fn each(self, stop: Stop, mut each: impl FnMut(StackId, f64) -> Result<()>) -> Result<usize> {
+        let mut left_out = 0;
+        for (count, &row) in self.rows.iter().enumerate() {
+            if count % ROWS == 0 {
+                cancel::check(stop)?;
+            }
+            let value = self.measure.value(row, self.source);
+            if value > 0.0 && value.is_finite() {
+                each(self.profile.samples.stack[row], value)?;
+            } else if value != 0.0 && !value.is_nan() {
+                left_out += 1;
+            }
+        }
+        Ok(left_out)
+    }
+}

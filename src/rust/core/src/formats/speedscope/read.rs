@@ -1,0 +1,314 @@
+//! Describes the format, and reads a file.
+//!
+//! Each profile of the file becomes a source with one sample type: `samples` in `count` for those without a unit,
+//! `time` in its unit, or `memory` in bytes.
+
+use super::stacks::RawStacks;
+use super::{NO_UNIT, SCHEMA, events};
+use crate::error::Result;
+use crate::formats::bytes::is_json;
+use crate::formats::format::{Format, Opened};
+use crate::formats::problems::{ProblemKind, Problems};
+use crate::json::{self, Number, Reader, keys};
+use crate::limits::cancel::{ROWS, Stop};
+use crate::limits::memory::{TryGrow, owned};
+use crate::model::{
+    LocationId, Profile, SampleType, Source, SourceId, SourceKind, StackId, ValueType, Values,
+    is_exact, nearest,
+};
+use memchr::memmem;
+
+const WHAT: &str = "samples";
+
+pub const FORMAT: Format = Format {
+    name: "speedscope",
+    title: "a speedscope file",
+    recognises,
+    read,
+};
+
+fn recognises(start: &[u8]) -> bool {
+    let has = |text: &str| memmem::find(start, text.as_bytes()).is_some();
+    is_json(start)
+        && keys::has_any(start, &["$schema", "shared", "profiles"])
+        && !keys::has_any(start, &["meta", "threads"])
+        && (has(SCHEMA) || has("\"frames\"") || has("\"sampled\"") || has("\"evented\""))
+}
+
+fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+    let uri = opened.origin.own_uri()?;
+    json::read::read(opened, stop, |json| {
+        let mut file = File::default();
+        let result = file.read(json);
+        json.accept_end(result)?;
+        if !file.is_known {
+            return Err(json.foreign(&FORMAT, "it has neither `shared` nor `profiles`"));
+        }
+        file.into_profile(uri.as_deref(), json)
+    })
+}
+
+/// The content of a file.
+#[derive(Default)]
+struct File {
+    is_known: bool,
+    profile: Profile,
+    frames: Vec<LocationId>,
+    stacks: RawStacks,
+    recorded: Vec<Recorded>,
+    /// The profile that a viewer shows first.
+    active: Option<u32>,
+    name: Option<String>,
+    exporter: Option<String>,
+}
+
+/// A profile of the file.
+#[derive(Default)]
+pub struct Recorded {
+    name: Option<String>,
+    unit: Option<String>,
+    start: Option<Number>,
+    end: Option<Number>,
+    stacks: Vec<u32>,
+    weights: Vec<Number>,
+}
+
+impl Recorded {
+    /// Adds a sample.
+    pub fn add(&mut self, stack: u32, depth: usize, json: &mut Reader) -> Result<()> {
+        json.take_samples(1, depth)?;
+        self.stacks.try_push(stack, WHAT)
+    }
+
+    /// Adds the weight of a sample.
+    pub fn weigh(&mut self, weight: Number, json: &mut Reader) -> Result<()> {
+        if let Number::Whole(number) = weight {
+            if !is_exact(number) {
+                json.problems.nearly(number, json.position() as usize);
+            }
+        }
+        self.weights.try_push(weight, WHAT)
+    }
+
+    /// Reads a profile.
+    fn read(json: &mut Reader, stacks: &mut RawStacks) -> Result<Recorded> {
+        let mut recorded = Recorded::default();
+        let result = recorded.read_fields(json, stacks);
+        let complete = recorded.stacks.len().min(recorded.weights.len());
+        if result.is_ok() && complete < recorded.stacks.len().max(recorded.weights.len()) {
+            json.note(ProblemKind::UnequalLengths, b"");
+        }
+        recorded.stacks.truncate(complete);
+        recorded.weights.truncate(complete);
+        match result {
+            Err(_) if json.is_truncated() => Ok(recorded),
+            Err(error) => Err(error),
+            Ok(()) => Ok(recorded),
+        }
+    }
+
+    fn read_fields(&mut self, json: &mut Reader, stacks: &mut RawStacks) -> Result<()> {
+        json.begin_object()?;
+        while let Some(key) = json.key()? {
+            match key.as_str() {
+                "name" => self.name = own_text(json)?,
+                "unit" => self.unit = own_text(json)?,
+                "startValue" => self.start = json.number_if_any()?,
+                "endValue" => self.end = json.number_if_any()?,
+                "samples" => {
+                    json.begin_array()?;
+                    while json.element()? {
+                        let stack = stacks.read(json)?;
+                        self.add(stack, stacks.depth(stack), json)?;
+                    }
+                }
+                "weights" => {
+                    json.begin_array()?;
+                    while json.element()? {
+                        let weight = json.number()?;
+                        self.weigh(weight, json)?;
+                    }
+                }
+                "events" => events::read(json, stacks, self)?,
+                _ => json.skip()?,
+            }
+        }
+        Ok(())
+    }
+
+    fn value_type(&self) -> Result<ValueType> {
+        let unit = self.unit.as_deref().unwrap_or(NO_UNIT);
+        let (name, unit) = match unit {
+            NO_UNIT => ("samples", "count"),
+            "bytes" => ("memory", unit),
+            "nanoseconds" | "microseconds" | "milliseconds" | "seconds" => ("time", unit),
+            _ => ("value", unit),
+        };
+        Ok(ValueType {
+            name: owned(name, WHAT)?,
+            unit: owned(unit, WHAT)?,
+        })
+    }
+
+    /// The duration in nanoseconds, if the unit is one of time.
+    fn duration(&self) -> Option<i64> {
+        let factor = match self.unit.as_deref()? {
+            "nanoseconds" => 1.0,
+            "microseconds" => 1e3,
+            "milliseconds" => 1e6,
+            "seconds" => 1e9,
+            _ => return None,
+        };
+        let passed = self.end?.real() - self.start?.real();
+        nearest(passed * factor).filter(|&passed| passed > 0)
+    }
+}
+
+fn own_text(json: &mut Reader) -> Result<Option<String>> {
+    let text = json.text_if_any()?;
+    text.map(|text| owned(text, "a text")).transpose()
+}
+
+impl File {
+    fn read(&mut self, json: &mut Reader) -> Result<()> {
+        json.begin_object()?;
+        while let Some(key) = json.key()? {
+            match key.as_str() {
+                "shared" => {
+                    self.is_known = true;
+                    json.begin_object()?;
+                    while let Some(key) = json.key()? {
+                        match key.as_str() {
+                            "frames" => self.read_frames(json)?,
+                            _ => json.skip()?,
+                        }
+                    }
+                }
+                "profiles" => {
+                    self.is_known = true;
+                    json.begin_array()?;
+                    while json.element()? {
+                        let recorded = Recorded::read(json, &mut self.stacks)?;
+                        self.recorded.try_push(recorded, "sources")?;
+                        json.take(size_of::<Recorded>() + size_of::<Source>())?;
+                    }
+                }
+                "activeProfileIndex" => {
+                    self.active = json.number_if_any()?.and_then(Number::index);
+                }
+                "name" => self.name = own_text(json)?,
+                "exporter" => self.exporter = own_text(json)?,
+                _ => json.skip()?,
+            }
+        }
+        Ok(())
+    }
+
+    fn read_frames(&mut self, json: &mut Reader) -> Result<()> {
+        json.begin_array()?;
+        while json.element()? {
+            let strings = &mut self.profile.strings;
+            let [mut name, mut file] = [strings.intern("")?; 2];
+            let (mut line, mut column) = (None, 0);
+            json.begin_object()?;
+            while let Some(key) = json.key()? {
+                match key.as_str() {
+                    "name" => name = strings.intern(json.text()?)?,
+                    "file" => file = strings.intern(json.text_if_any()?.unwrap_or_default())?,
+                    "line" => line = json.number_if_any()?.and_then(Number::whole),
+                    "col" => column = json.number_if_any()?.and_then(Number::whole).unwrap_or(0),
+                    _ => json.skip()?,
+                }
+            }
+            json.take(size_of::<LocationId>() + 64)?;
+            let at = json.position() as usize;
+            let line = line.map_or(0, |line| json.problems.line_number(line, at));
+            let column = json.problems.line_number(column, at);
+            let location = self.profile.recorded_frame(name, file, line, column)?;
+            self.frames.try_push(location, "frames")?;
+        }
+        Ok(())
+    }
+
+    fn into_profile(mut self, uri: Option<&str>, json: &mut Reader) -> Result<Profile> {
+        let profile = &mut self.profile;
+        let stacks = self.stacks.resolve(&self.frames, profile, json)?;
+        let about = [self.name.as_deref(), self.exporter.as_deref()];
+        for (row, recorded) in self.recorded.iter().enumerate() {
+            let mut comments = Vec::new();
+            let about = about.iter().filter(|_| row == 0).copied();
+            for text in [recorded.name.as_deref()]
+                .into_iter()
+                .chain(about)
+                .flatten()
+            {
+                comments.try_push(profile.strings.intern(text)?, "comments")?;
+            }
+            let type_ = recorded.value_type()?;
+            let is_active = self.active.is_some_and(|active| active as usize == row);
+            let mut types = Vec::new();
+            let recorded_name = owned(&type_.name, WHAT)?;
+            types.try_push(
+                SampleType::new(recorded_name, owned(&type_.unit, WHAT)?, &[])?,
+                WHAT,
+            )?;
+            let source = profile.add_source(Source {
+                kind: SourceKind::named(FORMAT.name),
+                uri: uri.map(|uri| owned(uri, "sources")).transpose()?,
+                duration: recorded.duration(),
+                default_type: is_active.then(|| owned(&type_.name, WHAT)).transpose()?,
+                types,
+                comments,
+                ..Source::default()
+            })?;
+            add_samples(profile, source, type_, recorded, &stacks, json)?;
+        }
+        let rows = profile.samples.len();
+        for values in &mut profile.values {
+            values.column.try_fill(rows, f64::NAN, "sample values")?;
+        }
+        if profile.sources.is_empty() {
+            profile.add_source(Source {
+                kind: SourceKind::named(FORMAT.name),
+                uri: uri.map(|uri| owned(uri, "sources")).transpose()?,
+                ..Source::default()
+            })?;
+        }
+        Ok(self.profile)
+    }
+}
+
+fn add_samples(
+    profile: &mut Profile,
+    source: SourceId,
+    type_: ValueType,
+    recorded: &Recorded,
+    stacks: &[StackId],
+    json: &Reader,
+) -> Result<()> {
+    let first = profile.samples.len();
+    let known = profile.values.iter().position(|v| v.type_ == type_);
+    let column = match known {
+        Some(column) => column,
+        None => {
+            let values = Values::absent(&type_.name, &type_.unit, first)?;
+            profile.values.try_push(values, "sample values")?;
+            profile.values.len() - 1
+        }
+    };
+    let values = &mut profile.values[column];
+    values.column.try_fill(first, f64::NAN, "sample values")?;
+    let samples = &mut profile.samples;
+    for (row, (&stack, &weight)) in recorded.stacks.iter().zip(&recorded.weights).enumerate() {
+        if row % ROWS == 0 {
+            json.check()?;
+        }
+        samples.source.try_push(source, WHAT)?;
+        samples.stack.try_push(stacks[stack as usize], WHAT)?;
+        match weight {
+            Number::Whole(number) => drop(values.push(number)?),
+            Number::Real(number) => values.column.try_push(number, "sample values")?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! Reads files with fields in any order, evented profiles, and irregular and hostile files.
+
+use super::*;
+use crate::error::{Error, Result};
+use crate::formats::{self, Input, ProblemKind, Problems, Writer as _, rprof};
+use crate::io::input::Origin;
+use crate::model::Profile;
+
+fn read_with(text: &str, max_memory: Option<u64>) -> Result<(Profile, Problems)> {
+    let origin = Origin {
+        name: "input".to_owned(),
+        stored: text.len() as u64,
+        max_memory,
+        ..Origin::default()
+    };
+    formats::read(
+        Input::Bytes(text.as_bytes()),
+        Some(&FORMAT),
+        origin,
+        &|| false,
+    )
+}
+
+fn read(text: &str) -> (Profile, Problems) {
+    read_with(text, None).unwrap()
+}
+
+/// For each sample its source, its stack (outermost first) and its value.
+fn samples(profile: &Profile) -> Vec<(usize, String, f64)> {
+    let name = |&location: &_| {
+        let function = profile.function_of(location).unwrap();
+        profile.strings.get(function.name)
+    };
+    let sample = |(row, &stack): (usize, &_)| {
+        let stack = profile.stacks.get(stack).to_vec().unwrap();
+        let names: Vec<_> = stack.iter().rev().map(name).collect();
+        let mut values = profile.values.iter().map(|values| values.column[row]);
+        let value = values.find(|value| !value.is_nan());
+        (
+            profile.samples.source[row].row(),
+            names.join(";"),
+            value.unwrap(),
+        )
+    };
+    profile
+        .samples
+        .stack
+        .iter()
+        .enumerate()
+        .map(sample)
+        .collect()
+}
+
+fn kinds(problems: &Problems) -> Vec<&'static str> {
+    problems
+        .counts()
+        .iter()
+        .map(|(kind, _)| kind.key())
+        .collect()
+}
+
+const FRAMES: &str = r#""shared":{"frames":[{"name":"a","file":"x.R","line":3,"col":7},{"name":"b"},{"line":2,"name":""}]}"#;
+
+#[test]
+fn fields_may_come_in_any_order() {
+    let expected = vec![
+        (0, "a;b".to_owned(), 1.5),
+        (0, "a".to_owned(), 2.0),
+        (0, String::new(), 3.0),
+    ];
+    let profile = r#""profiles":[{"weights":[1.5,2,3],"samples":[[0, 1],[0],[]],"unit":"none","x":{"y":[]}}]"#;
+    for text in [
+        format!("{{{FRAMES},{profile}}}"),
+        format!("{{{profile},{FRAMES}}}"),
+    ] {
+        let (profile, problems) = read(&text);
+        assert_eq!(samples(&profile), expected);
+        assert!(problems.is_empty());
+        assert_eq!(profile.values[0].type_.name, "samples");
+        let location = profile.locations.iter().next().unwrap();
+        assert_eq!((location.line, location.column), (Some(3), 7));
+    }
+}
+
+#[test]
+fn time_between_events_becomes_samples() {
+    let event = |kind: &str, frame: u32, at: &str| {
+        format!(r#"{{"frame":{frame},"at":{at},"type":"{kind}"}}"#)
+    };
+    let file = |events: &[String]| {
+        let events = events.join(",");
+        format!(
+            r#"{{{FRAMES},"profiles":[{{"type":"evented","unit":"microseconds","events":[{events}]}}]}}"#
+        )
+    };
+    let (profile, problems) = read(&file(&[
+        event("O", 0, "10"),
+        event("O", 1, "10"),
+        event("C", 1, "12"),
+        event("O", 1, "12.5"),
+        event("C", 1, "13"),
+        event("C", 0, "13"),
+        event("O", 1, "20"),
+        event("C", 1, "21"),
+    ]));
+    let found = samples(&profile);
+    let found: Vec<_> = found
+        .iter()
+        .map(|(_, stack, value)| (stack.as_str(), *value))
+        .collect();
+    assert_eq!(found, [("a;b", 2.0), ("a", 0.5), ("a;b", 0.5), ("b", 1.0)]);
+    assert!(problems.is_empty());
+    assert_eq!(profile.values[0].type_.unit, "microseconds");
+
+    // Events that do not match, and times that go back.
+    let (profile, problems) = read(&file(&[
+        event("O", 0, "0"),
+        event("O", 1, "1"),
+        event("C", 2, "2"),
+        event("C", 0, "3"),
+        event("O", 1, "2"),
+        event("C", 1, "5"),
+    ]));
+    let found = samples(&profile);
+    let found: Vec<_> = found
+        .iter()
+        .map(|(_, stack, value)| (stack.as_str(), *value))
+        .collect();
+    assert_eq!(found, [("a", 1.0), ("a;b", 1.0), ("a;b", 1.0), ("b", 2.0)]);
+    assert_eq!(kinds(&problems), ["unbalanced_event", "time_backwards"]);
+}
+
+#[test]
+fn units_and_names_are_kept() {
+    let profile = |unit: &str| {
+        format!(
+            r#"{{"name":"p","unit":"{unit}","startValue":1,"endValue":3,"samples":[[0]],"weights":[2]}}"#
+        )
+    };
+    let profiles = ["seconds", "bytes", "none", "seconds"]
+        .map(profile)
+        .join(",");
+    let text = format!(
+        r#"{{{FRAMES},"profiles":[{profiles}],"name":"f","exporter":"e","activeProfileIndex":1}}"#
+    );
+    let (profile, _) = read(&text);
+    let types = profile
+        .values
+        .iter()
+        .map(|v| (v.type_.name.as_str(), v.type_.unit.as_str()));
+    assert_eq!(
+        types.collect::<Vec<_>>(),
+        [
+            ("time", "seconds"),
+            ("memory", "bytes"),
+            ("samples", "count")
+        ]
+    );
+    let sources = &profile.sources;
+    assert_eq!(sources[0].duration, Some(2_000_000_000));
+    assert_eq!(sources[1].duration, None);
+    assert_eq!(sources[1].default_type.as_deref(), Some("memory"));
+    let comments = |row: usize| -> Vec<_> {
+        sources[row]
+            .comments
+            .iter()
+            .map(|&text| profile.strings.get(text))
+            .collect()
+    };
+    assert_eq!(comments(0), ["p", "f", "e"]);
+    assert_eq!(comments(3), ["p"]);
+    assert_eq!(samples(&profile).len(), 4);
+}
+
+#[test]
+fn irregular_files_are_read_or_refused() {
+    let (profile, problems) = read(&format!(
+        r#"{{{FRAMES},"profiles":[{{"samples":[[0],[1],[1]],"weights":[1,9007199254740993],"unit":"none"}}]}}"#
+    ));
+    assert_eq!(samples(&profile).len(), 2);
+    assert_eq!(kinds(&problems), ["imprecise_value", "unequal_lengths"]);
+    assert_eq!(profile.values[0].exact(1), Some(9007199254740993));
+    for (stack, message) in [
+        ("[3]", "out of range"),
+        ("[-1]", "not a list of indices"),
+        ("[0,]", "not a list of indices"),
+        ("[0.5]", "not a list of indices"),
+        ("[[0]]", "Expected an array of numbers"),
+        ("7", "Expected an array"),
+    ] {
+        let text = format!(r#"{{{FRAMES},"profiles":[{{"samples":[{stack}],"weights":[1]}}]}}"#);
+        let error = read_with(&text, None).unwrap_err();
+        assert!(error.to_string().contains(message), "{error}");
+        assert!(error.position().is_some());
+    }
+}
+
+#[test]
+fn a_truncated_file_is_read_as_far_as_it_goes() {
+    let text = format!(
+        r#"{{{FRAMES},"profiles":[{{"unit":"none","samples":[[0],[1]],"weights":[1,2]}},{{"unit":"none","weights":[3,4],"samples":[[0],[1]]}}]}}"#
+    );
+    let mut counts = Vec::new();
+    for end in text.find("\"profiles\"").unwrap()..text.len() {
+        let (profile, problems) = read(&text[..end]);
+        assert!(problems.has(ProblemKind::CutJson));
+        counts.push(samples(&profile).len());
+    }
+    counts.dedup();
+    assert_eq!(counts, [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn a_small_file_cannot_take_much_memory() {
+    // Each event adds a frame, so the stacks have n^2 / 2 frames.
+    let events: Vec<_> = (0..20_000)
+        .map(|at| format!(r#"{{"type":"O","frame":0,"at":{at}}}"#))
+        .collect();
+    let text = format!(
+        r#"{{{FRAMES},"profiles":[{{"events":[{}]}}]}}"#,
+        events.join(",")
+    );
+    let error = read_with(&text, Some(100_000_000)).unwrap_err();
+    assert!(matches!(error, Error::Budget { .. }), "{error}");
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let text = b"sample.interval=20000\n\"a\\\\b\" \"g\" \n\"g\" \n\"g\" \n\"a\\\\b\" \"g\" \n";
+    let origin = Origin::default();
+    let (profile, _) =
+        formats::read(Input::Bytes(text), Some(&rprof::FORMAT), origin, &|| false).unwrap();
+    for (aggregate, counts) in [(false, vec![1.0, 2.0, 1.0]), (true, vec![2.0, 2.0])] {
+        let writer = Writer {
+            aggregate: Some(aggregate),
+        };
+        let mut out = Vec::new();
+        let losses = writer.write(&profile, &mut out, &|| false).unwrap();
+        assert!(losses.is_empty());
+        let text = String::from_utf8(out).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["$schema"], SCHEMA);
+        assert_eq!(value["profiles"][1]["endValue"], 80_000_000);
+        assert_eq!(value["activeProfileIndex"], 1);
+        let (back, problems) = read(&text);
+        assert!(problems.is_empty());
+        let values: Vec<_> = samples(&back)
+            .into_iter()
+            .filter(|s| s.0 == 0)
+            .map(|s| s.2)
+            .collect();
+        assert_eq!(values, counts);
+    }
+}

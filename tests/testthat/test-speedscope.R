@@ -1,0 +1,119 @@
+# Files of speedscope: judged by speedscope, read back, and read from others.
+
+through_speedscope <- function(x, ..., .local_envir = parent.frame()) {
+  path <- withr::local_tempfile(fileext = ".json", .local_envir = .local_envir)
+  write_speedscope(x, path, ...)
+  read_speedscope(path, source_uri = "copy")
+}
+
+test_that("speedscope shows what was written", {
+  skip_without_speedscope()
+  dir <- withr::local_tempdir()
+  path <- function(name) file.path(dir, name)
+  report <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+  memory <- read_rprof(rprof_path("basic_all.out"))
+  write_speedscope(report, path("order.json"), aggregate = FALSE)
+  write_speedscope(report, path("sums.json"), aggregate = TRUE)
+  write_speedscope(memory, path("memory.json"))
+  files <- in_speedscope(path("order.json"), path("sums.json"), path("memory.json"))
+  for (file in files) {
+    expect_true(file$valid)
+  }
+  for (file in files[1:2]) {
+    expect_equal(vapply(file$profiles, `[[`, "", "name"), c("1.out: samples", "1.out: cpu"))
+    expect_equal(vapply(file$profiles, `[[`, "", "unit"), c("none", "nanoseconds"))
+    expect_equal(file$profiles[[1]]$stacks, sums_by_stack(report, "samples"))
+    expect_equal(file$profiles[[2]]$stacks, sums_by_stack(report, "samples", factor = 1e7))
+  }
+  profiles <- files[[3]]$profiles
+  expect_equal(vapply(profiles, `[[`, "", "unit"), c("none", "nanoseconds", "bytes"))
+  expect_equal(profiles[[1]]$stacks, sums_by_stack(memory, "samples"))
+  expect_equal(profiles[[3]]$stacks, sums_by_stack(memory, "alloc_size"))
+})
+
+test_that("values, frames and lines come back", {
+  x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+  for (aggregate in list(TRUE, FALSE, NULL)) {
+    y <- through_speedscope(x, aggregate = aggregate)
+    expect_identical(validate_profile(y), y)
+    expect_equal(sums_by_stack(y, "samples"), sums_by_stack(x, "samples"))
+    expect_equal(sums_by_stack(y, "time", source = 2L), sums_by_stack(x, "samples", factor = 1e7))
+    expect_equal(y$sources$source_type, rep("speedscope", 2))
+    figures <- function(x) {
+      lines <- summary(x, type = "samples")$by_line
+      lines[order(lines$filename, lines$line), c("filename", "line", "self", "total")]
+    }
+    expect_equal(figures(y), figures(x), ignore_attr = TRUE)
+  }
+  # In their order, without the boundaries between neighbours with equal stacks.
+  expect_equal(rle(stacks(y)[y$samples$source_id == 1])$values, rle(stacks(x))$values)
+})
+
+test_that("large profiles are summed by default", {
+  path <- withr::local_tempfile()
+  writeLines(c("sample.interval=20000", rep(c("\"f\" ", "\"g\" \"f\" "), 25001)), path)
+  x <- read_rprof(path)
+  # Two types of 50,002 samples each.
+  expect_equal(nrow(through_speedscope(x)$samples), 4)
+  expect_equal(nrow(through_speedscope(x, aggregate = FALSE)$samples), 100004)
+  writeLines(c("sample.interval=20000", rep(c("\"f\" ", "\"g\" \"f\" "), 25000)), path)
+  expect_equal(nrow(through_speedscope(read_rprof(path))$samples), 100000)
+})
+
+test_that("each source is a profile", {
+  x <- combine_profiles(small_profile(), read_pprof(data_path("pprof", "go_cpu.pb.gz")))
+  y <- expect_no_warning(through_speedscope(x))
+  expect_equal(nrow(y$sources), 4)
+  names <- y$.comments$comment[y$.comments$source_id <= 2]
+  expect_equal(names[c(1, 3)], c("small.out: samples", "small.out: cpu"))
+  expect_match(names[[2]], "^R package profile ")
+  expect_equal(sums_by_stack(y, "samples"), sums_by_stack(x, "samples"))
+  time <- sums_by_stack(x, "cpu", source = 2L)
+  expect_equal(sums_by_stack(y, "time", source = 4L), time)
+})
+
+test_that("what cannot be stored is counted", {
+  x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+  x$sample_values$value[3:5] <- -1
+  expect_warning(y <- through_speedscope(x), "6 .*negative|negative", class = "profile_warning_lossy")
+  expect_equal(sum(y$sample_values$value[y$sample_values$type == "samples"]), 249)
+})
+
+test_that("a file of py-spy is read", {
+  x <- expect_no_warning(read_speedscope(data_path("speedscope", "py-spy.json"), source_uri = "py-spy"))
+  expect_equal(nrow(x$sources), 2)
+  expect_equal(x$sources$.duration_nanos, c(0.61e9, 0.04e9))
+  expect_equal(unique(x$sample_values[c("type", "unit")]), tibble::tibble(type = "time", unit = "seconds"))
+  expect_equal(sum(x$sample_values$value), 0.65)
+  expect_equal(x$.comments$source_id, c(1, 1, 1, 2))
+  expect_match(x$.comments$comment, "^Thread |^py-spy")
+  by_function <- summary(x)$by_function
+  expect_equal(as.numeric(by_function$total[by_function$name == "main"]), 0.59)
+})
+
+test_that("errors say where a file is damaged", {
+  text <- paste(readLines(data_path("speedscope", "py-spy.json"), warn = FALSE), collapse = "\n")
+  refusal <- function(text) {
+    error <- expect_error(read_speedscope(write_bytes(text)), class = "profile_error_parse")
+    sub("^[^,]*, ", "", sub("`[^`]*` is not", "`x` is not", conditionMessage(error)))
+  }
+  frames <- sub("\"frames\":[[].*$", "\"frames\":[]}}", text)
+  expect_snapshot({
+    cat(
+      refusal(sub("[13,", "[13,x", text, fixed = TRUE)),
+      refusal(sub("[13,", "[13000,", text, fixed = TRUE)),
+      refusal(frames),
+      refusal("{}"), refusal("[1, 2]"), refusal(""), refusal("\"f\" "), refusal("{\"shared\": 1}"),
+      sep = "\n"
+    )
+  })
+})
+
+test_that("a truncated file is read as far as it goes", {
+  path <- withr::local_tempfile()
+  write_speedscope(read_rprof(system.file("samples/rprof/1.out", package = "profile")), path)
+  bytes <- file_bytes(path)
+  y <- expect_profile_warning(read_speedscope(write_bytes(bytes[seq_len(length(bytes) - 10)])), "profile_warning_incomplete")
+  expect_equal(profile_problems(y)$problem, "cut_json")
+  expect_gt(nrow(y$samples), 400)
+})
