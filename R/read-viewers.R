@@ -1,10 +1,13 @@
-# Reads the files of viewers: speedscope.
+# Reads the files of viewers: speedscope, Chrome and Node.
 
 #' Read profiles of other profilers and viewers
 #'
 #' @description
 #' `read_speedscope()` reads the JSON files of [speedscope](https://www.speedscope.app), which py-spy, rbspy and others
 #' write as well: sampled and evented profiles, in any unit.
+#'
+#' `read_cpuprofile()` reads the CPU profiles of Chrome and Node (`.cpuprofile`, `node --cpu-prof`), and the traces
+#' that Chrome's performance panel saves.
 #'
 #' @details
 #' Irregularities are reported as by [read_rprof()]. A file that was truncated is read as far as it goes, where its
@@ -19,6 +22,22 @@
 #' An evented profile records when functions were called and returned. The time between two of these events becomes
 #' a sample with the functions that were running, so the values are exact, and the number of samples has no meaning.
 #' Times in which nothing was running have no sample.
+#'
+#' ## CPU profiles of Chrome and Node
+#'
+#' The samples have a count of 1 and a `time` in `microseconds`: a sample lasts until the next one. Samples that are
+#' not in the order of time are sorted. A last sample of `(root)` without a duration only marks the end, and is not a
+#' row. `(idle)`, `(program)` and `(garbage collector)` are functions, and functions without a name are
+#' `(anonymous)`. Times are kept if they are since 1970; V8 counts them from the start of the computer.
+#'
+#' `filename` is the URL of the script and `start_line` where the function starts. A file counts which lines were
+#' running in each function, not which one in each sample: lines are assigned to its samples in the order of the
+#' file, so that their sums are right. The lines of callers are not known. Old files only count samples, or contain
+#' nested nodes; both are read. The columns where functions start, optimisation states and the memory of heap profiles
+#' are not read.
+#'
+#' In a trace, each profiled thread is a source with its name as comment. Traces contain profiles only if they were
+#' recorded with JavaScript samples, and all other events are skipped.
 #'
 #' @inheritParams read_rprof
 #'
@@ -39,4 +58,12 @@ read_speedscope <- function(path, ..., version = "2.0", source_uri = path) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   read_format(path, "speedscope", version, source_uri, call)
+}
+
+#' @rdname read_speedscope
+#' @export
+read_cpuprofile <- function(path, ..., version = "2.0", source_uri = path) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  read_format(path, "cpuprofile", version, source_uri, call)
 }

@@ -1,10 +1,14 @@
-# Writes files for viewers: speedscope.
+# Writes files for viewers: speedscope, Chrome, VS Code and Positron.
 
 #' Write profiles for other viewers
 #'
 #' @description
 #' `write_speedscope()` writes a file for [speedscope](https://www.speedscope.app): open that page, or the one that
 #' `npx speedscope` starts without a network connection, and drop the file on it. The file stays on your computer.
+#'
+#' `write_cpuprofile()` writes a file with the extension `.cpuprofile`, which Positron and VS Code open in a table, with
+#' links to source files, and as a flame graph with the extension *Flame Chart Visualizer for JavaScript Profiles*. In
+#' Chrome, load it in the *Performance* panel of the developer tools.
 #'
 #' @details
 #' An existing file is replaced as by [write_pprof()]. A file whose name ends in `.gz` is compressed.
@@ -29,6 +33,18 @@
 #' Not written are labels, times of samples, kinds of frames, packages, mappings, resources and attributes.
 #' [read_speedscope()] reads each type of each source as a source, with the same values.
 #'
+#' ## CPU profiles
+#'
+#' The file contains times: `cpu` for Rprof data, else the default type of the profile if it is a time, or the first
+#' type that is one. Each sample is an entry, in the order of the profile. Sources follow one another on one time line,
+#' which the warning counts.
+#'
+#' Functions have their file and the line where they start. For R functions that is not known, and links lead to the
+#' first of their lines in the profile. Lines are written for the innermost functions only: the format counts the
+#' samples of each line of a function, in each place of the call tree. Not written are the lines of callers, columns,
+#' labels, kinds of frames, packages, mappings, resources and attributes. [read_cpuprofile()] reads the same stacks
+#' and times.
+#'
 #' @inheritParams write_pprof
 #' @param aggregate Whether to sum the values of samples with equal stacks. `NULL`, the default, does this for large
 #'   profiles.
@@ -37,7 +53,8 @@
 #'
 #' @section Errors:
 #' - `profile_error_write` if the file cannot be written;
-#' - `profile_error_invalid` if `x` is not valid.
+#' - `profile_error_invalid` if `x` is not valid;
+#' - `profile_error_lossy` if `write_cpuprofile()` finds no times in `x`.
 #'
 #' @seealso [read_speedscope()], [profile_page()] for a viewer that needs no other tool, [write_pprof()]
 #' @export
@@ -52,4 +69,10 @@ write_speedscope <- function(x, path, ..., aggregate = NULL) {
     check_flag(aggregate, "aggregate", call)
   }
   write_format(x, path, "speedscope", list(aggregate = aggregate %||% NA), call)
+}
+
+#' @rdname write_speedscope
+#' @export
+write_cpuprofile <- function(x, path) {
+  write_format(x, path, "cpuprofile", list(), rlang::current_env())
 }

@@ -49,6 +49,7 @@ verbs <- list(
   write_pprof = function(x, path) quietly(write_pprof(x, path, sources = TRUE)),
   write_pprof_as_recorded = function(x, path) quietly(write_pprof(x, path, aggregate = FALSE)),
   write_speedscope = function(x, path) quietly(write_speedscope(x, path)),
+  write_cpuprofile = function(x, path) quietly(write_cpuprofile(x, path)),
   write_otlp = function(x, path) quietly(write_otlp(x, path)),
   write_otlp_json = function(x, path) quietly(write_otlp(x, path, format = "json")),
   profile_page = function(x, path) profile_page(x),

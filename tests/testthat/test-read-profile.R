@@ -22,7 +22,12 @@ known_files <- function(.local_envir = parent.frame()) {
     otlp_indented = list(write_file("\ufeff", "  {", " ", substring(json, 2), path = path("c.out")), read_otlp),
     otlp_lines = list(write_file(json, json, path = path("d.pb")), read_otlp),
     otlp_framed = list(write_bytes(c(frame, frame), path("e.out")), read_otlp),
-    speedscope = list(data_path("speedscope", "py-spy.json"), read_speedscope)
+    speedscope = list(data_path("speedscope", "py-spy.json"), read_speedscope),
+    cpuprofile = list(data_path("cpuprofile", "chromium.cpuprofile"), read_cpuprofile),
+    cpuprofile_trace = list(
+      write_bytes(memDecompress(file_bytes(data_path("cpuprofile", "trace.json.gz")), "gzip"), path("trace.out")),
+      read_cpuprofile
+    )
   )
   packed <- lapply(names(plain), function(kind) {
     packed <- path(paste0(kind, ".txt"))

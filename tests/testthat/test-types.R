@@ -37,7 +37,8 @@ answers <- function(x) {
   functions <- list(
     validate = validate_profile, summary = summary, tibble = as_tibble,
     rprof = function(x) write_rprof(x, path), pprof = function(x) write_pprof(x, path),
-    otlp = function(x) write_otlp(x, path), speedscope = function(x) write_speedscope(x, path), page = profile_page,
+    otlp = function(x) write_otlp(x, path), speedscope = function(x) write_speedscope(x, path),
+    cpuprofile = function(x) write_cpuprofile(x, path), page = profile_page,
     write_page = function(x) write_profile_page(x, path, sources = FALSE),
     combine = combine_profiles, compact = compact_profile,
     filter = function(x) filter_profile(x, focus = "f"), drop = drop_frames, first = profile_v1_from_v2,
@@ -222,7 +223,8 @@ test_that("bytes that are no text are refused as arguments", {
   path <- withr::local_tempfile()
   calls <- expression(
     read_rprof(bytes), read_profile(path, source_uri = bytes), read_pprof(path, version = bytes),
-    write_rprof(x, bytes), write_pprof(x, bytes), write_speedscope(x, bytes), write_otlp(x, bytes), write_otlp(x, path, format = bytes),
+    write_rprof(x, bytes), write_pprof(x, bytes), write_speedscope(x, bytes), write_cpuprofile(x, bytes),
+    write_otlp(x, bytes), write_otlp(x, path, format = bytes),
     write_otlp(x, path, resource = c(a = bytes)), write_otlp(x, path, resource = rlang::set_names("a", bytes)),
     summary(x, type = bytes), filter_profile(x, focus = bytes), drop_frames(x, drop = bytes),
     scale_value(1, bytes), scale_value(1, "ms", bytes), format_value(1, bytes), start_profiler(bytes)

@@ -5,7 +5,7 @@ use crate::guard::stop;
 use extendr_api::Robj;
 use profile_core::error::{Error, Result};
 use profile_core::formats::payload::payload_of;
-use profile_core::formats::{Writer, otlp, pprof, rprof, speedscope};
+use profile_core::formats::{Writer, cpuprofile, otlp, pprof, rprof, speedscope};
 use profile_core::limits::memory::{TryCollect, TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
@@ -28,6 +28,7 @@ pub fn writer<'call>(
         "speedscope" => Box::new(speedscope::Writer {
             aggregate: option(list, "aggregate")?.optional_flag()?,
         }),
+        "cpuprofile" => Box::new(cpuprofile::Writer),
         "otlp" => Box::new(otlp_writer(profile, list)?),
         "page" => Box::new(page(list)?),
         _ => return Err(Error::Unsupported(message!("No format `{format}`."))),

@@ -13,6 +13,9 @@ const WHAT: &str = "sums of samples";
 pub struct Measure<'a>(Option<WrittenType<'a>>);
 
 impl<'a> Measure<'a> {
+    /// The count of samples.
+    pub const NONE: Measure<'static> = Measure(None);
+
     /// The types whose sums have a meaning, in the order in which they are written.
     pub fn all(profile: &'a Profile) -> Result<Vec<Measure<'a>>> {
         let mut all = Vec::new();

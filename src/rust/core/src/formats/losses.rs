@@ -54,6 +54,8 @@ kinds! {
         "Labels that are neither text nor integer are not in the file",
     LineWithoutFunction "lines_without_function"
         "Lines without a function are not in the file, as Go's pprof refuses them",
+    JoinedSource "joined_sources"
+        "Sources follow one another on one time line, as the format has only one",
     // Viewers that draw samples as boxes.
     NotPositive "not_positive_values"
         "Values that are negative or infinite are not in the file, as viewers draw only positive ones",

@@ -1,6 +1,6 @@
 //! The formats that are read and written, a folder for each, and what they share.
 //!
-//! - [`rprof`], [`pprof`], [`otlp`], [`speedscope`]: one format each, with its [`Format`] (how to recognise
+//! - [`rprof`], [`pprof`], [`otlp`], [`speedscope`], [`cpuprofile`]: one format each, with its [`Format`] (how to recognise
 //!   and read it) and its [`Writer`];
 //! - [`read`], [`write`]: reading any of them, and writing files;
 //! - [`problems`], [`losses`]: irregularities that readers found, and information that writers could
@@ -10,6 +10,7 @@
 //! A format uses the model, the analysis and the shared parts, but no other format. To add
 //! one, add its folder and an entry in [`FORMATS`].
 
+pub mod cpuprofile;
 pub mod format;
 pub mod losses;
 pub mod otlp;

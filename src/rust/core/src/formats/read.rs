@@ -4,7 +4,7 @@
 
 use super::format::{Format, Input, Opened};
 use super::problems::Problems;
-use super::{otlp, pprof, rprof, speedscope};
+use super::{cpuprofile, otlp, pprof, rprof, speedscope};
 use crate::error::{Error, Foreign, Position, Result};
 use crate::io::gzip::Content;
 use crate::io::input::{InputFile, Origin, Source};
@@ -20,6 +20,7 @@ pub const FORMATS: &[&Format] = &[
     &pprof::FORMAT,
     &otlp::FORMAT,
     &speedscope::FORMAT,
+    &cpuprofile::FORMAT,
 ];
 
 /// The format with this name, if it is supported.
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn formats_are_distinguished() {
-        let tables: [(&[u8], Option<&Format>); 17] = [
+        let tables: [(&[u8], Option<&Format>); 21] = [
             (b"sample.interval=20000\n", Some(&rprof::FORMAT)),
             (b"\"f\" \"g\" \n", Some(&rprof::FORMAT)),
             (b"sample.interval=20000\n\"\x01\" \n", Some(&rprof::FORMAT)),
@@ -137,6 +138,22 @@ mod tests {
             (
                 b"{\"profiles\":[{\"type\":\"evented\",\"unit\":\"none\"",
                 Some(&speedscope::FORMAT),
+            ),
+            (
+                b"{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"(root)\"}}",
+                Some(&cpuprofile::FORMAT),
+            ),
+            (
+                b"{\"head\":{\"functionName\":\"(root)\"",
+                Some(&cpuprofile::FORMAT),
+            ),
+            (
+                b"{\"metadata\":{},\"traceEvents\":[",
+                Some(&cpuprofile::FORMAT),
+            ),
+            (
+                b"[{\"args\":{\"shared\":{}},\"ph\":\"P\"}",
+                Some(&cpuprofile::FORMAT),
             ),
             (b"{\"a\":{\"resourceProfiles\":[]}}", None),
             // A truncated resource.

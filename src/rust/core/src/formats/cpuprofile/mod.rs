@@ -1,0 +1,34 @@
+//! Reads and writes CPU profiles of V8, the engine of Chrome and Node: files with the extension `.cpuprofile`.
+//!
+//! The layout, from the type `Profiler.Profile` of the DevTools protocol; times are in microseconds:
+//!
+//! ```text
+//! { "nodes": [NODE], "startTime", "endTime", "samples"?: [ID], "timeDeltas"?: [NUMBER] }
+//! NODE := { "id", "callFrame": { "functionName", "scriptId", "url", "lineNumber", "columnNumber" },
+//!           "hitCount", "children"?: [ID], "positionTicks"?: [ { "line", "ticks" } ] }
+//! ```
+//!
+//! `lineNumber` is where the function starts, counted from 0, and `line` a line in it that was running, counted from 1. A
+//! sample lasts until the next one, and the first delta is the time before the first sample. Two other
+//! layouts are read:
+//!
+//! - old files, in which `head` is the outermost node, `children` are nodes, the fields of `callFrame` are those of
+//!   the node, lines are counted from 1, and `startTime` and `endTime` are in seconds;
+//! - traces of Chrome's performance panel (`trace`), in which events contain parts of this.
+
+mod nodes;
+mod read;
+mod run;
+mod trace;
+mod write;
+
+pub use read::FORMAT;
+pub use write::Writer;
+
+/// The name of the outermost node, which is no function.
+const ROOT: &str = "(root)";
+/// What viewers call a function without a name.
+const ANONYMOUS: &str = "(anonymous)";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Describes the format, and reads a file.
+
+use super::run::{Columns, Run};
+use super::trace::Trace;
+use crate::error::Result;
+use crate::formats::bytes::{is_json, is_text};
+use crate::formats::format::{Format, Opened};
+use crate::formats::problems::Problems;
+use crate::json::{self, Kind, Reader, keys};
+use crate::limits::cancel::Stop;
+use crate::limits::memory::TryGrow;
+use crate::model::Profile;
+use memchr::memmem;
+
+pub const FORMAT: Format = Format {
+    name: "cpuprofile",
+    title: "a CPU profile of Chrome or Node",
+    recognises,
+    read,
+};
+
+/// The number of bytes that must be text.
+const SNIFFED: usize = 4096;
+
+fn recognises(start: &[u8]) -> bool {
+    let has = |text: &str| memmem::find(start, text.as_bytes()).is_some();
+    if is_json(start) {
+        let is_tree = keys::has_any(start, &["nodes", "head"])
+            && (has("\"callFrame\"") || has("\"functionName\""));
+        return is_tree || keys::has_any(start, &["traceEvents"]);
+    }
+    let is_array = start.trim_ascii_start().first() == Some(&b'[');
+    is_array && is_text(&start[..start.len().min(SNIFFED)]) && keys::has_any(start, &["ph"])
+}
+
+fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+    let uri = opened.origin.own_uri()?;
+    json::read::read(opened, stop, |json| {
+        let mut profile = Profile::default();
+        let (mut run, mut trace) = (Run::default(), None);
+        let result = read_file(&mut run, &mut trace, &mut profile, json);
+        json.accept_end(result)?;
+        let runs = match trace {
+            Some(trace) => trace.into_runs(),
+            None if run.nodes.is_empty() => Vec::new(),
+            None => [run].into_iter().try_fold(Vec::new(), |mut runs, run| {
+                runs.try_push(run, "sources")?;
+                Ok::<_, crate::Error>(runs)
+            })?,
+        };
+        if runs.is_empty() {
+            return Err(json.foreign(&FORMAT, "it has neither `nodes` nor `ProfileChunk` events"));
+        }
+        let mut columns = Columns::new()?;
+        for run in runs {
+            run.add_to(&mut profile, &mut columns, uri.as_deref(), json)?;
+        }
+        columns.add_to(&mut profile)?;
+        Ok(profile)
+    })
+}
+
+fn read_file(
+    run: &mut Run,
+    trace: &mut Option<Trace>,
+    profile: &mut Profile,
+    json: &mut Reader,
+) -> Result<()> {
+    let strings = &mut profile.strings;
+    if json.peek()? == Kind::Array {
+        return trace.insert(Trace::default()).read(json, strings);
+    }
+    json.begin_object()?;
+    while let Some(key) = json.key()? {
+        match key.as_str() {
+            "traceEvents" => trace.insert(Trace::default()).read(json, strings)?,
+            key => run.field(key, json, strings)?,
+        }
+    }
+    Ok(())
+}
