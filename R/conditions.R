@@ -124,6 +124,7 @@ error_hint <- function(error) {
       xz = "Read it through `xzfile()`.",
       rda = "Use `load()`.",
       rds = "Use `readRDS()`.",
+      perf = "Use `read_perf_script()`.",
       paste0("Use `read_", error$looks_like, "()`.")
     )
   } else if (!is.null(error$needed)) {

@@ -18,6 +18,8 @@ rust_call_tree <- function(x, sample_type, by, sources, part, name) .Call(wrap__
 
 rust_frames <- function(x, lazy) .Call(wrap__rust_frames, x, lazy)
 
+rust_profvis <- function(x, filenames, texts) .Call(wrap__rust_profvis, x, filenames, texts)
+
 rust_file_format <- function(file) .Call(wrap__rust_file_format, file)
 
 rust_schema <- function() .Call(wrap__rust_schema)

@@ -136,7 +136,7 @@ read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
 #' Read a profile of unknown format
 #'
 #' `read_profile()` detects the format of a file by its content and calls [read_rprof()], [read_pprof()],
-#' [read_otlp()], or a reader of [another format][read_speedscope()]. The name of the file does not matter.
+#' [read_otlp()], [read_rprofmem()], or a reader of [another format][read_speedscope()]. The name of the file does not matter.
 #'
 #' @inheritParams read_rprof
 #'

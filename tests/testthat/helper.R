@@ -29,6 +29,12 @@ read_quietly <- function(path, ...) {
   suppressWarnings(read_rprof(path, ...), classes = "profile_warning")
 }
 
+read_gzipped <- function(path) {
+  con <- gzfile(path)
+  on.exit(close(con))
+  readLines(con)
+}
+
 write_file <- function(..., path = withr::local_tempfile(.local_envir = parent.frame())) {
   lines <- c(...)
   con <- file(path, "wb")

@@ -25,6 +25,9 @@ test_that("garbage collections at any time change no result", {
     "suppressWarnings(write_otlp(x, at('in.otlp'), original_payload = TRUE))",
     "suppressWarnings(write_speedscope(x, at('in.speedscope')))",
     "suppressWarnings(write_cpuprofile(x, at('in.cpuprofile')))",
+    "writeLines(c('f;g 1', 'f 2'), at('in.txt'))",
+    "writeLines(c('R 1 2.5: 3 cycles: ', '\\t7f0 f (m)'), at('in.perf'))",
+    "writeLines(c('80 :\"f\" ', 'new page:\"g\" '), at('in.mem'))",
     "internal <- asNamespace('profile')",
     "bad <- x; bad$locations$line[[1]] <- -1L",
     "calls <- list(",
@@ -41,8 +44,14 @@ test_that("garbage collections at any time change no result", {
     "  function() { suppressWarnings(write_otlp(x, at('out.otlp'))); readBin(at('out.otlp'), 'raw', 1e5) },",
     "  function() { suppressWarnings(write_speedscope(x, at('out'))); readBin(at('out'), 'raw', 1e5) },",
     "  function() { suppressWarnings(write_cpuprofile(x, at('out'))); readBin(at('out'), 'raw', 1e5) },",
+    "  function() { write_collapsed(x, at('out.txt')); readLines(at('out.txt')) },",
+    "  function() { write_callgrind(x, at('out')); readLines(at('out')) },",
+    "  function() read_collapsed(at('in.txt')),",
+    "  function() read_perf_script(at('in.perf')),",
+    "  function() read_rprofmem(at('in.mem')),",
     "  function() { write_profile_page(x, at('out.html')); readBin(at('out.html'), 'raw', 1e6) },",
     "  function() profile_page(x, base = x)$html,",
+    "  function() as_profvis(x)$x$message$prof,",
     "  function() call_tree(x, 'line'),",
     "  function() callers(x, 'f'),",
     "  function() add_packages(x),",
@@ -68,7 +77,7 @@ test_that("garbage collections at any time change no result", {
     "}, NA)",
     "cat(paste(c(length(same), 'calls; these differ:', which(!same)), collapse = ' '))"
   ))
-  expect_equal(result$output, "31 calls; these differ:")
+  expect_equal(result$output, "37 calls; these differ:")
 })
 
 test_that("messages may hold what looks like a format, and texts with a NUL", {

@@ -314,9 +314,10 @@ test_that("a session may use parallel before and after a server has run", {
 
 test_that("pprof's own words about a file of another kind are in the error", {
   skip_without_pprof()
-  cnd <- tryCatch(serve_pprof(rprof_path("rprofmem_basic.out")), profile_error_pprof = identity)
+  path <- write_file("hello", path = file.path(withr::local_tempdir(), "hello.txt"))
+  cnd <- tryCatch(serve_pprof(path), profile_error_pprof = identity)
   expect_s3_class(cnd, "profile_error_pprof")
-  expect_match(conditionMessage(cnd), "rprofmem_basic.out")
+  expect_match(conditionMessage(cnd), "hello.txt")
 })
 
 test_that("a tool that never answers is ended, with all that it started", {

@@ -18,6 +18,15 @@ figures <- function(x) {
       write_otlp(x, path)
       file_bytes(path)
     },
+    collapsed = {
+      write_collapsed(x, path)
+      file_bytes(path)
+    },
+    callgrind = {
+      write_callgrind(x, path)
+      file_bytes(path)
+    },
+    profvis = as_profvis(x),
     page = profile_page(x)$html,
     combined = combine_profiles(x),
     compact = compact_profile(x),
@@ -38,7 +47,9 @@ answers <- function(x) {
     validate = validate_profile, summary = summary, tibble = as_tibble,
     rprof = function(x) write_rprof(x, path), pprof = function(x) write_pprof(x, path),
     otlp = function(x) write_otlp(x, path), speedscope = function(x) write_speedscope(x, path),
-    cpuprofile = function(x) write_cpuprofile(x, path), page = profile_page,
+    cpuprofile = function(x) write_cpuprofile(x, path),
+    collapsed = function(x) write_collapsed(x, path), callgrind = function(x) write_callgrind(x, path),
+    profvis = as_profvis, page = profile_page,
     write_page = function(x) write_profile_page(x, path, sources = FALSE),
     combine = combine_profiles, compact = compact_profile,
     filter = function(x) filter_profile(x, focus = "f"), drop = drop_frames, first = profile_v1_from_v2,
@@ -226,6 +237,8 @@ test_that("bytes that are no text are refused as arguments", {
     write_rprof(x, bytes), write_pprof(x, bytes), write_speedscope(x, bytes), write_cpuprofile(x, bytes),
     write_otlp(x, bytes), write_otlp(x, path, format = bytes),
     write_otlp(x, path, resource = c(a = bytes)), write_otlp(x, path, resource = rlang::set_names("a", bytes)),
+    read_collapsed(bytes), read_perf_script(bytes), read_rprofmem(bytes), write_collapsed(x, bytes),
+    write_collapsed(x, path, type = bytes), write_callgrind(x, bytes), write_profile(x, bytes),
     summary(x, type = bytes), filter_profile(x, focus = bytes), drop_frames(x, drop = bytes),
     scale_value(1, bytes), scale_value(1, "ms", bytes), format_value(1, bytes), start_profiler(bytes)
   )

@@ -202,6 +202,18 @@ fn rust_frames(x: &Robj, lazy: &Robj) -> Robj {
     })
 }
 
+// Returns the data frame that profvis draws, see `to_r/profvis.rs`.
+#[extendr]
+fn rust_profvis(x: &Robj, filenames: &Robj, texts: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        let texts = argument(texts).texts()?;
+        let files = argument(filenames).texts()?.into_iter().zip(texts);
+        let files = files.try_vec("texts")?;
+        to_r::profvis(arena, &profile, &files, &stop)
+    })
+}
+
 // Returns the name of the format of a file, empty if it is not one of the supported formats.
 #[extendr]
 fn rust_file_format(file: &Robj) -> Robj {
@@ -499,6 +511,7 @@ extendr_module! {
     fn rust_summarise;
     fn rust_call_tree;
     fn rust_frames;
+    fn rust_profvis;
     fn rust_file_format;
     fn rust_schema;
     fn rust_remap;

@@ -5,7 +5,9 @@ use crate::guard::stop;
 use extendr_api::Robj;
 use profile_core::error::{Error, Result};
 use profile_core::formats::payload::payload_of;
-use profile_core::formats::{Writer, cpuprofile, otlp, pprof, rprof, speedscope};
+use profile_core::formats::{
+    Writer, callgrind, collapsed, cpuprofile, otlp, pprof, rprof, speedscope,
+};
 use profile_core::limits::memory::{TryCollect, TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
@@ -30,6 +32,11 @@ pub fn writer<'call>(
         }),
         "cpuprofile" => Box::new(cpuprofile::Writer),
         "otlp" => Box::new(otlp_writer(profile, list)?),
+        "collapsed" => Box::new(collapsed::Writer {
+            type_: option(list, "type")?.text()?,
+            frame_types: flag("frame_types")?,
+        }),
+        "callgrind" => Box::new(callgrind::Writer),
         "page" => Box::new(page(list)?),
         _ => return Err(Error::Unsupported(message!("No format `{format}`."))),
     })

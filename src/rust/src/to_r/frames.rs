@@ -131,14 +131,14 @@ pub(super) fn take<'slots, T>(slots: &mut &'slots mut [T], len: usize) -> &'slot
 }
 
 /// A text of the function of each location.
-struct Texts<'profile> {
-    distinct: Vec<&'profile str>,
+pub(super) struct Texts<'profile> {
+    pub distinct: Vec<&'profile str>,
     /// The index of the text of each location, or -1 if there is none.
-    of_location: Vec<i32>,
+    pub of_location: Vec<i32>,
 }
 
 impl<'profile> Texts<'profile> {
-    fn new(profile: &'profile Profile, text: impl Fn(Function) -> StringId) -> Result<Self> {
+    pub fn new(profile: &'profile Profile, text: impl Fn(Function) -> StringId) -> Result<Self> {
         let mut distinct: Vec<&str> = Vec::new();
         let mut indices = filled(profile.strings.len(), -1, WHAT)?;
         let mut of_location = with_room(profile.locations.len(), WHAT)?;
@@ -163,7 +163,7 @@ impl<'profile> Texts<'profile> {
         })
     }
 
-    fn fill(
+    pub fn fill(
         &self,
         frames: &[LocationId],
         indices: &mut Vec<i32>,

@@ -4,6 +4,7 @@ mod call_tree;
 mod combined;
 mod filtered;
 mod frames;
+mod profvis;
 mod schema;
 mod summary;
 mod tables;
@@ -13,6 +14,7 @@ pub use call_tree::call_tree;
 pub use combined::{combined, rows};
 pub use filtered::filtered;
 pub use frames::frames;
+pub use profvis::profvis;
 pub use schema::schema;
 pub use summary::summary;
 

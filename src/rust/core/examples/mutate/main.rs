@@ -5,12 +5,13 @@
 //! ```
 //!
 //! The inputs are the given files, by default those of the package's tests, as they are and
-//! converted to OTLP as bytes and JSON. In addition, the irregular messages of the tests are used,
-//! with some numbers changed. Each input is read in all formats. A profile that was read must be
+//! converted to OTLP as bytes and JSON. Unless files are given, the irregular messages of the tests are used as
+//! well, with some numbers changed. Each input is read in all formats. A profile that was read must be
 //! written and read back unchanged; nothing may panic or take longer than a second per megabyte.
 //! Inputs that fail are saved in the directory for temporary files, and their names are printed.
 
 use of_otlp::{as_otlp, irregular_message, read_otlp, there_and_back_otlp, through_otlp};
+use of_text::examine_text;
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::Problems;
 use profile_core::formats::{self, Input, Writer as _};
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 mod of_otlp;
+mod of_text;
 // For the messages of the tests.
 #[allow(unused)]
 #[path = "../../tests/otlp.rs"]
@@ -46,7 +48,7 @@ impl Random {
 }
 
 /// Bytes with a meaning in one of the formats.
-const PIECES: [&[u8]; 40] = [
+const PIECES: [&[u8]; 56] = [
     b"\"",
     b"\" \"",
     b"\" ",
@@ -76,6 +78,22 @@ const PIECES: [&[u8]; 40] = [
     b"\x22\x01\x01",
     b"\x2a\x08\xff\xff\xff\xff\xff\xff\xff\x7f",
     b"\x00\x00\x00\x02",
+    b";",
+    b";;",
+    b"_[k]",
+    b"_[i] ",
+    b" 12\n",
+    b" 1.5e3\n",
+    b" 9223372036854775807\n",
+    b"new page:",
+    b"48 :",
+    b"\n8048 :\"f\" ",
+    b"\t7f0 f+0x1 (m)\n",
+    b"\n\nR 1/2 [003] 4.5: 6 cycles: \n",
+    b" (inlined)\n",
+    b"\n  a.c:12\n",
+    b"# ========\n",
+    b" ([unknown])",
     b"null",
     b"{},",
     b"[]",
@@ -209,6 +227,7 @@ fn examine(bytes: &[u8]) -> std::result::Result<(), String> {
         there_and_back(&profile)?;
         there_and_back_otlp(&profile)?;
     }
+    examine_text(bytes)?;
     if let Ok((profile, _)) = read_otlp(bytes) {
         there_and_back_otlp(&profile)?;
         // pprof cannot store all of it, so only errors are checked.
@@ -275,7 +294,7 @@ fn through_pprof(
 fn corpus() -> Vec<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/testthat/data");
     let mut files = Vec::new();
-    for folder in ["rprof", "pprof"] {
+    for folder in ["rprof", "pprof", "collapsed", "perf"] {
         if let Ok(entries) = fs::read_dir(data.join(folder)) {
             files.extend(entries.flatten().map(|entry| entry.path()));
         }
@@ -301,6 +320,7 @@ fn main() {
     let seconds = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(10);
     let seed = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(1);
     let mut files: Vec<PathBuf> = arguments.map(PathBuf::from).collect();
+    let are_given = !files.is_empty();
     if files.is_empty() {
         files = corpus();
     }
@@ -312,7 +332,7 @@ fn main() {
     let (mut inputs, mut failed) = (0u64, 0u64);
     std::panic::set_hook(Box::new(|_| {}));
     while Instant::now() < end {
-        let irregular = random.below(2) == 0;
+        let irregular = !are_given && random.below(2) == 0;
         let mut bytes = match irregular {
             true => irregular_message(&mut random),
             false => seeds[random.below(seeds.len())].clone(),

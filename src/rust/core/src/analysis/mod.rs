@@ -6,6 +6,7 @@
 //! - [`source_facts`]: time, period and duration of a source;
 //! - [`weights`]: the values of samples, summed for each distinct stack;
 //! - [`summary`]: self and total values by function and by line;
+//! - [`total`]: exact sums of values;
 //! - [`paths`]: the prefix tree of stacks;
 //! - [`rows_by_source`]: the samples of each source;
 //! - [`measures`]: what viewers that show one number for each sample get;
@@ -26,4 +27,5 @@ pub(crate) mod rows_by_source;
 pub(crate) mod sample_types;
 pub(crate) mod source_facts;
 pub mod summary;
+pub(crate) mod total;
 pub mod weights;

@@ -5,6 +5,7 @@
 //! the allocated memory. Levels (memory in use) have no meaningful sum and are written only
 //! without aggregation.
 
+use super::total::Total;
 use crate::error::{Error, Result};
 use crate::limits::memory::{TryAdd, TryCollect, TryGrow, sort_by_key};
 use crate::message;
@@ -138,6 +139,23 @@ impl WrittenType<'_> {
         f64::NAN
     }
 
+    /// The value of a sample, which need not be a whole number; 0 if it has none.
+    #[inline]
+    pub fn total(&self, row: usize, source: SourceId) -> Total {
+        for lookup in &self.lookups {
+            if let Lookup::Stored(values) = lookup {
+                if let Some(exact) = values.exact(row) {
+                    return Total::of_whole(exact);
+                }
+            }
+            let value = lookup.number(row, source);
+            if !value.is_nan() {
+                return Total::of(value);
+            }
+        }
+        Total::default()
+    }
+
     /// Whether a sample has a value of this type.
     pub fn has(&self, row: usize, source: SourceId) -> bool {
         !self.number(row, source).is_nan()
@@ -146,12 +164,37 @@ impl WrittenType<'_> {
     #[cold]
     fn no_whole_number(&self, row: usize, value: f64) -> Error {
         Error::Lossy(message!(
-            "Sample {} has the value {value} of type `{}`; pprof and OpenTelemetry can only store \
-             whole numbers below 2^63.",
+            "Sample {} has the value {value} of type `{}`; pprof, OpenTelemetry and callgrind can only \
+             store whole numbers below 2^63.",
             row + 1,
             self.name
         ))
     }
+}
+
+/// One of the types that are written: the one with this name, else the one that counts samples, else the
+/// default one.
+pub fn chosen_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<WrittenType<'p>> {
+    let mut types = written_types(profile, true)?;
+    let name = match wanted {
+        Some(name) => Some(name),
+        None if types.iter().any(|t| (t.key, t.unit) == COUNT) => Some(COUNT.0),
+        None => summed_type(profile, None)?.map(|values| values.type_.name.as_str()),
+    };
+    let found = types.iter().position(|t| Some(t.key) == name);
+    if let Some(at) = found {
+        return Ok(types.swap_remove(at));
+    }
+    let names = types.iter().fold(String::new(), |list, t| {
+        let between = if list.is_empty() { "" } else { ", " };
+        message!("{list}{between}`{}`", t.key)
+    });
+    Err(Error::Unsupported(match name {
+        Some(name) if !names.is_empty() => {
+            message!("The profile has no sample type `{name}` that can be written. Types: {names}.")
+        }
+        _ => message!("The profile has no sample types that can be written."),
+    }))
 }
 
 /// The types in the order in which they are written: that of the file, if the profile was read from

@@ -24,6 +24,22 @@ pub fn is_text(bytes: &[u8]) -> bool {
         .all(|&byte| byte >= 0x20 || matches!(byte, b'\n' | b'\r' | b'\t'))
 }
 
+/// The number at the start of the bytes, and the number of its digits. `None` if there is none, or it is
+/// 2^64 or more.
+pub fn digits(bytes: &[u8]) -> Option<(u64, usize)> {
+    let count = bytes
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    let mut value = 0_u64;
+    for digit in &bytes[..count] {
+        value = value
+            .checked_mul(10)?
+            .checked_add(u64::from(digit - b'0'))?;
+    }
+    (count > 0).then_some((value, count))
+}
+
 pub fn first_line(bytes: &[u8]) -> &[u8] {
     bytes.split(|&byte| byte == b'\n').next().unwrap_or(bytes)
 }

@@ -40,12 +40,18 @@ kinds! {
     PartialFigures "partial_figures"
         "Samples with only some of the four memory figures, which are not in the file",
     EmptySample "empty_samples"
-        "Samples without a frame have no line in an Rprof file",
+        "Samples without a frame have no line in the file",
     /// Also lines of locations without a function, since only functions have a file.
     Line "lost_lines"
         "Line numbers that are beyond R's integers or without a function are not in the file",
     ChangedName "changed_names"
         "Names of functions and files were changed that would be read as something else",
+    // Collapsed stacks.
+    NegativeSum "negative_sums"
+        "Stacks whose values have a negative sum are not in the file",
+    // Callgrind's format.
+    OtherFile "other_files"
+        "Functions that occur in several files have the lines of one of them only",
     // pprof and speedscope.
     /// In pprof, sources are labels of samples.
     SourceWithoutSamples "sources_without_samples"

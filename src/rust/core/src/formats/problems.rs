@@ -9,6 +9,8 @@ use crate::limits::memory::{TryCollect, TryGrow, TryText, owned, sort_by_key, wr
 use crate::message;
 use crate::model::integer_for_r;
 use crate::schema::ProblemRow;
+use crate::text::{self, Was};
+use std::borrow::Cow;
 
 /// The number of problems of a kind that are kept with their position; further ones are only counted.
 const KEPT: usize = 1000;
@@ -124,6 +126,10 @@ kinds! {
         "a time before the previous one",
     UnbalancedEvent "unbalanced_event" true
         "an event that closes a frame which is not the innermost open one",
+    TwoCounts "two_counts" false
+        "lines with two counts, such as those of a difference: the first is `samples_before`, the second `samples`",
+    CutLine "cut_line" true
+        "an incomplete line, skipped",
     OddLineNumber "odd_line_number" false
         "a line number that is negative or beyond R's integers, read as 0 (unknown); a column that ends in `_exact` has the number",
 }
@@ -172,6 +178,19 @@ impl Problems {
             },
             WHAT,
         )
+    }
+
+    /// Decodes a name, and records irregularities.
+    pub fn decode<'b>(&mut self, bytes: &'b [u8], position: Position) -> Result<Cow<'b, str>> {
+        let decoded = text::decode(bytes)?;
+        let kind = match decoded.was {
+            Was::Utf8 => return Ok(decoded.text),
+            Was::Latin1 => ProblemKind::NotUtf8,
+            Was::CutUtf8 => ProblemKind::CutName,
+            Was::Nul => ProblemKind::NulByte,
+        };
+        self.note(kind, position, bytes);
+        Ok(decoded.text)
     }
 
     /// Records zero bytes after gzip data, which end at `position`.

@@ -4,7 +4,7 @@
 
 use super::format::{Format, Input, Opened};
 use super::problems::Problems;
-use super::{cpuprofile, otlp, pprof, rprof, speedscope};
+use super::{collapsed, cpuprofile, otlp, perf, pprof, rprof, rprofmem, speedscope};
 use crate::error::{Error, Foreign, Position, Result};
 use crate::io::gzip::Content;
 use crate::io::input::{InputFile, Origin, Source};
@@ -21,6 +21,9 @@ pub const FORMATS: &[&Format] = &[
     &otlp::FORMAT,
     &speedscope::FORMAT,
     &cpuprofile::FORMAT,
+    &rprofmem::FORMAT,
+    &perf::FORMAT,
+    &collapsed::FORMAT,
 ];
 
 /// The format with this name, if it is supported.
@@ -109,7 +112,7 @@ mod tests {
 
     #[test]
     fn formats_are_distinguished() {
-        let tables: [(&[u8], Option<&Format>); 21] = [
+        let tables: [(&[u8], Option<&Format>); 37] = [
             (b"sample.interval=20000\n", Some(&rprof::FORMAT)),
             (b"\"f\" \"g\" \n", Some(&rprof::FORMAT)),
             (b"sample.interval=20000\n\"\x01\" \n", Some(&rprof::FORMAT)),
@@ -158,6 +161,29 @@ mod tests {
             (b"{\"a\":{\"resourceProfiles\":[]}}", None),
             // A truncated resource.
             (b"\x0a\xff\x7f\x12\x02", Some(&otlp::FORMAT)),
+            (b"192 :\"f\" \"g\" \n", Some(&rprofmem::FORMAT)),
+            (b"192 :360 :new page:\"f\" \n", Some(&rprofmem::FORMAT)),
+            (b"new page:", Some(&rprofmem::FORMAT)),
+            (b"192: 5\n", None),
+            (b"f;g 5\n", Some(&collapsed::FORMAT)),
+            (b"f;g 5\r\n\nf 1.5\nf;h", Some(&collapsed::FORMAT)),
+            (b"f;g(int, long) 5", Some(&collapsed::FORMAT)),
+            (b"f;g 5 6\n", Some(&collapsed::FORMAT)),
+            // Tables, sentences and code end in numbers too.
+            (b"1 2\n3 4\n", None),
+            (b"a;b 5\nhello\n", None),
+            (b"a;\tb 5\n", None),
+            (b"for (i=0;i<5;i++) 1\n}\n", None),
+            (
+                b"R 12 3.4: 250000 cpu-clock: \n\t 7f0 f (m)\n\n",
+                Some(&perf::FORMAT),
+            ),
+            (b"# ========\n# captured on : x\n", Some(&perf::FORMAT)),
+            (
+                b"a b 1/2 [003] 3.4: sched:x: a=1\na 1 3.4: c: \n",
+                Some(&perf::FORMAT),
+            ),
+            (b"error 12 in line: x\n", None),
         ];
         for (bytes, format) in tables {
             assert_eq!(recognise(bytes), format, "{bytes:?}");

@@ -86,8 +86,18 @@ impl Profile {
 
     /// The location of an R function: one name, and where it was in which file.
     pub fn frame(&mut self, name: &str, filename: StringId, line: i32) -> Result<LocationId> {
+        let function = self.named_function(name, filename)?;
+        self.locations.intern(Location {
+            function: Some(function),
+            line: Some(i64::from(line)),
+            ..Location::default()
+        })
+    }
+
+    /// A function with one name.
+    pub fn named_function(&mut self, name: &str, filename: StringId) -> Result<FunctionId> {
         let name = self.strings.intern(name)?;
-        let function = self.functions.intern(Function {
+        self.functions.intern(Function {
             name,
             system_name: name,
             filename,
@@ -96,11 +106,6 @@ impl Profile {
             native_id: None,
             package: None,
             package_from: None,
-        })?;
-        self.locations.intern(Location {
-            function: Some(function),
-            line: Some(i64::from(line)),
-            ..Location::default()
         })
     }
 

@@ -7,7 +7,8 @@
 use super::grammar::{self, Header};
 use super::line_reader::LineReader;
 use crate::analysis::source_facts::durations;
-use crate::error::{Error, Foreign, Position, Result};
+use crate::error::{Error, Foreign, Result};
+use crate::formats::lines::Reader;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::memory::TryGrow;
 use crate::message;
@@ -16,7 +17,7 @@ use crate::model::{Profile, Values, seconds};
 impl LineReader {
     /// Completes the profile at the end of the input; `rest` contains the bytes after the last line
     /// feed.
-    pub fn finish(mut self, rest: &[u8]) -> Result<(Profile, Problems)> {
+    pub(super) fn end(mut self, rest: &[u8]) -> Result<(Profile, Problems)> {
         self.torn = ProblemKind::CutSample;
         if !rest.is_empty() && self.unended(rest)? {
             self.note(ProblemKind::NoFinalLineFeed, rest);
@@ -51,7 +52,7 @@ impl LineReader {
     }
 
     /// Processes a run of `count` NUL bytes, and `text`, the part of its line before it.
-    pub fn hole(&mut self, text: &[u8], count: u64) -> Result<()> {
+    pub(super) fn take_hole(&mut self, text: &[u8], count: u64) -> Result<()> {
         if !text.is_empty() {
             self.unended(text)?;
             // The text after the run is in the same line.
@@ -64,16 +65,8 @@ impl LineReader {
         Ok(())
     }
 
-    /// Records a run of NUL bytes in the next line.
-    pub fn note_hole(&mut self, count: u64) {
-        let text = message!("{count} NUL bytes");
-        let position = Position::Line(self.number + 1);
-        self.problems
-            .note(ProblemKind::NulRun, position, text.as_bytes());
-    }
-
     /// Processes a line that is too long and therefore skipped; `start` contains its first bytes.
-    pub fn overlong_line(&mut self, start: &[u8]) -> Result<()> {
+    pub(super) fn leave_out(&mut self, start: &[u8]) -> Result<()> {
         let Some(block) = self.block else {
             return Err(self.foreign(start));
         };
@@ -118,7 +111,7 @@ impl LineReader {
         }
         let samples = self.profile.samples.len();
         self.number -= 1;
-        self.line(line, line)?;
+        self.take_line(line, line)?;
         let (Some(block), Some(pending)) = (self.block, self.pending.take()) else {
             if is_file {
                 self.note(ProblemKind::CutFileLine, line);

@@ -3,9 +3,9 @@
 //! Those of headers and `#File` lines are in [`crate::rprof_header`], since tables contain such lines
 //! too.
 
+use crate::formats::r_names;
 pub use crate::rprof_header::{Header, file_line, header, is_cut_header};
 use crate::rprof_header::{file_number, number};
-use memchr::memchr;
 
 /// The four numbers before a sample, and the offset at which the sample starts.
 pub fn memory_prefix(line: &[u8]) -> Option<([u64; 4], usize)> {
@@ -59,25 +59,13 @@ pub fn line_reference(text: &[u8]) -> Option<(LineReference, usize)> {
     Some((LineReference { file, line }, at + 1))
 }
 
-/// The offset of the closing quote of the name that starts at `from`, if it has one.
-///
-/// A quote closes the name if a blank follows, and after that another
-/// item, a line reference (under line profiling), or the end of the line.
+/// The offset of the closing quote of the name that starts at `from`, if it has one. Under line
+/// profiling a line reference may follow it.
+#[inline]
 pub fn name_end(text: &[u8], from: usize, line_profiling: bool) -> Option<usize> {
-    let mut at = from;
-    loop {
-        at += memchr(b'"', &text[at..])?;
-        if text.get(at + 1) == Some(&b' ') {
-            match text.get(at + 2) {
-                None | Some(b'"') => return Some(at),
-                Some(_) if line_profiling && line_reference(&text[at + 2..]).is_some() => {
-                    return Some(at);
-                }
-                Some(_) => {}
-            }
-        }
-        at += 1;
-    }
+    r_names::name_end(text, from, |rest| {
+        line_profiling && line_reference(rest).is_some()
+    })
 }
 
 /// Whether `text` starts with a complete item, as every sample does.

@@ -3,17 +3,18 @@
 //! [`lines`](super::lines), [`pending`](super::pending) and [`ends`](super::ends) interpret the lines,
 //! in further methods of [`LineReader`].
 
-use super::foreign;
 use super::grammar::Header;
 use super::memory::MemoryColumns;
 use super::parse::{Context, Stack, StackParser};
-use crate::error::{Error, Position, Result};
+use crate::error::{Error, Result};
+use crate::formats::add_sample;
+use crate::formats::foreign;
 use crate::formats::format::{Format, Recognise};
+use crate::formats::lines::Reader;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::io::input::Origin;
 use crate::limits::budget::Budget;
 use crate::limits::memory::TryGrow;
-use crate::message;
 use crate::model::{Profile, Source, SourceId, Toplevel};
 
 pub struct LineReader {
@@ -72,15 +73,6 @@ impl LineReader {
         }
     }
 
-    /// Whether no line was read yet.
-    pub fn is_at_start(&self) -> bool {
-        self.number == 0
-    }
-
-    pub fn note(&mut self, kind: ProblemKind, text: &[u8]) {
-        self.problems.note(kind, Position::Line(self.number), text);
-    }
-
     pub(super) fn context(&mut self) -> (&mut StackParser, Context<'_>) {
         (
             &mut self.parser,
@@ -93,16 +85,14 @@ impl LineReader {
     }
 
     pub fn foreign(&self, start: &[u8]) -> Error {
-        Error::Foreign(foreign::error(
+        let otherwise = "its first line is neither an `Rprof()` header nor a sample";
+        foreign::error(
             &self.origin.name,
             start,
             self.format,
             self.recognise,
-        ))
-    }
-
-    pub fn damaged(&self, error: &std::io::Error) -> Error {
-        Error::damaged(&self.origin.name, Position::Line(self.number + 1), error)
+            otherwise,
+        )
     }
 
     pub(super) fn start_block(&mut self, header: Header) -> Result<()> {
@@ -146,18 +136,17 @@ impl LineReader {
         memory: Option<[u64; 4]>,
     ) -> Result<()> {
         let row = self.profile.samples.len();
-        if row >= i32::MAX as usize {
-            return Err(Error::Unsupported(message!(
-                "{}: more than {} samples, which R cannot number.",
-                self.origin.name,
-                i32::MAX
-            )));
-        }
         let frames = stack.frames as usize;
-        self.budget.samples(1, frames, &self.origin.name)?;
+        let name = &self.origin.name;
+        add_sample(
+            &mut self.profile,
+            &mut self.budget,
+            name,
+            block.source,
+            stack.id,
+            frames,
+        )?;
         let samples = &mut self.profile.samples;
-        samples.source.try_push(block.source, "samples")?;
-        samples.stack.try_push(stack.id, "samples")?;
         if let Some((filename, line)) = stack.toplevel {
             samples.toplevel.try_push(
                 Toplevel {

@@ -1,14 +1,15 @@
 //! From lines to samples: what each line of a file is, by its start.
 //!
-//! [`LineReader::line`] gets every line in turn; most end in one look-up of a known stack.
+//! [`LineReader::take_line`] gets every line in turn; most end in one look-up of a known stack.
 //! A sample whose line ends inside a name waits for the next line
 //! ([`pending`](super::pending)). Lines that break off are for [`ends`](super::ends).
 
-use super::foreign;
 use super::grammar::{self, Header};
 use super::line_reader::{Block, LineReader, Pending};
 use super::parse::{End, Parsed};
 use crate::error::Result;
+use crate::formats::foreign;
+use crate::formats::lines::Reader;
 use crate::formats::problems::ProblemKind;
 use crate::limits::memory::TryGrow;
 use crate::model::SourceFile;
@@ -20,7 +21,8 @@ const LONG_LINE: std::ops::Range<usize> = 10_000..10_500;
 impl LineReader {
     /// One line without its line feed; `rest` starts with it and goes on to the
     /// end of the chunk.
-    pub fn line(&mut self, line: &[u8], rest: &[u8]) -> Result<()> {
+    #[inline]
+    pub fn take_line(&mut self, line: &[u8], rest: &[u8]) -> Result<()> {
         self.number += 1;
         let mut line = line;
         if self.number == 1 {

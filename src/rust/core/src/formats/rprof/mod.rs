@@ -16,9 +16,7 @@
 //! determined by what follows (`grammar`), and the end of a sample may be determined by the
 //! next line (`pending`).
 
-mod cache;
 mod ends;
-mod foreign;
 mod grammar;
 mod line_reader;
 mod lines;
@@ -32,3 +30,16 @@ mod write;
 pub use grammar::memory_prefix as parse_memory;
 pub use read::FORMAT;
 pub use write::Writer;
+
+use crate::formats::bytes::{first_line, is_json, is_text};
+use crate::formats::lines::SNIFFED;
+use memchr::memmem;
+
+/// Whether the content looks like an Rprof file.
+fn is_rprof(start: &[u8]) -> bool {
+    // Names of R functions may contain any bytes.
+    let start = &start[..start.len().min(SNIFFED)];
+    let line = first_line(start);
+    let header = memmem::find(line, b"sample.interval=").is_some();
+    !is_json(start) && (header || line.starts_with(b"\"") && is_text(line))
+}

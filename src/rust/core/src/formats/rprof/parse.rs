@@ -6,15 +6,14 @@
 //! are copied from it. The latter is exact, because the meaning of the text after an item does
 //! not depend on the text before it.
 
-use super::cache::TextCache;
 use super::grammar::{self, LineReference};
 use crate::collections::next_row;
 use crate::error::{self, Result};
 use crate::formats::problems::{ProblemKind, Problems};
+use crate::formats::text_cache::TextCache;
 use crate::limits::memory::{TryAdd, TryGrow, TryPut};
 use crate::message;
 use crate::model::{LocationId, Profile, StackId, StringId};
-use crate::text::{self, Was};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -95,14 +94,8 @@ impl Context<'_> {
 
     /// Decodes a name and records irregularities.
     pub fn decode<'b>(&mut self, bytes: &'b [u8]) -> Result<Cow<'b, str>> {
-        let decoded = text::decode(bytes)?;
-        match decoded.was {
-            Was::Utf8 => {}
-            Was::Latin1 => self.note(ProblemKind::NotUtf8, bytes),
-            Was::CutUtf8 => self.note(ProblemKind::CutName, bytes),
-            Was::Nul => self.note(ProblemKind::NulByte, bytes),
-        }
-        Ok(decoded.text)
+        self.problems
+            .decode(bytes, error::Position::Line(self.line))
     }
 }
 

@@ -8,6 +8,7 @@ use super::grammar;
 use super::line_reader::{Block, LineReader, Pending};
 use super::parse::Parsed;
 use crate::error::Result;
+use crate::formats::lines::Reader;
 use crate::formats::problems::ProblemKind;
 use crate::limits::memory::TryGrow;
 

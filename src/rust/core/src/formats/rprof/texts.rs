@@ -192,7 +192,7 @@ impl<'a> StackTexts<'a> {
         let mut reader = LineReader::new(Origin::default(), &FORMAT, |_| None);
         reader.start_block(self.header)?;
         for line in text.split(|&byte| byte == b'\n') {
-            reader.line(line, line)?;
+            reader.take_line(line, line)?;
         }
         let found = &reader.profile;
         let [sample] = found.samples.stack.as_slice() else {

@@ -1,13 +1,9 @@
-//! Recognises Rprof files, and describes what other files look like.
+//! Describes what a file looks like that is not of the expected format of text.
 
-use crate::error::Foreign;
-use crate::formats::bytes::{first_line, is_json, is_text};
+use super::lines::SNIFFED;
+use crate::error::{Error, Foreign};
 use crate::formats::format::{Format, Recognise};
 use crate::message;
-use memchr::memmem;
-
-/// How many bytes are inspected.
-pub const SNIFFED: usize = 4096;
 
 /// A description of content in another format: as part of a sentence, and as one word.
 pub struct Look {
@@ -15,27 +11,25 @@ pub struct Look {
     pub word: Option<&'static str>,
 }
 
-/// Whether the content looks like an Rprof file.
-pub fn is_rprof(start: &[u8]) -> bool {
-    // Names of R functions may contain any bytes.
-    let start = &start[..start.len().min(SNIFFED)];
-    let line = first_line(start);
-    let header = memmem::find(line, b"sample.interval=").is_some();
-    !is_json(start) && (header || line.starts_with(b"\"") && is_text(line))
-}
-
 /// The error for content in another format, which starts with these bytes.
-pub fn error(input: &str, start: &[u8], wanted: &'static Format, recognise: Recognise) -> Foreign {
+/// `otherwise` describes content of no known format.
+pub fn error(
+    input: &str,
+    start: &[u8],
+    wanted: &'static Format,
+    recognise: Recognise,
+    otherwise: &str,
+) -> Error {
     let look = look(start, wanted, recognise).unwrap_or_else(|| Look {
-        sentence: message!("its first line is neither an `Rprof()` header nor a sample"),
+        sentence: message!("{otherwise}"),
         word: None,
     });
-    Foreign {
+    Error::Foreign(Foreign {
         input: message!("{input}"),
         wanted: wanted.title,
         found: look.sentence,
         looks_like: look.word,
-    }
+    })
 }
 
 /// Describes the content; `None` if it is not recognised.
@@ -61,9 +55,6 @@ pub fn look(start: &[u8], wanted: &Format, recognise: Recognise) -> Option<Look>
         MAGIC.iter().find(|(magic, ..)| start.starts_with(magic))
     {
         (message!("{sentence}"), *word)
-    } else if is_rprofmem(start) {
-        let what = "it looks like the output of `Rprofmem()`, which records allocations, not time";
-        (message!("{what}"), None)
     } else if let Some(format) = recognise(start).filter(|format| *format != wanted) {
         (
             message!("it looks like {}", format.title),
@@ -77,16 +68,6 @@ pub fn look(start: &[u8], wanted: &Format, recognise: Recognise) -> Option<Look>
     Some(Look { sentence, word })
 }
 
-/// `192 :"f" "g" ` or `new page:"f" "g" `.
-fn is_rprofmem(start: &[u8]) -> bool {
-    let line = first_line(start);
-    if line.starts_with(b"new page:") {
-        return true;
-    }
-    let digits = line.iter().take_while(|b| b.is_ascii_digit()).count();
-    digits > 0 && line[digits..].starts_with(b" :")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,12 +77,15 @@ mod tests {
     #[test]
     fn other_formats_are_named() {
         let says = |bytes: &[u8], word: &str, looks_like: Option<&str>| {
-            let error = error("`x`", bytes, &rprof::FORMAT, recognise);
-            assert!(error.found.contains(word), "{error}");
-            assert_eq!(error.looks_like, looks_like, "{error}");
+            let error = error("`x`", bytes, &rprof::FORMAT, recognise, "it is neither");
+            let Error::Foreign(foreign) = &error else {
+                unreachable!()
+            };
+            assert!(foreign.found.contains(word), "{error}");
+            assert_eq!(foreign.looks_like, looks_like, "{error}");
         };
-        says(b"160048 :\"rnorm\" \"f\" \n", "Rprofmem", None);
-        says(b"new page:\"f\" \n", "Rprofmem", None);
+        says(b"160048 :\"rnorm\" \"f\" \n", "Rprofmem", Some("rprofmem"));
+        says(b"new page:\"f\" \n", "Rprofmem", Some("rprofmem"));
         says(
             b"\x0a\x04\x08\x01\x10\x02\x12\x05\x0a\x01\x01\x12\x00",
             "a pprof profile",

@@ -1,4 +1,4 @@
-//! A cache of parsed texts.
+//! A cache of parsed texts, for readers of text formats.
 //!
 //! Lines and items repeat, and equal bytes have the same meaning until a header or a `#File` line
 //! changes that. All bytes are compared, since distinct texts can have the same hash.

@@ -1,0 +1,108 @@
+# Converts profiles to widgets of the package profvis.
+
+#' Show a profile with profvis
+#'
+#' `as_profvis()` returns the object that [profvis](https://profvis.r-lib.org) would return for the same run: print it to
+#' show it, or pass it to packages that use such objects, such as debrief. It is created from the tables, in
+#' a fraction of the time that profvis needs to parse a file, and of profiles of any format.
+#'
+#' @details
+#' profvis has one step for each sample, all of the same length: the sampling period of the first source, or 10
+#' milliseconds if that is unknown. A sample with a count of n becomes n steps.
+#'
+#' Source code is shown for files whose text is known: those that [collect_sources()] finds, which runs if `sources` is
+#' `TRUE`. Frames in other files have no file and line, as in profvis itself.
+#'
+#' With a function, profvis shows the line that called it. The line that was running in the innermost function is
+#' a row of its own, with its code as label.
+#'
+#' The memory of memory profiles is that of small and large vectors in use, as in profvis. It is a level, so
+#' its differences are the memory that was allocated minus that which was freed; [profile_page()] shows allocations.
+#'
+#' profvis is needed to print the object, but not to create it. It becomes slow with some ten thousand samples:
+#' [profile_page()] shows millions.
+#'
+#' @inheritParams write_pprof
+#' @param sources Whether to collect the source code of files.
+#' @param split Whether code and flame graph are beside (`"h"`) or above each other (`"v"`).
+#'
+#' @return An object of class `profvis`, an htmlwidget. `x$message` contains `prof`, a data frame with a row for each frame
+#'   of each step, innermost frame first:
+#'   \describe{
+#'   \item{time}{(integer) the step, counted from 1}
+#'   \item{depth}{(integer) the position in the stack: 1 for the outermost frame}
+#'   \item{label}{(character) the name of the function, or a line of code}
+#'   \item{filenum, linenum}{(integer) the file as a position in `files`, and the line of the call}
+#'   \item{memalloc}{(double) the memory in use in MiB; 0 if it was not recorded}
+#'   \item{meminc}{(double) its difference to the previous row}
+#'   \item{filename}{(character) the file}
+#'   }
+#'   `interval`, the length of a step in milliseconds; `files`, a list with the name and the content of each file; and
+#'   settings of profvis.
+#'
+#' @section Errors:
+#' `profile_error_invalid` if `x` is not valid, and `profile_error_unsupported` if it has more than 2^31 - 1 frames.
+#'
+#' @seealso [profile_page()]
+#' @export
+#' @examples
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+#' p <- as_profvis(x)
+#' head(p$x$message$prof)
+as_profvis <- function(x, ..., sources = TRUE, split = c("h", "v")) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  check_flag(sources, "sources", call)
+  if (!identical(split, c("h", "v")) && !(is_text(split) && split %in% c("h", "v"))) {
+    abort_argument("`split` must be \"h\" or \"v\".", call)
+  }
+  x <- as_v2(x, call)
+  text <- no_text
+  if (sources) {
+    check_source_text(x, call)
+    text <- sources_added(x, call)$.source_text
+  }
+  prof <- rust(rust_profvis(x, valid_text(text$filename), valid_text(text$text)), call)
+  files <- unname(Map(
+    function(filename, content) list(filename = filename, content = content, normpath = filename),
+    text$filename, text$text
+  ))
+  profvis_widget(list(
+    prof = as.data.frame(prof),
+    interval = profvis_interval(x$sources),
+    files = files,
+    prof_output = x$sources$source_uri[1],
+    highlight = list(
+      output = list("^output\\$"), gc = list("^<GC>$"), stacktrace = list("^\\.\\.stacktraceo(n|ff)\\.\\.$")
+    ),
+    split = split[[1]]
+  ))
+}
+
+profvis_interval <- function(sources) {
+  milliseconds <- c(nanoseconds = 1e-6, microseconds = 1e-3, milliseconds = 1, seconds = 1e3)
+  period <- unname(sources[[".period"]][1] * milliseconds[sources[[".period_unit"]][1]])
+  if (length(period) == 1 && !is.na(period)) period else 10
+}
+
+# The widget that `htmlwidgets::createWidget()` creates for profvis.
+profvis_widget <- function(message) {
+  # So that print() finds its method.
+  rlang::is_installed("profvis") && requireNamespace("profvis", quietly = TRUE)
+  size <- list(defaultWidth = NULL, defaultHeight = NULL)
+  policy <- c(size, list(
+    padding = 0,
+    fill = NULL,
+    viewer = c(size, list(padding = NULL, fill = TRUE, suppress = TRUE, paneHeight = NULL)),
+    browser = c(size, list(padding = NULL, fill = TRUE, external = FALSE)),
+    knitr = list(defaultWidth = "100%", defaultHeight = "600px", figure = FALSE)
+  ))
+  structure(
+    list(
+      x = list(message = message), width = NULL, height = NULL, sizingPolicy = policy, dependencies = NULL,
+      elementId = NULL, preRenderHook = NULL, jsHooks = list()
+    ),
+    class = c("profvis", "suppress_viewer", "htmlwidget"),
+    package = "profvis"
+  )
+}

@@ -1,0 +1,67 @@
+# Reads text formats of other profilers: collapsed stacks, and the output of `perf script`.
+
+#' @description
+#' `read_collapsed()` reads collapsed (folded) stacks, the text format of
+#' [FlameGraph](https://github.com/brendangregg/FlameGraph) that py-spy, async-profiler, Go's and many other tools
+#' write: one line for each stack, with a count.
+#'
+#' `read_perf_script()` reads what `perf script` prints: samples of all kinds of programs on Linux, including R itself
+#' with its native code.
+#'
+#' @details
+#' ## Collapsed stacks
+#'
+#' Each line is a sample with the sample type `samples` in `count`, also if the count is a decimal number or counts
+#' something else: the format does not say what. The count is what follows the last blank of a line. If all lines end
+#' in two counts, as in a difference that `difffolded.pl` wrote, the first is the type `samples_before` and the second
+#' is `samples`; a problem is reported, since the first count might also belong to a name.
+#'
+#' The suffix `_[k]` of a name becomes `.frame_type` `kernel`, `_[j]` becomes `jit`, `_[w]` becomes `waker`, and `_[i]`
+#' becomes `.inlined`. Anything else that profilers put into names, such as files and lines, stays in the name.
+#'
+#' [read_profile()] recognises files in which all lines at the start end in a blank and a number, and some stack
+#' has more than one frame.
+#'
+#' ## perf script
+#'
+#' To record R code with its native stacks, and to print it:
+#'
+#' ```sh
+#' perf record -F 99 -g -- Rscript script.R
+#' perf script --header > perf.txt
+#' ```
+#'
+#' | perf | in a profile |
+#' |---|---|
+#' | events such as `cycles` | sample types, with the period of the sample as value: nanoseconds for `cpu-clock` and `task-clock`, else counts. A sample without a period counts as 1. If there is one event, `samples` in `count` counts samples |
+#' | the period, if all samples have the same | `.period` in `sources` |
+#' | command, process, thread, processor | labels `comm`, `pid`, `tid` and `cpu` |
+#' | time | label `time` in nanoseconds. It usually begins when the computer starts, so it is not a time of day. `.duration_nanos` in `sources` is the difference of the last time and the first |
+#' | address, symbol, source line | `.address`, `name`, `filename` and `line`. The offset in the function is not kept |
+#' | module, such as `(/usr/lib/R/lib/libR.so)` | `.mappings`. Addresses are as printed, for most modules relative to their file |
+#' | `(inlined)` | `.inlined` |
+#' | kernel | `.frame_type` `kernel`; `native` for other modules |
+#' | `--header` | `.comments` |
+#'
+#' Most choices of fields (`perf script -F`) are supported, and samples without a call graph. Not kept are branches,
+#' the fields of trace points, and events such as mappings and new processes.
+#' @rdname read_speedscope
+#' @export
+#' @examples
+#'
+#' path <- tempfile()
+#' writeLines(c("main;read_data;scan 12", "main;fit_model 30"), path)
+#' read_collapsed(path)
+read_collapsed <- function(path, ..., version = "2.0", source_uri = path) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  read_format(path, "collapsed", version, source_uri, call)
+}
+
+#' @rdname read_speedscope
+#' @export
+read_perf_script <- function(path, ..., version = "2.0", source_uri = path) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  read_format(path, "perf", version, source_uri, call)
+}

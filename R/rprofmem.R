@@ -1,0 +1,50 @@
+# Reads files of `Rprofmem()`.
+
+#' Read allocations recorded by Rprofmem()
+#'
+#' `read_rprofmem()` reads files that [utils::Rprofmem()] wrote: each allocation of a vector that is larger than a
+#' threshold, with the functions that were running. Unlike the memory figures of [Rprof()], which are taken at each
+#' sample, these are exact: the same code allocates the same in each run.
+#'
+#' @details
+#' Each line of the file is a sample.
+#'
+#' | line | sample types |
+#' |---|---|
+#' | `8048 :"double" "f"` | `alloc_space` in `bytes` is 8048, including the header of the vector, and `alloc_objects` in `count` is 1 |
+#' | `new page:"f"` | `new_pages` in `count` is 1. R allocated a page for small objects. Its size is not recorded, so `alloc_space` and `alloc_objects` are `NA` |
+#'
+#' The type `new_pages` is missing if the file has no such lines. The names of `alloc_space` and `alloc_objects` are
+#' those that [pprof](https://github.com/google/pprof) knows from Go.
+#'
+#' `Rprofmem()` names functions by the symbol by which they were called, and calls others `<Anonymous>`: these
+#' are also calls like `pkg::f()` and `x$f()`. It records neither times nor lines of code, and does not mark where a
+#' file was continued with `append = TRUE`. Names are not escaped, so a name that contains a quote, a blank and another
+#' quote is read as two. Lines that R before 3.5.0 joined are separated. Irregularities are reported as by
+#' [read_rprof()].
+#'
+#' An empty file is a profile without samples: R writes one if no allocation is above the threshold.
+#'
+#' @inheritParams read_rprof
+#'
+#' @return An object of class `profile_data`, see [profile_data].
+#'
+#' @section Errors:
+#' Those of [read_rprof()].
+#'
+#' @seealso [read_rprof()], [write_pprof()], [write_profile_page()]
+#' @export
+#' @examples
+#' path <- tempfile()
+#' if (capabilities("profmem")) {
+#'   Rprofmem(path, threshold = 1000)
+#'   x <- lapply(1:10, function(i) cumsum(runif(1000 * i)))
+#'   Rprofmem(NULL)
+#'   allocations <- read_rprofmem(path)
+#'   summary(allocations, type = "alloc_space")
+#' }
+read_rprofmem <- function(path, ..., version = "2.0", source_uri = path) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  read_format(path, "rprofmem", version, source_uri, call)
+}

@@ -1,0 +1,61 @@
+# Writes text formats of other tools: collapsed stacks, and callgrind's format.
+
+#' @description
+#' `write_collapsed()` writes collapsed (folded) stacks, which all tools for flame graphs read:
+#' [FlameGraph](https://github.com/brendangregg/FlameGraph) (`flamegraph.pl path > graph.svg`), inferno, speedscope,
+#' and [Firefox Profiler](https://profiler.firefox.com).
+#'
+#' `write_callgrind()` writes a file for [KCachegrind](https://kcachegrind.github.io) (`kcachegrind path`),
+#' QCachegrind, `callgrind_annotate` and gprof2dot.
+#'
+#' @details
+#' ## Collapsed stacks
+#'
+#' One line for each distinct stack of names, in the order of their first samples: the names of functions,
+#' outermost first and separated by `;`, a blank, and the sum of the values of `type`. By default that is the count of
+#' samples, which Firefox needs: it makes that many samples of the count. There are no files, lines, sources or
+#' labels. Stacks whose sum is 0 are left out.
+#'
+#' With `frame_types = TRUE`, names get the suffixes by which `flamegraph.pl --color=java` colours frames: `_[k]` for
+#' the `.frame_type` `kernel`, `_[j]` for `jit`, `_[w]` for `waker`, and `_[i]` for inlined frames. Other tools show
+#' the suffix.
+#'
+#' The format has no escapes: `;` in names becomes `:`, and line feeds become blanks. The warning counts such
+#' names, samples without frames, and stacks with negative sums, which are left out.
+#'
+#' ## callgrind
+#'
+#' The events are the sample types, such as `samples`, `cpu_nanoseconds` and `alloc_space_bytes`, with self values of
+#' lines of functions, and inclusive values of calls. The number of calls is that of samples in which a call was
+#' seen, since a sampling profiler does not count calls.
+#'
+#' The format stores calls, not stacks. Of a function that occurs several times in a stack, only the innermost call is
+#' used, so that inclusive values are those of [summary()][summary.profile_data] in all readers; outer calls of
+#' recursive functions are not shown. As in `summary()`, functions of the same name are one. Since it has one file in
+#' this format, namely the one in which most of its values are, its lines in other files are written as 0, and the
+#' warning counts such functions. It also counts names with control characters, which become blanks, and samples
+#' without frames.
+#' @param type The name of the sample type to write, by default the one that counts samples.
+#' @param frame_types Whether names get suffixes for types of frames.
+#' @rdname write_speedscope
+#' @export
+#' @examples
+#'
+#' path <- tempfile()
+#' write_collapsed(x, path)
+#' head(readLines(path), 3)
+#'
+#' write_callgrind(x, tempfile("callgrind.out."))
+write_collapsed <- function(x, path, ..., type = NULL, frame_types = FALSE) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  check_type(type, call)
+  check_flag(frame_types, "frame_types", call)
+  write_format(x, path, "collapsed", list(type = type, frame_types = frame_types), call)
+}
+
+#' @rdname write_speedscope
+#' @export
+write_callgrind <- function(x, path) {
+  write_format(x, path, "callgrind", list(), rlang::current_env())
+}

@@ -1,0 +1,381 @@
+//! Describes the format, and reads a file.
+//!
+//! A stack that occurred before is looked up by its text. Of other stacks, the outer frames that it has
+//! in common with the previous stack are not parsed again.
+
+use super::{FRAME_TYPES, INLINED};
+use crate::collections::next_row;
+use crate::error::Result;
+use crate::formats::bytes::{is_json, is_text};
+use crate::formats::format::{Format, Opened};
+use crate::formats::problems::{ProblemKind, Problems};
+use crate::formats::text_cache::TextCache;
+use crate::formats::text_file::{self, File, Grammar};
+use crate::limits::cancel::Stop;
+use crate::limits::memory::TryGrow;
+use crate::model::{Location, LocationId, Profile, StackId, Values};
+use memchr::{memchr, memrchr};
+use std::borrow::Cow;
+
+const STACK: &str = "a stack";
+const VALUES: &str = "sample values";
+
+pub const FORMAT: Format = Format {
+    name: "collapsed",
+    title: "a file of collapsed stacks",
+    recognises,
+    read,
+};
+
+/// Whether all lines are stacks with counts. A file in which no stack has two frames is not recognised,
+/// since tables of numbers look the same.
+fn recognises(start: &[u8]) -> bool {
+    // The last line may be truncated.
+    let end = memrchr(b'\n', start).unwrap_or(start.len());
+    let lines = start[..end].split(|&byte| byte == b'\n');
+    let mut lines = lines
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+        .filter(|line| !line.is_empty())
+        .peekable();
+    let is_other = is_json(start) || start.starts_with(b"\"") || start.starts_with(b"<");
+    let is_stack = |line: &[u8]| is_text(line) && !line.contains(&b'\t') && split(line).is_some();
+    !is_other && memchr(b';', start).is_some() && lines.peek().is_some() && lines.all(is_stack)
+}
+
+fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+    let reader = Collapsed {
+        has_two: None,
+        stacks: TextCache::default(),
+        items: TextCache::default(),
+        text: Vec::new(),
+        frames: Vec::new(),
+        stack: Vec::new(),
+        before: Values::absent("samples_before", "count", 0)?,
+        counts: Values::absent("samples", "count", 0)?,
+    };
+    text_file::read(opened, reader, stop)
+}
+
+/// A count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Count {
+    Whole(i64),
+    Decimal(f64),
+}
+
+/// A line as the text before the last blank, and the count after it.
+fn split(line: &[u8]) -> Option<(&[u8], Count)> {
+    let at = memrchr(b' ', line)?;
+    let number = &line[at + 1..];
+    let digits = number.strip_prefix(b"-").unwrap_or(number);
+    let is_number = digits.first()?.is_ascii_digit()
+        && digits
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));
+    let number = std::str::from_utf8(number).ok().filter(|_| is_number)?;
+    let count = match number.parse() {
+        Ok(whole) => Count::Whole(whole),
+        Err(_) => Count::Decimal(number.parse().ok().filter(|n: &f64| n.is_finite())?),
+    };
+    Some((&line[..at], count))
+}
+
+/// Whether all complete lines end in two counts.
+fn have_two(start: &[u8]) -> bool {
+    let end = memrchr(b'\n', start).unwrap_or(start.len());
+    let mut lines = start[..end].split(|&byte| byte == b'\n');
+    lines.all(|line| {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        line.is_empty() || split(line).and_then(|(rest, _)| split(rest)).is_some()
+    })
+}
+
+struct Collapsed {
+    /// Whether lines have two counts, once it is known.
+    has_two: Option<bool>,
+    /// The stack of a text, and the number of its frames.
+    stacks: TextCache<(StackId, u32)>,
+    items: TextCache<LocationId>,
+    /// The text that was parsed last, and for each of its frames the end of its name.
+    text: Vec<u8>,
+    frames: Vec<(usize, LocationId)>,
+    /// The same frames, innermost first.
+    stack: Vec<LocationId>,
+    before: Values,
+    counts: Values,
+}
+
+impl Grammar for Collapsed {
+    const OTHERWISE: &'static str = "its first line does not end in a blank and a count";
+
+    fn line(&mut self, line: &[u8], rest: &[u8], file: &mut File) -> Result<()> {
+        if line.is_empty() {
+            file.note(ProblemKind::BlankLine, b"");
+            return Ok(());
+        }
+        if self.has_two.is_none() && split(line).is_some() {
+            let two = have_two(rest);
+            self.has_two = Some(two);
+            if two {
+                file.note(ProblemKind::TwoCounts, line);
+            }
+        }
+        if !self.sample(line, file)? && file.is_known {
+            file.note(ProblemKind::StrayText, line);
+        }
+        Ok(())
+    }
+
+    fn cut_line(&mut self, line: &[u8], file: &mut File) -> Result<()> {
+        if self.has_two.is_none() {
+            self.has_two = Some(have_two(line));
+        }
+        let kind = match self.sample(line, file)? {
+            true => ProblemKind::NoFinalLineFeed,
+            false => ProblemKind::CutLine,
+        };
+        file.note(kind, line);
+        Ok(())
+    }
+
+    fn gap(&mut self, _: &mut File) -> Result<()> {
+        Ok(())
+    }
+
+    fn finish(self, file: &mut File) -> Result<()> {
+        if self.has_two == Some(true) {
+            file.add_values(self.before)?;
+        }
+        file.add_values(self.counts)
+    }
+}
+
+impl Collapsed {
+    /// Adds the sample of a line; `false` if it is not one.
+    fn sample(&mut self, line: &[u8], file: &mut File) -> Result<bool> {
+        let Some((mut text, count)) = split(line) else {
+            return Ok(false);
+        };
+        let row = file.profile.samples.len();
+        if self.has_two == Some(true) {
+            if let Some((rest, before)) = split(text) {
+                text = rest;
+                self.before.column.try_fill(row, f64::NAN, VALUES)?;
+                push(&mut self.before, before, file)?;
+            }
+        }
+        let (stack, frames) = match self.stacks.get(text) {
+            Some(known) => known,
+            None => self.learn(text, file)?,
+        };
+        file.add_sample(stack, frames as usize)?;
+        file.is_known = true;
+        push(&mut self.counts, count, file)?;
+        Ok(true)
+    }
+
+    /// Parses a text that did not occur before.
+    fn learn(&mut self, text: &[u8], file: &mut File) -> Result<(StackId, u32)> {
+        let both = text.iter().zip(&self.text);
+        let common = both.take_while(|(one, other)| one == other).count();
+        // A name may go on behind what both texts have in common.
+        let kept = self.frames.partition_point(|&(end, _)| end < common);
+        self.frames.truncate(kept);
+        let mut start = self.frames.last().map_or(0, |&(end, _)| end + 1);
+        while start <= text.len() && !text.is_empty() {
+            let end = memchr(b';', &text[start..]).map_or(text.len(), |length| start + length);
+            let item = &text[start..end];
+            let location = match self.items.get(item) {
+                Some(location) => location,
+                None => {
+                    let location = new_frame(item, file)?;
+                    self.items.insert(item, location)?;
+                    location
+                }
+            };
+            self.frames.try_push((end, location), STACK)?;
+            start = end + 1;
+        }
+        self.text.clear();
+        self.text.try_extend(text, STACK)?;
+        self.stack.clear();
+        let innermost_first = self.frames.iter().rev().map(|&(_, location)| location);
+        self.stack.try_extend_from(innermost_first, STACK)?;
+        let known = (
+            file.profile.stacks.intern(&self.stack)?,
+            next_row(self.stack.len(), "frames")?,
+        );
+        self.stacks.insert(text, known)?;
+        Ok(known)
+    }
+}
+
+fn push(values: &mut Values, count: Count, file: &mut File) -> Result<()> {
+    match count {
+        Count::Whole(count) => file.push_value(values, count),
+        Count::Decimal(count) => values.column.try_push(count, VALUES),
+    }
+}
+
+fn new_frame(item: &[u8], file: &mut File) -> Result<LocationId> {
+    let mut name = item;
+    let mut inlined = false;
+    let mut frame_type = None;
+    let mut suffix = |text: &str| match name.strip_suffix(text.as_bytes()) {
+        Some(rest) if !rest.is_empty() => {
+            name = rest;
+            true
+        }
+        _ => false,
+    };
+    if suffix(INLINED) {
+        inlined = true;
+    } else if let Some((_, type_)) = FRAME_TYPES.iter().find(|(text, _)| suffix(text)) {
+        frame_type = file.profile.frame_type(type_)?;
+    }
+    let mut name = file.decode(name)?;
+    if name.is_empty() {
+        file.note(ProblemKind::EmptyName, b"");
+        name = Cow::Borrowed("<Anonymous>");
+    }
+    let none = file.profile.strings.intern("")?;
+    let function = file.profile.named_function(&name, none)?;
+    file.profile.locations.intern(Location {
+        function: Some(function),
+        inlined,
+        frame_type,
+        ..Location::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::{Input, read};
+    use crate::io::input::Origin;
+
+    /// The stacks of a text, each as its names with types, its values, and the keys of problems.
+    fn shown(text: &[u8]) -> (Vec<String>, Vec<&'static str>) {
+        let input = Input::Bytes(text);
+        let result = read(input, Some(&FORMAT), Origin::default(), &|| false);
+        let (profile, problems) = match result {
+            Ok(result) => result,
+            Err(error) => return (vec![error.to_string()], Vec::new()),
+        };
+        let frame = |id: &LocationId| {
+            let location = profile.locations.get(*id);
+            let name = profile.strings.get(profile.function_of(*id).unwrap().name);
+            let type_ = profile.frame_type_of(&location).unwrap_or("");
+            let inlined = if location.inlined { "!" } else { "" };
+            format!("{name}{inlined}{type_}")
+        };
+        let sample = |row: usize| {
+            let stack = profile.stacks.get(profile.samples.stack[row]).to_vec();
+            let frames: Vec<_> = stack.unwrap().iter().map(frame).collect();
+            let values = profile.values.iter().map(|v| v.column[row].to_string());
+            format!(
+                "{}: {}",
+                frames.join(" < "),
+                values.collect::<Vec<_>>().join(" ")
+            )
+        };
+        let samples = (0..profile.samples.len()).map(sample).collect();
+        (
+            samples,
+            problems
+                .counts()
+                .iter()
+                .map(|(kind, _)| kind.key())
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn lines_are_stacks_and_counts() {
+        let text = b"main;f x;g 5\nmain;f x 2\nmain;f x;gg 1.5\n main 1e3\nmain;f x;g 7\n";
+        let samples = [
+            "g < f x < main: 5",
+            "f x < main: 2",
+            "gg < f x < main: 1.5",
+            " main: 1000",
+            "g < f x < main: 7",
+        ];
+        assert_eq!(shown(text).0, samples);
+        assert!(shown(text).1.is_empty());
+        // Frames that are not called by anything, and no frames at all.
+        assert_eq!(shown(b"a 1\n 2\n").0, ["a: 1", ": 2"]);
+    }
+
+    #[test]
+    fn suffixes_are_types_of_frames() {
+        let text = b"main;in_[i];jit_[j];sys_[k];w_[w];_[k] 1\n";
+        let frames = "_[k] < wwaker < syskernel < jitjit < in! < main: 1";
+        assert_eq!(shown(text).0, [frames]);
+    }
+
+    #[test]
+    fn differences_have_two_counts() {
+        let (samples, problems) = shown(b"a;b 1 2\na 3 4\nc 5\n");
+        assert_eq!(samples, ["b 1 < a: 2", "a 3: 4", "c: 5"]);
+        assert!(problems.is_empty());
+        let (samples, problems) = shown(b"a;b 1 2\na 3 4\n");
+        assert_eq!(samples, ["b < a: 1 2", "a: 3 4"]);
+        assert_eq!(problems, ["two_counts"]);
+    }
+
+    #[test]
+    fn irregular_lines_are_reported() {
+        let (samples, problems) =
+            shown(b"\xef\xbb\xbfa;b 1\r\n\r\nhello\na;;b 2\ncaf\xe9 3\na;b 1");
+        let expected = ["b < a: 1", "b < <Anonymous> < a: 2", "café: 3", "b < a: 1"];
+        assert_eq!(samples, expected);
+        let keys = [
+            "byte_order_mark",
+            "carriage_returns",
+            "blank_line",
+            "stray_text",
+            "empty_name",
+            "not_utf8",
+            "no_final_line_feed",
+        ];
+        assert_eq!(problems, keys);
+        let (samples, problems) = shown(b"a;b 1\na;b");
+        assert_eq!((samples.len(), problems), (1, vec!["cut_line"]));
+        let hole = [b"a;b 1\na;".as_slice(), &[0; 40], b"c 3\nd 4\n"].concat();
+        let (samples, problems) = shown(&hole);
+        assert_eq!(samples, ["b < a: 1", "c: 3", "d: 4"]);
+        assert_eq!(problems, ["cut_line", "nul_run"]);
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        for (text, what) in [
+            (&b""[..], "empty"),
+            (b"\n\n", "blank lines"),
+            (b"hello\n", "a count"),
+            (b"hello", "a count"),
+            (b"{\"a\": 1}\n", "JSON"),
+            (b"sample.interval=20000\n\"f\" \n", "Rprof"),
+            (&[0; 50], "NUL"),
+        ] {
+            let (samples, _) = shown(text);
+            assert!(samples[0].contains(what), "{samples:?}");
+        }
+    }
+
+    #[test]
+    fn a_million_frames_are_read() {
+        let deep = [b"f;".repeat(1_000_000), b"g 1\n".to_vec()].concat();
+        let result = read(
+            Input::Bytes(&deep),
+            Some(&FORMAT),
+            Origin::default(),
+            &|| false,
+        );
+        let (profile, _) = result.unwrap();
+        assert_eq!(
+            profile.stacks.get(profile.samples.stack[0]).len(),
+            1_000_001
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! Writes collapsed stacks: one line for each distinct stack of names, with the sum of its samples.
+//!
+//! The names of functions are all that a frame has, so stacks that differ only in files or lines become
+//! one. They are merged in a prefix tree, and the lines are in the order of their first samples.
+
+use super::{FRAME_TYPES, INLINED};
+use crate::analysis::paths::{Paths, ROOT};
+use crate::analysis::sample_types::chosen_type;
+use crate::analysis::total::Total;
+use crate::collections::{Interner, TextList};
+use crate::error::Result;
+use crate::formats::losses::{LossKind, Losses};
+use crate::formats::write;
+use crate::io::save;
+use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::memory::{Growing, TryGrow, TryText, filled, with_room};
+use crate::model::{LocationId, Profile, UNKNOWN};
+use std::io::Write;
+
+const WHAT: &str = "collapsed stacks";
+/// Bytes that are written at once.
+const CHUNK: usize = 1 << 16;
+
+/// Writes collapsed stacks.
+#[derive(Debug, Clone, Default)]
+pub struct Writer<'w> {
+    /// The name of the sample type whose values are summed; by default counts of samples.
+    pub type_: Option<&'w str>,
+    /// Whether frames get suffixes for their types.
+    pub frame_types: bool,
+}
+
+impl write::Writer for Writer<'_> {
+    fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
+        let mut losses = Losses::default();
+        let type_ = chosen_type(profile, self.type_)?;
+        let frames = FrameTexts::new(profile, self.frame_types)?;
+        losses.add(LossKind::ChangedName, frames.changed);
+        let mut paths = Paths::default();
+        // The path of a stack is known from its first sample on.
+        let mut path_of = filled(profile.stacks.len(), None, WHAT)?;
+        let mut sums: Vec<Total> = Vec::new();
+        let mut order = Vec::new();
+        let mut space = Vec::new();
+        for (row, &stack) in profile.samples.stack.iter().enumerate() {
+            if row % ROWS == 0 {
+                cancel::check(stop)?;
+            }
+            let value = type_.total(row, profile.samples.source[row]);
+            if value.is_zero() {
+                continue;
+            }
+            let path = match path_of[stack.row()] {
+                Some(path) => path,
+                None => {
+                    let stack_frames = profile.stacks.get(stack).unpacked(&mut space)?;
+                    let path =
+                        paths.add(stack_frames.iter().rev().copied(), &frames.of_location)?;
+                    let path = path.unwrap_or(ROOT);
+                    path_of[stack.row()] = Some(path);
+                    sums.try_fill(paths.nodes().len(), Total::default(), WHAT)?;
+                    path
+                }
+            };
+            let Some(sum) = sums.get_mut(path as usize) else {
+                losses.add(LossKind::EmptySample, 1);
+                continue;
+            };
+            if sum.is_new() {
+                order.try_push(path, WHAT)?;
+            }
+            sum.add(value);
+        }
+        let mut text = with_room(2 * CHUNK, WHAT)?;
+        let mut names = Vec::new();
+        for (at, &path) in order.iter().enumerate() {
+            if at % ROWS == 0 {
+                cancel::check(stop)?;
+            }
+            let sum = sums[path as usize];
+            if sum.is_zero() {
+                continue;
+            }
+            if sum.is_negative() {
+                losses.add(LossKind::NegativeSum, 1);
+                continue;
+            }
+            names.clear();
+            let mut node = path;
+            while let Some(found) = paths.nodes().get(node as usize) {
+                names.try_push(found.group, WHAT)?;
+                node = found.parent;
+            }
+            for (depth, &name) in names.iter().rev().enumerate() {
+                if depth > 0 {
+                    text.try_push(b';', WHAT)?;
+                }
+                text.try_extend(frames.texts.get(name).as_bytes(), WHAT)?;
+            }
+            writeln!(Growing(&mut text), " {sum}").map_err(save::failed)?;
+            if text.len() > CHUNK {
+                out.write_all(&text).map_err(save::failed)?;
+                text.clear();
+            }
+        }
+        out.write_all(&text).map_err(save::failed)?;
+        Ok(losses)
+    }
+}
+
+/// The texts of frames, by location.
+struct FrameTexts {
+    texts: Interner<TextList>,
+    of_location: Vec<u32>,
+    /// The number of names that were changed.
+    changed: usize,
+}
+
+impl FrameTexts {
+    fn new(profile: &Profile, frame_types: bool) -> Result<FrameTexts> {
+        let mut frames = FrameTexts {
+            texts: Interner::default(),
+            of_location: with_room(profile.locations.len(), WHAT)?,
+            changed: 0,
+        };
+        let mut used = filled(profile.strings.len(), false, WHAT)?;
+        let mut text = String::new();
+        for location in profile.locations.ids() {
+            let function = profile.function_of(location);
+            let name = function.map_or(UNKNOWN, |f| profile.strings.get(f.name));
+            text.clear();
+            let mut changed = false;
+            for c in name.chars() {
+                let written = match c {
+                    ';' => ':',
+                    '\n' | '\r' => ' ',
+                    c => c,
+                };
+                changed |= written != c;
+                text.try_push_char(written, WHAT)?;
+            }
+            if let (true, Some(function)) = (changed, function) {
+                frames.changed += usize::from(!used[function.name.0 as usize]);
+                used[function.name.0 as usize] = true;
+            }
+            if frame_types {
+                text.try_push_str(suffix(profile, location), WHAT)?;
+            }
+            let id = frames.texts.intern(&text)?;
+            frames.of_location.try_push(id, WHAT)?;
+        }
+        Ok(frames)
+    }
+}
+
+/// The suffix for the type of a frame.
+fn suffix(profile: &Profile, location: LocationId) -> &'static str {
+    let location = profile.locations.get(location);
+    if location.inlined {
+        return INLINED;
+    }
+    let type_ = profile.frame_type_of(&location);
+    let found = FRAME_TYPES.iter().find(|(_, name)| type_ == Some(*name));
+    found.map_or("", |(suffix, _)| suffix)
+}

@@ -1,0 +1,508 @@
+//! Describes the format, and reads a file.
+//!
+//! The frames of a sample are collected as text, since most stacks have occurred before and are found
+//! by their text. Only others are parsed, and of these only lines that have not occurred before.
+
+use super::frame::{Frame, frame, is_kernel, source_line};
+use super::head::{Head, head};
+use crate::collections::next_row;
+use crate::error::Result;
+use crate::formats::bytes::is_text;
+use crate::formats::format::{Format, Opened};
+use crate::formats::problems::{ProblemKind, Problems};
+use crate::formats::text_cache::TextCache;
+use crate::formats::text_file::{self, File, Grammar};
+use crate::limits::cancel::Stop;
+use crate::limits::memory::{TryGrow, owned};
+use crate::message;
+use crate::model::{
+    Address, Label, Location, LocationId, Mapping, MappingId, NATIVE, Period, Profile, StackId,
+    StringId, Symbols, ValueType, Values,
+};
+
+const STACK: &str = "a stack";
+const VALUES: &str = "sample values";
+/// More events than anybody records at once. Each adds a value to every sample.
+const MOST_EVENTS: usize = 1000;
+/// Texts of stacks are kept to find equal ones until they take this many bytes. A stack takes some
+/// kilobytes; files whose stacks are all different would take more memory than their profile.
+const KEPT_TEXT: usize = 256 << 20;
+/// The number of frames of a sample between two checks of the memory that they take.
+const FRAMES: usize = 10_000;
+
+pub const FORMAT: Format = Format {
+    name: "perf",
+    title: "an output of `perf script`",
+    recognises,
+    read,
+};
+
+fn recognises(start: &[u8]) -> bool {
+    let mut lines = start
+        .split(|&byte| byte == b'\n')
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let mut first = None;
+    for line in lines.by_ref() {
+        if is_header(line) {
+            return true;
+        }
+        if !line.is_empty() && !line.starts_with(b"#") {
+            first = Some(line);
+            break;
+        }
+    }
+    let Some(first) = first.filter(|line| is_text(line)) else {
+        return false;
+    };
+    let is_head = |line| head(line).is_some_and(|h| h.time.is_some() && h.event.is_some());
+    let next = lines.next().unwrap_or_default();
+    is_head(first) && (next.first().is_none_or(u8::is_ascii_whitespace) || is_head(next))
+}
+
+/// Whether a line is one of the header that `perf script --header` prints.
+fn is_header(line: &[u8]) -> bool {
+    const STARTS: [&[u8]; 3] = [b"# ========", b"# captured on", b"# cmdline :"];
+    STARTS.iter().any(|start| line.starts_with(start))
+}
+
+fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+    text_file::read(opened, PerfScript::default(), stop)
+}
+
+#[derive(Default)]
+struct PerfScript {
+    /// The first line of the current sample.
+    block: Option<Block>,
+    /// The lines of its frames, each with a line feed.
+    text: Vec<u8>,
+    /// The number of these lines.
+    lines: usize,
+    /// Whether the text is what follows the event on the first line.
+    is_of_head: bool,
+    /// The stack of a text, and the number of its frames.
+    stacks: TextCache<(StackId, u32)>,
+    kept_text: usize,
+    locations: TextCache<LocationId>,
+    mappings: TextCache<MappingId>,
+    events: Vec<Event>,
+    keys: Option<Keys>,
+    /// The first and the last time.
+    times: Option<(i64, i64)>,
+}
+
+struct Block {
+    comm: StringId,
+    pid: Option<u64>,
+    tid: u64,
+    cpu: Option<u64>,
+    time: Option<u64>,
+    period: Option<u64>,
+    /// Row in `events`.
+    event: Option<usize>,
+}
+
+struct Event {
+    recorded: Vec<u8>,
+    values: Values,
+    /// Whether samples have periods, and the one that all of them have.
+    has_periods: bool,
+    period: Option<u64>,
+}
+
+/// The keys and the unit of labels.
+#[derive(Clone, Copy)]
+struct Keys {
+    comm: StringId,
+    pid: StringId,
+    tid: StringId,
+    cpu: StringId,
+    time: StringId,
+    nanoseconds: StringId,
+}
+
+impl Grammar for PerfScript {
+    const OTHERWISE: &'static str = "its first line is not that of a sample, such as \
+                                     `R 123 45.678: 250000 cpu-clock:`";
+
+    fn line(&mut self, line: &[u8], _: &[u8], file: &mut File) -> Result<()> {
+        if line.trim_ascii().is_empty() {
+            return self.close(file);
+        }
+        match line {
+            [b'\t', ..] => return self.frame_line(line, file),
+            [b'#', ..] => return self.comment(line, file),
+            _ => {}
+        }
+        match head(line) {
+            Some(head) => {
+                self.close(file)?;
+                self.open(head, file)
+            }
+            None if line.starts_with(b" ") => self.frame_line(line, file),
+            None => {
+                self.close(file)?;
+                if file.is_known {
+                    file.note(ProblemKind::StrayText, line);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn cut_line(&mut self, line: &[u8], file: &mut File) -> Result<()> {
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        if line.ends_with(b")") || line.starts_with(b"#") {
+            self.line(line, line, file)?;
+            file.note(ProblemKind::NoFinalLineFeed, line);
+        } else if self.block.is_some() && line.starts_with(b"\t") {
+            file.note(ProblemKind::CutSample, line);
+        } else if file.is_known {
+            self.close(file)?;
+            file.note(ProblemKind::CutLine, line);
+        }
+        Ok(())
+    }
+
+    fn gap(&mut self, file: &mut File) -> Result<()> {
+        self.close(file)
+    }
+
+    fn finish(self, file: &mut File) -> Result<()> {
+        let samples = file.profile.samples.len();
+        if self.events.len() < 2 {
+            let mut counts = Values::absent("samples", "count", 0)?;
+            counts.column.try_fill(samples, 1.0, VALUES)?;
+            file.add_values(counts)?;
+        }
+        let is_only = self.events.len() == 1;
+        for (at, event) in self.events.into_iter().enumerate() {
+            let mut values = event.values;
+            if event.has_periods && is_clock(&event.recorded) {
+                values.type_.unit = owned("nanoseconds", VALUES)?;
+            }
+            let source = file.source();
+            if at == 0 {
+                source.default_type = Some(owned(&values.type_.name, VALUES)?);
+            }
+            if let Some(period) = event.period.filter(|_| is_only) {
+                source.period = Some(Period {
+                    value: period as f64,
+                    exact: i64::try_from(period).ok().and_then(crate::model::inexact),
+                    type_: Some(ValueType {
+                        name: owned(&values.type_.name, VALUES)?,
+                        unit: owned(&values.type_.unit, VALUES)?,
+                    }),
+                });
+            }
+            file.add_values(values)?;
+        }
+        if let Some((first, last)) = self.times {
+            file.source().duration = last.checked_sub(first);
+        }
+        Ok(())
+    }
+}
+
+/// Whether the periods of an event are nanoseconds.
+fn is_clock(event: &[u8]) -> bool {
+    let end = event.iter().position(|byte| matches!(byte, b':' | b'/'));
+    let name = &event[..end.unwrap_or(event.len())];
+    name == b"cpu-clock" || name == b"task-clock"
+}
+
+impl PerfScript {
+    /// A line of the header. Those with a content become comments.
+    fn comment(&mut self, line: &[u8], file: &mut File) -> Result<()> {
+        file.is_known |= is_header(line);
+        let text = line[1..].trim_ascii();
+        let is_rule = text.iter().all(|byte| *byte == b'=');
+        if !file.is_known || is_rule {
+            return Ok(());
+        }
+        file.take_memory(line.len())?;
+        let text = file.decode(text)?;
+        let comment = file.profile.strings.intern(&text)?;
+        file.source().comments.try_push(comment, "comments")
+    }
+
+    /// A line that starts with a blank: a frame, the source line of the frame before it, or something
+    /// that is not kept, such as branches.
+    fn frame_line(&mut self, line: &[u8], file: &mut File) -> Result<()> {
+        if self.block.is_none() {
+            if file.is_known {
+                file.note(ProblemKind::StrayText, line);
+            }
+            return Ok(());
+        }
+        let text = line.trim_ascii_start();
+        if text.starts_with(b"0x") {
+            return Ok(());
+        }
+        if std::mem::take(&mut self.is_of_head) {
+            self.text.clear();
+            self.lines = 0;
+        }
+        self.lines += 1;
+        if self.lines % FRAMES == 0 {
+            file.check_frames(self.lines)?;
+        }
+        self.text.try_extend(line, STACK)?;
+        self.text.try_push(b'\n', STACK)
+    }
+
+    /// The first line of a sample.
+    fn open(&mut self, head: Head, file: &mut File) -> Result<()> {
+        file.is_known = true;
+        if head.event.is_none() && head.rest.starts_with(b"PERF_RECORD_") {
+            return Ok(());
+        }
+        let event = match head.event {
+            Some(event) if event.starts_with(b"PERF_RECORD_") => return Ok(()),
+            Some(event) => Some(self.event(event, file)?),
+            None => None,
+        };
+        let name = file.decode(head.comm)?;
+        let comm = file.profile.strings.intern(&name)?;
+        self.block = Some(Block {
+            comm,
+            pid: head.pid,
+            tid: head.tid,
+            cpu: head.cpu,
+            time: head.time,
+            period: head.period,
+            event,
+        });
+        self.text.clear();
+        self.lines = 0;
+        self.is_of_head = head.rest.ends_with(b")") && frame(head.rest).address.is_some();
+        if self.is_of_head {
+            self.text.try_extend(head.rest, STACK)?;
+            self.text.try_push(b'\n', STACK)?;
+        }
+        Ok(())
+    }
+
+    /// The row of an event, which is added if it is new.
+    fn event(&mut self, recorded: &[u8], file: &mut File) -> Result<usize> {
+        let mut events = self.events.iter();
+        if let Some(at) = events.position(|event| event.recorded == recorded) {
+            return Ok(at);
+        }
+        if self.events.len() == MOST_EVENTS {
+            let what = message!("more than {MOST_EVENTS} events.");
+            return Err(file.unsupported(&what));
+        }
+        let name = file.decode(recorded)?;
+        let mut copy = Vec::new();
+        copy.try_extend(recorded, VALUES)?;
+        let event = Event {
+            recorded: copy,
+            values: Values::absent(&name, "count", 0)?,
+            has_periods: false,
+            period: None,
+        };
+        self.events.try_push(event, VALUES)?;
+        Ok(self.events.len() - 1)
+    }
+
+    /// Adds the current sample, if there is one.
+    fn close(&mut self, file: &mut File) -> Result<()> {
+        let Some(block) = self.block.take() else {
+            return Ok(());
+        };
+        let row = file.profile.samples.len();
+        let (stack, frames) = match self.stacks.get(&self.text) {
+            Some(known) => known,
+            None => self.learn(file)?,
+        };
+        file.add_sample(stack, frames as usize)?;
+        self.add_labels(row, &block, file)?;
+        let Some(event) = block.event.and_then(|at| self.events.get_mut(at)) else {
+            return Ok(());
+        };
+        let is_first = event.values.column.is_empty() || !event.has_periods;
+        if let Some(period) = block.period {
+            event.period = match is_first {
+                true => Some(period),
+                false => event.period.filter(|same| *same == period),
+            };
+            event.has_periods = true;
+        }
+        event.values.column.try_fill(row, f64::NAN, VALUES)?;
+        match i64::try_from(block.period.unwrap_or(1)) {
+            Ok(value) => file.push_value(&mut event.values, value),
+            Err(_) => event
+                .values
+                .column
+                .try_push(block.period.unwrap_or(1) as f64, VALUES),
+        }
+    }
+
+    fn add_labels(&mut self, row: usize, block: &Block, file: &mut File) -> Result<()> {
+        let keys = match self.keys {
+            Some(keys) => keys,
+            None => {
+                let mut key = |name| file.profile.strings.intern(name);
+                let keys = Keys {
+                    comm: key("comm")?,
+                    pid: key("pid")?,
+                    tid: key("tid")?,
+                    cpu: key("cpu")?,
+                    time: key("time")?,
+                    nanoseconds: key("nanoseconds")?,
+                };
+                *self.keys.insert(keys)
+            }
+        };
+        let mut add = |key, str, num, unit| {
+            let label = Label {
+                sample: row,
+                key,
+                str,
+                num,
+                unit,
+                other: None,
+            };
+            file.profile.labels.try_push(label, "labels")
+        };
+        add(keys.comm, Some(block.comm), None, None)?;
+        for (key, number) in [
+            (keys.pid, block.pid),
+            (keys.tid, Some(block.tid)),
+            (keys.cpu, block.cpu),
+        ] {
+            if let Some(number) = number.and_then(|n| i64::try_from(n).ok()) {
+                add(key, None, Some(number), None)?;
+            }
+        }
+        let Some(time) = block.time else {
+            return Ok(());
+        };
+        let Ok(time) = i64::try_from(time) else {
+            file.note(ProblemKind::OddTime, message!("{time}").as_bytes());
+            return Ok(());
+        };
+        add(keys.time, None, Some(time), Some(keys.nanoseconds))?;
+        let (first, last) = self.times.unwrap_or((time, time));
+        self.times = Some((first.min(time), last.max(time)));
+        Ok(())
+    }
+
+    /// Parses the text of a stack that did not occur before.
+    fn learn(&mut self, file: &mut File) -> Result<(StackId, u32)> {
+        let text = std::mem::take(&mut self.text);
+        let mut frames: Vec<(&[u8], Option<&[u8]>)> = Vec::new();
+        for line in text.split(|&byte| byte == b'\n') {
+            // perf writes source lines behind two blanks.
+            let is_source = line.starts_with(b"  ")
+                && line.get(2) != Some(&b' ')
+                && frame(line).address.is_none();
+            match frames.last_mut() {
+                _ if line.is_empty() => {}
+                Some((_, source)) if is_source => *source = Some(line),
+                _ => frames.try_push((line, None), STACK)?,
+            }
+        }
+        let mut stack = Vec::new();
+        let mut outer = Address::default();
+        for &(line, source) in frames.iter().rev() {
+            let location = match self.locations.get(line).filter(|_| source.is_none()) {
+                Some(location) => location,
+                None => {
+                    let frame = frame(line);
+                    let location = self.location(&frame, source, outer, file)?;
+                    if source.is_none() && !frame.is_inlined {
+                        self.locations.insert(line, location)?;
+                    }
+                    location
+                }
+            };
+            outer = file
+                .profile
+                .address_of(&file.profile.locations.get(location));
+            stack.try_push(location, STACK)?;
+        }
+        stack.reverse();
+        let known = (
+            file.profile.stacks.intern(&stack)?,
+            next_row(stack.len(), "frames")?,
+        );
+        if self.kept_text + text.len() <= KEPT_TEXT {
+            self.kept_text += text.len();
+            self.stacks.insert(&text, known)?;
+        }
+        self.text = text;
+        Ok(known)
+    }
+
+    /// The location of a frame. One that is inlined is at the same address as the `outer` frame.
+    fn location(
+        &mut self,
+        frame: &Frame,
+        source: Option<&[u8]>,
+        outer: Address,
+        file: &mut File,
+    ) -> Result<LocationId> {
+        let mut address = Address {
+            address: frame.address.unwrap_or(0),
+            ..Address::default()
+        };
+        if let Some(module) = frame.module {
+            address.mapping = Some(self.mapping(module, file)?);
+        }
+        if frame.is_inlined && outer != Address::default() {
+            address = outer;
+        }
+        let source = source.and_then(source_line);
+        let function = match frame.symbol {
+            Some(symbol) => {
+                let path = file.decode(source.map_or(b"", |(path, _)| path))?;
+                let filename = file.profile.strings.intern(&path)?;
+                let name = file.decode(symbol)?;
+                Some(file.profile.named_function(&name, filename)?)
+            }
+            None => None,
+        };
+        let is_jit = |module: &[u8]| module.starts_with(b"/tmp/perf-") && module.ends_with(b".map");
+        let type_ = match frame.module {
+            _ if is_kernel(frame) => "kernel",
+            Some(module) if !is_jit(module) => NATIVE,
+            None if frame.is_inlined => NATIVE,
+            _ => "",
+        };
+        let location = Location {
+            function,
+            line: source.map(|(_, line)| line).filter(|_| function.is_some()),
+            address: file.profile.intern_address(address)?,
+            inlined: frame.is_inlined,
+            frame_type: file.profile.frame_type(type_)?,
+            ..Location::default()
+        };
+        file.profile.locations.intern(location)
+    }
+
+    fn mapping(&mut self, module: &[u8], file: &mut File) -> Result<MappingId> {
+        if let Some(mapping) = self.mappings.get(module) {
+            return Ok(mapping);
+        }
+        let name = file.decode(module)?;
+        let mapping = Mapping {
+            start: 0,
+            limit: 0,
+            offset: 0,
+            filename: file.profile.strings.intern(&name)?,
+            build_id: file.profile.strings.intern("")?,
+            // Their addresses are not those of the process, so no viewer can find more.
+            symbols: Symbols {
+                functions: true,
+                ..Symbols::default()
+            },
+            native_id: None,
+        };
+        let id = file.profile.add_mapping(mapping)?;
+        self.mappings.insert(module, id)?;
+        Ok(id)
+    }
+}

@@ -1,0 +1,265 @@
+//! Reads formats of text that need no more than their grammar: a [`Grammar`] interprets lines, and a
+//! [`File`] has the state that all such formats have, from the number of the line to the profile.
+//!
+//! Byte order marks, lines that end in CR LF, holes and empty files are the same for all of them.
+
+use super::format::{Format, Opened, Recognise};
+use super::lines::{self, LIMITS, Reader};
+use super::problems::{ProblemKind, Problems};
+use super::{add_sample, foreign};
+use crate::error::{Error, Foreign, Position, Result};
+use crate::io::input::Origin;
+use crate::limits::budget::Budget;
+use crate::limits::cancel::Stop;
+use crate::limits::memory::{TryGrow, owned};
+use crate::message;
+use crate::model::{Profile, SampleType, Source, SourceId, SourceKind, StackId, ValueType, Values};
+use std::borrow::Cow;
+
+const WHAT: &str = "sample types";
+
+/// Interprets the lines of a format.
+pub trait Grammar {
+    /// Whether a file without any line is a profile without samples.
+    const EMPTY_IS_VALID: bool = false;
+    /// Describes a file of no known format, as in "it is no perf script: ...".
+    const OTHERWISE: &'static str;
+
+    /// A line without its line feed; `rest` starts with it and goes on to the end of the piece. Until
+    /// [`File::is_known`] is set, it decides whether the file is of the format.
+    fn line(&mut self, line: &[u8], rest: &[u8], file: &mut File) -> Result<()>;
+    /// A line that may be truncated, because no line feed follows, but the end of the file or a hole.
+    fn cut_line(&mut self, line: &[u8], file: &mut File) -> Result<()>;
+    /// What follows does not continue what was read: a hole, the end of the file, or a line that was
+    /// left out.
+    fn gap(&mut self, file: &mut File) -> Result<()>;
+    /// Completes the profile.
+    fn finish(self, file: &mut File) -> Result<()>;
+}
+
+/// A file while it is read.
+pub struct File {
+    pub profile: Profile,
+    pub problems: Problems,
+    pub source: SourceId,
+    /// Whether something was read that only this format has.
+    pub is_known: bool,
+    /// The number of the current line, from 1.
+    number: u64,
+    carriage_returns: bool,
+    origin: Origin,
+    format: &'static Format,
+    recognise: Recognise,
+    budget: Budget,
+}
+
+impl File {
+    pub fn note(&mut self, kind: ProblemKind, text: &[u8]) {
+        self.problems.note(kind, self.position(), text);
+    }
+
+    fn position(&self) -> Position {
+        Position::Line(self.number)
+    }
+
+    /// Decodes a name, and records irregularities.
+    pub fn decode<'b>(&mut self, bytes: &'b [u8]) -> Result<Cow<'b, str>> {
+        let position = self.position();
+        self.problems.decode(bytes, position)
+    }
+
+    /// Appends a sample without values. `frames` is the length of its stack.
+    #[inline]
+    pub fn add_sample(&mut self, stack: StackId, frames: usize) -> Result<()> {
+        let (profile, budget, name) = (&mut self.profile, &mut self.budget, &self.origin.name);
+        add_sample(profile, budget, name, self.source, stack, frames)
+    }
+
+    /// Takes memory for what is kept besides samples.
+    pub fn take_memory(&mut self, bytes: usize) -> Result<()> {
+        self.budget.take(bytes as u64, &self.origin.name)
+    }
+
+    /// Checks that enough memory is left for a sample with this many frames.
+    pub fn check_frames(&self, frames: usize) -> Result<()> {
+        self.budget.check(frames, &self.origin.name)
+    }
+
+    /// Appends a value, and records whether the column holds it rounded.
+    pub fn push_value(&mut self, values: &mut Values, value: i64) -> Result<()> {
+        if values.push(value)? {
+            let text = message!("{value}");
+            self.note(ProblemKind::ImpreciseValue, text.as_bytes());
+        }
+        Ok(())
+    }
+
+    /// Adds a column of values as a type of the source. It gets as many rows as there are samples.
+    pub fn add_values(&mut self, mut values: Values) -> Result<()> {
+        let samples = self.profile.samples.len();
+        values.column.try_fill(samples, f64::NAN, WHAT)?;
+        let ValueType { name, unit } = &values.type_;
+        let type_ = SampleType {
+            type_: ValueType {
+                name: owned(name, WHAT)?,
+                unit: owned(unit, WHAT)?,
+            },
+            recorded: owned(name, WHAT)?,
+        };
+        self.source().types.try_push(type_, WHAT)?;
+        self.profile.values.try_push(values, WHAT)
+    }
+
+    pub fn source(&mut self) -> &mut Source {
+        &mut self.profile.sources[self.source.row()]
+    }
+
+    /// The error for a feature that is not supported.
+    pub fn unsupported(&self, what: &str) -> Error {
+        Error::Unsupported(message!("{}: {what}", self.origin.name))
+    }
+}
+
+struct TextFile<G> {
+    grammar: G,
+    file: File,
+}
+
+/// Reads a file by its grammar.
+pub fn read<G: Grammar>(opened: Opened, grammar: G, stop: Stop) -> Result<(Profile, Problems)> {
+    let mut profile = Profile::default();
+    let source = profile.add_source(Source {
+        kind: SourceKind::named(opened.format.name),
+        uri: opened.origin.own_uri()?,
+        ..Source::default()
+    })?;
+    let file = File {
+        profile,
+        problems: Problems::default(),
+        source,
+        is_known: false,
+        number: 0,
+        carriage_returns: false,
+        budget: opened.origin.budget(),
+        origin: opened.origin,
+        format: opened.format,
+        recognise: opened.recognise,
+    };
+    lines::read(opened.content, TextFile { grammar, file }, &LIMITS, stop)
+}
+
+impl<G: Grammar> TextFile<G> {
+    fn foreign(&self, start: &[u8]) -> Error {
+        let File {
+            origin,
+            format,
+            recognise,
+            ..
+        } = &self.file;
+        foreign::error(&origin.name, start, format, *recognise, G::OTHERWISE)
+    }
+
+    /// The text of a line without what editors and transfers add to it.
+    fn plain<'l>(&mut self, line: &'l [u8]) -> &'l [u8] {
+        let mut line = line;
+        if self.file.number == 1 {
+            if let Some(text) = line.strip_prefix(b"\xef\xbb\xbf") {
+                self.file.note(ProblemKind::ByteOrderMark, b"");
+                line = text;
+            }
+        }
+        if let Some(text) = line.strip_suffix(b"\r") {
+            if !std::mem::replace(&mut self.file.carriage_returns, true) {
+                self.file.note(ProblemKind::CarriageReturns, b"");
+            }
+            line = text;
+        }
+        line
+    }
+
+    /// A line that the end of the file or a hole may have truncated.
+    fn cut(&mut self, line: &[u8]) -> Result<()> {
+        self.file.number += 1;
+        let text = self.plain(line);
+        if !self.file.is_known
+            && foreign::look(line, self.file.format, self.file.recognise).is_some()
+        {
+            return Err(self.foreign(line));
+        }
+        self.grammar.cut_line(text, &mut self.file)
+    }
+}
+
+impl<G: Grammar> Reader for TextFile<G> {
+    fn number(&self) -> u64 {
+        self.file.number
+    }
+
+    fn problems(&mut self) -> &mut Problems {
+        &mut self.file.problems
+    }
+
+    fn input(&self) -> &str {
+        &self.file.origin.name
+    }
+
+    #[inline]
+    fn line(&mut self, line: &[u8], rest: &[u8]) -> Result<()> {
+        self.file.number += 1;
+        let text = self.plain(line);
+        self.grammar.line(text, rest, &mut self.file)?;
+        match self.file.is_known || text.is_empty() {
+            true => Ok(()),
+            false => Err(self.foreign(rest)),
+        }
+    }
+
+    fn hole(&mut self, text: &[u8], count: u64) -> Result<()> {
+        if !text.is_empty() {
+            self.cut(text)?;
+            // The text after the run is in the same line.
+            self.file.number -= 1;
+        }
+        self.grammar.gap(&mut self.file)?;
+        self.note_hole(count);
+        Ok(())
+    }
+
+    fn overlong_line(&mut self, start: &[u8]) -> Result<()> {
+        if !self.file.is_known {
+            return Err(self.foreign(start));
+        }
+        self.file.number += 1;
+        self.note(ProblemKind::OverlongLine, start);
+        self.grammar.gap(&mut self.file)
+    }
+
+    fn finish(mut self, rest: &[u8]) -> Result<(Profile, Problems)> {
+        if !rest.is_empty() {
+            self.cut(rest)?;
+        }
+        self.grammar.gap(&mut self.file)?;
+        let is_empty = self.file.number == 0 && self.file.problems.is_empty();
+        let is_valid = self.file.is_known || G::EMPTY_IS_VALID && is_empty;
+        if !is_valid {
+            if !rest.is_empty() {
+                return Err(self.foreign(rest));
+            }
+            let found = if self.file.problems.has(ProblemKind::NulRun) {
+                "it contains only NUL bytes"
+            } else if self.file.number == 0 {
+                "it is empty"
+            } else {
+                "it contains only blank lines"
+            };
+            return Err(Error::Foreign(Foreign {
+                input: self.file.origin.name,
+                wanted: self.file.format.title,
+                looks_like: None,
+                found: message!("{found}"),
+            }));
+        }
+        self.grammar.finish(&mut self.file)?;
+        Ok((self.file.profile, self.file.problems))
+    }
+}

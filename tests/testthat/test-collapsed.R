@@ -1,0 +1,91 @@
+# Collapsed stacks, read and written.
+
+# The lines of a profile, from its tables.
+collapsed_lines <- function(x, type = "samples") {
+  frames <- as_tibble(x)
+  name <- frames$name
+  stacks <- vapply(split(name, factor(frames$sample_id, x$samples$sample_id)), function(names) {
+    paste(gsub("[\r\n]", " ", gsub(";", ":", rev(names), fixed = TRUE)), collapse = ";")
+  }, "")
+  values <- x$sample_values[x$sample_values$type == type, ]
+  value <- values$value[match(x$samples$sample_id, values$sample_id)]
+  sums <- tapply(value[stacks != ""], factor(stacks[stacks != ""], unique(stacks[stacks != ""])), sum)
+  paste(names(sums), format(as.vector(sums), scientific = FALSE, trim = TRUE, digits = 15))
+}
+
+written_lines <- function(x, ...) {
+  path <- withr::local_tempfile()
+  suppressWarnings(write_collapsed(x, path, ...), classes = "profile_warning_lossy")
+  lines <- readLines(path, encoding = "UTF-8")
+  lines
+}
+
+test_that("written stacks are those of the tables", {
+  for (file in rprof_files()) {
+    x <- read_quietly(rprof_path(file))
+    if (nrow(x$samples) > 0 && all(lengths(lapply(x$functions$name, charToRaw)) > 0)) {
+      expect_equal(written_lines(x), collapsed_lines(x), info = file)
+    }
+  }
+})
+
+test_that("reading returns what was written", {
+  for (file in c("basic_all.out", "dplyr_line.out", "names_line.out", "deep_plain.out")) {
+    skip_if_not(file.exists(rprof_path(file)), file)
+    x <- read_quietly(rprof_path(file))
+    path <- withr::local_tempfile()
+    suppressWarnings(write_collapsed(x, path), classes = "profile_warning_lossy")
+    y <- read_collapsed(path)
+    expect_identical(validate_profile(y), y)
+    expect_equal(y$sources$source_type, "collapsed")
+    again <- withr::local_tempfile()
+    expect_no_warning(write_collapsed(y, again))
+    expect_identical(file_bytes(again), file_bytes(path), info = file)
+    expect_identical(sum(y$sample_values$value), as.double(sum(tabulate(as_tibble(x)$sample_id) > 0)))
+  }
+})
+
+test_that("a type can be chosen", {
+  x <- read_quietly(rprof_path("basic_all.out"))
+  cpu <- written_lines(x, type = "cpu")
+  expect_equal(sub(" [0-9]+$", "", cpu), sub(" [0-9]+$", "", written_lines(x)))
+  period <- x$sources$.period * 1000
+  expect_equal(as.numeric(sub(".* ", "", cpu)), period * as.numeric(sub(".* ", "", written_lines(x))))
+  error <- expect_error(write_collapsed(x, tempfile(), type = "cycles"), class = "profile_error_unsupported")
+  expect_match(conditionMessage(error), "`samples`, `cpu`")
+  expect_error(write_collapsed(x, tempfile(), type = 1), class = "profile_error_argument")
+  expect_error(write_collapsed(x, tempfile(), frame_types = NA), class = "profile_error_argument")
+})
+
+test_that("types of frames are suffixes", {
+  path <- write_file("main;in_[i];sys_[k];jit_[j];w_[w] 5", "main;f 1.5")
+  x <- read_collapsed(path, source_uri = NA)
+  expect_equal(rev(as_tibble(x)$name[1:5]), c("main", "in", "sys", "jit", "w"))
+  expect_setequal(x$locations$.frame_type, c(NA, "kernel", "jit", "waker"))
+  expect_equal(written_lines(x), c("main;in;sys;jit;w 5", "main;f 1.5"))
+  expect_equal(written_lines(x, frame_types = TRUE), readLines(path))
+})
+
+test_that("what cannot be written is reported", {
+  x <- small_profile()
+  x$functions$name[[1]] <- "a;b\nc"
+  path <- withr::local_tempfile()
+  warning <- expect_warning(write_collapsed(x, path), class = "profile_warning_lossy")
+  expect_equal(warning$losses[["changed_names"]], 1)
+  expect_match(readLines(path), "a:b c", all = FALSE)
+})
+
+test_that("files of other tools are read", {
+  x <- expect_no_warning(read_profile(data_path("collapsed", "py-spy.txt.gz")))
+  lines <- read_gzipped(data_path("collapsed", "py-spy.txt.gz"))
+  expect_equal(nrow(x$samples), length(lines))
+  expect_equal(sum(x$sample_values$value), sum(as.numeric(sub(".* ", "", lines))))
+  expect_equal(lengths(strsplit(lines, ";")), tabulate(as_tibble(x)$sample_id))
+})
+
+test_that("differences have two types", {
+  path <- write_file("a;b 1 2", "a 0 4")
+  expect_warning(x <- read_collapsed(path), class = "profile_warning_repaired")
+  values <- split(x$sample_values$value, x$sample_values$type)
+  expect_equal(values, list(samples = c(2, 4), samples_before = c(1, 0)))
+})

@@ -1,0 +1,116 @@
+# The output of `perf script`, compared with an independent reader and with perf itself.
+
+# Heads and frames by regular expressions, for files whose frames have an address, a symbol and a module.
+simple_perf <- function(path) {
+  lines <- read_gzipped(path)
+  lines <- lines[!grepl("^(#|  \\S)", lines) & lines != ""]
+  is_head <- !startsWith(lines, "\t")
+  frame <- sub("^\t *[0-9a-f]+ ", "", lines[!is_head])
+  one <- regmatches(lines[is_head], regexec("([0-9.]+): +([0-9]+) +(\\S+): ?(.*)$", lines[is_head]))
+  list(
+    time = as.numeric(vapply(one, `[[`, "", 2)),
+    period = as.numeric(vapply(one, `[[`, "", 3)),
+    event = vapply(one, `[[`, "", 4),
+    names = unname(split(
+      sub("\\+0x[0-9a-f]+$", "", sub(" \\(.*", "", frame)), factor(cumsum(is_head)[!is_head], seq_len(sum(is_head)))
+    )),
+    modules = gsub(".*\\(|\\)$", "", frame)
+  )
+}
+
+perf_path <- function(file) data_path("perf", file)
+
+test_that("real files are read as by an independent reader", {
+  for (file in c("native.txt.gz", "r.txt.gz")) {
+    x <- expect_no_warning(read_profile(perf_path(file)))
+    expect_identical(validate_profile(x), x)
+    expected <- simple_perf(perf_path(file))
+    expect_equal(nrow(x$samples), length(expected$period), info = file)
+    frames <- as_tibble(x)
+    name <- ifelse(is.na(frames$name), "[unknown]", frames$name)
+    expect_equal(unname(split(name, factor(frames$sample_id, x$samples$sample_id))), expected$names, info = file)
+    values <- x$sample_values[x$sample_values$type %in% expected$event, ]
+    values <- values[!is.na(values$value), ]
+    expect_equal(values$value[order(values$sample_id)], expected$period)
+    expect_equal(values$type[order(values$sample_id)], expected$event)
+    times <- x$.labels[x$.labels$key == "time", ]
+    expect_equal(times$num / 1e9, expected$time)
+    location <- match(x$sample_locations$location_id, x$locations$location_id)
+    module <- x$.mappings$filename[match(x$locations$.mapping_id, x$.mappings$mapping_id)][location]
+    expect_equal(ifelse(is.na(module), "[unknown]", module), expected$modules)
+    kernel <- expected$modules == "[kernel.kallsyms]"
+    expect_equal(x$locations$.frame_type[location] %in% "kernel", kernel)
+  }
+})
+
+test_that("the header, threads and source lines are kept", {
+  x <- read_perf_script(perf_path("native.txt.gz"), source_uri = NA)
+  expect_match(x$.comments$comment, "perf version", all = FALSE)
+  expect_setequal(unique(x$.labels$key), c("comm", "pid", "tid", "time"))
+  expect_gt(length(unique(x$.labels$num[x$.labels$key == "tid"])), 1)
+  work <- x$locations$line[match(x$functions$function_id[x$functions$name == "middle"], x$locations$function_id)]
+  expect_true(all(work > 0))
+  expect_match(x$functions$filename[x$functions$name == "middle"], "t[.]c$")
+  # Two events: the one that was first is the default.
+  expect_equal(x$.sample_types$unit, c("count", "nanoseconds"))
+})
+
+test_that("samples without a call graph have one frame", {
+  x <- expect_no_warning(read_profile(perf_path("flat.txt.gz")))
+  lines <- read_gzipped(perf_path("flat.txt.gz"))
+  expect_equal(nrow(x$samples), length(lines))
+  expect_equal(as_tibble(x)$name, sub("\\+0x.*", "", sub(".*: +[0-9a-f]+ ", "", lines)))
+  expect_setequal(unique(x$sample_values$type), c("samples", "task-clock"))
+  expect_equal(x$sources$.period_unit, "nanoseconds")
+})
+
+test_that("R's native code is read, and written for other tools", {
+  x <- read_perf_script(perf_path("r.txt.gz"))
+  expect_match(x$.mappings$filename, "libR.so", all = FALSE)
+  path <- withr::local_tempfile(fileext = ".pb.gz")
+  write_pprof(x, path)
+  y <- read_pprof(path)
+  cpu <- function(x) sum(x$sample_values$value[x$sample_values$type == "cpu-clock"])
+  expect_equal(cpu(y), cpu(x))
+  expect_equal(sum(summary(y)$by_function$self), sum(summary(x)$by_function$self))
+  write_collapsed(x, path <- withr::local_tempfile(), frame_types = TRUE)
+  expect_match(readLines(path), "_[k]", fixed = TRUE, all = FALSE)
+})
+
+test_that("irregular files are reported", {
+  path <- withr::local_tempfile()
+  lines <- read_gzipped(perf_path("r.txt.gz"))
+  text <- paste(lines, collapse = "\n")
+  frame <- gregexpr("\n\t", text)[[1]][[40]]
+  cat(substr(text, 1, frame + 20), file = path)
+  expect_warning(x <- read_perf_script(path), class = "profile_warning_incomplete")
+  expect_equal(profile_problems(x)$problem, "cut_sample")
+  expect_error(read_perf_script(rprof_path("basic_all.out")), "read_rprof", class = "profile_error_parse")
+  error <- expect_error(read_rprof(perf_path("r.txt.gz")), class = "profile_error_parse")
+  expect_match(conditionMessage(error), "read_perf_script()", fixed = TRUE)
+})
+
+test_that("what perf prints now can be read", {
+  skip_on_cran()
+  perf <- Sys.which("perf")
+  skip_if(perf == "", "perf is not installed")
+  dir <- withr::local_tempdir()
+  data <- file.path(dir, "perf.data")
+  command <- c("record", "-q", "-o", data, "-e", "cpu-clock", "-F", "199", "-g", "--", file.path(R.home("bin"), "R"),
+    "--vanilla", "-s", "-e", shQuote("for (i in 1:20) sum(sort(runif(1e5)))"))
+  status <- suppressWarnings(system2(perf, command, stdout = FALSE, stderr = FALSE))
+  skip_if(status != 0, "perf cannot record here")
+  for (fields in list(
+    character(), "--header", c("-F", "comm,pid,tid,time,event,ip,sym,dso,period"), c("-F", "comm,tid,time,event,ip,sym"),
+    c("-F", "comm,tid,time,event,ip,dso"), c("-F", "+srcline"), "-G"
+  )) {
+    path <- file.path(dir, "perf.txt")
+    status <- suppressWarnings(system2(perf, c("script", "-i", data, fields), stdout = path, stderr = FALSE))
+    if (status != 0) next
+    info <- paste(fields, collapse = " ")
+    x <- expect_no_warning(read_profile(path))
+    expect_equal(x$sources$source_type, "perf", info = info)
+    heads <- grep("^ *\\S.* [0-9.]+: .*cpu-clock:", readLines(path), value = TRUE)
+    expect_equal(nrow(x$samples), length(heads), info = info)
+  }
+})
