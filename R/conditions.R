@@ -12,6 +12,7 @@
 #   profile_error_pprof        the pprof tool did not start, or its port is in use
 #   profile_error_send         a server did not accept a profile (endpoint, status, attempts)
 #   profile_error_argument     an argument is not as documented
+#   profile_error_regression   a version of a program takes more than another (comparison)
 #   profile_error_internal     a bug of this package
 #
 # A warning has class "profile_warning" and, if it is specific, one of
@@ -21,9 +22,11 @@
 #   profile_warning_rejected   a server rejected some profiles (rejected, answer)
 #   profile_warning_answer     a server answered with a message, or unexpectedly (answer)
 #   profile_warning_unsent     there was nothing to send
+#   profile_warning_inconclusive  the runs of two versions do not show which takes more (comparison)
 #
 # A message has class "profile_message" and
 #   profile_message_retry      a request is repeated after a delay
+#   profile_message_short      recorded runs have few samples
 #   profile_message_recorded   an expression failed while it was recorded
 
 # Messages contain names, paths and text from files, whose control characters are escaped.

@@ -16,6 +16,8 @@ rust_summarise <- function(x, sample_type) .Call(wrap__rust_summarise, x, sample
 
 rust_call_tree <- function(x, sample_type, by, sources, part, name) .Call(wrap__rust_call_tree, x, sample_type, by, sources, part, name)
 
+rust_runs <- function(x, sample_type, by) .Call(wrap__rust_runs, x, sample_type, by)
+
 rust_frames <- function(x, lazy) .Call(wrap__rust_frames, x, lazy)
 
 rust_profvis <- function(x, filenames, texts) .Call(wrap__rust_profvis, x, filenames, texts)

@@ -25,6 +25,7 @@ functions_of_profiles <- function(path) {
       tree = function(x) format(call_tree(x)),
       packages_tree = function(x) call_tree(x, "package"),
       callers = function(x) callers(x, "f"),
+      compare = function(x) format(compare_profiles(x, x)),
       describe = function(x) format(describe_profile(x)),
       lines = annotate_lines,
       texts = collect_sources,

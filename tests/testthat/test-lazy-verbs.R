@@ -58,6 +58,7 @@ verbs <- list(
   profile_page = function(x, path) profile_page(x),
   write_profile_page = function(x, path) write_profile_page(x, path, base = x, sources = FALSE),
   call_tree = function(x, path) list(call_tree(x), call_tree(x, "package"), call_tree(x, focus = "a")),
+  compare_profiles = function(x, path) try(compare_profiles(x, x), silent = TRUE),
   describe_profile = function(x, path) format(describe_profile(x)),
   annotate_lines = function(x, path) try(annotate_lines(x), silent = TRUE),
   collect_sources = function(x, path) collect_sources(x),

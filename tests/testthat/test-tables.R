@@ -12,6 +12,7 @@ expect_all_refuse <- function(x, pattern) {
     function(x) write_collapsed(x, path), function(x) write_callgrind(x, path), as_profvis,
     profile_page, function(x) write_profile_page(x, path), function(x) profile_page(small_profile(), base = x),
     call_tree, function(x) callers(x, "f"), add_packages, collect_sources, annotate_lines, describe_profile,
+    function(x) compare_profiles(x, small_profile()), function(x) compare_profiles(small_profile(), x),
     plot_quietly
   )
   if (rlang::is_installed("dm")) {

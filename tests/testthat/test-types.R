@@ -35,6 +35,7 @@ figures <- function(x) {
     labels = label_units(x),
     tree = call_tree(x),
     description = as.list(describe_profile(x)),
+    compared = compare_profiles(x, x),
     packages = add_packages(x),
     format = format(x)
   )
@@ -54,7 +55,7 @@ answers <- function(x) {
     combine = combine_profiles, compact = compact_profile,
     filter = function(x) filter_profile(x, focus = "f"), drop = drop_frames, first = profile_v1_from_v2,
     labels = label_units, tree = call_tree, packages = add_packages, texts = collect_sources,
-    description = describe_profile, lines = annotate_lines, plot = function(x) plot_quietly(x)
+    description = describe_profile, compared = function(x) compare_profiles(x, x), lines = annotate_lines, plot = function(x) plot_quietly(x)
   )
   if (rlang::is_installed("dm")) {
     functions$dm <- dm_from_profile

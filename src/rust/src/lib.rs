@@ -35,10 +35,10 @@ use arena::RObject;
 use argument::{Sexp, VECSXP, argument, text};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use guard::stop;
-use options::{sampler_settings, writer};
+use options::{groups, sampler_settings, writer};
 use outcome::outcome;
-use profile_core::analysis::call_tree::{By, Part};
-use profile_core::analysis::{call_tree, compact, summary};
+use profile_core::analysis::call_tree::Part;
+use profile_core::analysis::{call_tree, compact, runs, summary};
 use profile_core::error::Error;
 use profile_core::formats::otlp::response::{self, Accepted, Coding};
 use profile_core::formats::payload::read_payload;
@@ -172,11 +172,7 @@ fn rust_call_tree(
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
         let wanted = argument(sample_type).text()?;
-        let by = match text(by)? {
-            "line" => By::Line,
-            "package" => By::Package,
-            _ => By::Function,
-        };
+        let by = groups(by)?;
         let part = match text(part)? {
             "callers" => Part::Callers(text(name)?),
             "callees" => Part::Callees(text(name)?),
@@ -190,6 +186,18 @@ fn rust_call_tree(
         };
         let tree = call_tree::call_tree(&profile, wanted, by, part, is_wanted, &stop)?;
         to_r::call_tree(arena, &tree)
+    })
+}
+
+// Returns self and total of each function, line or package in each source, see `to_r/runs.rs`. Without a
+// `sample_type`, the sampled time is summed if it is known.
+#[extendr]
+fn rust_runs(x: &Robj, sample_type: &Robj, by: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        let wanted = argument(sample_type).text()?;
+        let runs = runs::by_run(&profile, wanted, groups(by)?, &stop)?;
+        to_r::runs(arena, &runs)
     })
 }
 
@@ -510,6 +518,7 @@ extendr_module! {
     fn rust_validate;
     fn rust_summarise;
     fn rust_call_tree;
+    fn rust_runs;
     fn rust_frames;
     fn rust_profvis;
     fn rust_file_format;

@@ -1,8 +1,9 @@
 //! Reads arguments of entry points that are lists of options.
 
-use crate::argument::{Sexp, argument};
+use crate::argument::{Sexp, argument, text};
 use crate::guard::stop;
 use extendr_api::Robj;
+use profile_core::analysis::groups::By;
 use profile_core::error::{Error, Result};
 use profile_core::formats::payload::payload_of;
 use profile_core::formats::{
@@ -102,6 +103,15 @@ pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
         lines_written_at_once: option(list, "lines_written_at_once")?.flag()?,
     };
     Ok((settings, file.shown))
+}
+
+/// By what frames are grouped: "function", "line" or "package".
+pub fn groups(by: &Robj) -> Result<By> {
+    Ok(match text(by)? {
+        "line" => By::Line,
+        "package" => By::Package,
+        _ => By::Function,
+    })
 }
 
 /// An element of a list. R code always passes all elements, so a missing one is an error.

@@ -5,6 +5,7 @@ mod combined;
 mod filtered;
 mod frames;
 mod profvis;
+mod runs;
 mod schema;
 mod summary;
 mod tables;
@@ -15,6 +16,7 @@ pub use combined::{combined, rows};
 pub use filtered::filtered;
 pub use frames::frames;
 pub use profvis::profvis;
+pub use runs::runs;
 pub use schema::schema;
 pub use summary::summary;
 

@@ -1,34 +1,20 @@
 //! The call tree of a profile: a node for each path of calls, with the values of the samples that
 //! end in it (self) and of all samples that pass through it (total).
 //!
-//! Frames are grouped by the name of their function unless lines or packages are wanted: R shows a
-//! promise in the file of the function that created it, so that one function has several files.
 //! Nodes are in preorder, and those with the same caller in descending order of total, so that the
 //! order does not depend on that in the file.
 
+use super::groups::{By, FrameGroups, Group};
 use super::paths::{Path, Paths, ROOT};
 use super::sample_types::summed_type;
 use super::weights::{Counted, Weight, sum_by_stack, type_of};
 use crate::collections::next_row;
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::{TryCollect, TryGrow, TryPut, copied, filled, with_room};
-use crate::model::{LocationId, Profile, SourceId, StringId};
-use foldhash::fast::RandomState;
-use std::collections::HashMap;
+use crate::limits::memory::{TryCollect, TryGrow, copied, filled, with_room};
+use crate::model::{Profile, SourceId};
 
 const WHAT: &str = "a call tree";
-
-/// Which frames are in the same group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    /// Those of functions with the same name.
-    Function,
-    /// Those that also have the same file and line.
-    Line,
-    /// Those of the same package. Calls inside of a package are one node.
-    Package,
-}
 
 /// Which part of each stack is a path of the tree.
 #[derive(Debug, Clone, Copy)]
@@ -49,18 +35,6 @@ pub struct CallTree<'p> {
     pub groups: Vec<Group<'p>>,
     /// In preorder.
     pub nodes: Vec<Node>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Group<'p> {
-    /// That of the function or package; `None` for frames without one.
-    pub name: Option<&'p str>,
-    /// `None` if it is unknown, or if frames of the group have several.
-    pub filename: Option<&'p str>,
-    /// `None` if it is unknown, or if frames are not grouped by line.
-    pub line: Option<i32>,
-    /// As `filename`.
-    pub package: Option<&'p str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,10 +64,9 @@ pub fn call_tree<'p>(
     let summed = summed_type(profile, wanted)?;
     let weights = [Weight::column(summed)];
     let ([counted], by_stack) = sum_by_stack::<1, 1>(profile, &weights, is_wanted, stop)?;
-    let mut groups = Groups::default();
+    let groups = FrameGroups::new(profile, by)?;
     let mut is_chosen = with_room(profile.locations.len(), WHAT)?;
     for location in profile.locations.ids() {
-        groups.add(profile, location, by)?;
         let name = profile.function_of(location).map(|f| f.name);
         let name = name.map(|name| profile.strings.get(name));
         let chosen = match part {
@@ -141,65 +114,6 @@ pub fn call_tree<'p>(
         groups,
         nodes,
     })
-}
-
-/// What frames of a group have in common: a name, a file and a line. File and line are only
-/// known if frames are grouped by line.
-type Key = (Option<StringId>, Option<StringId>, i32);
-
-#[derive(Default)]
-struct Groups {
-    keys: Vec<Key>,
-    rows: HashMap<Key, u32, RandomState>,
-    /// By group, the file and the package of its functions, unless there are several.
-    files: Vec<Option<StringId>>,
-    packages: Vec<Option<StringId>>,
-    /// By location.
-    of_location: Vec<u32>,
-}
-
-impl Groups {
-    /// Adds the next location.
-    fn add(&mut self, profile: &Profile, location: LocationId, by: By) -> Result<()> {
-        let function = profile.function_of(location);
-        let name = function.map(|function| function.name);
-        let file = function.map(|function| function.filename);
-        let package = function.and_then(|function| function.package);
-        let key = match by {
-            By::Function => (name, None, 0),
-            By::Line => (name, file, profile.locations.get(location).line_for_r()),
-            By::Package => (package, None, 0),
-        };
-        let row = match self.rows.get(&key) {
-            Some(&row) => row,
-            None => {
-                let row = next_row(self.keys.len(), "functions")?;
-                self.rows.try_put(key, row, WHAT)?;
-                self.keys.try_push(key, WHAT)?;
-                self.files.try_push(file, WHAT)?;
-                self.packages.try_push(package, WHAT)?;
-                row
-            }
-        };
-        let keep = |known: &mut Option<StringId>, found| *known = known.filter(|_| *known == found);
-        keep(&mut self.files[row as usize], file);
-        keep(&mut self.packages[row as usize], package);
-        self.of_location.try_push(row, WHAT)
-    }
-
-    fn shown<'p>(&self, profile: &'p Profile, by: By) -> Result<Vec<Group<'p>>> {
-        let text = |id: StringId| profile.strings.get(id);
-        let groups = self.keys.iter().zip(self.files.iter().zip(&self.packages));
-        let groups = groups.map(|((name, _, line), (file, package))| Group {
-            name: name.map(text),
-            filename: file
-                .map(text)
-                .filter(|file| by != By::Package && !file.is_empty()),
-            line: (*line > 0).then_some(*line),
-            package: package.map(text),
-        });
-        groups.try_vec(WHAT)
-    }
 }
 
 /// `self_` has the self value of each path.

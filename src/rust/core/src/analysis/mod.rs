@@ -7,6 +7,8 @@
 //! - [`weights`]: the values of samples, summed for each distinct stack;
 //! - [`summary`]: self and total values by function and by line;
 //! - [`total`]: exact sums of values;
+//! - [`groups`]: groups of frames, by function, line or package;
+//! - [`runs`]: self and total values by group and run, to compare runs;
 //! - [`paths`]: the prefix tree of stacks;
 //! - [`rows_by_source`]: the samples of each source;
 //! - [`measures`]: what viewers that show one number for each sample get;
@@ -20,12 +22,16 @@ pub mod call_tree;
 pub mod combine;
 pub mod compact;
 pub mod convert;
+pub mod groups;
 pub(crate) mod inlining;
 pub(crate) mod measures;
 pub mod paths;
 pub(crate) mod rows_by_source;
+pub mod runs;
 pub(crate) mod sample_types;
 pub(crate) mod source_facts;
 pub mod summary;
 pub(crate) mod total;
+#[cfg(test)]
+mod testing;
 pub mod weights;

@@ -61,8 +61,9 @@ impl<'p> Weight<'p> {
         }))
     }
 
+    /// The number of a sample; NaN if it has none.
     #[inline]
-    fn of(&self, profile: &Profile, row: usize) -> f64 {
+    pub fn of(&self, profile: &Profile, row: usize) -> f64 {
         match self {
             Weight::Nothing => f64::NAN,
             Weight::Column(values) => values[row],
@@ -75,7 +76,7 @@ impl<'p> Weight<'p> {
 
 impl Counted {
     #[inline]
-    fn add(&mut self, value: f64, has_stack: bool) {
+    pub fn add(&mut self, value: f64, has_stack: bool) {
         if value.is_nan() {
             self.without_value += 1;
         } else if has_stack {

@@ -1,47 +1,7 @@
 //! Call trees of small profiles whose figures are known.
 
 use super::*;
-use crate::model::{Source, SourceKind, Values};
-
-/// A profile of these stacks, written `a>b:3>c` (outermost first, with lines), with their counts, in turns
-/// of two sources. A function `p.f` belongs to the package `p`.
-fn profile(stacks: &[(&str, f64)]) -> Profile {
-    let mut profile = Profile::default();
-    let source = Source {
-        kind: SourceKind::MANUAL,
-        ..Source::default()
-    };
-    let sources = [source.clone(), source].map(|source| profile.add_source(source).unwrap());
-    let mut counts = Values::absent("samples", "count", 0).unwrap();
-    for (row, (text, count)) in stacks.iter().enumerate() {
-        let mut frames = Vec::new();
-        for frame in text.split('>').filter(|frame| !frame.is_empty()) {
-            let (name, line) = frame.split_once(':').unwrap_or((frame, "0"));
-            let file = profile.strings.intern("file.R").unwrap();
-            let location = profile.frame(name, file, line.parse().unwrap()).unwrap();
-            frames.insert(0, location);
-        }
-        let stack = profile.stacks.push(&frames).unwrap();
-        profile.samples.stack.push(stack);
-        profile
-            .samples
-            .source
-            .try_push(sources[row % 2], "")
-            .unwrap();
-        counts.column.try_push(*count, "").unwrap();
-    }
-    profile.values.push(counts);
-    let functions: Vec<_> = profile.functions.iter().copied().collect();
-    profile.functions = Default::default();
-    for mut function in functions {
-        let name = profile.strings.get(function.name).to_string();
-        function.package = name
-            .split_once('.')
-            .map(|(package, _)| profile.strings.intern(package).unwrap());
-        profile.functions.push(function).unwrap();
-    }
-    profile
-}
+use crate::analysis::testing::profile;
 
 /// The nodes as `depth name self/total@x`.
 fn shown(tree: &CallTree) -> Vec<String> {

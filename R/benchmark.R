@@ -1,0 +1,164 @@
+# Recording several runs of one or more expressions, to compare them.
+
+#' Record runs to compare
+#'
+#' @description
+#' `benchmark_profile()` evaluates expressions several times, in turns, and records each run: its
+#' time with [Rprof()], or the memory that it allocates with [Rprofmem()]. See [compare_profiles()] and
+#' [expect_no_regression()] for what to do with them.
+#'
+#' @details The expressions are evaluated in turns, and each time in the opposite order, so that changes of
+#' the speed of the machine concern all of them alike. The garbage collector runs before each run.
+#'
+#' Record time if the runs take about a second or more: with the default `interval` there are 100 samples
+#' per second. Use `times` for shorter expressions; then each run evaluates its expression so many times.
+#'
+#' Allocated memory is exact, so that it shows small changes with few runs, on any machine. It is that of
+#' R's vectors of more than 128 bytes; what native code allocates in another way is not recorded.
+#' R compiles functions when they are called for the second time, which allocates memory: `warmup` runs
+#' are not recorded.
+#'
+#' The expressions must be able to run several times; assignments in them are local. Random numbers make
+#' runs differ: call [set.seed()] in each expression.
+#'
+#' @param ... One expression, or several with names, such as `base = f_old(x), new = f_new(x)`. They are
+#'   evaluated where `benchmark_profile()` is called.
+#' @param runs The number of runs of each expression.
+#' @param times How often each run evaluates its expression.
+#' @param warmup The number of runs of each expression that are not recorded.
+#' @param measure `"time"` or `"bytes"`. By default `"bytes"` if the environment variable `CI` is set, as
+#'   services for continuous integration do, and R can record allocations; else `"time"`.
+#' @param interval Seconds of CPU time between two samples.
+#'
+#' @return A profile, see [profile_data], with a source for each run, in their order. For several
+#'   expressions a list of profiles with their names.
+#'
+#' @section Errors:
+#' - those of the expressions;
+#' - `profile_error_argument` for invalid arguments;
+#' - `profile_error_unsupported` if R was built without the profiler: see `capabilities("Rprof")` and
+#'   `capabilities("profmem")`.
+#' @seealso [record_profile()] for one run
+#' @export
+#' @examples
+#' runs <- benchmark_profile(
+#'   base = for (i in 1:20) paste("key", 1:2000),
+#'   new = for (i in 1:20) paste0("key ", 1:2000),
+#'   runs = 3
+#' )
+#' compare_profiles(runs$base, runs$new)
+benchmark_profile <- function(
+    ..., runs = 5, times = 1, warmup = 1, measure = NULL, interval = 0.01) {
+  call <- rlang::current_env()
+  exprs <- rlang::enquos(..., .ignore_empty = "all")
+  named <- length(exprs) == 1 || rlang::is_named(exprs) && !anyDuplicated(names(exprs))
+  if (length(exprs) == 0 || !named) {
+    abort_argument("`...` must be one expression, or several with different names.", call)
+  }
+  check_count(runs, "runs", call)
+  check_count(times, "times", call)
+  if (!identical(as.numeric(warmup), 0)) {
+    check_count(warmup, "warmup", call)
+  }
+  measure <- measure_by(measure, call)
+  check_interval(interval, call)
+  # Closures are compiled during the warm-up.
+  work <- lapply(exprs, function(expr) {
+    rlang::new_function(NULL, rlang::quo_get_expr(expr), rlang::quo_get_env(expr))
+  })
+  recorded <- rep(list(list()), length(work))
+  order <- seq_along(work)
+  for (run in seq_len(warmup + runs)) {
+    for (i in order) {
+      profile <- switch(measure,
+        time = run_time(work[[i]], times, interval, call),
+        bytes = run_bytes(work[[i]], times, call)
+      )
+      if (run > warmup) {
+        recorded[[i]] <- c(recorded[[i]], list(profile))
+      }
+    }
+    order <- rev(order)
+  }
+  profiles <- lapply(recorded, function(runs) packages_added(bind_profiles(runs, call), call))
+  inform_short_runs(profiles, measure, runs, times)
+  if (length(exprs) == 1) profiles[[1]] else rlang::set_names(profiles, names(exprs))
+}
+
+measure_by <- function(measure, call) {
+  can_count <- isTRUE(unname(capabilities("profmem")))
+  if (is.null(measure)) {
+    on_ci <- !tolower(Sys.getenv("CI")) %in% c("", "false", "0")
+    return(if (on_ci && can_count) "bytes" else "time")
+  }
+  measure <- check_choice(measure, c("time", "bytes"), "measure", call)
+  if (measure == "bytes" && !can_count) {
+    abort_profile(
+      "R was built without `Rprofmem()`, so that allocations cannot be recorded.",
+      "profile_error_unsupported",
+      call = call
+    )
+  }
+  measure
+}
+
+# Runs without enough samples show nothing.
+inform_short_runs <- function(profiles, measure, runs, times) {
+  if (measure == "bytes") {
+    return()
+  }
+  samples <- min(vapply(profiles, function(x) nrow(x$samples), 0)) / runs
+  if (samples < 20) {
+    inform_profile(
+      c(
+        paste0("The runs have only ", signif(samples, 2), " samples on average."),
+        i = paste0(
+          "Use `times` to repeat the expressions in each run, such as `times = ",
+          ceiling(50 / max(samples, 1)) * times, "`."
+        )
+      ),
+      "profile_message_short"
+    )
+  }
+}
+
+# ---- One run -----------------------------------------------------------------------
+
+run_time <- function(work, times, interval, call) {
+  path <- tempfile("Rprof-", fileext = ".out")
+  on.exit(unlink(path))
+  frames <- run_once(
+    work, times,
+    function() utils::Rprof(path, interval = interval, gc.profiling = TRUE),
+    function() utils::Rprof(NULL)
+  )
+  inside_of_run(read_format(path, "rprof", "2.0", NA_character_, call), frames, call)
+}
+
+run_bytes <- function(work, times, call) {
+  path <- tempfile("Rprofmem-", fileext = ".out")
+  on.exit(unlink(path))
+  frames <- run_once(work, times, function() utils::Rprofmem(path), function() utils::Rprofmem(""))
+  inside_of_run(read_format(path, "rprofmem", "2.0", NA_character_, call), frames, call)
+}
+
+# Returns the number of frames around those of the expression.
+run_once <- function(work, times, .start_of_run, .end_of_run) {
+  gc(FALSE)
+  started <- FALSE
+  on.exit(if (started) .end_of_run())
+  .start_of_run()
+  started <- TRUE
+  for (i in seq_len(times)) {
+    work()
+  }
+  .end_of_run()
+  started <- FALSE
+  # This one, and that of `work()`.
+  sys.nframe() + 1L
+}
+
+inside_of_run <- function(x, frames, call) {
+  x <- filter_by(x, list(ignore = "^[.](start|end)_of_run$"), call)
+  filtered(x, list(), list(), integer(), call, outermost = frames)
+}

@@ -1,0 +1,119 @@
+# The statistics of comparisons: what the amounts of some runs say about the ratio of two versions.
+#
+# The unit is the run. Samples within a run are not independent (code has phases), and runs of the same code
+# differ by more than sampling explains, since the speed of a machine varies: in 80 runs of one workload, the
+# variance of the number of samples was 2.7 times its mean. Tests that take samples as the unit are therefore
+# wrong, by a factor that nobody knows. `bench/compare` measures the error rates of what is done here.
+
+# The verdict of a single test is at this level, and the power for which differences are stated.
+level <- 0.05
+power <- 0.8
+# From this number of runs on each side on, there is a verdict.
+enough_runs <- 3
+
+# Welch's test of the logarithms of amounts: `base` and `new` are matrices with a row for each function and a
+# column for each run, `quantum` (for each row) is what is counted, such as the sampling period, 0 for
+# amounts that are measured exactly. Returns a list of vectors: `log_ratio`, `se` and `df`.
+#
+# Half a quantum is added to each amount, so that there is a logarithm of 0. The variance of an amount is at
+# least that of rounding to a quantum (1/12 of its square), because equal counts of few samples would
+# otherwise be taken as exact.
+welch_log <- function(base, new, quantum) {
+  side <- function(amounts) {
+    logs <- log(amounts + quantum / 2)
+    n <- ncol(amounts)
+    mean <- rowMeans(logs)
+    variance <- rowSums((logs - mean)^2) / (n - 1)
+    rounding <- (quantum / (rowMeans(amounts) + quantum / 2))^2 / 12
+    # Equal logarithms of exact amounts may differ in the last digits.
+    variance[variance < 1e-24] <- 0
+    list(mean = mean, of_mean = pmax(variance, rounding) / n, df = n - 1)
+  }
+  a <- side(base)
+  b <- side(new)
+  variance <- a$of_mean + b$of_mean
+  df <- variance^2 / (a$of_mean^2 / a$df + b$of_mean^2 / b$df)
+  # Without variance there is nothing to estimate.
+  df[variance == 0] <- Inf
+  difference <- b$mean - a$mean
+  difference[abs(difference) < 1e-12] <- 0
+  list(log_ratio = difference, se = sqrt(variance), df = df)
+}
+
+# The two-sided p value of a test that the ratio is 1. Exact amounts differ or they do not.
+p_value <- function(test) {
+  t <- ifelse(test$log_ratio == 0, 0, abs(test$log_ratio) / test$se)
+  2 * stats::pt(-t, test$df)
+}
+
+# The ends of the 95% interval of the ratio.
+ratio_interval <- function(test) {
+  half <- stats::qt(1 - level / 2, test$df) * test$se
+  list(lower = exp(test$log_ratio - half), upper = exp(test$log_ratio + half))
+}
+
+# Holm's adjustment of p values for several tests, with weights as in his paper of 1979: what a test takes of
+# the level is proportional to its weight. With equal weights it is `p.adjust(p, "holm")`.
+holm_weighted <- function(p, weight) {
+  order <- order(p / weight)
+  left <- rev(cumsum(rev(weight[order])))
+  adjusted <- pmin(1, cummax(p[order] / weight[order] * left))
+  adjusted[order(order)]
+}
+
+# The smallest ratio that a comparison with these standard errors would find with a probability of 80%, in a
+# test at the level `alpha` (for each row).
+#
+# The standard error is an estimate, and often too small. So the factor by which it is multiplied is not that
+# of a known one: it is the one for which the power, averaged over the errors that this estimate can have, is
+# 80%. With 5 runs on each side, which vary alike, it is 3.6 instead of 3.2.
+detectable_ratio <- function(se, df, alpha) {
+  factor <- mapply(detectable_factor, df, alpha)
+  exp(ifelse(se == 0, 0, factor * se))
+}
+
+detectable_factor <- function(df, alpha) {
+  if (df > 1000) {
+    return(stats::qnorm(1 - alpha / 2) + stats::qnorm(power))
+  }
+  estimates <- error_estimates(df)
+  critical <- stats::qt(1 - alpha / 2, df) * estimates
+  missing <- function(factor) mean(stats::pnorm(outer(factor * estimates, critical, `-`))) - power
+  stats::uniroot(missing, c(0, 100 * max(critical)), tol = 1e-3)$root
+}
+
+# The probability that a test at the level `alpha` finds a difference of so many standard errors. (That of
+# `pt(ncp = )` is wrong for large differences.)
+found <- function(difference, df, alpha) {
+  mean(stats::pnorm(difference - stats::qt(1 - alpha / 2, df) * error_estimates(df)))
+}
+
+# Equally likely estimates of a standard error of 1.
+error_estimates <- function(df) {
+  sqrt(stats::qchisq((1:50 - 0.5) / 50, df) / df)
+}
+
+# How many runs on each side would find a ratio with a probability of 80%, if they vary as much as those of a
+# comparison: `whole` has its interval, `runs` the number of runs on each side.
+runs_needed <- function(whole, runs, ratio) {
+  # As if both sides varied alike.
+  half <- (log(whole$upper) - log(whole$lower)) / 2
+  se <- half / stats::qt(1 - level / 2, sum(runs) - 2)
+  of_one_run <- se / sqrt(sum(1 / runs))
+  for (n in enough_runs:1000) {
+    if (found(abs(log(ratio)) / (of_one_run * sqrt(2 / n)), 2 * (n - 1), level) >= power) {
+      return(n)
+    }
+  }
+  Inf
+}
+
+# The interval of a ratio of shares of single runs, from the numbers of samples: `count` of `size`. It is
+# that of independent samples. Samples of one run are not independent, but taken at regular times, so that
+# shares of the same code vary less: two runs of it differed by more in 1.6% of comparisons instead of 5%.
+share_ratio_interval <- function(base, new) {
+  part <- function(x) 1 / (x$count + 0.5) - 1 / (x$size + 0.5)
+  logs <- log((new$count + 0.5) / (new$size + 0.5)) - log((base$count + 0.5) / (base$size + 0.5))
+  half <- stats::qnorm(1 - level / 2) * sqrt(pmax(part(base) + part(new), 0))
+  list(lower = exp(logs - half), upper = exp(logs + half))
+}

@@ -1,0 +1,401 @@
+# Comparing two versions of a program by their recorded runs.
+
+#' Compare profiles of two versions
+#'
+#' @description
+#' `compare_profiles()` compares recorded runs of two versions of a program, and reports which
+#' functions, lines or packages take more or less than before, by how much, and how certain that is.
+#'
+#' The unit is the run: a row of `sources`. Record several runs of each version, at least three, for example
+#' with [benchmark_profile()]. Two runs of the same program never take the same time, and only several runs
+#' show how much they differ.
+#'
+#' @details
+#' # Amounts
+#'
+#' What is compared is the sampled time of each run: the number of samples times the sampling period, so
+#' that runs with different periods can be compared. With `type`, or if sampling periods are not known, it
+#' is the sum of a sample type, such as `alloc_space`.
+#'
+#' With `scale = "share"`, it is the share of the run instead. Shares do not depend on the speed of the
+#' machine, and vary less from run to run, but if one function takes more, the shares of all others
+#' decrease.
+#'
+#' # Statistics
+#'
+#' `ratio` is that of the geometric means of both versions, with an interval of 95% by Welch's test of the
+#' logarithms. `p_value` is that of this test for one row. If nothing changed, one of twenty rows has a p
+#' value below 0.05; `p_adjusted` is the p value by Holm's method, for all rows together, with the share of
+#' a row as its weight. The `verdict` is `"more"` or `"less"` if it is below 0.05, else `"none found"`. This
+#' does not mean that there is no difference: `detectable` is the ratio that a comparison of this kind would
+#' find in 80% of cases.
+#' Functions with equal amounts in all runs, such as a function and its only caller, count as one row.
+#'
+#' To find smaller differences, record more runs, or compare `only` what you want to know: the fewer rows,
+#' the smaller the adjustment.
+#'
+#' With fewer than three runs on a side there is no verdict. Shares of single runs have an interval, which
+#' is that of independent samples.
+#'
+#' The whole run is compared as well, by a test of its own: see the attribute `whole`.
+#'
+#' @param base,new Profiles of the old and the new version, see [profile_data]; or lists of profiles. Each
+#'   source is a run.
+#' @param ... Must be empty.
+#' @param by What is compared: `"function"` (by name), `"line"`, or `"package"` (see [add_packages()]).
+#' @param scale `"amount"`, or `"share"` for shares of the run.
+#' @param what `"total"`, the amount of a function and all that it called, or `"self"`.
+#' @param type The sample type, as in [summary()][summary.profile_data()]. `NULL` for the sampled time if it
+#'   is known, else the default type.
+#' @param only Names of functions or packages to compare. `NULL` for all that `min_share` selects.
+#' @param min_share The smallest share of the runs, on average over both versions, of rows to compare.
+#' @param x A comparison.
+#' @param n The number of rows to print.
+#' @param width The width of the lines, by default that of the console.
+#'
+#' @return A tibble of class `profile_comparison`: rows with a verdict of more or less first, each in
+#'   descending order of the change of amounts.
+#'   \describe{
+#'   \item{name, filename, line, package}{as in [call_tree()]}
+#'   \item{base, new}{double: the geometric mean of the runs, in the unit of the type (seconds for time), or
+#'     as a share}
+#'   \item{ratio}{double: `new` divided by `base`, `Inf` if it was not in any run of `base`}
+#'   \item{lower, upper}{double: the 95% interval of the ratio}
+#'   \item{p_value, p_adjusted}{double: the p values of Welch's test, before and after Holm's adjustment}
+#'   \item{detectable}{double: the smallest ratio greater than 1 that such a comparison would find in 80% of
+#'     cases; differences in the other direction are its inverse}
+#'   \item{verdict}{character: `"more"`, `"less"`, or `"none found"`; `NA` with fewer than three runs}
+#'   }
+#'   Attributes: `whole`, a tibble with one row and these columns from `base` on, for the whole run; `runs`,
+#'   the number of runs of both; `type` and `unit`; `by`, `scale` and `what`.
+#'
+#' @section Errors:
+#' - `profile_error_unsupported` if the runs cannot be compared: one has no values of the type, or counts of
+#'   samples with different or partly unknown periods;
+#' - `profile_error_invalid` if a profile is not valid;
+#' - `profile_error_argument` for other invalid arguments.
+#' @seealso [expect_no_regression()], [benchmark_profile()]; `profile_page(new, base = base)` for a picture
+#' @export
+#' @examples
+#' work <- function(n) for (i in seq_len(n)) sort(paste("key", 1:5000))
+#' runs <- benchmark_profile(base = work(10), new = work(15), runs = 3, warmup = 0, measure = "time")
+#' compare_profiles(runs$base, runs$new)
+compare_profiles <- function(
+    base, new, ..., by = c("function", "line", "package"), scale = c("amount", "share"),
+    what = c("total", "self"), type = NULL, only = NULL, min_share = 0.01) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  by <- check_choice(by, c("function", "line", "package"), "by", call)
+  scale <- check_choice(scale, c("amount", "share"), "scale", call)
+  what <- check_choice(what, c("total", "self"), "what", call)
+  check_type(type, call)
+  if (!is.null(only) && !(is.character(only) && all(is_valid_text(only)))) {
+    abort_argument("`only` must be a character vector of names, or `NULL`.", call)
+  }
+  check_share(min_share, "min_share", call)
+  compare_runs(base, new, by, scale, what, type, only, min_share, call)
+}
+
+compare_runs <- function(base, new, by, scale, what, type, only, min_share, call) {
+  data <- figures_of_runs(base, new, type, by, call)
+  check_comparable(data, scale, call)
+  rows <- rows_to_compare(data, what, only, min_share, call)
+  amounts <- matrix(0, length(rows), length(data$sums))
+  figures <- data$figures[data$figures$group %in% rows, ]
+  amounts[cbind(match(figures$group, rows), figures$run)] <- figures[[what]]
+  compared <- compared_rows(amounts, data, scale)
+  whole <- compared_rows(matrix(data$sums, 1), data, "amount")
+  found <- compared$verdict %in% c("more", "less")
+  order <- order(!found, -abs(compared$new - compared$base), data$groups$name[rows])
+  tibble::new_tibble(
+    vctrs::vec_cbind(data$groups[rows, ], compared)[order, ],
+    whole = whole,
+    runs = c(base = sum(!data$is_new), new = sum(data$is_new)),
+    type = data$type, unit = data$unit, by = by, scale = scale, what = what,
+    class = "profile_comparison"
+  )
+}
+
+# ---- What is compared --------------------------------------------------------------
+
+# The self and total of each group in each run: `groups`, `figures` (group, run, self, total), `sums` and
+# `quantum` (what a sample counts) of runs, `is_new`, whether runs are of the new version, `type`, `unit`.
+figures_of_runs <- function(base, new, type, by, call) {
+  base <- one_profile(base, "base", call)
+  new <- one_profile(new, "new", call)
+  both <- bind_profiles(list(base, new), call)
+  if (by == "package" && is.null(both$functions[[".package"]])) {
+    both <- packages_added(both, call)
+  }
+  result <- rust(rust_runs(both, type, by), call)
+  is_time <- result$type == "time" && result$unit == "nanoseconds" && is.null(type)
+  scale <- if (is_time) 1e9 else 1
+  figures <- result$figures
+  figures[c("self", "total")] <- lapply(figures[c("self", "total")], `/`, scale)
+  is_count <- result$unit == "count" && result$type == "samples"
+  list(
+    groups = result$groups,
+    figures = figures,
+    sums = result$runs$sum / scale,
+    samples = result$runs$samples,
+    periods = result$runs$period,
+    quantum = if (is_time) result$runs$period / scale else rep(if (is_count) 1 else 0, nrow(result$runs)),
+    is_count = is_count,
+    is_new = seq_along(result$runs$sum) > nrow(base$sources),
+    type = result$type,
+    unit = if (is_time) "seconds" else result$unit
+  )
+}
+
+one_profile <- function(x, name, call) {
+  if (is_profile(x)) {
+    return(as_unchecked_v2(x, call))
+  }
+  if (!rlang::is_bare_list(x) || length(x) == 0 || !all(vapply(x, is_profile, TRUE))) {
+    abort_argument(paste0("`", name, "` must be a profile, or a list of profiles."), call)
+  }
+  bind_profiles(unname(lapply(x, as_unchecked_v2, call)), call)
+}
+
+check_comparable <- function(data, scale, call) {
+  empty <- which(is.na(data$sums) | data$sums <= 0)
+  if (length(data$sums) == 0 || !any(data$is_new) || all(data$is_new)) {
+    abort_profile(
+      "A profile without sources has no runs to compare.", "profile_error_unsupported", call = call
+    )
+  }
+  if (length(empty) > 0) {
+    of <- ifelse(data$is_new[empty], "new", "base")
+    number <- ifelse(data$is_new[empty], empty - sum(!data$is_new), empty)
+    abort_profile(
+      c(
+        paste0("Run ", number[[1]], " of `", of[[1]], "` has no samples with a value of `", data$type, "`."),
+        i = if (length(empty) > 1) paste0("There are ", length(empty), " such runs.")
+      ),
+      "profile_error_unsupported",
+      call = call
+    )
+  }
+  differ <- length(unique(data$periods)) > 1
+  if (scale == "amount" && data$is_count && differ) {
+    abort_profile(
+      c(
+        "Counts of samples cannot be compared if sampling periods differ.",
+        i = "Use `scale = \"share\"`, or the sampled time (`type = NULL`)."
+      ),
+      "profile_error_unsupported",
+      call = call
+    )
+  }
+}
+
+# The groups that are compared, which have this share of the runs on average, or these names.
+rows_to_compare <- function(data, what, only, min_share, call) {
+  if (!is.null(only)) {
+    missing <- setdiff(only, data$groups$name)
+    if (length(missing) > 0) {
+      abort_argument(paste0("No run has `", missing[[1]], "`."), call)
+    }
+    return(which(data$groups$name %in% only))
+  }
+  figures <- data$figures
+  mean <- rowsum(figures[[what]] * of_share(data)[figures$run], figures$group)
+  mean <- mean[mean[, 1] > 0 & mean[, 1] >= min_share, , drop = FALSE]
+  as.integer(rownames(mean))
+}
+
+# The mean share of each row in the runs. Both versions count alike, however many runs they have.
+mean_share <- function(amounts, data) {
+  as.vector(amounts %*% of_share(data))
+}
+
+# What 1 of an amount in each run adds to the mean share.
+of_share <- function(data) {
+  ifelse(data$is_new, 0.5 / sum(data$is_new), 0.5 / sum(!data$is_new)) / data$sums
+}
+
+# ---- How ---------------------------------------------------------------------------
+
+# The columns of the result from `base` on. `amounts` has a row for each row of it, a column for each run.
+compared_rows <- function(amounts, data, scale) {
+  is_new <- data$is_new
+  quantum <- smallest_amount(amounts, data)
+  counted <- amounts
+  if (scale == "share") {
+    amounts <- sweep(amounts, 2, data$sums, `/`)
+    quantum <- quantum / mean(data$sums)
+  }
+  base <- amounts[, !is_new, drop = FALSE]
+  new <- amounts[, is_new, drop = FALSE]
+  columns <- list(
+    base = geometric_mean(base, quantum),
+    new = geometric_mean(new, quantum)
+  )
+  columns$ratio <- columns$new / columns$base
+  rows <- nrow(amounts)
+  unknown <- rep(NA_real_, rows)
+  columns[c("lower", "upper", "p_value", "p_adjusted", "detectable")] <- list(unknown)
+  columns$verdict <- rep(NA_character_, rows)
+  if (min(sum(is_new), sum(!is_new)) >= enough_runs) {
+    test <- welch_log(base, new, quantum)
+    columns[c("lower", "upper")] <- ratio_interval(test)
+    columns$p_value <- p_value(test)
+    # Rows with equal amounts are one test.
+    tests <- vctrs::vec_group_id(as.data.frame(counted))
+    first <- !duplicated(tests)
+    weight <- mean_share(counted, data)
+    adjusted <- holm_weighted(columns$p_value[first], weight[first])
+    columns$p_adjusted <- adjusted[match(tests, tests[first])]
+    columns$detectable <- detectable_ratio(test$se, test$df, level * weight / sum(weight[first]))
+    columns$verdict <- ifelse(
+      columns$p_adjusted >= level, "none found", ifelse(test$log_ratio > 0, "more", "less")
+    )
+  } else if (scale == "share" && all(data$quantum > 0)) {
+    counts <- sweep(counted, 2, data$quantum, `/`)
+    sizes <- data$sums / data$quantum
+    side <- function(of) {
+      list(count = rowSums(counts[, of, drop = FALSE]), size = sum(sizes[of]))
+    }
+    columns[c("lower", "upper")] <- share_ratio_interval(side(!is_new), side(is_new))
+  }
+  never <- rowSums(base) == 0
+  columns$upper[never & !is.na(columns$upper)] <- Inf
+  tibble::new_tibble(
+    columns[c("base", "new", "ratio", "lower", "upper", "p_value", "p_adjusted", "detectable", "verdict")],
+    nrow = rows
+  )
+}
+
+# For each row what is counted: that of samples. Other amounts are exact, but a row that does not occur in all
+# runs needs a logarithm of 0 as well: that of half its smallest amount.
+smallest_amount <- function(amounts, data) {
+  quantum <- rep(mean(data$quantum), nrow(amounts))
+  if (all(data$quantum == 0)) {
+    zeros <- rowSums(amounts == 0) > 0
+    smallest <- apply(amounts[zeros, , drop = FALSE], 1, function(row) min(row[row > 0]))
+    quantum[zeros] <- smallest
+  }
+  quantum
+}
+
+geometric_mean <- function(amounts, quantum) {
+  mean <- exp(rowMeans(log(amounts + quantum / 2))) - quantum / 2
+  # Without the last digits of rounding.
+  ifelse(rowSums(amounts) == 0, 0, mean)
+}
+
+# ---- Text --------------------------------------------------------------------------
+
+#' @rdname compare_profiles
+#' @export
+print.profile_comparison <- function(x, ...) {
+  cat(format(x, ...), sep = "\n")
+  invisible(x)
+}
+
+#' @rdname compare_profiles
+#' @export
+format.profile_comparison <- function(x, ..., n = 20, width = NULL) {
+  rlang::check_dots_empty()
+  call <- rlang::current_env()
+  check_count(n, "n", call)
+  width <- line_width(width, call)
+  whole <- attr(x, "whole")
+  columns <- c("name", "filename", "line", "base", "new", "ratio", "lower", "upper", "verdict")
+  if (!is.data.frame(whole) || !all(columns %in% names(x))) {
+    # Columns were removed.
+    return(format(as_tibble(x), width = width))
+  }
+  runs <- attr(x, "runs")
+  unit <- attr(x, "unit")
+  enough <- min(runs) >= enough_runs
+  head <- paste0(
+    "<comparison by ", attr(x, "by"), "> ", printable(attr(x, "type")),
+    " per run, ", count_of(runs[["base"]], "run"), " of base and ", runs[["new"]], " of new"
+  )
+  lines <- c(head, wrap("Whole run: ", whole_in_words(whole, unit), width))
+  shown <- utils::head(x, n)
+  if (nrow(shown) > 0) {
+    lines <- c(lines, "", comparison_lines(shown, attr(x, "scale"), unit, width, enough))
+  }
+  if (nrow(x) > n) {
+    lines <- c(lines, paste0("... and ", format_count(nrow(x) - n), " more rows"))
+  }
+  note <- if (!enough) {
+    paste0(
+      "There is no verdict: that needs at least ", enough_runs, " runs of each version, since runs of ",
+      "the same code differ. See `benchmark_profile()`.",
+      if (attr(x, "scale") == "amount") " Shares of single runs can be compared with `scale = \"share\"`."
+    )
+  } else if (nrow(x) > 0 && all(x$verdict == "none found")) {
+    least <- min(x$detectable)
+    paste0(
+      "No difference was found. Differences below ", change(least),
+      " would have been found in fewer than 80% of such comparisons."
+    )
+  }
+  c(lines, if (!is.null(note)) wrap("", note, width))
+}
+
+#' @export
+as_tibble.profile_comparison <- function(x, ...) {
+  attributes(x) <- attributes(x)[c("names", "row.names")]
+  tibble::new_tibble(as.list(x), nrow = length(x[[1]]))
+}
+
+# Such as `1.48s -> 1.62s, +9.5% (95% interval -4.1% to +25%): no difference found.`
+whole_in_words <- function(whole, unit) {
+  text <- paste0(
+    format_amount(signif(whole$base, 3), unit), " -> ", format_amount(signif(whole$new, 3), unit), ", ",
+    change(whole$ratio)
+  )
+  if (is.na(whole$verdict)) {
+    return(text)
+  }
+  verdict <- switch(whole$verdict,
+    more = "more",
+    less = "less",
+    paste0(
+      "no difference found; ", change(whole$detectable), " would be found in 80% of such comparisons"
+    )
+  )
+  paste0(text, " (95% interval ", interval_in_words(whole), "): ", verdict)
+}
+
+interval_in_words <- function(rows) {
+  paste(change(rows$lower), "to", change(rows$upper))
+}
+
+# A ratio as a change: `+9.5%`, `3.2x`.
+change <- function(ratio) {
+  percent <- 100 * (ratio - 1)
+  digits <- ifelse(abs(percent) < 10, 1, 0)
+  text <- ifelse(ratio >= 3, paste0(signif(ratio, 2), "x"), sprintf("%+.*f%%", digits, percent))
+  text[is.infinite(ratio)] <- "new"
+  text[is.na(ratio)] <- ""
+  sub("^[+-](0[.]0|0)%$", "0%", text)
+}
+
+comparison_lines <- function(x, scale, unit, width, enough) {
+  amounts <- function(values) {
+    if (scale == "share") paste0(trimws(percent(values)), "%") else format_amounts(signif(values, 3), unit)
+  }
+  name <- printable(ifelse(is.na(x$name), "(unknown)", x$name))
+  place <- ifelse(is.na(x$line), "", paste0(" ", file_name(x$filename), ":", x$line))
+  columns <- list(
+    base = amounts(x$base),
+    new = amounts(x$new),
+    change = change(x$ratio),
+    `95% interval` = ifelse(is.na(x$lower), "", interval_in_words(x)),
+    verdict = if (enough) x$verdict
+  )
+  columns <- columns[lengths(columns) > 0]
+  columns <- columns[vapply(columns, function(column) any(column != ""), TRUE)]
+  texts <- Map(function(head, column) {
+    justify <- if (head == "verdict") "left" else "right"
+    format(c(head, column), justify = justify)
+  }, names(columns), columns)
+  figures <- do.call(paste, c(list(""), texts, sep = "  "))
+  labels <- shorten(paste0(name, printable(place)), max(width - nchar(figures[[1]], "width"), 12))
+  shorten(trimws(paste0(format(c("name", labels)), figures), "right"), width)
+}

@@ -1,0 +1,132 @@
+# The comparison of two versions as a test.
+
+#' Expect that a program takes no more than before
+#'
+#' @description
+#' `expect_no_regression()` compares recorded runs of two versions with [compare_profiles()],
+#' and fails if the new version certainly takes more than the old one and a tolerance. It is for tests with
+#' testthat, and for scripts that check changes of a program.
+#'
+#' @details
+#' What counts is the amount of the whole run. There are three results:
+#'
+#' - If the whole 95% interval of the ratio is above the tolerance, the expectation fails. With a tolerance
+#'   of 0.1, a program that did not change fails in far fewer than 1 of 40 tests.
+#' - If the whole interval is below it, the expectation succeeds.
+#' - Else the runs are too few, or too different, to decide: the result is inconclusive. By
+#'   default this is a warning, which says how many runs would be needed.
+#'
+#' In all cases the message says which functions changed most. Fewer than three runs of a version are
+#' inconclusive.
+#'
+#' Times vary from run to run, and more so on shared machines such as those of CI services. Allocated memory
+#' does not: use `benchmark_profile(measure = "bytes")`, its default where the environment variable `CI` is
+#' set. Compare only profiles that were recorded on the same machine, at about the same time, and with the
+#' versions in turns, as [benchmark_profile()] does.
+#'
+#' @param new,base Profiles of the new and the old version, as for [compare_profiles()].
+#' @param ... Must be empty.
+#' @param tolerance How much more the new version may take, as a share of the old one.
+#' @param type The sample type, as for [compare_profiles()].
+#' @param inconclusive What happens if there is no clear result: a warning of class
+#'   `profile_warning_inconclusive`, nothing, or a failure.
+#'
+#' @return The comparison, see [compare_profiles()], invisibly.
+#'
+#' @section Errors:
+#' In a test with testthat, a failure is an expectation that failed. Elsewhere, it is an error of class
+#' `profile_error_regression`, and the script ends. Other errors are those of [compare_profiles()].
+#' @seealso `vignette("comparing")`, which has a recipe for GitHub Actions
+#' @export
+#' @examples
+#' work <- function(n) for (i in seq_len(n)) sort(paste("key", 1:5000))
+#' runs <- benchmark_profile(base = work(10), new = work(10), runs = 3, warmup = 0, measure = "time")
+#' expect_no_regression(runs$new, runs$base, tolerance = 0.5, inconclusive = "pass")
+expect_no_regression <- function(
+    new, base, ..., tolerance = 0.1, type = NULL, inconclusive = c("warn", "pass", "fail")) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  if (!is.numeric(tolerance) || length(tolerance) != 1 || !isTRUE(tolerance >= 0 && is.finite(tolerance))) {
+    abort_argument("`tolerance` must be a number that is not negative, such as 0.1.", call)
+  }
+  inconclusive <- check_choice(inconclusive, c("warn", "pass", "fail"), "inconclusive", call)
+  check_type(type, call)
+  comparison <- compare_runs(base, new, "function", "amount", "total", type, NULL, 0.01, call)
+  result <- regression_result(attr(comparison, "whole"), tolerance)
+  fails <- result == "more" || result == "unclear" && inconclusive == "fail"
+  message <- regression_message(comparison, result, tolerance)
+  if (rlang::is_installed("testthat") && testthat::is_testing()) {
+    testthat::expect(!fails, paste(printable(message), collapse = "\n"))
+  } else if (fails) {
+    abort_profile(message, "profile_error_regression", comparison = comparison, call = call)
+  }
+  if (result == "unclear" && inconclusive == "warn") {
+    warn_profile(message, "profile_warning_inconclusive", comparison = comparison, call = call)
+  }
+  invisible(comparison)
+}
+
+# "more", "no more" (than the tolerance), or "unclear".
+regression_result <- function(whole, tolerance) {
+  if (is.na(whole$lower)) {
+    "unclear"
+  } else if (whole$lower > 1 + tolerance) {
+    "more"
+  } else if (whole$upper <= 1 + tolerance) {
+    "no more"
+  } else {
+    "unclear"
+  }
+}
+
+regression_message <- function(comparison, result, tolerance) {
+  whole <- attr(comparison, "whole")
+  runs <- attr(comparison, "runs")
+  head <- switch(result,
+    more = "`new` takes more than `base`, by more than the tolerance.",
+    `no more` = "`new` takes no more than `base` and the tolerance.",
+    unclear = "The runs do not show whether `new` takes more than `base` and the tolerance."
+  )
+  unit <- attr(comparison, "unit")
+  figures <- paste0(
+    "Whole run: ", whole_in_words(whole, unit), ". The tolerance is ", change(1 + tolerance), "."
+  )
+  compared <- paste0(
+    "Compared: ", count_of(runs[["base"]], "run"), " of `base` and ", runs[["new"]], " of `new`."
+  )
+  c(
+    head, i = figures, i = compared, i = most_changed(comparison),
+    i = if (result == "unclear") runs_in_words(whole, runs, tolerance)
+  )
+}
+
+# The functions whose amounts changed most, in the direction of the whole run.
+most_changed <- function(comparison) {
+  up <- attr(comparison, "whole")$ratio > 1
+  change <- comparison$new - comparison$base
+  rows <- comparison[change != 0 & (change > 0) == up & !is.na(comparison$name), ]
+  rows <- rows[order(-abs(rows$new - rows$base)), ]
+  # A function and its only caller changed alike.
+  rows <- utils::head(rows[!duplicated(rows[c("base", "new")]), ], 3)
+  if (nrow(rows) == 0) {
+    return(NULL)
+  }
+  found <- ifelse(rows$verdict %in% c("more", "less"), "", " (not certain)")
+  texts <- paste0("`", rows$name, "` ", change(rows$ratio), found)
+  paste0("Changed most: ", paste(texts, collapse = ", "), ".")
+}
+
+runs_in_words <- function(whole, runs, tolerance) {
+  if (is.na(whole$lower)) {
+    return(paste0("At least ", enough_runs, " runs of each are needed, see `benchmark_profile()`."))
+  }
+  if (tolerance == 0) {
+    return("With a tolerance of 0, no number of runs can show that there is no difference.")
+  }
+  needed <- runs_needed(whole, runs, 1 + tolerance)
+  if (is.finite(needed)) {
+    paste0("If runs vary as much as these, about ", needed, " runs of each would show a change of this size.")
+  } else {
+    "Runs vary so much that not even 1000 of each would show a change of this size."
+  }
+}

@@ -1,0 +1,184 @@
+//! Self and total values of functions, lines or packages in each run, to compare runs.
+//!
+//! A run is a source. The result has a row only for a group and a run in which it occurs: a
+//! profile of many runs may have a hundred thousand lines, most of which occur in few of them.
+
+use super::groups::{By, FrameGroups, Group};
+use super::sample_types::summed_type;
+use super::weights::{Counted, Weight, type_of};
+use crate::collections::Lists;
+use crate::error::Result;
+use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
+use crate::model::{Period, Profile, SourceId, StackId};
+
+const WHAT: &str = "figures of runs";
+
+pub struct Runs<'p> {
+    /// Name and unit of the type that is summed.
+    pub type_: (&'p str, &'p str),
+    pub groups: Vec<Group<'p>>,
+    /// What is counted of each run.
+    pub counted: Vec<Counted>,
+    /// The nanoseconds between two samples of each run, if they are known.
+    pub periods: Vec<Option<f64>>,
+    /// By run.
+    pub figures: Vec<Figure>,
+}
+
+/// The values of a group in a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figure {
+    pub group: u32,
+    pub run: SourceId,
+    pub self_: f64,
+    pub total: f64,
+}
+
+/// Sums the sample type `wanted`; if there is none, the sampled time, or the default type if sampling
+/// periods are not known. Only time can be compared if periods differ.
+pub fn by_run<'p>(
+    profile: &'p Profile,
+    wanted: Option<&str>,
+    by: By,
+    stop: Stop,
+) -> Result<Runs<'p>> {
+    let summed = summed_type(profile, wanted)?;
+    let time = match wanted {
+        None => Weight::time(profile)?,
+        Some(_) => Weight::Nothing,
+    };
+    let (type_, weight) = match time {
+        Weight::Nothing => (type_of(summed), Weight::column(summed)),
+        time => (("time", "nanoseconds"), time),
+    };
+    let groups = FrameGroups::new(profile, by)?;
+    let runs = profile.sources.len();
+    let run_of = profile.samples.source.iter().map(|source| source.row());
+    let rows: Lists<u32> = Lists::grouped(runs, run_of, WHAT)?;
+    let mut counted = with_room(runs, WHAT)?;
+    let mut figures = Vec::new();
+    let mut sums = Sums::new(profile, &groups)?;
+    for (run, rows) in profile.source_ids().zip(rows.iter()) {
+        counted.try_push(sums.add_samples(profile, &weight, rows, stop)?, WHAT)?;
+        sums.take(profile, &groups, run, &mut figures, stop)?;
+    }
+    let periods = profile.sources.iter();
+    let periods = periods.map(|source| source.period.as_ref().and_then(Period::nanoseconds));
+    Ok(Runs {
+        type_,
+        groups: groups.shown(profile, by)?,
+        counted,
+        periods: periods.try_vec(WHAT)?,
+        figures,
+    })
+}
+
+/// The sums of one run. Only what occurs in it is visited, and reset for the next one.
+struct Sums {
+    /// By stack, and the stacks that occur.
+    stacks: Vec<f64>,
+    is_used: Vec<bool>,
+    used_stacks: Vec<StackId>,
+    /// By group, self and total, and the groups that occur.
+    groups: Vec<[f64; 2]>,
+    used_groups: Vec<u32>,
+    /// The number of stacks of all runs so far, and by group, which of them was the last with a frame of
+    /// the group; 0 for none.
+    visited: u64,
+    last_visit: Vec<u64>,
+}
+
+impl Sums {
+    fn new(profile: &Profile, groups: &FrameGroups) -> Result<Sums> {
+        Ok(Sums {
+            stacks: filled(profile.stacks.len(), 0.0, WHAT)?,
+            is_used: filled(profile.stacks.len(), false, WHAT)?,
+            used_stacks: Vec::new(),
+            groups: filled(groups.count(), [0.0; 2], WHAT)?,
+            used_groups: Vec::new(),
+            visited: 0,
+            last_visit: filled(groups.count(), 0, WHAT)?,
+        })
+    }
+
+    /// Adds the samples of a run to the sums of their stacks.
+    fn add_samples(
+        &mut self,
+        profile: &Profile,
+        weight: &Weight,
+        rows: &[u32],
+        stop: Stop,
+    ) -> Result<Counted> {
+        let mut counted = Counted::default();
+        for (count, &row) in rows.iter().enumerate() {
+            if count % ROWS == 0 {
+                cancel::check(stop)?;
+            }
+            let stack = profile.samples.stack[row as usize];
+            let value = weight.of(profile, row as usize);
+            counted.add(value, !profile.stacks.get(stack).is_empty());
+            if !std::mem::replace(&mut self.is_used[stack.row()], true) {
+                self.used_stacks.try_push(stack, WHAT)?;
+            }
+            self.stacks[stack.row()] += if value.is_nan() { 0.0 } else { value };
+        }
+        Ok(counted)
+    }
+
+    /// Appends the figures of the run, and forgets its samples.
+    fn take(
+        &mut self,
+        profile: &Profile,
+        groups: &FrameGroups,
+        run: SourceId,
+        figures: &mut Vec<Figure>,
+        stop: Stop,
+    ) -> Result<()> {
+        let before = self.visited;
+        let mut space = Vec::new();
+        for stack in self.used_stacks.drain(..) {
+            self.visited += 1;
+            if self.visited % ROWS as u64 == 0 {
+                cancel::check(stop)?;
+            }
+            self.is_used[stack.row()] = false;
+            let sum = std::mem::take(&mut self.stacks[stack.row()]);
+            if sum == 0.0 {
+                continue;
+            }
+            let frames = profile.stacks.get(stack).unpacked(&mut space)?;
+            for (depth, location) in frames.iter().enumerate() {
+                let group = groups.of_location[location.row()];
+                let last = &mut self.last_visit[group as usize];
+                if *last <= before {
+                    self.used_groups.try_push(group, WHAT)?;
+                }
+                let [self_, total] = &mut self.groups[group as usize];
+                // A function that occurs several times in a stack is counted once.
+                if std::mem::replace(last, self.visited) < self.visited {
+                    *total += sum;
+                }
+                if depth == 0 {
+                    *self_ += sum;
+                }
+            }
+        }
+        for group in self.used_groups.drain(..) {
+            let [self_, total] = std::mem::take(&mut self.groups[group as usize]);
+            figures.try_push(
+                Figure {
+                    group,
+                    run,
+                    self_,
+                    total,
+                },
+                WHAT,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+# Comparisons of runs: figures against those of `summary()`, statistics against `t.test()` and by simulation.
+
+base_runs <- list(
+  c("main>f" = 50, "main>g" = 30, "main>h" = 20),
+  c("main>f" = 52, "main>g" = 29, "main>h" = 21),
+  c("main>f" = 49, "main>g" = 31, "main>h" = 19)
+)
+new_runs <- list(
+  c("main>f" = 75, "main>g" = 30, "main>h" = 20),
+  c("main>f" = 77, "main>g" = 31, "main>h" = 21),
+  c("main>f" = 76, "main>g" = 29, "main>h" = 20)
+)
+
+row_of <- function(x, name) as.list(x[x$name == name, ])
+
+test_that("amounts are those of summary() for each run", {
+  paths <- test_path("data", "rprof", c("basic_line.out", "basic_plain.out"))
+  skip_if_not(all(file.exists(paths)))
+  read <- function(path) suppressWarnings(read_rprof(path))
+  for (what in c("total", "self")) {
+    x <- compare_profiles(read(paths[[1]]), read(paths[[2]]), what = what, min_share = 0)
+    for (i in 1:2) {
+      truth <- summary(read(paths[[i]]))$by_function
+      truth <- truth[!is.na(truth$name), ]
+      amounts <- x[[c("base", "new")[[i]]]]
+      expected <- truth[[paste0(what, "_time")]][match(x$name, truth$name)]
+      expected[is.na(expected)] <- 0
+      expect_equal(amounts, expected)
+    }
+  }
+})
+
+test_that("a function that takes more is found, and others are not", {
+  x <- compare_profiles(profile_of_runs(base_runs), profile_of_runs(new_runs))
+  expect_s3_class(x, c("profile_comparison", "tbl_df"), exact = FALSE)
+  f <- row_of(x, "f")
+  expect_equal(f$verdict, "more")
+  expect_equal(f$ratio, 76 / 50.3, tolerance = 0.01)
+  expect_true(f$lower > 1.3 && f$upper < 1.7)
+  expect_equal(row_of(x, "g")$verdict, "none found")
+  expect_equal(row_of(x, "h")$verdict, "none found")
+  back <- compare_profiles(profile_of_runs(new_runs), profile_of_runs(base_runs))
+  expect_equal(row_of(back, "f")$verdict, "less")
+  expect_equal(row_of(back, "f")$ratio, 1 / f$ratio)
+  expect_equal(row_of(back, "f")$p_value, f$p_value)
+  whole <- attr(x, "whole")
+  expect_equal(whole$base, exp(mean(log(c(1, 1.02, 0.99) + 0.005))) - 0.005)
+  expect_equal(attr(x, "runs"), c(base = 3, new = 3))
+  expect_equal(attr(x, "unit"), "seconds")
+})
+
+test_that("the statistics are those of t.test() and p.adjust()", {
+  set.seed(1)
+  base <- matrix(exp(rnorm(20, 1)), 4)
+  new <- matrix(exp(rnorm(28, 1.5)), 4)
+  test <- welch_log(base, new, rep(0, 4))
+  for (i in 1:4) {
+    truth <- t.test(log(new[i, ]), log(base[i, ]))
+    expect_equal(p_value(test)[[i]], truth$p.value)
+    expect_equal(test$df[[i]], truth$parameter[["df"]])
+    interval <- c(ratio_interval(test)$lower[[i]], ratio_interval(test)$upper[[i]])
+    expect_equal(interval, exp(as.vector(truth$conf.int)))
+  }
+  p <- c(0.03, 0.001, 0.2, 0.011, 0.011)
+  expect_equal(holm_weighted(p, rep(2, 5)), p.adjust(p, "holm"))
+  # By hand: 0.001 takes 1/10 of the level, and so on.
+  expect_equal(holm_weighted(c(0.001, 0.02), c(1, 9)), c(0.01, 0.02))
+  # The second takes 0.004 * 10, but not less than the first, 0.01 * 10 / 9.
+  expect_equal(holm_weighted(c(0.01, 0.004), c(9, 1)), c(0.1 / 9, 0.1 / 9))
+})
+
+test_that("exact amounts differ or do not", {
+  exact <- welch_log(matrix(c(5, 5, 5), 1), matrix(c(6, 6, 6), 1), 0)
+  expect_equal(p_value(exact), 0)
+  expect_equal(unlist(ratio_interval(exact), use.names = FALSE), c(1.2, 1.2))
+  same <- welch_log(matrix(c(5, 5, 5), 1), matrix(c(5, 5, 5), 1), 0)
+  expect_equal(p_value(same), 1)
+  expect_equal(detectable_ratio(same$se, same$df, 0.05), 1)
+})
+
+test_that("equal counts of few samples are not exact", {
+  runs <- function(count) rep(list(c("f>rare" = count, "f" = 100 - count)), 5)
+  for (count in 0:1) {
+    x <- compare_profiles(profile_of_runs(runs(count)), profile_of_runs(runs(count + 1)), min_share = 0)
+    rare <- row_of(x, "rare")
+    expect_equal(rare$verdict, "none found")
+    expect_true(rare$p_value > 1e-4 && rare$p_value < 0.05)
+  }
+})
+
+test_that("functions of one version only are new, or gone", {
+  with <- rep(list(c("f" = 50, "f>g" = 50)), 3)
+  without <- rep(list(c("f" = 50)), 3)
+  x <- compare_profiles(profile_of_runs(without), profile_of_runs(with))
+  g <- row_of(x, "g")
+  expect_equal(c(g$base, g$ratio, g$upper), c(0, Inf, Inf))
+  expect_equal(g$verdict, "more")
+  expect_true(g$lower > 10)
+  g <- row_of(compare_profiles(profile_of_runs(with), profile_of_runs(without)), "g")
+  expect_equal(c(g$new, g$ratio), c(0, 0))
+  expect_equal(g$verdict, "less")
+})
+
+test_that("runs with different periods are compared by their time", {
+  base <- profile_of_runs(base_runs, interval = 0.01)
+  new <- profile_of_runs(lapply(base_runs, `*`, 2), interval = 0.005)
+  x <- compare_profiles(base, new)
+  expect_equal(x$ratio, rep(1, nrow(x)), tolerance = 0.01)
+  expect_equal(x$verdict, rep("none found", nrow(x)))
+  expect_snapshot(compare_profiles(base, new, type = "samples"), error = TRUE)
+  share <- compare_profiles(base, new, type = "samples", scale = "share")
+  expect_equal(share$ratio, rep(1, nrow(share)), tolerance = 0.01)
+})
+
+test_that("shares are those of each run", {
+  base <- profile_of_runs(base_runs)
+  x <- compare_profiles(base, profile_of_runs(lapply(base_runs, `*`, 2)), scale = "share")
+  expect_equal(row_of(x, "f")$base, mean(c(50 / 100, 52 / 102, 49 / 99)), tolerance = 0.001)
+  expect_equal(x$ratio, rep(1, nrow(x)), tolerance = 0.02)
+  # The whole run takes twice as long.
+  expect_equal(attr(x, "whole")$ratio, 2, tolerance = 0.01)
+  expect_equal(attr(x, "whole")$verdict, "more")
+})
+
+test_that("single runs have no verdict", {
+  one <- profile_of_runs(base_runs[1])
+  other <- profile_of_runs(new_runs[1])
+  x <- compare_profiles(one, other)
+  expect_true(all(is.na(x$verdict), is.na(x$lower), is.na(x$p_value)))
+  expect_equal(row_of(x, "f")$ratio, 1.5, tolerance = 0.01)
+  x <- compare_profiles(one, other, scale = "share")
+  expect_true(all(is.na(x$verdict)))
+  # The interval of two binomial shares: 50 of 100, and 75 of 125.
+  f <- row_of(x, "f")
+  truth <- log((75.5 / 125.5) / (50.5 / 100.5))
+  se <- sqrt(1 / 75.5 - 1 / 125.5 + 1 / 50.5 - 1 / 100.5)
+  expect_equal(log(c(f$lower, f$upper)), truth + c(-1, 1) * qnorm(0.975) * se)
+  expect_snapshot({
+    print(compare_profiles(one, other), width = 80)
+    print(x, width = 80)
+  })
+})
+
+test_that("lines and packages are compared", {
+  lines <- function(n) {
+    path <- tempfile(fileext = ".out")
+    on.exit(unlink(path))
+    text <- c("line profiling: sample.interval=10000", "#File 1: a.R", rep("1#3 \"f\" ", n), rep("1#4 \"f\" ", 50))
+    writeLines(text, path)
+    read_rprof(path)
+  }
+  base <- lapply(c(30, 31, 32), lines)
+  x <- compare_profiles(base, lapply(c(60, 61, 62), lines), by = "line")
+  expect_equal(x$line, c(3L, 4L))
+  expect_equal(x$filename, c("a.R", "a.R"))
+  expect_equal(x$verdict, c("more", "none found"))
+  x <- profile_of_runs(rep(list(c("lm>lm.fit" = 40, "lm" = 10)), 3))
+  y <- compare_profiles(x, x, by = "package")
+  expect_equal(y$name, "stats")
+  expect_equal(y$base, 0.5)
+})
+
+test_that("a part of the functions can be compared", {
+  base <- profile_of_runs(base_runs)
+  new <- profile_of_runs(new_runs)
+  x <- compare_profiles(base, new, only = c("g", "h"))
+  expect_setequal(x$name, c("g", "h"))
+  x <- compare_profiles(base, new, only = "g")
+  expect_equal(x$p_adjusted, x$p_value)
+  expect_setequal(compare_profiles(base, new, min_share = 0.4)$name, c("main", "f"))
+  expect_equal(nrow(compare_profiles(base, new, min_share = 1, what = "self")), 0)
+})
+
+test_that("profiles of all kinds are accepted", {
+  base <- profile_of_runs(base_runs)
+  new <- profile_of_runs(new_runs)
+  x <- compare_profiles(base, new)
+  expect_equal(compare_profiles(lapply(base_runs, function(run) profile_of_runs(list(run))), new), x)
+  path <- tempfile(fileext = ".pb.gz")
+  write_pprof(base, path, sources = TRUE)
+  expect_equal(compare_profiles(read_pprof(path), new, only = "f")$ratio, compare_profiles(base, new, only = "f")$ratio)
+  expect_equal(names(as_tibble(x)), names(x))
+  expect_s3_class(as_tibble(x), "tbl_df")
+  expect_false(inherits(as_tibble(x), "profile_comparison"))
+})
+
+test_that("it prints what was compared, and what could have been found", {
+  base <- profile_of_runs(base_runs)
+  expect_snapshot({
+    print(compare_profiles(base, profile_of_runs(new_runs)), width = 80)
+    print(compare_profiles(base, base), n = 2, width = 60)
+    print(compare_profiles(base, profile_of_runs(new_runs), scale = "share"), width = 80)
+    print(compare_profiles(base, base)[c("name", "ratio")])
+  })
+})
+
+test_that("wrong arguments are reported", {
+  base <- profile_of_runs(base_runs)
+  empty <- profile_of_runs(list(c("f" = 0)))
+  unknown <- base
+  unknown$sources$.period[[1]] <- NA
+  expect_snapshot(error = TRUE, {
+    compare_profiles(base, 1)
+    compare_profiles(list(), base)
+    compare_profiles(base, base, by = "file")
+    compare_profiles(base, base, scale = "log")
+    compare_profiles(base, base, what = "both")
+    compare_profiles(base, base, only = 1)
+    compare_profiles(base, base, only = c("f", "nothing"))
+    compare_profiles(base, base, min_share = 2)
+    compare_profiles(base, base, type = "alloc")
+    compare_profiles(base, base, "function")
+    compare_profiles(base, empty)
+    compare_profiles(list(empty, empty), base)
+    compare_profiles(base, unknown)
+  })
+})
+
+test_that("identical runs give few false alarms, and real differences are found", {
+  set.seed(17)
+  times <- c(f = 0.5, g = 0.3, h = 0.2, i = 0.1, j = 0.05, k = 0.02, l = 0.02, m = 0.01)
+  slower <- times * c(1.26, rep(1, 7))
+  verdicts <- function(n, base, new) {
+    amounts <- 0.01 * do.call(cbind, c(sampled_runs(n, base), sampled_runs(n, new)))
+    data <- list(
+      sums = colSums(amounts), quantum = rep(0.01, 2 * n), is_new = rep(c(FALSE, TRUE), each = n)
+    )
+    x <- compared_rows(amounts, data, "amount")
+    stats::setNames(x$verdict, names(times))
+  }
+  for (n in c(5, 10)) {
+    alarms <- replicate(150, any(verdicts(n, times, times) != "none found"))
+    # The bench has exact figures; a rate of 5% exceeds this limit once in a thousand times.
+    expect_lt(sum(alarms), qbinom(0.999, 150, 0.05))
+  }
+  found <- replicate(100, verdicts(5, times, slower)[["f"]] == "more")
+  expect_gt(mean(found), 0.75)
+})
+
+test_that("the difference that is stated as detectable is found", {
+  set.seed(18)
+  run <- function(n, log_ratio = 0) matrix(exp(rnorm(n, log_ratio, 0.1)), 1)
+  found <- replicate(400, {
+    stated <- welch_log(run(5), run(5), 0)
+    ratio <- detectable_ratio(stated$se, stated$df, 0.05)
+    p_value(welch_log(run(5), run(5, log(ratio)), 0)) < 0.05
+  })
+  expect_gt(mean(found), 0.76)
+  # With many runs it is that of the normal distribution.
+  expect_equal(log(detectable_ratio(0.1, 1e6, 0.05)), 0.1 * (qnorm(0.975) + qnorm(0.8)))
+  # power.t.test() knows the standard deviation.
+  truth <- power.t.test(n = 50, power = 0.8, sd = 1)$delta
+  expect_equal(log(detectable_ratio(sqrt(2 / 50), 98, 0.05)), truth, tolerance = 0.02)
+})

@@ -1,0 +1,66 @@
+# The test that a program takes no more than before: its three results, in testthat and in scripts.
+
+runs_of <- function(seconds) {
+  profile_of_runs(lapply(seconds, function(time) c("main>work" = round(99 * time), "main" = round(time))))
+}
+same <- runs_of(c(1, 1.01, 0.99, 1.02, 0.98))
+slower <- runs_of(c(1.3, 1.31, 1.29, 1.32, 1.28))
+noisy <- runs_of(c(0.8, 1.3, 1, 1.5, 0.9))
+
+# As in a script, where no test is running.
+in_script <- function(code) {
+  old <- Sys.getenv("TESTTHAT")
+  Sys.setenv(TESTTHAT = "false")
+  on.exit(Sys.setenv(TESTTHAT = old))
+  force(code)
+}
+
+test_that("a slowdown beyond the tolerance fails", {
+  expect_failure(expect_no_regression(slower, same), "takes more than `base`")
+  error <- expect_error(in_script(expect_no_regression(slower, same)), class = "profile_error_regression")
+  expect_s3_class(error$comparison, "profile_comparison")
+  expect_match(conditionMessage(error), "work", fixed = TRUE)
+})
+
+test_that("a slowdown within the tolerance, and none, succeed", {
+  expect_success(expect_no_regression(same, same))
+  expect_success(expect_no_regression(same, slower))
+  expect_success(expect_no_regression(slower, same, tolerance = 0.5))
+  expect_s3_class(in_script(expect_no_regression(same, same)), "profile_comparison")
+  expect_invisible(in_script(expect_no_regression(same, same)))
+})
+
+test_that("an inconclusive result is a warning, nothing, or a failure", {
+  expect_warning(expect_no_regression(noisy, same), class = "profile_warning_inconclusive")
+  expect_no_warning(expect_success(expect_no_regression(noisy, same, inconclusive = "pass")))
+  expect_failure(expect_no_regression(noisy, same, inconclusive = "fail"))
+  # Single runs are inconclusive, whatever they show.
+  one <- runs_of(1)
+  expect_warning(expect_no_regression(runs_of(9), one), class = "profile_warning_inconclusive")
+})
+
+test_that("the message says what changed, and what would be needed", {
+  expect_snapshot(error = TRUE, {
+    in_script(expect_no_regression(slower, same))
+    in_script(expect_no_regression(noisy, same))
+    in_script(expect_no_regression(noisy, same, tolerance = 0, inconclusive = "fail"))
+    in_script(expect_no_regression(runs_of(1), runs_of(1)))
+    in_script(expect_no_regression(same, same, tolerance = -1))
+    in_script(expect_no_regression(same, same, 0.2))
+    in_script(expect_no_regression(same, same, inconclusive = "stop"))
+    in_script(expect_no_regression(same, 1))
+  })
+})
+
+test_that("the number of runs that is stated is enough", {
+  # As many runs as stated find the change in 80% of cases.
+  set.seed(3)
+  sd <- 0.12
+  run <- function(n, ratio = 1) matrix(ratio * exp(rnorm(n, 0, sd)), 1)
+  whole <- list(lower = exp(-qt(0.975, 8) * sd * sqrt(2 / 5)), upper = exp(qt(0.975, 8) * sd * sqrt(2 / 5)))
+  n <- runs_needed(whole, c(5, 5), 1.15)
+  truth <- ceiling(power.t.test(delta = log(1.15), sd = sd, power = 0.8)$n)
+  expect_true(abs(n - truth) <= 1)
+  found <- replicate(300, p_value(welch_log(run(n), run(n, 1.15), 0)) < 0.05)
+  expect_gt(mean(found), 0.72)
+})
