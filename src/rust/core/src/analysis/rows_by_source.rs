@@ -1,4 +1,5 @@
-//! The rows of the samples of each source, for formats that write one source after the other.
+//! The rows of the samples of each source, for formats that write one source after the other, and to
+//! compare sources.
 
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, sort_by_key};

@@ -4,9 +4,9 @@
 //! profile of many runs may have a hundred thousand lines, most of which occur in few of them.
 
 use super::groups::{By, FrameGroups, Group};
+use super::rows_by_source::RowsBySource;
 use super::sample_types::summed_type;
 use super::weights::{Counted, Weight, type_of};
-use crate::collections::Lists;
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
@@ -53,13 +53,12 @@ pub fn by_run<'p>(
         time => (("time", "nanoseconds"), time),
     };
     let groups = FrameGroups::new(profile, by)?;
-    let runs = profile.sources.len();
-    let run_of = profile.samples.source.iter().map(|source| source.row());
-    let rows: Lists<u32> = Lists::grouped(runs, run_of, WHAT)?;
-    let mut counted = with_room(runs, WHAT)?;
+    let rows = RowsBySource::new(profile)?;
+    let mut counted = with_room(profile.sources.len(), WHAT)?;
     let mut figures = Vec::new();
     let mut sums = Sums::new(profile, &groups)?;
-    for (run, rows) in profile.source_ids().zip(rows.iter()) {
+    for run in profile.source_ids() {
+        let rows = rows.of(run);
         counted.try_push(sums.add_samples(profile, &weight, rows, stop)?, WHAT)?;
         sums.take(profile, &groups, run, &mut figures, stop)?;
     }
@@ -107,7 +106,7 @@ impl Sums {
         &mut self,
         profile: &Profile,
         weight: &Weight,
-        rows: &[u32],
+        rows: &[usize],
         stop: Stop,
     ) -> Result<Counted> {
         let mut counted = Counted::default();
@@ -115,8 +114,8 @@ impl Sums {
             if count % ROWS == 0 {
                 cancel::check(stop)?;
             }
-            let stack = profile.samples.stack[row as usize];
-            let value = weight.of(profile, row as usize);
+            let stack = profile.samples.stack[row];
+            let value = weight.of(profile, row);
             counted.add(value, !profile.stacks.get(stack).is_empty());
             if !std::mem::replace(&mut self.is_used[stack.row()], true) {
                 self.used_stacks.try_push(stack, WHAT)?;
