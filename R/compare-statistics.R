@@ -90,7 +90,7 @@ found <- function(difference, df, alpha) {
 
 # Equally likely estimates of a standard error of 1.
 error_estimates <- function(df) {
-  sqrt(stats::qchisq((1:50 - 0.5) / 50, df) / df)
+  sqrt(stats::qchisq((1:24 - 0.5) / 24, df) / df)
 }
 
 # How many runs on each side would find a ratio with a probability of 80%, if they vary as much as those of a

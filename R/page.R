@@ -59,7 +59,8 @@
 #' @param path Path of the file to write. It is replaced when the new one is complete, as by [write_pprof()], and compressed
 #'   if its name ends in `.gz`.
 #' @param ... For `profile_page()` and `write_profile_page()`: must be empty.
-#' @param base Another profile, with which `x` is compared.
+#' @param base Another profile, with which `x` is compared. If both have three runs or more, functions are grey
+#'   unless [compare_profiles()] finds that they take more or less.
 #' @param sources Whether the page contains the text and the paths of source files.
 #' @param timeline Whether the page contains the samples in their order.
 #' @param title The title of the page, by default the last part of the URI of the first source.
@@ -117,7 +118,8 @@ page_content <- function(x, base, sources, timeline, title, call) {
   title <- title %||% page_title(x)
   tables <- x
   if (!is.null(base)) {
-    tables <- bind_profiles(list(x, as_base(base, call)), call)
+    base <- as_base(base, call)
+    tables <- bind_profiles(list(x, base), call)
   }
   # By the paths of files, before they are removed.
   tables <- packages_added(tables, call)
@@ -134,11 +136,27 @@ page_content <- function(x, base, sources, timeline, title, call) {
     files = valid_text(text$filename),
     texts = valid_text(text$text),
     changed = text[["changed"]] %in% TRUE,
+    found = if (!is.null(base)) functions_found(base, x, call),
     sources = nrow(x$sources),
     timeline = timeline,
     plumbing = plumbing()
   )
   list(tables = tables, options = c(options, page_files()))
+}
+
+# The names of the functions that a comparison found to take more or less; NULL if there are too few runs.
+functions_found <- function(base, new, call) {
+  if (min(nrow(base$sources), nrow(new$sources)) < enough_runs) {
+    return(NULL)
+  }
+  compared <- tryCatch(
+    compare_runs(base, new, "function", "amount", "total", NULL, NULL, 0.001, call),
+    # Runs without samples, or with unknown periods.
+    profile_error_unsupported = function(error) NULL
+  )
+  if (!is.null(compared)) {
+    as.character(compared$name[compared$verdict %in% c("more", "less")])
+  }
 }
 
 as_base <- function(base, call) {

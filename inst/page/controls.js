@@ -143,7 +143,7 @@ function drawLegend() {
 	const entries = model.hasBase
 		? [
 				{ label: 'less than base', colour: changeColour(scheme, 1, 4) },
-				{ label: 'same', colour: changeColour(scheme, 1, 1) },
+				{ label: model.functions.found ? 'not certain' : 'same', colour: changeColour(scheme, 1, 1) },
 				{ label: 'more than base', colour: changeColour(scheme, 4, 1) },
 			]
 		: colours.legend.slice(0, 12);

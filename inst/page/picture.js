@@ -63,6 +63,8 @@ function stylePicture() {
 	const context = byId('canvas').getContext('2d', { alpha: false });
 	const scale = app.sums.map((sum) => (state.unit === 'shares' ? 1 / (sum || 1) : 1));
 	const sides = (at, node) => [at.total[node] * scale[0], at.baseTotal[node] * scale[1]];
+	// Grey where runs show no difference.
+	const seen = (group) => !model.functions.found || groups.found[group];
 	const native = Uint8Array.from(groups.kind, (row) => (model.strings[row] === 'native' ? 1 : 0));
 	const [root, text, match, matchText] = ['--root', '--text', '--match', '--match-text'].map(themeColour);
 	const boxText = css(SCHEMES[scheme].text);
@@ -77,7 +79,7 @@ function stylePicture() {
 		hatch: hatching(context, boxText),
 		fit: textFitters(context),
 		fill: (at, node, group) => {
-			if (model.hasBase) return css(changeColour(scheme, ...sides(at, node)));
+			if (model.hasBase) return css(changeColour(scheme, ...(seen(group) ? sides(at, node) : [1, 1])));
 			return isMatch(group) ? match : group < 0 ? root : colours.css[group];
 		},
 		text: (group) => {

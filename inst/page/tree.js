@@ -23,6 +23,7 @@ function groupFrames(model, by) {
 		line: [],
 		package: [],
 		kind: [],
+		found: [],
 		ofFrame: new Int32Array(n),
 	};
 	const byLine = by === 'line' || by === 'place';
@@ -52,6 +53,7 @@ function groupFrames(model, by) {
 		groups.file[row] ||= by === 'package' ? 0 : file;
 		groups.package[row] ||= pkg;
 		groups.kind[row] ||= frames.kind[i];
+		groups.found[row] ||= functions.found?.[f];
 	}
 	// The place of each name in alphabetical order.
 	const { names } = groups;

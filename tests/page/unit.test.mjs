@@ -309,6 +309,20 @@ test('text is legible on each colour', () => {
 	}
 });
 
+test('groups know for which functions a difference was found', () => {
+	const data = makeData([{ stack: ['f', 'g'] }, { stack: ['h'] }]);
+	assert.deepEqual(
+		[...call('groupFrames', call('readModel', data), 'function').found],
+		[undefined, undefined, undefined],
+	);
+	data.functions.found = data.functions.name.map((name) => Number(data.strings[name] === 'g'));
+	for (const by of ['function', 'line']) {
+		const groups = call('groupFrames', call('readModel', data), by);
+		const found = [...groups.names].filter((_, row) => groups.found[row]);
+		assert.deepEqual(found, ['g']);
+	}
+});
+
 test('more than the base is red, less is blue', () => {
 	const [red, , blue] = call('changeColour', 'light', 4, 1);
 	assert.ok(red > blue);

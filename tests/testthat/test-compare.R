@@ -252,3 +252,34 @@ test_that("the difference that is stated as detectable is found", {
   truth <- power.t.test(n = 50, power = 0.8, sd = 1)$delta
   expect_equal(log(detectable_ratio(sqrt(2 / 50), 98, 0.05)), truth, tolerance = 0.02)
 })
+
+test_that("a comparison is drawn", {
+  base <- profile_of_runs(base_runs)
+  x <- compare_profiles(base, profile_of_runs(new_runs))
+  draw <- function(x, ...) {
+    path <- withr::local_tempfile(fileext = ".svg")
+    skip_if_not_installed("svglite")
+    svglite::svglite(path)
+    tryCatch(result <- withVisible(plot(x, ...)), finally = grDevices::dev.off())
+    expect_false(result$visible)
+    expect_identical(result$value, x)
+    paste(readLines(path), collapse = "\n")
+  }
+  svg <- draw(x, main = "f <&> g")
+  for (text in c("whole run", ">main<", ">f<", ">g<", "f &lt;&amp;&gt; g", "#B5402A")) {
+    expect_match(svg, text, fixed = TRUE)
+  }
+  expect_match(draw(compare_profiles(base, base)), "#8C8C8C", fixed = TRUE)
+  expect_no_match(draw(compare_profiles(base, base)), "#B5402A", fixed = TRUE)
+  # Without a verdict, with a share, and with functions of one version only.
+  one <- profile_of_runs(base_runs[1])
+  expect_match(draw(compare_profiles(one, one)), "whole run", fixed = TRUE)
+  expect_no_match(draw(compare_profiles(one, one, scale = "share")), "whole run", fixed = TRUE)
+  draw(compare_profiles(one, profile_of_runs(list(c("other" = 10)))))
+  expect_snapshot(error = TRUE, {
+    plot(x, n = 0)
+    plot(x, main = 1)
+    plot(x[c("name", "base")])
+    plot(compare_profiles(one, one, scale = "share", min_share = 1, what = "self"))
+  })
+})

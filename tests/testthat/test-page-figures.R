@@ -127,6 +127,21 @@ test_that("a base is in the same tree", {
   expect_equal(vapply(data$sources, `[[`, NA, "base"), rep(c(FALSE, TRUE), c(1, nrow(runs$sources))))
 })
 
+test_that("functions whose difference is certain are marked if there are enough runs", {
+  base <- profile_of_runs(rep(list(c("main>f" = 50, "main>g" = 50)), 3))
+  new <- profile_of_runs(rep(list(c("main>f" = 80, "main>g" = 50)), 3))
+  data <- page_of(new, base = base)
+  found <- data$strings[data$functions$name + 1][data$functions$found == 1]
+  compared <- compare_profiles(base, new)
+  expect_setequal(found, compared$name[compared$verdict == "more"])
+  expect_true("f" %in% found && !"g" %in% found)
+  # There is none.
+  expect_equal(sum(page_of(base, base = base)$functions$found), 0)
+  one <- profile_of_runs(list(c("main>f" = 50)))
+  expect_null(page_of(new, base = one)$functions$found)
+  expect_null(page_of(new)$functions$found)
+})
+
 test_that("differences are those of go tool pprof", {
   pprof <- go_pprof()
   folder <- withr::local_tempdir()

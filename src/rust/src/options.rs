@@ -1,6 +1,6 @@
 //! Reads arguments of entry points that are lists of options.
 
-use crate::argument::{Sexp, argument, text};
+use crate::argument::{STRSXP, Sexp, argument, text};
 use crate::guard::stop;
 use extendr_api::Robj;
 use profile_core::analysis::groups::By;
@@ -66,7 +66,7 @@ fn otlp_writer(profile: &Profile, list: &Robj) -> Result<otlp::Writer> {
 
 /// The page for a list of the options `title`, `generator`, `template`, `style`, `script`,
 /// `plumbing` (strings), `files`, `texts` and `changed` (for each
-/// source file), `sources` (a number) and `timeline` (a flag).
+/// source file), `found` (names, or NULL), `sources` (a number) and `timeline` (a flag).
 fn page(list: &Robj) -> Result<Page<'_>> {
     let text = |name| Ok::<_, Error>(option(list, name)?.text()?.unwrap_or_default());
     let files = option(list, "files")?.texts()?.into_iter();
@@ -78,6 +78,11 @@ fn page(list: &Robj) -> Result<Page<'_>> {
         text,
         changed: changed == 1,
     };
+    let names = option(list, "found")?;
+    let found = match names.kind() {
+        STRSXP => Some(names.texts()?),
+        _ => None,
+    };
     Ok(Page {
         title: text("title")?,
         generator: text("generator")?,
@@ -87,6 +92,7 @@ fn page(list: &Robj) -> Result<Page<'_>> {
         plumbing: text("plumbing")?,
         texts: files.map(file).try_vec("texts")?,
         sources: count(list, "sources")?,
+        found,
         timeline: option(list, "timeline")?.flag()?,
     })
 }

@@ -8,7 +8,7 @@
 //! | `format` | 1, the version of this layout |
 //! | `generator`, `title` | texts |
 //! | `strings` | all texts that other fields refer to by their row; the first is empty |
-//! | `functions` | columns `name`, `file`, `package` (strings) and `line`, the first one; 0 is unknown |
+//! | `functions` | columns `name`, `file`, `package` (strings) and `line`, the first one; 0 is unknown; and `found`, 1 if a comparison of runs found a difference, which is missing if there are too few runs |
 //! | `frames` | columns `function` (-1: unknown), `line` (0: unknown) and `kind` (a string) |
 //! | `nodes` | columns `depth` (delta) and `frame`: the tree in preorder. Node 0 is the root, with depth 0 and frame -1 |
 //! | `types` | objects with `name` and `unit`: the sample types that may be summed |
@@ -21,7 +21,7 @@
 
 use super::Page;
 use super::samples::Samples;
-use super::tree::Tree;
+use super::tree::{Function, Tree};
 use crate::analysis::sample_types::summed_type;
 use crate::analysis::source_facts::file_name;
 use crate::error::Result;
@@ -49,7 +49,7 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
         json.field("format")?.integer(FORMAT)?;
         json.field("generator")?.text(page.generator)?;
         json.field("title")?.text(page.title)?;
-        write_tree(&tree, json)?;
+        write_tree(page, &tree, json)?;
         write_types(profile, &types, json)?;
         json.field("sources")?.array(|json| {
             let mut sources = profile.source_ids().zip(&profile.sources);
@@ -71,7 +71,7 @@ pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) ->
     json.finish()
 }
 
-fn write_tree(tree: &Tree, json: &mut Json) -> Result<()> {
+fn write_tree(page: &Page, tree: &Tree, json: &mut Json) -> Result<()> {
     json.field("strings")?.texts(tree.strings.iter())?;
     json.field("functions")?.object(|json| {
         let functions = || tree.functions.iter();
@@ -81,7 +81,14 @@ fn write_tree(tree: &Tree, json: &mut Json) -> Result<()> {
             .integers(functions().map(|f| i64::from(f.file)))?;
         json.field("line")?.integers(functions().map(|f| f.line))?;
         json.field("package")?
-            .integers(functions().map(|f| i64::from(f.package)))
+            .integers(functions().map(|f| i64::from(f.package)))?;
+        let Some(found) = &page.found else {
+            return Ok(());
+        };
+        // They are few.
+        let is_found = |f: &Function| found.contains(&tree.strings.get(f.name));
+        json.field("found")?
+            .integers(functions().map(|f| i64::from(is_found(f))))
     })?;
     json.field("frames")?.object(|json| {
         let frames = || tree.frames.iter();

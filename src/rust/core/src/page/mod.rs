@@ -42,6 +42,9 @@ pub struct Page<'p> {
     pub texts: Vec<SourceText<'p>>,
     /// The sources that are shown; those after them are what they are compared with.
     pub sources: usize,
+    /// The names of functions for which a comparison of runs found a difference; `None` if there are
+    /// too few runs.
+    pub found: Option<Vec<&'p str>>,
     /// Whether the page contains the order of samples.
     pub timeline: bool,
 }
