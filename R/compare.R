@@ -60,7 +60,7 @@
 #'   \item{base, new}{double: the geometric mean of the runs, in the unit of the type (seconds for time), or
 #'     as a share}
 #'   \item{ratio}{double: `new` divided by `base`, `Inf` if it was not in any run of `base`}
-#'   \item{lower, upper}{double: the 95% interval of the ratio}
+#'   \item{lower, upper}{double: the 95% interval of the ratio, up to `Inf` if it was not in any run of `base`}
 #'   \item{p_value, p_adjusted}{double: the p values of Welch's test, before and after Holm's adjustment}
 #'   \item{detectable}{double: the smallest ratio greater than 1 that such a comparison would find in 80% of
 #'     cases; differences in the other direction are its inverse}
@@ -258,8 +258,9 @@ compared_rows <- function(amounts, data, scale) {
     }
     columns[c("lower", "upper")] <- share_ratio_interval(side(!is_new), side(is_new))
   }
-  never <- rowSums(base) == 0
-  columns$upper[never & !is.na(columns$upper)] <- Inf
+  # What one version does not have at all.
+  columns$upper[rowSums(base) == 0 & !is.na(columns$upper)] <- Inf
+  columns$lower[rowSums(new) == 0 & !is.na(columns$lower)] <- 0
   tibble::new_tibble(
     columns[c("base", "new", "ratio", "lower", "upper", "p_value", "p_adjusted", "detectable", "verdict")],
     nrow = rows
@@ -363,7 +364,9 @@ whole_in_words <- function(whole, unit) {
 }
 
 interval_in_words <- function(rows) {
-  paste(change(rows$lower), "to", change(rows$upper))
+  ifelse(
+    is.infinite(rows$upper), paste("at least", change(rows$lower)), paste(change(rows$lower), "to", change(rows$upper))
+  )
 }
 
 # A ratio as a change: `+9.5%`, `3.2x`.

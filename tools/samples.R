@@ -1,6 +1,7 @@
 # Generates inst/samples: small real profiles for examples and vignettes.
 #
-#   Rscript tools/samples.R        (with this version of the package installed)
+#   Rscript tools/samples.R             (with this version of the package installed)
+#   Rscript tools/samples.R compare     only the runs of two versions
 #
 # Rprof() records a small report that is repeated: simulated sales are cleaned, summed by shop, fitted and
 # printed. Its two source files are in inst/samples/report. They run in a temporary directory, whose name is
@@ -36,17 +37,44 @@ record <- function(path, seconds, ...) {
   writeLines(lines[keep], con)
 }
 
-dir.create(file.path(samples, "rprof"), recursive = TRUE, showWarnings = FALSE)
-dir.create(file.path(samples, "proto"), recursive = TRUE, showWarnings = FALSE)
+record_report <- function() {
+  dir.create(file.path(samples, "rprof"), recursive = TRUE, showWarnings = FALSE)
+  dir.create(file.path(samples, "proto"), recursive = TRUE, showWarnings = FALSE)
 
-one <- file.path(samples, "rprof", "1.out")
-record(one, 2.5, line.profiling = TRUE)
-record(
-  file.path(samples, "rprof", "memory.out"), 1.5,
-  memory.profiling = TRUE, gc.profiling = TRUE, line.profiling = TRUE
-)
+  one <- file.path(samples, "rprof", "1.out")
+  record(one, 2.5, line.profiling = TRUE)
+  record(
+    file.path(samples, "rprof", "memory.out"), 1.5,
+    memory.profiling = TRUE, gc.profiling = TRUE, line.profiling = TRUE
+  )
 
-# A process that was killed leaves a file that ends in the middle of a line.
-writeBin(readBin(one, "raw", 4096), file.path(samples, "rprof", "incomplete.out"))
+  # A process that was killed leaves a file that ends in the middle of a line.
+  writeBin(readBin(one, "raw", 4096), file.path(samples, "rprof", "incomplete.out"))
 
-write_pprof(read_rprof(one, source_uri = "1.out"), file.path(samples, "proto", "1.out.prof.pb.gz"))
+  write_pprof(read_rprof(one, source_uri = "1.out"), file.path(samples, "proto", "1.out.prof.pb.gz"))
+}
+
+# Runs of two versions of the report: in the new one, somebody made parse_price() accept any currency.
+record_versions <- function() {
+  base <- parse_price
+  new <- function(text) {
+    as.numeric(gsub("[^0-9.]", "", text))
+  }
+  with_version <- function(version) {
+    assign("parse_price", version, globalenv())
+    set.seed(1)
+    for (i in 1:25) report(20000)
+  }
+  runs <- benchmark_profile(base = with_version(base), new = with_version(new), runs = 8, measure = "time")
+  dir.create(file.path(samples, "compare"), showWarnings = FALSE)
+  for (version in names(runs)) {
+    x <- filter_profile(runs[[version]], show_from = "^report$")
+    x$sources$source_uri <- paste(version, seq_len(nrow(x$sources)))
+    write_pprof(x, file.path(samples, "compare", paste0(version, ".pb.gz")), sources = TRUE)
+  }
+}
+
+if (!"compare" %in% commandArgs(TRUE)) {
+  record_report()
+}
+record_versions()
