@@ -48,7 +48,7 @@
 #' )
 #' compare_profiles(runs$base, runs$new)
 benchmark_profile <- function(
-    ..., runs = 5, times = 1, warmup = 1, measure = NULL, interval = 0.01) {
+    ..., runs = 5, times = 1, warmup = 2, measure = NULL, interval = 0.01) {
   call <- rlang::current_env()
   exprs <- rlang::enquos(..., .ignore_empty = "all")
   named <- length(exprs) == 1 || rlang::is_named(exprs) && !anyDuplicated(names(exprs))

@@ -12,19 +12,17 @@ power <- 0.8
 enough_runs <- 3
 
 # Welch's test of the logarithms of amounts: `base` and `new` are matrices with a row for each function and a
-# column for each run, `quantum` (for each row) is what is counted, such as the sampling period, 0 for
-# amounts that are measured exactly. Returns a list of vectors: `log_ratio`, `se` and `df`.
-#
-# Half a quantum is added to each amount, so that there is a logarithm of 0. The variance of an amount is at
-# least that of rounding to a quantum (1/12 of its square), because equal counts of few samples would
-# otherwise be taken as exact.
-welch_log <- function(base, new, quantum) {
+# column for each run. `offset` (for each row) is added to each amount, so that there is a logarithm of 0.
+# `quantum` is what is counted, such as the sampling period, 0 for amounts that are measured exactly: the
+# variance of an amount is at least that of rounding to a quantum (1/12 of its square), because equal counts
+# of few samples would otherwise be taken as exact. Returns a list of vectors: `log_ratio`, `se` and `df`.
+welch_log <- function(base, new, offset = 0, quantum = 0) {
   side <- function(amounts) {
-    logs <- log(amounts + quantum / 2)
+    logs <- log(amounts + offset)
     n <- ncol(amounts)
     mean <- rowMeans(logs)
     variance <- rowSums((logs - mean)^2) / (n - 1)
-    rounding <- (quantum / (rowMeans(amounts) + quantum / 2))^2 / 12
+    rounding <- (quantum / (rowMeans(amounts) + offset))^2 / 12
     # Equal logarithms of exact amounts may differ in the last digits.
     variance[variance < 1e-24] <- 0
     list(mean = mean, of_mean = pmax(variance, rounding) / n, df = n - 1)

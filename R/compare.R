@@ -219,17 +219,19 @@ of_share <- function(data) {
 # The columns of the result from `base` on. `amounts` has a row for each row of it, a column for each run.
 compared_rows <- function(amounts, data, scale) {
   is_new <- data$is_new
-  quantum <- smallest_amount(amounts, data)
+  quantum <- mean(data$quantum)
+  offset <- if (quantum > 0) rep(quantum / 2, nrow(amounts)) else half_of_smallest(amounts)
   counted <- amounts
   if (scale == "share") {
     amounts <- sweep(amounts, 2, data$sums, `/`)
     quantum <- quantum / mean(data$sums)
+    offset <- offset / mean(data$sums)
   }
   base <- amounts[, !is_new, drop = FALSE]
   new <- amounts[, is_new, drop = FALSE]
   columns <- list(
-    base = geometric_mean(base, quantum),
-    new = geometric_mean(new, quantum)
+    base = geometric_mean(base, offset),
+    new = geometric_mean(new, offset)
   )
   columns$ratio <- columns$new / columns$base
   rows <- nrow(amounts)
@@ -237,7 +239,7 @@ compared_rows <- function(amounts, data, scale) {
   columns[c("lower", "upper", "p_value", "p_adjusted", "detectable")] <- list(unknown)
   columns$verdict <- rep(NA_character_, rows)
   if (min(sum(is_new), sum(!is_new)) >= enough_runs) {
-    test <- welch_log(base, new, quantum)
+    test <- welch_log(base, new, offset, quantum)
     columns[c("lower", "upper")] <- ratio_interval(test)
     columns$p_value <- p_value(test)
     # Rows with equal amounts are one test.
@@ -267,20 +269,17 @@ compared_rows <- function(amounts, data, scale) {
   )
 }
 
-# For each row what is counted: that of samples. Other amounts are exact, but a row that does not occur in all
-# runs needs a logarithm of 0 as well: that of half its smallest amount.
-smallest_amount <- function(amounts, data) {
-  quantum <- rep(mean(data$quantum), nrow(amounts))
-  if (all(data$quantum == 0)) {
-    zeros <- rowSums(amounts == 0) > 0
-    smallest <- apply(amounts[zeros, , drop = FALSE], 1, function(row) min(row[row > 0]))
-    quantum[zeros] <- smallest
-  }
-  quantum
+# Amounts that are not sampled are exact. A row that does not occur in all runs needs a logarithm of 0 as well:
+# that of half its smallest amount.
+half_of_smallest <- function(amounts) {
+  vapply(seq_len(nrow(amounts)), function(row) {
+    found <- amounts[row, amounts[row, ] > 0]
+    if (length(found) %in% c(0, ncol(amounts))) 0 else min(found) / 2
+  }, 0)
 }
 
-geometric_mean <- function(amounts, quantum) {
-  mean <- exp(rowMeans(log(amounts + quantum / 2))) - quantum / 2
+geometric_mean <- function(amounts, offset) {
+  mean <- exp(rowMeans(log(amounts + offset))) - offset
   # Without the last digits of rounding.
   ifelse(rowSums(amounts) == 0, 0, mean)
 }

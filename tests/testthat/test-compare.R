@@ -53,7 +53,7 @@ test_that("the statistics are those of t.test() and p.adjust()", {
   set.seed(1)
   base <- matrix(exp(rnorm(20, 1)), 4)
   new <- matrix(exp(rnorm(28, 1.5)), 4)
-  test <- welch_log(base, new, rep(0, 4))
+  test <- welch_log(base, new)
   for (i in 1:4) {
     truth <- t.test(log(new[i, ]), log(base[i, ]))
     expect_equal(p_value(test)[[i]], truth$p.value)
@@ -70,10 +70,10 @@ test_that("the statistics are those of t.test() and p.adjust()", {
 })
 
 test_that("exact amounts differ or do not", {
-  exact <- welch_log(matrix(c(5, 5, 5), 1), matrix(c(6, 6, 6), 1), 0)
+  exact <- welch_log(matrix(c(5, 5, 5), 1), matrix(c(6, 6, 6), 1))
   expect_equal(p_value(exact), 0)
   expect_equal(unlist(ratio_interval(exact), use.names = FALSE), c(1.2, 1.2))
-  same <- welch_log(matrix(c(5, 5, 5), 1), matrix(c(5, 5, 5), 1), 0)
+  same <- welch_log(matrix(c(5, 5, 5), 1), matrix(c(5, 5, 5), 1))
   expect_equal(p_value(same), 1)
   expect_equal(detectable_ratio(same$se, same$df, 0.05), 1)
 })
@@ -241,9 +241,9 @@ test_that("the difference that is stated as detectable is found", {
   set.seed(18)
   run <- function(n, log_ratio = 0) matrix(exp(rnorm(n, log_ratio, 0.1)), 1)
   found <- replicate(400, {
-    stated <- welch_log(run(5), run(5), 0)
+    stated <- welch_log(run(5), run(5))
     ratio <- detectable_ratio(stated$se, stated$df, 0.05)
-    p_value(welch_log(run(5), run(5, log(ratio)), 0)) < 0.05
+    p_value(welch_log(run(5), run(5, log(ratio)))) < 0.05
   })
   expect_gt(mean(found), 0.76)
   # With many runs it is that of the normal distribution.

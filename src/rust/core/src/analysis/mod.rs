@@ -31,7 +31,7 @@ pub mod runs;
 pub(crate) mod sample_types;
 pub(crate) mod source_facts;
 pub mod summary;
-pub(crate) mod total;
 #[cfg(test)]
 mod testing;
+pub(crate) mod total;
 pub mod weights;
