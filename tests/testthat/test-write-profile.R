@@ -51,3 +51,13 @@ test_that("unknown names are errors that list the known ones", {
     write_profile(x, "nowhere/a.pb")
   }), sep = "\n"))
 })
+
+test_that("README lists all functions that read and write formats", {
+  readme <- test_path("..", "..", "README.md")
+  skip_if_not(file.exists(readme), "README.md is not beside the tests")
+  table <- paste(grep("^\\|", readLines(readme), value = TRUE), collapse = "\n")
+  functions <- grep("^(read|write)_", getNamespaceExports("profile"), value = TRUE)
+  for (name in setdiff(functions, c("read_profile", "write_profile"))) {
+    expect_match(table, paste0("`", name, "()`"), fixed = TRUE)
+  }
+})

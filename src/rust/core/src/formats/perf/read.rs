@@ -125,11 +125,10 @@ impl Grammar for PerfScript {
                                      `R 123 45.678: 250000 cpu-clock:`";
 
     fn line(&mut self, line: &[u8], _: &[u8], file: &mut File) -> Result<()> {
-        if line.trim_ascii().is_empty() {
-            return self.close(file);
-        }
+        let text = line.trim_ascii_start();
         match line {
-            [b'\t', ..] => return self.frame_line(line, file),
+            _ if text.is_empty() => return self.close(file),
+            [b'\t', ..] => return self.frame_line(line, text, file),
             [b'#', ..] => return self.comment(line, file),
             _ => {}
         }
@@ -138,7 +137,7 @@ impl Grammar for PerfScript {
                 self.close(file)?;
                 self.open(head, file)
             }
-            None if line.starts_with(b" ") => self.frame_line(line, file),
+            None if line.starts_with(b" ") => self.frame_line(line, text, file),
             None => {
                 self.close(file)?;
                 if file.is_known {
@@ -228,15 +227,14 @@ impl PerfScript {
     }
 
     /// A line that starts with a blank: a frame, the source line of the frame before it, or something
-    /// that is not kept, such as branches.
-    fn frame_line(&mut self, line: &[u8], file: &mut File) -> Result<()> {
+    /// that is not kept, such as branches. `text` is the line from its first character that is not blank.
+    fn frame_line(&mut self, line: &[u8], text: &[u8], file: &mut File) -> Result<()> {
         if self.block.is_none() {
             if file.is_known {
                 file.note(ProblemKind::StrayText, line);
             }
             return Ok(());
         }
-        let text = line.trim_ascii_start();
         if text.starts_with(b"0x") {
             return Ok(());
         }
