@@ -89,3 +89,21 @@ test_that("differences have two types", {
   values <- split(x$sample_values$value, x$sample_values$type)
   expect_equal(values, list(samples = c(2, 4), samples_before = c(1, 0)))
 })
+
+test_that("speedscope reads the same from collapsed stacks, and from `perf script`", {
+  skip_without_speedscope()
+  x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
+  dir <- withr::local_tempdir()
+  path <- file.path(dir, "a.collapsed.txt")
+  write_collapsed(x, path)
+  perf <- file.path(dir, "perf.txt")
+  writeLines(read_gzipped(data_path("perf", "r.txt.gz")), perf)
+  files <- in_speedscope(path, perf)
+  expect_equal(files[[1]]$profiles[[1]]$stacks, sums_by_stack(x, "samples"))
+  # Theirs has a profile for each thread, and gives unknown functions other names.
+  theirs <- unlist(lapply(files[[2]]$profiles, `[[`, "stacks"))
+  y <- read_perf_script(perf)
+  sizes <- function(stacks) sort(lengths(strsplit(stacks, ";", fixed = TRUE)))
+  ours <- tabulate(as_tibble(y)$sample_id)
+  expect_equal(max(sizes(names(theirs))), max(ours))
+})
