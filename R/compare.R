@@ -139,12 +139,19 @@ figures_of_runs <- function(base, new, type, by, call) {
     sums = result$runs$sum / scale,
     samples = result$runs$samples,
     periods = result$runs$period,
-    quantum = if (is_time) result$runs$period / scale else rep(if (is_count) 1 else 0, nrow(result$runs)),
+    quantum = sample_amounts(result$unit, is_count, result$runs$period) / scale,
     is_count = is_count,
     is_new = seq_along(result$runs$sum) > nrow(base$sources),
     type = result$type,
     unit = if (is_time) "seconds" else result$unit
   )
+}
+
+# What a sample counts, for each run: a sampling period of time, or 1. Other amounts are taken as exact: 0.
+sample_amounts <- function(unit, is_count, periods) {
+  nanoseconds <- c(nanoseconds = 1, microseconds = 1e3, milliseconds = 1e6, seconds = 1e9)[unit]
+  amounts <- if (is_count) rep(1, length(periods)) else periods / nanoseconds[[1]]
+  ifelse(is.na(amounts), 0, amounts)
 }
 
 one_profile <- function(x, name, call) {

@@ -88,6 +88,21 @@ test_that("equal counts of few samples are not exact", {
   }
 })
 
+test_that("times that other tools recorded are sampled, too", {
+  runs <- function(count) rep(list(c("f>rare" = count, "f" = 100 - count)), 5)
+  through_pprof <- function(x) {
+    path <- withr::local_tempfile()
+    write_pprof(x, path, sources = TRUE)
+    read_pprof(path)
+  }
+  base <- profile_of_runs(runs(1))
+  new <- profile_of_runs(runs(2))
+  time <- row_of(compare_profiles(base, new, min_share = 0), "rare")
+  cpu <- row_of(compare_profiles(through_pprof(base), through_pprof(new), type = "cpu", min_share = 0), "rare")
+  expect_equal(cpu$p_value, time$p_value)
+  expect_equal(cpu$verdict, "none found")
+})
+
 test_that("functions of one version only are new, or gone", {
   with <- rep(list(c("f" = 50, "f>g" = 50)), 3)
   without <- rep(list(c("f" = 50)), 3)
