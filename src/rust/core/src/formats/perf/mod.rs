@@ -15,6 +15,7 @@
 mod frame;
 mod head;
 mod read;
+mod stacks;
 #[cfg(test)]
 mod tests;
 

@@ -1,32 +1,24 @@
 //! Describes the format, and reads a file.
 //!
-//! The frames of a sample are collected as text, since most stacks have occurred before and are found
-//! by their text. Only others are parsed, and of these only lines that have not occurred before.
+//! The frames of a sample are collected as text, by which equal stacks are found (`stacks.rs`).
 
-use super::frame::{Frame, frame, is_kernel, source_line};
+use super::frame::frame;
 use super::head::{Head, head};
-use crate::collections::next_row;
+use super::stacks::Stacks;
 use crate::error::Result;
 use crate::formats::bytes::is_text;
 use crate::formats::format::{Format, Opened};
 use crate::formats::problems::{ProblemKind, Problems};
-use crate::formats::text_cache::TextCache;
 use crate::formats::text_file::{self, File, Grammar};
 use crate::limits::cancel::Stop;
 use crate::limits::memory::{TryGrow, owned};
 use crate::message;
-use crate::model::{
-    Address, Label, Location, LocationId, Mapping, MappingId, NATIVE, Period, Profile, StackId,
-    StringId, Symbols, ValueType, Values,
-};
+use crate::model::{Label, Period, Profile, StringId, ValueType, Values};
 
 const STACK: &str = "a stack";
 const VALUES: &str = "sample values";
 /// More events than anybody records at once. Each adds a value to every sample.
 const MOST_EVENTS: usize = 1000;
-/// Texts of stacks are kept to find equal ones until they take this many bytes. A stack takes some
-/// kilobytes; files whose stacks are all different would take more memory than their profile.
-const KEPT_TEXT: usize = 256 << 20;
 /// The number of frames of a sample between two checks of the memory that they take.
 const FRAMES: usize = 10_000;
 
@@ -79,11 +71,7 @@ struct PerfScript {
     lines: usize,
     /// Whether the text is what follows the event on the first line.
     is_of_head: bool,
-    /// The stack of a text, and the number of its frames.
-    stacks: TextCache<(StackId, u32)>,
-    kept_text: usize,
-    locations: TextCache<LocationId>,
-    mappings: TextCache<MappingId>,
+    stacks: Stacks,
     events: Vec<Event>,
     keys: Option<Keys>,
     /// The first and the last time.
@@ -311,10 +299,7 @@ impl PerfScript {
             return Ok(());
         };
         let row = file.profile.samples.len();
-        let (stack, frames) = match self.stacks.get(&self.text) {
-            Some(known) => known,
-            None => self.learn(file)?,
-        };
+        let (stack, frames) = self.stacks.of(&self.text, file)?;
         file.add_sample(stack, frames as usize)?;
         self.add_labels(row, &block, file)?;
         let Some(event) = block.event.and_then(|at| self.events.get_mut(at)) else {
@@ -386,121 +371,5 @@ impl PerfScript {
         let (first, last) = self.times.unwrap_or((time, time));
         self.times = Some((first.min(time), last.max(time)));
         Ok(())
-    }
-
-    /// Parses the text of a stack that did not occur before.
-    fn learn(&mut self, file: &mut File) -> Result<(StackId, u32)> {
-        let text = std::mem::take(&mut self.text);
-        let mut frames: Vec<(&[u8], Option<&[u8]>)> = Vec::new();
-        for line in text.split(|&byte| byte == b'\n') {
-            // perf writes source lines behind two blanks.
-            let is_source = line.starts_with(b"  ")
-                && line.get(2) != Some(&b' ')
-                && frame(line).address.is_none();
-            match frames.last_mut() {
-                _ if line.is_empty() => {}
-                Some((_, source)) if is_source => *source = Some(line),
-                _ => frames.try_push((line, None), STACK)?,
-            }
-        }
-        let mut stack = Vec::new();
-        let mut outer = Address::default();
-        for &(line, source) in frames.iter().rev() {
-            let location = match self.locations.get(line).filter(|_| source.is_none()) {
-                Some(location) => location,
-                None => {
-                    let frame = frame(line);
-                    let location = self.location(&frame, source, outer, file)?;
-                    if source.is_none() && !frame.is_inlined {
-                        self.locations.insert(line, location)?;
-                    }
-                    location
-                }
-            };
-            outer = file
-                .profile
-                .address_of(&file.profile.locations.get(location));
-            stack.try_push(location, STACK)?;
-        }
-        stack.reverse();
-        let known = (
-            file.profile.stacks.intern(&stack)?,
-            next_row(stack.len(), "frames")?,
-        );
-        if self.kept_text + text.len() <= KEPT_TEXT {
-            self.kept_text += text.len();
-            self.stacks.insert(&text, known)?;
-        }
-        self.text = text;
-        Ok(known)
-    }
-
-    /// The location of a frame. One that is inlined is at the same address as the `outer` frame.
-    fn location(
-        &mut self,
-        frame: &Frame,
-        source: Option<&[u8]>,
-        outer: Address,
-        file: &mut File,
-    ) -> Result<LocationId> {
-        let mut address = Address {
-            address: frame.address.unwrap_or(0),
-            ..Address::default()
-        };
-        if let Some(module) = frame.module {
-            address.mapping = Some(self.mapping(module, file)?);
-        }
-        if frame.is_inlined && outer != Address::default() {
-            address = outer;
-        }
-        let source = source.and_then(source_line);
-        let function = match frame.symbol {
-            Some(symbol) => {
-                let path = file.decode(source.map_or(b"", |(path, _)| path))?;
-                let filename = file.profile.strings.intern(&path)?;
-                let name = file.decode(symbol)?;
-                Some(file.profile.named_function(&name, filename)?)
-            }
-            None => None,
-        };
-        let is_jit = |module: &[u8]| module.starts_with(b"/tmp/perf-") && module.ends_with(b".map");
-        let type_ = match frame.module {
-            _ if is_kernel(frame) => "kernel",
-            Some(module) if !is_jit(module) => NATIVE,
-            None if frame.is_inlined => NATIVE,
-            _ => "",
-        };
-        let location = Location {
-            function,
-            line: source.map(|(_, line)| line).filter(|_| function.is_some()),
-            address: file.profile.intern_address(address)?,
-            inlined: frame.is_inlined,
-            frame_type: file.profile.frame_type(type_)?,
-            ..Location::default()
-        };
-        file.profile.locations.intern(location)
-    }
-
-    fn mapping(&mut self, module: &[u8], file: &mut File) -> Result<MappingId> {
-        if let Some(mapping) = self.mappings.get(module) {
-            return Ok(mapping);
-        }
-        let name = file.decode(module)?;
-        let mapping = Mapping {
-            start: 0,
-            limit: 0,
-            offset: 0,
-            filename: file.profile.strings.intern(&name)?,
-            build_id: file.profile.strings.intern("")?,
-            // Their addresses are not those of the process, so no viewer can find more.
-            symbols: Symbols {
-                functions: true,
-                ..Symbols::default()
-            },
-            native_id: None,
-        };
-        let id = file.profile.add_mapping(mapping)?;
-        self.mappings.insert(module, id)?;
-        Ok(id)
     }
 }
