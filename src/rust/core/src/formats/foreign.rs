@@ -34,7 +34,7 @@ pub fn error(
 
 /// Describes the content; `None` if it is not recognised.
 pub fn look(start: &[u8], wanted: &Format, recognise: Recognise) -> Option<Look> {
-    const MAGIC: [(&[u8], &str, Option<&str>); 10] = [
+    const MAGIC: [(&[u8], &str, Option<&str>); 12] = [
         (b"BZh", "it is compressed with bzip2", Some("bzip2")),
         (b"\xfd7zXZ\0", "it is compressed with xz", Some("xz")),
         (
@@ -49,6 +49,16 @@ pub fn look(start: &[u8], wanted: &Format, recognise: Recognise) -> Option<Look>
         (b"X\n\0\0\0", "it looks like an R object", Some("rds")),
         (b"\x7fELF", "it looks like a program or library", None),
         (b"<", "it looks like HTML or XML", None),
+        (
+            b"PERFILE2",
+            "it looks like a recording of perf; convert it with `perf script`",
+            None,
+        ),
+        (
+            b"# callgrind format",
+            "it looks like a callgrind file, which can only be written",
+            None,
+        ),
     ];
     let start = &start[..start.len().min(SNIFFED)];
     let (sentence, word) = if let Some((_, sentence, word)) =
@@ -99,6 +109,8 @@ mod tests {
         says(b"{\"a\": 1}", "JSON", None);
         says(b"[{\"a\": 1}]", "JSON", None);
         says(b"BZh91AY", "bzip2", Some("bzip2"));
+        says(b"PERFILE2\x68\0", "perf script", None);
+        says(b"# callgrind format\nversion: 1\n", "callgrind", None);
         says(b"hello world\n", "neither", None);
     }
 }

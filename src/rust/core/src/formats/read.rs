@@ -9,6 +9,7 @@ use crate::error::{Error, Foreign, Position, Result};
 use crate::io::gzip::Content;
 use crate::io::input::{InputFile, Origin, Source};
 use crate::limits::cancel::Stop;
+use crate::message;
 use crate::model::Profile;
 
 /// The number of bytes from which the format is detected.
@@ -57,6 +58,10 @@ pub fn read(
             return read_as(&rprof::FORMAT).map_err(|error| match error {
                 Error::Foreign(foreign) => Error::Foreign(Foreign {
                     wanted: "a profile in a supported format",
+                    found: match foreign.found == rprof::OTHERWISE {
+                        true => message!("its content is of no known format"),
+                        false => foreign.found,
+                    },
                     ..foreign
                 }),
                 other => other,

@@ -17,6 +17,9 @@ use crate::limits::budget::Budget;
 use crate::limits::memory::TryGrow;
 use crate::model::{Profile, Source, SourceId, Toplevel};
 
+/// Describes content of no known format.
+pub const OTHERWISE: &str = "its first line is neither an `Rprof()` header nor a sample";
+
 pub struct LineReader {
     pub(super) origin: Origin,
     pub(super) format: &'static Format,
@@ -85,13 +88,12 @@ impl LineReader {
     }
 
     pub fn foreign(&self, start: &[u8]) -> Error {
-        let otherwise = "its first line is neither an `Rprof()` header nor a sample";
         foreign::error(
             &self.origin.name,
             start,
             self.format,
             self.recognise,
-            otherwise,
+            OTHERWISE,
         )
     }
 

@@ -28,6 +28,7 @@ mod texts;
 mod write;
 
 pub use grammar::memory_prefix as parse_memory;
+pub use line_reader::OTHERWISE;
 pub use read::FORMAT;
 pub use write::Writer;
 
