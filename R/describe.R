@@ -218,7 +218,7 @@ described_notes <- function(x, summary, parts) {
   notes <- c(
     if (run$sum == 0) {
       "There are no samples with a stack."
-    } else if (run$type == "samples" && run$sum < 100) {
+    } else if (run$type == "samples" && run$sum > 0 && run$sum < 100) {
       # Twice the standard deviation of a binomial share of one half.
       paste0(
         "Few samples: with ", format_count(run$sum), ", a share is uncertain by up to ",

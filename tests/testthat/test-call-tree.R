@@ -194,7 +194,7 @@ test_that("trees of negative values are printed", {
       lines <- format(call_tree(x), n = n)
       expect_lte(length(lines), n + 3)
     }
-    expect_no_error(format(describe_profile(x)))
+    expect_no_condition(format(describe_profile(x)))
     expect_no_error(format(callers(x, "paste")))
   }
 })
