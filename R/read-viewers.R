@@ -1,4 +1,4 @@
-# Reads the files of viewers: speedscope, Chrome and Node.
+# Reads the files of viewers: speedscope, Chrome and Node, Firefox.
 
 #' Read profiles of other profilers and viewers
 #'
@@ -8,6 +8,9 @@
 #'
 #' `read_cpuprofile()` reads the CPU profiles of Chrome and Node (`.cpuprofile`, `node --cpu-prof`), and the traces
 #' that Chrome's performance panel saves.
+#'
+#' `read_firefox()` reads processed profiles of the [Firefox Profiler](https://profiler.firefox.com): what its viewer
+#' saves, and what samply and others write.
 #'
 #' @details
 #' Irregularities are reported as by [read_rprof()]. A file that was truncated is read as far as it goes, where its
@@ -39,6 +42,18 @@
 #' In a trace, each profiled thread is a source with its name as comment. Traces contain profiles only if they were
 #' recorded with JavaScript samples, and all other events are skipped.
 #'
+#' ## Firefox
+#'
+#' Each thread with samples or allocations is a source, with its name, process and program as comments, and the sampling
+#' interval as period. The weight of its samples is `samples` in `count`, `time` in `milliseconds`, or `memory` in
+#' `bytes`. Further types are `cpu`, the CPU time since the previous sample, and `alloc_space` and `dealloc_space` in
+#' `bytes`, for which there are samples of their own. Times of samples are kept.
+#'
+#' Versions that were tested are 40 to 66; those from 7 to 70 differ little. Frames of libraries refer to `.mappings`, and
+#' those without symbols are rows without a function, with their address. Not kept are markers, counters, categories,
+#' pages, the text of sources, and positions in original sources. The form that Firefox itself records has to be converted:
+#' open it in the viewer and save it.
+#'
 #' @inheritParams read_rprof
 #'
 #' @return An object of class `profile_data`, see [profile_data]. It is valid by the rules of
@@ -66,4 +81,12 @@ read_cpuprofile <- function(path, ..., version = "2.0", source_uri = path) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   read_format(path, "cpuprofile", version, source_uri, call)
+}
+
+#' @rdname read_speedscope
+#' @export
+read_firefox <- function(path, ..., version = "2.0", source_uri = path) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  read_format(path, "firefox", version, source_uri, call)
 }

@@ -15,6 +15,7 @@
 #' | `*.otlp`, `*.otlp.json` | [write_otlp()], as protocol buffers or JSON |
 #' | `*.speedscope.json` | [write_speedscope()] |
 #' | `*.cpuprofile` | [write_cpuprofile()] |
+#' | `*.firefox.json` | [write_firefox()] |
 #' | `*.collapsed`, `*.folded` | [write_collapsed()] |
 #' | `*.callgrind`, `callgrind.out`, `callgrind.out.*` | [write_callgrind()] |
 #' | `*.html`, `*.htm` | [write_profile_page()], which does not support `.gz` |
@@ -71,6 +72,7 @@ names_of_formats <- function() {
   list(
     list(pattern = "\\.otlp(\\.json)?$", shown = "`*.otlp`, `*.otlp.json`", write = "write_otlp"),
     list(pattern = "\\.speedscope\\.json$", shown = "`*.speedscope.json`", write = "write_speedscope"),
+    list(pattern = "\\.firefox\\.json$", shown = "`*.firefox.json`", write = "write_firefox"),
     list(pattern = "\\.cpuprofile$", shown = "`*.cpuprofile`", write = "write_cpuprofile"),
     list(pattern = "\\.(pb|pprof|prof)$", shown = "`*.pb`, `*.pprof`, `*.prof`", write = "write_pprof"),
     list(pattern = "(^|\\.)callgrind(\\.out(\\..*)?)?$", shown = "`*.callgrind`, `callgrind.out.*`", write = "write_callgrind"),

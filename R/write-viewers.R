@@ -1,4 +1,4 @@
-# Writes files for viewers: speedscope, Chrome, VS Code and Positron.
+# Writes files for viewers: speedscope, Chrome, VS Code and Positron, Firefox.
 
 #' Write profiles for other viewers
 #'
@@ -9,6 +9,10 @@
 #' `write_cpuprofile()` writes a file with the extension `.cpuprofile`, which Positron and VS Code open in a table, with
 #' links to source files, and as a flame graph with the extension *Flame Chart Visualizer for JavaScript Profiles*. In
 #' Chrome, load it in the *Performance* panel of the developer tools.
+#'
+#' `write_firefox()` writes a file for the [Firefox Profiler](https://profiler.firefox.com), which shows stacks over time,
+#' call trees, and the source code with the time of each line. Open that page in any browser and drop the file on it. The
+#' file stays on your computer unless you upload it.
 #'
 #' @details
 #' An existing file is replaced as by [write_pprof()]. A file whose name ends in `.gz` is compressed.
@@ -45,6 +49,20 @@
 #' labels, kinds of frames, packages, mappings, resources and attributes. [read_cpuprofile()] reads the same stacks
 #' and times.
 #'
+#' ## Firefox
+#'
+#' The file contains version 66 of the processed profile format; newer viewers convert it. Give it a name that ends in
+#' `.firefox.json.gz`, so that it is compressed. Each source is a thread. The weight of its samples is their time, for Rprof data the count times the
+#' interval; or bytes if that is the default type; or their count if there is no time. Allocated memory (`alloc_space`) is
+#' shown in the call tree of native allocations. Samples without a recorded time follow one another.
+#'
+#' The categories *R*, *Native code* and *Garbage collection* have colours of their own. The text of source files is
+#' included if the profile contains it: use `collect_sources()` before.
+#'
+#' Other sample types are not written, nor are labels, packages, resources and attributes; calls that were inlined lose the
+#' order in which they were. The warning counts infinite values. [read_firefox()] reads the same stacks, times and lines, and
+#' allocations as samples of their own.
+#'
 #' @inheritParams write_pprof
 #' @param aggregate Whether to sum the values of samples with equal stacks. `NULL`, the default, does this for large
 #'   profiles.
@@ -62,6 +80,10 @@
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #' path <- tempfile(fileext = ".speedscope.json")
 #' write_speedscope(x, path)
+#'
+#' # with source code
+#' x <- collect_sources(x, directory = system.file("samples/report", package = "profile"))
+#' write_firefox(x, tempfile(fileext = ".firefox.json.gz"))
 write_speedscope <- function(x, path, ..., aggregate = NULL) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
@@ -75,4 +97,13 @@ write_speedscope <- function(x, path, ..., aggregate = NULL) {
 #' @export
 write_cpuprofile <- function(x, path) {
   write_format(x, path, "cpuprofile", list(), rlang::current_env())
+}
+
+#' @rdname write_speedscope
+#' @export
+write_firefox <- function(x, path) {
+  call <- rlang::current_env()
+  text <- as_profile(x, call)[[".source_text"]] %||% no_text
+  options <- list(files = as.character(text$filename), texts = as.character(text$text))
+  write_format(x, path, "firefox", options, call)
 }

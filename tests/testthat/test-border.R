@@ -24,6 +24,7 @@ test_that("garbage collections at any time change no result", {
     "write_pprof(x, at('in.pb'), aggregate = FALSE)",
     "suppressWarnings(write_otlp(x, at('in.otlp'), original_payload = TRUE))",
     "suppressWarnings(write_speedscope(x, at('in.speedscope')))",
+    "suppressWarnings(write_firefox(x, at('in.firefox')))",
     "suppressWarnings(write_cpuprofile(x, at('in.cpuprofile')))",
     "writeLines(c('f;g 1', 'f 2'), at('in.txt'))",
     "writeLines(c('R 1 2.5: 3 cycles: ', '\\t7f0 f (m)'), at('in.perf'))",
@@ -38,6 +39,7 @@ test_that("garbage collections at any time change no result", {
     "  function() read_otlp(at('in.otlp'), original_payload = TRUE),",
     "  function() read_speedscope(at('in.speedscope')),",
     "  function() read_cpuprofile(at('in.cpuprofile')),",
+    "  function() read_firefox(at('in.firefox')),",
     "  function() read_profile(at('in.pb')),",
     "  function() { suppressWarnings(write_rprof(x, at('out'))); readLines(at('out')) },",
     "  function() { write_pprof(x, at('out')); readBin(at('out'), 'raw', 1e5) },",
@@ -49,6 +51,7 @@ test_that("garbage collections at any time change no result", {
     "  function() read_collapsed(at('in.txt')),",
     "  function() read_perf_script(at('in.perf')),",
     "  function() read_rprofmem(at('in.mem')),",
+    "  function() { suppressWarnings(write_firefox(x, at('out'))); readBin(at('out'), 'raw', 1e5) },",
     "  function() { write_profile_page(x, at('out.html')); readBin(at('out.html'), 'raw', 1e6) },",
     "  function() profile_page(x, base = x)$html,",
     "  function() as_profvis(x)$x$message$prof,",
@@ -77,7 +80,7 @@ test_that("garbage collections at any time change no result", {
     "}, NA)",
     "cat(paste(c(length(same), 'calls; these differ:', which(!same)), collapse = ' '))"
   ))
-  expect_equal(result$output, "37 calls; these differ:")
+  expect_equal(result$output, "39 calls; these differ:")
 })
 
 test_that("messages may hold what looks like a format, and texts with a NUL", {

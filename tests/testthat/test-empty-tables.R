@@ -13,6 +13,7 @@ functions_of_profiles <- function(path) {
       write_all = function(x) write_pprof(x, path, aggregate = FALSE),
       write_sources = function(x) write_pprof(x, path, sources = TRUE),
       write_speedscope = function(x) write_speedscope(x, path),
+      write_firefox = function(x) write_firefox(x, path),
       write_otlp = function(x) write_otlp(x, path),
       write_otlp_all = function(x) write_otlp(x, path, aggregate = FALSE),
       write_json = function(x) write_otlp(x, path, format = "json"),

@@ -50,6 +50,7 @@ verbs <- list(
   write_pprof_as_recorded = function(x, path) quietly(write_pprof(x, path, aggregate = FALSE)),
   write_speedscope = function(x, path) quietly(write_speedscope(x, path)),
   write_cpuprofile = function(x, path) quietly(write_cpuprofile(x, path)),
+  write_firefox = function(x, path) quietly(write_firefox(x, path)),
   write_otlp = function(x, path) quietly(write_otlp(x, path)),
   write_otlp_json = function(x, path) quietly(write_otlp(x, path, format = "json")),
   write_collapsed = function(x, path) quietly(write_collapsed(x, path)),

@@ -30,7 +30,11 @@ known_files <- function(.local_envir = parent.frame()) {
     cpuprofile_trace = list(
       write_bytes(memDecompress(file_bytes(data_path("cpuprofile", "trace.json.gz")), "gzip"), path("trace.out")),
       read_cpuprofile
-    )
+    ),
+    firefox = list({
+      write_firefox(small_profile(), path("firefox.json"))
+      path("firefox.json")
+    }, read_firefox)
   )
   packed <- lapply(names(plain), function(kind) {
     packed <- path(paste0(kind, ".txt"))

@@ -10,6 +10,7 @@ expect_all_refuse <- function(x, pattern) {
     function(x) write_rprof(x, path), function(x) write_pprof(x, path), function(x) write_otlp(x, path),
     function(x) write_speedscope(x, path), function(x) write_cpuprofile(x, path),
     function(x) write_collapsed(x, path), function(x) write_callgrind(x, path), as_profvis,
+    function(x) write_firefox(x, path),
     profile_page, function(x) write_profile_page(x, path), function(x) profile_page(small_profile(), base = x),
     call_tree, function(x) callers(x, "f"), add_packages, collect_sources, annotate_lines, describe_profile,
     function(x) compare_profiles(x, small_profile()), function(x) compare_profiles(small_profile(), x),

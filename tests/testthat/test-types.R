@@ -48,7 +48,7 @@ answers <- function(x) {
     validate = validate_profile, summary = summary, tibble = as_tibble,
     rprof = function(x) write_rprof(x, path), pprof = function(x) write_pprof(x, path),
     otlp = function(x) write_otlp(x, path), speedscope = function(x) write_speedscope(x, path),
-    cpuprofile = function(x) write_cpuprofile(x, path),
+    cpuprofile = function(x) write_cpuprofile(x, path), firefox = function(x) write_firefox(x, path),
     collapsed = function(x) write_collapsed(x, path), callgrind = function(x) write_callgrind(x, path),
     profvis = as_profvis, page = profile_page,
     write_page = function(x) write_profile_page(x, path, sources = FALSE),
@@ -235,7 +235,7 @@ test_that("bytes that are no text are refused as arguments", {
   path <- withr::local_tempfile()
   calls <- expression(
     read_rprof(bytes), read_profile(path, source_uri = bytes), read_pprof(path, version = bytes),
-    write_rprof(x, bytes), write_pprof(x, bytes), write_speedscope(x, bytes), write_cpuprofile(x, bytes),
+    write_rprof(x, bytes), write_pprof(x, bytes), write_speedscope(x, bytes), write_cpuprofile(x, bytes), write_firefox(x, bytes),
     write_otlp(x, bytes), write_otlp(x, path, format = bytes),
     write_otlp(x, path, resource = c(a = bytes)), write_otlp(x, path, resource = rlang::set_names("a", bytes)),
     read_collapsed(bytes), read_perf_script(bytes), read_rprofmem(bytes), write_collapsed(x, bytes),

@@ -8,6 +8,7 @@ test_that("each name stands for its format", {
     rprof = c("a.out", "Rprof.out", "a.Rprof", "a.out.gz"),
     otlp = c("a.otlp", "a.otlp.gz", "a.otlp.json", "b.otlp.json.gz"),
     cpuprofile = c("a.cpuprofile", "a.cpuprofile.gz"),
+    firefox = c("a.firefox.json", "a.firefox.json.gz"),
     speedscope = c("a.speedscope.json", "a.speedscope.json.gz"),
     collapsed = c("a.collapsed", "a.folded", "a.out.folded.gz")
   )

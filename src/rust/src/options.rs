@@ -7,7 +7,7 @@ use profile_core::analysis::groups::By;
 use profile_core::error::{Error, Result};
 use profile_core::formats::payload::payload_of;
 use profile_core::formats::{
-    Writer, callgrind, collapsed, cpuprofile, otlp, pprof, rprof, speedscope,
+    Writer, callgrind, collapsed, cpuprofile, firefox, otlp, pprof, rprof, speedscope,
 };
 use profile_core::limits::memory::{TryCollect, TryGrow, owned};
 use profile_core::message;
@@ -32,6 +32,14 @@ pub fn writer<'call>(
             aggregate: option(list, "aggregate")?.optional_flag()?,
         }),
         "cpuprofile" => Box::new(cpuprofile::Writer),
+        "firefox" => {
+            let files = option(list, "files")?.texts()?.into_iter();
+            let texts = files.zip(option(list, "texts")?.texts()?);
+            let texts = texts.map(|(file, text)| firefox::Text { file, text });
+            Box::new(firefox::Writer {
+                texts: texts.try_vec("texts")?,
+            })
+        }
         "otlp" => Box::new(otlp_writer(profile, list)?),
         "collapsed" => Box::new(collapsed::Writer {
             type_: option(list, "type")?.text()?,

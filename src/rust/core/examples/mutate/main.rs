@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The inputs are the given files, by default those of the package's tests, as they are and
-//! converted to OTLP as bytes and JSON. Unless files are given, the irregular messages of the tests are used as
+//! converted to OTLP as bytes and JSON, and to the formats of viewers. Unless files are given, the irregular messages of the tests are used as
 //! well, with some numbers changed. Each input is read in all formats. A profile that was read must be
 //! written and read back unchanged; nothing may panic or take longer than a second per megabyte.
 //! Inputs that fail are saved in the directory for temporary files, and their names are printed.
@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 
 mod of_otlp;
 mod of_text;
+mod of_viewers;
 // For the messages of the tests.
 #[allow(unused)]
 #[path = "../../tests/otlp.rs"]
@@ -48,7 +49,7 @@ impl Random {
 }
 
 /// Bytes with a meaning in one of the formats.
-const PIECES: [&[u8]; 56] = [
+const PIECES: [&[u8]; 72] = [
     b"\"",
     b"\" \"",
     b"\" ",
@@ -104,6 +105,22 @@ const PIECES: [&[u8]; 56] = [
     b"\\ud800",
     b"\"values\":[\"5\",6],",
     b"\"attributeIndices\":[1,1,2],",
+    b"\"samples\":[[0,1],[0]],",
+    b"\"weights\":[1,2],",
+    b"{\"type\":\"O\",\"frame\":0,\"at\":5},",
+    b"{\"type\":\"C\",\"frame\":0,\"at\":7},",
+    b"\"children\":[1,2],",
+    b"\"parent\":2,",
+    b"\"id\":1,",
+    b"\"timeDeltas\":[0,1,-5],",
+    b"\"positionTicks\":[{\"line\":5,\"ticks\":99999999999}],",
+    b"\"prefixOffset\":[0,1,1,5],",
+    b"\"prefix\":[null,0,5],",
+    b"\"weight\":[1,-2.5,null],",
+    b"\"weightType\":\"bytes\",",
+    b"9223372036854775807",
+    b"1.5e300",
+    b"4294967295",
     b"\"kvlistValue\":{\"values\":[{\"key\":\"a\"}]},",
 ];
 
@@ -235,7 +252,9 @@ fn examine(bytes: &[u8]) -> std::result::Result<(), String> {
     }
     if let Ok((profile, _)) = formats::read(Input::Bytes(bytes), None, origin(), &|| false) {
         through_otlp(&profile, false, false)?;
+        of_viewers::there_and_back(&profile)?;
     }
+    of_viewers::examine(bytes)?;
     if let Ok((profile, _)) = read_pprof(bytes) {
         there_and_back(&profile)?;
         there_and_back_otlp(&profile)?;
@@ -294,7 +313,14 @@ fn through_pprof(
 fn corpus() -> Vec<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/testthat/data");
     let mut files = Vec::new();
-    for folder in ["rprof", "pprof", "collapsed", "perf"] {
+    for folder in [
+        "rprof",
+        "pprof",
+        "collapsed",
+        "perf",
+        "speedscope",
+        "cpuprofile",
+    ] {
         if let Ok(entries) = fs::read_dir(data.join(folder)) {
             files.extend(entries.flatten().map(|entry| entry.path()));
         }
@@ -309,9 +335,9 @@ fn seed_of(path: &Path) -> Option<Vec<u8>> {
     let mut plain = Vec::new();
     let mut content = Content::new(Source::Bytes(&bytes)).ok()?;
     std::io::Read::read_to_end(&mut content, &mut plain).ok()?;
-    // Messages have their strings at the end, so they are truncated less.
-    let is_message = read_pprof(&plain).is_ok();
-    plain.truncate(if is_message { 1 << 16 } else { 6000 });
+    // Messages have their strings at the end, so they are truncated less, and so is JSON.
+    let is_whole = read_pprof(&plain).is_ok() || plain.starts_with(b"{");
+    plain.truncate(if is_whole { 1 << 16 } else { 6000 });
     Some(plain)
 }
 
@@ -325,7 +351,10 @@ fn main() {
         files = corpus();
     }
     let mut seeds: Vec<Vec<u8>> = files.iter().filter_map(|p| seed_of(p)).collect();
-    seeds.extend(as_otlp(&files));
+    if !are_given {
+        seeds.extend(as_otlp(&files));
+    }
+    seeds.extend(of_viewers::as_json(&files));
     assert!(!seeds.is_empty(), "no file to start from");
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed);
     let end = Instant::now() + Duration::from_secs(seconds);

@@ -62,6 +62,8 @@ kinds! {
         "Lines without a function are not in the file, as Go's pprof refuses them",
     JoinedSource "joined_sources"
         "Sources follow one another on one time line, as the format has only one",
+    NotFinite "infinite_values"
+        "Infinite values are not in the file",
     // Viewers that draw samples as boxes.
     NotPositive "not_positive_values"
         "Values that are negative or infinite are not in the file, as viewers draw only positive ones",

@@ -1,8 +1,8 @@
 //! The formats that are read and written, a folder for each, and what they share.
 //!
-//! - [`rprof`], [`pprof`], [`otlp`], [`speedscope`], [`cpuprofile`], [`collapsed`], [`rprofmem`], [`perf`]: one
-//!   format each, with its [`Format`] (how to recognise and read it) and its [`Writer`]; [`callgrind`] is only
-//!   written;
+//! - [`rprof`], [`pprof`], [`otlp`], [`speedscope`], [`cpuprofile`], [`firefox`], [`collapsed`], [`rprofmem`],
+//!   [`perf`]: one format each, with its [`Format`] (how to recognise and read it) and its [`Writer`]; [`callgrind`]
+//!   is only written;
 //! - [`read`], [`write`]: reading any of them, and writing files;
 //! - [`problems`], [`losses`]: irregularities that readers found, and information that writers could
 //!   not store;
@@ -14,6 +14,7 @@
 pub mod callgrind;
 pub mod collapsed;
 pub mod cpuprofile;
+pub mod firefox;
 pub mod format;
 pub mod losses;
 pub mod otlp;

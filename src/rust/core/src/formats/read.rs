@@ -4,7 +4,7 @@
 
 use super::format::{Format, Input, Opened};
 use super::problems::Problems;
-use super::{collapsed, cpuprofile, otlp, perf, pprof, rprof, rprofmem, speedscope};
+use super::{collapsed, cpuprofile, firefox, otlp, perf, pprof, rprof, rprofmem, speedscope};
 use crate::error::{Error, Foreign, Position, Result};
 use crate::io::gzip::Content;
 use crate::io::input::{InputFile, Origin, Source};
@@ -22,6 +22,7 @@ pub const FORMATS: &[&Format] = &[
     &otlp::FORMAT,
     &speedscope::FORMAT,
     &cpuprofile::FORMAT,
+    &firefox::FORMAT,
     &rprofmem::FORMAT,
     &perf::FORMAT,
     &collapsed::FORMAT,
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn formats_are_distinguished() {
-        let tables: [(&[u8], Option<&Format>); 37] = [
+        let tables: [(&[u8], Option<&Format>); 40] = [
             (b"sample.interval=20000\n", Some(&rprof::FORMAT)),
             (b"\"f\" \"g\" \n", Some(&rprof::FORMAT)),
             (b"sample.interval=20000\n\"\x01\" \n", Some(&rprof::FORMAT)),
@@ -162,6 +163,18 @@ mod tests {
             (
                 b"[{\"args\":{\"shared\":{}},\"ph\":\"P\"}",
                 Some(&cpuprofile::FORMAT),
+            ),
+            (
+                b"{\"meta\":{\"interval\":1,\"preprocessedProfileVersion\":66}}",
+                Some(&firefox::FORMAT),
+            ),
+            (
+                b"{\"shared\":{\"stackTable\":{\"frame\":[]}}}",
+                Some(&firefox::FORMAT),
+            ),
+            (
+                b"{\"threads\":[{\"frameTable\":{\"schema\":{}}}]}",
+                Some(&firefox::FORMAT),
             ),
             (b"{\"a\":{\"resourceProfiles\":[]}}", None),
             // A truncated resource.

@@ -71,7 +71,11 @@ impl Run {
                     self.samples.try_push(id, WHAT)?;
                 }
             }
-            "timeDeltas" => numbers(json, |number| self.deltas.try_push(number.real(), WHAT))?,
+            "timeDeltas" => {
+                // Some events contain them twice.
+                self.deltas.clear();
+                numbers(json, |number| self.deltas.try_push(number.real(), WHAT))?;
+            }
             "timestamps" => numbers(json, |number| self.times.try_push(number.real(), WHAT))?,
             "lines" => numbers(json, |number| {
                 self.lines.try_push(number.whole().unwrap_or(0), WHAT)

@@ -8,7 +8,7 @@ use crate::analysis::measures::Measure;
 use crate::analysis::paths::{Paths, ROOT as NO_PARENT};
 use crate::analysis::rows_by_source::RowsBySource;
 use crate::analysis::source_facts::{default_type, time};
-use crate::collections::Lists;
+use crate::collections::{Interner, Lists, TextList};
 use crate::error::{Error, Result};
 use crate::formats::frame_names::shown;
 use crate::formats::losses::{LossKind, Losses};
@@ -227,14 +227,18 @@ impl Tree {
             json.field("hitCount")?.integer(self.root_hits)?;
             list(nodes.len(), json)
         })?;
+        // Script 0 is none.
+        let mut scripts: Interner<TextList> = Interner::default();
+        scripts.intern("")?;
         let mut ticks = self.ticks.as_slice();
         for (row, node) in nodes.iter().enumerate() {
             json.object(|json| {
                 json.field("id")?.integer(id(row as u32))?;
                 let seen = self.functions[node.group as usize];
-                let frame = seen.map_or(call_frame("", "", 0, 0), |(location, line)| {
-                    frame_of(profile, location, line)
-                })?;
+                let frame = match seen {
+                    Some(seen) => frame_of(profile, seen, &mut scripts)?,
+                    None => call_frame("", "", 0, 0)?,
+                };
                 json.field("callFrame")?.prepared(frame.as_bytes())?;
                 let hits = self.hits.get(row).copied().unwrap_or(0);
                 json.field("hitCount")?.integer(hits)?;
@@ -298,17 +302,22 @@ fn functions(profile: &Profile) -> Result<(Vec<u32>, Vec<Option<Seen>>)> {
 }
 
 /// The function of a location, with a link to where it starts, or else to its first line.
-fn frame_of(profile: &Profile, location: LocationId, first_line: i64) -> Result<String> {
+/// `scripts` are the files, which get numbers.
+fn frame_of(
+    profile: &Profile,
+    (location, first_line): Seen,
+    scripts: &mut Interner<TextList>,
+) -> Result<String> {
     let frame = shown(profile, location)?;
     let function = profile.function_of(location);
-    let (start, script) = function.map_or((0, 0), |f| (f.start_line, f.filename.row() + 1));
+    let start = function.map_or(0, |function| function.start_line);
     let line = if start > 0 { start } else { first_line };
+    let script = scripts.intern(frame.file)?;
     call_frame(&frame.name, frame.file, line, script)
 }
 
 /// A function. V8 writes -1 for what is unknown.
-fn call_frame(name: &str, file: &str, start_line: i64, script: usize) -> Result<String> {
-    let script = if file.is_empty() { 0 } else { script };
+fn call_frame(name: &str, file: &str, start_line: i64, script: u32) -> Result<String> {
     let line = if start_line > 0 { start_line - 1 } else { -1 };
     written(
         format_args!(

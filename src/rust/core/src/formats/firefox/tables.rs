@@ -1,0 +1,337 @@
+//! The tables that samples refer to: stacks, frames, functions. They are shared by all threads from version 60 on, and
+//! before that each thread has its own.
+
+use super::columns::{self, Column, index, whole};
+use crate::error::{Error, Result};
+use crate::json::{Kind, Reader};
+use crate::limits::memory::{TryGrow, TryPut};
+use crate::message;
+use crate::model::{
+    Address, Function, Location, LocationId, Mapping, MappingId, NATIVE, Profile, StackId,
+    StringId, Strings, Symbols, integer_for_r,
+};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+
+const WHAT: &str = "tables";
+
+/// What a thread or the file contains of these.
+#[derive(Default)]
+pub struct Part {
+    pub lists: Lists,
+    pub tables: Tables,
+    /// Whether a table has the form of Gecko.
+    pub is_gecko: bool,
+}
+
+/// What the tables refer to. From version 41 on, more and more of it is shared.
+#[derive(Default)]
+pub struct Lists {
+    strings: Vec<StringId>,
+    libs: Vec<Lib>,
+    source_file: Column,
+}
+
+#[derive(Default)]
+pub struct Tables {
+    stack_frame: Column,
+    /// The row of the caller's stack, up to version 65, and the distance to it since then.
+    stack_prefix: Column,
+    stack_offset: Column,
+    frame_func: Column,
+    frame_line: Column,
+    frame_column: Column,
+    frame_address: Column,
+    /// Since version 70.
+    frame_lib: Column,
+    func_name: Column,
+    /// A string, up to version 57, and a row of `sources` since then.
+    func_file: Column,
+    func_source: Column,
+    func_line: Column,
+    func_resource: Column,
+    resource_lib: Column,
+    /// What rows became, if they occurred.
+    stacks: Vec<Option<StackId>>,
+    locations: Vec<Option<LocationId>>,
+}
+
+/// A program or library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Lib {
+    path: Option<StringId>,
+    name: Option<StringId>,
+    id: Option<StringId>,
+}
+
+impl Part {
+    /// Reads a table if it is one of these. Returns whether it is.
+    pub fn field(&mut self, key: &str, json: &mut Reader, strings: &mut Strings) -> Result<bool> {
+        match key {
+            "stackTable" => self.table(json, |tables, key| match key {
+                "frame" => Some(&mut tables.stack_frame),
+                "prefix" => Some(&mut tables.stack_prefix),
+                "prefixOffset" => Some(&mut tables.stack_offset),
+                _ => None,
+            })?,
+            "frameTable" => self.table(json, |tables, key| match key {
+                "func" => Some(&mut tables.frame_func),
+                "line" => Some(&mut tables.frame_line),
+                "column" => Some(&mut tables.frame_column),
+                "address" => Some(&mut tables.frame_address),
+                "lib" => Some(&mut tables.frame_lib),
+                _ => None,
+            })?,
+            "funcTable" => self.table(json, |tables, key| match key {
+                "name" => Some(&mut tables.func_name),
+                "fileName" => Some(&mut tables.func_file),
+                "source" => Some(&mut tables.func_source),
+                "lineNumber" => Some(&mut tables.func_line),
+                "resource" => Some(&mut tables.func_resource),
+                _ => None,
+            })?,
+            "resourceTable" => self.table(json, |tables, key| match key {
+                "lib" => Some(&mut tables.resource_lib),
+                _ => None,
+            })?,
+            "sources" if json.peek()? == Kind::Object => {
+                json.begin_object()?;
+                while let Some(key) = json.key()? {
+                    match key.as_str() {
+                        "filename" => columns::read(json, &mut self.lists.source_file)?,
+                        _ => json.skip()?,
+                    }
+                }
+            }
+            "stringArray" | "stringTable" if json.peek()? == Kind::Array => {
+                json.begin_array()?;
+                while json.element()? {
+                    let string = strings.intern(json.text_if_any()?.unwrap_or_default())?;
+                    json.take(2 * size_of::<StringId>())?;
+                    self.lists.strings.try_push(string, WHAT)?;
+                }
+            }
+            "libs" if json.peek()? == Kind::Array => {
+                json.begin_array()?;
+                while json.element()? {
+                    match json.peek()? {
+                        Kind::Object => {
+                            let lib = Lib::read(json, strings)?;
+                            self.lists.libs.try_push(lib, WHAT)?;
+                        }
+                        _ => json.skip()?,
+                    }
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn table(
+        &mut self,
+        json: &mut Reader,
+        column: impl for<'t> Fn(&'t mut Tables, &str) -> Option<&'t mut Column>,
+    ) -> Result<()> {
+        if json.peek()? != Kind::Object {
+            return json.skip();
+        }
+        json.begin_object()?;
+        while let Some(key) = json.key()? {
+            self.is_gecko |= key.as_str() == "schema";
+            match column(&mut self.tables, key.as_str()) {
+                Some(column) => columns::read(json, column)?,
+                None => json.skip()?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Lib {
+    fn read(json: &mut Reader, strings: &mut Strings) -> Result<Lib> {
+        let mut lib = Lib::default();
+        let mut breakpad = None;
+        json.begin_object()?;
+        while let Some(key) = json.key()? {
+            let slot = match key.as_str() {
+                "path" => &mut lib.path,
+                "name" => &mut lib.name,
+                "codeId" => &mut lib.id,
+                "breakpadId" => &mut breakpad,
+                _ => {
+                    json.skip()?;
+                    continue;
+                }
+            };
+            let text = json.text_if_any()?;
+            *slot = text.map(|text| strings.intern(text)).transpose()?;
+        }
+        json.take(4 * size_of::<Lib>())?;
+        lib.id = lib.id.or(breakpad);
+        Ok(lib)
+    }
+}
+
+/// The lists that tables refer to: those of the thread, or else those of the file.
+pub struct View<'v> {
+    strings: &'v [StringId],
+    libs: &'v [Lib],
+    source_file: &'v [f64],
+}
+
+impl<'v> View<'v> {
+    pub fn new(own: &'v Lists, shared: &'v Lists) -> View<'v> {
+        fn first<'l, T>(own: &'l [T], shared: &'l [T]) -> &'l [T] {
+            if own.is_empty() { shared } else { own }
+        }
+        View {
+            strings: first(&own.strings, &shared.strings),
+            libs: first(&own.libs, &shared.libs),
+            source_file: first(&own.source_file, &shared.source_file),
+        }
+    }
+
+    fn string(&self, column: &[f64], row: u32) -> Option<StringId> {
+        self.strings.get(index(column, row)? as usize).copied()
+    }
+}
+
+/// The mappings of libraries.
+pub type Mappings = HashMap<Lib, MappingId, RandomState>;
+
+impl Tables {
+    pub fn has_stacks(&self) -> bool {
+        !self.stack_frame.is_empty()
+    }
+
+    /// The stack with this row.
+    pub fn stack(
+        &mut self,
+        row: u32,
+        view: &View,
+        profile: &mut Profile,
+        mappings: &mut Mappings,
+        json: &mut Reader,
+    ) -> Result<StackId> {
+        if let Some(Some(stack)) = self.stacks.get(row as usize) {
+            return Ok(*stack);
+        }
+        let mut locations = Vec::new();
+        let mut next = Some(row);
+        while let Some(row) = next {
+            let Some(frame) = index(&self.stack_frame, row) else {
+                return Err(missing("Stack", row, self.stack_frame.len(), json));
+            };
+            if locations.len() > self.stack_frame.len() {
+                return Err(json.error(message!("Stack {row} is among its own callers.")));
+            }
+            let location = self.location(frame, view, profile, mappings, json)?;
+            locations.try_push(location, "a stack")?;
+            next = match index(&self.stack_offset, row) {
+                Some(offset) => row.checked_sub(offset).filter(|_| offset > 0),
+                None => index(&self.stack_prefix, row),
+            };
+        }
+        json.take(2 * size_of_val(&locations[..]))?;
+        let stack = profile.stacks.intern(&locations)?;
+        self.stacks.try_fill(self.stack_frame.len(), None, WHAT)?;
+        self.stacks[row as usize] = Some(stack);
+        Ok(stack)
+    }
+
+    fn location(
+        &mut self,
+        row: u32,
+        view: &View,
+        profile: &mut Profile,
+        mappings: &mut Mappings,
+        json: &mut Reader,
+    ) -> Result<LocationId> {
+        if let Some(Some(location)) = self.locations.get(row as usize) {
+            return Ok(*location);
+        }
+        let Some(func) = index(&self.frame_func, row) else {
+            return Err(missing("Frame", row, self.frame_func.len(), json));
+        };
+        let address = whole(&self.frame_address, row).and_then(|a| u64::try_from(a).ok());
+        let lib = index(&self.frame_lib, row).or_else(|| {
+            let resource = index(&self.func_resource, func)?;
+            index(&self.resource_lib, resource)
+        });
+        let mapping = match lib.and_then(|lib| view.libs.get(lib as usize)) {
+            Some(lib) => Some(mapping_of(lib, profile, mappings)?),
+            None => None,
+        };
+        let Some(name) = view.string(&self.func_name, func) else {
+            return Err(missing("Function", func, self.func_name.len(), json));
+        };
+        // The viewer looks up the symbols of these.
+        let is_unknown = address.is_some() && profile.strings.get(name).starts_with("0x");
+        let is_native = address.is_some() || mapping.is_some();
+        let address = profile.intern_address(Address {
+            mapping,
+            address: address.unwrap_or(0),
+            ..Address::default()
+        })?;
+        let function = match is_unknown {
+            true => None,
+            false => {
+                let empty = profile.strings.intern("")?;
+                let file = view.string(&self.func_file, func);
+                let source = || view.string(view.source_file, index(&self.func_source, func)?);
+                let file = file.or_else(source).unwrap_or(empty);
+                let start = whole(&self.func_line, func).unwrap_or(0);
+                let start = i64::from(integer_for_r(start));
+                let strings = &mut profile.strings;
+                let function = Function::recorded([name, empty], file, start, strings)?;
+                Some(profile.functions.intern(function)?)
+            }
+        };
+        let at = json.position() as usize;
+        let line = whole(&self.frame_line, row).unwrap_or(0);
+        let line = json.problems.line_number(line, at);
+        let column = whole(&self.frame_column, row).unwrap_or(0);
+        let column = json.problems.line_number(column, at);
+        let frame_type = match is_native {
+            true => profile.frame_type(NATIVE)?,
+            false => None,
+        };
+        let location = profile.locations.intern(Location {
+            function,
+            line: function.map(|_| line),
+            column: function.map_or(0, |_| column),
+            address,
+            inlined: false,
+            frame_type,
+        })?;
+        self.locations.try_fill(self.frame_func.len(), None, WHAT)?;
+        self.locations[row as usize] = Some(location);
+        Ok(location)
+    }
+}
+
+fn mapping_of(lib: &Lib, profile: &mut Profile, mappings: &mut Mappings) -> Result<MappingId> {
+    if let Some(&mapping) = mappings.get(lib) {
+        return Ok(mapping);
+    }
+    let empty = profile.strings.intern("")?;
+    let path = lib.path.filter(|&path| path != empty);
+    let mapping = profile.add_mapping(Mapping {
+        start: 0,
+        limit: 0,
+        offset: 0,
+        filename: path.or(lib.name).unwrap_or(empty),
+        build_id: lib.id.unwrap_or(empty),
+        symbols: Symbols::default(),
+        native_id: None,
+    })?;
+    mappings.try_put(*lib, mapping, WHAT)?;
+    Ok(mapping)
+}
+
+fn missing(what: &str, row: u32, count: usize, json: &Reader) -> Error {
+    json.error(message!(
+        "{what} {row} is out of range or incomplete ({count} rows in its table)."
+    ))
+}
