@@ -50,6 +50,8 @@ pub struct Nodes {
     pub ticks: Vec<Ticks>,
     by_id: HashMap<u32, u32, RandomState>,
     stacks: HashMap<(u32, Place), StackId, RandomState>,
+    /// The locations of nodes as callers, if they occurred: stacks have most of theirs in common.
+    callers: Vec<Option<LocationId>>,
 }
 
 impl Nodes {
@@ -250,7 +252,15 @@ impl Nodes {
             if locations.len() > self.rows.len() {
                 return Err(json.error(message!("Node {row} is among its own callers.")));
             }
-            let location = self.location(row, place_of, profile)?;
+            let known = self.callers.get(row as usize).copied().flatten();
+            let location = match known.filter(|_| place_of == Place::default()) {
+                Some(location) => location,
+                None => self.location(row, place_of, profile)?,
+            };
+            if place_of == Place::default() {
+                self.callers.try_fill(self.rows.len(), None, WHAT)?;
+                self.callers[row as usize] = Some(location);
+            }
             locations.try_push(location, "a stack")?;
             place_of = Place::default();
             next = self.rows[row as usize].parent;
