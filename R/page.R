@@ -188,9 +188,18 @@ distinct_file_names <- function(paths) {
   make.unique(file_name(distinct), " #")[match(paths, distinct)]
 }
 
-# The files of inst/page: the HTML, and styles and scripts as one text each, in the order in which it refers
-# to them. Indentation, comments and empty lines are left out: they are a fifth of the files.
+# The files of inst/page: the HTML, and styles and scripts as one text each. They are read once: an interrupt
+# inside of `readLines()` may leave a connection open.
 page_files <- function() {
+  if (is.null(the$page_files)) {
+    the$page_files <- read_page_files()
+  }
+  the$page_files
+}
+
+# Styles and scripts are joined in the order in which the HTML refers to them. Indentation, comments and empty
+# lines are left out: they are a fifth of the files.
+read_page_files <- function() {
   folder <- system.file("page", package = "profile")
   text <- function(name) {
     lines <- sub("^\t+", "", readLines(in_folder(folder, name), encoding = "UTF-8"), perl = TRUE)
