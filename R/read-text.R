@@ -46,6 +46,7 @@
 #' Most choices of fields (`perf script -F`) are supported, and samples without a call graph. Not kept are branches,
 #' the fields of trace points, and events such as mappings and new processes.
 #' @rdname read_speedscope
+#' @order 4
 #' @export
 #' @examples
 #'
@@ -59,6 +60,7 @@ read_collapsed <- function(path, ..., version = "2.0", source_uri = path) {
 }
 
 #' @rdname read_speedscope
+#' @order 5
 #' @export
 read_perf_script <- function(path, ..., version = "2.0", source_uri = path) {
   call <- rlang::current_env()

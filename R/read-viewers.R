@@ -63,6 +63,7 @@
 #' Those of [read_rprof()]. Indices of rows that do not exist are an error, too.
 #'
 #' @seealso [write_speedscope()], [read_profile()] for files of unknown format
+#' @order 1
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
@@ -76,6 +77,7 @@ read_speedscope <- function(path, ..., version = "2.0", source_uri = path) {
 }
 
 #' @rdname read_speedscope
+#' @order 2
 #' @export
 read_cpuprofile <- function(path, ..., version = "2.0", source_uri = path) {
   call <- rlang::current_env()
@@ -84,6 +86,7 @@ read_cpuprofile <- function(path, ..., version = "2.0", source_uri = path) {
 }
 
 #' @rdname read_speedscope
+#' @order 3
 #' @export
 read_firefox <- function(path, ..., version = "2.0", source_uri = path) {
   call <- rlang::current_env()

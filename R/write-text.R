@@ -38,6 +38,7 @@
 #' @param type The name of the sample type to write, by default the one that counts samples.
 #' @param frame_types Whether names get suffixes for types of frames.
 #' @rdname write_speedscope
+#' @order 4
 #' @export
 #' @examples
 #'
@@ -55,6 +56,7 @@ write_collapsed <- function(x, path, ..., type = NULL, frame_types = FALSE) {
 }
 
 #' @rdname write_speedscope
+#' @order 5
 #' @export
 write_callgrind <- function(x, path) {
   write_format(x, path, "callgrind", list(), rlang::current_env())

@@ -75,6 +75,7 @@
 #' - `profile_error_lossy` if `write_cpuprofile()` finds no times in `x`.
 #'
 #' @seealso [read_speedscope()], [profile_page()] for a viewer that needs no other tool, [write_pprof()]
+#' @order 1
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
@@ -94,12 +95,14 @@ write_speedscope <- function(x, path, ..., aggregate = NULL) {
 }
 
 #' @rdname write_speedscope
+#' @order 2
 #' @export
 write_cpuprofile <- function(x, path) {
   write_format(x, path, "cpuprofile", list(), rlang::current_env())
 }
 
 #' @rdname write_speedscope
+#' @order 3
 #' @export
 write_firefox <- function(x, path) {
   call <- rlang::current_env()
