@@ -44,7 +44,7 @@
 #' runs <- benchmark_profile(
 #'   base = for (i in 1:20) paste("key", 1:2000),
 #'   new = for (i in 1:20) paste0("key ", 1:2000),
-#'   runs = 3
+#'   runs = 3, times = 20, warmup = 1
 #' )
 #' compare_profiles(runs$base, runs$new)
 benchmark_profile <- function(
