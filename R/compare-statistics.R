@@ -1,9 +1,9 @@
 # The statistics of comparisons: what the amounts of some runs say about the ratio of two versions.
 #
 # The unit is the run. Samples within a run are not independent (code has phases), and runs of the same code
-# differ by more than sampling explains, since the speed of a machine varies: in 80 runs of one workload, the
-# variance of the number of samples was 2.7 times its mean. Tests that take samples as the unit are therefore
-# wrong, by a factor that nobody knows. `bench/compare` measures the error rates of what is done here.
+# differ by more or less than sampling explains, since the speed of a machine varies. Tests that take samples
+# as the unit are therefore wrong, by a factor that nobody knows. `bench/compare` measures the error rates of
+# what is done here.
 
 # The verdict of a single test is at this level, and the power for which differences are stated.
 level <- 0.05
@@ -107,8 +107,7 @@ runs_needed <- function(whole, runs, ratio) {
 }
 
 # The interval of a ratio of shares of single runs, from the numbers of samples: `count` of `size`. It is
-# that of independent samples. Samples of one run are not independent, but taken at regular times, so that
-# shares of the same code vary less: two runs of it differed by more in 1.6% of comparisons instead of 5%.
+# that of independent samples. How much runs differ is not known, so there is no verdict.
 share_ratio_interval <- function(base, new) {
   part <- function(x) 1 / (x$count + 0.5) - 1 / (x$size + 0.5)
   logs <- log((new$count + 0.5) / (new$size + 0.5)) - log((base$count + 0.5) / (base$size + 0.5))

@@ -11,7 +11,7 @@
 #' What counts is the amount of the whole run. There are three results:
 #'
 #' - If the whole 95% interval of the ratio is above the tolerance, the expectation fails. With a tolerance
-#'   of 0.1, a program that did not change fails in far fewer than 1 of 40 tests.
+#'   of 0.1, a program that did not change fails in fewer than 1 of 40 tests.
 #' - If the whole interval is below it, the expectation succeeds.
 #' - Else the runs are too few, or too different, to decide: the result is inconclusive. By
 #'   default this is a warning, which says how many runs would be needed.
