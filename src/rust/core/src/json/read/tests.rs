@@ -4,6 +4,8 @@ use super::*;
 use crate::formats::rprof;
 use crate::io::gzip::Content;
 use crate::io::input::{Origin, Source};
+use crate::json::read::skip::DEEPEST;
+use crate::json::token::{self, Number};
 use serde_json::{Map, Value};
 
 fn with<T>(
