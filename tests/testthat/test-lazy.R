@@ -90,6 +90,31 @@ test_that("columns are what ordinary ones are, whatever R does with them", {
   }
 })
 
+test_that("texts of labels are computed if all samples have the same", {
+  head <- sprintf("R 7/%d %d.5: 10 cpu-clock: ", 1:5000, 1:5000)
+  sample <- c("\t             7f0 f (m)", "")
+  file <- withr::local_tempfile(lines = as.vector(rbind(head, sample[[1]], sample[[2]])))
+  computed <- read_perf_script(file)
+  labels <- computed$.labels
+  expect_true(all(vapply(labels[c("key", "str", "unit")], is_computed, TRUE)))
+  plain <- withr::with_options(list(profile.lazy = FALSE), read_perf_script(file))
+  expect_false(any(vapply(plain$.labels, is_computed, TRUE)))
+  for (column in names(labels)) {
+    expect_identical(labels[[column]][seq_len(20000)], plain$.labels[[column]], label = column)
+  }
+  expect_identical(labels$str[1:5], c("R", NA, NA, NA, "R"))
+  expect_identical(labels$unit[c(4, 20000)], c("nanoseconds", "nanoseconds"))
+  again <- withr::local_tempfile(fileext = ".pb.gz")
+  write_pprof(computed, again, aggregate = FALSE)
+  expect_equal(read_pprof(again)$.labels, plain$.labels)
+
+  # One sample is different.
+  writeLines(c(sub("^R", "S", head[[1]]), sample, readLines(file)), file)
+  labels <- read_perf_script(file)$.labels
+  expect_false(is_computed(labels$str))
+  expect_true(is_computed(labels$key))
+})
+
 test_that("tables can be used with dplyr and data.table", {
   verbs <- list()
   if (rlang::is_installed("dplyr")) {

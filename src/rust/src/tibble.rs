@@ -110,9 +110,14 @@ impl<'call> Tibble<'call> {
         self.cycled(name, self.arena.number(value)?)
     }
 
-    pub fn repeated_texts(&mut self, name: &'static str, texts: &[&str]) -> Result<()> {
-        debug_assert!(!texts.is_empty());
-        self.cycled(name, self.arena.texts(texts)?)
+    pub fn repeated_texts(
+        &mut self,
+        name: &'static str,
+        texts: &[&str],
+        order: &[i32],
+    ) -> Result<()> {
+        debug_assert!(!order.is_empty());
+        self.cycled(name, self.arena.indexed_texts(texts, order)?)
     }
 
     fn cycled(&mut self, name: &'static str, values: RObject<'call>) -> Result<()> {

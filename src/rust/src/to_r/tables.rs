@@ -89,7 +89,7 @@ impl Sink for Tables<'_> {
             Computed::Counted(name, each) => table.1.counted(name, each)?,
             Computed::Integer(name, value) => table.1.constant(name, value)?,
             Computed::Double(name, value) => table.1.constant_double(name, value)?,
-            Computed::Texts(name, texts) => table.1.repeated_texts(name, texts)?,
+            Computed::Texts(name, texts, order) => table.1.repeated_texts(name, texts, order)?,
             Computed::Frames(names, frames) => table.1.frames(names, frames()?)?,
         }
         Ok(true)

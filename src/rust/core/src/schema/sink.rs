@@ -48,8 +48,9 @@ pub enum Computed<'f> {
     /// One value in all rows.
     Integer(&'static str, i32),
     Double(&'static str, f64),
-    /// At least one text, one after the other, and again from the first.
-    Texts(&'static str, &'f [&'f str]),
+    /// Distinct texts, and for each of the first rows an index into them, or -1 for NA. The rows that follow
+    /// are the same again and again.
+    Texts(&'static str, &'f [&'f str], &'f [i32]),
     /// The columns of the frames that this function returns.
     Frames(&'f [&'static str; 3], &'f mut dyn FnMut() -> Result<Frames>),
 }
@@ -96,11 +97,12 @@ pub fn repeated_texts(
     texts: &[&str],
     rows: usize,
 ) -> Result<()> {
-    if !texts.is_empty() && sink.computed(Computed::Texts(name, texts))? {
+    let order = 0..texts.len() as i32;
+    let one = order.clone().try_vec("texts")?;
+    if !texts.is_empty() && sink.computed(Computed::Texts(name, texts, &one))? {
         return Ok(());
     }
-    let order = (0..texts.len() as i32).cycle().take(rows);
-    sink.texts(name, texts, &order.try_vec("texts")?)
+    sink.texts(name, texts, &order.cycle().take(rows).try_vec("texts")?)
 }
 
 /// R's `NA_real_`: a NaN whose low word is 1954.

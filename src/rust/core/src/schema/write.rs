@@ -7,7 +7,7 @@
 use super::cells;
 use super::column::{Access, Column, Given};
 use super::input::NA;
-use super::sink::{NA_REAL, Sink, fill};
+use super::sink::{Computed, NA_REAL, Sink, fill};
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use crate::model::{Profile, StringId, Strings, integer_for_r};
@@ -15,6 +15,10 @@ use std::fmt::Display;
 use std::ops::Range;
 
 const WHAT: &str = "a column of text";
+/// The number of rows from which it is worthwhile to find out whether texts repeat, and the largest number of
+/// rows after which they may.
+const LONG: usize = 1 << 14;
+const PERIOD: usize = 16;
 
 /// The id of a row, which is counted from 0.
 pub(super) fn id_of(row: usize) -> i32 {
@@ -166,7 +170,21 @@ pub(super) fn strings(
         };
         rows.try_push(row, WHAT)?;
     }
+    if let Some(period) = period(&rows) {
+        if sink.computed(Computed::Texts(name, &distinct, &rows[..period]))? {
+            return Ok(());
+        }
+    }
     sink.texts(name, &distinct, &rows)
+}
+
+/// After how many rows the values of a long column are repeated, if that is a small number. Samples often have
+/// the same labels in the same order.
+fn period(rows: &[i32]) -> Option<usize> {
+    let repeats =
+        |period: &usize| rows.len() % period == 0 && rows[*period..] == rows[..rows.len() - period];
+    let is_long = rows.len() >= LONG;
+    is_long.then(|| (1..=PERIOD).find(repeats)).flatten()
 }
 
 /// Texts that are not interned.
