@@ -46,6 +46,11 @@ pub trait Reader {
 
     /// One line without its line feed; `rest` starts with it and goes on to the end of the piece.
     fn line(&mut self, line: &[u8], rest: &[u8]) -> Result<()>;
+    /// What follows a line in the piece. A reader that recognises several lines at once processes them,
+    /// and returns their length, with the line feed of the last one.
+    fn lines(&mut self, _text: &[u8]) -> Result<usize> {
+        Ok(0)
+    }
     /// A hole: a run of NUL bytes, and `text`, the part of its line before it.
     fn hole(&mut self, text: &[u8], count: u64) -> Result<()>;
     /// A line that is too long and therefore skipped; `start` contains its first bytes.
@@ -167,10 +172,14 @@ impl<R: Reader> Lines<R> {
                 false => &bytes[start..end],
             };
             if bytes[end] == b'\n' {
-                if !std::mem::take(&mut self.skipping) {
+                let is_taken = !std::mem::take(&mut self.skipping);
+                if is_taken {
                     self.reader.line(text, &bytes[start..filled])?;
                 }
                 start = end + 1;
+                if is_taken {
+                    start += self.reader.lines(&bytes[start..filled])?;
+                }
                 searched = start;
                 continue;
             }

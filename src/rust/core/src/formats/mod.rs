@@ -38,6 +38,9 @@ mod string_table;
 mod text_cache;
 mod text_file;
 
+#[cfg(test)]
+mod testing;
+
 pub use format::{Format, Input};
 pub use losses::{LossKind, Losses};
 pub use problems::{ProblemKind, Problems};

@@ -4,12 +4,11 @@
 //! is decoded only when it is first needed.
 
 use crate::error::Position;
-use crate::formats::problems::{ProblemKind, Problems};
+use crate::formats::problems::Problems;
 use crate::limits::memory::{TryGrow, owned};
 use crate::message;
 use crate::model::{StringId, Strings};
 use crate::protobuf::decode::{Field, Message, Result, error_at};
-use crate::text::{self, Was};
 
 /// The maximum size of copies of strings for each byte of a message. A limit is needed because the
 /// same string may be copied many times.
@@ -156,13 +155,5 @@ fn decode<'a>(
 ) -> Result<std::borrow::Cow<'a, str>> {
     let start = entry.start as usize;
     let bytes = &bytes[start..start + entry.length as usize];
-    let decoded = text::decode(bytes)?;
-    let kind = match decoded.was {
-        Was::Utf8 => return Ok(decoded.text),
-        Was::Latin1 => ProblemKind::NotUtf8,
-        Was::CutUtf8 => ProblemKind::CutName,
-        Was::Nul => ProblemKind::NulByte,
-    };
-    problems.note(kind, Position::Byte(start as u64), bytes);
-    Ok(decoded.text)
+    Ok(problems.decode(bytes, Position::Byte(start as u64))?)
 }

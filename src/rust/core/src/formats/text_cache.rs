@@ -49,6 +49,17 @@ impl<T: Copy> TextCache<T> {
         found.map(|entry| entry.meaning)
     }
 
+    /// The meaning of a text; `read` determines it if the text is new.
+    #[inline]
+    pub fn get_or_read(&mut self, text: &[u8], read: impl FnOnce() -> Result<T>) -> Result<T> {
+        if let Some(known) = self.get(text) {
+            return Ok(known);
+        }
+        let meaning = read()?;
+        self.insert(text, meaning)?;
+        Ok(meaning)
+    }
+
     /// Adds a text that `get` did not find.
     pub fn insert(&mut self, text: &[u8], meaning: T) -> Result<()> {
         let Ok(length) = u32::try_from(text.len()) else {

@@ -28,6 +28,11 @@ pub trait Grammar {
     /// A line without its line feed; `rest` starts with it and goes on to the end of the piece. Until
     /// [`File::is_known`] is set, it decides whether the file is of the format.
     fn line(&mut self, line: &[u8], rest: &[u8], file: &mut File) -> Result<()>;
+    /// What follows a line in the piece: see [`Reader::lines()`]. A grammar that processes lines here counts
+    /// them with [`File::count_lines()`].
+    fn lines(&mut self, _text: &[u8], _file: &mut File) -> Result<usize> {
+        Ok(0)
+    }
     /// A line that may be truncated, because no line feed follows, but the end of the file or a hole.
     fn cut_line(&mut self, line: &[u8], file: &mut File) -> Result<()>;
     /// What follows does not continue what was read: a hole, the end of the file, or a line that was
@@ -62,10 +67,25 @@ impl File {
         Position::Line(self.number)
     }
 
+    /// Counts lines that were processed at once.
+    pub fn count_lines(&mut self, lines: usize) {
+        self.number += lines as u64;
+    }
+
     /// Decodes a name, and records irregularities.
     pub fn decode<'b>(&mut self, bytes: &'b [u8]) -> Result<Cow<'b, str>> {
         let position = self.position();
         self.problems.decode(bytes, position)
+    }
+
+    /// Decodes the name of a function. One without a name is anonymous; `empty` is how the file writes that.
+    pub fn name<'b>(&mut self, bytes: &'b [u8], empty: &[u8]) -> Result<Cow<'b, str>> {
+        let name = self.decode(bytes)?;
+        if !name.is_empty() {
+            return Ok(name);
+        }
+        self.note(ProblemKind::EmptyName, empty);
+        Ok(Cow::Borrowed("<Anonymous>"))
     }
 
     /// Appends a sample without values. `frames` is the length of its stack.
@@ -212,6 +232,11 @@ impl<G: Grammar> Reader for TextFile<G> {
             true => Ok(()),
             false => Err(self.foreign(rest)),
         }
+    }
+
+    #[inline]
+    fn lines(&mut self, text: &[u8]) -> Result<usize> {
+        self.grammar.lines(text, &mut self.file)
     }
 
     fn hole(&mut self, text: &[u8], count: u64) -> Result<()> {

@@ -172,25 +172,20 @@ impl Numbered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::write::Writer as _;
-    use crate::formats::{Input, read};
-    use crate::io::input::Origin;
+    use crate::formats::testing::{rprof_profile, written};
 
     #[test]
     fn each_sample_enters_a_function_once() {
-        let text = b"line profiling: sample.interval=1000\n#File 1: a.R\n\
-            1#3 \"f\" 1#2 \"g\" 1#4 \"f\" \"main\" \n1#5 \"f\" \"main\" \n1#2 \"g\" \"main\" \n";
-        let input = Input::Bytes(text);
-        let (profile, _) = read(input, None, Origin::default(), &|| false).unwrap();
-        let mut out = Vec::new();
-        let losses = Writer.write(&profile, &mut out, &|| false).unwrap();
-        assert!(losses.is_empty());
+        let profile = rprof_profile(
+            "line profiling: sample.interval=1000\n#File 1: a.R\n\
+            1#3 \"f\" 1#2 \"g\" 1#4 \"f\" \"main\" \n1#5 \"f\" \"main\" \n1#2 \"g\" \"main\" \n",
+        );
         let expected = "# callgrind format\nversion: 1\ncreator: profile\npositions: line\n\
             events: samples cpu_nanoseconds\nsummary: 3 3000000\n\n\
             fl=(1) a.R\nfn=(1) f\n3 1 1000000\n5 1 1000000\n\n\
             fl=(1)\nfn=(2) g\n2 1 1000000\ncfn=(1)\ncalls=1 0\n2 1 1000000\n\n\
             fl=(2) ???\nfn=(3) main\ncfl=(1)\ncfn=(1)\ncalls=1 0\n0 1 1000000\n\
             cfl=(1)\ncfn=(2)\ncalls=2 0\n0 2 2000000\n";
-        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        assert_eq!(written(&Writer, &profile), expected);
     }
 }

@@ -20,3 +20,6 @@ pub use write::Writer;
 /// The suffixes of names that have a meaning, and the types of frames that they stand for.
 const FRAME_TYPES: [(&str, &str); 3] = [("_[k]", "kernel"), ("_[j]", "jit"), ("_[w]", "waker")];
 const INLINED: &str = "_[i]";
+
+#[cfg(test)]
+mod tests;

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! `lineNumber` is where the function starts, counted from 0, and `line` a line in it that was running, counted from 1. A
-//! sample lasts until the next one, and the first delta is the time before the first sample. Two other
-//! layouts are read:
+//! sample lasts until the next one, and the first delta is the time before the first sample. `scriptId` numbers
+//! the scripts of a process as they are loaded. It is not read, since functions are told apart by name, URL and line.
+//! Two other layouts are read:
 //!
 //! - old files, in which `head` is the outermost node, `children` are nodes, the fields of `callFrame` are those of
 //!   the node, lines are counted from 1, and `startTime` and `endTime` are in seconds;

@@ -1,67 +1,24 @@
 //! Reads the layouts of Chrome and Node, and irregular and hostile files.
 
 use super::*;
-use crate::error::{Error, Result};
-use crate::formats::{self, Input, Problems, Writer as _, rprof};
-use crate::io::input::Origin;
-use crate::model::Profile;
+use crate::error::Error;
+use crate::formats::testing::{self, kinds, name_of, read, read_with, rprof_profile, written};
+use crate::model::{LocationId, Profile};
 
-fn read_with(text: &str, max_memory: Option<u64>) -> Result<(Profile, Problems)> {
-    let origin = Origin {
-        name: "input".to_owned(),
-        stored: text.len() as u64,
-        max_memory,
-        ..Origin::default()
-    };
-    formats::read(
-        Input::Bytes(text.as_bytes()),
-        Some(&FORMAT),
-        origin,
-        &|| false,
-    )
-}
-
-fn read(text: &str) -> (Profile, Problems) {
-    read_with(text, None).unwrap()
-}
-
-/// For each sample its stack (outermost first, with the line of the innermost frame) and its values.
+/// For each sample its stack (outermost first, with known lines) and its values.
 fn samples(profile: &Profile) -> Vec<(String, Vec<f64>)> {
-    let name = |&location: &_| {
-        let function = profile.function_of(location).unwrap();
-        profile.strings.get(function.name)
+    let frame = |id: LocationId| match profile.locations.get(id).line.unwrap() {
+        0 => name_of(profile, id).to_owned(),
+        line => format!("{}:{line}", name_of(profile, id)),
     };
-    let sample = |(row, &stack): (usize, &_)| {
-        let stack = profile.stacks.get(stack).to_vec().unwrap();
-        let names: Vec<_> = stack.iter().rev().map(name).collect();
-        let line = stack
-            .first()
-            .map_or(0, |&leaf| profile.locations.get(leaf).line.unwrap());
-        let values = profile.values.iter().map(|values| values.column[row]);
-        (format!("{}:{line}", names.join(";")), values.collect())
-    };
-    profile
-        .samples
-        .stack
-        .iter()
-        .enumerate()
-        .map(sample)
-        .collect()
+    let samples = testing::samples(profile, frame).into_iter();
+    let shown = samples.map(|sample| (sample.outermost_first(), sample.values));
+    shown.collect()
 }
 
 fn stacks(profile: &Profile) -> Vec<String> {
-    samples(profile)
-        .into_iter()
-        .map(|(stack, _)| stack)
-        .collect()
-}
-
-fn kinds(problems: &Problems) -> Vec<&'static str> {
-    problems
-        .counts()
-        .iter()
-        .map(|(kind, _)| kind.key())
-        .collect()
+    let samples = samples(profile).into_iter();
+    samples.map(|(stack, _)| stack).collect()
 }
 
 fn node(id: u32, name: &str, rest: &str) -> String {
@@ -86,18 +43,21 @@ fn tree() -> String {
 
 #[test]
 fn a_sample_lasts_until_the_next_one() {
-    let (profile, problems) = read(&format!(
-        r#"{{"nodes":[{}],"startTime":100,"endTime":220,"samples":[2,3,2,4,2],"timeDeltas":[10,20,30,5,15]}}"#,
-        tree()
-    ));
+    let (profile, problems) = read(
+        &FORMAT,
+        &format!(
+            r#"{{"nodes":[{}],"startTime":100,"endTime":220,"samples":[2,3,2,4,2],"timeDeltas":[10,20,30,5,15]}}"#,
+            tree()
+        ),
+    );
     let found = samples(&profile);
     let expected = [
         ("f:12", 20.0),
-        ("f;(anonymous):0", 30.0),
+        ("f;(anonymous)", 30.0),
         ("f:11", 5.0),
-        ("(garbage collector):0", 15.0),
+        ("(garbage collector)", 15.0),
         // More samples than lines.
-        ("f:0", 40.0),
+        ("f", 40.0),
     ];
     let expected = expected.map(|(stack, time)| (stack.to_owned(), vec![1.0, time]));
     assert_eq!(found, expected);
@@ -111,10 +71,13 @@ fn a_sample_lasts_until_the_next_one() {
 
 #[test]
 fn times_since_1970_are_kept() {
-    let (profile, _) = read(&format!(
-        r#"{{"nodes":[{}],"samples":[2,1],"timeDeltas":[0,20.5],"startTime":1700000000000000,"endTime":1700000000000020.5}}"#,
-        tree()
-    ));
+    let (profile, _) = read(
+        &FORMAT,
+        &format!(
+            r#"{{"nodes":[{}],"samples":[2,1],"timeDeltas":[0,20.5],"startTime":1700000000000000,"endTime":1700000000000020.5}}"#,
+            tree()
+        ),
+    );
     // The last sample is the mark at the end.
     assert_eq!(samples(&profile), [("f:12".to_owned(), vec![1.0, 20.5])]);
     assert_eq!(profile.sources[0].timestamp, Some(1.7e9));
@@ -123,13 +86,16 @@ fn times_since_1970_are_kept() {
 
 #[test]
 fn samples_are_sorted_by_time() {
-    let (profile, problems) = read(&format!(
-        r#"{{"nodes":[{}],"startTime":0,"endTime":100,"samples":[2,3,4],"timeDeltas":[10,50,-20]}}"#,
-        tree()
-    ));
+    let (profile, problems) = read(
+        &FORMAT,
+        &format!(
+            r#"{{"nodes":[{}],"startTime":0,"endTime":100,"samples":[2,3,4],"timeDeltas":[10,50,-20]}}"#,
+            tree()
+        ),
+    );
     assert_eq!(
         stacks(&profile),
-        ["f:12", "(garbage collector):0", "f;(anonymous):0"]
+        ["f:12", "(garbage collector)", "f;(anonymous)"]
     );
     let times: Vec<_> = samples(&profile)
         .iter()
@@ -150,16 +116,20 @@ fn old_files_are_nested_and_may_only_count() {
     );
     let head =
         format!(r#""head":{{"functionName":"(root)","id":1,"children":[{outer}],"hitCount":0}}"#);
-    let (profile, problems) = read(&format!(r#"{{{head},"startTime":10.5,"endTime":11}}"#));
-    let expected = [("f:2", 2.0), ("f:0", 1.0), ("f;g:0", 2.0), ("f;h:0", 2.0)];
+    let (profile, problems) = read(
+        &FORMAT,
+        &format!(r#"{{{head},"startTime":10.5,"endTime":11}}"#),
+    );
+    let expected = [("f:2", 2.0), ("f", 1.0), ("f;g", 2.0), ("f;h", 2.0)];
     let expected = expected.map(|(stack, count)| (stack.to_owned(), vec![count]));
     assert_eq!(samples(&profile), expected);
     assert_eq!(profile.sources[0].duration, Some(500_000_000));
     assert!(problems.is_empty());
-    let (profile, _) = read(&format!(
-        r#"{{{head},"samples":[2,3],"timestamps":[100,130]}}"#
-    ));
-    let expected = [("f:2", 30.0), ("f;g:0", f64::NAN)];
+    let (profile, _) = read(
+        &FORMAT,
+        &format!(r#"{{{head},"samples":[2,3],"timestamps":[100,130]}}"#),
+    );
+    let expected = [("f:2", 30.0), ("f;g", f64::NAN)];
     let found = samples(&profile);
     assert_eq!((found[0].0.as_str(), found[0].1[1]), expected[0]);
     assert!(found[1].0 == expected[1].0 && found[1].1[1].is_nan());
@@ -171,7 +141,7 @@ fn deep_nesting_is_no_recursion() {
     let begin = r#"{"functionName":"f","hitCount":0,"children":["#.repeat(depth);
     let leaf = r#"{"functionName":"g","hitCount":1}"#;
     let text = format!(r#"{{"head":{begin}{leaf}{}}}"#, "]}".repeat(depth));
-    let (profile, _) = read(&text);
+    let (profile, _) = read(&FORMAT, &text);
     let stack = profile.stacks.get(profile.samples.stack[0]);
     assert_eq!(stack.len(), depth + 1);
 }
@@ -214,8 +184,8 @@ fn chunks_of_traces_are_joined() {
         format!("[{events}]"),
         format!(r#"{{"metadata":{{}},"traceEvents":[{events}]}}"#),
     ] {
-        let (profile, problems) = read(&text);
-        assert_eq!(stacks(&profile), ["f:4", "f:5", "f:6", "f:7", "f:0", "f:0"]);
+        let (profile, problems) = read(&FORMAT, &text);
+        assert_eq!(stacks(&profile), ["f:4", "f:5", "f:6", "f:7", "f", "f"]);
         let times: Vec<_> = samples(&profile)
             .iter()
             .map(|(_, values)| values[1])
@@ -226,7 +196,7 @@ fn chunks_of_traces_are_joined() {
         assert_eq!(profile.strings.get(comment), "main");
         assert!(problems.is_empty());
     }
-    let error = read_with(&format!("[{}]", event("Other", 1, 2, "{}")), None).unwrap_err();
+    let error = read_with(&FORMAT, &format!("[{}]", event("Other", 1, 2, "{}")), None).unwrap_err();
     assert!(error.to_string().contains("ProfileChunk"), "{error}");
 }
 
@@ -250,11 +220,11 @@ fn irregular_files_are_refused_with_a_position() {
         (node(2, "a", r#","parent":7"#), "2", "no node with the id 7"),
         (heap.to_owned(), "1", "heap profile"),
     ] {
-        let error = read_with(&file(&nodes, samples), None).unwrap_err();
+        let error = read_with(&FORMAT, &file(&nodes, samples), None).unwrap_err();
         assert!(error.to_string().contains(message), "{error}");
         assert!(error.position().is_some());
     }
-    let (profile, problems) = read(&file(&tree(), "2,3,4"));
+    let (profile, problems) = read(&FORMAT, &file(&tree(), "2,3,4"));
     assert_eq!(stacks(&profile).len(), 1);
     assert_eq!(kinds(&problems), ["unequal_lengths"]);
 }
@@ -266,7 +236,7 @@ fn a_truncated_file_is_read_as_far_as_it_goes() {
         tree()
     );
     for end in text.find("\"nodes\"").unwrap() + 30..text.len() {
-        match read_with(&text[..end], None) {
+        match read_with(&FORMAT, &text[..end], None) {
             Ok((_, problems)) => assert!(kinds(&problems).contains(&"cut_json")),
             Err(error) => assert!(
                 matches!(error, Error::Parse { .. } | Error::Foreign(_)),
@@ -274,8 +244,8 @@ fn a_truncated_file_is_read_as_far_as_it_goes() {
             ),
         }
     }
-    let (profile, _) = read(&text[..text.find(",\"timeDeltas").unwrap()]);
-    assert_eq!(stacks(&profile), ["f:12", "f;(anonymous):0", "f:11"]);
+    let (profile, _) = read(&FORMAT, &text[..text.find(",\"timeDeltas").unwrap()]);
+    assert_eq!(stacks(&profile), ["f:12", "f;(anonymous)", "f:11"]);
 }
 
 #[test]
@@ -290,20 +260,16 @@ fn a_small_file_cannot_take_much_memory() {
         })
         .collect();
     let text = format!(r#"{{"nodes":[{}]}}"#, nodes.join(","));
-    let error = read_with(&text, Some(100_000_000)).unwrap_err();
+    let error = read_with(&FORMAT, &text, Some(100_000_000)).unwrap_err();
     assert!(matches!(error, Error::Budget { .. }), "{error}");
 }
 
 #[test]
 fn what_is_written_is_read_again() {
-    let text = b"line profiling: sample.interval=20000\n#File 1: a.R\n1#3 \"f\" 1#7 \"g\" \n1#4 \"f\" 1#8 \"g\" \n\"g\" \n";
-    let origin = Origin::default();
-    let (profile, _) =
-        formats::read(Input::Bytes(text), Some(&rprof::FORMAT), origin, &|| false).unwrap();
-    let mut out = Vec::new();
-    let losses = Writer.write(&profile, &mut out, &|| false).unwrap();
-    assert!(losses.is_empty());
-    let text = String::from_utf8(out).unwrap();
+    let profile = rprof_profile(
+        "line profiling: sample.interval=20000\n#File 1: a.R\n1#3 \"f\" 1#7 \"g\" \n1#4 \"f\" 1#8 \"g\" \n\"g\" \n",
+    );
+    let text = written(&Writer, &profile);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
         value["timeDeltas"],
@@ -311,8 +277,88 @@ fn what_is_written_is_read_again() {
     );
     assert_eq!(value["samples"].as_array().unwrap().len(), 4);
     assert_eq!(value["samples"][3], 1);
-    let (back, problems) = read(&text);
+    let (back, problems) = read(&FORMAT, &text);
     assert!(problems.is_empty());
-    let expected = ["g;f:3", "g;f:4", "g:0"].map(|stack| (stack.to_owned(), vec![1.0, 20000.0]));
+    let expected = ["g;f:3", "g;f:4", "g"].map(|stack| (stack.to_owned(), vec![1.0, 20000.0]));
     assert_eq!(samples(&back), expected);
+}
+
+/// The URL and the id of the script of each node but the outermost one.
+fn scripts(text: &str) -> Vec<(String, String)> {
+    let value: serde_json::Value = serde_json::from_str(text).unwrap();
+    let nodes = value["nodes"].as_array().unwrap();
+    let text_of = |node: &serde_json::Value, field: &str| {
+        let text = node["callFrame"][field].as_str();
+        text.unwrap().to_owned()
+    };
+    let script = |node| (text_of(node, "url"), text_of(node, "scriptId"));
+    nodes[1..].iter().map(script).collect()
+}
+
+// They were the rows of the file names among all texts, so a copy of a profile could have others.
+#[test]
+fn scripts_are_numbered_as_they_occur() {
+    let profile = rprof_profile(
+        "line profiling: sample.interval=20000\n#File 1: z.R\n#File 2: a.R\n\
+        2#1 \"f\" \n\"h\" \n2#5 \"g\" \n1#2 \"k\" \n1#3 \"m\" 2#1 \"f\" \n",
+    );
+    let text = written(&Writer, &profile);
+    let expected = [
+        ("a.R", "1"),
+        ("", "0"),
+        ("a.R", "1"),
+        ("z.R", "2"),
+        ("z.R", "2"),
+    ];
+    let expected = expected.map(|(url, id)| (url.to_owned(), id.to_owned()));
+    assert_eq!(scripts(&text), expected);
+    // Also from a profile with texts in another order.
+    let (back, _) = read(&FORMAT, &text);
+    assert!(back.strings.iter().ne(profile.strings.iter()));
+    assert_eq!(written(&Writer, &back), text);
+}
+
+#[test]
+fn functions_are_told_apart_by_url_and_line_not_by_script() {
+    // Name, script, URL and line. The same file may be loaded as several scripts, which are numbered as they are loaded.
+    let nodes = [
+        ("f", 7, "u", 3),
+        ("f", 8, "u", 3),
+        ("f", 8, "v", 3),
+        ("f", 7, "u", 4),
+        ("g", 7, "u", 3),
+    ];
+    let file = |order: &[usize]| {
+        let children: Vec<_> = order.iter().map(|row| (row + 2).to_string()).collect();
+        let mut list = vec![node(
+            1,
+            "(root)",
+            &format!(r#","children":[{}]"#, children.join(",")),
+        )];
+        list.extend(order.iter().map(|&row| {
+            let (name, script, url, line) = nodes[row];
+            format!(
+                r#"{{"id":{},"callFrame":{{"functionName":"{name}","scriptId":"{script}","url":"{url}","lineNumber":{line}}}}}"#,
+                row + 2
+            )
+        }));
+        format!(
+            r#"{{"nodes":[{}],"startTime":0,"endTime":60,"samples":[2,3,4,5,6],"timeDeltas":[10,10,10,10,10]}}"#,
+            list.join(",")
+        )
+    };
+    let functions = |profile: &Profile| -> Vec<_> {
+        let of_sample = |&stack: &_| {
+            let frames = profile.stacks.get(stack).to_vec().unwrap();
+            let function = profile.locations.get(frames[0]).function.unwrap();
+            function.row()
+        };
+        profile.samples.stack.iter().map(of_sample).collect()
+    };
+    for order in [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [1, 2, 0, 4, 3]] {
+        let (profile, problems) = read(&FORMAT, &file(&order));
+        assert!(problems.is_empty());
+        assert_eq!(profile.functions.len(), 4);
+        assert_eq!(functions(&profile), [0, 0, 1, 2, 3]);
+    }
 }

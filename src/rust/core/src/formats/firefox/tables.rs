@@ -68,32 +68,7 @@ impl Part {
     /// Reads a table if it is one of these. Returns whether it is.
     pub fn field(&mut self, key: &str, json: &mut Reader, strings: &mut Strings) -> Result<bool> {
         match key {
-            "stackTable" => self.table(json, |tables, key| match key {
-                "frame" => Some(&mut tables.stack_frame),
-                "prefix" => Some(&mut tables.stack_prefix),
-                "prefixOffset" => Some(&mut tables.stack_offset),
-                _ => None,
-            })?,
-            "frameTable" => self.table(json, |tables, key| match key {
-                "func" => Some(&mut tables.frame_func),
-                "line" => Some(&mut tables.frame_line),
-                "column" => Some(&mut tables.frame_column),
-                "address" => Some(&mut tables.frame_address),
-                "lib" => Some(&mut tables.frame_lib),
-                _ => None,
-            })?,
-            "funcTable" => self.table(json, |tables, key| match key {
-                "name" => Some(&mut tables.func_name),
-                "fileName" => Some(&mut tables.func_file),
-                "source" => Some(&mut tables.func_source),
-                "lineNumber" => Some(&mut tables.func_line),
-                "resource" => Some(&mut tables.func_resource),
-                _ => None,
-            })?,
-            "resourceTable" => self.table(json, |tables, key| match key {
-                "lib" => Some(&mut tables.resource_lib),
-                _ => None,
-            })?,
+            "stackTable" | "frameTable" | "funcTable" | "resourceTable" => self.table(key, json)?,
             "sources" if json.peek()? == Kind::Object => {
                 json.begin_object()?;
                 while let Some(key) = json.key()? {
@@ -128,18 +103,14 @@ impl Part {
         Ok(true)
     }
 
-    fn table(
-        &mut self,
-        json: &mut Reader,
-        column: impl for<'t> Fn(&'t mut Tables, &str) -> Option<&'t mut Column>,
-    ) -> Result<()> {
+    fn table(&mut self, table: &str, json: &mut Reader) -> Result<()> {
         if json.peek()? != Kind::Object {
             return json.skip();
         }
         json.begin_object()?;
         while let Some(key) = json.key()? {
             self.is_gecko |= key.as_str() == "schema";
-            match column(&mut self.tables, key.as_str()) {
+            match self.tables.column(table, key.as_str()) {
                 Some(column) => columns::read(json, column)?,
                 None => json.skip()?,
             }
@@ -201,6 +172,27 @@ impl<'v> View<'v> {
 pub type Mappings = HashMap<Lib, MappingId, RandomState>;
 
 impl Tables {
+    /// The place for a column, if it is used.
+    fn column(&mut self, table: &str, column: &str) -> Option<&mut Column> {
+        Some(match (table, column) {
+            ("stackTable", "frame") => &mut self.stack_frame,
+            ("stackTable", "prefix") => &mut self.stack_prefix,
+            ("stackTable", "prefixOffset") => &mut self.stack_offset,
+            ("frameTable", "func") => &mut self.frame_func,
+            ("frameTable", "line") => &mut self.frame_line,
+            ("frameTable", "column") => &mut self.frame_column,
+            ("frameTable", "address") => &mut self.frame_address,
+            ("frameTable", "lib") => &mut self.frame_lib,
+            ("funcTable", "name") => &mut self.func_name,
+            ("funcTable", "fileName") => &mut self.func_file,
+            ("funcTable", "source") => &mut self.func_source,
+            ("funcTable", "lineNumber") => &mut self.func_line,
+            ("funcTable", "resource") => &mut self.func_resource,
+            ("resourceTable", "lib") => &mut self.resource_lib,
+            _ => return None,
+        })
+    }
+
     pub fn has_stacks(&self) -> bool {
         !self.stack_frame.is_empty()
     }

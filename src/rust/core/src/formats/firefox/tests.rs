@@ -1,39 +1,18 @@
 //! Reads the layouts of several versions, and irregular and hostile files.
 
 use super::*;
-use crate::error::{Error, Result};
-use crate::formats::{self, Input, Problems, Writer as _, rprof};
-use crate::io::input::Origin;
-use crate::model::Profile;
-
-fn read_with(text: &str, max_memory: Option<u64>) -> Result<(Profile, Problems)> {
-    let origin = Origin {
-        name: "input".to_owned(),
-        stored: text.len() as u64,
-        max_memory,
-        ..Origin::default()
-    };
-    formats::read(
-        Input::Bytes(text.as_bytes()),
-        Some(&FORMAT),
-        origin,
-        &|| false,
-    )
-}
-
-fn read(text: &str) -> (Profile, Problems) {
-    read_with(text, None).unwrap()
-}
+use crate::error::Error;
+use crate::formats::testing::{self, kinds, name_of, read, read_with, rprof_profile, written};
+use crate::model::{LocationId, Profile};
 
 /// For each sample its source, its stack (outermost first) and its values.
 fn samples(profile: &Profile) -> Vec<(usize, String, Vec<f64>)> {
-    let name = |&id: &_| {
+    let frame = |id: LocationId| {
         let location = profile.locations.get(id);
         match profile.function_of(id) {
             Some(function) => {
                 let file = profile.strings.get(function.filename);
-                let name = profile.strings.get(function.name);
-                format!("{name}@{file}:{}", location.line.unwrap())
+                format!("{}@{file}:{}", name_of(profile, id), location.line.unwrap())
             }
             None => {
                 let address = profile.address_of(&location);
@@ -43,27 +22,17 @@ fn samples(profile: &Profile) -> Vec<(usize, String, Vec<f64>)> {
             }
         }
     };
-    let sample = |(row, &stack): (usize, &_)| {
-        let stack = profile.stacks.get(stack).to_vec().unwrap();
-        let names: Vec<_> = stack.iter().rev().map(name).collect();
-        let values = profile.values.iter().map(|values| values.column[row]);
-        let values = values.filter(|value| !value.is_nan()).collect();
-        (profile.samples.source[row].row(), names.join(";"), values)
-    };
-    profile
-        .samples
-        .stack
-        .iter()
-        .enumerate()
-        .map(sample)
-        .collect()
+    let samples = testing::samples(profile, frame);
+    let shown = samples.iter().map(|sample| {
+        let values = sample.known_values();
+        (sample.source, sample.outermost_first(), values)
+    });
+    shown.collect()
 }
 
 fn stacks(profile: &Profile) -> Vec<String> {
-    samples(profile)
-        .into_iter()
-        .map(|(_, stack, _)| stack)
-        .collect()
+    let samples = samples(profile).into_iter();
+    samples.map(|(_, stack, _)| stack).collect()
 }
 
 const STACKS: &str = r#""stackTable":{"length":3,"frame":[0,1,0],"prefixOffset":[0,1,0]}"#;
@@ -133,7 +102,7 @@ fn tables_may_be_shared_or_those_of_threads() {
         .join(","),
     ];
     for file in files {
-        let (profile, problems) = read(&format!("{{{file}}}"));
+        let (profile, problems) = read(&FORMAT, &format!("{{{file}}}"));
         assert_eq!(stacks(&profile), EXPECTED, "{file}");
         assert!(problems.is_empty());
         assert_eq!(profile.mappings.len(), 1);
@@ -178,7 +147,7 @@ fn weights_have_types() {
         allocations,
         r#"{"name":"empty","samples":{"stack":[],"time":[]}}"#,
     ];
-    let (profile, problems) = read(&with_threads(&threads.join(",")));
+    let (profile, problems) = read(&FORMAT, &with_threads(&threads.join(",")));
     assert!(problems.is_empty());
     let types = profile
         .values
@@ -217,7 +186,7 @@ fn weights_have_types() {
 #[test]
 fn irregular_files_are_refused_or_reported() {
     let thread = |stack: &str| format!(r#"{{"samples":{{"stack":[{stack}],"time":[1]}}}}"#);
-    let error = read_with(&with_threads(&thread("9")), None).unwrap_err();
+    let error = read_with(&FORMAT, &with_threads(&thread("9")), None).unwrap_err();
     assert!(
         error.to_string().contains("Stack 9 is out of range"),
         "{error}"
@@ -225,22 +194,22 @@ fn irregular_files_are_refused_or_reported() {
     let cycle = format!(
         r#"{{{META},"threads":[{{{STRINGS},"stackTable":{{"frame":[0,0],"prefix":[1,0]}},{FRAMES},{OLD_FUNCS},{SAMPLES}}}]}}"#
     );
-    let error = read_with(&cycle, None).unwrap_err();
+    let error = read_with(&FORMAT, &cycle, None).unwrap_err();
     assert!(
         error.to_string().contains("among its own callers"),
         "{error}"
     );
-    let (profile, problems) = read(&with_threads(&thread("0,0,0")));
+    let (profile, problems) = read(&FORMAT, &with_threads(&thread("0,0,0")));
     assert_eq!(stacks(&profile).len(), 1);
-    assert_eq!(problems.counts()[0].0.key(), "unequal_lengths");
+    assert_eq!(kinds(&problems), ["unequal_lengths"]);
     let gecko = r#"{"meta":{"version":24,"stackwalk":1},"threads":[{"samples":{"schema":{"stack":0},"data":[]}}]}"#;
-    let error = read_with(gecko, None).unwrap_err();
+    let error = read_with(&FORMAT, gecko, None).unwrap_err();
     assert!(
         error.to_string().contains("profiler.firefox.com"),
         "{error}"
     );
     assert!(matches!(
-        read_with(r#"{"meta":{}}"#, None),
+        read_with(&FORMAT, r#"{"meta":{}}"#, None),
         Err(Error::Foreign(_))
     ));
 }
@@ -250,7 +219,7 @@ fn a_truncated_file_is_read_as_far_as_it_goes() {
     let text = with_threads(&format!(r#"{{{SAMPLES}}},{{{SAMPLES}}}"#));
     let mut counts = Vec::new();
     for end in 10..text.len() {
-        match read_with(&text[..end], None) {
+        match read_with(&FORMAT, &text[..end], None) {
             Ok((profile, problems)) => {
                 assert!(!problems.is_empty());
                 counts.push(profile.samples.len());
@@ -275,26 +244,22 @@ fn a_small_file_cannot_take_much_memory() {
         r#"{{{META},"shared":{{"stackTable":{{"frame":[{frame}],"prefixOffset":[0,{offset}]}},{FRAMES},{FUNCS},{STRINGS}}},"threads":[{{"samples":{{"stack":[{}]}}}}]}}"#,
         stack.join(",")
     );
-    let error = read_with(&text, Some(100_000_000)).unwrap_err();
+    let error = read_with(&FORMAT, &text, Some(100_000_000)).unwrap_err();
     assert!(matches!(error, Error::Budget { .. }), "{error}");
 }
 
 #[test]
 fn what_is_written_is_read_again() {
-    let text = b"memory profiling: GC profiling: line profiling: sample.interval=20000\n#File 1: a.R\n:1:2:3:0:1#3 \"f\" 1#7 \"g\" \n:1:2:3:0:\"<GC>\" 1#4 \"f\" 1#8 \"g\" \n:9:2:3:0:\"g\" \n";
-    let origin = Origin::default();
-    let (profile, _) =
-        formats::read(Input::Bytes(text), Some(&rprof::FORMAT), origin, &|| false).unwrap();
+    let profile = rprof_profile(
+        "memory profiling: GC profiling: line profiling: sample.interval=20000\n#File 1: a.R\n:1:2:3:0:1#3 \"f\" 1#7 \"g\" \n:1:2:3:0:\"<GC>\" 1#4 \"f\" 1#8 \"g\" \n:9:2:3:0:\"g\" \n",
+    );
     let writer = Writer {
         texts: vec![Text {
             file: "a.R",
             text: "one\ntwo\n",
         }],
     };
-    let mut out = Vec::new();
-    let losses = writer.write(&profile, &mut out, &|| false).unwrap();
-    assert!(losses.is_empty());
-    let text = String::from_utf8(out).unwrap();
+    let text = written(&writer, &profile);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let shared = &value["shared"];
     for (table, content) in shared.as_object().unwrap() {
@@ -308,7 +273,7 @@ fn what_is_written_is_read_again() {
     let samples_json = &value["threads"][0]["samples"];
     assert_eq!(samples_json["timeDeltas"], serde_json::json!([0, 20, 20]));
     assert_eq!(samples_json["weightType"], "tracing-ms");
-    let (back, problems) = read(&text);
+    let (back, problems) = read(&FORMAT, &text);
     assert!(problems.is_empty());
     let found: Vec<_> = samples(&back)
         .into_iter()

@@ -4,7 +4,7 @@
 
 use super::frame::frame;
 use super::head::{Head, head};
-use super::stacks::Stacks;
+use super::stacks::{Known, Stacks};
 use crate::error::Result;
 use crate::formats::bytes::is_text;
 use crate::formats::format::{Format, Opened};
@@ -14,6 +14,7 @@ use crate::limits::cancel::Stop;
 use crate::limits::memory::{TryGrow, owned};
 use crate::message;
 use crate::model::{Label, Period, Profile, StringId, ValueType, Values};
+use memchr::memmem;
 
 const STACK: &str = "a stack";
 const VALUES: &str = "sample values";
@@ -71,6 +72,10 @@ struct PerfScript {
     lines: usize,
     /// Whether the text is what follows the event on the first line.
     is_of_head: bool,
+    /// Whether the last line was empty.
+    is_after_empty: bool,
+    /// Whether the lines that follow the first one may be those of a stack that is known.
+    may_be_known: bool,
     stacks: Stacks,
     events: Vec<Event>,
     keys: Option<Keys>,
@@ -112,7 +117,9 @@ impl Grammar for PerfScript {
     const OTHERWISE: &'static str = "its first line is not that of a sample, such as \
                                      `R 123 45.678: 250000 cpu-clock:`";
 
-    fn line(&mut self, line: &[u8], _: &[u8], file: &mut File) -> Result<()> {
+    fn line(&mut self, line: &[u8], rest: &[u8], file: &mut File) -> Result<()> {
+        let is_empty = rest.starts_with(b"\n");
+        let is_after_empty = std::mem::replace(&mut self.is_after_empty, is_empty);
         let text = line.trim_ascii_start();
         match line {
             _ if text.is_empty() => return self.close(file),
@@ -123,6 +130,7 @@ impl Grammar for PerfScript {
         match head(line) {
             Some(head) => {
                 self.close(file)?;
+                self.may_be_known = is_after_empty;
                 self.open(head, file)
             }
             None if line.starts_with(b" ") => self.frame_line(line, text, file),
@@ -134,6 +142,29 @@ impl Grammar for PerfScript {
                 Ok(())
             }
         }
+    }
+
+    /// Most stacks have occurred before, with the same text up to the next empty line. Their lines need
+    /// not be processed one by one, which saves a third of the time of reading. Only samples that follow
+    /// an empty line are looked up, so that no part of a file is searched twice.
+    #[inline]
+    fn lines(&mut self, text: &[u8], file: &mut File) -> Result<usize> {
+        if !std::mem::take(&mut self.may_be_known) || !text.starts_with(b"\t") {
+            return Ok(0);
+        }
+        let Some(end) = memmem::find(text, b"\n\n") else {
+            return Ok(0);
+        };
+        let Some(known) = self.stacks.known(&text[..=end]) else {
+            return Ok(0);
+        };
+        let Some(block) = self.block.take() else {
+            return Ok(0);
+        };
+        file.count_lines(known.lines + 1);
+        self.is_after_empty = true;
+        self.add(&block, known, file)?;
+        Ok(end + 2)
     }
 
     fn cut_line(&mut self, line: &[u8], file: &mut File) -> Result<()> {
@@ -298,10 +329,14 @@ impl PerfScript {
         let Some(block) = self.block.take() else {
             return Ok(());
         };
+        let known = self.stacks.of(&self.text, file)?;
+        self.add(&block, known, file)
+    }
+
+    fn add(&mut self, block: &Block, known: Known, file: &mut File) -> Result<()> {
         let row = file.profile.samples.len();
-        let (stack, frames) = self.stacks.of(&self.text, file)?;
-        file.add_sample(stack, frames as usize)?;
-        self.add_labels(row, &block, file)?;
+        file.add_sample(known.stack, known.frames)?;
+        self.add_labels(row, block, file)?;
         let Some(event) = block.event.and_then(|at| self.events.get_mut(at)) else {
             return Ok(());
         };

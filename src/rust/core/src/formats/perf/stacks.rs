@@ -3,7 +3,6 @@
 //! Most stacks have occurred before. Of others, only lines that have not occurred before are parsed.
 
 use super::frame::{Frame, frame, is_kernel, source_line};
-use crate::collections::next_row;
 use crate::error::Result;
 use crate::formats::text_cache::TextCache;
 use crate::formats::text_file::File;
@@ -15,28 +14,45 @@ const STACK: &str = "a stack";
 /// kilobytes; files whose stacks are all different would take more memory than their profile.
 const KEPT_TEXT: usize = 256 << 20;
 
+/// What a text means.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    pub stack: StackId,
+    /// The number of its frames.
+    pub frames: usize,
+    /// The number of lines of the text.
+    pub lines: usize,
+}
+
 #[derive(Default)]
 pub struct Stacks {
-    /// The stack of a text, and the number of its frames.
-    known: TextCache<(StackId, u32)>,
+    known: TextCache<Known>,
     kept_text: usize,
     locations: TextCache<LocationId>,
     mappings: TextCache<MappingId>,
 }
 
 impl Stacks {
-    /// The stack of the lines of frames, each with a line feed, and the number of its frames.
-    pub fn of(&mut self, text: &[u8], file: &mut File) -> Result<(StackId, u32)> {
-        match self.known.get(text) {
+    /// The stack of the lines of frames, each with a line feed.
+    pub fn of(&mut self, text: &[u8], file: &mut File) -> Result<Known> {
+        match self.known(text) {
             Some(known) => Ok(known),
             None => self.learn(text, file),
         }
     }
 
+    /// The same, if the text has occurred before.
+    pub fn known(&self, text: &[u8]) -> Option<Known> {
+        self.known.get(text)
+    }
+
     /// Parses the text of a stack that did not occur before.
-    fn learn(&mut self, text: &[u8], file: &mut File) -> Result<(StackId, u32)> {
+    fn learn(&mut self, text: &[u8], file: &mut File) -> Result<Known> {
         let mut frames: Vec<(&[u8], Option<&[u8]>)> = Vec::new();
-        for line in text.split(|&byte| byte == b'\n') {
+        let mut lines = 0;
+        for line in text.split_inclusive(|&byte| byte == b'\n') {
+            lines += 1;
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
             // perf writes source lines behind two blanks.
             let is_source = line.starts_with(b"  ")
                 && line.get(2) != Some(&b' ')
@@ -67,10 +83,11 @@ impl Stacks {
             stack.try_push(location, STACK)?;
         }
         stack.reverse();
-        let known = (
-            file.profile.stacks.intern(&stack)?,
-            next_row(stack.len(), "frames")?,
-        );
+        let known = Known {
+            stack: file.profile.stacks.intern(&stack)?,
+            frames: stack.len(),
+            lines,
+        };
         if self.kept_text + text.len() <= KEPT_TEXT {
             self.kept_text += text.len();
             self.known.insert(text, known)?;

@@ -1,23 +1,21 @@
 //! Tests of reading.
 
 use super::FORMAT;
-use crate::formats::{Input, read};
-use crate::io::input::Origin;
+use crate::formats::Problems;
+use crate::formats::testing::{self, kinds, read_with};
 use crate::model::{LocationId, Profile};
 
 fn profile(text: &str) -> (Profile, Vec<&'static str>) {
-    let input = Input::Bytes(text.as_bytes());
-    let (profile, problems) = read(input, Some(&FORMAT), Origin::default(), &|| false).unwrap();
-    let kinds = problems.counts().iter().map(|(kind, _)| kind.key());
-    (profile, kinds.collect())
+    let (profile, problems) = testing::read(&FORMAT, text);
+    (profile, kinds(&problems))
 }
 
 /// Each sample as its frames: name, `!` if inlined, type, file and line.
 fn stacks(profile: &Profile) -> Vec<String> {
     let text = |id| profile.strings.get(id);
-    let frame = |id: &LocationId| {
-        let location = profile.locations.get(*id);
-        let function = profile.function_of(*id);
+    let frame = |id: LocationId| {
+        let location = profile.locations.get(id);
+        let function = profile.function_of(id);
         let name = function.map_or("?", |f| text(f.name));
         let inlined = if location.inlined { "!" } else { "" };
         let type_ = profile.frame_type_of(&location).unwrap_or("-");
@@ -34,11 +32,8 @@ fn stacks(profile: &Profile) -> Vec<String> {
             address.address
         )
     };
-    let stack = |id: &_| {
-        let frames = profile.stacks.get(*id).to_vec().unwrap();
-        frames.iter().map(frame).collect::<Vec<_>>().join(", ")
-    };
-    profile.samples.stack.iter().map(stack).collect()
+    let samples = testing::samples(profile, frame).into_iter();
+    samples.map(|sample| sample.frames.join(", ")).collect()
 }
 
 /// The labels of a sample.
@@ -106,6 +101,39 @@ fn samples_have_frames_labels_and_periods() {
     assert_eq!(source.default_type.as_deref(), Some("cpu-clock:u"));
     let comment = profile.strings.get(source.comments[0]);
     assert_eq!(comment, "captured on    : Sun Nov 22 2026");
+}
+
+/// Blank lines that are not empty end samples, but then no stack is found by its text.
+#[test]
+fn known_stacks_are_those_that_their_lines_mean() {
+    let head = |row: usize| format!("a {row}/{row} {row}.5: {row} cpu-clock: \n");
+    let stacks = [
+        "\t            1139 f (m)\n\t            1140 g (m)\n",
+        "\t            1139 f (m)\n",
+        "\t            1139 inner (inlined)\n  a.c:3\n\t            1139 main (/bin/a)\n  a.c:12\n",
+        "\t0x1/0x2/P/-\n\t            1139 f (m)\n",
+        "            1139 f (m)\n",
+        "\t\0f (m)\n",
+        "\t            1139 f (m)\nb 1 1.5: 1 cpu-clock: \n\t            1140 g (m)\n",
+        "stray\n\t            1139 f (m)\n",
+        "",
+    ];
+    let mut text = String::new();
+    for row in 0..200 {
+        text += &head(row);
+        text += stacks[row * row % 31 % stacks.len()];
+        text += if row % 50 == 49 { "\nstray\n\n" } else { "\n" };
+    }
+    text += &head(200);
+    text += stacks[0];
+    let (fast, problems) = testing::read(&FORMAT, &text);
+    let (slow, same_problems) = testing::read(&FORMAT, &text.replace("\n\n", "\n \n"));
+    assert!(problems.kept().len() > 4);
+    let places = |problems: &Problems| format!("{:?}", problems.kept());
+    assert_eq!(places(&problems), places(&same_problems));
+    assert_eq!(super::tests::stacks(&fast), super::tests::stacks(&slow));
+    assert_eq!(fast.labels, slow.labels);
+    assert_eq!(types(&fast), types(&slow));
 }
 
 #[test]
@@ -179,8 +207,7 @@ fn irregular_files_are_read_as_far_as_possible() {
         ("hello\n", "cpu-clock"),
         ("# a script\nx = 1\n", "cpu-clock"),
     ] {
-        let input = Input::Bytes(text.as_bytes());
-        let error = read(input, Some(&FORMAT), Origin::default(), &|| false).unwrap_err();
+        let error = read_with(&FORMAT, text, None).unwrap_err();
         assert!(error.to_string().contains(what), "{error}");
     }
 }
@@ -188,7 +215,6 @@ fn irregular_files_are_read_as_far_as_possible() {
 #[test]
 fn there_may_not_be_a_thousand_events() {
     let lines: String = (0..2000).map(|i| format!("a 1 1.0: e{i}: \n\n")).collect();
-    let input = Input::Bytes(lines.as_bytes());
-    let error = read(input, Some(&FORMAT), Origin::default(), &|| false).unwrap_err();
+    let error = read_with(&FORMAT, &lines, None).unwrap_err();
     assert!(error.to_string().contains("1000 events"), "{error}");
 }

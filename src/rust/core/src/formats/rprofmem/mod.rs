@@ -19,3 +19,6 @@
 mod read;
 
 pub use read::FORMAT;
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,6 @@ use crate::formats::text_file::{self, File, Grammar};
 use crate::limits::cancel::Stop;
 use crate::limits::memory::{TryGrow, owned};
 use crate::model::{LocationId, Profile, StackId, Values};
-use std::borrow::Cow;
 
 const STACK: &str = "a stack";
 const VALUES: &str = "sample values";
@@ -233,14 +232,7 @@ impl Rprofmem {
                 return Ok(End::OpenName);
             };
             let item = &rest[1..end];
-            let location = match self.items.get(item) {
-                Some(location) => location,
-                None => {
-                    let location = new_frame(item, file)?;
-                    self.items.insert(item, location)?;
-                    location
-                }
-            };
+            let location = self.items.get_or_read(item, || new_frame(item, file))?;
             self.frames.try_push(location, STACK)?;
             at += end + 2;
         }
@@ -288,142 +280,7 @@ fn new_frame(item: &[u8], file: &mut File) -> Result<LocationId> {
     if item.contains(&b'\n') {
         file.note(ProblemKind::LineFeedInName, item);
     }
-    let mut name = file.decode(item)?;
-    if name.is_empty() {
-        file.note(ProblemKind::EmptyName, b"\"\"");
-        name = Cow::Borrowed("<Anonymous>");
-    }
+    let name = file.name(item, b"\"\"")?;
     let none = file.profile.strings.intern("")?;
     file.profile.frame(&name, none, 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::formats::{Input, read};
-    use crate::io::input::Origin;
-
-    /// The allocations of a text, with their names, and the keys of problems.
-    fn shown(text: &[u8]) -> (Vec<String>, Vec<&'static str>) {
-        let input = Input::Bytes(text);
-        let result = read(input, Some(&FORMAT), Origin::default(), &|| false);
-        let (profile, problems) = match result {
-            Ok(result) => result,
-            Err(error) => return (vec![error.to_string()], Vec::new()),
-        };
-        let name = |id: &LocationId| {
-            let function = profile.function_of(*id).unwrap();
-            profile.strings.get(function.name).to_owned()
-        };
-        let sample = |row: usize| {
-            let stack = profile.stacks.get(profile.samples.stack[row]).to_vec();
-            let frames: Vec<_> = stack.unwrap().iter().map(name).collect();
-            let values = profile.values.iter().map(|v| v.column[row].to_string());
-            format!(
-                "{}: {}",
-                values.collect::<Vec<_>>().join(" "),
-                frames.join(" < ")
-            )
-        };
-        let samples = (0..profile.samples.len()).map(sample).collect();
-        (
-            samples,
-            problems
-                .counts()
-                .iter()
-                .map(|(kind, _)| kind.key())
-                .collect(),
-        )
-    }
-
-    #[test]
-    fn lines_are_allocations() {
-        let (samples, problems) =
-            shown(b"8048 :\"f\" \"main\" \n192 :\n18446744073709551615 :\"f\" \n");
-        assert_eq!(
-            samples,
-            ["8048 1: f < main", "192 1: ", "18446744073709552000 1: f"]
-        );
-        assert!(problems.is_empty());
-        assert_eq!(shown(b""), (vec![], vec![]));
-    }
-
-    #[test]
-    fn pages_have_no_bytes() {
-        let (samples, problems) = shown(b"8048 :\"f\" \nnew page:\"f\" \"main\" \n");
-        assert_eq!(samples, ["8048 1 0: f", "NaN NaN 1: f < main"]);
-        assert!(problems.is_empty());
-    }
-
-    #[test]
-    fn old_versions_of_r_join_lines() {
-        let (samples, problems) = shown(b"200 :360 :new page:8040 :\"double\" \n56 :48 :");
-        let expected = [
-            "200 1 0: ",
-            "360 1 0: ",
-            "NaN NaN 1: ",
-            "8040 1 0: double",
-            "56 1 0: ",
-            "48 1 0: ",
-        ];
-        assert_eq!(samples, expected);
-        assert!(problems.is_empty(), "{problems:?}");
-    }
-
-    #[test]
-    fn names_are_not_escaped() {
-        let text = b"48 :\"a \"b \" \"l[[\"x\"]]\" \"two\nlines\" \"main\" \n48 :\"f\" \n";
-        let (samples, problems) = shown(text);
-        assert_eq!(
-            samples,
-            ["48 1: a \"b  < l[[\"x\"]] < two\nlines < main", "48 1: f"]
-        );
-        assert_eq!(problems, ["line_feed_in_name"]);
-    }
-
-    #[test]
-    fn truncated_lines_are_read_as_far_as_possible() {
-        for (text, samples, problem) in [
-            (
-                &b"48 :\"f\" \"ma"[..],
-                &["48 1: f"][..],
-                &["cut_sample"][..],
-            ),
-            (b"48 :\"f\" ", &["48 1: f"], &["no_final_line_feed"]),
-            (b"48 :\n4", &["48 1: "], &["stray_text"]),
-            (
-                b"48 :\"f\" \"ma\n56 :\"g\" \n",
-                &["48 1: f", "56 1: g"],
-                &["torn_sample"],
-            ),
-            (b"48 :\"f\" x\n", &["48 1: "], &["torn_sample"]),
-            (b"48 :x \"f\" \n", &["48 1: "], &["torn_sample"]),
-            (
-                b"48 :\"f\" \nhello\n\n",
-                &["48 1: f"],
-                &["stray_text", "blank_line"],
-            ),
-            (b"48 :\"f\" \r\n", &["48 1: f"], &["carriage_returns"]),
-        ] {
-            let (found, problems) = shown(text);
-            assert_eq!(found, samples);
-            assert_eq!(problems, problem);
-        }
-        let hole = [b"48 :\"f\" \"m".as_slice(), &[0; 40], b"48 :\"g\" \n"].concat();
-        let (samples, problems) = shown(&hole);
-        assert_eq!(samples, ["48 1: f", "48 1: g"]);
-        assert_eq!(problems, ["cut_sample", "nul_run"]);
-    }
-
-    #[test]
-    fn other_files_are_refused() {
-        for (text, what) in [
-            (&b"hello\n"[..], "`192 :`"),
-            (b"\n\n", "blank lines"),
-            (b"sample.interval=20000\n\"f\" \n", "Rprof"),
-        ] {
-            let (samples, _) = shown(text);
-            assert!(samples[0].contains(what), "{samples:?}");
-        }
-    }
 }

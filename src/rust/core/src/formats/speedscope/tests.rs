@@ -1,62 +1,25 @@
 //! Reads files with fields in any order, evented profiles, and irregular and hostile files.
 
 use super::*;
-use crate::error::{Error, Result};
-use crate::formats::{self, Input, ProblemKind, Problems, Writer as _, rprof};
-use crate::io::input::Origin;
+use crate::error::Error;
+use crate::formats::ProblemKind;
+use crate::formats::testing::{self, kinds, name_of, read, read_with, rprof_profile, written};
 use crate::model::Profile;
-
-fn read_with(text: &str, max_memory: Option<u64>) -> Result<(Profile, Problems)> {
-    let origin = Origin {
-        name: "input".to_owned(),
-        stored: text.len() as u64,
-        max_memory,
-        ..Origin::default()
-    };
-    formats::read(
-        Input::Bytes(text.as_bytes()),
-        Some(&FORMAT),
-        origin,
-        &|| false,
-    )
-}
-
-fn read(text: &str) -> (Profile, Problems) {
-    read_with(text, None).unwrap()
-}
 
 /// For each sample its source, its stack (outermost first) and its value.
 fn samples(profile: &Profile) -> Vec<(usize, String, f64)> {
-    let name = |&location: &_| {
-        let function = profile.function_of(location).unwrap();
-        profile.strings.get(function.name)
-    };
-    let sample = |(row, &stack): (usize, &_)| {
-        let stack = profile.stacks.get(stack).to_vec().unwrap();
-        let names: Vec<_> = stack.iter().rev().map(name).collect();
-        let mut values = profile.values.iter().map(|values| values.column[row]);
-        let value = values.find(|value| !value.is_nan());
-        (
-            profile.samples.source[row].row(),
-            names.join(";"),
-            value.unwrap(),
-        )
-    };
-    profile
-        .samples
-        .stack
-        .iter()
-        .enumerate()
-        .map(sample)
-        .collect()
+    let samples = testing::samples(profile, |id| name_of(profile, id).to_owned());
+    let shown = samples.iter().map(|sample| {
+        let value = sample.known_values()[0];
+        (sample.source, sample.outermost_first(), value)
+    });
+    shown.collect()
 }
 
-fn kinds(problems: &Problems) -> Vec<&'static str> {
-    problems
-        .counts()
-        .iter()
-        .map(|(kind, _)| kind.key())
-        .collect()
+/// The stacks and values of all samples.
+fn stacks(profile: &Profile) -> Vec<(String, f64)> {
+    let samples = samples(profile).into_iter();
+    samples.map(|(_, stack, value)| (stack, value)).collect()
 }
 
 const FRAMES: &str = r#""shared":{"frames":[{"name":"a","file":"x.R","line":3,"col":7},{"name":"b"},{"line":2,"name":""}]}"#;
@@ -73,7 +36,7 @@ fn fields_may_come_in_any_order() {
         format!("{{{FRAMES},{profile}}}"),
         format!("{{{profile},{FRAMES}}}"),
     ] {
-        let (profile, problems) = read(&text);
+        let (profile, problems) = read(&FORMAT, &text);
         assert_eq!(samples(&profile), expected);
         assert!(problems.is_empty());
         assert_eq!(profile.values[0].type_.name, "samples");
@@ -93,40 +56,44 @@ fn time_between_events_becomes_samples() {
             r#"{{{FRAMES},"profiles":[{{"type":"evented","unit":"microseconds","events":[{events}]}}]}}"#
         )
     };
-    let (profile, problems) = read(&file(&[
-        event("O", 0, "10"),
-        event("O", 1, "10"),
-        event("C", 1, "12"),
-        event("O", 1, "12.5"),
-        event("C", 1, "13"),
-        event("C", 0, "13"),
-        event("O", 1, "20"),
-        event("C", 1, "21"),
-    ]));
-    let found = samples(&profile);
-    let found: Vec<_> = found
-        .iter()
-        .map(|(_, stack, value)| (stack.as_str(), *value))
-        .collect();
-    assert_eq!(found, [("a;b", 2.0), ("a", 0.5), ("a;b", 0.5), ("b", 1.0)]);
+    let (profile, problems) = read(
+        &FORMAT,
+        &file(&[
+            event("O", 0, "10"),
+            event("O", 1, "10"),
+            event("C", 1, "12"),
+            event("O", 1, "12.5"),
+            event("C", 1, "13"),
+            event("C", 0, "13"),
+            event("O", 1, "20"),
+            event("C", 1, "21"),
+        ]),
+    );
+    let expected = [("a;b", 2.0), ("a", 0.5), ("a;b", 0.5), ("b", 1.0)];
+    assert_eq!(
+        stacks(&profile),
+        expected.map(|(stack, time)| (stack.to_owned(), time))
+    );
     assert!(problems.is_empty());
     assert_eq!(profile.values[0].type_.unit, "microseconds");
 
     // Events that do not match, and times that go back.
-    let (profile, problems) = read(&file(&[
-        event("O", 0, "0"),
-        event("O", 1, "1"),
-        event("C", 2, "2"),
-        event("C", 0, "3"),
-        event("O", 1, "2"),
-        event("C", 1, "5"),
-    ]));
-    let found = samples(&profile);
-    let found: Vec<_> = found
-        .iter()
-        .map(|(_, stack, value)| (stack.as_str(), *value))
-        .collect();
-    assert_eq!(found, [("a", 1.0), ("a;b", 1.0), ("a;b", 1.0), ("b", 2.0)]);
+    let (profile, problems) = read(
+        &FORMAT,
+        &file(&[
+            event("O", 0, "0"),
+            event("O", 1, "1"),
+            event("C", 2, "2"),
+            event("C", 0, "3"),
+            event("O", 1, "2"),
+            event("C", 1, "5"),
+        ]),
+    );
+    let expected = [("a", 1.0), ("a;b", 1.0), ("a;b", 1.0), ("b", 2.0)];
+    assert_eq!(
+        stacks(&profile),
+        expected.map(|(stack, time)| (stack.to_owned(), time))
+    );
     assert_eq!(kinds(&problems), ["unbalanced_event", "time_backwards"]);
 }
 
@@ -143,7 +110,7 @@ fn units_and_names_are_kept() {
     let text = format!(
         r#"{{{FRAMES},"profiles":[{profiles}],"name":"f","exporter":"e","activeProfileIndex":1}}"#
     );
-    let (profile, _) = read(&text);
+    let (profile, _) = read(&FORMAT, &text);
     let types = profile
         .values
         .iter()
@@ -174,9 +141,12 @@ fn units_and_names_are_kept() {
 
 #[test]
 fn irregular_files_are_read_or_refused() {
-    let (profile, problems) = read(&format!(
-        r#"{{{FRAMES},"profiles":[{{"samples":[[0],[1],[1]],"weights":[1,9007199254740993],"unit":"none"}}]}}"#
-    ));
+    let (profile, problems) = read(
+        &FORMAT,
+        &format!(
+            r#"{{{FRAMES},"profiles":[{{"samples":[[0],[1],[1]],"weights":[1,9007199254740993],"unit":"none"}}]}}"#
+        ),
+    );
     assert_eq!(samples(&profile).len(), 2);
     assert_eq!(kinds(&problems), ["imprecise_value", "unequal_lengths"]);
     assert_eq!(profile.values[0].exact(1), Some(9007199254740993));
@@ -189,7 +159,7 @@ fn irregular_files_are_read_or_refused() {
         ("7", "Expected an array"),
     ] {
         let text = format!(r#"{{{FRAMES},"profiles":[{{"samples":[{stack}],"weights":[1]}}]}}"#);
-        let error = read_with(&text, None).unwrap_err();
+        let error = read_with(&FORMAT, &text, None).unwrap_err();
         assert!(error.to_string().contains(message), "{error}");
         assert!(error.position().is_some());
     }
@@ -202,7 +172,7 @@ fn a_truncated_file_is_read_as_far_as_it_goes() {
     );
     let mut counts = Vec::new();
     for end in text.find("\"profiles\"").unwrap()..text.len() {
-        let (profile, problems) = read(&text[..end]);
+        let (profile, problems) = read(&FORMAT, &text[..end]);
         assert!(problems.has(ProblemKind::CutJson));
         counts.push(samples(&profile).len());
     }
@@ -220,29 +190,25 @@ fn a_small_file_cannot_take_much_memory() {
         r#"{{{FRAMES},"profiles":[{{"events":[{}]}}]}}"#,
         events.join(",")
     );
-    let error = read_with(&text, Some(100_000_000)).unwrap_err();
+    let error = read_with(&FORMAT, &text, Some(100_000_000)).unwrap_err();
     assert!(matches!(error, Error::Budget { .. }), "{error}");
 }
 
 #[test]
 fn what_is_written_is_read_again() {
-    let text = b"sample.interval=20000\n\"a\\\\b\" \"g\" \n\"g\" \n\"g\" \n\"a\\\\b\" \"g\" \n";
-    let origin = Origin::default();
-    let (profile, _) =
-        formats::read(Input::Bytes(text), Some(&rprof::FORMAT), origin, &|| false).unwrap();
+    let profile = rprof_profile(
+        "sample.interval=20000\n\"a\\\\b\" \"g\" \n\"g\" \n\"g\" \n\"a\\\\b\" \"g\" \n",
+    );
     for (aggregate, counts) in [(false, vec![1.0, 2.0, 1.0]), (true, vec![2.0, 2.0])] {
         let writer = Writer {
             aggregate: Some(aggregate),
         };
-        let mut out = Vec::new();
-        let losses = writer.write(&profile, &mut out, &|| false).unwrap();
-        assert!(losses.is_empty());
-        let text = String::from_utf8(out).unwrap();
+        let text = written(&writer, &profile);
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["$schema"], SCHEMA);
         assert_eq!(value["profiles"][1]["endValue"], 80_000_000);
         assert_eq!(value["activeProfileIndex"], 1);
-        let (back, problems) = read(&text);
+        let (back, problems) = read(&FORMAT, &text);
         assert!(problems.is_empty());
         let values: Vec<_> = samples(&back)
             .into_iter()
