@@ -3,17 +3,17 @@
 #' Show a profile with profvis
 #'
 #' `as_profvis()` returns the object that [profvis](https://profvis.r-lib.org) would return for the same run: print it to
-#' show it, or pass it to packages that use such objects, such as debrief. It is created from the tables, in
-#' a fraction of the time that profvis needs to parse a file, and of profiles of any format.
+#' show it, or pass it to packages that use such objects, such as debrief. It is created from the tables of the
+#' profile, in a fraction of the time that profvis needs to parse a file, and works for profiles of all formats.
 #'
 #' @details
 #' profvis has one step for each sample, all of the same length: the sampling period of the first source, or 10
-#' milliseconds if that is unknown. A sample with a count of n becomes n steps.
+#' milliseconds if that is unknown. A sample with a count of n becomes n steps. Sources follow one another.
 #'
 #' Source code is shown for files whose text is known: those that [collect_sources()] finds, which runs if `sources` is
 #' `TRUE`. Frames in other files have no file and line, as in profvis itself.
 #'
-#' With a function, profvis shows the line that called it. The line that was running in the innermost function is
+#' profvis shows a function with the line that called it. The line that was running in the innermost function is
 #' a row of its own, with its code as label.
 #'
 #' The memory of memory profiles is that of small and large vectors in use, as in profvis. It is a level, so
@@ -24,7 +24,7 @@
 #'
 #' @inheritParams write_pprof
 #' @param sources Whether to collect the source code of files.
-#' @param split Whether code and flame graph are beside (`"h"`) or above each other (`"v"`).
+#' @param split Whether code and flame graph are beside (`"h"`) or above (`"v"`) each other.
 #'
 #' @return An object of class `profvis`, an htmlwidget. `x$message` contains `prof`, a data frame with a row for each frame
 #'   of each step, innermost frame first:

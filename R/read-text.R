@@ -31,6 +31,9 @@
 #' perf script --header > perf.txt
 #' ```
 #'
+#' If native stacks end after a few frames, because R was compiled without frame pointers, use `--call-graph dwarf`
+#' instead of `-g`.
+#'
 #' | perf | in a profile |
 #' |---|---|
 #' | events such as `cycles` | sample types, with the period of the sample as value: nanoseconds for `cpu-clock` and `task-clock`, else counts. A sample without a period counts as 1. If there is one event, `samples` in `count` counts samples |

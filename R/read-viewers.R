@@ -13,6 +13,9 @@
 #' saves, and what samply and others write.
 #'
 #' @details
+#' [read_profile()] recognises the files of all these functions by their content. Use one of these functions if you know
+#' the format, so that a file of another one is an error.
+#'
 #' Irregularities are reported as by [read_rprof()]. A file that was truncated is read as far as it goes, where its
 #' format allows it. Files compressed with gzip are decompressed.
 #'
@@ -31,7 +34,8 @@
 #' The samples have a count of 1 and a `time` in `microseconds`: a sample lasts until the next one. Samples that are
 #' not in the order of time are sorted. A last sample of `(root)` without a duration only marks the end, and is not a
 #' row. `(idle)`, `(program)` and `(garbage collector)` are functions, and functions without a name are
-#' `(anonymous)`. Times are kept if they are since 1970; V8 counts them from the start of the computer.
+#' `(anonymous)`. Times of samples are kept if they are counted from 1970. Those of Node and Chrome are not: they
+#' are counted from the start of the computer.
 #'
 #' `filename` is the URL of the script and `start_line` where the function starts. A file counts which lines were
 #' running in each function, not which one in each sample: lines are assigned to its samples in the order of the
@@ -46,10 +50,10 @@
 #'
 #' Each thread with samples or allocations is a source, with its name, process and program as comments, and the sampling
 #' interval as period. The weight of its samples is `samples` in `count`, `time` in `milliseconds`, or `memory` in
-#' `bytes`. Further types are `cpu`, the CPU time since the previous sample, and `alloc_space` and `dealloc_space` in
-#' `bytes`, for which there are samples of their own. Times of samples are kept.
+#' `bytes`. Further types are `cpu`, the CPU time since the previous sample in the unit of the file; and `alloc_space`
+#' and `dealloc_space` in `bytes`, for which there are samples of their own. Times of samples are kept.
 #'
-#' Versions that were tested are 40 to 66; those from 7 to 70 differ little. Frames of libraries refer to `.mappings`, and
+#' Tested with versions 40 to 66 of the format; older ones from 7 on, and newer ones up to 70, differ little. Frames of libraries refer to `.mappings`, and
 #' those without symbols are rows without a function, with their address. Not kept are markers, counters, categories,
 #' pages, the text of sources, and positions in original sources. The form that Firefox itself records has to be converted:
 #' open it in the viewer and save it.

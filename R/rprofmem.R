@@ -4,7 +4,8 @@
 #'
 #' `read_rprofmem()` reads files that [utils::Rprofmem()] wrote: each allocation of a vector that is larger than a
 #' threshold, with the functions that were running. Unlike the memory figures of [Rprof()], which are taken at each
-#' sample, these are exact: the same code allocates the same in each run.
+#' sample, these are exact: the same code allocates the same in each run. See [benchmark_profile()] for recording
+#' runs to compare.
 #'
 #' @details
 #' Each line of the file is a sample.

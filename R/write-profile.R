@@ -2,11 +2,11 @@
 
 #' Write a profile in the format of a file name
 #'
-#' `write_profile()` chooses the format by the end of `path`, as [read_profile()] chooses it by the content of
+#' `write_profile()` determines the format by the end of `path`, as [read_profile()] determines it by the content of
 #' a file.
 #'
 #' @details
-#' Upper and lower case are the same, and each name may be followed by `.gz`, which compresses the file.
+#' Upper and lower case letters are equivalent. Each name may be followed by `.gz`, which compresses the file.
 #'
 #' | name of the file | function |
 #' |---|---|
@@ -20,16 +20,16 @@
 #' | `*.callgrind`, `callgrind.out`, `callgrind.out.*` | [write_callgrind()] |
 #' | `*.html`, `*.htm` | [write_profile_page()], which does not support `.gz` |
 #'
-#' Other names are errors, also `*.json`, which several formats use.
+#' Other names are errors. So is `*.json` alone, which several formats use.
 #'
 #' @param x A profile, see [profile_data].
 #' @param path Path of the file to write.
-#' @param ... Further arguments of the function that writes the file.
+#' @param ... Further arguments of the function that writes the file, such as `aggregate` of [write_pprof()].
 #'
 #' @return `x`, invisibly.
 #'
 #' @section Errors:
-#' Those of the function that writes the file, and `profile_error_argument` if the name stands for no format.
+#' Those of the function that writes the file, and `profile_error_argument` if the name is none of these.
 #'
 #' @seealso [read_profile()]
 #' @export
@@ -59,9 +59,9 @@ writer_of <- function(path, call) {
   shown <- vapply(names_of_formats(), `[[`, "", "shown")
   abort_argument(
     c(
-      paste0("The name `", shown_text(basename(path)), "` stands for no format."),
-      i = paste0("Names that do: ", paste(shown, collapse = ", "), ", also followed by `.gz` except for pages."),
-      i = "Or use the function of a format, such as `write_pprof()`."
+      paste0("Cannot determine a format from the file name `", shown_text(basename(path)), "`."),
+      i = paste0("Supported names: ", paste(shown, collapse = ", "), "; all except `*.html` also followed by `.gz`."),
+      i = "Or call the function of a format, such as `write_pprof()`."
     ),
     call
   )

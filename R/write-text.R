@@ -31,12 +31,13 @@
 #'
 #' The format stores calls, not stacks. Of a function that occurs several times in a stack, only the innermost call is
 #' used, so that inclusive values are those of [summary()][summary.profile_data] in all readers; outer calls of
-#' recursive functions are not shown. As in `summary()`, functions of the same name are one. Since it has one file in
-#' this format, namely the one in which most of its values are, its lines in other files are written as 0, and the
-#' warning counts such functions. It also counts names with control characters, which become blanks, and samples
-#' without frames.
-#' @param type The name of the sample type to write, by default the one that counts samples.
-#' @param frame_types Whether names get suffixes for types of frames.
+#' recursive functions are not shown. As in `summary()`, functions of the same name are one. A function has one file
+#' in this format: the one with most of its values. Its lines in other files are written as line 0, and the warning
+#' counts such functions. It also counts names with control characters, which become blanks, and samples without
+#' frames.
+#' @param type The name of the sample type to write, such as `"cpu"` or `"alloc_space"`. `NULL`, the default, for the
+#'   one that counts samples.
+#' @param frame_types Whether names get suffixes for types of frames, such as `_[k]` for the kernel.
 #' @rdname write_speedscope
 #' @order 4
 #' @export

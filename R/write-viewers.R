@@ -17,8 +17,8 @@
 #' @details
 #' An existing file is replaced as by [write_pprof()]. A file whose name ends in `.gz` is compressed.
 #'
-#' If some information cannot be stored exactly, one warning of class `profile_warning_lossy` counts what was
-#' left out: sources without samples, and negative values.
+#' If information is lost that a file of the format usually contains, one warning of class `profile_warning_lossy`
+#' counts what was left out or changed, such as negative values. What no file of the format contains is listed below.
 #'
 #' For Rprof data the values are `samples`, `cpu` (the count times the sampling interval) and, for memory profiles,
 #' `alloc_space`; for other data the types of the profile. The memory in use at each sample, whose sum has no
@@ -26,7 +26,7 @@
 #'
 #' ## speedscope
 #'
-#' The file contains a profile for each source and sample type, with the name of the file that it was read from, such
+#' The file contains a profile for each source and sample type, named after the file that it was read from, such
 #' as `Rprof.out: cpu`, and names, files, lines and columns of frames. The default type is shown first.
 #'
 #' With `aggregate = FALSE` the samples are in their order, which the view *Time Order* needs; neighbours with equal
@@ -52,12 +52,13 @@
 #' ## Firefox
 #'
 #' The file contains version 66 of the processed profile format; newer viewers convert it. Give it a name that ends in
-#' `.firefox.json.gz`, so that it is compressed. Each source is a thread. The weight of its samples is their time, for Rprof data the count times the
-#' interval; or bytes if that is the default type; or their count if there is no time. Allocated memory (`alloc_space`) is
-#' shown in the call tree of native allocations. Samples without a recorded time follow one another.
+#' `.firefox.json.gz`, so that it is compressed. Each source is a thread. The weight of its samples is their time, for
+#' Rprof data the count times the interval; or bytes if that is the default type; or their count if there is no time.
+#' Allocated memory (`alloc_space`) is shown in the call tree of native allocations. If the profile does not contain
+#' when samples were taken, each one starts when the one before it ends.
 #'
 #' The categories *R*, *Native code* and *Garbage collection* have colours of their own. The text of source files is
-#' included if the profile contains it: use `collect_sources()` before.
+#' included if the profile contains it: call [collect_sources()] first.
 #'
 #' Other sample types are not written, nor are labels, packages, resources and attributes; calls that were inlined lose the
 #' order in which they were. The warning counts infinite values. [read_firefox()] reads the same stacks, times and lines, and
@@ -72,6 +73,8 @@
 #' @section Errors:
 #' - `profile_error_write` if the file cannot be written;
 #' - `profile_error_invalid` if `x` is not valid;
+#' - `profile_error_argument` for other invalid arguments;
+#' - `profile_error_unsupported` if `x` does not have the `type` that `write_collapsed()` should write;
 #' - `profile_error_lossy` if `write_cpuprofile()` finds no times in `x`.
 #'
 #' @seealso [read_speedscope()], [profile_page()] for a viewer that needs no other tool, [write_pprof()]

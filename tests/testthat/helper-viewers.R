@@ -1,5 +1,20 @@
-# Other tools as judges of the files that we write. They are packages of npm, in the directory that tools/test fills
-# (tests/page/package.json).
+# Files for viewers: written and read again, and judged by other tools. Those are packages of npm, in the directory that
+# tools/test fills (tests/page/package.json).
+
+# What is read from the file that is written in a format. `...`: arguments of the writer.
+read_written <- function(x, format, ...) {
+  path <- withr::local_tempfile()
+  get(paste0("write_", format))(x, path, ...)
+  get(paste0("read_", format))(path, source_uri = "copy")
+}
+
+# Prints the errors about irregular texts.
+print_refusals <- function(read, ...) {
+  for (text in c(...)) {
+    error <- expect_error(read(write_bytes(text)), class = "profile_error_parse")
+    cat(sub("`[^`]*`", "`x`", conditionMessage(error)), "\n", sep = "")
+  }
+}
 
 viewer_directory <- function() {
   cache <- file.path(Sys.getenv("XDG_CACHE_HOME", "~/.cache"), "profile-page-tests")

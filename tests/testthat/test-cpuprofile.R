@@ -1,11 +1,5 @@
 # CPU profiles of Chrome and Node: judged by speedscope, read back, and read from others.
 
-through_cpuprofile <- function(x, .local_envir = parent.frame()) {
-  path <- withr::local_tempfile(fileext = ".cpuprofile", .local_envir = .local_envir)
-  write_cpuprofile(x, path)
-  read_cpuprofile(path, source_uri = "copy")
-}
-
 # The times of functions by the rules of the format, computed from its JSON: a sample lasts until the next one.
 times_of_functions <- function(path) {
   skip_if_not_installed("jsonlite")
@@ -37,7 +31,7 @@ test_that("speedscope shows what was written", {
 
 test_that("samples, times and innermost lines come back", {
   x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
-  y <- expect_no_warning(through_cpuprofile(x))
+  y <- expect_no_warning(read_written(x, "cpuprofile"))
   expect_identical(validate_profile(y), y)
   expect_equal(stacks(y), stacks(x))
   expect_equal(sums_by_stack(y, "time"), sums_by_stack(x, "samples", factor = 1e4))
@@ -57,13 +51,13 @@ test_that("samples, times and innermost lines come back", {
   expect_equal(y$sources$source_timestamp, x$sources$source_timestamp)
   expect_equal(y$sources$.duration_nanos, 252e7)
   # Once more, nothing changes.
-  z <- through_cpuprofile(y)
+  z <- read_written(y, "cpuprofile")
   expect_equal(z, y)
 })
 
 test_that("sources follow one another, and other types are left out", {
   x <- combine_profiles(small_profile(), small_profile())
-  y <- expect_profile_warning(through_cpuprofile(x), "profile_warning_lossy")
+  y <- expect_profile_warning(read_written(x, "cpuprofile"), "profile_warning_lossy")
   expect_equal(stacks(y), stacks(x))
   expect_equal(sum(y$sample_values$value[y$sample_values$type == "time"]), 6e4)
   heap <- read_pprof(data_path("pprof", "go_heap.pb.gz"))
@@ -98,19 +92,13 @@ test_that("a trace of Chrome is read", {
 })
 
 test_that("errors say what is wrong", {
-  refusal <- function(text) {
-    error <- expect_error(read_cpuprofile(write_bytes(text)), class = "profile_error_parse")
-    sub("^[^,]*, ", "", sub("`[^`]*` is not", "`x` is not", conditionMessage(error)))
-  }
   node <- "{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"f\"}%s}],\"samples\":[%s]}"
-  expect_snapshot({
-    cat(
-      refusal(sprintf(node, "", "2")), refusal(sprintf(node, "", "1,,")), refusal(sprintf(node, ",\"parent\":1", "1")),
-      refusal(sprintf(node, ",\"selfSize\":1", "1")), refusal("{}"), refusal("[]"), refusal(""),
-      refusal("{\"traceEvents\":[{\"name\":\"a\",\"ph\":\"X\"}]}"),
-      sep = "\n"
-    )
-  })
+  expect_snapshot(print_refusals(
+    read_cpuprofile,
+    sprintf(node, "", "2"), sprintf(node, "", "1,,"), sprintf(node, ",\"parent\":1", "1"),
+    sprintf(node, ",\"selfSize\":1", "1"), "{}", "[]", "",
+    "{\"traceEvents\":[{\"name\":\"a\",\"ph\":\"X\"}]}"
+  ))
 })
 
 test_that("a truncated file is read as far as it goes", {

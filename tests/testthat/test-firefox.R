@@ -77,15 +77,9 @@ test_that("Firefox's tool shows allocations and native code", {
   expect_equal(tool("thread", "samples", "--include-idle")$categoryBreakdown$totalSamples, total)
 })
 
-through_firefox <- function(x, .local_envir = parent.frame()) {
-  path <- withr::local_tempfile(fileext = ".json.gz", .local_envir = .local_envir)
-  write_firefox(x, path)
-  read_firefox(path, source_uri = "copy")
-}
-
 test_that("samples, times, lines and allocations come back", {
   x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
-  y <- expect_no_warning(through_firefox(x))
+  y <- expect_no_warning(read_written(x, "firefox"))
   expect_identical(validate_profile(y), y)
   expect_equal(stacks(y), stacks(x))
   expect_equal(sums_by_stack(y, "time"), sums_by_stack(x, "samples", factor = 10))
@@ -93,19 +87,19 @@ test_that("samples, times, lines and allocations come back", {
   expect_equal(lines(y), lines(x))
   expect_equal(y$sources$source_timestamp, x$sources$source_timestamp, tolerance = 1e-9)
   expect_equal(diff(y$samples$.timestamp), rep(0.01, 251), tolerance = 1e-3)
-  again <- through_firefox(y)
+  again <- read_written(y, "firefox")
   # The name of the file.
   again$.comments <- y$.comments
   expect_equal(again, y)
 
   x <- read_rprof(rprof_path("basic_all.out"))
-  y <- through_firefox(x)
+  y <- read_written(x, "firefox")
   expect_equal(sums_by_stack(y, "alloc_space"), sums_by_stack(x, "alloc_size"))
 })
 
 test_that("mappings and native code come back", {
   go <- read_pprof(data_path("pprof", "go_cpu.pb.gz"))
-  y <- through_firefox(go)
+  y <- read_written(go, "firefox")
   expect_equal(stacks(y), stacks(go))
   expect_equal(sums_by_stack(y, "time"), sums_by_stack(go, "cpu", factor = 1e-6))
   expect_true(all(y$.mappings$filename %in% go$.mappings$filename))
@@ -114,23 +108,16 @@ test_that("mappings and native code come back", {
 
 test_that("each source is a thread", {
   x <- combine_profiles(small_profile(), small_profile())
-  y <- through_firefox(x)
+  y <- read_written(x, "firefox")
   expect_equal(nrow(y$sources), 2)
   expect_equal(y$samples$source_id, x$samples$source_id)
   expect_equal(stacks(y), stacks(x))
 })
 
 test_that("errors say what is wrong", {
-  refusal <- function(text) {
-    error <- expect_error(read_firefox(write_bytes(text)), class = "profile_error_parse")
-    sub("`[^`]*`", "`x`", conditionMessage(error))
-  }
   gecko <- "{\"meta\":{\"version\":24},\"threads\":[{\"samples\":{\"schema\":{\"stack\":0},\"data\":[]}}]}"
-  expect_snapshot({
-    cat(
-      refusal(gecko), refusal("{}"), refusal("{\"meta\":{\"stackwalk\":1}}"),
-      refusal("{\"threads\":[{\"samples\":{\"stack\":[3]}}]}"), refusal("{\"meta\":{\"stackwalk\":1},\"threads\":5}"),
-      sep = "\n"
-    )
-  })
+  expect_snapshot(print_refusals(
+    read_firefox, gecko, "{}", "{\"meta\":{\"stackwalk\":1}}",
+    "{\"threads\":[{\"samples\":{\"stack\":[3]}}]}", "{\"meta\":{\"stackwalk\":1},\"threads\":5}"
+  ))
 })

@@ -1,11 +1,5 @@
 # Files of speedscope: judged by speedscope, read back, and read from others.
 
-through_speedscope <- function(x, ..., .local_envir = parent.frame()) {
-  path <- withr::local_tempfile(fileext = ".json", .local_envir = .local_envir)
-  write_speedscope(x, path, ...)
-  read_speedscope(path, source_uri = "copy")
-}
-
 test_that("speedscope shows what was written", {
   skip_without_speedscope()
   dir <- withr::local_tempdir()
@@ -34,7 +28,7 @@ test_that("speedscope shows what was written", {
 test_that("values, frames and lines come back", {
   x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
   for (aggregate in list(TRUE, FALSE, NULL)) {
-    y <- through_speedscope(x, aggregate = aggregate)
+    y <- read_written(x, "speedscope", aggregate = aggregate)
     expect_identical(validate_profile(y), y)
     expect_equal(sums_by_stack(y, "samples"), sums_by_stack(x, "samples"))
     expect_equal(sums_by_stack(y, "time", source = 2L), sums_by_stack(x, "samples", factor = 1e7))
@@ -54,15 +48,15 @@ test_that("large profiles are summed by default", {
   writeLines(c("sample.interval=20000", rep(c("\"f\" ", "\"g\" \"f\" "), 25001)), path)
   x <- read_rprof(path)
   # Two types of 50,002 samples each.
-  expect_equal(nrow(through_speedscope(x)$samples), 4)
-  expect_equal(nrow(through_speedscope(x, aggregate = FALSE)$samples), 100004)
+  expect_equal(nrow(read_written(x, "speedscope")$samples), 4)
+  expect_equal(nrow(read_written(x, "speedscope", aggregate = FALSE)$samples), 100004)
   writeLines(c("sample.interval=20000", rep(c("\"f\" ", "\"g\" \"f\" "), 25000)), path)
-  expect_equal(nrow(through_speedscope(read_rprof(path))$samples), 100000)
+  expect_equal(nrow(read_written(read_rprof(path), "speedscope")$samples), 100000)
 })
 
 test_that("each source is a profile", {
   x <- combine_profiles(small_profile(), read_pprof(data_path("pprof", "go_cpu.pb.gz")))
-  y <- expect_no_warning(through_speedscope(x))
+  y <- expect_no_warning(read_written(x, "speedscope"))
   expect_equal(nrow(y$sources), 4)
   names <- y$.comments$comment[y$.comments$source_id <= 2]
   expect_equal(names[c(1, 3)], c("small.out: samples", "small.out: cpu"))
@@ -75,7 +69,7 @@ test_that("each source is a profile", {
 test_that("what cannot be stored is counted", {
   x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
   x$sample_values$value[3:5] <- -1
-  expect_warning(y <- through_speedscope(x), "6 .*negative|negative", class = "profile_warning_lossy")
+  expect_warning(y <- read_written(x, "speedscope"), "6 .*negative|negative", class = "profile_warning_lossy")
   expect_equal(sum(y$sample_values$value[y$sample_values$type == "samples"]), 249)
 })
 
@@ -93,20 +87,12 @@ test_that("a file of py-spy is read", {
 
 test_that("errors say where a file is damaged", {
   text <- paste(readLines(data_path("speedscope", "py-spy.json"), warn = FALSE), collapse = "\n")
-  refusal <- function(text) {
-    error <- expect_error(read_speedscope(write_bytes(text)), class = "profile_error_parse")
-    sub("^[^,]*, ", "", sub("`[^`]*` is not", "`x` is not", conditionMessage(error)))
-  }
   frames <- sub("\"frames\":[[].*$", "\"frames\":[]}}", text)
-  expect_snapshot({
-    cat(
-      refusal(sub("[13,", "[13,x", text, fixed = TRUE)),
-      refusal(sub("[13,", "[13000,", text, fixed = TRUE)),
-      refusal(frames),
-      refusal("{}"), refusal("[1, 2]"), refusal(""), refusal("\"f\" "), refusal("{\"shared\": 1}"),
-      sep = "\n"
-    )
-  })
+  expect_snapshot(print_refusals(
+    read_speedscope,
+    sub("[13,", "[13,x", text, fixed = TRUE), sub("[13,", "[13000,", text, fixed = TRUE), frames,
+    "{}", "[1, 2]", "", "\"f\" ", "{\"shared\": 1}"
+  ))
 })
 
 test_that("a truncated file is read as far as it goes", {
