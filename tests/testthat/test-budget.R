@@ -24,24 +24,54 @@ repeated_rprof <- function(path, samples, open = file) {
   path
 }
 
+# A file with this number of frames is refused under a limit that is too low, and else read.
+expect_budget <- function(read, path, frames = 1e5) {
+  withr::local_options(profile.max_memory = 5e5)
+  error <- expect_error(read(path), class = "profile_error_budget")
+  expect_match(conditionMessage(error), "options(profile.max_memory = ", fixed = TRUE)
+  withr::local_options(profile.max_memory = 50 * frames)
+  expect_equal(nrow(read(path)$sample_locations), frames)
+  withr::local_options(profile.max_memory = NULL)
+  expect_equal(nrow(read(path)$sample_locations), frames)
+}
+
 test_that("a file that would take more than is allowed is refused, and read if it may", {
   for (open in list(file, gzfile)) {
     rprof <- repeated_rprof(withr::local_tempfile(), 1000, open)
     pprof <- inlined_pprof(withr::local_tempfile(), 1000, 100, open)
-    otlp <- withr::local_tempfile(fileext = ".otlp")
-    write_otlp(read_rprof(rprof), otlp, aggregate = FALSE)
-    for (read in list(
-      function() read_rprof(rprof), function() read_profile(rprof), function() read_pprof(pprof),
-      function() read_otlp(otlp)
-    )) {
-      withr::local_options(profile.max_memory = 5e5)
-      error <- expect_error(read(), class = "profile_error_budget")
-      expect_match(conditionMessage(error), "options(profile.max_memory = ", fixed = TRUE)
-      withr::local_options(profile.max_memory = 5e6)
-      expect_equal(nrow(read()$sample_locations), 1e5)
-      withr::local_options(profile.max_memory = NULL)
-      expect_equal(nrow(read()$sample_locations), 1e5)
+    expect_budget(read_rprof, rprof)
+    expect_budget(read_profile, rprof)
+    expect_budget(read_pprof, pprof)
+  }
+})
+
+test_that("so are files of all other formats", {
+  names <- sprintf("f%d", 1:100)
+  # Neighbours differ, since speedscope files contain equal ones once.
+  lines <- vapply(list(names, rev(names)), function(names) paste0("\"", names, "\" ", collapse = ""), "")
+  x <- read_rprof(write_file("sample.interval=20000", rep(lines, 500)))
+  for (end in c("", ".gz")) {
+    dir <- withr::local_tempdir()
+    at <- function(name) file.path(dir, paste0(name, end))
+    write_otlp(x, at("x.otlp"), aggregate = FALSE)
+    expect_budget(read_otlp, at("x.otlp"))
+    # Each of two types has its own samples.
+    write_speedscope(x, at("x.speedscope"), aggregate = FALSE)
+    expect_budget(read_speedscope, at("x.speedscope"), frames = 2e5)
+    write_cpuprofile(x, at("x.cpuprofile"))
+    expect_budget(read_cpuprofile, at("x.cpuprofile"))
+    write_firefox(x, at("x.firefox"))
+    expect_budget(read_firefox, at("x.firefox"))
+    write_text <- function(lines, name) {
+      con <- if (end == "") file(at(name), "wb") else gzfile(at(name), "wb")
+      writeLines(lines, con)
+      close(con)
+      at(name)
     }
+    expect_budget(read_collapsed, write_text(rep(paste(paste(names, collapse = ";"), 1), 1000), "x.folded"))
+    expect_budget(read_rprofmem, write_text(rep(paste0("48 :", lines), 500), "x.mem"))
+    block <- c("R 1 2.5: 3 cycles: ", sprintf("\t7f0 %s (libR.so)", names), "")
+    expect_budget(read_perf_script, write_text(rep(block, 1000), "x.perf"))
   }
 })
 

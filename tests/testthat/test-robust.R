@@ -113,7 +113,10 @@ test_that("writing and flattening end in an error, too, whatever the memory", {
     paste0("\"f", (i + 1:30 * i) %% 3000, "\" ", collapse = "")
   }, "")
   writeLines(c("sample.interval=20000", rep(lines, 50)), file)
-  for (call in c("tibble::as_tibble(x)", "write_otlp(x, out, aggregate = FALSE)", "write_pprof(x, out)", "write_profile_page(x, out)")) {
+  for (call in c(
+    "tibble::as_tibble(x)", "write_otlp(x, out, aggregate = FALSE)", "write_pprof(x, out)", "write_profile_page(x, out)",
+    "write_firefox(x, out)", "write_callgrind(x, out)", "compare_profiles(x, x)"
+  )) {
     ends <- character()
     # `tools/memory-limits` takes smaller steps, and tries all functions.
     for (limit in seq(150000, 450000, by = 30000)) {
