@@ -28,7 +28,7 @@
 #' @param warmup The number of runs of each expression that are not recorded.
 #' @param measure `"time"` or `"bytes"`. By default `"bytes"` if the environment variable `CI` is set, as
 #'   services for continuous integration do, and R can record allocations; else `"time"`.
-#' @param interval Seconds of CPU time between two samples.
+#' @param interval Seconds of CPU time between two samples, if time is recorded.
 #'
 #' @return A profile, see [profile_data], with a source for each run, in their order. For several
 #'   expressions a list of profiles with their names.

@@ -39,8 +39,8 @@
 #' @seealso `vignette("comparing")`, which has a recipe for GitHub Actions
 #' @export
 #' @examples
-#' work <- function(n) for (i in seq_len(n)) sort(paste("key", 1:5000))
-#' runs <- benchmark_profile(base = work(10), new = work(10), runs = 3, warmup = 0, measure = "time")
+#' work <- function(n) for (i in seq_len(n)) sort(paste("key", 1:5000), method = "radix")
+#' runs <- benchmark_profile(base = work(200), new = work(200), runs = 3, warmup = 0, measure = "time")
 #' expect_no_regression(runs$new, runs$base, tolerance = 0.5, inconclusive = "pass")
 expect_no_regression <- function(
     new, base, ..., tolerance = 0.1, type = NULL, inconclusive = c("warn", "pass", "fail")) {

@@ -53,14 +53,14 @@ test_that("the message says what changed, and what would be needed", {
 })
 
 test_that("the number of runs that is stated is enough", {
-  # As many runs as stated find the change in 80% of cases.
+  # As many runs as stated find the change.
   set.seed(3)
   sd <- 0.12
   run <- function(n, ratio = 1) matrix(ratio * exp(rnorm(n, 0, sd)), 1)
   whole <- list(lower = exp(-qt(0.975, 8) * sd * sqrt(2 / 5)), upper = exp(qt(0.975, 8) * sd * sqrt(2 / 5)))
   n <- runs_needed(whole, c(5, 5), 1.15)
-  truth <- ceiling(power.t.test(delta = log(1.15), sd = sd, power = 0.8)$n)
+  truth <- ceiling(power.t.test(delta = log(1.15), sd = sd, power = 0.85)$n)
   expect_true(abs(n - truth) <= 1)
   found <- replicate(300, p_value(welch_log(run(n), run(n, 1.15))) < 0.05)
-  expect_gt(mean(found), 0.72)
+  expect_gt(mean(found), 0.77)
 })
