@@ -86,6 +86,10 @@ pub enum Error {
         allowed: u64,
     },
 
+    /// A running process cannot be looked into: it ended, does not run R, or the system does not permit it.
+    #[error("{0}")]
+    Process(String),
+
     /// An allocation failed; the field describes its purpose.
     #[error("Not enough memory for {0}.")]
     Memory(&'static str),
@@ -153,6 +157,7 @@ impl Error {
             Error::Lossy(_) | Error::LossyV1(_) => "profile_error_lossy",
             Error::Unsupported(_) => "profile_error_unsupported",
             Error::Budget { .. } => "profile_error_budget",
+            Error::Process(_) => "profile_error_process",
             Error::Memory(_) => "profile_error_memory",
             Error::Interrupted => "profile_interrupt",
         }

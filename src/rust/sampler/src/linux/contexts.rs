@@ -1,47 +1,29 @@
-//! R's contexts: the list of active calls that R maintains.
+//! R's contexts: the list of active calls that R maintains, see [`profile_runtime::contexts`].
 //!
-//! R has a record (`RCNTXT` in its `Defn.h`) for each call of a closure and, during
-//! profiling, for each call of a builtin. Most are on the C stack, in the frame of the
-//! C function that makes the call, which determines their position among the native frames.
-//! `Rprof()` prints the same list, so both can be compared.
-//!
-//! Some records are on R's own stack, the node stack of its byte code interpreter: those of loops,
-//! and from R 4.4 on those of byte-compiled functions that byte-compiled functions call.
+//! Most are on the C stack, in the frame of the C function that makes the call, which determines their
+//! position among the native frames. `Rprof()` prints the same list, so both can be compared.
 //!
 //! The address of the next record, the flags with the kind of call and, from R 4.4 on,
-//! the pending promises are read. This layout is not part of R's API. Its first fields have
-//! not changed since R 3, and [`Contexts::new`] compares the others with what R reports
+//! the pending promises are read. [`Contexts::new`] compares them with what R reports
 //! through its functions before they are used.
 
 use super::memory::Stack;
 use crate::Settings;
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::PAIR;
-use std::ffi::{CStr, c_int};
+use profile_runtime::contexts::{
+    BUILTIN, CLOSURE, Layout, MOST_RECORDS, NEXT_PROMISE, NODE_STACK_BYTES,
+};
+use std::ffi::CStr;
 use std::ops::Range;
 
 /// The start of `RCNTXT`.
 #[repr(C)]
 struct Record {
     next: *const Record,
-    callflag: c_int,
+    callflag: u32,
 }
 
-/// `callflag`: the call of a closure, of a builtin.
-const CLOSURE: c_int = 4;
-const BUILTIN: c_int = 64;
-
-/// The offset of `prstack` in `RCNTXT` from R 4.4 to 4.6: after the buffer of `sigsetjmp()`,
-/// 200 bytes, and 18 fields. `nodestack` follows; in R 4.2 it is one field earlier.
-const PROMISES: u64 = 352;
-const NODE_STACK: u64 = 360;
-const OLD_NODE_STACK: u64 = 352;
-/// R's node stack takes 3 to 5 MB; a range that differs much is not the node stack.
-const NODE_STACK_BYTES: Range<u64> = 1 << 20..64 << 20;
-/// The offset of the pointer to the next element in `RPRSTACK`, after the promise.
-const NEXT_PROMISE: u64 = 8;
-/// More records than fit on any stack: a longer list is circular.
-const MOST_RECORDS: usize = 1_000_000;
 /// More pending promises than there can be: a longer list is damaged.
 const MOST_PROMISES: usize = 10_000;
 
@@ -83,8 +65,8 @@ impl Contexts {
             return Err(changed());
         }
         let nodes = match settings.node_stack {
-            true => node_stack(head, NODE_STACK)?,
-            false => node_stack(head, OLD_NODE_STACK)?.or(node_stack(head, NODE_STACK)?),
+            true => node_stack(head, Layout::R_4_4)?,
+            false => node_stack(head, Layout::R_4_2)?.or(node_stack(head, Layout::R_4_4)?),
         };
         contexts.nodes = nodes.ok_or_else(changed)?;
         Ok(contexts)
@@ -137,7 +119,7 @@ impl Contexts {
                 pair[0] = address | ((found.callflag & 0xffff) as u64) << 48;
                 pair[1] = if self.has_calls && self.nodes.contains(&address) {
                     // SAFETY: inside R's node stack, which has whole records.
-                    let first = unsafe { field(address, PROMISES) };
+                    let first = unsafe { field(address, Layout::R_4_4.promises) };
                     promise.on_stack(first, stack, &self.nodes)
                 } else {
                     0
@@ -194,9 +176,9 @@ unsafe fn field(address: u64, offset: u64) -> u64 {
     unsafe { ((address + offset) as *const u64).read_unaligned() }
 }
 
-/// The extent of R's node stack, if R's records contain at this offset the top of the node stack when
+/// The extent of R's node stack, if R's records have this layout and contain the top of the node stack when
 /// they began. That of the outermost record is the start of the node stack.
-fn node_stack(head: *const *const Record, offset: u64) -> Result<Option<Range<u64>>> {
+fn node_stack(head: *const *const Record, layout: Layout) -> Result<Option<Range<u64>>> {
     // SAFETY: R's own variables.
     let (top, end) = unsafe {
         let value = |address: u64| *(address as *const u64);
@@ -212,7 +194,7 @@ fn node_stack(head: *const *const Record, offset: u64) -> Result<Option<Range<u6
     while let Some(found) = unsafe { record.as_ref() } {
         // SAFETY: inside the record; if R's are shorter than those that are known, inside
         // R's stack or its variables.
-        let outer = unsafe { field(record as u64, offset) };
+        let outer = unsafe { field(record as u64, layout.node_stack) };
         if outer > height {
             return Ok(None);
         }

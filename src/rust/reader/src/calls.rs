@@ -1,0 +1,256 @@
+//! An attempt to read R's calls.
+//!
+//! The records are read one after the other. When everything that they refer to was read as well, their fields that
+//! identify a call are read again, in one system call, and compared. R removes a record and creates another
+//! one within nanoseconds, so a stack that was read during that time has a record that changed, or another innermost
+//! record. In a loop the same functions are called again, with records at the same addresses. They differ by the
+//! environment of the call, which is a new one.
+
+use crate::innermost::Registers;
+use crate::memory::{Memory, Pieces, at, half_at};
+use crate::target::Target;
+use profile_core::error::Result;
+use profile_core::limits::memory::TryGrow;
+use profile_runtime::contexts::{
+    BCBODY, BCPC, BUILTIN, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, FLAGS, NEXT, RECORD,
+};
+use profile_runtime::objects::CELL;
+
+/// Deeper stacks are cut: their outermost calls are left out. R's own limit is 5,000 calls by default.
+pub const MOST_CALLS: usize = 20_000;
+/// Records of loops come in addition to those of calls.
+const MOST_RECORDS: usize = 3 * MOST_CALLS;
+
+/// The call of a function.
+#[derive(Debug, Clone, Copy)]
+pub struct Call {
+    /// A `LANGSXP`, with rare exceptions.
+    call: u64,
+    /// The closure that was called.
+    pub function: u64,
+    /// Where it was called.
+    pub site: Site,
+}
+
+/// A place in the code of a function.
+#[derive(Debug, Clone, Copy)]
+pub enum Site {
+    /// A `srcref`, or `R_NilValue`.
+    Srcref(u64),
+    /// A position in byte code, as a number of instructions.
+    Relative {
+        code: u64,
+        instructions: u64,
+    },
+    /// A position in byte code: the address of the variable that has the address of the next instruction.
+    Absolute {
+        code: u64,
+        variable: u64,
+    },
+    Unknown,
+}
+
+/// What an attempt has read. The buffers are used again.
+#[derive(Debug, Default)]
+pub struct Calls {
+    head: u64,
+    /// Innermost first.
+    pub calls: Vec<Call>,
+    /// The cells of the calls.
+    cells: Pieces,
+    /// Where the innermost function is.
+    pub innermost: Option<Site>,
+    /// Whether outer calls were left out.
+    pub is_cut: bool,
+    records: Vec<Record>,
+    addresses: Vec<u64>,
+    pieces: Pieces,
+}
+
+/// The fields of a record that identify it.
+#[derive(Debug, Clone, Copy)]
+struct Record {
+    address: u64,
+    next: u64,
+    flags: u32,
+    call: u64,
+    environment: u64,
+}
+
+impl Calls {
+    /// Reads the calls. Returns `false` if they are not as they should be. Whether they changed meanwhile is found out
+    /// by [`Calls::are_unchanged`], after everything that they refer to was read as well.
+    pub fn read(
+        &mut self,
+        memory: &mut impl Memory,
+        target: &Target,
+        registers: Option<Registers>,
+    ) -> Result<bool> {
+        let Some(innermost) = self.read_variables(memory, target, registers)? else {
+            return Ok(false);
+        };
+        self.innermost = innermost;
+        if !self.read_records(memory, target)? {
+            return Ok(false);
+        }
+        self.addresses.clear();
+        for call in &self.calls {
+            self.addresses
+                .try_push(call.call, "the calls of a process")?;
+        }
+        self.cells.read(memory, &self.addresses, CELL)
+    }
+
+    /// The cell of the call with this number.
+    pub fn cell(&self, number: usize) -> &[u8] {
+        self.cells.get(number)
+    }
+
+    /// The head of the list, and where the innermost function is.
+    fn read_variables(
+        &mut self,
+        memory: &mut impl Memory,
+        target: &Target,
+        registers: Option<Registers>,
+    ) -> Result<Option<Option<Site>>> {
+        self.addresses.clear();
+        let variables = &target.addresses;
+        self.addresses.try_push(variables.head, "addresses")?;
+        self.addresses.try_push(variables.srcref, "addresses")?;
+        if let Some(registers) = registers {
+            self.addresses.try_push(registers.code, "addresses")?;
+            self.addresses.try_push(registers.pc, "addresses")?;
+        }
+        if !self.pieces.read(memory, &self.addresses, 8)? {
+            return Ok(None);
+        }
+        let value = |number| at(self.pieces.get(number), 0);
+        self.head = value(0);
+        let srcref = value(1);
+        Ok(Some(if srcref != target.values.in_byte_code {
+            Some(Site::Srcref(srcref))
+        } else if registers.is_some() {
+            Some(Site::Absolute {
+                code: value(2),
+                variable: value(3),
+            })
+        } else {
+            None
+        }))
+    }
+
+    fn read_records(&mut self, memory: &mut impl Memory, target: &Target) -> Result<bool> {
+        self.calls.clear();
+        self.records.clear();
+        self.is_cut = false;
+        let mut address = self.head;
+        let mut order = Order::default();
+        let mut bytes = [0; RECORD];
+        while address != target.toplevel {
+            if self.records.len() == MOST_RECORDS || self.calls.len() == MOST_CALLS {
+                self.is_cut = true;
+                break;
+            }
+            if !order.allows(address, target) || !memory.read(address, &mut bytes) {
+                return Ok(false);
+            }
+            let record = Record {
+                address,
+                next: at(&bytes, NEXT as usize),
+                flags: half_at(&bytes, CALLFLAG as usize),
+                call: at(&bytes, CALL as usize),
+                environment: at(&bytes, CLOENV as usize),
+            };
+            if record.flags >= FLAGS {
+                return Ok(false);
+            }
+            self.records.try_push(record, "the calls of a process")?;
+            if record.flags & (CLOSURE | BUILTIN) != 0 {
+                let call = Call {
+                    call: record.call,
+                    function: at(&bytes, CALLFUN as usize),
+                    site: site(&bytes, target),
+                };
+                self.calls.try_push(call, "the calls of a process")?;
+            }
+            address = record.next;
+        }
+        Ok(true)
+    }
+
+    /// Reads what identifies the records again, and compares it.
+    pub fn are_unchanged(&mut self, memory: &mut impl Memory, target: &Target) -> Result<bool> {
+        self.addresses.clear();
+        self.addresses
+            .try_push(target.addresses.head, "addresses")?;
+        // Pairs of words: the next record and the flags, the call and its environment.
+        for record in &self.records {
+            let pairs = [NEXT, CALL].map(|field| record.address.wrapping_add(field));
+            self.addresses.try_extend(&pairs, "addresses")?;
+        }
+        if !self.pieces.read(memory, &self.addresses, 16)? {
+            return Ok(false);
+        }
+        let is_same = |(number, record): (usize, &Record)| {
+            let [first, second] = [1, 2].map(|pair| self.pieces.get(2 * number + pair));
+            at(first, 0) == record.next
+                && half_at(first, 8) == record.flags
+                && at(second, 0) == record.call
+                && at(second, 8) == record.environment
+        };
+        let head = at(self.pieces.get(0), 0);
+        Ok(head == self.head && self.records.iter().enumerate().all(is_same))
+    }
+}
+
+/// The order of records: those of outer calls have higher addresses on the C stack, which grows downwards, and lower
+/// ones on the node stack. So a list that keeps to it has no circles.
+struct Order {
+    stack: u64,
+    node_stack: u64,
+}
+
+impl Default for Order {
+    fn default() -> Order {
+        Order {
+            stack: 0,
+            node_stack: u64::MAX,
+        }
+    }
+}
+
+impl Order {
+    /// Whether the next record may be at this address.
+    fn allows(&mut self, address: u64, target: &Target) -> bool {
+        let is_outer;
+        // What counts as the C stack is larger than it is, and may contain the node stack.
+        if target.node_stack.contains(&address) {
+            is_outer = address < self.node_stack;
+            self.node_stack = address;
+        } else {
+            is_outer = target.stack.contains(&address) && address > self.stack;
+            self.stack = address;
+        }
+        is_outer && address % 8 == 0
+    }
+}
+
+/// Where the function of a record was called.
+fn site(record: &[u8], target: &Target) -> Site {
+    let srcref = at(record, target.layout.srcref as usize);
+    if srcref != target.values.in_byte_code {
+        return Site::Srcref(srcref);
+    }
+    let code = at(record, BCBODY as usize);
+    let relative = target.layout.relative_pc;
+    match relative.map(|field| at(record, field as usize)) {
+        // 0 or less if it was not set.
+        Some(instructions) if (1..1 << 32).contains(&instructions) => {
+            Site::Relative { code, instructions }
+        }
+        _ => Site::Absolute {
+            code,
+            variable: at(record, BCPC as usize),
+        },
+    }
+}

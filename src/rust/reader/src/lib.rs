@@ -1,0 +1,47 @@
+//! Reads the stack of R from the memory of a process: of another one, or of its own from another thread.
+//!
+//! The process is not stopped, and does not cooperate. Its memory changes while it is read, so whatever is
+//! read is treated as a guess: addresses are only passed to the kernel, which refuses wrong ones; the
+//! types of objects are checked; and the records of R's calls are read twice. If they changed in the
+//! meantime, the attempt does not count.
+//!
+//! ```text
+//! Memory ──► Target (where R's variables are, how its records look)
+//!    │          │
+//!    └──────────┴──► Calls ──► Names, Places ──► Stack ──► Recorder ──► the model of the core
+//! ```
+//!
+//! - [`memory`]: the memory of a process; [`process`]: that of a real one, and what `/proc` says about it;
+//! - [`ahead`]: many reads of it at once;
+//! - [`symbols`]: the variables that a module exports;
+//! - [`target`]: R in a process;
+//! - [`calls`]: an attempt to read R's calls;
+//! - [`names`], [`places`]: what the calls say: functions, files and lines;
+//! - [`innermost`]: where in its code the innermost function is;
+//! - [`stack`]: all that together is a stack;
+//! - [`dump`]: one stack of a process; [`recorder`]: samples of processes become a profile, and each process
+//!   a [`source`].
+
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
+
+pub mod ahead;
+pub mod calls;
+pub mod dump;
+pub mod innermost;
+pub mod memory;
+pub mod names;
+pub mod places;
+#[cfg_attr(
+    all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"),
+    path = "linux/mod.rs"
+)]
+#[cfg_attr(
+    not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")),
+    path = "unsupported.rs"
+)]
+pub mod process;
+pub mod recorder;
+pub mod source;
+pub mod stack;
+pub mod symbols;
+pub mod target;

@@ -1,0 +1,45 @@
+//! Why the system does not permit to read the memory of a process.
+
+use profile_core::error::Error;
+use profile_core::message;
+use std::fs;
+
+/// The rules of `ptrace(2)`: same user and not protected, or the capability SYS_PTRACE, and by the module Yama
+/// often only descendants.
+pub fn not_permitted(pid: i32) -> Error {
+    let owner = |pid: &str| {
+        let status = fs::read_to_string(message!("/proc/{pid}/status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+        // Real, effective, saved, and that of file systems.
+        line.split_ascii_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    let (own, theirs) = (owner("self"), owner(&message!("{pid}")));
+    let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
+    let yama = yama
+        .and_then(|text| text.trim().parse::<u32>().ok())
+        .unwrap_or(0);
+    let why = match (own, theirs) {
+        (Some(own), Some(theirs)) if own != theirs && own != 0 => message!(
+            "It belongs to user {theirs}, and this is user {own}: run this as that user, or as root."
+        ),
+        (Some(0), _) => {
+            message!(
+                "Root needs the capability SYS_PTRACE for that, which containers often lack: \
+            start this one with `--cap-add=SYS_PTRACE`."
+            )
+        }
+        _ if yama == 3 => {
+            message!(
+                "The setting kernel.yama.ptrace_scope = 3 of this system forbids it to everybody."
+            )
+        }
+        _ if yama > 0 => message!(
+            "The setting kernel.yama.ptrace_scope = {yama} of this system allows it only for processes that \
+             this one started: run this as root, or set it to 0."
+        ),
+        _ => message!("It is protected, as programs are that run with other privileges."),
+    };
+    Error::Process(message!(
+        "The system does not permit to read the memory of process {pid}. {why}"
+    ))
+}

@@ -1,0 +1,284 @@
+//! What `/proc` says about a process.
+
+use super::memory::ProcessMemory;
+use super::permission::not_permitted;
+use crate::memory::Memory;
+use crate::target::Mapping;
+use profile_core::error::{Error, Result};
+use profile_core::limits::memory::{TryCollect, TryGrow, owned, sort_by_key};
+use profile_core::message;
+use profile_core::text::decode;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A process of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    pub pid: i32,
+    /// When it started, in ticks of the kernel since the system did. A later process with the same
+    /// number has another one.
+    started: u64,
+}
+
+/// What a thread does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It runs, or waits for a CPU.
+    Running,
+    Sleeping,
+    /// It waits for a disk or another device, and cannot be interrupted.
+    Waiting,
+    /// Stopped by a signal or a debugger.
+    Stopped,
+    /// The process has ended, and its parent has not noticed it yet.
+    Ended,
+    Other(char),
+}
+
+impl Process {
+    /// A process that runs.
+    pub fn find(pid: i32) -> Result<Process> {
+        let status = Status::read(pid).ok_or_else(|| gone(pid))?;
+        if status.state == State::Ended {
+            return Err(gone(pid));
+        }
+        Ok(Process {
+            pid,
+            started: status.started,
+        })
+    }
+
+    /// The state of its first thread, which is R's; `None` if it ended.
+    pub fn state(&self) -> Option<State> {
+        let status = Status::read(self.pid)?;
+        let is_same = status.started == self.started && status.state != State::Ended;
+        is_same.then_some(status.state)
+    }
+
+    /// The CPU time of its first thread, in nanoseconds.
+    pub fn cpu_time(&self) -> Option<u64> {
+        Thread::open(self)?.cpu_time()
+    }
+
+    /// The number of the system call in which its first thread is, if it is in one.
+    pub fn system_call(&self) -> Option<i64> {
+        let pid = self.pid;
+        let text = fs::read_to_string(message!("/proc/{pid}/task/{pid}/syscall")).ok()?;
+        text.split_ascii_whitespace().next()?.parse().ok()
+    }
+
+    /// The program and its arguments, with blanks between them.
+    pub fn command(&self) -> Result<String> {
+        let mut bytes = fs::read(message!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        while bytes.last() == Some(&0) {
+            bytes.pop();
+        }
+        for byte in bytes.iter_mut().filter(|byte| **byte == 0) {
+            *byte = b' ';
+        }
+        owned(&decode(&bytes)?.text, "a command line")
+    }
+
+    /// When it started, in seconds since 1970.
+    pub fn start(&self) -> Option<f64> {
+        let text = fs::read_to_string("/proc/stat").ok()?;
+        let boot = text.lines().find_map(|line| line.strip_prefix("btime "))?;
+        let boot: f64 = boot.trim().parse().ok()?;
+        // SAFETY: it has no preconditions.
+        let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+        (ticks > 0).then(|| boot + self.started as f64 / ticks as f64)
+    }
+
+    /// How long it has been running, in seconds.
+    pub fn age(&self) -> Option<f64> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        Some(now.as_secs_f64() - self.start()?)
+    }
+
+    /// The processes that it started and that still run.
+    pub fn children(&self) -> Result<Vec<i32>> {
+        let mut children = Vec::new();
+        let tasks = fs::read_dir(message!("/proc/{}/task", self.pid));
+        for task in tasks.into_iter().flatten().flatten() {
+            let text = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            for child in text.split_ascii_whitespace() {
+                if let Ok(child) = child.parse() {
+                    children.try_push(child, "the children of a process")?;
+                }
+            }
+        }
+        Ok(children)
+    }
+
+    /// The parts of its address space.
+    pub fn mappings(&self) -> Result<Vec<Mapping>> {
+        let bytes = fs::read(message!("/proc/{}/maps", self.pid));
+        let bytes = bytes.map_err(|error| self.refused(&error))?;
+        let lines = bytes.split(|&byte| byte == b'\n');
+        let mappings = lines
+            .filter_map(mapping)
+            .try_vec("the memory of a process")?;
+        if mappings.is_empty() {
+            // A process that is ending has none any more, threads of the kernel never have any.
+            self.state().ok_or_else(|| gone(self.pid))?;
+            return Err(Error::Process(message!(
+                "Process {} does not run R.",
+                self.pid
+            )));
+        }
+        // May this be read?
+        let mut memory = ProcessMemory::new(self.pid);
+        let first = mappings.iter().find(|mapping| mapping.starts_file);
+        let is_refused = |first: &Mapping| !memory.read(first.addresses.start, &mut [0; 4]);
+        if first.is_some_and(is_refused) {
+            return Err(self.refused(&io::Error::last_os_error()));
+        }
+        Ok(mappings)
+    }
+
+    /// Why the memory cannot be read.
+    fn refused(&self, error: &io::Error) -> Error {
+        match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ESRCH) => gone(self.pid),
+            Some(libc::EPERM | libc::EACCES) => not_permitted(self.pid),
+            _ => Error::Process(message!(
+                "The memory of process {} cannot be read: {error}.",
+                self.pid
+            )),
+        }
+    }
+}
+
+/// The first thread of a process, which is asked often. Its files stay open; when the thread has ended, they
+/// cannot be read.
+#[derive(Debug)]
+pub struct Thread {
+    status: File,
+    times: Option<File>,
+}
+
+impl Thread {
+    pub fn open(process: &Process) -> Option<Thread> {
+        let pid = process.pid;
+        let file = |name: &str| File::open(message!("/proc/{pid}/task/{pid}/{name}")).ok();
+        Some(Thread {
+            status: file("stat")?,
+            // Some kernels have no such file.
+            times: file("schedstat"),
+        })
+    }
+
+    /// What it does; `None` if it has ended.
+    pub fn state(&self) -> Option<State> {
+        let mut bytes = [0; 1024];
+        let length = self.status.read_at(&mut bytes, 0).ok()?;
+        let status = Status::parse(bytes.get(..length)?)?;
+        (status.state != State::Ended).then_some(status.state)
+    }
+
+    /// Its CPU time in nanoseconds.
+    pub fn cpu_time(&self) -> Option<u64> {
+        let mut bytes = [0; 128];
+        let length = self.times.as_ref()?.read_at(&mut bytes, 0).ok()?;
+        // The first of three numbers: time on a CPU, time waiting for one, slices.
+        let text = std::str::from_utf8(bytes.get(..length)?).ok()?;
+        text.split_ascii_whitespace().next()?.parse().ok()
+    }
+}
+
+/// The error if a process has ended.
+pub fn gone(pid: i32) -> Error {
+    Error::Process(message!("There is no process {pid}, or it has ended."))
+}
+
+/// What `/proc/PID/stat` says.
+struct Status {
+    state: State,
+    started: u64,
+}
+
+impl Status {
+    fn read(pid: i32) -> Option<Status> {
+        Status::parse(&fs::read(message!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Status> {
+        // "pid (name) state parent ...": names may have blanks and parentheses.
+        let end = bytes.iter().rposition(|&byte| byte == b')')?;
+        let rest = std::str::from_utf8(bytes.get(end + 1..)?).ok()?;
+        let mut fields = rest.split_ascii_whitespace();
+        let state = match fields.next()?.chars().next()? {
+            'R' => State::Running,
+            'S' | 'I' => State::Sleeping,
+            'D' => State::Waiting,
+            'T' | 't' => State::Stopped,
+            'Z' | 'X' => State::Ended,
+            other => State::Other(other),
+        };
+        // Field 22; the state is field 3.
+        let started = fields.nth(18)?.parse().ok()?;
+        Some(Status { state, started })
+    }
+}
+
+/// A line of `/proc/PID/maps`: "start-end rwxp offset device inode path".
+fn mapping(line: &[u8]) -> Option<Mapping> {
+    let text = std::str::from_utf8(line).ok();
+    // A path may have any bytes.
+    let text = match text {
+        Some(text) => text,
+        None => {
+            std::str::from_utf8(line.get(..line.iter().position(|&byte| byte == b'/')?)?).ok()?
+        }
+    };
+    let mut fields = text.split_ascii_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let number = |digits| u64::from_str_radix(digits, 16).ok();
+    let addresses = number(start)?..number(end)?;
+    let may_read = fields.next()?.starts_with('r');
+    let offset = number(fields.next()?)?;
+    // Memory without a file has the inode 0.
+    let inode = fields.nth(1)?;
+    Some(Mapping {
+        addresses,
+        starts_file: may_read && offset == 0 && inode != "0",
+    })
+}
+
+/// The processes of this system that seem to run R and whose memory may be read, in ascending order.
+pub fn r_processes() -> Result<Vec<Process>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        if let Some(process) = Process::find(pid).ok().filter(Process::has_r) {
+            found.try_push(process, "the processes of this system")?;
+        }
+    }
+    sort_by_key(
+        &mut found,
+        |process| process.pid,
+        "the processes of this system",
+    )?;
+    Ok(found)
+}
+
+impl Process {
+    /// Whether it has loaded R's library, or is a program named R. This is fast, and may be wrong.
+    fn has_r(&self) -> bool {
+        let maps = fs::read(message!("/proc/{}/maps", self.pid)).unwrap_or_default();
+        let is_r = |line: &[u8]| {
+            line.ends_with(b"/libR.so")
+                || line.ends_with(b"/bin/exec/R")
+                || line.ends_with(b"/libR.so (deleted)")
+        };
+        maps.split(|&byte| byte == b'\n').any(is_r) && self.mappings().is_ok()
+    }
+}

@@ -1,0 +1,44 @@
+//! The names of system calls.
+
+/// The names of system calls in which a program may spend time.
+pub fn system_call_name(number: i64) -> Option<&'static str> {
+    let known = SYSTEM_CALLS.iter().find(|known| known.0 == number);
+    known.map(|known| known.1)
+}
+
+const SYSTEM_CALLS: [(i64, &str); 34] = [
+    (libc::SYS_accept, "accept"),
+    (libc::SYS_accept4, "accept4"),
+    (libc::SYS_clock_nanosleep, "clock_nanosleep"),
+    (libc::SYS_connect, "connect"),
+    (libc::SYS_epoll_pwait, "epoll_pwait"),
+    (libc::SYS_epoll_wait, "epoll_wait"),
+    (libc::SYS_fcntl, "fcntl"),
+    (libc::SYS_fdatasync, "fdatasync"),
+    (libc::SYS_flock, "flock"),
+    (libc::SYS_fsync, "fsync"),
+    (libc::SYS_futex, "futex"),
+    (libc::SYS_getrandom, "getrandom"),
+    (libc::SYS_ioctl, "ioctl"),
+    (libc::SYS_msgrcv, "msgrcv"),
+    (libc::SYS_nanosleep, "nanosleep"),
+    (libc::SYS_openat, "openat"),
+    (libc::SYS_pause, "pause"),
+    (libc::SYS_poll, "poll"),
+    (libc::SYS_ppoll, "ppoll"),
+    (libc::SYS_pread64, "pread64"),
+    (libc::SYS_pselect6, "pselect6"),
+    (libc::SYS_pwrite64, "pwrite64"),
+    (libc::SYS_read, "read"),
+    (libc::SYS_readv, "readv"),
+    (libc::SYS_recvfrom, "recvfrom"),
+    (libc::SYS_recvmsg, "recvmsg"),
+    (libc::SYS_restart_syscall, "restart_syscall"),
+    (libc::SYS_rt_sigtimedwait, "rt_sigtimedwait"),
+    (libc::SYS_select, "select"),
+    (libc::SYS_sendmsg, "sendmsg"),
+    (libc::SYS_sendto, "sendto"),
+    (libc::SYS_wait4, "wait4"),
+    (libc::SYS_waitid, "waitid"),
+    (libc::SYS_write, "write"),
+];

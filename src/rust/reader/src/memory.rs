@@ -1,0 +1,143 @@
+//! The memory of a process, as this crate sees it: numbers at addresses. Nothing is dereferenced, so an
+//! address may be wrong; then there is no answer.
+
+use profile_core::error::Result;
+use profile_core::limits::memory::TryGrow;
+
+/// The memory of a process that may change at any time.
+pub trait Memory {
+    /// Copies what is at `address`. Returns `false` if not all of it can be read.
+    fn read(&mut self, address: u64, into: &mut [u8]) -> bool;
+
+    /// Copies a piece of the same size from each address, in as few system calls as possible, until one cannot be
+    /// read. Returns the number of pieces.
+    fn read_each(&mut self, addresses: &[u64], into: &mut [u8]) -> usize {
+        if addresses.is_empty() {
+            return 0;
+        }
+        let size = into.len() / addresses.len();
+        let mut pieces = addresses.iter().zip(into.chunks_exact_mut(size.max(1)));
+        let failed = pieces.position(|(&address, piece)| !self.read(address, piece));
+        failed.unwrap_or(addresses.len())
+    }
+}
+
+/// Memory of which a limited amount is read; then there are no more answers. What is in a process may have been
+/// made, or damaged, so that to read it as R would takes hours.
+#[derive(Debug)]
+pub struct Limited<M> {
+    memory: M,
+    /// In units of about a microsecond.
+    left: u64,
+}
+
+impl<M> Limited<M> {
+    pub fn new(memory: M, limit: u64) -> Limited<M> {
+        Limited {
+            memory,
+            left: limit,
+        }
+    }
+
+    /// The memory without the limit.
+    pub fn inner(&mut self) -> &mut M {
+        &mut self.memory
+    }
+
+    pub fn into_inner(self) -> M {
+        self.memory
+    }
+
+    /// Replaces what is left of the last limit.
+    pub fn limit(&mut self, limit: u64) {
+        self.left = limit;
+    }
+
+    /// Whether the limit was reached, so that some answers are missing for no other reason.
+    pub fn is_exhausted(&self) -> bool {
+        self.left == 0
+    }
+
+    /// A system call takes a unit, and so do 8 pieces or 128 bytes. The last includes what the caller does with
+    /// them.
+    fn pays(&mut self, pieces: usize, bytes: usize) -> bool {
+        let cost = 1 + pieces / 8 + bytes / 128;
+        self.left = self.left.saturating_sub(cost as u64);
+        self.left > 0
+    }
+}
+
+impl<M: Memory> Memory for Limited<M> {
+    #[inline]
+    fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
+        self.pays(1, into.len()) && self.memory.read(address, into)
+    }
+
+    fn read_each(&mut self, addresses: &[u64], into: &mut [u8]) -> usize {
+        match self.pays(addresses.len(), into.len()) {
+            true => self.memory.read_each(addresses, into),
+            false => 0,
+        }
+    }
+}
+
+/// The word at an address.
+pub fn word(memory: &mut impl Memory, address: u64) -> Option<u64> {
+    let mut bytes = [0; 8];
+    memory
+        .read(address, &mut bytes)
+        .then(|| u64::from_le_bytes(bytes))
+}
+
+/// An array at an address.
+pub fn array<const SIZE: usize>(memory: &mut impl Memory, address: u64) -> Option<[u8; SIZE]> {
+    let mut bytes = [0; SIZE];
+    memory.read(address, &mut bytes).then_some(bytes)
+}
+
+/// The word at an offset in bytes that were read; 0 behind their end.
+#[inline]
+pub fn at(bytes: &[u8], offset: usize) -> u64 {
+    match bytes.get(offset..).and_then(<[u8]>::first_chunk) {
+        Some(word) => u64::from_le_bytes(*word),
+        None => 0,
+    }
+}
+
+/// The same for 4 bytes.
+#[inline]
+pub fn half_at(bytes: &[u8], offset: usize) -> u32 {
+    match bytes.get(offset..).and_then(<[u8]>::first_chunk) {
+        Some(word) => u32::from_le_bytes(*word),
+        None => 0,
+    }
+}
+
+/// Pieces of one size that were read from several addresses, in a buffer that is used again.
+#[derive(Debug, Default)]
+pub struct Pieces {
+    bytes: Vec<u8>,
+    size: usize,
+}
+
+impl Pieces {
+    /// Reads a piece from each address. Returns `false` if one cannot be read.
+    pub fn read(
+        &mut self,
+        memory: &mut impl Memory,
+        addresses: &[u64],
+        size: usize,
+    ) -> Result<bool> {
+        self.size = size;
+        self.bytes.clear();
+        let bytes = addresses.len().saturating_mul(size);
+        self.bytes.try_fill(bytes, 0, "the memory of a process")?;
+        Ok(memory.read_each(addresses, &mut self.bytes) == addresses.len())
+    }
+
+    /// The piece from the address with this number.
+    pub fn get(&self, number: usize) -> &[u8] {
+        let start = number * self.size;
+        self.bytes.get(start..start + self.size).unwrap_or_default()
+    }
+}

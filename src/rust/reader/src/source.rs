@@ -1,0 +1,112 @@
+//! The source of a profile for each process: what is recorded, and which process it was.
+
+use crate::process::Process;
+use crate::recorder::Settings;
+use profile_core::error::Result;
+use profile_core::limits::memory::{TryGrow, owned, written};
+use profile_core::message;
+use profile_core::model::{
+    Attribute, AttributeValue, Period, Profile, SampleType, Source, SourceKind, ValueKind,
+    ValueType,
+};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const WHAT: &str = "the source of a process";
+/// The source type of such profiles.
+pub const KIND: SourceKind = SourceKind::named("process");
+
+/// What each sample has. There is no count of samples, which others would multiply by the interval: what passes
+/// between two samples varies, above all on a busy machine.
+pub const TYPES: [(&str, &str); 2] = [("cpu", "nanoseconds"), ("wall", "nanoseconds")];
+
+/// The source of a process. The keys are those of OpenTelemetry's conventions for processes.
+pub fn source(process: &Process, settings: &Settings, profile: &mut Profile) -> Result<Source> {
+    let value = ValueType {
+        name: owned(settings.event.name(), WHAT)?,
+        unit: owned("nanoseconds", WHAT)?,
+    };
+    let mut source = Source {
+        kind: KIND,
+        uri: Some(written(format_args!("pid:{}", process.pid), WHAT)?),
+        timestamp: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .ok()
+            .map(|since| since.as_secs_f64()),
+        default_type: Some(owned(settings.event.name(), WHAT)?),
+        period: Some(Period {
+            value: settings.interval.as_nanos() as f64,
+            exact: None,
+            type_: Some(value),
+        }),
+        ..Source::default()
+    };
+    for (name, unit) in TYPES {
+        let type_ = SampleType::new(owned(name, WHAT)?, owned(unit, WHAT)?, &source.types)?;
+        source.types.try_push(type_, WHAT)?;
+    }
+    let mut attribute = |key: &str, kind: ValueKind, text: &str| {
+        let attribute = Attribute {
+            key: profile.strings.intern(key)?,
+            value: AttributeValue {
+                kind,
+                text: profile.strings.intern(text)?,
+            },
+            unit: None,
+        };
+        source.attributes.try_push(attribute, WHAT)
+    };
+    attribute("process.pid", ValueKind::Int, &message!("{}", process.pid))?;
+    let command = process.command()?;
+    attribute("process.command_line", ValueKind::String, &command)?;
+    if let Some(start) = process.start() {
+        attribute("process.creation.time", ValueKind::String, &utc(start))?;
+    }
+    Ok(source)
+}
+
+/// A moment as in ISO 8601, from seconds since 1970.
+fn utc(seconds: f64) -> String {
+    let seconds = seconds as i64;
+    let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // Days are counted from 0000-03-01, so that the day of a leap year is the last of its year. 400 years
+    // have 146,097 days.
+    let day = day + 719_468;
+    let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // Months from March on have 31, 30, 31, 30, 31 days, and again.
+    let month = (5 * day + 2) / 153;
+    let day_of_month = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = match month {
+        0..10 => (year, month + 3),
+        _ => (year + 1, month - 9),
+    };
+    message!(
+        "{:04}-{month:02}-{day_of_month:02}T{:02}:{:02}:{:02}Z",
+        era * 400 + year,
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_dates_and_times() {
+        // By `date -u -d @SECONDS`.
+        for (seconds, text) in [
+            (0.0, "1970-01-01T00:00:00Z"),
+            (951_782_399.0, "2000-02-28T23:59:59Z"),
+            (951_782_400.0, "2000-02-29T00:00:00Z"),
+            (1_709_164_800.5, "2024-02-29T00:00:00Z"),
+            (1_735_689_599.0, "2024-12-31T23:59:59Z"),
+            (4_102_444_800.0, "2100-01-01T00:00:00Z"),
+            (4_107_542_400.0, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(utc(seconds), text);
+        }
+    }
+}

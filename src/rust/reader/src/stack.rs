@@ -1,0 +1,187 @@
+//! R's stack at one moment: functions, files and lines.
+
+use crate::ahead::Ahead;
+use crate::calls::{Calls, Site};
+use crate::innermost::{Registers, Search};
+use crate::memory::{Limited, Memory};
+use crate::names::{Found, Names};
+use crate::places::{Place, Places};
+use crate::target::{Mapping, Target};
+use profile_core::error::Result;
+use profile_core::limits::memory::TryGrow;
+use profile_core::model::{StringId, Strings};
+use std::thread;
+use std::time::Duration;
+
+/// How often a stack is read until it did not change meanwhile.
+const TRIES: usize = 5;
+/// How often R is looked at to prepare the reading, and after how many stacks whose innermost function is no byte
+/// code this ends. A process that sleeps always has the same stack.
+const PREPARATIONS: usize = 40;
+const UNNEEDED: usize = 12;
+const PAUSE: Duration = Duration::from_micros(500);
+
+/// The most that is read of the memory, in units of about a microsecond: to find R, to prepare, for a stack. A stack
+/// of 20,000 calls that is seen for the first time takes about a fifth of the last.
+const MOST_TO_OPEN: u64 = 2 << 20;
+const MOST_TO_PREPARE: u64 = 2 << 20;
+const MOST_TO_READ: u64 = 1 << 20;
+
+/// A call on the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Frame {
+    pub name: StringId,
+    /// Where the function is, if its code has places.
+    pub place: Option<Place>,
+}
+
+/// A stack, innermost frame first.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Stack {
+    pub frames: Vec<Frame>,
+    /// Where the outermost function was called.
+    pub toplevel: Option<Place>,
+    /// Whether outer frames were left out, because the stack is too deep.
+    pub is_cut: bool,
+}
+
+/// Reads the stack of R in a process, again and again.
+#[derive(Debug)]
+pub struct Reader<M> {
+    memory: Limited<Ahead<M>>,
+    target: Target,
+    calls: Calls,
+    names: Names,
+    places: Places,
+    search: Search,
+    registers: Option<Registers>,
+    stack: Stack,
+    /// The names of functions and files.
+    pub texts: Strings,
+    /// Whether what was read is read again. Tests show what happens otherwise.
+    check: bool,
+}
+
+impl<M: Memory> Reader<M> {
+    pub fn open(memory: M, mappings: &[Mapping], check: bool) -> Result<Reader<M>> {
+        let mut memory = Limited::new(memory, MOST_TO_OPEN);
+        let target = Target::open(&mut memory, mappings)?;
+        Ok(Reader {
+            memory: Limited::new(Ahead::new(memory.into_inner()), 0),
+            target,
+            calls: Calls::default(),
+            names: Names::default(),
+            places: Places::default(),
+            search: Search::default(),
+            registers: None,
+            stack: Stack::default(),
+            texts: Strings::default(),
+            check,
+        })
+    }
+
+    /// Finds out where R keeps the place of the innermost function, if its code is byte code. Without this, the first
+    /// stacks do not have it.
+    pub fn prepare(&mut self) -> Result<()> {
+        self.prepare_with(|| thread::sleep(PAUSE))
+    }
+
+    /// The same with something else than a pause between two looks.
+    pub fn prepare_with(&mut self, mut pause: impl FnMut()) -> Result<()> {
+        self.memory.limit(MOST_TO_PREPARE);
+        let mut unneeded = 0;
+        for _ in 0..PREPARATIONS {
+            if self.read_within_limit()? {
+                unneeded += usize::from(self.calls.innermost.is_some());
+            }
+            if self.registers.is_some() || unneeded == UNNEEDED || self.memory.is_exhausted() {
+                break;
+            }
+            pause();
+        }
+        Ok(())
+    }
+
+    /// The present stack; `None` if it changed during all attempts to read it.
+    pub fn read(&mut self) -> Result<Option<&Stack>> {
+        self.memory.limit(MOST_TO_READ);
+        Ok(match self.read_within_limit()? {
+            true => Some(&self.stack),
+            false => None,
+        })
+    }
+
+    fn read_within_limit(&mut self) -> Result<bool> {
+        for _ in 0..TRIES {
+            if self.attempt()? {
+                return Ok(true);
+            }
+            if self.memory.is_exhausted() {
+                break;
+            }
+        }
+        Ok(false)
+    }
+
+    fn attempt(&mut self) -> Result<bool> {
+        let (memory, target) = (&mut self.memory, &self.target);
+        memory.inner().copy_records()?;
+        if !self.calls.read(memory, target, self.registers)? {
+            return Ok(false);
+        }
+        memory.inner().copy_cells()?;
+        // If the limit was reached, some places are unknown for no other reason.
+        let is_whole = self.resolve()? && !self.memory.is_exhausted();
+        let (memory, target) = (&mut self.memory, &self.target);
+        if !is_whole || self.check && !self.calls.are_unchanged(memory, target)? {
+            self.names.forget();
+            self.places.forget();
+            return Ok(false);
+        }
+        self.names.keep();
+        self.places.keep();
+        if self.registers.is_none() && self.calls.innermost.is_none() {
+            self.registers = self.search.look(memory, target, &mut self.calls)?;
+        }
+        Ok(true)
+    }
+
+    /// Finds what the calls say. Returns `false` if an object is not what it should be.
+    fn resolve(&mut self) -> Result<bool> {
+        self.stack.frames.clear();
+        self.stack.is_cut = self.calls.is_cut;
+        let mut site = self.calls.innermost.unwrap_or(Site::Unknown);
+        for (number, call) in self.calls.calls.iter().enumerate() {
+            let place = site;
+            site = call.site;
+            let cell = self.calls.cell(number);
+            let name = match self
+                .names
+                .of_call(&mut self.memory, cell, &mut self.texts)?
+            {
+                Found::Name(name) => name,
+                // `Rprof()` leaves out what is not a call as well.
+                Found::Nothing => continue,
+                Found::Damaged => return Ok(false),
+            };
+            let place = self.places.of_site(
+                &mut self.memory,
+                &self.target,
+                place,
+                &mut self.names,
+                &mut self.texts,
+            )?;
+            self.stack
+                .frames
+                .try_push(Frame { name, place }, "a stack")?;
+        }
+        self.stack.toplevel = self.places.of_site(
+            &mut self.memory,
+            &self.target,
+            site,
+            &mut self.names,
+            &mut self.texts,
+        )?;
+        Ok(true)
+    }
+}

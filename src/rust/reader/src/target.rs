@@ -1,0 +1,307 @@
+//! R in a process: where its variables are, and how its records look.
+
+use crate::memory::{self, Memory, at, half_at};
+use crate::symbols::Module;
+use profile_core::error::{Error, Result};
+use profile_core::limits::memory::TryGrow;
+use profile_core::message;
+use profile_runtime::contexts::{
+    CALLFLAG, FLAGS, Layout, MOST_RECORDS, NEXT, NODE_STACK_BYTES, RECORD,
+};
+use profile_runtime::objects::{INTSXP, Type};
+use std::ops::Range;
+
+/// A part of the address space of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping {
+    pub addresses: Range<u64>,
+    /// Whether it is the start of a file.
+    pub starts_file: bool,
+}
+
+/// What this crate knows about R in a process.
+#[derive(Debug)]
+pub struct Target {
+    pub addresses: Addresses,
+    pub values: Constants,
+    pub layout: Layout,
+    /// R's outermost record, which belongs to no call.
+    pub toplevel: u64,
+    /// The C stack of R's thread.
+    pub stack: Range<u64>,
+    pub node_stack: Range<u64>,
+    /// The variables of the module that R is.
+    pub variables: Vec<Range<u64>>,
+}
+
+/// The addresses of variables of R.
+#[derive(Debug, Clone, Copy)]
+pub struct Addresses {
+    /// `R_GlobalContext`: the innermost record.
+    pub head: u64,
+    /// `R_Srcref`: where the innermost function is.
+    pub srcref: u64,
+}
+
+/// The values of variables that do not change while R runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Constants {
+    /// `R_NilValue`.
+    pub nil: u64,
+    /// `R_InBCInterpreter`, which stands for a position in byte code.
+    pub in_byte_code: u64,
+    /// `R_SrcfileSymbol`.
+    pub srcfile: u64,
+    /// `R_BCNodeStackEnd`.
+    node_stack_end: u64,
+}
+
+const HEAD: &str = "R_GlobalContext";
+/// The outermost address of the C stack.
+const STACK_START: &str = "R_CStackStart";
+/// The variables of R that are used.
+const NAMES: [&str; 7] = [
+    HEAD,
+    "R_Srcref",
+    "R_NilValue",
+    "R_InBCInterpreter",
+    "R_SrcfileSymbol",
+    "R_BCNodeStackEnd",
+    STACK_START,
+];
+
+/// Where the variables are.
+///
+/// A program that contains R has its own copies of the variables that it uses, made by the loader, and libR uses
+/// these. So each variable is that of the first module that has it, and the program comes before libraries.
+#[derive(Debug, Default)]
+struct Exports {
+    addresses: [Option<u64>; NAMES.len()],
+    /// All variables of these modules.
+    variables: Vec<Range<u64>>,
+}
+
+impl Exports {
+    fn find(memory: &mut impl Memory, mappings: &[Mapping]) -> Result<Exports> {
+        let mut found = Exports::default();
+        for mapping in mappings.iter().filter(|mapping| mapping.starts_file) {
+            let Some(module) = Module::at(memory, mapping.addresses.start)? else {
+                continue;
+            };
+            let mut has_any = false;
+            for (address, name) in found.addresses.iter_mut().zip(NAMES) {
+                if address.is_none() {
+                    *address = module.find(memory, name);
+                    has_any |= address.is_some();
+                }
+            }
+            if has_any {
+                found
+                    .variables
+                    .try_extend_from(module.variables.into_iter(), "the variables of R")?;
+            }
+            if found.addresses.iter().all(Option::is_some) {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn get(&self, name: &str) -> Option<u64> {
+        let number = NAMES.iter().position(|known| *known == name)?;
+        self.addresses[number]
+    }
+}
+
+/// How often the records are read until all of them are as they should be.
+const TRIES: usize = 200;
+
+impl Target {
+    /// Finds R. `mappings` are those of the process, in the order of their addresses.
+    pub fn open(memory: &mut impl Memory, mappings: &[Mapping]) -> Result<Target> {
+        let found = Exports::find(memory, mappings)?;
+        if found.get(HEAD).is_none() {
+            return Err(Error::Process(message!(
+                "It does not run R: no part of it has R's variables."
+            )));
+        }
+        let address = |name| {
+            let found = found.get(name);
+            found.ok_or_else(|| unknown(&message!("it has no variable `{name}`")))
+        };
+        let addresses = Addresses {
+            head: address(HEAD)?,
+            srcref: address("R_Srcref")?,
+        };
+        let places = [
+            address("R_NilValue")?,
+            address("R_InBCInterpreter")?,
+            address("R_SrcfileSymbol")?,
+            address("R_BCNodeStackEnd")?,
+            address(STACK_START)?,
+            addresses.head,
+        ];
+        let mut words = [0; 48];
+        if memory.read_each(&places, &mut words) < places.len() {
+            return Err(unreadable());
+        }
+        let [
+            nil,
+            in_byte_code,
+            srcfile,
+            node_stack_end,
+            stack_start,
+            record,
+        ] = [0, 8, 16, 24, 32, 40].map(|offset| at(&words, offset));
+        if [nil, in_byte_code, srcfile, record].contains(&0) {
+            return Err(Error::Process(message!("R is only starting there.")));
+        }
+        let values = Constants {
+            nil,
+            in_byte_code,
+            srcfile,
+            node_stack_end,
+        };
+        let mut target = Target {
+            addresses,
+            values,
+            layout: Layout::R_4_4,
+            toplevel: 0,
+            stack: c_stack(mappings, stack_start)?,
+            node_stack: 0..node_stack_end,
+            variables: found.variables,
+        };
+        target.settle(memory)?;
+        Ok(target)
+    }
+
+    /// Chooses the layout by what must hold, and finds the outermost record.
+    fn settle(&mut self, memory: &mut impl Memory) -> Result<()> {
+        let mut is_readable = false;
+        for _ in 0..TRIES {
+            let Some(fits) = self.follow(memory, &mut is_readable) else {
+                continue;
+            };
+            let mut fitting = fits.iter().filter(|fit| fit.fits);
+            if let Some(fit) = fitting.next() {
+                if fitting.next().is_some() {
+                    return Err(unknown("its records of calls fit several versions"));
+                }
+                self.layout = fit.layout;
+                self.node_stack.start = fit.height;
+                self.toplevel = fit.record;
+                return Ok(());
+            }
+        }
+        match is_readable {
+            false => Err(unreadable()),
+            true => Err(unknown("its records of calls have another layout")),
+        }
+    }
+
+    /// Follows the list of records to its end, which is a variable of R. Returns `None` if it does not get there,
+    /// since records may be removed meanwhile. It does not matter if inner ones are, or are added: of a process that
+    /// does not rest, all records are never the same for the time that it takes to read them.
+    fn follow(
+        &self,
+        memory: &mut impl Memory,
+        is_readable: &mut bool,
+    ) -> Option<[Fit; Layout::ALL.len()]> {
+        let end = self.values.node_stack_end;
+        let mut fits = Layout::ALL.map(|layout| Fit::new(layout, end));
+        let mut address = memory::word(memory, self.addresses.head)?;
+        // A record to which the list may return: the last one whose number is a power of two.
+        let mut earlier = 0;
+        for number in 1..MOST_RECORDS {
+            let record = memory::array::<RECORD>(memory, address)?;
+            *is_readable = true;
+            if half_at(&record, CALLFLAG as usize) >= FLAGS || address == earlier {
+                return None;
+            }
+            if number.is_power_of_two() {
+                earlier = address;
+            }
+            for fit in fits.iter_mut().filter(|fit| fit.fits) {
+                fit.add(memory, &self.values, address, &record);
+            }
+            let next = at(&record, NEXT as usize);
+            if next == 0 {
+                let is_variable = self.variables.iter().any(|part| part.contains(&address));
+                fits.iter_mut().for_each(|fit| fit.finish(end));
+                return is_variable.then_some(fits);
+            }
+            address = next;
+        }
+        None
+    }
+}
+
+/// Whether records have a layout: the node stack was lower when outer calls were made, and each knows where it was
+/// called.
+#[derive(Debug)]
+struct Fit {
+    layout: Layout,
+    fits: bool,
+    /// The last record, and where the top of the node stack was.
+    record: u64,
+    height: u64,
+}
+
+impl Fit {
+    fn new(layout: Layout, node_stack_end: u64) -> Fit {
+        Fit {
+            layout,
+            fits: true,
+            record: 0,
+            height: node_stack_end,
+        }
+    }
+
+    /// Adds the next outer record.
+    fn add(
+        &mut self,
+        memory: &mut impl Memory,
+        values: &Constants,
+        address: u64,
+        record: &[u8; RECORD],
+    ) {
+        let height = at(record, self.layout.node_stack as usize);
+        let srcref = at(record, self.layout.srcref as usize);
+        let is_srcref = |word| Type::of(word) == INTSXP;
+        self.fits = height <= self.height
+            && (srcref == values.nil
+                || srcref == values.in_byte_code
+                || memory::word(memory, srcref).is_some_and(is_srcref));
+        self.record = address;
+        self.height = height;
+    }
+
+    /// The outermost record was made when the node stack was empty.
+    fn finish(&mut self, node_stack_end: u64) {
+        let size = node_stack_end.saturating_sub(self.height);
+        self.fits &= NODE_STACK_BYTES.contains(&size);
+    }
+}
+
+/// The C stack of R's thread. It grows downwards, so its current size does not count.
+fn c_stack(mappings: &[Mapping], start: u64) -> Result<Range<u64>> {
+    // R has counted the address as one of the main thread; it may be outside by the size of the arguments.
+    let has = |mapping: &&Mapping| mapping.addresses.contains(&start.wrapping_sub(8));
+    let found = mappings.iter().find(has);
+    let end = found.map(|mapping| mapping.addresses.end);
+    let end = end.ok_or_else(|| unknown("its stack was not found"))?;
+    Ok(end.saturating_sub(MOST_STACK)..end)
+}
+
+/// More than a C stack takes, without a limit on its size.
+const MOST_STACK: u64 = 1 << 36;
+
+fn unknown(why: &str) -> Error {
+    Error::Process(message!(
+        "It runs a version of R that stores its calls in an unknown way: {why}."
+    ))
+}
+
+fn unreadable() -> Error {
+    Error::Process(message!("Its memory cannot be read."))
+}

@@ -1,0 +1,117 @@
+//! Processes on systems that are not supported: looking for one is an error.
+
+use crate::memory::Memory;
+use crate::target::Mapping;
+use profile_core::error::{Error, Result};
+use profile_core::message;
+
+#[derive(Debug, Clone, Copy)]
+pub struct ProcessMemory;
+
+impl ProcessMemory {
+    pub fn new(_: i32) -> ProcessMemory {
+        ProcessMemory
+    }
+}
+
+impl Memory for ProcessMemory {
+    fn read(&mut self, _: u64, _: &mut [u8]) -> bool {
+        false
+    }
+}
+
+/// A process. It has no values, since none can be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    pub pid: i32,
+    never: Never,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Never {}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Running,
+    Sleeping,
+    Waiting,
+    Stopped,
+    Ended,
+    Other(char),
+}
+
+fn unsupported() -> Error {
+    Error::Unsupported(message!(
+        "Other processes can be looked into on Linux only, on x86-64 with the GNU C library."
+    ))
+}
+
+pub fn gone(_: i32) -> Error {
+    unsupported()
+}
+
+pub fn r_processes() -> Result<Vec<Process>> {
+    Err(unsupported())
+}
+
+pub fn system_call_name(_: i64) -> Option<&'static str> {
+    None
+}
+
+impl Process {
+    pub fn find(_: i32) -> Result<Process> {
+        Err(unsupported())
+    }
+
+    pub fn state(&self) -> Option<State> {
+        match self.never {}
+    }
+
+    pub fn cpu_time(&self) -> Option<u64> {
+        match self.never {}
+    }
+
+    pub fn system_call(&self) -> Option<i64> {
+        match self.never {}
+    }
+
+    pub fn command(&self) -> Result<String> {
+        match self.never {}
+    }
+
+    pub fn start(&self) -> Option<f64> {
+        match self.never {}
+    }
+
+    pub fn age(&self) -> Option<f64> {
+        match self.never {}
+    }
+
+    pub fn children(&self) -> Result<Vec<i32>> {
+        match self.never {}
+    }
+
+    pub fn mappings(&self) -> Result<Vec<Mapping>> {
+        match self.never {}
+    }
+}
+
+/// A thread of a process, which none has.
+#[derive(Debug)]
+pub struct Thread {
+    never: Never,
+}
+
+impl Thread {
+    pub fn open(process: &Process) -> Option<Thread> {
+        match process.never {}
+    }
+
+    pub fn state(&self) -> Option<State> {
+        match self.never {}
+    }
+
+    pub fn cpu_time(&self) -> Option<u64> {
+        match self.never {}
+    }
+}

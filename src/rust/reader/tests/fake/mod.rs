@@ -1,0 +1,184 @@
+//! A process that does not exist: its memory is a number of arrays, in which R is laid out as in a real
+//! process. The tests of this crate and its fuzzer read it.
+//!
+//! - `mod.rs`: the memory;
+//! - `module.rs`: the module that exports R's variables;
+//! - `objects.rs`: R's objects;
+//! - `process.rs`: variables, stacks and records, and how all of it is put together.
+
+// The fuzzer does not need what only tests check.
+#![allow(unused)]
+
+pub mod module;
+pub mod objects;
+pub mod process;
+
+use profile_reader::memory::Memory;
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// A part of the address space.
+#[derive(Debug, Clone)]
+pub struct Region {
+    pub start: u64,
+    pub bytes: Vec<u8>,
+}
+
+impl Region {
+    fn part(&self, address: u64, size: usize) -> Option<Range<usize>> {
+        let from = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        let to = from.checked_add(size)?;
+        (to <= self.bytes.len()).then_some(from..to)
+    }
+}
+
+/// An address space. What crosses the end of a region cannot be read.
+#[derive(Debug, Clone, Default)]
+pub struct Space {
+    pub regions: Vec<Region>,
+    /// What cannot be read any more.
+    pub holes: Vec<Range<u64>>,
+}
+
+impl Space {
+    pub fn add(&mut self, start: u64, size: usize) {
+        let bytes = vec![0; size];
+        self.regions.push(Region { start, bytes });
+    }
+
+    pub fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        // The kernel does not look at an address of which it reads nothing.
+        if into.is_empty() {
+            return true;
+        }
+        let found = self.regions.iter().find_map(|region| {
+            let part = region.part(address, into.len())?;
+            Some(&region.bytes[part])
+        });
+        let Some(bytes) = found else {
+            return false;
+        };
+        let end = address + into.len() as u64;
+        if self
+            .holes
+            .iter()
+            .any(|hole| hole.start < end && address < hole.end)
+        {
+            return false;
+        }
+        into.copy_from_slice(bytes);
+        true
+    }
+
+    /// The word at an address that exists.
+    pub fn word(&self, address: u64) -> u64 {
+        let mut bytes = [0; 8];
+        assert!(self.read(address, &mut bytes), "nothing at {address:#x}");
+        u64::from_le_bytes(bytes)
+    }
+
+    /// Changes what is at an address that exists.
+    pub fn write(&mut self, address: u64, bytes: &[u8]) {
+        for region in &mut self.regions {
+            if let Some(part) = region.part(address, bytes.len()) {
+                region.bytes[part].copy_from_slice(bytes);
+                return;
+            }
+        }
+        panic!("nothing at {address:#x}");
+    }
+
+    pub fn set(&mut self, address: u64, word: u64) {
+        self.write(address, &word.to_le_bytes());
+    }
+
+    /// Makes a range unreadable.
+    pub fn hide(&mut self, range: Range<u64>) {
+        self.holes.push(range);
+    }
+}
+
+type Hook = Box<dyn FnMut(&mut Space, u64)>;
+
+/// The memory of a process, for the reader and for the test, which changes it meanwhile.
+#[derive(Clone)]
+pub struct FakeMemory(Rc<RefCell<Inner>>);
+
+struct Inner {
+    space: Space,
+    calls: u64,
+    reads: u64,
+    bytes: u64,
+    before_read: Option<Hook>,
+}
+
+impl FakeMemory {
+    pub fn new(space: Space) -> FakeMemory {
+        FakeMemory(Rc::new(RefCell::new(Inner {
+            space,
+            calls: 0,
+            reads: 0,
+            bytes: 0,
+            before_read: None,
+        })))
+    }
+
+    pub fn change<R>(&self, with: impl FnOnce(&mut Space) -> R) -> R {
+        with(&mut self.0.borrow_mut().space)
+    }
+
+    /// How many system calls it would be.
+    pub fn calls(&self) -> u64 {
+        self.0.borrow().calls
+    }
+
+    /// How often it was read; each piece counts.
+    pub fn reads(&self) -> u64 {
+        self.0.borrow().reads
+    }
+
+    /// How many bytes were asked for.
+    pub fn bytes(&self) -> u64 {
+        self.0.borrow().bytes
+    }
+
+    /// Calls this before each read, with the number of reads before it from now on.
+    pub fn before_read(&self, mut hook: impl FnMut(&mut Space, u64) + 'static) {
+        let first = self.reads();
+        let hook = move |space: &mut Space, reads| hook(space, reads - first);
+        self.0.borrow_mut().before_read = Some(Box::new(hook));
+    }
+
+    pub fn leave_alone(&self) {
+        self.0.borrow_mut().before_read = None;
+    }
+}
+
+impl Inner {
+    fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
+        if let Some(hook) = &mut self.before_read {
+            hook(&mut self.space, self.reads);
+        }
+        self.reads += 1;
+        self.bytes += into.len() as u64;
+        self.space.read(address, into)
+    }
+}
+
+impl Memory for FakeMemory {
+    fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
+        let mut inner = self.0.borrow_mut();
+        inner.calls += 1;
+        inner.read(address, into)
+    }
+
+    fn read_each(&mut self, addresses: &[u64], into: &mut [u8]) -> usize {
+        let mut inner = self.0.borrow_mut();
+        inner.calls += 1;
+        let size = into.len() / addresses.len().max(1);
+        let mut pieces = addresses.iter().zip(into.chunks_exact_mut(size.max(1)));
+        let failed = pieces.position(|(&address, piece)| !inner.read(address, piece));
+        failed.unwrap_or(addresses.len())
+    }
+}

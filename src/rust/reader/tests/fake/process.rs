@@ -1,0 +1,292 @@
+//! R in a process that does not exist: its variables, its stacks, and records of calls.
+
+use super::module::{Hash, Module, SIZE, VARIABLES, WRITABLE};
+use super::objects::Code;
+use super::{FakeMemory, Space};
+use profile_core::error::Result;
+use profile_reader::stack::{Reader, Stack};
+use profile_reader::target::Mapping;
+use profile_runtime::contexts::{
+    BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NEXT, RECORD,
+};
+use profile_runtime::objects::{DATA, FIRST, NILSXP};
+use std::collections::HashMap;
+
+/// As in a real process, the node stack is less than 64 GB below the C stack.
+pub const MODULE: u64 = 0x7f11_0000_0000;
+pub const HEAP: u64 = 0x5581_0000_0000;
+pub const NODE_STACK: u64 = 0x7ffb_f000_0000;
+pub const NODE_STACK_SIZE: u64 = 3_200_000;
+pub const STACK_END: u64 = 0x7ffc_2000_0000;
+/// The address that R takes for the start of the C stack.
+const STACK_START: u64 = STACK_END - 0x100;
+/// A record and what a function has on the stack besides.
+const FRAME: u64 = 512;
+
+/// Where R's variables are in the writable part of the module.
+pub const EXPORTED: [(&str, u64); 8] = [
+    ("R_GlobalContext", 0x100),
+    ("R_Srcref", 0x110),
+    ("R_BCNodeStackTop", 0x120),
+    ("R_NilValue", 0x130),
+    ("R_InBCInterpreter", 0x140),
+    ("R_SrcfileSymbol", 0x150),
+    ("R_BCNodeStackEnd", 0x160),
+    ("R_CStackStart", 0x170),
+];
+/// Those that it does not export.
+pub const BC_BODY: u64 = MODULE + VARIABLES + 0x200;
+pub const BC_PC: u64 = MODULE + VARIABLES + 0x208;
+pub const TOPLEVEL: u64 = MODULE + VARIABLES + 0x800;
+
+/// R, before its memory is read.
+#[derive(Clone)]
+pub struct FakeR {
+    pub space: Space,
+    pub layout: Layout,
+    pub nil: u64,
+    /// The mark for a position in byte code.
+    pub in_byte_code: u64,
+    /// The symbol `srcfile`.
+    pub srcfile: u64,
+    pub symbols: HashMap<String, u64>,
+    /// The innermost record.
+    pub head: u64,
+    /// The environment of the last call. Only its address matters.
+    pub environment: u64,
+    /// The next free addresses of the heap and of the stacks. The C stack grows downwards.
+    heap: u64,
+    c_stack: u64,
+    node_stack: u64,
+}
+
+/// The stack on which a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum On {
+    C,
+    Node,
+}
+
+/// Where a function is, or was called.
+#[derive(Debug, Clone, Copy)]
+pub enum At {
+    Nowhere,
+    Srcref(u64),
+    /// A number of instructions.
+    Relative(Code, u64),
+    /// The same, by a variable on the C stack.
+    Absolute(Code, u64),
+}
+
+impl FakeR {
+    pub fn new(layout: Layout) -> FakeR {
+        FakeR::with(layout, Hash::Gnu, 32)
+    }
+
+    /// With room for so many records on each stack.
+    pub fn with(layout: Layout, hash: Hash, records: u64) -> FakeR {
+        let mut module = Module::new(MODULE, hash);
+        for (name, offset) in EXPORTED {
+            module.variable(name, offset);
+        }
+        module.undefined("environ");
+        let mut space = Space::default();
+        module.lay_out(&mut space);
+        FakeR::in_space(layout, space, records)
+    }
+
+    /// R whose variables a module of this address space may have or not.
+    pub fn in_space_of(space: Space) -> FakeR {
+        FakeR::in_space(Layout::R_4_4, space, 8)
+    }
+
+    fn in_space(layout: Layout, mut space: Space, records: u64) -> FakeR {
+        space.add(HEAP, 0x6000 + 256 * records as usize);
+        space.add(NODE_STACK, (FRAME * records + 0x1000) as usize);
+        let size = FRAME * records + 0x1000;
+        space.add(STACK_END - size, size as usize);
+        let mut r = FakeR {
+            space,
+            layout,
+            nil: 0,
+            in_byte_code: 0,
+            srcfile: 0,
+            symbols: HashMap::new(),
+            head: TOPLEVEL,
+            environment: HEAP,
+            heap: HEAP,
+            c_stack: STACK_START,
+            node_stack: NODE_STACK,
+        };
+        // It consists of itself.
+        r.nil = r.cell(NILSXP, [0; 3]);
+        for offset in [8, FIRST as u64, FIRST as u64 + 8, FIRST as u64 + 16] {
+            r.space.set(r.nil + offset, r.nil);
+        }
+        r.in_byte_code = r.symbol("<in-bc-interp>");
+        r.srcfile = r.symbol("srcfile");
+        r.space.set(TOPLEVEL + layout.node_stack, NODE_STACK);
+        r.space.set(TOPLEVEL + layout.srcref, r.nil);
+        for (name, value) in [
+            ("R_GlobalContext", TOPLEVEL),
+            ("R_Srcref", r.nil),
+            ("R_BCNodeStackTop", NODE_STACK),
+            ("R_NilValue", r.nil),
+            ("R_InBCInterpreter", r.in_byte_code),
+            ("R_SrcfileSymbol", r.srcfile),
+            ("R_BCNodeStackEnd", NODE_STACK + NODE_STACK_SIZE),
+            ("R_CStackStart", STACK_START),
+        ] {
+            r.space.set(variable(name), value);
+        }
+        r
+    }
+
+    pub fn allocate(&mut self, size: u64) -> u64 {
+        let address = self.heap;
+        self.heap += size;
+        address
+    }
+
+    /// A record that is inside the innermost one. Returns its address.
+    pub fn record(&mut self, on: On, flags: u32, call: u64, function: u64, at: At) -> u64 {
+        let outer_top = self.node_stack;
+        let address = match on {
+            On::C => {
+                self.c_stack -= FRAME;
+                self.c_stack
+            }
+            On::Node => {
+                self.node_stack += FRAME;
+                outer_top
+            }
+        };
+        let layout = self.layout;
+        self.space.set(address + NEXT, self.head);
+        self.space.write(address + CALLFLAG, &flags.to_le_bytes());
+        self.space.set(address + CALL, call);
+        self.space.set(address + CALLFUN, function);
+        self.environment += 64;
+        self.space.set(address + CLOENV, self.environment);
+        self.space.set(address + layout.node_stack, outer_top);
+        let (srcref, body, pc, relative) = self.site(at, address + RECORD as u64);
+        self.space.set(address + layout.srcref, srcref);
+        self.space.set(address + BCBODY, body);
+        self.space.set(address + BCPC, pc);
+        if let Some(field) = layout.relative_pc {
+            self.space.set(address + field, relative);
+        }
+        self.head = address;
+        self.space.set(variable("R_GlobalContext"), address);
+        self.space
+            .set(variable("R_BCNodeStackTop"), self.node_stack);
+        address
+    }
+
+    /// Calls a closure from somewhere in the innermost one. Returns the record.
+    pub fn enter(&mut self, call: u64, at: At) -> u64 {
+        let nil = self.nil;
+        self.record(On::C, CLOSURE, call, nil, at)
+    }
+
+    /// Ends the innermost call.
+    pub fn leave(&mut self) {
+        let record = self.head;
+        self.head = self.space.word(record + NEXT);
+        if (NODE_STACK..NODE_STACK + NODE_STACK_SIZE).contains(&record) {
+            self.node_stack -= FRAME;
+        } else {
+            self.c_stack += FRAME;
+        }
+        self.space.set(variable("R_GlobalContext"), self.head);
+    }
+
+    /// Says where the innermost function is. R does not know the number of instructions of that.
+    pub fn is_at(&mut self, at: At) {
+        let (srcref, body, pc, _) = self.site(at, self.c_stack - 0x80);
+        self.space.set(variable("R_Srcref"), srcref);
+        self.space.set(BC_BODY, body);
+        self.space.set(BC_PC, pc);
+    }
+
+    /// The words that say where something is: a `srcref` or mark, byte code, the address of a variable, the number of
+    /// instructions.
+    fn site(&mut self, at: At, variable: u64) -> (u64, u64, u64, u64) {
+        match at {
+            At::Nowhere => (self.nil, 0, 0, 0),
+            At::Srcref(srcref) => (srcref, 0, 0, 0),
+            At::Relative(code, position) => (self.in_byte_code, code.object, 0, position),
+            At::Absolute(code, position) => {
+                let next = code.instructions + DATA as u64 + 8 * position;
+                self.space.set(variable, next);
+                (self.in_byte_code, code.object, variable, 0)
+            }
+        }
+    }
+
+    pub fn mappings(&self) -> Vec<Mapping> {
+        [
+            (HEAP, HEAP + (1 << 20), false),
+            (MODULE, MODULE + VARIABLES, true),
+            (MODULE + VARIABLES, MODULE + SIZE, false),
+            (NODE_STACK, NODE_STACK + NODE_STACK_SIZE, false),
+            (STACK_END - (1 << 21), STACK_END, false),
+        ]
+        .map(|(start, end, starts_file)| Mapping {
+            addresses: start..end,
+            starts_file,
+        })
+        .into()
+    }
+
+    pub fn memory(&self) -> FakeMemory {
+        FakeMemory::new(self.space.clone())
+    }
+
+    /// Opens it as it is now. The memory is for changes.
+    pub fn open(&self, check: bool) -> (FakeMemory, Result<Reader<FakeMemory>>) {
+        let memory = self.memory();
+        let reader = Reader::open(memory.clone(), &self.mappings(), check);
+        (memory, reader)
+    }
+
+    /// The same, if that must succeed.
+    pub fn reader(&self) -> (FakeMemory, Reader<FakeMemory>) {
+        let (memory, reader) = self.open(true);
+        (memory, reader.unwrap())
+    }
+
+    /// The stack of what it is now.
+    pub fn frames(&self) -> Vec<String> {
+        let (_, mut reader) = self.reader();
+        frames(&mut reader).unwrap()
+    }
+}
+
+/// The address of a variable.
+pub fn variable(name: &str) -> u64 {
+    let found = EXPORTED.iter().find(|known| known.0 == name);
+    MODULE + VARIABLES + found.unwrap().1
+}
+
+/// A stack as text, innermost frame first: "f a.R#3". `None` if it could not be read.
+pub fn frames(reader: &mut Reader<FakeMemory>) -> Option<Vec<String>> {
+    let stack = reader.read().unwrap()?.clone();
+    Some(as_text(&stack, reader))
+}
+
+pub fn as_text(stack: &Stack, reader: &Reader<FakeMemory>) -> Vec<String> {
+    let text = |id| reader.texts.get(id);
+    let frames = stack.frames.iter().map(|frame| match frame.place {
+        Some(place) => format!("{} {}#{}", text(frame.name), text(place.file), place.line),
+        None => text(frame.name).to_owned(),
+    });
+    let mut all: Vec<_> = frames.collect();
+    if let Some(place) = stack.toplevel {
+        all.push(format!("at {}#{}", text(place.file), place.line));
+    }
+    if stack.is_cut {
+        all.push("...".to_owned());
+    }
+    all
+}

@@ -1,0 +1,62 @@
+//! What the last stack needed is read at once.
+
+use crate::fake::process::{At, FakeR, frames};
+use profile_runtime::contexts::Layout;
+use profile_runtime::objects::CELL;
+
+/// A process with twenty calls, and their records.
+fn deep() -> (FakeR, Vec<u64>) {
+    let mut r = FakeR::new(Layout::R_4_4);
+    let file = r.srcfile("a.R");
+    let calls = ["f", "g", "h"].map(|name| r.call_of(name));
+    let srcrefs = [1, 2].map(|line| r.srcref(line, file));
+    let records = (0..20).map(|number| {
+        let at = At::Srcref(srcrefs[number % 2]);
+        r.enter(calls[number % 3], at)
+    });
+    let records = records.collect();
+    (r, records)
+}
+
+#[test]
+fn a_stack_like_the_last_one_takes_few_system_calls() {
+    let (r, _) = deep();
+    let (memory, mut reader) = r.reader();
+    let mut calls = || {
+        let before = memory.calls();
+        assert_eq!(frames(&mut reader).unwrap().len(), 21);
+        memory.calls() - before
+    };
+    assert!(calls() > 40);
+    calls();
+    // Records, variables, calls, objects, and what identifies the records.
+    assert_eq!(calls(), 5);
+}
+
+#[test]
+fn what_is_gone_since_the_last_stack_does_not_matter() {
+    let (mut r, records) = deep();
+    let (memory, mut reader) = r.reader();
+    let whole = frames(&mut reader).unwrap();
+    let (first, last) = (records[10], records[19]);
+    for _ in 0..10 {
+        r.leave();
+    }
+    let call = r.call_of("x");
+    memory.change(|space| {
+        *space = r.space.clone();
+        // What the inner ten calls had on the C stack, and something of the heap.
+        space.hide(last..first);
+        space.hide(call..call + CELL as u64);
+    });
+    for _ in 0..2 {
+        // Where the innermost function is, is not known.
+        let frames = frames(&mut reader).unwrap();
+        assert_eq!(frames[0], "f");
+        assert_eq!(frames[1..], whole[11..]);
+    }
+    // It was used for the call of another function.
+    r.enter(call, At::Nowhere);
+    memory.change(|space| *space = r.space.clone());
+    assert_eq!(frames(&mut reader).unwrap()[0], "x");
+}

@@ -1,0 +1,171 @@
+//! R's list of calls: its order, its depth, and what is wrong with it.
+
+use crate::fake::module::Hash;
+use crate::fake::process::{At, FakeR, NODE_STACK, On, STACK_END, TOPLEVEL, frames, variable};
+use profile_reader::calls::MOST_CALLS;
+use profile_runtime::contexts::{CALL, CALLFLAG, CLOSURE, Layout, NEXT, RECORD};
+use profile_runtime::objects::{CAR, CELL};
+
+/// Functions `a` to `f` on both stacks, and their records, outermost first.
+fn nested(layout: Layout) -> (FakeR, Vec<u64>) {
+    let mut r = FakeR::new(layout);
+    let nil = r.nil;
+    let stacks = [On::C, On::Node, On::C, On::Node, On::Node, On::C];
+    let records = ["a", "b", "c", "d", "e", "f"].into_iter().zip(stacks);
+    let records = records.map(|(name, on)| {
+        let call = r.call_of(name);
+        r.record(on, CLOSURE, call, nil, At::Nowhere)
+    });
+    let records = records.collect();
+    (r, records)
+}
+
+#[test]
+fn calls_on_both_stacks_are_found() {
+    for layout in Layout::ALL {
+        let (r, _) = nested(layout);
+        assert_eq!(r.frames(), ["f", "e", "d", "c", "b", "a"]);
+    }
+}
+
+#[test]
+fn lists_that_break_the_order_are_not_taken() {
+    let (r, records) = nested(Layout::R_4_4);
+    let (memory, mut reader) = r.reader();
+    let wild = [
+        0,
+        8,
+        0x1000,
+        u64::MAX,
+        u64::MAX - 7,
+        1 << 63,
+        STACK_END,
+        STACK_END - 64,
+        r.nil,
+        NODE_STACK - 8,
+        NODE_STACK + 4,
+        variable("R_GlobalContext"),
+        TOPLEVEL + 8,
+        TOPLEVEL - 8,
+    ];
+    for (number, &record) in records.iter().enumerate() {
+        let next = r.space.word(record + NEXT);
+        // What is on the same stack and not further out: circles, and the way back.
+        let is_on_node_stack = |record| record < NODE_STACK + (1 << 20);
+        let inner = records[number..].iter().copied();
+        let inner = inner.filter(|&inner| is_on_node_stack(inner) == is_on_node_stack(record));
+        for address in wild
+            .into_iter()
+            .chain(inner)
+            .chain([record + 4, record - 8])
+        {
+            memory.change(|space| space.set(record + NEXT, address));
+            let before = memory.reads();
+            assert_eq!(frames(&mut reader), None, "{number}: {address:#x}");
+            assert!(memory.reads() - before < 1000);
+        }
+        memory.change(|space| space.set(record + NEXT, next));
+        assert_eq!(frames(&mut reader).unwrap().len(), 6);
+    }
+    // Circles over both stacks.
+    for (from, to) in [(0, 5), (1, 5), (2, 4), (1, 2), (0, 1), (3, 5)] {
+        let next = r.space.word(records[from] + NEXT);
+        memory.change(|space| space.set(records[from] + NEXT, records[to]));
+        assert_eq!(frames(&mut reader), None, "{from} to {to}");
+        memory.change(|space| space.set(records[from] + NEXT, next));
+    }
+}
+
+#[test]
+fn records_at_addresses_that_r_does_not_use_are_not_taken() {
+    let (r, records) = nested(Layout::R_4_4);
+    let (memory, mut reader) = r.reader();
+    let mut record = [0; RECORD];
+    assert!(r.space.read(records[5], &mut record));
+    for offset in [8, 4, 1] {
+        memory.change(|space| {
+            space.write(records[5] - offset, &record);
+            space.set(variable("R_GlobalContext"), records[5] - offset);
+        });
+        assert_eq!(frames(&mut reader).is_some(), offset == 8);
+    }
+}
+
+#[test]
+fn records_with_impossible_fields_are_not_taken() {
+    let (r, records) = nested(Layout::R_4_4);
+    let (memory, mut reader) = r.reader();
+    for &record in &records {
+        for (field, word) in [
+            (CALLFLAG, 256),
+            (CALLFLAG, u64::from(u32::MAX)),
+            (CALL, 0),
+            (CALL, 16),
+            (CALL, u64::MAX),
+        ] {
+            let before = r.space.word(record + field);
+            memory.change(|space| space.set(record + field, word));
+            assert_eq!(frames(&mut reader), None);
+            memory.change(|space| space.set(record + field, before));
+        }
+    }
+    assert_eq!(frames(&mut reader).unwrap().len(), 6);
+}
+
+#[test]
+fn deep_stacks_are_cut_and_marked() {
+    let depth = MOST_CALLS as u64 + 10;
+    let mut r = FakeR::with(Layout::R_4_4, Hash::Gnu, depth);
+    let (f, g) = (r.call_of("f"), r.call_of("g"));
+    for number in 0..depth {
+        r.enter(if number < 10 { g } else { f }, At::Nowhere);
+    }
+    let (_, mut reader) = r.reader();
+    let stack = reader.read().unwrap().unwrap();
+    assert!(stack.is_cut);
+    assert_eq!(stack.frames.len(), MOST_CALLS);
+    for _ in 0..9 {
+        r.leave();
+    }
+    let (memory, mut reader) = r.reader();
+    let stack = reader.read().unwrap().unwrap();
+    assert!(stack.is_cut);
+    r.leave();
+    // The mark is gone when it is not so deep any more.
+    memory.change(|space| *space = r.space.clone());
+    let stack = reader.read().unwrap().unwrap();
+    assert!(!stack.is_cut);
+    assert_eq!(stack.frames.len(), MOST_CALLS);
+}
+
+#[test]
+fn too_many_loops_are_cut_as_well() {
+    let depth = 3 * MOST_CALLS as u64 + 10;
+    let mut r = FakeR::with(Layout::R_4_4, Hash::Gnu, depth);
+    let (f, nil) = (r.call_of("f"), r.nil);
+    r.enter(f, At::Nowhere);
+    for _ in 0..depth - 2 {
+        r.record(On::C, 1, nil, nil, At::Nowhere);
+    }
+    r.enter(f, At::Nowhere);
+    assert_eq!(r.frames(), ["f", "..."]);
+}
+
+#[test]
+fn the_place_of_a_call_is_used_again_by_another_one() {
+    // The second call of a function is where the first one was: on the stacks, and in the heap.
+    let mut r = FakeR::new(Layout::R_4_4);
+    let (f, g) = (r.call_of("f"), r.call_of("g"));
+    r.enter(f, At::Nowhere);
+    let (memory, mut reader) = r.reader();
+    assert_eq!(frames(&mut reader).unwrap(), ["f"]);
+    let cell = {
+        let mut cell = [0; CELL];
+        assert!(r.space.read(g, &mut cell));
+        cell
+    };
+    memory.change(|space| space.write(f, &cell));
+    assert_eq!(frames(&mut reader).unwrap(), ["g"]);
+    memory.change(|space| space.set(f + CAR as u64, 0));
+    assert_eq!(frames(&mut reader), None);
+}

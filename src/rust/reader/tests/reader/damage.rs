@@ -1,0 +1,111 @@
+//! Memory with errors: everything that cannot be read at some moment, and many random ones.
+
+use crate::fake::Space;
+use crate::fake::module::{Hash, Module};
+use crate::fake::process::{At, FakeR, MODULE, frames};
+use crate::fuzz::{self, Random};
+use profile_reader::stack::Reader;
+use profile_runtime::contexts::Layout;
+use profile_runtime::objects::{CDR, ENVSXP, LENGTH};
+
+#[test]
+fn anything_may_be_unreadable() {
+    for layout in Layout::ALL {
+        let r = fuzz::process(layout, &mut Random::new(1));
+        let (memory, mut reader) = r.reader();
+        let whole = reader.read().unwrap().cloned();
+        assert!(whole.is_some());
+        let parts = r.space.regions.iter().flat_map(|region| {
+            let size = region.bytes.len() as u64;
+            (region.start..region.start + size).step_by(32)
+        });
+        for part in parts {
+            let mut damaged = r.clone();
+            damaged.space.hide(part..part + 32);
+            if let (_, Ok(mut reader)) = damaged.open(true) {
+                reader.read().unwrap();
+            }
+            memory.change(|space| space.hide(part..part + 32));
+            reader.read().unwrap();
+            memory.change(|space| space.holes.clear());
+            assert!(reader.read().unwrap().is_some());
+        }
+    }
+}
+
+#[test]
+fn the_memory_may_be_gone_at_any_moment() {
+    let r = fuzz::process(Layout::R_4_4, &mut Random::new(2));
+    for number in 0..1000 {
+        let memory = r.memory();
+        memory.before_read(move |space, reads| {
+            if reads == number {
+                space.regions.clear();
+            }
+        });
+        let reader = profile_reader::stack::Reader::open(memory, &r.mappings(), true);
+        if let Ok(mut reader) = reader {
+            reader.prepare_with(|| {}).unwrap();
+            reader.read().unwrap();
+        }
+    }
+}
+
+#[test]
+fn random_changes_are_survived() {
+    let rounds = 4000;
+    let mut outcomes = fuzz::Outcomes::default();
+    for round in 0..rounds {
+        outcomes.add(fuzz::round(round).unwrap());
+    }
+    // The changes are neither too many nor too few to be of interest.
+    assert!(outcomes.opened > rounds / 4, "{outcomes:?}");
+    assert!(outcomes.refused > rounds / 20, "{outcomes:?}");
+    assert!(outcomes.read > rounds / 4, "{outcomes:?}");
+    assert!(outcomes.failed > rounds / 20, "{outcomes:?}");
+}
+
+#[test]
+fn what_would_take_too_long_is_not_read() {
+    // Places whose file is in a large table of circular lists.
+    let mut r = FakeR::with(Layout::R_4_4, Hash::Gnu, 500);
+    let (f, x, nil) = (r.call_of("f"), r.symbol("x"), r.nil);
+    let circle = r.pairlist(&[(x, x)]);
+    r.space.set(circle + CDR as u64, circle);
+    let table = r.list(&[circle; 4096]);
+    let file = r.cell(ENVSXP, [nil, nil, table]);
+    for line in 1..20 {
+        let srcref = r.srcref(line, file);
+        r.enter(f, At::Srcref(srcref));
+    }
+    for check in [true, false] {
+        let (memory, reader) = r.open(check);
+        let mut reader = reader.unwrap();
+        for _ in 0..2 {
+            let before = memory.reads();
+            assert!(reader.read().unwrap().is_none());
+            assert!(memory.reads() - before <= 1 << 20);
+        }
+        let before = memory.reads();
+        reader.prepare_with(|| {}).unwrap();
+        assert!(memory.reads() - before <= 2 << 20);
+        memory.change(|space| space.set(table + LENGTH as u64, 3));
+        assert_eq!(frames(&mut reader).unwrap(), ["f"; 19]);
+    }
+}
+
+#[test]
+fn many_files_without_r_do_not_take_long() {
+    let mut space = Space::default();
+    let mut module = Module::new(MODULE, Hash::SystemV);
+    for number in 0..40 {
+        module.variable("x", number);
+    }
+    module.lay_out(&mut space);
+    let r = FakeR::in_space_of(space);
+    let memory = r.memory();
+    let file = r.mappings().into_iter().find(|mapping| mapping.starts_file);
+    let mappings = vec![file.unwrap(); 1_000_000];
+    assert!(Reader::open(memory.clone(), &mappings, true).is_err());
+    assert!(memory.reads() <= 2 << 20);
+}

@@ -1,0 +1,249 @@
+//! A stack that changes while it is read.
+
+use crate::fake::Space;
+use crate::fake::process::{At, FakeR, HEAP, frames, variable};
+use profile_runtime::contexts::{CALL, CLOENV, Layout, NEXT};
+use profile_runtime::objects::{CAR, PRINTNAME};
+
+/// A process at two moments. Function `f` was called at one place, then at another one; what it said of itself was
+/// freed and is used for something else.
+struct Moments {
+    before: FakeR,
+    after: FakeR,
+    texts: [Vec<&'static str>; 2],
+}
+
+fn moments(layout: Layout) -> Moments {
+    let mut r = FakeR::new(layout);
+    let (f, g) = (r.call_of("f"), r.call_of("g"));
+    let file = r.srcfile("old.R");
+    let new = r.string("new.R");
+    let srcref = r.srcref(1, file);
+    r.enter(f, At::Srcref(srcref));
+    r.enter(g, At::Srcref(srcref));
+    // The record of a call that has ended is still there.
+    let mut after = r.clone();
+    after.leave();
+    // The name of the symbol and that of the file are other ones, at the same addresses.
+    let symbol = after.symbol("f");
+    let renamed = after.text(b"renamed");
+    after.space.set(symbol + PRINTNAME as u64, renamed);
+    let variables = after.space.word(file + 32);
+    let name = after.element(variables, 1);
+    after.space.set(name + CAR as u64, new);
+    // Both have the same heap.
+    let mut before = r;
+    before.allocate(0x200);
+    Moments {
+        before,
+        after,
+        texts: [
+            vec!["g", "f old.R#1", "at old.R#1"],
+            vec!["renamed", "at new.R#1"],
+        ],
+    }
+}
+
+/// A process that calls other functions at the same places, and again those.
+fn other_calls() -> Moments {
+    let mut r = FakeR::new(Layout::R_4_4);
+    let calls = ["a", "b", "c", "d"].map(|name| r.call_of(name));
+    r.enter(calls[0], At::Nowhere);
+    r.enter(calls[1], At::Nowhere);
+    let mut after = r.clone();
+    after.leave();
+    after.leave();
+    after.enter(calls[2], At::Nowhere);
+    after.enter(calls[3], At::Nowhere);
+    Moments {
+        before: r,
+        after,
+        texts: [vec!["b", "a"], vec!["d", "c"]],
+    }
+}
+
+/// What is read if the memory changes before the read with this number, and what is read later.
+fn changed(moments: &Moments, number: u64, check: bool) -> [Option<Vec<String>>; 2] {
+    let (memory, reader) = moments.before.open(check);
+    let mut reader = reader.unwrap();
+    let after = moments.after.space.clone();
+    memory.before_read(move |space, reads| {
+        if reads == number {
+            *space = after.clone();
+        }
+    });
+    let first = frames(&mut reader);
+    memory.leave_alone();
+    memory.change(|space| *space = moments.after.space.clone());
+    [first, frames(&mut reader)]
+}
+
+#[test]
+fn the_test_has_two_moments() {
+    for layout in Layout::ALL {
+        let moments = moments(layout);
+        assert_eq!(moments.before.frames(), moments.texts[0]);
+        assert_eq!(moments.after.frames(), moments.texts[1]);
+    }
+}
+
+#[test]
+fn a_stack_is_that_of_one_moment() {
+    for layout in Layout::ALL {
+        let moments = moments(layout);
+        let mut first_of_after = None;
+        for number in 0..200 {
+            let [first, second] = changed(&moments, number, true);
+            let first = first.unwrap();
+            if first == moments.texts[1] {
+                // Nothing of the attempts that failed was kept.
+                assert_eq!(second.unwrap(), moments.texts[1], "{number}");
+                first_of_after = Some(number);
+            } else {
+                assert_eq!(first, moments.texts[0], "{number}");
+            }
+        }
+        // Almost all of an attempt has passed then.
+        assert!(first_of_after > Some(25), "{first_of_after:?}");
+    }
+}
+
+#[test]
+fn the_stack_of_calls_that_are_known_is_that_of_one_moment_too() {
+    let moments = other_calls();
+    let mut mixed = 0;
+    for check in [true, false] {
+        for number in 0..40 {
+            let (memory, reader) = moments.before.open(check);
+            let mut reader = reader.unwrap();
+            let [before, after] = [&moments.before, &moments.after].map(|r| r.space.clone());
+            for space in [&after, &before] {
+                memory.change(|now| *now = space.clone());
+                frames(&mut reader).unwrap();
+            }
+            memory.before_read(move |space, reads| {
+                if reads == number {
+                    *space = after.clone();
+                }
+            });
+            let read = frames(&mut reader).unwrap();
+            let is_mixed = moments.texts.iter().all(|text| read != *text);
+            assert!(!(check && is_mixed), "{number}: {read:?}");
+            mixed += usize::from(is_mixed);
+        }
+    }
+    assert!(mixed > 0);
+}
+
+/// What is read of a process that calls `a()`, which calls `b()`, then `c()` and `d()`, and so on. It goes on before
+/// three of the reads.
+fn read_in_a_loop(moments: &[Space; 4], reads: [u64; 3]) -> Option<Vec<String>> {
+    let (memory, mut reader) = other_calls().before.reader();
+    for space in [&moments[1], &moments[0]] {
+        memory.change(|now| *now = space.clone());
+        frames(&mut reader).unwrap();
+    }
+    let later: Vec<_> = reads.into_iter().zip(moments[1..].to_vec()).collect();
+    memory.before_read(move |space, reads| {
+        if let Some((_, next)) = later.iter().find(|next| next.0 == reads) {
+            *space = next.clone();
+        }
+    });
+    frames(&mut reader)
+}
+
+#[test]
+fn in_a_loop_calls_differ_by_their_environments() {
+    let Moments {
+        before,
+        after,
+        texts,
+    } = other_calls();
+    // The same calls at the same places.
+    let [a, b] = [before.space, after.space];
+    let mut moments = [a.clone(), b.clone(), a.clone(), b.clone()];
+    let records = [before.head, a.word(before.head + NEXT)];
+    let count_mixed = |moments: &[Space; 4]| {
+        let mut mixed = 0;
+        for first in 0..16 {
+            for second in first + 1..17 {
+                for third in second + 1..18 {
+                    let read = read_in_a_loop(moments, [first, second, third]);
+                    mixed += usize::from(
+                        read.is_some_and(|read| !texts.iter().any(|text| read == *text)),
+                    );
+                }
+            }
+        }
+        mixed
+    };
+    for (number, space) in (1..).zip(&mut moments) {
+        for record in records {
+            space.set(record + CLOENV, HEAP + 64 * number);
+        }
+    }
+    assert_eq!(count_mixed(&moments), 0);
+    for space in &mut moments {
+        for record in records {
+            space.set(record + CLOENV, HEAP);
+        }
+    }
+    assert!(count_mixed(&moments) > 0);
+}
+
+#[test]
+fn without_the_second_reading_stacks_are_of_several_moments() {
+    let moments = moments(Layout::R_4_4);
+    let mixed = (0..200).filter(|&number| {
+        let [first, _] = changed(&moments, number, false);
+        first.is_some_and(|first| moments.texts.iter().all(|text| first != *text))
+    });
+    assert!(mixed.count() > 5);
+}
+
+#[test]
+fn a_stack_that_always_changes_is_not_read() {
+    let mut r = FakeR::new(Layout::R_4_4);
+    let (f, g) = (r.call_of("f"), r.call_of("g"));
+    r.enter(f, At::Nowhere);
+    let record = r.enter(g, At::Nowhere);
+    let (memory, mut reader) = r.reader();
+    memory.before_read(move |space, reads| {
+        space.set(record + CALL, if reads % 2 == 0 { f } else { g });
+    });
+    // An attempt has an even or odd number of reads, so there are both.
+    let read: Vec<_> = (0..20).map(|_| frames(&mut reader)).collect();
+    assert!(read.iter().flatten().all(|frames| frames[1] == "f"));
+    assert!(read.contains(&None));
+    memory.change(|space| space.set(record + CALL, g));
+    let head = variable("R_GlobalContext");
+    let outer = r.space.word(record + NEXT);
+    memory.before_read(move |space, reads| {
+        space.set(head, if reads % 3 == 0 { outer } else { record });
+    });
+    for _ in 0..20 {
+        if let Some(frames) = frames(&mut reader) {
+            assert!(frames == ["g", "f"] || frames == ["f"], "{frames:?}");
+        }
+    }
+    memory.leave_alone();
+    memory.change(|space| *space = r.space.clone());
+    assert_eq!(frames(&mut reader).unwrap(), ["g", "f"]);
+}
+
+#[test]
+fn a_process_that_ends_meanwhile_has_no_stack() {
+    let moments = moments(Layout::R_4_4);
+    for number in 0..200 {
+        let (memory, mut reader) = moments.before.reader();
+        memory.before_read(move |space, reads| {
+            if reads == number {
+                space.regions.clear();
+            }
+        });
+        let first = frames(&mut reader);
+        assert!(first.is_none_or(|first| first == moments.texts[0]));
+        memory.change(|space| space.regions.clear());
+        assert_eq!(frames(&mut reader), None);
+    }
+}

@@ -1,0 +1,269 @@
+//! R in a process: which version it is, and where its parts are.
+
+use crate::fake::module::{Hash, Module, VARIABLES};
+use crate::fake::process::{
+    At, FakeR, MODULE, NODE_STACK, NODE_STACK_SIZE, On, STACK_END, TOPLEVEL, variable,
+};
+use crate::fake::{FakeMemory, Space};
+use profile_core::error::Error;
+use profile_reader::target::{Mapping, Target};
+use profile_runtime::contexts::{CALLFLAG, CLOSURE, Layout, NEXT};
+
+fn open(r: &FakeR) -> Result<Target, String> {
+    open_memory(&r.memory(), &r.mappings())
+}
+
+fn open_memory(memory: &FakeMemory, mappings: &[Mapping]) -> Result<Target, String> {
+    Target::open(&mut memory.clone(), mappings).map_err(|error| {
+        assert!(matches!(error, Error::Process(_)), "{error:?}");
+        error.to_string()
+    })
+}
+
+/// R in a function that another one calls, with records on both stacks.
+fn busy(layout: Layout) -> FakeR {
+    let mut r = FakeR::new(layout);
+    let (f, g, file) = (r.call_of("f"), r.call_of("g"), r.srcfile("a.R"));
+    let srcref = r.srcref(3, file);
+    let code = r.byte_code(&[srcref]);
+    let nil = r.nil;
+    r.enter(f, At::Srcref(srcref));
+    r.record(On::Node, 1, nil, nil, At::Nowhere);
+    r.record(On::Node, CLOSURE, g, nil, At::Absolute(code, 1));
+    r.enter(g, At::Nowhere);
+    r
+}
+
+#[test]
+fn the_layouts_of_versions_are_told_apart() {
+    for layout in Layout::ALL {
+        for hash in [Hash::Gnu, Hash::SystemV] {
+            let idle = FakeR::with(layout, hash, 8);
+            for r in [idle, busy(layout)] {
+                let target = open(&r).unwrap();
+                assert_eq!(target.layout, layout);
+                assert_eq!(target.toplevel, TOPLEVEL);
+                assert_eq!(target.node_stack, NODE_STACK..NODE_STACK + NODE_STACK_SIZE);
+                assert_eq!(target.stack.end, STACK_END);
+                assert!(target.stack.contains(&(STACK_END - (8 << 20))));
+                assert_eq!(target.values.nil, r.nil);
+                assert_eq!(target.addresses.head, variable("R_GlobalContext"));
+            }
+        }
+    }
+}
+
+#[test]
+fn records_that_fit_no_layout_or_several_are_refused() {
+    for layout in Layout::ALL {
+        let mut r = busy(layout);
+        r.space
+            .set(TOPLEVEL + layout.node_stack, NODE_STACK + NODE_STACK_SIZE);
+        assert!(open(&r).unwrap_err().contains("another layout"));
+    }
+    for layout in Layout::ALL {
+        let mut r = FakeR::new(layout);
+        for other in Layout::ALL {
+            r.space.set(TOPLEVEL + other.node_stack, NODE_STACK);
+            r.space.set(TOPLEVEL + other.srcref, r.nil);
+        }
+        assert!(open(&r).unwrap_err().contains("several versions"));
+    }
+}
+
+#[test]
+fn a_process_without_r_is_refused() {
+    let mut space = Space::default();
+    let mut module = Module::new(MODULE, Hash::Gnu);
+    module.variable("Py_None", 8);
+    module.undefined("R_GlobalContext");
+    module.lay_out(&mut space);
+    let r = FakeR::in_space_of(space);
+    let error = open(&r).unwrap_err();
+    assert!(error.contains("does not run R"), "{error}");
+    assert!(open_memory(&r.memory(), &[]).is_err());
+}
+
+#[test]
+fn r_needs_all_variables() {
+    for missing in [
+        "R_Srcref",
+        "R_BCNodeStackEnd",
+        "R_NilValue",
+        "R_CStackStart",
+    ] {
+        let mut space = Space::default();
+        let mut module = Module::new(MODULE, Hash::Gnu);
+        for (name, offset) in crate::fake::process::EXPORTED {
+            if name != missing {
+                module.variable(name, offset);
+            }
+        }
+        module.lay_out(&mut space);
+        let r = FakeR::in_space_of(space);
+        let error = open(&r).unwrap_err();
+        assert!(error.contains(missing), "{error}");
+    }
+}
+
+#[test]
+fn a_program_may_have_copies_of_variables() {
+    let copies = MODULE - 0x10_0000;
+    let mut program = Module::new(copies, Hash::Gnu);
+    program.variable("R_GlobalContext", 0x20);
+    program.variable("R_NilValue", 0x28);
+    let mut r = busy(Layout::R_4_4);
+    let own = [("R_GlobalContext", 0x20), ("R_NilValue", 0x28)];
+    program.lay_out(&mut r.space);
+    for (name, offset) in own {
+        let value = r.space.word(variable(name));
+        r.space.set(copies + VARIABLES + offset, value);
+        r.space.set(variable(name), 0);
+    }
+    let mut mappings = r.mappings();
+    let at = mappings
+        .iter()
+        .position(|mapping| mapping.starts_file)
+        .unwrap();
+    let addresses = copies..copies + VARIABLES;
+    mappings.insert(
+        at,
+        Mapping {
+            addresses,
+            starts_file: true,
+        },
+    );
+    let target = open_memory(&r.memory(), &mappings).unwrap();
+    assert_eq!(target.toplevel, TOPLEVEL);
+    assert_eq!(target.addresses.head, copies + VARIABLES + 0x20);
+    assert_eq!(target.values.nil, r.nil);
+    // Without the program, R seems to be starting.
+    assert!(open(&r).unwrap_err().contains("only starting"));
+}
+
+#[test]
+fn r_that_is_starting_is_refused() {
+    for name in [
+        "R_NilValue",
+        "R_InBCInterpreter",
+        "R_SrcfileSymbol",
+        "R_GlobalContext",
+    ] {
+        let mut r = busy(Layout::R_4_4);
+        r.space.set(variable(name), 0);
+        let error = open(&r).unwrap_err();
+        assert!(error.contains("only starting"), "{name}: {error}");
+    }
+}
+
+#[test]
+fn the_stack_must_be_in_the_address_space() {
+    let mut r = busy(Layout::R_4_4);
+    for start in [0, 7, STACK_END + 0x1000, u64::MAX] {
+        r.space.set(variable("R_CStackStart"), start);
+        let error = open(&r).unwrap_err();
+        assert!(error.contains("its stack was not found"), "{error}");
+    }
+    // R on a system with arguments of a program above the stack.
+    r.space.set(variable("R_CStackStart"), STACK_END);
+    assert!(open(&r).is_ok());
+}
+
+#[test]
+fn the_outermost_record_is_a_variable_of_r() {
+    let mut r = FakeR::new(Layout::R_4_4);
+    let f = r.call_of("f");
+    r.enter(f, At::Nowhere);
+    assert!(open(&r).is_ok());
+    r.space.set(r.head + NEXT, 0);
+    assert!(open(&r).unwrap_err().contains("another layout"));
+}
+
+#[test]
+fn the_node_stack_is_not_higher_when_outer_calls_are_made() {
+    for layout in Layout::ALL {
+        let mut r = FakeR::new(layout);
+        let f = r.call_of("f");
+        let record = r.enter(f, At::Nowhere);
+        for other in Layout::ALL.into_iter().filter(|other| *other != layout) {
+            r.space.set(record + other.node_stack, NODE_STACK);
+            r.space.set(record + other.srcref, r.nil);
+            r.space.set(TOPLEVEL + other.node_stack, NODE_STACK + 8);
+            r.space.set(TOPLEVEL + other.srcref, r.nil);
+        }
+        assert_eq!(open(&r).unwrap().layout, layout);
+    }
+}
+
+#[test]
+fn lists_without_an_end_are_refused_soon() {
+    // A circle on either stack, and one over both.
+    for (from, to) in [(0, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 2)] {
+        let mut r = busy(Layout::R_4_4);
+        let mut records = vec![r.head];
+        for _ in 0..3 {
+            records.push(r.space.word(records[records.len() - 1] + NEXT));
+        }
+        r.space.set(records[from] + NEXT, records[to]);
+        let memory = r.memory();
+        let error = open_memory(&memory, &r.mappings()).unwrap_err();
+        assert!(error.contains("another layout"), "{error}");
+        assert!(memory.reads() < 10_000, "{}", memory.reads());
+    }
+}
+
+#[test]
+fn deep_stacks_are_followed_to_their_end() {
+    let mut r = FakeR::with(Layout::R_4_4, Hash::Gnu, 30_000);
+    let f = r.call_of("f");
+    for _ in 0..30_000 {
+        r.enter(f, At::Nowhere);
+    }
+    assert_eq!(open(&r).unwrap().toplevel, TOPLEVEL);
+}
+
+#[test]
+fn a_list_that_changes_is_read_again() {
+    let r = busy(Layout::R_4_4);
+    let memory = r.memory();
+    // R returns from a function, calls it again, and so on.
+    let (head, inner) = (variable("R_GlobalContext"), r.head);
+    let outer = r.space.word(inner + NEXT);
+    memory.before_read(move |space, reads| {
+        space.set(head, if reads % 3 == 0 { inner } else { outer });
+    });
+    assert_eq!(
+        open_memory(&memory, &r.mappings()).unwrap().toplevel,
+        TOPLEVEL
+    );
+    // What is there in between does not count.
+    let memory = r.memory();
+    memory.before_read(move |space, reads| {
+        let flags = if reads < 60 { 1 << 20 } else { CLOSURE };
+        space.write(inner + CALLFLAG, &flags.to_le_bytes());
+    });
+    assert_eq!(
+        open_memory(&memory, &r.mappings()).unwrap().layout,
+        r.layout
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error() {
+    let r = busy(Layout::R_4_4);
+    let whole = open(&r).map(|target| target.toplevel);
+    assert_eq!(whole, Ok(TOPLEVEL));
+    let outer = r.space.word(r.head + NEXT);
+    for address in [
+        MODULE,
+        variable("R_GlobalContext"),
+        variable("R_NilValue"),
+        r.head,
+        outer,
+        TOPLEVEL,
+    ] {
+        let mut r = r.clone();
+        r.space.hide(address..address + 8);
+        assert!(open(&r).is_err(), "{address:#x}");
+    }
+}

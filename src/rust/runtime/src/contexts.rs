@@ -1,0 +1,80 @@
+//! R's contexts: a list of records (`RCNTXT` in `Defn.h`), one for each call of a closure, and, while R's
+//! own profiler runs, one for each call of a builtin.
+//!
+//! `R_GlobalContext` points to the innermost record. Most records are on the C stack, and those of outer
+//! calls have higher addresses. Those of loops, and from R 4.4 on those of byte-compiled functions that
+//! byte-compiled functions call, are on the node stack of the byte code interpreter. The outermost
+//! record, which belongs to no call, is a variable of R.
+//!
+//! The first fields have not changed since R 3. A buffer of `sigsetjmp()` follows, whose size depends on
+//! processor and C library.
+
+use std::ops::Range;
+
+/// The address of the next outer record, 0 for the outermost one.
+pub const NEXT: u64 = 0;
+/// The kind of call, 4 bytes.
+pub const CALLFLAG: u64 = 8;
+
+/// `callflag`: the call of a closure, of a builtin.
+pub const CLOSURE: u32 = 4;
+pub const BUILTIN: u32 = 64;
+/// The flags have 8 bits.
+pub const FLAGS: u32 = 256;
+
+/// The fields behind the buffer of `sigsetjmp()`. This is for Linux on x86-64 with glibc, where the buffer
+/// takes 200 bytes.
+///
+/// The closure that was called.
+pub const CALLFUN: u64 = 232;
+/// The call, a `LANGSXP`.
+pub const CALL: u64 = 248;
+/// The environment of the call. Each call of a closure has a new one. It follows [`CALL`].
+pub const CLOENV: u64 = 256;
+/// What the byte code interpreter was doing when the call was made: its code (`BCODESXP`), and the address of
+/// its variable with the next instruction.
+pub const BCBODY: u64 = 312;
+pub const BCPC: u64 = 320;
+
+/// More than the size of a record in any version.
+pub const RECORD: usize = 400;
+
+/// The fields whose position depends on the version of R.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// The promises that are being evaluated (`RPRSTACK`).
+    pub promises: u64,
+    /// The top of the node stack when the call was made.
+    pub node_stack: u64,
+    /// Where the call was made: a `srcref`, `R_NilValue`, or the mark `R_InBCInterpreter`, which stands for a
+    /// position in byte code.
+    pub srcref: u64,
+    /// The position in byte code, as a number of instructions.
+    pub relative_pc: Option<u64>,
+}
+
+impl Layout {
+    /// R 4.2 and 4.3.
+    pub const R_4_2: Layout = Layout {
+        promises: 344,
+        node_stack: 352,
+        srcref: 368,
+        relative_pc: None,
+    };
+    /// R 4.4 to 4.6.
+    pub const R_4_4: Layout = Layout {
+        promises: 352,
+        node_stack: 360,
+        srcref: 384,
+        relative_pc: Some(328),
+    };
+    pub const ALL: [Layout; 2] = [Layout::R_4_2, Layout::R_4_4];
+}
+
+/// The address of the next promise in `RPRSTACK`.
+pub const NEXT_PROMISE: u64 = 8;
+
+/// R's node stack takes 3 to 5 MB; a range that differs much is not the node stack.
+pub const NODE_STACK_BYTES: Range<u64> = 1 << 20..64 << 20;
+/// More records than fit on any stack: a longer list is circular.
+pub const MOST_RECORDS: usize = 1_000_000;

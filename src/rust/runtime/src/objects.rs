@@ -1,0 +1,60 @@
+//! R's objects: a header, then either three pointers or a length and data (`SEXPREC` and `VECTOR_SEXPREC`
+//! in `Defn.h`).
+
+/// The type, in the lowest bits of the first word.
+pub const TYPE: u64 = 31;
+/// The pairlist of attributes.
+pub const ATTRIBUTES: usize = 8;
+
+/// What most types have after the header: three pointers, with names that depend on the type.
+pub const FIRST: usize = 32;
+pub const SECOND: usize = 40;
+pub const THIRD: usize = 48;
+/// The size of such an object.
+pub const CELL: usize = 56;
+
+/// An element of a pairlist or call: its value, the rest of the list, its name.
+pub const CAR: usize = FIRST;
+pub const CDR: usize = SECOND;
+pub const TAG: usize = THIRD;
+/// The name of a symbol, a `CHARSXP`.
+pub const PRINTNAME: usize = FIRST;
+/// The code of a closure.
+pub const BODY: usize = SECOND;
+/// The variables of an environment: a pairlist, or a hash table if there is one.
+pub const FRAME: usize = FIRST;
+pub const HASHTAB: usize = THIRD;
+/// Byte code: the instructions (an integer vector) and the constants (a list).
+pub const CODE: usize = FIRST;
+pub const CONSTANTS: usize = SECOND;
+
+/// The number of elements of a vector, and its data.
+pub const LENGTH: usize = 32;
+pub const DATA: usize = 48;
+
+/// A type of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Type(pub u8);
+
+impl Type {
+    /// That of an object whose first word this is.
+    pub fn of(word: u64) -> Type {
+        Type((word & TYPE) as u8)
+    }
+}
+
+pub const NILSXP: Type = Type(0);
+pub const SYMSXP: Type = Type(1);
+pub const LISTSXP: Type = Type(2);
+pub const CLOSXP: Type = Type(3);
+pub const ENVSXP: Type = Type(4);
+pub const PROMSXP: Type = Type(5);
+pub const LANGSXP: Type = Type(6);
+pub const SPECIALSXP: Type = Type(7);
+pub const BUILTINSXP: Type = Type(8);
+pub const CHARSXP: Type = Type(9);
+pub const INTSXP: Type = Type(13);
+pub const REALSXP: Type = Type(14);
+pub const STRSXP: Type = Type(16);
+pub const VECSXP: Type = Type(19);
+pub const BCODESXP: Type = Type(21);
