@@ -9,6 +9,7 @@
 #   profile_error_unsupported  a valid request that is not supported here
 #   profile_error_budget       a file would take more memory than its size lets expect (path, needed)
 #   profile_error_memory       an allocation failed
+#   profile_error_process      a running process cannot be looked into
 #   profile_error_pprof        the pprof tool did not start, or its port is in use
 #   profile_error_send         a server did not accept a profile (endpoint, status, attempts)
 #   profile_error_argument     an argument is not as documented
@@ -16,7 +17,7 @@
 #   profile_error_internal     a bug of this package
 #
 # A warning has class "profile_warning" and, if it is specific, one of
-#   profile_warning_incomplete recorded data were lost
+#   profile_warning_incomplete recorded data were lost (of processes: unread)
 #   profile_warning_repaired   the input had irregularities, no data was lost
 #   profile_warning_lossy      some information could not be stored in a file or message
 #   profile_warning_rejected   a server rejected some profiles (rejected, answer)

@@ -51,3 +51,11 @@ rust_joint_state <- function() .Call(wrap__rust_joint_state)
 rust_joint_stop <- function(file, name, uri, memory, target, lazy) .Call(wrap__rust_joint_stop, file, name, uri, memory, target, lazy)
 
 rust_joint_drop <- function() .Call(wrap__rust_joint_drop)
+
+rust_processes_record <- function(pids, settings, lazy) .Call(wrap__rust_processes_record, pids, settings, lazy)
+
+rust_processes_recorded <- function(lazy) .Call(wrap__rust_processes_recorded, lazy)
+
+rust_process_dump <- function(pid) .Call(wrap__rust_process_dump, pid)
+
+rust_processes <- function() .Call(wrap__rust_processes)

@@ -35,7 +35,7 @@ use arena::RObject;
 use argument::{Sexp, VECSXP, argument, text};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use guard::stop;
-use options::{groups, sampler_settings, writer};
+use options::{groups, recorder_settings, sampler_settings, writer};
 use outcome::outcome;
 use profile_core::analysis::call_tree::Part;
 use profile_core::analysis::{call_tree, compact, runs, summary};
@@ -52,7 +52,11 @@ use profile_core::schema::Key;
 use profile_core::tables::{
     Filters, Matching, Renamed, filter, matching_locations, remap, rows_of_samples,
 };
+use profile_reader::dump::dump;
+use profile_reader::process::r_processes;
+use profile_reader::recorder::{self, Recorded};
 use profile_sampler as sampler;
+use std::cell::RefCell;
 
 // `input` is a result of `profile_input()` in R/read.R. `format` is the name of a format; if it is
 // empty, the format is detected. `payload`: whether to read the original payload of the profile in
@@ -495,6 +499,54 @@ fn rust_joint_drop() -> Robj {
     })
 }
 
+thread_local! {
+    /// What was recorded before Ctrl-C, until R has handled it.
+    static STOPPED: RefCell<Option<Recorded>> = const { RefCell::new(None) };
+}
+
+// Records processes, and returns what `rust_processes_recorded()` does. If the user presses Ctrl-C, that
+// function returns what was recorded.
+#[extendr]
+fn rust_processes_record(pids: &Robj, settings: &Robj, lazy: &Robj) -> Robj {
+    outcome(|arena| {
+        let settings = recorder_settings(settings)?;
+        let pids = argument(pids).integers()?;
+        let recorded = recorder::record(pids, &settings, &stop)?;
+        if recorded.was_stopped {
+            STOPPED.set(Some(recorded));
+            return Err(Error::Interrupted);
+        }
+        to_r::recorded(arena, &recorded, argument(lazy).flag()?, &stop)
+    })
+}
+
+// `list(tables, unread, cut, ended)` of a recording that the user stopped: numbers of samples that could not be
+// read and whose outermost calls were left out, and the processes that ended.
+#[extendr]
+fn rust_processes_recorded(lazy: &Robj) -> Robj {
+    outcome(|arena| {
+        let recorded = STOPPED.take();
+        let recorded =
+            recorded.ok_or_else(|| Error::Unsupported(message!("Nothing was recorded.")))?;
+        to_r::recorded(arena, &recorded, argument(lazy).flag()?, &stop)
+    })
+}
+
+// The present stack of a process, and what the process does.
+#[extendr]
+fn rust_process_dump(pid: &Robj) -> Robj {
+    outcome(|arena| {
+        let pid = argument(pid).integers()?.first().copied().unwrap_or(0);
+        to_r::dump(arena, &dump(pid)?)
+    })
+}
+
+// The processes that run R.
+#[extendr]
+fn rust_processes() -> Robj {
+    outcome(|arena| to_r::processes(arena, &r_processes()?))
+}
+
 /// Called when the package was loaded, after a check that there is memory for extendr's table of
 /// protected objects. The first object creates the table; it is never freed.
 #[unsafe(no_mangle)]
@@ -536,4 +588,8 @@ extendr_module! {
     fn rust_joint_state;
     fn rust_joint_stop;
     fn rust_joint_drop;
+    fn rust_processes_record;
+    fn rust_processes_recorded;
+    fn rust_process_dump;
+    fn rust_processes;
 }

@@ -13,7 +13,9 @@ use profile_core::limits::memory::{TryCollect, TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
 use profile_core::page::{Page, SourceText};
+use profile_reader::recorder;
 use profile_sampler as sampler;
+use std::time::Duration;
 
 /// The writer of a format, with the options in a list.
 pub fn writer<'call>(
@@ -117,6 +119,27 @@ pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
         lines_written_at_once: option(list, "lines_written_at_once")?.flag()?,
     };
     Ok((settings, file.shown))
+}
+
+/// How processes are recorded: `interval` and `seconds` in seconds, `event` "cpu" or "wall", `children`, and
+/// `check`, which only tests switch off.
+pub fn recorder_settings(list: &Robj) -> Result<recorder::Settings> {
+    let seconds = |name| -> Result<Duration> {
+        let value = option(list, name)?.doubles()?.first().copied();
+        let value = value.and_then(|value| Duration::try_from_secs_f64(value).ok());
+        // Longer than any program runs, for an infinite number.
+        Ok(value.unwrap_or(Duration::from_secs(1 << 40)))
+    };
+    Ok(recorder::Settings {
+        interval: seconds("interval")?,
+        duration: seconds("seconds")?,
+        event: match option(list, "event")?.text()? {
+            Some("wall") => recorder::Event::Wall,
+            _ => recorder::Event::Cpu,
+        },
+        children: option(list, "children")?.flag()?,
+        check: option(list, "check")?.flag()?,
+    })
 }
 
 /// By what frames are grouped: "function", "line" or "package".

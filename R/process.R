@@ -1,0 +1,432 @@
+# Looking into running R processes: the stack of one, profiles of them, and a list of them.
+
+#' Profile a running R process
+#'
+#' @description
+#' `profile_process()` records where a running R process spends its time, and returns a profile like any
+#' other. The process need not be prepared for it, and is not stopped.
+#'
+#' @details
+#' R's list of calls is read from the memory of the process. It may change while it is read, so it is read
+#' twice and compared; samples for which it changed five times are counted, and reported in a
+#' warning of class `profile_warning_incomplete`.
+#'
+#' A sample has the functions that were running, with files and lines if their code has source references (see
+#' "Why there are no lines" in [read_rprof()]), the CPU time and the real time since the last sample,
+#' and the time when it was taken. The label `state` says what the process did then: `running` (or waiting for a
+#' CPU), `sleeping`, `waiting` for a disk, or `stopped`.
+#'
+#' @section What cannot be seen:
+#' - Builtin functions such as `sum()` and `[`: R keeps no record of them. Their time is that of the function
+#'   that called them. While [Rprof()] runs in the process, they are seen.
+#' - Garbage collection, and memory in use.
+#' - Native code. See [start_profiler()] for that.
+#' - More than 20,000 calls of a stack: outer calls are replaced by one with the name `<outer calls not read>`.
+#'
+#' @section Permissions:
+#' The system permits it for processes of the same user, and to root. If a kernel has the module Yama
+#' with `kernel.yama.ptrace_scope = 1`, as Ubuntu has, it does so only for root and for processes that this
+#' one started. In a container, root needs the capability `SYS_PTRACE`. A container shares its processes with
+#' the host: look into them from there as root.
+#'
+#' @param pid The number of the process, or of several processes. See [list_r_processes()].
+#' @param seconds How long to record. `Inf` to record until the process ends or you press Ctrl-C, which returns
+#'   what was recorded.
+#' @param ... Must be empty.
+#' @param interval Seconds between two samples.
+#' @param event `"cpu"` for samples while the process uses CPU time, `"wall"` for samples at all times.
+#' @param children Whether to record R processes as well that this one has started or will start, for example by
+#'   `parallel::mclapply()` or the package callr.
+#'
+#' @return A profile of version 2.0, see [profile_data]. Each process is a source of type `"process"`. Its process
+#'   id, command line and start are in `.source_attributes`.
+#'
+#'   The sample types are `cpu` and `wall`, in nanoseconds: what has passed since the last sample, without the
+#'   intervals that `event = "cpu"` leaves out. `event` is the default type. A sample whose CPU time is not known has no value of `cpu`.
+#'
+#' @section Errors:
+#' - `profile_error_process` if there is no such process, if it does not run R, or if the system does not permit to
+#'   read its memory; the message says why;
+#' - `profile_error_unsupported` on other systems than Linux on x86-64 with the GNU C library;
+#' - `profile_error_argument` for invalid arguments.
+#' @seealso [dump_stack()] for a single stack
+#' @export
+#' @examplesIf identical(Sys.info()[["sysname"]], "Linux") && identical(R.version$arch, "x86_64")
+#' # A process that computes something:
+#' script <- tempfile(fileext = ".R")
+#' writeLines("cat(Sys.getpid(), '\n'); repeat sort(runif(1e5))", script)
+#' output <- pipe(paste(shQuote(file.path(R.home("bin"), "Rscript")), shQuote(script)), open = "r")
+#' pid <- as.integer(readLines(output, 1))
+#'
+#' try(summary(profile_process(pid, seconds = 1)))
+#' tools::pskill(pid)
+#' try(close(output), silent = TRUE)
+profile_process <- function(
+    pid, seconds = 10, ..., interval = 0.01, event = c("cpu", "wall"), children = FALSE) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  pid <- check_pids(pid, call)
+  check_seconds(seconds, "seconds", call)
+  check_interval(interval, call)
+  event <- check_choice(event, c("cpu", "wall"), "event", call)
+  check_flag(children, "children", call)
+  record_processes(pid, seconds, interval, event, children, call)
+}
+
+# `check`: whether what was read is read a second time, which only a test switches off.
+record_processes <- function(pid, seconds, interval, event, children, call, check = TRUE) {
+  recorded <- processes_recorded(pid, seconds, interval, event, children, call, check)
+  if (recorded$unread > 0 || recorded$cut > 0) {
+    warn_profile(
+      c("The profile is incomplete.", rlang::set_names(unread_in_words(recorded), "x")),
+      "profile_warning_incomplete",
+      unread = recorded$unread, call = call
+    )
+  }
+  recorded$profile
+}
+
+# A list: `profile`; `unread` and `cut`, numbers of samples that could not be read, or not as a whole; `ended`, the
+# processes that ended; `was_stopped`, whether the user has pressed Ctrl-C.
+processes_recorded <- function(pid, seconds, interval, event, children, call, check = TRUE) {
+  settings <- list(
+    interval = as.numeric(interval), seconds = as.numeric(seconds), event = event, children = children,
+    check = check
+  )
+  lazy <- lazy_columns(call)
+  was_stopped <- FALSE
+  result <- tryCatch(
+    rust(rust_processes_record(pid, settings, lazy), call),
+    interrupt = function(condition) {
+      was_stopped <<- TRUE
+      rust(rust_processes_recorded(lazy), call)
+    }
+  )
+  list(
+    profile = new_profile_data(result$tables, "2.0"), unread = result$unread, cut = result$cut,
+    ended = result$ended, was_stopped = was_stopped
+  )
+}
+
+unread_in_words <- function(recorded) {
+  taken <- recorded$unread + nrow(recorded$profile$samples)
+  c(
+    if (recorded$unread > 0) {
+      paste0(
+        format_count(recorded$unread), " of ", count_of(taken, "sample"),
+        " could not be read, because R's calls changed each time."
+      )
+    },
+    if (recorded$cut > 0) {
+      paste0(count_of(recorded$cut, "sample"), " had more than 20,000 calls, of which the outer ones were left out.")
+    }
+  )
+}
+
+#' Watch a running R process
+#'
+#' @description
+#' `watch_process()` shows the functions and lines in which a running R process spends its time, again and again, until
+#' you press Ctrl-C or the process ends. The process is not stopped.
+#'
+#' In a terminal, what is shown is replaced each time. Elsewhere, such as in a file, it is added.
+#'
+#' From a shell: `Rscript -e 'profile::watch_process(1234)'`.
+#'
+#' @inheritParams profile_process
+#' @param seconds How long to watch.
+#' @param every Seconds of each part: how often what is shown changes.
+#' @param n The number of functions and of lines to show.
+#'
+#' @return The profile of the last part, invisibly, see [profile_process()].
+#' @inheritSection profile_process Errors
+#' @seealso [profile_process()] to keep all samples, [dump_stack()] for one stack
+#' @export
+#' @examplesIf identical(Sys.info()[["sysname"]], "Linux") && identical(R.version$arch, "x86_64")
+#' script <- tempfile(fileext = ".R")
+#' writeLines("cat(Sys.getpid(), '\n'); repeat sort(runif(1e5))", script)
+#' output <- pipe(paste(shQuote(file.path(R.home("bin"), "Rscript")), shQuote(script)), open = "r")
+#' pid <- as.integer(readLines(output, 1))
+#'
+#' try(watch_process(pid, seconds = 2))
+#' tools::pskill(pid)
+#' try(close(output), silent = TRUE)
+watch_process <- function(
+    pid, seconds = Inf, ..., every = 1, interval = 0.01, event = c("cpu", "wall"), children = FALSE, n = 10) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  pid <- check_pids(pid, call)
+  check_seconds(seconds, "seconds", call)
+  check_seconds(every, "every", call)
+  check_interval(interval, call)
+  event <- check_choice(event, c("cpu", "wall"), "event", call)
+  check_flag(children, "children", call)
+  check_count(n, "n", call)
+  started <- Sys.time()
+  shown <- 0
+  recorded <- NULL
+  repeat {
+    left <- seconds - as.numeric(difftime(Sys.time(), started, units = "secs"))
+    part <- tryCatch(
+      processes_recorded(pid, min(every, max(left, 0.01)), interval, event, children, call),
+      profile_error_process = identity
+    )
+    if (inherits(part, "error")) {
+      # One may have ended between two parts.
+      ended <- if (!is.null(recorded)) setdiff(pid, list_r_processes()$pid)
+      if (length(ended) == 0) rlang::cnd_signal(part)
+      cat("ended: ", paste(ended, collapse = ", "), "\n", sep = "")
+      shown <- 0
+      pid <- setdiff(pid, ended)
+      if (length(pid) == 0) break else next
+    }
+    recorded <- part
+    lines <- watched_lines(recorded, min(every, seconds), n)
+    clear_lines(shown)
+    cat(lines, sep = "\n")
+    shown <- length(lines)
+    pid <- setdiff(pid, recorded$ended)
+    if (recorded$was_stopped || left <= every || length(pid) == 0) {
+      break
+    }
+  }
+  invisible(recorded$profile)
+}
+
+# What is shown of a part.
+watched_lines <- function(recorded, every, n) {
+  x <- recorded$profile
+  width <- line_width(NULL, NULL)
+  values <- x$sample_values
+  cpu <- sum(values$value[values$type == "cpu"], na.rm = TRUE) / 1e9
+  sources <- sub("^pid:", "", x$sources$source_uri)
+  head <- paste0(
+    "<R ", if (length(sources) == 1) "process " else "processes ", paste(sources, collapse = ", "), "> ",
+    trimws(percent(cpu / every)), "% of a CPU, ", count_of(nrow(x$samples), "sample"),
+    if (recorded$unread > 0) paste0(", ", format_count(recorded$unread), " not read"),
+    if (length(recorded$ended) > 0) paste0(", ended: ", paste(recorded$ended, collapse = ", "))
+  )
+  summary <- summary(x)
+  by_line <- utils::head(summary$by_line[!is.na(summary$by_line$line) & summary$by_line$line > 0, ], n)
+  lines <- c(
+    head,
+    if (nrow(summary$by_function) > 0) format_hottest(summary$by_function, n, attr(summary, "type"), width),
+    if (nrow(by_line) > 0) {
+      c(
+        "  self%  total%  line",
+        paste0(
+          "  ", percent(by_line$self_share), "   ", percent(by_line$total_share), "  ",
+          printable(place_in_words(by_line$filename, by_line$line))
+        )
+      )
+    },
+    if (nrow(x$samples) == 0) "It has used no CPU time; `event = \"wall\"` shows where it waits."
+  )
+  shorten(lines, width)
+}
+
+# Moves the cursor of a terminal up, and clears what is below.
+clear_lines <- function(count) {
+  if (count > 0 && isatty(stdout())) {
+    cat(sprintf("\033[%dA\033[J", count))
+  }
+}
+
+#' Show the stack of a running R process
+#'
+#' @description
+#' `dump_stack()` shows which functions a running R process is in, with files and lines, and what it does: whether
+#' it computes, sleeps, or waits in a system call. The process is not stopped.
+#'
+#' From a shell: `Rscript -e 'profile::dump_stack(1234)'`.
+#'
+#' @details
+#' What cannot be seen, and what the system permits, is described in [profile_process()].
+#'
+#' @inheritParams profile_process
+#' @param pid The number of the process, see [list_r_processes()].
+#' @param x A stack.
+#' @param n The number of calls to print; of longer stacks, those in the middle are left out.
+#' @param width The width of the lines, by default that of the console.
+#'
+#' @return A tibble of class `profile_stack` with a row for each call, innermost first, that prints as
+#'   [traceback()] does.
+#'   \describe{
+#'   \item{name}{character: the function}
+#'   \item{filename, line}{where the function is; `NA` if its code has no source references}
+#'   }
+#'   Attributes: `pid`; `command`; `start`, when the process started, as `POSIXct`; `state`, as in
+#'   [profile_process()]; `system_call`, the name of the system call that it is in, or `NA`; `children`, the
+#'   ids of processes that it has started; `toplevel`, a row with file and line from which the outermost function
+#'   was called; `is_cut`, whether outer calls were left out, because there are more than 20,000.
+#' @inheritSection profile_process Errors
+#' @seealso [profile_process()]
+#' @export
+#' @examplesIf identical(Sys.info()[["sysname"]], "Linux") && identical(R.version$arch, "x86_64")
+#' script <- tempfile(fileext = ".R")
+#' writeLines(c(
+#'   "options(keep.source = TRUE)",
+#'   "nap <- function(seconds) {",
+#'   "  Sys.sleep(seconds)",
+#'   "}",
+#'   "cat(Sys.getpid(), '\n')",
+#'   "nap(1000)"
+#' ), script)
+#' output <- pipe(paste(shQuote(file.path(R.home("bin"), "Rscript")), shQuote(script)), open = "r")
+#' pid <- as.integer(readLines(output, 1))
+#'
+#' try(dump_stack(pid))
+#' tools::pskill(pid)
+#' try(close(output), silent = TRUE)
+dump_stack <- function(pid) {
+  call <- rlang::current_env()
+  pid <- check_pids(pid, call)
+  if (length(pid) != 1) {
+    abort_argument("`pid` must be the number of one process.", call)
+  }
+  dump <- rust(rust_process_dump(pid), call)
+  tibble::new_tibble(
+    dump$frames,
+    nrow = nrow(dump$frames),
+    pid = pid,
+    command = readable_command(dump$command),
+    start = as.POSIXct(dump$start, origin = "1970-01-01"),
+    state = dump$state,
+    system_call = c(dump$system_call, NA_character_)[[1]],
+    children = dump$children,
+    toplevel = dump$toplevel,
+    is_cut = dump$is_cut,
+    class = "profile_stack"
+  )
+}
+
+#' List running R processes
+#'
+#' `list_r_processes()` lists the processes on this machine that run R and that you may look into, this one
+#' included.
+#'
+#' @return A tibble with a row for each process:
+#'   \describe{
+#'   \item{pid}{integer: its number}
+#'   \item{state}{character: as in [profile_process()]}
+#'   \item{cpu_time}{double: the CPU time of its main thread, in seconds}
+#'   \item{start}{`POSIXct`: when it started}
+#'   \item{command}{character: its command line}
+#'   }
+#' @section Errors:
+#' `profile_error_unsupported` on other systems than Linux on x86-64 with the GNU C library.
+#' @seealso [dump_stack()], [profile_process()]
+#' @export
+#' @examplesIf identical(Sys.info()[["sysname"]], "Linux") && identical(R.version$arch, "x86_64")
+#' list_r_processes()
+list_r_processes <- function() {
+  processes <- rust(rust_processes(), rlang::current_env())
+  processes$start <- as.POSIXct(processes$start, origin = "1970-01-01")
+  processes$command <- readable_command(processes$command)
+  processes
+}
+
+# R replaces blanks and line ends in expressions for Rscript.
+readable_command <- function(command) {
+  gsub("~(\\+|n)~", " ", command)
+}
+
+check_pids <- function(pid, call) {
+  is_whole <- is.numeric(pid) && length(pid) > 0 && !anyNA(pid) && all(pid == trunc(pid))
+  if (!is_whole || any(pid < 1 | pid > .Machine$integer.max)) {
+    abort_argument("`pid` must be the number of a process.", call)
+  }
+  as.integer(unique(pid))
+}
+
+check_seconds <- function(seconds, name, call) {
+  if (!is.numeric(seconds) || length(seconds) != 1 || !isTRUE(seconds > 0)) {
+    abort_argument(paste0("`", name, "` must be a positive number, or `Inf`."), call)
+  }
+}
+
+# ---- Printing ----------------------------------------------------------------------
+
+#' @rdname dump_stack
+#' @export
+print.profile_stack <- function(x, ...) {
+  cat(format(x, ...), sep = "\n")
+  invisible(x)
+}
+
+#' @rdname dump_stack
+#' @export
+format.profile_stack <- function(x, ..., n = 50, width = NULL) {
+  rlang::check_dots_empty()
+  call <- rlang::current_env()
+  check_count(n, "n", call)
+  width <- line_width(width, call)
+  if (is.null(attr(x, "pid")) || !all(c("name", "filename", "line") %in% names(x))) {
+    # Columns were removed.
+    return(format(as_tibble(x), width = width))
+  }
+  age <- as.numeric(Sys.time()) - as.numeric(attr(x, "start"))
+  head <- c(
+    paste0("<R process ", attr(x, "pid"), ">", if (!is.na(age)) paste0(" started ", ago(age))),
+    printable(attr(x, "command")),
+    doing_in_words(attr(x, "state"), attr(x, "system_call"), attr(x, "children"))
+  )
+  lines <- if (nrow(x) == 0) "No function is running." else stack_lines(x, n)
+  shorten(c(head, "", lines), width)
+}
+
+#' @export
+as_tibble.profile_stack <- function(x, ...) {
+  attributes(x) <- attributes(x)[c("names", "row.names")]
+  tibble::new_tibble(as.list(x), nrow = length(x[[1]]))
+}
+
+stack_lines <- function(x, n) {
+  number <- rev(seq_len(nrow(x)))
+  place <- ifelse(is.na(x$line), "", paste0("  ", place_in_words(x$filename, x$line)))
+  lines <- paste0(format(number), ". ", format(paste0(printable(x$name), "()")), printable(place))
+  left_out <- nrow(x) - n
+  if (left_out > 0) {
+    inner <- seq_len(ceiling(n / 2))
+    outer <- nrow(x) + 1 - rev(seq_len(n - length(inner)))
+    lines <- c(lines[inner], paste0("... and ", count_of(left_out, "call"), " more ..."), lines[outer])
+  }
+  toplevel <- attr(x, "toplevel")
+  c(
+    trimws(lines, "right"),
+    if (isTRUE(attr(x, "is_cut"))) "... and outer calls, which were not read",
+    if (nrow(toplevel) == 1) paste0("called from ", printable(place_in_words(toplevel$filename, toplevel$line)))
+  )
+}
+
+# The script that Rscript runs has no file name in R.
+place_in_words <- function(filename, line) {
+  ifelse(filename %in% c("", NA), paste("line", line), paste0(file_name(filename), ":", line))
+}
+
+# What a process does: `Sleeping in clock_nanosleep().`
+doing_in_words <- function(state, system_call, children) {
+  words <- c(
+    running = "Running", sleeping = "Sleeping", waiting = "Waiting for a device", stopped = "Stopped"
+  )
+  word <- if (state %in% names(words)) words[[state]] else paste0("In the state \"", state, "\"")
+  paste0(
+    word,
+    if (!is.na(system_call)) paste0(", in the system call ", system_call, "()"),
+    if (system_call %in% c("wait4", "waitid")) ", which waits for a child process",
+    ".",
+    if (length(children) > 0) {
+      paste0(
+        " It has started ", if (length(children) == 1) "process " else "the processes ",
+        paste(children, collapse = ", "), "."
+      )
+    }
+  )
+}
+
+# `3.2 s ago`, `2 min ago`, `5.1 h ago`, `12 days ago`.
+ago <- function(seconds) {
+  units <- c(s = 1, min = 60, h = 3600, days = 86400)
+  unit <- sum(units[-1] * 2 <= seconds) + 1
+  paste(format(signif(seconds / units[[unit]], 2), trim = TRUE, scientific = FALSE), names(units)[[unit]], "ago")
+}

@@ -1,0 +1,106 @@
+//! Converts what is known of running processes to R objects.
+
+use crate::arena::{Arena, RObject};
+use crate::tibble::{NA, Tibble};
+use profile_core::error::Result;
+use profile_core::formats::problems::Problems;
+use profile_core::limits::cancel::Stop;
+use profile_core::limits::memory::{TryCollect, TryGrow};
+use profile_reader::dump::Dump;
+use profile_reader::process::Process;
+use profile_reader::recorder::{Recorded, in_a_word};
+
+const WHAT: &str = "the stack of a process";
+
+/// `list(tables, unread, cut, ended)`.
+pub fn recorded<'call>(
+    arena: Arena<'call>,
+    recorded: &Recorded,
+    lazy: bool,
+    stop: Stop,
+) -> Result<RObject<'call>> {
+    let none = Problems::default();
+    let tables = super::tables(arena, &recorded.profile, &none, "2.0", lazy, stop)?;
+    arena.list(&[
+        ("tables", tables),
+        ("unread", arena.number(recorded.unread as f64)?),
+        ("cut", arena.number(recorded.cut as f64)?),
+        ("ended", arena.integer_vector(&recorded.ended)?),
+    ])
+}
+
+/// `list(frames, toplevel, is_cut, state, system_call, command, start, children)`: `frames` is a tibble, innermost
+/// first; `toplevel` a row of the same kind for where the outermost function was called.
+pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
+    let frames = || dump.stack.frames.iter();
+    let mut table = Tibble::new(arena, dump.stack.frames.len())?;
+    table.texts(
+        "name",
+        frames().map(|frame| Some(dump.texts.get(frame.name))),
+    )?;
+    let places = || frames().map(|frame| frame.place);
+    table.texts(
+        "filename",
+        places().map(|place| place.map(|place| dump.texts.get(place.file))),
+    )?;
+    table.integers(
+        "line",
+        places().map(|place| place.map_or(NA, |place| place.line)),
+    )?;
+    let toplevel = dump.stack.toplevel;
+    let mut called_from = Tibble::new(arena, usize::from(toplevel.is_some()))?;
+    called_from.texts(
+        "filename",
+        toplevel
+            .iter()
+            .map(|place| Some(dump.texts.get(place.file))),
+    )?;
+    called_from.integers("line", toplevel.iter().map(|place| place.line))?;
+    let mut system_call = Vec::new();
+    if let Some(name) = dump.system_call {
+        system_call.try_push(name, WHAT)?;
+    }
+    arena.list(&[
+        ("frames", table.finish()?),
+        ("toplevel", called_from.finish()?),
+        ("is_cut", arena.flag(dump.stack.is_cut)?),
+        ("state", arena.text(in_a_word(dump.state))?),
+        ("system_call", arena.texts(&system_call)?),
+        ("command", arena.text(&dump.process.command()?)?),
+        (
+            "start",
+            arena.number(dump.process.start().unwrap_or(f64::NAN))?,
+        ),
+        ("children", arena.integer_vector(&dump.process.children()?)?),
+    ])
+}
+
+/// A row for each process.
+pub fn processes<'call>(arena: Arena<'call>, processes: &[Process]) -> Result<RObject<'call>> {
+    let all = || processes.iter();
+    let mut commands = Vec::new();
+    for process in all() {
+        commands.try_push(process.command()?, WHAT)?;
+    }
+    let mut table = Tibble::new(arena, processes.len())?;
+    table.integers("pid", all().map(|process| process.pid))?;
+    let states = all()
+        .map(|process| process.state().map(in_a_word))
+        .try_vec(WHAT)?;
+    table.texts("state", states.iter().copied())?;
+    let times = all().map(|process| {
+        process
+            .cpu_time()
+            .map_or(f64::NAN, |time| time as f64 / 1e9)
+    });
+    table.doubles("cpu_time", times)?;
+    table.doubles(
+        "start",
+        all().map(|process| process.start().unwrap_or(f64::NAN)),
+    )?;
+    table.texts(
+        "command",
+        commands.iter().map(|command| Some(command.as_str())),
+    )?;
+    table.finish()
+}
