@@ -6,8 +6,8 @@
 //! here corresponds to line n of R's file.
 //!
 //! ```text
-//! SIGPROF ──► handler ──► unwind (modules, unwind_tables) ──► buffer ──► Recording
-//!                    ├──► contexts ─────────────────────────────┘
+//! SIGPROF ──► handler ──► profile_unwind (modules) ──► buffer ──► Recording
+//!                    ├──► contexts ──────────────────────┘
 //!                    └──► R's handler ──► R's file
 //! ```
 //!

@@ -7,11 +7,12 @@
 
 use super::contexts::{self, Contexts};
 use super::memory::{Limits, Stack};
-use super::unwind::Unwinder;
-use super::x86_64::Registers;
+use super::modules::Modules;
+use super::x86_64::registers_here;
 use profile_core::error::Result;
 use profile_core::joint::Evaluator;
 use profile_core::joint::recording::PAIR;
+use profile_unwind::{Modules as _, Unwinder};
 use std::ops::Range;
 
 /// The minimum size of the interpreter in bytes. It has 20 to 40 KB; all other functions of the
@@ -22,10 +23,14 @@ const FRAMES: usize = 1000;
 const MOST_BETWEEN: usize = 2;
 
 /// The interpreter is empty if it cannot be found.
-pub fn find(unwinder: &mut Unwinder, contexts: &Contexts, limits: Limits) -> Result<Evaluator> {
+pub fn find(
+    unwinder: &mut Unwinder<Modules>,
+    contexts: &Contexts,
+    limits: Limits,
+) -> Result<Evaluator> {
     let address = contexts::evaluator()?;
     let module = unwinder.modules.at(address);
-    let registers = Registers::here();
+    let registers = registers_here();
     let stack = Stack::in_use(registers.stack_pointer(), limits);
     let mut frames = [0; FRAMES * PAIR];
     // Frames that do not fit are the outermost ones.

@@ -105,8 +105,10 @@ impl Stack {
     pub fn has(self, address: u64) -> bool {
         address >= self.pointer && address < self.top
     }
+}
 
-    pub fn read(self, address: u64) -> Option<u64> {
+impl profile_unwind::Stack for Stack {
+    fn read(self, address: u64) -> Option<u64> {
         let end = address.checked_add(size_of::<u64>() as u64)?;
         if address < self.low || end > self.top {
             return None;

@@ -5,10 +5,10 @@
 //! recorded, in case it is unloaded before the end of the run. All memory is allocated before the
 //! run.
 
-use super::image::{Image, bytes};
-use super::unwind_tables::UnwindTables;
 use profile_core::error::{Error, Result};
 use profile_core::joint::{self, Role};
+use profile_unwind::image::{PAGE, build_id};
+use profile_unwind::{Image, UnwindTables};
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -52,31 +52,16 @@ struct Entry {
     image: Image,
     name: Range<usize>,
     build_id: Range<usize>,
+    /// Where the build id is in memory.
+    id: Range<u64>,
     /// The first bytes of the build id. They are compared whenever an address is found
     /// here, since another library may have been loaded to the same addresses.
     id_start: u64,
-    tables: Option<UnwindTables>,
+    tables: Option<UnwindTables<'static>>,
 }
 
-impl Modules {
-    pub fn new() -> Result<Modules> {
-        let mut modules = Modules {
-            find: find_object()?,
-            entries: Vec::new(),
-            names: Vec::new(),
-            last: 0,
-        };
-        let full = |_| Error::Memory("the list of modules");
-        modules
-            .entries
-            .try_reserve_exact(MOST_MODULES)
-            .map_err(full)?;
-        modules.names.try_reserve_exact(NAME_BYTES).map_err(full)?;
-        Ok(modules)
-    }
-
-    /// The module that contains an address at present.
-    pub fn at(&mut self, address: u64) -> Option<usize> {
+impl profile_unwind::Modules for Modules {
+    fn at(&mut self, address: u64) -> Option<usize> {
         let mut found = DlFindObject {
             flags: 0,
             map_start: std::ptr::null(),
@@ -103,8 +88,26 @@ impl Modules {
         Some(self.last)
     }
 
-    pub fn tables(&self, row: usize) -> Option<&UnwindTables> {
+    fn tables(&self, row: usize) -> Option<&UnwindTables<'_>> {
         self.entries.get(row)?.tables.as_ref()
+    }
+}
+
+impl Modules {
+    pub fn new() -> Result<Modules> {
+        let mut modules = Modules {
+            find: find_object()?,
+            entries: Vec::new(),
+            names: Vec::new(),
+            last: 0,
+        };
+        let full = |_| Error::Memory("the list of modules");
+        modules
+            .entries
+            .try_reserve_exact(MOST_MODULES)
+            .map_err(full)?;
+        modules.names.try_reserve_exact(NAME_BYTES).map_err(full)?;
+        Ok(modules)
     }
 
     /// Adds a module.
@@ -117,7 +120,8 @@ impl Modules {
         }
         let map = found.map_start as u64..found.map_end as u64;
         // SAFETY: as promised.
-        let image = unsafe { Image::read(&map) }.unwrap_or_default();
+        let page = unsafe { bytes(&(map.start..map.start + PAGE)) };
+        let image = Image::read(&map, page).unwrap_or_default();
         // SAFETY: as promised; the name is a string as long as the module is loaded.
         let name = unsafe {
             match found.link_map.as_ref() {
@@ -125,15 +129,21 @@ impl Modules {
                 _ => b"",
             }
         };
-        // SAFETY: inside the module, by its headers.
-        let build_id = unsafe { bytes(&image.build_id) };
+        let id = image.notes.iter().find_map(|notes| {
+            // SAFETY: inside the module, in a segment that can be read, by its headers.
+            build_id(notes.start, unsafe { bytes(notes) })
+        });
+        let id = id.unwrap_or_default();
         let name = self.store(name);
-        let build_id = self.store(build_id);
-        // SAFETY: as promised.
-        let tables = unsafe { UnwindTables::new(&image.unwind, image.unwind_end) };
+        // SAFETY: inside the notes.
+        let build_id = self.store(unsafe { bytes(&id) });
+        // SAFETY: inside the module, in a segment that can be read, by its headers.
+        let sections = unsafe { bytes(&(image.unwind.start..image.unwind_end)) };
+        let tables = UnwindTables::new(&image.unwind, sections);
         self.entries.push(Entry {
             // SAFETY: as promised.
-            id_start: unsafe { image.id_start() },
+            id_start: unsafe { start_of(&id) },
+            id,
             map,
             link_map: found.link_map,
             image,
@@ -203,7 +213,32 @@ impl Entry {
             && self.link_map == found.link_map
             // SAFETY: inside the module, which had such headers when it was added; one
             // of the same extent has mapped the same addresses.
-            && self.id_start == unsafe { self.image.id_start() }
+            && self.id_start == unsafe { start_of(&self.id) }
+    }
+}
+
+/// The first bytes of a build id, 0 if there are too few.
+///
+/// # Safety
+/// The module that contains it is mapped.
+unsafe fn start_of(id: &Range<u64>) -> u64 {
+    // SAFETY: as promised.
+    let bytes = unsafe { bytes(id) };
+    let first = bytes.first_chunk();
+    first.map_or(0, |first| u64::from_ne_bytes(*first))
+}
+
+/// The bytes in a range of memory.
+///
+/// # Safety
+/// The range is mapped and stays so.
+unsafe fn bytes<'a>(range: &Range<u64>) -> &'a [u8] {
+    if range.is_empty() {
+        return b"";
+    }
+    // SAFETY: as promised.
+    unsafe {
+        std::slice::from_raw_parts(range.start as *const u8, (range.end - range.start) as usize)
     }
 }
 
@@ -235,6 +270,7 @@ fn find_object() -> Result<FindObject> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use profile_unwind::Modules as _;
     use std::path::Path;
 
     #[test]

@@ -8,12 +8,13 @@
 use super::contexts::{self, Contexts};
 use super::evaluator;
 use super::memory::{Buffer, Limits, Stack};
-use super::unwind::Unwinder;
-use super::x86_64::Registers;
+use super::modules::Modules;
+use super::x86_64::registers_of;
 use crate::{Settings, State};
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::{HEADER, PAIR, WHOLE_CONTEXTS, WHOLE_STACK};
 use profile_core::joint::{Evaluator, Recording};
+use profile_unwind::Unwinder;
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::fs::File;
@@ -35,7 +36,7 @@ struct Run {
 
 struct Recorder {
     buffer: Buffer,
-    unwinder: Unwinder,
+    unwinder: Unwinder<Modules>,
     contexts: Contexts,
     limits: Limits,
     /// R's file, if lines are written at once, so that its size shows where the line of a tick ends.
@@ -346,7 +347,7 @@ impl Recorder {
     /// Allocates all memory. Without a file, its sizes are not recorded.
     fn new(settings: &Settings, file: Option<File>) -> Result<Recorder> {
         let limits = Limits::of_this_thread()?;
-        let mut unwinder = Unwinder::new()?;
+        let mut unwinder = Unwinder::new(Modules::new()?)?;
         let contexts = Contexts::new(settings)?;
         Ok(Recorder {
             buffer: Buffer::new(settings.bytes)?,
@@ -369,7 +370,7 @@ impl Recorder {
     }
 
     fn write(&mut self, context: &libc::ucontext_t) -> Option<usize> {
-        let registers = Registers::of(context);
+        let registers = registers_of(context);
         let stack = Stack::in_use(registers.stack_pointer(), self.limits);
         let room = self.buffer.room()?;
         let (header, rest) = room.split_at_mut_checked(HEADER)?;

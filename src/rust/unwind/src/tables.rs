@@ -5,22 +5,22 @@
 //! rules have one simple form, [`Plain`], and are cached; those of stubs that bind functions, of
 //! frames of signal handlers and of functions that align their stack contain expressions.
 
-use super::memory::Stack;
-use super::x86_64::{RETURN, Registers, SAVED};
+use crate::registers::{RETURN, Registers, SAVED};
+use crate::walk::Stack;
 use gimli::{
-    ArrayLike, BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, Evaluation,
+    ArrayLike, BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameHdr, EndianSlice, Evaluation,
     EvaluationResult, EvaluationStorage, Expression, FrameDescriptionEntry, Location, NativeEndian,
     ParsedEhFrameHdr, Piece, Pointer, ReaderOffset, Register, RegisterRule, UnwindContext,
     UnwindContextStorage, UnwindExpression, UnwindSection, UnwindTableRow, Value,
 };
 use std::ops::Range;
 
-type Reader = EndianSlice<'static, NativeEndian>;
+type Reader<'a> = EndianSlice<'a, NativeEndian>;
 
 /// The tables of a module.
-pub struct UnwindTables {
-    header: ParsedEhFrameHdr<Reader>,
-    frames: EhFrame<Reader>,
+pub struct UnwindTables<'a> {
+    header: ParsedEhFrameHdr<Reader<'a>>,
+    frames: EhFrame<Reader<'a>>,
     bases: BaseAddresses,
 }
 
@@ -41,39 +41,58 @@ pub struct Plain {
 }
 
 /// A rule that finds the caller of a frame.
-pub enum Rule {
+pub enum Rule<'a> {
     Plain(Plain),
     /// The rule of this entry, which contains expressions.
-    Complex(FrameDescriptionEntry<Reader>),
+    Complex(FrameDescriptionEntry<Reader<'a>>),
 }
 
-impl UnwindTables {
-    /// # Safety
-    /// `header` and the memory after it, up to `end`, are mapped and stay so.
-    pub unsafe fn new(header: &Range<u64>, end: u64) -> Option<UnwindTables> {
+impl<'a> UnwindTables<'a> {
+    /// `header` is where the index is in memory, and `bytes` what is there and after it, with the tables.
+    pub fn new(header: &Range<u64>, bytes: &'a [u8]) -> Option<UnwindTables<'a>> {
         if header.is_empty() {
             return None;
         }
-        // SAFETY: as promised.
-        let section = |start: u64, end: u64| unsafe {
-            std::slice::from_raw_parts(start as *const u8, end.saturating_sub(start) as usize)
-        };
+        let size = usize::try_from(header.end.checked_sub(header.start)?).ok()?;
         let bases = BaseAddresses::default().set_eh_frame_hdr(header.start);
-        let parsed = EhFrameHdr::new(section(header.start, header.end), NativeEndian)
+        let parsed = EhFrameHdr::new(bytes.get(..size)?, NativeEndian)
             .parse(&bases, 8)
             .ok()?;
         let Pointer::Direct(start) = parsed.eh_frame_ptr() else {
             return None;
         };
         // Linkers place the tables after their header.
-        if start < header.end || start >= end {
+        if start < header.end {
+            return None;
+        }
+        let tables = bytes.get(usize::try_from(start - header.start).ok()?..)?;
+        if tables.is_empty() {
             return None;
         }
         Some(UnwindTables {
             header: parsed,
-            frames: EhFrame::new(section(start, end), NativeEndian),
+            frames: EhFrame::new(tables, NativeEndian),
             bases: bases.set_eh_frame(start),
         })
+    }
+
+    /// The code of the largest function.
+    pub fn largest_function(&self) -> Option<Range<u64>> {
+        let mut largest = 0..0;
+        let mut entries = self.frames.entries(&self.bases);
+        while let Ok(Some(entry)) = entries.next() {
+            let CieOrFde::Fde(entry) = entry else {
+                continue;
+            };
+            let Ok(entry) = entry.parse(EhFrame::cie_from_offset) else {
+                continue;
+            };
+            if entry.len() > largest.end - largest.start {
+                let start = entry.initial_address();
+                largest = start..start.checked_add(entry.len())?;
+            }
+        }
+        (!largest.is_empty()).then_some(largest)
     }
 
     /// The code of the function that contains an address.
@@ -83,7 +102,7 @@ impl UnwindTables {
         Some(start..start.checked_add(entry.len())?)
     }
 
-    fn entry(&self, address: u64) -> Option<FrameDescriptionEntry<Reader>> {
+    fn entry(&self, address: u64) -> Option<FrameDescriptionEntry<Reader<'a>>> {
         let table = self.header.table()?;
         table
             .fde_for_address(&self.frames, &self.bases, address, EhFrame::cie_from_offset)
@@ -91,7 +110,7 @@ impl UnwindTables {
     }
 
     /// The rule for an address inside the instruction that runs or calls.
-    pub fn rule(&self, address: u64, scratch: &mut Scratch) -> Option<Rule> {
+    pub fn rule(&self, address: u64, scratch: &mut Scratch) -> Option<Rule<'a>> {
         let entry = self.entry(address)?;
         let row = self.row(&entry, address, scratch)?;
         match plain(row, entry.is_signal_trampoline()) {
@@ -102,7 +121,7 @@ impl UnwindTables {
 
     fn row<'s>(
         &self,
-        entry: &FrameDescriptionEntry<Reader>,
+        entry: &FrameDescriptionEntry<Reader<'_>>,
         address: u64,
         scratch: &'s mut Scratch,
     ) -> Option<&'s UnwindTableRow<usize, Fixed>> {
@@ -115,11 +134,11 @@ impl UnwindTables {
     /// stack.
     pub fn apply(
         &self,
-        entry: &FrameDescriptionEntry<Reader>,
+        entry: &FrameDescriptionEntry<Reader<'_>>,
         address: u64,
         scratch: &mut Scratch,
         registers: &Registers,
-        stack: Stack,
+        stack: impl Stack,
     ) -> Option<(Registers, Option<u64>)> {
         let encoding = entry.cie().encoding();
         let row = self.row(entry, address, scratch)?;
@@ -180,13 +199,13 @@ fn plain(row: &UnwindTableRow<usize, Fixed>, signal: bool) -> Option<Plain> {
 const MOST_STEPS: u32 = 100;
 
 fn evaluate(
-    expression: Expression<Reader>,
+    expression: Expression<Reader<'_>>,
     encoding: gimli::Encoding,
     start: Option<u64>,
     registers: &Registers,
-    stack: Stack,
+    stack: impl Stack,
 ) -> Option<u64> {
-    let mut evaluation = Evaluation::<Reader, Fixed>::new_in(expression.0, encoding);
+    let mut evaluation = Evaluation::<Reader<'_>, Fixed>::new_in(expression.0, encoding);
     evaluation.set_max_iterations(MOST_STEPS);
     if let Some(start) = start {
         evaluation.set_initial_value(start);
@@ -232,10 +251,10 @@ impl<T: ReaderOffset> UnwindContextStorage<T> for Fixed {
 
 type Rows<T> = [UnwindTableRow<T, Fixed>; 4];
 
-impl EvaluationStorage<Reader> for Fixed {
+impl<'a> EvaluationStorage<Reader<'a>> for Fixed {
     type Stack = [Value; 32];
-    type ExpressionStack = [(Reader, Reader); 4];
-    type Result = [Piece<Reader>; 1];
+    type ExpressionStack = [(Reader<'a>, Reader<'a>); 4];
+    type Result = [Piece<Reader<'a>>; 1];
 }
 
 const _: () = {

@@ -1,0 +1,196 @@
+//! Unwinds the stack, frame by frame, from the interrupted instruction to the start of the program.
+
+use crate::registers::{Registers, SAVED};
+use crate::tables::{Plain, Rule, Scratch, UnwindTables};
+use profile_core::error::{Error, Result};
+use profile_core::joint::recording::{EXACT, NO_MODULE, PAIR};
+use std::ops::Range;
+
+/// The number of rules that are cached, by address. Stacks have many frames in common with earlier
+/// ones, and recursion repeats frames.
+const CACHED: usize = 4096;
+
+/// The memory of a stack.
+pub trait Stack: Copy {
+    /// The word at an address; `None` if it is outside of the stack.
+    fn read(self, address: u64) -> Option<u64>;
+}
+
+/// The modules whose code may be on a stack.
+pub trait Modules {
+    /// The number of the module that contains an address at present.
+    fn at(&mut self, address: u64) -> Option<usize>;
+
+    fn tables(&self, module: usize) -> Option<&UnwindTables<'_>>;
+}
+
+pub struct Unwinder<M> {
+    pub modules: M,
+    scratch: Box<Scratch>,
+    cache: Vec<CachedRule>,
+}
+
+#[derive(Clone, Copy)]
+struct CachedRule {
+    address: u64,
+    module: usize,
+    rule: Plain,
+}
+
+/// The result of a step outwards.
+enum Step {
+    Caller { exact: bool },
+    End,
+    Lost,
+}
+
+/// The result of a walk: the number of frames, and whether the last is the outermost one.
+pub struct Walked {
+    pub frames: usize,
+    pub whole: bool,
+}
+
+impl<M: Modules> Unwinder<M> {
+    pub fn new(modules: M) -> Result<Unwinder<M>> {
+        let mut cache = Vec::new();
+        cache
+            .try_reserve_exact(CACHED)
+            .map_err(|_| Error::Memory("the unwinding"))?;
+        cache.resize(
+            CACHED,
+            CachedRule {
+                address: 0,
+                module: usize::MAX,
+                rule: Plain {
+                    register: 0,
+                    offset: 0,
+                    saved: [None; SAVED.len()],
+                    counter: None,
+                    signal: false,
+                },
+            },
+        );
+        Ok(Unwinder {
+            modules,
+            scratch: Box::new(Scratch::new_in()),
+            cache,
+        })
+    }
+
+    /// The code of the function that contains an address; if it consists of several parts, only the one
+    /// with the address.
+    pub fn function(&mut self, address: u64) -> Option<Range<u64>> {
+        let module = self.modules.at(address)?;
+        self.modules.tables(module)?.function(address)
+    }
+
+    /// Writes the frames, innermost first; `None` if they do not fit.
+    pub fn walk(
+        &mut self,
+        mut registers: Registers,
+        stack: impl Stack,
+        room: &mut [u64],
+    ) -> Option<Walked> {
+        let mut frames = 0;
+        let mut exact = true;
+        loop {
+            let counter = registers.counter();
+            let pointer = registers.stack_pointer();
+            let address = if exact {
+                counter
+            } else {
+                counter.wrapping_sub(1)
+            };
+            let module = self.modules.at(address);
+            let pair = room.get_mut(frames * PAIR..(frames + 1) * PAIR)?;
+            let number = module.map_or(NO_MODULE, |module| module as u64);
+            pair[0] = counter | number << 48;
+            pair[1] = pointer & !EXACT | if exact { EXACT } else { 0 };
+            frames += 1;
+            let step = match module {
+                Some(module) => self.step(&mut registers, address, module, stack),
+                None => Step::Lost,
+            };
+            let whole = match step {
+                // Each return moves the stack pointer upwards; if not, the stack is damaged.
+                Step::Caller { exact: next } if registers.stack_pointer() > pointer => {
+                    exact = next;
+                    continue;
+                }
+                Step::End => true,
+                _ => false,
+            };
+            return Some(Walked { frames, whole });
+        }
+    }
+
+    fn step(
+        &mut self,
+        registers: &mut Registers,
+        address: u64,
+        module: usize,
+        stack: impl Stack,
+    ) -> Step {
+        let slot = (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize;
+        if let Some(cached) = self.cache.get(slot) {
+            if cached.address == address && cached.module == module {
+                return follow(&cached.rule, registers, stack);
+            }
+        }
+        let Some(tables) = self.modules.tables(module) else {
+            return Step::Lost;
+        };
+        match tables.rule(address, &mut self.scratch) {
+            Some(Rule::Plain(rule)) => {
+                if let Some(cached) = self.cache.get_mut(slot) {
+                    *cached = CachedRule {
+                        address,
+                        module,
+                        rule,
+                    };
+                }
+                follow(&rule, registers, stack)
+            }
+            Some(Rule::Complex(entry)) => {
+                let signal = entry.is_signal_trampoline();
+                let scratch = &mut self.scratch;
+                match tables.apply(&entry, address, scratch, registers, stack) {
+                    Some((caller, Some(counter))) if counter != 0 => {
+                        *registers = caller;
+                        Step::Caller { exact: signal }
+                    }
+                    Some(_) => Step::End,
+                    None => Step::Lost,
+                }
+            }
+            None => Step::Lost,
+        }
+    }
+}
+
+fn follow(rule: &Plain, registers: &mut Registers, stack: impl Stack) -> Step {
+    let Some(place) = rule.counter else {
+        return Step::End;
+    };
+    let Some(base) = registers.get(rule.register) else {
+        return Step::Lost;
+    };
+    let frame = base.wrapping_add_signed(rule.offset);
+    let read = |offset: i32| stack.read(frame.wrapping_add_signed(offset.into()));
+    let Some(counter) = read(place) else {
+        return Step::Lost;
+    };
+    if counter == 0 {
+        return Step::End;
+    }
+    for (register, place) in SAVED.into_iter().zip(rule.saved) {
+        if let Some(place) = place {
+            let Some(value) = read(place) else {
+                return Step::Lost;
+            };
+            registers.set(register, value);
+        }
+    }
+    registers.return_to(counter, frame);
+    Step::Caller { exact: rule.signal }
+}
