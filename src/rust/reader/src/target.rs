@@ -237,11 +237,13 @@ impl Target {
 }
 
 /// Whether records have a layout: the node stack was lower when outer calls were made, and each knows where it was
-/// called.
+/// called, or has a null pointer if native code has made the call.
 #[derive(Debug)]
 struct Fit {
     layout: Layout,
     fits: bool,
+    /// Whether a record knows where it was called.
+    has_srcref: bool,
     /// The last record, and where the top of the node stack was.
     record: u64,
     height: u64,
@@ -252,6 +254,7 @@ impl Fit {
         Fit {
             layout,
             fits: true,
+            has_srcref: false,
             record: 0,
             height: node_stack_end,
         }
@@ -268,10 +271,11 @@ impl Fit {
         let height = at(record, self.layout.node_stack as usize);
         let srcref = at(record, self.layout.srcref as usize);
         let is_srcref = |word| Type::of(word) == INTSXP;
-        self.fits = height <= self.height
-            && (srcref == values.nil
-                || srcref == values.in_byte_code
-                || memory::word(memory, srcref).is_some_and(is_srcref));
+        let knows = srcref == values.nil
+            || srcref == values.in_byte_code
+            || srcref != 0 && memory::word(memory, srcref).is_some_and(is_srcref);
+        self.fits = height <= self.height && (knows || srcref == 0);
+        self.has_srcref |= knows;
         self.record = address;
         self.height = height;
     }
@@ -279,7 +283,7 @@ impl Fit {
     /// The outermost record was made when the node stack was empty.
     fn finish(&mut self, node_stack_end: u64) {
         let size = node_stack_end.saturating_sub(self.height);
-        self.fits &= NODE_STACK_BYTES.contains(&size);
+        self.fits &= self.has_srcref && NODE_STACK_BYTES.contains(&size);
     }
 }
 

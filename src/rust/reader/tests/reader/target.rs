@@ -267,3 +267,14 @@ fn what_cannot_be_read_is_an_error() {
         assert!(open(&r).is_err(), "{address:#x}");
     }
 }
+
+#[test]
+fn a_call_by_native_code_may_have_a_null_pointer_as_srcref() {
+    for layout in Layout::ALL {
+        let mut r = busy(layout);
+        let h = r.call_of("h");
+        r.enter(h, At::Srcref(0));
+        let target = open(&r).unwrap();
+        assert_eq!(target.layout, layout);
+    }
+}
