@@ -85,11 +85,7 @@ warn_problems <- function(counts, name, call) {
     return()
   }
   lost <- any(counts$lost)
-  times <- format(counts$count, big.mark = ",", trim = TRUE, scientific = FALSE)
-  bullets <- paste0(
-    ifelse(counts$count == 1, "", paste0(times, " times: ")),
-    counts$description
-  )
+  bullets <- problems_in_words(counts)
   warn_profile(
     c(
       if (lost) {
@@ -104,6 +100,11 @@ warn_problems <- function(counts, name, call) {
     problems = counts,
     call = call
   )
+}
+
+problems_in_words <- function(counts) {
+  times <- format(counts$count, big.mark = ",", trim = TRUE, scientific = FALSE)
+  paste0(ifelse(counts$count == 1, "", paste0(times, " times: ")), counts$description, recycle0 = TRUE)
 }
 
 # One warning for all that a file or message could not store: `losses` has a row for each kind.

@@ -7,6 +7,9 @@ skip_without_processes <- function() {
   }
 }
 
+# The code of a file in processes/.
+process_code <- function(name) readLines(testthat::test_path("processes", name))
+
 # Starts a process that runs code, and returns its id when the code has called `ready()`. It ends with the
 # test.
 local_r_process <- function(code, limits = "true", envir = parent.frame()) {

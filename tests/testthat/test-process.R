@@ -1,5 +1,3 @@
-process_code <- function(name) readLines(test_path("processes", name))
-
 test_that("the stack of a process that sleeps has functions, lines and state", {
   skip_without_processes()
   pid <- local_r_process(c(

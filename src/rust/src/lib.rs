@@ -520,8 +520,8 @@ fn rust_processes_record(pids: &Robj, settings: &Robj, lazy: &Robj) -> Robj {
     })
 }
 
-// `list(tables, unread, cut, ended)` of a recording that the user stopped: numbers of samples that could not be
-// read and whose outermost calls were left out, and the processes that ended.
+// `list(tables, counts, unread, cut, ended)` of a recording that the user stopped: problems of native stacks, numbers
+// of samples that could not be read and whose outermost calls were left out, and the processes that ended.
 #[extendr]
 fn rust_processes_recorded(lazy: &Robj) -> Robj {
     outcome(|arena| {

@@ -121,7 +121,7 @@ pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
     Ok((settings, file.shown))
 }
 
-/// How processes are recorded: `interval` and `seconds` in seconds, `event` "cpu" or "wall", `children`, and
+/// How processes are recorded: `interval` and `seconds` in seconds, `event` "cpu" or "wall", `children`, `pause`, and
 /// `check`, which only tests switch off.
 pub fn recorder_settings(list: &Robj) -> Result<recorder::Settings> {
     let seconds = |name| -> Result<Duration> {
@@ -138,6 +138,7 @@ pub fn recorder_settings(list: &Robj) -> Result<recorder::Settings> {
             _ => recorder::Event::Cpu,
         },
         children: option(list, "children")?.flag()?,
+        pause: option(list, "pause")?.flag()?,
         check: option(list, "check")?.flag()?,
     })
 }

@@ -21,9 +21,19 @@ pub const MOST_CALLS: usize = 20_000;
 /// Records of loops come in addition to those of calls.
 const MOST_RECORDS: usize = 3 * MOST_CALLS;
 
+/// Where R has recorded a call, which tells its place among native frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OnStack {
+    /// The address of the record; 0 if there is none.
+    pub address: u64,
+    /// The list of promises that were pending.
+    pub promises: u64,
+}
+
 /// The call of a function.
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
+    pub record: OnStack,
     /// A `LANGSXP`, with rare exceptions.
     call: u64,
     /// The closure that was called.
@@ -167,6 +177,10 @@ impl Calls {
             self.records.try_push(record, "the calls of a process")?;
             if record.flags & (CLOSURE | BUILTIN) != 0 {
                 let call = Call {
+                    record: OnStack {
+                        address,
+                        promises: at(&bytes, target.layout.promises as usize),
+                    },
                     call: record.call,
                     function: at(&bytes, CALLFUN as usize),
                     site: site(&bytes, target),

@@ -19,12 +19,14 @@
 //! - [`names`], [`places`]: what the calls say: functions, files and lines;
 //! - [`innermost`]: where in its code the innermost function is;
 //! - [`stack`]: all that together is a stack;
+//! - [`apart`]: a thread for work that stops processes;
 //! - [`dump`]: one stack of a process; [`recorder`]: samples of processes become a profile, and each process
 //!   a [`source`].
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod ahead;
+pub mod apart;
 pub mod calls;
 pub mod dump;
 pub mod innermost;

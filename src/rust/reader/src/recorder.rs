@@ -1,9 +1,12 @@
 //! Samples of running processes become a profile, in which each process is a source.
 
-use crate::process::{Process, ProcessMemory, State, Thread, gone};
+use crate::apart;
+use crate::process::{NativeReader, Process, ProcessMemory, State, Thread, gone};
 use crate::source::{TYPES, source};
 use crate::stack::{Frame, Reader, Stack};
 use profile_core::error::{Error, Result};
+use profile_core::formats::problems::Problems;
+use profile_core::joint::{Files, NativeStack, insert_native};
 use profile_core::limits::cancel::{self, Stop};
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::message;
@@ -15,6 +18,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const WHAT: &str = "the samples of a process";
 /// The longest time between two checks whether to stop.
 const STEP: Duration = Duration::from_millis(50);
+/// The most memory for the native stacks of a process, in bytes.
+const MOST_NATIVE: usize = 512 << 20;
 /// How often children are looked for.
 const CHILDREN: Duration = Duration::from_millis(100);
 
@@ -34,6 +39,8 @@ pub struct Settings {
     pub event: Event,
     /// Whether processes that these start are recorded as well.
     pub children: bool,
+    /// Whether the processes stand still while their stacks are read, so that native frames can be found.
+    pub pause: bool,
     /// Whether what was read is read again. Tests show what happens otherwise.
     pub check: bool,
 }
@@ -46,6 +53,8 @@ pub struct Recorded {
     pub unread: usize,
     /// The number of samples whose outermost calls were left out.
     pub cut: usize,
+    /// Problems of native stacks.
+    pub problems: Problems,
     /// Processes that ended meanwhile.
     pub ended: Vec<i32>,
     /// Whether the user ended the recording.
@@ -54,7 +63,23 @@ pub struct Recorded {
 
 /// Records processes for some time, or until all have ended.
 pub fn record(pids: &[i32], settings: &Settings, stop: Stop) -> Result<Recorded> {
-    let mut recorder = Recorder::new(settings)?;
+    if !settings.pause {
+        return record_here(pids, settings, stop);
+    }
+    let (recorded, was_stopped) = apart::run(stop, |stop| record_here(pids, settings, stop));
+    match recorded {
+        Ok(mut recorded) => {
+            recorded.was_stopped |= was_stopped;
+            Ok(recorded)
+        }
+        Err(_) if was_stopped => Err(Error::Interrupted),
+        Err(error) => Err(error),
+    }
+}
+
+fn record_here(pids: &[i32], settings: &Settings, stop: Stop) -> Result<Recorded> {
+    let files = Files::default();
+    let mut recorder = Recorder::new(settings, &files)?;
     for &pid in pids {
         let process = Process::find(pid)?;
         recorder.attach(process)?;
@@ -63,14 +88,18 @@ pub fn record(pids: &[i32], settings: &Settings, stop: Stop) -> Result<Recorded>
         Err(Error::Interrupted) => recorder.recorded.was_stopped = true,
         other => other?,
     }
-    recorder.finish();
+    recorder.finish()?;
     Ok(recorder.recorded)
 }
 
 struct Recorder<'s> {
     settings: &'s Settings,
     recorded: Recorded,
-    sessions: Vec<Session>,
+    sessions: Vec<Session<'s>>,
+    /// That of each sample, if processes are stopped.
+    natives: Vec<NativeStack>,
+    /// Owns copies of unwind tables.
+    files: &'s Files,
     /// Processes that were looked at, and which do not run R or are being recorded.
     known: Vec<Process>,
     keys: Keys,
@@ -82,10 +111,12 @@ struct Keys {
 }
 
 /// A process that is recorded.
-struct Session {
+struct Session<'s> {
+    number: usize,
     process: Process,
     thread: Thread,
     reader: Reader<ProcessMemory>,
+    native: Option<NativeReader<'s>>,
     source: SourceId,
     frames: HashMap<Frame, LocationId, foldhash::fast::RandomState>,
     /// The CPU time and the moment of the last sample.
@@ -95,8 +126,8 @@ struct Session {
     has_ended: bool,
 }
 
-impl Recorder<'_> {
-    fn new(settings: &Settings) -> Result<Recorder<'_>> {
+impl<'s> Recorder<'s> {
+    fn new(settings: &'s Settings, files: &'s Files) -> Result<Recorder<'s>> {
         let mut recorded = Recorded::default();
         let profile = &mut recorded.profile;
         for (name, unit) in TYPES {
@@ -110,6 +141,8 @@ impl Recorder<'_> {
             settings,
             recorded,
             sessions: Vec::new(),
+            natives: Vec::new(),
+            files,
             known: Vec::new(),
             keys,
         })
@@ -121,6 +154,15 @@ impl Recorder<'_> {
         let reader = Reader::open(memory, &mappings, self.settings.check);
         let mut reader = reader.map_err(|error| of_process(process.pid, error))?;
         reader.prepare()?;
+        let native = match self.settings.pause {
+            true => Some(NativeReader::open(
+                &process,
+                reader.target(),
+                &mappings,
+                self.files,
+            )?),
+            false => None,
+        };
         let thread = Thread::open(&process);
         let thread = thread.ok_or_else(|| gone(process.pid))?;
         let source = source(&process, self.settings, &mut self.recorded.profile)?;
@@ -128,6 +170,8 @@ impl Recorder<'_> {
         let now = Instant::now();
         self.sessions.try_push(
             Session {
+                number: self.sessions.len(),
+                native,
                 cpu: thread.cpu_time(),
                 thread,
                 process: process.clone(),
@@ -184,7 +228,8 @@ impl Recorder<'_> {
                 look = Instant::now();
             }
             for session in &mut self.sessions {
-                session.tick(self.settings, &mut self.recorded, &self.keys)?;
+                let (recorded, natives) = (&mut self.recorded, &mut self.natives);
+                session.tick(self.settings, recorded, natives, &self.keys)?;
             }
             // Moments that have passed are left out, which are many after the system was suspended.
             next = (next + self.settings.interval).max(Instant::now());
@@ -192,8 +237,8 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Adds how long each process was recorded.
-    fn finish(&mut self) {
+    /// Adds how long each process was recorded, and native frames.
+    fn finish(&mut self) -> Result<()> {
         for session in &self.sessions {
             let source = &mut self.recorded.profile.sources[session.source.row()];
             let end = match session.has_ended {
@@ -202,11 +247,30 @@ impl Recorder<'_> {
             };
             source.duration = i64::try_from((end - session.begin).as_nanos()).ok();
         }
+        let mut recordings = Vec::new();
+        for session in &mut self.sessions {
+            if let Some(native) = &mut session.native {
+                recordings.try_push(native.recording()?, WHAT)?;
+            }
+        }
+        if self.settings.pause {
+            // What was recorded is not lost if the user presses Ctrl-C now.
+            let profile = &mut self.recorded.profile;
+            let problems = insert_native(profile, &recordings, &self.natives, &|| false)?;
+            self.recorded.problems = problems;
+        }
+        Ok(())
     }
 }
 
-impl Session {
-    fn tick(&mut self, settings: &Settings, recorded: &mut Recorded, keys: &Keys) -> Result<()> {
+impl Session<'_> {
+    fn tick(
+        &mut self,
+        settings: &Settings,
+        recorded: &mut Recorded,
+        natives: &mut Vec<NativeStack>,
+        keys: &Keys,
+    ) -> Result<()> {
         if self.has_ended {
             return Ok(());
         }
@@ -224,6 +288,13 @@ impl Session {
             self.time = Instant::now();
             return Ok(());
         }
+        let still = match &mut self.native {
+            // It would not stop while it waits for a device.
+            Some(native) if state != State::Waiting && native.size() < MOST_NATIVE => {
+                native.stop()?
+            }
+            _ => None,
+        };
         let Some(stack) = self.reader.read()? else {
             // Its time counts for the next sample.
             recorded.unread += 1;
@@ -236,6 +307,19 @@ impl Session {
             i64::try_from((now - self.time).as_nanos()).ok(),
         ];
         let stack = stack.clone();
+        if let Some(native) = &mut self.native {
+            let word = match still {
+                Some(still) => native.resume(still, self.reader.target(), &stack)?,
+                None => None,
+            };
+            let recording = self.number;
+            let found = match word {
+                Some(word) => NativeStack::At { recording, word },
+                None if native.size() >= MOST_NATIVE => NativeStack::Full,
+                None => NativeStack::Unknown,
+            };
+            natives.try_push(found, WHAT)?;
+        }
         self.add(&stack, values, moment, state, &mut recorded.profile, keys)?;
         (self.cpu, self.time) = (cpu, now);
         Ok(())

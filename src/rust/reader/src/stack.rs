@@ -1,7 +1,7 @@
 //! R's stack at one moment: functions, files and lines.
 
 use crate::ahead::Ahead;
-use crate::calls::{Calls, Site};
+use crate::calls::{Calls, OnStack, Site};
 use crate::innermost::{Registers, Search};
 use crate::memory::{Limited, Memory};
 use crate::names::{Found, Names};
@@ -39,6 +39,8 @@ pub struct Frame {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Stack {
     pub frames: Vec<Frame>,
+    /// Where R has recorded each frame.
+    pub records: Vec<OnStack>,
     /// Where the outermost function was called.
     pub toplevel: Option<Place>,
     /// Whether outer frames were left out, because the stack is too deep.
@@ -63,6 +65,11 @@ pub struct Reader<M> {
 }
 
 impl<M: Memory> Reader<M> {
+    /// R in the process.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
     pub fn open(memory: M, mappings: &[Mapping], check: bool) -> Result<Reader<M>> {
         let mut memory = Limited::new(memory, MOST_TO_OPEN);
         let target = Target::open(&mut memory, mappings)?;
@@ -149,6 +156,7 @@ impl<M: Memory> Reader<M> {
     /// Finds what the calls say. Returns `false` if an object is not what it should be.
     fn resolve(&mut self) -> Result<bool> {
         self.stack.frames.clear();
+        self.stack.records.clear();
         self.stack.is_cut = self.calls.is_cut;
         let mut site = self.calls.innermost.unwrap_or(Site::Unknown);
         for (number, call) in self.calls.calls.iter().enumerate() {
@@ -174,6 +182,7 @@ impl<M: Memory> Reader<M> {
             self.stack
                 .frames
                 .try_push(Frame { name, place }, "a stack")?;
+            self.stack.records.try_push(call.record, "a stack")?;
         }
         self.stack.toplevel = self.places.of_site(
             &mut self.memory,

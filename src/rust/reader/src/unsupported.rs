@@ -1,9 +1,12 @@
 //! Processes on systems that are not supported: looking for one is an error.
 
 use crate::memory::Memory;
-use crate::target::Mapping;
+use crate::stack::Stack;
+use crate::target::{Mapping, Target};
 use profile_core::error::{Error, Result};
+use profile_core::joint::{Files, Recording};
 use profile_core::message;
+use std::marker::PhantomData;
 
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessMemory;
@@ -92,6 +95,45 @@ impl Process {
     }
 
     pub fn mappings(&self) -> Result<Vec<Mapping>> {
+        match self.never {}
+    }
+}
+
+pub fn block_signals() {}
+
+/// The native stacks of a process, which none has.
+pub struct NativeReader<'f> {
+    never: Never,
+    files: PhantomData<&'f Files>,
+}
+
+pub struct Still {
+    never: Never,
+}
+
+impl<'f> NativeReader<'f> {
+    pub fn open(
+        process: &Process,
+        _: &Target,
+        _: &[Mapping],
+        _: &'f Files,
+    ) -> Result<NativeReader<'f>> {
+        match process.never {}
+    }
+
+    pub fn stop(&mut self) -> Result<Option<Still>> {
+        match self.never {}
+    }
+
+    pub fn resume(&mut self, still: Still, _: &Target, _: &Stack) -> Result<Option<usize>> {
+        match still.never {}
+    }
+
+    pub fn size(&self) -> usize {
+        match self.never {}
+    }
+
+    pub fn recording(&mut self) -> Result<Recording<'_>> {
         match self.never {}
     }
 }

@@ -3,7 +3,6 @@
 use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
 use profile_core::error::Result;
-use profile_core::formats::problems::Problems;
 use profile_core::limits::cancel::Stop;
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_reader::dump::Dump;
@@ -12,17 +11,18 @@ use profile_reader::recorder::{Recorded, in_a_word};
 
 const WHAT: &str = "the stack of a process";
 
-/// `list(tables, unread, cut, ended)`.
+/// `list(tables, counts, unread, cut, ended)`: `counts` are those of problems of native stacks.
 pub fn recorded<'call>(
     arena: Arena<'call>,
     recorded: &Recorded,
     lazy: bool,
     stop: Stop,
 ) -> Result<RObject<'call>> {
-    let none = Problems::default();
-    let tables = super::tables(arena, &recorded.profile, &none, "2.0", lazy, stop)?;
+    let problems = &recorded.problems;
+    let tables = super::tables(arena, &recorded.profile, problems, "2.0", lazy, stop)?;
     arena.list(&[
         ("tables", tables),
+        ("counts", super::counts(arena, problems)?),
         ("unread", arena.number(recorded.unread as f64)?),
         ("cut", arena.number(recorded.cut as f64)?),
         ("ended", arena.integer_vector(&recorded.ended)?),

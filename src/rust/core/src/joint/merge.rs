@@ -6,6 +6,7 @@
 use super::align::{Aligned, align};
 use super::interleave::{Interleaver, Part};
 use super::native::NativeFrames;
+use super::r_tables::RTables;
 use super::recording::Recording;
 use super::symbols::Files;
 use crate::error::{Error, Position, Result};
@@ -15,24 +16,11 @@ use crate::io::input::Origin;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
-use crate::model::{
-    FrameType, Functions, LocationId, Locations, Profile, StackId, Stacks, ValueType, seconds,
-};
+use crate::model::{LocationId, Profile, StackId, ValueType, seconds};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-
-/// R's builtins that call native code. In stacks they are replaced by the code that they called.
-const NATIVE_CALLS: [&str; 7] = [
-    ".Call",
-    ".External",
-    ".External2",
-    ".C",
-    ".Fortran",
-    ".Call.graphics",
-    ".External.graphics",
-];
 
 /// Creates the joint profile of a run whose R stacks are in the file at `path`. Memory figures,
 /// which are recorded in every run, are kept only if `memory` is set.
@@ -242,53 +230,5 @@ impl<'a> Merger<'a> {
             self.stack.try_push(location, "a stack")?;
         }
         Ok(())
-    }
-}
-
-/// The tables that were read from R's file. The tables of the joint profile start empty, since some
-/// items are in none of its stacks.
-struct RTables {
-    functions: Functions,
-    locations: Locations,
-    stacks: Stacks,
-    /// The new id of each location.
-    renamed: Vec<Option<LocationId>>,
-    frame_type: Option<FrameType>,
-}
-
-impl RTables {
-    fn take(profile: &mut Profile) -> Result<RTables> {
-        let mut renamed = Vec::new();
-        renamed.try_fill(profile.locations.len(), None, "locations")?;
-        Ok(RTables {
-            functions: std::mem::take(&mut profile.functions),
-            locations: std::mem::take(&mut profile.locations),
-            stacks: std::mem::take(&mut profile.stacks),
-            renamed,
-            frame_type: profile.frame_type("r")?,
-        })
-    }
-
-    fn location(&mut self, item: LocationId, profile: &mut Profile) -> Result<LocationId> {
-        let slot = &mut self.renamed[item.row()];
-        if let Some(location) = slot {
-            return Ok(*location);
-        }
-        let mut location = self.locations.get(item);
-        if let Some(function) = location.function {
-            let function = self.functions.get(function);
-            location.function = Some(profile.functions.intern(function)?);
-        }
-        location.frame_type = self.frame_type;
-        let location = profile.locations.intern(location)?;
-        *slot = Some(location);
-        Ok(location)
-    }
-
-    /// Whether an item is one of the builtins that call native code.
-    fn is_call(&self, item: LocationId, profile: &Profile) -> bool {
-        let function = self.locations.get(item).function;
-        let name = function.map(|f| profile.strings.get(self.functions.get(f).name));
-        name.is_some_and(|name| NATIVE_CALLS.contains(&name.strip_prefix("base::").unwrap_or(name)))
     }
 }

@@ -6,15 +6,19 @@
 //! - `interleave`: determines the order of R's calls and the native frames of a sample;
 //! - [`symbols`]: finds the functions, files and lines of addresses; `native`: adds them to the
 //!   profile;
-//! - [`merge()`]: does all of this, sample by sample.
+//! - [`merge()`]: does all of this, sample by sample;
+//! - [`insert_native`]: the same for running processes, whose samples have R's stacks already.
 
 mod align;
 mod interleave;
 mod merge;
 mod native;
+mod processes;
+mod r_tables;
 pub mod recording;
 pub mod symbols;
 
 pub use merge::{check_target, merge};
+pub use processes::{NativeStack, insert_native};
 pub use recording::{Context, Evaluator, Frame, Module, Recording, Role, Tick};
-pub use symbols::{Symbol, Symbolizer};
+pub use symbols::{Files, Symbol, Symbolizer};

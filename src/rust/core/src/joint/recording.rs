@@ -16,6 +16,7 @@
 //! `Rprof()` prints an item for each of these.
 
 use std::ops::Range;
+use std::path::PathBuf;
 
 /// The number of words before the frames of a tick.
 pub const HEADER: usize = 4;
@@ -29,6 +30,9 @@ pub const WHOLE_CONTEXTS: u64 = 2;
 /// Flag in the word of the stack pointer: the program counter is that of the next
 /// instruction to run, not the address that a call returns to.
 pub const EXACT: u64 = 1;
+/// The words that stand for an item of R's stack without a context: a builtin, which is inside the next outer call.
+/// Only samples of other processes have such items.
+pub const NO_CONTEXT: [u64; PAIR] = [0; PAIR];
 /// The module of a frame that is not in a known one.
 pub const NO_MODULE: u64 = 0xffff;
 
@@ -82,6 +86,8 @@ pub struct Module {
     /// The offset of that code in the file.
     pub offset: u64,
     pub build_id: Vec<u8>,
+    /// Where the file can be read, if not at `path`: that of another process may be seen by that process only.
+    pub file: Option<PathBuf>,
 }
 
 /// The role of a module in a profile of R.
@@ -131,6 +137,13 @@ impl Recording<'_> {
             rest = behind;
             Some(tick)
         })
+    }
+}
+
+impl<'a> Recording<'a> {
+    /// The tick that begins with the word of this number.
+    pub fn tick_at(&self, start: usize) -> Option<Tick<'a>> {
+        Some(Tick::split(self.words.get(start..)?)?.0)
     }
 }
 
@@ -187,6 +200,13 @@ impl<'a> Tick<'a> {
                 address: pair[0] & ADDRESS,
                 promise: pair[1],
             })
+    }
+
+    /// For each item of R's stack, innermost first, whether it has a context.
+    pub fn items(&self) -> impl Iterator<Item = bool> + 'a {
+        self.contexts
+            .chunks_exact(PAIR)
+            .map(|pair| *pair != NO_CONTEXT)
     }
 
     /// The words of the frames and of the contexts, for comparing the stacks of two ticks.

@@ -205,6 +205,7 @@ pub fn module(library: &Path) -> Module {
         code: start..start + hex(fields[5]),
         offset: hex(fields[1]),
         build_id: bytes(id.unwrap_or("")),
+        file: None,
     }
 }
 

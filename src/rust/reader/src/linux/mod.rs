@@ -1,11 +1,17 @@
 //! Processes on Linux: their [`memory`], what [`proc`] says about them, why the system refuses ([`permission`]), and
-//! the names of [`system_calls`].
+//! the names of [`system_calls`]. While a process stands still ([`pause`]), its [`native`] stack can be read, by the
+//! unwind tables of its [`modules`].
 
 mod memory;
+mod modules;
+mod native;
+mod pause;
 mod permission;
 mod proc;
 mod system_calls;
 
 pub use memory::ProcessMemory;
+pub use native::{NativeReader, Still};
+pub use pause::block_signals;
 pub use proc::{Process, State, Thread, gone, r_processes};
 pub use system_calls::system_call_name;

@@ -1,6 +1,7 @@
 //! What `/proc` says about a process.
 
 use super::memory::ProcessMemory;
+use super::modules::Part;
 use super::permission::not_permitted;
 use crate::memory::Memory;
 use crate::target::Mapping;
@@ -138,6 +139,18 @@ impl Process {
         Ok(mappings)
     }
 
+    /// The parts of its address space that belong to files, and the code that the kernel adds.
+    pub fn parts(&self) -> Result<Vec<Part>> {
+        let bytes = fs::read(message!("/proc/{}/maps", self.pid)).unwrap_or_default();
+        let mut parts = Vec::new();
+        for line in bytes.split(|&byte| byte == b'\n') {
+            if let Some(part) = part(&decode(line)?.text)? {
+                parts.try_push(part, "the modules of a process")?;
+            }
+        }
+        Ok(parts)
+    }
+
     /// Why the memory cannot be read.
     fn refused(&self, error: &io::Error) -> Error {
         match error.raw_os_error() {
@@ -245,6 +258,40 @@ fn mapping(line: &[u8]) -> Option<Mapping> {
         addresses,
         starts_file: may_read && offset == 0 && inode != "0",
     })
+}
+
+/// The same line, if it is one of a file.
+fn part(line: &str) -> Result<Option<Part>> {
+    let mut rest = line;
+    let mut fields = || {
+        // The path is behind blanks, and may contain some.
+        let mut field = || {
+            let (field, behind) = rest.split_once(' ')?;
+            rest = behind.trim_start_matches(' ');
+            Some(field)
+        };
+        let (start, end) = field()?.split_once('-')?;
+        let number = |digits| u64::from_str_radix(digits, 16).ok();
+        let addresses = number(start)?..number(end)?;
+        let is_code = field()?.as_bytes().get(2) == Some(&b'x');
+        let offset = number(field()?)?;
+        let _device = field()?;
+        let inode = field()?.parse().ok()?;
+        Some((addresses, is_code, offset, inode, rest))
+    };
+    let Some((addresses, is_code, offset, inode, path)) = fields() else {
+        return Ok(None);
+    };
+    if !path.starts_with('/') && path != "[vdso]" {
+        return Ok(None);
+    }
+    Ok(Some(Part {
+        addresses,
+        is_code,
+        offset,
+        inode,
+        path: owned(path, "the modules of a process")?,
+    }))
 }
 
 /// The processes of this system that seem to run R and whose memory may be read, in ascending order.

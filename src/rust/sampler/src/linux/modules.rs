@@ -196,6 +196,7 @@ impl Modules {
                 code: entry.image.code.clone(),
                 offset: entry.image.offset,
                 build_id: build_id.to_vec(),
+                file: None,
             });
         }
         Ok(all)

@@ -14,8 +14,7 @@ struct Kept {
 }
 
 impl Files {
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
-    pub(super) fn keep(&self, bytes: Vec<u8>) -> &[u8] {
+    pub fn keep(&self, bytes: Vec<u8>) -> &[u8] {
         let mut free = &self.first;
         while let Some(kept) = free.get() {
             free = &kept.next;

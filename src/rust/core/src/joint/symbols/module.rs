@@ -134,10 +134,11 @@ impl From<Frame> for Symbol {
 /// The file of a module, if it is still the one that was loaded.
 fn loaded<'f>(module: &Module, files: &'f Files) -> Result<Option<Elf<'f>>> {
     // Names without a slash are those of code that the kernel adds.
-    if !module.path.contains('/') || module.path.ends_with(DELETED) {
-        return Ok(None);
-    }
-    let path = Path::new(&module.path);
+    let path = match &module.file {
+        Some(file) => file,
+        None if !module.path.contains('/') || module.path.ends_with(DELETED) => return Ok(None),
+        None => Path::new(&module.path),
+    };
     let Some(elf) = Elf::open(path, files)? else {
         return Ok(None);
     };

@@ -1,0 +1,195 @@
+//! Inserts native frames into the stacks of samples of running processes.
+//!
+//! R's stack of such a sample was read from the memory of the process, while it stood still, together with its
+//! native stack. So both are of the same moment, and each of R's calls has an address on the stack. The rest is as
+//! in [`merge`](super::merge()).
+
+use super::interleave::{Interleaver, Part};
+use super::native::NativeFrames;
+use super::r_tables::RTables;
+use super::recording::{Recording, Tick};
+use super::symbols::Files;
+use crate::error::{Position, Result};
+use crate::formats::problems::{ProblemKind, Problems};
+use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::memory::TryGrow;
+use crate::message;
+use crate::model::{LocationId, NATIVE, Profile, StackId};
+use std::ops::Range;
+
+/// The native stack of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NativeStack {
+    /// It is in this recording, each of which is of one process, and begins with the word of this number.
+    At {
+        recording: usize,
+        word: usize,
+    },
+    /// It was not read, because the memory for native stacks was used up.
+    Full,
+    Unknown,
+}
+
+/// Inserts native frames into the stacks of a profile. `natives` has one for each sample.
+pub fn insert_native(
+    profile: &mut Profile,
+    recordings: &[Recording],
+    natives: &[NativeStack],
+    stop: Stop,
+) -> Result<Problems> {
+    let mut problems = Problems::default();
+    let files = Files::default();
+    let mut processes = Vec::new();
+    for recording in recordings {
+        let process = Process {
+            recording,
+            natives: NativeFrames::new(&recording.modules, &files, profile)?,
+            interleaver: Interleaver::new(recording)?,
+        };
+        processes.try_push(process, "processes")?;
+    }
+    let mut inserter = Inserter {
+        r: RTables::take(profile)?,
+        items: Vec::new(),
+        calls: Vec::new(),
+        stack: Vec::new(),
+    };
+    let mut stacks = Vec::new();
+    for row in 0..profile.samples.len() {
+        if row % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        inserter.begin(row, profile)?;
+        let native = natives.get(row).copied().unwrap_or(NativeStack::Unknown);
+        let tick = match native {
+            NativeStack::At { recording, word } => {
+                let process = processes.get_mut(recording);
+                process.and_then(|process| Some((process.recording.tick_at(word)?, process)))
+            }
+            _ => None,
+        };
+        let mut is_whole = false;
+        let joint = match tick {
+            Some((tick, process)) => {
+                is_whole = tick.has_whole_stack();
+                inserter.joint_stack(process, &tick, profile)?
+            }
+            None => None,
+        };
+        let sample = row as u64 + 1;
+        let problem = match joint {
+            Some(_) if is_whole => None,
+            Some(_) => Some(ProblemKind::NativeCut),
+            None if native == NativeStack::Full => Some(ProblemKind::NativeFull),
+            None => Some(ProblemKind::NativeUnmatched),
+        };
+        if let Some(problem) = problem {
+            let text = message!("sample {sample}");
+            problems.note(problem, Position::Sample(sample), text.as_bytes());
+        }
+        let stack = match joint {
+            Some(stack) => stack,
+            None => inserter.stack_of_r(profile)?,
+        };
+        stacks.try_push(stack, "samples")?;
+    }
+    for process in processes {
+        process.natives.finish(profile);
+    }
+    profile.samples.stack = stacks;
+    Ok(problems)
+}
+
+struct Process<'a> {
+    recording: &'a Recording<'a>,
+    natives: NativeFrames<'a>,
+    interleaver: Interleaver<'a>,
+}
+
+struct Inserter {
+    r: RTables,
+    /// R's items of the current sample, and all frames, innermost first.
+    items: Vec<LocationId>,
+    stack: Vec<LocationId>,
+    /// The item of each context. Items without one are before that of the call that they are inside of.
+    calls: Vec<usize>,
+}
+
+impl Inserter {
+    fn begin(&mut self, row: usize, profile: &Profile) -> Result<()> {
+        self.items.clear();
+        let stack = self.r.stacks.get(profile.samples.stack[row]);
+        stack.append_to(&mut self.items)
+    }
+
+    fn stack_of_r(&mut self, profile: &mut Profile) -> Result<StackId> {
+        self.stack.clear();
+        for item in &self.items {
+            let location = self.r.location(*item, profile)?;
+            self.stack.try_push(location, "a stack")?;
+        }
+        profile.stacks.intern(&self.stack)
+    }
+
+    /// `None` if the order of R's and native frames is not certain.
+    fn joint_stack(
+        &mut self,
+        process: &mut Process,
+        tick: &Tick,
+        profile: &mut Profile,
+    ) -> Result<Option<StackId>> {
+        self.stack.clear();
+        self.calls.clear();
+        let mut count = 0;
+        for has_context in tick.items() {
+            if has_context {
+                self.calls.try_push(count, "a stack")?;
+            }
+            count += 1;
+        }
+        // Both may differ if outer calls were left out. Builtins of the top level are inside of no call.
+        if !tick.has_whole_contexts() || count != self.items.len() {
+            return Ok(None);
+        }
+        let is_call = |call: usize| self.r.is_call(self.items[self.calls[call]], profile);
+        let parts = process
+            .interleaver
+            .interleave(tick, self.calls.len(), is_call)?;
+        let Some(parts) = parts else {
+            return Ok(None);
+        };
+        // Behind the item of the outermost call.
+        let outer = self.calls.last().map_or(0, |last| last + 1);
+        for part in parts.iter().rev() {
+            match part {
+                Part::Item(call) => {
+                    let inner = call.checked_sub(1);
+                    let inner = inner.map_or(0, |inner| self.calls[inner] + 1);
+                    self.push(inner..self.calls[*call] + 1, profile)?;
+                }
+                Part::Native(frame) => {
+                    let locations = process.natives.locations(*frame, profile)?;
+                    self.stack.try_extend(locations, "a stack")?;
+                }
+            }
+        }
+        self.push(outer..count, profile)?;
+        profile.stacks.intern(&self.stack).map(Some)
+    }
+
+    /// Adds items of R: a call, and builtins inside of it.
+    fn push(&mut self, items: Range<usize>, profile: &mut Profile) -> Result<()> {
+        let native = profile.frame_type(NATIVE)?;
+        for item in &self.items[items] {
+            let inner = self.stack.last().map(|&inner| profile.locations.get(inner));
+            // A builtin that calls native code is replaced by what it called.
+            let is_replaced = inner.is_some_and(|inner| inner.frame_type == native)
+                && self.r.is_call(*item, profile);
+            if !is_replaced {
+                let location = self.r.location(*item, profile)?;
+                self.stack.try_push(location, "a stack")?;
+            }
+        }
+        Ok(())
+    }
+}

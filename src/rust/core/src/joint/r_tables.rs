@@ -1,0 +1,64 @@
+//! The functions, locations and stacks of a profile of R, while native frames are inserted into its stacks.
+
+use crate::error::Result;
+use crate::limits::memory::TryGrow;
+use crate::model::{FrameType, Functions, LocationId, Locations, Profile, Stacks};
+
+/// R's builtins that call native code. In stacks they are replaced by the code that they called.
+const NATIVE_CALLS: [&str; 7] = [
+    ".Call",
+    ".External",
+    ".External2",
+    ".C",
+    ".Fortran",
+    ".Call.graphics",
+    ".External.graphics",
+];
+
+/// The tables of a profile of R. The tables of the joint profile start empty, since some
+/// items are in none of its stacks.
+pub struct RTables {
+    functions: Functions,
+    locations: Locations,
+    pub stacks: Stacks,
+    /// The new id of each location.
+    renamed: Vec<Option<LocationId>>,
+    frame_type: Option<FrameType>,
+}
+
+impl RTables {
+    pub fn take(profile: &mut Profile) -> Result<RTables> {
+        let mut renamed = Vec::new();
+        renamed.try_fill(profile.locations.len(), None, "locations")?;
+        Ok(RTables {
+            functions: std::mem::take(&mut profile.functions),
+            locations: std::mem::take(&mut profile.locations),
+            stacks: std::mem::take(&mut profile.stacks),
+            renamed,
+            frame_type: profile.frame_type("r")?,
+        })
+    }
+
+    pub fn location(&mut self, item: LocationId, profile: &mut Profile) -> Result<LocationId> {
+        let slot = &mut self.renamed[item.row()];
+        if let Some(location) = slot {
+            return Ok(*location);
+        }
+        let mut location = self.locations.get(item);
+        if let Some(function) = location.function {
+            let function = self.functions.get(function);
+            location.function = Some(profile.functions.intern(function)?);
+        }
+        location.frame_type = self.frame_type;
+        let location = profile.locations.intern(location)?;
+        *slot = Some(location);
+        Ok(location)
+    }
+
+    /// Whether an item is one of the builtins that call native code.
+    pub fn is_call(&self, item: LocationId, profile: &Profile) -> bool {
+        let function = self.locations.get(item).function;
+        let name = function.map(|f| profile.strings.get(self.functions.get(f).name));
+        name.is_some_and(|name| NATIVE_CALLS.contains(&name.strip_prefix("base::").unwrap_or(name)))
+    }
+}

@@ -1,0 +1,42 @@
+//! Runs work in a thread of its own, in which processes are stopped.
+//!
+//! The kernel lets a process run again when the thread ends that has stopped it. So whatever happens, no process
+//! remains stopped. This thread waits meanwhile, and is the only one that calls R.
+
+use crate::process::block_signals;
+use profile_core::error::{Error, Result};
+use profile_core::limits::cancel::Stop;
+use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+/// How often to look whether to stop.
+const STEP: Duration = Duration::from_millis(50);
+
+/// The result of the work, and whether it was asked to stop.
+pub fn run<T: Send>(stop: Stop, work: impl FnOnce(Stop) -> Result<T> + Send) -> (Result<T>, bool) {
+    let was_stopped = AtomicBool::new(false);
+    let is_stopped = || was_stopped.load(Ordering::Relaxed);
+    let result = thread::scope(|scope| {
+        let (sender, ended) = channel::<()>();
+        let worker = thread::Builder::new().spawn_scoped(scope, move || {
+            // Dropped at the end, by a panic as well.
+            let _sender = sender;
+            // The handlers of R run in its own thread.
+            block_signals();
+            work(&is_stopped)
+        });
+        let worker = worker.map_err(|_| Error::Memory("a thread"))?;
+        while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(STEP) {
+            if !is_stopped() && stop() {
+                was_stopped.store(true, Ordering::Relaxed);
+            }
+        }
+        worker
+            .join()
+            .unwrap_or_else(|panic| panic::resume_unwind(panic))
+    });
+    (result, was_stopped.into_inner())
+}

@@ -1,0 +1,322 @@
+//! The modules of another process: where they are, by `/proc/PID/maps` and by their headers, and copies of their
+//! unwind tables, which are read from its memory. So it does not matter whether their files still exist, or can be
+//! found from here.
+//!
+//! Libraries may be unloaded, and others loaded to the same addresses. While the process stands still,
+//! [`RemoteModules::verify`] finds out whether the known ones are still where they were.
+
+use crate::memory::Memory;
+use profile_core::error::Result;
+use profile_core::joint::{Files, Module, Role};
+use profile_core::limits::memory::{TryGrow, owned};
+use profile_core::message;
+use profile_unwind::image::{self, PAGE};
+use profile_unwind::{Image, UnwindTables};
+use std::fs::{self, File};
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+const WHAT: &str = "the modules of a process";
+/// More modules than a process has.
+const MOST_MODULES: usize = 4096;
+/// More than the unwind tables of a module take, and those of all.
+const LARGEST_TABLES: u64 = 64 << 20;
+const ALL_TABLES: u64 = 512 << 20;
+const MOST_NOTES: u64 = 1 << 16;
+/// The size of what identifies a module.
+const IDENTITY: usize = 16;
+/// The name that the loader has for the code that the kernel adds.
+const VDSO: &str = "linux-vdso.so.1";
+
+/// A part of the address space that is not anonymous.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    pub addresses: Range<u64>,
+    pub is_code: bool,
+    /// The offset in the file.
+    pub offset: u64,
+    pub inode: u64,
+    pub path: String,
+}
+
+pub struct RemoteModules<'f, M> {
+    memory: M,
+    pid: i32,
+    /// The inode of the program.
+    program: u64,
+    /// Owns the copies.
+    files: &'f Files,
+    entries: Vec<Entry<'f>>,
+    last: usize,
+    /// The size of all tables.
+    copied: u64,
+    addresses: Vec<u64>,
+    identities: Vec<u8>,
+}
+
+struct Entry<'f> {
+    map: Range<u64>,
+    image: Image,
+    path: String,
+    inode: u64,
+    /// Part of its build id, or of its headers: what is at this address.
+    identity_at: u64,
+    identity: [u8; IDENTITY],
+    build_id: Vec<u8>,
+    /// Whether it is loaded at present.
+    is_here: bool,
+    tables: Tables<'f>,
+    /// Its file, if it cannot be found at `path`.
+    file: Option<File>,
+}
+
+enum Tables<'f> {
+    Unread,
+    Read(Option<UnwindTables<'f>>),
+}
+
+impl<M: Memory> profile_unwind::Modules for RemoteModules<'_, M> {
+    fn at(&mut self, address: u64) -> Option<usize> {
+        let has = |entry: &Entry| entry.is_here && entry.map.contains(&address);
+        if !self.entries.get(self.last).is_some_and(has) {
+            self.last = self.entries.iter().position(has)?;
+        }
+        // Without memory for them, the walk ends here.
+        self.read_tables(self.last).ok()?;
+        Some(self.last)
+    }
+
+    fn tables(&self, module: usize) -> Option<&UnwindTables<'_>> {
+        match &self.entries.get(module)?.tables {
+            Tables::Read(tables) => tables.as_ref(),
+            Tables::Unread => None,
+        }
+    }
+}
+
+impl<'f, M: Memory> RemoteModules<'f, M> {
+    pub fn new(memory: M, pid: i32, files: &'f Files) -> RemoteModules<'f, M> {
+        let program = fs::metadata(message!("/proc/{pid}/exe"));
+        RemoteModules {
+            memory,
+            pid,
+            program: program.map_or(0, |about| about.ino()),
+            files,
+            entries: Vec::new(),
+            last: 0,
+            copied: 0,
+            addresses: Vec::new(),
+            identities: Vec::new(),
+        }
+    }
+
+    /// Adds modules that were loaded since the last call.
+    pub fn update(&mut self, parts: &[Part]) -> Result<()> {
+        for part in parts.iter().filter(|part| part.offset == 0) {
+            let start = part.addresses.start;
+            let is_known = |entry: &Entry| entry.is_here && entry.map.start == start;
+            if !self.entries.iter().any(is_known) {
+                self.add(part, parts)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, part: &Part, parts: &[Part]) -> Result<()> {
+        let start = part.addresses.start;
+        let mut page = [0; PAGE as usize];
+        if !self.memory.read(start, &mut page) {
+            return Ok(());
+        }
+        let Some(map) = image::extent(start, &page) else {
+            return Ok(());
+        };
+        let Some(image) = Image::read(&map, &page) else {
+            return Ok(());
+        };
+        // A file may also be mapped to be read, or twice, as other parts of it.
+        let is_loaded = |other: &Part| {
+            other.is_code
+                && other.inode == part.inode
+                && other.path == part.path
+                && other.addresses.contains(&image.code.start)
+        };
+        if !parts.iter().any(is_loaded) {
+            return Ok(());
+        }
+        let mut id = 0..0;
+        let mut build_id = Vec::new();
+        for notes in image.notes.iter().filter(|notes| !notes.is_empty()) {
+            let bytes = self.copy(notes, MOST_NOTES)?.unwrap_or_default();
+            if let Some(found) = image::build_id(notes.start, &bytes) {
+                let at = (found.start - notes.start) as usize..(found.end - notes.start) as usize;
+                build_id.try_extend(bytes.get(at).unwrap_or_default(), WHAT)?;
+                id = found;
+                break;
+            }
+        }
+        // Otherwise, where the section headers are in the file, which depends on its size.
+        let identity_at = match build_id.len() >= IDENTITY {
+            true => id.start,
+            false => start.wrapping_add(40),
+        };
+        let mut identity = [0; IDENTITY];
+        if !self.memory.read(identity_at, &mut identity) {
+            return Ok(());
+        }
+        let path = match part.path.as_str() {
+            "[vdso]" => VDSO,
+            path => path,
+        };
+        // One that was loaded to the same place before.
+        let is_same = |entry: &&mut Entry| {
+            entry.map == map
+                && entry.identity_at == identity_at
+                && entry.identity == identity
+                && entry.inode == part.inode
+                && entry.path == path
+        };
+        if let Some(entry) = self.entries.iter_mut().find(is_same) {
+            entry.is_here = true;
+            return Ok(());
+        }
+        if self.entries.len() == MOST_MODULES {
+            return Ok(());
+        }
+        let entry = Entry {
+            map,
+            image,
+            path: owned(path, WHAT)?,
+            inode: part.inode,
+            identity_at,
+            identity,
+            build_id,
+            is_here: true,
+            tables: Tables::Unread,
+            file: None,
+        };
+        self.entries.try_push(entry, WHAT)
+    }
+
+    /// Finds out which modules were unloaded. Returns whether all are still there.
+    pub fn verify(&mut self) -> Result<bool> {
+        self.addresses.clear();
+        for entry in self.entries.iter().filter(|entry| entry.is_here) {
+            self.addresses.try_push(entry.identity_at, WHAT)?;
+        }
+        let size = self.addresses.len() * IDENTITY;
+        self.identities.clear();
+        self.identities.try_fill(size, 0, WHAT)?;
+        let read = self.memory.read_each(&self.addresses, &mut self.identities);
+        let mut found = self.identities.chunks_exact(IDENTITY).enumerate();
+        let mut is_same = true;
+        for entry in self.entries.iter_mut().filter(|entry| entry.is_here) {
+            entry.is_here = match found.next() {
+                Some((number, identity)) if number < read => entry.identity == *identity,
+                // One before could not be read.
+                _ => {
+                    let mut identity = [0; IDENTITY];
+                    self.memory.read(entry.identity_at, &mut identity) && entry.identity == identity
+                }
+            };
+            is_same &= entry.is_here;
+        }
+        Ok(is_same)
+    }
+
+    fn read_tables(&mut self, module: usize) -> Result<()> {
+        let Some(entry) = self.entries.get(module) else {
+            return Ok(());
+        };
+        if let Tables::Read(_) = entry.tables {
+            return Ok(());
+        }
+        let header = entry.image.unwind.clone();
+        let range = header.start..entry.image.unwind_end;
+        let left = LARGEST_TABLES.min(ALL_TABLES - self.copied);
+        let bytes = match header.is_empty() {
+            true => None,
+            false => self.copy(&range, left)?,
+        };
+        let Some(entry) = self.entries.get_mut(module) else {
+            return Ok(());
+        };
+        // Another module may have been loaded there meanwhile.
+        let mut identity = [0; IDENTITY];
+        entry.is_here =
+            self.memory.read(entry.identity_at, &mut identity) && entry.identity == identity;
+        if !entry.is_here {
+            return Ok(());
+        }
+        entry.tables = Tables::Read(bytes.and_then(|bytes| {
+            self.copied += bytes.len() as u64;
+            UnwindTables::new(&header, self.files.keep(bytes))
+        }));
+        // The process may end before the file is needed.
+        entry.file = entry.other_file(self.pid);
+        Ok(())
+    }
+
+    /// The memory in a range, if it is not larger than that.
+    fn copy(&mut self, range: &Range<u64>, most: u64) -> Result<Option<Vec<u8>>> {
+        let size = range.end.saturating_sub(range.start);
+        if size > most {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        bytes.try_fill(size as usize, 0, WHAT)?;
+        Ok(self.memory.read(range.start, &mut bytes).then_some(bytes))
+    }
+
+    /// All modules that were known. `evaluator` is an address inside R's evaluator.
+    pub fn seen(&self, evaluator: u64) -> Result<Vec<Module>> {
+        let mut all = Vec::new();
+        for entry in &self.entries {
+            let role = if entry.map.contains(&evaluator) {
+                Role::Evaluator
+            } else if entry.inode == self.program && self.program != 0 {
+                Role::Program
+            } else {
+                Role::Library
+            };
+            let mut build_id = Vec::new();
+            build_id.try_extend(&entry.build_id, WHAT)?;
+            let file = entry.file.as_ref();
+            let module = Module {
+                path: owned(&entry.path, WHAT)?,
+                role,
+                bias: entry.image.bias,
+                code: entry.image.code.clone(),
+                offset: entry.image.offset,
+                build_id,
+                file: file
+                    .map(|file| PathBuf::from(message!("/proc/self/fd/{}", file.as_raw_fd()))),
+            };
+            all.try_push(module, WHAT)?;
+        }
+        Ok(all)
+    }
+}
+
+impl Entry<'_> {
+    /// Its file, if it is not the one at its path: because it was deleted or replaced, or since the process sees
+    /// other files. It stays open, so that it can be read when the process has ended.
+    fn other_file(&self, pid: i32) -> Option<File> {
+        let is_it = |path: &Path| fs::metadata(path).is_ok_and(|about| about.ino() == self.inode);
+        if self.inode == 0 || is_it(Path::new(&self.path)) {
+            return None;
+        }
+        // Of these, the first is for root only.
+        let code = &self.image.code;
+        let near = |start: u64, end: u64| message!("/proc/{pid}/map_files/{start:x}-{end:x}");
+        let end = code.end.next_multiple_of(PAGE);
+        let candidates = [
+            near(code.start, end),
+            message!("/proc/{pid}/root{}", self.path),
+        ];
+        let found = candidates.iter().find(|path| is_it(Path::new(path)));
+        File::open(found?).ok()
+    }
+}

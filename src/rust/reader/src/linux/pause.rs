@@ -1,0 +1,392 @@
+//! Stops a thread of another process for a moment, by `ptrace()`.
+//!
+//! The thread is seized and interrupted, and let go when [`Pause`] is dropped: after an error or a panic as well. If
+//! this process is killed meanwhile, the kernel lets it go, and so it does when the thread ends that has stopped it.
+//! Therefore processes are stopped by a thread that ends with the recording, see [`crate::apart`].
+//!
+//! A signal that arrives just then is passed on. A process that was stopped by a signal before stays stopped. System
+//! calls are restarted by the kernel, as after `SIGSTOP` and `SIGCONT`.
+
+use super::permission::not_permitted;
+use super::proc::gone;
+use profile_core::error::{Error, Result};
+use profile_core::message;
+use profile_unwind::Registers;
+use std::fs;
+use std::ptr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long to wait until the thread has stopped. It does not while a device keeps it waiting.
+const LONGEST: Duration = Duration::from_millis(500);
+/// The longest pause between two looks.
+const STEP: Duration = Duration::from_micros(500);
+
+/// Stops a thread, again and again.
+#[derive(Debug)]
+pub struct Stopper {
+    pid: libc::pid_t,
+    /// It was interrupted, and has not stopped yet.
+    is_pending: bool,
+}
+
+/// The first thread of a process, while it is stopped.
+#[derive(Debug)]
+pub struct Pause {
+    pid: libc::pid_t,
+    /// A signal that it is about to receive, or 0.
+    signal: libc::c_int,
+    pub registers: Registers,
+}
+
+/// Why a thread was not stopped.
+enum Failure {
+    Ended,
+    Refused,
+    /// It may stop later.
+    Late,
+}
+
+impl Stopper {
+    /// An error says why the process may not be stopped.
+    pub fn new(pid: i32) -> Result<Stopper> {
+        let mut stopper = Stopper {
+            pid,
+            is_pending: false,
+        };
+        match stopper.attempt() {
+            Ok(_) | Err(Failure::Late) => Ok(stopper),
+            Err(Failure::Ended) => Err(gone(pid)),
+            Err(Failure::Refused) => Err(refused(pid)),
+        }
+    }
+
+    /// Stops the thread. `None` if that is not possible now: it has ended, is traced by another process, or waits
+    /// for a device.
+    pub fn stop(&mut self) -> Option<Pause> {
+        self.attempt().ok()
+    }
+
+    fn attempt(&mut self) -> std::result::Result<Pause, Failure> {
+        if !self.is_pending {
+            request(libc::PTRACE_SEIZE, self.pid, 0).map_err(|errno| match errno {
+                libc::ESRCH => Failure::Ended,
+                _ => Failure::Refused,
+            })?;
+            self.is_pending = true;
+            // Fails only if it has ended, which is noticed below.
+            let _ = request(libc::PTRACE_INTERRUPT, self.pid, 0);
+        }
+        let status = self.wait()?;
+        self.is_pending = false;
+        // The signal, and the kind of stop in the byte above. At the stop that was asked for, and if the process was
+        // stopped before, there is no signal to pass on.
+        let mut pause = Pause {
+            pid: self.pid,
+            signal: match status >> 8 {
+                0 => status & 0x7f,
+                _ => 0,
+            },
+            registers: Registers::new([0; 17]),
+        };
+        pause.registers = pause.read_registers().ok_or(Failure::Ended)?;
+        Ok(pause)
+    }
+
+    /// Waits until the thread stops.
+    fn wait(&mut self) -> std::result::Result<libc::c_int, Failure> {
+        let begin = Instant::now();
+        let mut step = Duration::from_micros(10);
+        loop {
+            // SAFETY: the kernel fills the struct. Nothing is reaped, since the process may be a child of this one
+            // that somebody else waits for.
+            let (result, info) = unsafe {
+                let mut info: libc::siginfo_t = std::mem::zeroed();
+                let flags =
+                    libc::WSTOPPED | libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+                let result = libc::waitid(libc::P_PID, self.pid as libc::id_t, &mut info, flags);
+                (result, info)
+            };
+            // SAFETY: `waitid()` has filled these fields, or left them 0.
+            let (found, status) = unsafe { (info.si_pid(), info.si_status()) };
+            match (result, info.si_code) {
+                (0, libc::CLD_TRAPPED | libc::CLD_STOPPED) if found != 0 => return Ok(status),
+                (0, _) if found == 0 => {}
+                (0, _) => {
+                    self.reap();
+                    return Err(Failure::Ended);
+                }
+                // No thread of this number is traced any more.
+                _ => return Err(Failure::Ended),
+            }
+            if begin.elapsed() > LONGEST {
+                return Err(Failure::Late);
+            }
+            thread::sleep(step);
+            step = (step * 2).min(STEP);
+        }
+    }
+
+    /// Lets the parent of a process that has ended know it. If this process is the parent, nothing was hidden.
+    fn reap(&mut self) {
+        self.is_pending = false;
+        if parent(self.pid) != Some(std::process::id()) {
+            // SAFETY: it has ended, and its parent is notified when it was waited for here.
+            unsafe { libc::waitpid(self.pid, ptr::null_mut(), libc::WNOHANG | libc::__WALL) };
+        }
+    }
+}
+
+impl Drop for Stopper {
+    fn drop(&mut self) {
+        if self.is_pending {
+            // If it still has not stopped, the end of this thread sets it free.
+            drop(self.attempt());
+        }
+    }
+}
+
+impl Pause {
+    fn read_registers(&self) -> Option<Registers> {
+        // SAFETY: plain numbers.
+        let mut found: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        let done = request(
+            libc::PTRACE_GETREGS,
+            self.pid,
+            (&raw mut found) as libc::c_ulong,
+        );
+        done.ok()?;
+        Some(Registers::new([
+            found.rax, found.rdx, found.rcx, found.rbx, found.rsi, found.rdi, found.rbp, found.rsp,
+            found.r8, found.r9, found.r10, found.r11, found.r12, found.r13, found.r14, found.r15,
+            found.rip,
+        ]))
+    }
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        // Fails if it was killed meanwhile.
+        let _ = request(libc::PTRACE_DETACH, self.pid, self.signal as libc::c_ulong);
+    }
+}
+
+/// Makes this thread receive no signals.
+pub fn block_signals() {
+    // SAFETY: the set is filled before it is used.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, ptr::null_mut());
+    }
+}
+
+/// A request to `ptrace()`; an error is the number of the system's.
+fn request(
+    request: libc::c_uint,
+    pid: libc::pid_t,
+    data: libc::c_ulong,
+) -> std::result::Result<(), i32> {
+    // SAFETY: these requests read numbers, and `PTRACE_GETREGS` fills the struct whose address it gets.
+    match unsafe { libc::ptrace(request, pid, ptr::null_mut::<libc::c_void>(), data) } {
+        -1 => Err(std::io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or(libc::EPERM)),
+        _ => Ok(()),
+    }
+}
+
+/// The number behind a name in `/proc/PID/status`.
+fn status(pid: i32, name: &str) -> Option<u32> {
+    let text = fs::read_to_string(message!("/proc/{pid}/status")).ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+    value.trim().parse().ok()
+}
+
+fn parent(pid: i32) -> Option<u32> {
+    status(pid, "PPid:")
+}
+
+fn refused(pid: i32) -> Error {
+    if u32::try_from(pid) == Ok(std::process::id()) {
+        return Error::Process(message!(
+            "A process cannot stop itself: `pause = TRUE` is for other processes."
+        ));
+    }
+    match status(pid, "TracerPid:") {
+        Some(tracer) if tracer > 0 => {
+            // It is the number of a thread.
+            let tracer = i32::try_from(tracer).ok();
+            let tracer = tracer
+                .and_then(|thread| status(thread, "Tgid:"))
+                .unwrap_or(0);
+            let name = fs::read_to_string(message!("/proc/{tracer}/comm")).unwrap_or_default();
+            let name = name.trim();
+            Error::Process(message!(
+                "Process {pid} cannot be stopped, because process {tracer} ({name}) traces it, as debuggers do."
+            ))
+        }
+        _ => not_permitted(pid),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Child, Command, Stdio};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::{Receiver, channel};
+
+    /// A shell that runs a script, and the lines that it writes.
+    struct Shell {
+        child: Child,
+        lines: Receiver<String>,
+    }
+
+    impl Shell {
+        fn start(script: &str) -> Shell {
+            let mut child = Command::new("sh")
+                .args(["-c", script])
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let output = BufReader::new(child.stdout.take().unwrap());
+            let (sender, lines) = channel();
+            thread::spawn(move || {
+                for line in output.lines() {
+                    let _ = sender.send(line.unwrap());
+                }
+            });
+            let shell = Shell { child, lines };
+            assert_eq!(shell.line(), "ready");
+            shell
+        }
+
+        fn line(&self) -> String {
+            self.lines.recv_timeout(Duration::from_secs(20)).unwrap()
+        }
+
+        fn pid(&self) -> i32 {
+            self.child.id() as i32
+        }
+
+        fn kill(&self, signal: libc::c_int) {
+            // SAFETY: it has no preconditions.
+            assert_eq!(unsafe { libc::kill(self.pid(), signal) }, 0);
+        }
+
+        /// Waits until the state is one of these.
+        fn wait_for(&self, states: &[char]) {
+            for _ in 0..2000 {
+                let text = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+                let state = text.rsplit(") ").next().unwrap().chars().next().unwrap();
+                if states.contains(&state) {
+                    return;
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+            panic!("not in one of the states {states:?}");
+        }
+    }
+
+    impl Drop for Shell {
+        fn drop(&mut self) {
+            self.child.kill().unwrap();
+            self.child.wait().unwrap();
+        }
+    }
+
+    const LOOP: &str = "trap 'echo signal' USR1; echo ready; while :; do :; done";
+
+    /// Stops a process again and again while `work` runs.
+    fn while_stopped(shell: &Shell, work: impl FnOnce()) {
+        let is_over = AtomicBool::new(false);
+        let pid = shell.pid();
+        thread::scope(|scope| {
+            let stopper = scope.spawn(|| {
+                let mut stopper = Stopper::new(pid).unwrap();
+                let mut count = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    if let Some(pause) = stopper.stop() {
+                        assert_ne!(pause.registers.counter(), 0);
+                        assert_ne!(pause.registers.stack_pointer(), 0);
+                        count += 1;
+                    }
+                }
+                count
+            });
+            work();
+            is_over.store(true, Ordering::Relaxed);
+            assert!(stopper.join().unwrap() > 10);
+        });
+    }
+
+    #[test]
+    fn all_signals_arrive() {
+        let shell = Shell::start(LOOP);
+        while_stopped(&shell, || {
+            for _ in 0..1000 {
+                shell.kill(libc::SIGUSR1);
+                assert_eq!(shell.line(), "signal");
+            }
+        });
+    }
+
+    #[test]
+    fn a_process_that_was_stopped_stays_so() {
+        let shell = Shell::start(LOOP);
+        shell.kill(libc::SIGSTOP);
+        shell.wait_for(&['T']);
+        while_stopped(&shell, || thread::sleep(Duration::from_millis(100)));
+        shell.wait_for(&['T']);
+        shell.kill(libc::SIGCONT);
+        shell.wait_for(&['R']);
+    }
+
+    #[test]
+    fn it_runs_again_after_a_pause_and_after_a_panic() {
+        let shell = Shell::start(LOOP);
+        let pid = shell.pid();
+        let (sender, tracer) = channel();
+        thread::spawn(move || {
+            let _pause = Stopper::new(pid).unwrap().stop().unwrap();
+            sender.send(status(pid, "TracerPid:")).unwrap();
+            panic!("as a test");
+        })
+        .join()
+        .unwrap_err();
+        assert_ne!(tracer.recv().unwrap(), Some(0));
+        shell.wait_for(&['R', 'S']);
+        assert_eq!(status(pid, "TracerPid:"), Some(0));
+        // A pause that is never ended, of a thread that ends.
+        thread::spawn(move || std::mem::forget(Stopper::new(pid).unwrap().stop()))
+            .join()
+            .unwrap();
+        shell.kill(libc::SIGUSR1);
+        assert_eq!(shell.line(), "signal");
+    }
+
+    #[test]
+    fn a_child_that_ends_is_left_to_whom_waits_for_it() {
+        let mut child = Command::new("sh")
+            .args(["-c", "sleep 0.2; exit 7"])
+            .spawn()
+            .unwrap();
+        let mut stopper = Stopper::new(child.id() as i32).unwrap();
+        while stopper.stop().is_some() {}
+        assert_eq!(child.wait().unwrap().code(), Some(7));
+    }
+
+    #[test]
+    fn a_process_that_is_traced_already_is_refused_with_the_name_of_the_tracer() {
+        let shell = Shell::start(LOOP);
+        let _pause = Stopper::new(shell.pid()).unwrap().stop().unwrap();
+        let error = Stopper::new(shell.pid()).unwrap_err();
+        assert!(matches!(error, Error::Process(_)));
+        let expected = format!("because process {} (", std::process::id());
+        assert!(error.to_string().contains(&expected), "{error}");
+        let error = Stopper::new(std::process::id() as i32).unwrap_err();
+        assert!(error.to_string().contains("cannot stop itself"), "{error}");
+    }
+}
