@@ -18,8 +18,13 @@
 #' CPU), `sleeping`, `waiting` for a disk, or `stopped`.
 #'
 #' @section What cannot be seen:
-#' - Builtin functions such as `sum()` and `[`: R keeps no record of them. Their time is that of the function
-#'   that called them. While [Rprof()] runs in the process, they are seen.
+#' - Some builtin functions. R keeps no record of them unless [Rprof()] runs. If byte-compiled code calls one by its
+#'   name, as in `sum(x)` or `.Call(f, x)`, the tables of the compiler say so, and it is a frame of the stack.
+#'   Otherwise its time is that of the function that called it: if that is not compiled, as most are not when they
+#'   are called for the first two times; if another builtin called it; or if the compiler replaces it by
+#'   instructions, as arithmetic, comparisons, `[`, `sqrt()` and others, or treats it as a special function, as
+#'   `rep()`, neither of which [Rprof()] sees. With `pause = TRUE` builtins are not looked for:
+#'   their code has native frames.
 #' - Garbage collection, and memory in use.
 #' - Native code, except with `pause = TRUE`.
 #' - More than 20,000 calls of a stack: outer calls are replaced by one with the name `<outer calls not read>`.

@@ -109,6 +109,55 @@ test_that("a profile of a process has lines, CPU time and what is known of the p
   expect_equal(sum(read_pprof(path)$sample_values$value), sum(values$value))
 })
 
+test_that("builtins that byte-compiled functions call are seen, as Rprof() sees them", {
+  skip_without_processes()
+  path <- withr::local_tempfile()
+  pid <- local_r_process(c(
+    "x <- sin(1:5e4)",
+    "Summary.own <- function(..., na.rm) cumsum(x)",
+    "own <- structure(list(), class = 'own')",
+    "by_name <- function() for (i in 1:60) sum(x)",
+    "by_instruction <- function() for (i in 1:60) x + 1",
+    "by_method <- function() for (i in 1:40) max(own)",
+    "by_native <- function() for (i in 1:4) stats::optimize(function(z) sum(x * z), 0:1)",
+    "by_same_name <- function() {",
+    "  sum <- function(x) c(x, x)",
+    "  for (i in 1:40) sum(x)",
+    "}",
+    "functions <- ls(pattern = '^by_')",
+    "for (name in functions) assign(name, compiler::cmpfun(get(name)))",
+    "work <- compiler::cmpfun(function() for (name in functions) get(name)())",
+    "for (i in 1:3) work()",
+    sprintf("Rprof('%s', interval = 0.005)", path),
+    "end <- proc.time()[[1]] + 4",
+    "while (proc.time()[[1]] < end) work()",
+    "Rprof(NULL)",
+    "ready()",
+    "repeat work()"
+  ))
+  x <- suppressWarnings(profile_process(pid, seconds = 4, interval = 0.002))
+  # The functions of each stack, from the one of these that runs to the innermost one.
+  frames <- as_tibble(x)
+  stacks <- split(frames$name, frames$sample_id)
+  inner <- lapply(stacks, function(names) names[seq_len(match("work", names, 1) - 1)])
+  inner <- vapply(inner, paste, "", collapse = " ", USE.NAMES = FALSE)
+  # Each function of the workload is called by the value of `get()`, so that it has no name.
+  possible <- c(
+    "", "get", "(get )?<Anonymous>", "sum <Anonymous>", "(cumsum )?(Summary.own )?(max )?<Anonymous>",
+    "((list |(sum )?(f )?(<Anonymous> )?(.External2 )?)?stats::optimize )?<Anonymous>", "(c )?sum <Anonymous>"
+  )
+  is_possible <- grepl(paste0("^(", paste(possible, collapse = "|"), ")$"), inner)
+  expect_identical(unique(inner[!is_possible]), character())
+  # Those that take a notable part of the time.
+  share <- function(x) {
+    by_function <- summary(x)$by_function
+    stats::setNames(by_function$total_share, by_function$name)
+  }
+  names <- c("sum", "cumsum", "max", ".External2", "c")
+  difference <- share(x)[names] - share(suppressWarnings(read_rprof(path)))[names]
+  expect_lt(max(abs(difference)), 0.1)
+})
+
 test_that("real time passes while a process sleeps, CPU time does not", {
   skip_without_processes()
   pid <- local_r_process(c("ready()", "Sys.sleep(1000)"))

@@ -35,7 +35,7 @@ pub struct OnStack {
 pub struct Call {
     pub record: OnStack,
     /// A `LANGSXP`, with rare exceptions.
-    call: u64,
+    pub call: u64,
     /// The closure that was called.
     pub function: u64,
     /// Where it was called.

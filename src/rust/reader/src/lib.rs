@@ -17,6 +17,7 @@
 //! - [`target`]: R in a process;
 //! - [`calls`]: an attempt to read R's calls;
 //! - [`names`], [`places`]: what the calls say: functions, files and lines;
+//! - [`byte_code`]: what a position in byte code says, also which builtin is called there;
 //! - [`innermost`]: where in its code the innermost function is;
 //! - [`stack`]: all that together is a stack;
 //! - [`apart`]: a thread for work that stops processes;
@@ -27,6 +28,7 @@
 
 pub mod ahead;
 pub mod apart;
+pub mod byte_code;
 pub mod calls;
 pub mod dump;
 pub mod innermost;

@@ -1,6 +1,7 @@
-//! Places in source files: of a `srcref`, an integer vector that begins with the line and has an attribute with
-//! the file, and of a position in byte code, for which the compiler keeps a table of such objects.
+//! Places in source files, by a `srcref`: an integer vector that begins with the line and has an attribute with the
+//! file. For a position in byte code, the compiler keeps a table of such objects.
 
+use crate::byte_code::{Builtin, Code, Positions, length};
 use crate::calls::Site;
 use crate::memory::{self, Memory, at, half_at};
 use crate::names::{Found, Names, text};
@@ -9,8 +10,8 @@ use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, filled};
 use profile_core::model::{StringId, Strings};
 use profile_runtime::objects::{
-    ATTRIBUTES, BCODESXP, CAR, CDR, CELL, CODE, CONSTANTS, DATA, ENVSXP, FRAME, HASHTAB, INTSXP,
-    LENGTH, LISTSXP, STRSXP, TAG, Type, VECSXP,
+    ATTRIBUTES, CAR, CDR, CELL, DATA, ENVSXP, FRAME, HASHTAB, INTSXP, LENGTH, LISTSXP, STRSXP, TAG,
+    Type, VECSXP,
 };
 use std::collections::HashMap;
 
@@ -20,8 +21,6 @@ const MOST_ATTRIBUTES: usize = 8;
 /// An environment with the variables of a source file has about ten.
 const MOST_VARIABLES: usize = 64;
 const LARGEST_TABLE: u64 = 4096;
-/// The tables of the compiler are the last constants.
-const TABLES: u64 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
@@ -36,10 +35,8 @@ type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 #[derive(Debug, Default)]
 pub struct Places {
     srcrefs: Map<u64, Srcref>,
-    /// The table of a function's byte code, by its code and constants; 0 if it has none.
-    tables: Map<(u64, u64), u64>,
     new_srcrefs: Vec<u64>,
-    new_tables: Vec<(u64, u64)>,
+    positions: Positions,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +50,7 @@ impl Places {
     /// Keeps what was found since the last call, because it was read while nothing changed.
     pub fn keep(&mut self) {
         self.new_srcrefs.clear();
-        self.new_tables.clear();
+        self.positions.keep();
     }
 
     /// Forgets what was found since then.
@@ -61,12 +58,10 @@ impl Places {
         for address in self.new_srcrefs.drain(..) {
             self.srcrefs.remove(&address);
         }
-        for code in self.new_tables.drain(..) {
-            self.tables.remove(&code);
-        }
+        self.positions.forget();
     }
 
-    /// The place in a source file, if it is known.
+    /// The place in a source file, if it is known, and the builtin that is called there.
     pub fn of_site(
         &mut self,
         memory: &mut impl Memory,
@@ -74,27 +69,30 @@ impl Places {
         site: Site,
         names: &mut Names,
         texts: &mut Strings,
-    ) -> Result<Option<Place>> {
-        let srcref = match site {
+    ) -> Result<(Option<Place>, Option<Builtin>)> {
+        let position = match site {
             Site::Unknown => None,
-            Site::Srcref(address) => Some(address),
+            Site::Srcref(address) => {
+                let place = self.of_srcref(memory, target, address, names, texts)?;
+                return Ok((place, None));
+            }
             Site::Relative { code, instructions } => {
-                self.in_byte_code(memory, target, code, |_, _| Some(instructions))?
+                Code::read(memory, code).map(|code| (code, instructions))
             }
-            Site::Absolute { code, variable } => {
-                let position = |memory: &mut _, instructions: u64| {
-                    let pc = memory::word(memory, variable)?;
-                    Some(pc.checked_sub(instructions.checked_add(DATA as u64)?)? / 8)
-                };
-                self.in_byte_code(memory, target, code, position)?
-            }
+            Site::Absolute { code, variable } => Code::read(memory, code).and_then(|code| {
+                let pc = memory::word(memory, variable)?;
+                Some((code, code.position(pc)?))
+            }),
         };
-        match srcref {
-            Some(address) if address != target.values.nil && address != 0 => {
-                self.of_srcref(memory, target, address, names, texts)
-            }
-            _ => Ok(None),
-        }
+        let Some((code, position)) = position else {
+            return Ok((None, None));
+        };
+        let found = self.positions.of(memory, code, position, names, texts)?;
+        let place = match found.srcref {
+            Some(srcref) => self.of_srcref(memory, target, srcref, names, texts)?,
+            None => None,
+        };
+        Ok((place, found.builtin))
     }
 
     fn of_srcref(
@@ -105,6 +103,9 @@ impl Places {
         names: &mut Names,
         texts: &mut Strings,
     ) -> Result<Option<Place>> {
+        if address == target.values.nil || address == 0 {
+            return Ok(None);
+        }
         let Some(object) = memory::array::<CELL>(memory, address) else {
             return Ok(None);
         };
@@ -131,101 +132,6 @@ impl Places {
         };
         Ok(file.map(|file| Place { file, line }))
     }
-
-    /// The `srcref` of a position in byte code. `position` gets the address of the instructions.
-    fn in_byte_code<M: Memory>(
-        &mut self,
-        memory: &mut M,
-        target: &Target,
-        code: u64,
-        position: impl FnOnce(&mut M, u64) -> Option<u64>,
-    ) -> Result<Option<u64>> {
-        let Some(object) = memory::array::<CELL>(memory, code) else {
-            return Ok(None);
-        };
-        if Type::of(at(&object, 0)) != BCODESXP {
-            return Ok(None);
-        }
-        let [instructions, constants] = [CODE, CONSTANTS].map(|field| at(&object, field));
-        let Some(position) = position(memory, instructions) else {
-            return Ok(None);
-        };
-        let table = match self.tables.get(&(instructions, constants)) {
-            Some(&table) => table,
-            None => {
-                let table = srcref_table(memory, constants)?.unwrap_or(0);
-                self.tables
-                    .try_put((instructions, constants), table, WHAT)?;
-                self.new_tables.try_push((instructions, constants), WHAT)?;
-                table
-            }
-        };
-        Ok(entry(memory, target, table, constants, position))
-    }
-}
-
-/// The constant that a table has for a position.
-fn entry(
-    memory: &mut impl Memory,
-    target: &Target,
-    table: u64,
-    constants: u64,
-    position: u64,
-) -> Option<u64> {
-    let data = |vector: u64, offset: u64| vector.wrapping_add(DATA as u64).wrapping_add(offset);
-    if table == 0 || position >= length(memory, table, INTSXP)? {
-        return None;
-    }
-    let number = memory::array(memory, data(table, position * 4)).map(i32::from_le_bytes)?;
-    let number = u64::try_from(number).ok()?;
-    if number >= length(memory, constants, VECSXP)? {
-        return None;
-    }
-    let srcref = memory::word(memory, data(constants, number * 8))?;
-    (srcref != target.values.nil).then_some(srcref)
-}
-
-/// The number of elements of a vector of this type.
-fn length(memory: &mut impl Memory, vector: u64, of: Type) -> Option<u64> {
-    let header = memory::array::<DATA>(memory, vector)?;
-    (Type::of(at(&header, 0)) == of).then(|| at(&header, LENGTH))
-}
-
-/// The table of places among the constants of byte code: an integer vector of class `srcrefsIndex`.
-fn srcref_table(memory: &mut impl Memory, constants: u64) -> Result<Option<u64>> {
-    let Some(count) = length(memory, constants, VECSXP) else {
-        return Ok(None);
-    };
-    for number in (count.saturating_sub(TABLES)..count).rev() {
-        let element = constants
-            .wrapping_add(DATA as u64)
-            .wrapping_add(number.wrapping_mul(8));
-        let Some(vector) = memory::word(memory, element) else {
-            return Ok(None);
-        };
-        if class_of(memory, vector)?.as_deref() == Some("srcrefsIndex") {
-            return Ok(Some(vector));
-        }
-    }
-    Ok(None)
-}
-
-/// The first attribute of an integer vector, which is its class if it has no other one.
-fn class_of(memory: &mut impl Memory, vector: u64) -> Result<Option<String>> {
-    let of = |memory: &mut _, address, kind| {
-        let object: [u8; CELL] = memory::array(memory, address)?;
-        (Type::of(at(&object, 0)) == kind).then_some(object)
-    };
-    let Some(vector) = of(memory, vector, INTSXP) else {
-        return Ok(None);
-    };
-    let Some(attribute) = of(memory, at(&vector, ATTRIBUTES), LISTSXP) else {
-        return Ok(None);
-    };
-    let Some(class) = of(memory, at(&attribute, CAR), STRSXP) else {
-        return Ok(None);
-    };
-    text(memory, at(&class, DATA))
 }
 
 /// The name of the file in the attribute `srcfile`, an environment with a variable `filename`.

@@ -1,6 +1,7 @@
 //! R's stack at one moment: functions, files and lines.
 
 use crate::ahead::Ahead;
+use crate::byte_code::Builtin;
 use crate::calls::{Calls, OnStack, Site};
 use crate::innermost::{Registers, Search};
 use crate::memory::{Limited, Memory};
@@ -39,7 +40,7 @@ pub struct Frame {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Stack {
     pub frames: Vec<Frame>,
-    /// Where R has recorded each frame.
+    /// Where R has recorded each frame. Builtins have no record, so without them there are as many as frames.
     pub records: Vec<OnStack>,
     /// Where the outermost function was called.
     pub toplevel: Option<Place>,
@@ -62,6 +63,8 @@ pub struct Reader<M> {
     pub texts: Strings,
     /// Whether what was read is read again. Tests show what happens otherwise.
     check: bool,
+    /// Whether builtins become frames. They have no records, which native frames need to find their places.
+    pub builtins: bool,
 }
 
 impl<M: Memory> Reader<M> {
@@ -84,6 +87,7 @@ impl<M: Memory> Reader<M> {
             stack: Stack::default(),
             texts: Strings::default(),
             check,
+            builtins: true,
         })
     }
 
@@ -159,9 +163,13 @@ impl<M: Memory> Reader<M> {
         self.stack.records.clear();
         self.stack.is_cut = self.calls.is_cut;
         let mut site = self.calls.innermost.unwrap_or(Site::Unknown);
-        for (number, call) in self.calls.calls.iter().enumerate() {
-            let place = site;
-            site = call.site;
+        let mut inner = 0;
+        for number in 0..self.calls.calls.len() {
+            let Some(&call) = self.calls.calls.get(number) else {
+                break;
+            };
+            let place = self.called_at(site, inner)?;
+            (site, inner) = (call.site, call.call);
             let cell = self.calls.cell(number);
             let name = match self
                 .names
@@ -172,25 +180,33 @@ impl<M: Memory> Reader<M> {
                 Found::Nothing => continue,
                 Found::Damaged => return Ok(false),
             };
-            let place = self.places.of_site(
-                &mut self.memory,
-                &self.target,
-                place,
-                &mut self.names,
-                &mut self.texts,
-            )?;
             self.stack
                 .frames
                 .try_push(Frame { name, place }, "a stack")?;
             self.stack.records.try_push(call.record, "a stack")?;
         }
-        self.stack.toplevel = self.places.of_site(
+        self.stack.toplevel = self.called_at(site, inner)?;
+        Ok(true)
+    }
+
+    /// The place of a site. If a builtin is called there, it becomes a frame, unless it is the function whose
+    /// call was recorded: `inner` is the address of that call.
+    fn called_at(&mut self, site: Site, inner: u64) -> Result<Option<Place>> {
+        let (place, builtin) = self.places.of_site(
             &mut self.memory,
             &self.target,
             site,
             &mut self.names,
             &mut self.texts,
         )?;
-        Ok(true)
+        let is_frame = |builtin: &Builtin| self.builtins && builtin.call != inner;
+        if let Some(builtin) = builtin.filter(is_frame) {
+            let frame = Frame {
+                name: builtin.name,
+                place: None,
+            };
+            self.stack.frames.try_push(frame, "a stack")?;
+        }
+        Ok(place)
     }
 }

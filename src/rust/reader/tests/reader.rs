@@ -6,6 +6,7 @@ mod fuzz;
 
 mod reader {
     mod ahead;
+    mod byte_code;
     mod calls;
     mod damage;
     mod innermost;

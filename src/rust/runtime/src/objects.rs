@@ -19,6 +19,8 @@ pub const CDR: usize = SECOND;
 pub const TAG: usize = THIRD;
 /// The name of a symbol, a `CHARSXP`.
 pub const PRINTNAME: usize = FIRST;
+/// Its value in package base.
+pub const VALUE: usize = SECOND;
 /// The code of a closure.
 pub const BODY: usize = SECOND;
 /// The variables of an environment: a pairlist, or a hash table if there is one.

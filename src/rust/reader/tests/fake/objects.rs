@@ -2,8 +2,8 @@
 
 use super::process::FakeR;
 use profile_runtime::objects::{
-    ATTRIBUTES, BCODESXP, CDR, CELL, CHARSXP, CLOSXP, DATA, ENVSXP, FIRST, INTSXP, LANGSXP, LENGTH,
-    LISTSXP, REALSXP, STRSXP, SYMSXP, Type, VECSXP,
+    ATTRIBUTES, BCODESXP, BUILTINSXP, CDR, CELL, CHARSXP, CLOSXP, DATA, ENVSXP, FIRST, INTSXP,
+    LANGSXP, LENGTH, LISTSXP, REALSXP, STRSXP, SYMSXP, Type, VALUE, VECSXP,
 };
 
 /// What `Rf_isObject()` and others keep in the bits above the type, so that nothing depends on them.
@@ -19,6 +19,8 @@ pub struct Code {
     pub constants: u64,
     /// The table of places.
     pub table: u64,
+    /// The table of expressions.
+    pub expressions: u64,
     /// A function that has it.
     pub closure: u64,
 }
@@ -104,6 +106,15 @@ impl FakeR {
         self.cell(LANGSXP, [elements[0], rest, nil])
     }
 
+    /// The call of a builtin function `name()`.
+    pub fn call_of_builtin(&mut self, name: &str) -> u64 {
+        let nil = self.nil;
+        let symbol = self.symbol(name);
+        let function = self.cell(BUILTINSXP, [nil; 3]);
+        self.space.set(symbol + VALUE as u64, function);
+        self.call(&[symbol])
+    }
+
     /// The call `name()`.
     pub fn call_of(&mut self, name: &str) -> u64 {
         let symbol = self.symbol(name);
@@ -165,13 +176,26 @@ impl FakeR {
 
     /// Byte code with a place for each instruction.
     pub fn byte_code(&mut self, srcrefs: &[u64]) -> Code {
-        // An instruction takes 8 bytes, which are two integers.
-        let instructions = self.integers(&vec![7; 2 * srcrefs.len()]);
+        let body = self.call_of("{");
+        self.byte_code_of(srcrefs, &vec![body; srcrefs.len()])
+    }
+
+    /// Byte code with a place and an expression for each instruction. The operand of each is the number of its expression.
+    pub fn byte_code_of(&mut self, srcrefs: &[u64], expressions: &[u64]) -> Code {
+        assert_eq!(srcrefs.len(), expressions.len());
         let body = self.call_of("{");
         let mut constants = vec![body];
         constants.extend(srcrefs);
-        let numbers: Vec<i32> = (1..=srcrefs.len() as i32).collect();
-        let expressions = self.integers(&numbers);
+        constants.extend(expressions);
+        let count = srcrefs.len() as i32;
+        let numbers: Vec<i32> = (1..=count).collect();
+        let of_expressions: Vec<i32> = (count + 1..=2 * count).collect();
+        // A word of the instructions takes 8 bytes, which are two integers. That of the next instruction is the
+        // operand of this one as well.
+        let mut instructions = vec![0, 7];
+        instructions.extend(of_expressions.iter().flat_map(|&number| [number, 7]));
+        let instructions = self.integers(&instructions);
+        let expressions = self.integers(&of_expressions);
         self.class(expressions, "expressionsIndex", &[]);
         let table = self.integers(&numbers);
         self.class(table, "srcrefsIndex", &[]);
@@ -184,6 +208,7 @@ impl FakeR {
             instructions,
             constants,
             table,
+            expressions,
             closure,
         }
     }

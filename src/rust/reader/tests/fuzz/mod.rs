@@ -83,12 +83,17 @@ pub fn process(layout: Layout, random: &mut Random) -> FakeR {
     let srcrefs: Vec<_> = (1..6)
         .map(|line| r.srcref(line, files[line as usize % 2]))
         .collect();
-    let codes = [r.byte_code(&srcrefs), r.byte_code(&srcrefs[1..3])];
+    let builtin = r.call_of_builtin("sum");
+    let codes = [
+        r.byte_code_of(&srcrefs, &[builtin; 5]),
+        r.byte_code(&srcrefs[1..3]),
+    ];
     let (x, y) = (r.symbol("x"), r.symbol("y"));
     let (text, number, real) = (r.string("a"), r.integers(&[3]), r.real(2.0));
     let mut calls = vec![
         r.call_of("f"),
         r.call_of("g"),
+        builtin,
         r.call(&[codes[0].closure, x]),
     ];
     for (operator, member) in [

@@ -1,0 +1,303 @@
+//! What a position in byte code says: the place in a source file, and the builtin function that is called there.
+//!
+//! The compiler keeps two tables among the constants of a function, which have an entry for each word of its
+//! instructions: the number of the constant that is the `srcref` of the instruction, and of the one that is the expression
+//! which it evaluates.
+//!
+//! While a builtin runs, the position of its caller is the instruction that calls it. So a builtin is claimed only
+//! if all of this holds:
+//!
+//! - The operand of the instruction is the number of its expression in the table. That is so for instructions
+//!   that evaluate this expression, and not for those that fetch the function or evaluate an argument.
+//! - The expression is a call, and what it calls is a symbol.
+//! - The value of the symbol in package base is a builtin.
+//! - The compiler does not replace calls of this builtin by an instruction that does the same, as for `x + y`. `Rprof()`
+//!   does not see these either.
+
+use crate::memory::{self, Memory, at};
+use crate::names::{Found, Names, text};
+use profile_core::error::Result;
+use profile_core::limits::memory::{TryGrow, TryPut};
+use profile_core::model::{StringId, Strings};
+use profile_runtime::objects::{
+    ATTRIBUTES, BCODESXP, BUILTINSXP, CAR, CELL, CODE, CONSTANTS, DATA, INTSXP, LANGSXP, LENGTH,
+    LISTSXP, STRSXP, SYMSXP, Type, VALUE, VECSXP,
+};
+use std::collections::HashMap;
+
+const WHAT: &str = "the byte code of a process";
+/// The tables of the compiler are the last constants.
+const TABLES: u64 = 4;
+/// Some processes compile again and again what they evaluate.
+const MOST_POSITIONS: usize = 1 << 16;
+const SRCREFS: &str = "srcrefsIndex";
+const EXPRESSIONS: &str = "expressionsIndex";
+
+/// Builtins that the compiler replaces by instructions of their own which have the call as their operand (the
+/// functions `cmp...()` of R's package compiler, and what it calls `math1funs`). Sorted.
+const REPLACED: [&str; 43] = [
+    "!",
+    "!=",
+    "&",
+    "*",
+    "+",
+    "-",
+    "/",
+    ":",
+    "<",
+    "<=",
+    "==",
+    ">",
+    ">=",
+    "^",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceiling",
+    "cos",
+    "cosh",
+    "cospi",
+    "digamma",
+    "exp",
+    "expm1",
+    "floor",
+    "gamma",
+    "lgamma",
+    "log1p",
+    "seq_along",
+    "seq_len",
+    "sign",
+    "sin",
+    "sinh",
+    "sinpi",
+    "sqrt",
+    "tan",
+    "tanh",
+    "tanpi",
+    "trigamma",
+    "|",
+];
+
+/// The byte code of a function, by what identifies it. R may free it, and use the addresses of instructions and
+/// constants for other code of the same size, such as that of the next loop. That was compiled from another expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Code {
+    instructions: u64,
+    constants: u64,
+    /// The first constant.
+    expression: u64,
+}
+
+impl Code {
+    /// That of an object; `None` if it is no byte code.
+    pub fn read(memory: &mut impl Memory, object: u64) -> Option<Code> {
+        let code = object_of(memory, object, BCODESXP)?;
+        let [instructions, constants] = [CODE, CONSTANTS].map(|field| at(&code, field));
+        let first = object_of(memory, constants, VECSXP)?;
+        Some(Code {
+            instructions,
+            constants,
+            expression: at(&first, DATA),
+        })
+    }
+
+    /// The position of an instruction.
+    pub fn position(self, instruction: u64) -> Option<u64> {
+        let first = self.instructions.checked_add(DATA as u64)?;
+        Some(instruction.checked_sub(first)? / 8)
+    }
+}
+
+/// What is known of a position.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Position {
+    /// An object that should be a `srcref`.
+    pub srcref: Option<u64>,
+    pub builtin: Option<Builtin>,
+}
+
+/// The call of a builtin function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Builtin {
+    pub name: StringId,
+    /// The address of the call.
+    pub call: u64,
+}
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Positions {
+    tables: Map<Code, Tables>,
+    positions: Map<(Code, u64), Position>,
+    new_tables: Vec<Code>,
+    new_positions: Vec<(Code, u64)>,
+}
+
+/// The addresses of the tables of a function; 0 for those that it does not have.
+#[derive(Debug, Default, Clone, Copy)]
+struct Tables {
+    srcrefs: u64,
+    expressions: u64,
+}
+
+impl Positions {
+    /// Keeps what was found since the last call, because it was read while nothing changed.
+    pub fn keep(&mut self) {
+        self.new_tables.clear();
+        self.new_positions.clear();
+        if self.positions.len() > MOST_POSITIONS {
+            self.tables.clear();
+            self.positions.clear();
+        }
+    }
+
+    /// Forgets what was found since then.
+    pub fn forget(&mut self) {
+        for code in self.new_tables.drain(..) {
+            self.tables.remove(&code);
+        }
+        for position in self.new_positions.drain(..) {
+            self.positions.remove(&position);
+        }
+    }
+
+    /// What is known of a position, as a number of words of the instructions.
+    pub fn of(
+        &mut self,
+        memory: &mut impl Memory,
+        code: Code,
+        position: u64,
+        names: &mut Names,
+        texts: &mut Strings,
+    ) -> Result<Position> {
+        if let Some(&known) = self.positions.get(&(code, position)) {
+            return Ok(known);
+        }
+        let tables = self.tables(memory, code)?;
+        let srcref = entry(memory, tables.srcrefs, position)
+            .and_then(|number| constant(memory, code, number));
+        let builtin = builtin(memory, code, tables, position, names, texts)?;
+        let found = Position { srcref, builtin };
+        self.positions.try_put((code, position), found, WHAT)?;
+        self.new_positions.try_push((code, position), WHAT)?;
+        Ok(found)
+    }
+
+    fn tables(&mut self, memory: &mut impl Memory, code: Code) -> Result<Tables> {
+        if let Some(&tables) = self.tables.get(&code) {
+            return Ok(tables);
+        }
+        let tables = find_tables(memory, code.constants)?;
+        self.tables.try_put(code, tables, WHAT)?;
+        self.new_tables.try_push(code, WHAT)?;
+        Ok(tables)
+    }
+}
+
+fn builtin(
+    memory: &mut impl Memory,
+    code: Code,
+    tables: Tables,
+    position: u64,
+    names: &mut Names,
+    texts: &mut Strings,
+) -> Result<Option<Builtin>> {
+    let Some((call, symbol)) = call_of_builtin(memory, code, tables, position) else {
+        return Ok(None);
+    };
+    let Found::Name(name) = names.symbol(memory, symbol, texts)? else {
+        return Ok(None);
+    };
+    let is_replaced = REPLACED.binary_search(&texts.get(name)).is_ok();
+    Ok((!is_replaced).then_some(Builtin { name, call }))
+}
+
+/// The call that an instruction evaluates, and the symbol of the builtin that it calls.
+fn call_of_builtin(
+    memory: &mut impl Memory,
+    code: Code,
+    tables: Tables,
+    position: u64,
+) -> Option<(u64, u64)> {
+    let number = entry(memory, tables.expressions, position)?;
+    // A word of the instructions is two integers, of which an operand is the first.
+    let operand = position.checked_add(1)?.checked_mul(2)?;
+    if entry(memory, code.instructions, operand)? != number {
+        return None;
+    }
+    let call = constant(memory, code, number)?;
+    let symbol = at(&object_of(memory, call, LANGSXP)?, CAR);
+    let value = at(&object_of(memory, symbol, SYMSXP)?, VALUE);
+    let function = memory::word(memory, value)?;
+    (Type::of(function) == BUILTINSXP).then_some((call, symbol))
+}
+
+/// An element of an integer vector.
+fn entry(memory: &mut impl Memory, vector: u64, number: u64) -> Option<u64> {
+    if vector == 0 || number >= length(memory, vector, INTSXP)? {
+        return None;
+    }
+    let element = data(vector, number.checked_mul(4)?);
+    let number = memory::array(memory, element).map(i32::from_le_bytes)?;
+    u64::try_from(number).ok()
+}
+
+/// The constant with this number.
+fn constant(memory: &mut impl Memory, code: Code, number: u64) -> Option<u64> {
+    if number >= length(memory, code.constants, VECSXP)? {
+        return None;
+    }
+    memory::word(memory, data(code.constants, number.checked_mul(8)?))
+}
+
+fn data(vector: u64, offset: u64) -> u64 {
+    vector.wrapping_add(DATA as u64).wrapping_add(offset)
+}
+
+/// The number of elements of a vector of this type.
+pub fn length(memory: &mut impl Memory, vector: u64, of: Type) -> Option<u64> {
+    let header = memory::array::<DATA>(memory, vector)?;
+    (Type::of(at(&header, 0)) == of).then(|| at(&header, LENGTH))
+}
+
+/// The tables among the constants of byte code: integer vectors of these classes.
+fn find_tables(memory: &mut impl Memory, constants: u64) -> Result<Tables> {
+    let mut tables = Tables::default();
+    let count = length(memory, constants, VECSXP).unwrap_or(0);
+    for number in count.saturating_sub(TABLES)..count {
+        let Some(vector) = memory::word(memory, data(constants, number.wrapping_mul(8))) else {
+            break;
+        };
+        match class_of(memory, vector)?.as_deref() {
+            Some(SRCREFS) => tables.srcrefs = vector,
+            Some(EXPRESSIONS) => tables.expressions = vector,
+            _ => {}
+        }
+    }
+    Ok(tables)
+}
+
+/// The first attribute of an integer vector, which is its class if it has no other one.
+fn class_of(memory: &mut impl Memory, vector: u64) -> Result<Option<String>> {
+    let Some(vector) = object_of(memory, vector, INTSXP) else {
+        return Ok(None);
+    };
+    let Some(attribute) = object_of(memory, at(&vector, ATTRIBUTES), LISTSXP) else {
+        return Ok(None);
+    };
+    let Some(class) = object_of(memory, at(&attribute, CAR), STRSXP) else {
+        return Ok(None);
+    };
+    text(memory, at(&class, DATA))
+}
+
+/// What is at an address, if it is an object of this type.
+fn object_of(memory: &mut impl Memory, address: u64, kind: Type) -> Option<[u8; CELL]> {
+    let object = memory::array(memory, address)?;
+    (Type::of(at(&object, 0)) == kind).then_some(object)
+}
