@@ -30,6 +30,9 @@ pub struct OnStack {
     pub promises: u64,
 }
 
+/// How many calls are read where only the innermost function matters.
+const FEW_CALLS: usize = 20;
+
 /// The call of a function.
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
@@ -72,6 +75,8 @@ pub struct Calls {
     pub innermost: Option<Site>,
     /// Whether outer calls were left out.
     pub is_cut: bool,
+    /// Whether only a few inner calls are read.
+    pub only_inner: bool,
     records: Vec<Record>,
     addresses: Vec<u64>,
     pieces: Pieces,
@@ -154,10 +159,15 @@ impl Calls {
         self.records.clear();
         self.is_cut = false;
         let mut address = self.head;
+        let most = if self.only_inner {
+            FEW_CALLS
+        } else {
+            MOST_CALLS
+        };
         let mut order = Order::default();
         let mut bytes = [0; RECORD];
         while address != target.toplevel {
-            if self.records.len() == MOST_RECORDS || self.calls.len() == MOST_CALLS {
+            if self.records.len() == MOST_RECORDS || self.calls.len() == most {
                 self.is_cut = true;
                 break;
             }

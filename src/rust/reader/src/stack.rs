@@ -100,6 +100,13 @@ impl<M: Memory> Reader<M> {
     /// The same with something else than a pause between two looks.
     pub fn prepare_with(&mut self, mut pause: impl FnMut()) -> Result<()> {
         self.memory.limit(MOST_TO_PREPARE);
+        self.calls.only_inner = true;
+        let result = self.look_for_registers(&mut pause);
+        self.calls.only_inner = false;
+        result
+    }
+
+    fn look_for_registers(&mut self, pause: &mut impl FnMut()) -> Result<()> {
         let mut unneeded = 0;
         for _ in 0..PREPARATIONS {
             if self.read_within_limit()? {

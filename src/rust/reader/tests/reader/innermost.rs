@@ -183,3 +183,30 @@ fn many_variables_with_the_values_do_not_take_long() {
     assert!(memory.reads() < 100_000);
     assert_eq!(frames(&mut reader).unwrap(), ["f"]);
 }
+
+#[test]
+fn the_preparation_reads_few_calls_of_a_deep_stack() {
+    let mut r = FakeR::with(Layout::R_4_4, crate::fake::module::Hash::Gnu, 600);
+    let file = r.srcfile("a.R");
+    let srcrefs: Vec<_> = (10..15).map(|line| r.srcref(line, file)).collect();
+    let code = r.byte_code(&srcrefs);
+    let f = r.call_of("f");
+    for _ in 0..500 {
+        r.record(
+            crate::fake::process::On::C,
+            CLOSURE,
+            f,
+            code.closure,
+            At::Nowhere,
+        );
+    }
+    r.is_at(At::Absolute(code, 2));
+    let (memory, mut reader) = r.reader();
+    let before = memory.reads();
+    let looks = prepare(&mut reader, || {}) as u64 + 1;
+    // Of each call, the record and what identifies it, and the calls that they refer to.
+    assert!(memory.reads() - before < looks * 20 * 8);
+    let stack = frames(&mut reader).unwrap();
+    assert_eq!(stack.len(), 500);
+    assert_eq!(stack[0], "f a.R#12");
+}
