@@ -38,7 +38,7 @@
 #' debug information only if this system has them.
 #'
 #' What it costs:
-#' - The process stands still for 0.1 to 0.3 ms in each sample, longer if its stack is deep, and up to tens of
+#' - The process stands still for 0.05 to 0.15 ms in most samples, longer if its stack is deep, and up to tens of
 #'   milliseconds if all CPUs are busy: then the recorder may be put off meanwhile.
 #' - Only R's thread is stopped; other threads go on.
 #' - System calls in which the process waits are interrupted and continued by the system, as by a signal

@@ -3,7 +3,7 @@
 //! The kernel lets a process run again when the thread ends that has stopped it. So whatever happens, no process
 //! remains stopped. This thread waits meanwhile, and is the only one that calls R.
 
-use crate::process::block_signals;
+use crate::process::prepare_thread;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::Stop;
 use std::panic;
@@ -24,8 +24,7 @@ pub fn run<T: Send>(stop: Stop, work: impl FnOnce(Stop) -> Result<T> + Send) -> 
         let worker = thread::Builder::new().spawn_scoped(scope, move || {
             // Dropped at the end, by a panic as well.
             let _sender = sender;
-            // The handlers of R run in its own thread.
-            block_signals();
+            prepare_thread();
             work(&is_stopped)
         });
         let worker = worker.map_err(|_| Error::Memory("a thread"))?;

@@ -99,7 +99,7 @@ impl Process {
     }
 }
 
-pub fn block_signals() {}
+pub fn prepare_thread() {}
 
 /// The native stacks of a process, which none has.
 pub struct NativeReader<'f> {

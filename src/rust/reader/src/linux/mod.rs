@@ -12,6 +12,6 @@ mod system_calls;
 
 pub use memory::ProcessMemory;
 pub use native::{NativeReader, Still};
-pub use pause::block_signals;
+pub use pause::prepare_thread;
 pub use proc::{Process, State, Thread, gone, r_processes};
 pub use system_calls::system_call_name;

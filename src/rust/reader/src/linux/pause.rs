@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// How long to wait until the thread has stopped. It does not while a device keeps it waiting.
 const LONGEST: Duration = Duration::from_millis(500);
+/// How long a thread takes to stop that runs on another CPU.
+const SOON: Duration = Duration::from_micros(20);
 /// The longest pause between two looks.
 const STEP: Duration = Duration::from_micros(500);
 
@@ -122,6 +124,10 @@ impl Stopper {
             if begin.elapsed() > LONGEST {
                 return Err(Failure::Late);
             }
+            if begin.elapsed() < SOON {
+                std::hint::spin_loop();
+                continue;
+            }
             thread::sleep(step);
             step = (step * 2).min(STEP);
         }
@@ -171,10 +177,12 @@ impl Drop for Pause {
     }
 }
 
-/// Makes this thread receive no signals.
-pub fn block_signals() {
+/// Prepares this thread for stopping others: it receives no signals, since R's handlers run in R's thread, and short
+/// pauses do not last longer than asked for, since a process may stand still meanwhile.
+pub fn prepare_thread() {
     // SAFETY: the set is filled before it is used.
     unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
         let mut all = std::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, ptr::null_mut());
