@@ -23,8 +23,7 @@
 #'   Otherwise its time is that of the function that called it: if that is not compiled, as most are not when they
 #'   are called for the first two times; if another builtin called it; or if the compiler replaces it by
 #'   instructions, as arithmetic, comparisons, `[`, `sqrt()` and others, or treats it as a special function, as
-#'   `rep()`, neither of which [Rprof()] sees. With `pause = TRUE` builtins are not looked for:
-#'   their code has native frames.
+#'   `rep()`, neither of which [Rprof()] sees.
 #' - Garbage collection, and memory in use.
 #' - Native code, except with `pause = TRUE`.
 #' - More than 20,000 calls of a stack: outer calls are replaced by one with the name `<outer calls not read>`.

@@ -153,7 +153,6 @@ impl<'s> Recorder<'s> {
         let memory = ProcessMemory::new(process.pid);
         let reader = Reader::open(memory, &mappings, self.settings.check);
         let mut reader = reader.map_err(|error| of_process(process.pid, error))?;
-        reader.builtins = !self.settings.pause;
         reader.prepare()?;
         let native = match self.settings.pause {
             true => Some(NativeReader::open(

@@ -40,7 +40,7 @@ pub struct Frame {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Stack {
     pub frames: Vec<Frame>,
-    /// Where R has recorded each frame. Builtins have no record, so without them there are as many as frames.
+    /// Where R has recorded each frame. Builtins of byte code have no record.
     pub records: Vec<OnStack>,
     /// Where the outermost function was called.
     pub toplevel: Option<Place>,
@@ -63,8 +63,6 @@ pub struct Reader<M> {
     pub texts: Strings,
     /// Whether what was read is read again. Tests show what happens otherwise.
     check: bool,
-    /// Whether builtins become frames. They have no records, which native frames need to find their places.
-    pub builtins: bool,
 }
 
 impl<M: Memory> Reader<M> {
@@ -87,7 +85,6 @@ impl<M: Memory> Reader<M> {
             stack: Stack::default(),
             texts: Strings::default(),
             check,
-            builtins: true,
         })
     }
 
@@ -206,13 +203,14 @@ impl<M: Memory> Reader<M> {
             &mut self.names,
             &mut self.texts,
         )?;
-        let is_frame = |builtin: &Builtin| self.builtins && builtin.call != inner;
+        let is_frame = |builtin: &Builtin| builtin.call != inner;
         if let Some(builtin) = builtin.filter(is_frame) {
             let frame = Frame {
                 name: builtin.name,
                 place: None,
             };
             self.stack.frames.try_push(frame, "a stack")?;
+            self.stack.records.try_push(OnStack::default(), "a stack")?;
         }
         Ok(place)
     }
