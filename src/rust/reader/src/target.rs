@@ -177,21 +177,28 @@ impl Target {
 
     /// Chooses the layout by what must hold, and finds the outermost record.
     fn settle(&mut self, memory: &mut impl Memory) -> Result<()> {
-        let mut is_readable = false;
-        for _ in 0..TRIES {
+        let (mut is_readable, mut several) = (false, false);
+        for number in 0..TRIES {
             let Some(fits) = self.follow(memory, &mut is_readable) else {
                 continue;
             };
-            let mut fitting = fits.iter().filter(|fit| fit.fits);
-            if let Some(fit) = fitting.next() {
-                if fitting.next().is_some() {
-                    return Err(unknown("its records of calls fit several versions"));
-                }
+            // Null pointers do not tell versions apart, so they count only if they stay.
+            let most_nulls = if number < TRIES / 2 { 0 } else { usize::MAX };
+            let is_candidate = |fit: &&Fit| fit.fits && fit.nulls <= most_nulls;
+            let mut fitting = fits.iter().filter(is_candidate);
+            let (Some(fit), next) = (fitting.next(), fitting.next()) else {
+                continue;
+            };
+            several |= next.is_some();
+            if next.is_none() {
                 self.layout = fit.layout;
                 self.node_stack.start = fit.height;
                 self.toplevel = fit.record;
                 return Ok(());
             }
+        }
+        if several {
+            return Err(unknown("its records of calls fit several versions"));
         }
         match is_readable {
             false => Err(unreadable()),
@@ -242,8 +249,9 @@ impl Target {
 struct Fit {
     layout: Layout,
     fits: bool,
-    /// Whether a record knows where it was called.
-    has_srcref: bool,
+    /// The number of records that know where they were called, and that have a null pointer.
+    places: usize,
+    nulls: usize,
     /// The last record, and where the top of the node stack was.
     record: u64,
     height: u64,
@@ -254,7 +262,8 @@ impl Fit {
         Fit {
             layout,
             fits: true,
-            has_srcref: false,
+            places: 0,
+            nulls: 0,
             record: 0,
             height: node_stack_end,
         }
@@ -275,7 +284,8 @@ impl Fit {
             || srcref == values.in_byte_code
             || srcref != 0 && memory::word(memory, srcref).is_some_and(is_srcref);
         self.fits = height <= self.height && (knows || srcref == 0);
-        self.has_srcref |= knows;
+        self.places += usize::from(knows);
+        self.nulls += usize::from(srcref == 0);
         self.record = address;
         self.height = height;
     }
@@ -283,7 +293,7 @@ impl Fit {
     /// The outermost record was made when the node stack was empty.
     fn finish(&mut self, node_stack_end: u64) {
         let size = node_stack_end.saturating_sub(self.height);
-        self.fits &= self.has_srcref && NODE_STACK_BYTES.contains(&size);
+        self.fits &= self.places > self.nulls && NODE_STACK_BYTES.contains(&size);
     }
 }
 
