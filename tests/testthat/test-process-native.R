@@ -103,7 +103,7 @@ test_that("a process that sleeps is not woken, and one that is stopped stays so"
   pid <- local_r_process(c(
     "ready()",
     "time <- system.time(Sys.sleep(4))[['elapsed']]",
-    sprintf("cat(time, file = '%s')", result),
+    sprintf("cat(time, '\\n', file = '%s')", result),
     "Sys.sleep(1000)"
   ))
   expect_true(wait_for_state(pid, "sleeping"))
@@ -118,7 +118,7 @@ test_that("a process that sleeps is not woken, and one that is stopped stays so"
   expect_identical(attr(dump_stack(pid), "state"), "stopped")
   tools::pskill(pid, tools::SIGCONT)
   for (i in 1:200) {
-    if (file.exists(result)) break
+    if (file.exists(result) && length(readLines(result, warn = FALSE)) == 1) break
     Sys.sleep(0.05)
   }
   expect_gte(scan(result, quiet = TRUE), 4)
@@ -151,13 +151,12 @@ test_that("signals reach a process that is stopped again and again", {
 
   # Children that end are noticed, and Ctrl-C arrives.
   pid <- local_r_process(c(
-    "count <- 0",
     "ready()",
-    sprintf("tryCatch(repeat { x <- parallel::mclapply(1:2, function(i) i, mc.cores = 2); stopifnot(identical(x, list(1L, 2L))); count <- count + 1; cat(count, file = '%s') },", file.path(dir, "count")),
+    sprintf("tryCatch(repeat { x <- parallel::mclapply(1:2, function(i) i, mc.cores = 2); stopifnot(identical(x, list(1L, 2L))); cat('x', file = '%s', append = TRUE) },", file.path(dir, "count")),
     sprintf("  interrupt = function(e) cat('interrupted', file = '%s'))", file.path(dir, "how"))
   ))
   quietly(profile_process(pid, seconds = 2, interval = 0.001, event = "wall", pause = TRUE))
-  expect_gt(scan(file.path(dir, "count"), quiet = TRUE), 2)
+  expect_gt(file.size(file.path(dir, "count")), 2)
   recorder <- local_r_process(c(
     sprintf(".libPaths(%s)", paste(deparse(.libPaths()), collapse = "")),
     "ready()",
@@ -166,7 +165,7 @@ test_that("signals reach a process that is stopped again and again", {
   Sys.sleep(2)
   tools::pskill(pid, tools::SIGINT)
   for (i in 1:200) {
-    if (file.exists(file.path(dir, "how"))) break
+    if (file.exists(file.path(dir, "how")) && file.size(file.path(dir, "how")) > 0) break
     Sys.sleep(0.05)
   }
   expect_identical(readLines(file.path(dir, "how"), warn = FALSE), "interrupted")
@@ -216,7 +215,7 @@ test_that("Ctrl-C ends a recording of native code and returns it", {
   Sys.sleep(3)
   tools::pskill(recorder, tools::SIGINT)
   for (i in 1:200) {
-    if (file.exists(result)) break
+    if (file.exists(result) && file.size(result) > 0) break
     Sys.sleep(0.05)
   }
   expect_identical(readLines(result, warn = FALSE), "TRUE 1")
