@@ -1,106 +1,403 @@
-//! Reads at once what the last stack needed, because the next one probably needs the same.
+//! Copies at one moment what the last stacks needed, because the next one probably needs the same.
 //!
-//! A system call takes longer than copying what it reads, and each call of a stack takes several reads.
+//! One system call reads objects, the records of calls from the outermost to the innermost, R's variables, and then
+//! the records from the innermost to the outermost, and the objects again. What is the same both times was so in the
+//! middle, when the variables were read, so all of it belongs to one moment. The calls that end soonest are read within
+//! the shortest time, about half a microsecond. To follow the records with one system call after the other takes
+//! forty times as long, and small functions have returned by then.
+//!
+//! The position of the innermost function in its byte code changes all the time. Any position will do that it had
+//! while its record existed.
 
-use crate::memory::Memory;
+use crate::memory::{Memory, Piece};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
-use profile_runtime::contexts::RECORD;
+use profile_runtime::contexts::{BCBODY, BCPC, CALLFLAG, CALLFUN, CLOENV, NEXT, RECORD};
 use profile_runtime::objects::CELL;
 use std::collections::HashMap;
 
 const WHAT: &str = "the memory of a process";
+/// For how many copies something is copied that no stack needs any more: the calls of a loop take turns.
+const KEPT: u64 = 16;
+/// More is read piece by piece. Such deep stacks change less often than they are read.
+const MOST: usize = 100_000;
+/// The smallest size of pages. If one byte can be read, all of its page can.
+const PAGE: u64 = 4096;
+/// The variables of the byte code interpreter are two kilobytes from the record of its function.
+const NEAR: u64 = 4096;
 
-/// A memory with copies of some pieces.
+/// A memory, with copies of some pieces.
 #[derive(Debug)]
 pub struct Ahead<M> {
     memory: M,
-    records: Copies,
-    cells: Copies,
+    /// What stacks have needed.
+    needs: HashMap<Key, Need, foldhash::fast::RandomState>,
+    /// The number of copies that were made.
+    moment: u64,
+    /// Whether the pieces are not those of `needs` any more.
+    is_outdated: bool,
+    pieces: Vec<Piece>,
+    bytes: Vec<u8>,
+    stage: Stage,
+    /// Whether all was read of the copies.
+    is_whole: bool,
 }
 
-/// Copies of pieces of one size, valid until the next stack is read.
-#[derive(Debug)]
-struct Copies {
+/// In the order in which they are copied first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Kind {
+    Object,
+    Record,
+    Variable,
+    /// The position of a function in its byte code: of the innermost one, and of one that calls another.
+    Position,
+    Caller,
+}
+
+/// What is at an address.
+type Key = (Kind, u64);
+
+#[derive(Debug, Clone, Copy)]
+struct Need {
     size: usize,
-    bytes: Vec<u8>,
-    places: HashMap<u64, usize, foldhash::fast::RandomState>,
-    /// The addresses that this stack has needed.
-    needed: Vec<u64>,
+    /// Of records: the number of outer ones.
+    depth: usize,
+    /// When it was needed.
+    moment: u64,
+    /// Where both copies are, if they were made. They are the same if there is one.
+    copies: Option<[usize; 2]>,
+}
+
+/// What is being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Something else than a stack.
+    Other,
+    /// Variables and records.
+    Records,
+    /// What they refer to: what a word is, and whether the records were copied.
+    Objects { word: Kind, are_copied: bool },
 }
 
 impl<M: Memory> Ahead<M> {
     pub fn new(memory: M) -> Ahead<M> {
-        let copies = |size| Copies {
-            size,
-            bytes: Vec::new(),
-            places: HashMap::default(),
-            needed: Vec::new(),
-        };
         Ahead {
             memory,
-            records: copies(RECORD),
-            cells: copies(CELL),
+            needs: HashMap::default(),
+            moment: 0,
+            is_outdated: true,
+            pieces: Vec::new(),
+            bytes: Vec::new(),
+            stage: Stage::Other,
+            is_whole: false,
         }
     }
 
-    /// Copies the records that the last stack needed. To be called before the first record is read.
-    pub fn copy_records(&mut self) -> Result<()> {
-        self.cells.places.clear();
-        self.records.copy(&mut self.memory)
-    }
-
-    /// Copies the objects that the last stack needed. To be called when all records were read: an object that was
-    /// copied before may be another one when a record refers to it.
-    pub fn copy_cells(&mut self) -> Result<()> {
-        self.cells.copy(&mut self.memory)
-    }
-}
-
-impl Copies {
-    fn copy(&mut self, memory: &mut impl Memory) -> Result<()> {
-        self.places.clear();
-        self.bytes.clear();
-        // Recursion needs the same objects many times.
-        self.needed.sort_unstable();
-        self.needed.dedup();
-        let size = self.needed.len().saturating_mul(self.size);
-        self.bytes.try_fill(size, 0, WHAT)?;
-        let copied = memory.read_each(&self.needed, &mut self.bytes);
-        for (number, &address) in self.needed.iter().take(copied).enumerate() {
-            self.places.try_put(address, number * self.size, WHAT)?;
+    /// Begins to read a stack: copies these variables of one word, among them the one with the address of the
+    /// innermost record, and what the last stacks needed.
+    pub fn copy(&mut self, variables: &[u64]) -> Result<()> {
+        self.moment += 1;
+        for &address in variables {
+            self.need((Kind::Variable, address), 8, 0)?;
         }
-        self.needed.clear();
+        if self.moment % KEPT == 0 {
+            let (count, oldest) = (self.needs.len(), self.moment - KEPT);
+            self.needs.retain(|_, need| need.moment >= oldest);
+            self.is_outdated |= self.needs.len() < count;
+        }
+        if self.is_outdated {
+            self.list_pieces()?;
+        }
+        (self.stage, self.is_whole) = (Stage::Records, true);
+        let read = self.memory.read_pieces(&self.pieces, &mut self.bytes);
+        if let Some(piece) = self.pieces.get(read) {
+            // Some of it was freed.
+            let gone = piece.address..end(piece);
+            self.needs.retain(|(_, address), _| !gone.contains(address));
+            self.forget_copies();
+        }
         Ok(())
     }
 
-    /// The copy of what is at an address. It is copied for the next stack.
-    fn get(&mut self, address: u64, size: usize) -> Option<&[u8]> {
-        // Without memory for it, it is read again.
-        let _ = self.needed.try_push(address, WHAT);
-        let start = *self.places.get(&address)?;
-        self.bytes.get(start..start + size)
+    /// Begins to read a stack without copies.
+    pub fn begin(&mut self) {
+        self.forget_copies();
+        (self.stage, self.is_whole) = (Stage::Records, true);
     }
+
+    /// Continues with where the innermost function is, when all records were read. These are their addresses,
+    /// innermost first.
+    pub fn begin_position(&mut self, records: impl ExactSizeIterator<Item = u64>) -> Result<()> {
+        let depths = (0..records.len()).rev();
+        for (address, depth) in records.zip(depths) {
+            self.need((Kind::Record, address), RECORD, depth)?;
+        }
+        self.stage = Stage::Objects {
+            word: Kind::Position,
+            are_copied: self.is_whole,
+        };
+        Ok(())
+    }
+
+    /// Continues with the calls.
+    pub fn begin_calls(&mut self) {
+        if let Stage::Objects { word, .. } = &mut self.stage {
+            *word = Kind::Caller;
+        }
+    }
+
+    /// Continues with what does not change while the calls are there. Returns whether all that was read before
+    /// belongs to one moment, because it was copied.
+    pub fn begin_lookup(&mut self) -> bool {
+        if let Stage::Objects { word, .. } = &mut self.stage {
+            *word = Kind::Object;
+        }
+        std::mem::replace(&mut self.is_whole, true)
+    }
+
+    /// Ends the reading of a stack. Returns whether all since `begin_lookup()` was copied.
+    pub fn end(&mut self) -> bool {
+        self.stage = Stage::Other;
+        self.is_whole
+    }
+
+    fn need(&mut self, key: Key, size: usize, depth: usize) -> Result<()> {
+        let (moment, is_full) = (self.moment, self.needs.len() >= MOST);
+        match self.needs.get_mut(&key) {
+            Some(need) if need.depth == depth && size <= need.size => {
+                need.moment = moment;
+            }
+            None if is_full => {}
+            _ => {
+                let need = Need {
+                    size,
+                    depth,
+                    moment,
+                    copies: None,
+                };
+                self.needs.try_put(key, need, WHAT)?;
+                self.is_outdated = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists what is copied, and where the copies will be.
+    fn list_pieces(&mut self) -> Result<()> {
+        let mut order = Vec::new();
+        let mut records = Vec::new();
+        for (&(kind, address), need) in &self.needs {
+            if kind == Kind::Record {
+                records.try_push((address, need.depth), WHAT)?;
+            }
+        }
+        records.sort_unstable();
+        let mut middle = Vec::new();
+        for (&key, need) in &self.needs {
+            let size = need.size;
+            let (kind, address) = key;
+            match kind {
+                Kind::Object => order.try_push((0, address, key, size), WHAT)?,
+                Kind::Record => order.try_push((1 + need.depth, address, key, size), WHAT)?,
+                Kind::Variable => middle.try_push((0, address, key, size), WHAT)?,
+                Kind::Position | Kind::Caller => {
+                    let after = records.partition_point(|record| record.0 < address);
+                    match records.get(after) {
+                        Some(&(record, depth)) if record - address < NEAR => {
+                            order.try_push((1 + depth, address, key, size), WHAT)?;
+                        }
+                        _ if kind == Kind::Caller => {
+                            order.try_push((0, address, key, size), WHAT)?
+                        }
+                        _ => middle.try_push((1, address, key, size), WHAT)?,
+                    }
+                }
+            }
+        }
+        order.sort_unstable();
+        middle.sort_unstable();
+        let (order, middle) = (Group::of(&order)?, Group::of(&middle)?);
+
+        self.pieces.clear();
+        let forwards = order.pieces.iter().chain(&middle.pieces);
+        for &piece in forwards.chain(order.pieces.iter().rev()) {
+            self.pieces.try_push(piece, WHAT)?;
+        }
+        let again = order.size + middle.size;
+        for member in &order.members {
+            self.place(member.key, [member.start, again + member.start_backwards]);
+        }
+        for member in &middle.members {
+            self.place(member.key, [order.size + member.start; 2]);
+        }
+        self.bytes.clear();
+        self.bytes.try_fill(again + order.size, 0, WHAT)?;
+        self.is_outdated = false;
+        Ok(())
+    }
+
+    /// Remembers where both copies of something will be.
+    fn place(&mut self, key: Key, copies: [usize; 2]) {
+        if let Some(need) = self.needs.get_mut(&key) {
+            need.copies = Some(copies);
+        }
+    }
+
+    fn forget_copies(&mut self) {
+        for need in self.needs.values_mut() {
+            need.copies = None;
+        }
+        self.is_outdated = true;
+    }
+
+    /// What a read of this size is for.
+    fn kind(&self, size: usize) -> Option<Kind> {
+        match (self.stage, size) {
+            (Stage::Records, RECORD) => Some(Kind::Record),
+            (Stage::Records, 8) => Some(Kind::Variable),
+            (Stage::Objects { word, .. }, 8) => Some(word),
+            (Stage::Objects { .. }, 1..=CELL) => Some(Kind::Object),
+            _ => None,
+        }
+    }
+
+    /// The copy of what is at an address, if both are the same.
+    fn copied(&self, (kind, address): Key, size: usize) -> Option<&[u8]> {
+        // What was copied before its record may have been something else.
+        if let Stage::Objects {
+            are_copied: false, ..
+        } = self.stage
+        {
+            return None;
+        }
+        let need = self.needs.get(&(kind, address))?;
+        let copies = need.copies?;
+        let [first, second] = copies.map(|start| self.bytes.get(start..start + need.size));
+        let is_same = match kind {
+            Kind::Object | Kind::Caller => first == second,
+            Kind::Record => is_same_record(first?, second?),
+            Kind::Variable | Kind::Position => true,
+        };
+        first.filter(|_| is_same)?.get(..size)
+    }
+}
+
+/// Pieces that are copied one after the other. What is on the same page becomes one piece: another piece takes
+/// longer than copying what is in between.
+#[derive(Default)]
+struct Group {
+    pieces: Vec<Piece>,
+    size: usize,
+    members: Vec<Member>,
+}
+
+/// What is needed of a piece. It starts here in the copies of the group, and here if they are made backwards.
+struct Member {
+    key: Key,
+    start: usize,
+    start_backwards: usize,
+}
+
+impl Group {
+    /// Each need has its order, its address, its key and its size.
+    fn of(needs: &[(usize, u64, Key, usize)]) -> Result<Group> {
+        let mut group = Group::default();
+        let mut numbers = Vec::new();
+        for &(_, address, (kind, _), size) in needs {
+            let piece = Piece { address, size };
+            match group.pieces.last_mut() {
+                Some(last) if is_near(last, &piece, kind) => *last = joined(last, &piece),
+                _ => group.pieces.try_push(piece, WHAT)?,
+            }
+            numbers.try_push(group.pieces.len() - 1, WHAT)?;
+        }
+        group.size = group.pieces.iter().map(|piece| piece.size).sum();
+        let (mut start, mut number) = (0, 0);
+        for (&(_, address, key, _), &of) in needs.iter().zip(&numbers) {
+            while number < of {
+                start += group.pieces[number].size;
+                number += 1;
+            }
+            let piece = group.pieces[number];
+            let inside = (address - piece.address) as usize;
+            let member = Member {
+                key,
+                start: start + inside,
+                start_backwards: group.size - start - piece.size + inside,
+            };
+            group.members.try_push(member, WHAT)?;
+        }
+        Ok(group)
+    }
+}
+
+/// Whether what is in between can be read. Records and positions are on stacks, which have no holes.
+fn is_near(one: &Piece, other: &Piece, kind: Kind) -> bool {
+    let (first, second) = match one.address < other.address {
+        true => (one, other),
+        false => (other, one),
+    };
+    let is_on_stack = matches!(kind, Kind::Record | Kind::Position | Kind::Caller);
+    if is_on_stack && second.address.saturating_sub(end(first)) < NEAR {
+        return true;
+    }
+    let pages = |piece: &Piece| piece.address / PAGE..=(end(piece) - 1) / PAGE;
+    let (one, other) = (pages(one), pages(other));
+    one.contains(other.start()) || other.contains(one.start())
+}
+
+fn end(piece: &Piece) -> u64 {
+    piece.address.saturating_add(piece.size as u64)
+}
+
+fn joined(one: &Piece, other: &Piece) -> Piece {
+    let address = one.address.min(other.address);
+    Piece {
+        address,
+        size: (end(one).max(end(other)) - address) as usize,
+    }
+}
+
+/// Whether both are copies of the same record. Others of its fields may change while its function runs.
+fn is_same_record(first: &[u8], second: &[u8]) -> bool {
+    let [next, flags, identity, site] =
+        [NEXT, CALLFLAG, CALLFUN, BCBODY].map(|field| field as usize);
+    [
+        next..next + 8,
+        flags..flags + 4,
+        identity..CLOENV as usize + 8,
+        site..BCPC as usize + 8,
+    ]
+    .into_iter()
+    .all(|part| first.get(part.clone()) == second.get(part))
 }
 
 impl<M: Memory> Memory for Ahead<M> {
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
-        let copies = match into.len() {
-            RECORD => &mut self.records,
-            0..=CELL => &mut self.cells,
-            _ => return self.memory.read(address, into),
-        };
-        match copies.get(address, into.len()) {
+        let kind = self.kind(into.len());
+        let copy = kind.and_then(|kind| self.copied((kind, address), into.len()));
+        let is_there = match copy {
             Some(copy) => {
                 into.copy_from_slice(copy);
                 true
             }
-            None => self.memory.read(address, into),
+            None => {
+                self.is_whole = false;
+                self.memory.read(address, into)
+            }
+        };
+        match kind {
+            Some(kind @ (Kind::Object | Kind::Position | Kind::Caller)) if is_there => {
+                // Without memory for it, it is read again.
+                let _ = self.need((kind, address), into.len(), 0);
+            }
+            _ => {}
         }
+        is_there
     }
 
-    /// Never of copies.
-    fn read_each(&mut self, addresses: &[u64], into: &mut [u8]) -> usize {
-        self.memory.read_each(addresses, into)
+    /// Never of copies: this is how calls are read again.
+    fn read_pieces(&mut self, pieces: &[Piece], into: &mut [u8]) -> usize {
+        self.memory.read_pieces(pieces, into)
     }
 }

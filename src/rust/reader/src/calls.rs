@@ -1,21 +1,21 @@
 //! An attempt to read R's calls.
 //!
-//! The records are read one after the other. When everything that they refer to was read as well, their fields that
-//! identify a call are read again, in one system call, and compared. R removes a record and creates another
+//! The records are followed one after the other. Unless everything was copied at one moment (`ahead.rs`), their fields
+//! that identify a call are read again, in one system call, and compared. R removes a record and creates another
 //! one within nanoseconds, so a stack that was read during that time has a record that changed, or another innermost
 //! record. In a loop the same functions are called again, with records at the same addresses. They differ by the
 //! environment of the call, which is a new one.
 
 use crate::innermost::Registers;
-use crate::memory::{Memory, Pieces, at, half_at};
+use crate::memory::{self, Memory, Piece, at, half_at};
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{
     BCBODY, BCPC, BUILTIN, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, FLAGS, NEXT, RECORD,
 };
-use profile_runtime::objects::CELL;
 
+const WHAT: &str = "the calls of a process";
 /// Deeper stacks are cut: their outermost calls are left out. R's own limit is 5,000 calls by default.
 pub const MOST_CALLS: usize = 20_000;
 /// Records of loops come in addition to those of calls.
@@ -69,8 +69,6 @@ pub struct Calls {
     head: u64,
     /// Innermost first.
     pub calls: Vec<Call>,
-    /// The cells of the calls.
-    cells: Pieces,
     /// Where the innermost function is.
     pub innermost: Option<Site>,
     /// Whether outer calls were left out.
@@ -78,12 +76,12 @@ pub struct Calls {
     /// Whether only a few inner calls are read.
     pub only_inner: bool,
     records: Vec<Record>,
-    addresses: Vec<u64>,
-    pieces: Pieces,
+    pieces: Vec<Piece>,
+    bytes: Vec<u8>,
 }
 
 /// The fields of a record that identify it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Record {
     address: u64,
     next: u64,
@@ -101,24 +99,16 @@ impl Calls {
         target: &Target,
         registers: Option<Registers>,
     ) -> Result<bool> {
-        let Some(innermost) = self.read_variables(memory, target, registers)? else {
+        let Some(innermost) = self.read_variables(memory, target, registers) else {
             return Ok(false);
         };
         self.innermost = innermost;
-        if !self.read_records(memory, target)? {
-            return Ok(false);
-        }
-        self.addresses.clear();
-        for call in &self.calls {
-            self.addresses
-                .try_push(call.call, "the calls of a process")?;
-        }
-        self.cells.read(memory, &self.addresses, CELL)
+        self.read_records(memory, target)
     }
 
-    /// The cell of the call with this number.
-    pub fn cell(&self, number: usize) -> &[u8] {
-        self.cells.get(number)
+    /// The addresses of the records, innermost first.
+    pub fn records(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.records.iter().map(|record| record.address)
     }
 
     /// The head of the list, and where the innermost function is.
@@ -127,30 +117,19 @@ impl Calls {
         memory: &mut impl Memory,
         target: &Target,
         registers: Option<Registers>,
-    ) -> Result<Option<Option<Site>>> {
-        self.addresses.clear();
+    ) -> Option<Option<Site>> {
         let variables = &target.addresses;
-        self.addresses.try_push(variables.head, "addresses")?;
-        self.addresses.try_push(variables.srcref, "addresses")?;
-        if let Some(registers) = registers {
-            self.addresses.try_push(registers.code, "addresses")?;
-            self.addresses.try_push(registers.pc, "addresses")?;
+        self.head = memory::word(memory, variables.head)?;
+        let srcref = memory::word(memory, variables.srcref)?;
+        if srcref != target.values.in_byte_code {
+            return Some(Some(Site::Srcref(srcref)));
         }
-        if !self.pieces.read(memory, &self.addresses, 8)? {
-            return Ok(None);
-        }
-        let value = |number| at(self.pieces.get(number), 0);
-        self.head = value(0);
-        let srcref = value(1);
-        Ok(Some(if srcref != target.values.in_byte_code {
-            Some(Site::Srcref(srcref))
-        } else if registers.is_some() {
-            Some(Site::Absolute {
-                code: value(2),
-                variable: value(3),
-            })
-        } else {
-            None
+        let Some(registers) = registers else {
+            return Some(None);
+        };
+        Some(Some(Site::Absolute {
+            code: memory::word(memory, registers.code)?,
+            variable: memory::word(memory, registers.pc)?,
         }))
     }
 
@@ -174,17 +153,11 @@ impl Calls {
             if !order.allows(address, target) || !memory.read(address, &mut bytes) {
                 return Ok(false);
             }
-            let record = Record {
-                address,
-                next: at(&bytes, NEXT as usize),
-                flags: half_at(&bytes, CALLFLAG as usize),
-                call: at(&bytes, CALL as usize),
-                environment: at(&bytes, CLOENV as usize),
-            };
+            let record = Record::read(address, &bytes);
             if record.flags >= FLAGS {
                 return Ok(false);
             }
-            self.records.try_push(record, "the calls of a process")?;
+            self.records.try_push(record, WHAT)?;
             if record.flags & (CLOSURE | BUILTIN) != 0 {
                 let call = Call {
                     record: OnStack {
@@ -195,7 +168,7 @@ impl Calls {
                     function: at(&bytes, CALLFUN as usize),
                     site: site(&bytes, target),
                 };
-                self.calls.try_push(call, "the calls of a process")?;
+                self.calls.try_push(call, WHAT)?;
             }
             address = record.next;
         }
@@ -204,26 +177,43 @@ impl Calls {
 
     /// Reads what identifies the records again, and compares it.
     pub fn are_unchanged(&mut self, memory: &mut impl Memory, target: &Target) -> Result<bool> {
-        self.addresses.clear();
-        self.addresses
-            .try_push(target.addresses.head, "addresses")?;
-        // Pairs of words: the next record and the flags, the call and its environment.
+        const IDENTITY: usize = CLOENV as usize + 8;
+        self.pieces.clear();
+        let address = target.addresses.head;
+        self.pieces.try_push(Piece { address, size: 8 }, WHAT)?;
         for record in &self.records {
-            let pairs = [NEXT, CALL].map(|field| record.address.wrapping_add(field));
-            self.addresses.try_extend(&pairs, "addresses")?;
+            let piece = Piece {
+                address: record.address,
+                size: IDENTITY,
+            };
+            self.pieces.try_push(piece, WHAT)?;
         }
-        if !self.pieces.read(memory, &self.addresses, 16)? {
+        self.bytes.clear();
+        self.bytes
+            .try_fill(8 + IDENTITY * self.records.len(), 0, WHAT)?;
+        if memory.read_pieces(&self.pieces, &mut self.bytes) < self.pieces.len() {
             return Ok(false);
         }
-        let is_same = |(number, record): (usize, &Record)| {
-            let [first, second] = [1, 2].map(|pair| self.pieces.get(2 * number + pair));
-            at(first, 0) == record.next
-                && half_at(first, 8) == record.flags
-                && at(second, 0) == record.call
-                && at(second, 8) == record.environment
-        };
-        let head = at(self.pieces.get(0), 0);
-        Ok(head == self.head && self.records.iter().enumerate().all(is_same))
+        let (head, records) = self.bytes.split_at(8);
+        let mut records = self.records.iter().zip(records.chunks_exact(IDENTITY));
+        Ok(at(head, 0) == self.head && records.all(|(record, bytes)| record.is(bytes)))
+    }
+}
+
+impl Record {
+    fn read(address: u64, bytes: &[u8]) -> Record {
+        Record {
+            address,
+            next: at(bytes, NEXT as usize),
+            flags: half_at(bytes, CALLFLAG as usize),
+            call: at(bytes, CALL as usize),
+            environment: at(bytes, CLOENV as usize),
+        }
+    }
+
+    /// Whether it still has these fields.
+    fn is(&self, bytes: &[u8]) -> bool {
+        *self == Record::read(self.address, bytes)
     }
 }
 

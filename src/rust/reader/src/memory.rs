@@ -1,25 +1,30 @@
 //! The memory of a process, as this crate sees it: numbers at addresses. Nothing is dereferenced, so an
 //! address may be wrong; then there is no answer.
 
-use profile_core::error::Result;
-use profile_core::limits::memory::TryGrow;
-
 /// The memory of a process that may change at any time.
 pub trait Memory {
     /// Copies what is at `address`. Returns `false` if not all of it can be read.
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool;
 
-    /// Copies a piece of the same size from each address, in as few system calls as possible, until one cannot be
-    /// read. Returns the number of pieces.
-    fn read_each(&mut self, addresses: &[u64], into: &mut [u8]) -> usize {
-        if addresses.is_empty() {
-            return 0;
-        }
-        let size = into.len() / addresses.len();
-        let mut pieces = addresses.iter().zip(into.chunks_exact_mut(size.max(1)));
-        let failed = pieces.position(|(&address, piece)| !self.read(address, piece));
-        failed.unwrap_or(addresses.len())
+    /// Copies pieces one after the other, in as few system calls as possible, until one cannot be read. Returns the
+    /// number of those that were read. `into` has room for all.
+    fn read_pieces(&mut self, pieces: &[Piece], into: &mut [u8]) -> usize {
+        let mut start = 0_usize;
+        let failed = pieces.iter().position(|piece| {
+            let part = into.get_mut(start..start.saturating_add(piece.size));
+            start = start.saturating_add(piece.size);
+            !part.is_some_and(|part| self.read(piece.address, part))
+        });
+        failed.unwrap_or(pieces.len())
     }
+}
+
+/// A piece of memory. This is how Linux describes them as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Piece {
+    pub address: u64,
+    pub size: usize,
 }
 
 /// Memory of which a limited amount is read; then there are no more answers. What is in a process may have been
@@ -73,9 +78,9 @@ impl<M: Memory> Memory for Limited<M> {
         self.pays(1, into.len()) && self.memory.read(address, into)
     }
 
-    fn read_each(&mut self, addresses: &[u64], into: &mut [u8]) -> usize {
-        match self.pays(addresses.len(), into.len()) {
-            true => self.memory.read_each(addresses, into),
+    fn read_pieces(&mut self, pieces: &[Piece], into: &mut [u8]) -> usize {
+        match self.pays(pieces.len(), into.len()) {
+            true => self.memory.read_pieces(pieces, into),
             false => 0,
         }
     }
@@ -110,34 +115,5 @@ pub fn half_at(bytes: &[u8], offset: usize) -> u32 {
     match bytes.get(offset..).and_then(<[u8]>::first_chunk) {
         Some(word) => u32::from_le_bytes(*word),
         None => 0,
-    }
-}
-
-/// Pieces of one size that were read from several addresses, in a buffer that is used again.
-#[derive(Debug, Default)]
-pub struct Pieces {
-    bytes: Vec<u8>,
-    size: usize,
-}
-
-impl Pieces {
-    /// Reads a piece from each address. Returns `false` if one cannot be read.
-    pub fn read(
-        &mut self,
-        memory: &mut impl Memory,
-        addresses: &[u64],
-        size: usize,
-    ) -> Result<bool> {
-        self.size = size;
-        self.bytes.clear();
-        let bytes = addresses.len().saturating_mul(size);
-        self.bytes.try_fill(bytes, 0, "the memory of a process")?;
-        Ok(memory.read_each(addresses, &mut self.bytes) == addresses.len())
-    }
-
-    /// The piece from the address with this number.
-    pub fn get(&self, number: usize) -> &[u8] {
-        let start = number * self.size;
-        self.bytes.get(start..start + self.size).unwrap_or_default()
     }
 }

@@ -28,6 +28,68 @@ pub struct Place {
     pub line: i32,
 }
 
+/// What tells where a site is: all that may change or be freed when its function returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Root {
+    Nothing,
+    Srcref {
+        address: u64,
+        object: [u8; CELL],
+    },
+    Code {
+        object: u64,
+        code: Code,
+        position: u64,
+    },
+}
+
+impl Root {
+    pub fn of(memory: &mut impl Memory, target: &Target, site: Site) -> Root {
+        let found = match site {
+            Site::Unknown => None,
+            Site::Srcref(address) if !is_object(address, target) => None,
+            Site::Srcref(address) => {
+                memory::array(memory, address).map(|object| Root::Srcref { address, object })
+            }
+            Site::Relative { code, instructions } => {
+                Root::of_code(memory, code, |_, _| Some(instructions))
+            }
+            Site::Absolute { code, variable } => Root::of_code(memory, code, |memory, code| {
+                code.position(memory::word(memory, variable)?)
+            }),
+        };
+        found.unwrap_or(Root::Nothing)
+    }
+
+    fn of_code<M: Memory>(
+        memory: &mut M,
+        object: u64,
+        position: impl FnOnce(&mut M, Code) -> Option<u64>,
+    ) -> Option<Root> {
+        let code = Code::read(memory, object)?;
+        let position = position(memory, code)?;
+        Some(Root::Code {
+            object,
+            code,
+            position,
+        })
+    }
+
+    /// Whether it is still there. The position may have changed.
+    pub fn exists(&self, memory: &mut impl Memory) -> bool {
+        match *self {
+            Root::Nothing => true,
+            Root::Srcref { address, object } => memory::array(memory, address) == Some(object),
+            Root::Code { object, code, .. } => Code::read(memory, object) == Some(code),
+        }
+    }
+}
+
+/// Whether it may be the address of a `srcref`.
+fn is_object(address: u64, target: &Target) -> bool {
+    address != 0 && address != target.values.nil
+}
+
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 /// What was found, by addresses. R may free these objects and use their addresses for others, so each entry has
@@ -62,37 +124,32 @@ impl Places {
     }
 
     /// The place in a source file, if it is known, and the builtin that is called there.
-    pub fn of_site(
+    pub fn of(
         &mut self,
         memory: &mut impl Memory,
         target: &Target,
-        site: Site,
+        root: Root,
         names: &mut Names,
         texts: &mut Strings,
     ) -> Result<(Option<Place>, Option<Builtin>)> {
-        let position = match site {
-            Site::Unknown => None,
-            Site::Srcref(address) => {
-                let place = self.of_srcref(memory, target, address, names, texts)?;
-                return Ok((place, None));
+        let (address, srcref, builtin) = match root {
+            Root::Nothing => return Ok((None, None)),
+            Root::Srcref { address, object } => (address, object, None),
+            Root::Code { code, position, .. } => {
+                let found = self.positions.of(memory, code, position, names, texts)?;
+                let address = found
+                    .srcref
+                    .filter(|&address| is_object(address, target))
+                    .unwrap_or(0);
+                let object = memory::array(memory, address).filter(|_| address != 0);
+                let Some(object) = object else {
+                    return Ok((None, found.builtin));
+                };
+                (address, object, found.builtin)
             }
-            Site::Relative { code, instructions } => {
-                Code::read(memory, code).map(|code| (code, instructions))
-            }
-            Site::Absolute { code, variable } => Code::read(memory, code).and_then(|code| {
-                let pc = memory::word(memory, variable)?;
-                Some((code, code.position(pc)?))
-            }),
         };
-        let Some((code, position)) = position else {
-            return Ok((None, None));
-        };
-        let found = self.positions.of(memory, code, position, names, texts)?;
-        let place = match found.srcref {
-            Some(srcref) => self.of_srcref(memory, target, srcref, names, texts)?,
-            None => None,
-        };
-        Ok((place, found.builtin))
+        let place = self.of_srcref(memory, target, address, &srcref, names, texts)?;
+        Ok((place, builtin))
     }
 
     fn of_srcref(
@@ -100,20 +157,16 @@ impl Places {
         memory: &mut impl Memory,
         target: &Target,
         address: u64,
+        object: &[u8; CELL],
         names: &mut Names,
         texts: &mut Strings,
     ) -> Result<Option<Place>> {
-        if address == target.values.nil || address == 0 {
+        let object = &object[..];
+        if Type::of(at(object, 0)) != INTSXP || at(object, LENGTH) == 0 {
             return Ok(None);
         }
-        let Some(object) = memory::array::<CELL>(memory, address) else {
-            return Ok(None);
-        };
-        if Type::of(at(&object, 0)) != INTSXP || at(&object, LENGTH) == 0 {
-            return Ok(None);
-        }
-        let line = half_at(&object, DATA) as i32;
-        let attributes = at(&object, ATTRIBUTES);
+        let line = half_at(object, DATA) as i32;
+        let attributes = at(object, ATTRIBUTES);
         let known = self.srcrefs.get(&address);
         let known = known.filter(|known| (known.line, known.attributes) == (line, attributes));
         let file = match known {

@@ -4,18 +4,20 @@ use crate::ahead::Ahead;
 use crate::byte_code::Builtin;
 use crate::calls::{Calls, OnStack, Site};
 use crate::innermost::{Registers, Search};
-use crate::memory::{Limited, Memory};
+use crate::memory::{self, Limited, Memory};
 use crate::names::{Found, Names};
-use crate::places::{Place, Places};
+use crate::places::{Place, Places, Root};
 use crate::target::{Mapping, Target};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::{StringId, Strings};
+use profile_runtime::objects::CELL;
 use std::thread;
 use std::time::Duration;
 
-/// How often a stack is read until it did not change meanwhile.
-const TRIES: usize = 5;
+/// How often a stack is read until it did not change meanwhile. This takes 30 microseconds each. In a program that
+/// does nothing but call functions that take a microsecond, every second attempt fails.
+const TRIES: usize = 10;
 /// How often R is looked at to prepare the reading, and after how many stacks whose innermost function is no byte
 /// code this ends. A process that sleeps always has the same stack.
 const PREPARATIONS: usize = 40;
@@ -48,6 +50,13 @@ pub struct Stack {
     pub is_cut: bool,
 }
 
+/// A call as R has it.
+#[derive(Debug, Clone, Copy)]
+struct Called {
+    cell: [u8; CELL],
+    called_at: Root,
+}
+
 /// Reads the stack of R in a process, again and again.
 #[derive(Debug)]
 pub struct Reader<M> {
@@ -58,6 +67,9 @@ pub struct Reader<M> {
     places: Places,
     search: Search,
     registers: Option<Registers>,
+    /// What tells where the innermost function is, and what is known of the calls.
+    innermost: Root,
+    roots: Vec<Called>,
     stack: Stack,
     /// The names of functions and files.
     pub texts: Strings,
@@ -82,6 +94,8 @@ impl<M: Memory> Reader<M> {
             places: Places::default(),
             search: Search::default(),
             registers: None,
+            innermost: Root::Nothing,
+            roots: Vec::new(),
             stack: Stack::default(),
             texts: Strings::default(),
             check,
@@ -139,16 +153,21 @@ impl<M: Memory> Reader<M> {
     }
 
     fn attempt(&mut self) -> Result<bool> {
-        let (memory, target) = (&mut self.memory, &self.target);
-        memory.inner().copy_records()?;
-        if !self.calls.read(memory, target, self.registers)? {
+        let ahead = self.memory.inner();
+        match self.check {
+            true => ahead.copy(&self.target.addresses.of_stack(self.registers))?,
+            false => ahead.begin(),
+        }
+        let is_read = self.read_roots()?;
+        let is_of_one_moment = self.memory.inner().begin_lookup();
+        if !is_read || self.check && !is_of_one_moment && !self.calls_are_unchanged()? {
             return Ok(false);
         }
-        memory.inner().copy_cells()?;
+        let is_found = self.look_up()?;
+        let was_known = self.memory.inner().end();
         // If the limit was reached, some places are unknown for no other reason.
-        let is_whole = self.resolve()? && !self.memory.is_exhausted();
-        let (memory, target) = (&mut self.memory, &self.target);
-        if !is_whole || self.check && !self.calls.are_unchanged(memory, target)? {
+        let is_right = is_found && !self.memory.is_exhausted();
+        if !is_right || self.check && !was_known && !self.roots_exist() {
             self.names.forget();
             self.places.forget();
             return Ok(false);
@@ -156,47 +175,72 @@ impl<M: Memory> Reader<M> {
         self.names.keep();
         self.places.keep();
         if self.registers.is_none() && self.calls.innermost.is_none() {
+            let (memory, target) = (&mut self.memory, &self.target);
             self.registers = self.search.look(memory, target, &mut self.calls)?;
         }
         Ok(true)
     }
 
-    /// Finds what the calls say. Returns `false` if an object is not what it should be.
-    fn resolve(&mut self) -> Result<bool> {
+    fn calls_are_unchanged(&mut self) -> Result<bool> {
+        self.calls.are_unchanged(&mut self.memory, &self.target)
+    }
+
+    /// Reads the calls, and what may be freed when they return. Returns `false` if they are not what they should be.
+    fn read_roots(&mut self) -> Result<bool> {
+        let (memory, target) = (&mut self.memory, &self.target);
+        if !self.calls.read(memory, target, self.registers)? {
+            return Ok(false);
+        }
+        memory.inner().begin_position(self.calls.records())?;
+        let site = self.calls.innermost.unwrap_or(Site::Unknown);
+        self.innermost = Root::of(memory, target, site);
+        memory.inner().begin_calls();
+        self.roots.clear();
+        for call in &self.calls.calls {
+            let Some(cell) = memory::array(memory, call.call) else {
+                return Ok(false);
+            };
+            let called_at = Root::of(memory, target, call.site);
+            self.roots.try_push(Called { cell, called_at }, "a stack")?;
+        }
+        Ok(true)
+    }
+
+    /// Finds what the calls say: what does not change while they are there. Returns `false` if something is not
+    /// what it should be.
+    fn look_up(&mut self) -> Result<bool> {
         self.stack.frames.clear();
         self.stack.records.clear();
         self.stack.is_cut = self.calls.is_cut;
-        let mut site = self.calls.innermost.unwrap_or(Site::Unknown);
-        let mut inner = 0;
-        for number in 0..self.calls.calls.len() {
-            let Some(&call) = self.calls.calls.get(number) else {
+        let mut place = self.called_at(self.innermost, 0)?;
+        for number in 0..self.roots.len() {
+            let (Some(&root), Some(&call)) = (self.roots.get(number), self.calls.calls.get(number))
+            else {
                 break;
             };
-            let place = self.called_at(site, inner)?;
-            (site, inner) = (call.site, call.call);
-            let cell = self.calls.cell(number);
-            let name = match self
+            let found = self
                 .names
-                .of_call(&mut self.memory, cell, &mut self.texts)?
-            {
-                Found::Name(name) => name,
+                .of_call(&mut self.memory, &root.cell, &mut self.texts)?;
+            match found {
+                Found::Name(name) => {
+                    let frame = Frame { name, place };
+                    self.stack.frames.try_push(frame, "a stack")?;
+                    self.stack.records.try_push(call.record, "a stack")?;
+                }
                 // `Rprof()` leaves out what is not a call as well.
-                Found::Nothing => continue,
+                Found::Nothing => {}
                 Found::Damaged => return Ok(false),
-            };
-            self.stack
-                .frames
-                .try_push(Frame { name, place }, "a stack")?;
-            self.stack.records.try_push(call.record, "a stack")?;
+            }
+            place = self.called_at(root.called_at, call.call)?;
         }
-        self.stack.toplevel = self.called_at(site, inner)?;
+        self.stack.toplevel = place;
         Ok(true)
     }
 
     /// The place of a site. If a builtin is called there, it becomes a frame, unless it is the function whose
     /// call was recorded: `inner` is the address of that call.
-    fn called_at(&mut self, site: Site, inner: u64) -> Result<Option<Place>> {
-        let (place, builtin) = self.places.of_site(
+    fn called_at(&mut self, site: Root, inner: u64) -> Result<Option<Place>> {
+        let (place, builtin) = self.places.of(
             &mut self.memory,
             &self.target,
             site,
@@ -213,5 +257,16 @@ impl<M: Memory> Reader<M> {
             self.stack.records.try_push(OnStack::default(), "a stack")?;
         }
         Ok(place)
+    }
+
+    /// Whether the objects that were the calls and their code are still there, so that all that they refer to was
+    /// theirs when it was read. The functions may have returned.
+    fn roots_exist(&mut self) -> bool {
+        let memory = &mut self.memory;
+        let mut roots = self.roots.iter().zip(&self.calls.calls);
+        self.innermost.exists(memory)
+            && roots.all(|(root, call)| {
+                memory::array(memory, call.call) == Some(root.cell) && root.called_at.exists(memory)
+            })
     }
 }

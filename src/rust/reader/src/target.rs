@@ -1,6 +1,7 @@
 //! R in a process: where its variables are, and how its records look.
 
-use crate::memory::{self, Memory, at, half_at};
+use crate::innermost::Registers;
+use crate::memory::{self, Memory, Piece, at, half_at};
 use crate::symbols::Module;
 use profile_core::error::{Error, Result};
 use profile_core::limits::memory::TryGrow;
@@ -41,6 +42,15 @@ pub struct Addresses {
     pub head: u64,
     /// `R_Srcref`: where the innermost function is.
     pub srcref: u64,
+}
+
+impl Addresses {
+    /// Those of the variables that each stack needs.
+    pub fn of_stack(&self, registers: Option<Registers>) -> [u64; 4] {
+        // Without the others, the same again.
+        let [code, pc] = registers.map_or([self.srcref; 2], |found| [found.code, found.pc]);
+        [self.head, self.srcref, code, pc]
+    }
 }
 
 /// The values of variables that do not change while R runs.
@@ -142,7 +152,8 @@ impl Target {
             addresses.head,
         ];
         let mut words = [0; 48];
-        if memory.read_each(&places, &mut words) < places.len() {
+        let pieces = places.map(|address| Piece { address, size: 8 });
+        if memory.read_pieces(&pieces, &mut words) < places.len() {
             return Err(unreadable());
         }
         let [

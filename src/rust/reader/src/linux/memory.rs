@@ -1,9 +1,16 @@
 //! The memory of a process.
 
-use crate::memory::Memory;
+use crate::memory::{Memory, Piece};
 
 /// The most pieces that a system call reads (`IOV_MAX` of Linux).
-const PIECES: usize = 1024;
+const MOST_PIECES: usize = 1024;
+
+const _: () = assert!(
+    size_of::<Piece>() == size_of::<libc::iovec>()
+        && align_of::<Piece>() == align_of::<libc::iovec>()
+        && std::mem::offset_of!(Piece, address) == std::mem::offset_of!(libc::iovec, iov_base)
+        && std::mem::offset_of!(Piece, size) == std::mem::offset_of!(libc::iovec, iov_len)
+);
 
 /// The memory of a process of this machine.
 ///
@@ -23,46 +30,52 @@ impl ProcessMemory {
 impl Memory for ProcessMemory {
     #[inline]
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
-        self.read_each(&[address], into) == 1
+        let size = into.len();
+        self.read_pieces(&[Piece { address, size }], into) == 1
     }
 
-    fn read_each(&mut self, addresses: &[u64], into: &mut [u8]) -> usize {
-        if addresses.is_empty() || into.is_empty() {
-            return addresses.len();
-        }
-        let size = into.len() / addresses.len();
-        let mut remote = [libc::iovec {
-            iov_base: std::ptr::null_mut(),
-            iov_len: 0,
-        }; PIECES];
+    fn read_pieces(&mut self, pieces: &[Piece], mut into: &mut [u8]) -> usize {
         let mut count = 0;
-        for (addresses, into) in addresses.chunks(PIECES).zip(into.chunks_mut(size * PIECES)) {
-            for (piece, &address) in remote.iter_mut().zip(addresses) {
-                piece.iov_base = address as *mut libc::c_void;
-                piece.iov_len = size;
+        for pieces in pieces.chunks(MOST_PIECES) {
+            let size: usize = pieces.iter().map(|piece| piece.size).sum();
+            // Nothing is read, which succeeds.
+            if size == 0 {
+                count += pieces.len();
+                continue;
             }
-            let local = libc::iovec {
-                iov_base: into.as_mut_ptr().cast(),
-                iov_len: into.len(),
+            let Some((part, rest)) = std::mem::take(&mut into).split_at_mut_checked(size) else {
+                break;
             };
-            // SAFETY: the kernel writes to `local` only, which is as long as it says. It checks the
-            // addresses in `remote`, which are those of another address space.
+            into = rest;
+            let local = libc::iovec {
+                iov_base: part.as_mut_ptr().cast(),
+                iov_len: size,
+            };
+            // SAFETY: the kernel writes to `local` only, which is as long as it says. It checks the addresses of
+            // the pieces, which are those of another address space. A `Piece` has the layout of an `iovec`.
             let read = unsafe {
                 libc::process_vm_readv(
                     self.pid,
                     &raw const local,
                     1,
-                    remote.as_ptr(),
-                    addresses.len() as libc::c_ulong,
+                    pieces.as_ptr().cast(),
+                    pieces.len() as libc::c_ulong,
                     0,
                 )
             };
             // -1 for an error.
             let read = usize::try_from(read).unwrap_or(0);
-            count += read / size;
-            if read < into.len() {
-                break;
+            if read == size {
+                count += pieces.len();
+                continue;
             }
+            let mut end = 0;
+            let is_read = |piece: &&Piece| {
+                end += piece.size;
+                end <= read
+            };
+            count += pieces.iter().take_while(is_read).count();
+            break;
         }
         count
     }

@@ -5,7 +5,7 @@
 //! Libraries may be unloaded, and others loaded to the same addresses. While the process stands still,
 //! [`RemoteModules::verify`] finds out whether the known ones are still where they were.
 
-use crate::memory::Memory;
+use crate::memory::{Memory, Piece};
 use profile_core::error::Result;
 use profile_core::joint::{Files, Module, Role};
 use profile_core::limits::memory::{TryGrow, owned};
@@ -52,7 +52,7 @@ pub struct RemoteModules<'f, M> {
     last: usize,
     /// The size of all tables.
     copied: u64,
-    addresses: Vec<u64>,
+    pieces: Vec<Piece>,
     identities: Vec<u8>,
 }
 
@@ -107,7 +107,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
             entries: Vec::new(),
             last: 0,
             copied: 0,
-            addresses: Vec::new(),
+            pieces: Vec::new(),
             identities: Vec::new(),
         }
     }
@@ -202,14 +202,18 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
 
     /// Finds out which modules were unloaded. Returns whether all are still there.
     pub fn verify(&mut self) -> Result<bool> {
-        self.addresses.clear();
+        self.pieces.clear();
         for entry in self.entries.iter().filter(|entry| entry.is_here) {
-            self.addresses.try_push(entry.identity_at, WHAT)?;
+            let piece = Piece {
+                address: entry.identity_at,
+                size: IDENTITY,
+            };
+            self.pieces.try_push(piece, WHAT)?;
         }
-        let size = self.addresses.len() * IDENTITY;
+        let size = self.pieces.len() * IDENTITY;
         self.identities.clear();
         self.identities.try_fill(size, 0, WHAT)?;
-        let read = self.memory.read_each(&self.addresses, &mut self.identities);
+        let read = self.memory.read_pieces(&self.pieces, &mut self.identities);
         let mut found = self.identities.chunks_exact(IDENTITY).enumerate();
         let mut is_same = true;
         for entry in self.entries.iter_mut().filter(|entry| entry.is_here) {

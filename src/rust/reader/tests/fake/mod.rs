@@ -13,7 +13,7 @@ pub mod module;
 pub mod objects;
 pub mod process;
 
-use profile_reader::memory::Memory;
+use profile_reader::memory::{Memory, Piece};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
@@ -173,12 +173,14 @@ impl Memory for FakeMemory {
         inner.read(address, into)
     }
 
-    fn read_each(&mut self, addresses: &[u64], into: &mut [u8]) -> usize {
+    fn read_pieces(&mut self, pieces: &[Piece], mut into: &mut [u8]) -> usize {
         let mut inner = self.0.borrow_mut();
         inner.calls += 1;
-        let size = into.len() / addresses.len().max(1);
-        let mut pieces = addresses.iter().zip(into.chunks_exact_mut(size.max(1)));
-        let failed = pieces.position(|(&address, piece)| !inner.read(address, piece));
-        failed.unwrap_or(addresses.len())
+        let failed = pieces.iter().position(|piece| {
+            let (part, rest) = std::mem::take(&mut into).split_at_mut(piece.size);
+            into = rest;
+            !inner.read(piece.address, part)
+        });
+        failed.unwrap_or(pieces.len())
     }
 }

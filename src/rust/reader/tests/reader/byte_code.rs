@@ -3,7 +3,7 @@
 use crate::fake::objects::Code;
 use crate::fake::process::{At, FakeR, On, frames};
 use profile_runtime::contexts::{BUILTIN, CLOSURE, Layout};
-use profile_runtime::objects::{CAR, CLOSXP, DATA, LENGTH, PRINTNAME, SPECIALSXP, VALUE};
+use profile_runtime::objects::{CAR, CLOSXP, CODE, DATA, LENGTH, PRINTNAME, SPECIALSXP, VALUE};
 
 /// Byte code that calls `{`, the builtins `sum`, `max` and `c`, and `{`, at a.R#10 and so on, and the calls.
 fn code(r: &mut FakeR) -> (Code, [u64; 5]) {
@@ -211,6 +211,7 @@ fn what_was_read_while_the_calls_changed_is_forgotten() {
     let record = r.enter(g, At::Relative(code, 2));
     let expected = ["g", "max", "f a.R#12"];
     let next = r.space.word(record);
+    let instructions = r.space.word(code.object + CODE as u64);
     let name = r.symbol("max") + PRINTNAME as u64;
     let (right, wrong) = (r.space.word(name), r.text(b"wrong"));
     let reads = {
@@ -223,10 +224,11 @@ fn what_was_read_while_the_calls_changed_is_forgotten() {
     for number in 0..reads {
         let (memory, mut reader) = r.reader();
         memory.change(|space| space.set(name, wrong));
-        // From this read on, the calls are others.
+        // From this read on, the calls are others, and the code is gone.
         memory.before_read(move |space, reads| {
             if reads == number {
                 space.set(record, 0);
+                space.set(code.object + CODE as u64, 0);
             }
         });
         let first = frames(&mut reader);
@@ -234,6 +236,7 @@ fn what_was_read_while_the_calls_changed_is_forgotten() {
         memory.change(|space| {
             space.set(name, right);
             space.set(record, next);
+            space.set(code.object + CODE as u64, instructions);
         });
         if first.is_none() {
             failed += 1;

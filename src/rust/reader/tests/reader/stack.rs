@@ -3,7 +3,7 @@
 use crate::fake::Space;
 use crate::fake::process::{At, FakeR, HEAP, frames, variable};
 use profile_runtime::contexts::{CALL, CLOENV, Layout, NEXT};
-use profile_runtime::objects::{CAR, PRINTNAME};
+use profile_runtime::objects::{ATTRIBUTES, CAR};
 
 /// A process at two moments. Function `f` was called at one place, then at another one; what it said of itself was
 /// freed and is used for something else.
@@ -16,26 +16,22 @@ struct Moments {
 fn moments(layout: Layout) -> Moments {
     let mut r = FakeR::new(layout);
     let (f, g) = (r.call_of("f"), r.call_of("g"));
-    let file = r.srcfile("old.R");
-    let new = r.string("new.R");
-    let srcref = r.srcref(1, file);
+    let [srcref, new] = ["old.R", "new.R"].map(|name| {
+        let file = r.srcfile(name);
+        r.srcref(1, file)
+    });
+    let renamed = r.symbol("renamed");
     r.enter(f, At::Srcref(srcref));
     r.enter(g, At::Srcref(srcref));
     // The record of a call that has ended is still there.
     let mut after = r.clone();
     after.leave();
-    // The name of the symbol and that of the file are other ones, at the same addresses.
-    let symbol = after.symbol("f");
-    let renamed = after.text(b"renamed");
-    after.space.set(symbol + PRINTNAME as u64, renamed);
-    let variables = after.space.word(file + 32);
-    let name = after.element(variables, 1);
-    after.space.set(name + CAR as u64, new);
-    // Both have the same heap.
-    let mut before = r;
-    before.allocate(0x200);
+    // There is another call and another place at the same addresses.
+    after.space.set(f + CAR as u64, renamed);
+    let attributes = after.space.word(new + ATTRIBUTES as u64);
+    after.space.set(srcref + ATTRIBUTES as u64, attributes);
     Moments {
-        before,
+        before: r,
         after,
         texts: [
             vec!["g", "f old.R#1", "at old.R#1"],
@@ -136,13 +132,10 @@ fn the_stack_of_calls_that_are_known_is_that_of_one_moment_too() {
 }
 
 /// What is read of a process that calls `a()`, which calls `b()`, then `c()` and `d()`, and so on. It goes on before
-/// three of the reads.
+/// three of the reads. Nothing is known that could be copied at once.
 fn read_in_a_loop(moments: &[Space; 4], reads: [u64; 3]) -> Option<Vec<String>> {
     let (memory, mut reader) = other_calls().before.reader();
-    for space in [&moments[1], &moments[0]] {
-        memory.change(|now| *now = space.clone());
-        frames(&mut reader).unwrap();
-    }
+    memory.change(|now| *now = moments[0].clone());
     let later: Vec<_> = reads.into_iter().zip(moments[1..].to_vec()).collect();
     memory.before_read(move |space, reads| {
         if let Some((_, next)) = later.iter().find(|next| next.0 == reads) {
@@ -165,9 +158,9 @@ fn in_a_loop_calls_differ_by_their_environments() {
     let records = [before.head, a.word(before.head + NEXT)];
     let count_mixed = |moments: &[Space; 4]| {
         let mut mixed = 0;
-        for first in 0..16 {
-            for second in first + 1..17 {
-                for third in second + 1..18 {
+        for first in 0..24 {
+            for second in first + 1..25 {
+                for third in second + 1..26 {
                     let read = read_in_a_loop(moments, [first, second, third]);
                     mixed += usize::from(
                         read.is_some_and(|read| !texts.iter().any(|text| read == *text)),
@@ -209,10 +202,11 @@ fn a_stack_that_always_changes_is_not_read() {
     let record = r.enter(g, At::Nowhere);
     let (memory, mut reader) = r.reader();
     memory.before_read(move |space, reads| {
-        space.set(record + CALL, if reads % 2 == 0 { f } else { g });
+        let random = reads.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        space.set(record + CALL, if random % 2 == 0 { f } else { g });
+        space.set(record + CLOENV, HEAP + random / 2 % 8 * 64);
     });
-    // An attempt has an even or odd number of reads, so there are both.
-    let read: Vec<_> = (0..20).map(|_| frames(&mut reader)).collect();
+    let read: Vec<_> = (0..100).map(|_| frames(&mut reader)).collect();
     assert!(read.iter().flatten().all(|frames| frames[1] == "f"));
     assert!(read.contains(&None));
     memory.change(|space| space.set(record + CALL, g));
