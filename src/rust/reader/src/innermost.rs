@@ -3,14 +3,15 @@
 //!
 //! They are found among R's variables by their values. While a closure runs, the first usually points to its
 //! byte code, and the second to a variable on the C stack which points into the instructions of
-//! that code. Each time this is looked at, the variables with such values get a vote. Without a clear majority
-//! the line of the innermost function is left out.
+//! that code. A few times all variables are searched for such values, which takes longer than many functions run. After
+//! that only the candidates are looked at, again and again, and those with such values get a vote. Without a clear
+//! majority the line of the innermost function is left out.
 
 use crate::calls::Calls;
 use crate::memory::{self, Memory, at};
 use crate::target::Target;
 use profile_core::error::Result;
-use profile_core::limits::memory::TryGrow;
+use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_runtime::objects::{BCODESXP, BODY, CELL, CLOSXP, CODE, DATA, INTSXP, LENGTH, Type};
 use std::ops::Range;
 
@@ -21,6 +22,9 @@ const MOST_BYTES: u64 = 16 << 20;
 const MOST_FOUND: usize = 1000;
 /// The number of votes after which there is a decision.
 const ENOUGH: u32 = 12;
+/// How often all variables are searched at first, and after how many looks again if there is no decision.
+const SCANS: u32 = 4;
+const SCAN_AGAIN: u32 = 64;
 
 /// The addresses of `R_BCbody` and `R_BCpc`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +36,7 @@ pub struct Registers {
 /// The search for them.
 #[derive(Debug, Default)]
 pub struct Search {
+    looks: u32,
     votes: u32,
     code: Candidates,
     pc: Candidates,
@@ -43,15 +48,35 @@ pub struct Search {
 struct Candidates(Vec<(u64, u32)>);
 
 impl Candidates {
-    fn vote(&mut self, address: u64) -> Result<()> {
-        let is_full = self.0.len() >= MOST_FOUND;
-        match self.0.iter_mut().find(|candidate| candidate.0 == address) {
-            Some(candidate) => candidate.1 += 1,
-            // Those that come so late have no majority.
-            None if is_full => {}
-            None => self.0.try_push((address, 1), WHAT)?,
+    /// Adds addresses that are not there. Returns whether there was any.
+    fn add(&mut self, addresses: &[u64]) -> Result<bool> {
+        let mut is_new = false;
+        for &address in addresses {
+            let is_known = self.0.iter().any(|candidate| candidate.0 == address);
+            if !is_known && self.0.len() < MOST_FOUND {
+                self.0.try_push((address, 0), WHAT)?;
+                is_new = true;
+            }
         }
-        Ok(())
+        Ok(is_new)
+    }
+
+    /// The numbers of those at whose address something holds.
+    fn with(&self, mut holds: impl FnMut(u64) -> bool) -> Result<Vec<usize>> {
+        let numbers = (0..self.0.len()).filter(|&number| holds(self.0[number].0));
+        numbers.try_vec(WHAT)
+    }
+
+    fn vote(&mut self, numbers: &[usize]) {
+        for &number in numbers {
+            self.0[number].1 += 1;
+        }
+    }
+
+    fn forget_votes(&mut self) {
+        for candidate in &mut self.0 {
+            candidate.1 = 0;
+        }
     }
 
     /// The variable with more votes than any other, and more than half of all.
@@ -73,10 +98,20 @@ impl Search {
         let Some(function) = calls.calls.first().map(|call| call.function) else {
             return Ok(None);
         };
-        let Some((code, instructions)) = byte_code(memory, function) else {
+        let Some(code) = Code::of(memory, function) else {
             return Ok(None);
         };
-        let mut found = Vec::new();
+        if self.looks < SCANS || self.looks % SCAN_AGAIN == 0 {
+            self.scan(memory, target, &code)?;
+        }
+        self.looks = self.looks.wrapping_add(1);
+        self.vote(memory, target, &code, calls)?;
+        Ok(self.result())
+    }
+
+    /// Looks for candidates among all variables. This takes longer than many functions, which may return meanwhile.
+    fn scan(&mut self, memory: &mut impl Memory, target: &Target, code: &Code) -> Result<()> {
+        let (mut codes, mut pcs) = (Vec::new(), Vec::new());
         let mut left = MOST_BYTES;
         for variables in &target.variables {
             let size = variables.end.saturating_sub(variables.start).min(left);
@@ -84,37 +119,53 @@ impl Search {
             self.bytes.clear();
             self.bytes.try_fill(size as usize, 0, WHAT)?;
             if !memory.read(variables.start, &mut self.bytes) {
-                return Ok(None);
-            }
-            if found.len() > MOST_FOUND {
-                return Ok(None);
+                return Ok(());
             }
             for (number, word) in self.bytes.chunks_exact(8).enumerate() {
                 let value = at(word, 0);
                 let address = variables.start + 8 * number as u64;
-                if value == code {
-                    found.try_push((address, true), WHAT)?;
+                if codes.len() + pcs.len() > MOST_FOUND {
+                    return Ok(());
                 }
-                let points_inside = |pc: u64| instructions.contains(&pc);
-                if value % 8 == 0
-                    && target.stack.contains(&value)
-                    && memory::word(memory, value).is_some_and(points_inside)
-                {
-                    found.try_push((address, false), WHAT)?;
+                if value == code.object {
+                    codes.try_push(address, WHAT)?;
+                }
+                if code.has_position_at(memory, target, value) {
+                    pcs.try_push(address, WHAT)?;
                 }
             }
         }
-        if !calls.are_unchanged(memory, target)? {
-            return Ok(None);
+        let is_new = self.code.add(&codes)? | self.pc.add(&pcs)?;
+        if is_new {
+            // All have the same chance.
+            self.votes = 0;
+            self.code.forget_votes();
+            self.pc.forget_votes();
         }
-        for (address, is_code) in found {
-            match is_code {
-                true => self.code.vote(address)?,
-                false => self.pc.vote(address)?,
-            }
+        Ok(())
+    }
+
+    /// Gives a vote to the candidates with such values, if the function was running when they were read.
+    fn vote(
+        &mut self,
+        memory: &mut impl Memory,
+        target: &Target,
+        code: &Code,
+        calls: &mut Calls,
+    ) -> Result<()> {
+        let codes = self
+            .code
+            .with(|address| memory::word(memory, address) == Some(code.object))?;
+        let pcs = self.pc.with(|address| {
+            let pc = memory::word(memory, address);
+            pc.is_some_and(|pc| code.has_position_at(memory, target, pc))
+        })?;
+        if calls.are_unchanged(memory, target)? {
+            self.code.vote(&codes);
+            self.pc.vote(&pcs);
+            self.votes += 1;
         }
-        self.votes += 1;
-        Ok(self.result())
+        Ok(())
     }
 
     fn result(&self) -> Option<Registers> {
@@ -128,16 +179,34 @@ impl Search {
     }
 }
 
-/// The byte code of a closure, and the addresses of its instructions.
-fn byte_code(memory: &mut impl Memory, closure: u64) -> Option<(u64, Range<u64>)> {
-    let mut object = |address, kind| {
-        let object = memory::array::<CELL>(memory, address)?;
-        (Type::of(at(&object, 0)) == kind).then_some(object)
-    };
-    let code = at(&object(closure, CLOSXP)?, BODY);
-    let instructions = at(&object(code, BCODESXP)?, CODE);
-    let length = at(&object(instructions, INTSXP)?, LENGTH);
-    let first = instructions.checked_add(DATA as u64)?;
-    let end = first.checked_add(length.checked_mul(4)?)?;
-    Some((code, first..end))
+/// The byte code of a function, and the addresses of its instructions.
+struct Code {
+    object: u64,
+    instructions: Range<u64>,
+}
+
+impl Code {
+    /// That of a closure.
+    fn of(memory: &mut impl Memory, closure: u64) -> Option<Code> {
+        let mut object = |address, kind| {
+            let object = memory::array::<CELL>(memory, address)?;
+            (Type::of(at(&object, 0)) == kind).then_some(object)
+        };
+        let code = at(&object(closure, CLOSXP)?, BODY);
+        let instructions = at(&object(code, BCODESXP)?, CODE);
+        let length = at(&object(instructions, INTSXP)?, LENGTH);
+        let first = instructions.checked_add(DATA as u64)?;
+        let end = first.checked_add(length.checked_mul(4)?)?;
+        Some(Code {
+            object: code,
+            instructions: first..end,
+        })
+    }
+
+    /// Whether a variable on the stack that is at this address points to an instruction.
+    fn has_position_at(&self, memory: &mut impl Memory, target: &Target, address: u64) -> bool {
+        address % 8 == 0
+            && target.stack.contains(&address)
+            && memory::word(memory, address).is_some_and(|pc| self.instructions.contains(&pc))
+    }
 }

@@ -113,9 +113,10 @@ fn a_variable_needs_the_value_more_than_half_of_the_time() {
 fn values_that_were_read_while_the_calls_changed_do_not_count() {
     let (r, _) = r(Layout::R_4_4);
     let (memory, mut reader) = r.reader();
-    // What the first stack needed is read ahead of the second.
-    frames(&mut reader).unwrap();
-    frames(&mut reader).unwrap();
+    // At first all variables are searched.
+    for _ in 0..6 {
+        frames(&mut reader).unwrap();
+    }
     let before = memory.reads();
     frames(&mut reader).unwrap();
     let reads_of_one = memory.reads() - before;
@@ -123,7 +124,9 @@ fn values_that_were_read_while_the_calls_changed_do_not_count() {
     let mut first_found = None;
     for number in 0..2 * reads_of_one {
         let (memory, mut reader) = r.reader();
-        frames(&mut reader).unwrap();
+        for _ in 0..6 {
+            frames(&mut reader).unwrap();
+        }
         // The function returns before this read, and is called again later.
         let returns = || {
             memory.change(|space| space.set(variable("R_GlobalContext"), head));
