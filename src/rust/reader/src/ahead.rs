@@ -39,8 +39,18 @@ pub struct Ahead<M> {
     pieces: Vec<Piece>,
     bytes: Vec<u8>,
     stage: Stage,
-    /// Whether all was read of the copies.
-    is_whole: bool,
+    was: Was,
+}
+
+/// How what was read since a stage began was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Was {
+    /// It was copied, so it belongs to one moment.
+    Copied,
+    /// Some of it was read now.
+    Read,
+    /// Some of it changed while it was copied. This stack has passed, and what was read makes no sense.
+    Changed,
 }
 
 /// In the order in which they are copied first.
@@ -89,7 +99,7 @@ impl<M: Memory> Ahead<M> {
             pieces: Vec::new(),
             bytes: Vec::new(),
             stage: Stage::Other,
-            is_whole: false,
+            was: Was::Copied,
         }
     }
 
@@ -108,7 +118,7 @@ impl<M: Memory> Ahead<M> {
         if self.is_outdated {
             self.list_pieces()?;
         }
-        (self.stage, self.is_whole) = (Stage::Records, true);
+        (self.stage, self.was) = (Stage::Records, Was::Copied);
         let read = self.memory.read_pieces(&self.pieces, &mut self.bytes);
         if let Some(piece) = self.pieces.get(read) {
             // Some of it was freed.
@@ -122,7 +132,7 @@ impl<M: Memory> Ahead<M> {
     /// Begins to read a stack without copies.
     pub fn begin(&mut self) {
         self.forget_copies();
-        (self.stage, self.is_whole) = (Stage::Records, true);
+        (self.stage, self.was) = (Stage::Records, Was::Copied);
     }
 
     /// Continues with where the innermost function is, when all records were read. These are their addresses,
@@ -134,7 +144,7 @@ impl<M: Memory> Ahead<M> {
         }
         self.stage = Stage::Objects {
             word: Kind::Position,
-            are_copied: self.is_whole,
+            are_copied: self.was == Was::Copied,
         };
         Ok(())
     }
@@ -146,19 +156,18 @@ impl<M: Memory> Ahead<M> {
         }
     }
 
-    /// Continues with what does not change while the calls are there. Returns whether all that was read before
-    /// belongs to one moment, because it was copied.
-    pub fn begin_lookup(&mut self) -> bool {
+    /// Continues with what does not change while the calls are there.
+    pub fn begin_lookup(&mut self) -> Was {
         if let Stage::Objects { word, .. } = &mut self.stage {
             *word = Kind::Object;
         }
-        std::mem::replace(&mut self.is_whole, true)
+        std::mem::replace(&mut self.was, Was::Copied)
     }
 
-    /// Ends the reading of a stack. Returns whether all since `begin_lookup()` was copied.
-    pub fn end(&mut self) -> bool {
+    /// Ends the reading of a stack.
+    pub fn end(&mut self) -> Was {
         self.stage = Stage::Other;
-        self.is_whole
+        self.was
     }
 
     fn need(&mut self, key: Key, size: usize, depth: usize) -> Result<()> {
@@ -261,8 +270,8 @@ impl<M: Memory> Ahead<M> {
         }
     }
 
-    /// The copy of what is at an address, if both are the same.
-    fn copied(&self, (kind, address): Key, size: usize) -> Option<&[u8]> {
+    /// The copies of what is at an address, and whether both are the same.
+    fn copied(&self, (kind, address): Key, size: usize) -> Option<(&[u8], bool)> {
         // What was copied before its record may have been something else.
         if let Stage::Objects {
             are_copied: false, ..
@@ -271,14 +280,15 @@ impl<M: Memory> Ahead<M> {
             return None;
         }
         let need = self.needs.get(&(kind, address))?;
-        let copies = need.copies?;
-        let [first, second] = copies.map(|start| self.bytes.get(start..start + need.size));
+        let copy = |start| self.bytes.get(start..start + need.size);
+        let [first, second] = need.copies?.map(copy);
+        let (first, second) = (first?, second?);
         let is_same = match kind {
             Kind::Object | Kind::Caller => first == second,
-            Kind::Record => is_same_record(first?, second?),
+            Kind::Record => is_same_record(first, second),
             Kind::Variable | Kind::Position => true,
         };
-        first.filter(|_| is_same)?.get(..size)
+        Some((first.get(..size)?, is_same))
     }
 }
 
@@ -376,16 +386,15 @@ impl<M: Memory> Memory for Ahead<M> {
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
         let kind = self.kind(into.len());
         let copy = kind.and_then(|kind| self.copied((kind, address), into.len()));
-        let is_there = match copy {
-            Some(copy) => {
+        let (is_there, was) = match copy {
+            Some((copy, true)) => {
                 into.copy_from_slice(copy);
-                true
+                (true, Was::Copied)
             }
-            None => {
-                self.is_whole = false;
-                self.memory.read(address, into)
-            }
+            Some((_, false)) => (false, Was::Changed),
+            None => (self.memory.read(address, into), Was::Read),
         };
+        self.was = self.was.max(was);
         match kind {
             Some(kind @ (Kind::Object | Kind::Position | Kind::Caller)) if is_there => {
                 // Without memory for it, it is read again.

@@ -204,7 +204,7 @@ fn a_stack_that_always_changes_is_not_read() {
     memory.before_read(move |space, reads| {
         let random = reads.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         space.set(record + CALL, if random % 2 == 0 { f } else { g });
-        space.set(record + CLOENV, HEAP + random / 2 % 8 * 64);
+        space.set(record + CLOENV, HEAP + random / 2 % 64 * 64);
     });
     let read: Vec<_> = (0..100).map(|_| frames(&mut reader)).collect();
     assert!(read.iter().flatten().all(|frames| frames[1] == "f"));
