@@ -9,7 +9,7 @@
 //! The position of the innermost function in its byte code changes all the time. Any position will do that it had
 //! while its record existed.
 
-use crate::memory::{Memory, Piece};
+use crate::memory::{Memory, Piece, at};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_runtime::contexts::{BCBODY, BCPC, CALLFLAG, CALLFUN, CLOENV, NEXT, RECORD};
@@ -105,9 +105,9 @@ impl<M: Memory> Ahead<M> {
 
     /// Begins to read a stack: copies these variables of one word, among them the one with the address of the
     /// innermost record, and what the last stacks needed.
-    pub fn copy(&mut self, variables: &[u64]) -> Result<()> {
+    pub fn copy(&mut self, variables: impl Iterator<Item = u64>) -> Result<()> {
         self.moment += 1;
-        for &address in variables {
+        for address in variables {
             self.need((Kind::Variable, address), 8, 0)?;
         }
         if self.moment % KEPT == 0 {
@@ -127,6 +127,26 @@ impl<M: Memory> Ahead<M> {
             self.forget_copies();
         }
         Ok(())
+    }
+
+    /// The value of a variable at the moment of the stack, if it was copied.
+    pub fn variable(&self, address: u64) -> Option<u64> {
+        self.word((Kind::Variable, address))
+    }
+
+    /// The same for what may be the position of the innermost function. It will be copied for the next stack.
+    pub fn position(&mut self, address: u64) -> Result<Option<u64>> {
+        let key = (Kind::Position, address);
+        let is_known = self.needs.contains_key(&key);
+        if is_known || self.memory.read(address, &mut [0; 8]) {
+            self.need(key, 8, 0)?;
+        }
+        Ok(self.word(key))
+    }
+
+    fn word(&self, key: Key) -> Option<u64> {
+        let (bytes, _) = self.copied(key, 8)?;
+        Some(at(bytes, 0))
     }
 
     /// Begins to read a stack without copies.

@@ -4,14 +4,15 @@
 //! They are found among R's variables by their values. While a closure runs, the first usually points to its
 //! byte code, and the second to a variable on the C stack which points into the instructions of
 //! that code. A few times all variables are searched for such values, which takes longer than many functions run. After
-//! that only the candidates are looked at, again and again, and those with such values get a vote. Without a clear
-//! majority the line of the innermost function is left out.
+//! that only the candidates are copied together with each stack, and those with such values get a vote. Without a
+//! clear majority the line of the innermost function is left out.
 
+use crate::ahead::Ahead;
 use crate::calls::Calls;
 use crate::memory::{self, Memory, at};
 use crate::target::Target;
 use profile_core::error::Result;
-use profile_core::limits::memory::{TryCollect, TryGrow};
+use profile_core::limits::memory::TryGrow;
 use profile_runtime::objects::{BCODESXP, BODY, CELL, CLOSXP, CODE, DATA, INTSXP, LENGTH, Type};
 use std::ops::Range;
 
@@ -38,8 +39,14 @@ pub struct Registers {
 pub struct Search {
     looks: u32,
     votes: u32,
+    pc_votes: u32,
     code: Candidates,
     pc: Candidates,
+    /// The values of the candidates when the last stack was copied: of those for the code the value, of those
+    /// for the position what their value points to.
+    codes: Vec<Option<u64>>,
+    pcs: Vec<Option<u64>>,
+    is_over: bool,
     bytes: Vec<u8>,
 }
 
@@ -61,15 +68,10 @@ impl Candidates {
         Ok(is_new)
     }
 
-    /// The numbers of those at whose address something holds.
-    fn with(&self, mut holds: impl FnMut(u64) -> bool) -> Result<Vec<usize>> {
-        let numbers = (0..self.0.len()).filter(|&number| holds(self.0[number].0));
-        numbers.try_vec(WHAT)
-    }
-
-    fn vote(&mut self, numbers: &[usize]) {
-        for &number in numbers {
-            self.0[number].1 += 1;
+    /// Gives a vote to those whose value is right.
+    fn vote(&mut self, values: &[Option<u64>], is_right: impl Fn(u64) -> bool) {
+        for (candidate, value) in self.0.iter_mut().zip(values) {
+            candidate.1 += u32::from(value.is_some_and(&is_right));
         }
     }
 
@@ -88,12 +90,40 @@ impl Candidates {
 }
 
 impl Search {
-    /// Looks at R's variables after these calls were read. Returns the result after enough votes.
+    /// The addresses of variables that may be those.
+    pub fn candidates(&self) -> impl Iterator<Item = u64> {
+        let candidates = self.code.0.iter().chain(&self.pc.0);
+        let candidates = candidates.map(|candidate| candidate.0);
+        candidates.filter(|_| !self.is_over)
+    }
+
+    /// Remembers the values of candidates at the moment of a stack, while it is being read.
+    pub fn observe<M: Memory>(&mut self, copies: &mut Ahead<M>, target: &Target) -> Result<()> {
+        self.codes.clear();
+        self.pcs.clear();
+        if self.is_over {
+            return Ok(());
+        }
+        for candidate in &self.code.0 {
+            self.codes.try_push(copies.variable(candidate.0), WHAT)?;
+        }
+        for candidate in &self.pc.0 {
+            let variable = copies.variable(candidate.0);
+            let pc = match variable.filter(|variable| may_be_position(*variable, target)) {
+                Some(variable) => copies.position(variable)?,
+                None => None,
+            };
+            self.pcs.try_push(pc, WHAT)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at R's variables after a stack was read. Returns the result after enough votes.
     pub fn look(
         &mut self,
         memory: &mut impl Memory,
         target: &Target,
-        calls: &mut Calls,
+        calls: &Calls,
     ) -> Result<Option<Registers>> {
         let Some(function) = calls.calls.first().map(|call| call.function) else {
             return Ok(None);
@@ -101,12 +131,22 @@ impl Search {
         let Some(code) = Code::of(memory, function) else {
             return Ok(None);
         };
+        if self.codes.iter().any(Option::is_some) {
+            self.code.vote(&self.codes, |value| value == code.object);
+            self.votes += 1;
+        }
+        if self.pcs.iter().any(Option::is_some) {
+            self.pc
+                .vote(&self.pcs, |value| code.instructions.contains(&value));
+            self.pc_votes += 1;
+        }
         if self.looks < SCANS || self.looks % SCAN_AGAIN == 0 {
             self.scan(memory, target, &code)?;
         }
         self.looks = self.looks.wrapping_add(1);
-        self.vote(memory, target, &code, calls)?;
-        Ok(self.result())
+        let result = self.result();
+        self.is_over = result.is_some();
+        Ok(result)
     }
 
     /// Looks for candidates among all variables. This takes longer than many functions, which may return meanwhile.
@@ -138,43 +178,20 @@ impl Search {
         let is_new = self.code.add(&codes)? | self.pc.add(&pcs)?;
         if is_new {
             // All have the same chance.
-            self.votes = 0;
+            (self.votes, self.pc_votes) = (0, 0);
             self.code.forget_votes();
             self.pc.forget_votes();
         }
         Ok(())
     }
 
-    /// Gives a vote to the candidates with such values, if the function was running when they were read.
-    fn vote(
-        &mut self,
-        memory: &mut impl Memory,
-        target: &Target,
-        code: &Code,
-        calls: &mut Calls,
-    ) -> Result<()> {
-        let codes = self
-            .code
-            .with(|address| memory::word(memory, address) == Some(code.object))?;
-        let pcs = self.pc.with(|address| {
-            let pc = memory::word(memory, address);
-            pc.is_some_and(|pc| code.has_position_at(memory, target, pc))
-        })?;
-        if calls.are_unchanged(memory, target)? {
-            self.code.vote(&codes);
-            self.pc.vote(&pcs);
-            self.votes += 1;
-        }
-        Ok(())
-    }
-
     fn result(&self) -> Option<Registers> {
-        if self.votes < ENOUGH {
+        if self.votes.min(self.pc_votes) < ENOUGH {
             return None;
         }
         Some(Registers {
             code: self.code.winner(self.votes)?,
-            pc: self.pc.winner(self.votes)?,
+            pc: self.pc.winner(self.pc_votes)?,
         })
     }
 }
@@ -205,8 +222,12 @@ impl Code {
 
     /// Whether a variable on the stack that is at this address points to an instruction.
     fn has_position_at(&self, memory: &mut impl Memory, target: &Target, address: u64) -> bool {
-        address % 8 == 0
-            && target.stack.contains(&address)
+        may_be_position(address, target)
             && memory::word(memory, address).is_some_and(|pc| self.instructions.contains(&pc))
     }
+}
+
+/// Whether it may be the address of a variable on the stack.
+fn may_be_position(address: u64, target: &Target) -> bool {
+    address % 8 == 0 && target.stack.contains(&address)
 }

@@ -155,10 +155,15 @@ impl<M: Memory> Reader<M> {
     fn attempt(&mut self) -> Result<bool> {
         let ahead = self.memory.inner();
         match self.check {
-            true => ahead.copy(&self.target.addresses.of_stack(self.registers))?,
+            true => {
+                let variables = self.target.addresses.of_stack(self.registers);
+                let candidates = self.search.candidates();
+                ahead.copy(variables.into_iter().chain(candidates))?;
+            }
             false => ahead.begin(),
         }
         let is_read = self.read_roots()?;
+        self.search.observe(self.memory.inner(), &self.target)?;
         let were = self.memory.inner().begin_lookup();
         let are_right = match were {
             Was::Copied => true,
@@ -184,7 +189,7 @@ impl<M: Memory> Reader<M> {
         self.places.keep();
         if self.registers.is_none() && self.calls.innermost.is_none() {
             let (memory, target) = (&mut self.memory, &self.target);
-            self.registers = self.search.look(memory, target, &mut self.calls)?;
+            self.registers = self.search.look(memory, target, &self.calls)?;
         }
         Ok(true)
     }
