@@ -15,6 +15,7 @@ use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_runtime::contexts::{BCBODY, BCPC, CALLFLAG, CALLFUN, CLOENV, NEXT, RECORD};
 use profile_runtime::objects::CELL;
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 const WHAT: &str = "the memory of a process";
 /// For how many copies something is copied that no stack needs any more: the calls of a loop take turns.
@@ -40,6 +41,7 @@ pub struct Ahead<M> {
     bytes: Vec<u8>,
     stage: Stage,
     was: Was,
+    copied_at: Instant,
 }
 
 /// How what was read since a stage began was read.
@@ -47,6 +49,8 @@ pub struct Ahead<M> {
 pub enum Was {
     /// It was copied, so it belongs to one moment.
     Copied,
+    /// Records were copied, but some objects were read now. They may have been freed meanwhile.
+    Late,
     /// Some of it was read now.
     Read,
     /// Some of it changed while it was copied. This stack has passed, and what was read makes no sense.
@@ -100,6 +104,7 @@ impl<M: Memory> Ahead<M> {
             bytes: Vec::new(),
             stage: Stage::Other,
             was: Was::Copied,
+            copied_at: Instant::now(),
         }
     }
 
@@ -119,6 +124,7 @@ impl<M: Memory> Ahead<M> {
             self.list_pieces()?;
         }
         (self.stage, self.was) = (Stage::Records, Was::Copied);
+        self.copied_at = Instant::now();
         let read = self.memory.read_pieces(&self.pieces, &mut self.bytes);
         if let Some(piece) = self.pieces.get(read) {
             // Some of it was freed.
@@ -182,6 +188,11 @@ impl<M: Memory> Ahead<M> {
             *word = Kind::Object;
         }
         std::mem::replace(&mut self.was, Was::Copied)
+    }
+
+    /// How long ago copying began.
+    pub fn age(&self) -> Duration {
+        self.copied_at.elapsed()
     }
 
     /// Ends the reading of a stack.
@@ -412,7 +423,18 @@ impl<M: Memory> Memory for Ahead<M> {
                 (true, Was::Copied)
             }
             Some((_, false)) => (false, Was::Changed),
-            None => (self.memory.read(address, into), Was::Read),
+            None => {
+                let was = match (self.stage, kind) {
+                    (
+                        Stage::Objects {
+                            are_copied: true, ..
+                        },
+                        Some(Kind::Object),
+                    ) => Was::Late,
+                    _ => Was::Read,
+                };
+                (self.memory.read(address, into), was)
+            }
         };
         self.was = self.was.max(was);
         match kind {
