@@ -25,7 +25,7 @@ const UNNEEDED: usize = 12;
 const PAUSE: Duration = Duration::from_micros(500);
 
 /// A small collection of a fresh R takes 600 microseconds: symbols and base functions have to be marked.
-const SHORTEST_COLLECTION: Duration = Duration::from_micros(50);
+const SHORTEST_COLLECTION: Duration = Duration::from_micros(200);
 
 /// The most that is read of the memory, in units of about a microsecond: to find R, to prepare, for a stack. A stack
 /// of 20,000 calls that is seen for the first time takes about a fifth of the last.
