@@ -9,8 +9,9 @@
 #'
 #' @details
 #' R's list of calls is read from the memory of the process. It may change while it is read, so it is read
-#' twice and compared; samples for which it changed five times are counted, and reported in a
-#' warning of class `profile_warning_incomplete`.
+#' twice and compared; samples for which it changed eight times are counted, and reported in a
+#' warning of class `profile_warning_incomplete`. They are rare, unless a program does nothing but call functions that
+#' take about a microsecond. Such functions have a smaller share than they should then.
 #'
 #' A sample has the functions that were running, with files and lines if their code has source references (see
 #' "Why there are no lines" in [read_rprof()]), the CPU time and the real time since the last sample,
