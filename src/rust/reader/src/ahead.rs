@@ -57,18 +57,20 @@ pub enum Was {
     Changed,
 }
 
-/// In the order in which they are copied first.
+/// What a piece is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Kind {
     Object,
     Record,
+    /// A variable of R.
     Variable,
-    /// The position of a function in its byte code: of the innermost one, and of one that calls another.
+    /// The position of the innermost function in its byte code.
     Position,
+    /// That of a function that has called another one.
     Caller,
 }
 
-/// What is at an address.
+/// A piece by its address. A position may be that of the innermost function in one stack, and not in the next.
 type Key = (Kind, u64);
 
 #[derive(Debug, Clone, Copy)]
@@ -222,8 +224,10 @@ impl<M: Memory> Ahead<M> {
         Ok(())
     }
 
-    /// Lists what is copied, and where the copies will be.
+    /// Lists what is copied, and where the copies will be. Positions are copied together with the record of their
+    /// function, near which they usually are.
     fn list_pieces(&mut self) -> Result<()> {
+        // What is copied twice, and in the middle. The numbers say in which order.
         let mut order = Vec::new();
         let mut records = Vec::new();
         for (&(kind, address), need) in &self.needs {
