@@ -232,7 +232,14 @@ impl<M: Memory> Reader<M> {
         self.stack.frames.clear();
         self.stack.records.clear();
         self.stack.is_cut = self.calls.is_cut;
-        let mut place = self.called_at(self.innermost, 0)?;
+        // While a function begins, its caller is still where R evaluates, at the call.
+        let called_at = self.roots.first().map(|root| root.called_at);
+        let is_at_call =
+            matches!(self.innermost, Root::Code { .. }) && called_at == Some(self.innermost);
+        let mut place = match is_at_call {
+            true => None,
+            false => self.called_at(self.innermost, 0)?,
+        };
         for number in 0..self.roots.len() {
             let (Some(&root), Some(&call)) = (self.roots.get(number), self.calls.calls.get(number))
             else {

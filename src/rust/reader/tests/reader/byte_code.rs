@@ -61,6 +61,37 @@ fn the_builtin_that_runs_is_the_innermost_frame() {
 }
 
 #[test]
+fn a_function_that_begins_is_not_where_its_caller_is() {
+    for layout in Layout::ALL {
+        let mut r = FakeR::new(layout);
+        let (code, calls) = code(&mut r);
+        let f = r.call_of("f");
+        r.record(On::C, CLOSURE, f, code.closure, At::Nowhere);
+        r.is_at(At::Absolute(code, 2));
+        // A function of the user with the name of a builtin.
+        let mut later = r.clone();
+        later.record(
+            On::C,
+            CLOSURE,
+            calls[1],
+            code.closure,
+            At::Absolute(code, 1),
+        );
+        let (memory, mut reader) = r.reader();
+        reader.prepare_with(|| {}).unwrap();
+        later.is_at(At::Absolute(code, 1));
+        memory.change(|space| *space = later.space.clone());
+        assert_eq!(frames(&mut reader).unwrap(), ["sum", "f a.R#11"]);
+        later.is_at(At::Absolute(code, 2));
+        memory.change(|space| *space = later.space.clone());
+        assert_eq!(
+            frames(&mut reader).unwrap(),
+            ["max", "sum a.R#12", "f a.R#11"]
+        );
+    }
+}
+
+#[test]
 fn a_call_that_has_a_record_is_no_further_builtin() {
     for flags in [CLOSURE, BUILTIN] {
         let mut r = FakeR::new(Layout::R_4_4);
