@@ -140,6 +140,7 @@ pub fn recorder_settings(list: &Robj) -> Result<recorder::Settings> {
         children: option(list, "children")?.flag()?,
         pause: option(list, "pause")?.flag()?,
         check: option(list, "check")?.flag()?,
+        own: false,
     })
 }
 

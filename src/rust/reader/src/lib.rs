@@ -21,7 +21,8 @@
 //! - [`innermost`]: where in its code the innermost function is;
 //! - [`stack`]: all that together is a stack;
 //! - [`apart`]: a thread for work that stops processes;
-//! - [`dump`]: one stack of a process; [`recorder`]: samples of processes become a profile, and each process
+//! - [`dump`]: one stack of a process;
+//! - [`session`]: a process at each tick; [`recorder`]: samples of processes become a profile, and each process
 //!   a [`source`].
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
@@ -45,6 +46,7 @@ pub mod places;
 )]
 pub mod process;
 pub mod recorder;
+pub mod session;
 pub mod source;
 pub mod stack;
 pub mod symbols;

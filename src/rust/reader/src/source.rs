@@ -56,8 +56,10 @@ pub fn source(process: &Process, settings: &Settings, profile: &mut Profile) -> 
         source.attributes.try_push(attribute, WHAT)
     };
     attribute("process.pid", ValueKind::Int, &message!("{}", process.pid))?;
-    let command = process.command()?;
-    attribute("process.command_line", ValueKind::String, &command)?;
+    if !settings.own {
+        let command = process.command()?;
+        attribute("process.command_line", ValueKind::String, &command)?;
+    }
     if let Some(start) = process.start() {
         attribute("process.creation.time", ValueKind::String, &utc(start))?;
     }
@@ -65,7 +67,7 @@ pub fn source(process: &Process, settings: &Settings, profile: &mut Profile) -> 
 }
 
 /// A moment as in ISO 8601, from seconds since 1970.
-fn utc(seconds: f64) -> String {
+pub fn utc(seconds: f64) -> String {
     let seconds = seconds as i64;
     let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     // Days are counted from 0000-03-01, so that the day of a leap year is the last of its year. 400 years

@@ -7,7 +7,8 @@ use profile_core::limits::cancel::Stop;
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_reader::dump::Dump;
 use profile_reader::process::Process;
-use profile_reader::recorder::{Recorded, in_a_word};
+use profile_reader::recorder::Recorded;
+use profile_reader::session::in_a_word;
 
 const WHAT: &str = "the stack of a process";
 

@@ -1,0 +1,309 @@
+//! A process that is recorded: at each tick, a sample of it is added to a profile.
+
+use crate::process::{NativeReader, Process, ProcessMemory, State, Thread, gone};
+use crate::recorder::{Event, Settings, of_process};
+use crate::source::{TYPES, source};
+use crate::stack::{Frame, Reader, Stack};
+use profile_core::error::Result;
+use profile_core::joint::{Files, NativeStack};
+use profile_core::limits::memory::{TryGrow, TryPut};
+use profile_core::model::{Label, LocationId, Profile, SourceId, StringId, Toplevel, Values};
+use std::collections::HashMap;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+const WHAT: &str = "the samples of a process";
+/// The most memory for the native stacks of a process, in bytes.
+const MOST_NATIVE: usize = 512 << 20;
+
+pub struct Session<'s> {
+    number: usize,
+    process: Process,
+    thread: Thread,
+    reader: Reader<ProcessMemory>,
+    native: Option<NativeReader<'s>>,
+    /// What samples refer to in their profile.
+    source: SourceId,
+    state_key: StringId,
+    frames: HashMap<Frame, LocationId, foldhash::fast::RandomState>,
+    /// The CPU time and the moment of the last sample.
+    cpu: Option<u64>,
+    time: Instant,
+    begin: Instant,
+    has_ended: bool,
+}
+
+/// What happened at a tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tick {
+    /// There is no sample, because the process has used no CPU time.
+    Idle,
+    Taken {
+        /// Whether outer calls were left out.
+        is_cut: bool,
+    },
+    /// The stack changed during all attempts to read it.
+    Unread,
+    /// The process has ended.
+    Ended,
+}
+
+/// Adds the columns of values to a new profile.
+pub fn declare_types(profile: &mut Profile) -> Result<()> {
+    for (name, unit) in TYPES {
+        let column = Values::absent(name, unit, 0)?;
+        profile.values.try_push(column, WHAT)?;
+    }
+    Ok(())
+}
+
+impl<'s> Session<'s> {
+    /// Opens a process, which becomes a source of the profile. Its native stacks are those with this `number`.
+    pub fn open(
+        process: &Process,
+        settings: &Settings,
+        files: &'s Files,
+        number: usize,
+        profile: &mut Profile,
+    ) -> Result<Session<'s>> {
+        let mappings = process.mappings()?;
+        let memory = ProcessMemory::new(process.pid);
+        let reader = Reader::open(memory, &mappings, settings.check);
+        let reader = reader.map_err(|error| of_process(process.pid, error))?;
+        let native = match settings.pause {
+            true => Some(NativeReader::open(
+                process,
+                reader.target(),
+                &mappings,
+                files,
+            )?),
+            false => None,
+        };
+        let thread = Thread::open(process);
+        let thread = thread.ok_or_else(|| gone(process.pid))?;
+        let source = source(process, settings, profile)?;
+        let now = Instant::now();
+        Ok(Session {
+            number,
+            process: process.clone(),
+            cpu: thread.cpu_time(),
+            thread,
+            reader,
+            native,
+            source: profile.add_source(source)?,
+            state_key: profile.strings.intern("state")?,
+            frames: HashMap::default(),
+            time: now,
+            begin: now,
+            has_ended: false,
+        })
+    }
+
+    /// Finds out what the first stacks would lack. This takes some milliseconds.
+    pub fn prepare(&mut self) -> Result<()> {
+        self.reader.prepare()
+    }
+
+    /// Continues in another profile, which is empty.
+    pub fn continue_in(&mut self, settings: &Settings, profile: &mut Profile) -> Result<()> {
+        declare_types(profile)?;
+        let source = source(&self.process, settings, profile)?;
+        self.source = profile.add_source(source)?;
+        self.state_key = profile.strings.intern("state")?;
+        self.frames.clear();
+        self.begin = Instant::now();
+        Ok(())
+    }
+
+    /// Forgets the time since the last sample, but not the CPU time.
+    pub fn skip_time(&mut self) {
+        self.time = Instant::now();
+    }
+
+    /// Sets how long the process was recorded.
+    pub fn finish(&self, profile: &mut Profile) {
+        let end = match self.has_ended {
+            true => self.time,
+            false => Instant::now(),
+        };
+        self.finish_at(end, profile);
+    }
+
+    /// The same, if recording ended at another moment.
+    pub fn finish_at(&self, end: Instant, profile: &mut Profile) {
+        let duration = end.saturating_duration_since(self.begin).as_nanos();
+        profile.sources[self.source.row()].duration = i64::try_from(duration).ok();
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.process.pid
+    }
+
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// The reader of native stacks, if the process is stopped.
+    pub fn native(&mut self) -> Option<&mut NativeReader<'s>> {
+        self.native.as_mut()
+    }
+
+    /// Takes a sample, unless `settings` say that there is none. Native stacks are added to `natives`.
+    pub fn tick(
+        &mut self,
+        settings: &Settings,
+        profile: &mut Profile,
+        natives: &mut Vec<NativeStack>,
+    ) -> Result<Tick> {
+        if self.has_ended {
+            return Ok(Tick::Idle);
+        }
+        let cpu = self.thread.cpu_time();
+        let used = match (cpu, self.cpu) {
+            (Some(now), Some(before)) => Some(now.saturating_sub(before)),
+            _ => None,
+        };
+        // If it has ended, its CPU time is not known.
+        if settings.event == Event::Cpu && used == Some(0) {
+            // A pause is no part of the next sample.
+            self.time = Instant::now();
+            return Ok(Tick::Idle);
+        }
+        let state = match settings.own && settings.event == Event::Cpu {
+            true => None,
+            false => {
+                let Some(state) = self.thread.state() else {
+                    self.has_ended = true;
+                    return Ok(Tick::Ended);
+                };
+                Some(state)
+            }
+        };
+        let still = match &mut self.native {
+            // It would not stop while it waits for a device.
+            Some(native) if state != Some(State::Waiting) && native.size() < MOST_NATIVE => {
+                native.stop()?
+            }
+            _ => None,
+        };
+        let Some(stack) = self.reader.read()? else {
+            // Its time counts for the next sample.
+            return Ok(Tick::Unread);
+        };
+        let is_cut = stack.is_cut;
+        let stack = stack.clone();
+        let (now, moment) = (Instant::now(), SystemTime::now());
+        let values = [
+            used.and_then(|used| i64::try_from(used).ok()),
+            i64::try_from((now - self.time).as_nanos()).ok(),
+        ];
+        if let Some(native) = &mut self.native {
+            let word = match still {
+                Some(still) => native.resume(still, self.reader.target(), &stack)?,
+                None => None,
+            };
+            let recording = self.number;
+            let found = match word {
+                Some(word) => NativeStack::At { recording, word },
+                None if native.size() >= MOST_NATIVE => NativeStack::Full,
+                None => NativeStack::Unknown,
+            };
+            natives.try_push(found, WHAT)?;
+        }
+        self.add(&stack, values, moment, state, profile)?;
+        (self.cpu, self.time) = (cpu, now);
+        Ok(Tick::Taken { is_cut })
+    }
+
+    fn add(
+        &mut self,
+        stack: &Stack,
+        values: [Option<i64>; 2],
+        moment: SystemTime,
+        state: Option<State>,
+        profile: &mut Profile,
+    ) -> Result<()> {
+        let sample = profile.samples.len();
+        let mut frames = Vec::new();
+        for &frame in &stack.frames {
+            let location = match self.frames.get(&frame) {
+                Some(&location) => location,
+                None => {
+                    let location = self.location(frame, profile)?;
+                    self.frames.try_put(frame, location, WHAT)?;
+                    location
+                }
+            };
+            frames.try_push(location, WHAT)?;
+        }
+        if stack.is_cut {
+            let none = profile.strings.intern("")?;
+            let mark = profile.frame(CUT, none, 0)?;
+            frames.try_push(mark, WHAT)?;
+        }
+        let id = profile.stacks.intern(&frames)?;
+        if let Some(place) = stack.toplevel {
+            let filename = profile.strings.intern(self.reader.texts.get(place.file))?;
+            let toplevel = Toplevel {
+                sample,
+                filename,
+                line: place.line,
+            };
+            profile.samples.toplevel.try_push(toplevel, WHAT)?;
+        }
+        profile.samples.source.try_push(self.source, WHAT)?;
+        profile.samples.stack.try_push(id, WHAT)?;
+        let since = moment.duration_since(UNIX_EPOCH).ok();
+        if let Some(time) = since.and_then(|since| i64::try_from(since.as_nanos()).ok()) {
+            profile.samples.times.try_push((sample, time), WHAT)?;
+        }
+        for (column, value) in profile.values.iter_mut().zip(values) {
+            match value {
+                Some(value) => {
+                    column.push(value)?;
+                }
+                None => column.column.try_push(f64::NAN, WHAT)?,
+            }
+        }
+        let Some(state) = state else {
+            return Ok(());
+        };
+        let state = profile.strings.intern(in_a_word(state))?;
+        let label = Label {
+            sample,
+            key: self.state_key,
+            str: Some(state),
+            num: None,
+            unit: None,
+            other: None,
+        };
+        profile.labels.try_push(label, WHAT)
+    }
+
+    fn location(&self, frame: Frame, profile: &mut Profile) -> Result<LocationId> {
+        let texts = &self.reader.texts;
+        let (file, line) = match frame.place {
+            Some(place) => (profile.strings.intern(texts.get(place.file))?, place.line),
+            None => (profile.strings.intern("")?, 0),
+        };
+        profile.frame(texts.get(frame.name), file, line)
+    }
+}
+
+/// The outermost frame of a stack that was cut.
+pub const CUT: &str = "<outer calls not read>";
+
+/// The state of a thread as the value of a label.
+pub fn in_a_word(state: State) -> &'static str {
+    match state {
+        State::Running => "running",
+        State::Sleeping => "sleeping",
+        State::Waiting => "waiting",
+        State::Stopped => "stopped",
+        State::Ended => "ended",
+        State::Other(_) => "other",
+    }
+}
