@@ -16,7 +16,8 @@
 #' A sample has the functions that were running, with files and lines if their code has source references (see
 #' "Why there are no lines" in [read_rprof()]), the CPU time and the real time since the last sample,
 #' and the time when it was taken. The label `state` says what the process did then: `running` (or waiting for a
-#' CPU), `sleeping`, `waiting` for a disk, or `stopped`.
+#' CPU), `sleeping`, `waiting` for a disk, or `stopped`. Samples also have the labels of [with_labels()] that the
+#' process runs with. If it uses the key `state` as well, they have both values.
 #'
 #' @section What cannot be seen:
 #' - Some builtin functions. R keeps no record of them unless [Rprof()] runs. If byte-compiled code calls one by its
@@ -293,7 +294,7 @@ clear_lines <- function(count) {
 #'   Attributes: `pid`; `command`; `start`, when the process started, as `POSIXct`; `state`, as in
 #'   [profile_process()]; `system_call`, the name of the system call that it is in, or `NA`; `children`, the
 #'   ids of processes that it has started; `toplevel`, a row with file and line from which the outermost function
-#'   was called; `is_cut`, whether outer calls were left out, because there are more than 20,000.
+#'   was called; `labels`, a named vector, see [with_labels()]; `is_cut`, whether outer calls were left out, because there are more than 20,000.
 #' @inheritSection profile_process Errors
 #' @seealso [profile_process()]
 #' @export
@@ -330,6 +331,7 @@ dump_stack <- function(pid) {
     system_call = c(dump$system_call, NA_character_)[[1]],
     children = dump$children,
     toplevel = dump$toplevel,
+    labels = rlang::set_names(dump$labels$values, dump$labels$keys),
     is_cut = dump$is_cut,
     class = "profile_stack"
   )
@@ -406,6 +408,10 @@ format.profile_stack <- function(x, ..., n = 50, width = NULL) {
     printable(attr(x, "command")),
     doing_in_words(attr(x, "state"), attr(x, "system_call"), attr(x, "children"))
   )
+  labels <- attr(x, "labels")
+  if (length(labels) > 0) {
+    head <- c(head, printable(paste0("Labels: ", paste0(names(labels), "=", labels, collapse = ", "))))
+  }
   lines <- if (nrow(x) == 0) "No function is running." else stack_lines(x, n)
   shorten(c(head, "", lines), width)
 }

@@ -71,7 +71,7 @@ record_profile <- function(
     abort_argument("`record_profile()` is running already.", call)
   }
   # Those of this function and its callers.
-  frames <- sys.nframe()
+  frames <- sys.nframe() - count_label_frames(sys.calls())
   started <- Sys.time()
   finish <- if (joint) start_joint_recording(options, call) else start_recording(options, call)
   the$recording <- TRUE

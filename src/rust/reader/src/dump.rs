@@ -1,8 +1,10 @@
 //! The stack of a process at this moment, and what the process does.
 
+use crate::places::Place;
 use crate::process::{Process, ProcessMemory, State, system_call_name};
 use crate::recorder::of_process;
 use crate::stack::{Reader, Stack};
+use profile_core::analysis::label_frames;
 use profile_core::error::{Error, Result};
 use profile_core::message;
 use profile_core::model::Strings;
@@ -17,7 +19,10 @@ const LONGEST: Duration = Duration::from_secs(2);
 
 pub struct Dump {
     pub process: Process,
+    /// Without the frames of labels.
     pub stack: Stack,
+    /// Keys and values.
+    pub labels: Vec<(String, String)>,
     /// The names of functions and files.
     pub texts: Strings,
     pub state: State,
@@ -46,7 +51,7 @@ pub fn dump(pid: i32) -> Result<Dump> {
         }
         thread::sleep(PAUSE);
     }
-    let Some((stack, Some(state), system_call)) = last else {
+    let Some((mut stack, Some(state), system_call)) = last else {
         return Err(match process.state() {
             None => Error::Process(message!("Process {pid} ended while it was read.")),
             Some(_) => Error::Process(message!(
@@ -54,11 +59,36 @@ pub fn dump(pid: i32) -> Result<Dump> {
             )),
         });
     };
+    let labels = take_labels(&mut stack, &reader.texts)?;
     Ok(Dump {
         process,
         stack,
+        labels,
         texts: reader.texts,
         state,
         system_call,
     })
+}
+
+/// Removes the frames of labels from a stack, and returns the labels.
+fn take_labels(stack: &mut Stack, texts: &Strings) -> Result<Vec<(String, String)>> {
+    let frames = stack.frames.iter();
+    let frames = frames.map(|frame| (texts.get(frame.name), frame.place.is_some()));
+    let clean = label_frames::Frames::of(frames)?;
+    let same_file = |own: Option<Place>, of_mark: Option<Place>| match (own, of_mark) {
+        (Some(own), Some(of_mark)) if own.file == of_mark.file => Some(of_mark),
+        (own, _) => own,
+    };
+    let outermost = clean.toplevel.and_then(|mark| stack.frames[mark].place);
+    stack.toplevel = stack
+        .toplevel
+        .and_then(|own| same_file(Some(own), outermost));
+    for &(frame, mark) in &clean.moved {
+        stack.frames[frame].place = same_file(stack.frames[frame].place, stack.frames[mark].place);
+    }
+    for (to, &from) in clean.kept.iter().enumerate() {
+        stack.frames[to] = stack.frames[from];
+    }
+    stack.frames.truncate(clean.kept.len());
+    Ok(clean.labels)
 }

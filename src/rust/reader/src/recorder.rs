@@ -3,6 +3,7 @@
 use crate::apart;
 use crate::process::Process;
 use crate::session::{Session, Tick, declare_types};
+use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::Problems;
 use profile_core::joint::{Files, NativeStack, insert_native};
@@ -181,7 +182,7 @@ impl<'s> Recorder<'s> {
         Ok(())
     }
 
-    /// Adds how long each process was recorded, and native frames.
+    /// Adds how long each process was recorded, native frames, and labels.
     fn finish(&mut self) -> Result<()> {
         for session in &self.sessions {
             session.finish(&mut self.recorded.profile);
@@ -198,7 +199,7 @@ impl<'s> Recorder<'s> {
             let problems = insert_native(profile, &recordings, &self.natives, &|| false)?;
             self.recorded.problems = problems;
         }
-        Ok(())
+        take_labels(&mut self.recorded.profile, &|| false)
     }
 }
 

@@ -4,6 +4,7 @@ use crate::process::{NativeReader, Process, ProcessMemory, State, Thread, gone};
 use crate::recorder::{Event, Settings, of_process};
 use crate::source::{TYPES, source};
 use crate::stack::{Frame, Reader, Stack};
+use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::error::Result;
 use profile_core::joint::{Files, NativeStack};
 use profile_core::limits::memory::{TryGrow, TryPut};
@@ -241,7 +242,7 @@ impl<'s> Session<'s> {
         }
         if stack.is_cut {
             let none = profile.strings.intern("")?;
-            let mark = profile.frame(CUT, none, 0)?;
+            let mark = profile.frame(OUTER_CALLS, none, 0)?;
             frames.try_push(mark, WHAT)?;
         }
         let id = profile.stacks.intern(&frames)?;
@@ -292,9 +293,6 @@ impl<'s> Session<'s> {
         profile.frame(texts.get(frame.name), file, line)
     }
 }
-
-/// The outermost frame of a stack that was cut.
-pub const CUT: &str = "<outer calls not read>";
 
 /// The state of a thread as the value of a label.
 pub fn in_a_word(state: State) -> &'static str {

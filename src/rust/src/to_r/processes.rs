@@ -30,7 +30,7 @@ pub fn recorded<'call>(
     ])
 }
 
-/// `list(frames, toplevel, is_cut, state, system_call, command, start, children)`: `frames` is a tibble, innermost
+/// `list(frames, toplevel, labels, is_cut, state, system_call, command, start, children)`: `frames` is a tibble, innermost
 /// first; `toplevel` a row of the same kind for where the outermost function was called.
 pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
     let frames = || dump.stack.frames.iter();
@@ -57,6 +57,14 @@ pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
             .map(|place| Some(dump.texts.get(place.file))),
     )?;
     called_from.integers("line", toplevel.iter().map(|place| place.line))?;
+    let label = |part: fn(&(String, String)) -> &String| {
+        let texts = dump.labels.iter().map(move |label| part(label).as_str());
+        texts.try_vec(WHAT)
+    };
+    let labels = arena.list(&[
+        ("keys", arena.texts(&label(|(key, _)| key)?)?),
+        ("values", arena.texts(&label(|(_, value)| value)?)?),
+    ])?;
     let mut system_call = Vec::new();
     if let Some(name) = dump.system_call {
         system_call.try_push(name, WHAT)?;
@@ -64,6 +72,7 @@ pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
     arena.list(&[
         ("frames", table.finish()?),
         ("toplevel", called_from.finish()?),
+        ("labels", labels),
         ("is_cut", arena.flag(dump.stack.is_cut)?),
         ("state", arena.text(in_a_word(dump.state))?),
         ("system_call", arena.texts(&system_call)?),

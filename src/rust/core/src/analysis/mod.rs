@@ -15,7 +15,8 @@
 //! - [`call_tree`]: self and total values by path;
 //! - [`combine`]: combines several profiles;
 //! - [`compact`]: finds unused rows of tables;
-//! - [`convert`]: converts between the versions of the tables.
+//! - [`convert`]: converts between the versions of the tables;
+//! - [`label_frames`]: labels that recorders find as frames.
 
 pub(crate) mod aggregate;
 pub mod call_tree;
@@ -24,6 +25,7 @@ pub mod compact;
 pub mod convert;
 pub mod groups;
 pub(crate) mod inlining;
+pub mod label_frames;
 pub(crate) mod measures;
 pub mod paths;
 pub(crate) mod rows_by_source;

@@ -15,7 +15,12 @@ pub fn profile(stacks: &[(&str, f64)]) -> Profile {
     for (row, (text, count)) in stacks.iter().enumerate() {
         let mut frames = Vec::new();
         for frame in text.split('>').filter(|frame| !frame.is_empty()) {
-            let (name, line) = frame.split_once(':').unwrap_or((frame, "0"));
+            // A name may contain colons.
+            let is_line = |(_, line): &(&str, &str)| line.parse::<i32>().is_ok();
+            let (name, line) = frame
+                .rsplit_once(':')
+                .filter(is_line)
+                .unwrap_or((frame, "0"));
             let file = profile.strings.intern("file.R").unwrap();
             let location = profile.frame(name, file, line.parse().unwrap()).unwrap();
             frames.insert(0, location);

@@ -9,6 +9,7 @@ use super::native::NativeFrames;
 use super::r_tables::RTables;
 use super::recording::Recording;
 use super::symbols::Files;
+use crate::analysis::label_frames::take_labels;
 use crate::error::{Error, Position, Result};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::{self, Input, rprof};
@@ -41,7 +42,8 @@ pub fn merge(
         });
     }
     let input = Input::Bytes(&file);
-    let (mut profile, mut problems) = formats::read(input, Some(&rprof::FORMAT), origin, stop)?;
+    let (mut profile, mut problems) =
+        formats::read(input, Some(&rprof::AS_RECORDED), origin, stop)?;
     if let Some(source) = profile.sources.first_mut() {
         source.timestamp = Some(seconds(recording.start));
         source.duration = Some(recording.duration);
@@ -85,6 +87,7 @@ pub fn merge(
     }
     merger.natives.finish(&mut profile);
     profile.samples.stack = stacks;
+    take_labels(&mut profile, stop)?;
     if !memory {
         forget_memory(&mut profile);
     }

@@ -29,7 +29,7 @@ mod write;
 
 pub use grammar::memory_prefix as parse_memory;
 pub use line_reader::OTHERWISE;
-pub use read::FORMAT;
+pub use read::{AS_RECORDED, FORMAT};
 pub use write::Writer;
 
 use crate::formats::bytes::{first_line, is_json, is_text};

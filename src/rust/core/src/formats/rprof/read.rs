@@ -2,6 +2,7 @@
 
 use super::is_rprof;
 use super::line_reader::LineReader;
+use crate::analysis::label_frames::take_labels;
 use crate::error::Result;
 use crate::formats::format::{Format, Opened};
 use crate::formats::lines::{self, LIMITS, Limits, Reader};
@@ -16,8 +17,20 @@ pub const FORMAT: Format = Format {
     read,
 };
 
+/// The same with the frames that stand for labels, so that each sample has the calls that R had.
+pub const AS_RECORDED: Format = Format {
+    read: read_as_recorded,
+    ..FORMAT
+};
+
 /// Reads a file of `Rprof()`.
 pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+    let (mut profile, problems) = read_as_recorded(opened, stop)?;
+    take_labels(&mut profile, stop)?;
+    Ok((profile, problems))
+}
+
+fn read_as_recorded(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     read_lines(opened, &LIMITS, stop)
 }
 

@@ -1,0 +1,396 @@
+# Labels of what is running, such as the route of a request. They are frames of R's stack, where every profiler finds
+# them: `src/rust/core/src/analysis/label_frames.rs` says what these look like, and makes them labels of samples.
+#
+# R never frees a symbol, and each set of labels is one, so the number of sets is limited.
+
+#' Label the samples of an expression
+#'
+#' @description
+#' `with_labels()` evaluates an expression. Samples that a profiler takes meanwhile have these labels, such as the
+#' route of a request, the user, or the step of a job, so that a profile can be divided by them.
+#'
+#' `label_handler()` returns a function that does the same as another one, with labels. `label_plumber()` labels the
+#' requests of a plumber API.
+#'
+#' @details
+#' Labels are recorded by [record_profile()], [start_profiler()], [Rprof()] (see [read_rprof()]), and, from another
+#' process, by [profile_process()]; [dump_stack()] shows them as well. They are rows of the table
+#' `.labels`, labels in files of [write_pprof()], and attributes in those of [write_otlp()].
+#' The other formats, and tables of version 1.0, have no labels.
+#'
+#' Labels can be nested. A sample has the labels of all calls of `with_labels()` that it is inside of; if some have the
+#' same key, the innermost one counts. They end with the expression, also if that fails, or is left by `return()`,
+#' `break` or a condition. It is evaluated where `with_labels()` is called, as if it were not there.
+#'
+#' Labels cost about 5 microseconds for each call, whether a profiler is running or not.
+#'
+#' @section How it works:
+#' Profilers of R record the stack, so the labels are the name of a function on the stack that evaluates the
+#' expression. Functions of this package remove it, and the functions that called it, when they read or record
+#' a profile. Others, such as [utils::summaryRprof()], show a function with a name like
+#' `.profile_labels:route=%2Fapi;`.
+#'
+#' @section Limits:
+#' - A session has at most 1,000 different sets of labels, because R keeps the names of functions for ever: use the pattern
+#'   of a route, such as `/users/<id>`, and not the ids of users. Samples of other sets do not have these labels.
+#'   Instead they have the label `profile.overflow`, whose value are the keys that are missing, separated by commas. They
+#'   have no label with these keys from outer calls either, since that would be wrong.
+#'   The same happens to keys: if they are too many, `profile.overflow` is `*`, and outer labels are missing, too.
+#' - A set of labels takes at most 450 characters, in which `=` or `&` are added to each label. All characters
+#'   but ASCII letters, digits and `-._~/:` count three for each byte in UTF-8.
+#' - Labels do not follow code that is run later, such as a callback of the packages later or promises:
+#'   label that, too. Other processes, such as those of `parallel::mclapply()`, have the labels of the time when they
+#'   were forked.
+#' - R up to 4.2 does not write more than 10,000 characters of a stack. In deep stacks the outermost calls are missing,
+#'   and with them their labels.
+#'
+#' @section In services:
+#' - plumber: `label_plumber()`, as in `pr() |> pr_get("/a", f) |> label_plumber() |> pr_run()`, or in a file of plumber
+#'   `#* @plumber` before `profile::label_plumber`. The keys are those of OpenTelemetry: `http.route`, the path of the
+#'   endpoint as it was defined, and `http.request.method`.
+#' - Shiny: label the expressions, as in `renderPlot(with_labels(c(output = "plot"), plot(data())))` and
+#'   `observe(with_labels(c(observer = "save"), save(data())))`. An expression is run later than the function that
+#'   it was written in, so labels of that do not count for it.
+#' - Functions that take a request, such as the `call` of an application of httpuv:
+#'   `label_handler(call, function(req) c(method = req$REQUEST_METHOD))`.
+#'
+#' @param labels A named vector of text, or a named list of single values. Names are keys; they must be different, and not
+#'   `profile.overflow`. For `label_handler()`, this may be a function that returns labels. It is called with
+#'   those arguments of `handler` that have the names of its own arguments. If it fails, the handler runs without labels,
+#'   and there is a warning the first time.
+#' @param expr An expression.
+#' @param handler A function written in R.
+#' @param pr A router of plumber. Endpoints of routers that are mounted on it are included; those that are added
+#'   later are not.
+#'
+#' @return `with_labels()`: the value of `expr`, invisibly if that is invisible.
+#'
+#'   `label_handler()`: a function with the same arguments as `handler`.
+#'
+#'   `label_plumber()`: `pr`, which is changed.
+#' @section Errors:
+#' `profile_error_argument` for invalid arguments, also for labels that are too long. The warning has class
+#' `profile_warning_labels`.
+#' @seealso [filter_profile()]; `vignette("processes", package = "profile")`
+#' @export
+#' @examples
+#' work <- function(n) for (i in seq_len(n)) sort(runif(1e5))
+#' x <- record_profile({
+#'   with_labels(c(route = "/small"), work(10))
+#'   with_labels(c(route = "/large"), work(30))
+#' })
+#' table(x$.labels$str)
+#'
+#' handler <- function(req) paste("Hello", req$user)
+#' labelled <- label_handler(handler, function(req) c(route = req$path))
+#' labelled(list(path = "/hello", user = "you"))
+with_labels <- function(labels, expr) {
+  # The names of these variables become those of frames.
+  if (is.symbol(substitute(expr))) {
+    # Perhaps an argument of the caller.
+    .profile_forwarded <- caller_with(labels)
+    .profile_forwarded(expr)
+  } else {
+    .profile_labelled <- caller_with(labels)
+    .profile_labelled(expr)
+  }
+}
+
+#' @rdname with_labels
+#' @export
+label_handler <- function(handler, labels) {
+  call <- rlang::current_env()
+  if (!rlang::is_closure(handler)) {
+    abort_argument("`handler` must be a function written in R.", call)
+  }
+  arguments <- formals(handler)
+  shared <- if (rlang::is_closure(labels)) {
+    check_shared(names(formals(labels)), names(arguments), call)
+  } else {
+    # An error now, and not when it is called.
+    caller_with(labels, call)
+    fixed <- labels
+    labels <- function() fixed
+    character()
+  }
+  named <- substitute(handler)
+  name <- if (is.symbol(named) && !as.character(named) %in% names(arguments)) named else quote(.profile_handler)
+
+  wrapper <- function() NULL
+  formals(wrapper) <- arguments
+  body(wrapper) <- wrapper_body(name, names(arguments), shared)
+  # Defaults of arguments may use what the handler sees.
+  environment(wrapper) <- list2env(
+    rlang::set_names(list(handler, labels, handler_caller()), c(as.character(name), ".profile_labels", ".profile_caller")),
+    parent = environment(handler)
+  )
+  other <- attributes(handler)
+  attributes(wrapper)[setdiff(names(other), "srcref")] <- other[setdiff(names(other), "srcref")]
+  wrapper
+}
+
+#' @rdname with_labels
+#' @export
+label_plumber <- function(pr) {
+  if (!inherits(pr, "Plumber")) {
+    abort_argument("`pr` must be a router of plumber.", rlang::current_env())
+  }
+  label_endpoints(pr, "")
+  pr
+}
+
+label_endpoints <- function(pr, path) {
+  for (endpoint in unlist(pr$endpoints, use.names = FALSE)) {
+    endpoint$registerHook("aroundexec", endpoint_hook(paste0(path, endpoint$path)))
+  }
+  mounts <- pr$mounts
+  for (i in seq_along(mounts)) {
+    if (inherits(mounts[[i]], "Plumber")) {
+      label_endpoints(mounts[[i]], paste0(path, sub("/$", "", names(mounts)[[i]])))
+    }
+  }
+}
+
+endpoint_hook <- function(route) {
+  caller_of <- handler_caller()
+  function(req, ..., .next) {
+    .profile_labelled <- caller_of(c(http.request.method = req$REQUEST_METHOD, http.route = route))
+    .profile_labelled(.next(req = req, ...))
+  }
+}
+
+# Calls the handler with what the wrapper was called with.
+wrapper_body <- function(name, arguments, shared) {
+  passed <- function(names) {
+    values <- lapply(names, as.name)
+    names(values) <- ifelse(names == "...", "", names)
+    values
+  }
+  forward <- as.call(c(name, passed(arguments)))
+  labels <- as.call(c(quote(.profile_labels), passed(shared)))
+  named <- setdiff(arguments, "...")
+  if (length(named) == 0) {
+    return(bquote({
+      .profile_labelled <- .profile_caller(.(labels))
+      .profile_labelled(.(forward))
+    }))
+  }
+  is_missing <- lapply(named, function(name) call("missing", as.name(name)))
+  bquote({
+    .profile_labelled <- .profile_caller(.(labels))
+    if (.(Reduce(function(a, b) call("||", a, b), is_missing))) {
+      # The handler has to know which arguments are missing.
+      .profile_missing <- .(as.call(c(quote(c), rlang::set_names(is_missing, named))))
+      do.call(delayedAssign, list(
+        ".profile_value", .(supplied_call)(quote(.(forward)), .profile_missing), environment(), environment()
+      ))
+      .profile_labelled(.profile_value)
+    } else {
+      .profile_labelled(.(forward))
+    }
+  })
+}
+
+supplied_call <- function(call, missing) {
+  call[!names(call) %in% names(missing)[missing]]
+}
+
+check_shared <- function(wanted, arguments, call) {
+  unknown <- setdiff(wanted, arguments)
+  if (length(unknown) > 0) {
+    abort_argument(
+      paste0("`labels` has the argument `", unknown[[1]], "`, which `handler` does not have."), call
+    )
+  }
+  wanted
+}
+
+# A service goes on if its labels are wrong.
+handler_caller <- function() {
+  has_warned <- FALSE
+  function(labels) {
+    tryCatch(caller_with(labels), error = function(error) {
+      if (!has_warned) {
+        has_warned <<- TRUE
+        warn_profile(
+          c("The labels of a handler cannot be used.", x = shown_text(conditionMessage(error))),
+          "profile_warning_labels",
+          call = NULL
+        )
+      }
+      caller_with(character())
+    })
+  }
+}
+
+# ---- Sets of labels ------------------------------------------------------------------
+
+# The functions that evaluate an expression with labels. `table` finds them, by functions of utils that R 4.1 does not
+# have: there each call takes longer.
+label_sets <- new.env(parent = emptyenv())
+label_sets$utils <- asNamespace("utils")
+label_sets$marks <- character()
+label_sets$callers <- list()
+label_sets$overflow_marks <- character()
+label_sets$overflow_callers <- list()
+
+most_label_sets <- 1000
+# Sets of keys whose labels were too many.
+most_overflow_sets <- 50
+# Labels are found again as they were given, for example as a list. This bounds what is kept of that.
+most_found_labels <- 5000
+# R's profiler cuts names at 498 bytes.
+most_label_characters <- 450
+
+caller_with <- function(labels, call = rlang::caller_env()) {
+  caller <- if (!is.null(label_sets$table)) label_sets$find(label_sets$table, labels)
+  if (is.null(caller)) new_caller_with(labels, call) else caller
+}
+
+new_caller_with <- function(labels, call) {
+  given <- labels
+  labels <- check_labels(labels, call)
+  labels <- labels[order(names(labels), method = "radix")]
+  if (length(label_sets$marks) >= most_label_sets && !is.null(label_sets$table)) {
+    caller <- label_sets$find(label_sets$table, labels)
+    return(if (is.null(caller)) overflow_caller(names(labels)) else caller)
+  }
+  mark <- labels_mark(labels, call)
+  i <- match(mark, label_sets$marks)
+  if (is.na(i)) {
+    if (length(label_sets$marks) >= most_label_sets) {
+      return(overflow_caller(names(labels)))
+    }
+    i <- length(label_sets$marks) + 1L
+    label_sets$callers[[i]] <- new_caller(mark)
+    label_sets$marks[[i]] <- mark
+    remember_labels(labels, label_sets$callers[[i]])
+  }
+  caller <- label_sets$callers[[i]]
+  remember_labels(given, caller)
+  caller
+}
+
+remember_labels <- function(labels, caller) {
+  if (is.null(label_sets$table)) {
+    utils <- label_sets$utils
+    if (!exists("hashtab", utils, inherits = FALSE)) {
+      return()
+    }
+    label_sets$find <- get("gethash", utils)
+    label_sets$put <- get("sethash", utils)
+    label_sets$size <- get("numhash", utils)
+    label_sets$table <- get("hashtab", utils)("identical")
+  }
+  if (label_sets$size(label_sets$table) < most_found_labels) {
+    label_sets$put(label_sets$table, labels, caller)
+  }
+}
+
+# For labels that are too many.
+overflow_caller <- function(keys) {
+  body <- paste(percent_encoded(keys), collapse = "&")
+  if (nchar(body) > most_label_characters) {
+    return(overflow_of_any())
+  }
+  i <- match(body, label_sets$overflow_marks)
+  if (is.na(i)) {
+    if (length(label_sets$overflow_marks) >= most_overflow_sets) {
+      return(overflow_of_any())
+    }
+    i <- length(label_sets$overflow_marks) + 1L
+    label_sets$overflow_callers[[i]] <- new_caller(paste0(".profile_overflow:", body, ";"))
+    label_sets$overflow_marks[[i]] <- body
+  }
+  label_sets$overflow_callers[[i]]
+}
+
+overflow_of_any <- function() {
+  if (is.null(label_sets$any)) {
+    label_sets$any <- new_caller(".profile_overflow:*;")
+  }
+  label_sets$any
+}
+
+# A function that evaluates its argument inside a call of the mark.
+new_caller <- function(mark) {
+  # Not a wrong name in the locale of R: a mark is ASCII.
+  caller <- function(x) NULL
+  body(caller) <- call(mark, quote(x))
+  environment(caller) <- list2env(rlang::set_names(list(evaluate), mark), parent = baseenv())
+  caller
+}
+
+evaluate <- function(x) x
+
+labels_mark <- function(labels, call) {
+  pairs <- paste0(percent_encoded(names(labels)), "=", percent_encoded(labels))
+  body <- paste(if (length(labels) > 0) pairs, collapse = "&")
+  if (nchar(body) > most_label_characters) {
+    longest <- names(labels)[[which.max(nchar(pairs))]]
+    abort_argument(
+      c(
+        paste0(
+          "Labels must not take more than ", most_label_characters, " characters, but they take ",
+          format_count(nchar(body)), "."
+        ),
+        i = paste0("The longest is `", longest, "`. Characters other than ASCII letters, digits and `-._~/:` count three for each byte.")
+      ),
+      call
+    )
+  }
+  paste0(".profile_labels:", body, ";")
+}
+
+unreserved <- charToRaw(paste0(c(letters, LETTERS, 0:9, "-._~/:"), collapse = ""))
+
+percent_encoded <- function(x) {
+  encode <- function(text) {
+    bytes <- charToRaw(text)
+    characters <- ifelse(
+      bytes %in% unreserved, rawToChar(bytes, multiple = TRUE), sprintf("%%%02X", as.integer(bytes))
+    )
+    paste(characters, collapse = "")
+  }
+  vapply(enc2utf8(as.character(x)), encode, "", USE.NAMES = FALSE)
+}
+
+# As a named vector of text.
+check_labels <- function(labels, call) {
+  if (is.list(labels) && !is.object(labels)) {
+    is_value <- vapply(labels, function(value) is.atomic(value) && length(value) == 1, logical(1))
+    if (!all(is_value)) {
+      abort_argument("`labels` must contain single values.", call)
+    }
+    labels <- vapply(labels, as.character, "")
+  } else if (!is.null(labels) && !is.atomic(labels)) {
+    abort_argument("`labels` must be a named vector of text, or a named list of single values.", call)
+  }
+  keys <- names(labels)
+  labels <- rlang::set_names(as.character(labels), keys)
+  if (length(labels) == 0) {
+    return(rlang::set_names(character(), character()))
+  }
+  if (is.null(keys) || !all(is_valid_text(keys)) || any(keys == "")) {
+    abort_argument("Each label must have a name, its key.", call)
+  }
+  if (anyDuplicated(keys) > 0) {
+    abort_argument(paste0("Two labels have the key `", keys[[anyDuplicated(keys)]], "`."), call)
+  }
+  if ("profile.overflow" %in% keys) {
+    abort_argument("The key `profile.overflow` is reserved, see the help of `with_labels()`.", call)
+  }
+  invalid <- !is_valid_text(labels)
+  if (any(invalid)) {
+    abort_argument(paste0("The label `", keys[invalid][[1]], "` must be text that is not missing."), call)
+  }
+  labels
+}
+
+# The number of frames that implement labels among those of calls: three for each mark.
+count_label_frames <- function(calls) {
+  is_mark <- function(call) {
+    is.symbol(call[[1]]) && grepl("^[.]profile_(labels|overflow):", as.character(call[[1]]))
+  }
+  3L * sum(vapply(calls, is_mark, logical(1)))
+}

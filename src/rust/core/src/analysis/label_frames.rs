@@ -1,0 +1,269 @@
+//! Labels that R code gave to its samples, which recorders find as frames.
+//!
+//! A profiler of R sees the stack and nothing else, so `with_labels()` (`R/labels.R`) puts labels on the stack, as the
+//! name of a function that does nothing but evaluate an expression:
+//!
+//! ```text
+//! inner function of the user
+//! .profile_labels:route=%2Fapi&method=GET;     the mark: keys and values
+//! .profile_labelled                            calls the mark
+//! with_labels                                  under any name that the user calls it by
+//! outer function of the user
+//! ```
+//!
+//! Every recorder and the reader of Rprof files call [`take_labels()`], which removes these frames and gives their
+//! labels to the samples. It costs by distinct stacks. [`Frames`] is the same for a single stack.
+//!
+//! An expression is code of the function that it is written in, so that frame takes over the line at which the mark
+//! was, if both are of the same file. `.profile_forwarded` instead of `.profile_labelled` says that the expression was
+//! passed on by an argument: then it is the code of another function, and the line is not used.
+
+mod mark;
+mod stack;
+
+pub use mark::Mark;
+pub use stack::{Frames, OUTER_CALLS, OVERFLOW_KEY};
+
+use crate::collections::{Interner, Lists};
+use crate::error::Result;
+use crate::limits::cancel::{self, ROWS, Stop};
+use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
+use crate::model::{Label, Location, LocationId, Locations, Profile, StackId, Stacks, StringId};
+use stack::{Clean, Merged, Role};
+
+const WHAT: &str = "labels";
+
+/// The number of a list of labels.
+type ListId = u32;
+
+/// Removes the frames of labels from all stacks, and gives their labels to the samples.
+pub fn take_labels(profile: &mut Profile, stop: Stop) -> Result<()> {
+    let mut marks = Vec::new();
+    let mut roles = with_room(profile.functions.len(), WHAT)?;
+    for function in profile.functions.iter() {
+        let name = profile.strings.get(function.name);
+        roles.try_push(Role::of(name, &mut marks)?, WHAT)?;
+    }
+    if !roles
+        .iter()
+        .any(|role| matches!(role, Role::Mark { .. } | Role::Caller { .. }))
+    {
+        return Ok(());
+    }
+    let of_location = |location: &Location| match location.function {
+        Some(function) if location.line_for_r() > 0 => roles[function.row()].with_line(),
+        Some(function) => roles[function.row()],
+        None => Role::Other,
+    };
+    let roles = profile.locations.iter().map(of_location).try_vec(WHAT)?;
+    let mut taker = Taker {
+        marks,
+        roles,
+        stacks: Stacks::default(),
+        lists: Interner::default(),
+        clean: Clean::default(),
+        frames: Vec::new(),
+        own: Vec::new(),
+    };
+    let mut taken = with_room(profile.stacks.len(), WHAT)?;
+    let stacks = std::mem::take(&mut profile.stacks);
+    for (row, id) in stacks.ids().enumerate() {
+        if row % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        taker.frames.clear();
+        stacks.get(id).append_to(&mut taker.frames)?;
+        taken.try_push(taker.take(profile)?, WHAT)?;
+    }
+    move_toplevels(profile, &taken);
+    label_samples(profile, &taken, &taker.lists)?;
+    for stack in &mut profile.samples.stack {
+        *stack = taken[stack.row()].stack;
+    }
+    profile.stacks = taker.stacks;
+    drop_unused(profile, stop)
+}
+
+/// What becomes of a stack.
+struct Taken {
+    stack: StackId,
+    labels: ListId,
+    /// The mark whose line the caller of the outermost frame takes over.
+    toplevel: Option<LocationId>,
+}
+
+struct Taker {
+    marks: Vec<Mark>,
+    /// By location.
+    roles: Vec<Role>,
+    stacks: Stacks,
+    lists: Interner<Lists<(StringId, StringId)>, ListId>,
+    clean: Clean,
+    /// The stack at hand, and its roles.
+    frames: Vec<LocationId>,
+    own: Vec<Role>,
+}
+
+impl Taker {
+    fn take(&mut self, profile: &mut Profile) -> Result<Taken> {
+        self.own.clear();
+        for frame in &self.frames {
+            self.own.try_push(self.roles[frame.row()], WHAT)?;
+        }
+        if self.own.iter().all(|role| *role == Role::Other) {
+            return Ok(Taken {
+                stack: self.stacks.intern(&self.frames)?,
+                labels: self.lists.intern(&[])?,
+                toplevel: None,
+            });
+        }
+        self.clean.set(&self.own)?;
+        let toplevel = self.clean.toplevel.map(|mark| self.frames[mark]);
+        for &(frame, mark) in &self.clean.moved {
+            self.frames[frame] = moved(self.frames[frame], self.frames[mark], profile)?;
+        }
+        for (to, &from) in self.clean.kept.iter().enumerate() {
+            self.frames[to] = self.frames[from];
+        }
+        self.frames.truncate(self.clean.kept.len());
+        let mut labels = Vec::new();
+        Merged::of(self.clean.marks.iter().map(|&mark| &self.marks[mark]))?.for_each(
+            |key, value| {
+                let strings = &mut profile.strings;
+                labels.try_push((strings.intern(key)?, strings.intern(value)?), WHAT)
+            },
+        )?;
+        Ok(Taken {
+            stack: self.stacks.intern(&self.frames)?,
+            labels: self.lists.intern(&labels)?,
+            toplevel,
+        })
+    }
+}
+
+/// A location with the line of another one, if both are of the same file.
+fn moved(frame: LocationId, mark: LocationId, profile: &mut Profile) -> Result<LocationId> {
+    let file = |location| profile.function_of(location).map(|f| f.filename);
+    let from = profile.locations.get(mark);
+    if file(frame) != file(mark) {
+        return Ok(frame);
+    }
+    let to = profile.locations.get(frame);
+    profile.locations.intern(Location {
+        line: from.line,
+        column: from.column,
+        ..to
+    })
+}
+
+fn move_toplevels(profile: &mut Profile, taken: &[Taken]) {
+    for toplevel in &mut profile.samples.toplevel {
+        let stack = profile.samples.stack[toplevel.sample];
+        let Some(mark) = taken[stack.row()].toplevel else {
+            continue;
+        };
+        let location = profile.locations.get(mark);
+        let function = location.function.map(|f| profile.functions.get(f));
+        let line = location.line_for_r();
+        if function.is_some_and(|f| f.filename == toplevel.filename) {
+            toplevel.line = line;
+        }
+    }
+}
+
+/// Adds labels behind those that a sample has already.
+fn label_samples(
+    profile: &mut Profile,
+    taken: &[Taken],
+    lists: &Interner<Lists<(StringId, StringId)>, ListId>,
+) -> Result<()> {
+    let old = std::mem::take(&mut profile.labels);
+    let mut old = old.into_iter().peekable();
+    for (sample, stack) in profile.samples.stack.iter().enumerate() {
+        while let Some(label) = old.next_if(|label| label.sample <= sample) {
+            profile.labels.try_push(label, WHAT)?;
+        }
+        for &(key, value) in lists.get(taken[stack.row()].labels) {
+            let label = Label {
+                sample,
+                key,
+                str: Some(value),
+                num: None,
+                unit: None,
+                other: None,
+            };
+            profile.labels.try_push(label, WHAT)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes locations that no stack has any more, and their functions.
+fn drop_unused(profile: &mut Profile, stop: Stop) -> Result<()> {
+    let mut used = filled(profile.locations.len(), false, WHAT)?;
+    for id in profile.stacks.ids() {
+        profile.stacks.get(id).try_for_each(|location| {
+            used[location.row()] = true;
+            Ok(())
+        })?;
+    }
+    let (locations, functions) = (
+        std::mem::take(&mut profile.locations),
+        std::mem::take(&mut profile.functions),
+    );
+    let mut is_used = filled(functions.len(), false, WHAT)?;
+    for (location, _) in locations.iter().zip(&used).filter(|(_, used)| **used) {
+        if let Some(function) = location.function {
+            is_used[function.row()] = true;
+        }
+    }
+    // In their order.
+    let mut new_functions = with_room(functions.len(), WHAT)?;
+    for (function, &is_used) in functions.iter().zip(&is_used) {
+        let new = match is_used {
+            true => Some(profile.functions.intern(*function)?),
+            false => None,
+        };
+        new_functions.try_push(new, WHAT)?;
+    }
+    let mut new_locations = with_room(locations.len(), WHAT)?;
+    let mut kept = Locations::default();
+    for (location, &used) in locations.iter().zip(&used) {
+        let new = match used {
+            true => Some(kept.intern(Location {
+                function: location.function.and_then(|f| new_functions[f.row()]),
+                ..*location
+            })?),
+            false => None,
+        };
+        new_locations.try_push(new, WHAT)?;
+    }
+    profile.locations = kept;
+    profile.location_attributes.retain_mut(|(location, _)| {
+        let new = new_locations[location.row()];
+        *location = new.unwrap_or(*location);
+        new.is_some()
+    });
+    let old = std::mem::take(&mut profile.stacks);
+    let mut new = with_room(old.len(), WHAT)?;
+    let mut frames = Vec::new();
+    for (row, id) in old.ids().enumerate() {
+        if row % ROWS == 0 {
+            cancel::check(stop)?;
+        }
+        frames.clear();
+        old.get(id).append_to(&mut frames)?;
+        for frame in &mut frames {
+            // All are used.
+            *frame = new_locations[frame.row()].unwrap_or(*frame);
+        }
+        new.try_push(profile.stacks.intern(&frames)?, WHAT)?;
+    }
+    for stack in &mut profile.samples.stack {
+        *stack = new[stack.row()];
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

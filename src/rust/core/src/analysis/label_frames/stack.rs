@@ -1,0 +1,215 @@
+//! What is left of a stack without the frames of labels, and which labels these give.
+
+use super::mark::{ANY, Mark};
+use crate::error::Result;
+use crate::limits::memory::{TryGrow, TryText, owned};
+
+/// The functions that call marks.
+const LABELLED: &str = ".profile_labelled";
+const FORWARDED: &str = ".profile_forwarded";
+/// The outermost frame of a stack whose outer calls were not recorded.
+pub const OUTER_CALLS: &str = "<outer calls not read>";
+/// The key of a label that samples have instead of those that were too many.
+pub const OVERFLOW_KEY: &str = "profile.overflow";
+
+const WHAT: &str = "labels";
+
+/// What a frame is to this module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Mark {
+        /// A number that means something to whoever asks.
+        number: usize,
+        has_line: bool,
+    },
+    Caller {
+        forwarded: bool,
+    },
+    OuterCalls,
+    Other,
+}
+
+impl Role {
+    /// Adds a mark to `marks`. Whether it has a line is not known yet.
+    pub fn of(name: &str, marks: &mut Vec<Mark>) -> Result<Role> {
+        // Most names end here.
+        if !name.starts_with(['.', '<']) {
+            return Ok(Role::Other);
+        }
+        Ok(match name {
+            LABELLED => Role::Caller { forwarded: false },
+            FORWARDED => Role::Caller { forwarded: true },
+            OUTER_CALLS => Role::OuterCalls,
+            _ => match Mark::parse(name)? {
+                Some(mark) => {
+                    marks.try_push(mark, WHAT)?;
+                    Role::Mark {
+                        number: marks.len() - 1,
+                        has_line: false,
+                    }
+                }
+                None => Role::Other,
+            },
+        })
+    }
+
+    /// The same for a frame whose line is known.
+    pub fn with_line(self) -> Role {
+        match self {
+            Role::Mark { number, .. } => Role::Mark {
+                number,
+                has_line: true,
+            },
+            other => other,
+        }
+    }
+}
+
+/// A stack without the frames of labels. Frames are numbers of those of the original stack, innermost first.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Clean {
+    /// Frames that are left.
+    pub kept: Vec<usize>,
+    /// The numbers of marks, innermost first.
+    pub marks: Vec<usize>,
+    /// Frames that are left, each with the mark whose line it takes over.
+    pub moved: Vec<(usize, usize)>,
+    /// The same for the place that called the outermost frame.
+    pub toplevel: Option<usize>,
+}
+
+impl Clean {
+    pub fn set(&mut self, roles: &[Role]) -> Result<()> {
+        self.kept.clear();
+        self.marks.clear();
+        self.moved.clear();
+        self.toplevel = None;
+        let mut at = 0;
+        while let Some(&role) = roles.get(at) {
+            match role {
+                Role::Mark { number, has_line } => {
+                    self.marks.try_push(number, WHAT)?;
+                    let mut forwarded = false;
+                    let mut next = at + 1;
+                    if let Some(&Role::Caller { forwarded: passed }) = roles.get(next) {
+                        forwarded = passed;
+                        next += 1;
+                        // What called that is `with_labels()`, whatever its name is.
+                        next += usize::from(roles.get(next) == Some(&Role::Other));
+                    }
+                    self.toplevel = match forwarded {
+                        true => None,
+                        // The innermost of several marks is the most exact.
+                        false => self.toplevel.or(has_line.then_some(at)),
+                    };
+                    at = next;
+                }
+                // It has not called the mark yet.
+                Role::Caller { .. } => at += 1,
+                Role::OuterCalls | Role::Other => {
+                    if let Some(mark) = self.toplevel.take() {
+                        self.moved.try_push((at, mark), WHAT)?;
+                    }
+                    self.kept.try_push(at, WHAT)?;
+                    at += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The labels of a stack: inner ones replace outer ones with the same key.
+#[derive(Debug, Default)]
+pub struct Merged<'m> {
+    labels: Vec<(&'m str, &'m str)>,
+    overflow: Vec<&'m str>,
+    any_overflow: bool,
+}
+
+impl<'m> Merged<'m> {
+    /// Of marks, innermost first.
+    pub fn of(marks: impl DoubleEndedIterator<Item = &'m Mark>) -> Result<Merged<'m>> {
+        let mut merged = Merged::default();
+        for mark in marks.rev() {
+            match mark {
+                Mark::Labels(labels) => {
+                    for (key, value) in labels {
+                        merged.overflow.retain(|other| other != key);
+                        match merged.labels.iter_mut().find(|(other, _)| other == key) {
+                            Some((_, old)) => *old = value,
+                            None => merged.labels.try_push((key, value), WHAT)?,
+                        }
+                    }
+                }
+                Mark::Overflow(keys) if keys.is_empty() => {
+                    merged.labels.clear();
+                    merged.any_overflow = true;
+                }
+                Mark::Overflow(keys) => {
+                    for key in keys {
+                        merged.labels.retain(|(other, _)| other != key);
+                        merged.overflow.retain(|other| other != key);
+                        merged.overflow.try_push(key, WHAT)?;
+                    }
+                }
+            }
+        }
+        Ok(merged)
+    }
+
+    /// Keys and values, with the one that tells which labels are missing.
+    pub fn for_each(&self, mut each: impl FnMut(&str, &str) -> Result<()>) -> Result<()> {
+        for (key, value) in &self.labels {
+            each(key, value)?;
+        }
+        let any = self.any_overflow.then_some(ANY);
+        let mut missing = String::new();
+        for key in any.iter().chain(&self.overflow) {
+            let comma = if missing.is_empty() { "" } else { "," };
+            missing.try_push_str(comma, WHAT)?;
+            missing.try_push_str(key, WHAT)?;
+        }
+        match missing.is_empty() {
+            true => Ok(()),
+            false => each(OVERFLOW_KEY, &missing),
+        }
+    }
+}
+
+/// A single stack without the frames of labels.
+#[derive(Debug, Default)]
+pub struct Frames {
+    /// The numbers of the frames that are left, innermost first.
+    pub kept: Vec<usize>,
+    /// Frames that are left, each with the frame whose line it takes over, if both are of the same file.
+    pub moved: Vec<(usize, usize)>,
+    /// The same for the place that called the outermost frame.
+    pub toplevel: Option<usize>,
+    pub labels: Vec<(String, String)>,
+}
+
+impl Frames {
+    /// Of a stack of these frames, innermost first: their names, and whether their lines are known.
+    pub fn of<'n>(frames: impl Iterator<Item = (&'n str, bool)>) -> Result<Frames> {
+        let mut marks = Vec::new();
+        let mut roles = Vec::new();
+        for (name, has_line) in frames {
+            let role = Role::of(name, &mut marks)?;
+            let role = if has_line { role.with_line() } else { role };
+            roles.try_push(role, WHAT)?;
+        }
+        let mut clean = Clean::default();
+        clean.set(&roles)?;
+        let mut labels = Vec::new();
+        Merged::of(clean.marks.iter().map(|&mark| &marks[mark]))?.for_each(|key, value| {
+            labels.try_push((owned(key, WHAT)?, owned(value, WHAT)?), WHAT)
+        })?;
+        Ok(Frames {
+            kept: clean.kept,
+            moved: clean.moved,
+            toplevel: clean.toplevel,
+            labels,
+        })
+    }
+}
