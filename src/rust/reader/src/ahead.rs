@@ -1,10 +1,15 @@
 //! Copies at one moment what the last stacks needed, because the next one probably needs the same.
 //!
-//! One system call reads objects, the records of calls from the outermost to the innermost, R's variables, and then
-//! the records from the innermost to the outermost, and the objects again. What is the same both times was so in the
-//! middle, when the variables were read, so all of it belongs to one moment. The calls that end soonest are read within
-//! the shortest time, about half a microsecond. To follow the records with one system call after the other takes
+//! One system call reads the records of calls from the outermost to the innermost, R's variables, then the records
+//! from the innermost to the outermost, and the objects that they refer to. Records that are the same both times were
+//! so in the middle, when the variables were read, so all of them belong to one moment. The calls that end soonest are
+//! read within the shortest time, a few microseconds. To follow the records with one system call after the other takes
 //! forty times as long, and small functions have returned by then.
+//!
+//! Each piece takes about half a microsecond. Functions that take ten of them are often seen while a record changes.
+//! If such stacks were not taken, these functions would have fewer samples than others. So records that have moved on
+//! are told (`Ahead::moved`), and `chain.rs` finds out whether what the second reading found was a stack, or else what
+//! the first one did.
 //!
 //! The position of the innermost function in its byte code changes all the time. Any position will do that it had
 //! while its record existed.
@@ -41,20 +46,47 @@ pub struct Ahead<M> {
     bytes: Vec<u8>,
     stage: Stage,
     was: Was,
+    reading: Reading,
+    moved: Moved,
     copied_at: Instant,
+}
+
+/// Which of both copies is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    First,
+    Second,
+}
+
+/// What was something else at the other reading.
+#[derive(Debug, Default)]
+pub struct Moved {
+    /// Addresses of records.
+    pub records: Vec<u64>,
+    /// Whether there is a position of a function that has called another one.
+    pub has_position: bool,
+}
+
+impl Moved {
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty() && !self.has_position
+    }
+
+    fn clear(&mut self) {
+        self.records.clear();
+        self.has_position = false;
+    }
 }
 
 /// How what was read since a stage began was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Was {
-    /// It was copied, so it belongs to one moment.
+    /// It was copied.
     Copied,
-    /// Records were copied, but some objects were read now. They may have been freed meanwhile.
+    /// Records were copied, but some objects were read now.
     Late,
     /// Some of it was read now.
     Read,
-    /// Some of it changed while it was copied. This stack has passed, and what was read makes no sense.
-    Changed,
 }
 
 /// What a piece is.
@@ -106,11 +138,13 @@ impl<M: Memory> Ahead<M> {
             bytes: Vec::new(),
             stage: Stage::Other,
             was: Was::Copied,
+            reading: Reading::Second,
+            moved: Moved::default(),
             copied_at: Instant::now(),
         }
     }
 
-    /// Begins to read a stack: copies these variables of one word, among them the one with the address of the
+    /// Prepares to read a stack: copies these variables of one word, among them the one with the address of the
     /// innermost record, and what the last stacks needed.
     pub fn copy(&mut self, variables: impl Iterator<Item = u64>) -> Result<()> {
         self.moment += 1;
@@ -125,7 +159,6 @@ impl<M: Memory> Ahead<M> {
         if self.is_outdated {
             self.list_pieces()?;
         }
-        (self.stage, self.was) = (Stage::Records, Was::Copied);
         self.copied_at = Instant::now();
         let read = self.memory.read_pieces(&self.pieces, &mut self.bytes);
         if let Some(piece) = self.pieces.get(read) {
@@ -157,10 +190,16 @@ impl<M: Memory> Ahead<M> {
         Some(at(bytes, 0))
     }
 
-    /// Begins to read a stack without copies.
-    pub fn begin(&mut self) {
+    /// Leaves no copies, so that all is read when it is needed.
+    pub fn do_not_copy(&mut self) {
         self.forget_copies();
+    }
+
+    /// Begins to read a stack.
+    pub fn begin(&mut self, reading: Reading) {
         (self.stage, self.was) = (Stage::Records, Was::Copied);
+        self.reading = reading;
+        self.moved.clear();
     }
 
     /// Continues with where the innermost function is, when all records were read. These are their addresses,
@@ -190,6 +229,11 @@ impl<M: Memory> Ahead<M> {
             *word = Kind::Object;
         }
         std::mem::replace(&mut self.was, Was::Copied)
+    }
+
+    /// What was something else at the other reading.
+    pub fn moved(&self) -> &Moved {
+        &self.moved
     }
 
     /// How long ago copying began.
@@ -227,8 +271,8 @@ impl<M: Memory> Ahead<M> {
     /// Lists what is copied, and where the copies will be. Positions are copied together with the record of their
     /// function, near which they usually are.
     fn list_pieces(&mut self) -> Result<()> {
-        // What is copied twice, and in the middle. The numbers say in which order.
-        let mut order = Vec::new();
+        // What is copied twice, in the middle, and at the end. The numbers say in which order.
+        let (mut order, mut middle, mut objects) = (Vec::new(), Vec::new(), Vec::new());
         let mut records = Vec::new();
         for (&(kind, address), need) in &self.needs {
             if kind == Kind::Record {
@@ -236,18 +280,19 @@ impl<M: Memory> Ahead<M> {
             }
         }
         records.sort_unstable();
-        let mut middle = Vec::new();
         for (&key, need) in &self.needs {
             let size = need.size;
             let (kind, address) = key;
             match kind {
-                Kind::Object => order.try_push((0, address, key, size), WHAT)?,
+                Kind::Object => objects.try_push((0, address, key, size), WHAT)?,
                 Kind::Record => order.try_push((1 + need.depth, address, key, size), WHAT)?,
                 Kind::Variable => middle.try_push((0, address, key, size), WHAT)?,
                 Kind::Position | Kind::Caller => {
                     let after = records.partition_point(|record| record.0 < address);
                     match records.get(after) {
-                        Some(&(record, depth)) if record - address < NEAR => {
+                        Some(&(record, depth))
+                            if kind == Kind::Caller || record - address < NEAR =>
+                        {
                             order.try_push((1 + depth, address, key, size), WHAT)?;
                         }
                         _ if kind == Kind::Caller => {
@@ -260,11 +305,17 @@ impl<M: Memory> Ahead<M> {
         }
         order.sort_unstable();
         middle.sort_unstable();
-        let (order, middle) = (Group::of(&order)?, Group::of(&middle)?);
+        objects.sort_unstable();
+        let (order, middle, objects) = (
+            Group::of(&order)?,
+            Group::of(&middle)?,
+            Group::of(&objects)?,
+        );
 
         self.pieces.clear();
         let forwards = order.pieces.iter().chain(&middle.pieces);
-        for &piece in forwards.chain(order.pieces.iter().rev()) {
+        let backwards = order.pieces.iter().rev();
+        for &piece in forwards.chain(backwards).chain(&objects.pieces) {
             self.pieces.try_push(piece, WHAT)?;
         }
         let again = order.size + middle.size;
@@ -274,8 +325,12 @@ impl<M: Memory> Ahead<M> {
         for member in &middle.members {
             self.place(member.key, [order.size + member.start; 2]);
         }
+        let end = again + order.size;
+        for member in &objects.members {
+            self.place(member.key, [end + member.start; 2]);
+        }
         self.bytes.clear();
-        self.bytes.try_fill(again + order.size, 0, WHAT)?;
+        self.bytes.try_fill(end + objects.size, 0, WHAT)?;
         self.is_outdated = false;
         Ok(())
     }
@@ -305,7 +360,7 @@ impl<M: Memory> Ahead<M> {
         }
     }
 
-    /// The copies of what is at an address, and whether both are the same.
+    /// The copy of what is at an address, and whether the other one is the same.
     fn copied(&self, (kind, address): Key, size: usize) -> Option<(&[u8], bool)> {
         // What was copied before its record may have been something else.
         if let Stage::Objects {
@@ -319,11 +374,15 @@ impl<M: Memory> Ahead<M> {
         let [first, second] = need.copies?.map(copy);
         let (first, second) = (first?, second?);
         let is_same = match kind {
-            Kind::Object | Kind::Caller => first == second,
+            Kind::Caller => first == second,
             Kind::Record => is_same_record(first, second),
-            Kind::Variable | Kind::Position => true,
+            Kind::Object | Kind::Variable | Kind::Position => true,
         };
-        Some((first.get(..size)?, is_same))
+        let copy = match self.reading {
+            Reading::First => first,
+            Reading::Second => second,
+        };
+        Some((copy.get(..size)?, is_same))
     }
 }
 
@@ -421,25 +480,30 @@ impl<M: Memory> Memory for Ahead<M> {
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
         let kind = self.kind(into.len());
         let copy = kind.and_then(|kind| self.copied((kind, address), into.len()));
-        let (is_there, was) = match copy {
-            Some((copy, true)) => {
-                into.copy_from_slice(copy);
-                (true, Was::Copied)
-            }
-            Some((_, false)) => (false, Was::Changed),
-            None => {
-                let was = match (self.stage, kind) {
-                    (
-                        Stage::Objects {
-                            are_copied: true, ..
-                        },
-                        Some(Kind::Object),
-                    ) => Was::Late,
-                    _ => Was::Read,
-                };
-                (self.memory.read(address, into), was)
-            }
+        let copied = copy.map(|(copy, is_same)| {
+            into.copy_from_slice(copy);
+            is_same
+        });
+        let (is_there, was) = match (copied, self.stage, kind) {
+            (Some(_), ..) => (true, Was::Copied),
+            (
+                None,
+                Stage::Objects {
+                    are_copied: true, ..
+                },
+                Some(Kind::Object),
+            ) => (self.memory.read(address, into), Was::Late),
+            _ => (self.memory.read(address, into), Was::Read),
         };
+        let is_told = match (copied, kind) {
+            (Some(false), Some(Kind::Record)) => self.moved.records.try_push(address, WHAT).is_ok(),
+            (Some(false), _) => {
+                self.moved.has_position = true;
+                true
+            }
+            _ => true,
+        };
+        let is_there = is_there && is_told;
         self.was = self.was.max(was);
         match kind {
             Some(kind @ (Kind::Object | Kind::Position | Kind::Caller)) if is_there => {

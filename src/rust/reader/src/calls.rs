@@ -12,7 +12,7 @@ use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{
-    BCBODY, BCPC, BUILTIN, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, FLAGS, NEXT, RECORD,
+    BCBODY, BCPC, BUILTIN, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, FLAGS, NEXT, RECORD, SYSPARENT,
 };
 
 const WHAT: &str = "the calls of a process";
@@ -41,6 +41,9 @@ pub struct Call {
     pub call: u64,
     /// The closure that was called.
     pub function: u64,
+    /// The environment of the call, and the one that it was made from.
+    pub environment: u64,
+    pub called_from: u64,
     /// Where it was called.
     pub site: Site,
 }
@@ -166,6 +169,8 @@ impl Calls {
                     },
                     call: record.call,
                     function: at(&bytes, CALLFUN as usize),
+                    environment: record.environment,
+                    called_from: at(&bytes, SYSPARENT as usize),
                     site: site(&bytes, target),
                 };
                 self.calls.try_push(call, WHAT)?;

@@ -15,7 +15,7 @@
 //! - [`ahead`]: many reads of it at once;
 //! - [`symbols`]: the variables that a module exports;
 //! - [`target`]: R in a process;
-//! - [`calls`]: an attempt to read R's calls;
+//! - [`calls`]: an attempt to read R's calls; [`chain`]: whether calls that changed meanwhile are a stack;
 //! - [`names`], [`places`]: what the calls say: functions, files and lines;
 //! - [`byte_code`]: what a position in byte code says, also which builtin is called there;
 //! - [`innermost`]: where in its code the innermost function is;
@@ -31,6 +31,7 @@ pub mod ahead;
 pub mod apart;
 pub mod byte_code;
 pub mod calls;
+pub mod chain;
 pub mod dump;
 pub mod innermost;
 pub mod memory;

@@ -1,8 +1,9 @@
 //! R's stack at one moment: functions, files and lines.
 
-use crate::ahead::{Ahead, Was};
+use crate::ahead::{Ahead, Reading, Was};
 use crate::byte_code::Builtin;
 use crate::calls::{Calls, OnStack, Site};
+use crate::chain::{Called, Known};
 use crate::innermost::{Registers, Search};
 use crate::memory::{self, Limited, Memory};
 use crate::names::{Found, Names};
@@ -11,12 +12,11 @@ use crate::target::{Mapping, Target};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::{StringId, Strings};
-use profile_runtime::objects::CELL;
 use std::thread;
 use std::time::Duration;
 
-/// How often a stack is read until it did not change meanwhile. Most attempts take about 15 microseconds. In a program
-/// that does nothing but call functions that take a microsecond, five of six fail.
+/// How often a stack is read until it did not change meanwhile. An attempt takes about 30 microseconds, and one of
+/// twenty fails in a program whose functions take ten.
 const TRIES: usize = 8;
 /// How often R is looked at to prepare the reading, and after how many stacks whose innermost function is no byte
 /// code this ends. A process that sleeps always has the same stack.
@@ -53,24 +53,18 @@ pub struct Stack {
     pub is_cut: bool,
 }
 
-/// A call as R has it.
-#[derive(Debug, Clone, Copy)]
-struct Called {
-    cell: [u8; CELL],
-    called_at: Root,
-}
-
 /// Reads the stack of R in a process, again and again.
 #[derive(Debug)]
 pub struct Reader<M> {
     memory: Limited<Ahead<M>>,
     target: Target,
     calls: Calls,
+    known: Known,
     names: Names,
     places: Places,
     search: Search,
     registers: Option<Registers>,
-    /// What tells where the innermost function is, and what is known of the calls.
+    /// What tells where the innermost function is, and the calls.
     innermost: Root,
     roots: Vec<Called>,
     stack: Stack,
@@ -95,6 +89,7 @@ impl<M: Memory> Reader<M> {
             memory: Limited::new(Ahead::new(memory.into_inner()), 0),
             target,
             calls: Calls::default(),
+            known: Known::default(),
             names: Names::default(),
             places: Places::default(),
             search: Search::default(),
@@ -160,31 +155,34 @@ impl<M: Memory> Reader<M> {
 
     fn attempt(&mut self) -> Result<bool> {
         let ahead = self.memory.inner();
-        match self.check {
-            true => {
-                let variables = self.target.addresses.of_stack(self.registers);
-                let candidates = self.search.candidates();
-                ahead.copy(variables.into_iter().chain(candidates))?;
-            }
-            false => ahead.begin(),
+        if !self.check {
+            ahead.do_not_copy();
+            return self.attempt_with(Reading::Second);
         }
+        let variables = self.target.addresses.of_stack(self.registers);
+        let candidates = self.search.candidates();
+        ahead.copy(variables.into_iter().chain(candidates))?;
+        Ok(self.attempt_with(Reading::Second)? || self.attempt_with(Reading::First)?)
+    }
+
+    fn attempt_with(&mut self, reading: Reading) -> Result<bool> {
+        self.memory.inner().begin(reading);
         let is_read = self.read_roots()?;
         self.search.observe(self.memory.inner(), &self.target)?;
         let were = self.memory.inner().begin_lookup();
+        // What the calls refer to was there when they were copied, and has not been freed since then.
+        let is_recent = self.memory.inner().age() < self.shortest_collection;
         let are_right = match were {
-            Was::Copied => true,
-            Was::Late if self.memory.inner().age() < self.shortest_collection => true,
-            Was::Late | Was::Read => !self.check || self.calls_are_unchanged()?,
-            Was::Changed => false,
+            Was::Copied | Was::Late if is_recent => true,
+            _ => !self.check || self.calls_are_unchanged()?,
         };
-        if !is_read || !are_right {
+        if !is_read || !are_right || !self.is_stack()? {
             return Ok(false);
         }
         let is_found = self.look_up()?;
         let is_right = match self.memory.inner().end() {
             Was::Copied => true,
             Was::Late | Was::Read => !self.check || self.roots_exist(),
-            Was::Changed => false,
         };
         // If the limit was reached, some places are unknown for no other reason.
         if !is_found || !is_right || self.memory.is_exhausted() {
@@ -199,6 +197,16 @@ impl<M: Memory> Reader<M> {
             self.registers = self.search.look(memory, target, &self.calls)?;
         }
         Ok(true)
+    }
+
+    /// Whether the calls belong together, if their records have moved on meanwhile. Otherwise learns how they look.
+    fn is_stack(&mut self) -> Result<bool> {
+        let moved = self.memory.inner().moved();
+        if moved.is_empty() {
+            self.known.learn(&self.roots, &self.innermost)?;
+            return Ok(true);
+        }
+        Ok(self.known.is_stack(&self.roots, &self.innermost, moved))
     }
 
     fn calls_are_unchanged(&mut self) -> Result<bool> {
@@ -216,12 +224,17 @@ impl<M: Memory> Reader<M> {
         self.innermost = Root::of(memory, target, site);
         memory.inner().begin_calls();
         self.roots.clear();
-        for call in &self.calls.calls {
+        for &call in &self.calls.calls {
             let Some(cell) = memory::array(memory, call.call) else {
                 return Ok(false);
             };
             let called_at = Root::of(memory, target, call.site);
-            self.roots.try_push(Called { cell, called_at }, "a stack")?;
+            let called = Called {
+                call,
+                cell,
+                called_at,
+            };
+            self.roots.try_push(called, "a stack")?;
         }
         Ok(true)
     }
@@ -241,13 +254,17 @@ impl<M: Memory> Reader<M> {
             false => self.called_at(self.innermost, 0)?,
         };
         for number in 0..self.roots.len() {
-            let (Some(&root), Some(&call)) = (self.roots.get(number), self.calls.calls.get(number))
+            let Some(&Called {
+                call,
+                cell,
+                called_at,
+            }) = self.roots.get(number)
             else {
                 break;
             };
             let found = self
                 .names
-                .of_call(&mut self.memory, &root.cell, &mut self.texts)?;
+                .of_call(&mut self.memory, &cell, &mut self.texts)?;
             match found {
                 Found::Name(name) => {
                     let frame = Frame { name, place };
@@ -258,7 +275,7 @@ impl<M: Memory> Reader<M> {
                 Found::Nothing => {}
                 Found::Damaged => return Ok(false),
             }
-            place = self.called_at(root.called_at, call.call)?;
+            place = self.called_at(called_at, call.call)?;
         }
         self.stack.toplevel = place;
         Ok(true)
@@ -290,10 +307,10 @@ impl<M: Memory> Reader<M> {
     /// theirs when it was read. The functions may have returned.
     fn roots_exist(&mut self) -> bool {
         let memory = &mut self.memory;
-        let mut roots = self.roots.iter().zip(&self.calls.calls);
         self.innermost.exists(memory)
-            && roots.all(|(root, call)| {
-                memory::array(memory, call.call) == Some(root.cell) && root.called_at.exists(memory)
+            && self.roots.iter().all(|called| {
+                memory::array(memory, called.call.call) == Some(called.cell)
+                    && called.called_at.exists(memory)
             })
     }
 }

@@ -27,6 +27,8 @@ pub const FLAGS: u32 = 256;
 ///
 /// The closure that was called.
 pub const CALLFUN: u64 = 232;
+/// The environment that the closure was called from.
+pub const SYSPARENT: u64 = 240;
 /// The call, a `LANGSXP`.
 pub const CALL: u64 = 248;
 /// The environment of the call. Each call of a closure has a new one. It follows [`CALL`].

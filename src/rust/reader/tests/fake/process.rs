@@ -7,7 +7,7 @@ use profile_core::error::Result;
 use profile_reader::stack::{Reader, Stack};
 use profile_reader::target::Mapping;
 use profile_runtime::contexts::{
-    BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NEXT, RECORD,
+    BCBODY, BCPC, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, Layout, NEXT, RECORD, SYSPARENT,
 };
 use profile_runtime::objects::{DATA, FIRST, NILSXP};
 use std::collections::HashMap;
@@ -167,6 +167,10 @@ impl FakeR {
         self.space.write(address + CALLFLAG, &flags.to_le_bytes());
         self.space.set(address + CALL, call);
         self.space.set(address + CALLFUN, function);
+        if self.head != TOPLEVEL {
+            let from = self.space.word(self.head + CLOENV);
+            self.space.set(address + SYSPARENT, from);
+        }
         self.environment += 64;
         self.space.set(address + CLOENV, self.environment);
         self.space.set(address + layout.node_stack, outer_top);

@@ -3,6 +3,7 @@
 use crate::fake::process::{At, FakeR, frames};
 use profile_runtime::contexts::Layout;
 use profile_runtime::objects::CELL;
+use std::time::Duration;
 
 /// A process with twenty calls, and their records.
 fn deep() -> (FakeR, Vec<u64>) {
@@ -22,6 +23,8 @@ fn deep() -> (FakeR, Vec<u64>) {
 fn a_stack_like_the_last_one_takes_few_system_calls() {
     let (r, _) = deep();
     let (memory, mut reader) = r.reader();
+    // However slow this machine is.
+    reader.shortest_collection = Duration::MAX;
     let mut calls = || {
         let before = memory.calls();
         assert_eq!(frames(&mut reader).unwrap().len(), 21);
@@ -58,4 +61,41 @@ fn what_is_gone_since_the_last_stack_does_not_matter() {
     r.enter(call, At::Nowhere);
     memory.change(|space| *space = r.space.clone());
     assert_eq!(frames(&mut reader).unwrap()[0], "x");
+}
+
+#[test]
+fn calls_that_are_made_again_meanwhile_are_read_at_once() {
+    let mut r = FakeR::new(Layout::R_4_4);
+    let calls = ["f", "g", "h"].map(|name| r.call_of(name));
+    for call in calls {
+        r.enter(call, At::Nowhere);
+    }
+    let before = r.space.clone();
+    for again in 1..=3 {
+        for _ in 0..again {
+            r.leave();
+        }
+        for &call in &calls[3 - again..] {
+            r.enter(call, At::Nowhere);
+        }
+        let mut at_once = 0;
+        for number in 0..30 {
+            let (memory, mut reader) = r.reader();
+            reader.shortest_collection = Duration::MAX;
+            memory.change(|space| *space = before.clone());
+            for _ in 0..2 {
+                frames(&mut reader).unwrap();
+            }
+            let after = r.space.clone();
+            memory.before_read(move |space, reads| {
+                if reads == number {
+                    *space = after.clone();
+                }
+            });
+            let calls = memory.calls();
+            assert_eq!(frames(&mut reader).unwrap(), ["h", "g", "f"]);
+            at_once += u32::from(memory.calls() == calls + 1);
+        }
+        assert_eq!(at_once, 30, "{again}");
+    }
 }

@@ -1,0 +1,240 @@
+//! Whether records that changed while they were copied are a stack nevertheless.
+//!
+//! Some records had moved on before they were read the second time: one function had returned and another one, or the
+//! same again, been called. What one of both readings found is a stack if each call is known to belong to the next
+//! outer one, and each record is whole:
+//!
+//! - If an outer record has not changed, its call was there the whole time. If it has, the inner one must say that it
+//!   was called from the environment of the outer one, which is new in each call.
+//! - A record that R was just filling has fields of two calls. So its fields must have been together in a record that
+//!   did not change, and so must the innermost function and its code.
+
+use crate::ahead::Moved;
+use crate::calls::Call;
+use crate::memory::at;
+use crate::places::Root;
+use profile_core::error::Result;
+use profile_core::limits::memory::TryPut;
+use profile_runtime::objects::{CAR, CELL};
+use std::collections::HashMap;
+
+/// Some processes compile again and again what they evaluate.
+const MOST: usize = 1 << 16;
+
+/// A call, and what it refers to.
+#[derive(Debug, Clone, Copy)]
+pub struct Called {
+    pub call: Call,
+    pub cell: [u8; CELL],
+    pub called_at: Root,
+}
+
+/// What was together in records that did not change.
+#[derive(Debug, Default)]
+pub struct Known(HashMap<Fields, (), foldhash::fast::RandomState>);
+
+/// What a record says: the function, its name, which is the first element of the call, and the site of the call, which
+/// is two words. Without a name it is the site where the function is. Calls themselves are not always the same:
+/// `lapply()` makes a new one each time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Fields {
+    function: u64,
+    name: u64,
+    site: [u64; 2],
+}
+
+impl Fields {
+    fn of(called: &Called) -> Fields {
+        let site = match called.called_at {
+            Root::Nothing => [0; 2],
+            Root::Srcref { address, .. } => [address, 0],
+            Root::Code {
+                object, position, ..
+            } => [object, position.wrapping_add(1)],
+        };
+        Fields {
+            function: called.call.function,
+            name: at(&called.cell, CAR),
+            site,
+        }
+    }
+
+    fn of_innermost(called: &Called, innermost: &Root) -> Fields {
+        let site = match *innermost {
+            Root::Nothing => 0,
+            Root::Srcref { address, .. } => address,
+            Root::Code { object, .. } => object,
+        };
+        Fields {
+            function: called.call.function,
+            name: 0,
+            site: [site, 0],
+        }
+    }
+}
+
+impl Known {
+    /// Remembers calls that did not change, innermost first, and where the innermost function was.
+    pub fn learn(&mut self, calls: &[Called], innermost: &Root) -> Result<()> {
+        if self.0.len() > MOST {
+            self.0.clear();
+        }
+        if let Some(first) = calls.first() {
+            // While a function begins, R is still where it was called.
+            if first.called_at != *innermost {
+                self.put(Fields::of_innermost(first, innermost))?;
+            }
+        }
+        calls
+            .iter()
+            .try_for_each(|called| self.put(Fields::of(called)))
+    }
+
+    fn put(&mut self, fields: Fields) -> Result<()> {
+        if !self.0.contains_key(&fields) {
+            self.0.try_put(fields, (), "the calls of a process")?;
+        }
+        Ok(())
+    }
+
+    /// Whether these calls are a stack, although some of their records have moved on.
+    pub fn is_stack(&self, calls: &[Called], innermost: &Root, moved: &Moved) -> bool {
+        // They were read in the order of the calls.
+        let mut moved = moved.records.iter().peekable();
+        let mut inner: Option<&Called> = None;
+        for called in calls {
+            let has_moved = moved.next_if_eq(&&called.call.record.address).is_some();
+            let is_right = match inner {
+                _ if !has_moved => true,
+                Some(inner) => inner.call.called_from == called.call.environment,
+                // Where it is may be unknown.
+                None => {
+                    *innermost == Root::Nothing
+                        || self.has(&Fields::of_innermost(called, innermost))
+                }
+            };
+            if !is_right || !self.has(&Fields::of(called)) {
+                return false;
+            }
+            inner = Some(called);
+        }
+        // What is left is no call.
+        moved.peek().is_none()
+    }
+
+    fn has(&self, fields: &Fields) -> bool {
+        self.0.contains_key(fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::{OnStack, Site};
+
+    /// The call of a function, with the number of its environment.
+    fn called(number: u64, function: u64, environment: u64, called_from: u64) -> Called {
+        Called {
+            call: Call {
+                record: OnStack {
+                    address: 1000 - number,
+                    promises: 0,
+                },
+                call: 0,
+                function,
+                environment,
+                called_from,
+                site: Site::Unknown,
+            },
+            cell: [function as u8; CELL],
+            called_at: Root::Srcref {
+                address: function,
+                object: [0; CELL],
+            },
+        }
+    }
+
+    /// `f()` calls `g()`, which calls `h()`; innermost first.
+    fn calls() -> [Called; 3] {
+        [
+            called(3, 8, 103, 102),
+            called(2, 7, 102, 101),
+            called(1, 6, 101, 100),
+        ]
+    }
+
+    const INNERMOST: Root = Root::Srcref {
+        address: 99,
+        object: [0; CELL],
+    };
+
+    fn is_stack(calls: &[Called], innermost: &Root, moved: &[u64]) -> bool {
+        let mut known = Known::default();
+        known.learn(&self::calls(), &INNERMOST).unwrap();
+        let moved = Moved {
+            records: moved.to_vec(),
+            has_position: false,
+        };
+        known.is_stack(calls, innermost, &moved)
+    }
+
+    #[test]
+    fn calls_that_belong_together_are_a_stack() {
+        for moved in [&[][..], &[997], &[998], &[997, 998], &[997, 998, 999]] {
+            assert!(is_stack(&calls(), &INNERMOST, moved), "{moved:?}");
+        }
+    }
+
+    #[test]
+    fn calls_from_other_environments_are_not() {
+        let mut calls = calls();
+        calls[0].call.called_from = 1;
+        assert!(is_stack(&calls, &INNERMOST, &[997]));
+        assert!(!is_stack(&calls, &INNERMOST, &[998]));
+        assert!(is_stack(&calls, &INNERMOST, &[999]));
+    }
+
+    #[test]
+    fn records_that_were_never_seen_whole_are_not() {
+        for number in 0..3 {
+            let mut function = calls();
+            function[number].call.function = 9;
+            let mut name = calls();
+            name[number].cell = [9; CELL];
+            let mut site = calls();
+            site[number].called_at = Root::Nothing;
+            for calls in [function, name, site] {
+                assert!(!is_stack(&calls, &INNERMOST, &[998]), "{number}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_innermost_function_must_have_been_in_this_code() {
+        let other = Root::Srcref {
+            address: 98,
+            object: [0; CELL],
+        };
+        assert!(is_stack(&calls(), &other, &[998]));
+        assert!(!is_stack(&calls(), &other, &[997]));
+        assert!(is_stack(&calls(), &Root::Nothing, &[997]));
+    }
+
+    #[test]
+    fn records_that_are_no_calls_must_not_move() {
+        assert!(!is_stack(&calls(), &INNERMOST, &[500]));
+        assert!(!is_stack(&calls(), &INNERMOST, &[998, 997]));
+    }
+
+    #[test]
+    fn where_a_function_begins_is_not_learned() {
+        let calls = calls();
+        let mut known = Known::default();
+        known.learn(&calls, &calls[0].called_at).unwrap();
+        let moved = Moved {
+            records: vec![997],
+            has_position: false,
+        };
+        assert!(!known.is_stack(&calls, &calls[0].called_at, &moved));
+    }
+}
