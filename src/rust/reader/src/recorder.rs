@@ -1,7 +1,7 @@
 //! Samples of running processes become a profile, in which each process is a source.
 
 use crate::apart;
-use crate::process::Process;
+use crate::process::{Placement, Process};
 use crate::session::{Session, Tick, declare_types};
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
@@ -156,6 +156,7 @@ impl<'s> Recorder<'s> {
     }
 
     fn run(&mut self, stop: Stop) -> Result<()> {
+        let placement = Placement::of_this_thread();
         let begin = Instant::now();
         let mut next = begin + self.settings.interval;
         let mut look = begin;
@@ -169,7 +170,8 @@ impl<'s> Recorder<'s> {
             }
             for session in &mut self.sessions {
                 let recorded = &mut self.recorded;
-                match session.tick(self.settings, &mut recorded.profile, &mut self.natives)? {
+                let (profile, natives) = (&mut recorded.profile, &mut self.natives);
+                match session.tick(self.settings, profile, natives, &placement)? {
                     Tick::Idle => {}
                     Tick::Taken { is_cut } => recorded.cut += usize::from(is_cut),
                     Tick::Unread => recorded.unread += 1,

@@ -1,6 +1,6 @@
 //! A process that is recorded: at each tick, a sample of it is added to a profile.
 
-use crate::process::{NativeReader, Process, ProcessMemory, State, Thread, gone};
+use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, gone};
 use crate::recorder::{Event, Settings, of_process};
 use crate::source::{TYPES, source};
 use crate::stack::{Frame, Reader, Stack};
@@ -10,11 +10,16 @@ use profile_core::joint::{Files, NativeStack};
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_core::model::{Label, LocationId, Profile, SourceId, StringId, Toplevel, Values};
 use std::collections::HashMap;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const WHAT: &str = "the samples of a process";
 /// The most memory for the native stacks of a process, in bytes.
 const MOST_NATIVE: usize = 512 << 20;
+/// How long to wait after leaving the processor of the process.
+const SETTLE: Duration = Duration::from_micros(100);
+/// Of this process it is known that it runs. Every so often it is looked where.
+const LOOK: u32 = 16;
 
 pub struct Session<'s> {
     number: usize,
@@ -26,6 +31,8 @@ pub struct Session<'s> {
     source: SourceId,
     state_key: StringId,
     frames: HashMap<Frame, LocationId, foldhash::fast::RandomState>,
+    /// The number of looks at what the process does.
+    looks: u32,
     /// The CPU time and the moment of the last sample.
     cpu: Option<u64>,
     time: Instant,
@@ -86,6 +93,7 @@ impl<'s> Session<'s> {
         Ok(Session {
             number,
             process: process.clone(),
+            looks: 0,
             cpu: thread.cpu_time(),
             thread,
             reader,
@@ -158,6 +166,7 @@ impl<'s> Session<'s> {
         settings: &Settings,
         profile: &mut Profile,
         natives: &mut Vec<NativeStack>,
+        placement: &Placement,
     ) -> Result<Tick> {
         if self.has_ended {
             return Ok(Tick::Idle);
@@ -173,14 +182,20 @@ impl<'s> Session<'s> {
             self.time = Instant::now();
             return Ok(Tick::Idle);
         }
-        let state = match settings.own && settings.event == Event::Cpu {
+        self.looks = self.looks.wrapping_add(1);
+        let is_told = settings.own && settings.event == Event::Cpu;
+        let state = match is_told && self.looks % LOOK != 0 {
             true => None,
             false => {
-                let Some(state) = self.thread.state() else {
+                let Some(activity) = self.thread.activity() else {
                     self.has_ended = true;
                     return Ok(Tick::Ended);
                 };
-                Some(state)
+                if placement.leave(activity.processor) {
+                    // The process goes on meanwhile.
+                    thread::sleep(SETTLE);
+                }
+                Some(activity.state).filter(|_| !is_told)
             }
         };
         let still = match &mut self.native {

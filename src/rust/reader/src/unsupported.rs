@@ -43,6 +43,25 @@ pub enum State {
     Other(char),
 }
 
+#[derive(Debug, Clone, Copy)]
+pub struct Activity {
+    pub state: State,
+    pub processor: usize,
+}
+
+/// How a thread is scheduled, which is left alone.
+pub struct Placement;
+
+impl Placement {
+    pub fn of_this_thread() -> Placement {
+        Placement
+    }
+
+    pub fn leave(&self, _: usize) -> bool {
+        false
+    }
+}
+
 fn unsupported() -> Error {
     Error::Unsupported(message!(
         "Other processes can be looked into on Linux only, on x86-64 with the GNU C library."
@@ -149,7 +168,7 @@ impl Thread {
         match process.never {}
     }
 
-    pub fn state(&self) -> Option<State> {
+    pub fn activity(&self) -> Option<Activity> {
         match self.never {}
     }
 

@@ -172,6 +172,14 @@ pub struct Thread {
     times: Option<File>,
 }
 
+/// What a thread does.
+#[derive(Debug, Clone, Copy)]
+pub struct Activity {
+    pub state: State,
+    /// Where it runs or was running.
+    pub processor: usize,
+}
+
 impl Thread {
     pub fn open(process: &Process) -> Option<Thread> {
         let pid = process.pid;
@@ -184,11 +192,14 @@ impl Thread {
     }
 
     /// What it does; `None` if it has ended.
-    pub fn state(&self) -> Option<State> {
+    pub fn activity(&self) -> Option<Activity> {
         let mut bytes = [0; 1024];
         let length = self.status.read_at(&mut bytes, 0).ok()?;
         let status = Status::parse(bytes.get(..length)?)?;
-        (status.state != State::Ended).then_some(status.state)
+        (status.state != State::Ended).then_some(Activity {
+            state: status.state,
+            processor: status.processor,
+        })
     }
 
     /// Its CPU time in nanoseconds.
@@ -210,6 +221,7 @@ pub fn gone(pid: i32) -> Error {
 struct Status {
     state: State,
     started: u64,
+    processor: usize,
 }
 
 impl Status {
@@ -232,7 +244,13 @@ impl Status {
         };
         // Field 22; the state is field 3.
         let started = fields.nth(18)?.parse().ok()?;
-        Some(Status { state, started })
+        // Field 39.
+        let processor = fields.nth(16)?.parse().ok()?;
+        Some(Status {
+            state,
+            started,
+            processor,
+        })
     }
 }
 
