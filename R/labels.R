@@ -16,13 +16,14 @@
 #' Labels are recorded by [record_profile()], [start_profiler()], [Rprof()] (see [read_rprof()]), and, from another
 #' process, by [profile_process()]; [dump_stack()] shows them as well. They are rows of the table
 #' `.labels`, labels in files of [write_pprof()], and attributes in those of [write_otlp()].
-#' The other formats, and tables of version 1.0, have no labels.
+#' Other formats, tables of version 1.0, and the file that [stop_profiler()] writes have no labels.
 #'
 #' Labels can be nested. A sample has the labels of all calls of `with_labels()` that it is inside of; if some have the
 #' same key, the innermost one counts. They end with the expression, also if that fails, or is left by `return()`,
 #' `break` or a condition. It is evaluated where `with_labels()` is called, as if it were not there.
 #'
-#' Labels cost about 5 microseconds for each call, whether a profiler is running or not.
+#' A call costs about 2 microseconds, whether a profiler is running or not, and about 90 with labels that the session
+#' has not used before. A call of a labelled handler costs about 7.
 #'
 #' @section How it works:
 #' Profilers of R record the stack, so the labels are the name of a function on the stack that evaluates the
@@ -31,11 +32,11 @@
 #' `.profile_labels:route=%2Fapi;`.
 #'
 #' @section Limits:
-#' - A session has at most 1,000 different sets of labels, because R keeps the names of functions for ever: use the pattern
+#' - A session has at most 1,000 different sets of labels, because R never frees the names of functions: use the pattern
 #'   of a route, such as `/users/<id>`, and not the ids of users. Samples of other sets do not have these labels.
-#'   Instead they have the label `profile.overflow`, whose value are the keys that are missing, separated by commas. They
-#'   have no label with these keys from outer calls either, since that would be wrong.
-#'   The same happens to keys: if they are too many, `profile.overflow` is `*`, and outer labels are missing, too.
+#'   Instead they have the label `profile.overflow`, whose value is the keys that are missing, separated by commas. They
+#'   do not have labels with these keys from outer calls either, since those would be wrong.
+#'   If there are too many different keys as well, `profile.overflow` is `*`, and samples have no label of outer calls.
 #' - A set of labels takes at most 450 characters, in which `=` or `&` are added to each label. All characters
 #'   but ASCII letters, digits and `-._~/:` count three for each byte in UTF-8.
 #' - Labels do not follow code that is run later, such as a callback of the packages later or promises:

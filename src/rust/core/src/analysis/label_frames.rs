@@ -38,6 +38,15 @@ type ListId = u32;
 
 /// Removes the frames of labels from all stacks, and gives their labels to the samples.
 pub fn take_labels(profile: &mut Profile, stop: Stop) -> Result<()> {
+    take_labels_of_file(profile, |_| Ok(()), stop)
+}
+
+/// The same for a file, in which a few bytes may stand for many labels: `check` gets the memory that they take.
+pub fn take_labels_of_file(
+    profile: &mut Profile,
+    check: impl FnOnce(u64) -> Result<()>,
+    stop: Stop,
+) -> Result<()> {
     let mut marks = Vec::new();
     let mut roles = with_room(profile.functions.len(), WHAT)?;
     for function in profile.functions.iter() {
@@ -75,8 +84,16 @@ pub fn take_labels(profile: &mut Profile, stop: Stop) -> Result<()> {
         stacks.get(id).append_to(&mut taker.frames)?;
         taken.try_push(taker.take(profile)?, WHAT)?;
     }
+    let samples = profile.samples.stack.iter();
+    let count = |stack: &StackId| taker.lists.get(taken[stack.row()].labels).len() as u64;
+    check(
+        samples
+            .map(count)
+            .sum::<u64>()
+            .saturating_mul(size_of::<Label>() as u64),
+    )?;
     move_toplevels(profile, &taken);
-    label_samples(profile, &taken, &taker.lists)?;
+    label_samples(profile, &taken, &taker.lists, stop)?;
     for stack in &mut profile.samples.stack {
         *stack = taken[stack.row()].stack;
     }
@@ -176,10 +193,14 @@ fn label_samples(
     profile: &mut Profile,
     taken: &[Taken],
     lists: &Interner<Lists<(StringId, StringId)>, ListId>,
+    stop: Stop,
 ) -> Result<()> {
     let old = std::mem::take(&mut profile.labels);
     let mut old = old.into_iter().peekable();
     for (sample, stack) in profile.samples.stack.iter().enumerate() {
+        if sample % ROWS == 0 {
+            cancel::check(stop)?;
+        }
         while let Some(label) = old.next_if(|label| label.sample <= sample) {
             profile.labels.try_push(label, WHAT)?;
         }

@@ -2,7 +2,8 @@
 
 use super::mark::{ANY, Mark};
 use crate::error::Result;
-use crate::limits::memory::{TryGrow, TryText, owned};
+use crate::limits::memory::{TryGrow, TryPut, TryText, owned};
+use std::collections::HashMap;
 
 /// The functions that call marks.
 const LABELLED: &str = ".profile_labelled";
@@ -122,8 +123,10 @@ impl Clean {
 /// The labels of a stack: inner ones replace outer ones with the same key.
 #[derive(Debug, Default)]
 pub struct Merged<'m> {
-    labels: Vec<(&'m str, &'m str)>,
-    overflow: Vec<&'m str>,
+    /// Keys and values; `None` for labels that were too many.
+    labels: Vec<(&'m str, Option<&'m str>)>,
+    /// Where each key is. A damaged file may have very many.
+    rows: HashMap<&'m str, usize>,
     any_overflow: bool,
 }
 
@@ -135,22 +138,17 @@ impl<'m> Merged<'m> {
             match mark {
                 Mark::Labels(labels) => {
                     for (key, value) in labels {
-                        merged.overflow.retain(|other| other != key);
-                        match merged.labels.iter_mut().find(|(other, _)| other == key) {
-                            Some((_, old)) => *old = value,
-                            None => merged.labels.try_push((key, value), WHAT)?,
-                        }
+                        merged.set(key, Some(value))?;
                     }
                 }
                 Mark::Overflow(keys) if keys.is_empty() => {
                     merged.labels.clear();
+                    merged.rows.clear();
                     merged.any_overflow = true;
                 }
                 Mark::Overflow(keys) => {
                     for key in keys {
-                        merged.labels.retain(|(other, _)| other != key);
-                        merged.overflow.retain(|other| other != key);
-                        merged.overflow.try_push(key, WHAT)?;
+                        merged.set(key, None)?;
                     }
                 }
             }
@@ -158,17 +156,32 @@ impl<'m> Merged<'m> {
         Ok(merged)
     }
 
+    fn set(&mut self, key: &'m str, value: Option<&'m str>) -> Result<()> {
+        match self.rows.get(key) {
+            Some(&row) => self.labels[row].1 = value,
+            None => {
+                self.rows.try_put(key, self.labels.len(), WHAT)?;
+                self.labels.try_push((key, value), WHAT)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Keys and values, with the one that tells which labels are missing.
     pub fn for_each(&self, mut each: impl FnMut(&str, &str) -> Result<()>) -> Result<()> {
-        for (key, value) in &self.labels {
-            each(key, value)?;
-        }
-        let any = self.any_overflow.then_some(ANY);
         let mut missing = String::new();
-        for key in any.iter().chain(&self.overflow) {
-            let comma = if missing.is_empty() { "" } else { "," };
-            missing.try_push_str(comma, WHAT)?;
-            missing.try_push_str(key, WHAT)?;
+        if self.any_overflow {
+            missing.try_push_str(ANY, WHAT)?;
+        }
+        for &(key, value) in &self.labels {
+            match value {
+                Some(value) => each(key, value)?,
+                None => {
+                    let comma = if missing.is_empty() { "" } else { "," };
+                    missing.try_push_str(comma, WHAT)?;
+                    missing.try_push_str(key, WHAT)?;
+                }
+            }
         }
         match missing.is_empty() {
             true => Ok(()),

@@ -218,3 +218,20 @@ fn a_profile_without_labels_stays_as_it_is() {
     take_labels(&mut x, &|| false).unwrap();
     assert_eq!(format!("{x:?}"), before);
 }
+
+#[test]
+fn labels_of_a_file_are_counted_before_they_take_memory() {
+    let mut x = profile(&[
+        (&format!("f:1>{B}:5"), 1.0),
+        (&format!("{A}>g:1"), 1.0),
+        ("g", 1.0),
+    ]);
+    let mut needed = 0;
+    let refuse = |bytes| {
+        needed = bytes;
+        Err(crate::error::Error::Memory("labels"))
+    };
+    assert!(take_labels_of_file(&mut x, refuse, &|| false).is_err());
+    assert_eq!(needed, 3 * size_of::<Label>() as u64);
+    assert_eq!(x.labels.len(), 0);
+}

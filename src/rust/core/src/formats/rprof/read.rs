@@ -2,12 +2,13 @@
 
 use super::is_rprof;
 use super::line_reader::LineReader;
-use crate::analysis::label_frames::take_labels;
+use crate::analysis::label_frames::take_labels_of_file;
 use crate::error::Result;
 use crate::formats::format::{Format, Opened};
 use crate::formats::lines::{self, LIMITS, Limits, Reader};
 use crate::formats::problems::Problems;
 use crate::limits::cancel::Stop;
+use crate::message;
 use crate::model::Profile;
 
 pub const FORMAT: Format = Format {
@@ -25,8 +26,10 @@ pub const AS_RECORDED: Format = Format {
 
 /// Reads a file of `Rprof()`.
 pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+    let mut budget = opened.origin.budget();
+    let name = message!("{}", opened.origin.name);
     let (mut profile, problems) = read_as_recorded(opened, stop)?;
-    take_labels(&mut profile, stop)?;
+    take_labels_of_file(&mut profile, |bytes| budget.take(bytes, &name), stop)?;
     Ok((profile, problems))
 }
 
