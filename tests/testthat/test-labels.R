@@ -131,16 +131,17 @@ labelled_rounds <- function(rounds) {
     force(expr)
     used[[name]] <<- used[[name]] + cpu() - start
   }
-  # Short parts in turns, since a busy machine may lose samples for a while.
+  # Short parts in turns, since a busy machine may lose samples for a while, of lengths that are not
+  # those of intervals.
   for (i in seq_len(rounds)) {
-    timed("a", with_labels(c(route = "/a"), busy(0.03)))
+    timed("a", with_labels(c(route = "/a"), busy(0.033)))
     timed("b", try(with_labels(c(route = "/b"), {
-      busy(0.02)
-      timed("step", with_labels(list(step = 1L), busy(0.02)))
+      busy(0.021)
+      timed("step", with_labels(list(step = 1L), busy(0.021)))
       stop("no")
     }), silent = TRUE))
     timed("a", callCC(function(leave) {
-      with_labels(c(route = "/b"), with_labels(c(route = "/a"), { busy(0.01); leave(1) }))
+      with_labels(c(route = "/b"), with_labels(c(route = "/a"), { busy(0.012); leave(1) }))
     }))
     busy(0.02)
   }
@@ -176,7 +177,7 @@ expect_no_label_frames <- function(x) {
 test_that("samples of R's profiler get the labels that were there", {
   skip_on_cran()
   for (lines in c(TRUE, FALSE)) {
-    x <- record_profile(expected <- labelled_rounds(40), interval = 0.007, lines = lines, memory = FALSE)
+    x <- record_profile(expected <- labelled_rounds(60), interval = 0.01, lines = lines, memory = FALSE)
     expect_shares(x, expected, "samples")
     expect_no_label_frames(x)
   }
@@ -184,7 +185,7 @@ test_that("samples of R's profiler get the labels that were there", {
 
 test_that("samples of the joint profiler get them", {
   skip_without_joint()
-  x <- quietly(joint_profile(expected <- labelled_rounds(40), interval = 0.007))
+  x <- quietly(joint_profile(expected <- labelled_rounds(60), interval = 0.01))
   expect_shares(x, expected, "samples")
   expect_no_label_frames(x)
   expect_true("native" %in% x$locations$.frame_type)
