@@ -137,12 +137,9 @@ impl Places {
             Root::Srcref { address, object } => (address, object, None),
             Root::Code { code, position, .. } => {
                 let found = self.positions.of(memory, code, position, names, texts)?;
-                let address = found
-                    .srcref
-                    .filter(|&address| is_object(address, target))
-                    .unwrap_or(0);
-                let object = memory::array(memory, address).filter(|_| address != 0);
-                let Some(object) = object else {
+                let address = found.srcref.filter(|&address| is_object(address, target));
+                let object = |address| Some((address, memory::array(memory, address)?));
+                let Some((address, object)) = address.and_then(object) else {
                     return Ok((None, found.builtin));
                 };
                 (address, object, found.builtin)

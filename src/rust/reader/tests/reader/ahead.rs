@@ -11,8 +11,13 @@ fn deep() -> (FakeR, Vec<u64>) {
     let file = r.srcfile("a.R");
     let calls = ["f", "g", "h"].map(|name| r.call_of(name));
     let srcrefs = [1, 2].map(|line| r.srcref(line, file));
+    // That of a function without source code.
+    let code = r.byte_code(&[]);
     let records = (0..20).map(|number| {
-        let at = At::Srcref(srcrefs[number % 2]);
+        let at = match number % 5 {
+            4 => At::Relative(code, 1),
+            _ => At::Srcref(srcrefs[number % 2]),
+        };
         r.enter(calls[number % 3], at)
     });
     let records = records.collect();
