@@ -24,6 +24,7 @@
 #   profile_warning_answer     a server answered with a message, or unexpectedly (answer)
 #   profile_warning_labels     the labels of a handler cannot be used
 #   profile_warning_unsent     there was nothing to send
+#   profile_warning_agent      the agent that the environment asks for cannot be started
 #   profile_warning_inconclusive  the runs of two versions do not show which takes more (comparison)
 #
 # A message has class "profile_message" and

@@ -59,3 +59,17 @@ rust_processes_recorded <- function(lazy) .Call(wrap__rust_processes_recorded, l
 rust_process_dump <- function(pid) .Call(wrap__rust_process_dump, pid)
 
 rust_processes <- function() .Call(wrap__rust_processes)
+
+rust_agent_start <- function(settings) .Call(wrap__rust_agent_start, settings)
+
+rust_agent_status <- function() .Call(wrap__rust_agent_status)
+
+rust_agent_stop <- function(seconds) .Call(wrap__rust_agent_stop, seconds)
+
+rust_agent_chunk <- function(lazy) .Call(wrap__rust_agent_chunk, lazy)
+
+rust_agent_given <- function(number, error) .Call(wrap__rust_agent_given, number, error)
+
+rust_agent_clear <- function() .Call(wrap__rust_agent_clear)
+
+rust_retry <- function(result, status, attempt, first, asked) .Call(wrap__rust_retry, result, status, attempt, first, asked)

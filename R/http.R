@@ -18,16 +18,15 @@ post <- function(request, retries, call) {
     if (is.null(problem)) {
       return(answer)
     }
-    wait <- backoff(attempt, request$backoff)
-    requested <- if (problem$again) retry_after(answer, call) else NA
-    if (isTRUE(requested > longest_wait)) {
-      problem$bullets <- c(problem$bullets, i = paste0("The server requests a delay of ", format(round(requested)), " seconds."))
-      problem$again <- FALSE
+    rule <- retry_rule(problem$result, answer$status, attempt, request$backoff, retry_after(answer, call), call)
+    if (rule$again && isTRUE(rule$asked > rule$longest)) {
+      problem$bullets <- c(problem$bullets, i = paste0("The server requests a delay of ", format(round(rule$asked)), " seconds."))
+      rule$again <- FALSE
     }
-    if (!problem$again || attempt > retries) {
+    if (!rule$again || attempt > retries) {
       abort_send(problem, request, attempt, call)
     }
-    wait <- max(wait, requested, na.rm = TRUE)
+    wait <- max(rule$wait, rule$asked)
     inform_profile(
       c(paste0("Retrying in ", format(round(wait, 1)), " seconds."), problem$bullets[1]),
       "profile_message_retry"
@@ -112,7 +111,7 @@ watch_traffic <- function(handle) {
   function() seen
 }
 
-# NULL for success; otherwise bullets that describe the problem, and whether to try again.
+# NULL for success; otherwise bullets that describe the problem, and its name among the outcomes of the core.
 problem_with <- function(answer, request, call) {
   if (answer$status == 0) {
     connection_problem(answer, request, call)
@@ -122,7 +121,7 @@ problem_with <- function(answer, request, call) {
         x = paste0("HTTP ", answer$status, ", with an answer larger than ", mebibytes(request$limit), "."),
         i = "The option `profile.otlp_max_response` changes the limit, in bytes."
       ),
-      status = answer$status, again = FALSE
+      status = answer$status, result = "too_large"
     )
   } else {
     status_problem(answer, request, call)
@@ -137,22 +136,22 @@ connection_problem <- function(answer, request, call) {
         x = "The answer is not HTTP/1.",
         i = "Is this the gRPC port? HTTP uses another one, often 4318."
       ),
-      again = FALSE
+      result = "not_http"
     )
   } else if (is_tls_failure(answer)) {
-    list(bullets = c(x = paste0("TLS connection failed: ", why)), again = FALSE)
+    list(bullets = c(x = paste0("TLS connection failed: ", why)), result = "tls")
   } else if (!answer$seen$request) {
-    list(bullets = c(x = paste0("Connection failed: ", why)), again = TRUE)
+    list(bullets = c(x = paste0("Connection failed: ", why)), result = "not_sent")
   } else if (answer$late) {
     list(
       bullets = c(
         x = paste0("No answer within ", format(request$timeout), " seconds."),
         i = "It is unknown whether the profile has arrived."
       ),
-      again = FALSE
+      result = "late"
     )
   } else {
-    list(bullets = c(x = paste0("The connection was closed without an answer: ", why)), again = TRUE)
+    list(bullets = c(x = paste0("The connection was closed without an answer: ", why)), result = "closed")
   }
 }
 
@@ -189,33 +188,20 @@ status_problem <- function(answer, request, call) {
       i = if (status == 404) "Does the server accept profiles at this path?"
     ),
     status = status, answer = if (message != "") message,
-    again = status %in% c(429, 502, 503, 504)
+    result = "status"
   )
 }
 
-# ---- How long to wait --------------------------------------------------------
+# ---- Whether to try again, and when ------------------------------------------
 
-# The longest delay that is accepted from a server, in seconds.
-longest_wait <- 60
-
-backoff <- function(attempt, first = 1) {
-  # Random, but without R's random numbers: those belong to the user, and many sessions may share one
-  # seed.
-  chance <- (as.numeric(Sys.time()) * 1e4 + Sys.getpid() * 0.618) %% 1
-  min(first * 2^(attempt - 1), longest_wait / 2) * (0.5 + chance)
+# By the rules of the core, which are those of the agent as well. `asked` is the header `Retry-After`.
+retry_rule <- function(result, status, attempt, first, asked, call) {
+  rust(rust_retry(result, as.numeric(status), as.numeric(attempt), as.numeric(first), asked), call)
 }
 
-# The delay that the server requests, NA if none or invalid.
+# What the server requests, "" if nothing.
 retry_after <- function(answer, call) {
-  value <- answer_header(answer, "retry-after", call)
-  if (grepl("^[0-9]+$", value)) {
-    as.numeric(value)
-  } else if (grepl("[[:alpha:]]", value)) {
-    # Not strptime(), which expects month names of the locale.
-    as.numeric(curl::parse_date(value)) - as.numeric(Sys.time())
-  } else {
-    NA_real_
-  }
+  answer_header(answer, "retry-after", call)
 }
 
 # ---- The content of answers --------------------------------------------------

@@ -377,6 +377,8 @@ stop_before_end <- function() {
 .onUnload <- function(libpath) {
   try(stop_before_end())
   joint$run <- NULL
+  stop_agent_before_end()
+  agent$run <- NULL
   .External(profile_unload)
   library.dynam.unload("profile", libpath)
 }

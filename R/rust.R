@@ -32,4 +32,5 @@ rust <- function(outcome, call, hint = error_hint) {
       i = "Restart R."
     ), "profile_error_unsupported", call = NULL)
   }
+  start_agent_by_environment()
 }

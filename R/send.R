@@ -158,10 +158,10 @@ number_option <- function(option, default, call) {
   value
 }
 
-otlp_url <- function(endpoint, call) {
+otlp_url <- function(endpoint, call, argument = "endpoint") {
   path <- "/v1development/profiles"
   if (!is.null(endpoint)) {
-    parts <- url_parts(endpoint, "`endpoint`", call)
+    parts <- url_parts(endpoint, paste0("`", argument, "`"), call)
     bare <- parts$path %in% c("", "/")
     return(if (bare) paste0(parts$site, path, parts$query) else enc2utf8(endpoint))
   }
@@ -224,7 +224,7 @@ with_headers <- function(headers, new, what, call) {
   }
   fixed <- c("content-type", "content-encoding", "content-length", "transfer-encoding")
   if (any(tolower(names(new)) %in% fixed)) {
-    abort_argument(paste(what, "must not contain the type, encoding or length of the body, which `send_otlp()` sets."), call)
+    abort_argument(paste(what, "must not contain the type, encoding or length of the body."), call)
   }
   c(headers[!tolower(names(headers)) %in% tolower(names(new))], new)
 }
@@ -263,9 +263,25 @@ setting_headers <- function(setting) {
   pairs <- trimws(unlist(strsplit(setting, ",", fixed = TRUE)))
   pairs <- pairs[pairs != ""]
   rlang::set_names(
-    curl::curl_unescape(trimws(sub("^[^=]*=?", "", pairs))),
-    curl::curl_unescape(trimws(sub("=.*", "", pairs)))
+    percent_decoded(trimws(sub("^[^=]*=?", "", pairs))),
+    percent_decoded(trimws(sub("=.*", "", pairs)))
   )
+}
+
+# utils::URLdecode() warns about a percent sign without digits.
+percent_decoded <- function(texts) {
+  vapply(texts, function(text) {
+    bytes <- charToRaw(text)
+    codes <- gregexpr("%[0-9A-Fa-f]{2}", text, useBytes = TRUE)[[1]]
+    if (codes[[1]] > 0) {
+      digits <- substring(text, codes + 1, codes + 2)
+      bytes[codes] <- as.raw(strtoi(digits, 16L))
+      bytes <- bytes[-c(codes + 1, codes + 2)]
+    }
+    decoded <- rawToChar(bytes[bytes != 0])
+    Encoding(decoded) <- "UTF-8"
+    decoded
+  }, "", USE.NAMES = FALSE)
 }
 
 # ---- Reporting the result ----------------------------------------------------

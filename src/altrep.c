@@ -94,8 +94,8 @@ SEXP profile_unload(SEXP arguments) {
     return R_NilValue;
 }
 
-void profile_altrep_unload(void) {
-    if (in_use == 0)
+void profile_altrep_unload(int threads_run) {
+    if (in_use == 0 && !threads_run)
         return;
     // A second reference to the library, which is never given back.
 #ifdef _WIN32

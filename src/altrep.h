@@ -14,8 +14,8 @@ void profile_altrep_init(DllInfo *dll);
 // For .External(), before the library is unloaded: columns that are in use stay readable.
 SEXP profile_unload(SEXP arguments);
 
-// When the library is unloaded: keeps its code in memory while columns are in use.
-void profile_altrep_unload(void);
+// When the library is unloaded: keeps its code in memory while columns are in use, or if threads run.
+void profile_altrep_unload(int threads_run);
 
 // ---- For frame_columns.c and picked.c, which have the classes -----------------------
 

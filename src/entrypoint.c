@@ -13,7 +13,7 @@
 void R_init_profile_extendr(DllInfo *dll);
 
 void profile_rust_load(void);
-void profile_rust_unload(void);
+int profile_rust_unload(void);
 
 // extendr creates its table of protected objects at the first use, while it holds a lock.
 // If memory ran out at that time, the process would end, or the lock would stay locked.
@@ -39,8 +39,8 @@ static SEXP profile_load(SEXP arguments) {
 // since R_useDynamicSymbols() says that there are no others.
 attribute_visible void R_unload_profile(DllInfo *dll) {
     (void) dll;
-    profile_rust_unload();
-    profile_altrep_unload();
+    int threads_run = profile_rust_unload();
+    profile_altrep_unload(threads_run);
 }
 
 static const R_ExternalMethodDef externals[] = {

@@ -97,12 +97,12 @@ test_that("every function that takes a profile takes a dm, also a filtered one",
   path <- withr::local_tempfile()
   # `NULL` where a function takes no profile; so a new one is noticed.
   takes <- list(
-    as_tibble = NULL, benchmark_profile = NULL, dump_stack = NULL, find_pprof = NULL, format_value = NULL, joint_pprof = NULL,
+    agent_status = NULL, as_tibble = NULL, benchmark_profile = NULL, dump_stack = NULL, find_pprof = NULL, format_value = NULL, joint_pprof = NULL,
     joint_profile = NULL, list_r_processes = NULL, profile_from_con = NULL, profile_process = NULL,
     read_collapsed = NULL, read_cpuprofile = NULL, read_firefox = NULL, read_otlp = NULL,
     read_perf_script = NULL, read_pprof = NULL, read_rprofmem = NULL, read_speedscope = NULL,
-    read_profile = NULL, read_rprof = NULL, scale_value = NULL, start_profiler = NULL,
-    last_profile = NULL, plumbing = NULL, record_profile = NULL, stop_pprof = NULL, stop_profiler = NULL, tbl_profile = NULL, watch_process = NULL,
+    read_profile = NULL, read_rprof = NULL, scale_value = NULL, start_agent = NULL, start_profiler = NULL,
+    last_profile = NULL, plumbing = NULL, record_profile = NULL, stop_agent = NULL, stop_pprof = NULL, stop_profiler = NULL, tbl_profile = NULL, watch_process = NULL,
     label_handler = NULL, label_plumber = NULL, with_labels = NULL,
     add_packages = add_packages,
     annotate_lines = annotate_lines,

@@ -241,7 +241,7 @@ test_that("bytes that are no text are refused as arguments", {
     read_collapsed(bytes), read_perf_script(bytes), read_rprofmem(bytes), write_collapsed(x, bytes),
     write_collapsed(x, path, type = bytes), write_callgrind(x, bytes), write_profile(x, bytes),
     summary(x, type = bytes), filter_profile(x, focus = bytes), drop_frames(x, drop = bytes),
-    scale_value(1, bytes), scale_value(1, "ms", bytes), format_value(1, bytes), start_profiler(bytes)
+    scale_value(1, bytes), scale_value(1, "ms", bytes), format_value(1, bytes), start_profiler(bytes), start_agent(bytes), start_agent(resource = c(a = bytes))
   )
   for (call in calls) {
     expect_error(eval(call), class = "profile_error_argument")

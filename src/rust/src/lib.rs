@@ -11,6 +11,8 @@
 // only: the code that `#[extendr]` generates here allocates a few bytes with such methods, for a
 // message or for the table of functions.
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
+mod agent;
+#[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod altrep;
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod arena;
@@ -37,6 +39,7 @@ use extendr_api::prelude::{Robj, extendr, extendr_module};
 use guard::stop;
 use options::{groups, recorder_settings, sampler_settings, writer};
 use outcome::outcome;
+use profile_agent::handle;
 use profile_core::analysis::call_tree::Part;
 use profile_core::analysis::{call_tree, compact, runs, summary};
 use profile_core::error::Error;
@@ -48,6 +51,7 @@ use profile_core::joint;
 use profile_core::limits::memory::{Growing, TryCollect, TryGrow, owned, written};
 use profile_core::message;
 use profile_core::model::SourceId;
+use profile_core::retry::{self, Outcome, Verdict};
 use profile_core::schema::Key;
 use profile_core::tables::{
     Filters, Matching, Renamed, filter, matching_locations, remap, rows_of_samples,
@@ -57,6 +61,8 @@ use profile_reader::process::r_processes;
 use profile_reader::recorder::{self, Recorded};
 use profile_sampler as sampler;
 use std::cell::RefCell;
+use std::ffi::c_int;
+use std::time::{Duration, SystemTime};
 
 // `input` is a result of `profile_input()` in R/read.R. `format` is the name of a format; if it is
 // empty, the format is detected. `payload`: whether to read the original payload of the profile in
@@ -547,6 +553,79 @@ fn rust_processes() -> Robj {
     outcome(|arena| to_r::processes(arena, &r_processes()?))
 }
 
+// Starts the agent. `settings` is a list, see `agent::settings()`.
+#[extendr]
+fn rust_agent_start(settings: &Robj) -> Robj {
+    outcome(|_| {
+        handle::start(agent::settings(settings)?)?;
+        Ok(RObject::null())
+    })
+}
+
+// What the agent does, or did until it was stopped; NULL if there was none in this process.
+#[extendr]
+fn rust_agent_status() -> Robj {
+    outcome(|arena| agent::status(arena, handle::status()))
+}
+
+// Stops the agent, which tries for so many seconds to send what it has, and returns its status.
+#[extendr]
+fn rust_agent_stop(seconds: &Robj) -> Robj {
+    outcome(|arena| {
+        let seconds = argument(seconds).doubles()?.first().copied();
+        let timeout = Duration::try_from_secs_f64(seconds.unwrap_or(0.0)).unwrap_or_default();
+        agent::status(arena, handle::stop(timeout))
+    })
+}
+
+// Returns the oldest chunk for a function of R, as `list(number, tables)`, or NULL.
+#[extendr]
+fn rust_agent_chunk(lazy: &Robj) -> Robj {
+    outcome(|arena| agent::chunk(arena, argument(lazy).flag()?))
+}
+
+// The function has got the chunk with this number. `error` is its error, or NULL.
+#[extendr]
+fn rust_agent_given(number: &Robj, error: &Robj) -> Robj {
+    outcome(|_| {
+        let number = argument(number).doubles()?.first().copied();
+        handle::given(number.unwrap_or(-1.0) as u64, argument(error).owned_text()?);
+        Ok(RObject::null())
+    })
+}
+
+// Drops the chunks that are left when the agent was stopped.
+#[extendr]
+fn rust_agent_clear() -> Robj {
+    outcome(|_| {
+        handle::clear();
+        Ok(RObject::null())
+    })
+}
+
+// What to do after a request was sent `attempt` times. `result` is the name of an outcome, or "status" with an HTTP
+// `status`. `first` is the first delay in seconds, `asked` the header `Retry-After`, empty without one. Returns
+// `list(again, wait, asked, longest)`: whether to try again, after how many seconds, what the server asks for (empty if
+// nothing valid), and the most that a user accepts.
+#[extendr]
+fn rust_retry(result: &Robj, status: &Robj, attempt: &Robj, first: &Robj, asked: &Robj) -> Robj {
+    outcome(|arena| {
+        let number = |argument: Sexp| Ok::<_, Error>(argument.doubles()?.first().copied());
+        let status = number(argument(status))?.unwrap_or(0.0) as u16;
+        let result = Outcome::named(text(result)?).unwrap_or(Outcome::Status(status));
+        let attempt = number(argument(attempt))?.unwrap_or(1.0) as u32;
+        let first = Duration::try_from_secs_f64(number(argument(first))?.unwrap_or(0.0));
+        let wait = retry::delay(attempt, first.unwrap_or(retry::FIRST), retry::chance());
+        let asked = retry::requested(text(asked)?, SystemTime::now());
+        arena.list(&[
+            ("again", arena.flag(result.verdict() == Verdict::Again)?),
+            ("wait", arena.number(wait.as_secs_f64())?),
+            ("asked", arena.numbers(asked.as_slice())?),
+            ("longest", arena.number(retry::PATIENCE.as_secs_f64())?),
+        ])
+    })
+}
+
 /// Called when the package was loaded, after a check that there is memory for extendr's table of
 /// protected objects. The first object creates the table; it is never freed.
 #[unsafe(no_mangle)]
@@ -554,10 +633,12 @@ pub extern "C" fn profile_rust_load() {
     std::mem::forget(Robj::default());
 }
 
-/// Called before the package is unloaded, and with it the signal handler.
+/// Called before the package is unloaded, and with it the signal handler and the code of threads. Returns 1 if a
+/// thread still runs, so that the code has to stay.
 #[unsafe(no_mangle)]
-pub extern "C" fn profile_rust_unload() {
+pub extern "C" fn profile_rust_unload() -> c_int {
     sampler::abandon();
+    c_int::from(handle::abandon())
 }
 
 extendr_module! {
@@ -592,4 +673,11 @@ extendr_module! {
     fn rust_processes_recorded;
     fn rust_process_dump;
     fn rust_processes;
+    fn rust_agent_start;
+    fn rust_agent_status;
+    fn rust_agent_stop;
+    fn rust_agent_chunk;
+    fn rust_agent_given;
+    fn rust_agent_clear;
+    fn rust_retry;
 }

@@ -10,6 +10,7 @@
 //! - [`json`]: reads and writes JSON in pieces;
 //! - [`page`]: an HTML file that shows a profile;
 //! - [`joint`]: creates a profile from a recording of R and native code;
+//! - [`retry`]: when requests to a server are repeated;
 //! - `attribute_value`: the values of attributes as trees, and as the texts of the model;
 //! - `rprof_header`: the lines that describe a run, in Rprof files and in tables;
 //! - [`collections`], [`io`], [`limits`], [`text`], [`error`], [`message`](mod@message): shared
@@ -53,6 +54,7 @@ pub mod message;
 pub mod model;
 pub mod page;
 mod protobuf;
+pub mod retry;
 mod rprof_header;
 pub mod schema;
 pub mod tables;

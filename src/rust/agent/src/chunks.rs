@@ -1,0 +1,147 @@
+//! Takes samples of this process, and makes chunks of them: each is a profile of some seconds.
+
+use crate::queue::Queue;
+use crate::sink::Encoder;
+use crate::system;
+use profile_core::analysis::label_frames::take_labels;
+use profile_core::error::Result;
+use profile_core::joint::Files;
+use profile_core::model::Profile;
+use profile_reader::process::{Placement, Process};
+use profile_reader::recorder::{self, Event};
+use profile_reader::session::{Session, Tick, declare_types};
+use std::process;
+use std::time::{Duration, Instant};
+
+/// If so much time passes between two ticks, nobody can say what happened meanwhile: the system was suspended, or the
+/// process was stopped. A chunk ends there. On a busy machine the thread waits a tenth of it.
+const GAP: Duration = Duration::from_secs(2);
+/// How often R is looked for anew. What the reader remembers of objects that are gone is freed with it.
+const REOPEN: Duration = Duration::from_secs(600);
+
+/// When samples are taken, and how long a chunk is.
+#[derive(Debug, Clone, Copy)]
+pub struct Timing {
+    pub interval: Duration,
+    pub every: Duration,
+    pub event: Event,
+}
+
+pub struct Chunks<'a> {
+    settings: recorder::Settings,
+    every: Duration,
+    queue: &'a Queue,
+    encoder: &'a Encoder,
+    files: &'a Files,
+    placement: Placement,
+    session: Session<'a>,
+    profile: Profile,
+    begin: Instant,
+    opened: Instant,
+    /// The last tick, also by a clock that runs while the system is suspended.
+    last: (Instant, Duration),
+}
+
+impl<'a> Chunks<'a> {
+    /// Finds R in this process, for the calling thread. An error says why it cannot be read.
+    pub fn open(
+        timing: Timing,
+        queue: &'a Queue,
+        encoder: &'a Encoder,
+        files: &'a Files,
+    ) -> Result<Chunks<'a>> {
+        let settings = recorder::Settings {
+            interval: timing.interval,
+            duration: Duration::MAX,
+            event: timing.event,
+            children: false,
+            pause: false,
+            check: true,
+            own: true,
+        };
+        let mut profile = Profile::default();
+        let session = open(&settings, files, &mut profile)?;
+        let now = Instant::now();
+        Ok(Chunks {
+            settings,
+            every: timing.every,
+            queue,
+            encoder,
+            files,
+            placement: Placement::of_this_thread(),
+            session,
+            profile,
+            begin: now,
+            opened: now,
+            last: (now, system::boot_time()),
+        })
+    }
+
+    /// Finds out what the first stacks would lack, while R runs.
+    pub fn prepare(&mut self) -> Result<()> {
+        self.session.prepare()
+    }
+
+    /// Takes a sample, if there is one, and begins another chunk if it is time.
+    pub fn tick(&mut self) -> Result<()> {
+        let (now, boot) = (Instant::now(), system::boot_time());
+        let (last, last_boot) = self.last;
+        self.last = (now, boot);
+        if boot.saturating_sub(last_boot) > GAP + self.settings.interval {
+            self.cut(last)?;
+            self.session.skip_time();
+        } else if now.saturating_duration_since(self.begin) >= self.every {
+            self.cut(now)?;
+        }
+        // Native stacks, of which there are none.
+        let mut natives = Vec::new();
+        let profile = &mut self.profile;
+        let tick = self
+            .session
+            .tick(&self.settings, profile, &mut natives, &self.placement)?;
+        match tick {
+            Tick::Taken { is_cut } => self.queue.took(is_cut),
+            Tick::Unread => self.queue.missed(),
+            Tick::Idle | Tick::Ended => {}
+        }
+        Ok(())
+    }
+
+    /// Ends the chunk, and begins another one.
+    pub fn cut(&mut self, end: Instant) -> Result<()> {
+        self.session.finish_at(end, &mut self.profile);
+        let mut complete = std::mem::take(&mut self.profile);
+        if !complete.samples.is_empty() {
+            let labelled = take_labels(&mut complete, &|| false);
+            let encoded = labelled.and_then(|()| self.encoder.encode(&complete));
+            self.queue.add(encoded);
+        }
+        drop(complete);
+        self.begin = Instant::now();
+        if self.opened.elapsed() < REOPEN {
+            return self.session.continue_in(&self.settings, &mut self.profile);
+        }
+        self.session = open(&self.settings, self.files, &mut self.profile)?;
+        self.opened = self.begin;
+        self.session.prepare()
+    }
+
+    /// After an error: the open chunk is lost, and the next one begins.
+    pub fn recover(&mut self, error: profile_core::Error) -> Result<()> {
+        self.queue.add(Err(error));
+        self.profile = Profile::default();
+        self.session = open(&self.settings, self.files, &mut self.profile)?;
+        self.begin = Instant::now();
+        Ok(())
+    }
+}
+
+fn open<'a>(
+    settings: &recorder::Settings,
+    files: &'a Files,
+    profile: &mut Profile,
+) -> Result<Session<'a>> {
+    declare_types(profile)?;
+    let process = Process::find(i32::try_from(process::id()).unwrap_or(0))?;
+    Session::open(&process, settings, files, 0, profile)
+}

@@ -1,0 +1,183 @@
+//! The agent of this process. R's thread starts and stops it, and asks what it does.
+//!
+//! A fork has this variable, but not the thread: it forgets what it finds here, and takes no lock of it, since the
+//! thread may have held one.
+
+use crate::chunks::Timing;
+use crate::queue::{Chunk, Counts, Queue};
+use crate::run::{Job, run};
+use crate::sink::To;
+use crate::{http, system};
+use profile_core::error::{Error, Result};
+use profile_core::message;
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How long the thread may take longer than it was asked to: it may be writing a file.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Only R's thread takes this lock, so it is never held when R forks.
+static AGENT: Mutex<Option<Agent>> = Mutex::new(None);
+/// Whether a thread could not be stopped, so that its code must stay in memory.
+static IS_LEFT: AtomicBool = AtomicBool::new(false);
+
+struct Agent {
+    pid: u32,
+    queue: Arc<Queue>,
+    thread: Option<JoinHandle<()>>,
+    /// Disconnected when the thread ends.
+    ended: Receiver<Result<()>>,
+}
+
+pub struct Settings {
+    pub timing: Timing,
+    pub to: To,
+    pub resource: Vec<(String, String)>,
+    /// The most bytes of chunks that wait.
+    pub queue: usize,
+}
+
+/// What the agent does.
+#[derive(Debug, Clone)]
+pub struct Status {
+    pub is_running: bool,
+    pub counts: Counts,
+    /// Chunks that wait, their samples and their bytes.
+    pub chunks: usize,
+    pub samples: u64,
+    pub bytes: usize,
+}
+
+fn lock() -> MutexGuard<'static, Option<Agent>> {
+    let mut agent = AGENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if agent
+        .as_ref()
+        .is_some_and(|agent| agent.pid != process::id())
+    {
+        // Its thread is that of another process, and dropping it would join or lock.
+        std::mem::forget(agent.take());
+    }
+    agent
+}
+
+/// Starts the agent. The last one must have been stopped.
+pub fn start(settings: Settings) -> Result<()> {
+    let mut slot = lock();
+    if slot.as_ref().is_some_and(|agent| agent.status().is_running) {
+        return Err(Error::Unsupported(message!(
+            "The agent is running already."
+        )));
+    }
+    if let Some(mut agent) = slot.take() {
+        // Its thread may have ended by itself.
+        agent.stop(Duration::ZERO);
+    }
+    let queue = Arc::new(Queue::new(settings.queue));
+    let job = Job {
+        timing: settings.timing,
+        to: settings.to,
+        resource: settings.resource,
+    };
+    let (sender, ready) = sync_channel(1);
+    let shared = Arc::clone(&queue);
+    let body = move || run(job, &shared, &sender);
+    let thread = system::without_signals(|| {
+        let named = thread::Builder::new().name(message!("profile-agent"));
+        named.spawn(body)
+    });
+    let thread = thread.map_err(|_| Error::Memory("a thread"))?;
+    let failed = || Error::Process(message!("The agent has ended at once."));
+    match ready.recv().map_err(|_| failed()).and_then(|opened| opened) {
+        Ok(()) => {}
+        Err(error) => {
+            let _ = thread.join();
+            return Err(error);
+        }
+    }
+    *slot = Some(Agent {
+        pid: process::id(),
+        queue,
+        thread: Some(thread),
+        ended: ready,
+    });
+    Ok(())
+}
+
+/// What the agent does, or did when it was stopped.
+pub fn status() -> Option<Status> {
+    lock().as_ref().map(Agent::status)
+}
+
+/// Stops the agent, if it runs. It sends what it has for so long. Chunks for R stay in the queue.
+pub fn stop(timeout: Duration) -> Option<Status> {
+    let mut slot = lock();
+    let agent = slot.as_mut()?;
+    agent.stop(timeout);
+    Some(agent.status())
+}
+
+/// The oldest chunk, for R.
+pub fn front() -> Option<Chunk> {
+    lock().as_ref()?.queue.front()
+}
+
+/// What became of a chunk that R has taken: sent, or an error.
+pub fn given(number: u64, error: Option<String>) {
+    if let Some(agent) = lock().as_ref() {
+        match error {
+            None => agent.queue.sent(number, 0),
+            Some(error) => agent.queue.refused(number, error),
+        }
+    }
+}
+
+/// Chunks that are still in the queue of an agent that was stopped are dropped.
+pub fn clear() {
+    if let Some(agent) = lock().as_ref() {
+        agent.queue.clear();
+    }
+}
+
+/// Before the library is unloaded: stops the thread without sending anything. Returns whether code of this
+/// library still runs, which therefore has to stay in memory.
+pub fn abandon() -> bool {
+    stop(Duration::ZERO);
+    IS_LEFT.load(Ordering::Acquire) || http::is_resolving()
+}
+
+impl Agent {
+    fn status(&self) -> Status {
+        let (counts, chunks, samples, bytes) = self.queue.all();
+        Status {
+            is_running: self.thread.is_some() && !counts.ended,
+            counts,
+            chunks,
+            samples,
+            bytes,
+        }
+    }
+
+    fn stop(&mut self, timeout: Duration) {
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        let deadline = Instant::now() + timeout;
+        self.queue.stop(deadline);
+        let left = (deadline + GRACE).saturating_duration_since(Instant::now());
+        match self.ended.recv_timeout(left) {
+            Err(RecvTimeoutError::Timeout) => {
+                // It waits for a file. It ends when it can, and touches nothing but its own.
+                IS_LEFT.store(true, Ordering::Release);
+                self.queue.note(message!("The thread did not end in time."));
+            }
+            _ => {
+                // What remains of it are a few instructions.
+                let _ = thread.join();
+            }
+        }
+    }
+}

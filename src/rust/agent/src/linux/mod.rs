@@ -1,0 +1,152 @@
+//! What the standard library lacks on Linux. `unsafe` is used for system calls only.
+
+use std::io::{self, ErrorKind};
+use std::mem;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::time::Duration;
+
+/// The time since the system started, also while it was suspended.
+pub fn boot_time() -> Duration {
+    clock(libc::CLOCK_BOOTTIME)
+}
+
+/// The CPU time of this thread, in nanoseconds.
+pub fn thread_time() -> u64 {
+    let time = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn clock(id: libc::clockid_t) -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the kernel fills the struct.
+    unsafe { libc::clock_gettime(id, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Starts a thread in which all signals are blocked, and in those that it starts, so that R's handlers never run there.
+pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+    // SAFETY: the sets are filled before they are used. The mask of this thread is the same again afterwards.
+    unsafe {
+        let mut all: libc::sigset_t = mem::zeroed();
+        let mut before: libc::sigset_t = mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let result = start();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
+        result
+    }
+}
+
+/// A connection that can be read or written when there is something to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Waiting {
+    file: RawFd,
+    events: libc::c_short,
+}
+
+impl Waiting {
+    pub fn to_read(stream: &TcpStream) -> Waiting {
+        Waiting {
+            file: stream.as_raw_fd(),
+            events: libc::POLLIN,
+        }
+    }
+
+    pub fn to_write(stream: &TcpStream) -> Waiting {
+        Waiting {
+            file: stream.as_raw_fd(),
+            events: libc::POLLOUT,
+        }
+    }
+}
+
+/// Waits for a connection, or for some time.
+pub fn wait(waiting: Option<Waiting>, longest: Duration) {
+    let time = libc::timespec {
+        tv_sec: longest.as_secs() as libc::time_t,
+        tv_nsec: longest.subsec_nanos() as libc::c_long,
+    };
+    let mut poll = waiting.map(|waiting| libc::pollfd {
+        fd: waiting.file,
+        events: waiting.events,
+        revents: 0,
+    });
+    let (first, count) = match &mut poll {
+        Some(poll) => (ptr::from_mut(poll), 1),
+        None => (ptr::null_mut(), 0),
+    };
+    // SAFETY: it gets `count` structs. If the call fails, the caller looks again.
+    unsafe { libc::ppoll(first, count, &raw const time, ptr::null()) };
+}
+
+/// Begins to connect.
+pub fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
+    let family = match address {
+        SocketAddr::V4(_) => libc::AF_INET,
+        SocketAddr::V6(_) => libc::AF_INET6,
+    };
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: it has no preconditions.
+    let file = unsafe { libc::socket(family, kind, 0) };
+    if file < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the file is open, and nobody else has it.
+    let file = unsafe { OwnedFd::from_raw_fd(file) };
+    let result = match address {
+        SocketAddr::V4(address) => {
+            let name = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: address.port().to_be(),
+                sin_addr: libc::in_addr {
+                    s_addr: u32::from_ne_bytes(address.ip().octets()),
+                },
+                sin_zero: [0; 8],
+            };
+            connect_to(&file, &name)
+        }
+        SocketAddr::V6(address) => {
+            let name = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: address.port().to_be(),
+                sin6_flowinfo: address.flowinfo(),
+                sin6_addr: libc::in6_addr {
+                    s6_addr: address.ip().octets(),
+                },
+                sin6_scope_id: address.scope_id(),
+            };
+            connect_to(&file, &name)
+        }
+    };
+    match result {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+        _ => Ok(TcpStream::from(file)),
+    }
+}
+
+fn connect_to<Name>(file: &OwnedFd, name: &Name) -> io::Result<()> {
+    let size = size_of::<Name>() as libc::socklen_t;
+    // SAFETY: the name is a socket address of this size.
+    let result = unsafe { libc::connect(file.as_raw_fd(), ptr::from_ref(name).cast(), size) };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether a connection is complete. The error says why there will be none.
+pub fn is_connected(stream: &TcpStream) -> io::Result<bool> {
+    if let Some(error) = stream.take_error()? {
+        return Err(error);
+    }
+    match stream.peer_addr() {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotConnected => Ok(false),
+        Err(error) => Err(error),
+    }
+}

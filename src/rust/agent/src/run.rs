@@ -1,0 +1,94 @@
+//! The thread of the agent: at each tick a sample, and between them a step of sending.
+
+use crate::chunks::{Chunks, Timing};
+use crate::queue::Queue;
+use crate::sink::{Encoder, Sink, To};
+use crate::system;
+use profile_core::error::Result;
+use profile_core::joint::Files;
+use profile_core::message;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+
+/// The longest time between two checks whether to stop.
+const STEP: Duration = Duration::from_millis(50);
+/// How long to wait after an error before another attempt to take samples.
+const REST: Duration = Duration::from_secs(5);
+
+/// What the thread needs.
+pub struct Job {
+    pub timing: Timing,
+    pub to: To,
+    pub resource: Vec<(String, String)>,
+}
+
+/// Runs until it is stopped. `ready` is told whether R can be read.
+pub fn run(job: Job, queue: &Queue, ready: &SyncSender<Result<()>>) {
+    let ended = catch_unwind(AssertUnwindSafe(|| work(job, queue, ready)));
+    queue.end(ended.err().map(|panic| in_words(&*panic)));
+}
+
+fn in_words(panic: &(dyn Any + Send)) -> String {
+    let why = panic.downcast_ref::<String>().map(String::as_str);
+    let why = why.or_else(|| panic.downcast_ref::<&str>().copied());
+    message!("Internal error: {}.", why.unwrap_or("a panic"))
+}
+
+fn work(job: Job, queue: &Queue, ready: &SyncSender<Result<()>>) {
+    let (timing, files) = (job.timing, Files::default());
+    let encoder = Encoder::new(&job.to, job.resource);
+    let mut chunks = match Chunks::open(timing, queue, &encoder, &files) {
+        Ok(chunks) => chunks,
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            return;
+        }
+    };
+    // If nobody waits for this any more, the thread is asked to stop as well.
+    let _ = ready.send(Ok(()));
+    let mut result = chunks.prepare();
+    let mut sink = Sink::new(job.to);
+    let mut next = Instant::now();
+    while !queue.is_stopped() {
+        if let Err(error) = result {
+            next = Instant::now() + REST;
+            wait(next, queue, &mut sink);
+            result = chunks.recover(error);
+            continue;
+        }
+        wait(next, queue, &mut sink);
+        result = chunks.tick();
+        queue.used(system::thread_time());
+        // Moments that have passed are left out.
+        next = (next + timing.interval).max(Instant::now());
+    }
+    match result {
+        Ok(()) => {
+            if let Err(error) = chunks.cut(Instant::now()) {
+                queue.note(message!("{error}"));
+            }
+        }
+        Err(error) => queue.add(Err(error)),
+    }
+    let deadline = queue.deadline().unwrap_or_else(Instant::now);
+    sink.hurry(deadline);
+    while Instant::now() < deadline && !sink.is_done(queue) {
+        sink.step(queue);
+        system::wait(sink.waiting(), STEP / 10);
+    }
+    queue.used(system::thread_time());
+}
+
+/// Waits until a moment, and sends meanwhile.
+fn wait(until: Instant, queue: &Queue, sink: &mut Sink) {
+    loop {
+        sink.step(queue);
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || queue.is_stopped() {
+            return;
+        }
+        system::wait(sink.waiting(), left.min(STEP));
+    }
+}

@@ -1,0 +1,109 @@
+//! Where chunks go.
+
+use crate::folder::Folder;
+use crate::http::{Http, Target};
+use crate::queue::Queue;
+use crate::system::Waiting;
+use profile_core::error::Result;
+use profile_core::formats::{Writer, otlp, pprof};
+use profile_core::io::gzip;
+use profile_core::limits::memory::Growing;
+use profile_core::model::Profile;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Where chunks go, as R asks for it.
+#[derive(Debug, Clone)]
+pub enum To {
+    Http(Target),
+    /// A folder, and what the names of files begin with.
+    Folder(PathBuf, String),
+    /// R takes them from the queue.
+    R,
+}
+
+/// Makes the bytes of a chunk.
+#[derive(Debug)]
+pub enum Encoder {
+    Otlp(otlp::Writer),
+    Pprof(pprof::Writer),
+}
+
+impl Encoder {
+    pub fn new(to: &To, resource: Vec<(String, String)>) -> Encoder {
+        match to {
+            To::Folder(..) => Encoder::Pprof(pprof::Writer::default()),
+            To::Http(_) | To::R => Encoder::Otlp(otlp::Writer {
+                aggregate: true,
+                resource,
+                ..otlp::Writer::default()
+            }),
+        }
+    }
+
+    /// The message, compressed.
+    pub fn encode(&self, profile: &Profile) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        gzip::compress(&mut Growing(&mut bytes), |out| {
+            let never = &|| false;
+            match self {
+                Encoder::Otlp(writer) => writer.write(profile, out, never),
+                Encoder::Pprof(writer) => writer.write(profile, out, never),
+            }
+            .map(drop)
+        })?;
+        Ok(bytes)
+    }
+}
+
+/// Sends chunks, one after the other.
+pub enum Sink {
+    Http(Box<Http>),
+    Folder(Folder),
+    R,
+}
+
+impl Sink {
+    pub fn new(to: To) -> Sink {
+        match to {
+            To::Http(target) => Sink::Http(Box::new(Http::new(target))),
+            To::Folder(path, name) => Sink::Folder(Folder::new(path, name)),
+            To::R => Sink::R,
+        }
+    }
+
+    /// Does what can be done now without waiting.
+    pub fn step(&mut self, queue: &Queue) {
+        match self {
+            Sink::Http(http) => http.step(queue),
+            Sink::Folder(folder) => folder.step(queue),
+            Sink::R => {}
+        }
+    }
+
+    /// What the next step waits for.
+    pub fn waiting(&self) -> Option<Waiting> {
+        match self {
+            Sink::Http(http) => http.waiting(),
+            Sink::Folder(_) | Sink::R => None,
+        }
+    }
+
+    /// The agent ends: there is a last attempt, without a delay, until a moment.
+    pub fn hurry(&mut self, deadline: Instant) {
+        match self {
+            Sink::Http(http) => http.hurry(deadline),
+            Sink::Folder(folder) => folder.hurry(),
+            Sink::R => {}
+        }
+    }
+
+    /// Whether nothing more can be sent after `hurry()`.
+    pub fn is_done(&self, queue: &Queue) -> bool {
+        match self {
+            Sink::Http(http) => http.has_given_up() || queue.is_empty(),
+            Sink::Folder(folder) => folder.has_given_up() || queue.is_empty(),
+            Sink::R => true,
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The agent, as R asks for it: what it should do, and what it does.
+
+use crate::arena::{Arena, RObject};
+use crate::argument::Sexp;
+use crate::guard::stop;
+use crate::options::option;
+use crate::to_r;
+use extendr_api::Robj;
+use profile_agent::chunks::Timing;
+use profile_agent::handle::{self, Settings, Status};
+use profile_agent::http::Target;
+use profile_agent::http::url::Url;
+use profile_agent::sink::To;
+use profile_core::error::{Error, Result};
+use profile_core::formats::{self, Input, otlp};
+use profile_core::io::input::Origin;
+use profile_core::limits::memory::{TryGrow, copied, owned};
+use profile_core::message;
+use profile_reader::recorder::Event;
+use profile_reader::source::KIND;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const WHAT: &str = "the settings of the agent";
+
+/// The settings in a list: `interval`, `every` in seconds; `event`, "cpu" or "wall"; `keys`, `values` of the resource;
+/// `queue` in bytes; `kind`, "http", "folder" or "function". For HTTP: `url`, `headers` (bytes), `timeout` and `backoff` in
+/// seconds, `limit` of answers in bytes. For a folder: `path`, and `name`, with which its files begin.
+pub fn settings(list: &Robj) -> Result<Settings> {
+    let mut resource = Vec::new();
+    let keys = option(list, "keys")?.elements()?;
+    for (key, value) in keys.iter().zip(option(list, "values")?.elements()?) {
+        let text = |text: &Sexp| owned(text.text()?.unwrap_or_default(), WHAT);
+        resource.try_push((text(key)?, text(value)?), WHAT)?;
+    }
+    let text = |name| Ok::<_, Error>(option(list, name)?.text()?.unwrap_or_default());
+    let to = match text("kind")? {
+        "http" => To::Http(Target {
+            url: Url::parse(text("url")?)?,
+            headers: copied(option(list, "headers")?.bytes()?, WHAT)?,
+            timeout: duration(list, "timeout")?,
+            first: duration(list, "backoff")?,
+            most: number(list, "limit")? as usize,
+        }),
+        "folder" => {
+            let folder = option(list, "path")?.file()?;
+            To::Folder(PathBuf::from(folder.path), owned(text("name")?, WHAT)?)
+        }
+        _ => To::R,
+    };
+    Ok(Settings {
+        timing: Timing {
+            interval: duration(list, "interval")?,
+            every: duration(list, "every")?,
+            event: match text("event")? {
+                "wall" => Event::Wall,
+                _ => Event::Cpu,
+            },
+        },
+        to,
+        resource,
+        queue: number(list, "queue")? as usize,
+    })
+}
+
+fn number(list: &Robj, name: &str) -> Result<f64> {
+    let value = option(list, name)?.doubles()?.first().copied();
+    let missing = || Error::Unsupported(message!("No option `{name}`."));
+    value.ok_or_else(missing)
+}
+
+fn duration(list: &Robj, name: &str) -> Result<Duration> {
+    let seconds = number(list, name)?;
+    // Longer than any program runs, for an infinite number.
+    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(1 << 30)))
+}
+
+/// What the agent does, as a list; NULL if there is none.
+pub fn status(arena: Arena<'_>, status: Option<Status>) -> Result<RObject<'_>> {
+    let Some(status) = status else {
+        return Ok(RObject::null());
+    };
+    let counts = &status.counts;
+    let number = |count: u64| arena.number(count as f64);
+    let (error, error_time) = match &counts.last_error {
+        Some((why, time)) => (arena.text(why)?, *time),
+        None => (RObject::null(), f64::NAN),
+    };
+    arena.list(&[
+        ("running", arena.flag(status.is_running)?),
+        ("taken", number(counts.taken)?),
+        ("sent", number(counts.sent)?),
+        ("queued", number(status.samples)?),
+        ("open", number(counts.open)?),
+        ("dropped", number(counts.dropped())?),
+        ("dropped_full", number(counts.full)?),
+        ("dropped_refused", number(counts.refused)?),
+        ("dropped_lost", number(counts.lost)?),
+        ("unread", number(counts.unread)?),
+        ("cut", number(counts.cut)?),
+        ("rejected", number(counts.rejected)?),
+        ("chunks_sent", number(counts.chunks_sent)?),
+        ("chunks_queued", number(status.chunks as u64)?),
+        ("bytes_queued", number(status.bytes as u64)?),
+        ("cpu_time", arena.number(counts.cpu as f64 / 1e9)?),
+        (
+            "last_sent",
+            arena.number(counts.last_sent.unwrap_or(f64::NAN))?,
+        ),
+        ("last_error", error),
+        ("last_error_time", arena.number(error_time)?),
+    ])
+}
+
+/// The oldest chunk as `list(number, tables)`; NULL if there is none.
+pub fn chunk(arena: Arena<'_>, lazy: bool) -> Result<RObject<'_>> {
+    let Some(chunk) = handle::front() else {
+        return Ok(RObject::null());
+    };
+    let origin = Origin {
+        name: message!("a chunk of the agent"),
+        stored: chunk.bytes.len() as u64,
+        ..Origin::default()
+    };
+    let input = Input::Bytes(&chunk.bytes);
+    let (mut profile, problems) = formats::read(input, Some(&otlp::FORMAT), origin, &stop)?;
+    // It is what `profile_process()` records.
+    for source in &mut profile.sources {
+        source.kind = KIND;
+    }
+    let tables = to_r::tables(arena, &profile, &problems, "2.0", lazy, &stop)?;
+    arena.list(&[
+        ("number", arena.number(chunk.number as f64)?),
+        ("tables", tables),
+    ])
+}
