@@ -9,9 +9,12 @@
 #'
 #' @details
 #' R's list of calls is read from the memory of the process. It may change while it is read, so it is read
-#' twice and compared; samples for which it changed eight times are counted, and reported in a
-#' warning of class `profile_warning_incomplete`. They are rare, unless a program does nothing but call functions that
-#' take about a microsecond. Such functions have a smaller share than they should then.
+#' twice and compared. Samples that could not be read eight times are counted, and reported in a
+#' warning of class `profile_warning_incomplete`. They are rare, also if a program does nothing but call functions that
+#' take about a microsecond.
+#'
+#' While it records, this R avoids the CPU that the process runs on. If all CPUs are busy, or if there is only one, moments
+#' at which the process makes system calls have more samples than they should.
 #'
 #' A sample has the functions that were running, with files and lines if their code has source references (see
 #' "Why there are no lines" in [read_rprof()]), the CPU time and the real time since the last sample,
