@@ -163,13 +163,26 @@ test_that("the package can be unloaded and loaded again", {
 
 test_that("unloading does not wait for a name server, or for a server", {
   skip_without_agent()
-  # Nobody answers at this address, which is reserved for documentation.
-  resolver <- withr::local_tempfile(lines = "nameserver 192.0.2.1")
-  mounts <- system2("unshare", c("-rm", "true"), stdout = FALSE, stderr = FALSE) == 0
+  skip_if(Sys.which("perl") == "", "perl is not here")
+  mounts <- system2("unshare", c("-rmn", "true"), stdout = FALSE, stderr = FALSE) == 0
   skip_if(!isTRUE(mounts), "namespaces are not permitted here")
+  # A network of its own, in which the name server never answers.
+  resolver <- withr::local_tempfile(lines = "nameserver 127.0.0.1")
+  silent <- withr::local_tempfile(lines = c(
+    "use IO::Socket::INET;",
+    "socket(my $any, 2, 2, 0) or die $!;",
+    "my $up = pack('a16 s x22', 'lo', 0x49);",
+    "ioctl($any, 0x8914, $up) or die $!;",
+    "my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 53, Proto => 'udp') or die $!;",
+    "my $parent = $$;",
+    "exec @ARGV if fork;",
+    "close STDOUT;",
+    "close STDERR;",
+    "sleep 1 while getppid == $parent;"
+  ))
   script <- withr::local_tempfile(lines = c(
     "f <- function() { x <- 0; for (i in 1:1e5) x <- x + i; x }",
-    "profile::start_agent('http://collector.example.org:4318', every = 0.2)",
+    "profile::start_agent('http://collector.example.org:4318', every = 0.2, timeout = 0.5)",
     "end <- Sys.time() + 1.5; while (Sys.time() < end) f()",
     "time <- system.time(status <- profile::stop_agent(0.5))[[3]]",
     "cat(time < 2, status$sent + status$dropped == status$taken, status$sent == 0, status$last_error, '\\n')",
@@ -180,10 +193,10 @@ test_that("unloading does not wait for a name server, or for a server", {
     "cat('alive\\n')"
   ))
   command <- sprintf(
-    "mount --bind %s /etc/resolv.conf && exec %s %s", shQuote(resolver), shQuote(file.path(R.home("bin"), "Rscript")),
-    shQuote(script)
+    "mount --bind %s /etc/resolv.conf && exec perl %s %s %s", shQuote(resolver), shQuote(silent),
+    shQuote(file.path(R.home("bin"), "Rscript")), shQuote(script)
   )
-  out <- suppressWarnings(system2("unshare", c("-rm", "sh", "-c", shQuote(command)), stdout = TRUE, stderr = TRUE))
+  out <- suppressWarnings(system2("unshare", c("-rmn", "sh", "-c", shQuote(command)), stdout = TRUE, stderr = TRUE))
   expect_match(out[[1]], "^TRUE TRUE TRUE No connection to http://collector.example.org:4318")
   expect_identical(utils::tail(out, 1), "alive")
 })
