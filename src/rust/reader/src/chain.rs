@@ -4,8 +4,9 @@
 //! same again, been called. What one of both readings found is a stack if each call is known to belong to the next
 //! outer one, and each record is whole:
 //!
-//! - If an outer record has not changed, its call was there the whole time. If it has, the inner one must say that it
-//!   was called from the environment of the outer one, which is new in each call.
+//! - If two records have not changed, their calls were there the whole time. Otherwise the inner one must say that it
+//!   was called from the environment of the outer one, which is new in each call. What is left of a call that has
+//!   returned does not say so of the one that is where its caller was.
 //! - A record that R was just filling has fields of two calls. So its fields must have been together in a record that
 //!   did not change, and so must the innermost function and its code.
 
@@ -101,12 +102,13 @@ impl Known {
     pub fn is_stack(&self, calls: &[Called], innermost: &Root, moved: &Moved) -> bool {
         // They were read in the order of the calls.
         let mut moved = moved.records.iter().peekable();
-        let mut inner: Option<&Called> = None;
+        let mut inner: Option<(&Called, bool)> = None;
         for called in calls {
             let has_moved = moved.next_if_eq(&&called.call.record.address).is_some();
             let is_right = match inner {
-                _ if !has_moved => true,
-                Some(inner) => inner.call.called_from == called.call.environment,
+                Some((_, false)) if !has_moved => true,
+                Some((inner, _)) => inner.call.called_from == called.call.environment,
+                None if !has_moved => true,
                 // Where it is may be unknown.
                 None => {
                     *innermost == Root::Nothing
@@ -116,7 +118,7 @@ impl Known {
             if !is_right || !self.has(&Fields::of(called)) {
                 return false;
             }
-            inner = Some(called);
+            inner = Some((called, has_moved));
         }
         // What is left is no call.
         moved.peek().is_none()
@@ -189,7 +191,7 @@ mod tests {
     fn calls_from_other_environments_are_not() {
         let mut calls = calls();
         calls[0].call.called_from = 1;
-        assert!(is_stack(&calls, &INNERMOST, &[997]));
+        assert!(!is_stack(&calls, &INNERMOST, &[997]));
         assert!(!is_stack(&calls, &INNERMOST, &[998]));
         assert!(is_stack(&calls, &INNERMOST, &[999]));
     }
