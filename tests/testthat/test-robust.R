@@ -132,7 +132,7 @@ test_that("writing and flattening end in an error, too, whatever the memory", {
       expect_equal(result$status, 0)
       ends <- c(ends, sub("end: ", "", grep("^end: ", result$output, value = TRUE)))
     }
-    known <- grepl("^(works|memory)$|cannot allocate|package or namespace load failed|unable to load", ends)
+    known <- grepl("^(works|memory)$|(cannot|could not) allocate|package or namespace load failed|unable to load", ends)
     expect_true(all(known), info = paste(ends[!known], collapse = "; "))
     expect_equal(utils::tail(ends, 1), "works")
   }

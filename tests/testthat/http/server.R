@@ -99,7 +99,7 @@ invisible(file.rename(paste0(address, ".new"), address))
 
 connection <- 0
 # An end for a server that was forgotten.
-end <- Sys.time() + 600
+end <- Sys.time() + 3600
 while (dir.exists(dir) && Sys.time() < end) {
   con <- tryCatch(
     suppressWarnings(socketAccept(server$socket, blocking = TRUE, open = "r+b", timeout = 1)),
