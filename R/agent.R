@@ -8,8 +8,8 @@
 #' @description
 #' `start_agent()` starts a thread that takes samples of the stack of this R process, as long as it runs, and sends them
 #' every few seconds: to an OpenTelemetry collector or Grafana Pyroscope, to a folder, or to a function. It is made for
-#' services and long jobs: it takes one to four percent of a core while R computes, less while R waits, and its memory is
-#' bounded.
+#' services and long jobs: it takes about four percent of a core while R computes, less than
+#' one while R waits, and its memory is bounded.
 #'
 #' `agent_status()` shows what it does, `stop_agent()` stops it.
 #'
