@@ -7,8 +7,9 @@
 //! - If two records have not changed, their calls were there the whole time. Otherwise the inner one must say that it
 //!   was called from the environment of the outer one, which is new in each call. What is left of a call that has
 //!   returned does not say so of the one that is where its caller was.
-//! - A record that R was just filling has fields of two calls. So its fields must have been together in a record that
-//!   did not change, and so must the innermost function and its code.
+//! - A record that R was just filling has fields of two calls: the environments of the new one, say, and the function of
+//!   the old one. So this function must have called that one from this site in a stack that did not change, and the
+//!   innermost one must have been in this code.
 
 use crate::ahead::Moved;
 use crate::calls::Call;
@@ -35,17 +36,18 @@ pub struct Called {
 pub struct Known(HashMap<Fields, (), foldhash::fast::RandomState>);
 
 /// What a record says: the function, its name, which is the first element of the call, and the site of the call, which
-/// is two words. Without a name it is the site where the function is. Calls themselves are not always the same:
-/// `lapply()` makes a new one each time.
+/// is two words. The caller is the function of the next outer record. Without a caller and a name it is the site where
+/// the function is. Calls themselves are not always the same: `lapply()` makes a new one each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Fields {
+    caller: u64,
     function: u64,
     name: u64,
     site: [u64; 2],
 }
 
 impl Fields {
-    fn of(called: &Called) -> Fields {
+    fn of(called: &Called, caller: Option<&Called>) -> Fields {
         let site = match called.called_at {
             Root::Nothing => [0; 2],
             Root::Srcref { address, .. } => [address, 0],
@@ -54,6 +56,7 @@ impl Fields {
             } => [object, position.wrapping_add(1)],
         };
         Fields {
+            caller: caller.map_or(0, |caller| caller.call.function),
             function: called.call.function,
             name: at(&called.cell, CAR),
             site,
@@ -67,11 +70,18 @@ impl Fields {
             Root::Code { object, .. } => object,
         };
         Fields {
+            caller: 0,
             function: called.call.function,
             name: 0,
             site: [site, 0],
         }
     }
+}
+
+/// Each call, innermost first, with the next outer one.
+fn with_callers(calls: &[Called]) -> impl Iterator<Item = (&Called, Option<&Called>)> {
+    let callers = calls.iter().skip(1).map(Some).chain([None]);
+    calls.iter().zip(callers)
 }
 
 impl Known {
@@ -86,9 +96,7 @@ impl Known {
                 self.put(Fields::of_innermost(first, innermost))?;
             }
         }
-        calls
-            .iter()
-            .try_for_each(|called| self.put(Fields::of(called)))
+        with_callers(calls).try_for_each(|(called, caller)| self.put(Fields::of(called, caller)))
     }
 
     fn put(&mut self, fields: Fields) -> Result<()> {
@@ -103,7 +111,7 @@ impl Known {
         // They were read in the order of the calls.
         let mut moved = moved.records.iter().peekable();
         let mut inner: Option<(&Called, bool)> = None;
-        for called in calls {
+        for (called, caller) in with_callers(calls) {
             let has_moved = moved.next_if_eq(&&called.call.record.address).is_some();
             let is_right = match inner {
                 Some((_, false)) if !has_moved => true,
@@ -115,7 +123,7 @@ impl Known {
                         || self.has(&Fields::of_innermost(called, innermost))
                 }
             };
-            if !is_right || !self.has(&Fields::of(called)) {
+            if !is_right || !self.has(&Fields::of(called, caller)) {
                 return false;
             }
             inner = Some((called, has_moved));
@@ -209,6 +217,23 @@ mod tests {
                 assert!(!is_stack(&calls, &INNERMOST, &[998]), "{number}");
             }
         }
+    }
+
+    /// The record of `h()` has the environments of its call by `i()`, but it is that of its call by `g()`.
+    #[test]
+    fn functions_that_never_called_each_other_are_not() {
+        let mut calls = calls();
+        calls[1] = called(2, 5, 102, 101);
+        let others = [calls[1], calls[2]];
+        let mut known = Known::default();
+        known.learn(&self::calls(), &INNERMOST).unwrap();
+        known.learn(&others, &INNERMOST).unwrap();
+        let moved = |records: &[u64]| Moved {
+            records: records.to_vec(),
+            has_position: false,
+        };
+        assert!(known.is_stack(&others, &INNERMOST, &moved(&[998])));
+        assert!(!known.is_stack(&calls, &INNERMOST, &moved(&[997, 998])));
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! - [`memory`]: the memory of a process; [`process`]: that of a real one, and what `/proc` says about it;
-//! - [`ahead`]: many reads of it at once;
+//! - [`ahead`]: many reads of it at once, of [`pieces`] in which all is that is needed;
 //! - [`symbols`]: the variables that a module exports;
 //! - [`target`]: R in a process;
 //! - [`calls`]: an attempt to read R's calls; [`chain`]: whether calls that changed meanwhile are a stack;
@@ -36,6 +36,7 @@ pub mod dump;
 pub mod innermost;
 pub mod memory;
 pub mod names;
+pub mod pieces;
 pub mod places;
 #[cfg_attr(
     all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"),

@@ -1,7 +1,7 @@
 //! The source of a profile for each process: what is recorded, and which process it was.
 
 use crate::process::Process;
-use crate::recorder::Settings;
+use crate::recorder::{Event, Settings};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::message;
@@ -19,51 +19,70 @@ pub const KIND: SourceKind = SourceKind::named("process");
 /// between two samples varies, above all on a busy machine.
 pub const TYPES: [(&str, &str); 2] = [("cpu", "nanoseconds"), ("wall", "nanoseconds")];
 
-/// The source of a process. The keys are those of OpenTelemetry's conventions for processes.
+/// The source of a process that is recorded by reading its memory.
 pub fn source(process: &Process, settings: &Settings, profile: &mut Profile) -> Result<Source> {
+    let interval = settings.interval.as_nanos() as f64;
+    let mut source = own_source(process.pid, settings.event, interval, &TYPES, profile)?;
+    let mut attribute = |key: &str, text: &str| {
+        let attribute = attribute(key, ValueKind::String, text, profile)?;
+        source.attributes.try_push(attribute, WHAT)
+    };
+    if !settings.own {
+        let command = process.command()?;
+        attribute("process.command_line", &command)?;
+    }
+    if let Some(start) = process.start() {
+        attribute("process.creation.time", &utc(start))?;
+    }
+    Ok(source)
+}
+
+/// What is known of any process, also of one that records itself in another way. `interval` is in nanoseconds. The keys
+/// are those of OpenTelemetry's conventions for processes.
+pub fn own_source(
+    pid: i32,
+    event: Event,
+    interval: f64,
+    types: &[(&str, &str)],
+    profile: &mut Profile,
+) -> Result<Source> {
     let value = ValueType {
-        name: owned(settings.event.name(), WHAT)?,
+        name: owned(event.name(), WHAT)?,
         unit: owned("nanoseconds", WHAT)?,
     };
     let mut source = Source {
         kind: KIND,
-        uri: Some(written(format_args!("pid:{}", process.pid), WHAT)?),
+        uri: Some(written(format_args!("pid:{pid}"), WHAT)?),
         timestamp: SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .ok()
             .map(|since| since.as_secs_f64()),
-        default_type: Some(owned(settings.event.name(), WHAT)?),
+        default_type: Some(owned(event.name(), WHAT)?),
         period: Some(Period {
-            value: settings.interval.as_nanos() as f64,
+            value: interval,
             exact: None,
             type_: Some(value),
         }),
         ..Source::default()
     };
-    for (name, unit) in TYPES {
+    for &(name, unit) in types {
         let type_ = SampleType::new(owned(name, WHAT)?, owned(unit, WHAT)?, &source.types)?;
         source.types.try_push(type_, WHAT)?;
     }
-    let mut attribute = |key: &str, kind: ValueKind, text: &str| {
-        let attribute = Attribute {
-            key: profile.strings.intern(key)?,
-            value: AttributeValue {
-                kind,
-                text: profile.strings.intern(text)?,
-            },
-            unit: None,
-        };
-        source.attributes.try_push(attribute, WHAT)
-    };
-    attribute("process.pid", ValueKind::Int, &message!("{}", process.pid))?;
-    if !settings.own {
-        let command = process.command()?;
-        attribute("process.command_line", ValueKind::String, &command)?;
-    }
-    if let Some(start) = process.start() {
-        attribute("process.creation.time", ValueKind::String, &utc(start))?;
-    }
+    let pid = attribute("process.pid", ValueKind::Int, &message!("{pid}"), profile)?;
+    source.attributes.try_push(pid, WHAT)?;
     Ok(source)
+}
+
+fn attribute(key: &str, kind: ValueKind, text: &str, profile: &mut Profile) -> Result<Attribute> {
+    Ok(Attribute {
+        key: profile.strings.intern(key)?,
+        value: AttributeValue {
+            kind,
+            text: profile.strings.intern(text)?,
+        },
+        unit: None,
+    })
 }
 
 /// A moment as in ISO 8601, from seconds since 1970.
