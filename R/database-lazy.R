@@ -55,14 +55,35 @@ tbl_profile <- function(con, ..., schema = NULL) {
   names <- names(data_model()$required)
   tables <- lapply(rlang::set_names(names), function(table) {
     columns <- list_fields(con, schema, table)
+    columns <- columns[!is_of_layout(table, columns)]
     # Finding the locations of selected runs would require a scan of all their frames; joins do this when
     # it is needed.
     shared <- table %in% c("locations", "functions")
     chosen <- if (shared) "" else where_sources(con, schema, table, columns, ids)
-    sql <- paste("SELECT * FROM", quoted(con, schema, table), chosen)
-    dplyr::tbl(con, dbplyr::sql(sql), vars = columns)
+    select_lazily(con, schema, table, columns, chosen)
   })
-  structure(tables, class = "tbl_profile")
+  structure(tables, stored = lazy_sets(con, schema, ids), class = "tbl_profile")
+}
+
+select_lazily <- function(con, schema, table, columns, where = "") {
+  names <- paste(DBI::dbQuoteIdentifier(con, columns), collapse = ", ")
+  dplyr::tbl(con, dbplyr::sql(paste("SELECT", names, "FROM", quoted(con, schema, table), where)), vars = columns)
+}
+
+# What a summary is computed from: sums of the values of samples by stack, a type at a time, are a small part of the
+# rows of `sample_values` and `sample_locations`. NULL for databases of earlier versions.
+lazy_sets <- function(con, schema, ids) {
+  if (is_old_layout(list_tables(con, schema))) {
+    return(NULL)
+  }
+  fields <- c("sample_id", "source_id", list_fields(con, schema, "samples"))
+  columns <- unique(fields[fields %in% c("sample_id", "source_id") | is_of_layout("samples", fields)])
+  list(
+    types = value_types(con, schema),
+    samples = select_lazily(con, schema, "samples", columns, where_sources(con, schema, "samples", columns, ids)),
+    others = select_lazily(con, schema, ".other_values", c("sample_id", "type", "unit", "value")),
+    frames = select_lazily(con, schema, ".stack_locations", c("stack_id", "depth", "location_id"))
+  )
 }
 
 #' @export
@@ -92,23 +113,22 @@ summary.tbl_profile <- function(object, ..., type = "samples") {
   }
   check_summable(object, type, call)
   .data <- rlang::.data
-  values <- dplyr::filter(object$sample_values, .data$type == !!type)
-  values <- dplyr::select(values, "sample_id", "value")
+  stacks <- stacks_with_values(object, type)
   names <- dplyr::inner_join(
     dplyr::select(object$locations, "location_id", "function_id"),
     dplyr::select(object$functions, "function_id", "name"),
     by = "function_id"
   )
-  # Only samples with a value. An address without a symbol has no name.
-  frames <- dplyr::inner_join(object$sample_locations, values, by = "sample_id")
+  # Only stacks with a value. An address without a symbol has no name.
+  frames <- dplyr::inner_join(stacks$frames, stacks$values, by = "stack_id")
   frames <- dplyr::left_join(frames, names, by = "location_id")
   innermost <- dplyr::summarise(
-    dplyr::group_by(object$sample_locations, .data$sample_id),
+    dplyr::group_by(stacks$frames, .data$stack_id),
     depth = min(.data$depth, na.rm = TRUE), .groups = "drop"
   )
-  self <- dplyr::inner_join(frames, innermost, by = c("sample_id", "depth"))
+  self <- dplyr::inner_join(frames, innermost, by = c("stack_id", "depth"))
   # A function that occurs several times on a stack is counted once.
-  total <- dplyr::distinct(frames, .data$sample_id, .data$name, .data$value)
+  total <- dplyr::distinct(frames, .data$stack_id, .data$name, .data$value)
   sum_by_name <- function(rows) {
     rows <- dplyr::group_by(rows, .data$name)
     dplyr::summarise(rows, sum = sum(.data$value, na.rm = TRUE), .groups = "drop")
@@ -124,6 +144,33 @@ summary.tbl_profile <- function(object, ..., type = "samples") {
     sums, .data$name, .data$self, .data$total,
     self_share = .data$self / sum(.data$self, na.rm = TRUE),
     total_share = .data$total / sum(.data$self, na.rm = TRUE)
+  )
+}
+
+# The frames of stacks, and the sum of the values that each stack has. Without sets each sample has a stack of its own.
+stacks_with_values <- function(object, type) {
+  .data <- rlang::.data
+  stored <- attr(object, "stored")
+  if (is.null(stored)) {
+    values <- dplyr::filter(object$sample_values, .data$type == !!type)
+    return(list(
+      values = dplyr::select(values, stack_id = "sample_id", "value"),
+      frames = dplyr::select(object$sample_locations, stack_id = "sample_id", "depth", "location_id")
+    ))
+  }
+  samples <- dplyr::rename(stored$samples, stack_id = ".stack_id")
+  others <- dplyr::filter(stored$others, .data$type == !!type)
+  others <- dplyr::inner_join(others, dplyr::select(samples, "sample_id", "stack_id"), by = "sample_id")
+  parts <- list(dplyr::select(others, "stack_id", "value"))
+  numbers <- stored$types$number[stored$types$type == type]
+  for (column in intersect(value_column(numbers), colnames(samples))) {
+    part <- dplyr::select(samples, "stack_id", value = dplyr::all_of(column))
+    parts <- c(parts, list(dplyr::filter(part, !is.na(.data$value))))
+  }
+  values <- dplyr::group_by(Reduce(dplyr::union_all, parts), .data$stack_id)
+  list(
+    values = dplyr::summarise(values, value = sum(.data$value, na.rm = TRUE), .groups = "drop"),
+    frames = stored$frames
   )
 }
 

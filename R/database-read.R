@@ -36,20 +36,30 @@ check_model <- function(con, schema, call) {
 # The tables with the ids of the database.
 select_sources <- function(con, source_ids, schema) {
   there <- list_tables(con, schema)
+  is_old <- is_old_layout(there)
+  tables <- intersect(model_and_dotted(there), there)
+  if (!is_old) {
+    tables <- setdiff(tables, c("sample_values", names(sets_of_rows)))
+  }
   x <- list()
-  for (table in intersect(model_and_dotted(there), there)) {
+  for (table in tables) {
     fields <- list_fields(con, schema, table)
-    if (belongs(table, fields)) {
+    if (is_old || belongs(table, fields)) {
       x[[table]] <- select_rows(con, schema, table, source_ids)
     }
   }
-  x
+  if (is_old) x else profile_form(x)
+}
+
+# Databases of earlier versions have the stack of each sample in `sample_locations`.
+is_old_layout <- function(there) {
+  !".stacks" %in% there
 }
 
 # The tables of the model in its order, then the tables that users have added.
 model_and_dotted <- function(there) {
   known <- data_model()
-  own <- setdiff(there[startsWith(there, ".")], ".next_ids")
+  own <- setdiff(there[startsWith(there, ".")], c(".next_ids", stored_keys))
   unique(c(names(known$required), names(known$optional), own))
 }
 
@@ -67,9 +77,9 @@ as_loaded <- function(x, call) {
 select_rows <- function(con, schema, table, source_ids = NULL) {
   columns <- list_fields(con, schema, table)
   name <- DBI::dbQuoteIdentifier(con, columns)
-  is_id <- columns %in% c(names(keys_of(columns)), ".row")
+  is_id <- columns %in% c(names(stored_keys_of(table, columns)), ".row")
   selected <- ifelse(is_id, paste0("CAST(", name, " AS double precision) AS ", name), name)
-  order <- intersect(data_model()$primary_keys[[table]], columns)
+  order <- intersect(primary_key_of(table), columns)
   if (".row" %in% columns) {
     order <- ".row"
   }
@@ -101,10 +111,19 @@ where_sources <- function(con, schema, table, columns, source_ids) {
   ids <- format(c(0, source_ids), scientific = FALSE, trim = TRUE)
   by_source <- paste0("source_id IN (", paste(ids, collapse = ", "), ")")
   by_sample <- within("sample_id", "samples", by_source)
-  by_frame <- within("location_id", "sample_locations", by_sample)
+  in_sets <- function(table) {
+    set <- sets_of_rows[[table]]
+    within(set$id, "samples", by_source, paste0(".", set$id))
+  }
+  by_frame <- if (is_old_layout(list_tables(con, schema))) {
+    within("location_id", "sample_locations", by_sample)
+  } else {
+    within("location_id", ".stack_locations", in_sets("sample_locations"))
+  }
   by_mapping <- paste(by_source, "OR", within_dotted("mapping_id", "locations", by_frame))
   by_scope <- within_dotted("scope_id", "sources", by_source)
   by_key <- c(
+    if (table %in% stored_tables) c(stack_id = in_sets("sample_locations"), label_set_id = in_sets(".labels")),
     mapping_id = if (table == ".mappings") by_mapping else within("mapping_id", ".mappings", by_mapping),
     scope_id = by_scope,
     resource_id = within("resource_id", ".scopes", by_scope),
@@ -119,7 +138,7 @@ where_sources <- function(con, schema, table, columns, source_ids) {
   }
   # Rows of a user's own table need not belong to a source.
   known <- data_model()
-  own <- !table %in% c(names(known$required), names(known$optional))
+  own <- !table %in% c(names(known$required), names(known$optional), stored_tables)
   paste("WHERE", by_key[[key]], if (own) paste("OR", key, "IS NULL"))
 }
 

@@ -3,8 +3,9 @@
 # ---- What a database can store ---------------------------------------------
 
 check_storable <- function(x, call) {
-  if (".next_ids" %in% names(x)) {
-    abort_unstorable("this name is reserved in databases; rename the table", ".next_ids", call = call)
+  reserved <- intersect(stored_tables, names(x))
+  if (length(reserved) > 0) {
+    abort_unstorable("this name is reserved in databases; rename the table", reserved[[1]], call = call)
   }
   for (table in names(x)) {
     if (!is.data.frame(x[[table]])) {
@@ -14,7 +15,7 @@ check_storable <- function(x, call) {
     if ("" %in% columns) {
       abort_invalid("has a column without a name", table, call = call)
     }
-    reserved <- intersect(c(".row", own_columns(table)), columns)
+    reserved <- columns[columns %in% c(".row", own_columns(table)) | is_of_layout(table, columns)]
     if (length(reserved) > 0) {
       rule <- "this name is reserved in databases; rename the column"
       abort_unstorable(rule, table, reserved[[1]], call = call)
@@ -50,24 +51,27 @@ unstorable_type <- function(x) {
 
 create_tables <- function(con, schema, call) {
   model <- data_model()$required
+  model <- model[setdiff(names(model), c("sample_values", names(sets_of_rows)))]
   there <- list_tables(con, schema)
   if (".next_ids" %in% there) {
-    return()
+    return(check_layout(there, call))
   }
-  taken <- intersect(names(model), there)
+  taken <- intersect(c(names(data_model()$required), stored_tables), there)
   if (length(taken) > 0) {
     abort_foreign(taken[[1]], call)
   }
   # Another writer may create them at the same time.
   tryCatch(
     in_transaction(con, call = call, {
-      next_ids <- data.frame(key = c(names(data_model()$keys), ".row"), next_id = 1)
+      next_ids <- data.frame(key = c(names(stored_key_tables()), ".row"), next_id = 1)
       create_table(con, schema, ".next_ids", next_ids, call)
       DBI::dbAppendTable(con, table_id(schema, ".next_ids"), next_ids)
       for (table in names(model)) {
         create_table(con, schema, table, model[[table]], call)
       }
-      create_index(con, schema)
+      create_table(con, schema, ".stacks", data.frame(stack_id = 0), call)
+      create_table(con, schema, ".value_types", data.frame(number = 0L, type = "", unit = ""), call)
+      create_index(con, schema, "samples_of_source", "samples", "source_id")
       version <- data.frame(key = "version", value = "2.0")
       DBI::dbAppendTable(con, table_id(schema, "meta"), version)
     }),
@@ -79,27 +83,44 @@ create_tables <- function(con, schema, call) {
   )
 }
 
+# Databases of earlier versions can be read, but not changed.
+check_layout <- function(there, call) {
+  if (is_old_layout(there)) {
+    abort_profile(
+      c(
+        "The database was created by an earlier version of this package, and can only be read.",
+        i = "Load its profiles with `profile_from_con()`, and store them in a new database."
+      ),
+      "profile_error_unsupported",
+      call = call
+    )
+  }
+}
+
 abort_foreign <- function(table, call) {
   rule <- "the database has another table of this name; choose another schema or database"
   abort_invalid(rule, table, call = call)
 }
 
-create_index <- function(con, schema) {
-  index <- "samples_of_source"
-  samples <- quoted(con, schema, "samples")
+create_index <- function(con, schema, index, table, column, unique = FALSE) {
+  name <- DBI::dbQuoteIdentifier(con, index)
+  on <- quoted(con, schema, table)
   if (is_sqlite(con) && !is.null(schema)) {
     # In SQLite the schema is part of the name of the index, not of that of its table.
-    index <- quoted(con, schema, index)
-    samples <- "samples"
+    name <- quoted(con, schema, index)
+    on <- DBI::dbQuoteIdentifier(con, table)
   }
-  DBI::dbExecute(con, paste("CREATE INDEX", index, "ON", samples, "(source_id)"))
+  DBI::dbExecute(con, paste0(
+    "CREATE ", if (unique) "UNIQUE ", "INDEX ", name, " ON ", on, " (", DBI::dbQuoteIdentifier(con, column), ")"
+  ))
 }
 
-# Adds the tables and columns that no stored profile has.
+# Adds the tables and columns that no stored profile has, and to the views as well.
 make_room <- function(con, schema, x, call) {
   known <- data_model()$required
   there <- list_tables(con, schema)
   locked <- FALSE
+  is_changed <- FALSE
   for (table in names(x)) {
     rows <- x[[table]]
     # The columns of the model were created with the tables.
@@ -115,7 +136,7 @@ make_room <- function(con, schema, x, call) {
       check_types(con, schema, table, rows[intersect(columns, fields)], call)
     } else {
       # The other columns one by one, so that an error can name the column.
-      key <- intersect(data_model()$primary_keys[[table]], columns)
+      key <- intersect(primary_key_of(table), columns)
       create_table(con, schema, table, rows[key], call)
       fields <- key
     }
@@ -125,6 +146,10 @@ make_room <- function(con, schema, x, call) {
       locked <- TRUE
     }
     add_columns(con, schema, table, rows[new], call)
+    is_changed <- is_changed || length(new) > 0 || !table %in% there
+  }
+  if (is_changed) {
+    create_views(con, schema)
   }
 }
 
@@ -140,7 +165,7 @@ create_table <- function(con, schema, table, rows, call) {
   columns <- c(names(rows), own_columns(table))
   types <- vapply(columns, column_type, "", con = con, table = table, rows = rows)
   parts <- paste(DBI::dbQuoteIdentifier(con, columns), types)
-  key <- if (table == ".next_ids") "key" else data_model()$primary_keys[[table]]
+  key <- primary_key_of(table)
   if (!is.null(key)) {
     key <- paste(DBI::dbQuoteIdentifier(con, key), collapse = ", ")
     parts <- c(parts, paste0("PRIMARY KEY (", key, ")"))
@@ -150,6 +175,9 @@ create_table <- function(con, schema, table, rows, call) {
   or_refused(DBI::dbExecute(con, sql), table, call = call)
   if (!table %in% list_tables(con, schema)) {
     abort_unstorable("the database changes this name; rename it", table, call = call)
+  }
+  if (".key" %in% own_columns(table)) {
+    create_index(con, schema, paste0(sub("^[.]", "", table), "_by_key"), table, ".key", unique = TRUE)
   }
 }
 
@@ -178,7 +206,7 @@ or_refused <- function(code, table, column = NULL, call) {
 # A column has one type for all profiles. SQLite would store any type, and load all values as the type of the
 # first.
 check_types <- function(con, schema, table, rows, call) {
-  rows <- rows[setdiff(names(rows), names(keys_of(names(rows))))]
+  rows <- rows[setdiff(names(rows), names(stored_keys_of(table, names(rows))))]
   if (length(rows) == 0) {
     return()
   }
@@ -202,8 +230,12 @@ kind_of <- function(x) {
 
 column_type <- function(column, con, table, rows) {
   own <- column == ".row" || table == ".next_ids" && column == "next_id"
-  if (own || length(keys_of(column)) == 1) {
-    return("BIGINT")
+  if (own || length(stored_keys_of(table, column)) == 1) {
+    # In SQLite all integers have up to 64 bits, and a primary key of this type takes no space.
+    return(if (is_sqlite(con)) "INTEGER" else "BIGINT")
+  }
+  if (column == ".key" && column %in% own_columns(table)) {
+    return("VARCHAR(22)")
   }
   x <- rows[[column]]
   DBI::dbDataType(con, if (is.factor(x)) as.character(x) else x)
@@ -211,49 +243,124 @@ column_type <- function(column, con, table, rows) {
 
 # ---- Rows ------------------------------------------------------------------
 
-# The number of ids of each key that are in use. The update makes other writers wait until the end of the
-# transaction.
-claim_ids <- function(con, schema, x) {
-  rows <- vapply(data_model()$keys, function(table) NROW(x[[table]]), 0L)
-  rows[[".row"]] <- max(vapply(x[needs_row(names(x))], nrow, 0L))
-  for (key in names(rows)) {
+# Makes other writers wait until the end of the transaction, so that what this one sees does not change.
+wait_for_writers <- function(con, schema) {
+  DBI::dbExecute(con, paste0(
+    "UPDATE ", quoted(con, schema, ".next_ids"), " SET next_id = next_id",
+    " WHERE ", DBI::dbQuoteIdentifier(con, "key"), " = '.row'"
+  ))
+}
+
+# The ids in the database: `ids` has those of the rows with each key; `rows` the rows of each table that the database
+# does not have yet; `before` is the last `.row` in use.
+claim_ids <- function(con, schema, stored) {
+  x <- stored$tables
+  tables <- stored_key_tables()
+  ids <- rows <- list()
+  for (key in names(tables)) {
+    table <- tables[[key]]
+    count <- NROW(x[[table]])
+    content <- stored$keys[[table]]
+    if (is.null(content)) {
+      ids[[key]] <- rep(NA_real_, count)
+      rows[[table]] <- seq_len(count)
+    } else {
+      ids[[key]] <- stored_ids(con, schema, table, key, content)
+      rows[[table]] <- which(is.na(ids[[key]]) & (is.na(content) | !duplicated(content)))
+    }
+  }
+  parts <- c(shared_tables, rlang::set_names(lapply(sets_of_rows, `[[`, "rows"), unname(stored_keys)))
+  for (table in intersect(names(parts), names(x))) {
+    key <- names(tables)[tables == table]
+    for (part in intersect(parts[[table]], names(x))) {
+      of <- match(x[[part]][[key]], x[[table]][[key]])
+      rows[[part]] <- which(of %in% rows[[table]])
+    }
+  }
+  others <- setdiff(names(x), names(rows))
+  rows[others] <- lapply(x[others], function(part) seq_len(nrow(part)))
+  counts <- lengths(rows)[tables]
+  names(counts) <- names(tables)
+  counts[[".row"]] <- max(0L, lengths(rows)[needs_row(names(rows))])
+  ends <- next_ids(con, schema, counts[counts > 0])
+  for (key in intersect(names(tables), names(ends))) {
+    new <- rows[[tables[[key]]]]
+    ids[[key]][new] <- ends[[key]] - length(new) + seq_along(new)
+    content <- stored$keys[[tables[[key]]]]
+    if (!is.null(content)) {
+      same <- is.na(ids[[key]])
+      ids[[key]][same] <- ids[[key]][match(content[same], content)]
+    }
+  }
+  before <- if (".row" %in% names(ends)) ends[[".row"]] - counts[[".row"]] else 0
+  list(ids = ids, rows = rows, before = before)
+}
+
+# Takes the next ids of these keys, and returns the last of each.
+next_ids <- function(con, schema, counts) {
+  for (key in names(counts)) {
     DBI::dbExecute(con, paste0(
       "UPDATE ", quoted(con, schema, ".next_ids"),
-      " SET next_id = next_id + ", rows[[key]],
+      " SET next_id = next_id + ", counts[[key]],
       " WHERE ", DBI::dbQuoteIdentifier(con, "key"), " = ", DBI::dbQuoteString(con, key)
     ))
   }
   claimed <- DBI::dbReadTable(con, table_id(schema, ".next_ids"))
-  ends <- as.numeric(claimed$next_id)[match(names(rows), claimed$key)]
-  rlang::set_names(ends - rows - 1, names(rows))
+  ends <- as.numeric(claimed$next_id)[match(names(counts), claimed$key)]
+  rlang::set_names(as.list(ends - 1), names(counts))
+}
+
+# The ids of the rows with these keys of content, NA for those that the database does not have.
+stored_ids <- function(con, schema, table, key, content, size = 500L) {
+  wanted <- unique(content[!is.na(content)])
+  found <- lapply(split(wanted, (seq_along(wanted) - 1L) %/% size), function(part) {
+    id <- DBI::dbQuoteIdentifier(con, key)
+    DBI::dbGetQuery(con, paste0(
+      "SELECT CAST(", id, " AS double precision) AS id, ", DBI::dbQuoteIdentifier(con, ".key"), " AS content FROM ",
+      quoted(con, schema, table), " WHERE ", DBI::dbQuoteIdentifier(con, ".key"), " IN (",
+      paste0("'", part, "'", collapse = ", "), ")"
+    ))
+  })
+  found <- vctrs::vec_rbind(!!!unname(found), .ptype = data.frame(id = double(), content = character()))
+  found$id[match(content, found$content, incomparables = NA)]
 }
 
 # A part at a time, since a database gets copies of all columns, some of which take no memory in the profile.
-append_table <- function(con, schema, x, table, offsets, call, size = 1e6) {
-  n <- nrow(x[[table]])
+append_table <- function(con, schema, stored, table, claimed, call, size = 1e6) {
+  rows <- claimed$rows[[table]]
+  n <- length(rows)
   for (before in seq(0, max(n - 1, 0), by = size)) {
-    part <- as.integer(before) + seq_len(min(size, n - before))
-    append_rows(con, schema, table, with_database_ids(x, table, part, offsets, call))
+    part <- before + seq_len(min(size, n - before))
+    append_rows(con, schema, table, with_database_ids(stored, table, rows[part], part, claimed, call))
   }
 }
 
-# These rows of a table with the ids of the database.
-with_database_ids <- function(x, table, part, offsets, call) {
+# These rows of a table with the ids of the database. `number` counts the rows that are written.
+with_database_ids <- function(stored, table, part, number, claimed, call) {
+  x <- stored$tables
   rows <- slice_rows(x[[table]], part)
-  keys <- keys_of(names(rows))
+  keys <- stored_keys_of(table, names(rows))
   for (column in names(keys)) {
     key <- keys[[column]]
-    ids <- as_ids(rows[[column]], table, column, call)
-    found <- rows_of_ids(ids, x, key, call)
-    check_resolved(ids, found, table, column, call)
-    rows[[column]] <- wide_ids(found, offsets[[key]], call)
+    if (key %in% names(stored_keys)) {
+      # Sets are numbered.
+      found <- rows[[column]]
+    } else {
+      ids <- as_ids(rows[[column]], table, column, call)
+      found <- rows_of_ids(ids, x, key, call)
+      check_resolved(ids, found, table, column, call)
+    }
+    rows[[column]] <- wide_ids(claimed$ids[[key]][found], call)
   }
   if (table == ".mappings") {
     # A mapping that no location refers to would not be found otherwise.
-    rows$source_id <- wide_ids(rep(1L, nrow(rows)), offsets[["source_id"]], call)
+    rows$source_id <- wide_ids(rep(claimed$ids$source_id[1], nrow(rows)), call)
   }
   if (needs_row(table)) {
-    rows$.row <- wide_ids(part, offsets[[".row"]], call)
+    rows$.row <- wide_ids(claimed$before + number, call)
+  }
+  if (".key" %in% own_columns(table)) {
+    rows$.key <- stored$keys[[table]][part]
   }
   factors <- vapply(rows, is.factor, TRUE)
   rows[factors] <- lapply(rows[factors], as.character)
@@ -261,12 +368,12 @@ with_database_ids <- function(x, table, part, offsets, call) {
 }
 
 # Integers if they fit, since some databases would receive a double as 3e+09.
-wide_ids <- function(rows, offset, call) {
-  if (offset + max(rows, 0L, na.rm = TRUE) <= .Machine$integer.max) {
-    return(rows + as.integer(offset))
+wide_ids <- function(ids, call) {
+  if (max(ids, 0, na.rm = TRUE) <= .Machine$integer.max) {
+    return(as.integer(ids))
   }
   need_package("bit64", call)
-  bit64::as.integer64(rows + offset)
+  bit64::as.integer64(ids)
 }
 
 append_rows <- function(con, schema, table, rows) {

@@ -1,8 +1,9 @@
-# Stores profiles in a database, in the same tables, run after run.
+# Stores profiles in a database, run after run.
 #
 # Any database that DBI supports can be used: types are requested from the engine (dbDataType) and names are
 # quoted. The database has its own ids of 64 bits: a profile gets new ids when it is stored, and ids
-# 1, 2, 3, ... when it is loaded.
+# 1, 2, 3, ... when it is loaded. database-layout.R says which tables there are, and content-keys.R which rows
+# profiles share.
 
 #' Store profiles in a database
 #'
@@ -12,11 +13,31 @@
 #' [tbl_profile()] for summaries that the database computes.
 #'
 #' @details The database has the tables and columns of version 2.0, with the same names; tables and columns
-#' with a leading dot are added when a profile has them. Ids are of type `BIGINT`, and primary keys are set.
-#' Three things are added: the table `.next_ids` contains the next free id of each key; tables whose order
-#' is not determined by a key have a column `.row`, which grows from profile to profile; and `.mappings` has
-#' a column `source_id`. Functions and locations are stored for each profile, and equal ones are merged when
-#' profiles are loaded.
+#' with a leading dot are added when a profile has them. Ids have 64 bits, and primary keys are set.
+#'
+#' Samples of a service repeat their stacks, so stacks are stored once for all profiles, and so are functions, locations,
+#' sets of labels, scopes and resources. A sample takes one row, and `sample_values`, `sample_locations` and `.labels`
+#' are views:
+#'
+#' | | |
+#' |---|---|
+#' | `samples` | also has `.stack_id`, `.label_set_id`, and the values: `.value_1`, `.value_2`, ... |
+#' | `.value_types` | `number`, `type` and `unit` of these columns |
+#' | `.stacks`, `.stack_locations` | the stacks, and their frames: `stack_id`, `depth`, `location_id` |
+#' | `.label_sets`, `.set_labels` | the sets of labels, and the labels in them |
+#' | `.other_values` | values with columns of your own, and those of more than 100 types |
+#' | `.next_ids` | the next free id of each key |
+#'
+#' Queries that sum values by `.stack_id` first, and then join `.stack_locations`, take a fraction of the time of those
+#' that join `sample_locations`. See `vignette("always-on")` for examples.
+#'
+#' Shared tables have a column `.key`, made of the content of the row. Rows to which tables of your own refer, and
+#' locations of native code with a mapping, are stored for each profile. Tables whose order is not determined by a key
+#' have a column `.row`, which grows from profile to profile, and `.mappings` has a column `source_id`. When profiles are
+#' loaded, functions and locations may be in another order than before, and equal ones are merged.
+#'
+#' Databases of the development versions before 2.0.0, in which `sample_locations` was a table, can be read, but not
+#' changed.
 #'
 #' Columns with a leading dot that are `NA` for all loaded runs are left out. Columns of your own have the
 #' type that the database returns: a factor becomes character, and on SQLite a logical becomes integer,
@@ -26,7 +47,8 @@
 #'
 #' A profile is written in one transaction. Writers wait for each other. After an error or Ctrl-C nothing of
 #' the profile is in the database. `profile_from_con()` reads a consistent state, whatever is written
-#' meanwhile. SQLite does not wait by default; these functions set a busy timeout of one minute while they
+#' meanwhile; in PostgreSQL it waits for a writer that adds columns, as for the first profile with a type of
+#' values. SQLite does not wait by default; these functions set a busy timeout of one minute while they
 #' write and read. [tbl_profile()] does not reset that timeout, since its tables are read later.
 #'
 #' With RSQLite and RPostgres you can call these functions inside a transaction of your own. They then use a
@@ -39,7 +61,7 @@
 #' The following are errors of class `profile_error_unsupported` with the fields `table` and `column`, and
 #' nothing is written:
 #'
-#' - a table or column of your own with the name of one of the three above;
+#' - a table or column of your own with the name of one of those above;
 #' - names that the database does not accept or changes: in SQLite names that differ only in case, in
 #'   PostgreSQL names of more than 63 bytes and those of its system columns, such as `ctid`;
 #' - columns without exactly one value for each row (lists, except those of the package blob; matrices; data
@@ -59,9 +81,11 @@
 #' @section Errors:
 #' - `profile_error_invalid` if `x` is not valid, the database does not contain profiles, or it contains
 #'   another table with the same name;
-#' - `profile_error_unsupported` if the database cannot store a name or a type, see above.
+#' - `profile_error_unsupported` if the database cannot store a name or a type, see above, or was created by an earlier
+#'   version.
 #'
 #' Errors of the database are not changed.
+#' @seealso [prune_profiles()] to remove old runs
 #' @export
 #' @examplesIf rlang::is_installed(c("DBI", "RSQLite"))
 #' con <- DBI::dbConnect(RSQLite::SQLite())
@@ -78,16 +102,19 @@ copy_profile_to <- function(con, x, ..., schema = NULL) {
   need_package("DBI", call)
   x <- move_files_to_next_sample(as_v2(x, call))
   check_storable(x, call)
+  stored <- stored_form(x, call)
   in_transaction(con, call = call, {
     create_tables(con, schema, call)
-    offsets <- claim_ids(con, schema, x)
-    make_room(con, schema, x, call)
-    for (table in parents_first(names(x))) {
-      append_table(con, schema, x, table, offsets, call)
+    wait_for_writers(con, schema)
+    stored <- with_value_columns(stored, con, schema)
+    make_room(con, schema, stored$tables, call)
+    claimed <- claim_ids(con, schema, stored)
+    for (table in intersect(union(stored_key_tables(), names(stored$tables)), names(stored$tables))) {
+      append_table(con, schema, stored, table, claimed, call)
     }
   })
   sources <- x$sources
-  sources$source_id <- offsets[["source_id"]] + seq_len(nrow(sources))
+  sources$source_id <- claimed$ids$source_id
   invisible(sources)
 }
 
@@ -108,17 +135,32 @@ profile_from_con <- function(con, ..., schema = NULL) {
 
 # Tables whose order is not determined by a key.
 needs_row <- function(table) {
-  !table %in% c(data_model()$keys, "sample_locations", "meta", ".next_ids")
+  !table %in% c(data_model()$keys, "meta", setdiff(stored_tables, ".set_labels"))
 }
 
 # Columns that exist only in the database; users cannot use their names.
 own_columns <- function(table) {
-  c(if (needs_row(table)) ".row", if (table == ".mappings") "source_id")
+  c(
+    if (needs_row(table)) ".row", if (table == ".mappings") "source_id",
+    if (table %in% c(names(shared_tables), stored_keys)) ".key"
+  )
+}
+
+primary_key_of <- function(table) {
+  switch(table,
+    .next_ids = "key",
+    .stacks = ,
+    .label_sets = names(stored_keys)[stored_keys == table],
+    .stack_locations = c("stack_id", "depth"),
+    .value_types = "number",
+    .other_values = c("sample_id", "type"),
+    data_model()$primary_keys[[table]]
+  )
 }
 
 # Whether a table with these columns is a table of this package, not just one with the same name.
 belongs <- function(table, columns) {
-  all(c(data_model()$primary_keys[[table]], own_columns(table)) %in% columns)
+  all(c(primary_key_of(table), own_columns(table)) %in% columns)
 }
 
 table_id <- function(schema, table) {

@@ -28,6 +28,8 @@ rust_schema <- function() .Call(wrap__rust_schema)
 
 rust_remap <- function(columns, from, to, key) .Call(wrap__rust_remap, columns, from, to, key)
 
+rust_content_keys <- function(columns, sets, count) .Call(wrap__rust_content_keys, columns, sets, count)
+
 rust_combine <- function(profiles, groups, close_gaps, lazy) .Call(wrap__rust_combine, profiles, groups, close_gaps, lazy)
 
 rust_is_plain <- function(x) .Call(wrap__rust_is_plain, x)

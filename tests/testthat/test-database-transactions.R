@@ -114,7 +114,7 @@ test_that("Ctrl-C leaves a transaction of the user open, and no part of a profil
       "append <- getFromNamespace('append_rows', 'profile')",
       "interrupted <- function(con, schema, table, rows) {",
       "  append(con, schema, table, rows)",
-      "  if (table == 'sample_values') rlang::interrupt()",
+      "  if (table == 'samples') rlang::interrupt()",
       "}",
       "DBI::dbBegin(con)",
       sprintf("DBI::dbExecute(con, %s)", deparse(paste("INSERT INTO", quoted(con, schema, "of_user"), "VALUES (1)"))),
@@ -210,7 +210,10 @@ test_that("four writers and two readers at once lose nothing and never fail", {
   for_each_database(function(con, schema, connect) {
     for (journal in if (is_sqlite(con)) journals else "") {
       if (is_sqlite(con)) {
-        for (table in list_tables(con, schema)) DBI::dbExecute(con, paste("DROP TABLE", quoted(con, schema, table)))
+        objects <- DBI::dbGetQuery(con, "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view')")
+        for (i in seq_len(nrow(objects))) {
+          DBI::dbExecute(con, paste("DROP", objects$type[[i]], quoted(con, schema, objects$name[[i]])))
+        }
         DBI::dbGetQuery(con, paste("PRAGMA journal_mode =", journal))
       }
       start <- tempfile()

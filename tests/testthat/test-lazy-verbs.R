@@ -96,7 +96,12 @@ if (rlang::is_installed("RSQLite")) {
     on.exit(DBI::dbDisconnect(con))
     copy_profile_to(con, x)
     # In parts.
-    in_transaction(con, append_table(con, NULL, x, "sample_locations", c(sample_id = 1e6, location_id = 0), NULL, 100), call = NULL)
+    stored <- stored_form(as_v2(x, NULL), NULL)
+    count <- nrow(stored$tables$samples)
+    one <- rep(1, count)
+    ids <- list(sample_id = 1e6 + seq_len(count), source_id = one, stack_id = one, label_set_id = one)
+    claimed <- list(ids = ids, rows = list(samples = seq_len(count)))
+    in_transaction(con, append_table(con, NULL, stored, "samples", claimed, NULL, 100), call = NULL)
   }
 }
 

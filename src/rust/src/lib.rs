@@ -34,13 +34,14 @@ mod tibble;
 mod to_r;
 
 use arena::RObject;
-use argument::{Sexp, VECSXP, argument, text};
+use argument::{INTSXP, Sexp, VECSXP, argument, text};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use guard::stop;
 use options::{groups, recorder_settings, sampler_settings, writer};
 use outcome::outcome;
 use profile_agent::handle;
 use profile_core::analysis::call_tree::Part;
+use profile_core::analysis::content_keys::content_keys;
 use profile_core::analysis::{call_tree, compact, runs, summary};
 use profile_core::error::Error;
 use profile_core::formats::otlp::response::{self, Accepted, Coding};
@@ -277,6 +278,35 @@ fn rust_remap(columns: &Robj, from: &Robj, to: &Robj, key: &Robj) -> Robj {
         let (ids, slots) = arena.integers(rows)?;
         remap(&all, key, slots, &stop)?;
         Ok(ids)
+    })
+}
+
+// Returns the keys of `count` rows, or, with the numbers of their `sets`, of so many sets of rows, see
+// `content_keys.rs` in the core. A column is a vector, or `list(rows, keys)`: the rows of another table, and the
+// keys of these.
+#[extendr]
+fn rust_content_keys(columns: &Robj, sets: &Robj, count: &Robj) -> Robj {
+    outcome(|arena| {
+        let columns = argument(columns);
+        let cells = columns
+            .elements()?
+            .iter()
+            .map(|column| from_r::cells(*column));
+        let mut columns = columns
+            .names()?
+            .into_iter()
+            .zip(cells)
+            .map(|(name, cells)| Ok((name, cells?)))
+            .try_vec_of("columns")?;
+        let sets = argument(sets);
+        let sets = (sets.kind() == INTSXP)
+            .then(|| sets.integers())
+            .transpose()?;
+        let count = argument(count).integers()?.first().copied();
+        let count = usize::try_from(count.unwrap_or(0)).unwrap_or(0);
+        let keys = content_keys(&mut columns, sets, count, &stop)?;
+        let keys = keys.iter().map(String::as_str).try_vec("keys")?;
+        arena.texts(&keys)
     })
 }
 
@@ -657,6 +687,7 @@ extendr_module! {
     fn rust_file_format;
     fn rust_schema;
     fn rust_remap;
+    fn rust_content_keys;
     fn rust_combine;
     fn rust_is_plain;
     fn rust_has_types;

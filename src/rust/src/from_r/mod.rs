@@ -7,7 +7,8 @@ mod v1;
 
 pub use shape::{has_types, is_plain, own_columns};
 
-use crate::argument::Sexp;
+use crate::argument::{REALSXP, STRSXP, Sexp, VECSXP, utf8};
+use profile_core::analysis::content_keys::Cells;
 use profile_core::analysis::convert;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::Stop;
@@ -80,6 +81,22 @@ pub fn with_tables<'call, T>(
     work: impl FnOnce(&TableList<'_, 'call>) -> Result<T>,
 ) -> Result<T> {
     work(&list(&tables(x)?)?)
+}
+
+/// The cells of a column of any type that databases store, or of `list(rows, keys)`.
+pub fn cells<'call>(column: Sexp<'call>) -> Result<Cells<'call>> {
+    Ok(match column.kind() {
+        REALSXP => Cells::Numbers(column.doubles()?),
+        STRSXP => {
+            let texts = column.strings()?.iter().map(|&string| utf8(string));
+            Cells::Texts(texts.try_vec_of("texts")?)
+        }
+        VECSXP => match column.elements()? {
+            [rows, keys] => Cells::Rows(rows.integers()?, keys.texts()?),
+            _ => return Err(Error::Unsupported(message!("A column is a list."))),
+        },
+        _ => Cells::Integers(column.integers()?),
+    })
 }
 
 fn tables<'call>(x: Sexp<'call>) -> Result<Vec<(&'call str, Table<'call>)>> {

@@ -15,6 +15,7 @@
 //! - [`call_tree`]: self and total values by path;
 //! - [`combine`]: combines several profiles;
 //! - [`compact`]: finds unused rows of tables;
+//! - [`content_keys`]: keys of what rows contain, for databases;
 //! - [`convert`]: converts between the versions of the tables;
 //! - [`label_frames`]: labels that recorders find as frames.
 
@@ -22,6 +23,7 @@ pub(crate) mod aggregate;
 pub mod call_tree;
 pub mod combine;
 pub mod compact;
+pub mod content_keys;
 pub mod convert;
 pub mod groups;
 pub(crate) mod inlining;

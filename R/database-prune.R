@@ -1,0 +1,135 @@
+# Removes old runs from a database, and what only they had.
+
+#' Remove old profiles from a database
+#'
+#' Removes the runs that were recorded before a point in time, and everything that only they have: their samples, and the
+#' stacks, labels, functions, locations, scopes and resources that no other run refers to.
+#'
+#' The space becomes free for new profiles. To give it back to the system, run `VACUUM` afterwards.
+#'
+#' All this is one transaction, as in [copy_profile_to()]. It has to look at all samples once, so it is made to be
+#' called once a day, not after each profile.
+#'
+#' Rows of your own tables are removed if they refer to something that is removed. Rows that refer to nothing stay.
+#'
+#' @inheritParams copy_profile_to
+#' @param before A date-time or a date: runs are removed whose `source_timestamp` is earlier. Runs without a
+#'   timestamp stay.
+#' @param ... Conditions on the columns of `sources`, as in `dplyr::filter()`: only runs that satisfy all of them are
+#'   removed.
+#'
+#' @return The number of runs that were removed, invisibly.
+#'
+#' @section Errors:
+#' - `profile_error_argument` if `before` is not one date or date-time, or a condition is not valid;
+#' - `profile_error_invalid` if the database does not contain profiles;
+#' - `profile_error_unsupported` if it was created by an earlier version of this package.
+#' @export
+#' @examplesIf rlang::is_installed(c("DBI", "RSQLite"))
+#' con <- DBI::dbConnect(RSQLite::SQLite())
+#' path <- system.file("samples/rprof", c("1.out", "memory.out"), package = "profile")
+#' for (run in path) copy_profile_to(con, read_rprof(run))
+#'
+#' # What is older than two weeks:
+#' prune_profiles(con, before = Sys.time() - 14 * 24 * 60 * 60)
+#' DBI::dbGetQuery(con, "SELECT count(*) FROM samples")
+#' DBI::dbDisconnect(con)
+prune_profiles <- function(con, before, ..., schema = NULL) {
+  call <- rlang::current_env()
+  need_package("DBI", call)
+  if (!inherits(before, c("POSIXct", "Date")) || length(before) != 1 || is.na(before)) {
+    abort_argument("`before` must be one date-time or date.", call)
+  }
+  seconds <- as.numeric(as.POSIXct(before))
+  .data <- rlang::.data
+  conditions <- c(rlang::quos(.data$source_timestamp < !!seconds), rlang::enquos(...))
+  in_transaction(con, call = call, {
+    there <- list_tables(con, schema)
+    if (".next_ids" %in% there) {
+      check_layout(there, call)
+      wait_for_writers(con, schema)
+    }
+    source_ids <- chosen_sources(con, conditions, schema, call)
+    if (length(source_ids) > 0) {
+      remove_sources(con, schema, source_ids)
+    }
+  })
+  invisible(length(source_ids))
+}
+
+# What refers to the rows with each key. What refers to something comes before it.
+used_by <- list(
+  stack_id = c("samples", ".stack_id"),
+  label_set_id = c("samples", ".label_set_id"),
+  location_id = c(".stack_locations", "location_id"),
+  function_id = c("locations", "function_id"),
+  mapping_id = c("locations", ".mapping_id"),
+  scope_id = c("sources", ".scope_id"),
+  resource_id = c(".scopes", "resource_id")
+)
+
+remove_sources <- function(con, schema, source_ids) {
+  fields <- own_fields(con, schema)
+  # In parts, since the length of a statement is limited.
+  for (part in split(source_ids, (seq_along(source_ids) - 1L) %/% 500L)) {
+    ids <- format(part, scientific = FALSE, trim = TRUE)
+    remove_rows_of_sources(con, schema, fields, paste0("source_id IN (", paste(ids, collapse = ", "), ")"))
+  }
+  for (key in names(used_by)) {
+    if (used_by[[key]][[2]] %in% fields[[used_by[[key]][[1]]]]) {
+      remove_unused(con, schema, fields, key)
+    }
+  }
+}
+
+# The columns of each table of this package and of users.
+own_fields <- function(con, schema) {
+  there <- list_tables(con, schema)
+  tables <- intersect(c(model_and_dotted(there), stored_tables), there)
+  tables <- setdiff(tables, c("sample_values", names(sets_of_rows), ".next_ids"))
+  fields <- lapply(rlang::set_names(tables), function(table) list_fields(con, schema, table))
+  fields[unlist(Map(belongs, tables, fields))]
+}
+
+delete_rows <- function(con, schema, table, where) {
+  DBI::dbExecute(con, paste("DELETE FROM", quoted(con, schema, table), "WHERE", where))
+}
+
+# Sources, and what has the id of a source or of a sample.
+remove_rows_of_sources <- function(con, schema, fields, by_source) {
+  samples <- quoted(con, schema, "samples")
+  by_sample <- paste0("sample_id IN (SELECT sample_id FROM ", samples, " WHERE ", by_source, ")")
+  # Mappings may be of several sources: they are removed when nothing refers to them.
+  for (table in setdiff(names(fields), c("samples", "sources", ".mappings"))) {
+    if ("sample_id" %in% fields[[table]]) delete_rows(con, schema, table, by_sample)
+    if ("source_id" %in% fields[[table]]) delete_rows(con, schema, table, by_source)
+  }
+  delete_rows(con, schema, "samples", by_source)
+  delete_rows(con, schema, "sources", by_source)
+}
+
+# Rows with a key to which nothing refers any more, and rows that belong to them.
+remove_unused <- function(con, schema, fields, key) {
+  table <- stored_key_tables()[[key]]
+  user <- used_by[[key]]
+  not_in <- function(column, other, of) {
+    column <- DBI::dbQuoteIdentifier(con, column)
+    of <- DBI::dbQuoteIdentifier(con, of)
+    # Without DISTINCT, PostgreSQL would expect more rows than it can hash, and scan them for each row.
+    paste(
+      column, "NOT IN (SELECT DISTINCT", of, "FROM", quoted(con, schema, other), "WHERE", of, "IS NOT NULL)"
+    )
+  }
+  unused <- not_in(key, user[[1]], user[[2]])
+  if (key == "mapping_id") {
+    # No location needs to refer to a mapping.
+    unused <- paste(unused, "AND", not_in("source_id", "sources", "source_id"))
+  }
+  delete_rows(con, schema, table, unused)
+  for (part in setdiff(names(fields), c(table, user[[1]]))) {
+    keys <- stored_keys_of(part, fields[[part]])
+    for (column in names(keys)[keys == key]) {
+      delete_rows(con, schema, part, not_in(column, table, key))
+    }
+  }
+}
