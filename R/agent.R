@@ -8,25 +8,24 @@
 #' @description
 #' `start_agent()` starts a thread that takes samples of the stack of this R process, as long as it runs, and sends them
 #' every few seconds: to an OpenTelemetry collector or Grafana Pyroscope, to a folder, or to a function. It is made for
-#' services and long jobs: it takes about four percent of a core while R computes, less than
+#' services and long jobs: it takes three to four percent of a core while R computes, less than
 #' one while R waits, and its memory is bounded.
 #'
 #' `agent_status()` shows what it does, `stop_agent()` stops it.
 #'
-#' It requires Linux on x86-64 with the GNU C library and R 4.2 or later.
+#' It requires Linux: on x86-64 with the GNU C library R 4.2 or later, and elsewhere R 4.3 or later, see `source`.
 #'
 #' @details
 #' ## What is recorded
 #'
-#' Samples are those of [profile_process()]: R's functions with files and lines, without native code. A sample has
-#' the CPU time of R's thread since the last one, and the time that has passed. With `event = "cpu"`, there are no
-#' samples while R waits.
+#' Samples have R's functions with files and lines, without native code. With `event = "cpu"`, there are no samples while
+#' R waits. Labels of [with_labels()] become labels of the samples, such as the route of a request. Forked processes,
+#' such as those of `parallel::mclapply()`, have no agent, but may start their own.
 #'
-#' Labels of [with_labels()] become labels of the samples, such as the route of a request.
-#'
-#' R's stack is read from memory, without a signal and without stopping R. So the agent does not disturb [Rprof()],
-#' `profvis::profvis()`, [start_profiler()] and debuggers, and they do not disturb it. Forked processes, such
-#' as those of `parallel::mclapply()`, have no agent, but may start their own.
+#' With `source = "reader"`, samples are those of [profile_process()]. A sample has the CPU time of R's thread since
+#' the last one (type `cpu`), and the time that has passed (`wall`). R's stack is read from memory, without a signal and
+#' without stopping R. So the agent does not disturb [Rprof()], `profvis::profvis()`, [start_profiler()] and debuggers,
+#' and they do not disturb it. See *Samples of Rprof()* for the other source.
 #'
 #' After a gap of more than two seconds, for example because the system was suspended, a new part begins.
 #'
@@ -39,8 +38,7 @@
 #' | a folder | written to files in the format of [write_pprof()], which get their names when they are complete |
 #' | a function | passed to that function, as an object like the result of [profile_process()] |
 #'
-#' Only `http://` URLs are supported, and no proxies: the thread has no encryption. To send to a server with
-#' `https://`, run a collector on the same machine that forwards the profiles.
+#' To an `http://` URL, the thread sends profiles itself, without proxies. For `https://`, see below.
 #'
 #' Parts that cannot be sent wait in a queue of at most 16 MB, after compression; the option `profile.agent_queue_mb`
 #' changes that. If it is full, the oldest parts are dropped and counted. Errors are retried by the rules of
@@ -51,6 +49,32 @@
 #' an application with an event loop, such as a Shiny app or a plumber API, waits for requests. In a script
 #' that only computes, it is called by `agent_status()` and `stop_agent()`. If it fails, that part is dropped and
 #' counted.
+#'
+#' ## HTTPS
+#'
+#' The thread has no encryption. To send to an `https://` URL, it starts a helper: another R process, which sends with the
+#' package curl, as [send_otlp()] does, with the same environment variables for certificates and proxies. All agents of a
+#' user on a machine share one helper if they use the same library and the same settings for proxies and TLS. If it is
+#' killed, an agent starts it again, and requests that it was sending are repeated, so a part may arrive twice.
+#' About five seconds after the last agent has ended, in whatever way, the helper ends as well.
+#'
+#' The helper takes about 100 MB of memory and 0.15 percent of a core while it waits. Requests reach it through a folder,
+#' one at a time from each agent: `profile-relay-`, followed by the number of the user and letters and digits, beside the
+#' session's temporary directory, usually in `/tmp`. Only this user can read it. It contains headers, so possibly secrets,
+#' until the server has answered, and it is removed when the helper ends.
+#'
+#' ## Samples of Rprof()
+#'
+#' With `source = "rprof"`, samples are those of [Rprof()]: a signal interrupts R at each tick. They have a count of 1
+#' (type `samples`), and `interval` as their time, whose type is `cpu` or `wall` by `event`. CPU time is that of all
+#' threads of the process. The times of samples are unknown, so those with the same stack and labels are summed. `interval`
+#' is 0.01 at least, and samples whose functions have more than 10,000 characters are missing. The lines go to a
+#' file in memory, which is emptied every second, and is gone with the process.
+#'
+#' R has one such profiler. If other code calls `Rprof()`, such as `profvis::profvis()`, it ends that of the agent, which
+#' has no samples until the other one has ended and R is idle or `agent_status()` is called; the time is counted as
+#' `paused`. [record_profile()] and [start_profiler()] interrupt the agent in the same way. The agent does not start
+#' while another profiler is running.
 #'
 #' ## The end of the process
 #'
@@ -86,7 +110,9 @@
 #' @param event `"cpu"` for samples while R uses CPU time, `"wall"` for samples at all times.
 #' @param resource Attributes of what is profiled: a named character vector, such as
 #'   `c(service.name = "my-api", service.version = "1.2")`. The name of the service is `unknown_service:R` by default.
-#' @param source How samples are taken: `"reader"` reads R's memory; `"auto"` is the same at present.
+#' @param source How samples are taken: `"reader"` reads R's memory, which requires Linux on x86-64 with the GNU C library;
+#'   `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `event = "wall"`, and a Linux of 64 bits. `"auto"` is
+#'   `"reader"` if it works, else `"rprof"`.
 #' @param headers Headers of the requests: a named character vector.
 #' @param timeout For `start_agent()`, the number of seconds that each request may take. For `stop_agent()`, how long
 #'   to try to send what is left.
@@ -96,7 +122,8 @@
 #'   `agent_status()` and, invisibly, `stop_agent()`: an object of class `profile_agent_status`, a list with these
 #'   elements:
 #'   \describe{
-#'   \item{state}{`"running"`, `"stopped"`, `"failed"` if the thread has ended by itself, or `"none"` if none was started in this process}
+#'   \item{state}{`"running"`, `"paused"` if another profiler runs instead of that of the agent, `"stopped"`, `"failed"` if
+#'   the thread has ended by itself, or `"none"` if none was started in this process}
 #'   \item{taken}{number of samples. It is exactly `sent + queued + open + dropped`:}
 #'   \item{sent}{those that have arrived}
 #'   \item{queued, open}{those that wait, and those of the current part}
@@ -106,6 +133,8 @@
 #'   \item{unread}{how often the stack changed each time it was read. These are no samples; their time is part of the
 #'   next one}
 #'   \item{cut}{samples whose outer calls were left out, because there were more than 20,000}
+#'   \item{paused}{seconds without samples, because R's profiler worked for others, or not yet again for
+#'   the agent}
 #'   \item{rejected}{profiles that the server rejected, in parts that it accepted}
 #'   \item{chunks_sent, chunks_queued, bytes_queued}{the parts}
 #'   \item{cpu_time}{seconds of CPU time that the thread has used}
@@ -118,7 +147,9 @@
 #' @section Errors:
 #' - `profile_error_argument` for invalid arguments, for `start_agent()` if the agent is running, and for
 #'   `stop_agent()` if it is not;
-#' - `profile_error_unsupported` on other systems, and for `https://`;
+#' - `profile_error_unsupported` on other systems, if `Rprof()` cannot be used, for `https://` if curl is not installed,
+#'   and if others can read or have made the folder of the helper;
+#' - `profile_error_write` if a folder does not exist, or that of the helper cannot be made;
 #' - `profile_error_process` if R's memory cannot be read;
 #' - `profile_error_memory` if there is not enough memory.
 #' @seealso [profile_process()] to profile a process from outside
@@ -141,7 +172,7 @@ start_agent <- function(
     every = 15,
     event = c("cpu", "wall"),
     resource = character(),
-    source = c("auto", "reader"),
+    source = c("auto", "reader", "rprof"),
     headers = character(),
     timeout = 10) {
   call <- rlang::current_env()
@@ -149,7 +180,7 @@ start_agent <- function(
   check_interval(interval, call)
   check_every(every, interval, call)
   event <- check_choice(event, c("cpu", "wall"), "event", call)
-  source <- check_choice(source, c("auto", "reader"), "source", call)
+  source <- check_choice(source, c("auto", "reader", "rprof"), "source", call)
   check_texts(resource, "resource", call)
   check_sending(timeout, 0, call)
   if (agent_state() == "running") {
@@ -165,15 +196,15 @@ start_agent <- function(
     ),
     agent_target(to, headers, timeout, resource, call)
   )
-  rust(rust_agent_start(settings), call)
+  source <- start_sampling(settings, source, call)
   agent$run <- list(
     pid = Sys.getpid(), since = Sys.time(), until = NULL, to = settings$shown, event = event, interval = interval,
-    every = every, source = "reader"
+    every = every, source = source
   )
   agent$give <- if (is.function(to)) to
   stop_agent_at_quit()
-  if (is.function(to)) {
-    give_when_idle()
+  if (is.function(to) || source == "rprof") {
+    work_when_idle()
   }
   invisible(NULL)
 }
@@ -197,7 +228,15 @@ stop_agent <- function(timeout = 3) {
   if (agent_state() == "none" || !is.null(agent$run$until)) {
     abort_argument("The agent is not running; `start_agent()` starts it.", call)
   }
-  invisible(end_agent(timeout))
+  status <- end_agent(timeout)
+  if (length(agent$run$skipped) > 0) {
+    warn_profile(
+      c("Some profiles of the agent are incomplete.", rlang::set_names(agent$run$skipped, "x")),
+      "profile_warning_incomplete",
+      call = call
+    )
+  }
+  invisible(status)
 }
 
 # `run` describes the last agent, and `give` is the function that gets its chunks.
@@ -216,6 +255,7 @@ agent_state <- function() {
 }
 
 end_agent <- function(timeout) {
+  agent$run$skipped <- end_rprof()
   rust(rust_agent_stop(as.numeric(timeout)), NULL)
   agent$run$until <- Sys.time()
   give_chunks()
@@ -243,25 +283,23 @@ agent_target <- function(to, headers, timeout, resource, call) {
     return(agent_folder(to, resource, call))
   }
   url <- otlp_url(to, call, "to")
-  if (!grepl("^http:", url, ignore.case = TRUE)) {
-    abort_profile(
-      c(
-        "The agent cannot send to a URL with `https://`.",
-        i = "Send to a collector on this machine with `http://`, which forwards the profiles."
-      ),
-      "profile_error_unsupported",
-      call = call
-    )
-  }
   headers <- otlp_headers(headers, FALSE, TRUE, call)
+  limit <- number_option("profile.otlp_max_response", 4 * 2^20, call)
+  is_secure <- grepl("^https:", url, ignore.case = TRUE)
+  c(
+    list(
+      shown = shown_url(url), timeout = as.numeric(timeout), backoff = number_option("profile.otlp_backoff", 1, call),
+      limit = limit
+    ),
+    if (is_secure) relay_target(url, headers, timeout, limit, call) else http_target(url, headers)
+  )
+}
+
+http_target <- function(url, headers) {
   lines <- lapply(seq_along(headers), function(i) {
     c(charToRaw(names(headers)[[i]]), charToRaw(": "), charToRaw(headers[[i]]), charToRaw("\r\n"))
   })
-  list(
-    kind = "http", shown = shown_url(url), url = url, headers = as.raw(unlist(lines)), timeout = as.numeric(timeout),
-    backoff = number_option("profile.otlp_backoff", 1, call),
-    limit = number_option("profile.otlp_max_response", 4 * 2^20, call)
-  )
+  list(kind = "http", url = url, headers = as.raw(unlist(lines)))
 }
 
 agent_folder <- function(to, resource, call) {
@@ -327,105 +365,26 @@ give_chunks <- function() {
 }
 
 # Whenever R is idle: after a command at the prompt, and in event loops that run what the package later schedules.
-give_when_idle <- function() {
+work_when_idle <- function() {
   run <- agent$run
   goes_on <- function() identical(agent$run[c("pid", "since")], run[c("pid", "since")]) && agent_state() == "running"
+  work <- function() {
+    resume_agent()
+    give_chunks()
+  }
   addTaskCallback(function(...) {
-    if (goes_on()) give_chunks()
+    if (goes_on()) work()
     goes_on()
   }, name = "profile_agent")
   if (rlang::is_installed("later")) {
     again <- function() {
       if (goes_on()) {
-        give_chunks()
+        work()
         later::later(again, run$every)
       }
     }
     later::later(again, run$every)
   }
-}
-
-# ---- What it does ------------------------------------------------------------------------
-
-# `counts` is NULL if there is no agent in this process.
-new_agent_status <- function(counts) {
-  state <- agent_state()
-  run <- if (state != "none") agent$run
-  time <- function(seconds) as.POSIXct(c(seconds, NA_real_)[[1]], origin = "1970-01-01")
-  numbers <- c(
-    "taken", "sent", "queued", "open", "dropped", "dropped_full", "dropped_refused", "dropped_lost", "unread", "cut",
-    "rejected", "chunks_sent", "chunks_queued", "bytes_queued", "cpu_time"
-  )
-  values <- lapply(rlang::set_names(numbers), function(name) if (state == "none") 0 else counts[[name]])
-  structure(
-    c(
-      list(state = state),
-      values,
-      list(
-        last_sent = time(counts$last_sent),
-        last_error = if (is.null(counts$last_error)) NA_character_ else counts$last_error,
-        last_error_time = time(counts$last_error_time),
-        since = if (is.null(run)) time(NULL) else run$since,
-        until = if (is.null(run$until)) time(NULL) else run$until,
-        pid = if (is.null(run)) Sys.getpid() else run$pid,
-        to = if (is.null(run)) NA_character_ else run$to,
-        event = if (is.null(run)) NA_character_ else run$event,
-        interval = if (is.null(run)) NA_real_ else run$interval,
-        every = if (is.null(run)) NA_real_ else run$every,
-        source = if (is.null(run)) NA_character_ else run$source
-      )
-    ),
-    class = "profile_agent_status"
-  )
-}
-
-#' @export
-format.profile_agent_status <- function(x, ...) {
-  rlang::check_dots_empty()
-  if (x$state == "none") {
-    return("<profile agent> not running in this process")
-  }
-  now <- if (is.na(x$until)) Sys.time() else x$until
-  seconds <- as.numeric(difftime(now, x$since, units = "secs"))
-  since <- function(time) ago(max(0, as.numeric(difftime(Sys.time(), time, units = "secs"))))
-  lines <- c(
-    paste0(
-      "<profile agent> ", x$state, ", process ", x$pid, ", started ", since(x$since),
-      if (!is.na(x$until)) paste0(", stopped ", since(x$until))
-    ),
-    paste0(
-      if (x$event == "cpu") "CPU time" else "All time", " at ", format(signif(1 / x$interval, 3)), " Hz, sent to ", x$to,
-      " every ", format(x$every), " s"
-    ),
-    paste0(
-      "Samples: ", format_count(x$taken), " taken = ", format_count(x$sent), " sent + ", format_count(x$queued),
-      " queued + ", format_count(x$open), " in the current part + ", format_count(x$dropped), " dropped"
-    ),
-    if (x$dropped > 0) {
-      paste0(
-        "Dropped: ", format_count(x$dropped_full), " because the queue was full, ", format_count(x$dropped_refused),
-        " refused, ", format_count(x$dropped_lost), " lost"
-      )
-    },
-    if (x$unread > 0) paste0("Stacks that could not be read: ", format_count(x$unread)),
-    if (x$rejected > 0) paste0("Profiles rejected by the server: ", format_count(x$rejected)),
-    if (x$chunks_queued > 0) {
-      paste0("Queue: ", count_of(x$chunks_queued, "part"), ", ", mebibytes(x$bytes_queued))
-    },
-    if (!is.na(x$last_sent)) paste0("Last sent: ", since(x$last_sent)),
-    if (!is.na(x$last_error)) paste0("Last error, ", since(x$last_error_time), ": ", x$last_error),
-    paste0(
-      "Cost: ", format(signif(x$cpu_time, 2), scientific = FALSE), " s of CPU time, ",
-      format(signif(100 * x$cpu_time / max(seconds, 1e-3), 2), scientific = FALSE), "% of a core"
-    )
-  )
-  printable(lines)
-}
-
-#' @export
-print.profile_agent_status <- function(x, ...) {
-  cat(format(x, ...), sep = "\n")
-  invisible(x)
 }
 
 # ---- The end of R, and of the package, and the beginning -----------------------------------

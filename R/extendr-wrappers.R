@@ -66,6 +66,8 @@ rust_agent_start <- function(settings) .Call(wrap__rust_agent_start, settings)
 
 rust_agent_status <- function() .Call(wrap__rust_agent_status)
 
+rust_agent_rprof <- function() .Call(wrap__rust_agent_rprof)
+
 rust_agent_stop <- function(seconds) .Call(wrap__rust_agent_stop, seconds)
 
 rust_agent_chunk <- function(lazy) .Call(wrap__rust_agent_chunk, lazy)
@@ -73,5 +75,7 @@ rust_agent_chunk <- function(lazy) .Call(wrap__rust_agent_chunk, lazy)
 rust_agent_given <- function(number, error) .Call(wrap__rust_agent_given, number, error)
 
 rust_agent_clear <- function() .Call(wrap__rust_agent_clear)
+
+rust_relay <- function(folder, close) .Call(wrap__rust_relay, folder, close)
 
 rust_retry <- function(result, status, attempt, first, asked) .Call(wrap__rust_retry, result, status, attempt, first, asked)

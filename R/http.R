@@ -61,12 +61,21 @@ new_request <- function(request) {
   handle
 }
 
-# Sends the request once. `status` is 0 if there is no answer. `failure` is curl's message if there is no
-# complete answer, with the class of its error if it has one.
+# Sends the request once.
 attempt_request <- function(handle, pool, request) {
+  attempt <- begin_attempt(handle, pool, request)
+  on.exit(attempt$cancel())
+  curl::multi_run(pool = pool)
+  attempt$answer()
+}
+
+# Adds the request to those that the pool sends. In what `answer()` gives at the end, `status` is 0 if there is no answer.
+# `failure` is curl's message if there is no complete answer, with the class of its error if it has one.
+begin_attempt <- function(handle, pool, request) {
   pieces <- list()
   size <- 0
   failure <- NA_character_
+  has_ended <- FALSE
   # Bytes beyond the limit are discarded, until the timeout: curl offers no way to stop here.
   keep <- function(bytes, end) {
     size <<- size + length(bytes)
@@ -76,20 +85,26 @@ attempt_request <- function(handle, pool, request) {
   }
   seen <- watch_traffic(handle)
   # The pool keeps the connection open for the next attempt.
-  curl::multi_add(handle, data = keep, fail = function(message) failure <<- message, pool = pool)
-  on.exit(curl::multi_cancel(handle))
+  done <- function(response) has_ended <<- TRUE
+  fail <- function(message) {
+    failure <<- message
+    has_ended <<- TRUE
+  }
+  curl::multi_add(handle, done = done, data = keep, fail = fail, pool = pool)
   start <- proc.time()[["elapsed"]]
-  curl::multi_run(pool = pool)
-  data <- curl::handle_data(handle)
-  list(
-    status = as.integer(data$status_code),
-    failure = failure,
-    seen = seen(),
-    late = proc.time()[["elapsed"]] - start >= 0.99 * request$timeout,
-    headers = data$headers,
-    body = unlist(pieces),
-    size = size
-  )
+  answer <- function() {
+    data <- curl::handle_data(handle)
+    list(
+      status = as.integer(data$status_code),
+      failure = failure,
+      seen = seen(),
+      late = proc.time()[["elapsed"]] - start >= 0.99 * request$timeout,
+      headers = data$headers,
+      body = unlist(pieces),
+      size = size
+    )
+  }
+  list(has_ended = function() has_ended, answer = answer, cancel = function() curl::multi_cancel(handle))
 }
 
 # Records what is sent and received. The types are those of curl's debug function,

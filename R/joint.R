@@ -220,6 +220,9 @@ start_run <- function(run, options, call) {
     node_stack = version >= "4.4.0",
     lines_written_at_once = version >= "4.3.0"
   )
+  started <- FALSE
+  on.exit(if (!started) resume_agent())
+  pause_agent()
   # Checked before `Rprof()`, which truncates the file. Not as an argument of `rust()`, which would add a
   # frame.
   checked <- rust_joint_check(settings)
@@ -233,13 +236,12 @@ start_run <- function(run, options, call) {
     options$event <- NULL
   }
 
-  started <- FALSE
   on.exit({
     if (!started) {
       utils::Rprof(NULL)
     }
     rust_joint_block(FALSE)
-  })
+  }, add = TRUE, after = FALSE)
   # The signal is blocked until both are ready.
   rust_joint_block(TRUE)
   tryCatch(
@@ -265,7 +267,10 @@ start_run <- function(run, options, call) {
 stop_run <- function(call, write) {
   check_run(call)
   run <- joint$run
-  on.exit(rust_joint_block(FALSE))
+  on.exit({
+    rust_joint_block(FALSE)
+    resume_agent()
+  })
   rust_joint_block(TRUE)
   state <- joint_state()
   warnings <- stop_rprof(state)
@@ -294,7 +299,10 @@ stop_run <- function(call, write) {
 
 # Stops a run and discards its recording.
 drop_run <- function() {
-  on.exit(rust_joint_block(FALSE))
+  on.exit({
+    rust_joint_block(FALSE)
+    resume_agent()
+  })
   rust_joint_block(TRUE)
   stop_rprof(joint_state())
   rust(rust_joint_drop(), NULL)

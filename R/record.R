@@ -121,6 +121,7 @@ start_recording <- function(options, call) {
   )
   function() {
     utils::Rprof(NULL)
+    resume_agent()
     profile <- read_format(path, "rprof", "2.0", NA_character_, call)
     unlink(path)
     profile

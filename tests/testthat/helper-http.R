@@ -106,3 +106,23 @@ tls_server <- function(own, ..., .local_envir = parent.frame()) {
   local_settings(.local_envir)
   paste0("https://127.0.0.1:", sub(accepts, "\\1", grep(accepts, lines(), value = TRUE)))
 }
+
+# As `http_server()`, with secure connections.
+https_server <- function(own, ..., .local_envir = parent.frame()) {
+  testthat::skip_if(Sys.which("python3") == "", "python3 is not installed")
+  server <- http_server(..., .local_envir = .local_envir)
+  address <- withr::local_tempfile(.local_envir = .local_envir)
+  script <- normalizePath(testthat::test_path("http", "tls.py"))
+  arguments <- c(script, own$certificate, own$key, sub(".*:", "", server$url), address)
+  output <- withr::local_tempfile()
+  # R's own libraries may not be those of Python.
+  withr::with_envvar(
+    c(LD_LIBRARY_PATH = NA),
+    system2("python3", shQuote(arguments), stdout = output, stderr = output, wait = FALSE)
+  )
+  if (!wait_for(function() file.exists(address))) {
+    stop("The server did not start:\n", paste(readLines(output), collapse = "\n"))
+  }
+  server$url <- paste0("https://127.0.0.1:", readLines(address))
+  server
+}

@@ -11,22 +11,25 @@ test_that("other profilers work beside the agent, and it beside them", {
   theirs <- suppressWarnings(read_rprof(path))
   status <- agent_status()
   expect_gt(nrow(theirs$samples), 20)
-  share <- function(x) {
+  of_work <- function(x) {
     frames <- as_tibble(x)
-    mean(vapply(split(frames$name, frames$sample_id), function(names) "busy_loop" %in% names, NA))
+    vapply(split(frames$name, frames$sample_id), function(names) "busy_loop" %in% names, NA)
   }
-  expect_gt(share(theirs), 0.8)
+  expect_gt(mean(of_work(theirs)), 0.8)
   expect_gt(status$taken, 20)
   x <- record_profile(busy(0.5))
   expect_gt(nrow(x$samples), 10)
   skip_if(inherits(try(joint_profile(1), silent = TRUE), "try-error"), "the joint profiler does not run here")
   joint <- suppressWarnings(joint_profile(busy(0.5)))
   expect_gt(nrow(joint$samples), 5)
-  busy(0.5)
+  # More than the other profilers take for their own results.
+  busy(2)
   status <- stop_agent()
   expect_complete(status)
   expect_identical(samples_of(got), status$sent)
-  expect_gt(share(do.call(combine_profiles, got)), 0.5)
+  all <- of_work(do.call(combine_profiles, got))
+  expect_gt(sum(all), 50)
+  expect_gt(mean(all), 0.5)
 })
 
 test_that("a forked process has no agent, and may start one", {
@@ -70,7 +73,8 @@ test_that("a forked process that quits leaves the agent of its parent alone", {
     "status <- stop_agent()",
     "cat(status$state, status$sent == status$taken, status$sent > 10, '\n')"
   ))
-  expect_identical(trimws(out), "stopped TRUE TRUE")
+  # The forked process may have a warning of cli, whose thread it does not have.
+  expect_identical(trimws(utils::tail(out, 1)), "stopped TRUE TRUE")
 })
 
 test_that("forks at any moment are harmless", {

@@ -292,7 +292,6 @@ test_that("states and arguments", {
     stop_agent()
     start_agent("http://localhost", 1)
     start_agent(1)
-    start_agent("https://example.org")
     start_agent("http://")
     start_agent("/no/such/folder")
     start_agent("http://a", interval = 1)
@@ -319,7 +318,7 @@ test_that("the status is printed", {
   status <- structure(
     list(
       state = "running", taken = 12345, sent = 12000, queued = 300, open = 40, dropped = 5, dropped_full = 1,
-      dropped_refused = 2, dropped_lost = 2, unread = 3, cut = 0, rejected = 7, chunks_sent = 8, chunks_queued = 2,
+      dropped_refused = 2, dropped_lost = 2, unread = 3, cut = 0, paused = 0, rejected = 7, chunks_sent = 8, chunks_queued = 2,
       bytes_queued = 35000, cpu_time = 1.234, last_sent = Sys.time() - 4.4, last_error = "No connection\033",
       last_error_time = Sys.time() - 300, since = Sys.time() - 3600 * 5, until = as.POSIXct(NA), pid = 12L,
       to = "http://localhost", event = "cpu", interval = 0.01, every = 15, source = "reader"

@@ -8,9 +8,13 @@ use crate::to_r;
 use extendr_api::Robj;
 use profile_agent::chunks::Timing;
 use profile_agent::handle::{self, Settings, Status};
-use profile_agent::http::Target;
+use profile_agent::http::direct::Endpoint;
 use profile_agent::http::url::Url;
+use profile_agent::http::{Target, Way};
+use profile_agent::relay;
 use profile_agent::sink::To;
+use profile_agent::source::Source;
+use profile_agent::system::{Log, is_profiled};
 use profile_core::error::{Error, Result};
 use profile_core::formats::{self, Input, otlp};
 use profile_core::io::input::Origin;
@@ -19,13 +23,16 @@ use profile_core::message;
 use profile_reader::recorder::Event;
 use profile_reader::source::KIND;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 const WHAT: &str = "the settings of the agent";
 
-/// The settings in a list: `interval`, `every` in seconds; `event`, "cpu" or "wall"; `keys`, `values` of the resource;
-/// `queue` in bytes; `kind`, "http", "folder" or "function". For HTTP: `url`, `headers` (bytes), `timeout` and `backoff` in
-/// seconds, `limit` of answers in bytes. For a folder: `path`, and `name`, with which its files begin.
+/// The settings in a list: `source`, "reader" or "rprof"; `interval`, `every` in seconds; `event`, "cpu" or "wall"; `keys`,
+/// `values` of the resource; `queue` in bytes; `kind`, "http", "relay", "folder" or "function". For HTTP: `url`, `headers`
+/// (bytes), `timeout` and `backoff` in seconds, `limit` of answers in bytes. For a relay: `shown`, the URL without secrets;
+/// `path`, its folder; `head`, `command` and `environment` (bytes); and `timeout`, `backoff` and `limit`. For a folder:
+/// `path`, and `name`, with which its files begin.
 pub fn settings(list: &Robj) -> Result<Settings> {
     let mut resource = Vec::new();
     let keys = option(list, "keys")?.elements()?;
@@ -35,13 +42,23 @@ pub fn settings(list: &Robj) -> Result<Settings> {
     }
     let text = |name| Ok::<_, Error>(option(list, name)?.text()?.unwrap_or_default());
     let to = match text("kind")? {
-        "http" => To::Http(Target {
-            url: Url::parse(text("url")?)?,
-            headers: copied(option(list, "headers")?.bytes()?, WHAT)?,
-            timeout: duration(list, "timeout")?,
-            first: duration(list, "backoff")?,
-            most: number(list, "limit")? as usize,
-        }),
+        "http" => To::Http(target(
+            list,
+            Way::Direct(Endpoint {
+                url: Url::parse(text("url")?)?,
+                headers: bytes(list, "headers")?,
+            }),
+        )?),
+        "relay" => To::Http(target(
+            list,
+            Way::Relay(relay::Settings {
+                folder: PathBuf::from(option(list, "path")?.file()?.path),
+                head: bytes(list, "head")?,
+                shown: owned(text("shown")?, WHAT)?,
+                command: bytes(list, "command")?,
+                environment: bytes(list, "environment")?,
+            }),
+        )?),
         "folder" => {
             let folder = option(list, "path")?.file()?;
             To::Folder(PathBuf::from(folder.path), owned(text("name")?, WHAT)?)
@@ -49,6 +66,10 @@ pub fn settings(list: &Robj) -> Result<Settings> {
         _ => To::R,
     };
     Ok(Settings {
+        source: match text("source")? {
+            "rprof" => Source::Rprof(Arc::new(Log::create()?)),
+            _ => Source::Reader,
+        },
         timing: Timing {
             interval: duration(list, "interval")?,
             every: duration(list, "every")?,
@@ -61,6 +82,19 @@ pub fn settings(list: &Robj) -> Result<Settings> {
         resource,
         queue: number(list, "queue")? as usize,
     })
+}
+
+fn target(list: &Robj, way: Way) -> Result<Target> {
+    Ok(Target {
+        way,
+        timeout: duration(list, "timeout")?,
+        first: duration(list, "backoff")?,
+        most: number(list, "limit")? as usize,
+    })
+}
+
+fn bytes(list: &Robj, name: &str) -> Result<Vec<u8>> {
+    copied(option(list, name)?.bytes()?, WHAT)
 }
 
 fn number(list: &Robj, name: &str) -> Result<f64> {
@@ -98,6 +132,7 @@ pub fn status(arena: Arena<'_>, status: Option<Status>) -> Result<RObject<'_>> {
         ("dropped_lost", number(counts.lost)?),
         ("unread", number(counts.unread)?),
         ("cut", number(counts.cut)?),
+        ("paused", arena.number(counts.paused.as_secs_f64())?),
         ("rejected", number(counts.rejected)?),
         ("chunks_sent", number(counts.chunks_sent)?),
         ("chunks_queued", number(status.chunks as u64)?),
@@ -110,6 +145,22 @@ pub fn status(arena: Arena<'_>, status: Option<Status>) -> Result<RObject<'_>> {
         ("last_error", error),
         ("last_error_time", arena.number(error_time)?),
     ])
+}
+
+/// For whom R's profiler works, as `list(path, user)`: the file that it should write for the agent, or NULL; and "agent",
+/// "other" or "nobody".
+pub fn rprof(arena: Arena<'_>) -> Result<RObject<'_>> {
+    let log = handle::log();
+    let path = match &log {
+        Some(log) => arena.text(&log.path())?,
+        None => RObject::null(),
+    };
+    let user = match log {
+        Some(log) if log.is_written() => "agent",
+        _ if is_profiled() => "other",
+        _ => "nobody",
+    };
+    arena.list(&[("path", path), ("user", arena.text(user)?)])
 }
 
 /// The oldest chunk as `list(number, tables)`; NULL if there is none.

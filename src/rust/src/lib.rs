@@ -40,6 +40,7 @@ use guard::stop;
 use options::{groups, recorder_settings, sampler_settings, writer};
 use outcome::outcome;
 use profile_agent::handle;
+use profile_agent::relay::lock::serve;
 use profile_core::analysis::call_tree::Part;
 use profile_core::analysis::content_keys::content_keys;
 use profile_core::analysis::{call_tree, compact, runs, summary};
@@ -598,6 +599,12 @@ fn rust_agent_status() -> Robj {
     outcome(|arena| agent::status(arena, handle::status()))
 }
 
+// For whom R's profiler works, see `agent::rprof()`.
+#[extendr]
+fn rust_agent_rprof() -> Robj {
+    outcome(agent::rprof)
+}
+
 // Stops the agent, which tries for so many seconds to send what it has, and returns its status.
 #[extendr]
 fn rust_agent_stop(seconds: &Robj) -> Robj {
@@ -630,6 +637,15 @@ fn rust_agent_clear() -> Robj {
     outcome(|_| {
         handle::clear();
         Ok(RObject::null())
+    })
+}
+
+// What the helper that sends requests of agents has to do, see `serve()`. `folder` is that of the requests.
+#[extendr]
+fn rust_relay(folder: &Robj, close: &Robj) -> Robj {
+    outcome(|arena| {
+        let folder = argument(folder).file()?;
+        arena.text(serve(folder.path, argument(close).flag()?)?)
     })
 }
 
@@ -706,9 +722,11 @@ extendr_module! {
     fn rust_processes;
     fn rust_agent_start;
     fn rust_agent_status;
+    fn rust_agent_rprof;
     fn rust_agent_stop;
     fn rust_agent_chunk;
     fn rust_agent_given;
     fn rust_agent_clear;
+    fn rust_relay;
     fn rust_retry;
 }

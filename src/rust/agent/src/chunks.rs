@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// If so much time passes between two ticks, nobody can say what happened meanwhile: the system was suspended, or the
 /// process was stopped. A chunk ends there. On a busy machine the thread waits a tenth of it.
-const GAP: Duration = Duration::from_secs(2);
+pub const GAP: Duration = Duration::from_secs(2);
 /// How often R is looked for anew. What the reader remembers of objects that are gone is freed with it.
 const REOPEN: Duration = Duration::from_secs(600);
 
@@ -75,6 +75,10 @@ impl<'a> Chunks<'a> {
             opened: now,
             last: (now, system::boot_time()),
         })
+    }
+
+    pub fn interval(&self) -> Duration {
+        self.settings.interval
     }
 
     /// Finds out what the first stacks would lack, while R runs.

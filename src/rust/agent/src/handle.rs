@@ -4,10 +4,12 @@
 //! thread may have held one.
 
 use crate::chunks::Timing;
+use crate::http;
 use crate::queue::{Chunk, Counts, Queue};
 use crate::run::{Job, run};
 use crate::sink::To;
-use crate::{http, system};
+use crate::source::Source;
+use crate::system::{self, Log};
 use profile_core::error::{Error, Result};
 use profile_core::message;
 use std::process;
@@ -27,6 +29,7 @@ static IS_LEFT: AtomicBool = AtomicBool::new(false);
 
 struct Agent {
     pid: u32,
+    source: Source,
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
     /// Disconnected when the thread ends.
@@ -34,6 +37,7 @@ struct Agent {
 }
 
 pub struct Settings {
+    pub source: Source,
     pub timing: Timing,
     pub to: To,
     pub resource: Vec<(String, String)>,
@@ -78,6 +82,7 @@ pub fn start(settings: Settings) -> Result<()> {
     }
     let queue = Arc::new(Queue::new(settings.queue));
     let job = Job {
+        source: settings.source.clone(),
         timing: settings.timing,
         to: settings.to,
         resource: settings.resource,
@@ -100,6 +105,7 @@ pub fn start(settings: Settings) -> Result<()> {
     }
     *slot = Some(Agent {
         pid: process::id(),
+        source: settings.source,
         queue,
         thread: Some(thread),
         ended: ready,
@@ -110,6 +116,14 @@ pub fn start(settings: Settings) -> Result<()> {
 /// What the agent does, or did when it was stopped.
 pub fn status() -> Option<Status> {
     lock().as_ref().map(Agent::status)
+}
+
+/// The file to which R's profiler should write, if it is the source of samples.
+pub fn log() -> Option<Arc<Log>> {
+    match &lock().as_ref()?.source {
+        Source::Rprof(log) => Some(Arc::clone(log)),
+        Source::Reader => None,
+    }
 }
 
 /// Stops the agent, if it runs. It sends what it has for so long. Chunks for R stay in the queue.
@@ -165,6 +179,8 @@ impl Agent {
         let Some(thread) = self.thread.take() else {
             return;
         };
+        // The thread has its file as long as it needs it.
+        self.source = Source::Reader;
         let deadline = Instant::now() + timeout;
         self.queue.stop(deadline);
         let left = (deadline + GRACE).saturating_duration_since(Instant::now());

@@ -8,7 +8,7 @@ use profile_core::limits::memory::TryGrow;
 use profile_core::message;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const WHAT: &str = "the queue of the agent";
 
@@ -43,6 +43,8 @@ pub struct Counts {
     pub lost: u64,
     /// Stacks that could not be read. They are no samples.
     pub unread: u64,
+    /// How long R's profiler did not work for the agent.
+    pub paused: Duration,
     /// Samples whose outer calls were left out.
     pub cut: u64,
     pub chunks_sent: u64,
@@ -128,6 +130,10 @@ impl Queue {
 
     pub fn missed(&self) {
         self.lock().counts.unread += 1;
+    }
+
+    pub fn paused(&self, time: Duration) {
+        self.lock().counts.paused += time;
     }
 
     pub fn used(&self, cpu: u64) {

@@ -1,8 +1,9 @@
 //! The thread of the agent: at each tick a sample, and between them a step of sending.
 
-use crate::chunks::{Chunks, Timing};
+use crate::chunks::Timing;
 use crate::queue::Queue;
 use crate::sink::{Encoder, Sink, To};
+use crate::source::Source;
 use crate::system;
 use profile_core::error::Result;
 use profile_core::joint::Files;
@@ -19,12 +20,13 @@ const REST: Duration = Duration::from_secs(5);
 
 /// What the thread needs.
 pub struct Job {
+    pub source: Source,
     pub timing: Timing,
     pub to: To,
     pub resource: Vec<(String, String)>,
 }
 
-/// Runs until it is stopped. `ready` is told whether R can be read.
+/// Runs until it is stopped. `ready` is told whether there are samples, and sending can begin.
 pub fn run(job: Job, queue: &Queue, ready: &SyncSender<Result<()>>) {
     let ended = catch_unwind(AssertUnwindSafe(|| work(job, queue, ready)));
     queue.end(ended.err().map(|panic| in_words(&*panic)));
@@ -39,8 +41,12 @@ fn in_words(panic: &(dyn Any + Send)) -> String {
 fn work(job: Job, queue: &Queue, ready: &SyncSender<Result<()>>) {
     let (timing, files) = (job.timing, Files::default());
     let encoder = Encoder::new(&job.to, job.resource);
-    let mut chunks = match Chunks::open(timing, queue, &encoder, &files) {
-        Ok(chunks) => chunks,
+    let opened = job
+        .source
+        .open(timing, queue, &encoder, &files)
+        .and_then(|chunks| Ok((chunks, Sink::open(job.to)?)));
+    let (mut chunks, mut sink) = match opened {
+        Ok(opened) => opened,
         Err(error) => {
             let _ = ready.send(Err(error));
             return;
@@ -49,7 +55,6 @@ fn work(job: Job, queue: &Queue, ready: &SyncSender<Result<()>>) {
     // If nobody waits for this any more, the thread is asked to stop as well.
     let _ = ready.send(Ok(()));
     let mut result = chunks.prepare();
-    let mut sink = Sink::new(job.to);
     let mut next = Instant::now();
     while !queue.is_stopped() {
         if let Err(error) = result {
@@ -62,11 +67,11 @@ fn work(job: Job, queue: &Queue, ready: &SyncSender<Result<()>>) {
         result = chunks.tick();
         queue.used(system::thread_time());
         // Moments that have passed are left out.
-        next = (next + timing.interval).max(Instant::now());
+        next = (next + chunks.pause()).max(Instant::now());
     }
     match result {
         Ok(()) => {
-            if let Err(error) = chunks.cut(Instant::now()) {
+            if let Err(error) = chunks.finish() {
                 queue.note(message!("{error}"));
             }
         }

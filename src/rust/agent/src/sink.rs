@@ -64,12 +64,12 @@ pub enum Sink {
 }
 
 impl Sink {
-    pub fn new(to: To) -> Sink {
-        match to {
-            To::Http(target) => Sink::Http(Box::new(Http::new(target))),
+    pub fn open(to: To) -> Result<Sink> {
+        Ok(match to {
+            To::Http(target) => Sink::Http(Box::new(Http::open(target)?)),
             To::Folder(path, name) => Sink::Folder(Folder::new(path, name)),
             To::R => Sink::R,
-        }
+        })
     }
 
     /// Does what can be done now without waiting.

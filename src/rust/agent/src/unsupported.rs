@@ -1,7 +1,11 @@
 //! On other systems the thread ends at once, because R cannot be read there. This only has to compile.
 
+use profile_core::error::{Error, Result};
+use profile_core::message;
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -40,4 +44,82 @@ pub fn connect(_: &SocketAddr) -> io::Result<TcpStream> {
 
 pub fn is_connected(_: &TcpStream) -> io::Result<bool> {
     Ok(false)
+}
+
+/// Why there is no agent is found out later.
+pub fn make_private_folder(_: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+pub fn create_private(_: &Path) -> io::Result<File> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+pub fn open_private(_: &Path) -> io::Result<File> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+pub fn is_same_file(_: &File, _: &Path) -> bool {
+    false
+}
+
+pub fn lock(_: &File, _: u8, _: bool) -> io::Result<bool> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+pub fn unlock(_: &File, _: u8) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+pub fn is_locked(_: &File, _: u8) -> io::Result<bool> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+pub fn start(_: &[u8], _: &[u8], _: &Path) -> io::Result<i32> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+pub fn has_ended(_: i32) -> bool {
+    true
+}
+
+/// The file of R's profiler, which cannot be created.
+#[derive(Debug)]
+pub struct Log {
+    never: Never,
+}
+
+#[derive(Debug)]
+enum Never {}
+
+impl Log {
+    pub fn create() -> Result<Log> {
+        Err(Error::Unsupported(message!(
+            "`Rprof()` can be the source of samples on Linux only, with 64 bits."
+        )))
+    }
+
+    pub fn path(&self) -> String {
+        match self.never {}
+    }
+
+    pub fn read(&self, _: u64, _: &mut [u8]) -> io::Result<usize> {
+        match self.never {}
+    }
+
+    pub fn free(&self, _: u64) -> io::Result<()> {
+        match self.never {}
+    }
+
+    pub fn seal(&self) {
+        match self.never {}
+    }
+
+    pub fn is_written(&self) -> bool {
+        match self.never {}
+    }
+}
+
+pub fn is_profiled() -> bool {
+    false
 }

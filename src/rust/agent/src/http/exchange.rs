@@ -1,14 +1,14 @@
 //! A request and its response, one step after the other. No step waits.
 
-use crate::http::Target;
+use crate::http::direct::Endpoint;
+use crate::http::finished::Finished;
 use crate::http::resolve::Resolver;
 use crate::http::response::{Progress, Response};
 use crate::system::{self, Waiting};
 use profile_core::error::Result;
-use profile_core::formats::otlp::response::{self, Coding};
 use profile_core::limits::memory::{TryGrow, written};
 use profile_core::message;
-use profile_core::retry::{Outcome, Verdict};
+use profile_core::retry::Outcome;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -64,55 +64,26 @@ impl Drop for Stream {
     }
 }
 
-/// How an exchange ended.
-#[derive(Debug)]
-pub struct Finished {
-    pub outcome: Outcome,
-    /// Profiles that the server rejected.
-    pub rejected: u64,
-    pub retry_after: Option<String>,
-    shown: String,
-    message: String,
-}
-
-impl Finished {
-    /// What went wrong, if something did.
-    pub fn in_words(&self) -> Option<String> {
-        let (shown, message) = (&self.shown, &self.message);
-        let colon = if message.is_empty() { "" } else { ": " };
-        Some(match self.outcome {
-            Outcome::Status(status) if self.outcome.verdict() == Verdict::Accepted => {
-                match self.rejected {
-                    0 if message.is_empty() => return None,
-                    0 => message!("{shown}: HTTP {status}{colon}{message}"),
-                    rejected => message!("{shown} rejected {rejected} profiles{colon}{message}"),
-                }
-            }
-            Outcome::Status(status) => message!("{shown}: HTTP {status}{colon}{message}"),
-            Outcome::NotSent => message!("No connection to {shown}{colon}{message}"),
-            Outcome::Closed => {
-                message!("{shown} closed the connection without an answer{colon}{message}")
-            }
-            Outcome::Late => message!("{shown} did not answer in time"),
-            Outcome::NotHttp => message!("The answer of {shown} is not HTTP/1"),
-            Outcome::TooLarge => message!("The answer of {shown} is too large"),
-            Outcome::Tls => message!("The TLS connection to {shown} failed{colon}{message}"),
-        })
-    }
-}
-
 impl Exchange {
-    pub fn new(target: &Target, body: &Arc<Vec<u8>>, deadline: Instant) -> Result<Exchange> {
-        let url = &target.url;
-        let first = format_args!(
-            "POST {} HTTP/1.1\r\nHost: {}\r\n",
-            url.target, url.authority
-        );
-        let mut head = written(first, WHAT)?.into_bytes();
+    pub fn new(
+        endpoint: &Endpoint,
+        most: usize,
+        body: &Arc<Vec<u8>>,
+        deadline: Instant,
+    ) -> Result<Exchange> {
+        let url = &endpoint.url;
+        let mut head = written(
+            format_args!(
+                "POST {} HTTP/1.1\r\nHost: {}\r\n",
+                url.target, url.authority
+            ),
+            WHAT,
+        )?
+        .into_bytes();
         if let Some(value) = &url.authorization {
             // A header that was asked for replaces it.
             const NAME: &[u8] = b"authorization:";
-            let mut lines = target.headers.split(|&byte| byte == b'\n');
+            let mut lines = endpoint.headers.split(|&byte| byte == b'\n');
             let is_it = |line: &[u8]| {
                 let start = line.get(..NAME.len());
                 start.is_some_and(|start| start.eq_ignore_ascii_case(NAME))
@@ -122,17 +93,15 @@ impl Exchange {
                 head.try_extend(line.as_bytes(), WHAT)?;
             }
         }
-        head.try_extend(&target.headers, WHAT)?;
-        let last = format_args!(
-            "Content-Length: {}\r\nConnection: close\r\n\r\n",
-            body.len()
-        );
-        head.try_extend(written(last, WHAT)?.as_bytes(), WHAT)?;
+        head.try_extend(&endpoint.headers, WHAT)?;
+        let length = body.len();
+        let last = message!("Content-Length: {length}\r\nConnection: close\r\n\r\n");
+        head.try_extend(last.as_bytes(), WHAT)?;
         Ok(Exchange {
             shown: message!("{}", url.shown),
             head,
             body: Arc::clone(body),
-            most: target.most,
+            most,
             state: State::Resolving,
             deadline,
             why: String::new(),
@@ -282,38 +251,19 @@ impl Exchange {
             let progress = response.add(bytes, self.most);
             let outcome = match progress {
                 Ok(Progress::More { may_end: true }) if bytes.is_empty() => match response.end() {
-                    Ok(()) => return Next::End(self.answered(&response)),
+                    Ok(()) => return Next::End(Finished::answered(&self.shown, &response)),
                     Err(_) => Outcome::TooLarge,
                 },
                 Ok(Progress::More { .. }) if bytes.is_empty() => Outcome::Closed,
                 Ok(Progress::More { .. }) => continue,
-                Ok(Progress::Complete) => return Next::End(self.answered(&response)),
+                Ok(Progress::Complete) => {
+                    return Next::End(Finished::answered(&self.shown, &response));
+                }
                 Ok(Progress::Invalid) => Outcome::NotHttp,
                 Ok(Progress::TooLarge) | Err(_) => Outcome::TooLarge,
             };
             return Next::End(self.end(outcome, message!("{}", self.why)));
         }
-    }
-
-    fn answered(&self, response: &Response) -> Finished {
-        let outcome = Outcome::Status(response.status);
-        let coding = response.coding.unwrap_or(Coding::Protobuf);
-        let mut finished = self.end(outcome, String::new());
-        let asked = response.retry_after.as_deref();
-        finished.retry_after = asked.map(|text| message!("{text}"));
-        let failure = || response::failure(&response.body, coding).unwrap_or_default();
-        if outcome.verdict() != Verdict::Accepted {
-            finished.message = failure();
-            return finished;
-        }
-        match response::accepted(&response.body, coding) {
-            Ok(Some(accepted)) => {
-                finished.rejected = u64::try_from(accepted.rejected).unwrap_or(0);
-                finished.message = accepted.message;
-            }
-            _ => finished.message = message!("the answer does not conform to OTLP. {}", failure()),
-        }
-        finished
     }
 
     fn late(&self) -> Finished {
@@ -325,12 +275,6 @@ impl Exchange {
     }
 
     fn end(&self, outcome: Outcome, message: String) -> Finished {
-        Finished {
-            outcome,
-            rejected: 0,
-            retry_after: None,
-            shown: message!("{}", self.shown),
-            message,
-        }
+        Finished::new(&self.shown, outcome, message)
     }
 }

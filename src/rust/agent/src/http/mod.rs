@@ -1,26 +1,30 @@
-//! Sends chunks to a server over HTTP, without encryption.
+//! Sends chunks to a server over HTTP.
 //!
-//! - [`url`]: the address of a server; [`resolve`]: of its name;
-//! - [`exchange`]: a request and its response, step by step; [`response`]: reads that response;
-//! - this file: which chunk is sent when.
-//!
-//! A connection is used once: there is one request in some seconds.
+//! - this file: which chunk is sent when;
+//! - [`direct`]: a request that the thread sends itself, without encryption: [`exchange`], step by step; [`url`]: the
+//!   address of a server; [`resolve`]: of its name; [`response`]: reads what it answers;
+//! - [`crate::relay`]: a request that the helper process sends, with encryption;
+//! - [`finished`]: how a request ended.
 
+pub mod direct;
 pub mod exchange;
+pub mod finished;
 pub mod resolve;
 pub mod response;
 pub mod url;
 
 pub use resolve::is_resolving;
 
-use crate::queue::{Chunk, Queue};
+use crate::queue::Queue;
+use crate::relay::{self, Relay};
 use crate::system::Waiting;
-use exchange::{Exchange, Finished};
+use direct::{Direct, Endpoint};
+use finished::Finished;
+use profile_core::error::Result;
 use profile_core::message;
-use profile_core::retry::{self, Outcome, Verdict};
-use resolve::Resolver;
+use profile_core::retry::{self, Verdict};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use url::Url;
 
 /// The longest delay that a server may request. It is an error if it asks for more.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -28,9 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// Where to send, and how.
 #[derive(Debug, Clone)]
 pub struct Target {
-    pub url: Url,
-    /// Complete lines of the head of a request, other than those that depend on URL and body.
-    pub headers: Vec<u8>,
+    pub way: Way,
     /// How long a request may take.
     pub timeout: Duration,
     /// The first delay.
@@ -39,10 +41,36 @@ pub struct Target {
     pub most: usize,
 }
 
+#[derive(Debug, Clone)]
+pub enum Way {
+    /// The thread sends requests itself.
+    Direct(Endpoint),
+    /// A process sends them.
+    Relay(relay::Settings),
+}
+
+/// What gets requests to the server, one at a time. Nothing in it waits.
+pub trait Route {
+    /// Begins a request, which may take so long, and ends at a moment if there is one.
+    fn begin(&mut self, body: &Arc<Vec<u8>>, timeout: Duration, end: Option<Instant>)
+    -> Result<()>;
+
+    /// Does what is possible now. Returns how the request ended, once.
+    fn step(&mut self, queue: &Queue) -> Option<Finished>;
+
+    /// What the next step waits for.
+    fn waiting(&self) -> Option<Waiting>;
+
+    /// The request ends at this moment, if that is earlier.
+    fn hurry(&mut self, deadline: Instant);
+}
+
 pub struct Http {
-    target: Target,
-    resolver: Resolver,
-    current: Option<(Chunk, Exchange)>,
+    route: Box<dyn Route>,
+    timeout: Duration,
+    first: Duration,
+    /// The chunk that is being sent.
+    current: Option<u64>,
     /// Failed attempts to send the oldest chunk, and when the next one is.
     attempts: u32,
     next: Instant,
@@ -52,31 +80,33 @@ pub struct Http {
 }
 
 impl Http {
-    pub fn new(target: Target) -> Http {
-        Http {
-            resolver: Resolver::new(&target.url),
-            target,
+    pub fn open(target: Target) -> Result<Http> {
+        let route: Box<dyn Route> = match target.way {
+            Way::Direct(endpoint) => Box::new(Direct::new(endpoint, target.most)),
+            Way::Relay(settings) => Box::new(Relay::open(settings, target.most)?),
+        };
+        Ok(Http {
+            route,
+            timeout: target.timeout,
+            first: target.first,
             current: None,
             attempts: 0,
             next: Instant::now(),
             deadline: None,
             has_given_up: false,
-        }
+        })
     }
 
     pub fn step(&mut self, queue: &Queue) {
         if self.current.is_none() {
             self.begin(queue);
         }
-        let Some((chunk, exchange)) = &mut self.current else {
+        let Some(finished) = self.route.step(queue) else {
             return;
         };
-        let Some(finished) = exchange.step(&mut self.resolver) else {
-            return;
-        };
-        let number = chunk.number;
-        self.current = None;
-        self.finish(number, &finished, queue);
+        if let Some(number) = self.current.take() {
+            self.finish(number, &finished, queue);
+        }
     }
 
     fn begin(&mut self, queue: &Queue) {
@@ -86,12 +116,8 @@ impl Http {
         let Some(chunk) = queue.front() else {
             return;
         };
-        let mut deadline = Instant::now() + self.target.timeout;
-        if let Some(end) = self.deadline {
-            deadline = deadline.min(end);
-        }
-        match Exchange::new(&self.target, &chunk.bytes, deadline) {
-            Ok(exchange) => self.current = Some((chunk, exchange)),
+        match self.route.begin(&chunk.bytes, self.timeout, self.deadline) {
+            Ok(()) => self.current = Some(chunk.number),
             Err(error) => {
                 self.wait(None);
                 queue.failed(message!("{error}"));
@@ -101,10 +127,6 @@ impl Http {
 
     fn finish(&mut self, number: u64, finished: &Finished, queue: &Queue) {
         let why = finished.in_words();
-        if finished.outcome == Outcome::NotSent {
-            // Perhaps the server has moved.
-            self.resolver.forget();
-        }
         match finished.outcome.verdict() {
             Verdict::Accepted => {
                 self.attempts = 0;
@@ -134,23 +156,21 @@ impl Http {
     /// Determines when the next attempt is.
     fn wait(&mut self, asked: Option<f64>) {
         self.attempts = self.attempts.saturating_add(1);
-        let delay = retry::delay(self.attempts, self.target.first, retry::chance());
+        let delay = retry::delay(self.attempts, self.first, retry::chance());
         let asked = asked.and_then(|asked| Duration::try_from_secs_f64(asked).ok());
         self.next = Instant::now() + delay.max(asked.unwrap_or_default());
         self.has_given_up = self.deadline.is_some();
     }
 
     pub fn waiting(&self) -> Option<Waiting> {
-        self.current.as_ref()?.1.waiting()
+        self.route.waiting()
     }
 
     /// The agent ends: the last attempt is now, and takes until a moment.
     pub fn hurry(&mut self, deadline: Instant) {
         self.next = Instant::now();
         self.deadline = Some(deadline);
-        if let Some((_, exchange)) = &mut self.current {
-            exchange.hurry(deadline);
-        }
+        self.route.hurry(deadline);
     }
 
     pub fn has_given_up(&self) -> bool {

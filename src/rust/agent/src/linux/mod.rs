@@ -1,4 +1,15 @@
-//! What the standard library lacks on Linux. `unsafe` is used for system calls only.
+//! What the standard library lacks on Linux: clocks, signals and sockets; private [`files`] and locks, and how to
+//! [`start`](mod@start) a program; the [`log`] of R's profiler. `unsafe` is used for system calls only.
+
+mod files;
+mod log;
+mod start;
+
+pub use files::{
+    create_private, is_locked, is_same_file, lock, make_private_folder, open_private, unlock,
+};
+pub use log::{Log, is_profiled};
+pub use start::{has_ended, start};
 
 use std::io::{self, ErrorKind};
 use std::mem;
@@ -68,7 +79,7 @@ impl Waiting {
 /// Waits for a connection, or for some time.
 pub fn wait(waiting: Option<Waiting>, longest: Duration) {
     let time = libc::timespec {
-        tv_sec: longest.as_secs() as libc::time_t,
+        tv_sec: longest.as_secs() as i64,
         tv_nsec: longest.subsec_nanos() as libc::c_long,
     };
     let mut poll = waiting.map(|waiting| libc::pollfd {

@@ -17,6 +17,7 @@
 //! next line (`pending`).
 
 mod ends;
+mod follow;
 mod grammar;
 mod line_reader;
 mod lines;
@@ -27,6 +28,7 @@ mod read;
 mod texts;
 mod write;
 
+pub use follow::{Followed, Follower, starts_with_header};
 pub use grammar::memory_prefix as parse_memory;
 pub use line_reader::OTHERWISE;
 pub use read::{AS_RECORDED, FORMAT};

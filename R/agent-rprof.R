@@ -1,0 +1,106 @@
+# Where the agent gets samples from: from R's memory, or from R's own profiler.
+#
+# `Rprof()` writes to a file in memory that the thread of the agent reads and empties. R has one profiler only, so whoever
+# calls `Rprof()` ends ours, without any condition. It is started again when theirs has ended: when R is idle, in
+# `agent_status()`, and when a profiler of this package ends.
+
+# R looks up each file name by going through those before it, so a large number costs memory only.
+rprof_files <- 10000L
+rprof_bytes <- 1000000L
+
+# Starts the thread, and returns the source of its samples. "auto" is the first that works.
+start_sampling <- function(settings, source, call) {
+  end_rprof()
+  refused <- if (source == "auto") reader_refusal()
+  if (source == "reader" || source == "auto" && is.null(refused)) {
+    rust(rust_agent_start(c(settings, list(source = "reader"))), call)
+    return("reader")
+  }
+  tryCatch(start_rprof_source(settings, call), profile_error_unsupported = function(error) {
+    if (is.null(refused)) {
+      rlang::cnd_signal(error)
+    }
+    abort_profile(
+      c("The agent cannot take samples in this process.", x = refused, x = rlang::cnd_header(error)),
+      "profile_error_unsupported",
+      call = call
+    )
+  })
+  "rprof"
+}
+
+# Why R's memory cannot be read. The thread could not tell that from other reasons not to start.
+reader_refusal <- function() {
+  tryCatch(
+    {
+      rust(rust_process_dump(Sys.getpid()), NULL)
+      NULL
+    },
+    profile_error_unsupported = rlang::cnd_header,
+    profile_error_process = rlang::cnd_header
+  )
+}
+
+start_rprof_source <- function(settings, call) {
+  refuse <- function(why) abort_profile(why, "profile_error_unsupported", call = call)
+  if (getRversion() < "4.3") {
+    refuse("Samples of `Rprof()` need R 4.3 or later: older versions write them late.")
+  }
+  if (settings$event == "wall" && !"event" %in% names(formals(utils::Rprof))) {
+    refuse("Samples of `Rprof()` with `event = \"wall\"` need R 4.4 or later.")
+  }
+  if (settings$interval < 0.01) {
+    refuse("`Rprof()` takes samples every 0.01 seconds at most.")
+  }
+  if (rust(rust_agent_rprof(), call)$user == "other") {
+    refuse("Another profiler is running in this process; if it is `Rprof()`, `Rprof(NULL)` stops it.")
+  }
+  rust(rust_agent_start(c(settings, list(source = "rprof"))), call)
+  tryCatch(start_rprof(settings), error = function(error) {
+    rust(rust_agent_stop(0), NULL)
+    refuse(paste0("`Rprof()` cannot be started: ", shown_text(conditionMessage(error))))
+  })
+}
+
+start_rprof <- function(settings) {
+  event <- if (settings$event == "wall") list(event = "elapsed")
+  rlang::inject(utils::Rprof(
+    rust(rust_agent_rprof(), NULL)$path,
+    append = TRUE, interval = settings$interval, line.profiling = TRUE, numfiles = rprof_files, bufsize = rprof_bytes,
+    !!!event
+  ))
+}
+
+# Ends R's profiler if it works for the agent, and returns what R has to say.
+end_rprof <- function() {
+  if (rust(rust_agent_rprof(), NULL)$user != "agent") {
+    return(character())
+  }
+  skipped <- character()
+  withCallingHandlers(utils::Rprof(NULL), warning = function(warning) {
+    skipped <<- c(skipped, shown_text(conditionMessage(warning)))
+    rlang::cnd_muffle(warning)
+  })
+  skipped
+}
+
+# Starts R's profiler again if it works for nobody. Returns whether the agent gets no samples, because it works for others.
+resume_agent <- function() {
+  if (agent_state() != "running" || agent$run$source != "rprof") {
+    return(FALSE)
+  }
+  user <- rust(rust_agent_rprof(), NULL)$user
+  if (user == "nobody") {
+    # R may have too many open files.
+    try(start_rprof(agent$run), silent = TRUE)
+    user <- rust(rust_agent_rprof(), NULL)$user
+  }
+  user != "agent"
+}
+
+# Lets another profiler begin that does not start while one is running.
+pause_agent <- function() {
+  if (agent_state() == "running" && agent$run$source == "rprof") {
+    end_rprof()
+  }
+}

@@ -1,0 +1,348 @@
+//! Sends chunks by the helper: a process of R that sends what it finds in a folder, with curl and encryption, for all
+//! agents of a user on this machine. `R/relay.R` is what it does.
+//!
+//! ```text
+//! agent   NAME.request ──► NAME.sending ──► NAME.answer   agent
+//!         written          taken by         written by
+//!         by the agent     the helper       the helper
+//! ```
+//!
+//! A file gets these names when it is complete, by renaming. So an agent whose request was not taken in time can take it
+//! back, and knows that it was not sent. It removes its files whatever happens; those of agents that were killed are
+//! removed by the helper.
+//!
+//! - this file: requests and answers;
+//! - [`watch`]: starts the helper, and starts it again;
+//! - [`lock`]: who is there: each process holds locks on bytes of a file, until it ends.
+
+pub mod lock;
+pub mod watch;
+
+use crate::http::Route;
+use crate::http::finished::Finished;
+use crate::http::response::{Progress, Response};
+use crate::queue::Queue;
+use crate::system::{self, Waiting};
+use profile_core::error::{Error, Result};
+use profile_core::formats::otlp::response::{self, Coding};
+use profile_core::limits::memory::TryGrow;
+use profile_core::message;
+use profile_core::retry::Outcome;
+use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::PathBuf;
+use std::process;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use watch::Watch;
+
+const WHAT: &str = "a response";
+/// How long a request waits for the helper, which may have to be started.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How much longer than the timeout of a request the helper may take.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often the agent looks for an answer.
+const LOOK: Duration = Duration::from_millis(25);
+/// The most bytes of an answer that are not its body.
+const MOST_HEAD: usize = 64 << 10;
+
+/// How to send, as R asks for it.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The folder that agents and the helper share.
+    pub folder: PathBuf,
+    /// What each request begins with: how the helper should send the body that follows.
+    pub head: Vec<u8>,
+    /// The URL without secrets.
+    pub shown: String,
+    /// The command that starts the helper, and its environment. A NUL follows each text.
+    pub command: Vec<u8>,
+    pub environment: Vec<u8>,
+}
+
+/// Sends requests by the helper.
+pub struct Relay {
+    head: Vec<u8>,
+    shown: String,
+    most: usize,
+    watch: Watch,
+    /// The names of requests begin with it.
+    name: String,
+    count: u64,
+    current: Option<Request>,
+}
+
+/// The files of a request, which are removed with it.
+struct Request {
+    /// Without the extension.
+    path: PathBuf,
+    /// If the helper has not taken it until then, it is taken back.
+    take_by: Instant,
+    answer_by: Instant,
+    /// When to look for an answer.
+    next: Instant,
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        for extension in ["new", "request", "sending", "answer"] {
+            let _ = fs::remove_file(self.path.with_extension(extension));
+        }
+    }
+}
+
+impl Request {
+    fn write(&self, head: &[u8], body: &[u8]) -> io::Result<()> {
+        let new = self.path.with_extension("new");
+        let mut file = system::create_private(&new)?;
+        file.write_all(head)?;
+        file.write_all(body)?;
+        fs::rename(new, self.path.with_extension("request"))
+    }
+
+    /// The answer, if there is one. It has at most so many bytes, or one more.
+    fn answer(&self, most: usize) -> Result<Option<Vec<u8>>> {
+        let path = self.path.with_extension("answer");
+        let failed = |source| Error::Open {
+            path: path.clone(),
+            source,
+        };
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut file = file.take(most as u64 + 1);
+        let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+        loop {
+            match file.read(&mut buffer).map_err(failed)? {
+                0 => return Ok(Some(bytes)),
+                count => bytes.try_extend(buffer.get(..count).unwrap_or_default(), WHAT)?,
+            }
+        }
+    }
+
+    /// Whether the helper has not taken it, and cannot take it any more.
+    fn take_back(&self) -> bool {
+        fs::remove_file(self.path.with_extension("request")).is_ok()
+    }
+
+    fn hurry(&mut self, deadline: Instant) {
+        self.take_by = self.take_by.min(deadline);
+        self.answer_by = self.answer_by.min(deadline);
+    }
+}
+
+impl Relay {
+    /// The error says why the folder cannot be used.
+    pub fn open(settings: Settings, most: usize) -> Result<Relay> {
+        let mut watch = Watch::new(settings.folder, settings.command, settings.environment);
+        watch.enter()?;
+        // Process ids are not enough: containers may share a folder.
+        let random = RandomState::new().hash_one(process::id());
+        Ok(Relay {
+            watch,
+            head: settings.head,
+            shown: settings.shown,
+            most,
+            name: message!("{random:016x}"),
+            count: 0,
+            current: None,
+        })
+    }
+
+    fn progress(&mut self) -> Option<Finished> {
+        let now = Instant::now();
+        let request = self.current.as_mut()?;
+        if now < request.next {
+            return None;
+        }
+        request.next = now + LOOK;
+        let most = self.most.saturating_add(MOST_HEAD);
+        match request.answer(most) {
+            Ok(Some(bytes)) => return Some(self.judge(&bytes)),
+            Ok(None) => {}
+            // There may be too many open files, or too little memory.
+            Err(_) if now < request.answer_by => return None,
+            Err(_) => return Some(self.end(Outcome::Late, String::new())),
+        }
+        if now >= request.take_by && request.take_back() {
+            let why = match self.watch.is_running() {
+                true => message!("the helper process did not take the request"),
+                false => message!("the helper process is not running"),
+            };
+            return Some(self.end(Outcome::NotSent, why));
+        }
+        if now < request.answer_by {
+            return None;
+        }
+        Some(match self.watch.is_running() {
+            true => self.end(Outcome::Late, String::new()),
+            false => self.end(Outcome::Closed, message!("the helper process has ended")),
+        })
+    }
+
+    /// An answer is a response of HTTP/1, or the name of an outcome and an explanation on the next line.
+    fn judge(&self, bytes: &[u8]) -> Finished {
+        if bytes.starts_with(b"HTTP/1.") {
+            let mut response = Response::default();
+            return match response.add(bytes, self.most) {
+                Ok(Progress::Complete) => Finished::answered(&self.shown, &response),
+                Ok(Progress::TooLarge) | Err(_) => self.end(Outcome::TooLarge, String::new()),
+                Ok(_) => self.end(Outcome::NotHttp, String::new()),
+            };
+        }
+        let mut lines = bytes.splitn(2, |&byte| byte == b'\n');
+        let mut line = || lines.next().unwrap_or_default();
+        let outcome = std::str::from_utf8(line()).ok().and_then(Outcome::named);
+        let why = response::failure(line(), Coding::Text).unwrap_or_default();
+        self.end(outcome.unwrap_or(Outcome::Closed), why)
+    }
+
+    fn end(&self, outcome: Outcome, message: String) -> Finished {
+        Finished::new(&self.shown, outcome, message)
+    }
+}
+
+impl Route for Relay {
+    fn begin(
+        &mut self,
+        body: &Arc<Vec<u8>>,
+        timeout: Duration,
+        end: Option<Instant>,
+    ) -> Result<()> {
+        self.watch.look()?;
+        if !self.watch.is_ready() {
+            // The helper is about to remove the folder.
+            let source = io::Error::from(ErrorKind::NotFound);
+            let path = self.watch.folder().to_path_buf();
+            return Err(Error::Write { path, source });
+        }
+        self.count += 1;
+        let name = message!("{}-{}", self.name, self.count);
+        let now = Instant::now();
+        let mut request = Request {
+            path: self.watch.folder().join(name),
+            take_by: now + PATIENCE,
+            answer_by: now + PATIENCE + timeout + GRACE,
+            next: now,
+        };
+        if let Some(end) = end {
+            request.hurry(end);
+        }
+        let written = request.write(&self.head, body);
+        written.map_err(|source| Error::Write {
+            path: request.path.clone(),
+            source,
+        })?;
+        self.current = Some(request);
+        Ok(())
+    }
+
+    fn step(&mut self, queue: &Queue) -> Option<Finished> {
+        if let Err(error) = self.watch.look() {
+            queue.note(message!("{error}"));
+        }
+        let finished = self.progress();
+        if finished.is_some() {
+            self.current = None;
+        }
+        finished
+    }
+
+    fn waiting(&self) -> Option<Waiting> {
+        None
+    }
+
+    fn hurry(&mut self, deadline: Instant) {
+        if let Some(request) = &mut self.current {
+            request.hurry(deadline);
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use profile_core::retry::Verdict;
+    use std::path::Path;
+
+    /// The file of the request, and what the relay says of it when a helper has done something.
+    fn relayed(folder: &str, helper: impl Fn(&Path)) -> (Finished, Vec<String>) {
+        let name = format!("profile-relay-{folder}-{}", process::id());
+        let folder = std::env::temp_dir().join(name);
+        let settings = Settings {
+            folder: folder.clone(),
+            head: b"head ".to_vec(),
+            shown: "https://a".into(),
+            command: b"/bin/true\0".to_vec(),
+            environment: Vec::new(),
+        };
+        let mut relay = Relay::open(settings, 100).unwrap();
+        let queue = Queue::new(100);
+        let body = Arc::new(b"body".to_vec());
+        let second = Duration::from_secs(1);
+        relay.begin(&body, second, None).unwrap();
+        let path = relay.current.as_ref().unwrap().path.clone();
+        let request = path.with_extension("request");
+        assert_eq!(fs::read(&request).unwrap(), b"head body");
+        assert!(relay.step(&queue).is_none());
+        helper(&path);
+        relay.hurry(Instant::now());
+        std::thread::sleep(LOOK);
+        let finished = relay.step(&queue).unwrap();
+        assert!(relay.step(&queue).is_none());
+        let left = fs::read_dir(&folder).unwrap();
+        let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut left = left.collect::<Vec<_>>();
+        left.sort();
+        drop(relay);
+        fs::remove_dir_all(&folder).unwrap();
+        (finished, left)
+    }
+
+    fn take(path: &Path) {
+        let extension = |name| path.with_extension(name);
+        fs::rename(extension("request"), extension("sending")).unwrap();
+    }
+
+    #[test]
+    fn a_request_that_nobody_takes_is_not_sent() {
+        let (finished, left) = relayed("a", |_| {});
+        assert_eq!(finished.outcome, Outcome::NotSent);
+        let why = "No connection to https://a: the helper process is not running";
+        assert_eq!(finished.in_words().unwrap(), why);
+        assert_eq!(left, ["lock", "log"]);
+        // It was taken by a helper that has ended, and may have arrived.
+        let (finished, left) = relayed("b", take);
+        assert_eq!(finished.outcome, Outcome::Closed);
+        assert_eq!(left, ["lock", "log"]);
+    }
+
+    #[test]
+    fn answers_are_responses_or_names_of_outcomes() {
+        let answered = |answer: &[u8]| {
+            let (finished, left) = relayed("c", |path| {
+                take(path);
+                fs::write(path.with_extension("answer"), answer).unwrap();
+            });
+            assert_eq!(left, ["lock", "log"]);
+            finished
+        };
+        let finished = answered(b"HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n");
+        assert_eq!(finished.outcome.verdict(), Verdict::Accepted);
+        assert!(finished.in_words().is_none());
+        let finished = answered(b"HTTP/1.1 503 \r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n");
+        assert_eq!(finished.outcome, Outcome::Status(503));
+        assert_eq!(finished.retry_after.as_deref(), Some("7"));
+        let finished = answered(b"tls\n100% wrong\x1b");
+        assert_eq!(finished.outcome, Outcome::Tls);
+        let why = "The TLS connection to https://a failed: 100% wrong";
+        assert_eq!(finished.in_words().unwrap(), why);
+        assert_eq!(answered(b"").outcome, Outcome::Closed);
+        assert_eq!(answered(&[b'H'; 100_000]).outcome, Outcome::Closed);
+        let cut = b"HTTP/1.1 200 \r\nContent-Length: 101\r\n\r\n";
+        assert_eq!(answered(cut).outcome, Outcome::TooLarge);
+    }
+}
