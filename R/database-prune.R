@@ -37,12 +37,7 @@
 prune_profiles <- function(con, before, ..., schema = NULL) {
   call <- rlang::current_env()
   need_package("DBI", call)
-  if (!inherits(before, c("POSIXct", "Date")) || length(before) != 1 || is.na(before)) {
-    abort_argument("`before` must be one date-time or date.", call)
-  }
-  seconds <- as.numeric(as.POSIXct(before))
-  .data <- rlang::.data
-  conditions <- c(rlang::quos(.data$source_timestamp < !!seconds), rlang::enquos(...))
+  conditions <- older_than(before, rlang::enquos(...), call)
   in_transaction(con, call = call, {
     there <- list_tables(con, schema)
     if (".next_ids" %in% there) {
@@ -55,6 +50,16 @@ prune_profiles <- function(con, before, ..., schema = NULL) {
     }
   })
   invisible(length(source_ids))
+}
+
+# The conditions for runs that began earlier.
+older_than <- function(before, conditions, call) {
+  if (!inherits(before, c("POSIXct", "Date")) || length(before) != 1 || is.na(before)) {
+    abort_argument("`before` must be one date-time or date.", call)
+  }
+  seconds <- as.numeric(as.POSIXct(before))
+  .data <- rlang::.data
+  c(rlang::quos(.data$source_timestamp < !!seconds), conditions)
 }
 
 # What refers to the rows with each key. What refers to something comes before it.
@@ -70,10 +75,8 @@ used_by <- list(
 
 remove_sources <- function(con, schema, source_ids) {
   fields <- own_fields(con, schema)
-  # In parts, since the length of a statement is limited.
-  for (part in split(source_ids, (seq_along(source_ids) - 1L) %/% 500L)) {
-    ids <- format(part, scientific = FALSE, trim = TRUE)
-    remove_rows_of_sources(con, schema, fields, paste0("source_id IN (", paste(ids, collapse = ", "), ")"))
+  for (by_source in lists_of_ids("source_id", source_ids)) {
+    remove_rows_of_sources(con, schema, fields, by_source)
   }
   for (key in names(used_by)) {
     if (used_by[[key]][[2]] %in% fields[[used_by[[key]][[1]]]]) {
@@ -89,6 +92,14 @@ own_fields <- function(con, schema) {
   tables <- setdiff(tables, c("sample_values", names(sets_of_rows), ".next_ids"))
   fields <- lapply(rlang::set_names(tables), function(table) list_fields(con, schema, table))
   fields[unlist(Map(belongs, tables, fields))]
+}
+
+# Conditions on a column that has one of these ids. In parts, since the length of a statement is limited.
+lists_of_ids <- function(column, ids) {
+  parts <- split(ids, (seq_along(ids) - 1L) %/% 500L)
+  vapply(parts, FUN.VALUE = "", function(part) {
+    paste0(column, " IN (", paste(format(part, scientific = FALSE, trim = TRUE), collapse = ", "), ")")
+  })
 }
 
 delete_rows <- function(con, schema, table, where) {

@@ -2,6 +2,10 @@
 
 # The ids of the sources that satisfy all conditions, in their order.
 chosen_sources <- function(con, conditions, schema, call) {
+  sources_that(con, conditions, schema, call)$source_id
+}
+
+sources_that <- function(con, conditions, schema, call) {
   check_model(con, schema, call)
   sources <- typed_columns(select_rows(con, schema, "sources"), "sources")
   chosen <- rep(TRUE, nrow(sources))
@@ -15,7 +19,7 @@ chosen_sources <- function(con, conditions, schema, call) {
     }
     chosen <- chosen & !is.na(holds) & holds
   }
-  sources$source_id[chosen]
+  slice_rows(sources, which(chosen))
 }
 
 check_model <- function(con, schema, call) {
@@ -76,6 +80,10 @@ as_loaded <- function(x, call) {
 # supports.
 select_rows <- function(con, schema, table, source_ids = NULL) {
   columns <- list_fields(con, schema, table)
+  select_rows_where(con, schema, table, where_sources(con, schema, table, columns, source_ids), columns)
+}
+
+select_rows_where <- function(con, schema, table, where, columns = list_fields(con, schema, table)) {
   name <- DBI::dbQuoteIdentifier(con, columns)
   is_id <- columns %in% c(names(stored_keys_of(table, columns)), ".row")
   selected <- ifelse(is_id, paste0("CAST(", name, " AS double precision) AS ", name), name)
@@ -84,8 +92,7 @@ select_rows <- function(con, schema, table, source_ids = NULL) {
     order <- ".row"
   }
   sql <- paste(
-    "SELECT", paste(selected, collapse = ", "), "FROM", quoted(con, schema, table),
-    where_sources(con, schema, table, columns, source_ids)
+    "SELECT", paste(selected, collapse = ", "), "FROM", quoted(con, schema, table), where
   )
   if (length(order) > 0) {
     sql <- paste(sql, "ORDER BY", paste(DBI::dbQuoteIdentifier(con, order), collapse = ", "))

@@ -28,6 +28,8 @@
 #' | `.other_values` | values with columns of your own, and those of more than 100 types |
 #' | `.next_ids` | the next free id of each key |
 #'
+#' Many small profiles are stored faster at once: `copy_profile_to(con, combine_profiles(profiles))`.
+#'
 #' Queries that sum values by `.stack_id` first, and then join `.stack_locations`, take a fraction of the time of those
 #' that join `sample_locations`. See `vignette("always-on")` for examples.
 #'
@@ -85,7 +87,7 @@
 #'   version.
 #'
 #' Errors of the database are not changed.
-#' @seealso [prune_profiles()] to remove old runs
+#' @seealso [roll_up_profiles()] to sum up old runs, [prune_profiles()] to remove them
 #' @export
 #' @examplesIf rlang::is_installed(c("DBI", "RSQLite"))
 #' con <- DBI::dbConnect(RSQLite::SQLite())

@@ -53,6 +53,12 @@ count_rows <- function(con, schema, table) {
   as.numeric(DBI::dbGetQuery(con, paste("SELECT count(*) AS n FROM", quoted(con, schema, table)))$n)
 }
 
+# The time of a profile, in seconds since 1970.
+at_time <- function(x, time) {
+  x$sources$source_timestamp <- rep(time, nrow(x$sources))
+  x
+}
+
 # A second connection to the same database.
 connect_again <- function(connect, .local_envir = parent.frame()) {
   con <- eval(parse(text = connect))

@@ -7,12 +7,6 @@ read_view <- function(con, schema, table) {
   rows
 }
 
-# The time of a profile, in seconds since 1970.
-at_time <- function(x, time) {
-  x$sources$source_timestamp <- rep(time, nrow(x$sources))
-  x
-}
-
 test_that("the profiles of a service have their stacks once", {
   for_each_database(function(con, schema, connect) {
     x <- read_quietly(rprof_path("basic_all.out"))
@@ -198,7 +192,8 @@ test_that("databases of the layout before are read, and not changed", {
     tables <- sort(list_tables(con, schema))
     for (change in list(
       function() copy_profile_to(con, x, schema = schema),
-      function() prune_profiles(con, Sys.Date(), schema = schema)
+      function() prune_profiles(con, Sys.Date(), schema = schema),
+      function() roll_up_profiles(con, Sys.Date(), schema = schema)
     )) {
       error <- expect_error(change(), class = "profile_error_unsupported")
       expect_match(conditionMessage(error), "earlier version")

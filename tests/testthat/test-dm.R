@@ -99,7 +99,7 @@ test_that("every function that takes a profile takes a dm, also a filtered one",
   takes <- list(
     agent_status = NULL, as_tibble = NULL, benchmark_profile = NULL, dump_stack = NULL, find_pprof = NULL, format_value = NULL, joint_pprof = NULL,
     joint_profile = NULL, list_r_processes = NULL, profile_from_con = NULL, profile_process = NULL,
-    prune_profiles = NULL,
+    prune_profiles = NULL, roll_up_profiles = NULL,
     read_collapsed = NULL, read_cpuprofile = NULL, read_firefox = NULL, read_otlp = NULL,
     read_perf_script = NULL, read_pprof = NULL, read_rprofmem = NULL, read_speedscope = NULL,
     read_profile = NULL, read_rprof = NULL, scale_value = NULL, start_agent = NULL, start_profiler = NULL,

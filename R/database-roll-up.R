@@ -1,0 +1,256 @@
+# Rolls old runs up: the runs of a service in a day become one, in which each stack occurs once.
+#
+# Questions about weeks have to look at each sample of these weeks. After a while nobody asks any more in which minute a
+# sample was taken, so its values are added to those of the other samples with the same stack and labels. What remains
+# is a profile like any other, in the same tables, so queries and functions need not know about it.
+
+#' Sum up old profiles in a database
+#'
+#' @description
+#' Turns the runs of each day, or hour, into one run with one sample for each distinct stack and set of labels, whose
+#' values are the sums. A service that sends a profile each minute has 1,440 runs a day, and repeats its stacks in all of them.
+#' Without this, the time of a question grows with the number of samples. Afterwards it grows with the number of different
+#' stacks.
+#'
+#' Sums do not change: neither those of functions, lines, labels, services and versions, nor anything that is
+#' computed from them, such as `summary()` and flame graphs. What gets lost is when in that day a sample was taken, and how
+#' many samples there were, unless they have a value of type `samples`.
+#'
+#' @details
+#' Days and hours are those of UTC. A run belongs to the one in which it began.
+#'
+#' Runs are summed up if they have the same scope, that is, the same service, version and other attributes of the
+#' resource (or, without a scope, the same `source_uri`), the same sample types, and the same values in the other columns of
+#' `sources`, including your own. In the result:
+#'
+#' - `source_timestamp` is when the first of the runs began, and `.duration_nanos` is the sum of their durations;
+#' - `source_uri`, `.profile_id`, `.dropped_attributes_count`, and rows of `.source_attributes`, `.comments` and other tables
+#'   with a `source_id`, your own as well, are those that all runs have in common; others, such as process ids if they
+#'   differ, are dropped, and so is `.files`;
+#' - samples have no `.timestamp`, and no trace and span. Samples that differ in other columns are separate.
+#'
+#' Runs remain as they are if they are the only ones of their day, have no timestamp, or have samples that cannot be summed:
+#' those with the memory in use (`vsize_small`, `vsize_large` and `nodes` of `Rprof()`), those to which your own tables
+#' refer, and those with values that have columns of your own.
+#'
+#' It can be called at any time and repeatedly, for example each night. Runs that arrive late are added by the next call.
+#' Some thousand runs are one transaction, so that others can write in between. After an error or Ctrl-C some days are
+#' summed up and others are not, but none is half done.
+#'
+#' The space becomes free for new profiles. To give it back to the system, run `VACUUM` afterwards.
+#'
+#' @inheritParams copy_profile_to
+#' @param before A date-time or a date: runs are summed up whose `source_timestamp` is earlier. Runs without a
+#'   timestamp stay as they are.
+#' @param ... Conditions on the columns of `sources`, as in `dplyr::filter()`: only runs that satisfy all of them are
+#'   summed up.
+#' @param by What becomes one run: `"day"` or `"hour"`. Hours can be summed up to days later.
+#'
+#' @return The number of runs that became part of another one, invisibly.
+#'
+#' @inheritSection prune_profiles Errors
+#' @seealso [prune_profiles()] to remove old runs; `vignette("always-on")` for queries
+#' @export
+#' @examplesIf rlang::is_installed(c("DBI", "RSQLite"))
+#' con <- DBI::dbConnect(RSQLite::SQLite())
+#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"), source_uri = "job")
+#' for (minute in 1:3) {
+#'   x$sources$source_timestamp <- as.numeric(as.POSIXct("2026-01-01", tz = "UTC")) + 60 * minute
+#'   copy_profile_to(con, x)
+#' }
+#' DBI::dbGetQuery(con, "SELECT count(*) AS samples, count(DISTINCT source_id) AS runs FROM samples")
+#'
+#' # What is older than yesterday:
+#' roll_up_profiles(con, before = Sys.Date() - 1)
+#' DBI::dbGetQuery(con, "SELECT count(*) AS samples, count(DISTINCT source_id) AS runs FROM samples")
+#' DBI::dbDisconnect(con)
+roll_up_profiles <- function(con, before, ..., by = c("day", "hour"), schema = NULL) {
+  call <- rlang::current_env()
+  need_package("DBI", call)
+  conditions <- older_than(before, rlang::enquos(...), call)
+  by <- rlang::arg_match(by)
+  seconds <- c(day = 24 * 60 * 60, hour = 60 * 60)[[by]]
+  runs <- in_transaction(con, reading = TRUE, call = call, {
+    there <- list_tables(con, schema)
+    if (".next_ids" %in% there) {
+      check_layout(there, call)
+    }
+    runs_of_groups(con, schema, conditions, seconds, call)
+  })
+  removed <- 0
+  for (part in parts_of_groups(runs)) {
+    removed <- removed + in_transaction(con, call = call, {
+      wait_for_writers(con, schema)
+      sum_runs(con, schema, part)
+    })
+  }
+  invisible(removed)
+}
+
+# Columns of `sources` in which the runs of a group may differ. The common value stays; others are dropped.
+columns_of_one_run <- c("source_uri", ".profile_id", ".dropped_attributes_count")
+
+# Other values of the group, or none, since they are not those of its samples any more.
+columns_of_recording <- c(
+  "source_id", "source_timestamp", ".time_nanos", ".duration_nanos", ".duration_nanos_exact",
+  ".original_payload", ".original_payload_format"
+)
+
+# What is dropped: a table, and columns of `samples`. The lines of a file are between samples that are gone.
+table_of_recording <- ".files"
+columns_of_moment <- c(".timestamp", ".time_nanos", ".trace_id", ".span_id")
+
+# ---- Which runs --------------------------------------------------------------------
+
+# The `source_id` and the `group` of each run that has others in its group, the first of each group first.
+runs_of_groups <- function(con, schema, conditions, seconds, call) {
+  sources <- sources_that(con, conditions, schema, call)
+  same <- sources[setdiff(names(sources), c(columns_of_one_run, columns_of_recording))]
+  same$time <- sources$source_timestamp %/% seconds
+  same$types <- sample_types_of(con, schema, sources$source_id)
+  same$uri <- sources$source_uri
+  same$uri[!is.na(sources[[".scope_id"]])] <- NA
+  runs <- tibble::new_tibble(
+    list(source_id = sources$source_id, group = as.integer(vctrs::vec_group_id(same))),
+    nrow = nrow(sources)
+  )
+  runs <- slice_rows(runs, order(runs$group, sources$source_timestamp, sources$source_id))
+  slice_rows(runs, which(duplicated(runs$group) | duplicated(runs$group, fromLast = TRUE)))
+}
+
+# The sample types of each run as a text.
+sample_types_of <- function(con, schema, source_ids) {
+  texts <- rep("", length(source_ids))
+  if (has_table(con, schema, ".sample_types")) {
+    rows <- select_rows(con, schema, ".sample_types")
+    columns <- rows[setdiff(names(rows), c("source_id", ".row"))]
+    kinds <- split(as.integer(vctrs::vec_group_id(columns)), rows$source_id)
+    found <- match(source_ids, as.numeric(names(kinds)))
+    texts[!is.na(found)] <- vapply(kinds, paste, "", collapse = " ")[found[!is.na(found)]]
+  }
+  texts
+}
+
+# Groups that are summed up in one transaction.
+parts_of_groups <- function(runs, size = 2000L) {
+  first <- match(runs$group, runs$group)
+  vctrs::vec_split(runs, first %/% size)$val
+}
+
+# ---- What happens to them ------------------------------------------------------------
+
+# Sums up the runs of some groups, and returns the number of those that are gone.
+sum_runs <- function(con, schema, runs) {
+  fields <- own_fields(con, schema)
+  table <- function(name) quoted(con, schema, name)
+  # Temporary tables: lists of ids could be longer than a statement may be.
+  DBI::dbExecute(con, "CREATE TEMPORARY TABLE profile_roll_up (source_id BIGINT, kept BIGINT)")
+  chosen <- "source_id IN (SELECT source_id FROM profile_roll_up)"
+  list_runs <- function(source_id, kept) {
+    DBI::dbExecute(con, "DELETE FROM profile_roll_up")
+    rows <- data.frame(source_id = wide_ids(source_id, NULL), kept = wide_ids(kept, NULL))
+    DBI::dbAppendTable(con, "profile_roll_up", rows)
+  }
+  list_runs(runs$source_id, runs$source_id)
+  # Others may have removed some of them meanwhile.
+  sources <- select_rows_where(con, schema, "sources", paste("WHERE", chosen))
+  whole <- runs_that_stay(con, schema, fields, chosen)
+  runs <- slice_rows(runs, which(runs$source_id %in% setdiff(sources$source_id, whole)))
+  runs$kept <- runs$source_id[match(runs$group, runs$group)]
+  runs <- slice_rows(runs, which(runs$kept %in% runs$kept[runs$source_id != runs$kept]))
+  list_runs(runs$source_id, runs$kept)
+
+  sum_samples(con, schema, fields$samples, chosen)
+  if (".mappings" %in% names(fields)) {
+    kept <- paste0("SELECT kept FROM profile_roll_up WHERE profile_roll_up.source_id = ", table(".mappings"), ".source_id")
+    DBI::dbExecute(con, paste0("UPDATE ", table(".mappings"), " SET source_id = (", kept, ") WHERE ", chosen))
+  }
+  gone <- "source_id IN (SELECT source_id FROM profile_roll_up WHERE source_id <> kept)"
+  for (name in setdiff(names(fields), c("samples", "sources", ".mappings"))) {
+    if (name == table_of_recording) {
+      delete_rows(con, schema, name, chosen)
+    } else if ("source_id" %in% fields[[name]]) {
+      drop_uncommon_rows(con, schema, name, runs, chosen)
+      delete_rows(con, schema, name, gone)
+    }
+  }
+  update_sources(con, schema, sources, runs)
+  delete_rows(con, schema, "sources", gone)
+  DBI::dbExecute(con, "DROP TABLE profile_roll_up")
+  sum(runs$source_id != runs$kept)
+}
+
+# The chosen runs with samples that cannot be summed.
+runs_that_stay <- function(con, schema, fields, chosen) {
+  types <- value_types(con, schema)
+  levels <- types$number[types$type %in% levels_in_bytes & types$unit == "bytes"]
+  levels <- DBI::dbQuoteIdentifier(con, intersect(value_column(levels), fields$samples))
+  has_sample <- vapply(fields, function(columns) "sample_id" %in% columns, TRUE)
+  others <- vapply(setdiff(names(fields)[has_sample], c("samples", table_of_recording)), quoted, "", con = con, schema = schema)
+  reasons <- c(paste(levels, "IS NOT NULL", recycle0 = TRUE), paste0("sample_id IN (SELECT sample_id FROM ", others, ")", recycle0 = TRUE))
+  if (length(reasons) == 0) {
+    return(double())
+  }
+  DBI::dbGetQuery(con, paste(
+    "SELECT DISTINCT CAST(source_id AS double precision) AS source_id FROM", quoted(con, schema, "samples"),
+    "WHERE", chosen, "AND (", paste(reasons, collapse = " OR "), ")"
+  ))$source_id
+}
+
+# Replaces the samples of the chosen runs. A sum has the id of the first sample in it.
+sum_samples <- function(con, schema, fields, chosen) {
+  is_value <- grepl("^[.]value_[0-9]+$", fields)
+  values <- DBI::dbQuoteIdentifier(con, fields[is_value])
+  same <- setdiff(fields[!is_value], c("sample_id", "source_id", columns_of_moment))
+  same <- DBI::dbQuoteIdentifier(con, same)
+  columns <- paste(c("sample_id", "source_id", same, values), collapse = ", ")
+  by <- c("r.kept", paste0("s.", same, recycle0 = TRUE))
+  sums <- paste0("sum(s.", values, ") AS ", values, recycle0 = TRUE)
+  selected <- c("min(s.sample_id) AS sample_id", paste(by, "AS", c("source_id", same)), sums)
+  samples <- quoted(con, schema, "samples")
+  DBI::dbExecute(con, paste(
+    "CREATE TEMPORARY TABLE profile_sums AS SELECT", paste(selected, collapse = ", "),
+    "FROM", samples, "AS s JOIN profile_roll_up AS r ON r.source_id = s.source_id",
+    "GROUP BY", paste(by, collapse = ", ")
+  ))
+  delete_rows(con, schema, "samples", chosen)
+  DBI::dbExecute(con, paste0("INSERT INTO ", samples, " (", columns, ") SELECT ", columns, " FROM profile_sums"))
+  DBI::dbExecute(con, "DROP TABLE profile_sums")
+}
+
+# Removes rows of the run that is kept which not all runs of its group have.
+drop_uncommon_rows <- function(con, schema, table, runs, chosen) {
+  rows <- select_rows_where(con, schema, table, paste("WHERE", chosen))
+  kept <- runs$kept[match(rows$source_id, runs$source_id)]
+  content <- rows[setdiff(names(rows), c("source_id", ".row"))]
+  content$kept <- kept
+  of_run <- tibble::new_tibble(list(content = as.integer(vctrs::vec_group_id(content)), run = rows$source_id), nrow = nrow(rows))
+  having <- tabulate(vctrs::vec_unique(of_run)$content)
+  size <- table(runs$kept)
+  uncommon <- rows$source_id == kept & having[of_run$content] < size[as.character(kept)]
+  for (by_row in lists_of_ids(DBI::dbQuoteIdentifier(con, ".row"), rows$.row[uncommon])) {
+    delete_rows(con, schema, table, by_row)
+  }
+}
+
+# The columns of the runs that are kept.
+update_sources <- function(con, schema, sources, runs) {
+  sources <- slice_rows(sources, match(runs$source_id, sources$source_id))
+  columns <- intersect(names(sources), c(columns_of_one_run, columns_of_recording))
+  first <- split(seq_len(nrow(runs)), runs$kept)
+  for (rows in first) {
+    set <- vapply(columns, FUN.VALUE = "", function(column) {
+      values <- sources[[column]][rows]
+      value <- if (column %in% columns_of_one_run) {
+        if (vctrs::vec_unique_count(values) == 1) values[[1]] else NA
+      } else {
+        switch(column, .duration_nanos = sum(values), .time_nanos = values[[1]], NA)
+      }
+      literal <- if (is.na(value)) "NULL" else DBI::dbQuoteLiteral(con, value)
+      paste(DBI::dbQuoteIdentifier(con, column), "=", literal)
+    })
+    set <- set[!columns %in% c("source_id", "source_timestamp")]
+    kept <- format(runs$kept[[rows[[1]]]], scientific = FALSE)
+    DBI::dbExecute(con, paste("UPDATE", quoted(con, schema, "sources"), "SET", paste(set, collapse = ", "), "WHERE source_id =", kept))
+  }
+}
