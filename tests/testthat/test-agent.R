@@ -285,6 +285,44 @@ test_that("a process that waits has samples of wall time only", {
   expect_true("sleeping" %in% x$.labels$str)
 })
 
+test_that("the thread sleeps while R does, and wakes when R goes on", {
+  folder <- withr::local_tempdir()
+  local_agent(folder, every = 60)
+  busy(0.1)
+  tasks <- list.files("/proc/self/task", full.names = TRUE)
+  of_agent <- tasks[vapply(file.path(tasks, "comm"), readLines, "") == "profile-agent"]
+  expect_length(of_agent, 1)
+  wakings <- function() {
+    line <- grep("^voluntary_ctxt_switches", readLines(file.path(of_agent, "status")), value = TRUE)
+    as.numeric(sub(".*:", "", line))
+  }
+  Sys.sleep(0.2)
+  before <- wakings()
+  Sys.sleep(3)
+  # There are 300 intervals.
+  expect_lt(wakings() - before, 60)
+
+  # All CPU time between pauses is found, with the stacks that use it.
+  before <- kernel_cpu_time(Sys.getpid())
+  for (i in 1:20) {
+    Sys.sleep(0.1)
+    busy(0.05)
+  }
+  used <- (kernel_cpu_time(Sys.getpid()) - before) / 1e9
+  expect_identical(stop_agent()$dropped, 0)
+  x <- read_pprof(list.files(folder, full.names = TRUE))
+  frames <- as_tibble(x)
+  is_busy <- vapply(split(frames$name, frames$sample_id), function(names) "busy" %in% names, NA)
+  values <- x$sample_values[x$sample_values$type == "cpu", ]
+  cpu <- sum(values$value[values$sample_id %in% names(is_busy)[is_busy]]) / 1e9
+  expect_gt(cpu, 0.1 + 0.75 * used)
+  expect_lt(sum(values$value) / 1e9, 0.1 + used + 0.5)
+  wall <- x$sample_values[x$sample_values$type == "wall", ]
+  expect_true(all(wall$value >= values$value[match(wall$sample_id, values$sample_id)]))
+  # Pauses are no part of it.
+  expect_lt(sum(wall$value[wall$sample_id %in% names(is_busy)[is_busy]]), sum(values$value) + 1e9)
+})
+
 test_that("states and arguments", {
   local_settings(environment())
   skip_without_agent()

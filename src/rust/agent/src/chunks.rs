@@ -2,7 +2,7 @@
 
 use crate::queue::Queue;
 use crate::sink::Encoder;
-use crate::system;
+use crate::system::{self, Alarm};
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::Result;
 use profile_core::joint::Files;
@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 pub const GAP: Duration = Duration::from_secs(2);
 /// How often R is looked for anew. What the reader remembers of objects that are gone is freed with it.
 const REOPEN: Duration = Duration::from_secs(600);
+/// After so many ticks without CPU time R is likely to wait for something.
+const IDLE: u32 = 3;
 
 /// When samples are taken, and how long a chunk is.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +42,9 @@ pub struct Chunks<'a> {
     opened: Instant,
     /// The last tick, also by a clock that runs while the system is suspended.
     last: (Instant, Duration),
+    /// The number of ticks since R used CPU time.
+    idle: u32,
+    alarm: Option<Alarm>,
 }
 
 impl<'a> Chunks<'a> {
@@ -74,11 +79,17 @@ impl<'a> Chunks<'a> {
             begin: now,
             opened: now,
             last: (now, system::boot_time()),
+            idle: 0,
+            alarm: Alarm::new(),
         })
     }
 
     pub fn interval(&self) -> Duration {
         self.settings.interval
+    }
+
+    pub fn alarm(&self) -> Option<&Alarm> {
+        self.alarm.as_ref().filter(|_| self.idle >= IDLE)
     }
 
     /// Finds out what the first stacks would lack, while R runs.
@@ -97,12 +108,20 @@ impl<'a> Chunks<'a> {
         } else if now.saturating_duration_since(self.begin) >= self.every {
             self.cut(now)?;
         }
+        if self.alarm().is_some() {
+            // R did nothing in most of the time since the last tick.
+            self.session.skip_time();
+        }
         // Native stacks, of which there are none.
         let mut natives = Vec::new();
         let profile = &mut self.profile;
         let tick = self
             .session
             .tick(&self.settings, profile, &mut natives, &self.placement)?;
+        self.idle = match tick {
+            Tick::Idle => self.idle.saturating_add(1),
+            _ => 0,
+        };
         match tick {
             Tick::Taken { is_cut } => self.queue.took(is_cut),
             Tick::Unread => self.queue.missed(),

@@ -183,6 +183,7 @@ impl Agent {
         self.source = Source::Reader;
         let deadline = Instant::now() + timeout;
         self.queue.stop(deadline);
+        system::ring(&thread);
         let left = (deadline + GRACE).saturating_duration_since(Instant::now());
         match self.ended.recv_timeout(left) {
             Err(RecvTimeoutError::Timeout) => {

@@ -7,7 +7,7 @@ use crate::chunks::{GAP, Timing};
 use crate::queue::Queue;
 use crate::sink::Encoder;
 use crate::source::Recorder;
-use crate::system::{self, Log};
+use crate::system::{self, Alarm, Log};
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
 use profile_core::formats::rprof::Follower;
@@ -163,6 +163,10 @@ fn failed(error: &std::io::Error) -> Error {
 impl Recorder for Rprof<'_> {
     fn pause(&self) -> Duration {
         self.timing.every.min(LOOK)
+    }
+
+    fn alarm(&self) -> Option<&Alarm> {
+        None
     }
 
     fn prepare(&mut self) -> Result<()> {

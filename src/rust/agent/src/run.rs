@@ -4,7 +4,7 @@ use crate::chunks::Timing;
 use crate::queue::Queue;
 use crate::sink::{Encoder, Sink, To};
 use crate::source::Source;
-use crate::system;
+use crate::system::{self, Alarm};
 use profile_core::error::Result;
 use profile_core::joint::Files;
 use profile_core::message;
@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// The longest time between two checks whether to stop.
 const STEP: Duration = Duration::from_millis(50);
+/// The longest time without a tick, so that chunks end in time, and pauses of the system are noticed.
+const LONGEST: Duration = Duration::from_secs(1);
 /// How long to wait after an error before another attempt to take samples.
 const REST: Duration = Duration::from_secs(5);
 
@@ -63,7 +65,10 @@ fn work(job: Job, queue: &Queue, ready: &SyncSender<Result<()>>) {
             result = chunks.recover(error);
             continue;
         }
-        wait(next, queue, &mut sink);
+        match chunks.alarm() {
+            Some(alarm) => rest(alarm, queue, &mut sink),
+            None => wait(next, queue, &mut sink),
+        }
         result = chunks.tick();
         queue.used(system::thread_time());
         // Moments that have passed are left out.
@@ -95,5 +100,21 @@ fn wait(until: Instant, queue: &Queue, sink: &mut Sink) {
             return;
         }
         system::wait(sink.waiting(), left.min(STEP));
+    }
+}
+
+/// Waits until R goes on, and sends meanwhile.
+fn rest(alarm: &Alarm, queue: &Queue, sink: &mut Sink) {
+    let until = Instant::now() + LONGEST;
+    loop {
+        sink.step(queue);
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || queue.is_stopped() {
+            return;
+        }
+        let longest = if queue.is_empty() { LONGEST } else { STEP };
+        if alarm.wait(sink.waiting(), left.min(longest)) {
+            return;
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::chunks::{Chunks, Timing};
 use crate::queue::Queue;
 use crate::rprof::Rprof;
 use crate::sink::Encoder;
-use crate::system::Log;
+use crate::system::{Alarm, Log};
 use profile_core::error::{Error, Result};
 use profile_core::joint::Files;
 use std::sync::Arc;
@@ -22,6 +22,8 @@ pub enum Source {
 pub trait Recorder {
     /// The time between two ticks.
     fn pause(&self) -> Duration;
+    /// Tells when the next tick is needed, if R does nothing.
+    fn alarm(&self) -> Option<&Alarm>;
     /// What can be done while R runs, before the first tick.
     fn prepare(&mut self) -> Result<()>;
     /// Gets the samples of this moment, and begins another chunk if it is time.
@@ -51,6 +53,10 @@ impl Source {
 impl Recorder for Chunks<'_> {
     fn pause(&self) -> Duration {
         self.interval()
+    }
+
+    fn alarm(&self) -> Option<&Alarm> {
+        Chunks::alarm(self)
     }
 
     fn prepare(&mut self) -> Result<()> {

@@ -212,9 +212,11 @@ impl<'s> Session<'s> {
         let is_cut = stack.is_cut;
         let stack = stack.clone();
         let (now, moment) = (Instant::now(), SystemTime::now());
+        // Of a pause that was skipped, the end may be unknown, but not the CPU time after it.
+        let wall = (now - self.time).as_nanos().max(used.unwrap_or(0).into());
         let values = [
             used.and_then(|used| i64::try_from(used).ok()),
-            i64::try_from((now - self.time).as_nanos()).ok(),
+            i64::try_from(wall).ok(),
         ];
         if let Some(native) = &mut self.native {
             let word = match still {

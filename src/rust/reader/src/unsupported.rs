@@ -68,6 +68,10 @@ fn unsupported() -> Error {
     ))
 }
 
+pub fn clock_of_thread(_: u32) -> i32 {
+    -1
+}
+
 pub fn gone(_: i32) -> Error {
     unsupported()
 }

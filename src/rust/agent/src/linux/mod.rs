@@ -1,10 +1,13 @@
-//! What the standard library lacks on Linux: clocks, signals and sockets; private [`files`] and locks, and how to
-//! [`start`](mod@start) a program; the [`log`] of R's profiler. `unsafe` is used for system calls only.
+//! What the standard library lacks on Linux: clocks, signals and sockets; an [`alarm`] for when R goes on; private
+//! [`files`] and locks, and how to [`start`](mod@start) a program; the [`log`] of R's profiler. `unsafe` is used for system
+//! calls only.
 
+mod alarm;
 mod files;
 mod log;
 mod start;
 
+pub use alarm::{Alarm, ring};
 pub use files::{
     create_private, is_locked, is_same_file, lock, make_private_folder, open_private, unlock,
 };
@@ -78,10 +81,7 @@ impl Waiting {
 
 /// Waits for a connection, or for some time.
 pub fn wait(waiting: Option<Waiting>, longest: Duration) {
-    let time = libc::timespec {
-        tv_sec: longest.as_secs() as i64,
-        tv_nsec: longest.subsec_nanos() as libc::c_long,
-    };
+    let time = time_of(longest);
     let mut poll = waiting.map(|waiting| libc::pollfd {
         fd: waiting.file,
         events: waiting.events,
@@ -93,6 +93,13 @@ pub fn wait(waiting: Option<Waiting>, longest: Duration) {
     };
     // SAFETY: it gets `count` structs. If the call fails, the caller looks again.
     unsafe { libc::ppoll(first, count, &raw const time, ptr::null()) };
+}
+
+fn time_of(duration: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: duration.as_secs() as i64,
+        tv_nsec: duration.subsec_nanos() as libc::c_long,
+    }
 }
 
 /// Begins to connect.

@@ -15,5 +15,5 @@ pub use memory::ProcessMemory;
 pub use native::{NativeReader, Still};
 pub use pause::prepare_thread;
 pub use placement::Placement;
-pub use proc::{Activity, Process, State, Thread, gone, r_processes};
+pub use proc::{Activity, Process, State, Thread, clock_of_thread, gone, r_processes};
 pub use system_calls::system_call_name;
