@@ -126,6 +126,19 @@ test_that("hours become days, and late runs are added", {
   })
 })
 
+test_that("ids of 64 bits are summed up", {
+  for_each_database(function(con, schema, connect) {
+    store(con, fleet()[1], schema)
+    DBI::dbExecute(con, paste("UPDATE", quoted(con, schema, ".next_ids"), "SET next_id = next_id + 3000000000"))
+    store(con, fleet()[2:3], schema)
+    before <- sums_of(con, schema)
+    expect_equal(roll_up_profiles(con, Sys.time(), source_id > 3e9, schema = schema), 1)
+    expect_equal(sums_of(con, schema), before)
+    expect_equal(roll_up_profiles(con, Sys.time(), schema = schema), 1)
+    expect_equal(sums_of(con, schema), before)
+  })
+})
+
 test_that("only the runs that are asked for are summed up", {
   for_each_database(function(con, schema, connect) {
     store(con, fleet(), schema)
