@@ -46,6 +46,54 @@ test_that("every sample arrives, with its CPU time, stack and resource", {
   expect_true(all(durations[-length(durations)] > 0.19 & durations[-length(durations)] < 0.6), info = format(durations))
 })
 
+test_that("code that calls many functions has the share of CPU time that it uses", {
+  folder <- withr::local_tempdir()
+  small <- function(n) for (i in seq_len(n)) lm(dist ~ speed, cars)
+  time_of <- function(code) {
+    before <- proc.time()[[1]]
+    code
+    proc.time()[[1]] - before
+  }
+  small(100)
+  local_agent(folder, every = 60)
+  used <- c(small = 0, busy = 0)
+  for (i in 1:20) used <- used + c(time_of(small(100)), time_of(busy_loop(8e5)))
+  status <- stop_agent()
+  expect_complete(status)
+  expect_lt(status$unread, 0.05 * status$taken)
+  x <- read_pprof(list.files(folder, full.names = TRUE))
+  frames <- as_tibble(x)
+  values <- x$sample_values[x$sample_values$type == "cpu", ]
+  of <- function(name) sum(values$value[values$sample_id %in% frames$sample_id[frames$name == name]])
+  share <- of("small") / (of("small") + of("busy_loop"))
+  expect_lt(abs(share - used[["small"]] / sum(used)), 0.12)
+})
+
+test_that("stacks of this process that were never there are not recorded", {
+  folder <- withr::local_tempdir()
+  code <- new.env()
+  code$ready <- function() NULL
+  for (call in parse(test_path("processes", "chains.R"))) {
+    if (!identical(call[[1]], quote(`repeat`))) eval(call, code)
+  }
+  # They are defined in the global environment.
+  withr::defer(rm(list = c(paste0("a", 1:12), paste0("b", 1:12)), envir = globalenv()))
+  local_agent(folder, interval = 0.001, every = 60)
+  end <- proc.time()[[1]] + 3
+  while (proc.time()[[1]] < end) for (i in 1:500) code$both()
+  status <- stop_agent()
+  expect_complete(status)
+  expect_gt(status$taken, 100)
+  frames <- as_tibble(read_pprof(list.files(folder, full.names = TRUE)))
+  frames <- frames[grepl("^[ab][0-9]+$", frames$name), ]
+  stacks <- split(frames$name, frames$sample_id)
+  is_chain <- vapply(stacks, FUN.VALUE = NA, function(names) {
+    identical(rev(names), paste0(substr(names[[1]], 1, 1), seq_along(names)))
+  })
+  expect_gt(length(is_chain), 10)
+  expect_identical(sum(!is_chain), 0L)
+})
+
 test_that("labels arrive", {
   server <- http_server(list(headers = protobuf()))
   local_agent(server$url)

@@ -11,11 +11,14 @@
 //! are told (`Ahead::moved`), and `chain.rs` finds out whether what the second reading found was a stack, or else what
 //! the first one did.
 //!
+//! The stack of the reader's own process is at hand. It is not copied by the kernel, but followed (`walk.rs`).
+//!
 //! The position of the innermost function in its byte code changes all the time. Any position will do that it had
 //! while its record existed.
 
 use crate::memory::{Memory, Piece, at};
 use crate::pieces::{Group, Key, Kind, NEAR, end};
+use crate::walk::Walk;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
 use profile_runtime::contexts::{BCBODY, BCPC, CALLFLAG, CALLFUN, CLOENV, NEXT, RECORD};
@@ -41,6 +44,9 @@ pub struct Ahead<M> {
     is_outdated: bool,
     pieces: Vec<Piece>,
     bytes: Vec<u8>,
+    /// The number of pieces, and of bytes, until and with the variables.
+    middle: (usize, usize),
+    walk: Walk,
     stage: Stage,
     was: Was,
     reading: Reading,
@@ -117,6 +123,8 @@ impl<M: Memory> Ahead<M> {
             is_outdated: true,
             pieces: Vec::new(),
             bytes: Vec::new(),
+            middle: (0, 0),
+            walk: Walk::default(),
             stage: Stage::Other,
             was: Was::Copied,
             reading: Reading::Second,
@@ -129,7 +137,9 @@ impl<M: Memory> Ahead<M> {
     /// innermost record, and what the last stacks needed.
     pub fn copy(&mut self, variables: impl Iterator<Item = u64>) -> Result<()> {
         self.moment += 1;
+        let mut head = None;
         for address in variables {
+            head = head.or(Some(address));
             self.need((Kind::Variable, address), 8, 0)?;
         }
         if self.moment % KEPT == 0 {
@@ -141,7 +151,7 @@ impl<M: Memory> Ahead<M> {
             self.list_pieces()?;
         }
         self.copied_at = Instant::now();
-        let read = self.memory.read_pieces(&self.pieces, &mut self.bytes);
+        let read = self.copy_pieces(head)?;
         if let Some(piece) = self.pieces.get(read) {
             // Some of it was freed.
             let gone = piece.address..end(piece);
@@ -149,6 +159,31 @@ impl<M: Memory> Ahead<M> {
             self.forget_copies();
         }
         Ok(())
+    }
+
+    /// Returns the number of pieces that were read.
+    fn copy_pieces(&mut self, head: Option<u64>) -> Result<usize> {
+        self.walk.clear();
+        if let Some(head) = head.filter(|_| self.memory.is_own()) {
+            self.walk.begin(&mut self.memory, head)?;
+        }
+        if self.walk.is_empty() {
+            return Ok(self.memory.read_pieces(&self.pieces, &mut self.bytes));
+        }
+        let (count, size) = self.middle;
+        let (variables, objects) = self.pieces.split_at(count);
+        let (values, others) = self.bytes.split_at_mut(size);
+        let read = self.memory.read_pieces(variables, values);
+        for (&(kind, _), need) in &self.needs {
+            if let (Kind::Variable, Some([start, _])) = (kind, need.copies) {
+                self.walk.add_word(&mut self.memory, at(values, start))?;
+            }
+        }
+        self.walk.end(&mut self.memory);
+        match read < count {
+            true => Ok(read),
+            false => Ok(count + self.memory.read_pieces(objects, others)),
+        }
     }
 
     /// The value of a variable at the moment of the stack, if it was copied.
@@ -173,6 +208,7 @@ impl<M: Memory> Ahead<M> {
 
     /// Leaves no copies, so that all is read when it is needed.
     pub fn do_not_copy(&mut self) {
+        self.walk.clear();
         self.forget_copies();
     }
 
@@ -229,6 +265,11 @@ impl<M: Memory> Ahead<M> {
     }
 
     fn need(&mut self, key: Key, size: usize, depth: usize) -> Result<()> {
+        let (kind, address) = key;
+        let is_on_stack = matches!(kind, Kind::Record | Kind::Caller | Kind::Position);
+        if is_on_stack && self.memory.is_at_hand(address, size) {
+            return Ok(());
+        }
         let (moment, is_full) = (self.moment, self.needs.len() >= MOST);
         match self.needs.get_mut(&key) {
             Some(need) if need.depth == depth && size <= need.size => {
@@ -300,6 +341,7 @@ impl<M: Memory> Ahead<M> {
             self.pieces.try_push(piece, WHAT)?;
         }
         let again = order.size + middle.size;
+        self.middle = (order.pieces.len() + middle.pieces.len(), again);
         for member in &order.members {
             self.place(member.key, [member.start, again + member.start_backwards]);
         }
@@ -350,10 +392,20 @@ impl<M: Memory> Ahead<M> {
         {
             return None;
         }
-        let need = self.needs.get(&(kind, address))?;
-        let copy = |start| self.bytes.get(start..start + need.size);
-        let [first, second] = need.copies?.map(copy);
-        let (first, second) = (first?, second?);
+        let walked = match kind {
+            Kind::Record => self.walk.record(address),
+            Kind::Caller | Kind::Position => self.walk.word(address),
+            Kind::Object | Kind::Variable => None,
+        };
+        let [first, second] = match walked {
+            Some(copies) => copies,
+            None => {
+                let need = self.needs.get(&(kind, address))?;
+                let copy = |start| self.bytes.get(start..start + need.size);
+                let [first, second] = need.copies?.map(copy);
+                [first?, second?]
+            }
+        };
         let is_same = match kind {
             Kind::Caller => first == second,
             Kind::Record => is_same_record(first, second),

@@ -1,8 +1,8 @@
 //! Reads the stack of R from the memory of a process: of another one, or of its own from another thread.
 //!
 //! The process is not stopped, and does not cooperate. Its memory changes while it is read, so whatever is
-//! read is treated as a guess: addresses are only passed to the kernel, which refuses wrong ones; the
-//! types of objects are checked; and the records of R's calls are read twice. If they changed in the
+//! read is treated as a guess: addresses are only passed to the kernel, which refuses wrong ones, except those of the
+//! stack of the own process, which is always there; the types of objects are checked; and the records of R's calls are read twice. If they changed in the
 //! meantime, the attempt does not count.
 //!
 //! ```text
@@ -12,7 +12,8 @@
 //! ```
 //!
 //! - [`memory`]: the memory of a process; [`process`]: that of a real one, and what `/proc` says about it;
-//! - [`ahead`]: many reads of it at once, of [`pieces`] in which all is that is needed;
+//! - [`ahead`]: many reads of it at once, of [`pieces`] in which all is that is needed; [`walk`]: the stack of the own
+//!   process, which is at hand;
 //! - [`symbols`]: the variables that a module exports;
 //! - [`target`]: R in a process;
 //! - [`calls`]: an attempt to read R's calls; [`chain`]: whether calls that changed meanwhile are a stack;
@@ -53,3 +54,4 @@ pub mod source;
 pub mod stack;
 pub mod symbols;
 pub mod target;
+pub mod walk;

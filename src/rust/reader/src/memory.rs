@@ -6,6 +6,16 @@ pub trait Memory {
     /// Copies what is at `address`. Returns `false` if not all of it can be read.
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool;
 
+    /// Whether it is that of this process.
+    fn is_own(&self) -> bool {
+        false
+    }
+
+    /// Whether this can be read in nanoseconds, and will be there as long as the process.
+    fn is_at_hand(&mut self, _address: u64, _size: usize) -> bool {
+        false
+    }
+
     /// Copies pieces one after the other, in as few system calls as possible, until one cannot be read. Returns the
     /// number of those that were read. `into` has room for all.
     fn read_pieces(&mut self, pieces: &[Piece], into: &mut [u8]) -> usize {

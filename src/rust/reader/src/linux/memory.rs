@@ -1,6 +1,8 @@
 //! The memory of a process.
 
+use super::own_stack::OwnStack;
 use crate::memory::{Memory, Piece};
+use std::process;
 
 /// The most pieces that a system call reads (`IOV_MAX` of Linux).
 const MOST_PIECES: usize = 1024;
@@ -15,23 +17,43 @@ const _: () = assert!(
 /// The memory of a process of this machine.
 ///
 /// It is read by `process_vm_readv()`, which fails for wrong addresses, and which the kernel allows to those who
-/// may debug the process. A thread can read that of its own process as well.
+/// may debug the process. A thread can read that of its own process as well, of which R's stack is at hand.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessMemory {
     pid: libc::pid_t,
+    stack: Option<OwnStack>,
 }
 
 impl ProcessMemory {
     pub fn new(pid: i32) -> ProcessMemory {
-        ProcessMemory { pid }
+        let is_own = u32::try_from(pid) == Ok(process::id());
+        let stack = if is_own { OwnStack::find() } else { None };
+        ProcessMemory { pid, stack }
     }
 }
 
 impl Memory for ProcessMemory {
     #[inline]
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
+        if self
+            .stack
+            .as_mut()
+            .is_some_and(|stack| stack.read(address, into))
+        {
+            return true;
+        }
         let size = into.len();
         self.read_pieces(&[Piece { address, size }], into) == 1
+    }
+
+    fn is_own(&self) -> bool {
+        self.stack.is_some()
+    }
+
+    fn is_at_hand(&mut self, address: u64, size: usize) -> bool {
+        self.stack
+            .as_mut()
+            .is_some_and(|stack| stack.contains(address, size))
     }
 
     fn read_pieces(&mut self, pieces: &[Piece], mut into: &mut [u8]) -> usize {

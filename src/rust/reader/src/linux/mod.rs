@@ -5,6 +5,7 @@
 mod memory;
 mod modules;
 mod native;
+mod own_stack;
 mod pause;
 mod permission;
 mod placement;

@@ -13,6 +13,7 @@ pub mod module;
 pub mod objects;
 pub mod process;
 
+use crate::fake::process::STACK_END;
 use profile_reader::memory::{Memory, Piece};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -99,6 +100,9 @@ impl Space {
     }
 }
 
+/// Larger than that of any process here.
+const STACK_SIZE: u64 = 1 << 24;
+
 type Hook = Box<dyn FnMut(&mut Space, u64)>;
 
 /// The memory of a process, for the reader and for the test, which changes it meanwhile.
@@ -111,6 +115,8 @@ struct Inner {
     reads: u64,
     bytes: u64,
     before_read: Option<Hook>,
+    /// Whether the stack is that of the reader's own process.
+    is_own: bool,
 }
 
 impl FakeMemory {
@@ -121,6 +127,7 @@ impl FakeMemory {
             reads: 0,
             bytes: 0,
             before_read: None,
+            is_own: false,
         })))
     }
 
@@ -150,6 +157,11 @@ impl FakeMemory {
         self.0.borrow_mut().before_read = Some(Box::new(hook));
     }
 
+    /// From now on the stack is at hand, or not.
+    pub fn set_own(&self, is_own: bool) {
+        self.0.borrow_mut().is_own = is_own;
+    }
+
     pub fn leave_alone(&self) {
         self.0.borrow_mut().before_read = None;
     }
@@ -171,6 +183,15 @@ impl Memory for FakeMemory {
         let mut inner = self.0.borrow_mut();
         inner.calls += 1;
         inner.read(address, into)
+    }
+
+    fn is_own(&self) -> bool {
+        self.0.borrow().is_own
+    }
+
+    fn is_at_hand(&mut self, address: u64, size: usize) -> bool {
+        let is_stack = (STACK_END - STACK_SIZE..STACK_END - size as u64).contains(&address);
+        self.0.borrow().is_own && is_stack && address % 8 == 0
     }
 
     fn read_pieces(&mut self, pieces: &[Piece], mut into: &mut [u8]) -> usize {

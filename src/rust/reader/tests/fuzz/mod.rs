@@ -225,6 +225,7 @@ pub fn round(number: u64) -> Result<Outcomes, String> {
     }
     let check = random.below(8) != 0;
     let mappings = r.mappings();
+    memory.set_own(random.below(2) == 1);
     let open = || Reader::open(memory.clone(), &mappings, check);
     let reader = limited(&memory, &mut outcomes, open)?;
     let Ok(mut reader) = reader else {

@@ -4,6 +4,7 @@ use crate::fake::Space;
 use crate::fake::process::{At, FakeR, HEAP, frames, variable};
 use profile_runtime::contexts::{CALL, CLOENV, Layout, NEXT};
 use profile_runtime::objects::{ATTRIBUTES, CAR};
+use std::time::Duration;
 
 /// A process at two moments. Function `f` was called at one place, then at another one; what it said of itself was
 /// freed and is used for something else.
@@ -58,10 +59,12 @@ fn other_calls() -> Moments {
     }
 }
 
-/// What is read if the memory changes before the read with this number, and what is read later.
-fn changed(moments: &Moments, number: u64, check: bool) -> [Option<Vec<String>>; 2] {
+/// What is read if the memory changes before the read with this number, and what is read later. The process may be that
+/// of the reader itself.
+fn changed(moments: &Moments, number: u64, check: bool, is_own: bool) -> [Option<Vec<String>>; 2] {
     let (memory, reader) = moments.before.open(check);
     let mut reader = reader.unwrap();
+    memory.set_own(is_own);
     let after = moments.after.space.clone();
     memory.before_read(move |space, reads| {
         if reads == number {
@@ -85,11 +88,14 @@ fn the_test_has_two_moments() {
 
 #[test]
 fn a_stack_is_that_of_one_moment() {
-    for layout in Layout::ALL {
+    for (layout, is_own) in Layout::ALL
+        .into_iter()
+        .flat_map(|layout| [(layout, false), (layout, true)])
+    {
         let moments = moments(layout);
         let mut first_of_after = None;
         for number in 0..200 {
-            let [first, second] = changed(&moments, number, true);
+            let [first, second] = changed(&moments, number, true, is_own);
             let first = first.unwrap();
             if first == moments.texts[1] {
                 // Nothing of the attempts that failed was kept.
@@ -108,10 +114,13 @@ fn a_stack_is_that_of_one_moment() {
 fn the_stack_of_calls_that_are_known_is_that_of_one_moment_too() {
     let moments = other_calls();
     let mut mixed = 0;
-    for check in [true, false] {
-        for number in 0..40 {
+    for (check, is_own) in [(true, false), (true, true), (false, false)] {
+        for number in 0..60 {
             let (memory, reader) = moments.before.open(check);
             let mut reader = reader.unwrap();
+            // Nothing is freed, so what is the same twice need not be read again.
+            reader.shortest_collection = Duration::MAX;
+            memory.set_own(is_own);
             let [before, after] = [&moments.before, &moments.after].map(|r| r.space.clone());
             for space in [&after, &before] {
                 memory.change(|now| *now = space.clone());
@@ -133,8 +142,9 @@ fn the_stack_of_calls_that_are_known_is_that_of_one_moment_too() {
 
 /// What is read of a process that calls `a()`, which calls `b()`, then `c()` and `d()`, and so on. It goes on before
 /// three of the reads. Nothing is known that could be copied at once.
-fn read_in_a_loop(moments: &[Space; 4], reads: [u64; 3]) -> Option<Vec<String>> {
+fn read_in_a_loop(moments: &[Space; 4], reads: [u64; 3], is_own: bool) -> Option<Vec<String>> {
     let (memory, mut reader) = other_calls().before.reader();
+    memory.set_own(is_own);
     memory.change(|now| *now = moments[0].clone());
     let later: Vec<_> = reads.into_iter().zip(moments[1..].to_vec()).collect();
     memory.before_read(move |space, reads| {
@@ -156,12 +166,12 @@ fn in_a_loop_calls_differ_by_their_environments() {
     let [a, b] = [before.space, after.space];
     let mut moments = [a.clone(), b.clone(), a.clone(), b.clone()];
     let records = [before.head, a.word(before.head + NEXT)];
-    let count_mixed = |moments: &[Space; 4]| {
+    let count_mixed = |moments: &[Space; 4], is_own: bool| {
         let mut mixed = 0;
         for first in 0..24 {
             for second in first + 1..25 {
                 for third in second + 1..26 {
-                    let read = read_in_a_loop(moments, [first, second, third]);
+                    let read = read_in_a_loop(moments, [first, second, third], is_own);
                     mixed += usize::from(
                         read.is_some_and(|read| !texts.iter().any(|text| read == *text)),
                     );
@@ -175,20 +185,22 @@ fn in_a_loop_calls_differ_by_their_environments() {
             space.set(record + CLOENV, HEAP + 64 * number);
         }
     }
-    assert_eq!(count_mixed(&moments), 0);
+    for is_own in [false, true] {
+        assert_eq!(count_mixed(&moments, is_own), 0);
+    }
     for space in &mut moments {
         for record in records {
             space.set(record + CLOENV, HEAP);
         }
     }
-    assert!(count_mixed(&moments) > 0);
+    assert!(count_mixed(&moments, false) > 0);
 }
 
 #[test]
 fn without_the_second_reading_stacks_are_of_several_moments() {
     let moments = moments(Layout::R_4_4);
     let mixed = (0..200).filter(|&number| {
-        let [first, _] = changed(&moments, number, false);
+        let [first, _] = changed(&moments, number, false, false);
         first.is_some_and(|first| moments.texts.iter().all(|text| first != *text))
     });
     assert!(mixed.count() > 5);
@@ -196,11 +208,17 @@ fn without_the_second_reading_stacks_are_of_several_moments() {
 
 #[test]
 fn a_stack_that_always_changes_is_not_read() {
+    always_changing(false);
+    always_changing(true);
+}
+
+fn always_changing(is_own: bool) {
     let mut r = FakeR::new(Layout::R_4_4);
     let (f, g) = (r.call_of("f"), r.call_of("g"));
     r.enter(f, At::Nowhere);
     let record = r.enter(g, At::Nowhere);
     let (memory, mut reader) = r.reader();
+    memory.set_own(is_own);
     memory.before_read(move |space, reads| {
         let random = reads.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         space.set(record + CALL, if random % 2 == 0 { f } else { g });
@@ -230,8 +248,9 @@ fn a_process_that_ends_meanwhile_has_no_stack() {
     let moments = moments(Layout::R_4_4);
     for number in 0..200 {
         let (memory, mut reader) = moments.before.reader();
+        memory.set_own(number % 2 == 1);
         memory.before_read(move |space, reads| {
-            if reads == number {
+            if reads == number / 2 {
                 space.regions.clear();
             }
         });
