@@ -46,29 +46,6 @@ test_that("every sample arrives, with its CPU time, stack and resource", {
   expect_true(all(durations[-length(durations)] > 0.19 & durations[-length(durations)] < 0.6), info = format(durations))
 })
 
-test_that("code that calls many functions has the share of CPU time that it uses", {
-  folder <- withr::local_tempdir()
-  small <- function(n) for (i in seq_len(n)) lm(dist ~ speed, cars)
-  time_of <- function(code) {
-    before <- proc.time()[[1]]
-    code
-    proc.time()[[1]] - before
-  }
-  small(100)
-  local_agent(folder, every = 60)
-  used <- c(small = 0, busy = 0)
-  for (i in 1:20) used <- used + c(time_of(small(100)), time_of(busy_loop(8e5)))
-  status <- stop_agent()
-  expect_complete(status)
-  expect_lt(status$unread, 0.05 * status$taken)
-  x <- read_pprof(list.files(folder, full.names = TRUE))
-  frames <- as_tibble(x)
-  values <- x$sample_values[x$sample_values$type == "cpu", ]
-  of <- function(name) sum(values$value[values$sample_id %in% frames$sample_id[frames$name == name]])
-  share <- of("small") / (of("small") + of("busy_loop"))
-  expect_lt(abs(share - used[["small"]] / sum(used)), 0.12)
-})
-
 test_that("stacks of this process that were never there are not recorded", {
   folder <- withr::local_tempdir()
   code <- new.env()
