@@ -32,6 +32,9 @@ const KEPT: u64 = 16;
 /// More is read piece by piece. Such deep stacks change less often than they are read.
 const MOST: usize = 100_000;
 
+/// How often the stack of the own process is followed until no function is called meanwhile.
+const WALKS: usize = 8;
+
 /// A memory, with copies of some pieces.
 #[derive(Debug)]
 pub struct Ahead<M> {
@@ -164,16 +167,23 @@ impl<M: Memory> Ahead<M> {
     /// Returns the number of pieces that were read.
     fn copy_pieces(&mut self, head: Option<u64>) -> Result<usize> {
         self.walk.clear();
-        if let Some(head) = head.filter(|_| self.memory.is_own()) {
-            self.walk.begin(&mut self.memory, head)?;
-        }
-        if self.walk.is_empty() {
-            return Ok(self.memory.read_pieces(&self.pieces, &mut self.bytes));
-        }
         let (count, size) = self.middle;
         let (variables, objects) = self.pieces.split_at(count);
         let (values, others) = self.bytes.split_at_mut(size);
-        let read = self.memory.read_pieces(variables, values);
+        let head = head.filter(|_| self.memory.is_own());
+        let place = head.and_then(|head| self.needs.get(&(Kind::Variable, head))?.copies);
+        let (Some(head), Some([place, _])) = (head, place) else {
+            return Ok(self.memory.read_pieces(&self.pieces, &mut self.bytes));
+        };
+        let mut read = 0;
+        for _ in 0..WALKS {
+            self.walk.begin(&mut self.memory, head)?;
+            read = self.memory.read_pieces(variables, values);
+            // Otherwise a function was called meanwhile, or has returned.
+            if read < count || self.walk.begins_with(at(values, place)) {
+                break;
+            }
+        }
         for (&(kind, _), need) in &self.needs {
             if let (Kind::Variable, Some([start, _])) = (kind, need.copies) {
                 self.walk.add_word(&mut self.memory, at(values, start))?;

@@ -14,8 +14,6 @@ const WHAT: &str = "the records of a process";
 const MOST: usize = 20_000;
 /// The same of records on the node stack, which is not at hand.
 const MOST_OTHERS: usize = 100;
-/// How often to begin again if R calls a function meanwhile.
-const TRIES: usize = 4;
 
 /// What the stack was, and a moment later.
 #[derive(Debug, Default)]
@@ -59,23 +57,20 @@ impl Walk {
         self.words.clear();
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
-    }
-
     /// Follows the records. `head` is the address of the variable with the innermost one.
     pub fn begin(&mut self, memory: &mut impl Memory, head: u64) -> Result<()> {
-        for _ in 0..TRIES {
-            self.clear();
-            let Some(innermost) = memory::word(memory, head) else {
-                break;
-            };
-            self.follow(memory, innermost)?;
-            if self.records.is_empty() || memory::word(memory, head) == Some(innermost) {
-                break;
-            }
+        self.clear();
+        match memory::word(memory, head) {
+            Some(innermost) => self.follow(memory, innermost),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Whether this is the innermost record, as long as nothing is read again.
+    pub fn begins_with(&self, innermost: u64) -> bool {
+        self.records
+            .first()
+            .is_some_and(|record| record.address == innermost)
     }
 
     fn follow(&mut self, memory: &mut impl Memory, innermost: u64) -> Result<()> {
