@@ -15,8 +15,8 @@
 #'
 #' A stack that changes all the time is less often read as a whole than one that does not. So code that runs through many
 #' different functions, each for some microseconds, can have a smaller share than it should, and loops in one function a
-#' larger one: on a slow machine `lm()` of a small table had 59% of the samples of a program instead of 77%. If such shares
-#' matter, pause the process (`pause = TRUE`), or use `Rprof()`.
+#' larger one: on a slow machine `lm()` of a small table had 59% of the samples of a program instead of 77%. This applies to
+#' [start_agent()] with `source = "reader"`, too. If such shares matter, pause the process (`pause = TRUE`), or use `Rprof()`.
 #'
 #' While it records, this R avoids the CPU that the process runs on. If all CPUs are busy, or if there is only one, moments
 #' at which the process makes system calls have more samples than they should.
