@@ -312,27 +312,30 @@ test_that("runs that others removed or summed up meanwhile do no harm", {
 })
 
 test_that("writers are not in the way", {
-  skip_if_not_installed("callr")
+  skip_on_cran()
+  skip_on_os("windows")
   for_each_database(function(con, schema, connect) {
     store(con, fleet(), schema)
     x <- minute_of("shop", "2.0", new_year + 100)
-    writer <- callr::r_bg(
-      function(connect, x, schema) {
-        con <- eval(parse(text = connect))
-        for (i in 1:15) {
-          x$sources$source_timestamp <- x$sources$source_timestamp + 1
-          profile::copy_profile_to(con, x, schema = schema)
-        }
-        DBI::dbDisconnect(con)
-      },
-      list(connect, x, schema),
-      libpath = .libPaths()
-    )
-    withr::defer(writer$kill())
-    while (writer$is_alive()) {
+    file <- withr::local_tempfile()
+    saveRDS(x, file)
+    writer <- run_r(wait = FALSE, env = "timeout 120", c(
+      "library(profile)",
+      sprintf("con <- %s", connect),
+      sprintf("x <- readRDS(%s)", deparse(file)),
+      "for (i in 1:15) {",
+      "  x$sources$source_timestamp <- x$sources$source_timestamp + 1",
+      sprintf("  copy_profile_to(con, x, schema = %s)", deparse(schema)),
+      "}",
+      "cat('done\n')"
+    ))
+    output <- function() if (file.exists(writer$output)) readLines(writer$output, warn = FALSE)
+    ended <- function() {
       roll_up_profiles(con, Sys.time(), schema = schema)
+      any(grepl("^done|halted", output()))
     }
-    writer$get_result()
+    wait_for(ended, 120)
+    expect_equal(output(), "done")
     roll_up_profiles(con, Sys.time(), schema = schema)
     y <- profile_from_con(con, schema = schema)
     expect_equal(nrow(y$sources), 5)
