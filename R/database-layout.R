@@ -49,6 +49,10 @@ value_column <- function(numbers) {
   sprintf(".value_%d", numbers)
 }
 
+is_value_column <- function(columns) {
+  grepl("^[.]value_[0-9]+$", columns)
+}
+
 # ---- From a profile ----------------------------------------------------------
 
 # The tables as they are stored, with the ids of the profile. `types` are the types of values, and `values` a column for
@@ -168,7 +172,7 @@ profile_form <- function(x) {
 # Whether columns are those that refer to stored sets, those of values, or keys of content.
 is_of_layout <- function(table, columns) {
   switch(table,
-    samples = columns %in% paste0(".", names(stored_keys)) | grepl("^[.]value_[0-9]+$", columns),
+    samples = columns %in% paste0(".", names(stored_keys)) | is_value_column(columns),
     columns == ".key" & table %in% c(names(shared_tables), stored_keys)
   )
 }

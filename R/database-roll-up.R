@@ -199,7 +199,7 @@ runs_that_stay <- function(con, schema, fields, chosen) {
 
 # Replaces the samples of the chosen runs. A sum has the id of the first sample in it.
 sum_samples <- function(con, schema, fields, chosen) {
-  is_value <- grepl("^[.]value_[0-9]+$", fields)
+  is_value <- is_value_column(fields)
   values <- DBI::dbQuoteIdentifier(con, fields[is_value])
   same <- setdiff(fields[!is_value], c("sample_id", "source_id", columns_of_moment))
   same <- DBI::dbQuoteIdentifier(con, same)

@@ -1,5 +1,5 @@
-//! The memory of a process, as this crate sees it: numbers at addresses. Nothing is dereferenced, so an
-//! address may be wrong; then there is no answer.
+//! The memory of a process, as this crate sees it: numbers at addresses. Nothing is dereferenced but the stack of the own
+//! process, so an address may be wrong; then there is no answer.
 
 /// The memory of a process that may change at any time.
 pub trait Memory {
