@@ -123,7 +123,7 @@ impl<'a> Chunks<'a> {
             _ => 0,
         };
         match tick {
-            Tick::Taken { is_cut } => self.queue.took(is_cut),
+            Tick::Taken { is_cut, .. } => self.queue.took(is_cut),
             Tick::Unread => self.queue.missed(),
             Tick::Idle | Tick::Ended => {}
         }

@@ -1,10 +1,11 @@
-//! Copies at one moment what the last stacks needed, because the next one probably needs the same.
+//! Copies at one moment what a stack needs. That is probably what the last stack with the same innermost record needed.
 //!
 //! One system call reads the records of calls from the outermost to the innermost, R's variables, then the records
-//! from the innermost to the outermost, and the objects that they refer to. Records that are the same both times were
-//! so in the middle, when the variables were read, so all of them belong to one moment. The calls that end soonest are
-//! read within the shortest time, a few microseconds. To follow the records with one system call after the other takes
-//! forty times as long, and small functions have returned by then.
+//! from the innermost to the outermost. Records that are the same both times were so in the middle, when the variables
+//! were read, so all of them belong to one moment. The calls that end soonest are read within the shortest time, a few
+//! microseconds. To follow the records with one system call after the other takes forty times as long, and small
+//! functions have returned by then. The objects that they refer to are copied afterwards (`objects.rs`): R frees nothing
+//! so soon.
 //!
 //! Each piece takes about half a microsecond. Functions that take ten of them are often seen while a record changes.
 //! If such stacks were not taken, these functions would have fewer samples than others. So records that have moved on
@@ -16,44 +17,51 @@
 //! The position of the innermost function in its byte code changes all the time. Any position will do that it had
 //! while its record existed.
 
-use crate::memory::{Memory, Piece, at};
-use crate::pieces::{Group, Key, Kind, NEAR, end};
-use crate::walk::Walk;
+use crate::copies::{Copies, Need};
+use crate::memory::{self, Memory, Piece, at};
+use crate::objects::Objects;
+use crate::pieces::{Key, Kind, end};
+use crate::walk::{Walk, is_same_record};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut};
-use profile_runtime::contexts::{BCBODY, BCPC, CALLFLAG, CALLFUN, CLOENV, NEXT, RECORD};
+use profile_runtime::contexts::RECORD;
 use profile_runtime::objects::CELL;
 use std::collections::HashMap;
+use std::mem;
 use std::time::{Duration, Instant};
 
 const WHAT: &str = "the memory of a process";
-/// For how many copies something is copied that no stack needs any more: the calls of a loop take turns.
-const KEPT: u64 = 16;
-/// More is read piece by piece. Such deep stacks change less often than they are read.
+/// The most that is remembered of stacks. Deeper ones are read piece by piece; they change less often than they are
+/// read.
 const MOST: usize = 100_000;
-
-/// How often the stack of the own process is followed until no function is called meanwhile.
-const WALKS: usize = 8;
+/// Of stacks that need more, only what the last one needed.
+const MANY: usize = 200;
 
 /// A memory, with copies of some pieces.
 #[derive(Debug)]
 pub struct Ahead<M> {
     memory: M,
-    /// What stacks have needed.
-    needs: HashMap<Key, Need, foldhash::fast::RandomState>,
-    /// The number of copies that were made.
-    moment: u64,
-    /// Whether the pieces are not those of `needs` any more.
-    is_outdated: bool,
-    pieces: Vec<Piece>,
-    bytes: Vec<u8>,
-    /// The number of pieces, and of bytes, until and with the variables.
-    middle: (usize, usize),
+    /// What stacks have needed, by the address of the innermost record.
+    needs: HashMap<u64, Vec<Need>, foldhash::fast::RandomState>,
+    /// How much this is.
+    count: usize,
+    /// What this stack needs, and its innermost record.
+    current: Vec<Need>,
+    head: Option<u64>,
+    copies: Copies,
+    /// The innermost record of the stack that is copied.
+    listed: Option<u64>,
+    /// The addresses of R's variables.
+    variables: Vec<u64>,
+    next_variables: Vec<u64>,
     walk: Walk,
+    objects: Objects,
     stage: Stage,
     was: Was,
     reading: Reading,
     moved: Moved,
+    /// Variables of functions that were not copied, but read together with the records.
+    words: HashMap<u64, [u8; 8], foldhash::fast::RandomState>,
     copied_at: Instant,
 }
 
@@ -95,17 +103,6 @@ pub enum Was {
     Read,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Need {
-    size: usize,
-    /// Of records: the number of outer ones.
-    depth: usize,
-    /// When it was needed.
-    moment: u64,
-    /// Where both copies are, if they were made. They are the same if there is one.
-    copies: Option<[usize; 2]>,
-}
-
 /// What is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -122,78 +119,121 @@ impl<M: Memory> Ahead<M> {
         Ahead {
             memory,
             needs: HashMap::default(),
-            moment: 0,
-            is_outdated: true,
-            pieces: Vec::new(),
-            bytes: Vec::new(),
-            middle: (0, 0),
+            count: 0,
+            current: Vec::new(),
+            head: None,
+            copies: Copies::default(),
+            listed: None,
+            variables: Vec::new(),
+            next_variables: Vec::new(),
             walk: Walk::default(),
+            objects: Objects::default(),
             stage: Stage::Other,
             was: Was::Copied,
             reading: Reading::Second,
             moved: Moved::default(),
+            words: HashMap::default(),
             copied_at: Instant::now(),
         }
     }
 
-    /// Prepares to read a stack: copies these variables of one word, among them the one with the address of the
-    /// innermost record, and what the last stacks needed.
+    /// Prepares to read a stack: copies these variables of one word, of which the first one has the address of the
+    /// innermost record, and the records.
     pub fn copy(&mut self, variables: impl Iterator<Item = u64>) -> Result<()> {
-        self.moment += 1;
-        let mut head = None;
+        self.remember()?;
+        self.next_variables.clear();
         for address in variables {
-            head = head.or(Some(address));
-            self.need((Kind::Variable, address), 8, 0)?;
+            self.next_variables.try_push(address, WHAT)?;
         }
-        if self.moment % KEPT == 0 {
-            let (count, oldest) = (self.needs.len(), self.moment - KEPT);
-            self.needs.retain(|_, need| need.moment >= oldest);
-            self.is_outdated |= self.needs.len() < count;
+        if self.next_variables != self.variables {
+            mem::swap(&mut self.next_variables, &mut self.variables);
+            self.listed = None;
         }
-        if self.is_outdated {
-            self.list_pieces()?;
-        }
+        self.objects.clear();
         self.copied_at = Instant::now();
-        let read = self.copy_pieces(head)?;
-        if let Some(piece) = self.pieces.get(read) {
-            // Some of it was freed.
-            let gone = piece.address..end(piece);
-            self.needs.retain(|(_, address), _| !gone.contains(address));
-            self.forget_copies();
+        match self.memory.is_own() {
+            true => self.walk.take(&mut self.memory, &self.variables),
+            false => self.copy_needs(),
+        }
+    }
+
+    /// Copies what the last stack with the same innermost record needed.
+    fn copy_needs(&mut self) -> Result<()> {
+        let head = self.variables.first();
+        let Some(head) = head.and_then(|&head| memory::word(&mut self.memory, head)) else {
+            self.do_not_copy();
+            return Ok(());
+        };
+        if self.listed != Some(head) {
+            let needs = self.needs.get(&head).map_or(&[][..], Vec::as_slice);
+            self.copies.list(needs, &self.variables)?;
+            self.listed = Some(head);
+        }
+        if let Some(piece) = self.copies.take(&mut self.memory) {
+            let gone = piece.address..end(&piece);
+            if let Some(needs) = self.needs.get_mut(&head) {
+                needs.retain(|need| !gone.contains(&need.key.1));
+            }
+            self.do_not_copy();
         }
         Ok(())
     }
 
-    /// Returns the number of pieces that were read.
-    fn copy_pieces(&mut self, head: Option<u64>) -> Result<usize> {
-        self.walk.clear();
-        let (count, size) = self.middle;
-        let (variables, objects) = self.pieces.split_at(count);
-        let (values, others) = self.bytes.split_at_mut(size);
-        let head = head.filter(|_| self.memory.is_own());
-        let place = head.and_then(|head| self.needs.get(&(Kind::Variable, head))?.copies);
-        let (Some(head), Some([place, _])) = (head, place) else {
-            return Ok(self.memory.read_pieces(&self.pieces, &mut self.bytes));
+    /// Keeps what the last stack needed.
+    fn remember(&mut self) -> Result<()> {
+        let head = self.head.take().filter(|_| !self.current.is_empty());
+        let Some(head) = head else {
+            return Ok(());
         };
-        let mut read = 0;
-        for _ in 0..WALKS {
-            self.walk.begin(&mut self.memory, head)?;
-            read = self.memory.read_pieces(variables, values);
-            // Otherwise a function was called meanwhile, or has returned.
-            if read < count || self.walk.begins_with(at(values, place)) {
-                break;
+        if self.count > MOST {
+            self.needs.clear();
+            (self.count, self.listed) = (0, None);
+        }
+        if !self.needs.contains_key(&head) {
+            self.needs.try_put(head, Vec::new(), WHAT)?;
+        }
+        let Some(needs) = self.needs.get_mut(&head) else {
+            return Ok(());
+        };
+        let before = needs.len();
+        if self.current.len() > MANY {
+            if *needs == self.current {
+                return Ok(());
+            }
+            mem::swap(needs, &mut self.current);
+        } else {
+            if needs.len() > 2 * MANY {
+                needs.clear();
+            }
+            for need in &self.current {
+                if !needs.contains(need) {
+                    needs.try_push(*need, WHAT)?;
+                }
+            }
+            if needs.len() == before {
+                return Ok(());
             }
         }
-        for (&(kind, _), need) in &self.needs {
-            if let (Kind::Variable, Some([start, _])) = (kind, need.copies) {
-                self.walk.add_word(&mut self.memory, at(values, start))?;
-            }
+        self.count = (self.count + needs.len()).saturating_sub(before);
+        if self.listed == Some(head) {
+            self.listed = None;
         }
-        self.walk.end(&mut self.memory);
-        match read < count {
-            true => Ok(read),
-            false => Ok(count + self.memory.read_pieces(objects, others)),
-        }
+        Ok(())
+    }
+
+    /// Copies the objects that the calls refer to.
+    pub fn copy_objects(&mut self, addresses: impl Iterator<Item = u64>) -> Result<()> {
+        self.objects.copy(&mut self.memory, addresses)
+    }
+
+    /// Whether the stack is that of the own process.
+    pub fn is_own(&self) -> bool {
+        self.memory.is_own()
+    }
+
+    /// Whether all records and variables were copied.
+    pub fn is_complete(&self) -> bool {
+        self.was == Was::Copied && self.words.is_empty()
     }
 
     /// The value of a variable at the moment of the stack, if it was copied.
@@ -204,10 +244,7 @@ impl<M: Memory> Ahead<M> {
     /// The same for what may be the position of the innermost function. It will be copied for the next stack.
     pub fn position(&mut self, address: u64) -> Result<Option<u64>> {
         let key = (Kind::Position, address);
-        let is_known = self.needs.contains_key(&key);
-        if is_known || self.memory.read(address, &mut [0; 8]) {
-            self.need(key, 8, 0)?;
-        }
+        self.begin_word(key)?;
         Ok(self.word(key))
     }
 
@@ -219,7 +256,9 @@ impl<M: Memory> Ahead<M> {
     /// Leaves no copies, so that all is read when it is needed.
     pub fn do_not_copy(&mut self) {
         self.walk.clear();
-        self.forget_copies();
+        self.objects.clear();
+        self.copies.clear();
+        self.listed = None;
     }
 
     /// Begins to read a stack.
@@ -227,13 +266,17 @@ impl<M: Memory> Ahead<M> {
         (self.stage, self.was) = (Stage::Records, Was::Copied);
         self.reading = reading;
         self.moved.clear();
+        self.words.clear();
     }
 
     /// Continues with where the innermost function is, when all records were read. These are their addresses,
     /// innermost first.
     pub fn begin_position(&mut self, records: impl ExactSizeIterator<Item = u64>) -> Result<()> {
+        self.current.clear();
+        self.head = None;
         let depths = (0..records.len()).rev();
         for (address, depth) in records.zip(depths) {
+            self.head = self.head.or(Some(address));
             self.need((Kind::Record, address), RECORD, depth)?;
         }
         self.stage = Stage::Objects {
@@ -241,6 +284,21 @@ impl<M: Memory> Ahead<M> {
             are_copied: self.was == Was::Copied,
         };
         Ok(())
+    }
+
+    /// A variable of a function of the stack. If it was not copied, it will be.
+    pub fn begin_word(&mut self, key: Key) -> Result<()> {
+        if self.memory.is_own() {
+            return Ok(());
+        }
+        if self.word(key).is_none() {
+            // It soon has the position of another call.
+            let Some(word) = memory::array(&mut self.memory, key.1) else {
+                return Ok(());
+            };
+            self.words.try_put(key.1, word, WHAT)?;
+        }
+        self.need(key, 8, 0)
     }
 
     /// Continues with the calls.
@@ -275,111 +333,10 @@ impl<M: Memory> Ahead<M> {
     }
 
     fn need(&mut self, key: Key, size: usize, depth: usize) -> Result<()> {
-        let (kind, address) = key;
-        let is_on_stack = matches!(kind, Kind::Record | Kind::Caller | Kind::Position);
-        if is_on_stack && self.memory.is_at_hand(address, size) {
-            return Ok(());
+        match self.memory.is_own() || self.current.len() >= MOST {
+            true => Ok(()),
+            false => self.current.try_push(Need { key, size, depth }, WHAT),
         }
-        let (moment, is_full) = (self.moment, self.needs.len() >= MOST);
-        match self.needs.get_mut(&key) {
-            Some(need) if need.depth == depth && size <= need.size => {
-                need.moment = moment;
-            }
-            None if is_full => {}
-            _ => {
-                let need = Need {
-                    size,
-                    depth,
-                    moment,
-                    copies: None,
-                };
-                self.needs.try_put(key, need, WHAT)?;
-                self.is_outdated = true;
-            }
-        }
-        Ok(())
-    }
-
-    /// Lists what is copied, and where the copies will be. Positions are copied together with the record of their
-    /// function, near which they usually are.
-    fn list_pieces(&mut self) -> Result<()> {
-        // What is copied twice, in the middle, and at the end. The numbers say in which order.
-        let (mut order, mut middle, mut objects) = (Vec::new(), Vec::new(), Vec::new());
-        let mut records = Vec::new();
-        for (&(kind, address), need) in &self.needs {
-            if kind == Kind::Record {
-                records.try_push((address, need.depth), WHAT)?;
-            }
-        }
-        records.sort_unstable();
-        for (&key, need) in &self.needs {
-            let size = need.size;
-            let (kind, address) = key;
-            match kind {
-                Kind::Object => objects.try_push((0, address, key, size), WHAT)?,
-                Kind::Record => order.try_push((1 + need.depth, address, key, size), WHAT)?,
-                Kind::Variable => middle.try_push((0, address, key, size), WHAT)?,
-                Kind::Position | Kind::Caller => {
-                    let after = records.partition_point(|record| record.0 < address);
-                    match records.get(after) {
-                        Some(&(record, depth))
-                            if kind == Kind::Caller || record - address < NEAR =>
-                        {
-                            order.try_push((1 + depth, address, key, size), WHAT)?;
-                        }
-                        _ if kind == Kind::Caller => {
-                            order.try_push((0, address, key, size), WHAT)?
-                        }
-                        _ => middle.try_push((1, address, key, size), WHAT)?,
-                    }
-                }
-            }
-        }
-        order.sort_unstable();
-        middle.sort_unstable();
-        objects.sort_unstable();
-        let (order, middle, objects) = (
-            Group::of(&order)?,
-            Group::of(&middle)?,
-            Group::of(&objects)?,
-        );
-
-        self.pieces.clear();
-        let forwards = order.pieces.iter().chain(&middle.pieces);
-        let backwards = order.pieces.iter().rev();
-        for &piece in forwards.chain(backwards).chain(&objects.pieces) {
-            self.pieces.try_push(piece, WHAT)?;
-        }
-        let again = order.size + middle.size;
-        self.middle = (order.pieces.len() + middle.pieces.len(), again);
-        for member in &order.members {
-            self.place(member.key, [member.start, again + member.start_backwards]);
-        }
-        for member in &middle.members {
-            self.place(member.key, [order.size + member.start; 2]);
-        }
-        let end = again + order.size;
-        for member in &objects.members {
-            self.place(member.key, [end + member.start; 2]);
-        }
-        self.bytes.clear();
-        self.bytes.try_fill(end + objects.size, 0, WHAT)?;
-        self.is_outdated = false;
-        Ok(())
-    }
-
-    /// Remembers where both copies of something will be.
-    fn place(&mut self, key: Key, copies: [usize; 2]) {
-        if let Some(need) = self.needs.get_mut(&key) {
-            need.copies = Some(copies);
-        }
-    }
-
-    fn forget_copies(&mut self) {
-        for need in self.needs.values_mut() {
-            need.copies = None;
-        }
-        self.is_outdated = true;
     }
 
     /// What a read of this size is for.
@@ -395,6 +352,9 @@ impl<M: Memory> Ahead<M> {
 
     /// The copy of what is at an address, and whether the other one is the same.
     fn copied(&self, (kind, address): Key, size: usize) -> Option<(&[u8], bool)> {
+        if kind == Kind::Object {
+            return Some((self.objects.get(address, size)?, true));
+        }
         // What was copied before its record may have been something else.
         if let Stage::Objects {
             are_copied: false, ..
@@ -404,17 +364,17 @@ impl<M: Memory> Ahead<M> {
         }
         let walked = match kind {
             Kind::Record => self.walk.record(address),
-            Kind::Caller | Kind::Position => self.walk.word(address),
-            Kind::Object | Kind::Variable => None,
+            Kind::Variable => self.walk.variable(address),
+            _ => self.walk.word(address),
         };
         let [first, second] = match walked {
             Some(copies) => copies,
-            None => {
-                let need = self.needs.get(&(kind, address))?;
-                let copy = |start| self.bytes.get(start..start + need.size);
-                let [first, second] = need.copies?.map(copy);
-                [first?, second?]
-            }
+            None => self.copies.get((kind, address)).or_else(|| match kind {
+                // A function that has called another one in the last stack may be the innermost one now.
+                Kind::Position => self.copies.get((Kind::Caller, address)),
+                Kind::Caller => self.copies.get((Kind::Position, address)),
+                _ => None,
+            })?,
         };
         let is_same = match kind {
             Kind::Caller => first == second,
@@ -429,20 +389,6 @@ impl<M: Memory> Ahead<M> {
     }
 }
 
-/// Whether both are copies of the same record. Others of its fields may change while its function runs.
-fn is_same_record(first: &[u8], second: &[u8]) -> bool {
-    let [next, flags, identity, site] =
-        [NEXT, CALLFLAG, CALLFUN, BCBODY].map(|field| field as usize);
-    [
-        next..next + 8,
-        flags..flags + 4,
-        identity..CLOENV as usize + 8,
-        site..BCPC as usize + 8,
-    ]
-    .into_iter()
-    .all(|part| first.get(part.clone()) == second.get(part))
-}
-
 impl<M: Memory> Memory for Ahead<M> {
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
         let kind = self.kind(into.len());
@@ -451,8 +397,16 @@ impl<M: Memory> Memory for Ahead<M> {
             into.copy_from_slice(copy);
             is_same
         });
+        let word = match (copied, kind) {
+            (None, Some(Kind::Position | Kind::Caller)) => self.words.get(&address),
+            _ => None,
+        };
+        if let Some(word) = word {
+            into.copy_from_slice(word);
+        }
         let (is_there, was) = match (copied, self.stage, kind) {
             (Some(_), ..) => (true, Was::Copied),
+            _ if word.is_some() => (true, Was::Read),
             (
                 None,
                 Stage::Objects {
@@ -472,13 +426,6 @@ impl<M: Memory> Memory for Ahead<M> {
         };
         let is_there = is_there && is_told;
         self.was = self.was.max(was);
-        match kind {
-            Some(kind @ (Kind::Object | Kind::Position | Kind::Caller)) if is_there => {
-                // Without memory for it, it is read again.
-                let _ = self.need((kind, address), into.len(), 0);
-            }
-            _ => {}
-        }
         is_there
     }
 

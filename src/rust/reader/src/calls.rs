@@ -48,6 +48,21 @@ pub struct Call {
     pub site: Site,
 }
 
+impl Call {
+    /// Whether it is the same call. Each one has an environment of its own.
+    pub fn is(&self, other: &Call) -> bool {
+        let identity = |call: &Call| {
+            (
+                call.record.address,
+                call.environment,
+                call.function,
+                call.call,
+            )
+        };
+        identity(self) == identity(other)
+    }
+}
+
 /// A place in the code of a function.
 #[derive(Debug, Clone, Copy)]
 pub enum Site {
@@ -64,6 +79,25 @@ pub enum Site {
         variable: u64,
     },
     Unknown,
+}
+
+impl Site {
+    /// The address of the object that it refers to; 0 if there is none.
+    pub fn object(self) -> u64 {
+        match self {
+            Site::Srcref(object) => object,
+            Site::Relative { code, .. } | Site::Absolute { code, .. } => code,
+            Site::Unknown => 0,
+        }
+    }
+
+    /// The address of the variable with the position.
+    pub fn variable(self) -> Option<u64> {
+        match self {
+            Site::Absolute { variable, .. } => Some(variable),
+            _ => None,
+        }
+    }
 }
 
 /// What an attempt has read. The buffers are used again.

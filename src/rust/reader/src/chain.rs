@@ -37,7 +37,7 @@ pub struct Known(HashMap<Fields, (), foldhash::fast::RandomState>);
 
 /// What a record says: the function, its name, which is the first element of the call, and the site of the call, which
 /// is two words. The caller is the function of the next outer record. Without a caller and a name it is the site where
-/// the function is. Calls themselves are not always the same: `lapply()` makes a new one each time.
+/// the function is, and without a function any call at this site. Calls themselves are not always the same: `lapply()` makes a new one each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Fields {
     caller: u64,
@@ -48,18 +48,20 @@ struct Fields {
 
 impl Fields {
     fn of(called: &Called, caller: Option<&Called>) -> Fields {
-        let site = match called.called_at {
-            Root::Nothing => [0; 2],
-            Root::Srcref { address, .. } => [address, 0],
-            Root::Code {
-                object, position, ..
-            } => [object, position.wrapping_add(1)],
-        };
         Fields {
             caller: caller.map_or(0, |caller| caller.call.function),
             function: called.call.function,
             name: at(&called.cell, CAR),
-            site,
+            site: site(&called.called_at),
+        }
+    }
+
+    fn of_site(caller: u64, called_at: &Root) -> Fields {
+        Fields {
+            caller,
+            function: 0,
+            name: 0,
+            site: site(called_at),
         }
     }
 
@@ -75,6 +77,16 @@ impl Fields {
             name: 0,
             site: [site, 0],
         }
+    }
+}
+
+fn site(root: &Root) -> [u64; 2] {
+    match *root {
+        Root::Nothing => [0; 2],
+        Root::Srcref { address, .. } => [address, 0],
+        Root::Code {
+            object, position, ..
+        } => [object, position.wrapping_add(1)],
     }
 }
 
@@ -96,7 +108,17 @@ impl Known {
                 self.put(Fields::of_innermost(first, innermost))?;
             }
         }
-        with_callers(calls).try_for_each(|(called, caller)| self.put(Fields::of(called, caller)))
+        with_callers(calls).try_for_each(|(called, caller)| {
+            if let Some(caller) = caller {
+                self.put(Fields::of_site(caller.call.function, &called.called_at))?;
+            }
+            self.put(Fields::of(called, caller))
+        })
+    }
+
+    /// Whether this function has called another one here.
+    pub fn has_site(&self, function: u64, site: &Root) -> bool {
+        self.has(&Fields::of_site(function, site))
     }
 
     fn put(&mut self, fields: Fields) -> Result<()> {
@@ -130,6 +152,17 @@ impl Known {
         }
         // What is left is no call.
         moved.peek().is_none()
+    }
+
+    /// Whether the first call belongs to the second one, the next outer one.
+    pub fn is_call(&self, called: &Called, caller: Option<&Called>) -> bool {
+        caller.is_none_or(|caller| called.call.called_from == caller.call.environment)
+            && self.has(&Fields::of(called, caller))
+    }
+
+    /// Whether the innermost function has been in this code.
+    pub fn is_innermost(&self, called: &Called, innermost: &Root) -> bool {
+        *innermost == Root::Nothing || self.has(&Fields::of_innermost(called, innermost))
     }
 
     fn has(&self, fields: &Fields) -> bool {

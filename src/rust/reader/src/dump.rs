@@ -44,7 +44,9 @@ pub fn dump(pid: i32) -> Result<Dump> {
         let system_call = process.system_call().and_then(system_call_name);
         if let Some(stack) = reader.read()? {
             last = Some((stack.clone(), state, system_call));
-            break;
+            if !stack.lacks_inner {
+                break;
+            }
         }
         if begin.elapsed() > LONGEST {
             break;

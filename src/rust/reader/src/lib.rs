@@ -33,10 +33,13 @@ pub mod apart;
 pub mod byte_code;
 pub mod calls;
 pub mod chain;
+pub mod copies;
 pub mod dump;
 pub mod innermost;
 pub mod memory;
 pub mod names;
+pub mod objects;
+pub mod outer;
 pub mod pieces;
 pub mod places;
 #[cfg_attr(

@@ -1,6 +1,9 @@
 //! The memory of a process, as this crate sees it: numbers at addresses. Nothing is dereferenced but the stack of the own
 //! process, so an address may be wrong; then there is no answer.
 
+use profile_core::error::Result;
+use std::ops::Range;
+
 /// The memory of a process that may change at any time.
 pub trait Memory {
     /// Copies what is at `address`. Returns `false` if not all of it can be read.
@@ -14,6 +17,11 @@ pub trait Memory {
     /// Whether this can be read in nanoseconds, and will be there as long as the process.
     fn is_at_hand(&mut self, _address: u64, _size: usize) -> bool {
         false
+    }
+
+    /// Says that these parts will be there as long as the process.
+    fn keep_at_hand(&mut self, _parts: &[Range<u64>]) -> Result<()> {
+        Ok(())
     }
 
     /// Copies pieces one after the other, in as few system calls as possible, until one cannot be read. Returns the

@@ -10,6 +10,9 @@ const PAGE: u64 = 4096;
 /// The variables of the byte code interpreter are two kilobytes from the record of its function.
 pub const NEAR: u64 = 4096;
 
+/// Another piece of a stack takes longer than copying so much.
+const GAP: u64 = NEAR;
+
 /// What is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
@@ -38,6 +41,7 @@ pub struct Group {
 /// What is needed of a piece. It starts here in the copies of the group, and here if they are made backwards.
 pub struct Member {
     pub key: Key,
+    pub size: usize,
     pub start: usize,
     pub start_backwards: usize,
 }
@@ -57,7 +61,7 @@ impl Group {
         }
         group.size = group.pieces.iter().map(|piece| piece.size).sum();
         let (mut start, mut number) = (0, 0);
-        for (&(_, address, key, _), &of) in needs.iter().zip(&numbers) {
+        for (&(_, address, key, size), &of) in needs.iter().zip(&numbers) {
             while number < of {
                 start += group.pieces[number].size;
                 number += 1;
@@ -66,6 +70,7 @@ impl Group {
             let inside = (address - piece.address) as usize;
             let member = Member {
                 key,
+                size,
                 start: start + inside,
                 start_backwards: group.size - start - piece.size + inside,
             };
@@ -82,8 +87,8 @@ fn is_near(one: &Piece, other: &Piece, kind: Kind) -> bool {
         false => (other, one),
     };
     let is_on_stack = matches!(kind, Kind::Record | Kind::Position | Kind::Caller);
-    if is_on_stack && second.address.saturating_sub(end(first)) < NEAR {
-        return true;
+    if is_on_stack {
+        return second.address.saturating_sub(end(first)) < GAP;
     }
     let pages = |piece: &Piece| piece.address / PAGE..=(end(piece) - 1) / PAGE;
     let (one, other) = (pages(one), pages(other));

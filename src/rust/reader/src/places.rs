@@ -5,6 +5,7 @@ use crate::byte_code::{Builtin, Code, Positions, length};
 use crate::calls::Site;
 use crate::memory::{self, Memory, at, half_at};
 use crate::names::{Found, Names, text};
+use crate::objects::is_same;
 use crate::target::Target;
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, TryPut, filled};
@@ -79,7 +80,9 @@ impl Root {
     pub fn exists(&self, memory: &mut impl Memory) -> bool {
         match *self {
             Root::Nothing => true,
-            Root::Srcref { address, object } => memory::array(memory, address) == Some(object),
+            Root::Srcref { address, object } => {
+                memory::array(memory, address).is_some_and(|now| is_same(&now, &object))
+            }
             Root::Code { object, code, .. } => Code::read(memory, object) == Some(code),
         }
     }

@@ -53,6 +53,8 @@ pub struct Recorded {
     pub unread: usize,
     /// The number of samples whose outermost calls were left out.
     pub cut: usize,
+    /// The number of samples that lack innermost calls, which have returned while they were read.
+    pub partial: usize,
     /// Problems of native stacks.
     pub problems: Problems,
     /// Processes that ended meanwhile.
@@ -173,7 +175,13 @@ impl<'s> Recorder<'s> {
                 let (profile, natives) = (&mut recorded.profile, &mut self.natives);
                 match session.tick(self.settings, profile, natives, &placement)? {
                     Tick::Idle => {}
-                    Tick::Taken { is_cut } => recorded.cut += usize::from(is_cut),
+                    Tick::Taken {
+                        is_cut,
+                        lacks_inner,
+                    } => {
+                        recorded.cut += usize::from(is_cut);
+                        recorded.partial += usize::from(lacks_inner);
+                    }
                     Tick::Unread => recorded.unread += 1,
                     Tick::Ended => recorded.ended.try_push(session.pid(), WHAT)?,
                 }

@@ -48,6 +48,8 @@ pub enum Tick {
     Taken {
         /// Whether outer calls were left out.
         is_cut: bool,
+        /// Whether inner calls are missing.
+        lacks_inner: bool,
     },
     /// The stack changed during all attempts to read it.
     Unread,
@@ -209,7 +211,7 @@ impl<'s> Session<'s> {
             // Its time counts for the next sample.
             return Ok(Tick::Unread);
         };
-        let is_cut = stack.is_cut;
+        let (is_cut, lacks_inner) = (stack.is_cut, stack.lacks_inner);
         let stack = stack.clone();
         let (now, moment) = (Instant::now(), SystemTime::now());
         // Of a pause that was skipped, the end may be unknown, but not the CPU time after it.
@@ -233,7 +235,10 @@ impl<'s> Session<'s> {
         }
         self.add(&stack, values, moment, state, profile)?;
         (self.cpu, self.time) = (cpu, now);
-        Ok(Tick::Taken { is_cut })
+        Ok(Tick::Taken {
+            is_cut,
+            lacks_inner,
+        })
     }
 
     fn add(

@@ -7,6 +7,9 @@ use crate::chain::{Called, Known};
 use crate::innermost::{Registers, Search};
 use crate::memory::{self, Limited, Memory};
 use crate::names::{Found, Names};
+use crate::objects::is_same;
+use crate::outer::Outer;
+use crate::pieces::Kind;
 use crate::places::{Place, Places, Root};
 use crate::target::{Mapping, Target};
 use profile_core::error::Result;
@@ -15,9 +18,10 @@ use profile_core::model::{StringId, Strings};
 use std::thread;
 use std::time::Duration;
 
-/// How often a stack is read until it did not change meanwhile. An attempt takes about 30 microseconds, and one of
-/// twenty fails in a program whose functions take ten.
+/// How often a stack is read until it did not change meanwhile, or is known to be one nevertheless.
 const TRIES: usize = 8;
+/// How often the records are copied in an attempt until all of them were.
+const COPIES: usize = 8;
 /// How often R is looked at to prepare the reading, and after how many stacks whose innermost function is no byte
 /// code this ends. A process that sleeps always has the same stack.
 const PREPARATIONS: usize = 40;
@@ -51,6 +55,8 @@ pub struct Stack {
     pub toplevel: Option<Place>,
     /// Whether outer frames were left out, because the stack is too deep.
     pub is_cut: bool,
+    /// Whether inner frames are missing, because they changed too fast.
+    pub lacks_inner: bool,
 }
 
 /// Reads the stack of R in a process, again and again.
@@ -68,6 +74,7 @@ pub struct Reader<M> {
     innermost: Root,
     roots: Vec<Called>,
     stack: Stack,
+    outer: Outer,
     /// The names of functions and files.
     pub texts: Strings,
     /// Whether what was read is read again. Tests show what happens otherwise.
@@ -85,6 +92,7 @@ impl<M: Memory> Reader<M> {
     pub fn open(memory: M, mappings: &[Mapping], check: bool) -> Result<Reader<M>> {
         let mut memory = Limited::new(memory, MOST_TO_OPEN);
         let target = Target::open(&mut memory, mappings)?;
+        memory.inner().keep_at_hand(&target.variables)?;
         Ok(Reader {
             memory: Limited::new(Ahead::new(memory.into_inner()), 0),
             target,
@@ -97,6 +105,7 @@ impl<M: Memory> Reader<M> {
             innermost: Root::Nothing,
             roots: Vec::new(),
             stack: Stack::default(),
+            outer: Outer::default(),
             texts: Strings::default(),
             check,
             shortest_collection: SHORTEST_COLLECTION,
@@ -142,6 +151,11 @@ impl<M: Memory> Reader<M> {
     }
 
     fn read_within_limit(&mut self) -> Result<bool> {
+        self.outer.clear();
+        if self.check {
+            // The first copy after a pause takes three times as long as the next one.
+            self.copy()?;
+        }
         for _ in 0..TRIES {
             if self.attempt()? {
                 return Ok(true);
@@ -154,20 +168,111 @@ impl<M: Memory> Reader<M> {
     }
 
     fn attempt(&mut self) -> Result<bool> {
-        let ahead = self.memory.inner();
         if !self.check {
-            ahead.do_not_copy();
-            return self.attempt_with(Reading::Second);
+            self.memory.inner().do_not_copy();
+            let is_read = self.follow(Reading::Second)?;
+            return self.finish(is_read);
         }
-        let variables = self.target.addresses.of_stack(self.registers);
-        let candidates = self.search.candidates();
-        ahead.copy(variables.into_iter().chain(candidates))?;
-        Ok(self.attempt_with(Reading::Second)? || self.attempt_with(Reading::First)?)
+        let mut is_read = false;
+        for number in 1..=COPIES {
+            self.copy()?;
+            is_read = self.follow(Reading::Second)?;
+            if is_read && self.is_settled(number) || number == COPIES {
+                break;
+            }
+            if self.note(is_read)? {
+                return Ok(true);
+            }
+        }
+        if self.finish(is_read)? {
+            // What was read first counts, if one of its functions has returned.
+            if self.outer.goes_on_in(&self.calls) {
+                return Ok(true);
+            }
+            let stack = self.stack.clone();
+            if !self.take_outer()? {
+                self.stack = stack;
+            }
+            return Ok(true);
+        }
+        if self.note(is_read)? {
+            return Ok(true);
+        }
+        let is_read = self.follow(Reading::First)?;
+        Ok(self.finish(is_read)? || self.note(is_read)?)
     }
 
-    fn attempt_with(&mut self, reading: Reading) -> Result<bool> {
-        self.memory.inner().begin(reading);
-        let is_read = self.read_roots()?;
+    /// Whether all was copied. What is at hand should also be the same both times, since it takes less time to copy it
+    /// again than to find out whether it is a stack.
+    fn is_settled(&mut self, number: usize) -> bool {
+        let ahead = self.memory.inner();
+        let may_move = !ahead.is_own() || number > COPIES / 2;
+        ahead.is_complete() && (may_move || ahead.moved().is_empty())
+    }
+
+    /// Remembers calls that are not known to be a stack. At the second time, takes those which are, if there are any.
+    fn note(&mut self, is_read: bool) -> Result<bool> {
+        if !is_read || self.calls.is_cut || self.memory.inner().is_own() {
+            return Ok(false);
+        }
+        if self.outer.is_empty() {
+            if self.read_roots()? {
+                let age = self.memory.inner().age();
+                self.outer.note(&self.roots, self.innermost, age)?;
+            }
+            return Ok(false);
+        }
+        self.take_outer()
+    }
+
+    fn take_outer(&mut self) -> Result<bool> {
+        let Some(innermost) = self.outer.take(&self.calls, &self.known, &mut self.roots)? else {
+            return Ok(false);
+        };
+        self.innermost = innermost;
+        self.calls.innermost = None;
+        let is_recent = self.outer.age() < self.shortest_collection;
+        self.memory.inner().begin_lookup();
+        if !is_recent || !self.resolve()? {
+            return Ok(false);
+        }
+        self.stack.lacks_inner = self.outer.lacks_inner;
+        Ok(true)
+    }
+
+    fn copy(&mut self) -> Result<()> {
+        let variables = self.target.addresses.of_stack(self.registers);
+        let candidates = self.search.candidates();
+        let ahead = self.memory.inner();
+        ahead.copy(variables.into_iter().chain(candidates))
+    }
+
+    /// Reads the calls. Returns `false` if they are not what they should be.
+    fn follow(&mut self, reading: Reading) -> Result<bool> {
+        let (memory, target) = (&mut self.memory, &self.target);
+        memory.inner().begin(reading);
+        if !self.calls.read(memory, target, self.registers)? {
+            return Ok(false);
+        }
+        let ahead = memory.inner();
+        ahead.begin_position(self.calls.records())?;
+        if let Some(variable) = self.calls.innermost.and_then(Site::variable) {
+            ahead.begin_word((Kind::Position, variable))?;
+        }
+        for variable in self
+            .calls
+            .calls
+            .iter()
+            .filter_map(|call| call.site.variable())
+        {
+            ahead.begin_word((Kind::Caller, variable))?;
+        }
+        Ok(true)
+    }
+
+    /// Finds what the calls say. Returns `false` if they are not those of one moment.
+    fn finish(&mut self, is_read: bool) -> Result<bool> {
+        let is_read = is_read && self.read_roots()?;
         self.search.observe(self.memory.inner(), &self.target)?;
         let were = self.memory.inner().begin_lookup();
         // What the calls refer to was there when they were copied, and has not been freed since then.
@@ -176,9 +281,18 @@ impl<M: Memory> Reader<M> {
             Was::Copied | Was::Late if is_recent => true,
             _ => !self.check || self.calls_are_unchanged()?,
         };
-        if !is_read || !are_right || !self.is_stack()? {
+        if !is_read || !are_right || !self.is_stack()? || !self.resolve()? {
             return Ok(false);
         }
+        if self.registers.is_none() && self.calls.innermost.is_none() {
+            let (memory, target) = (&mut self.memory, &self.target);
+            self.registers = self.search.look(memory, target, &self.calls)?;
+        }
+        Ok(true)
+    }
+
+    /// Finds the functions and places, and whether they are those of the calls.
+    fn resolve(&mut self) -> Result<bool> {
         let is_found = self.look_up()?;
         let is_right = match self.memory.inner().end() {
             Was::Copied => true,
@@ -192,10 +306,6 @@ impl<M: Memory> Reader<M> {
         }
         self.names.keep();
         self.places.keep();
-        if self.registers.is_none() && self.calls.innermost.is_none() {
-            let (memory, target) = (&mut self.memory, &self.target);
-            self.registers = self.search.look(memory, target, &self.calls)?;
-        }
         Ok(true)
     }
 
@@ -213,13 +323,15 @@ impl<M: Memory> Reader<M> {
         self.calls.are_unchanged(&mut self.memory, &self.target)
     }
 
-    /// Reads the calls, and what may be freed when they return. Returns `false` if they are not what they should be.
+    /// Reads what may be freed when the calls return. Returns `false` if it is not what it should be.
     fn read_roots(&mut self) -> Result<bool> {
         let (memory, target) = (&mut self.memory, &self.target);
-        if !self.calls.read(memory, target, self.registers)? {
-            return Ok(false);
-        }
-        memory.inner().begin_position(self.calls.records())?;
+        let sites = self.calls.innermost.iter();
+        let sites = sites.chain(self.calls.calls.iter().map(|call| &call.site));
+        let calls = self.calls.calls.iter().map(|call| call.call);
+        let objects = calls.chain(sites.map(|site| site.object()));
+        let objects = objects.filter(|&object| object != 0 && object != target.values.nil);
+        memory.inner().copy_objects(objects)?;
         let site = self.calls.innermost.unwrap_or(Site::Unknown);
         self.innermost = Root::of(memory, target, site);
         memory.inner().begin_calls();
@@ -245,6 +357,7 @@ impl<M: Memory> Reader<M> {
         self.stack.frames.clear();
         self.stack.records.clear();
         self.stack.is_cut = self.calls.is_cut;
+        self.stack.lacks_inner = false;
         // While a function begins, its caller is still where R evaluates, at the call.
         let called_at = self.roots.first().map(|root| root.called_at);
         let is_at_call =
@@ -309,7 +422,8 @@ impl<M: Memory> Reader<M> {
         let memory = &mut self.memory;
         self.innermost.exists(memory)
             && self.roots.iter().all(|called| {
-                memory::array(memory, called.call.call) == Some(called.cell)
+                memory::array(memory, called.call.call)
+                    .is_some_and(|cell| is_same(&cell, &called.cell))
                     && called.called_at.exists(memory)
             })
     }

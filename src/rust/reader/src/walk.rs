@@ -7,7 +7,8 @@
 use crate::memory::{self, Memory, at};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
-use profile_runtime::contexts::{BCPC, NEXT, RECORD};
+use profile_runtime::contexts::{BCBODY, BCPC, CALLFLAG, CALLFUN, CLOENV, NEXT, RECORD};
+use std::mem;
 
 const WHAT: &str = "the records of a process";
 /// The most records that are followed. Such deep stacks change less often than they are read.
@@ -22,6 +23,8 @@ pub struct Walk {
     records: Vec<Twice<RECORD>>,
     /// Variables of functions: positions in their byte code. Sorted as well.
     words: Vec<Twice<8>>,
+    /// R's variables in between, with their addresses.
+    variables: Vec<Twice<8>>,
 }
 
 #[derive(Debug)]
@@ -44,33 +47,69 @@ impl<const SIZE: usize> Twice<SIZE> {
             self.copies[1] = copy;
         }
     }
-
-    fn copies(&self) -> [&[u8]; 2] {
-        let [first, second] = &self.copies;
-        [first, second]
-    }
 }
 
 impl Walk {
     pub fn clear(&mut self) {
         self.records.clear();
         self.words.clear();
+        self.variables.clear();
     }
 
-    /// Follows the records. `head` is the address of the variable with the innermost one.
-    pub fn begin(&mut self, memory: &mut impl Memory, head: u64) -> Result<()> {
+    /// Follows the records twice, and reads the variables in between. The first one has the innermost record.
+    pub fn take(&mut self, memory: &mut impl Memory, variables: &[u64]) -> Result<()> {
         self.clear();
-        match memory::word(memory, head) {
-            Some(innermost) => self.follow(memory, innermost),
-            None => Ok(()),
+        let first = variables
+            .first()
+            .and_then(|&head| memory::word(memory, head));
+        let Some(first) = first else {
+            return Ok(());
+        };
+        self.follow(memory, first)?;
+        let mut innermost = 0;
+        for &variable in variables.iter().rev() {
+            let Some(value) = Twice::read(memory, variable) else {
+                self.clear();
+                return Ok(());
+            };
+            innermost = at(&value.copies[0], 0);
+            self.variables.try_push(value, WHAT)?;
         }
+        if innermost == first {
+            self.add_position(memory)?;
+            self.read_again(memory);
+        } else {
+            // A function was called meanwhile, or has returned.
+            self.sort();
+            let (records, words) = (mem::take(&mut self.records), mem::take(&mut self.words));
+            self.follow(memory, innermost)?;
+            self.add_position(memory)?;
+            for record in &mut self.records {
+                record.copies[0] =
+                    find(&records, record.address).map_or([0; RECORD], |[first, _]| *first);
+            }
+            for word in &mut self.words {
+                word.copies[0] = find(&words, word.address).map_or([0; 8], |[first, _]| *first);
+            }
+        }
+        self.sort();
+        Ok(())
     }
 
-    /// Whether this is the innermost record, as long as nothing is read again.
-    pub fn begins_with(&self, innermost: u64) -> bool {
-        self.records
-            .first()
-            .is_some_and(|record| record.address == innermost)
+    /// One of R's variables has the address of the position of the innermost function.
+    fn add_position(&mut self, memory: &mut impl Memory) -> Result<()> {
+        for number in 0..self.variables.len() {
+            let value = at(&self.variables[number].copies[0], 0);
+            self.add_word(memory, value)?;
+        }
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        self.records.sort_unstable_by_key(|record| record.address);
+        self.words.sort_unstable_by_key(|word| word.address);
+        self.variables
+            .sort_unstable_by_key(|variable| variable.address);
     }
 
     fn follow(&mut self, memory: &mut impl Memory, innermost: u64) -> Result<()> {
@@ -88,7 +127,7 @@ impl Walk {
             let Some(record) = record else {
                 break;
             };
-            let [bytes, _] = record.copies();
+            let [bytes, _] = &record.copies;
             let (next, position) = (at(bytes, NEXT as usize), at(bytes, BCPC as usize));
             self.records.try_push(record, WHAT)?;
             self.add_word(memory, position)?;
@@ -97,8 +136,8 @@ impl Walk {
         Ok(())
     }
 
-    /// The same for a variable of the innermost function, if it is at hand.
-    pub fn add_word(&mut self, memory: &mut impl Memory, address: u64) -> Result<()> {
+    /// Reads a variable of a function, if it is at hand.
+    fn add_word(&mut self, memory: &mut impl Memory, address: u64) -> Result<()> {
         if !memory.is_at_hand(address, 8) {
             return Ok(());
         }
@@ -109,29 +148,51 @@ impl Walk {
     }
 
     /// Reads all again, the innermost first.
-    pub fn end(&mut self, memory: &mut impl Memory) {
+    fn read_again(&mut self, memory: &mut impl Memory) {
         for record in &mut self.records {
             record.read_again(memory);
         }
         for word in &mut self.words {
             word.read_again(memory);
         }
-        self.records.sort_unstable_by_key(|record| record.address);
-        self.words.sort_unstable_by_key(|word| word.address);
     }
 
     /// Both copies of a record.
     pub fn record(&self, address: u64) -> Option<[&[u8]; 2]> {
-        find(&self.records, address)
+        both(&self.records, address)
     }
 
-    /// Both copies of a variable.
+    /// The value of a variable of R.
+    pub fn variable(&self, address: u64) -> Option<[&[u8]; 2]> {
+        both(&self.variables, address)
+    }
+
+    /// Both copies of a variable of a function.
     pub fn word(&self, address: u64) -> Option<[&[u8]; 2]> {
-        find(&self.words, address)
+        both(&self.words, address)
     }
 }
 
-fn find<const SIZE: usize>(copies: &[Twice<SIZE>], address: u64) -> Option<[&[u8]; 2]> {
+/// Whether both are copies of the same record. Others of its fields may change while its function runs.
+pub fn is_same_record(first: &[u8], second: &[u8]) -> bool {
+    let [next, flags, identity, site] =
+        [NEXT, CALLFLAG, CALLFUN, BCBODY].map(|field| field as usize);
+    [
+        next..next + 8,
+        flags..flags + 4,
+        identity..CLOENV as usize + 8,
+        site..BCPC as usize + 8,
+    ]
+    .into_iter()
+    .all(|part| first.get(part.clone()) == second.get(part))
+}
+
+fn find<const SIZE: usize>(copies: &[Twice<SIZE>], address: u64) -> Option<&[[u8; SIZE]; 2]> {
     let found = copies.binary_search_by_key(&address, |copy| copy.address);
-    Some(copies.get(found.ok()?)?.copies())
+    Some(&copies.get(found.ok()?)?.copies)
+}
+
+fn both<const SIZE: usize>(copies: &[Twice<SIZE>], address: u64) -> Option<[&[u8]; 2]> {
+    let [first, second] = find(copies, address)?;
+    Some([first, second])
 }

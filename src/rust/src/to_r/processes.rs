@@ -12,7 +12,7 @@ use profile_reader::session::in_a_word;
 
 const WHAT: &str = "the stack of a process";
 
-/// `list(tables, counts, unread, cut, ended)`: `counts` are those of problems of native stacks.
+/// `list(tables, counts, unread, cut, partial, ended)`: `counts` are those of problems of native stacks.
 pub fn recorded<'call>(
     arena: Arena<'call>,
     recorded: &Recorded,
@@ -26,6 +26,7 @@ pub fn recorded<'call>(
         ("counts", super::counts(arena, problems)?),
         ("unread", arena.number(recorded.unread as f64)?),
         ("cut", arena.number(recorded.cut as f64)?),
+        ("partial", arena.number(recorded.partial as f64)?),
         ("ended", arena.integer_vector(&recorded.ended)?),
     ])
 }

@@ -1,7 +1,9 @@
 //! The memory of a process.
 
-use super::own_stack::OwnStack;
+use super::own::Own;
 use crate::memory::{Memory, Piece};
+use profile_core::error::Result;
+use std::ops::Range;
 use std::process;
 
 /// The most pieces that a system call reads (`IOV_MAX` of Linux).
@@ -17,29 +19,27 @@ const _: () = assert!(
 /// The memory of a process of this machine.
 ///
 /// It is read by `process_vm_readv()`, which fails for wrong addresses, and which the kernel allows to those who
-/// may debug the process. A thread can read that of its own process as well, of which R's stack is at hand.
-#[derive(Debug, Clone, Copy)]
+/// may debug the process. A thread can read that of its own process as well, of which R's stack and variables are at
+/// hand.
+#[derive(Debug, Clone)]
 pub struct ProcessMemory {
     pid: libc::pid_t,
-    stack: Option<OwnStack>,
+    own: Option<Own>,
 }
 
 impl ProcessMemory {
     pub fn new(pid: i32) -> ProcessMemory {
         let is_own = u32::try_from(pid) == Ok(process::id());
-        let stack = if is_own { OwnStack::find() } else { None };
-        ProcessMemory { pid, stack }
+        let own = if is_own { Own::find() } else { None };
+        ProcessMemory { pid, own }
     }
 }
 
 impl Memory for ProcessMemory {
     #[inline]
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
-        if self
-            .stack
-            .as_mut()
-            .is_some_and(|stack| stack.read(address, into))
-        {
+        let own = self.own.as_mut();
+        if own.is_some_and(|own| own.read(address, into)) {
             return true;
         }
         let size = into.len();
@@ -47,13 +47,16 @@ impl Memory for ProcessMemory {
     }
 
     fn is_own(&self) -> bool {
-        self.stack.is_some()
+        self.own.is_some()
     }
 
     fn is_at_hand(&mut self, address: u64, size: usize) -> bool {
-        self.stack
-            .as_mut()
-            .is_some_and(|stack| stack.contains(address, size))
+        let own = self.own.as_mut();
+        own.is_some_and(|own| own.contains(address, size))
+    }
+
+    fn keep_at_hand(&mut self, parts: &[Range<u64>]) -> Result<()> {
+        self.own.as_mut().map_or(Ok(()), |own| own.add(parts))
     }
 
     fn read_pieces(&mut self, pieces: &[Piece], mut into: &mut [u8]) -> usize {

@@ -5,7 +5,7 @@
 mod memory;
 mod modules;
 mod native;
-mod own_stack;
+mod own;
 mod pause;
 mod permission;
 mod placement;

