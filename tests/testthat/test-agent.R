@@ -71,6 +71,46 @@ test_that("stacks of this process that were never there are not recorded", {
   expect_identical(sum(!is_chain), 0L)
 })
 
+test_that("code whose stack changes all the time has its share", {
+  folder <- withr::local_tempdir()
+  # Which is calls of many functions, in the last line, and loops.
+  writeLines(c(
+    "loop <- function(n) {",
+    "  x <- 0",
+    "  while (x < n) x <- x + 1",
+    "}",
+    "main <- function() {",
+    "  loop(1000)",
+    "  lapply(1:3, function(i) loop(300))",
+    "  stats::lm(dist ~ speed, datasets::cars)",
+    "}"
+  ), file.path(folder, "program.R"))
+  code <- new.env()
+  source(file.path(folder, "program.R"), code, keep.source = TRUE)
+  work <- function(seconds) {
+    end <- proc.time()[[1]] + seconds
+    while (proc.time()[[1]] < end) for (i in 1:50) code$main()
+  }
+  work(0.5)
+  path <- file.path(folder, "Rprof.out")
+  profiles <- file.path(folder, "profiles")
+  dir.create(profiles)
+  withr::defer(Rprof(NULL))
+  Rprof(path, interval = 0.01, line.profiling = TRUE)
+  local_agent(profiles, interval = 0.005, every = 60)
+  work(6)
+  expect_complete(stop_agent())
+  Rprof(NULL)
+  share <- function(x) {
+    lines <- summary(x)$by_line
+    lines$total_share[basename(lines$filename) == "program.R" & lines$line == 8]
+  }
+  ours <- share(read_pprof(list.files(profiles, full.names = TRUE)))
+  theirs <- share(suppressWarnings(read_rprof(path)))
+  # Both have some hundreds of samples.
+  expect_lt(abs(ours - theirs), 0.1)
+})
+
 test_that("labels arrive", {
   server <- http_server(list(headers = protobuf()))
   local_agent(server$url)
