@@ -171,12 +171,12 @@ impl Known {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::calls::{OnStack, Site};
 
     /// The call of a function, with the number of its environment.
-    fn called(number: u64, function: u64, environment: u64, called_from: u64) -> Called {
+    pub fn called(number: u64, function: u64, environment: u64, called_from: u64) -> Called {
         Called {
             call: Call {
                 record: OnStack {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     /// `f()` calls `g()`, which calls `h()`; innermost first.
-    fn calls() -> [Called; 3] {
+    pub fn calls() -> [Called; 3] {
         [
             called(3, 8, 103, 102),
             called(2, 7, 102, 101),
@@ -206,7 +206,7 @@ mod tests {
         ]
     }
 
-    const INNERMOST: Root = Root::Srcref {
+    pub const INNERMOST: Root = Root::Srcref {
         address: 99,
         object: [0; CELL],
     };

@@ -2,8 +2,8 @@
 //!
 //! The process is not stopped, and does not cooperate. Its memory changes while it is read, so whatever is
 //! read is treated as a guess: addresses are only passed to the kernel, which refuses wrong ones, except those of the
-//! stack of the own process, which is always there; the types of objects are checked; and the records of R's calls are read twice. If they changed in the
-//! meantime, the attempt does not count.
+//! stack and of R's variables in the own process, which are always there; the types of objects are checked; and the
+//! records of R's calls are read twice. If they changed in the meantime, only what is known to be right counts.
 //!
 //! ```text
 //! Memory ──► Target (where R's variables are, how its records look)
@@ -12,11 +12,12 @@
 //! ```
 //!
 //! - [`memory`]: the memory of a process; [`process`]: that of a real one, and what `/proc` says about it;
-//! - [`ahead`]: many reads of it at once, of [`pieces`] in which all is that is needed; [`walk`]: the stack of the own
-//!   process, which is at hand;
+//! - [`ahead`]: many reads of it at once: [`copies`] of [`pieces`] in which all is that is needed, then of [`objects`];
+//!   [`walk`]: the stack of the own process, which is at hand;
 //! - [`symbols`]: the variables that a module exports;
 //! - [`target`]: R in a process;
 //! - [`calls`]: an attempt to read R's calls; [`chain`]: whether calls that changed meanwhile are a stack;
+//!   [`outer`]: which of them are one;
 //! - [`names`], [`places`]: what the calls say: functions, files and lines;
 //! - [`byte_code`]: what a position in byte code says, also which builtin is called there;
 //! - [`innermost`]: where in its code the innermost function is;

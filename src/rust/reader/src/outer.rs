@@ -90,3 +90,69 @@ impl Outer {
         Ok(Some(innermost.unwrap_or(Root::Nothing)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::tests::{INNERMOST, calls};
+
+    /// The functions of what is left of `first`, if these calls are there later, where the innermost one is, and
+    /// whether others were left out.
+    fn taken(first: &[Called], later: &[Called]) -> Option<(Vec<u64>, Root, bool)> {
+        let mut known = Known::default();
+        known.learn(&calls(), &INNERMOST).unwrap();
+        let mut outer = Outer::default();
+        outer.note(first, INNERMOST, Duration::ZERO).unwrap();
+        let mut now = Calls::default();
+        now.calls = later.iter().map(|called| called.call).collect();
+        let mut roots = Vec::new();
+        let innermost = outer.take(&now, &known, &mut roots).unwrap()?;
+        let functions = roots.iter().map(|called| called.call.function);
+        Some((functions.collect(), innermost, outer.lacks_inner))
+    }
+
+    #[test]
+    fn calls_that_returned_are_kept_if_they_are_known() {
+        for later in [&calls()[..], &calls()[1..], &calls()[2..], &[]] {
+            let all = (vec![8, 7, 6], INNERMOST, false);
+            assert_eq!(taken(&calls(), later), Some(all));
+        }
+    }
+
+    #[test]
+    fn others_are_left_out() {
+        let mut function = calls();
+        function[0].call.function = 9;
+        let mut from_elsewhere = calls();
+        from_elsewhere[0].call.called_from = 1;
+        let site = calls()[0].called_at;
+        for first in [function, from_elsewhere] {
+            let rest = (vec![7, 6], site, true);
+            assert_eq!(taken(&first, &calls()[2..]), Some(rest));
+        }
+        let mut nowhere = function;
+        nowhere[0].called_at = INNERMOST;
+        let rest = (vec![7, 6], Root::Nothing, true);
+        assert_eq!(taken(&nowhere, &calls()[1..]), Some(rest));
+    }
+
+    #[test]
+    fn nothing_is_taken_of_what_was_never_there() {
+        let mut first = calls();
+        first[2].call.function = 9;
+        assert_eq!(taken(&first, &[]), None);
+    }
+
+    #[test]
+    fn calls_go_on_if_none_has_returned() {
+        let mut outer = Outer::default();
+        let mut now = Calls::default();
+        assert!(outer.goes_on_in(&now));
+        outer
+            .note(&calls()[1..], INNERMOST, Duration::ZERO)
+            .unwrap();
+        assert!(!outer.goes_on_in(&now));
+        now.calls = calls().iter().map(|called| called.call).collect();
+        assert!(outer.goes_on_in(&now));
+    }
+}
