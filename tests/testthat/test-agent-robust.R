@@ -22,8 +22,8 @@ test_that("other profilers work beside the agent, and it beside them", {
   skip_if(inherits(try(joint_profile(1), silent = TRUE), "try-error"), "the joint profiler does not run here")
   joint <- suppressWarnings(joint_profile(busy(0.5)))
   expect_gt(nrow(joint$samples), 5)
-  # More than the other profilers take for their own results.
-  busy(2)
+  # More than the other profilers take for their own results, also on a busy machine.
+  busy(4)
   status <- stop_agent()
   expect_complete(status)
   expect_identical(samples_of(got), status$sent)

@@ -214,12 +214,14 @@ sampled_shares <- function() {
 test_that("the number of samples is that of plain Rprof()", {
   skip_without_joint()
   differ <- function(shares) max(abs(c(diff(shares), shares - 1)))
-  shares <- sampled_shares()
+  part <- part_of_cpu(shares <- sampled_shares())
   if (differ(shares) > 0.1) {
-    # On a busy machine ticks may come late. What is wrong is so twice.
-    shares <- sampled_shares()
+    # What is wrong is so twice.
+    part <- part_of_cpu(shares <- sampled_shares())
   }
-  expect_lte(differ(shares), 0.1, label = paste("difference of", paste(round(shares, 3), collapse = " and ")))
+  label <- paste("difference of", paste(round(shares, 3), collapse = " and "))
+  skip_if_busy(differ(shares) > 0.1, part)
+  expect_lte(differ(shares), 0.1, label = label)
 })
 
 # How far the share of each function is from the truth, in standard deviations.
@@ -243,11 +245,12 @@ split_deviations <- function(compile) {
 test_that("shares of time are true within what chance allows", {
   skip_without_joint()
   for (compile in c(FALSE, TRUE)) {
-    deviations <- split_deviations(compile)
+    part <- part_of_cpu(deviations <- split_deviations(compile))
     if (any(deviations > 3.5)) {
       # As above.
-      deviations <- split_deviations(compile)
+      part <- part_of_cpu(deviations <- split_deviations(compile))
     }
+    skip_if_busy(any(deviations >= 3.5), part)
     expect_true(all(deviations < 3.5), info = paste(round(deviations, 2), collapse = " "))
   }
 })
@@ -258,7 +261,7 @@ test_that("code outside of any R function is sampled too", {
     "path <- tempfile()",
     "start_profiler(path, interval = 0.01)",
     "start <- process_cpu()",
-    "while (process_cpu() < start + 1) .Call(lib$c_inner, 1000000L)",
+    "while (process_cpu() < start + 2) .Call(lib$c_inner, 1000000L)",
     "x <- quietly(stop_profiler())",
     "stacks <- profile_stacks(x)",
     "here <- vapply(stacks, function(stack) 'c_inner' %in% stack, NA)",
