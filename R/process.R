@@ -19,8 +19,7 @@
 #' that runs through many different functions, each for some microseconds, can have a slightly smaller share than it
 #' should, and loops in one function a larger one: on a slow machine `lm()` of a small table had 71 to 77% of the samples of
 #' a program instead of 78%, and a loop 11 to 15% instead of 7%. If this matters, pause the process (`pause = TRUE`), or use
-#' `Rprof()`. [start_agent()] reads the stack of its own process faster. Its shares of that program are right in R 4.2;
-#' in R 4.5 the loop had 9 to 14% instead of 6%.
+#' `Rprof()`. [start_agent()] reads the stack of its own process much faster. Its shares of that program are right.
 #'
 #' While it records, this R avoids the CPU that the process runs on. If all CPUs are busy, or if there is only one, moments
 #' at which the process makes system calls have more samples than they should.

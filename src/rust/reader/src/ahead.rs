@@ -17,6 +17,7 @@
 //! The position of the innermost function in its byte code changes all the time. Any position will do that it had
 //! while its record existed.
 
+use crate::calls::Order;
 use crate::copies::{Copies, Need};
 use crate::memory::{self, Memory, Piece, at};
 use crate::objects::Objects;
@@ -55,6 +56,7 @@ pub struct Ahead<M> {
     variables: Vec<u64>,
     next_variables: Vec<u64>,
     walk: Walk,
+    order: Order,
     objects: Objects,
     stage: Stage,
     was: Was,
@@ -115,7 +117,8 @@ enum Stage {
 }
 
 impl<M: Memory> Ahead<M> {
-    pub fn new(memory: M) -> Ahead<M> {
+    /// `order` is that of the records.
+    pub fn new(memory: M, order: Order) -> Ahead<M> {
         Ahead {
             memory,
             needs: HashMap::default(),
@@ -127,6 +130,7 @@ impl<M: Memory> Ahead<M> {
             variables: Vec::new(),
             next_variables: Vec::new(),
             walk: Walk::default(),
+            order,
             objects: Objects::default(),
             stage: Stage::Other,
             was: Was::Copied,
@@ -152,7 +156,9 @@ impl<M: Memory> Ahead<M> {
         self.objects.clear();
         self.copied_at = Instant::now();
         match self.memory.is_own() {
-            true => self.walk.take(&mut self.memory, &self.variables),
+            true => self
+                .walk
+                .take(&mut self.memory, &self.order, &self.variables),
             false => self.copy_needs(),
         }
     }

@@ -14,6 +14,7 @@ use profile_core::limits::memory::TryGrow;
 use profile_runtime::contexts::{
     BCBODY, BCPC, BUILTIN, CALL, CALLFLAG, CALLFUN, CLOENV, CLOSURE, FLAGS, NEXT, RECORD, SYSPARENT,
 };
+use std::ops::Range;
 
 const WHAT: &str = "the calls of a process";
 /// Deeper stacks are cut: their outermost calls are left out. R's own limit is 5,000 calls by default.
@@ -180,14 +181,14 @@ impl Calls {
         } else {
             MOST_CALLS
         };
-        let mut order = Order::default();
+        let mut order = Order::of(target);
         let mut bytes = [0; RECORD];
         while address != target.toplevel {
             if self.records.len() == MOST_RECORDS || self.calls.len() == most {
                 self.is_cut = true;
                 break;
             }
-            if !order.allows(address, target) || !memory.read(address, &mut bytes) {
+            if !order.allows(address) || !memory.read(address, &mut bytes) {
                 return Ok(false);
             }
             let record = Record::read(address, &bytes);
@@ -258,31 +259,35 @@ impl Record {
 
 /// The order of records: those of outer calls have higher addresses on the C stack, which grows downwards, and lower
 /// ones on the node stack. So a list that keeps to it has no circles.
-struct Order {
-    stack: u64,
-    node_stack: u64,
-}
-
-impl Default for Order {
-    fn default() -> Order {
-        Order {
-            stack: 0,
-            node_stack: u64::MAX,
-        }
-    }
+#[derive(Debug, Clone)]
+pub struct Order {
+    stack: Range<u64>,
+    node_stack: Range<u64>,
+    /// The last record on each.
+    last: u64,
+    last_node: u64,
 }
 
 impl Order {
+    pub fn of(target: &Target) -> Order {
+        Order {
+            stack: target.stack.clone(),
+            node_stack: target.node_stack.clone(),
+            last: 0,
+            last_node: u64::MAX,
+        }
+    }
+
     /// Whether the next record may be at this address.
-    fn allows(&mut self, address: u64, target: &Target) -> bool {
+    pub fn allows(&mut self, address: u64) -> bool {
         let is_outer;
         // What counts as the C stack is larger than it is, and may contain the node stack.
-        if target.node_stack.contains(&address) {
-            is_outer = address < self.node_stack;
-            self.node_stack = address;
+        if self.node_stack.contains(&address) {
+            is_outer = address < self.last_node;
+            self.last_node = address;
         } else {
-            is_outer = target.stack.contains(&address) && address > self.stack;
-            self.stack = address;
+            is_outer = self.stack.contains(&address) && address > self.last;
+            self.last = address;
         }
         is_outer && address % 8 == 0
     }

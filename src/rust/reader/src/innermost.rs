@@ -23,9 +23,11 @@ const MOST_BYTES: u64 = 16 << 20;
 const MOST_FOUND: usize = 1000;
 /// The number of votes after which there is a decision.
 const ENOUGH: u32 = 12;
-/// How often all variables are searched at first, and after how many looks again if there is no decision.
+/// How often all variables are searched at first, and after how many looks again if there is no decision, or no
+/// candidate: the function has often returned before the end of a search.
 const SCANS: u32 = 4;
 const SCAN_AGAIN: u32 = 64;
+const SCAN_WITHOUT: u32 = 4;
 
 /// The addresses of `R_BCbody` and `R_BCpc`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +142,13 @@ impl Search {
                 .vote(&self.pcs, |value| code.instructions.contains(&value));
             self.pc_votes += 1;
         }
-        if self.looks < SCANS || self.looks % SCAN_AGAIN == 0 {
+        let has_candidates = !self.code.0.is_empty() && !self.pc.0.is_empty();
+        let again = if has_candidates {
+            SCAN_AGAIN
+        } else {
+            SCAN_WITHOUT
+        };
+        if self.looks < SCANS || self.looks % again == 0 {
             self.scan(memory, target, &code)?;
         }
         self.looks = self.looks.wrapping_add(1);

@@ -2,7 +2,7 @@
 
 use crate::ahead::{Ahead, Reading, Was};
 use crate::byte_code::Builtin;
-use crate::calls::{Calls, OnStack, Site};
+use crate::calls::{Calls, OnStack, Order, Site};
 use crate::chain::{Called, Known};
 use crate::innermost::{Registers, Search};
 use crate::memory::{self, Limited, Memory};
@@ -93,8 +93,11 @@ impl<M: Memory> Reader<M> {
         let mut memory = Limited::new(memory, MOST_TO_OPEN);
         let target = Target::open(&mut memory, mappings)?;
         memory.inner().keep_at_hand(&target.variables)?;
+        memory
+            .inner()
+            .keep_at_hand(std::slice::from_ref(&target.node_stack))?;
         Ok(Reader {
-            memory: Limited::new(Ahead::new(memory.into_inner()), 0),
+            memory: Limited::new(Ahead::new(memory.into_inner(), Order::of(&target)), 0),
             target,
             calls: Calls::default(),
             known: Known::default(),

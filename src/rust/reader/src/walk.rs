@@ -4,6 +4,7 @@
 //! it is. What is the same both times was so in the meantime, when R's variables were read, so all of it belongs to one
 //! moment.
 
+use crate::calls::Order;
 use crate::memory::{self, Memory, at};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
@@ -13,7 +14,7 @@ use std::mem;
 const WHAT: &str = "the records of a process";
 /// The most records that are followed. Such deep stacks change less often than they are read.
 const MOST: usize = 20_000;
-/// The same of records on the node stack, which is not at hand.
+/// The same of records that are not at hand, since R is on another stack than that of the first thread.
 const MOST_OTHERS: usize = 100;
 
 /// What the stack was, and a moment later.
@@ -57,7 +58,12 @@ impl Walk {
     }
 
     /// Follows the records twice, and reads the variables in between. The first one has the innermost record.
-    pub fn take(&mut self, memory: &mut impl Memory, variables: &[u64]) -> Result<()> {
+    pub fn take(
+        &mut self,
+        memory: &mut impl Memory,
+        order: &Order,
+        variables: &[u64],
+    ) -> Result<()> {
         self.clear();
         let first = variables
             .first()
@@ -65,7 +71,7 @@ impl Walk {
         let Some(first) = first else {
             return Ok(());
         };
-        self.follow(memory, first)?;
+        self.follow(memory, order, first)?;
         let mut innermost = 0;
         for &variable in variables.iter().rev() {
             let Some(value) = Twice::read(memory, variable) else {
@@ -82,7 +88,7 @@ impl Walk {
             // A function was called meanwhile, or has returned.
             self.sort();
             let (records, words) = (mem::take(&mut self.records), mem::take(&mut self.words));
-            self.follow(memory, innermost)?;
+            self.follow(memory, order, innermost)?;
             self.add_position(memory)?;
             for record in &mut self.records {
                 record.copies[0] =
@@ -112,19 +118,15 @@ impl Walk {
             .sort_unstable_by_key(|variable| variable.address);
     }
 
-    fn follow(&mut self, memory: &mut impl Memory, innermost: u64) -> Result<()> {
-        let (mut address, mut last, mut others) = (innermost, 0, 0);
-        while self.records.len() < MOST {
-            // Records of outer calls have higher addresses. What is not at hand takes a system call.
-            let is_next = match memory.is_at_hand(address, RECORD) {
-                true => address > std::mem::replace(&mut last, address),
-                false => {
-                    others += 1;
-                    others <= MOST_OTHERS
-                }
-            };
-            let record = Twice::<RECORD>::read(memory, address).filter(|_| is_next);
-            let Some(record) = record else {
+    fn follow(&mut self, memory: &mut impl Memory, order: &Order, innermost: u64) -> Result<()> {
+        let (mut address, mut order, mut others) = (innermost, order.clone(), 0);
+        while self.records.len() < MOST && order.allows(address) {
+            // What is not at hand takes a system call.
+            others += usize::from(!memory.is_at_hand(address, RECORD));
+            if others > MOST_OTHERS {
+                break;
+            }
+            let Some(record) = Twice::<RECORD>::read(memory, address) else {
                 break;
             };
             let [bytes, _] = &record.copies;

@@ -1,9 +1,10 @@
 //! The parts of the memory of this process that are read without the kernel: the stack of the first thread, which is R's,
-//! and R's variables.
+//! R's variables, and the stack of its byte code, where R 4.4 and later have the records of most calls.
 //!
 //! To copy a few hundred bytes from R's thread by a system call takes a microsecond, and to copy a stack more than
-//! many functions take. The kernel never removes a part of this stack as long as the process exists, and nobody unloads R
-//! from it, so they may be read like any other memory, although they change meanwhile.
+//! many functions take. The kernel never removes a part of the stack of a thread as long as the process exists, nobody
+//! unloads R from it, and R allocates the other stack when it starts and never frees it. So they may be read like
+//! any other memory, although they change meanwhile.
 
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
@@ -18,14 +19,14 @@ const GROWTH: u64 = 64 << 20;
 #[derive(Debug, Clone)]
 pub struct Own {
     stack: Range<u64>,
-    variables: Vec<Range<u64>>,
+    others: Vec<Range<u64>>,
 }
 
 impl Own {
     pub fn find() -> Option<Own> {
         Some(Own {
             stack: stack()?,
-            variables: Vec::new(),
+            others: Vec::new(),
         })
     }
 
@@ -41,8 +42,7 @@ impl Own {
                 }
             }
             if start >= part.end {
-                self.variables
-                    .try_push(part.clone(), "the variables of R")?;
+                self.others.try_push(part.clone(), "the memory of R")?;
             }
         }
         Ok(())
@@ -55,7 +55,7 @@ impl Own {
             return false;
         }
         let is_in = |part: &Range<u64>| part.contains(&address) && size <= part.end - address;
-        if is_in(&self.stack) || self.variables.iter().any(is_in) {
+        if is_in(&self.stack) || self.others.iter().any(is_in) {
             return true;
         }
         // The stack grows downwards.
@@ -75,9 +75,9 @@ impl Own {
         }
         let words = std::ptr::with_exposed_provenance_mut::<u64>(address as usize);
         for (number, bytes) in into.chunks_exact_mut(WORD as usize).enumerate() {
-            // SAFETY: this word is part of the stack of the first thread or of R's variables, which are mapped until the
-            // process ends, and it is aligned. R's thread may write it at the same time; a load of a whole word gives
-            // one of both values.
+            // SAFETY: this word is aligned, and part of the stack of the first thread, of R's variables or of the stack of
+            // its byte code, which are mapped until the process ends. R's thread may write it at the same time; a load of
+            // a whole word gives one of both values.
             let word = unsafe { AtomicU64::from_ptr(words.add(number)) }.load(Ordering::Acquire);
             bytes.copy_from_slice(&word.to_le_bytes());
         }

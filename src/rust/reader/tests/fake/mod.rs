@@ -13,7 +13,7 @@ pub mod module;
 pub mod objects;
 pub mod process;
 
-use crate::fake::process::STACK_END;
+use crate::fake::process::{NODE_STACK, NODE_STACK_SIZE, STACK_END};
 use profile_reader::memory::{Memory, Piece};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -190,8 +190,13 @@ impl Memory for FakeMemory {
     }
 
     fn is_at_hand(&mut self, address: u64, size: usize) -> bool {
-        let is_stack = (STACK_END - STACK_SIZE..STACK_END - size as u64).contains(&address);
-        self.0.borrow().is_own && is_stack && address % 8 == 0
+        let is_on_stack = [
+            STACK_END - STACK_SIZE..STACK_END - size as u64,
+            NODE_STACK..NODE_STACK + NODE_STACK_SIZE - size as u64,
+        ]
+        .iter()
+        .any(|stack| stack.contains(&address));
+        self.0.borrow().is_own && is_on_stack && address % 8 == 0
     }
 
     fn read_pieces(&mut self, pieces: &[Piece], mut into: &mut [u8]) -> usize {

@@ -65,6 +65,21 @@ fn functions_that_are_no_byte_code_end_the_preparation() {
 }
 
 #[test]
+fn they_are_searched_until_there_is_a_candidate() {
+    let (r, _) = r(Layout::R_4_4);
+    let (memory, mut reader) = r.reader();
+    let body = r.space.word(BC_BODY);
+    // The function has always returned when they are searched, and it is another one that runs.
+    memory.change(|space| space.set(BC_BODY, 0));
+    for _ in 0..6 {
+        assert_eq!(frames(&mut reader).unwrap(), ["f"]);
+    }
+    memory.change(|space| space.set(BC_BODY, body));
+    let read = (0..24).find(|_| frames(&mut reader).unwrap() == ["f a.R#12"]);
+    assert!(read > Some(5), "{read:?}");
+}
+
+#[test]
 fn variables_with_the_same_values_are_told_apart_by_time() {
     let (mut r, code) = r(Layout::R_4_4);
     let pc = r.space.word(BC_PC);

@@ -1,8 +1,8 @@
 //! A stack that changes while it is read.
 
 use crate::fake::Space;
-use crate::fake::process::{At, FakeR, HEAP, frames, variable};
-use profile_runtime::contexts::{CALL, CLOENV, Layout, NEXT};
+use crate::fake::process::{At, FakeR, HEAP, On, frames, variable};
+use profile_runtime::contexts::{CALL, CLOENV, CLOSURE, Layout, NEXT};
 use profile_runtime::objects::{ATTRIBUTES, CAR};
 use std::time::Duration;
 
@@ -211,6 +211,27 @@ fn without_the_second_reading_stacks_are_of_several_moments() {
         first.is_some_and(|first| moments.texts.iter().all(|text| first != *text))
     });
     assert!(mixed.count() > 2);
+}
+
+#[test]
+fn records_are_followed_on_both_stacks_of_the_own_process() {
+    let reads = |stacks: [On; 5]| {
+        let mut r = FakeR::new(Layout::R_4_4);
+        let nil = r.nil;
+        for (name, on) in ["a", "b", "c", "d", "e"].into_iter().zip(stacks) {
+            let call = r.call_of(name);
+            r.record(on, CLOSURE, call, nil, At::Nowhere);
+        }
+        let (memory, mut reader) = r.reader();
+        memory.set_own(true);
+        frames(&mut reader).unwrap();
+        let before = memory.reads();
+        assert_eq!(frames(&mut reader).unwrap(), ["e", "d", "c", "b", "a"]);
+        memory.reads() - before
+    };
+    let few = reads([On::C; 5]);
+    assert_eq!(reads([On::Node; 5]), few);
+    assert_eq!(reads([On::C, On::Node, On::Node, On::C, On::Node]), few);
 }
 
 #[test]
