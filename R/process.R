@@ -18,7 +18,7 @@
 #' function that called them. If this applies to more than 5% of the samples, the warning says so. So code
 #' that runs through many different functions, each for some microseconds, can have a slightly smaller share than it
 #' should, and loops in one function a larger one: on a slow machine `lm()` of a small table had 71 to 77% of the samples of
-#' a program instead of 78%, and a loop 11 to 15% instead of 7%. If this matters, pause the process (`pause = TRUE`), or use
+#' a program instead of 78%, and a loop 9 to 10% instead of 6%. If this matters, pause the process (`pause = TRUE`), or use
 #' `Rprof()`. [start_agent()] reads the stack of its own process much faster. Its shares of that program are right.
 #'
 #' While it records, this R avoids the CPU that the process runs on. If all CPUs are busy, or if there is only one, moments

@@ -155,21 +155,44 @@ impl<M: Memory> Ahead<M> {
         }
         self.objects.clear();
         self.copied_at = Instant::now();
-        match self.memory.is_own() {
-            true => self
+        if self.memory.is_own() {
+            return self
                 .walk
-                .take(&mut self.memory, &self.order, &self.variables),
-            false => self.copy_needs(),
+                .take(&mut self.memory, &self.order, &self.variables);
+        }
+        match self.read_innermost() {
+            Some(head) => self.copy_needs(head),
+            None => {
+                self.do_not_copy();
+                Ok(())
+            }
         }
     }
 
+    /// The innermost record of the stack of another process that is copied.
+    pub fn innermost(&self) -> Option<u64> {
+        self.listed
+    }
+
+    /// Copies the same variables again and the records, if this is the innermost record now.
+    pub fn copy_if(&mut self, innermost: u64) -> Result<bool> {
+        if self.read_innermost() != Some(innermost) {
+            return Ok(false);
+        }
+        self.remember()?;
+        self.objects.clear();
+        self.copied_at = Instant::now();
+        self.copy_needs(innermost)?;
+        Ok(true)
+    }
+
+    fn read_innermost(&mut self) -> Option<u64> {
+        let head = self.variables.first()?;
+        memory::word(&mut self.memory, *head)
+    }
+
     /// Copies what the last stack with the same innermost record needed.
-    fn copy_needs(&mut self) -> Result<()> {
-        let head = self.variables.first();
-        let Some(head) = head.and_then(|&head| memory::word(&mut self.memory, head)) else {
-            self.do_not_copy();
-            return Ok(());
-        };
+    fn copy_needs(&mut self, head: u64) -> Result<()> {
         if self.listed != Some(head) {
             let needs = self.needs.get(&head).map_or(&[][..], Vec::as_slice);
             self.copies.list(needs, &self.variables)?;

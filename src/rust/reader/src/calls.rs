@@ -144,6 +144,11 @@ impl Calls {
         self.read_records(memory, target)
     }
 
+    /// The address of the innermost record.
+    pub fn head(&self) -> u64 {
+        self.head
+    }
+
     /// The addresses of the records, innermost first.
     pub fn records(&self) -> impl ExactSizeIterator<Item = u64> {
         self.records.iter().map(|record| record.address)

@@ -16,7 +16,7 @@ use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::{StringId, Strings};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often a stack is read until it did not change meanwhile, or is known to be one nevertheless.
 const TRIES: usize = 8;
@@ -27,6 +27,10 @@ const COPIES: usize = 8;
 const PREPARATIONS: usize = 40;
 const UNNEEDED: usize = 12;
 const PAUSE: Duration = Duration::from_micros(500);
+
+const WAIT: Duration = Duration::from_micros(500);
+/// How often the list of records may be none while the innermost one is waited for.
+const UNREAD: usize = 2;
 
 /// A small collection of a fresh R takes 600 microseconds: symbols and base functions have to be marked.
 const SHORTEST_COLLECTION: Duration = Duration::from_micros(200);
@@ -81,6 +85,8 @@ pub struct Reader<M> {
     check: bool,
     /// In less time R does not collect garbage, so that what a call refers to is still there when it has just returned.
     pub shortest_collection: Duration,
+    /// How long the innermost record that was seen first is waited for, if it is gone.
+    pub wait: Duration,
 }
 
 impl<M: Memory> Reader<M> {
@@ -112,6 +118,7 @@ impl<M: Memory> Reader<M> {
             texts: Strings::default(),
             check,
             shortest_collection: SHORTEST_COLLECTION,
+            wait: WAIT,
         })
     }
 
@@ -158,6 +165,9 @@ impl<M: Memory> Reader<M> {
         if self.check {
             // The first copy after a pause takes three times as long as the next one.
             self.copy()?;
+            if self.read_first()? {
+                return Ok(true);
+            }
         }
         for _ in 0..TRIES {
             if self.attempt()? {
@@ -168,6 +178,47 @@ impl<M: Memory> Reader<M> {
             }
         }
         Ok(false)
+    }
+
+    /// Reads a stack of another process with the innermost record that was seen first. If it changes meanwhile, this
+    /// record is often there again soon, since most calls are made in loops. To take the next stack that can be read
+    /// would give more samples to those that last longer.
+    fn read_first(&mut self) -> Result<bool> {
+        let begin = Instant::now();
+        let Some(innermost) = self.memory.inner().innermost() else {
+            return Ok(false);
+        };
+        let (mut copies, mut unread) = (0, 0);
+        let mut outer = None;
+        while copies < COPIES
+            && unread < UNREAD
+            && begin.elapsed() < self.wait
+            && !self.memory.is_exhausted()
+        {
+            // What was noted is only compared with what there is now.
+            if outer.is_none() && !self.outer.is_empty() {
+                self.copy()?;
+            } else if !self.memory.inner().copy_if(innermost)? {
+                continue;
+            }
+            copies += 1;
+            let is_read = self.follow(Reading::Second)?;
+            unread += usize::from(!is_read);
+            if self.calls.head() == innermost && self.finish(is_read)? {
+                return Ok(true);
+            }
+            if outer.is_none() && self.note(is_read)? {
+                if !self.stack.lacks_inner {
+                    return Ok(true);
+                }
+                outer = Some(self.stack.clone());
+            }
+        }
+        let Some(outer) = outer else {
+            return Ok(false);
+        };
+        self.stack = outer;
+        Ok(true)
     }
 
     fn attempt(&mut self) -> Result<bool> {

@@ -30,6 +30,7 @@ fn a_stack_like_the_last_one_takes_few_system_calls() {
     let (memory, mut reader) = r.reader();
     // However slow this machine is.
     reader.shortest_collection = Duration::MAX;
+    reader.wait = Duration::MAX;
     let mut calls = || {
         let before = memory.calls();
         assert_eq!(frames(&mut reader).unwrap().len(), 21);
@@ -89,6 +90,7 @@ fn calls_that_are_made_again_meanwhile_are_read_at_once() {
         for number in 0..30 {
             let (memory, mut reader) = r.reader();
             reader.shortest_collection = Duration::MAX;
+            reader.wait = Duration::MAX;
             memory.change(|space| *space = before.clone());
             for _ in 0..3 {
                 let calls = memory.calls();
@@ -106,5 +108,37 @@ fn calls_that_are_made_again_meanwhile_are_read_at_once() {
             at_once += u32::from(memory.calls() == calls + undisturbed);
         }
         assert_eq!(at_once, 30, "{again}");
+    }
+}
+
+#[test]
+fn a_new_call_that_has_returned_is_waited_for() {
+    let mut r = FakeR::new(Layout::R_4_4);
+    let calls = ["f", "g", "h"].map(|name| r.call_of(name));
+    r.enter(calls[0], At::Nowhere);
+    r.enter(calls[1], At::Nowhere);
+    let without = r.space.clone();
+    r.enter(calls[2], At::Nowhere);
+    for (wait, frames_then) in [
+        (Duration::MAX, &["h", "g", "f"][..]),
+        (Duration::ZERO, &["g", "f"]),
+    ] {
+        let (memory, mut reader) = r.reader();
+        reader.shortest_collection = Duration::MAX;
+        reader.wait = wait;
+        memory.change(|space| *space = without.clone());
+        for _ in 0..3 {
+            assert_eq!(frames(&mut reader).unwrap(), ["g", "f"]);
+        }
+        let with = r.space.clone();
+        memory.change(|space| *space = with.clone());
+        let without = without.clone();
+        // It is there for the first read, then it is not, and later it is called again.
+        memory.before_read(move |space, reads| match reads {
+            1 => *space = without.clone(),
+            60 => *space = with.clone(),
+            _ => {}
+        });
+        assert_eq!(frames(&mut reader).unwrap(), frames_then, "{wait:?}");
     }
 }
