@@ -4,7 +4,7 @@
 //! cargo run --release -p profile-reader --example mutate_process -- SECONDS [SEED]
 //! ```
 //!
-//! Each round has a number, the first one is the seed. A round that fails is repeated by `-- 0 NUMBER`.
+//! Each round has a number, starting with the seed. To repeat a failed round, use `-- 0 NUMBER`.
 
 use std::panic::catch_unwind;
 use std::process::ExitCode;

@@ -1,25 +1,27 @@
-//! Copies at one moment what a stack needs. That is probably what the last stack with the same innermost record needed.
+//! Copies, as of one moment, everything that is needed to read a stack. That is probably what the last stack with the
+//! same innermost record needed.
 //!
-//! One system call reads the records of calls from the outermost to the innermost, R's variables, then the records
-//! from the innermost to the outermost. Records that are the same both times were so in the middle, when the variables
-//! were read, so all of them belong to one moment. The calls that end soonest are read within the shortest time, a few
-//! microseconds. To follow the records with one system call after the other takes forty times as long, and small
-//! functions have returned by then. The objects that they refer to are copied afterwards (`objects.rs`): R frees nothing
-//! so soon.
+//! R's variables are copied first, one of which points to the innermost record. Then the records are copied, from the
+//! innermost to the outermost one, and once more (`copies.rs`). Calls that existed the whole time belong to one
+//! moment: that at which the variables were copied. This takes two system calls. Following the records with a system
+//! call for each takes forty times as long, and small functions have returned by then. The objects that the records
+//! refer to are copied afterwards (`objects.rs`), since R does not free them so soon.
 //!
-//! Each piece takes about half a microsecond. Functions that take ten of them are often seen while a record changes.
-//! If such stacks were not taken, these functions would have fewer samples than others. So records that have moved on
-//! are told (`Ahead::moved`), and `chain.rs` finds out whether what the second reading found was a stack, or else what
-//! the first one did.
+//! Copying a piece takes about half a microsecond. The records of functions that run for ten microseconds often
+//! change while they are copied. If such stacks were rejected, these functions would get fewer samples than others.
+//! So changed records are reported (`Ahead::moved`), and `chain.rs` checks whether the first copies are a consistent
+//! stack.
 //!
-//! The stack of the reader's own process is at hand. It is not copied by the kernel, but followed (`walk.rs`).
+//! The stack of the reader's own process can be read directly. It is not copied by the kernel, but followed from
+//! record to record (`walk.rs`).
 //!
-//! The position of the innermost function in its byte code changes all the time. Any position will do that it had
-//! while its record existed.
+//! The position of the innermost function in its byte code changes all the time. Any position that it had while its
+//! record existed is valid.
 
 use crate::calls::Order;
 use crate::copies::{Copies, Need};
 use crate::memory::{self, Memory, Piece, at};
+use crate::moved::Moved;
 use crate::objects::Objects;
 use crate::pieces::{Key, Kind, end};
 use crate::walk::{Walk, is_same_record};
@@ -32,26 +34,24 @@ use std::mem;
 use std::time::{Duration, Instant};
 
 const WHAT: &str = "the memory of a process";
-/// The most that is remembered of stacks. Deeper ones are read piece by piece; they change less often than they are
-/// read.
+/// The maximum number of needs that are remembered. Deeper stacks are read piece by piece; they change less often
+/// than they are read.
 const MOST: usize = 100_000;
-/// Of stacks that need more, only what the last one needed.
+/// For stacks with more needs than this, only the needs of the last stack are remembered.
 const MANY: usize = 200;
 
-/// A memory, with copies of some pieces.
+/// Memory, with copies of some pieces.
 #[derive(Debug)]
 pub struct Ahead<M> {
     memory: M,
     /// What stacks have needed, by the address of the innermost record.
     needs: HashMap<u64, Vec<Need>, foldhash::fast::RandomState>,
-    /// How much this is.
+    /// The total number of these needs.
     count: usize,
     /// What this stack needs, and its innermost record.
     current: Vec<Need>,
     head: Option<u64>,
     copies: Copies,
-    /// The innermost record of the stack that is copied.
-    listed: Option<u64>,
     /// The addresses of R's variables.
     variables: Vec<u64>,
     next_variables: Vec<u64>,
@@ -62,57 +62,41 @@ pub struct Ahead<M> {
     was: Was,
     reading: Reading,
     moved: Moved,
+    /// The addresses of the innermost record at both checks of the copies, and whether that record was read and is
+    /// the same one in both copies.
+    heads: [Option<u64>; 2],
+    passed: [bool; 2],
     /// Variables of functions that were not copied, but read together with the records.
     words: HashMap<u64, [u8; 8], foldhash::fast::RandomState>,
     copied_at: Instant,
 }
 
-/// Which of both copies is used.
+/// Which of the two copies is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     First,
     Second,
 }
 
-/// What was something else at the other reading.
-#[derive(Debug, Default)]
-pub struct Moved {
-    /// Addresses of records.
-    pub records: Vec<u64>,
-    /// Whether there is a position of a function that has called another one.
-    pub has_position: bool,
-}
-
-impl Moved {
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty() && !self.has_position
-    }
-
-    fn clear(&mut self) {
-        self.records.clear();
-        self.has_position = false;
-    }
-}
-
-/// How what was read since a stage began was read.
+/// How data has been read since the beginning of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Was {
-    /// It was copied.
+    /// All of it was copied before.
     Copied,
-    /// Records were copied, but some objects were read now.
+    /// Records were copied before, but some objects were not.
     Late,
-    /// Some of it was read now.
+    /// Some of it was not copied before.
     Read,
 }
 
 /// What is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Something else than a stack.
+    /// Something other than a stack.
     Other,
     /// Variables and records.
     Records,
-    /// What they refer to: what a word is, and whether the records were copied.
+    /// What they refer to, with the kind of words that are read, and whether the records were copied.
     Objects { word: Kind, are_copied: bool },
 }
 
@@ -126,7 +110,6 @@ impl<M: Memory> Ahead<M> {
             current: Vec::new(),
             head: None,
             copies: Copies::default(),
-            listed: None,
             variables: Vec::new(),
             next_variables: Vec::new(),
             walk: Walk::default(),
@@ -136,13 +119,15 @@ impl<M: Memory> Ahead<M> {
             was: Was::Copied,
             reading: Reading::Second,
             moved: Moved::default(),
+            heads: [None; 2],
+            passed: [false; 2],
             words: HashMap::default(),
             copied_at: Instant::now(),
         }
     }
 
-    /// Prepares to read a stack: copies these variables of one word, of which the first one has the address of the
-    /// innermost record, and the records.
+    /// Prepares to read a stack: copies the records, and these variables of one word each. The first variable points
+    /// to the innermost record.
     pub fn copy(&mut self, variables: impl Iterator<Item = u64>) -> Result<()> {
         self.remember()?;
         self.next_variables.clear();
@@ -151,7 +136,10 @@ impl<M: Memory> Ahead<M> {
         }
         if self.next_variables != self.variables {
             mem::swap(&mut self.next_variables, &mut self.variables);
-            self.listed = None;
+            self.copies.begin_with(&self.variables)?;
+            for (&head, needs) in &self.needs {
+                self.copies.prepare(head, needs)?;
+            }
         }
         self.objects.clear();
         self.copied_at = Instant::now();
@@ -160,51 +148,24 @@ impl<M: Memory> Ahead<M> {
                 .walk
                 .take(&mut self.memory, &self.order, &self.variables);
         }
-        match self.read_innermost() {
-            Some(head) => self.copy_needs(head),
-            None => {
-                self.do_not_copy();
-                Ok(())
-            }
-        }
-    }
-
-    /// The innermost record of the stack of another process that is copied.
-    pub fn innermost(&self) -> Option<u64> {
-        self.listed
-    }
-
-    /// Copies the same variables again and the records, if this is the innermost record now.
-    pub fn copy_if(&mut self, innermost: u64) -> Result<bool> {
-        if self.read_innermost() != Some(innermost) {
-            return Ok(false);
-        }
-        self.remember()?;
-        self.objects.clear();
-        self.copied_at = Instant::now();
-        self.copy_needs(innermost)?;
-        Ok(true)
-    }
-
-    fn read_innermost(&mut self) -> Option<u64> {
-        let head = self.variables.first()?;
-        memory::word(&mut self.memory, *head)
+        self.copy_needs()
     }
 
     /// Copies what the last stack with the same innermost record needed.
-    fn copy_needs(&mut self, head: u64) -> Result<()> {
-        if self.listed != Some(head) {
-            let needs = self.needs.get(&head).map_or(&[][..], Vec::as_slice);
-            self.copies.list(needs, &self.variables)?;
-            self.listed = Some(head);
-        }
-        if let Some(piece) = self.copies.take(&mut self.memory) {
-            let gone = piece.address..end(&piece);
-            if let Some(needs) = self.needs.get_mut(&head) {
-                needs.retain(|need| !gone.contains(&need.key.1));
-            }
+    fn copy_needs(&mut self) -> Result<()> {
+        let Some(head) = self.copies.take_variables(&mut self.memory)? else {
             self.do_not_copy();
+            return Ok(());
+        };
+        let Some(freed) = self.copies.take(&mut self.memory, head)? else {
+            return Ok(());
+        };
+        let freed = freed.address..end(&freed);
+        if let Some(needs) = self.needs.get_mut(&head) {
+            needs.retain(|need| !freed.contains(&need.key.1));
+            self.copies.prepare(head, needs)?;
         }
+        self.do_not_copy();
         Ok(())
     }
 
@@ -216,7 +177,8 @@ impl<M: Memory> Ahead<M> {
         };
         if self.count > MOST {
             self.needs.clear();
-            (self.count, self.listed) = (0, None);
+            self.copies.forget();
+            self.count = 0;
         }
         if !self.needs.contains_key(&head) {
             self.needs.try_put(head, Vec::new(), WHAT)?;
@@ -234,20 +196,12 @@ impl<M: Memory> Ahead<M> {
             if needs.len() > 2 * MANY {
                 needs.clear();
             }
-            for need in &self.current {
-                if !needs.contains(need) {
-                    needs.try_push(*need, WHAT)?;
-                }
-            }
-            if needs.len() == before {
+            if !add(needs, &self.current)? {
                 return Ok(());
             }
         }
         self.count = (self.count + needs.len()).saturating_sub(before);
-        if self.listed == Some(head) {
-            self.listed = None;
-        }
-        Ok(())
+        self.copies.prepare(head, needs)
     }
 
     /// Copies the objects that the calls refer to.
@@ -255,9 +209,31 @@ impl<M: Memory> Ahead<M> {
         self.objects.copy(&mut self.memory, addresses)
     }
 
-    /// Whether the stack is that of the own process.
+    /// The first copies of records, with their addresses.
+    pub fn first_records(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.copies.first_records()
+    }
+
+    /// Whether R's variables were still the same when the innermost record had been copied. Otherwise it may be the
+    /// record of a later call.
+    pub fn is_steady(&self) -> bool {
+        self.variables.iter().all(|&variable| {
+            let copied = self.copies.get((Kind::Variable, variable));
+            copied.is_none_or(|([first, second], _)| first == second)
+        })
+    }
+
+    /// Whether the stack is that of this process.
     pub fn is_own(&self) -> bool {
         self.memory.is_own()
+    }
+
+    /// Whether all records were copied before they were read.
+    pub fn were_copied(&self) -> bool {
+        let Stage::Objects { are_copied, .. } = self.stage else {
+            return false;
+        };
+        are_copied
     }
 
     /// Whether all records and variables were copied.
@@ -270,7 +246,8 @@ impl<M: Memory> Ahead<M> {
         self.word((Kind::Variable, address))
     }
 
-    /// The same for what may be the position of the innermost function. It will be copied for the next stack.
+    /// The same for an address that may contain the position of the innermost function. It will be copied for the
+    /// next stack.
     pub fn position(&mut self, address: u64) -> Result<Option<u64>> {
         let key = (Kind::Position, address);
         self.begin_word(key)?;
@@ -282,12 +259,11 @@ impl<M: Memory> Ahead<M> {
         Some(at(bytes, 0))
     }
 
-    /// Leaves no copies, so that all is read when it is needed.
+    /// Discards all copies, so that everything is read when it is needed.
     pub fn do_not_copy(&mut self) {
         self.walk.clear();
         self.objects.clear();
         self.copies.clear();
-        self.listed = None;
     }
 
     /// Begins to read a stack.
@@ -295,11 +271,13 @@ impl<M: Memory> Ahead<M> {
         (self.stage, self.was) = (Stage::Records, Was::Copied);
         self.reading = reading;
         self.moved.clear();
+        self.heads = self.copies.heads();
+        self.passed = [false; 2];
         self.words.clear();
     }
 
-    /// Continues with where the innermost function is, when all records were read. These are their addresses,
-    /// innermost first.
+    /// Continues with the position of the innermost function, after all records were read. `records` are their
+    /// addresses, innermost first.
     pub fn begin_position(&mut self, records: impl ExactSizeIterator<Item = u64>) -> Result<()> {
         self.current.clear();
         self.head = None;
@@ -315,13 +293,14 @@ impl<M: Memory> Ahead<M> {
         Ok(())
     }
 
-    /// A variable of a function of the stack. If it was not copied, it will be.
+    /// Adds a variable of a function of the stack. If it was not copied, it is read now, and will be copied for the
+    /// next stack.
     pub fn begin_word(&mut self, key: Key) -> Result<()> {
         if self.memory.is_own() {
             return Ok(());
         }
         if self.word(key).is_none() {
-            // It soon has the position of another call.
+            // It is read now, because it soon contains the position of another call.
             let Some(word) = memory::array(&mut self.memory, key.1) else {
                 return Ok(());
             };
@@ -337,7 +316,7 @@ impl<M: Memory> Ahead<M> {
         }
     }
 
-    /// Continues with what does not change while the calls are there.
+    /// Continues with what does not change while the calls exist.
     pub fn begin_lookup(&mut self) -> Was {
         if let Stage::Objects { word, .. } = &mut self.stage {
             *word = Kind::Object;
@@ -345,7 +324,16 @@ impl<M: Memory> Ahead<M> {
         std::mem::replace(&mut self.was, Was::Copied)
     }
 
-    /// What was something else at the other reading.
+    /// The same if the calls may have returned. Then what was read counts only if their objects exist afterwards.
+    pub fn begin_late_lookup(&mut self) {
+        self.stage = Stage::Objects {
+            word: Kind::Object,
+            are_copied: false,
+        };
+        self.was = Was::Late;
+    }
+
+    /// What did not exist the whole time.
     pub fn moved(&self) -> &Moved {
         &self.moved
     }
@@ -355,10 +343,14 @@ impl<M: Memory> Ahead<M> {
         self.copied_at.elapsed()
     }
 
-    /// Ends the reading of a stack.
-    pub fn end(&mut self) -> Was {
-        self.stage = Stage::Other;
+    /// How data has been read since the last stage began.
+    pub fn was(&self) -> Was {
         self.was
+    }
+
+    /// Ends the reading of a stack.
+    pub fn end(&mut self) {
+        self.stage = Stage::Other;
     }
 
     fn need(&mut self, key: Key, size: usize, depth: usize) -> Result<()> {
@@ -379,12 +371,12 @@ impl<M: Memory> Ahead<M> {
         }
     }
 
-    /// The copy of what is at an address, and whether the other one is the same.
+    /// The copy of the bytes at an address, and whether the record or the position existed the whole time.
     fn copied(&self, (kind, address): Key, size: usize) -> Option<(&[u8], bool)> {
         if kind == Kind::Object {
             return Some((self.objects.get(address, size)?, true));
         }
-        // What was copied before its record may have been something else.
+        // If the record was read after this was copied, the copy may belong to something else.
         if let Stage::Objects {
             are_copied: false, ..
         } = self.stage
@@ -396,19 +388,26 @@ impl<M: Memory> Ahead<M> {
             Kind::Variable => self.walk.variable(address),
             _ => self.walk.word(address),
         };
-        let [first, second] = match walked {
-            Some(copies) => copies,
-            None => self.copies.get((kind, address)).or_else(|| match kind {
-                // A function that has called another one in the last stack may be the innermost one now.
-                Kind::Position => self.copies.get((Kind::Caller, address)),
-                Kind::Caller => self.copies.get((Kind::Position, address)),
-                _ => None,
-            })?,
+        let ([first, second], check) = match walked {
+            Some(copies) => (copies, None),
+            None => {
+                let copied = self.copies.get((kind, address)).or_else(|| match kind {
+                    // A function that has called another one in the last stack may be the innermost one now.
+                    Kind::Position => self.copies.get((Kind::Caller, address)),
+                    Kind::Caller => self.copies.get((Kind::Position, address)),
+                    _ => None,
+                });
+                copied.map(|(copies, check)| (copies, Some(check)))?
+            }
         };
-        let is_same = match kind {
-            Kind::Caller => first == second,
-            Kind::Record => is_same_record(first, second),
-            Kind::Object | Kind::Variable | Kind::Position => true,
+        let is_same = match (kind, check) {
+            (Kind::Record, Some(check)) => {
+                is_same_record(first, second) && self.was_on_stack(address, check)
+            }
+            (Kind::Record, None) => is_same_record(first, second),
+            (Kind::Caller, None) => first == second,
+            // A function that has called another one has not moved if that call still existed later.
+            _ => true,
         };
         let copy = match self.reading {
             Reading::First => first,
@@ -416,6 +415,27 @@ impl<M: Memory> Ahead<M> {
         };
         Some((copy.get(..size)?, is_same))
     }
+
+    /// Whether a record was on the stack at a check: it or an inner one was the innermost record. If the innermost
+    /// record is another one, the calls may have returned, since other calls do not overwrite all records.
+    fn was_on_stack(&self, address: u64, check: usize) -> bool {
+        self.passed[check] || self.heads[check] == Some(address)
+    }
+}
+
+/// Adds what a stack needs to what others with the same innermost record needed. A record keeps its largest depth,
+/// so that the innermost record is the deepest one. Returns whether anything has changed.
+fn add(needs: &mut Vec<Need>, others: &[Need]) -> Result<bool> {
+    let mut has_changed = false;
+    for other in others {
+        match needs.iter_mut().find(|need| need.key == other.key) {
+            Some(need) if need.depth >= other.depth => continue,
+            Some(need) => need.depth = other.depth,
+            None => needs.try_push(*other, WHAT)?,
+        }
+        has_changed = true;
+    }
+    Ok(has_changed)
 }
 
 impl<M: Memory> Memory for Ahead<M> {
@@ -426,6 +446,11 @@ impl<M: Memory> Memory for Ahead<M> {
             into.copy_from_slice(copy);
             is_same
         });
+        if let (Some(true), Some(Kind::Record)) = (copied, kind) {
+            for (passed, head) in self.passed.iter_mut().zip(self.heads) {
+                *passed |= head == Some(address);
+            }
+        }
         let word = match (copied, kind) {
             (None, Some(Kind::Position | Kind::Caller)) => self.words.get(&address),
             _ => None,
@@ -446,7 +471,7 @@ impl<M: Memory> Memory for Ahead<M> {
             _ => (self.memory.read(address, into), Was::Read),
         };
         let is_told = match (copied, kind) {
-            (Some(false), Some(Kind::Record)) => self.moved.records.try_push(address, WHAT).is_ok(),
+            (Some(is_same), Some(Kind::Record)) => self.moved.note(address, into, !is_same).is_ok(),
             (Some(false), _) => {
                 self.moved.has_position = true;
                 true
@@ -458,7 +483,7 @@ impl<M: Memory> Memory for Ahead<M> {
         is_there
     }
 
-    /// Never of copies: this is how calls are read again.
+    /// Does not use copies, since it serves to read calls again.
     fn read_pieces(&mut self, pieces: &[Piece], into: &mut [u8]) -> usize {
         self.memory.read_pieces(pieces, into)
     }

@@ -1,7 +1,7 @@
-//! Runs work in a thread of its own, in which processes are stopped.
+//! Runs work that stops processes in a separate thread.
 //!
-//! The kernel lets a process run again when the thread ends that has stopped it. So whatever happens, no process
-//! remains stopped. This thread waits meanwhile, and is the only one that calls R.
+//! The kernel resumes a process when the thread that stopped it ends, so no process remains stopped, whatever
+//! happens. The calling thread, which is the only one that calls R, waits meanwhile.
 
 use crate::process::prepare_thread;
 use profile_core::error::{Error, Result};
@@ -12,17 +12,17 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// How often to look whether to stop.
+/// The time between two checks whether to stop.
 const STEP: Duration = Duration::from_millis(50);
 
-/// The result of the work, and whether it was asked to stop.
+/// Returns the result of the work, and whether it was asked to stop.
 pub fn run<T: Send>(stop: Stop, work: impl FnOnce(Stop) -> Result<T> + Send) -> (Result<T>, bool) {
     let was_stopped = AtomicBool::new(false);
     let is_stopped = || was_stopped.load(Ordering::Relaxed);
     let result = thread::scope(|scope| {
         let (sender, ended) = channel::<()>();
         let worker = thread::Builder::new().spawn_scoped(scope, move || {
-            // Dropped at the end, by a panic as well.
+            // Dropped when the work ends, even by a panic.
             let _sender = sender;
             prepare_thread();
             work(&is_stopped)

@@ -1,18 +1,19 @@
-//! What a position in byte code says: the place in a source file, and the builtin function that is called there.
+//! Finds what belongs to a position in byte code: the place in a source file, and the builtin function that is called
+//! there.
 //!
-//! The compiler keeps two tables among the constants of a function, which have an entry for each word of its
-//! instructions: the number of the constant that is the `srcref` of the instruction, and of the one that is the expression
-//! which it evaluates.
+//! The compiler stores two tables among the constants of a function. They have an entry for each word of its
+//! instructions: the number of the constant that is the `srcref` of the instruction, and the number of the one that
+//! is the expression it evaluates.
 //!
-//! While a builtin runs, the position of its caller is the instruction that calls it. So a builtin is claimed only
-//! if all of this holds:
+//! While a builtin runs, the position of its caller is the instruction that calls it. A builtin is only reported if
+//! all of these conditions hold:
 //!
-//! - The operand of the instruction is the number of its expression in the table. That is so for instructions
-//!   that evaluate this expression, and not for those that fetch the function or evaluate an argument.
-//! - The expression is a call, and what it calls is a symbol.
+//! - The operand of the instruction is the number of its expression in the table. This is true for instructions that
+//!   evaluate this expression, and false for those that fetch the function or evaluate an argument.
+//! - The expression is a call of a function that is given by a symbol.
 //! - The value of the symbol in package base is a builtin.
-//! - The compiler does not replace calls of this builtin by an instruction that does the same, as for `x + y`. `Rprof()`
-//!   does not see these either.
+//! - The compiler does not replace calls of this builtin with an instruction that does the same, as for `x + y`.
+//!   `Rprof()` does not report such builtins either.
 
 use crate::memory::{self, Memory, at};
 use crate::names::{Found, Names, text};
@@ -26,15 +27,15 @@ use profile_runtime::objects::{
 use std::collections::HashMap;
 
 const WHAT: &str = "the byte code of a process";
-/// The tables of the compiler are the last constants.
+/// The compiler's tables are among this many constants at the end.
 const TABLES: u64 = 4;
-/// Some processes compile again and again what they evaluate.
+/// The maximum number of entries. Some processes repeatedly compile the code that they evaluate.
 const MOST_POSITIONS: usize = 1 << 16;
 const SRCREFS: &str = "srcrefsIndex";
 const EXPRESSIONS: &str = "expressionsIndex";
 
-/// Builtins that the compiler replaces by instructions of their own which have the call as their operand (the
-/// functions `cmp...()` of R's package compiler, and what it calls `math1funs`). Sorted.
+/// Builtins that the compiler replaces with special instructions, which have the call as their operand (see the
+/// functions `cmp...()` and the variable `math1funs` of R's package compiler). Sorted.
 const REPLACED: [&str; 43] = [
     "!",
     "!=",
@@ -81,8 +82,8 @@ const REPLACED: [&str; 43] = [
     "|",
 ];
 
-/// The byte code of a function, by what identifies it. R may free it, and use the addresses of instructions and
-/// constants for other code of the same size, such as that of the next loop. That was compiled from another expression.
+/// Identifies the byte code of a function. R may free it, and reuse the addresses of its instructions and constants
+/// for other code of the same size, such as that of the next loop. That code was compiled from another expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Code {
     instructions: u64,
@@ -92,7 +93,7 @@ pub struct Code {
 }
 
 impl Code {
-    /// That of an object; `None` if it is no byte code.
+    /// The byte code of an object; `None` if the object is not byte code.
     pub fn read(memory: &mut impl Memory, object: u64) -> Option<Code> {
         let code = object_of(memory, object, BCODESXP)?;
         let [instructions, constants] = [CODE, CONSTANTS].map(|field| at(&code, field));
@@ -104,6 +105,11 @@ impl Code {
         })
     }
 
+    /// The address of its constants.
+    pub fn constants(self) -> u64 {
+        self.constants
+    }
+
     /// The position of an instruction.
     pub fn position(self, instruction: u64) -> Option<u64> {
         let first = self.instructions.checked_add(DATA as u64)?;
@@ -111,7 +117,7 @@ impl Code {
     }
 }
 
-/// What is known of a position.
+/// What is known about a position.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Position {
     /// An object that should be a `srcref`.
@@ -129,7 +135,7 @@ pub struct Builtin {
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// What was found.
+/// The results, cached by code and position.
 #[derive(Debug, Default)]
 pub struct Positions {
     tables: Map<Code, Tables>,
@@ -146,7 +152,7 @@ struct Tables {
 }
 
 impl Positions {
-    /// Keeps what was found since the last call, because it was read while nothing changed.
+    /// Keeps the results that were added since the last call, because nothing changed while they were read.
     pub fn keep(&mut self) {
         self.new_tables.clear();
         self.new_positions.clear();
@@ -156,7 +162,7 @@ impl Positions {
         }
     }
 
-    /// Forgets what was found since then.
+    /// Discards the results that were added since the last call of `keep()`.
     pub fn forget(&mut self) {
         for code in self.new_tables.drain(..) {
             self.tables.remove(&code);
@@ -166,7 +172,12 @@ impl Positions {
         }
     }
 
-    /// What is known of a position, as a number of words of the instructions.
+    /// The address of the `srcref` of a position, if it was found before.
+    pub fn srcref(&self, code: Code, position: u64) -> Option<u64> {
+        self.positions.get(&(code, position))?.srcref
+    }
+
+    /// What is known about a position, which is given as a number of words of the instructions.
     pub fn of(
         &mut self,
         memory: &mut impl Memory,
@@ -225,7 +236,7 @@ fn call_of_builtin(
     position: u64,
 ) -> Option<(u64, u64)> {
     let number = entry(memory, tables.expressions, position)?;
-    // A word of the instructions is two integers, of which an operand is the first.
+    // A word of the instructions takes two integers, of which an operand is the first.
     let operand = position.checked_add(1)?.checked_mul(2)?;
     if entry(memory, code.instructions, operand)? != number {
         return None;
@@ -265,7 +276,7 @@ pub fn length(memory: &mut impl Memory, vector: u64, of: Type) -> Option<u64> {
     (Type::of(at(&header, 0)) == of).then(|| at(&header, LENGTH))
 }
 
-/// The tables among the constants of byte code: integer vectors of these classes.
+/// Finds the tables among the constants of byte code: integer vectors of the classes `SRCREFS` and `EXPRESSIONS`.
 fn find_tables(memory: &mut impl Memory, constants: u64) -> Result<Tables> {
     let mut tables = Tables::default();
     let count = length(memory, constants, VECSXP).unwrap_or(0);

@@ -1,10 +1,10 @@
-//! An attempt to read R's calls.
+//! One attempt to read R's calls.
 //!
-//! The records are followed one after the other. Unless everything was copied at one moment (`ahead.rs`), their fields
-//! that identify a call are read again, in one system call, and compared. R removes a record and creates another
-//! one within nanoseconds, so a stack that was read during that time has a record that changed, or another innermost
-//! record. In a loop the same functions are called again, with records at the same addresses. They differ by the
-//! environment of the call, which is a new one.
+//! The list of records is followed from the innermost to the outermost one. Unless everything was copied at one
+//! moment (`ahead.rs`), the fields that identify a call are then read again, in one system call, and compared. R
+//! removes a record and creates another one within nanoseconds. If that happens while the stack is read, a record has
+//! changed, or another record is the innermost one. In a loop, the same functions are called again, with records at
+//! the same addresses. These calls differ in their environments, since each call has a new one.
 
 use crate::innermost::Registers;
 use crate::memory::{self, Memory, Piece, at, half_at};
@@ -22,7 +22,7 @@ pub const MOST_CALLS: usize = 20_000;
 /// Records of loops come in addition to those of calls.
 const MOST_RECORDS: usize = 3 * MOST_CALLS;
 
-/// Where R has recorded a call, which tells its place among native frames.
+/// Where R has stored the record of a call. This determines the place of the call among native frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OnStack {
     /// The address of the record; 0 if there is none.
@@ -31,7 +31,7 @@ pub struct OnStack {
     pub promises: u64,
 }
 
-/// How many calls are read where only the innermost function matters.
+/// The maximum number of calls that are read if only the innermost function matters.
 const FEW_CALLS: usize = 20;
 
 /// The call of a function.
@@ -50,7 +50,22 @@ pub struct Call {
 }
 
 impl Call {
-    /// Whether it is the same call. Each one has an environment of its own.
+    /// The call of a record, given the address and the bytes of the record.
+    pub fn of(address: u64, record: &[u8], target: &Target) -> Call {
+        Call {
+            record: OnStack {
+                address,
+                promises: at(record, target.layout.promises as usize),
+            },
+            call: at(record, CALL as usize),
+            function: at(record, CALLFUN as usize),
+            environment: at(record, CLOENV as usize),
+            called_from: at(record, SYSPARENT as usize),
+            site: site(record, target),
+        }
+    }
+
+    /// Whether both are the same call. Each call has its own environment.
     pub fn is(&self, other: &Call) -> bool {
         let identity = |call: &Call| {
             (
@@ -74,7 +89,7 @@ pub enum Site {
         code: u64,
         instructions: u64,
     },
-    /// A position in byte code: the address of the variable that has the address of the next instruction.
+    /// A position in byte code: the address of the variable that points to the next instruction.
     Absolute {
         code: u64,
         variable: u64,
@@ -101,7 +116,7 @@ impl Site {
     }
 }
 
-/// What an attempt has read. The buffers are used again.
+/// The result of an attempt. The buffers are reused.
 #[derive(Debug, Default)]
 pub struct Calls {
     head: u64,
@@ -129,8 +144,8 @@ struct Record {
 }
 
 impl Calls {
-    /// Reads the calls. Returns `false` if they are not as they should be. Whether they changed meanwhile is found out
-    /// by [`Calls::are_unchanged`], after everything that they refer to was read as well.
+    /// Reads the calls. Returns `false` if they are invalid. Whether they changed meanwhile is checked by
+    /// [`Calls::are_unchanged`], after everything that they refer to was read as well.
     pub fn read(
         &mut self,
         memory: &mut impl Memory,
@@ -154,7 +169,7 @@ impl Calls {
         self.records.iter().map(|record| record.address)
     }
 
-    /// The head of the list, and where the innermost function is.
+    /// The head of the list, and the position of the innermost function.
     fn read_variables(
         &mut self,
         memory: &mut impl Memory,
@@ -201,27 +216,31 @@ impl Calls {
                 return Ok(false);
             }
             self.records.try_push(record, WHAT)?;
-            if record.flags & (CLOSURE | BUILTIN) != 0 {
-                let call = Call {
-                    record: OnStack {
-                        address,
-                        promises: at(&bytes, target.layout.promises as usize),
-                    },
-                    call: record.call,
-                    function: at(&bytes, CALLFUN as usize),
-                    environment: record.environment,
-                    called_from: at(&bytes, SYSPARENT as usize),
-                    site: site(&bytes, target),
-                };
-                self.calls.try_push(call, WHAT)?;
+            if record.is_call() {
+                self.calls
+                    .try_push(Call::of(address, &bytes, target), WHAT)?;
             }
             address = record.next;
         }
         Ok(true)
     }
 
-    /// Reads what identifies the records again, and compares it.
+    /// Reads the fields that identify the records again, and compares them.
     pub fn are_unchanged(&mut self, memory: &mut impl Memory, target: &Target) -> Result<bool> {
+        let (count, is_head) = self.unchanged(memory, target)?;
+        Ok(is_head && count == self.records.len())
+    }
+
+    /// The number of outer calls whose records are still the same.
+    pub fn unchanged_calls(&mut self, memory: &mut impl Memory, target: &Target) -> Result<usize> {
+        let (count, _) = self.unchanged(memory, target)?;
+        let outer = self.records.iter().rev().take(count);
+        Ok(outer.filter(|record| record.is_call()).count())
+    }
+
+    /// The number of outer records that are still the same, and whether the innermost record still has the same
+    /// address.
+    fn unchanged(&mut self, memory: &mut impl Memory, target: &Target) -> Result<(usize, bool)> {
         const IDENTITY: usize = CLOENV as usize + 8;
         self.pieces.clear();
         let address = target.addresses.head;
@@ -233,15 +252,16 @@ impl Calls {
             };
             self.pieces.try_push(piece, WHAT)?;
         }
+        let size = 8 + IDENTITY * self.records.len();
         self.bytes.clear();
-        self.bytes
-            .try_fill(8 + IDENTITY * self.records.len(), 0, WHAT)?;
+        self.bytes.try_fill(size, 0, WHAT)?;
         if memory.read_pieces(&self.pieces, &mut self.bytes) < self.pieces.len() {
-            return Ok(false);
+            return Ok((0, false));
         }
         let (head, records) = self.bytes.split_at(8);
-        let mut records = self.records.iter().zip(records.chunks_exact(IDENTITY));
-        Ok(at(head, 0) == self.head && records.all(|(record, bytes)| record.is(bytes)))
+        let records = self.records.iter().zip(records.chunks_exact(IDENTITY));
+        let same = records.rev().take_while(|(record, bytes)| record.is(bytes));
+        Ok((same.count(), at(head, 0) == self.head))
     }
 }
 
@@ -256,19 +276,29 @@ impl Record {
         }
     }
 
-    /// Whether it still has these fields.
+    /// Whether it is the record of a call, and not that of a loop.
+    fn is_call(&self) -> bool {
+        is_call(self.flags)
+    }
+
+    /// Whether these bytes contain the same identifying fields.
     fn is(&self, bytes: &[u8]) -> bool {
         *self == Record::read(self.address, bytes)
     }
 }
 
+/// Whether a record with these flags is that of a call.
+pub fn is_call(flags: u32) -> bool {
+    flags & (CLOSURE | BUILTIN) != 0
+}
+
 /// The order of records: those of outer calls have higher addresses on the C stack, which grows downwards, and lower
-/// ones on the node stack. So a list that keeps to it has no circles.
+/// ones on the node stack. So a list in this order has no cycles.
 #[derive(Debug, Clone)]
 pub struct Order {
     stack: Range<u64>,
     node_stack: Range<u64>,
-    /// The last record on each.
+    /// The address of the last record on each stack.
     last: u64,
     last_node: u64,
 }
@@ -286,7 +316,7 @@ impl Order {
     /// Whether the next record may be at this address.
     pub fn allows(&mut self, address: u64) -> bool {
         let is_outer;
-        // What counts as the C stack is larger than it is, and may contain the node stack.
+        // The range of the C stack is larger than the stack itself, and may contain the node stack.
         if self.node_stack.contains(&address) {
             is_outer = address < self.last_node;
             self.last_node = address;
@@ -307,7 +337,7 @@ fn site(record: &[u8], target: &Target) -> Site {
     let code = at(record, BCBODY as usize);
     let relative = target.layout.relative_pc;
     match relative.map(|field| at(record, field as usize)) {
-        // 0 or less if it was not set.
+        // The value is 0 or less if it was not set.
         Some(instructions) if (1..1 << 32).contains(&instructions) => {
             Site::Relative { code, instructions }
         }

@@ -1,27 +1,32 @@
-//! Whether records that changed while they were copied are a stack nevertheless.
+//! Checks whether records that changed while they were copied are a consistent stack nevertheless.
 //!
-//! Some records had moved on before they were read the second time: one function had returned and another one, or the
-//! same again, been called. What one of both readings found is a stack if each call is known to belong to the next
-//! outer one, and each record is whole:
+//! A function may have returned before its record was copied, and another one, or the same one again, was called. The
+//! copies are a stack if each call is known to belong to the next outer one, and the fields of each record belong to
+//! the same call:
 //!
-//! - If two records have not changed, their calls were there the whole time. Otherwise the inner one must say that it
-//!   was called from the environment of the outer one, which is new in each call. What is left of a call that has
-//!   returned does not say so of the one that is where its caller was.
-//! - A record that R was just filling has fields of two calls: the environments of the new one, say, and the function of
-//!   the old one. So this function must have called that one from this site in a stack that did not change, and the
-//!   innermost one must have been in this code.
+//! - If two adjacent calls existed the whole time, they belong together. Otherwise the inner record must state that
+//!   its call was made from the environment of the outer call. Each call has a new environment, so a leftover record
+//!   of a call that has returned does not refer to the call that replaced its caller. Arguments are evaluated, and
+//!   methods are called, from the environment of another outer call, which must be the same one as usual.
+//! - A record that R was filling at the time may contain fields of two calls, for example the environments of the new
+//!   call and the function of the old one. So the caller must have called this function from this site in a stack
+//!   that did not change, and the innermost function must have been in this code.
 
-use crate::ahead::Moved;
-use crate::calls::Call;
+use crate::calls::{Call, Site};
 use crate::memory::at;
 use crate::places::Root;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryPut;
 use profile_runtime::objects::{CAR, CELL};
 use std::collections::HashMap;
+use std::iter::Peekable;
+use std::slice::Iter;
 
-/// Some processes compile again and again what they evaluate.
+/// The maximum number of entries. Some processes repeatedly compile the code that they evaluate.
 const MOST: usize = 1 << 16;
+const WHAT: &str = "the calls of a process";
+/// The number of outer calls whose environment is compared with the one that a call was made from.
+const MOST_OUTER: usize = 16;
 
 /// A call, and what it refers to.
 #[derive(Debug, Clone, Copy)]
@@ -31,28 +36,62 @@ pub struct Called {
     pub called_at: Root,
 }
 
-/// What was together in records that did not change.
-#[derive(Debug, Default)]
-pub struct Known(HashMap<Fields, (), foldhash::fast::RandomState>);
+impl Called {
+    /// Whether it is a call of the same function by the same name.
+    pub fn is_of_same(&self, other: &Called) -> bool {
+        Fields::without_site(self, &[]) == Fields::without_site(other, &[])
+    }
 
-/// What a record says: the function, its name, which is the first element of the call, and the site of the call, which
-/// is two words. The caller is the function of the next outer record. Without a caller and a name it is the site where
-/// the function is, and without a function any call at this site. Calls themselves are not always the same: `lapply()` makes a new one each time.
+    /// Whether it is a call of the same function by the same name, made at the same place.
+    pub fn is_like(&self, other: &Called) -> bool {
+        Fields::of(self, &[]) == Fields::of(other, &[])
+    }
+}
+
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// Combinations of fields that occurred in records that did not change.
+#[derive(Debug, Default)]
+pub struct Known {
+    fields: Map<Fields, ()>,
+    /// Where a function makes such calls, if there is only one such site. The fields are those of the call, without
+    /// the site.
+    sites: Map<Fields, Option<Root>>,
+}
+
+/// The fields of a record that are compared: the function, its name, which is the first element of the call, and the
+/// site of the call, as two words. The caller is the function of the next outer record. Without a caller and a name,
+/// the site is the position of the function itself; without a function, the entry stands for any call at this site.
+/// The call object itself is not compared, since it is not always the same: `lapply()` makes a new one each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Fields {
     caller: u64,
     function: u64,
     name: u64,
     site: [u64; 2],
+    /// Which outer call has the environment that the call was made from: 1 for the caller, 0 for none.
+    from: usize,
 }
 
 impl Fields {
-    fn of(called: &Called, caller: Option<&Called>) -> Fields {
+    /// `outer` are the outer calls. Without them, the entry stands for such calls by any function.
+    fn of(called: &Called, outer: &[Called]) -> Fields {
+        let mut near = outer.iter().take(MOST_OUTER);
+        let from = near.position(|outer| outer.call.environment == called.call.called_from);
         Fields {
-            caller: caller.map_or(0, |caller| caller.call.function),
+            caller: outer.first().map_or(0, |caller| caller.call.function),
             function: called.call.function,
             name: at(&called.cell, CAR),
             site: site(&called.called_at),
+            from: from.map_or(0, |number| number + 1),
+        }
+    }
+
+    /// Stands for such calls at any site.
+    fn without_site(called: &Called, outer: &[Called]) -> Fields {
+        Fields {
+            site: [u64::MAX; 2],
+            ..Fields::of(called, outer)
         }
     }
 
@@ -62,25 +101,29 @@ impl Fields {
             function: 0,
             name: 0,
             site: site(called_at),
+            from: 0,
         }
     }
 
     fn of_innermost(called: &Called, innermost: &Root) -> Fields {
-        let site = match *innermost {
-            Root::Nothing => 0,
-            Root::Srcref { address, .. } => address,
-            Root::Code { object, .. } => object,
-        };
+        Fields::of_code(called, innermost.object())
+    }
+
+    /// `object` determines the place of the function: byte code or a srcref.
+    fn of_code(called: &Called, object: u64) -> Fields {
+        let site = object;
         Fields {
             caller: 0,
             function: called.call.function,
             name: 0,
             site: [site, 0],
+            from: 0,
         }
     }
 }
 
-fn site(root: &Root) -> [u64; 2] {
+/// What identifies a site.
+pub fn site(root: &Root) -> [u64; 2] {
     match *root {
         Root::Nothing => [0; 2],
         Root::Srcref { address, .. } => [address, 0],
@@ -90,83 +133,138 @@ fn site(root: &Root) -> [u64; 2] {
     }
 }
 
-/// Each call, innermost first, with the next outer one.
-fn with_callers(calls: &[Called]) -> impl Iterator<Item = (&Called, Option<&Called>)> {
-    let callers = calls.iter().skip(1).map(Some).chain([None]);
-    calls.iter().zip(callers)
+/// Each call, innermost first, with the outer ones.
+fn with_outer(calls: &[Called]) -> impl Iterator<Item = (&Called, &[Called])> {
+    let outer = (1..).map_while(|number| calls.get(number..));
+    calls.iter().zip(outer)
+}
+
+/// Whether a call or the next outer one has moved. `moved` are the addresses of the records that have, beginning with
+/// this call.
+fn has_moved(called: &Called, outer: &[Called], moved: &mut Peekable<Iter<u64>>) -> bool {
+    let address = |called: &Called| called.call.record.address;
+    let has_moved = moved.next_if_eq(&&address(called)).is_some();
+    has_moved
+        || outer
+            .first()
+            .is_some_and(|outer| moved.peek() == Some(&&address(outer)))
 }
 
 impl Known {
-    /// Remembers calls that did not change, innermost first, and where the innermost function was.
-    pub fn learn(&mut self, calls: &[Called], innermost: &Root) -> Result<()> {
-        if self.0.len() > MOST {
-            self.0.clear();
+    /// Remembers these calls, innermost first, except those whose records have `moved`, and the position of the
+    /// innermost function, if it belongs to that call. The addresses in `moved` are in the same order.
+    pub fn learn(
+        &mut self,
+        calls: &[Called],
+        innermost: Option<&Root>,
+        moved: &[u64],
+    ) -> Result<()> {
+        if self.fields.len() > MOST {
+            *self = Known::default();
         }
-        if let Some(first) = calls.first() {
-            // While a function begins, R is still where it was called.
-            if first.called_at != *innermost {
-                self.put(Fields::of_innermost(first, innermost))?;
+        let mut moved = moved.iter().peekable();
+        for (number, (called, outer)) in with_outer(calls).enumerate() {
+            if has_moved(called, outer, &mut moved) {
+                continue;
             }
-        }
-        with_callers(calls).try_for_each(|(called, caller)| {
-            if let Some(caller) = caller {
+            // When a function has just been called, R's position is still that of the call.
+            let innermost = innermost.filter(|innermost| called.called_at != **innermost);
+            if let Some(innermost) = innermost.filter(|_| number == 0) {
+                self.put(Fields::of_innermost(called, innermost))?;
+            }
+            if let Some(caller) = outer.first() {
                 self.put(Fields::of_site(caller.call.function, &called.called_at))?;
             }
-            self.put(Fields::of(called, caller))
-        })
-    }
-
-    /// Whether this function has called another one here.
-    pub fn has_site(&self, function: u64, site: &Root) -> bool {
-        self.has(&Fields::of_site(function, site))
-    }
-
-    fn put(&mut self, fields: Fields) -> Result<()> {
-        if !self.0.contains_key(&fields) {
-            self.0.try_put(fields, (), "the calls of a process")?;
+            if self.put(Fields::of(called, outer))? {
+                self.put(Fields::without_site(called, &[]))?;
+                self.put_site(Fields::without_site(called, outer), called.called_at)?;
+            }
         }
         Ok(())
     }
 
-    /// Whether these calls are a stack, although some of their records have moved on.
-    pub fn is_stack(&self, calls: &[Called], innermost: &Root, moved: &Moved) -> bool {
-        // They were read in the order of the calls.
-        let mut moved = moved.records.iter().peekable();
-        let mut inner: Option<(&Called, bool)> = None;
-        for (called, caller) in with_callers(calls) {
-            let has_moved = moved.next_if_eq(&&called.call.record.address).is_some();
-            let is_right = match inner {
-                Some((_, false)) if !has_moved => true,
-                Some((inner, _)) => inner.call.called_from == called.call.environment,
-                None if !has_moved => true,
-                // Where it is may be unknown.
-                None => {
-                    *innermost == Root::Nothing
-                        || self.has(&Fields::of_innermost(called, innermost))
-                }
+    fn put_site(&mut self, fields: Fields, root: Root) -> Result<()> {
+        let only = match self.sites.get(&fields) {
+            None => Some(root),
+            Some(known) => known.filter(|known| site(known) == site(&root)),
+        };
+        self.sites.try_put(fields, only, WHAT)?;
+        Ok(())
+    }
+
+    /// Replaces sites that are unknown by the only known one. The position of a function that was copied after the
+    /// call had returned is a later one.
+    pub fn correct_sites(&self, calls: &mut [Called]) {
+        for number in 0..calls.len() {
+            let (inner, outer) = calls.split_at_mut(number + 1);
+            let Some(called) = inner.last_mut() else {
+                return;
             };
-            if !is_right || !self.has(&Fields::of(called, caller)) {
+            let is_variable = matches!(called.call.site, Site::Absolute { .. });
+            if !is_variable || self.has(&Fields::of(called, outer)) {
+                continue;
+            }
+            if let Some(Some(root)) = self.sites.get(&Fields::without_site(called, outer)) {
+                called.called_at = *root;
+            }
+        }
+    }
+
+    /// Whether this function has called another one at this site before.
+    pub fn has_site(&self, function: u64, site: &Root) -> bool {
+        self.has(&Fields::of_site(function, site))
+    }
+
+    /// Returns whether they are new.
+    fn put(&mut self, fields: Fields) -> Result<bool> {
+        let is_new = !self.has(&fields);
+        if is_new {
+            self.fields.try_put(fields, (), WHAT)?;
+        }
+        Ok(is_new)
+    }
+
+    /// Whether these calls are a stack, although the records at these addresses have changed, in the same order.
+    pub fn is_stack(&self, calls: &[Called], innermost: &Root, moved: &[u64]) -> bool {
+        let mut moved = moved.iter().peekable();
+        for (number, (called, outer)) in with_outer(calls).enumerate() {
+            let is_first_moved = number == 0 && moved.peek() == Some(&&called.call.record.address);
+            // The position of the innermost function may be unknown.
+            if is_first_moved && !self.is_innermost(called, innermost) {
                 return false;
             }
-            inner = Some((called, has_moved));
+            if has_moved(called, outer, &mut moved) && !self.is_call(called, outer) {
+                return false;
+            }
         }
-        // What is left is no call.
+        // Any address that remains is not that of a call.
         moved.peek().is_none()
     }
 
-    /// Whether the first call belongs to the second one, the next outer one.
-    pub fn is_call(&self, called: &Called, caller: Option<&Called>) -> bool {
-        caller.is_none_or(|caller| called.call.called_from == caller.call.environment)
-            && self.has(&Fields::of(called, caller))
+    /// Whether a call belongs to these outer ones, although one of them may have changed.
+    pub fn is_call(&self, called: &Called, outer: &[Called]) -> bool {
+        let fields = Fields::of(called, outer);
+        (outer.is_empty() || fields.from > 0) && self.has(&fields)
     }
 
-    /// Whether the innermost function has been in this code.
+    /// Whether a call is known, but was made from the environment of none of these outer ones. It was made by one
+    /// that has returned.
+    pub fn is_of_others(&self, called: &Called, outer: &[Called]) -> bool {
+        Fields::of(called, outer).from == 0 && self.has(&Fields::without_site(called, &[]))
+    }
+
+    /// Whether the innermost function has been in this code before.
     pub fn is_innermost(&self, called: &Called, innermost: &Root) -> bool {
         *innermost == Root::Nothing || self.has(&Fields::of_innermost(called, innermost))
     }
 
+    /// Whether the innermost function has been in this code before, or has just been called from it.
+    pub fn may_be_in(&self, called: &Called, object: u64) -> bool {
+        object == called.called_at.object() || self.has(&Fields::of_code(called, object))
+    }
+
     fn has(&self, fields: &Fields) -> bool {
-        self.0.contains_key(fields)
+        self.fields.contains_key(fields)
     }
 }
 
@@ -213,12 +311,8 @@ pub mod tests {
 
     fn is_stack(calls: &[Called], innermost: &Root, moved: &[u64]) -> bool {
         let mut known = Known::default();
-        known.learn(&self::calls(), &INNERMOST).unwrap();
-        let moved = Moved {
-            records: moved.to_vec(),
-            has_position: false,
-        };
-        known.is_stack(calls, innermost, &moved)
+        known.learn(&self::calls(), Some(&INNERMOST), &[]).unwrap();
+        known.is_stack(calls, innermost, moved)
     }
 
     #[test]
@@ -247,26 +341,23 @@ pub mod tests {
             let mut site = calls();
             site[number].called_at = Root::Nothing;
             for calls in [function, name, site] {
-                assert!(!is_stack(&calls, &INNERMOST, &[998]), "{number}");
+                assert!(!is_stack(&calls, &INNERMOST, &[997, 998, 999]), "{number}");
             }
         }
     }
 
-    /// The record of `h()` has the environments of its call by `i()`, but it is that of its call by `g()`.
+    /// The record of `h()` contains the environments of its call by `i()`, but its other fields are those of its call
+    /// by `g()`.
     #[test]
     fn functions_that_never_called_each_other_are_not() {
         let mut calls = calls();
         calls[1] = called(2, 5, 102, 101);
         let others = [calls[1], calls[2]];
         let mut known = Known::default();
-        known.learn(&self::calls(), &INNERMOST).unwrap();
-        known.learn(&others, &INNERMOST).unwrap();
-        let moved = |records: &[u64]| Moved {
-            records: records.to_vec(),
-            has_position: false,
-        };
-        assert!(known.is_stack(&others, &INNERMOST, &moved(&[998])));
-        assert!(!known.is_stack(&calls, &INNERMOST, &moved(&[997, 998])));
+        known.learn(&self::calls(), Some(&INNERMOST), &[]).unwrap();
+        known.learn(&others, Some(&INNERMOST), &[]).unwrap();
+        assert!(known.is_stack(&others, &INNERMOST, &[998]));
+        assert!(!known.is_stack(&calls, &INNERMOST, &[997, 998]));
     }
 
     #[test]
@@ -290,11 +381,50 @@ pub mod tests {
     fn where_a_function_begins_is_not_learned() {
         let calls = calls();
         let mut known = Known::default();
-        known.learn(&calls, &calls[0].called_at).unwrap();
-        let moved = Moved {
-            records: vec![997],
-            has_position: false,
-        };
-        assert!(!known.is_stack(&calls, &calls[0].called_at, &moved));
+        known.learn(&calls, Some(&calls[0].called_at), &[]).unwrap();
+        assert!(!known.is_stack(&calls, &calls[0].called_at, &[997]));
+    }
+
+    #[test]
+    fn calls_that_have_moved_are_not_learned_nor_are_their_callees() {
+        let mut known = Known::default();
+        known.learn(&calls(), Some(&INNERMOST), &[998]).unwrap();
+        let is_call = |number: usize| known.is_call(&calls()[number], &calls()[number + 1..]);
+        assert_eq!([0, 1, 2].map(is_call), [false, false, true]);
+        assert!(!known.is_innermost(&calls()[0], &INNERMOST));
+    }
+
+    /// A method that `g()` dispatches to is called from the environment of `f()`.
+    #[test]
+    fn methods_are_called_from_where_their_generic_was_called() {
+        let mut calls = calls();
+        calls[0].call.called_from = calls[2].call.environment;
+        let mut known = Known::default();
+        known.learn(&calls, Some(&INNERMOST), &[]).unwrap();
+        assert!(known.is_stack(&calls, &INNERMOST, &[997]));
+        calls[0].call.called_from = calls[1].call.environment;
+        assert!(!known.is_stack(&calls, &INNERMOST, &[997]));
+    }
+
+    #[test]
+    fn a_later_position_is_replaced_by_the_only_site_of_such_calls() {
+        let mut known = Known::default();
+        known.learn(&calls(), Some(&INNERMOST), &[]).unwrap();
+        let mut later = calls();
+        later[1].called_at = Root::Nothing;
+        // The position of a call that is stored in its record does not change.
+        known.correct_sites(&mut later);
+        assert_eq!(later[1].called_at, Root::Nothing);
+        let (code, variable) = (0, 0);
+        later[1].call.site = Site::Absolute { code, variable };
+        known.correct_sites(&mut later);
+        assert_eq!(later[1].called_at, calls()[1].called_at);
+        // There are two such sites from now on.
+        let mut other = calls();
+        other[1].called_at = INNERMOST;
+        known.learn(&other, None, &[]).unwrap();
+        later[1].called_at = Root::Nothing;
+        known.correct_sites(&mut later);
+        assert_eq!(later[1].called_at, Root::Nothing);
     }
 }

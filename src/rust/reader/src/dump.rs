@@ -1,4 +1,4 @@
-//! The stack of a process at this moment, and what the process does.
+//! The current stack of a process, its state and its system call.
 
 use crate::places::Place;
 use crate::process::{Process, ProcessMemory, State, system_call_name};
@@ -11,10 +11,10 @@ use profile_core::model::Strings;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a stack that changes is read.
+/// The maximum number of attempts to read a stack that keeps changing.
 const TRIES: usize = 40;
 const PAUSE: Duration = Duration::from_micros(500);
-/// How long that may take. Attempts take long if the memory of the process is damaged.
+/// The maximum time for all attempts. They take long if the memory of the process is damaged.
 const LONGEST: Duration = Duration::from_secs(2);
 
 pub struct Dump {
@@ -30,7 +30,7 @@ pub struct Dump {
     pub system_call: Option<&'static str>,
 }
 
-/// Reads the present stack of R in a process.
+/// Reads the current stack of R in a process.
 pub fn dump(pid: i32) -> Result<Dump> {
     let process = Process::find(pid)?;
     let mappings = process.mappings()?;

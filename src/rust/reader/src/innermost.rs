@@ -1,11 +1,11 @@
-//! Where the innermost function is in its byte code: the variables `R_BCbody` and `R_BCpc` of R, which R does
-//! not export.
+//! Finds the position of the innermost function in its byte code, which R keeps in its variables `R_BCbody` and
+//! `R_BCpc`. These are not exported.
 //!
-//! They are found among R's variables by their values. While a closure runs, the first usually points to its
-//! byte code, and the second to a variable on the C stack which points into the instructions of
-//! that code. A few times all variables are searched for such values, which takes longer than many functions run. After
-//! that only the candidates are copied together with each stack, and those with such values get a vote. Without a
-//! clear majority the line of the innermost function is left out.
+//! They are found among R's variables by their values. While a closure runs, the first one usually points to its byte
+//! code, and the second one to a variable on the C stack that points into the instructions of that code. A few times,
+//! all variables are searched for such values, which takes longer than many functions run. After that, only the
+//! candidates are copied, together with each stack, and those with such values get a vote. Without a clear majority,
+//! the line of the innermost function is left out.
 
 use crate::ahead::Ahead;
 use crate::calls::Calls;
@@ -19,12 +19,12 @@ use std::ops::Range;
 const WHAT: &str = "the variables of R";
 /// R's variables take less than a megabyte.
 const MOST_BYTES: u64 = 16 << 20;
-/// More variables with such values than there are at a time.
+/// Larger than the number of variables that have such values at a time.
 const MOST_FOUND: usize = 1000;
-/// The number of votes after which there is a decision.
+/// The number of votes that are required for a decision.
 const ENOUGH: u32 = 12;
-/// How often all variables are searched at first, and after how many looks again if there is no decision, or no
-/// candidate: the function has often returned before the end of a search.
+/// The number of initial searches of all variables, and the number of stacks after which they are searched again if
+/// there is no decision, or no candidate: the function has often returned before the end of a search.
 const SCANS: u32 = 4;
 const SCAN_AGAIN: u32 = 64;
 const SCAN_WITHOUT: u32 = 4;
@@ -36,7 +36,7 @@ pub struct Registers {
     pub pc: u64,
 }
 
-/// The search for them.
+/// The search for these variables.
 #[derive(Debug, Default)]
 pub struct Search {
     looks: u32,
@@ -44,8 +44,8 @@ pub struct Search {
     pc_votes: u32,
     code: Candidates,
     pc: Candidates,
-    /// The values of the candidates when the last stack was copied: of those for the code the value, of those
-    /// for the position what their value points to.
+    /// The values of the candidates when the last stack was copied: for the code the value itself, for the position
+    /// the word that the value points to.
     codes: Vec<Option<u64>>,
     pcs: Vec<Option<u64>>,
     is_over: bool,
@@ -57,7 +57,7 @@ pub struct Search {
 struct Candidates(Vec<(u64, u32)>);
 
 impl Candidates {
-    /// Adds addresses that are not there. Returns whether there was any.
+    /// Adds the addresses that are new. Returns whether there were any.
     fn add(&mut self, addresses: &[u64]) -> Result<bool> {
         let mut is_new = false;
         for &address in addresses {
@@ -92,14 +92,14 @@ impl Candidates {
 }
 
 impl Search {
-    /// The addresses of variables that may be those.
+    /// The addresses of variables that may be the right ones.
     pub fn candidates(&self) -> impl Iterator<Item = u64> {
         let candidates = self.code.0.iter().chain(&self.pc.0);
         let candidates = candidates.map(|candidate| candidate.0);
         candidates.filter(|_| !self.is_over)
     }
 
-    /// Remembers the values of candidates at the moment of a stack, while it is being read.
+    /// Stores the values that the candidates had at the moment of the stack that is being read.
     pub fn observe<M: Memory>(&mut self, copies: &mut Ahead<M>, target: &Target) -> Result<()> {
         self.codes.clear();
         self.pcs.clear();
@@ -120,7 +120,8 @@ impl Search {
         Ok(())
     }
 
-    /// Looks at R's variables after a stack was read. Returns the result after enough votes.
+    /// Counts votes after a stack was read, and searches all variables if necessary. Returns the result when there
+    /// are enough votes.
     pub fn look(
         &mut self,
         memory: &mut impl Memory,
@@ -157,7 +158,8 @@ impl Search {
         Ok(result)
     }
 
-    /// Looks for candidates among all variables. This takes longer than many functions, which may return meanwhile.
+    /// Searches all variables for candidates. This takes longer than many functions run, so the function may have
+    /// returned meanwhile.
     fn scan(&mut self, memory: &mut impl Memory, target: &Target, code: &Code) -> Result<()> {
         let (mut codes, mut pcs) = (Vec::new(), Vec::new());
         let mut left = MOST_BYTES;
@@ -185,7 +187,7 @@ impl Search {
         }
         let is_new = self.code.add(&codes)? | self.pc.add(&pcs)?;
         if is_new {
-            // All have the same chance.
+            // All candidates start again, with the same chance.
             (self.votes, self.pc_votes) = (0, 0);
             self.code.forget_votes();
             self.pc.forget_votes();
@@ -211,7 +213,7 @@ struct Code {
 }
 
 impl Code {
-    /// That of a closure.
+    /// The byte code of a closure.
     fn of(memory: &mut impl Memory, closure: u64) -> Option<Code> {
         let mut object = |address, kind| {
             let object = memory::array::<CELL>(memory, address)?;
@@ -228,7 +230,7 @@ impl Code {
         })
     }
 
-    /// Whether a variable on the stack that is at this address points to an instruction.
+    /// Whether this is the address of a variable on the stack that points to an instruction.
     fn has_position_at(&self, memory: &mut impl Memory, target: &Target, address: u64) -> bool {
         may_be_position(address, target)
             && memory::word(memory, address).is_some_and(|pc| self.instructions.contains(&pc))

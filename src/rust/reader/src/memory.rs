@@ -1,5 +1,5 @@
-//! The memory of a process, as this crate sees it: numbers at addresses. Nothing is dereferenced but the stack of the own
-//! process, so an address may be wrong; then there is no answer.
+//! The memory of a process, accessed by numeric addresses. These may be invalid, in which case reading fails: nothing
+//! is dereferenced except R's stacks and variables in this process.
 
 use profile_core::error::Result;
 use std::ops::Range;
@@ -9,23 +9,23 @@ pub trait Memory {
     /// Copies what is at `address`. Returns `false` if not all of it can be read.
     fn read(&mut self, address: u64, into: &mut [u8]) -> bool;
 
-    /// Whether it is that of this process.
+    /// Whether this is the memory of the current process.
     fn is_own(&self) -> bool {
         false
     }
 
-    /// Whether this can be read in nanoseconds, and will be there as long as the process.
+    /// Whether this range can be read directly, in nanoseconds, and remains mapped as long as the process exists.
     fn is_at_hand(&mut self, _address: u64, _size: usize) -> bool {
         false
     }
 
-    /// Says that these parts will be there as long as the process.
+    /// Declares that these ranges remain mapped as long as the process exists.
     fn keep_at_hand(&mut self, _parts: &[Range<u64>]) -> Result<()> {
         Ok(())
     }
 
-    /// Copies pieces one after the other, in as few system calls as possible, until one cannot be read. Returns the
-    /// number of those that were read. `into` has room for all.
+    /// Copies pieces one after the other to `into`, which has room for all, in as few system calls as possible. Stops
+    /// at the first piece that cannot be read. Returns the number of pieces that were read.
     fn read_pieces(&mut self, pieces: &[Piece], into: &mut [u8]) -> usize {
         let mut start = 0_usize;
         let failed = pieces.iter().position(|piece| {
@@ -37,7 +37,7 @@ pub trait Memory {
     }
 }
 
-/// A piece of memory. This is how Linux describes them as well.
+/// A piece of memory. It has the layout of an `iovec` of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Piece {
@@ -45,12 +45,12 @@ pub struct Piece {
     pub size: usize,
 }
 
-/// Memory of which a limited amount is read; then there are no more answers. What is in a process may have been
-/// made, or damaged, so that to read it as R would takes hours.
+/// Memory with a limit on the amount that is read. After that, reads fail. The contents of a process may be damaged,
+/// or crafted, so that it would take hours to read them as R does.
 #[derive(Debug)]
 pub struct Limited<M> {
     memory: M,
-    /// In units of about a microsecond.
+    /// The remaining amount, in units of about a microsecond.
     left: u64,
 }
 
@@ -67,22 +67,26 @@ impl<M> Limited<M> {
         &mut self.memory
     }
 
+    pub fn inner_ref(&self) -> &M {
+        &self.memory
+    }
+
     pub fn into_inner(self) -> M {
         self.memory
     }
 
-    /// Replaces what is left of the last limit.
+    /// Sets a new limit, which replaces the rest of the last one.
     pub fn limit(&mut self, limit: u64) {
         self.left = limit;
     }
 
-    /// Whether the limit was reached, so that some answers are missing for no other reason.
+    /// Whether the limit was reached. Some reads may have failed only for that reason.
     pub fn is_exhausted(&self) -> bool {
         self.left == 0
     }
 
-    /// A system call takes a unit, and so do 8 pieces or 128 bytes. The last includes what the caller does with
-    /// them.
+    /// Charges a read to the limit. Returns whether the limit allows it. A system call costs one unit, and so do 8
+    /// pieces or 128 bytes. The cost of bytes includes their processing by the caller.
     fn pays(&mut self, pieces: usize, bytes: usize) -> bool {
         let cost = 1 + pieces / 8 + bytes / 128;
         self.left = self.left.saturating_sub(cost as u64);
@@ -118,7 +122,7 @@ pub fn array<const SIZE: usize>(memory: &mut impl Memory, address: u64) -> Optio
     memory.read(address, &mut bytes).then_some(bytes)
 }
 
-/// The word at an offset in bytes that were read; 0 behind their end.
+/// The word at an offset in bytes that were read; 0 beyond their end.
 #[inline]
 pub fn at(bytes: &[u8], offset: usize) -> u64 {
     match bytes.get(offset..).and_then(<[u8]>::first_chunk) {

@@ -16,41 +16,54 @@ const WHAT: &str = "the names of functions";
 /// Longer than a name of R can be.
 const LONGEST_NAME: u64 = 10_000;
 
-/// The names of symbols by the addresses of these. R never frees a symbol.
+type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// The maximum number of entries. Some processes repeatedly create the calls that they evaluate.
+const MOST_CALLS: usize = 1 << 16;
+
+/// The names of symbols, by address. R never frees a symbol.
 #[derive(Debug, Default)]
 pub struct Names {
-    symbols: HashMap<u64, StringId, foldhash::fast::RandomState>,
+    symbols: Map<u64, StringId>,
     /// Symbols that were added since the last `keep()`.
     new: Vec<u64>,
+    /// By the address of a call such as `stats::lm(x)`: the objects that `stats::lm` consists of, besides symbols.
+    members: Map<u64, [u64; 3]>,
 }
 
-/// What was found.
+/// The result of a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     Name(StringId),
     /// It is not the call of a function.
     Nothing,
-    /// The object is not what it should be, or cannot be read.
+    /// The object is invalid, or cannot be read.
     Damaged,
 }
 
 impl Names {
-    /// Keeps what was found since the last call, because it was read while nothing changed.
+    /// Keeps the results that were added since the last call, because nothing changed while they were read.
     pub fn keep(&mut self) {
         self.new.clear();
     }
 
-    /// Forgets what was found since then.
+    /// Discards the results that were added since the last call of `keep()`.
     pub fn forget(&mut self) {
         for symbol in self.new.drain(..) {
             self.symbols.remove(&symbol);
         }
     }
 
-    /// The name of the function that is called by a call, of which this is the cell.
+    /// The objects that the name of the called function depended on when this call was last seen.
+    pub fn depends_on(&self, call: u64) -> impl Iterator<Item = u64> {
+        self.members.get(&call).into_iter().flatten().copied()
+    }
+
+    /// The name of the function that is called, given the address of the call and its first cell.
     pub fn of_call(
         &mut self,
         memory: &mut impl Memory,
+        address: u64,
         cell: &[u8],
         texts: &mut Strings,
     ) -> Result<Found> {
@@ -67,7 +80,17 @@ impl Names {
         match Type::of(at(&object, 0)) {
             SYMSXP => self.symbol(memory, head, texts),
             LANGSXP => {
-                let name = self.of_member(memory, &object, texts)?;
+                let member = Member::read(memory, head, &object);
+                let name = match &member {
+                    Some(member) => self.of_member(memory, member, texts)?,
+                    None => None,
+                };
+                if let Some(member) = member.filter(|_| name.is_some()) {
+                    if self.members.len() >= MOST_CALLS {
+                        self.members.clear();
+                    }
+                    self.members.try_put(address, member.cells, WHAT)?;
+                }
                 let name = match name {
                     Some(name) => texts.intern(&name)?,
                     None => texts.intern("<Anonymous>")?,
@@ -103,28 +126,21 @@ impl Names {
         Ok(Found::Name(name))
     }
 
-    /// The text of a call with two arguments that finds a function, such as `stats::lm`. `None` if it is another
-    /// call.
+    /// The text of a call that returns a function. `None` if it is none of the usual ones.
     fn of_member(
         &mut self,
         memory: &mut impl Memory,
-        call: &[u8],
+        member: &Member,
         texts: &mut Strings,
     ) -> Result<Option<String>> {
-        let argument = |memory: &mut _, rest: u64| {
-            let cell: Option<[u8; CELL]> = memory::array(memory, rest);
-            cell.map(|cell| (at(&cell, CAR), at(&cell, CDR)))
-        };
-        let first = argument(memory, at(call, CDR));
-        let Some((object, rest)) = first else {
-            return Ok(None);
-        };
-        let Some((member, _)) = argument(memory, rest) else {
-            return Ok(None);
-        };
+        let &Member {
+            operator,
+            object,
+            member,
+            ..
+        } = member;
         let mut symbol = |address| self.symbol(memory, address, texts);
-        let (Found::Name(operator), Found::Name(object)) =
-            (symbol(at(call, CAR))?, symbol(object)?)
+        let (Found::Name(operator), Found::Name(object)) = (symbol(operator)?, symbol(object)?)
         else {
             return Ok(None);
         };
@@ -154,7 +170,32 @@ impl Names {
     }
 }
 
-/// A constant in double brackets.
+/// The elements of a call with two arguments, such as `stats::lm`.
+struct Member {
+    operator: u64,
+    object: u64,
+    member: u64,
+    /// The addresses of its cells.
+    cells: [u64; 3],
+}
+
+impl Member {
+    /// `cell` is the first cell of the call.
+    fn read(memory: &mut impl Memory, address: u64, cell: &[u8; CELL]) -> Option<Member> {
+        let first = at(cell, CDR);
+        let object: [u8; CELL] = memory::array(memory, first)?;
+        let second = at(&object, CDR);
+        let member: [u8; CELL] = memory::array(memory, second)?;
+        Some(Member {
+            operator: at(cell, CAR),
+            object: at(&object, CAR),
+            member: at(&member, CAR),
+            cells: [address, first, second],
+        })
+    }
+}
+
+/// The text of a constant in double brackets.
 fn index(memory: &mut impl Memory, address: u64) -> Result<Option<String>> {
     let Some(object) = memory::array::<CELL>(memory, address) else {
         return Ok(None);

@@ -1,19 +1,21 @@
-//! What the calls of a stack refer to, copied in one system call as soon as their records are known.
+//! Copies of the objects that the calls of a stack refer to, made in one system call as soon as the records are
+//! known.
 
 use crate::memory::{Memory, at};
-use crate::pieces::{Group, Kind, end};
+use crate::pieces::{Group, Kind, Sequence, end};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_runtime::objects::{ATTRIBUTES, CELL, Type};
 
 const WHAT: &str = "the calls of a process";
-/// How many times is tried without what cannot be read. Only stacks that change meanwhile refer to such things.
+/// The maximum number of attempts. Each one omits the objects that could not be read before. Only stacks that change
+/// while they are read refer to such objects.
 const TRIES: usize = 4;
 
 /// Copies of objects of R, of which only the first words are needed.
 #[derive(Debug, Default)]
 pub struct Objects {
-    /// The address of each object, and where its copy is. Sorted.
+    /// The address of each object, and the offset of its copy. Sorted.
     starts: Vec<(u64, usize)>,
     bytes: Vec<u8>,
 }
@@ -38,13 +40,16 @@ impl Objects {
         needs.dedup();
         for _ in 0..TRIES {
             let group = Group::of(&needs)?;
+            let mut sequence = Sequence::default();
+            let starts = sequence.add_all(group.pieces.iter())?;
             self.bytes.clear();
-            self.bytes.try_fill(group.size, 0, WHAT)?;
-            let read = memory.read_pieces(&group.pieces, &mut self.bytes);
+            self.bytes.try_fill(sequence.size, 0, WHAT)?;
+            let read = memory.read_pieces(&sequence.pieces, &mut self.bytes);
             let Some(piece) = group.pieces.get(read) else {
                 for member in &group.members {
                     let (_, address) = member.key;
-                    self.starts.try_push((address, member.start), WHAT)?;
+                    let start = starts[member.piece] + member.inside;
+                    self.starts.try_push((address, start), WHAT)?;
                 }
                 break;
             };
@@ -62,7 +67,8 @@ impl Objects {
     }
 }
 
-/// Whether both are copies of the same object. Garbage collections and references change the header, but not the type.
+/// Whether both are copies of the same object. Garbage collection and reference counting change the header, but not
+/// the type.
 pub fn is_same(first: &[u8; CELL], second: &[u8; CELL]) -> bool {
     let (from, types) = (
         ATTRIBUTES,

@@ -1,19 +1,21 @@
-//! Which pieces of memory are copied, so that all that is needed is in them, and where it is in the copies.
+//! Groups the ranges of memory that are needed into pieces to copy, and locates the ranges in the copies.
 
 use crate::memory::Piece;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 
 const WHAT: &str = "the memory of a process";
-/// The smallest size of pages. If one byte can be read, all of its page can.
+/// The smallest page size. If one byte of a page can be read, the whole page can.
 const PAGE: u64 = 4096;
-/// The variables of the byte code interpreter are two kilobytes from the record of its function.
+/// The maximum distance between the record of a function and the variables of the byte code interpreter, which are
+/// two kilobytes apart.
 pub const NEAR: u64 = 4096;
 
-/// Another piece of a stack takes longer than copying so much.
+/// Ranges of a stack that are closer than this are copied as one piece: another piece takes longer than copying this
+/// many bytes.
 const GAP: u64 = NEAR;
 
-/// What is needed.
+/// What a range is needed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     Object,
@@ -22,65 +24,85 @@ pub enum Kind {
     Variable,
     /// The position of the innermost function in its byte code.
     Position,
-    /// That of a function that has called another one.
+    /// The position of a function that has called another one.
     Caller,
 }
 
-/// A piece by its address. A position may be that of the innermost function in one stack, and not in the next.
+/// Identifies a range. The kind is included because the same address may contain the position of the innermost
+/// function in one stack, and that of a caller in the next.
 pub type Key = (Kind, u64);
 
-/// Pieces that are copied one after the other. What is on the same page becomes one piece: another piece takes
-/// longer than copying what is in between.
+/// Pieces to copy. Ranges on the same page are combined into one piece: another piece takes longer than copying the
+/// bytes in between.
 #[derive(Default)]
 pub struct Group {
     pub pieces: Vec<Piece>,
-    pub size: usize,
     pub members: Vec<Member>,
 }
 
-/// What is needed of a piece. It starts here in the copies of the group, and here if they are made backwards.
+/// A range, the number of its piece, and its offset inside that piece.
 pub struct Member {
     pub key: Key,
     pub size: usize,
-    pub start: usize,
-    pub start_backwards: usize,
+    pub piece: usize,
+    pub inside: usize,
 }
 
 impl Group {
-    /// Each need has its order, its address, its key and its size.
+    /// Each need consists of its position in the order, its address, its key and its size.
     pub fn of(needs: &[(usize, u64, Key, usize)]) -> Result<Group> {
         let mut group = Group::default();
-        let mut numbers = Vec::new();
-        for &(_, address, (kind, _), size) in needs {
+        for &(_, address, key, size) in needs {
             let piece = Piece { address, size };
             match group.pieces.last_mut() {
-                Some(last) if is_near(last, &piece, kind) => *last = joined(last, &piece),
+                Some(last) if is_near(last, &piece, key.0) => *last = joined(last, &piece),
                 _ => group.pieces.try_push(piece, WHAT)?,
             }
-            numbers.try_push(group.pieces.len() - 1, WHAT)?;
-        }
-        group.size = group.pieces.iter().map(|piece| piece.size).sum();
-        let (mut start, mut number) = (0, 0);
-        for (&(_, address, key, size), &of) in needs.iter().zip(&numbers) {
-            while number < of {
-                start += group.pieces[number].size;
-                number += 1;
-            }
-            let piece = group.pieces[number];
-            let inside = (address - piece.address) as usize;
             let member = Member {
                 key,
                 size,
-                start: start + inside,
-                start_backwards: group.size - start - piece.size + inside,
+                piece: group.pieces.len() - 1,
+                inside: 0,
             };
             group.members.try_push(member, WHAT)?;
+        }
+        // Only now the beginnings of the pieces are known.
+        for (member, (_, address, ..)) in group.members.iter_mut().zip(needs) {
+            member.inside = (address - group.pieces[member.piece].address) as usize;
         }
         Ok(group)
     }
 }
 
-/// Whether what is in between can be read. Records and positions are on stacks, which have no holes.
+/// Pieces in the order in which they are copied.
+#[derive(Debug, Default)]
+pub struct Sequence {
+    pub pieces: Vec<Piece>,
+    /// The size of all copies.
+    pub size: usize,
+}
+
+impl Sequence {
+    /// Adds a piece. Returns where its copy begins.
+    pub fn add(&mut self, piece: Piece) -> Result<usize> {
+        self.pieces.try_push(piece, WHAT)?;
+        let start = self.size;
+        self.size += piece.size;
+        Ok(start)
+    }
+
+    /// Adds pieces. Returns where their copies begin.
+    pub fn add_all<'p>(&mut self, pieces: impl Iterator<Item = &'p Piece>) -> Result<Vec<usize>> {
+        let mut starts = Vec::new();
+        for &piece in pieces {
+            starts.try_push(self.add(piece)?, WHAT)?;
+        }
+        Ok(starts)
+    }
+}
+
+/// Whether two pieces can be combined, because everything in between can be read. Records and positions are on
+/// stacks, which have no holes.
 fn is_near(one: &Piece, other: &Piece, kind: Kind) -> bool {
     let (first, second) = match one.address < other.address {
         true => (one, other),
@@ -95,7 +117,7 @@ fn is_near(one: &Piece, other: &Piece, kind: Kind) -> bool {
     one.contains(other.start()) || other.contains(one.start())
 }
 
-/// The address behind a piece.
+/// The address after the last byte of a piece.
 pub fn end(piece: &Piece) -> u64 {
     piece.address.saturating_add(piece.size as u64)
 }

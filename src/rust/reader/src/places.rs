@@ -1,5 +1,5 @@
-//! Places in source files, by a `srcref`: an integer vector that begins with the line and has an attribute with the
-//! file. For a position in byte code, the compiler keeps a table of such objects.
+//! Finds places in source files by their `srcref`: an integer vector that begins with the line and has an attribute
+//! with the file. For positions in byte code, the compiler keeps a table of such objects.
 
 use crate::byte_code::{Builtin, Code, Positions, length};
 use crate::calls::Site;
@@ -22,6 +22,8 @@ const MOST_ATTRIBUTES: usize = 8;
 /// An environment with the variables of a source file has about ten.
 const MOST_VARIABLES: usize = 64;
 const LARGEST_TABLE: u64 = 4096;
+/// The maximum number of entries. Some processes repeatedly compile the code that they evaluate.
+const MOST_CODES: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
@@ -29,7 +31,7 @@ pub struct Place {
     pub line: i32,
 }
 
-/// What tells where a site is: all that may change or be freed when its function returns.
+/// The object that determines the place of a site, which may change or be freed when its function returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Root {
     Nothing,
@@ -76,7 +78,26 @@ impl Root {
         })
     }
 
-    /// Whether it is still there. The position may have changed.
+    /// The address of the object; 0 if there is none.
+    pub fn object(&self) -> u64 {
+        match *self {
+            Root::Nothing => 0,
+            Root::Srcref { address, .. } => address,
+            Root::Code { object, .. } => object,
+        }
+    }
+
+    /// The addresses of the objects that [`exists()`](Root::exists) reads.
+    pub fn objects(&self) -> impl Iterator<Item = u64> + use<> {
+        let objects = match *self {
+            Root::Nothing => [None; 2],
+            Root::Srcref { address, .. } => [Some(address), None],
+            Root::Code { object, code, .. } => [Some(object), Some(code.constants())],
+        };
+        objects.into_iter().flatten()
+    }
+
+    /// Whether the object still exists. The position may have changed.
     pub fn exists(&self, memory: &mut impl Memory) -> bool {
         match *self {
             Root::Nothing => true,
@@ -95,13 +116,15 @@ fn is_object(address: u64, target: &Target) -> bool {
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
-/// What was found, by addresses. R may free these objects and use their addresses for others, so each entry has
-/// what shows that the object is still the same: it is read for each sample and compared.
+/// Results, cached by address. R may free these objects and reuse their addresses, so each entry contains data that
+/// identifies the object. For each sample, this data is read again and compared.
 #[derive(Debug, Default)]
 pub struct Places {
     srcrefs: Map<u64, Srcref>,
     new_srcrefs: Vec<u64>,
     positions: Positions,
+    /// The byte code that was last seen at each address.
+    codes: Map<u64, Code>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -112,18 +135,38 @@ struct Srcref {
 }
 
 impl Places {
-    /// Keeps what was found since the last call, because it was read while nothing changed.
+    /// Keeps the results that were added since the last call, because nothing changed while they were read.
     pub fn keep(&mut self) {
         self.new_srcrefs.clear();
         self.positions.keep();
+        if self.codes.len() > MOST_CODES {
+            self.codes.clear();
+        }
     }
 
-    /// Forgets what was found since then.
+    /// Discards the results that were added since the last call of `keep()`.
     pub fn forget(&mut self) {
         for address in self.new_srcrefs.drain(..) {
             self.srcrefs.remove(&address);
         }
         self.positions.forget();
+    }
+
+    /// The objects, besides its own, that the place of this site has depended on before: the constants of the byte
+    /// code, and the `srcref` of the position.
+    pub fn depends_on(&self, memory: &mut impl Memory, site: Site) -> [Option<u64>; 2] {
+        let Some(&code) = self.codes.get(&site.object()) else {
+            return [None; 2];
+        };
+        let position = match site {
+            Site::Relative { instructions, .. } => Some(instructions),
+            Site::Absolute { variable, .. } => {
+                memory::word(memory, variable).and_then(|pc| code.position(pc))
+            }
+            Site::Srcref(_) | Site::Unknown => None,
+        };
+        let srcref = position.and_then(|position| self.positions.srcref(code, position));
+        [Some(code.constants()), srcref]
     }
 
     /// The place in a source file, if it is known, and the builtin that is called there.
@@ -138,7 +181,14 @@ impl Places {
         let (address, srcref, builtin) = match root {
             Root::Nothing => return Ok((None, None)),
             Root::Srcref { address, object } => (address, object, None),
-            Root::Code { code, position, .. } => {
+            Root::Code {
+                object,
+                code,
+                position,
+            } => {
+                if self.codes.get(&object) != Some(&code) {
+                    self.codes.try_put(object, code, WHAT)?;
+                }
                 let found = self.positions.of(memory, code, position, names, texts)?;
                 let address = found.srcref.filter(|&address| is_object(address, target));
                 let object = |address| Some((address, memory::array(memory, address)?));

@@ -1,4 +1,4 @@
-//! Samples of running processes become a profile, in which each process is a source.
+//! Records samples of running processes into a profile, in which each process is a source.
 
 use crate::apart;
 use crate::process::{Placement, Process};
@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 const WHAT: &str = "the samples of a process";
 /// The longest time between two checks whether to stop.
 const STEP: Duration = Duration::from_millis(50);
-/// How often children are looked for.
+/// The time between two searches for child processes.
 const CHILDREN: Duration = Duration::from_millis(100);
 
 /// When a sample is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// If the thread has used CPU time since the last one.
+    /// If the thread has used CPU time since the last sample.
     Cpu,
     /// Always.
     Wall,
@@ -34,14 +34,14 @@ pub struct Settings {
     pub interval: Duration,
     pub duration: Duration,
     pub event: Event,
-    /// Whether processes that these start are recorded as well.
+    /// Whether processes started by these are recorded as well.
     pub children: bool,
-    /// Whether the processes stand still while their stacks are read, so that native frames can be found.
+    /// Whether the processes are stopped while their stacks are read, so that native frames can be found.
     pub pause: bool,
-    /// Whether what was read is read again. Tests show what happens otherwise.
+    /// Whether each stack is read a second time and compared. Only tests disable this.
     pub check: bool,
-    /// Whether a process records itself, for weeks: without the command line, which may contain secrets, and without its
-    /// state if it uses CPU time.
+    /// Whether a process records itself, possibly for weeks. The command line is then omitted, since it may contain
+    /// secrets, and so is the state, if samples are taken by CPU time.
     pub own: bool,
 }
 
@@ -53,17 +53,17 @@ pub struct Recorded {
     pub unread: usize,
     /// The number of samples whose outermost calls were left out.
     pub cut: usize,
-    /// The number of samples that lack innermost calls, which have returned while they were read.
+    /// The number of samples that lack innermost calls, which returned while they were read.
     pub partial: usize,
     /// Problems of native stacks.
     pub problems: Problems,
-    /// Processes that ended meanwhile.
+    /// Processes that ended during the recording.
     pub ended: Vec<i32>,
     /// Whether the user ended the recording.
     pub was_stopped: bool,
 }
 
-/// Records processes for some time, or until all have ended.
+/// Records processes for the set duration, or until all have ended.
 pub fn record(pids: &[i32], settings: &Settings, stop: Stop) -> Result<Recorded> {
     if !settings.pause {
         return record_here(pids, settings, stop);
@@ -98,11 +98,11 @@ struct Recorder<'s> {
     settings: &'s Settings,
     recorded: Recorded,
     sessions: Vec<Session<'s>>,
-    /// That of each sample, if processes are stopped.
+    /// The native stack of each sample, if processes are stopped.
     natives: Vec<NativeStack>,
     /// Owns copies of unwind tables.
     files: &'s Files,
-    /// Processes that were looked at, and which do not run R or are being recorded.
+    /// Processes that need no further examination: they do not run R, or are already being recorded.
     known: Vec<Process>,
 }
 
@@ -147,7 +147,7 @@ impl<'s> Recorder<'s> {
                 }
                 match self.attach(child.clone()) {
                     Ok(()) => {}
-                    // It may become R, if it is only starting.
+                    // A process that has just been started may still become R.
                     Err(Error::Process(_)) if child.age().is_none_or(|age| age < 5.0) => {}
                     Err(Error::Process(_)) => self.known.try_push(child, WHAT)?,
                     Err(other) => return Err(other),
@@ -186,13 +186,13 @@ impl<'s> Recorder<'s> {
                     Tick::Ended => recorded.ended.try_push(session.pid(), WHAT)?,
                 }
             }
-            // Moments that have passed are left out, which are many after the system was suspended.
+            // Ticks that were missed are skipped. There are many of them after the system was suspended.
             next = (next + self.settings.interval).max(Instant::now());
         }
         Ok(())
     }
 
-    /// Adds how long each process was recorded, native frames, and labels.
+    /// Adds the duration of each recording, native frames, and labels.
     fn finish(&mut self) -> Result<()> {
         for session in &self.sessions {
             session.finish(&mut self.recorded.profile);
@@ -204,7 +204,7 @@ impl<'s> Recorder<'s> {
             }
         }
         if self.settings.pause {
-            // What was recorded is not lost if the user presses Ctrl-C now.
+            // This cannot be interrupted, so that the recording is not lost if the user presses Ctrl-C now.
             let profile = &mut self.recorded.profile;
             let problems = insert_native(profile, &recordings, &self.natives, &|| false)?;
             self.recorded.problems = problems;
@@ -213,7 +213,7 @@ impl<'s> Recorder<'s> {
     }
 }
 
-/// Waits until a moment, and checks meanwhile whether to stop.
+/// Waits until the given time, and checks meanwhile whether to stop.
 fn wait(until: Instant, stop: Stop) -> Result<()> {
     loop {
         cancel::check(stop)?;
@@ -235,7 +235,7 @@ impl Event {
     }
 }
 
-/// Says in an error about the contents of a process which process it is.
+/// Adds the process ID to an error about the contents of a process.
 pub fn of_process(pid: i32, error: Error) -> Error {
     match error {
         Error::Process(why) => Error::Process(message!("Cannot look into process {pid}. {why}")),

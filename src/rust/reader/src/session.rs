@@ -14,11 +14,12 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const WHAT: &str = "the samples of a process";
-/// The most memory for the native stacks of a process, in bytes.
+/// The maximum memory for the native stacks of a process, in bytes.
 const MOST_NATIVE: usize = 512 << 20;
 /// How long to wait after leaving the processor of the process.
 const SETTLE: Duration = Duration::from_micros(100);
-/// Of this process it is known that it runs. Every so often it is looked where.
+/// A process that records itself by CPU time is known to be running at a sample. The processor that it runs on is
+/// checked only once in this many samples.
 const LOOK: u32 = 16;
 
 pub struct Session<'s> {
@@ -27,13 +28,13 @@ pub struct Session<'s> {
     thread: Thread,
     reader: Reader<ProcessMemory>,
     native: Option<NativeReader<'s>>,
-    /// What samples refer to in their profile.
+    /// The source that samples refer to in their profile.
     source: SourceId,
     state_key: StringId,
     frames: HashMap<Frame, LocationId, foldhash::fast::RandomState>,
-    /// The number of looks at what the process does.
+    /// The number of ticks at which the process was not idle.
     looks: u32,
-    /// The CPU time and the moment of the last sample.
+    /// The CPU time and the time of the last sample.
     cpu: Option<u64>,
     time: Instant,
     begin: Instant,
@@ -67,7 +68,7 @@ pub fn declare_types(profile: &mut Profile) -> Result<()> {
 }
 
 impl<'s> Session<'s> {
-    /// Opens a process, which becomes a source of the profile. Its native stacks are those with this `number`.
+    /// Opens a process, which becomes a source of the profile. `number` identifies its native stacks.
     pub fn open(
         process: &Process,
         settings: &Settings,
@@ -109,7 +110,7 @@ impl<'s> Session<'s> {
         })
     }
 
-    /// Finds out what the first stacks would lack. This takes some milliseconds.
+    /// Finds what is needed for complete stacks from the first sample on. This takes some milliseconds.
     pub fn prepare(&mut self) -> Result<()> {
         self.reader.prepare()
     }
@@ -125,7 +126,7 @@ impl<'s> Session<'s> {
         Ok(())
     }
 
-    /// Forgets the time since the last sample, but not the CPU time.
+    /// Excludes the time since the last sample from the next one, but not the CPU time.
     pub fn skip_time(&mut self) {
         self.time = Instant::now();
     }
@@ -139,7 +140,7 @@ impl<'s> Session<'s> {
         self.finish_at(end, profile);
     }
 
-    /// The same, if recording ended at another moment.
+    /// The same, for a recording that ended at another time.
     pub fn finish_at(&self, end: Instant, profile: &mut Profile) {
         let duration = end.saturating_duration_since(self.begin).as_nanos();
         profile.sources[self.source.row()].duration = i64::try_from(duration).ok();
@@ -157,12 +158,12 @@ impl<'s> Session<'s> {
         self.has_ended
     }
 
-    /// The reader of native stacks, if the process is stopped.
+    /// The reader of native stacks, if the process is stopped for each sample.
     pub fn native(&mut self) -> Option<&mut NativeReader<'s>> {
         self.native.as_mut()
     }
 
-    /// Takes a sample, unless `settings` say that there is none. Native stacks are added to `natives`.
+    /// Takes a sample, if `settings` require one now. Native stacks are added to `natives`.
     pub fn tick(
         &mut self,
         settings: &Settings,
@@ -178,9 +179,9 @@ impl<'s> Session<'s> {
             (Some(now), Some(before)) => Some(now.saturating_sub(before)),
             _ => None,
         };
-        // If it has ended, its CPU time is not known.
+        // The CPU time of a process that has ended is unknown.
         if settings.event == Event::Cpu && used == Some(0) {
-            // A pause is no part of the next sample.
+            // Idle time is not part of the next sample.
             self.time = Instant::now();
             return Ok(Tick::Idle);
         }
@@ -194,14 +195,14 @@ impl<'s> Session<'s> {
                     return Ok(Tick::Ended);
                 };
                 if placement.leave(activity.processor) {
-                    // The process goes on meanwhile.
+                    // The process continues meanwhile.
                     thread::sleep(SETTLE);
                 }
                 Some(activity.state).filter(|_| !is_told)
             }
         };
         let still = match &mut self.native {
-            // It would not stop while it waits for a device.
+            // A process that waits for a device would not stop.
             Some(native) if state != Some(State::Waiting) && native.size() < MOST_NATIVE => {
                 native.stop()?
             }
@@ -214,7 +215,8 @@ impl<'s> Session<'s> {
         let (is_cut, lacks_inner) = (stack.is_cut, stack.lacks_inner);
         let stack = stack.clone();
         let (now, moment) = (Instant::now(), SystemTime::now());
-        // Of a pause that was skipped, the end may be unknown, but not the CPU time after it.
+        // The end of a skipped pause may be unknown, so the measured time may be too short. It is at least the CPU
+        // time.
         let wall = (now - self.time).as_nanos().max(used.unwrap_or(0).into());
         let values = [
             used.and_then(|used| i64::try_from(used).ok()),

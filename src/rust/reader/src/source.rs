@@ -1,4 +1,4 @@
-//! The source of a profile for each process: what is recorded, and which process it was.
+//! Describes each recorded process as a source of the profile: what was measured, and which process it was.
 
 use crate::process::Process;
 use crate::recorder::{Event, Settings};
@@ -12,11 +12,11 @@ use profile_core::model::{
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const WHAT: &str = "the source of a process";
-/// The source type of such profiles.
+/// The kind of such sources.
 pub const KIND: SourceKind = SourceKind::named("process");
 
-/// What each sample has. There is no count of samples, which others would multiply by the interval: what passes
-/// between two samples varies, above all on a busy machine.
+/// The sample types. There is no count of samples, because other tools would multiply it by the interval, although
+/// the time between two samples varies, above all on a busy machine.
 pub const TYPES: [(&str, &str); 2] = [("cpu", "nanoseconds"), ("wall", "nanoseconds")];
 
 /// The source of a process that is recorded by reading its memory.
@@ -37,8 +37,8 @@ pub fn source(process: &Process, settings: &Settings, profile: &mut Profile) -> 
     Ok(source)
 }
 
-/// What is known of any process, also of one that records itself in another way. `interval` is in nanoseconds. The keys
-/// are those of OpenTelemetry's conventions for processes.
+/// A source with what is known about every process, including one that records itself in another way. `interval` is
+/// in nanoseconds. The attribute keys are those of OpenTelemetry's semantic conventions for processes.
 pub fn own_source(
     pid: i32,
     event: Event,
@@ -85,17 +85,16 @@ fn attribute(key: &str, kind: ValueKind, text: &str, profile: &mut Profile) -> R
     })
 }
 
-/// A moment as in ISO 8601, from seconds since 1970.
+/// Formats a time, in seconds since 1970, as in ISO 8601.
 pub fn utc(seconds: f64) -> String {
     let seconds = seconds as i64;
     let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Days are counted from 0000-03-01, so that the day of a leap year is the last of its year. 400 years
-    // have 146,097 days.
+    // Days are counted from 0000-03-01, so that a leap day is the last day of its year. 400 years have 146,097 days.
     let day = day + 719_468;
     let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
-    // Months from March on have 31, 30, 31, 30, 31 days, and again.
+    // From March on, the lengths of months repeat in the pattern 31, 30, 31, 30, 31 days.
     let month = (5 * day + 2) / 153;
     let day_of_month = day - (153 * month + 2) / 5 + 1;
     let (year, month) = match month {
@@ -117,7 +116,7 @@ mod tests {
 
     #[test]
     fn moments_are_dates_and_times() {
-        // By `date -u -d @SECONDS`.
+        // The expected values are those of `date -u -d @SECONDS`.
         for (seconds, text) in [
             (0.0, "1970-01-01T00:00:00Z"),
             (951_782_399.0, "2000-02-28T23:59:59Z"),

@@ -8,35 +8,37 @@ use crate::innermost::{Registers, Search};
 use crate::memory::{self, Limited, Memory};
 use crate::names::{Found, Names};
 use crate::objects::is_same;
-use crate::outer::Outer;
+use crate::part::Held;
 use crate::pieces::Kind;
 use crate::places::{Place, Places, Root};
+use crate::recent::Recent;
 use crate::target::{Mapping, Target};
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::{StringId, Strings};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How often a stack is read until it did not change meanwhile, or is known to be one nevertheless.
+/// The maximum number of attempts to read a stack that either did not change meanwhile, or is known to be consistent
+/// nevertheless.
 const TRIES: usize = 8;
-/// How often the records are copied in an attempt until all of them were.
+/// The maximum number of copies in one attempt, until all records were copied.
 const COPIES: usize = 8;
-/// How often R is looked at to prepare the reading, and after how many stacks whose innermost function is no byte
-/// code this ends. A process that sleeps always has the same stack.
+/// The maximum number of stacks that are read in preparation, and the number of those whose innermost function is not
+/// byte code after which the preparation ends. A sleeping process always has the same stack.
 const PREPARATIONS: usize = 40;
 const UNNEEDED: usize = 12;
 const PAUSE: Duration = Duration::from_micros(500);
 
-const WAIT: Duration = Duration::from_micros(500);
-/// How often the list of records may be none while the innermost one is waited for.
-const UNREAD: usize = 2;
-
-/// A small collection of a fresh R takes 600 microseconds: symbols and base functions have to be marked.
+/// The minimum time of a garbage collection. A small one in a fresh R session takes 600 microseconds: symbols and
+/// base functions have to be marked.
 const SHORTEST_COLLECTION: Duration = Duration::from_micros(200);
 
-/// The most that is read of the memory, in units of about a microsecond: to find R, to prepare, for a stack. A stack
-/// of 20,000 calls that is seen for the first time takes about a fifth of the last.
+/// Programs that consist of small functions usually call a function again within this time.
+const WAIT: Duration = Duration::from_micros(150);
+
+/// The limits on what is read of the memory, in units of about a microsecond: to find R, to prepare, and for one
+/// stack. A stack of 20,000 calls that is seen for the first time takes about a fifth of the last limit.
 const MOST_TO_OPEN: u64 = 2 << 20;
 const MOST_TO_PREPARE: u64 = 2 << 20;
 const MOST_TO_READ: u64 = 1 << 20;
@@ -45,7 +47,7 @@ const MOST_TO_READ: u64 = 1 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Frame {
     pub name: StringId,
-    /// Where the function is, if its code has places.
+    /// The place of the function, if its code has source references.
     pub place: Option<Place>,
 }
 
@@ -53,7 +55,7 @@ pub struct Frame {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Stack {
     pub frames: Vec<Frame>,
-    /// Where R has recorded each frame. Builtins of byte code have no record.
+    /// The record of each frame. Builtins called by byte code have no record.
     pub records: Vec<OnStack>,
     /// Where the outermost function was called.
     pub toplevel: Option<Place>,
@@ -63,29 +65,33 @@ pub struct Stack {
     pub lacks_inner: bool,
 }
 
-/// Reads the stack of R in a process, again and again.
+/// Reads the stack of R in a process, repeatedly.
 #[derive(Debug)]
 pub struct Reader<M> {
-    memory: Limited<Ahead<M>>,
-    target: Target,
-    calls: Calls,
-    known: Known,
+    pub(crate) memory: Limited<Ahead<M>>,
+    pub(crate) target: Target,
+    pub(crate) calls: Calls,
+    pub(crate) known: Known,
     names: Names,
     places: Places,
     search: Search,
     registers: Option<Registers>,
-    /// What tells where the innermost function is, and the calls.
-    innermost: Root,
-    roots: Vec<Called>,
-    stack: Stack,
-    outer: Outer,
+    /// The object that determines the place of the innermost function, and the calls.
+    pub(crate) innermost: Root,
+    pub(crate) roots: Vec<Called>,
+    /// The addresses of the objects that places depend on.
+    objects: Vec<u64>,
+    pub(crate) stack: Stack,
+    pub(crate) held: Held,
+    pub(crate) recent: Recent,
     /// The names of functions and files.
     pub texts: Strings,
-    /// Whether what was read is read again. Tests show what happens otherwise.
+    /// Whether each stack is read a second time and compared. Only tests disable this.
     check: bool,
-    /// In less time R does not collect garbage, so that what a call refers to is still there when it has just returned.
+    /// The minimum time of a garbage collection. Within this time, the objects of a call still exist, even if the
+    /// call has just returned.
     pub shortest_collection: Duration,
-    /// How long the innermost record that was seen first is waited for, if it is gone.
+    /// How long to wait, if only the outer calls of a stack are known, for a stack that begins with the same calls.
     pub wait: Duration,
 }
 
@@ -113,8 +119,10 @@ impl<M: Memory> Reader<M> {
             registers: None,
             innermost: Root::Nothing,
             roots: Vec::new(),
+            objects: Vec::new(),
             stack: Stack::default(),
-            outer: Outer::default(),
+            held: Held::default(),
+            recent: Recent::default(),
             texts: Strings::default(),
             check,
             shortest_collection: SHORTEST_COLLECTION,
@@ -122,13 +130,13 @@ impl<M: Memory> Reader<M> {
         })
     }
 
-    /// Finds out where R keeps the place of the innermost function, if its code is byte code. Without this, the first
-    /// stacks do not have it.
+    /// Finds the variables in which R keeps the position of the innermost function, if its code is byte code. Without
+    /// them, the first stacks lack this position.
     pub fn prepare(&mut self) -> Result<()> {
         self.prepare_with(|| thread::sleep(PAUSE))
     }
 
-    /// The same with something else than a pause between two looks.
+    /// Like `prepare()`, but calls `pause` between two attempts.
     pub fn prepare_with(&mut self, mut pause: impl FnMut()) -> Result<()> {
         self.memory.limit(MOST_TO_PREPARE);
         self.calls.only_inner = true;
@@ -151,7 +159,7 @@ impl<M: Memory> Reader<M> {
         Ok(())
     }
 
-    /// The present stack; `None` if it changed during all attempts to read it.
+    /// The current stack; `None` if it changed during all attempts to read it.
     pub fn read(&mut self) -> Result<Option<&Stack>> {
         self.memory.limit(MOST_TO_READ);
         Ok(match self.read_within_limit()? {
@@ -161,13 +169,8 @@ impl<M: Memory> Reader<M> {
     }
 
     fn read_within_limit(&mut self) -> Result<bool> {
-        self.outer.clear();
-        if self.check {
-            // The first copy after a pause takes three times as long as the next one.
-            self.copy()?;
-            if self.read_first()? {
-                return Ok(true);
-            }
+        if self.check && !self.memory.inner().is_own() {
+            return self.read_other();
         }
         for _ in 0..TRIES {
             if self.attempt()? {
@@ -180,131 +183,53 @@ impl<M: Memory> Reader<M> {
         Ok(false)
     }
 
-    /// Reads a stack of another process with the innermost record that was seen first. If it changes meanwhile, this
-    /// record is often there again soon, since most calls are made in loops. To take the next stack that can be read
-    /// would give more samples to those that last longer.
-    fn read_first(&mut self) -> Result<bool> {
-        let begin = Instant::now();
-        let Some(innermost) = self.memory.inner().innermost() else {
-            return Ok(false);
-        };
-        let (mut copies, mut unread) = (0, 0);
-        let mut outer = None;
-        while copies < COPIES
-            && unread < UNREAD
-            && begin.elapsed() < self.wait
-            && !self.memory.is_exhausted()
-        {
-            // What was noted is only compared with what there is now.
-            if outer.is_none() && !self.outer.is_empty() {
-                self.copy()?;
-            } else if !self.memory.inner().copy_if(innermost)? {
-                continue;
-            }
-            copies += 1;
-            let is_read = self.follow(Reading::Second)?;
-            unread += usize::from(!is_read);
-            if self.calls.head() == innermost && self.finish(is_read)? {
-                return Ok(true);
-            }
-            if outer.is_none() && self.note(is_read)? {
-                if !self.stack.lacks_inner {
-                    return Ok(true);
-                }
-                outer = Some(self.stack.clone());
-            }
-        }
-        let Some(outer) = outer else {
-            return Ok(false);
-        };
-        self.stack = outer;
-        Ok(true)
-    }
-
-    fn attempt(&mut self) -> Result<bool> {
+    /// Copies the calls and looks up their functions and places. Returns `false` if they are not a stack.
+    pub(crate) fn attempt(&mut self) -> Result<bool> {
         if !self.check {
             self.memory.inner().do_not_copy();
-            let is_read = self.follow(Reading::Second)?;
+            let is_read = self.follow(Reading::First)?;
+            return self.finish(is_read);
+        }
+        if !self.memory.inner().is_own() {
+            self.copy()?;
+            let is_read = self.follow(Reading::First)?;
             return self.finish(is_read);
         }
         let mut is_read = false;
         for number in 1..=COPIES {
             self.copy()?;
             is_read = self.follow(Reading::Second)?;
-            if is_read && self.is_settled(number) || number == COPIES {
+            if is_read && self.is_settled(number) {
                 break;
-            }
-            if self.note(is_read)? {
-                return Ok(true);
             }
         }
         if self.finish(is_read)? {
-            // What was read first counts, if one of its functions has returned.
-            if self.outer.goes_on_in(&self.calls) {
-                return Ok(true);
-            }
-            let stack = self.stack.clone();
-            if !self.take_outer()? {
-                self.stack = stack;
-            }
-            return Ok(true);
-        }
-        if self.note(is_read)? {
             return Ok(true);
         }
         let is_read = self.follow(Reading::First)?;
-        Ok(self.finish(is_read)? || self.note(is_read)?)
+        self.finish(is_read)
     }
 
-    /// Whether all was copied. What is at hand should also be the same both times, since it takes less time to copy it
-    /// again than to find out whether it is a stack.
+    /// Whether all records and variables were copied and did not change meanwhile. Copying again takes less time than
+    /// checking whether changed records are a stack nevertheless, so changes are accepted only after half of the
+    /// copies.
     fn is_settled(&mut self, number: usize) -> bool {
         let ahead = self.memory.inner();
-        let may_move = !ahead.is_own() || number > COPIES / 2;
-        ahead.is_complete() && (may_move || ahead.moved().is_empty())
+        ahead.is_complete() && (number > COPIES / 2 || ahead.moved().is_empty())
     }
 
-    /// Remembers calls that are not known to be a stack. At the second time, takes those which are, if there are any.
-    fn note(&mut self, is_read: bool) -> Result<bool> {
-        if !is_read || self.calls.is_cut || self.memory.inner().is_own() {
-            return Ok(false);
-        }
-        if self.outer.is_empty() {
-            if self.read_roots()? {
-                let age = self.memory.inner().age();
-                self.outer.note(&self.roots, self.innermost, age)?;
-            }
-            return Ok(false);
-        }
-        self.take_outer()
-    }
-
-    fn take_outer(&mut self) -> Result<bool> {
-        let Some(innermost) = self.outer.take(&self.calls, &self.known, &mut self.roots)? else {
-            return Ok(false);
-        };
-        self.innermost = innermost;
-        self.calls.innermost = None;
-        let is_recent = self.outer.age() < self.shortest_collection;
-        self.memory.inner().begin_lookup();
-        if !is_recent || !self.resolve()? {
-            return Ok(false);
-        }
-        self.stack.lacks_inner = self.outer.lacks_inner;
-        Ok(true)
-    }
-
-    fn copy(&mut self) -> Result<()> {
+    pub(crate) fn copy(&mut self) -> Result<()> {
         let variables = self.target.addresses.of_stack(self.registers);
         let candidates = self.search.candidates();
         let ahead = self.memory.inner();
         ahead.copy(variables.into_iter().chain(candidates))
     }
 
-    /// Reads the calls. Returns `false` if they are not what they should be.
+    /// Reads the calls. Returns `false` if they are invalid.
     fn follow(&mut self, reading: Reading) -> Result<bool> {
         let (memory, target) = (&mut self.memory, &self.target);
         memory.inner().begin(reading);
+        self.roots.clear();
         if !self.calls.read(memory, target, self.registers)? {
             return Ok(false);
         }
@@ -324,18 +249,21 @@ impl<M: Memory> Reader<M> {
         Ok(true)
     }
 
-    /// Finds what the calls say. Returns `false` if they are not those of one moment.
+    /// Looks up the functions and places of the calls. Returns `false` if the calls are not those of one moment.
     fn finish(&mut self, is_read: bool) -> Result<bool> {
-        let is_read = is_read && self.read_roots()?;
+        if !is_read || !self.read_roots()? {
+            return Ok(false);
+        }
         self.search.observe(self.memory.inner(), &self.target)?;
         let were = self.memory.inner().begin_lookup();
-        // What the calls refer to was there when they were copied, and has not been freed since then.
+        // The objects that the calls refer to existed when the calls were copied. If that is recent, they have not
+        // been freed since.
         let is_recent = self.memory.inner().age() < self.shortest_collection;
         let are_right = match were {
             Was::Copied | Was::Late if is_recent => true,
             _ => !self.check || self.calls_are_unchanged()?,
         };
-        if !is_read || !are_right || !self.is_stack()? || !self.resolve()? {
+        if !are_right || self.is_later() || !self.is_stack(were)? || !self.resolve()? {
             return Ok(false);
         }
         if self.registers.is_none() && self.calls.innermost.is_none() {
@@ -345,14 +273,15 @@ impl<M: Memory> Reader<M> {
         Ok(true)
     }
 
-    /// Finds the functions and places, and whether they are those of the calls.
-    fn resolve(&mut self) -> Result<bool> {
+    /// Finds the functions and places. Returns `false` if they may not be those of the calls.
+    pub(crate) fn resolve(&mut self) -> Result<bool> {
         let is_found = self.look_up()?;
-        let is_right = match self.memory.inner().end() {
+        let is_right = match self.memory.inner_ref().was() {
             Was::Copied => true,
-            Was::Late | Was::Read => !self.check || self.roots_exist(),
+            Was::Late | Was::Read => !self.check || self.roots_exist()?,
         };
-        // If the limit was reached, some places are unknown for no other reason.
+        self.memory.inner().end();
+        // If the limit was reached, some places may be unknown only for that reason.
         if !is_found || !is_right || self.memory.is_exhausted() {
             self.names.forget();
             self.places.forget();
@@ -363,27 +292,59 @@ impl<M: Memory> Reader<M> {
         Ok(true)
     }
 
-    /// Whether the calls belong together, if their records have moved on meanwhile. Otherwise learns how they look.
-    fn is_stack(&mut self) -> Result<bool> {
-        let moved = self.memory.inner().moved();
-        if moved.is_empty() {
-            self.known.learn(&self.roots, &self.innermost)?;
-            return Ok(true);
+    /// Whether the calls belong together, if their records have changed meanwhile. Remembers those that have not.
+    fn is_stack(&mut self, were: Was) -> Result<bool> {
+        let ahead = self.memory.inner_ref();
+        let moved = ahead.moved();
+        if were != Was::Read || moved.is_empty() {
+            let innermost = ahead.is_steady().then_some(&self.innermost);
+            self.known.learn(&self.roots, innermost, &moved.records)?;
         }
-        Ok(self.known.is_stack(&self.roots, &self.innermost, moved))
+        let (known, records) = (&self.known, &moved.records);
+        Ok(moved.is_empty() || known.is_stack(&self.roots, &self.innermost, records))
+    }
+
+    /// The byte code or the srcref of the innermost function, according to R's variables; 0 if it has none.
+    pub(crate) fn code(&self) -> u64 {
+        let object = self.calls.innermost.map_or(0, Site::object);
+        if object == self.target.values.nil {
+            return 0;
+        }
+        object
+    }
+
+    /// Whether the innermost record may be that of a later call than R's variables, which say in which code R is.
+    pub(crate) fn is_later(&self) -> bool {
+        let code = self.code();
+        let may_be_in = |first| code != 0 && self.known.may_be_in(first, code);
+        let first = self.roots.first();
+        first.is_some_and(|first| !self.memory.inner_ref().is_steady() && !may_be_in(first))
     }
 
     fn calls_are_unchanged(&mut self) -> Result<bool> {
         self.calls.are_unchanged(&mut self.memory, &self.target)
     }
 
-    /// Reads what may be freed when the calls return. Returns `false` if it is not what it should be.
+    /// Reads the objects that may be freed when the calls return. Returns `false` if a call cannot be read.
     fn read_roots(&mut self) -> Result<bool> {
         let (memory, target) = (&mut self.memory, &self.target);
-        let sites = self.calls.innermost.iter();
-        let sites = sites.chain(self.calls.calls.iter().map(|call| &call.site));
-        let calls = self.calls.calls.iter().map(|call| call.call);
-        let objects = calls.chain(sites.map(|site| site.object()));
+        self.objects.clear();
+        let calls = &self.calls.calls;
+        let sites = self
+            .calls
+            .innermost
+            .iter()
+            .chain(calls.iter().map(|call| &call.site));
+        for &site in sites {
+            let others = self.places.depends_on(memory, site);
+            for object in [Some(site.object())].into_iter().chain(others).flatten() {
+                self.objects.try_push(object, "a stack")?;
+            }
+        }
+        let names = &self.names;
+        let calls = calls.iter().map(|call| call.call);
+        let heads = calls.clone().flat_map(|call| names.depends_on(call));
+        let objects = calls.chain(heads).chain(self.objects.iter().copied());
         let objects = objects.filter(|&object| object != 0 && object != target.values.nil);
         memory.inner().copy_objects(objects)?;
         let site = self.calls.innermost.unwrap_or(Site::Unknown);
@@ -405,14 +366,14 @@ impl<M: Memory> Reader<M> {
         Ok(true)
     }
 
-    /// Finds what the calls say: what does not change while they are there. Returns `false` if something is not
-    /// what it should be.
+    /// Looks up the functions and places of the calls, which do not change while the calls exist. Returns `false` if
+    /// an object is damaged.
     fn look_up(&mut self) -> Result<bool> {
         self.stack.frames.clear();
         self.stack.records.clear();
         self.stack.is_cut = self.calls.is_cut;
         self.stack.lacks_inner = false;
-        // While a function begins, its caller is still where R evaluates, at the call.
+        // When a function has just been called, R's position is still that of its caller, at the call.
         let called_at = self.roots.first().map(|root| root.called_at);
         let is_at_call =
             matches!(self.innermost, Root::Code { .. }) && called_at == Some(self.innermost);
@@ -431,14 +392,14 @@ impl<M: Memory> Reader<M> {
             };
             let found = self
                 .names
-                .of_call(&mut self.memory, &cell, &mut self.texts)?;
+                .of_call(&mut self.memory, call.call, &cell, &mut self.texts)?;
             match found {
                 Found::Name(name) => {
                     let frame = Frame { name, place };
                     self.stack.frames.try_push(frame, "a stack")?;
                     self.stack.records.try_push(call.record, "a stack")?;
                 }
-                // `Rprof()` leaves out what is not a call as well.
+                // Like `Rprof()`, omits what is not a call.
                 Found::Nothing => {}
                 Found::Damaged => return Ok(false),
             }
@@ -448,8 +409,8 @@ impl<M: Memory> Reader<M> {
         Ok(true)
     }
 
-    /// The place of a site. If a builtin is called there, it becomes a frame, unless it is the function whose
-    /// call was recorded: `inner` is the address of that call.
+    /// The place of a site. If a builtin is called there, a frame is added for it, unless this call has a record of
+    /// its own: `inner` is the address of the recorded call.
     fn called_at(&mut self, site: Root, inner: u64) -> Result<Option<Place>> {
         let (place, builtin) = self.places.of(
             &mut self.memory,
@@ -470,15 +431,21 @@ impl<M: Memory> Reader<M> {
         Ok(place)
     }
 
-    /// Whether the objects that were the calls and their code are still there, so that all that they refer to was
-    /// theirs when it was read. The functions may have returned.
-    fn roots_exist(&mut self) -> bool {
+    /// Whether the objects of the calls and of their code still exist, so that everything that was read from them
+    /// belonged to them at that time. The functions may have returned.
+    fn roots_exist(&mut self) -> Result<bool> {
+        let calls = self.roots.iter().map(|called| called.call.call);
+        let sites = self.roots.iter().map(|called| &called.called_at);
+        let objects = sites.chain([&self.innermost]).flat_map(Root::objects);
         let memory = &mut self.memory;
-        self.innermost.exists(memory)
+        // One system call instead of up to three for each call.
+        memory.inner().copy_objects(calls.chain(objects))?;
+        let exist = self.innermost.exists(memory)
             && self.roots.iter().all(|called| {
                 memory::array(memory, called.call.call)
                     .is_some_and(|cell| is_same(&cell, &called.cell))
                     && called.called_at.exists(memory)
-            })
+            });
+        Ok(exist)
     }
 }

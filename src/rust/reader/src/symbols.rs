@@ -1,5 +1,5 @@
-//! The variables that a module of a process exports, found in its memory. So no file is needed: paths that a
-//! process in a container reports are wrong outside, and files of packages are replaced by updates.
+//! Finds the variables that a module exports, in its memory. No file is needed: paths that are reported by a process
+//! in a container are wrong outside of it, and files of packages are replaced by updates.
 //!
 //! The format is ELF, for 64-bit little-endian systems: program headers, the dynamic section they point to, and
 //! its tables of symbols, strings and hashes.
@@ -25,21 +25,21 @@ const SYMBOLS: u64 = 6;
 const GNU_HASH: u64 = 0x6fff_fef5;
 /// More entries than a dynamic section has.
 const MOST_ENTRIES: u64 = 256;
-/// More symbols with the same hash than there are.
+/// Larger than the number of symbols with the same hash.
 const LONGEST_CHAIN: u32 = 4096;
 const SYMBOL: u64 = 24;
-/// Symbols are numbered by 32 bits; a table of a billion is damaged.
+/// Symbol numbers have 32 bits. A table with a billion symbols is damaged.
 const MOST_SYMBOLS: u32 = 1 << 30;
 
 /// A module that is loaded.
 #[derive(Debug)]
 pub struct Module {
-    /// What is added to addresses in the file.
+    /// The load bias, which is added to the addresses in the file.
     bias: u64,
     symbols: u64,
     strings: u64,
     table: Table,
-    /// Where its variables are.
+    /// The address ranges of its variables.
     pub variables: Vec<Range<u64>>,
 }
 
@@ -50,7 +50,7 @@ enum Table {
 }
 
 impl Module {
-    /// The module whose file is mapped from its start to this address.
+    /// The module whose file starts at this address in memory.
     pub fn at(memory: &mut impl Memory, start: u64) -> Result<Option<Module>> {
         let Some(header) = memory::array::<HEADER>(memory, start) else {
             return Ok(None);
@@ -106,8 +106,9 @@ impl Module {
         }
     }
 
-    /// The table of `--hash-style=gnu`: numbers of buckets, of the first symbol and of the words of a filter; the
-    /// filter, buckets, and for each symbol its hash, whose lowest bit marks the last of a bucket.
+    /// Searches the hash table of `--hash-style=gnu`. It consists of the number of buckets, the number of the first
+    /// symbol and the number of words of a filter; the filter, the buckets, and for each symbol its hash, whose
+    /// lowest bit marks the last symbol of a bucket.
     fn find_gnu(&self, memory: &mut impl Memory, table: u64, name: &str) -> Option<u64> {
         let hash = name.bytes().fold(5381_u32, |hash, byte| {
             hash.wrapping_mul(33).wrapping_add(u32::from(byte))
@@ -135,7 +136,8 @@ impl Module {
         None
     }
 
-    /// The older table: numbers of buckets and symbols, buckets, and for each symbol the next one in its bucket.
+    /// Searches the older hash table. It consists of the numbers of buckets and symbols, the buckets, and for each
+    /// symbol the next one in its bucket.
     fn find_system_v(&self, memory: &mut impl Memory, table: u64, name: &str) -> Option<u64> {
         let hash = name.bytes().fold(0_u32, |hash, byte| {
             let hash = (hash << 4).wrapping_add(u32::from(byte));
@@ -167,7 +169,7 @@ impl Module {
         let entry = self.symbols.wrapping_add(u64::from(number) * SYMBOL);
         let entry = memory::array::<{ SYMBOL as usize }>(memory, entry)?;
         let mut text = [0; 64];
-        // With the zero at its end.
+        // Includes the terminating zero.
         let text = text.get_mut(..name.len() + 1)?;
         let is_defined = entry[6..8] != [0, 0];
         let has_name = memory.read(
@@ -188,7 +190,7 @@ fn tables(memory: &mut impl Memory, bias: u64, dynamic: u64) -> Option<(u64, u64
     for number in 0..MOST_ENTRIES {
         let entry = memory::array::<16>(memory, dynamic.wrapping_add(number * 16))?;
         let value = at(&entry, 8);
-        // The loader of glibc has added the bias, others have not.
+        // glibc's loader has added the bias, others have not.
         let address = match value < bias {
             true => value.wrapping_add(bias),
             false => value,

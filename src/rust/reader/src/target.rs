@@ -1,4 +1,4 @@
-//! R in a process: where its variables are, and how its records look.
+//! R in a process: the addresses of its variables, and the layout of its records.
 
 use crate::innermost::Registers;
 use crate::memory::{self, Memory, Piece, at, half_at};
@@ -16,7 +16,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapping {
     pub addresses: Range<u64>,
-    /// Whether it is the start of a file.
+    /// Whether it maps the start of a file.
     pub starts_file: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Target {
     /// The C stack of R's thread.
     pub stack: Range<u64>,
     pub node_stack: Range<u64>,
-    /// The variables of the module that R is.
+    /// The address ranges of R's variables.
     pub variables: Vec<Range<u64>>,
 }
 
@@ -40,14 +40,14 @@ pub struct Target {
 pub struct Addresses {
     /// `R_GlobalContext`: the innermost record.
     pub head: u64,
-    /// `R_Srcref`: where the innermost function is.
+    /// `R_Srcref`: the position of the innermost function.
     pub srcref: u64,
 }
 
 impl Addresses {
-    /// Those of the variables that each stack needs.
+    /// The addresses of the variables that are needed for each stack.
     pub fn of_stack(&self, registers: Option<Registers>) -> [u64; 4] {
-        // Without the others, the same again.
+        // If the registers are unknown, another address takes their place.
         let [code, pc] = registers.map_or([self.srcref; 2], |found| [found.code, found.pc]);
         [self.head, self.srcref, code, pc]
     }
@@ -58,7 +58,7 @@ impl Addresses {
 pub struct Constants {
     /// `R_NilValue`.
     pub nil: u64,
-    /// `R_InBCInterpreter`, which stands for a position in byte code.
+    /// `R_InBCInterpreter`, the marker for a position in byte code.
     pub in_byte_code: u64,
     /// `R_SrcfileSymbol`.
     pub srcfile: u64,
@@ -80,14 +80,15 @@ const NAMES: [&str; 7] = [
     STACK_START,
 ];
 
-/// Where the variables are.
+/// The addresses of R's variables.
 ///
-/// A program that contains R has its own copies of the variables that it uses, made by the loader, and libR uses
-/// these. So each variable is that of the first module that has it, and the program comes before libraries.
+/// A program that contains R has its own copies of the variables that it uses, which are made by the loader and also
+/// used by libR. So each variable is taken from the first module that exports it, and the program comes before
+/// libraries.
 #[derive(Debug, Default)]
 struct Exports {
     addresses: [Option<u64>; NAMES.len()],
-    /// All variables of these modules.
+    /// The address ranges of all variables of these modules.
     variables: Vec<Range<u64>>,
 }
 
@@ -123,7 +124,7 @@ impl Exports {
     }
 }
 
-/// How often the records are read until all of them are as they should be.
+/// The maximum number of attempts to read the records until all of them are valid.
 const TRIES: usize = 200;
 
 impl Target {
@@ -186,14 +187,15 @@ impl Target {
         Ok(target)
     }
 
-    /// Chooses the layout by what must hold, and finds the outermost record.
+    /// Chooses the layout that fits the records, and finds the outermost record.
     fn settle(&mut self, memory: &mut impl Memory) -> Result<()> {
         let (mut is_readable, mut several) = (false, false);
         for number in 0..TRIES {
             let Some(fits) = self.follow(memory, &mut is_readable) else {
                 continue;
             };
-            // Null pointers do not tell versions apart, so they count only if they stay.
+            // Null pointers do not distinguish versions, so records with null pointers are accepted only if they
+            // persist.
             let most_nulls = if number < TRIES / 2 { 0 } else { usize::MAX };
             let is_candidate = |fit: &&Fit| fit.fits && fit.nulls <= most_nulls;
             let mut fitting = fits.iter().filter(is_candidate);
@@ -217,9 +219,9 @@ impl Target {
         }
     }
 
-    /// Follows the list of records to its end, which is a variable of R. Returns `None` if it does not get there,
-    /// since records may be removed meanwhile. It does not matter if inner ones are, or are added: of a process that
-    /// does not rest, all records are never the same for the time that it takes to read them.
+    /// Follows the list of records to its end, which is a variable of R. Returns `None` if the end is not reached,
+    /// since records may be removed meanwhile. It does not matter if inner records are removed or added: in a busy
+    /// process, it never happens that all records stay the same for the time that it takes to read them.
     fn follow(
         &self,
         memory: &mut impl Memory,
@@ -228,7 +230,7 @@ impl Target {
         let end = self.values.node_stack_end;
         let mut fits = Layout::ALL.map(|layout| Fit::new(layout, end));
         let mut address = memory::word(memory, self.addresses.head)?;
-        // A record to which the list may return: the last one whose number is a power of two.
+        // To detect a cycle: the last record whose number is a power of two.
         let mut earlier = 0;
         for number in 1..MOST_RECORDS {
             let record = memory::array::<RECORD>(memory, address)?;
@@ -254,16 +256,16 @@ impl Target {
     }
 }
 
-/// Whether records have a layout: the node stack was lower when outer calls were made, and each knows where it was
-/// called, or has a null pointer if native code has made the call.
+/// Whether the records fit a layout: the node stack was lower when outer calls were made, and each record contains
+/// the place of its call, or a null pointer if the call was made by native code.
 #[derive(Debug)]
 struct Fit {
     layout: Layout,
     fits: bool,
-    /// The number of records that know where they were called, and that have a null pointer.
+    /// The number of records with the place of the call, and of those with a null pointer.
     places: usize,
     nulls: usize,
-    /// The last record, and where the top of the node stack was.
+    /// The last record, and the top of the node stack in it.
     record: u64,
     height: u64,
 }
@@ -301,16 +303,16 @@ impl Fit {
         self.height = height;
     }
 
-    /// The outermost record was made when the node stack was empty.
+    /// Checks that the outermost record was made when the node stack was empty.
     fn finish(&mut self, node_stack_end: u64) {
         let size = node_stack_end.saturating_sub(self.height);
         self.fits &= self.places > self.nulls && NODE_STACK_BYTES.contains(&size);
     }
 }
 
-/// The C stack of R's thread. It grows downwards, so its current size does not count.
+/// The C stack of R's thread. It grows downwards, so its current size does not matter.
 fn c_stack(mappings: &[Mapping], start: u64) -> Result<Range<u64>> {
-    // R has counted the address as one of the main thread; it may be outside by the size of the arguments.
+    // R determines this address for the main thread. It may be outside of the mapping by the size of the arguments.
     let has = |mapping: &&Mapping| mapping.addresses.contains(&start.wrapping_sub(8));
     let found = mappings.iter().find(has);
     let end = found.map(|mapping| mapping.addresses.end);
@@ -318,7 +320,7 @@ fn c_stack(mappings: &[Mapping], start: u64) -> Result<Range<u64>> {
     Ok(end.saturating_sub(MOST_STACK)..end)
 }
 
-/// More than a C stack takes, without a limit on its size.
+/// More than a C stack takes, even without a limit on its size.
 const MOST_STACK: u64 = 1 << 36;
 
 fn unknown(why: &str) -> Error {

@@ -1,4 +1,4 @@
-//! Processes on systems that are not supported: looking for one is an error.
+//! Stubs for unsupported systems: finding a process is an error.
 
 use crate::memory::Memory;
 use crate::stack::Stack;
@@ -23,7 +23,7 @@ impl Memory for ProcessMemory {
     }
 }
 
-/// A process. It has no values, since none can be found.
+/// A process. The type has no values, since no process can be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     pub pid: i32,
@@ -49,7 +49,7 @@ pub struct Activity {
     pub processor: usize,
 }
 
-/// How a thread is scheduled, which is left alone.
+/// The scheduling of a thread, which remains unchanged.
 pub struct Placement;
 
 impl Placement {
@@ -124,7 +124,7 @@ impl Process {
 
 pub fn prepare_thread() {}
 
-/// The native stacks of a process, which none has.
+/// A reader of native stacks. The type has no values.
 pub struct NativeReader<'f> {
     never: Never,
     files: PhantomData<&'f Files>,
@@ -161,7 +161,7 @@ impl<'f> NativeReader<'f> {
     }
 }
 
-/// A thread of a process, which none has.
+/// A thread of a process. The type has no values.
 #[derive(Debug)]
 pub struct Thread {
     never: Never,

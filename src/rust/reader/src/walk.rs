@@ -1,8 +1,8 @@
-//! R's stack, if it is at hand: the records are followed from the innermost one outwards, twice.
+//! R's stack, if it can be read directly: the records are followed from the innermost one outwards, twice.
 //!
-//! This is much faster than copying (`ahead.rs`): a record takes a tenth of a microsecond, and it need not be known where
-//! it is. What is the same both times was so in the meantime, when R's variables were read, so all of it belongs to one
-//! moment.
+//! This is much faster than copying by the kernel (`ahead.rs`): a record takes a tenth of a microsecond, and its
+//! address need not be known in advance. What is the same both times was the same in between, when R's variables were
+//! read, so all of it belongs to one moment.
 
 use crate::calls::Order;
 use crate::memory::{self, Memory, at};
@@ -12,12 +12,12 @@ use profile_runtime::contexts::{BCBODY, BCPC, CALLFLAG, CALLFUN, CLOENV, NEXT, R
 use std::mem;
 
 const WHAT: &str = "the records of a process";
-/// The most records that are followed. Such deep stacks change less often than they are read.
+/// The maximum number of records that are followed. Such deep stacks change less often than they are read.
 const MOST: usize = 20_000;
-/// The same of records that are not at hand, since R is on another stack than that of the first thread.
+/// The same for records that cannot be read directly, because R runs on another stack than that of the first thread.
 const MOST_OTHERS: usize = 100;
 
-/// What the stack was, and a moment later.
+/// The stack, and what it was a moment later.
 #[derive(Debug, Default)]
 pub struct Walk {
     /// Innermost first; sorted by address at the end.
@@ -57,7 +57,8 @@ impl Walk {
         self.variables.clear();
     }
 
-    /// Follows the records twice, and reads the variables in between. The first one has the innermost record.
+    /// Follows the records twice, and reads the variables in between. The first variable points to the innermost
+    /// record.
     pub fn take(
         &mut self,
         memory: &mut impl Memory,
@@ -102,7 +103,7 @@ impl Walk {
         Ok(())
     }
 
-    /// One of R's variables has the address of the position of the innermost function.
+    /// Reads the position of the innermost function, whose address is in one of R's variables.
     fn add_position(&mut self, memory: &mut impl Memory) -> Result<()> {
         for number in 0..self.variables.len() {
             let value = at(&self.variables[number].copies[0], 0);
@@ -121,7 +122,7 @@ impl Walk {
     fn follow(&mut self, memory: &mut impl Memory, order: &Order, innermost: u64) -> Result<()> {
         let (mut address, mut order, mut others) = (innermost, order.clone(), 0);
         while self.records.len() < MOST && order.allows(address) {
-            // What is not at hand takes a system call.
+            // Reading such a record takes a system call.
             others += usize::from(!memory.is_at_hand(address, RECORD));
             if others > MOST_OTHERS {
                 break;
@@ -138,7 +139,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Reads a variable of a function, if it is at hand.
+    /// Reads a variable of a function, if it can be read directly.
     fn add_word(&mut self, memory: &mut impl Memory, address: u64) -> Result<()> {
         if !memory.is_at_hand(address, 8) {
             return Ok(());
@@ -149,7 +150,7 @@ impl Walk {
         }
     }
 
-    /// Reads all again, the innermost first.
+    /// Reads everything again, innermost first.
     fn read_again(&mut self, memory: &mut impl Memory) {
         for record in &mut self.records {
             record.read_again(memory);
@@ -175,7 +176,8 @@ impl Walk {
     }
 }
 
-/// Whether both are copies of the same record. Others of its fields may change while its function runs.
+/// Whether both are copies of the same record. Only the fields that do not change while its function runs are
+/// compared.
 pub fn is_same_record(first: &[u8], second: &[u8]) -> bool {
     let [next, flags, identity, site] =
         [NEXT, CALLFLAG, CALLFUN, BCBODY].map(|field| field as usize);

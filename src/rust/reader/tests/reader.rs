@@ -1,5 +1,5 @@
-//! Reading R in the memory of a process that does not exist: the tests need neither R nor a second process, and
-//! decide what changes while it is read. There is a file of tests for each file of the crate that reads.
+//! Tests of reading R in the memory of a simulated process. They need neither R nor a second process, and control
+//! what changes while the memory is read. Each file of the crate that reads memory has its own file of tests.
 
 mod fake;
 mod fuzz;

@@ -6,7 +6,7 @@ use profile_core::error::Result;
 use std::ops::Range;
 use std::process;
 
-/// The most pieces that a system call reads (`IOV_MAX` of Linux).
+/// The maximum number of pieces that a system call reads (`IOV_MAX` of Linux).
 const MOST_PIECES: usize = 1024;
 
 const _: () = assert!(
@@ -18,9 +18,8 @@ const _: () = assert!(
 
 /// The memory of a process of this machine.
 ///
-/// It is read by `process_vm_readv()`, which fails for wrong addresses, and which the kernel allows to those who
-/// may debug the process. A thread can read that of its own process as well, of which R's stack and variables are at
-/// hand.
+/// It is read by `process_vm_readv()`, which fails for invalid addresses and requires permission to debug the
+/// process. A thread can also read its own process, where R's stacks and variables are read directly.
 #[derive(Debug, Clone)]
 pub struct ProcessMemory {
     pid: libc::pid_t,
@@ -63,7 +62,7 @@ impl Memory for ProcessMemory {
         let mut count = 0;
         for pieces in pieces.chunks(MOST_PIECES) {
             let size: usize = pieces.iter().map(|piece| piece.size).sum();
-            // Nothing is read, which succeeds.
+            // Reading nothing succeeds.
             if size == 0 {
                 count += pieces.len();
                 continue;
@@ -76,8 +75,8 @@ impl Memory for ProcessMemory {
                 iov_base: part.as_mut_ptr().cast(),
                 iov_len: size,
             };
-            // SAFETY: the kernel writes to `local` only, which is as long as it says. It checks the addresses of
-            // the pieces, which are those of another address space. A `Piece` has the layout of an `iovec`.
+            // SAFETY: the kernel writes to `local` only, whose length is correct. It checks the addresses of the
+            // pieces, which belong to another address space. A `Piece` has the layout of an `iovec`.
             let read = unsafe {
                 libc::process_vm_readv(
                     self.pid,

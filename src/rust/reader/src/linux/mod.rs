@@ -1,6 +1,6 @@
-//! Processes on Linux: their [`memory`], what [`proc`] says about them, why the system refuses ([`permission`]), and
-//! the names of [`system_calls`], and the [`placement`] of the thread that reads. While a process stands still ([`pause`]), its [`native`] stack can be read, by the
-//! unwind tables of its [`modules`].
+//! Processes on Linux: their [`memory`], what [`proc`] reports about them, why access is refused ([`permission`]),
+//! the names of [`system_calls`], and the [`placement`] of the reading thread on a processor. While a process is
+//! stopped ([`pause`]), its [`native`] stack can be read, by the unwind tables of its [`modules`].
 
 mod memory;
 mod modules;

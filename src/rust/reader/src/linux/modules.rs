@@ -1,9 +1,9 @@
-//! The modules of another process: where they are, by `/proc/PID/maps` and by their headers, and copies of their
-//! unwind tables, which are read from its memory. So it does not matter whether their files still exist, or can be
-//! found from here.
+//! The modules of another process: their addresses, from `/proc/PID/maps` and from their headers, and copies of their
+//! unwind tables, which are read from the memory of the process. So it does not matter whether their files still
+//! exist, or are accessible from this process.
 //!
-//! Libraries may be unloaded, and others loaded to the same addresses. While the process stands still,
-//! [`RemoteModules::verify`] finds out whether the known ones are still where they were.
+//! Libraries may be unloaded, and others loaded at the same addresses. While the process is stopped,
+//! [`RemoteModules::verify`] checks whether the known modules are still at their addresses.
 
 use crate::memory::{Memory, Piece};
 use profile_core::error::Result;
@@ -21,13 +21,13 @@ use std::path::{Path, PathBuf};
 const WHAT: &str = "the modules of a process";
 /// More modules than a process has.
 const MOST_MODULES: usize = 4096;
-/// More than the unwind tables of a module take, and those of all.
+/// More than the size of the unwind tables of one module, and of all modules.
 const LARGEST_TABLES: u64 = 64 << 20;
 const ALL_TABLES: u64 = 512 << 20;
 const MOST_NOTES: u64 = 1 << 16;
-/// The size of what identifies a module.
+/// The number of bytes that identify a module.
 const IDENTITY: usize = 16;
-/// The name that the loader has for the code that the kernel adds.
+/// The loader's name for the code that the kernel adds to each process (vDSO).
 const VDSO: &str = "linux-vdso.so.1";
 
 /// A part of the address space that is not anonymous.
@@ -61,11 +61,11 @@ struct Entry<'f> {
     image: Image,
     path: String,
     inode: u64,
-    /// Part of its build id, or of its headers: what is at this address.
+    /// The address and the contents of a part of its build id, or of its headers, that identifies it.
     identity_at: u64,
     identity: [u8; IDENTITY],
     build_id: Vec<u8>,
-    /// Whether it is loaded at present.
+    /// Whether it is currently loaded.
     is_here: bool,
     tables: Tables<'f>,
     /// Its file, if it cannot be found at `path`.
@@ -83,7 +83,7 @@ impl<M: Memory> profile_unwind::Modules for RemoteModules<'_, M> {
         if !self.entries.get(self.last).is_some_and(has) {
             self.last = self.entries.iter().position(has)?;
         }
-        // Without memory for them, the walk ends here.
+        // Without memory for the tables, the walk ends here.
         self.read_tables(self.last).ok()?;
         Some(self.last)
     }
@@ -136,7 +136,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
         let Some(image) = Image::read(&map, &page) else {
             return Ok(());
         };
-        // A file may also be mapped to be read, or twice, as other parts of it.
+        // A file may also be mapped just for reading, or twice, with different parts.
         let is_loaded = |other: &Part| {
             other.is_code
                 && other.inode == part.inode
@@ -157,7 +157,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
                 break;
             }
         }
-        // Otherwise, where the section headers are in the file, which depends on its size.
+        // Without a build id: the position of the section headers in the file, which depends on the size of the file.
         let identity_at = match build_id.len() >= IDENTITY {
             true => id.start,
             false => start.wrapping_add(40),
@@ -170,7 +170,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
             "[vdso]" => VDSO,
             path => path,
         };
-        // One that was loaded to the same place before.
+        // The same module may have been loaded at this address before.
         let is_same = |entry: &&mut Entry| {
             entry.map == map
                 && entry.identity_at == identity_at
@@ -200,7 +200,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
         self.entries.try_push(entry, WHAT)
     }
 
-    /// Finds out which modules were unloaded. Returns whether all are still there.
+    /// Checks which modules were unloaded. Returns whether all are still loaded.
     pub fn verify(&mut self) -> Result<bool> {
         self.pieces.clear();
         for entry in self.entries.iter().filter(|entry| entry.is_here) {
@@ -219,7 +219,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
         for entry in self.entries.iter_mut().filter(|entry| entry.is_here) {
             entry.is_here = match found.next() {
                 Some((number, identity)) if number < read => entry.identity == *identity,
-                // One before could not be read.
+                // Reading ended at a module that could not be read, so this one is read separately.
                 _ => {
                     let mut identity = [0; IDENTITY];
                     self.memory.read(entry.identity_at, &mut identity) && entry.identity == identity
@@ -263,7 +263,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
         Ok(())
     }
 
-    /// The memory in a range, if it is not larger than that.
+    /// A copy of the memory in a range, unless the range is larger than `most`.
     fn copy(&mut self, range: &Range<u64>, most: u64) -> Result<Option<Vec<u8>>> {
         let size = range.end.saturating_sub(range.start);
         if size > most {
@@ -274,7 +274,7 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
         Ok(self.memory.read(range.start, &mut bytes).then_some(bytes))
     }
 
-    /// All modules that were known. `evaluator` is an address inside R's evaluator.
+    /// All modules that have been seen. `evaluator` is an address inside R's evaluator.
     pub fn seen(&self, evaluator: u64) -> Result<Vec<Module>> {
         let mut all = Vec::new();
         for entry in &self.entries {
@@ -305,14 +305,14 @@ impl<'f, M: Memory> RemoteModules<'f, M> {
 }
 
 impl Entry<'_> {
-    /// Its file, if it is not the one at its path: because it was deleted or replaced, or since the process sees
-    /// other files. It stays open, so that it can be read when the process has ended.
+    /// Its file, if it is not the one at its path, because it was deleted or replaced, or because the process has a
+    /// different view of the file system. It remains open, so that it can be read after the process has ended.
     fn other_file(&self, pid: i32) -> Option<File> {
         let is_it = |path: &Path| fs::metadata(path).is_ok_and(|about| about.ino() == self.inode);
         if self.inode == 0 || is_it(Path::new(&self.path)) {
             return None;
         }
-        // Of these, the first is for root only.
+        // The first of these is accessible to root only.
         let code = &self.image.code;
         let near = |start: u64, end: u64| message!("/proc/{pid}/map_files/{start:x}-{end:x}");
         let end = code.end.next_multiple_of(PAGE);

@@ -1,8 +1,8 @@
 //! The native stack of a process, and what is needed to find its frames.
 //!
-//! While the process stands still, its C stack is copied, and the part of R's node stack that is in use. When it runs
-//! again, the copy is unwound, and what was found is kept as words, as the sampler does in the process itself
-//! ([`profile_core::joint::recording`]). So names of functions are looked up once, at the end.
+//! While the process is stopped, its C stack and the used part of R's node stack are copied. When it runs again, the
+//! copy is unwound, and the result is stored as words, in the format of the sampler inside the process
+//! ([`profile_core::joint::recording`]). So the names of functions are looked up only once, at the end.
 
 use super::memory::ProcessMemory;
 use super::modules::RemoteModules;
@@ -24,20 +24,20 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 const WHAT: &str = "native stacks of a process";
-/// Frames behind this are left out.
+/// The maximum number of frames. Further ones are left out.
 const MOST_FRAMES: usize = 100_000;
-/// The same for the stacks.
+/// The maximum sizes of the C stack and of the node stack.
 const MOST_STACK: u64 = 64 << 20;
 const MOST_NODES: u64 = 8 << 20;
 /// More pending promises than there can be: a longer list is damaged.
 const MOST_PROMISES: usize = 10_000;
-/// The bytes below the stack pointer that a function may use, by the rules of the platform.
+/// The number of bytes below the stack pointer that a function may use, by the ABI.
 const RED_ZONE: u64 = 128;
-/// The smallest size of R's interpreter of byte code. It has more than 20 KB.
+/// The minimum size of R's byte code interpreter. It has more than 20 KB.
 const LARGE: u64 = 10_000;
-/// R has one function between `Rf_eval()` and its interpreter, or none.
+/// The maximum number of functions between `Rf_eval()` and R's byte code interpreter. R has one, or none.
 const MOST_BETWEEN: usize = 2;
-/// The share of the frames of a function that contain the record of a call, if it is one that calls closures.
+/// A function calls closures if at least this share of its frames contains the record of a call.
 const MOSTLY: f64 = 0.95;
 
 /// Finds native stacks of a process.
@@ -93,16 +93,16 @@ impl profile_unwind::Stack for &Snapshot {
     }
 }
 
-/// A moment at which the process stands still.
+/// A period during which the process is stopped.
 pub struct Still {
-    /// It runs again when this is dropped.
+    /// The process runs again when this is dropped.
     pause: Pause,
     /// Whether the stack was copied.
     is_copied: bool,
 }
 
 impl<'f> NativeReader<'f> {
-    /// An error says why the process cannot be stopped.
+    /// Fails with the reason if the process cannot be stopped.
     pub fn open(
         process: &Process,
         target: &Target,
@@ -149,7 +149,7 @@ impl<'f> NativeReader<'f> {
         let is_inside = pointer < self.stack_top && self.stack_top - pointer <= MOST_STACK;
         let mut is_copied = false;
         if is_inside {
-            // Below the stack pointer there may be nothing yet.
+            // The memory below the stack pointer may not be mapped yet.
             for low in [pointer.saturating_sub(RED_ZONE), pointer] {
                 is_copied = self.stack.take(&mut self.memory, low..self.stack_top)?;
                 if is_copied {
@@ -161,8 +161,8 @@ impl<'f> NativeReader<'f> {
         Ok(Some(Still { pause, is_copied }))
     }
 
-    /// Lets the process run, and finds its native frames. R's stack was read while it stood still. Returns the
-    /// number of the first word of the tick; `None` if they cannot be found.
+    /// Lets the process run again, and finds its native frames. `stack` is R's stack, which was read while the
+    /// process was stopped. Returns the number of the first word of the tick; `None` if the frames cannot be found.
     pub fn resume(
         &mut self,
         still: Still,
@@ -208,7 +208,7 @@ impl<'f> NativeReader<'f> {
             };
             self.words.try_extend(&pair, WHAT)?;
         }
-        // A process that sleeps always has the same stack.
+        // A sleeping process always has the same stack, which is stored only once.
         if let Some(last) = self.words.get(self.last..start) {
             if last == &self.words[start..] {
                 self.words.truncate(start);
@@ -230,14 +230,14 @@ impl<'f> NativeReader<'f> {
             if walked.whole || is_last {
                 return Ok(Some((walked.frames, walked.whole)));
             }
-            // It may have ended in a module that was loaded since.
+            // The walk may have ended in a module that was loaded since.
             self.unwinder.modules.update(&self.process.parts()?)?;
         }
         Ok(None)
     }
 
-    /// The innermost promise of a list that is on the C stack, which means that C code made R evaluate it; 0 if there
-    /// is none.
+    /// The innermost promise of a list that is on the C stack, which means that its evaluation was started by C code;
+    /// 0 if there is none.
     fn promise(&self, first: u64, registers: &Registers, known: &mut Promises) -> Result<u64> {
         let pointer = registers.stack_pointer();
         let is_on_stack = |address: u64| address >= pointer && address < self.stack_top;
@@ -285,10 +285,10 @@ impl<'f> NativeReader<'f> {
         })
     }
 
-    /// The code of R's evaluator, by the ticks: R exports `Rf_eval()` only.
+    /// Finds the code of R's evaluator from the ticks, since R exports `Rf_eval()` only.
     ///
-    /// The interpreter of byte code is by far the largest function of R. Functions that call closures have a record
-    /// of the call in their frame, nearly always.
+    /// The byte code interpreter is by far the largest function of R. Functions that call closures nearly always have
+    /// a record of the call in their frame.
     fn evaluator(&mut self) -> Result<Evaluator> {
         let mut evaluator = Evaluator {
             eval: self.eval..self.eval + 1,
@@ -305,7 +305,8 @@ impl<'f> NativeReader<'f> {
         let interpreter = largest.unwrap_or_default();
         let mut functions: HashMap<u64, Option<Range<u64>>, foldhash::fast::RandomState> =
             HashMap::default();
-        // For the start of each function, its frames with and without a record.
+        // For each function, by its start address: its range, and the numbers of its frames with and without a
+        // record.
         let mut counts: HashMap<u64, (Range<u64>, usize, usize), foldhash::fast::RandomState> =
             HashMap::default();
         let mut between = usize::MAX;
@@ -327,7 +328,7 @@ impl<'f> NativeReader<'f> {
                 let end = frames
                     .peek()
                     .map_or(self.stack_top, |outer| outer.stack_pointer);
-                // Records on the node stack are passed over.
+                // Records on the node stack are skipped.
                 let mut has_record = false;
                 let is_before = |&address: &u64| {
                     address < end || address < frame.stack_pointer || address >= self.stack_top
@@ -380,7 +381,7 @@ impl<'f> NativeReader<'f> {
     }
 }
 
-/// Lists of promises that were followed: records often share theirs.
+/// The results for lists of promises that were followed: records often share the same list.
 #[derive(Default)]
 struct Promises {
     found: HashMap<u64, u64, foldhash::fast::RandomState>,
@@ -450,7 +451,7 @@ mod tests {
         }
         let (modules, is_whole) = walked(pid, &process);
         assert!(is_whole, "{modules:?}");
-        // From the system call to the start of the program, which calls `main()` by the C library.
+        // From the system call to the start of the program, which calls `main()` through the C library.
         assert!(modules[0].contains("libc"), "{modules:?}");
         assert_eq!(modules.last().unwrap(), "program");
         let first = modules

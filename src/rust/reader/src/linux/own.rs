@@ -1,9 +1,10 @@
-//! The parts of the memory of this process that are read without the kernel: the stack of the first thread, which is R's,
-//! R's variables, and the stack of its byte code, where R 4.4 and later have the records of most calls.
+//! The parts of the memory of this process that are read without the kernel: the stack of the first thread, which is
+//! R's; R's variables; and the node stack of the byte code interpreter, where R 4.4 and later store the records of
+//! most calls.
 //!
-//! To copy a few hundred bytes from R's thread by a system call takes a microsecond, and to copy a stack more than
-//! many functions take. The kernel never removes a part of the stack of a thread as long as the process exists, nobody
-//! unloads R from it, and R allocates the other stack when it starts and never frees it. So they may be read like
+//! Copying a few hundred bytes of R's thread by a system call takes a microsecond, and copying a stack takes longer
+//! than many functions run. As long as the process exists, the kernel never removes a part of the stack of a thread,
+//! and R is not unloaded; R allocates the node stack at startup and never frees it. So these parts can be read like
 //! any other memory, although they change meanwhile.
 
 use profile_core::error::Result;
@@ -13,7 +14,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const WORD: u64 = size_of::<u64>() as u64;
-/// The stack may have grown so much since it was looked for. What is further away is something else.
+/// The maximum growth of the stack since its range was read. An address farther away belongs to something else.
 const GROWTH: u64 = 64 << 20;
 
 #[derive(Debug, Clone)]
@@ -30,11 +31,11 @@ impl Own {
         })
     }
 
-    /// Adds parts that will be there as long as the process, if they are there.
+    /// Adds parts that remain mapped as long as the process exists, if they are currently mapped.
     pub fn add(&mut self, parts: &[Range<u64>]) -> Result<()> {
         let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
         for part in parts {
-            // Parts of it may have other rights.
+            // A part may consist of mappings with different permissions.
             let mut start = part.start;
             for addresses in maps.lines().filter_map(readable) {
                 if addresses.contains(&start) {
@@ -48,7 +49,7 @@ impl Own {
         Ok(())
     }
 
-    /// Whether this is one of these parts, of whole words.
+    /// Whether this range is inside one of these parts, and consists of whole words.
     pub fn contains(&mut self, address: u64, size: usize) -> bool {
         let size = size as u64;
         if address % WORD != 0 || size % WORD != 0 {
@@ -58,7 +59,7 @@ impl Own {
         if is_in(&self.stack) || self.others.iter().any(is_in) {
             return true;
         }
-        // The stack grows downwards.
+        // The stack grows downwards, so it may include the address now.
         if address < self.stack.start && self.stack.start - address < GROWTH {
             match stack() {
                 Some(now) if now.end == self.stack.end => self.stack = now,
@@ -68,16 +69,16 @@ impl Own {
         self.stack.contains(&address) && size <= self.stack.end - address
     }
 
-    /// Copies one of these parts; `false` if it is none.
+    /// Copies a range inside one of these parts; `false` if it is not inside.
     pub fn read(&mut self, address: u64, into: &mut [u8]) -> bool {
         if !self.contains(address, into.len()) {
             return false;
         }
         let words = std::ptr::with_exposed_provenance_mut::<u64>(address as usize);
         for (number, bytes) in into.chunks_exact_mut(WORD as usize).enumerate() {
-            // SAFETY: this word is aligned, and part of the stack of the first thread, of R's variables or of the stack of
-            // its byte code, which are mapped until the process ends. R's thread may write it at the same time; a load of
-            // a whole word gives one of both values.
+            // SAFETY: this word is aligned, and part of the stack of the first thread, of R's variables or of its
+            // node stack, which are mapped until the process ends. R's thread may write it at the same time; loading
+            // a whole word returns either the old or the new value.
             let word = unsafe { AtomicU64::from_ptr(words.add(number)) }.load(Ordering::Acquire);
             bytes.copy_from_slice(&word.to_le_bytes());
         }

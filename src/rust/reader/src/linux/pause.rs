@@ -1,11 +1,11 @@
-//! Stops a thread of another process for a moment, by `ptrace()`.
+//! Stops a thread of another process for a moment, using `ptrace()`.
 //!
-//! The thread is seized and interrupted, and let go when [`Pause`] is dropped: after an error or a panic as well. If
-//! this process is killed meanwhile, the kernel lets it go, and so it does when the thread ends that has stopped it.
-//! Therefore processes are stopped by a thread that ends with the recording, see [`crate::apart`].
+//! The thread is seized and interrupted, and detached when [`Pause`] is dropped, also after an error or a panic. The
+//! kernel detaches it if this process is killed meanwhile, and when the thread that has stopped it ends. Therefore
+//! processes are stopped by a thread that ends with the recording, see [`crate::apart`].
 //!
-//! A signal that arrives just then is passed on. A process that was stopped by a signal before stays stopped. System
-//! calls are restarted by the kernel, as after `SIGSTOP` and `SIGCONT`.
+//! A signal that arrives during the pause is passed on. A process that was already stopped by a signal remains
+//! stopped. System calls are restarted by the kernel, as after `SIGSTOP` and `SIGCONT`.
 
 use super::permission::not_permitted;
 use super::proc::gone;
@@ -17,18 +17,18 @@ use std::ptr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long to wait until the thread has stopped. It does not while a device keeps it waiting.
+/// How long to wait until the thread has stopped. It does not stop while it waits for a device.
 const LONGEST: Duration = Duration::from_millis(500);
-/// How long a thread takes to stop that runs on another CPU.
+/// How long a thread that runs on another CPU takes to stop.
 const SOON: Duration = Duration::from_micros(20);
-/// The longest pause between two looks.
+/// The maximum pause between two checks.
 const STEP: Duration = Duration::from_micros(500);
 
-/// Stops a thread, again and again.
+/// Stops a thread, repeatedly.
 #[derive(Debug)]
 pub struct Stopper {
     pid: libc::pid_t,
-    /// It was interrupted, and has not stopped yet.
+    /// Whether the thread was interrupted and has not stopped yet.
     is_pending: bool,
 }
 
@@ -50,7 +50,7 @@ enum Failure {
 }
 
 impl Stopper {
-    /// An error says why the process may not be stopped.
+    /// Fails with the reason if the process may not be stopped.
     pub fn new(pid: i32) -> Result<Stopper> {
         let mut stopper = Stopper {
             pid,
@@ -81,8 +81,8 @@ impl Stopper {
         }
         let status = self.wait()?;
         self.is_pending = false;
-        // The signal, and the kind of stop in the byte above. At the stop that was asked for, and if the process was
-        // stopped before, there is no signal to pass on.
+        // The status contains the signal and, in the next byte, the kind of stop. There is no signal to pass on at
+        // the stop that was requested, or if the process was already stopped.
         let mut pause = Pause {
             pid: self.pid,
             signal: match status >> 8 {
@@ -101,7 +101,7 @@ impl Stopper {
         let mut step = Duration::from_micros(10);
         loop {
             // SAFETY: the kernel fills the struct. Nothing is reaped, since the process may be a child of this one
-            // that somebody else waits for.
+            // that other code waits for.
             let (result, info) = unsafe {
                 let mut info: libc::siginfo_t = std::mem::zeroed();
                 let flags =
@@ -118,7 +118,7 @@ impl Stopper {
                     self.reap();
                     return Err(Failure::Ended);
                 }
-                // No thread of this number is traced any more.
+                // The thread is no longer traced.
                 _ => return Err(Failure::Ended),
             }
             if begin.elapsed() > LONGEST {
@@ -133,11 +133,12 @@ impl Stopper {
         }
     }
 
-    /// Lets the parent of a process that has ended know it. If this process is the parent, nothing was hidden.
+    /// Reaps a process that has ended, so that its parent is notified. This is not needed if this process is the
+    /// parent.
     fn reap(&mut self) {
         self.is_pending = false;
         if parent(self.pid) != Some(std::process::id()) {
-            // SAFETY: it has ended, and its parent is notified when it was waited for here.
+            // SAFETY: the process has ended. Its parent is notified when this process has waited for it.
             unsafe { libc::waitpid(self.pid, ptr::null_mut(), libc::WNOHANG | libc::__WALL) };
         }
     }
@@ -146,7 +147,7 @@ impl Stopper {
 impl Drop for Stopper {
     fn drop(&mut self) {
         if self.is_pending {
-            // If it still has not stopped, the end of this thread sets it free.
+            // If the thread still has not stopped, it is detached when this thread ends.
             drop(self.attempt());
         }
     }
@@ -154,7 +155,7 @@ impl Drop for Stopper {
 
 impl Pause {
     fn read_registers(&self) -> Option<Registers> {
-        // SAFETY: plain numbers.
+        // SAFETY: the struct consists of integers.
         let mut found: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         let done = request(
             libc::PTRACE_GETREGS,
@@ -172,13 +173,13 @@ impl Pause {
 
 impl Drop for Pause {
     fn drop(&mut self) {
-        // Fails if it was killed meanwhile.
+        // Fails if the process was killed meanwhile.
         let _ = request(libc::PTRACE_DETACH, self.pid, self.signal as libc::c_ulong);
     }
 }
 
-/// Prepares this thread for stopping others: it receives no signals, since R's handlers run in R's thread, and short
-/// pauses do not last longer than asked for, since a process may stand still meanwhile.
+/// Prepares this thread for stopping processes. It receives no signals, since R's handlers run in R's thread. Short
+/// pauses do not last longer than requested, since a process may be stopped meanwhile.
 pub fn prepare_thread() {
     // SAFETY: the set is filled before it is used.
     unsafe {
@@ -189,13 +190,13 @@ pub fn prepare_thread() {
     }
 }
 
-/// A request to `ptrace()`; an error is the number of the system's.
+/// Calls `ptrace()`. An error is the value of `errno`.
 fn request(
     request: libc::c_uint,
     pid: libc::pid_t,
     data: libc::c_ulong,
 ) -> std::result::Result<(), i32> {
-    // SAFETY: these requests read numbers, and `PTRACE_GETREGS` fills the struct whose address it gets.
+    // SAFETY: these requests take numbers, and `PTRACE_GETREGS` fills the struct whose address it gets.
     match unsafe { libc::ptrace(request, pid, ptr::null_mut::<libc::c_void>(), data) } {
         -1 => Err(std::io::Error::last_os_error()
             .raw_os_error()
@@ -204,7 +205,7 @@ fn request(
     }
 }
 
-/// The number behind a name in `/proc/PID/status`.
+/// The number after a name in `/proc/PID/status`.
 fn status(pid: i32, name: &str) -> Option<u32> {
     let text = fs::read_to_string(message!("/proc/{pid}/status")).ok()?;
     let value = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -223,7 +224,7 @@ fn refused(pid: i32) -> Error {
     }
     match status(pid, "TracerPid:") {
         Some(tracer) if tracer > 0 => {
-            // It is the number of a thread.
+            // `TracerPid` is the ID of a thread.
             let tracer = i32::try_from(tracer).ok();
             let tracer = tracer
                 .and_then(|thread| status(thread, "Tgid:"))
@@ -367,7 +368,7 @@ mod tests {
         assert_ne!(tracer.recv().unwrap(), Some(0));
         shell.wait_for(&['R', 'S']);
         assert_eq!(status(pid, "TracerPid:"), Some(0));
-        // A pause that is never ended, of a thread that ends.
+        // A pause that is never dropped, by a thread that ends.
         thread::spawn(move || std::mem::forget(Stopper::new(pid).unwrap().stop()))
             .join()
             .unwrap();

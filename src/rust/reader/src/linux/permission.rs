@@ -1,16 +1,16 @@
-//! Why the system does not permit to read the memory of a process.
+//! Explains why the system does not permit reading the memory of a process.
 
 use profile_core::error::Error;
 use profile_core::message;
 use std::fs;
 
-/// The rules of `ptrace(2)`: same user and not protected, or the capability SYS_PTRACE, and by the module Yama
-/// often only descendants.
+/// The rules of `ptrace(2)`: the process belongs to the same user and is not protected, or the reader has the
+/// capability SYS_PTRACE. The security module Yama often permits descendants only.
 pub fn not_permitted(pid: i32) -> Error {
     let owner = |pid: &str| {
         let status = fs::read_to_string(message!("/proc/{pid}/status")).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-        // Real, effective, saved, and that of file systems.
+        // The real, effective, saved and file system user IDs.
         line.split_ascii_whitespace().nth(1)?.parse::<u32>().ok()
     };
     let (own, theirs) = (owner("self"), owner(&message!("{pid}")));

@@ -1,16 +1,16 @@
-//! On which processor the thread runs that reads stacks.
+//! Controls which processor the thread that reads stacks runs on.
 //!
-//! If that is the processor of the process, Linux often lets the process go on until it makes a system call, and only
-//! then runs the thread that has woken. So a program that asks for its CPU time now and then seemed to spend a third
-//! of its time with that, in fact two percent (`bench/attach`). A thread that wants short turns gets them sooner, and
-//! one that runs on another processor does not disturb at all.
+//! If that is the processor of the recorded process, Linux often lets the process continue until it makes a system
+//! call, and runs the thread, which has woken, only then. So a program that queried its CPU time now and then seemed
+//! to spend a third of its time on that, when it was in fact two percent (`bench/attach`). A thread that requests
+//! short time slices gets them sooner, and one that runs on another processor does not interfere at all.
 
 use std::mem::{size_of, zeroed};
 
-/// The shortest turn that the kernel knows, in nanoseconds. Before Linux 6.12 it has no effect.
+/// The shortest time slice that the kernel supports, in nanoseconds. It has no effect before Linux 6.12.
 const SHORT: u64 = 100_000;
 
-/// How a thread is scheduled while this exists.
+/// The scheduling of a thread, as long as this exists.
 pub struct Placement {
     /// The processors that it may use, if they are known.
     allowed: Option<libc::cpu_set_t>,
@@ -19,7 +19,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// For the calling thread, which must also be the one that drops it.
+    /// Changes the scheduling of the calling thread, which must also be the one that drops this.
     pub fn of_this_thread() -> Placement {
         let before = attributes().filter(|found| found.sched_policy == libc::SCHED_OTHER as u32);
         if let Some(before) = before {
@@ -34,7 +34,8 @@ impl Placement {
         }
     }
 
-    /// Leaves this processor, if the thread is there and there is another one. Returns whether it has left.
+    /// Moves the thread to another processor, if it runs on this one and there is another one. Returns whether it was
+    /// moved.
     pub fn leave(&self, processor: usize) -> bool {
         let Some(allowed) = &self.allowed else {
             return false;
@@ -47,9 +48,9 @@ impl Placement {
         let mut others = *allowed;
         // SAFETY: the number of the processor is smaller than the size of the set.
         unsafe { libc::CPU_CLR(processor, &mut others) };
-        // SAFETY: it reads a set only.
+        // SAFETY: it only reads a set.
         let has_others = unsafe { libc::CPU_COUNT(&others) } > 0;
-        // It may use all again, and usually remains where it is.
+        // The thread may use all processors again, and usually remains on the new one.
         has_others && allow(&others) && allow(allowed)
     }
 }
@@ -57,14 +58,14 @@ impl Placement {
 impl Drop for Placement {
     fn drop(&mut self) {
         if let Some(before) = self.before {
-            // What other threads had before is 0 or the usual turn.
+            // The previous time slice is 0 or the usual one.
             set_attributes(before);
         }
     }
 }
 
 fn allowed() -> Option<libc::cpu_set_t> {
-    // SAFETY: a set is an array of integers. The kernel writes no more than its size, and fails if it has more
+    // SAFETY: a set is an array of integers. The kernel writes no more than its size, and fails if there are more
     // processors.
     unsafe {
         let mut set = zeroed();
@@ -80,7 +81,7 @@ fn allow(processors: &libc::cpu_set_t) -> bool {
 
 fn attributes() -> Option<libc::sched_attr> {
     let size = size_of::<libc::sched_attr>();
-    // SAFETY: they are integers. The kernel writes no more than this size.
+    // SAFETY: the attributes are integers. The kernel writes no more than this size.
     unsafe {
         let mut attributes: libc::sched_attr = zeroed();
         let result = libc::syscall(libc::SYS_sched_getattr, 0, &mut attributes, size, 0);
@@ -88,9 +89,9 @@ fn attributes() -> Option<libc::sched_attr> {
     }
 }
 
-/// It may be forbidden, and nothing depends on it.
+/// Fails if this is not permitted, which does not matter: nothing depends on it.
 fn set_attributes(attributes: libc::sched_attr) {
-    // SAFETY: the kernel reads as many bytes as the attributes say that they have.
+    // SAFETY: the kernel reads as many bytes as the attributes state as their size.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &attributes, 0) };
 }
 
@@ -103,13 +104,13 @@ mod tests {
         let placement = Placement::of_this_thread();
         // SAFETY: a set is an array of integers.
         let allowed = allowed().unwrap_or_else(|| unsafe { zeroed() });
-        // SAFETY: it reads a set only.
+        // SAFETY: it only reads a set.
         let has_others = unsafe { libc::CPU_COUNT(&allowed) } > 1;
         for _ in 0..100 {
             // SAFETY: it has no preconditions.
             let processor = unsafe { libc::sched_getcpu() } as usize;
             let has_left = placement.leave(processor);
-            // It may have been moved before.
+            // The thread may have been moved before.
             if !has_others {
                 assert!(!has_left);
             } else if has_left {
@@ -126,7 +127,7 @@ mod tests {
         let before = runtime();
         {
             let _placement = Placement::of_this_thread();
-            // Old kernels say 0.
+            // Old kernels report 0.
             assert!(runtime().is_none_or(|runtime| runtime == SHORT || runtime == 0));
         }
         assert_eq!(runtime(), before);

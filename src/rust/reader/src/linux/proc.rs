@@ -1,4 +1,4 @@
-//! What `/proc` says about a process.
+//! What `/proc` reports about a process.
 
 use super::memory::ProcessMemory;
 use super::modules::Part;
@@ -20,12 +20,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     pub pid: i32,
-    /// When it started, in ticks of the kernel since the system did. A later process with the same
-    /// number has another one.
+    /// When it started, in clock ticks since the system was booted. A later process with the same ID has another
+    /// start time.
     started: u64,
 }
 
-/// What a thread does.
+/// The state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// It runs, or waits for a CPU.
@@ -41,7 +41,7 @@ pub enum State {
 }
 
 impl Process {
-    /// A process that runs.
+    /// Finds a running process.
     pub fn find(pid: i32) -> Result<Process> {
         let status = Status::read(pid).ok_or_else(|| gone(pid))?;
         if status.state == State::Ended {
@@ -124,14 +124,14 @@ impl Process {
             .filter_map(mapping)
             .try_vec("the memory of a process")?;
         if mappings.is_empty() {
-            // A process that is ending has none any more, threads of the kernel never have any.
+            // A process that is ending has no mappings any more, and kernel threads never have any.
             self.state().ok_or_else(|| gone(self.pid))?;
             return Err(Error::Process(message!(
                 "Process {} does not run R.",
                 self.pid
             )));
         }
-        // May this be read?
+        // Checks whether the memory may be read.
         let mut memory = ProcessMemory::new(self.pid);
         let first = mappings.iter().find(|mapping| mapping.starts_file);
         let is_refused = |first: &Mapping| !memory.read(first.addresses.start, &mut [0; 4]);
@@ -141,7 +141,7 @@ impl Process {
         Ok(mappings)
     }
 
-    /// The parts of its address space that belong to files, and the code that the kernel adds.
+    /// The parts of its address space that belong to files, and the code that the kernel adds (vDSO).
     pub fn parts(&self) -> Result<Vec<Part>> {
         let bytes = fs::read(message!("/proc/{}/maps", self.pid)).unwrap_or_default();
         let mut parts = Vec::new();
@@ -166,27 +166,27 @@ impl Process {
     }
 }
 
-/// The first thread of a process, which is asked often. Its files stay open; when the thread has ended, they
+/// The first thread of a process. Its files remain open, since they are read often. After the thread has ended, they
 /// cannot be read.
 #[derive(Debug)]
 pub struct Thread {
     status: File,
     times: Option<File>,
-    /// The clock of its CPU time, which other processes do not have.
+    /// The clock of its CPU time, if the thread belongs to this process.
     clock: Option<libc::clockid_t>,
 }
 
-/// The clock of the CPU time of a thread of this process. The kernel documents that the number of the thread is part
-/// of the clock's number; glibc's `pthread_getcpuclockid()` does the same.
+/// The clock of the CPU time of a thread of this process. The kernel documents that the ID of the clock contains the
+/// ID of the thread; glibc's `pthread_getcpuclockid()` computes the same.
 pub fn clock_of_thread(thread: u32) -> libc::clockid_t {
     (!(thread as libc::clockid_t) << 3) | 6
 }
 
-/// What a thread does.
+/// The state of a thread, and its processor.
 #[derive(Debug, Clone, Copy)]
 pub struct Activity {
     pub state: State,
-    /// Where it runs or was running.
+    /// The processor that it runs on, or last ran on.
     pub processor: usize,
 }
 
@@ -203,7 +203,7 @@ impl Thread {
         })
     }
 
-    /// What it does; `None` if it has ended.
+    /// Its state and its processor; `None` if it has ended.
     pub fn activity(&self) -> Option<Activity> {
         let mut bytes = [0; 1024];
         let length = self.status.read_at(&mut bytes, 0).ok()?;
@@ -221,7 +221,7 @@ impl Thread {
         }
         let mut bytes = [0; 128];
         let length = self.times.as_ref()?.read_at(&mut bytes, 0).ok()?;
-        // The first of three numbers: time on a CPU, time waiting for one, slices.
+        // The first of three numbers: time on a CPU, time waiting for one, number of time slices.
         let text = std::str::from_utf8(bytes.get(..length)?).ok()?;
         text.split_ascii_whitespace().next()?.parse().ok()
     }
@@ -245,7 +245,7 @@ pub fn gone(pid: i32) -> Error {
     Error::Process(message!("There is no process {pid}, or it has ended."))
 }
 
-/// What `/proc/PID/stat` says.
+/// The contents of `/proc/PID/stat`.
 struct Status {
     state: State,
     started: u64,
@@ -306,11 +306,11 @@ fn mapping(line: &[u8]) -> Option<Mapping> {
     })
 }
 
-/// The same line, if it is one of a file.
+/// The same line, if it belongs to a file.
 fn part(line: &str) -> Result<Option<Part>> {
     let mut rest = line;
     let mut fields = || {
-        // The path is behind blanks, and may contain some.
+        // The path follows after blanks, and may contain blanks itself.
         let mut field = || {
             let (field, behind) = rest.split_once(' ')?;
             rest = behind.trim_start_matches(' ');

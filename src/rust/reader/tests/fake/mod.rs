@@ -1,12 +1,12 @@
-//! A process that does not exist: its memory is a number of arrays, in which R is laid out as in a real
-//! process. The tests of this crate and its fuzzer read it.
+//! A simulated process: its memory consists of arrays, in which R is laid out as in a real process. The tests of this
+//! crate and its fuzzer read it.
 //!
 //! - `mod.rs`: the memory;
 //! - `module.rs`: the module that exports R's variables;
 //! - `objects.rs`: R's objects;
 //! - `process.rs`: variables, stacks and records, and how all of it is put together.
 
-// The fuzzer does not need what only tests check.
+// The fuzzer does not use everything that the tests use.
 #![allow(unused)]
 
 pub mod module;
@@ -34,11 +34,11 @@ impl Region {
     }
 }
 
-/// An address space. What crosses the end of a region cannot be read.
+/// An address space. A range that crosses the end of a region cannot be read.
 #[derive(Debug, Clone, Default)]
 pub struct Space {
     pub regions: Vec<Region>,
-    /// What cannot be read any more.
+    /// Ranges that cannot be read any more.
     pub holes: Vec<Range<u64>>,
 }
 
@@ -49,7 +49,7 @@ impl Space {
     }
 
     pub fn read(&self, address: u64, into: &mut [u8]) -> bool {
-        // The kernel does not look at an address of which it reads nothing.
+        // The kernel does not check the address if nothing is read.
         if into.is_empty() {
             return true;
         }
@@ -100,12 +100,12 @@ impl Space {
     }
 }
 
-/// Larger than that of any process here.
+/// Larger than the stack of any process here.
 const STACK_SIZE: u64 = 1 << 24;
 
 type Hook = Box<dyn FnMut(&mut Space, u64)>;
 
-/// The memory of a process, for the reader and for the test, which changes it meanwhile.
+/// The memory of a process, shared by the reader and the test, which changes it meanwhile.
 #[derive(Clone)]
 pub struct FakeMemory(Rc<RefCell<Inner>>);
 
@@ -135,29 +135,29 @@ impl FakeMemory {
         with(&mut self.0.borrow_mut().space)
     }
 
-    /// How many system calls it would be.
+    /// The number of system calls that the reads would take in a real process.
     pub fn calls(&self) -> u64 {
         self.0.borrow().calls
     }
 
-    /// How often it was read; each piece counts.
+    /// The number of reads; each piece counts.
     pub fn reads(&self) -> u64 {
         self.0.borrow().reads
     }
 
-    /// How many bytes were asked for.
+    /// The number of bytes that were requested.
     pub fn bytes(&self) -> u64 {
         self.0.borrow().bytes
     }
 
-    /// Calls this before each read, with the number of reads before it from now on.
+    /// Calls the hook before each read, with the number of previous reads, counted from now on.
     pub fn before_read(&self, mut hook: impl FnMut(&mut Space, u64) + 'static) {
         let first = self.reads();
         let hook = move |space: &mut Space, reads| hook(space, reads - first);
         self.0.borrow_mut().before_read = Some(Box::new(hook));
     }
 
-    /// From now on the stack is at hand, or not.
+    /// Sets whether the process is that of the reader, whose stack can be read directly.
     pub fn set_own(&self, is_own: bool) {
         self.0.borrow_mut().is_own = is_own;
     }

@@ -3,7 +3,7 @@
 
 use super::Space;
 
-/// Which table of hashes a module has.
+/// The kind of hash table that a module has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hash {
     Gnu,
@@ -22,14 +22,14 @@ pub struct Symbol {
 pub struct Module {
     pub start: u64,
     pub hash: Hash,
-    /// Whether the loader has added the bias to the addresses in the dynamic section, as that of glibc does.
+    /// Whether the loader has added the bias to the addresses in the dynamic section, as glibc's loader does.
     pub is_relocated: bool,
     pub symbols: Vec<Symbol>,
-    /// The size of the writable part, of which the process has `WRITABLE` bytes.
+    /// The size of the writable part according to the headers. The process has `WRITABLE` bytes of it.
     pub size: u64,
 }
 
-/// Where its parts are, from its start.
+/// The offsets of its parts from its start.
 const HEADERS: u64 = 0x40;
 pub const DYNAMIC: u64 = 0x200;
 pub const TABLE: u64 = 0x400;
@@ -39,7 +39,7 @@ pub const HASHES: u64 = 0xe00;
 pub const VARIABLES: u64 = 0x1000;
 pub const WRITABLE: u64 = 0x1000;
 
-/// The module without a writable part has this size.
+/// The size of the module, including its writable part.
 pub const SIZE: u64 = VARIABLES + WRITABLE;
 const BUCKETS: u32 = 3;
 
@@ -54,7 +54,7 @@ impl Module {
         }
     }
 
-    /// Adds a variable, by its address from the start of the writable part.
+    /// Adds a variable, given its offset in the writable part.
     pub fn variable(&mut self, name: &str, offset: u64) {
         self.symbols.push(Symbol {
             name: name.to_owned(),
@@ -70,7 +70,7 @@ impl Module {
         });
     }
 
-    /// Writes it to the memory of a process, which gets two regions.
+    /// Writes the module to the memory of a process, as two regions.
     pub fn lay_out(mut self, space: &mut Space) {
         let start = self.start;
         space.add(start, VARIABLES as usize);
@@ -80,7 +80,7 @@ impl Module {
         header[32..40].copy_from_slice(&HEADERS.to_le_bytes());
         header[56] = 4;
         space.write(start, &header);
-        // Kind, flags, address, size; the first is a note, which does not count.
+        // Kind, flags, address, size. The first one is a note, which is ignored.
         let parts = [
             (4_u32, 4_u32, 0, 0),
             (1, 5, 0, VARIABLES),
@@ -135,7 +135,7 @@ impl Module {
             .iter()
             .filter(|symbol| symbol.address.is_none());
         let first = undefined.count();
-        // The filter lets everything pass.
+        // The filter accepts all hashes.
         let mut table = vec![BUCKETS, first as u32 + 1, 1, 6, u32::MAX, u32::MAX];
         for number in 0..BUCKETS {
             let found = self

@@ -1,4 +1,4 @@
-//! R's objects in the memory of a process that does not exist.
+//! R's objects in the memory of a simulated process.
 
 use super::process::FakeR;
 use profile_runtime::objects::{
@@ -6,7 +6,8 @@ use profile_runtime::objects::{
     LANGSXP, LENGTH, LISTSXP, REALSXP, STRSXP, SYMSXP, Type, VALUE, VECSXP,
 };
 
-/// What `Rf_isObject()` and others keep in the bits above the type, so that nothing depends on them.
+/// The bits above the type, which `Rf_isObject()` and others use. They are set so that tests show that nothing
+/// depends on them.
 const OTHER_BITS: u64 = 0x0001_0040;
 
 /// The byte code of a function.
@@ -21,7 +22,7 @@ pub struct Code {
     pub table: u64,
     /// The table of expressions.
     pub expressions: u64,
-    /// A function that has it.
+    /// A function with this byte code.
     pub closure: u64,
 }
 
@@ -79,7 +80,7 @@ impl FakeR {
         self.vector(VECSXP, elements.len() as u64, &data)
     }
 
-    /// The symbol of this name, of which there is one.
+    /// The symbol with this name. There is only one.
     pub fn symbol(&mut self, name: &str) -> u64 {
         if let Some(&symbol) = self.symbols.get(name) {
             return symbol;
@@ -180,7 +181,8 @@ impl FakeR {
         self.byte_code_of(srcrefs, &vec![body; srcrefs.len()])
     }
 
-    /// Byte code with a place and an expression for each instruction. The operand of each is the number of its expression.
+    /// Byte code with a place and an expression for each instruction. The operand of each is the number of its
+    /// expression.
     pub fn byte_code_of(&mut self, srcrefs: &[u64], expressions: &[u64]) -> Code {
         assert_eq!(srcrefs.len(), expressions.len());
         let body = self.call_of("{");
@@ -190,8 +192,8 @@ impl FakeR {
         let count = srcrefs.len() as i32;
         let numbers: Vec<i32> = (1..=count).collect();
         let of_expressions: Vec<i32> = (count + 1..=2 * count).collect();
-        // A word of the instructions takes 8 bytes, which are two integers. That of the next instruction is the
-        // operand of this one as well.
+        // A word of the instructions takes 8 bytes, which are two integers. The word of the next instruction is also
+        // the operand of this one.
         let mut instructions = vec![0, 7];
         instructions.extend(of_expressions.iter().flat_map(|&number| [number, 7]));
         let instructions = self.integers(&instructions);
@@ -213,7 +215,7 @@ impl FakeR {
         }
     }
 
-    /// The address of the argument with this number of a call, 0 for the function.
+    /// The address of an element of a call. Number 0 is the function, the others are its arguments.
     pub fn element(&self, call: u64, number: usize) -> u64 {
         (0..number).fold(call, |cell, _| self.space.word(cell + CDR as u64))
     }

@@ -1,4 +1,4 @@
-//! R in a process that does not exist: its variables, its stacks, and records of calls.
+//! R in a simulated process: its variables, its stacks, and the records of calls.
 
 use super::module::{Hash, Module, SIZE, VARIABLES, WRITABLE};
 use super::objects::Code;
@@ -21,10 +21,10 @@ pub const NODE_STACK_SIZE: u64 = 3_200_000;
 pub const STACK_END: u64 = 0x7ffc_2000_0000;
 /// The address that R takes for the start of the C stack.
 const STACK_START: u64 = STACK_END - 0x100;
-/// A record and what a function has on the stack besides.
+/// The size of a record and of the rest of a function's stack frame.
 const FRAME: u64 = 512;
 
-/// Where R's variables are in the writable part of the module.
+/// The offsets of R's variables in the writable part of the module.
 pub const EXPORTED: [(&str, u64); 8] = [
     ("R_GlobalContext", 0x100),
     ("R_Srcref", 0x110),
@@ -35,7 +35,7 @@ pub const EXPORTED: [(&str, u64); 8] = [
     ("R_BCNodeStackEnd", 0x160),
     ("R_CStackStart", 0x170),
 ];
-/// Those that it does not export.
+/// The addresses of variables that R does not export.
 pub const BC_BODY: u64 = MODULE + VARIABLES + 0x200;
 pub const BC_PC: u64 = MODULE + VARIABLES + 0x208;
 pub const TOPLEVEL: u64 = MODULE + VARIABLES + 0x800;
@@ -46,7 +46,7 @@ pub struct FakeR {
     pub space: Space,
     pub layout: Layout,
     pub nil: u64,
-    /// The mark for a position in byte code.
+    /// The marker for a position in byte code.
     pub in_byte_code: u64,
     /// The symbol `srcfile`.
     pub srcfile: u64,
@@ -84,7 +84,7 @@ impl FakeR {
         FakeR::with(layout, Hash::Gnu, 32)
     }
 
-    /// With room for so many records on each stack.
+    /// With room for this many records on each stack.
     pub fn with(layout: Layout, hash: Hash, records: u64) -> FakeR {
         let mut module = Module::new(MODULE, hash);
         for (name, offset) in EXPORTED {
@@ -96,7 +96,7 @@ impl FakeR {
         FakeR::in_space(layout, space, records)
     }
 
-    /// R whose variables a module of this address space may have or not.
+    /// R whose variables may or may not be exported by a module of this address space.
     pub fn in_space_of(space: Space) -> FakeR {
         FakeR::in_space(Layout::R_4_4, space, 8)
     }
@@ -119,7 +119,7 @@ impl FakeR {
             c_stack: STACK_START,
             node_stack: NODE_STACK,
         };
-        // It consists of itself.
+        // All pointers of `R_NilValue` point to itself.
         r.nil = r.cell(NILSXP, [0; 3]);
         for offset in [8, FIRST as u64, FIRST as u64 + 8, FIRST as u64 + 16] {
             r.space.set(r.nil + offset, r.nil);
@@ -149,7 +149,7 @@ impl FakeR {
         address
     }
 
-    /// A record that is inside the innermost one. Returns its address.
+    /// Adds a record inside the innermost one. Returns its address.
     pub fn record(&mut self, on: On, flags: u32, call: u64, function: u64, at: At) -> u64 {
         let outer_top = self.node_stack;
         let address = match on {
@@ -206,7 +206,7 @@ impl FakeR {
         self.space.set(variable("R_GlobalContext"), self.head);
     }
 
-    /// Says where the innermost function is. R does not know the number of instructions of that.
+    /// Sets the position of the innermost function. R does not store a number of instructions for it.
     pub fn is_at(&mut self, at: At) {
         let (srcref, body, pc, _) = self.site(at, self.c_stack - 0x80);
         self.space.set(variable("R_Srcref"), srcref);
@@ -214,8 +214,8 @@ impl FakeR {
         self.space.set(BC_PC, pc);
     }
 
-    /// The words that say where something is: a `srcref` or mark, byte code, the address of a variable, the number of
-    /// instructions.
+    /// The words that describe a position: a `srcref` or the marker, byte code, the address of a variable, the number
+    /// of instructions.
     fn site(&mut self, at: At, variable: u64) -> (u64, u64, u64, u64) {
         match at {
             At::Nowhere => (self.nil, 0, 0, 0),
@@ -248,24 +248,24 @@ impl FakeR {
         FakeMemory::new(self.space.clone())
     }
 
-    /// Opens it as it is now. The memory is for changes.
+    /// Opens a reader of the current state. The memory is returned for changes.
     pub fn open(&self, check: bool) -> (FakeMemory, Result<Reader<FakeMemory>>) {
         let memory = self.memory();
         let mut reader = Reader::open(memory.clone(), &self.mappings(), check);
-        // Here objects are replaced within no time.
+        // The tests replace objects immediately.
         if let Ok(reader) = &mut reader {
             reader.shortest_collection = Duration::ZERO;
         }
         (memory, reader)
     }
 
-    /// The same, if that must succeed.
+    /// The same, where an error is a failure of the test.
     pub fn reader(&self) -> (FakeMemory, Reader<FakeMemory>) {
         let (memory, reader) = self.open(true);
         (memory, reader.unwrap())
     }
 
-    /// The stack of what it is now.
+    /// The current stack.
     pub fn frames(&self) -> Vec<String> {
         let (_, mut reader) = self.reader();
         frames(&mut reader).unwrap()

@@ -1,5 +1,5 @@
-//! Random changes of the memory of a process, before and while it is read. The process may be damaged, or try to
-//! deceive: reading it must not panic, nor take long, nor take much memory.
+//! Random changes of the memory of a process, before and while it is read. The process may be damaged or malicious:
+//! reading it must not panic, take long, or use much memory.
 
 use crate::fake::process::{At, FakeR, On, frames};
 use crate::fake::{FakeMemory, Space};
@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use crate::fake::module::Hash;
 
-/// The most that one call may do. Reading a piece of another process takes about a microsecond.
+/// The limits for one call. Reading a piece of another process takes about a microsecond.
 const MOST_READS: u64 = 2_000_000;
 const MOST_BYTES: u64 = 1 << 30;
 const MOST_MEMORY: usize = 256 << 20;
 
-/// How many frames a stack may have that was read, and how much is changed at a time.
+/// The maximum number of frames of a stack, and the numbers of changes that are made at a time.
 const MOST_FRAMES: usize = 1000;
 const COUNTS: [usize; 6] = [1, 1, 1, 2, 5, 30];
 
@@ -47,15 +47,15 @@ impl Random {
     }
 }
 
-/// What came of the calls.
+/// The results of the calls.
 #[derive(Debug, Default)]
 pub struct Outcomes {
     pub opened: u64,
     pub refused: u64,
-    /// Stacks that were read, and that were not.
+    /// The numbers of stacks that were read, and that could not be read.
     pub read: u64,
     pub failed: u64,
-    /// The most that a call did.
+    /// The maximum over all calls.
     pub reads: u64,
     pub bytes: u64,
     pub memory: usize,
@@ -150,7 +150,7 @@ impl Change {
         }
     }
 
-    /// A change of something that means something. `words` are the addresses of words that are not 0.
+    /// A random change of a word that has a meaning. `words` are the addresses of words that are not 0.
     fn random(random: &mut Random, space: &Space, words: &[u64]) -> Change {
         let address = random.pick(words);
         let other = random.pick(words);
@@ -204,7 +204,7 @@ fn words(space: &Space) -> Vec<u64> {
     regions.collect()
 }
 
-/// A process, changed and read; by the number, always the same. An error says what is wrong.
+/// Changes and reads a process. The same number always gives the same round. An error describes what is wrong.
 pub fn round(number: u64) -> Result<Outcomes, String> {
     let random = &mut Random::new(number);
     let mut r = process(random.pick(&Layout::ALL), random);
@@ -256,7 +256,7 @@ pub fn round(number: u64) -> Result<Outcomes, String> {
             let stack = reader.read().map_err(|error| error.to_string());
             stack.map(|stack| stack.map(|stack| stack.frames.len()))
         })??;
-        // There is no room for as many records.
+        // The stacks have no room for that many records.
         if depth.is_some_and(|depth| depth > MOST_FRAMES) {
             return Err(format!("a stack has {depth:?} frames"));
         }
@@ -276,7 +276,7 @@ pub fn round(number: u64) -> Result<Outcomes, String> {
     Ok(outcomes)
 }
 
-/// Changes the memory once or several times, before the read with some number.
+/// Changes the memory once or several times, starting before a random read.
 fn change_while_reading(random: &mut Random, memory: &FakeMemory, words: &[u64], reads: usize) {
     let first = random.below(reads) as u64;
     let step = random.pick(&[0, 1, 2, 7, 50]);
@@ -300,7 +300,7 @@ fn change_while_reading(random: &mut Random, memory: &FakeMemory, words: &[u64],
     });
 }
 
-/// Checks what a call takes.
+/// Makes a call, and checks how much it reads and how much memory it takes.
 fn limited<T>(
     memory: &FakeMemory,
     outcomes: &mut Outcomes,
@@ -337,7 +337,8 @@ thread_local! {
 static COUNTING: Counting = Counting;
 
 impl Counting {
-    /// What another thread has allocated counts for the one that frees it, so the number may be negative.
+    /// Memory counts for the thread that frees it, even if another one has allocated it, so the number may be
+    /// negative.
     fn add(size: usize) {
         let used = USED.get().wrapping_add_unsigned(size);
         USED.set(used);
@@ -349,7 +350,7 @@ impl Counting {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, size: Size) -> *mut u8 {
         Counting::add(size.size());
-        // SAFETY: the caller's promises are those that it needs.
+        // SAFETY: by the contract of this function.
         unsafe { System.alloc(size) }
     }
 

@@ -5,7 +5,7 @@ use crate::fake::process::{At, FakeR, On, frames};
 use profile_runtime::contexts::{BUILTIN, CLOSURE, Layout};
 use profile_runtime::objects::{CAR, CLOSXP, CODE, DATA, LENGTH, PRINTNAME, SPECIALSXP, VALUE};
 
-/// Byte code that calls `{`, the builtins `sum`, `max` and `c`, and `{`, at a.R#10 and so on, and the calls.
+/// Byte code that calls `{`, the builtins `sum`, `max` and `c`, and `{` again, starting at a.R#10; and these calls.
 fn code(r: &mut FakeR) -> (Code, [u64; 5]) {
     let file = r.srcfile("a.R");
     let srcrefs: Vec<_> = (10..15).map(|line| r.srcref(line, file)).collect();
@@ -220,7 +220,7 @@ fn known_positions_are_not_read_again() {
     let expected = ["g", "max", "f a.R#12"];
     let (memory, mut reader) = r.reader();
     assert_eq!(frames(&mut reader).unwrap(), expected);
-    // Without the operand it is not found any more, by a reader that does not know the position.
+    // Without the operand, only a reader that knows the position finds the builtin.
     let operand = code.instructions + DATA as u64 + 8 * 3;
     memory.change(|space| {
         space.hide(operand..operand + 8);
@@ -255,7 +255,7 @@ fn what_was_read_while_the_calls_changed_is_forgotten() {
     for number in 0..reads {
         let (memory, mut reader) = r.reader();
         memory.change(|space| space.set(name, wrong));
-        // From this read on, the calls are others, and the code is gone.
+        // From this read on, the calls have changed, and the code no longer exists.
         memory.before_read(move |space, reads| {
             if reads == number {
                 space.set(record, 0);

@@ -1,4 +1,4 @@
-//! R's list of calls: its order, its depth, and what is wrong with it.
+//! R's list of calls: its order, its depth, and errors in it.
 
 use crate::fake::module::Hash;
 use crate::fake::process::{At, FakeR, NODE_STACK, On, STACK_END, TOPLEVEL, frames, variable};
@@ -50,7 +50,7 @@ fn lists_that_break_the_order_are_not_taken() {
     ];
     for (number, &record) in records.iter().enumerate() {
         let next = r.space.word(record + NEXT);
-        // What is on the same stack and not further out: circles, and the way back.
+        // Records on the same stack that are not further out, which results in cycles.
         let is_on_node_stack = |record| record < NODE_STACK + (1 << 20);
         let inner = records[number..].iter().copied();
         let inner = inner.filter(|&inner| is_on_node_stack(inner) == is_on_node_stack(record));
@@ -67,7 +67,7 @@ fn lists_that_break_the_order_are_not_taken() {
         memory.change(|space| space.set(record + NEXT, next));
         assert_eq!(frames(&mut reader).unwrap().len(), 6);
     }
-    // Circles over both stacks.
+    // Cycles across both stacks.
     for (from, to) in [(0, 5), (1, 5), (2, 4), (1, 2), (0, 1), (3, 5)] {
         let next = r.space.word(records[from] + NEXT);
         memory.change(|space| space.set(records[from] + NEXT, records[to]));
@@ -131,7 +131,7 @@ fn deep_stacks_are_cut_and_marked() {
     let stack = reader.read().unwrap().unwrap();
     assert!(stack.is_cut);
     r.leave();
-    // The mark is gone when it is not so deep any more.
+    // The mark is removed when the stack is no longer too deep.
     memory.change(|space| *space = r.space.clone());
     let stack = reader.read().unwrap().unwrap();
     assert!(!stack.is_cut);
@@ -153,7 +153,7 @@ fn too_many_loops_are_cut_as_well() {
 
 #[test]
 fn the_place_of_a_call_is_used_again_by_another_one() {
-    // The second call of a function is where the first one was: on the stacks, and in the heap.
+    // The second call of a function has the same address as the first one, on the stacks and on the heap.
     let mut r = FakeR::new(Layout::R_4_4);
     let (f, g) = (r.call_of("f"), r.call_of("g"));
     r.enter(f, At::Nowhere);

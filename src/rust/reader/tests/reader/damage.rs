@@ -1,4 +1,4 @@
-//! Memory with errors: everything that cannot be read at some moment, and many random ones.
+//! Damaged memory: each part of it is unreadable, all of it is gone at some moment, or there are many random errors.
 
 use crate::fake::Space;
 use crate::fake::module::{Hash, Module};

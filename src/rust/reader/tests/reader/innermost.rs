@@ -1,4 +1,4 @@
-//! Where the innermost function is in its byte code.
+//! The position of the innermost function in its byte code.
 
 use crate::fake::FakeMemory;
 use crate::fake::objects::Code;
@@ -25,7 +25,7 @@ fn r(layout: Layout) -> (FakeR, Code) {
     (r, code)
 }
 
-/// Prepares without a pause; instead something happens.
+/// Prepares, and calls `pause` instead of sleeping. Returns the number of pauses.
 fn prepare(reader: &mut Reader<FakeMemory>, pause: impl FnMut()) -> usize {
     let (mut pauses, mut pause) = (0, pause);
     let pause = || {
@@ -69,7 +69,7 @@ fn they_are_searched_until_there_is_a_candidate() {
     let (r, _) = r(Layout::R_4_4);
     let (memory, mut reader) = r.reader();
     let body = r.space.word(BC_BODY);
-    // The function has always returned when they are searched, and it is another one that runs.
+    // Whenever the variables are searched, the function has returned, and another one runs.
     memory.change(|space| space.set(BC_BODY, 0));
     for _ in 0..6 {
         assert_eq!(frames(&mut reader).unwrap(), ["f"]);
@@ -85,11 +85,11 @@ fn variables_with_the_same_values_are_told_apart_by_time() {
     let pc = r.space.word(BC_PC);
     r.space.set(BC_BODY + 0x40, code.object);
     r.space.set(BC_PC + 0x40, pc);
-    // They always have the same values.
+    // The other variables always have the same values.
     let (_, mut reader) = r.reader();
     assert!(prepare(&mut reader, || {}) > 30);
     assert_eq!(frames(&mut reader).unwrap(), ["f"]);
-    // They have them half of the time.
+    // They have the same values half of the time.
     let (memory, mut reader) = r.reader();
     let mut number = 0;
     prepare(&mut reader, || {
@@ -128,7 +128,7 @@ fn a_variable_needs_the_value_more_than_half_of_the_time() {
 fn values_that_were_read_while_the_calls_changed_do_not_count() {
     let (r, _) = r(Layout::R_4_4);
     let (memory, mut reader) = r.reader();
-    // At first all variables are searched.
+    // The first reads search all variables.
     for _ in 0..6 {
         frames(&mut reader).unwrap();
     }
@@ -222,7 +222,7 @@ fn the_preparation_reads_few_calls_of_a_deep_stack() {
     let (memory, mut reader) = r.reader();
     let before = memory.reads();
     let looks = prepare(&mut reader, || {}) as u64 + 1;
-    // Of each call, the record and what identifies it, and the calls that they refer to.
+    // For each call: the record, its identifying fields, and the object of the call.
     assert!(memory.reads() - before < looks * 20 * 8);
     let stack = frames(&mut reader).unwrap();
     assert_eq!(stack.len(), 500);

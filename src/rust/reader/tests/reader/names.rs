@@ -4,7 +4,7 @@ use crate::fake::process::{At, FakeR, On, frames};
 use profile_runtime::contexts::{BUILTIN, CLOSURE, Layout};
 use profile_runtime::objects::{CAR, CDR, CLOSXP, DATA, INTSXP, LENGTH, PRINTNAME};
 
-/// What is said of a call.
+/// The name that is reported for a call.
 fn name(r: &FakeR, call: u64) -> String {
     let mut r = r.clone();
     r.enter(call, At::Nowhere);
@@ -152,7 +152,7 @@ fn damaged_members_are_anonymous() {
         r.space.set(address, word);
         assert_eq!(name(&r, call), "<Anonymous>");
     }
-    // A constant whose length is too large is one that has a first element.
+    // A constant whose length is too large is accepted, since only its first element is used.
     for length in [1 << 31, 1 << 63, u64::MAX] {
         let mut r = r.clone();
         let text = r.string("a");

@@ -7,7 +7,7 @@ use profile_runtime::objects::{
     ATTRIBUTES, CAR, CDR, CONSTANTS, DATA, ENVSXP, FRAME, HASHTAB, LENGTH, TAG,
 };
 
-/// Functions `f` and `g` that were called at some places.
+/// The frames of functions `f` and `g` that were called at these places.
 fn frames_of(mut r: FakeR, toplevel: At, outer: At, inner: At) -> Vec<String> {
     let (f, g) = (r.call_of("f"), r.call_of("g"));
     r.enter(f, toplevel);
@@ -125,7 +125,7 @@ fn numbers_outside_of_the_constants_have_no_place() {
     let (f, g) = (r.call_of("f"), r.call_of("g"));
     r.enter(f, At::Nowhere);
     r.enter(g, At::Relative(code, 1));
-    // Behind the constants there happens to be a place.
+    // After the constants there happens to be a place.
     let constants = code.constants + DATA as u64;
     let srcref = r.space.word(constants + 16);
     let behind = r.allocate(8);

@@ -6,8 +6,8 @@ use profile_runtime::contexts::{CALL, CLOENV, CLOSURE, Layout, NEXT};
 use profile_runtime::objects::{ATTRIBUTES, CAR};
 use std::time::Duration;
 
-/// A process at two moments. Function `f` was called at one place, then at another one; what it said of itself was
-/// freed and is used for something else.
+/// A process at two moments. Function `f` was called at one place, then at another one. The objects of the first call
+/// were freed, and their memory is used for something else.
 struct Moments {
     before: FakeR,
     after: FakeR,
@@ -24,7 +24,7 @@ fn moments(layout: Layout) -> Moments {
     let renamed = r.symbol("renamed");
     r.enter(f, At::Srcref(srcref));
     r.enter(g, At::Srcref(srcref));
-    // The record of a call that has ended is still there.
+    // The record of a call that has ended remains in memory.
     let mut after = r.clone();
     after.leave();
     // There is another call and another place at the same addresses.
@@ -41,7 +41,7 @@ fn moments(layout: Layout) -> Moments {
     }
 }
 
-/// A process that calls other functions at the same places, and again those.
+/// A process that calls `a()` and `b()`, and later other functions with records at the same addresses.
 fn other_calls() -> Moments {
     let mut r = FakeR::new(Layout::R_4_4);
     let calls = ["a", "b", "c", "d"].map(|name| r.call_of(name));
@@ -59,8 +59,8 @@ fn other_calls() -> Moments {
     }
 }
 
-/// What is read if the memory changes before the read with this number, and what is read later. The process may be that
-/// of the reader itself.
+/// The stack that is read if the memory changes before the read with this number, and the stack that is read later.
+/// The process may be that of the reader itself.
 fn changed(moments: &Moments, number: u64, check: bool, is_own: bool) -> [Option<Vec<String>>; 2] {
     let (memory, reader) = moments.before.open(check);
     let mut reader = reader.unwrap();
@@ -140,11 +140,11 @@ fn the_stack_of_calls_that_are_known_is_that_of_one_moment_too() {
     assert!(mixed > 0);
 }
 
-/// What is read of a process that calls `a()`, which calls `b()`, then `c()` and `d()`, and so on. It goes on before
-/// three of the reads. Nothing is known that could be copied at once.
+/// The stack that is read of a process that calls `a()`, which calls `b()`, then `c()`, which calls `d()`, and so on.
+/// The process continues before three of the reads. The reader has no known records to copy at once.
 fn read_in_a_loop(moments: &[Space; 4], reads: [u64; 3], is_own: bool) -> Option<Vec<String>> {
     let (memory, mut reader) = other_calls().before.reader();
-    // However slow this machine is.
+    // The test must not depend on the speed of the machine.
     reader.shortest_collection = Duration::MAX;
     memory.set_own(is_own);
     memory.change(|now| *now = moments[0].clone());
@@ -199,7 +199,7 @@ fn in_a_loop_calls_differ_by_their_environments() {
             space.set(record + CLOENV, HEAP);
         }
     }
-    // Otherwise the records of both are copied at once.
+    // In another process, the records of both calls are copied at once.
     assert!(count_mixed(&moments, true) > 0);
 }
 

@@ -144,7 +144,7 @@ fn chains_without_an_end_are_left() {
         }
     });
     assert_eq!(find(&memory, "R_e"), None);
-    // A symbol that is the next one of itself.
+    // A symbol that is followed by itself.
     let memory = laid_out(module(Hash::SystemV));
     memory.change(|space| {
         space.write(START + HASHES, &1_u32.to_le_bytes());
@@ -164,7 +164,7 @@ fn numbers_that_are_too_large_are_not_followed() {
                 let memory = laid_out(module(hash));
                 let at = START + HASHES + 4 * number;
                 memory.change(|space| space.write(at, &word.to_le_bytes()));
-                // It may be found in spite of that, but not elsewhere.
+                // The variable may be found nevertheless, but not at another address.
                 let found = find(&memory, "R_b");
                 assert!(found.is_none_or(|found| found == START + VARIABLES + 8));
             }

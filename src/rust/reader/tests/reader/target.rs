@@ -197,7 +197,7 @@ fn the_node_stack_is_not_higher_when_outer_calls_are_made() {
 
 #[test]
 fn lists_without_an_end_are_refused_soon() {
-    // A circle on either stack, and one over both.
+    // A cycle on either stack, or across both.
     for (from, to) in [(0, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 2)] {
         let mut r = busy(Layout::R_4_4);
         let mut records = vec![r.head];
@@ -236,7 +236,7 @@ fn a_list_that_changes_is_read_again() {
         open_memory(&memory, &r.mappings()).unwrap().toplevel,
         TOPLEVEL
     );
-    // What is there in between does not count.
+    // Invalid records in the meantime are ignored.
     let memory = r.memory();
     memory.before_read(move |space, reads| {
         let flags = if reads < 60 { 1 << 20 } else { CLOSURE };
