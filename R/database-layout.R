@@ -1,8 +1,8 @@
-# How profiles are stored: what many samples have in common, once.
+# How profiles are stored: what many samples have in common is stored once.
 #
 # Samples repeat their stacks, and so do the profiles of one service. A database has each stack and each set of labels
-# once, with its key (`content_keys.R`), and a sample refers to them. Its values are columns of `samples`. So a sample
-# takes one row. `sample_values`, `sample_locations` and `.labels` are views, in which everything looks as in a profile.
+# once, with its key (content-keys.R), and a sample refers to them. Its values are columns of `samples`. So a sample
+# takes one row. `sample_values`, `sample_locations` and `.labels` are views that look like the tables of a profile.
 #
 #   samples           .stack_id ──► .stacks ◄── .stack_locations ──► locations ──► functions
 #                     .label_set_id ──► .label_sets ◄── .set_labels
@@ -21,7 +21,7 @@ stored_tables <- c(
   ".next_ids", ".stacks", ".stack_locations", ".label_sets", ".set_labels", ".value_types", ".other_values"
 )
 
-# Their ids, and those of `samples` that refer to them.
+# The ids of stacks and of sets of labels, with their tables. `samples` refers to them by columns with a leading dot.
 stored_keys <- c(stack_id = ".stacks", label_set_id = ".label_sets")
 
 # The key columns of a table in a database, with the key that each contains.
@@ -41,8 +41,8 @@ stored_key_tables <- function() {
   append(keys, stored_keys, before)
 }
 
-# The number of the type of a column of `samples` with values. Other types are in `.other_values`: databases limit the
-# number of columns.
+# The most types whose values are columns of `samples`. Values of further types are in `.other_values`, since
+# databases limit the number of columns.
 most_value_columns <- 100L
 
 value_column <- function(numbers) {
@@ -58,7 +58,7 @@ is_value_column <- function(columns) {
 # The tables as they are stored, with the ids of the profile. `types` are the types of values, and `values` a column for
 # each. `keys` has the keys of the rows of shared tables, see content-keys.R.
 stored_form <- function(x, call) {
-  # Copies, since columns that are computed when they are needed take no memory in the profile, and this needs them.
+  # Copies: otherwise, columns of the profile that are computed when needed would stay in memory.
   for (table in intersect(c("sample_values", "sample_locations"), names(x))) {
     x[[table]] <- slice_rows(x[[table]], seq_len(nrow(x[[table]])))
   }
@@ -93,7 +93,7 @@ stored_form <- function(x, call) {
   list(tables = tables, types = types, values = columns, keys = content$keys)
 }
 
-# The same, with the columns of values, whose names depend on the types that the database has.
+# Adds the columns of values, whose names depend on the types that the database has.
 with_value_columns <- function(stored, con, schema) {
   known <- value_types(con, schema)
   pairs <- vctrs::vec_match(stored$types, tibble::as_tibble(known[c("type", "unit")]))
@@ -212,7 +212,7 @@ values_of_samples <- function(samples, types, others) {
 
 # ---- Views -----------------------------------------------------------------------
 
-# Creates the views anew, because columns were added.
+# Creates the views again, because columns were added.
 create_views <- function(con, schema) {
   there <- list_tables(con, schema)
   fields <- function(table) setdiff(list_fields(con, schema, table), own_columns(table))
@@ -264,8 +264,8 @@ create_view <- function(con, schema, table, select) {
   }
 }
 
-# The name of a table in a view. In SQLite that of the schema would be stored, which is another one when the file is
-# opened by itself; without it, tables are those of the view's own file.
+# The name of a table in a view. SQLite would store the name of the schema, which is different when the file is opened
+# by itself; without a schema, tables are those of the view's own file.
 in_view <- function(con, schema, table) {
   quoted(con, if (!is_sqlite(con)) schema, table)
 }

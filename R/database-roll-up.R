@@ -1,20 +1,20 @@
 # Rolls old runs up: the runs of a service in a day become one, in which each stack occurs once.
 #
-# Questions about weeks have to look at each sample of these weeks. After a while nobody asks any more in which minute a
-# sample was taken, so its values are added to those of the other samples with the same stack and labels. What remains
-# is a profile like any other, in the same tables, so queries and functions need not know about it.
+# A query about several weeks has to read each sample of these weeks. After a while it does not matter any more in
+# which minute a sample was taken, so its values are added to those of the other samples with the same stack and
+# labels. The result is a profile like any other, in the same tables, so queries and functions need not know about it.
 
 #' Sum up old profiles in a database
 #'
 #' @description
 #' Turns the runs of each day, or hour, into one run with one sample for each distinct stack and set of labels, whose
 #' values are the sums. A service that sends a profile each minute has 1,440 runs a day, and repeats its stacks in all of them.
-#' Without this, the time of a question grows with the number of samples. Afterwards it grows with the number of different
-#' stacks.
+#' Without this, the time that a query takes grows with the number of samples. Afterwards it grows with the number of
+#' distinct stacks.
 #'
 #' Sums do not change: neither those of functions, lines, labels, services and versions, nor anything that is
-#' computed from them, such as `summary()` and flame graphs. What gets lost is when in that day a sample was taken, and how
-#' many samples there were, unless they have a value of type `samples`.
+#' computed from them, such as `summary()` and flame graphs. The time within that day at which a sample was taken is
+#' lost, and so is the number of samples, unless they have a value of type `samples`.
 #'
 #' @details
 #' Days and hours are those of UTC. A run belongs to the one in which it began.
@@ -25,26 +25,26 @@
 #'
 #' - `source_timestamp` is when the first of the runs began, and `.duration_nanos` is the sum of their durations;
 #' - `source_uri`, `.profile_id`, `.dropped_attributes_count`, and rows of `.source_attributes`, `.comments` and other tables
-#'   with a `source_id`, your own as well, are those that all runs have in common; others, such as process ids if they
-#'   differ, are dropped, and so is `.files`;
-#' - samples have no `.timestamp`, and no trace and span. Samples that differ in other columns are separate.
+#'   with a `source_id`, including your own, are kept if all runs have them in common; others, such as process ids
+#'   that differ, are dropped, and so is `.files`;
+#' - samples have no `.timestamp`, trace or span. Samples that differ in other columns are not summed.
 #'
 #' Runs remain as they are if they are the only ones of their day, have no timestamp, or have samples that cannot be summed:
 #' those with the memory in use (`vsize_small`, `vsize_large` and `nodes` of `Rprof()`), those to which your own tables
 #' refer, and those with values that have columns of your own.
 #'
 #' It can be called at any time and repeatedly, for example each night. Runs that arrive late are added by the next call.
-#' Some thousand runs are one transaction, so that others can write in between. After an error or Ctrl-C some days are
-#' summed up and others are not, but none is half done.
+#' Each transaction covers some thousand runs, so that others can write in between. After an error or Ctrl-C, some
+#' days may be summed up and others not, but none is left half done.
 #'
 #' The space becomes free for new profiles. To give it back to the system, run `VACUUM` afterwards.
 #'
 #' @inheritParams copy_profile_to
-#' @param before A date-time or a date: runs are summed up whose `source_timestamp` is earlier. Runs without a
+#' @param before A date-time or a date: runs whose `source_timestamp` is earlier are summed up. Runs without a
 #'   timestamp stay as they are.
 #' @param ... Conditions on the columns of `sources`, as in `dplyr::filter()`: only runs that satisfy all of them are
 #'   summed up.
-#' @param by What becomes one run: `"day"` or `"hour"`. Hours can be summed up to days later.
+#' @param by The period whose runs become one run: `"day"` or `"hour"`. Hours can be summed up to days later.
 #'
 #' @return The number of runs that became part of another one, invisibly.
 #'
@@ -90,13 +90,14 @@ roll_up_profiles <- function(con, before, ..., by = c("day", "hour"), schema = N
 # Columns of `sources` in which the runs of a group may differ. The common value stays; others are dropped.
 columns_of_one_run <- c("source_uri", ".profile_id", ".dropped_attributes_count")
 
-# Other values of the group, or none, since they are not those of its samples any more.
+# Columns that get another value for the group, or none, since the values of a single run do not apply to all samples.
 columns_of_recording <- c(
   "source_id", "source_timestamp", ".time_nanos", ".duration_nanos", ".duration_nanos_exact",
   ".original_payload", ".original_payload_format"
 )
 
-# What is dropped: a table, and columns of `samples`. The lines of a file are between samples that are gone.
+# What is dropped: a table, and columns of `samples`. Rows of `.files` have a place between samples that no longer
+# exist.
 table_of_recording <- ".files"
 columns_of_moment <- c(".timestamp", ".time_nanos", ".trace_id", ".span_id")
 
@@ -139,17 +140,19 @@ parts_of_groups <- function(runs, size = 2000L) {
 
 # ---- What happens to them ------------------------------------------------------------
 
-# Sums up the runs of some groups, and returns the number of those that are gone.
+# Sums up the runs of some groups, and returns the number of those that were removed.
 sum_runs <- function(con, schema, runs) {
   fields <- own_fields(con, schema)
   table <- function(name) quoted(con, schema, name)
-  # Temporary tables: lists of ids could be longer than a statement may be.
+  # Temporary tables, since lists of ids could exceed the maximum length of a statement.
   DBI::dbExecute(con, "CREATE TEMPORARY TABLE profile_roll_up (source_id BIGINT, kept BIGINT)")
   chosen <- "source_id IN (SELECT source_id FROM profile_roll_up)"
   list_runs <- function(source_id, kept) {
     DBI::dbExecute(con, "DELETE FROM profile_roll_up")
     rows <- data.frame(source_id = wide_ids(source_id, NULL), kept = wide_ids(kept, NULL))
     DBI::dbAppendTable(con, "profile_roll_up", rows)
+    # PostgreSQL never does so by itself for temporary tables, and would guess how many runs these are.
+    if (is_postgres(con)) DBI::dbExecute(con, "ANALYZE profile_roll_up")
   }
   list_runs(runs$source_id, runs$source_id)
   # Others may have removed some of them meanwhile.
@@ -218,7 +221,7 @@ sum_samples <- function(con, schema, fields, chosen) {
   DBI::dbExecute(con, "DROP TABLE profile_sums")
 }
 
-# Removes rows of the run that is kept which not all runs of its group have.
+# Removes from the run that is kept the rows that not all runs of its group have.
 drop_uncommon_rows <- function(con, schema, table, runs, chosen) {
   rows <- select_rows_where(con, schema, table, paste("WHERE", chosen))
   kept <- runs$kept[match(rows$source_id, runs$source_id)]
@@ -233,7 +236,7 @@ drop_uncommon_rows <- function(con, schema, table, runs, chosen) {
   }
 }
 
-# The columns of the runs that are kept.
+# Updates the columns of the runs that are kept.
 update_sources <- function(con, schema, sources, runs) {
   sources <- slice_rows(sources, match(runs$source_id, sources$source_id))
   columns <- intersect(names(sources), c(columns_of_one_run, columns_of_recording))

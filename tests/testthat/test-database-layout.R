@@ -23,6 +23,34 @@ test_that("the profiles of a service have their stacks once", {
   })
 })
 
+test_that("SQLite stores compound keys once", {
+  skip_if_not_installed("RSQLite")
+  con <- DBI::dbConnect(RSQLite::SQLite())
+  withr::defer(DBI::dbDisconnect(con))
+  store(con, list(read_quietly(rprof_path("basic_all.out"))), NULL)
+  there <- DBI::dbGetQuery(con, "SELECT name FROM sqlite_master WHERE tbl_name = '.stack_locations' AND type IN ('table', 'index')")
+  # A table with rowids would have an index of its key as well.
+  expect_identical(there$name, ".stack_locations")
+  plan <- DBI::dbGetQuery(con, "EXPLAIN QUERY PLAN SELECT location_id FROM \".stack_locations\" WHERE stack_id = 1")
+  expect_match(plan$detail, "USING PRIMARY KEY")
+})
+
+test_that("PostgreSQL assumes that a run has a hundred samples", {
+  skip_if(Sys.getenv("PROFILE_TEST_POSTGRES") == "", "PROFILE_TEST_POSTGRES is not set")
+  for_each_database(function(con, schema, connect) {
+    if (!is_postgres(con)) {
+      return()
+    }
+    store(con, list(read_quietly(rprof_path("basic_all.out"))), schema)
+    DBI::dbExecute(con, paste("ANALYZE", quoted(con, schema, "samples")))
+    known <- DBI::dbGetQuery(con, paste(
+      "SELECT n_distinct FROM pg_stats WHERE tablename = 'samples' AND attname = 'source_id' AND schemaname =",
+      DBI::dbQuoteString(con, schema)
+    ))
+    expect_equal(known$n_distinct, -0.01, tolerance = 1e-6)
+  })
+})
+
 test_that("the seven tables are what they were", {
   for_each_database(function(con, schema, connect) {
     x <- read_quietly(rprof_path("multi_memory_gc_line.out"))
