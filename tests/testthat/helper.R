@@ -174,6 +174,11 @@ wait_for <- function(condition, seconds = 20) {
   FALSE
 }
 
+# Whether another process has written to a file: some functions create theirs before they know what to write.
+is_written <- function(path) {
+  isTRUE(file.size(path) > 0)
+}
+
 # What a shell starts in the background ignores Ctrl-C, and R >= 4.5 leaves it so:
 # what to put before a command that is to hear it.
 listen_to_interrupts <- function() {

@@ -217,16 +217,10 @@ test_that("Ctrl-C ends a recording and returns it", {
     sprintf("x <- suppressWarnings(profile_process(%d, seconds = 600))", pid),
     sprintf("cat(nrow(x$samples) > 5, nrow(validate_profile(x)$sources), file = '%s')", result)
   ))
-  for (i in 1:200) {
-    if ("rust_processes_record" %in% dump_stack(recorder)$name) break
-    Sys.sleep(0.05)
-  }
+  expect_true(wait_for(function() "rust_processes_record" %in% dump_stack(recorder)$name))
   Sys.sleep(3)
   tools::pskill(recorder, tools::SIGINT)
-  for (i in 1:200) {
-    if (file.exists(result)) break
-    Sys.sleep(0.05)
-  }
+  expect_true(wait_for(function() is_written(result)))
   expect_identical(readLines(result, warn = FALSE), "TRUE 1")
 })
 

@@ -88,10 +88,11 @@ test_that("a recording prints as its digest", {
 
 test_that("native code is recorded", {
   skip_if_not(Sys.info()[["sysname"]] == "Linux" && R.version$arch == "x86_64", "the joint profiler does not run here")
-  x <- tryCatch(record_profile(for (i in 1:5) sort(runif(1e6)), joint = TRUE), profile_error_unsupported = identity)
+  # The C code of R itself has no frames here. That of `runif()` has: it is in a package, and takes nearly all the time.
+  x <- tryCatch(record_profile(for (i in 1:30) runif(1e6), joint = TRUE), profile_error_unsupported = identity)
   skip_if(inherits(x, "profile_error_unsupported"), "the joint profiler does not run here")
   expect_true("native" %in% x$locations$.frame_type)
-  expect_equal(setdiff(call_tree(x)$name[call_tree(x)$depth == 1], c("sort", "runif", "<GC>")), character())
+  expect_equal(setdiff(call_tree(x)$name[call_tree(x)$depth == 1], c("runif", "<GC>")), character())
 })
 
 test_that("arguments are checked", {

@@ -61,7 +61,10 @@ serve <- function(con, connection) {
     step <- plan$steps[[min(number, length(plan$steps))]]
     note <- function(request) {
       request <- c(request, connection = connection, time = as.numeric(Sys.time()))
-      saveRDS(request, file.path(dir, paste0(plan$id, "-", number, ".rds")))
+      # Under another name until it is complete, since tests read while requests arrive.
+      path <- file.path(dir, paste0(plan$id, "-", number, ".rds"))
+      saveRDS(request, file.path(dir, "request.new"))
+      file.rename(file.path(dir, "request.new"), path)
     }
     if (identical(step$close, "unread")) {
       note(NULL)
