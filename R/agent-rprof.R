@@ -1,10 +1,10 @@
 # Where the agent gets samples from: from R's memory, or from R's own profiler.
 #
-# `Rprof()` writes to a file in memory that the thread of the agent reads and empties. R has one profiler only, so whoever
-# calls `Rprof()` ends ours, without any condition. It is started again when theirs has ended: when R is idle, in
-# `agent_status()`, and when a profiler of this package ends.
+# `Rprof()` writes to a file in memory that the thread of the agent reads and empties. R has only one profiler, so
+# other code that calls `Rprof()` ends ours, without any condition. After that one has ended, ours is restarted: when
+# R is idle, in `agent_status()`, and when a profiler of this package ends.
 
-# R looks up each file name by going through those before it, so a large number costs memory only.
+# R searches the file names that it has seen one by one, so a large limit costs only memory.
 rprof_files <- 10000L
 rprof_bytes <- 1000000L
 
@@ -29,7 +29,7 @@ start_sampling <- function(settings, source, call) {
   "rprof"
 }
 
-# Why R's memory cannot be read. The thread could not tell that from other reasons not to start.
+# The reason why R's memory cannot be read, or NULL. The thread could not distinguish it from other failures to start.
 reader_refusal <- function() {
   tryCatch(
     {
@@ -71,7 +71,7 @@ start_rprof <- function(settings) {
   ))
 }
 
-# Ends R's profiler if it works for the agent, and returns what R has to say.
+# Stops R's profiler if the agent uses it, and returns R's warnings.
 end_rprof <- function() {
   if (rust(rust_agent_rprof(), NULL)$user != "agent") {
     return(character())
@@ -84,7 +84,7 @@ end_rprof <- function() {
   skipped
 }
 
-# Starts R's profiler again if it works for nobody. Returns whether the agent gets no samples, because it works for others.
+# Restarts R's profiler if nobody uses it. Returns whether the agent gets no samples because other code uses it.
 resume_agent <- function() {
   if (agent_state() != "running" || agent$run$source != "rprof") {
     return(FALSE)
@@ -98,7 +98,7 @@ resume_agent <- function() {
   user != "agent"
 }
 
-# Lets another profiler begin that does not start while one is running.
+# Stops R's profiler before another profiler is started that refuses to start while one is running.
 pause_agent <- function() {
   if (agent_state() == "running" && agent$run$source == "rprof") {
     end_rprof()

@@ -1,4 +1,4 @@
-# What the agent does: the result of `agent_status()` and `stop_agent()`, and how it prints.
+# The status of the agent: the result of `agent_status()` and `stop_agent()`, and how it prints.
 
 # `counts` is NULL if there is no agent in this process.
 new_agent_status <- function(counts) {

@@ -1,33 +1,36 @@
-# The agent: a thread that profiles this process for weeks and sends the profiles, see src/rust/agent.
+# The agent: a thread that continuously profiles this process and sends the profiles, see src/rust/agent.
 #
-# R starts it, stops it, and asks what it does. Everything else happens without R, except that chunks for a function of
-# R wait until R calls it.
+# R starts it, stops it, and queries its status. Everything else happens without R, except that chunks for an R
+# function wait until R calls it.
 
-#' Profile this R process all the time
+#' Continuously profile this R process
 #'
 #' @description
-#' `start_agent()` starts a thread that takes samples of the stack of this R process, as long as it runs, and sends them
-#' every few seconds: to an OpenTelemetry collector or Grafana Pyroscope, to a folder, or to a function. It is made for
-#' services and long jobs: it takes three to four percent of a core while R computes, less than
-#' one while R waits, and its memory is bounded.
+#' `start_agent()` starts a thread that samples the stack of this R process as long as the process runs. Every few
+#' seconds it sends the samples to an OpenTelemetry collector or Grafana Pyroscope, to a folder, or to a function. It
+#' is made for services and long jobs: its thread takes one to two percent of a core while R computes and hardly
+#' anything while R waits, and its memory is bounded.
 #'
-#' `agent_status()` shows what it does, `stop_agent()` stops it.
+#' `agent_status()` reports the state of the agent and how many samples were taken, sent and dropped. `stop_agent()`
+#' stops it.
 #'
-#' It requires Linux: on x86-64 with the GNU C library R 4.2 or later, and elsewhere R 4.3 or later, see `source`.
+#' The agent requires Linux, with R 4.2 or later on x86-64 with the GNU C library, and R 4.3 or later elsewhere. See
+#' `source`.
 #'
 #' @details
 #' ## What is recorded
 #'
-#' Samples have R's functions with files and lines, without native code. With `event = "cpu"`, there are no samples while
-#' R waits. Labels of [with_labels()] become labels of the samples, such as the route of a request. Forked processes,
-#' such as those of `parallel::mclapply()`, have no agent, but may start their own.
+#' Samples contain R functions with files and lines, but no native code. With `event = "cpu"`, no samples are taken
+#' while R waits. Labels of [with_labels()], such as the route of a request, become labels of the samples. Forked
+#' processes, such as those of `parallel::mclapply()`, have no agent, but can start their own.
 #'
-#' With `source = "reader"`, samples are those of [profile_process()]. A sample has the CPU time of R's thread since
-#' the last one (type `cpu`), and the time that has passed (`wall`). R's stack is read from memory, without a signal and
-#' without stopping R. So the agent does not disturb [Rprof()], `profvis::profvis()`, [start_profiler()] and debuggers,
-#' and they do not disturb it. See *Samples of Rprof()* for the other source.
+#' With `source = "reader"`, samples are taken as by [profile_process()]. A sample has the CPU time of R's thread
+#' since the previous sample (type `cpu`), and the elapsed time (type `wall`). R's stack is read from memory, without
+#' a signal and without stopping R. So the agent does not interfere with [Rprof()], `profvis::profvis()`,
+#' [start_profiler()] or debuggers, nor they with the agent. See *Samples of Rprof()* for the other source.
 #'
-#' After a gap of more than two seconds, for example because the system was suspended, a new part begins.
+#' Samples are sent in parts, one every `every` seconds. After a gap of more than two seconds, for example because the
+#' system was suspended, a new part begins.
 #'
 #' ## Where profiles go
 #'
@@ -35,55 +38,56 @@
 #' |---|---|
 #' | a URL | sent to an OpenTelemetry server, as by [send_otlp()], whose rules for endpoints apply |
 #' | `NULL` | the same, with the URL in the environment variables of [send_otlp()] |
-#' | a folder | written to files in the format of [write_pprof()], which get their names when they are complete |
+#' | a folder | written to files in the format of [write_pprof()]; a file gets its final name when it is complete |
 #' | a function | passed to that function, as an object like the result of [profile_process()] |
 #'
-#' To an `http://` URL, the thread sends profiles itself, without proxies. For `https://`, see below.
+#' The thread sends profiles to an `http://` URL itself, without using proxies. For `https://`, see below.
 #'
-#' Parts that cannot be sent wait in a queue of at most 16 MB, after compression; the option `profile.agent_queue_mb`
-#' changes that. If it is full, the oldest parts are dropped and counted. Errors are retried by the rules of
-#' [send_otlp()], but without a limit; `Retry-After` is respected up to an hour. Parts that the server
-#' refuses, or does not answer in time, are dropped and counted.
+#' Parts that cannot be sent yet wait in a queue of at most 16 MB, after compression; the option
+#' `profile.agent_queue_mb` changes this limit. If the queue is full, the oldest parts are dropped and counted. Errors
+#' are retried by the rules of [send_otlp()], but any number of times; `Retry-After` is respected up to an hour. Parts
+#' that the server refuses, or to which it does not respond in time, are dropped and counted.
 #'
-#' A function is called by R's thread, when R is idle: after a command at R's prompt, and, if the package later is installed, whenever
-#' an application with an event loop, such as a Shiny app or a plumber API, waits for requests. In a script
-#' that only computes, it is called by `agent_status()` and `stop_agent()`. If it fails, that part is dropped and
-#' counted.
+#' If `to` is a function, R's thread calls it when R is idle: after a command at R's prompt, and, if the package later
+#' is installed, whenever an application with an event loop, such as a Shiny app or a plumber API, waits for requests.
+#' In a script that only computes, it is called by `agent_status()` and `stop_agent()`. If it fails, that part is
+#' dropped and counted.
 #'
 #' ## HTTPS
 #'
-#' The thread has no encryption. To send to an `https://` URL, it starts a helper: another R process, which sends with the
-#' package curl, as [send_otlp()] does, with the same environment variables for certificates and proxies. All agents of a
-#' user on a machine share one helper if they use the same library and the same settings for proxies and TLS. If it is
-#' killed, an agent starts it again, and requests that it was sending are repeated, so a part may arrive twice.
-#' About five seconds after the last agent has ended, in whatever way, the helper ends as well.
+#' The thread itself cannot encrypt. To send to an `https://` URL, it starts a helper: another R process, which sends
+#' with the package curl, as [send_otlp()] does, with the same environment variables for certificates and proxies. All
+#' agents of a user on a machine share one helper if they use the same library and the same settings for proxies and
+#' TLS. If the helper is killed, an agent restarts it, and requests that were being sent are repeated, so a part may
+#' arrive twice. About five seconds after the last agent has ended, for whatever reason, the helper ends as well.
 #'
-#' The helper takes about 100 MB of memory and 0.15 percent of a core while it waits. Requests reach it through a folder,
-#' one at a time from each agent: `profile-relay-`, followed by the number of the user and letters and digits, beside the
-#' session's temporary directory, usually in `/tmp`. Only this user can read it. It contains headers, so possibly secrets,
-#' until the server has answered, and it is removed when the helper ends.
+#' The helper takes about 100 MB of memory and 0.15 percent of a core while it waits. Agents pass requests to it
+#' through a folder, one at a time from each agent. The folder is next to the session's temporary directory, usually
+#' in `/tmp`; its name is `profile-relay-`, followed by the user id and by letters and digits. Only this user can read
+#' it. It contains the headers of a request, possibly with secrets, until the server has responded, and is removed
+#' when the helper ends.
 #'
 #' ## Samples of Rprof()
 #'
-#' With `source = "rprof"`, samples are those of [Rprof()]: a signal interrupts R at each tick. They have a count of 1
-#' (type `samples`), and `interval` as their time, whose type is `cpu` or `wall` by `event`. CPU time is that of all
-#' threads of the process. The times of samples are unknown, so those with the same stack and labels are summed. `interval`
-#' is 0.01 at least, and samples whose functions have more than 10,000 characters are missing. The lines go to a
-#' file in memory, which is emptied every second, and is gone with the process.
+#' With `source = "rprof"`, samples are taken by [Rprof()]: a signal interrupts R after each interval. A sample has a
+#' count of 1 (type `samples`), and `interval` as its time, whose type is `cpu` or `wall`, as in `event`. CPU time is
+#' that of all threads of the process. It is unknown when each sample was taken, so samples with the same stack and
+#' labels are summed. `interval` must be at least 0.01, and samples whose functions have more than 10,000 characters
+#' are missing. `Rprof()` writes to a file in memory, which is emptied every second and disappears with the process.
 #'
-#' R has one such profiler. If other code calls `Rprof()`, such as `profvis::profvis()`, it ends that of the agent, which
-#' has no samples until the other one has ended and R is idle or `agent_status()` is called; the time is counted as
-#' `paused`. [record_profile()] and [start_profiler()] interrupt the agent in the same way. The agent does not start
-#' while another profiler is running.
+#' R has only one such profiler. If other code calls `Rprof()`, as `profvis::profvis()` does, this ends the profiler
+#' of the agent. The agent then takes no samples until the other profiler has ended and R is idle or `agent_status()`
+#' is called; this time is counted as `paused`. [record_profile()] and [start_profiler()] interrupt the agent in the
+#' same way. The agent does not start while another profiler is running.
 #'
 #' ## The end of the process
 #'
-#' When R quits, or the package is unloaded, the agent tries for up to three seconds to send what it has. If the
-#' process is killed, the last parts are lost, and nothing else is left behind.
+#' When R quits, or the package is unloaded, the agent tries for up to three seconds to send the remaining parts. If
+#' the process is killed, the last parts are lost; nothing is left behind.
 #'
 #' ## Profile an application without changing its code
 #'
-#' If the environment variable `R_PROFILE_AGENT` is set when this package is loaded, the agent is started: with the
+#' If the environment variable `R_PROFILE_AGENT` is set when this package is loaded, the agent is started. With the
 #' value `true` or `1`, profiles are sent to the endpoint in the environment variables; any other value is used as `to`.
 #' To load the package in every R process, use `R_DEFAULT_PACKAGES`:
 #'
@@ -99,8 +103,9 @@
 #' the agent cannot start, there is a warning, and the application runs without it.
 #'
 #' The environment variables of OpenTelemetry are respected: those of [send_otlp()]; `OTEL_SERVICE_NAME` and
-#' `OTEL_RESOURCE_ATTRIBUTES` (`key=value,key=value`, percent-encoded) for the resource, in which `resource` takes
-#' precedence; and `OTEL_SDK_DISABLED=true`, with which the agent is not started by `R_PROFILE_AGENT`.
+#' `OTEL_RESOURCE_ATTRIBUTES` (`key=value,key=value`, percent-encoded) for the resource, over which the argument
+#' `resource` takes precedence; and `OTEL_SDK_DISABLED=true`, which prevents `R_PROFILE_AGENT` from starting the
+#' agent.
 #'
 #' @param to Where to send profiles: the URL of a server, the path of a folder, a function, or `NULL` to use
 #'   environment variables. See *Where profiles go*.
@@ -111,11 +116,11 @@
 #' @param resource Attributes of what is profiled: a named character vector, such as
 #'   `c(service.name = "my-api", service.version = "1.2")`. The name of the service is `unknown_service:R` by default.
 #' @param source How samples are taken: `"reader"` reads R's memory, which requires Linux on x86-64 with the GNU C library;
-#'   `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `event = "wall"`, and a Linux of 64 bits. `"auto"` is
-#'   `"reader"` if it works, else `"rprof"`.
+#'   `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `event = "wall"`, and 64-bit Linux. `"auto"` is
+#'   `"reader"` if that works, otherwise `"rprof"`.
 #' @param headers Headers of the requests: a named character vector.
-#' @param timeout For `start_agent()`, the number of seconds that each request may take. For `stop_agent()`, how long
-#'   to try to send what is left.
+#' @param timeout For `start_agent()`, the number of seconds that each request may take. For `stop_agent()`, the
+#'   number of seconds to try to send the remaining parts.
 #'
 #' @return `start_agent()`: `NULL`, invisibly.
 #'
@@ -123,33 +128,34 @@
 #'   elements:
 #'   \describe{
 #'   \item{state}{`"running"`, `"paused"` if another profiler runs instead of that of the agent, `"stopped"`, `"failed"` if
-#'   the thread has ended by itself, or `"none"` if none was started in this process}
-#'   \item{taken}{number of samples. It is exactly `sent + queued + open + dropped`:}
-#'   \item{sent}{those that have arrived}
-#'   \item{queued, open}{those that wait, and those of the current part}
-#'   \item{dropped}{those that were lost. It is the sum of `dropped_full`: the queue was full; `dropped_refused`: the
-#'   server or function refused them, or it is unknown whether they have arrived; and `dropped_lost`: they could
-#'   not be sent before the end, or memory ran out}
-#'   \item{unread}{how often the stack changed each time it was read. These are no samples; their time is part of the
-#'   next one}
-#'   \item{cut}{samples whose outer calls were left out, because there were more than 20,000}
-#'   \item{paused}{seconds without samples, because R's profiler worked for others, or not yet again for
-#'   the agent}
+#'   the thread has ended on its own, or `"none"` if no agent was started in this process}
+#'   \item{taken}{number of samples that were taken. It always equals `sent + queued + open + dropped`}
+#'   \item{sent}{samples that have arrived}
+#'   \item{queued, open}{samples that wait in the queue, and samples of the current part}
+#'   \item{dropped}{samples that were lost: the sum of `dropped_full` (the queue was full), `dropped_refused` (the
+#'   server or function refused them, or it is unknown whether they have arrived), and `dropped_lost` (they could
+#'   not be sent before the end, or memory ran out)}
+#'   \item{unread}{number of times that a stack could not be read because it changed during each attempt. These do not
+#'   count as samples; their time is part of the next sample}
+#'   \item{cut}{samples whose outer calls were left out, because the stack had more than 20,000 calls}
+#'   \item{paused}{seconds without samples, because other code used R's profiler, or because it was not yet restarted
+#'   for the agent}
 #'   \item{rejected}{profiles that the server rejected, in parts that it accepted}
-#'   \item{chunks_sent, chunks_queued, bytes_queued}{the parts}
+#'   \item{chunks_sent, chunks_queued, bytes_queued}{number of parts that were sent and that are queued, and the size
+#'   of the queue in bytes}
 #'   \item{cpu_time}{seconds of CPU time that the thread has used}
-#'   \item{last_sent}{when a part was sent, as `POSIXct`}
+#'   \item{last_sent}{when the last part was sent, as `POSIXct`}
 #'   \item{last_error, last_error_time}{the last error, and when it occurred}
 #'   \item{since, until}{when the agent was started and stopped}
 #'   \item{pid, to, event, interval, every, source}{the process and the arguments}
 #'   }
 #'
 #' @section Errors:
-#' - `profile_error_argument` for invalid arguments, for `start_agent()` if the agent is running, and for
-#'   `stop_agent()` if it is not;
+#' - `profile_error_argument` for invalid arguments, if the agent is already running (`start_agent()`), and if it is
+#'   not running (`stop_agent()`);
 #' - `profile_error_unsupported` on other systems, if `Rprof()` cannot be used, for `https://` if curl is not installed,
-#'   and if others can read or have made the folder of the helper;
-#' - `profile_error_write` if a folder does not exist, or that of the helper cannot be made;
+#'   and if the folder of the helper belongs to another user or can be read by others;
+#' - `profile_error_write` if a folder does not exist, or the folder of the helper cannot be created;
 #' - `profile_error_process` if R's memory cannot be read;
 #' - `profile_error_memory` if there is not enough memory.
 #' @seealso [profile_process()] to profile a process from outside
@@ -310,7 +316,7 @@ agent_folder <- function(to, resource, call) {
       path = file[[2]], call = call
     )
   }
-  # Files of services that share a folder are told apart.
+  # The name distinguishes the files of services that share a folder.
   name <- gsub("[^A-Za-z0-9._-]+", "-", resource[["service.name"]])
   path <- normalizePath(file[[1]])
   list(kind = "folder", shown = file[[2]], path = c(path, file[[2]]), name = substr(name, 1, 100))
@@ -397,7 +403,7 @@ stop_agent_at_quit <- function() {
 }
 
 stop_agent_before_end <- function() {
-  # If there is none, the shared library may have been unloaded.
+  # If no agent is running, the shared library may have been unloaded, and must not be called.
   if (!is.null(agent$run) && is.null(agent$run$until) && agent$run$pid == Sys.getpid()) {
     try(end_agent(3), silent = TRUE)
   }

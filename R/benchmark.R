@@ -7,16 +7,16 @@
 #' time with [Rprof()], or the memory that it allocates with [Rprofmem()]. See [compare_profiles()] and
 #' [expect_no_regression()] for what to do with them.
 #'
-#' @details The expressions are evaluated in turns, and each time in the opposite order, so that changes of
-#' the speed of the machine concern all of them alike. The garbage collector runs before each run.
+#' @details The expressions are evaluated in turns, and the order is reversed each time, so that changes in
+#' the speed of the machine affect all of them equally. The garbage collector runs before each run.
 #'
 #' Record time if the runs take about a second or more: with the default `interval` there are 100 samples
-#' per second. Use `times` for shorter expressions; then each run evaluates its expression so many times.
+#' per second. Use `times` for shorter expressions; then each run evaluates its expression that many times.
 #'
-#' Allocated memory is exact, so that it shows small changes with few runs, on any machine. It is that of
-#' R's vectors of more than 128 bytes; what native code allocates in another way is not recorded.
-#' R compiles functions when they are called for the second time, which allocates memory: `warmup` runs
-#' are not recorded.
+#' Allocated memory is exact, so that it shows small changes with few runs, on any machine. It is the memory of
+#' R's vectors of more than 128 bytes; memory that native code allocates in another way is not recorded.
+#' R compiles functions when they are called for the second time, which allocates memory; therefore `warmup`
+#' runs are not recorded.
 #'
 #' The expressions must be able to run several times; assignments in them are local. Random numbers make
 #' runs differ: call [set.seed()] in each expression.
@@ -27,11 +27,11 @@
 #' @param times How often each run evaluates its expression.
 #' @param warmup The number of runs of each expression that are not recorded.
 #' @param measure `"time"` or `"bytes"`. By default `"bytes"` if the environment variable `CI` is set, as
-#'   services for continuous integration do, and R can record allocations; else `"time"`.
+#'   services for continuous integration do, and R can record allocations; otherwise `"time"`.
 #' @param interval Seconds of CPU time between two samples, if time is recorded.
 #'
 #' @return A profile, see [profile_data], with a source for each run, in their order. For several
-#'   expressions a list of profiles with their names.
+#'   expressions, a list of such profiles with the names of the expressions.
 #'
 #' @section Errors:
 #' - those of the expressions;
@@ -154,7 +154,7 @@ run_once <- function(work, times, .start_of_run, .end_of_run) {
   }
   .end_of_run()
   started <- FALSE
-  # This one, and that of `work()`.
+  # The frames up to this function, and that of `work()`.
   sys.nframe() + 1L
 }
 

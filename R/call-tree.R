@@ -1,5 +1,5 @@
-# The call tree of a profile, and the part of it around one function. The core sums the samples; the text
-# form, with chains of calls in one line and small branches cut, is made here.
+# The call tree of a profile, and the part of it around one function. The core sums the samples; this file
+# formats the text, in which a chain of calls is one line and small branches are omitted.
 
 #' The call tree of a profile
 #'
@@ -7,8 +7,8 @@
 #' `call_tree()` returns a row for each distinct path of calls, with the value of the samples that end there
 #' (self) and of all samples that pass through it (total).
 #'
-#' `callees()` is the part below one function: what it called. `callers()` starts at this function as well,
-#' and goes outwards: who called it.
+#' `callees()` returns the part below one function: the functions that it called. `callers()` also starts at
+#' this function, and goes outwards to its callers.
 #'
 #' Printing shows the tree as text.
 #'
@@ -25,11 +25,11 @@
 #'
 #' Each line of the text has the total and self of a node as a percentage of the whole, its total in the
 #' unit of the sample type, and its name. A chain of calls, where each function has only one callee that
-#' matters, is one line: `main > run > fit`; of a long one, the first three and last two names are shown.
+#' matters, is one line: `main > run > fit`; of a long chain, the first three and last two names are shown.
 #' Its figures are those of the last function. A callee continues the chain if it has 90% of the total of
 #' the first function, and if the functions before it have a self below `min_share`. Branches with a smaller
-#' total than `min_share` are left out; if there are more than `n` lines, the limit is raised until there
-#' are not. For `callers()` and `callees()`, `min_share` is a share of the total of the function.
+#' total than `min_share` are left out; if there are more than `n` lines, the limit is raised until at most
+#' `n` remain. For `callers()` and `callees()`, `min_share` is a share of the total of the function.
 #'
 #' @param x A profile, see [profile_data]. For `format()` and `print()`, a call tree.
 #' @param by `"function"`, `"line"`, or `"package"`.
@@ -57,7 +57,7 @@
 #'     unique}
 #'   \item{self, total}{double: in the unit of the sample type. For `callers()`, self is the value of the
 #'     samples whose outermost frame is that of the node.}
-#'   \item{x}{double: the left edge of the node in a flame graph, where it is as wide as `total`}
+#'   \item{x}{double: the left edge of the node in a flame graph, in which its width is `total`}
 #'   }
 #'   The attributes `type`, `unit`, `sum` and `counted` are those of a [summary][summary.profile_data()].
 #'
@@ -126,7 +126,7 @@ tree_of <- function(x, by, part, name, type, source, focus, call) {
   )
 }
 
-# Whether the samples of each source are wanted; `NULL` for all.
+# Whether to use the samples of each source; `NULL` for all.
 sources_wanted <- function(x, source, call) {
   if (is.null(source)) {
     return(NULL)
@@ -154,7 +154,7 @@ check_function <- function(name, x, call) {
   }
   names <- or_invalid(x, call, unique(x$functions$name))
   if (!name %in% names) {
-    # The same letters in another case, or as part of a name.
+    # Names that contain these letters, in any case.
     near <- grep(tolower(name), tolower(names), fixed = TRUE, value = TRUE)
     near <- utils::head(near[order(nchar(near))], 3)
     abort_argument(c(
@@ -208,7 +208,7 @@ is_whole_tree <- function(x) {
   all(columns %in% names(x)) && is.numeric(attr(x, "sum")) && identical(x$node_id, seq_len(nrow(x)))
 }
 
-# list(head, text, note): a heading, a string for each line, and a sentence on what is left out.
+# list(head, text, note): a heading, a string for each line, and a sentence about omitted branches.
 tree_lines <- function(tree, n, min_share, width, ellipsis = NULL) {
   sum <- attr(tree, "sum")
   # Differences of profiles have negative values.
@@ -216,7 +216,7 @@ tree_lines <- function(tree, n, min_share, width, ellipsis = NULL) {
   whole <- max(sum(size[tree$depth == 1]), size, 0)
   limit <- min_share * whole
   repeat {
-    # At the limit a node is shown, whatever the last digit of the product is.
+    # The tolerance ensures that nodes exactly at the limit are shown in spite of rounding.
     shown <- with_callers(which(size >= limit * (1 - 1e-9) & size > 0), tree$parent_id)
     rows <- folded(tree, shown, limit, ellipsis)
     if (length(rows$row) <= n || limit > whole) {
@@ -254,15 +254,15 @@ with_callers <- function(nodes, parent_id) {
   }
 }
 
-# The lines of the text: `row`, the last node of each, `level` and `chains`, their names. `shown` are nodes in
-# preorder.
+# The lines of the text: `row`, the last node of each line; `level`, its indentation; and `chains`, the names of its
+# nodes. `shown` are nodes in preorder.
 folded <- function(tree, shown, limit, ellipsis) {
   parent <- match(tree$parent_id[shown], shown)
   callees <- tabulate(parent, length(shown))
   name <- node_labels(tree[shown, ], ellipsis)
   total <- abs(tree$total[shown])
   self <- abs(tree$self[shown])
-  # By node, its line; by line, its first and last node.
+  # `line`: the line of each node; `first`, `last`: the first and last node of each line.
   line <- integer(length(shown))
   first <- last <- level <- integer()
   chains <- list()
@@ -286,7 +286,7 @@ folded <- function(tree, shown, limit, ellipsis) {
   list(row = shown[last], level = level, chains = chains)
 }
 
-# Names of a chain of calls, of a long one the first and the last.
+# The names of a chain of calls; if it is long, only the first and last ones.
 chain_label <- function(names, width) {
   k <- length(names)
   kept <- rbind(c(k, 0), c(3, 2), c(2, 2), c(1, 2), c(1, 1))

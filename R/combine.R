@@ -44,7 +44,7 @@ combine_profiles <- function(...) {
   if (length(profiles) == 1 && rlang::is_bare_list(profiles[[1]])) {
     profiles <- profiles[[1]]
   }
-  # What follows would take names for those of tables and rows.
+  # Code below would take the names for those of tables and rows.
   profiles <- unname(profiles)
   for (i in seq_along(profiles)) {
     if (!is_profile(profiles[[i]])) {
@@ -58,9 +58,9 @@ combine_profiles <- function(...) {
   bind_profiles(profiles, call)
 }
 
-# Checks profiles of version 2.0 and puts their tables under each other. The core does so
-# with what is in the schema; columns and tables of users' own follow here. `close_gaps`:
-# whether frames are numbered anew.
+# Checks profiles of version 2.0 and binds the rows of their tables. The core processes the tables and
+# columns of the schema; user-defined columns and tables are combined here. `close_gaps`: whether `depth` is
+# renumbered.
 bind_profiles <- function(profiles, call, own = own_columns_of(profiles, call), close_gaps = FALSE) {
   if (length(profiles) == 0) {
     empty <- data_model()$required
@@ -87,12 +87,12 @@ bind_profiles <- function(profiles, call, own = own_columns_of(profiles, call), 
   new_profile_data(tables, "2.0")
 }
 
-# By table, the columns that are not in the schema; of tables that are not, all.
+# The columns that are not in the schema, named by table; of tables that are not in the schema, all columns.
 own_columns_of <- function(profiles, call) {
   rust(rust_own_columns(profiles), call)
 }
 
-# Numbers of rows that are equal where these columns are. Ids are those of one profile.
+# A number for each row, equal for rows in which these columns are equal. Ids are equal only within a profile.
 group_rows <- function(profiles, table, columns, call) {
   keyed <- names(references(table, columns))
   rows <- bind_tables(profiles, table, setdiff(columns, keyed), list(), call)
@@ -107,7 +107,7 @@ group_rows <- function(profiles, table, columns, call) {
   as.integer(vctrs::vec_group_id(rows))
 }
 
-# These columns of a table of all profiles. `ids`: the new ids of the tables they refer to.
+# Binds these columns of a table of all profiles. `ids`: the new ids of the tables to which they refer.
 bind_tables <- function(profiles, table, columns, ids, call) {
   there <- vapply(profiles, function(x) !is.null(x[[table]]), TRUE)
   profiles <- profiles[there]
@@ -123,7 +123,7 @@ bind_tables <- function(profiles, table, columns, ids, call) {
       call = call
     )
   }
-  # A tibble's `[[` takes its time, column by column and profile by profile.
+  # The method `[[` of tibbles is slow if it is called for each column of each profile.
   parts <- lapply(parts, unclass)
   keys <- references(table, columns)
   out <- lapply(rlang::set_names(columns), function(column) {

@@ -59,7 +59,7 @@ compact_profile <- function(x) {
   bind_profiles(list(x), call, own, close_gaps = TRUE)
 }
 
-# A user's own columns of ids need not be integer; those of the schema are.
+# User-defined columns of ids need not be integer; those of the schema are.
 integer_ids <- function(x, own, call) {
   for (table in names(own)) {
     for (column in names(references(table, own[[table]]))) {
@@ -72,7 +72,7 @@ integer_ids <- function(x, own, call) {
   x
 }
 
-# Only these rows of these tables, in this order.
+# Selects these rows of these tables, in this order.
 keep_rows <- function(x, rows) {
   for (table in names(rows)) {
     x[[table]] <- slice_rows(x[[table]], rows[[table]])

@@ -29,7 +29,7 @@ plot.profile_comparison <- function(x, ..., n = 15, main = NULL) {
     abort_argument("`x` must be the result of `compare_profiles()`, with all of its columns.", call)
   }
   rows <- utils::head(as.data.frame(as_tibble(x))[columns], n)
-  # The whole run is compared as an amount also among shares.
+  # The whole run is always compared as an amount, so it is not drawn among shares.
   if (attr(x, "scale") == "amount") {
     whole <- cbind(name = "whole run", attr(x, "whole"))[columns]
     rows <- rbind(whole, rows)

@@ -2,20 +2,20 @@
 #
 # The unit is the run. Samples within a run are not independent (code has phases), and runs of the same code
 # differ by more or less than sampling explains, since the speed of a machine varies. Tests that take samples
-# as the unit are therefore wrong, by a factor that nobody knows. `bench/compare` measures the error rates of
-# what is done here.
+# as the unit are therefore wrong, by an unknown factor. `bench/compare` measures the error rates of the methods
+# used here.
 
 # The level of the verdict of a single test.
 level <- 0.05
-# The power for which differences are stated, for normal errors. Those of real runs have longer tails, above all
-# when other programs disturb some runs: 85% became 79% to 82% with exponential errors and with those of a t
-# distribution with 4 degrees of freedom (5 or 10 runs). So 80% is what users are told.
+# The power for which detectable differences are computed, assuming normal errors. Those of real runs have longer
+# tails, above all when other programs disturb some runs: 85% became 79% to 82% with exponential errors and with those
+# of a t distribution with 4 degrees of freedom (5 or 10 runs). So messages and documentation say 80%.
 power <- 0.85
-# From this number of runs on each side on, there is a verdict.
+# A verdict requires at least this number of runs on each side.
 enough_runs <- 3
 
 # Welch's test of the logarithms of amounts: `base` and `new` are matrices with a row for each function and a
-# column for each run. `offset` (for each row) is added to each amount, so that there is a logarithm of 0.
+# column for each run. `offset` (for each row) is added to each amount, so that 0 has a logarithm.
 # `quantum` is what is counted, such as the sampling period, 0 for amounts that are measured exactly: the
 # variance of an amount is at least that of rounding to a quantum (1/12 of its square), because equal counts
 # of few samples would otherwise be taken as exact. Returns a list of vectors: `log_ratio`, `se` and `df`.
@@ -41,7 +41,7 @@ welch_log <- function(base, new, offset = 0, quantum = 0) {
   list(log_ratio = difference, se = sqrt(variance), df = df)
 }
 
-# The two-sided p value of a test that the ratio is 1. Exact amounts differ or they do not.
+# The two-sided p value of a test that the ratio is 1. Without variance it is 0 or 1: amounts differ or do not.
 p_value <- function(test) {
   t <- ifelse(test$log_ratio == 0, 0, abs(test$log_ratio) / test$se)
   2 * stats::pt(-t, test$df)
@@ -53,8 +53,8 @@ ratio_interval <- function(test) {
   list(lower = exp(test$log_ratio - half), upper = exp(test$log_ratio + half))
 }
 
-# Holm's adjustment of p values for several tests, with weights as in his paper of 1979: what a test takes of
-# the level is proportional to its weight. With equal weights it is `p.adjust(p, "holm")`.
+# Holm's adjustment of p values for several tests, with weights as in his paper of 1979: the part of the level that
+# a test gets is proportional to its weight. With equal weights it is `p.adjust(p, "holm")`.
 holm_weighted <- function(p, weight) {
   order <- order(p / weight)
   left <- rev(cumsum(rev(weight[order])))
@@ -65,9 +65,8 @@ holm_weighted <- function(p, weight) {
 # The smallest ratio that a comparison with these standard errors would find with the probability `power`, in a
 # test at the level `alpha` (for each row).
 #
-# The standard error is an estimate, and often too small. So the factor by which it is multiplied is not that
-# of a known one: it is the one for which the probability is right on average over the errors that this estimate
-# can have.
+# The standard error is an estimate, and often too small. So it is not multiplied by the factor for a known standard
+# error, but by the one for which the probability is right on average over the errors that such an estimate can have.
 detectable_ratio <- function(se, df, alpha) {
   factor <- mapply(detectable_factor, df, alpha)
   exp(ifelse(se == 0, 0, factor * se))
@@ -83,8 +82,8 @@ detectable_factor <- function(df, alpha) {
   stats::uniroot(missing, c(0, 100 * max(critical)), tol = 1e-3)$root
 }
 
-# The probability that a test at the level `alpha` finds a difference of so many standard errors. (That of
-# `pt(ncp = )` is wrong for large differences.)
+# The probability that a test at the level `alpha` finds a difference of this number of standard errors. (The result
+# of `pt(ncp = )` is wrong for large differences.)
 found <- function(difference, df, alpha) {
   mean(stats::pnorm(difference - stats::qt(1 - alpha / 2, df) * error_estimates(df)))
 }
@@ -109,8 +108,8 @@ runs_needed <- function(whole, runs, ratio) {
   Inf
 }
 
-# The interval of a ratio of shares of single runs, from the numbers of samples: `count` of `size`. It is
-# that of independent samples. How much runs differ is not known, so there is no verdict.
+# The interval of a ratio of shares of single runs, from the numbers of samples: `count` of `size`. It assumes
+# independent samples. How much runs differ is not known, so there is no verdict.
 share_ratio_interval <- function(base, new) {
   part <- function(x) 1 / (x$count + 0.5) - 1 / (x$size + 0.5)
   logs <- log((new$count + 0.5) / (new$size + 0.5)) - log((base$count + 0.5) / (base$size + 0.5))

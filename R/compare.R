@@ -23,19 +23,19 @@
 #'
 #' # Statistics
 #'
-#' `ratio` is that of the geometric means of both versions, with an interval of 95% by Welch's test of the
-#' logarithms. `p_value` is that of this test for one row. If nothing changed, one of twenty rows has a p
-#' value below 0.05; `p_adjusted` is the p value by Holm's method, for all rows together, with the share of
-#' a row as its weight. The `verdict` is `"more"` or `"less"` if it is below 0.05, else `"none found"`. This
-#' does not mean that there is no difference: `detectable` is the ratio that a comparison of this kind would
-#' find in 80% of cases.
+#' `ratio` is the ratio of the geometric means of both versions, with a 95% interval by Welch's test of the
+#' logarithms. `p_value` is the p value of this test for a single row: if nothing changed, one of twenty rows
+#' has a p value below 0.05. `p_adjusted` is adjusted for all rows together by Holm's method, with the share
+#' of a row as its weight. The `verdict` is `"more"` or `"less"` if `p_adjusted` is below 0.05, otherwise
+#' `"none found"`. This does not mean that there is no difference: `detectable` is the ratio that a comparison
+#' of this kind would find in 80% of cases.
 #' Functions with equal amounts in all runs, such as a function and its only caller, count as one row.
 #'
-#' To find smaller differences, record more runs, or compare `only` what you want to know: the fewer rows,
-#' the smaller the adjustment.
+#' To find smaller differences, record more runs, or name the functions or packages of interest in `only`: the
+#' fewer rows, the smaller the adjustment.
 #'
 #' With fewer than three runs on a side there is no verdict. Shares of single runs have an interval, which
-#' is that of independent samples.
+#' assumes independent samples.
 #'
 #' The whole run is compared as well, by a test of its own: see the attribute `whole`.
 #'
@@ -44,30 +44,33 @@
 #' @param ... Must be empty.
 #' @param by What is compared: `"function"` (by name), `"line"`, or `"package"` (see [add_packages()]).
 #' @param scale `"amount"`, or `"share"` for shares of the run.
-#' @param what `"total"`, the amount of a function and all that it called, or `"self"`.
+#' @param what `"total"`, the amount of a function and all that it called, or `"self"`, that of the function
+#'   alone.
 #' @param type The sample type, as in [summary()][summary.profile_data()]. `NULL` for the sampled time if it
-#'   is known, else the default type.
+#'   is known, otherwise the default type.
 #' @param only Names of functions or packages to compare. `NULL` for all that `min_share` selects.
-#' @param min_share The smallest share of the runs, on average over both versions, of rows to compare.
+#' @param min_share Rows are compared if their share of the runs, on average over both versions, is at least
+#'   this.
 #' @param x A comparison.
 #' @param n The number of rows to print.
 #' @param width The width of the lines, by default that of the console.
 #'
-#' @return A tibble of class `profile_comparison`: rows with a verdict of more or less first, each in
-#'   descending order of the change of amounts.
+#' @return A tibble of class `profile_comparison`. Rows with a verdict of more or less come first, then the
+#'   others, both in descending order of the change of amounts.
 #'   \describe{
 #'   \item{name, filename, line, package}{as in [call_tree()]}
 #'   \item{base, new}{double: the geometric mean of the runs, in the unit of the type (seconds for time), or
 #'     as a share}
-#'   \item{ratio}{double: `new` divided by `base`, `Inf` if it was not in any run of `base`}
-#'   \item{lower, upper}{double: the 95% interval of the ratio, up to `Inf` if it was not in any run of `base`}
+#'   \item{ratio}{double: `new` divided by `base`, `Inf` if the row is not in any run of `base`}
+#'   \item{lower, upper}{double: the 95% interval of the ratio, up to `Inf` if the row is not in any run of
+#'     `base`}
 #'   \item{p_value, p_adjusted}{double: the p values of Welch's test, before and after Holm's adjustment}
 #'   \item{detectable}{double: the smallest ratio greater than 1 that such a comparison would find in 80% of
 #'     cases; differences in the other direction are its inverse}
 #'   \item{verdict}{character: `"more"`, `"less"`, or `"none found"`; `NA` with fewer than three runs}
 #'   }
 #'   Attributes: `whole`, a tibble with one row and these columns from `base` on, for the whole run; `runs`,
-#'   the number of runs of both; `type` and `unit`; `by`, `scale` and `what`.
+#'   the number of runs of each version; `type` and `unit`; `by`, `scale` and `what`.
 #'
 #' @section Errors:
 #' - `profile_error_unsupported` if the runs cannot be compared: one has no values of the type, or counts of
@@ -211,12 +214,12 @@ rows_to_compare <- function(data, what, only, min_share, call) {
   as.integer(rownames(mean))
 }
 
-# The mean share of each row in the runs. Both versions count alike, however many runs they have.
+# The mean share of each row in the runs. Both versions count equally, however many runs they have.
 mean_share <- function(amounts, data) {
   as.vector(amounts %*% of_share(data))
 }
 
-# What 1 of an amount in each run adds to the mean share.
+# What an amount of 1 in each run adds to the mean share.
 of_share <- function(data) {
   ifelse(data$is_new, 0.5 / sum(data$is_new), 0.5 / sum(!data$is_new)) / data$sums
 }
@@ -267,7 +270,7 @@ compared_rows <- function(amounts, data, scale) {
     }
     columns[c("lower", "upper")] <- share_ratio_interval(side(!is_new), side(is_new))
   }
-  # What one version does not have at all.
+  # Rows that do not occur in one version at all.
   columns$upper[rowSums(base) == 0 & !is.na(columns$upper)] <- Inf
   columns$lower[rowSums(new) == 0 & !is.na(columns$lower)] <- 0
   tibble::new_tibble(
@@ -287,7 +290,7 @@ half_of_smallest <- function(amounts) {
 
 geometric_mean <- function(amounts, offset) {
   mean <- exp(rowMeans(log(amounts + offset))) - offset
-  # Without the last digits of rounding.
+  # Exactly 0, without rounding errors.
   ifelse(rowSums(amounts) == 0, 0, mean)
 }
 

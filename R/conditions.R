@@ -7,9 +7,9 @@
 #   profile_error_invalid      a table breaks a rule (table, column, row, rule)
 #   profile_error_lossy        the target format, or `version` of the tables, cannot store the profile
 #   profile_error_unsupported  a valid request that is not supported here
-#   profile_error_budget       a file would take more memory than its size lets expect (path, needed)
+#   profile_error_budget       a file would take more memory than its size suggests (path, needed)
 #   profile_error_memory       an allocation failed
-#   profile_error_process      a running process cannot be looked into
+#   profile_error_process      a running process cannot be inspected
 #   profile_error_pprof        the pprof tool did not start, or its port is in use
 #   profile_error_send         a server did not accept a profile (endpoint, status, attempts)
 #   profile_error_argument     an argument is not as documented
@@ -24,7 +24,7 @@
 #   profile_warning_answer     a server answered with a message, or unexpectedly (answer)
 #   profile_warning_labels     the labels of a handler cannot be used
 #   profile_warning_unsent     there was nothing to send
-#   profile_warning_agent      the agent that the environment asks for cannot be started
+#   profile_warning_agent      the agent that environment variables request cannot be started
 #   profile_warning_inconclusive  the runs of two versions do not show which takes more (comparison)
 #
 # A message has class "profile_message" and
@@ -52,7 +52,7 @@ abort_argument <- function(message, call) {
   abort_profile(message, "profile_error_argument", call = call)
 }
 
-# In the words of the core, for rules that are checked in R.
+# For rules that are checked in R. The message has the same form as those of the core.
 abort_invalid <- function(rule, table, column = NULL, row = NULL, call) {
   abort_profile(
     paste0(place_of(table, column, row), before_rule(rule), rule, "."), "profile_error_invalid",
@@ -60,7 +60,7 @@ abort_invalid <- function(rule, table, column = NULL, row = NULL, call) {
   )
 }
 
-# A valid profile contains what the target cannot store.
+# A valid profile contains something that the target cannot store.
 abort_unstorable <- function(rule, table, column = NULL, parent = NULL, call) {
   abort_profile(
     paste0(place_of(table, column), before_rule(rule), rule, "."), "profile_error_unsupported",
@@ -68,7 +68,7 @@ abort_unstorable <- function(rule, table, column = NULL, parent = NULL, call) {
   )
 }
 
-# "Table `samples` is missing."
+# The text between place and rule, as in "Table `samples` is missing."
 before_rule <- function(rule) {
   if (grepl("^(is|has) ", rule)) " " else ": "
 }
@@ -123,7 +123,7 @@ warn_losses <- function(losses, target, call) {
   )
 }
 
-# What a user can do about an error of the core, which knows no function of R.
+# What users can do about an error of the core. It is added here, since the core does not know the functions of R.
 error_hint <- function(error) {
   if (!is.null(error$looks_like)) {
     switch(error$looks_like,
@@ -140,7 +140,7 @@ error_hint <- function(error) {
   }
 }
 
-# The same for readers, which can return the tables of another version.
+# The same for readers, which can return the tables of either version.
 reader_hint <- function(error) {
   if (identical(error$version, "1.0")) "Use `version = \"2.0\"`." else error_hint(error)
 }

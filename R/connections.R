@@ -37,7 +37,7 @@ read_bytes <- function(con) {
   if (isOpen(con)) {
     return(remaining_bytes(con))
   }
-  # close() destroys a connection, so the user's own is not opened; instead another one with the same
+  # close() destroys a connection, so the user's connection is not opened. Instead, another one with the same
   # description is opened, if that is possible.
   about <- summary(con)
   con <- switch(

@@ -1,9 +1,9 @@
-# Which rows of a profile a database may have already: the keys of what they contain.
+# Finds the rows of a profile that a database may already have, by keys that are computed from their content.
 #
 # A function, a location, a stack, a scope or a resource that is equal to a stored one is not stored again. Its key is
-# made of its columns, of its attributes, and of the keys of the rows that it refers to. Not shared are rows with
-# something that cannot be part of the key: those that tables of the user refer to, those with columns that are lists,
-# and those with a mapping, because the order of mappings says which one is the program.
+# computed from its columns, its attributes, and the keys of the rows that it refers to. Rows with something that
+# cannot be part of the key are not shared: those that tables of the user refer to, those with columns that are lists,
+# and those with a mapping, because the order of mappings determines which one is the program.
 
 # Shared tables, each after those that it refers to, with the tables that are part of them.
 shared_tables <- list(
@@ -31,7 +31,7 @@ content_of <- function(x, call) {
       row <- rows_of_ids(as_ids(x[[part]][[key]], part, key, call), x, key, call)
       inner <- cells_of(x, part, x[[part]][names(x[[part]]) != key], content, call)
       is_own[row[inner$is_own]] <- TRUE
-      # Only where there are any, so that a table without a row for it makes no difference.
+      # NA for rows without parts, so that a table without a row for them makes no difference.
       keys <- rust(rust_content_keys(inner$columns, row, nrow(rows)), call)
       keys[!seq_len(nrow(rows)) %in% row] <- NA
       cells$columns[[part]] <- keys
@@ -76,12 +76,12 @@ cells_of <- function(x, table, rows, content, call) {
   list(columns = columns, is_own = is_own)
 }
 
-# Without class and names. Numbers of 64 bits are not numbers of R's, so they become text.
+# Removes class and names. 64-bit integers are not R numbers, so they become text.
 as_cells <- function(x) {
   if (inherits(x, "integer64")) as.character(x) else as.vector(unclass(x))
 }
 
-# The rows of a table to which tables of users refer, and others that are not part of its content.
+# The rows of a table to which tables of users refer, or other tables that are not part of its content.
 rows_of_users <- function(x, table, key, call) {
   others <- setdiff(names(x), c(table, shared_tables[[table]], references_to_shared[[table]]))
   rows <- lapply(others, function(other) {

@@ -47,7 +47,7 @@ profile_v1_from_v2 <- function(x) {
   as_version(x, "1.0", rlang::current_env())
 }
 
-# The tables of a profile or dm, checked, and converted to a version if they are of the other one.
+# The tables of a profile or dm, checked, and converted to `version` if necessary.
 as_version <- function(x, version, call) {
   x <- as_profile(x, call)
   other <- if (version == "2.0") "1.0" else "2.0"

@@ -4,8 +4,8 @@
 #'
 #' @description
 #' A profile is a named list of [tibbles][tibble::tibble] with class `profile_data`. Seven tables, linked
-#' by integer ids, hold the samples; further tables and columns, whose names begin with a dot, hold what
-#' a file format or a recorder adds.
+#' by integer ids, hold the samples; further tables and columns, whose names begin with a dot, hold additional
+#' information of a file format or a recorder.
 #'
 #' This page describes all of them. `vignette("data-model")` shows how to query and edit them, and
 #' [validate_profile()] checks the rules.
@@ -88,10 +88,10 @@
 #' package, get ordinary columns.
 #'
 #' Functions of this package recognise tables that were not changed since they were returned, and do not
-#' check or search them again. Assigning to cells or dropping rows makes a table an ordinary one.
+#' check or search them again. Assigning to cells or dropping rows converts a table to an ordinary one.
 #' `object.size()` counts computed values as if they were stored.
 #'
-#' `options(profile.lazy = FALSE)` turns this off: then all columns are ordinary ones from the start.
+#' `options(profile.lazy = FALSE)` turns this off: all columns are then stored from the start.
 #'
 #' @section Version 1.0:
 #' Versions 1.x of this package used other tables, which all functions accept and which readers return for

@@ -70,8 +70,8 @@ select_lazily <- function(con, schema, table, columns, where = "") {
   dplyr::tbl(con, dbplyr::sql(paste("SELECT", names, "FROM", quoted(con, schema, table), where)), vars = columns)
 }
 
-# What a summary is computed from: sums of the values of samples by stack, a type at a time, are a small part of the
-# rows of `sample_values` and `sample_locations`. NULL for databases of earlier versions.
+# The tables from which a summary is computed. It first sums the values of one type by stack, which leaves far fewer
+# rows than `sample_values` and `sample_locations` have. NULL for databases of earlier versions.
 lazy_sets <- function(con, schema, ids) {
   if (is_old_layout(list_tables(con, schema))) {
     return(NULL)

@@ -1,19 +1,19 @@
-# Removes old runs from a database, and what only they had.
+# Removes old runs from a database, and everything to which only they refer.
 
 #' Remove old profiles from a database
 #'
-#' Removes the runs that were recorded before a point in time, and everything that only they have: their samples, and the
-#' stacks, labels, functions, locations, scopes and resources that no other run refers to.
+#' Removes the runs that were recorded before a point in time, and everything that belongs only to them: their
+#' samples, and the stacks, labels, functions, locations, scopes and resources that no other run refers to.
 #'
 #' The space becomes free for new profiles. To give it back to the system, run `VACUUM` afterwards.
 #'
-#' All this is one transaction, as in [copy_profile_to()]. It has to look at all samples once, so it is made to be
-#' called once a day, not after each profile.
+#' Everything is done in one transaction, as in [copy_profile_to()]. It reads all samples once, so call it once a day,
+#' not after each profile.
 #'
 #' Rows of your own tables are removed if they refer to something that is removed. Rows that refer to nothing stay.
 #'
 #' @inheritParams copy_profile_to
-#' @param before A date-time or a date: runs are removed whose `source_timestamp` is earlier. Runs without a
+#' @param before A date-time or a date: runs whose `source_timestamp` is earlier are removed. Runs without a
 #'   timestamp stay.
 #' @param ... Conditions on the columns of `sources`, as in `dplyr::filter()`: only runs that satisfy all of them are
 #'   removed.
@@ -62,7 +62,7 @@ older_than <- function(before, conditions, call) {
   c(rlang::quos(.data$source_timestamp < !!seconds), conditions)
 }
 
-# What refers to the rows with each key. What refers to something comes before it.
+# The table and the column that refer to the rows with each key. A key comes before those to which its rows refer.
 used_by <- list(
   stack_id = c("samples", ".stack_id"),
   label_set_id = c("samples", ".label_set_id"),
@@ -106,11 +106,11 @@ delete_rows <- function(con, schema, table, where) {
   DBI::dbExecute(con, paste("DELETE FROM", quoted(con, schema, table), "WHERE", where))
 }
 
-# Sources, and what has the id of a source or of a sample.
+# Removes these sources, and all rows with the id of one of them or of one of their samples.
 remove_rows_of_sources <- function(con, schema, fields, by_source) {
   samples <- quoted(con, schema, "samples")
   by_sample <- paste0("sample_id IN (SELECT sample_id FROM ", samples, " WHERE ", by_source, ")")
-  # Mappings may be of several sources: they are removed when nothing refers to them.
+  # Mappings may belong to several sources: they are removed when nothing refers to them.
   for (table in setdiff(names(fields), c("samples", "sources", ".mappings"))) {
     if ("sample_id" %in% fields[[table]]) delete_rows(con, schema, table, by_sample)
     if ("source_id" %in% fields[[table]]) delete_rows(con, schema, table, by_source)
@@ -119,7 +119,7 @@ remove_rows_of_sources <- function(con, schema, fields, by_source) {
   delete_rows(con, schema, "sources", by_source)
 }
 
-# Rows with a key to which nothing refers any more, and rows that belong to them.
+# Removes rows with a key to which nothing refers any more, and rows that belong to them.
 remove_unused <- function(con, schema, fields, key) {
   table <- stored_key_tables()[[key]]
   user <- used_by[[key]]
@@ -133,7 +133,7 @@ remove_unused <- function(con, schema, fields, key) {
   }
   unused <- not_in(key, user[[1]], user[[2]])
   if (key == "mapping_id") {
-    # No location needs to refer to a mapping.
+    # A mapping may have no location that refers to it.
     unused <- paste(unused, "AND", not_in("source_id", "sources", "source_id"))
   }
   delete_rows(con, schema, table, unused)

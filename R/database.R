@@ -1,8 +1,8 @@
 # Stores profiles in a database, run after run.
 #
 # Any database that DBI supports can be used: types are requested from the engine (dbDataType) and names are
-# quoted. The database has its own ids of 64 bits: a profile gets new ids when it is stored, and ids
-# 1, 2, 3, ... when it is loaded. database-layout.R says which tables there are, and content-keys.R which rows
+# quoted. The database has its own 64-bit ids: a profile gets new ids when it is stored, and ids
+# 1, 2, 3, ... when it is loaded. database-layout.R describes the tables, and content-keys.R the rows that
 # profiles share.
 
 #' Store profiles in a database
@@ -16,8 +16,8 @@
 #' with a leading dot are added when a profile has them. Ids have 64 bits, and primary keys are set.
 #'
 #' Samples of a service repeat their stacks, so stacks are stored once for all profiles, and so are functions, locations,
-#' sets of labels, scopes and resources. A sample takes one row, and `sample_values`, `sample_locations` and `.labels`
-#' are views:
+#' sets of labels, scopes and resources. A sample is stored in one row, and `sample_values`, `sample_locations` and
+#' `.labels` are views:
 #'
 #' | | |
 #' |---|---|
@@ -25,18 +25,19 @@
 #' | `.value_types` | `number`, `type` and `unit` of these columns |
 #' | `.stacks`, `.stack_locations` | the stacks, and their frames: `stack_id`, `depth`, `location_id` |
 #' | `.label_sets`, `.set_labels` | the sets of labels, and the labels in them |
-#' | `.other_values` | values with columns of your own, and those of more than 100 types |
+#' | `.other_values` | values with columns of your own, and values of types beyond the first 100 |
 #' | `.next_ids` | the next free id of each key |
 #'
-#' Many small profiles are stored faster at once: `copy_profile_to(con, combine_profiles(profiles))`.
+#' Storing many small profiles together is faster: `copy_profile_to(con, combine_profiles(profiles))`.
 #'
 #' Queries that sum values by `.stack_id` first, and then join `.stack_locations`, take a fraction of the time of those
 #' that join `sample_locations`. See `vignette("always-on")` for examples.
 #'
-#' Shared tables have a column `.key`, made of the content of the row. Rows to which tables of your own refer, and
-#' locations of native code with a mapping, are stored for each profile. Tables whose order is not determined by a key
-#' have a column `.row`, which grows from profile to profile, and `.mappings` has a column `source_id`. When profiles are
-#' loaded, functions and locations may be in another order than before, and equal ones are merged.
+#' Shared tables have a column `.key`, computed from the content of the row. Rows to which tables of your own refer,
+#' and locations of native code with a mapping, are stored separately for each profile. Tables whose order is not
+#' determined by a key have a column `.row`, which grows from profile to profile, and `.mappings` has a column
+#' `source_id`. When profiles are loaded, functions and locations may be in a different order than before, and equal
+#' ones are merged.
 #'
 #' Databases of the development versions before 2.0.0, in which `sample_locations` was a table, can be read, but not
 #' changed.
@@ -48,9 +49,9 @@
 #' ## Concurrent access
 #'
 #' A profile is written in one transaction. Writers wait for each other. After an error or Ctrl-C nothing of
-#' the profile is in the database. `profile_from_con()` reads a consistent state, whatever is written
-#' meanwhile; in PostgreSQL it waits for a writer that adds columns, as for the first profile with a type of
-#' values. SQLite does not wait by default; these functions set a busy timeout of one minute while they
+#' the profile is in the database. `profile_from_con()` reads a consistent state, even if others write
+#' meanwhile; in PostgreSQL it waits for a writer that adds columns, for example for the first profile with a new
+#' type of values. SQLite does not wait by default; these functions set a busy timeout of one minute while they
 #' write and read. [tbl_profile()] does not reset that timeout, since its tables are read later.
 #'
 #' With RSQLite and RPostgres you can call these functions inside a transaction of your own. They then use a
@@ -86,7 +87,7 @@
 #' - `profile_error_unsupported` if the database cannot store a name or a type, see above, or was created by an earlier
 #'   version.
 #'
-#' Errors of the database are not changed.
+#' Errors of the database are passed on unchanged.
 #' @seealso [roll_up_profiles()] to sum up old runs, [prune_profiles()] to remove them
 #' @export
 #' @examplesIf rlang::is_installed(c("DBI", "RSQLite"))

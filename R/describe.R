@@ -3,9 +3,9 @@
 #' Describe a profile
 #'
 #' @description
-#' `describe_profile()` collects what matters most in a profile, for a terminal, a log, or a program that
+#' `describe_profile()` shows the most important facts of a profile, for a terminal, a log, or a program that
 #' reads text: what was recorded, the call tree, the functions and lines where time is spent, packages,
-#' garbage collection and memory, what is irregular or too little to judge, and R code to continue with.
+#' garbage collection and memory, irregularities, whether there are enough samples, and R code to continue with.
 #'
 #' The text is ASCII, apart from names and source code, and has a fixed order. Each row has percentages and
 #' an amount. All figures are those of [summary()][summary.profile_data()]; nothing is estimated.
@@ -37,7 +37,7 @@
 #'   \item{gc}{list: `self`, `self_share` of garbage collections; `NULL` if they were not recorded}
 #'   \item{allocated}{list: `bytes`, and `functions`, a tibble with `name`, `self_alloc`, `total_alloc`;
 #'     `NULL` if not recorded}
-#'   \item{notes}{character: what is irregular or too little}
+#'   \item{notes}{character: irregularities, and whether there are too few samples}
 #'   \item{next_calls}{character: R code}
 #'   }
 #'   The tables of this list are complete; `n` and `min_share` affect the text only.
@@ -94,7 +94,7 @@ described_run <- function(x, summary) {
   )
 }
 
-# Seconds between two samples, if all sources have the same.
+# Seconds between two samples, if all sources have the same interval.
 interval_of <- function(x) {
   period <- unique(x$sources[[".period"]])
   unit <- unique(x$sources[[".period_unit"]])
@@ -114,17 +114,17 @@ described_functions <- function(by_function, tree) {
   columns
 }
 
-# For each function the caller of its outermost calls from which most of its total comes.
+# The main caller of each function: the caller from which most of the total of its outermost calls comes.
 main_callers <- function(tree) {
   at <- which(is_outermost(tree) & !is.na(tree$parent_id))
   names <- unique(tree$name)
   callee <- match(tree$name[at], names)
   caller <- match(tree$name[tree$parent_id[at]], names)
-  # A number for each pair, and the pairs with the greatest sums first.
+  # Each pair of caller and callee has a number. Pairs with the largest sums come first.
   pair <- (callee - 1) * length(names) + caller
   pairs <- unique(pair)
   sums <- as.vector(rowsum(tree$total[at], match(pair, pairs)))
-  # Equal ones in the same order in all locales.
+  # Pairs with equal sums have the same order in all locales.
   by_sum <- order(-sums, names[(pairs - 1) %% length(names) + 1], method = "radix")
   callee <- (pairs[by_sum] - 1) %/% length(names) + 1
   main <- by_sum[!duplicated(callee)]
@@ -136,7 +136,7 @@ main_callers <- function(tree) {
   )
 }
 
-# Whether no caller of a node is a call of the same function.
+# Whether each node is an outermost call: none of its callers is a call of the same function.
 is_outermost <- function(tree) {
   function_id <- match(tree$name, unique(tree$name))
   open <- integer(max(function_id, 0))
@@ -170,7 +170,7 @@ described_lines <- function(by_line, texts) {
   lines
 }
 
-# Self by package. Garbage collections have no package, which is known.
+# Self by package. Garbage collections have no package, so they are not counted as unknown.
 described_packages <- function(tree, x, summary) {
   key <- ifelse(is.na(tree$name), "", tree$name)
   self <- tree$self
@@ -209,7 +209,7 @@ described_memory <- function(summary) {
   list(bytes = sum(functions$self_alloc), functions = functions)
 }
 
-# What a reader must know to judge the figures.
+# Notes that are necessary to interpret the figures.
 described_notes <- function(x, summary, parts) {
   run <- parts$run
   unknown <- parts$packages$self_share[is.na(parts$packages$package)]
@@ -255,8 +255,8 @@ described_calls <- function(parts) {
   )
 }
 
-# As R code. R does not accept a string with both octal and Unicode escapes, nor characters that change the
-# direction of text.
+# A string as R code. R does not accept a string with both octal and Unicode escapes, nor characters that change
+# the direction of text.
 in_quotes <- function(text) {
   text <- gsub("([\\\\\"])", "\\\\\\1", valid_text(text))
   chars <- unique(unlist(regmatches(text, gregexpr(unprintable, text, perl = TRUE))))
@@ -302,7 +302,7 @@ format.profile_description <- function(x, ..., width = NULL) {
   )
   notes <- unlist(lapply(parts$notes, function(note) wrap("Note: ", note, width)))
   end <- c(if (length(notes) > 0) c("", notes), "", "Next:", paste0("  ", parts$next_calls))
-  # A blank line, two headings, and what is not shown.
+  # The tree also needs lines for a blank line, two headings, and the note about omitted branches.
   space <- floor(8.5 * n) + 1 - length(c(head, tables, end)) - 4
   tree <- if (parts$run$sum > 0) description_tree(parts$tree, min(2 * n, max(space, n %/% 2, 1)), least, width)
   shorten(c(head, tree, tables, end), width, ellipsis = "~")
@@ -375,7 +375,7 @@ description_lines <- function(rows, unit) {
 }
 
 description_packages <- function(rows, unit, n) {
-  # One row says nothing.
+  # A single row is not informative.
   if (nrow(rows) < 2) {
     return()
   }

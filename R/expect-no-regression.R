@@ -1,28 +1,28 @@
 # The comparison of two versions as a test.
 
-#' Expect that a program takes no more than before
+#' Expect no performance regression
 #'
 #' @description
-#' `expect_no_regression()` compares recorded runs of two versions with [compare_profiles()],
-#' and fails if the new version certainly takes more than the old one and a tolerance. It is for tests with
+#' `expect_no_regression()` compares recorded runs of two versions with [compare_profiles()], and fails if it is
+#' certain that the new version exceeds the old one by more than a tolerance. It is for tests with
 #' testthat, and for scripts that check changes of a program.
 #'
 #' @details
-#' What counts is the amount of the whole run. There are three results:
+#' The amounts of whole runs are compared. There are three results:
 #'
 #' - If the whole 95% interval of the ratio is above the tolerance, the expectation fails. With a tolerance
 #'   of 0.1, a program that did not change fails in fewer than 1 of 40 tests.
 #' - If the whole interval is below it, the expectation succeeds.
-#' - Else the runs are too few, or too different, to decide: the result is inconclusive. By
+#' - Otherwise the runs are too few, or too different, to decide: the result is inconclusive. By
 #'   default this is a warning, which says how many runs would be needed.
 #'
-#' In all cases the message says which functions changed most. Fewer than three runs of a version are
-#' inconclusive.
+#' In all cases the message lists the functions that changed most. With fewer than three runs of a version, the
+#' result is inconclusive.
 #'
 #' Times vary from run to run, and more so on shared machines such as those of CI services. Allocated memory
 #' does not: use `benchmark_profile(measure = "bytes")`, its default where the environment variable `CI` is
-#' set. Compare only profiles that were recorded on the same machine, at about the same time, and with the
-#' versions in turns, as [benchmark_profile()] does.
+#' set. Compare only profiles that were recorded on the same machine, at about the same time, and with
+#' alternating versions, as [benchmark_profile()] does.
 #'
 #' @param new,base Profiles of the new and the old version, as for [compare_profiles()].
 #' @param ... Must be empty.

@@ -148,7 +148,7 @@ drop_frames <- function(x, ..., drop = NULL, keep = NULL) {
   filtered(x, list(), drops$distinct, drops$of_source, call)
 }
 
-# The distinct pairs of expressions as the functions that they drop, and which of them each source has.
+# The functions that each distinct pair of expressions drops, and the number of the pair of each source.
 drops_of_sources <- function(x, drop, keep, call) {
   rules <- list(
     drop = of_sources(x, drop, ".drop_frames"),
@@ -175,8 +175,8 @@ as_unchecked_v2 <- function(x, call) {
   if (identical(profile_version(x), "1.0")) as_v2(x, call) else x
 }
 
-# What is computed from tables before the core checks them may fail if they are not valid. Then that is the
-# error.
+# Evaluates code that uses tables before the core has checked them. If it fails because the tables are invalid, that
+# is the error.
 or_invalid <- function(x, call, code) {
   tryCatch(code, error = function(error) {
     rust(rust_validate(x), call)
@@ -199,7 +199,7 @@ of_sources <- function(x, given, column) {
   rep_len(expressions, nrow(x$sources))
 }
 
-# The names as pprof sees them: our readers add a name to functions without one.
+# The names as pprof uses them: our readers give the name `<unknown>` to functions without one.
 names_of <- function(x) {
   functions <- as.list(x$functions)
   if (!is.character(functions$name)) {
@@ -212,14 +212,14 @@ names_of <- function(x) {
   functions$name
 }
 
-# Without arguments and the leading dot that some platforms add.
+# Names without arguments, and without the leading dot that some platforms add.
 simple_name <- function(names) {
   name <- "^[.]?((?:[^(o]++|\\(anonymous namespace\\)|operator\\(\\)|o)*+)"
   sub(paste0("(?s)", name, "(?:\\(.*)?"), "\\1", names, perl = TRUE)
 }
 
-# Which texts match an expression, with `whole` from the first to the last character. An empty expression
-# matches nothing.
+# Whether each text matches an expression; with `whole`, the whole text must match. An empty expression matches
+# nothing.
 found_in <- function(texts, expression, what, call, whole = FALSE) {
   if (expression == "") {
     return(logical(length(texts)))
@@ -243,7 +243,7 @@ found_in <- function(texts, expression, what, call, whole = FALSE) {
   found[match(texts, distinct)]
 }
 
-# The profile with only what the filters leave. `outermost` is the number of frames of R to remove at that end.
+# Applies filters to a profile. `outermost` is the number of R frames to remove at the outer end of each stack.
 filtered <- function(x, matches, drops, drop_of_source, call, outermost = 0L) {
   with_ids <- or_invalid(x, call, integer_ids(x, own_columns_of(list(x), call), call))
   frames <- x$sample_locations
@@ -265,8 +265,8 @@ filtered <- function(x, matches, drops, drop_of_source, call, outermost = 0L) {
   new_profile_data(keep_rows(x, left$rows), "2.0")
 }
 
-# These rows of `sample_locations` have functions that were inlined into a removed one. Without a location of
-# its own, each would appear to be inlined into the next frame.
+# `rows` of `sample_locations` have functions that were inlined into a removed one. They get locations that are not
+# inlined, since each would otherwise appear to be inlined into the next frame.
 end_inlining <- function(x, rows) {
   if (length(rows) == 0) {
     return(x)

@@ -69,8 +69,8 @@ attempt_request <- function(handle, pool, request) {
   attempt$answer()
 }
 
-# Adds the request to those that the pool sends. In what `answer()` gives at the end, `status` is 0 if there is no answer.
-# `failure` is curl's message if there is no complete answer, with the class of its error if it has one.
+# Adds the request to those that the pool sends. In the final result of `answer()`, `status` is 0 if there is no
+# answer, and `failure` is curl's message if there is no complete answer, with the class of its error if it has one.
 begin_attempt <- function(handle, pool, request) {
   pieces <- list()
   size <- 0
@@ -214,7 +214,7 @@ retry_rule <- function(result, status, attempt, first, asked, call) {
   rust(rust_retry(result, as.numeric(status), as.numeric(attempt), as.numeric(first), asked), call)
 }
 
-# What the server requests, "" if nothing.
+# The delay that the server requests, "" if none.
 retry_after <- function(answer, call) {
   answer_header(answer, "retry-after", call)
 }

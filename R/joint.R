@@ -8,7 +8,7 @@
 #'
 #' @description `start_profiler()` starts [Rprof()] and a sampler that records the stack of native code at
 #' the same times. `stop_profiler()` stops both and combines the results: the time inside `.Call()` is
-#' attributed to C, C++, Fortran or Rust functions, with files and lines, also if they call R functions that
+#' attributed to C, C++, Fortran or Rust functions, with files and lines, even if they call R functions that
 #' call native code again.
 #'
 #' `joint_profile()` profiles an expression. `joint_pprof()` does the same and shows the result in the
@@ -31,8 +31,8 @@
 #'
 #' ## Times
 #'
-#' By default, CPU time of all threads of the process is measured. If threads compute in parallel with R's,
-#' there are more samples, all of which show R's thread. `event = "elapsed"` measures real time (from R 4.4
+#' By default, CPU time of all threads of the process is measured. If other threads compute in parallel with R's
+#' thread, there are more samples, all of which show R's thread. `event = "elapsed"` measures real time (from R 4.4
 #' on). CPU time does not pass while R waits, and code that runs for less than an `interval` may have no
 #' sample.
 #'
@@ -45,7 +45,7 @@
 #' ## Names of native functions
 #'
 #' Functions, files and lines are taken from debug information, including functions that the compiler
-#' inlined: compile with `-g`, which is R's default, and do not strip. Separate debug files (Debian's
+#' inlined: compile with `-g`, which is R's default, and do not strip libraries. Separate debug files (Debian's
 #' `-dbgsym` packages) are used. Without debug information, names are those that a library exports, or
 #' `library+0x1234`, with the address of the function, if there are none. The file of a library must not
 #' have been replaced since it was loaded.
@@ -59,9 +59,9 @@
 #' sample has R's stack alone. These samples are counted in a warning of class `profile_warning_incomplete`,
 #' and listed by [profile_problems()].
 #'
-#' Native stacks are followed by the unwind tables that compilers write. Some code has none: OpenBLAS's
-#' kernels, which are written in assembler, and code that is generated at run time, such as Java's. Such
-#' samples have the innermost native function below R's stack, without its callers.
+#' Native stacks are followed with the unwind tables that compilers write. Some code has none: OpenBLAS's
+#' kernels, which are written in assembler, and code that is generated at run time, such as Java's. Samples in such
+#' code have the innermost native function below R's stack, without its callers.
 #'
 #' ## While the profiler runs
 #'
@@ -82,7 +82,7 @@
 #' stack alone, and are counted.
 #'
 #' @param path The file to write in the format of [Rprof()], which must not be a device or a pipe. It
-#'   contains native functions among R's, and can be read by [utils::summaryRprof()] and [read_rprof()].
+#'   contains native functions between those of R, and can be read by [utils::summaryRprof()] and [read_rprof()].
 #' @param ... For `joint_profile()`, arguments of `start_profiler()`; for `joint_pprof()`, of
 #'   [serve_pprof()]. For `start_profiler()` it must be empty.
 #' @param interval Seconds between two samples.
@@ -215,7 +215,7 @@ start_run <- function(run, options, call) {
   settings <- list(
     path = c(run$path, run$shown),
     megabytes = as.integer(megabytes),
-    # Those of this function, its callers, and the wrapper of the entry point.
+    # The closures on the stack: this function, its callers, and the wrapper of the entry point.
     closures = sys.nframe() + 1L,
     node_stack = version >= "4.4.0",
     lines_written_at_once = version >= "4.3.0"
@@ -242,7 +242,7 @@ start_run <- function(run, options, call) {
     }
     rust_joint_block(FALSE)
   }, add = TRUE, after = FALSE)
-  # The signal is blocked until both are ready.
+  # The signal is blocked until both `Rprof()` and the sampler are ready.
   rust_joint_block(TRUE)
   tryCatch(
     rlang::inject(utils::Rprof(run$path, !!!options)),

@@ -59,7 +59,7 @@ rename_ids <- function(columns, from, to, key, call) {
   rust(rust_remap(columns, from, to, key), call)
 }
 
-# A column of that name in a user's own table can have any type.
+# In a user-defined table, a column with the name of a key can have any type.
 as_ids <- function(x, table, column, call) {
   tryCatch(vctrs::vec_cast(x, integer()), vctrs_error_cast = function(e) {
     parent <- data_model()$keys[[keys_of(column)]]
@@ -78,10 +78,10 @@ rows_of_ids <- function(ids, x, key, call) {
   rename_ids(list(ids), list(parent), list(seq_along(parent)), key, call)
 }
 
-# Ids that refer to no row became NA. The core has checked what it knows; a user's own
-# table may refer to nothing.
+# Ids that refer to no row became NA. The core has checked the tables of the schema; user-defined tables may
+# contain such ids.
 check_resolved <- function(ids, found, table, column, call) {
-  # As a rule all are found, which is quick to see.
+  # Usually all are found, which anyNA() determines quickly.
   if (anyNA(found) && any(is.na(found) & !is.na(ids))) {
     parent <- data_model()$keys[[keys_of(column)]]
     rule <- paste0("refers to a row that table `", parent, "` does not have")

@@ -1,16 +1,16 @@
-# Labels of what is running, such as the route of a request. They are frames of R's stack, where every profiler finds
-# them: `src/rust/core/src/analysis/label_frames.rs` says what these look like, and makes them labels of samples.
+# Labels of running code, such as the route of a request. They are frames of R's stack, where every profiler finds
+# them: `src/rust/core/src/analysis/label_frames.rs` describes these frames, and turns them into labels of samples.
 #
 # R never frees a symbol, and each set of labels is one, so the number of sets is limited.
 
 #' Label the samples of an expression
 #'
 #' @description
-#' `with_labels()` evaluates an expression. Samples that a profiler takes meanwhile have these labels, such as the
-#' route of a request, the user, or the step of a job, so that a profile can be divided by them.
+#' `with_labels()` evaluates an expression. Samples that a profiler takes meanwhile have the given labels, such as the
+#' route of a request, the user, or the step of a job, so that a profile can be split by them.
 #'
-#' `label_handler()` returns a function that does the same as another one, with labels. `label_plumber()` labels the
-#' requests of a plumber API.
+#' `label_handler()` wraps a function, so that its calls have labels. `label_plumber()` labels the requests of a
+#' plumber API.
 #'
 #' @details
 #' Labels are recorded by [record_profile()], [start_profiler()], [Rprof()] (see [read_rprof()]), and, from another
@@ -18,60 +18,59 @@
 #' `.labels`, labels in files of [write_pprof()], and attributes in those of [write_otlp()].
 #' Other formats, tables of version 1.0, and the file that [stop_profiler()] writes have no labels.
 #'
-#' Labels can be nested. A sample has the labels of all calls of `with_labels()` that it is inside of; if some have the
-#' same key, the innermost one counts. They end with the expression, also if that fails, or is left by `return()`,
-#' `break` or a condition. It is evaluated where `with_labels()` is called, as if it were not there.
+#' Labels can be nested. A sample has the labels of all enclosing calls of `with_labels()`; if several have the same
+#' key, the innermost one counts. Labels end with the expression, also if it fails or is left by `return()`, `break`
+#' or a condition. The expression is evaluated where `with_labels()` is called, as if `with_labels()` were not there.
 #'
-#' A call costs about 2 microseconds, whether a profiler is running or not, and about 90 with labels that the session
-#' has not used before. A call of a labelled handler costs about 7.
+#' A call costs about 2 microseconds, whether a profiler is running or not, and about 90 microseconds with labels that
+#' the session has not used before. A call of a labelled handler costs about 7 microseconds.
 #'
 #' @section How it works:
-#' Profilers of R record the stack, so the labels are the name of a function on the stack that evaluates the
-#' expression. Functions of this package remove it, and the functions that called it, when they read or record
-#' a profile. Others, such as [utils::summaryRprof()], show a function with a name like
+#' Profilers of R record the stack, so the labels are encoded in the name of a function on the stack that evaluates
+#' the expression. Functions of this package remove this function, together with the call of `with_labels()`, when
+#' they read or record a profile. Others, such as [utils::summaryRprof()], show a function with a name like
 #' `.profile_labels:route=%2Fapi;`.
 #'
 #' @section Limits:
 #' - A session has at most 1,000 different sets of labels, because R never frees the names of functions: use the pattern
-#'   of a route, such as `/users/<id>`, and not the ids of users. Samples of other sets do not have these labels.
-#'   Instead they have the label `profile.overflow`, whose value is the keys that are missing, separated by commas. They
-#'   do not have labels with these keys from outer calls either, since those would be wrong.
-#'   If there are too many different keys as well, `profile.overflow` is `*`, and samples have no label of outer calls.
-#' - A set of labels takes at most 450 characters, in which `=` or `&` are added to each label. All characters
-#'   but ASCII letters, digits and `-._~/:` count three for each byte in UTF-8.
-#' - Labels do not follow code that is run later, such as a callback of the packages later or promises:
-#'   label that, too. Other processes, such as those of `parallel::mclapply()`, have the labels of the time when they
-#'   were forked.
+#'   of a route, such as `/users/<id>`, and not the ids of users. Samples with further sets do not have these labels.
+#'   Instead they have the label `profile.overflow`, whose value lists the missing keys, separated by commas. Labels
+#'   with these keys from outer calls are left out as well, since they would be wrong. If there are also too many
+#'   different sets of keys, `profile.overflow` is `*`, and samples have no labels of outer calls.
+#' - A set of labels takes at most 450 characters, including a `=` in each label and a `&` between two labels.
+#'   Characters other than ASCII letters, digits and `-._~/:` count as three for each byte in UTF-8.
+#' - Labels do not apply to code that runs later, such as a callback of the packages later or promises: label it
+#'   separately. Forked processes, such as those of `parallel::mclapply()`, keep the labels from the time of the fork.
 #' - R up to 4.2 does not write more than 10,000 characters of a stack. In deep stacks the outermost calls are missing,
-#'   and with them their labels.
+#'   and so are their labels.
 #'
 #' @section In services:
-#' - plumber: `label_plumber()`, as in `pr() |> pr_get("/a", f) |> label_plumber() |> pr_run()`, or in a file of plumber
-#'   `#* @plumber` before `profile::label_plumber`. The keys are those of OpenTelemetry: `http.route`, the path of the
-#'   endpoint as it was defined, and `http.request.method`.
+#' - plumber: `label_plumber()`, as in `pr() |> pr_get("/a", f) |> label_plumber() |> pr_run()`, or, in a plumber
+#'   file, `#* @plumber` before `profile::label_plumber`. The keys are those of OpenTelemetry: `http.route`, the path
+#'   of the endpoint as it was defined, and `http.request.method`.
 #' - Shiny: label the expressions, as in `renderPlot(with_labels(c(output = "plot"), plot(data())))` and
-#'   `observe(with_labels(c(observer = "save"), save(data())))`. An expression is run later than the function that
-#'   it was written in, so labels of that do not count for it.
+#'   `observe(with_labels(c(observer = "save"), save(data())))`. An expression runs later than the function that
+#'   contains it, so labels of that function do not apply to it.
 #' - Functions that take a request, such as the `call` of an application of httpuv:
 #'   `label_handler(call, function(req) c(method = req$REQUEST_METHOD))`.
 #'
-#' @param labels A named vector of text, or a named list of single values. Names are keys; they must be different, and not
-#'   `profile.overflow`. For `label_handler()`, this may be a function that returns labels. It is called with
-#'   those arguments of `handler` that have the names of its own arguments. If it fails, the handler runs without labels,
-#'   and there is a warning the first time.
+#' @param labels A named vector of text, or a named list of single values. Names are keys; they must be unique, and
+#'   not `profile.overflow`. For `label_handler()`, this may be a function that returns labels. It is called with the
+#'   arguments of `handler` that have the same names as its own arguments. If it fails, the handler runs without
+#'   labels, with a warning the first time.
 #' @param expr An expression.
 #' @param handler A function written in R.
-#' @param pr A router of plumber. Endpoints of routers that are mounted on it are included; those that are added
+#' @param pr A plumber router. Endpoints of routers that are mounted on it are included; endpoints that are added
 #'   later are not.
 #'
 #' @return `with_labels()`: the value of `expr`, invisibly if that is invisible.
 #'
 #'   `label_handler()`: a function with the same arguments as `handler`.
 #'
-#'   `label_plumber()`: `pr`, which is changed.
+#'   `label_plumber()`: `pr`, which is modified.
 #' @section Errors:
-#' `profile_error_argument` for invalid arguments, also for labels that are too long. The warning has class
-#' `profile_warning_labels`.
+#' `profile_error_argument` for invalid arguments, including labels that are too long. The warning about the labels of
+#' a handler has class `profile_warning_labels`.
 #' @seealso [filter_profile()]; `vignette("processes", package = "profile")`
 #' @export
 #' @examples
@@ -88,7 +87,7 @@
 with_labels <- function(labels, expr) {
   # The names of these variables become those of frames.
   if (is.symbol(substitute(expr))) {
-    # Perhaps an argument of the caller.
+    # It may be an argument of the caller.
     .profile_forwarded <- caller_with(labels)
     .profile_forwarded(expr)
   } else {
@@ -108,7 +107,7 @@ label_handler <- function(handler, labels) {
   shared <- if (rlang::is_closure(labels)) {
     check_shared(names(formals(labels)), names(arguments), call)
   } else {
-    # An error now, and not when it is called.
+    # Errors are reported now, and not when the handler is called.
     caller_with(labels, call)
     fixed <- labels
     labels <- function() fixed
@@ -120,7 +119,7 @@ label_handler <- function(handler, labels) {
   wrapper <- function() NULL
   formals(wrapper) <- arguments
   body(wrapper) <- wrapper_body(name, names(arguments), shared)
-  # Defaults of arguments may use what the handler sees.
+  # Defaults of arguments may use the variables that the handler sees.
   environment(wrapper) <- list2env(
     rlang::set_names(list(handler, labels, handler_caller()), c(as.character(name), ".profile_labels", ".profile_caller")),
     parent = environment(handler)
@@ -160,7 +159,7 @@ endpoint_hook <- function(route) {
   }
 }
 
-# Calls the handler with what the wrapper was called with.
+# The body of the wrapper, which calls the handler with its own arguments.
 wrapper_body <- function(name, arguments, shared) {
   passed <- function(names) {
     values <- lapply(names, as.name)
@@ -206,7 +205,7 @@ check_shared <- function(wanted, arguments, call) {
   wanted
 }
 
-# A service goes on if its labels are wrong.
+# Invalid labels must not stop a service: the handler then runs without labels.
 handler_caller <- function() {
   has_warned <- FALSE
   function(labels) {
@@ -226,8 +225,8 @@ handler_caller <- function() {
 
 # ---- Sets of labels ------------------------------------------------------------------
 
-# The functions that evaluate an expression with labels. `table` finds them, by functions of utils that R 4.1 does not
-# have: there each call takes longer.
+# The functions that evaluate an expression with labels. `table` is a hash table of them. It needs functions of utils
+# that R 4.1 does not have; there, each call takes longer.
 label_sets <- new.env(parent = emptyenv())
 label_sets$utils <- asNamespace("utils")
 label_sets$marks <- character()
@@ -236,9 +235,9 @@ label_sets$overflow_marks <- character()
 label_sets$overflow_callers <- list()
 
 most_label_sets <- 1000
-# Sets of keys whose labels were too many.
+# The most functions for labels beyond this limit, one for each set of keys.
 most_overflow_sets <- 50
-# Labels are found again as they were given, for example as a list. This bounds what is kept of that.
+# The hash table contains labels as they were given, for example as a list. This limits its size.
 most_found_labels <- 5000
 # R's profiler cuts names at 498 bytes.
 most_label_characters <- 450
@@ -288,7 +287,7 @@ remember_labels <- function(labels, caller) {
   }
 }
 
-# For labels that are too many.
+# For labels beyond the limit.
 overflow_caller <- function(keys) {
   body <- paste(percent_encoded(keys), collapse = "&")
   if (nchar(body) > most_label_characters) {
@@ -315,7 +314,7 @@ overflow_of_any <- function() {
 
 # A function that evaluates its argument inside a call of the mark.
 new_caller <- function(mark) {
-  # Not a wrong name in the locale of R: a mark is ASCII.
+  # This is a valid name in any locale, since a mark is ASCII.
   caller <- function(x) NULL
   body(caller) <- call(mark, quote(x))
   environment(caller) <- list2env(rlang::set_names(list(evaluate), mark), parent = baseenv())
@@ -356,7 +355,7 @@ percent_encoded <- function(x) {
   vapply(enc2utf8(as.character(x)), encode, "", USE.NAMES = FALSE)
 }
 
-# As a named vector of text.
+# Checks labels, and returns them as a named character vector.
 check_labels <- function(labels, call) {
   if (is.list(labels) && !is.object(labels)) {
     is_value <- vapply(labels, function(value) is.atomic(value) && length(value) == 1, logical(1))
@@ -388,7 +387,7 @@ check_labels <- function(labels, call) {
   labels
 }
 
-# The number of frames that implement labels among those of calls: three for each mark.
+# The number of frames among these calls that implement labels: three for each mark.
 count_label_frames <- function(calls) {
   is_mark <- function(call) {
     is.symbol(call[[1]]) && grepl("^[.]profile_(labels|overflow):", as.character(call[[1]]))

@@ -57,7 +57,7 @@
 #' places that called the outermost frames.
 #'
 #' Not kept from OpenTelemetry: the order and duplicates of dictionaries; how observations are distributed
-#' over samples (but see `aggregate`); samples that have times only, which get the value 1 for each;
+#' over samples (but see `aggregate`); samples that have only times, which get the value 1 for each time;
 #' envelopes without profiles; `aggregation_temporality` of version 1.8; and attributes of the table above
 #' that are `false` or empty. If samples were taken outside the time range of their profile, the range is
 #' extended.

@@ -1,15 +1,15 @@
-# The package of each function, as far as it is known, and the functions that are of no interest by themselves.
+# The package of each function, as far as it is known, and functions that only call others.
 
 #' Add the packages of functions
 #'
 #' @description
 #' Profilers record names and files of functions, but not their packages. `add_packages()` adds the column
-#' `.package` to `functions`, and `.package_from`, how it is known. If it is not known, both are `NA`.
+#' `.package` to `functions`, and `.package_from`, the rule that determined it. If it is not known, both are `NA`.
 #'
 #' @details
 #' These rules are tried in this order:
 #'
-#' - `"name"`: the name contains it, such as `dplyr::filter`, since the function was called in this way;
+#' - `"name"`: the name contains the package, such as `dplyr::filter`, since the function was called in this way;
 #' - `"file"`: the function is in a file of a package: in a directory `R` of a library, of the directory
 #'   where R installed a package, or of a source package (which has a file `DESCRIPTION`), or native code in
 #'   the shared library of a package;
@@ -19,7 +19,7 @@
 #'   called.
 #'
 #' The last rule can only be right if the packages that were used in the profile are loaded: load them
-#' before. Without dplyr, `filter()` is taken for that of stats. Most packages are installed without source
+#' before. If dplyr is not loaded, `filter()` is taken for that of stats. Most packages are installed without source
 #' references, so that their functions have no file. [record_profile()] adds packages when recording ends,
 #' in the session where they were used.
 #'
@@ -65,7 +65,7 @@ packages_added <- function(x, call) {
   x
 }
 
-# By function, whether it is machine code. `a::b` is then a name of C++ or Rust.
+# Whether each function is native code, in which `a::b` is a name of C++ or Rust.
 is_native <- function(x) {
   locations <- x$locations
   native <- locations[[".frame_type"]] %in% "native" | !is.na(locations[[".address"]] %||% NA)
@@ -85,7 +85,7 @@ package_of_file <- function(file) {
   in_r <- grepl(pattern, path, perl = TRUE)
   parent <- ifelse(in_r, sub(pattern, "\\1", path, perl = TRUE), "")
   package <- ifelse(in_r, sub(pattern, "\\2", path, perl = TRUE), NA_character_)
-  # R copies a package to such a directory to install it, and records these paths.
+  # To install a package, R copies it to a directory `R.INSTALL...`, and records paths there.
   is_library <- grepl("(^|/)((site-)?library|R[.]INSTALL[[:xdigit:]]+)/$", parent)
   known <- is_library | package %in% loadedNamespaces()
   for (i in which(in_r & !known)) {
@@ -94,7 +94,7 @@ package_of_file <- function(file) {
   package[match(file, files)]
 }
 
-# The package of which this is the source.
+# The package whose sources are in this directory.
 package_of_directory <- function(directory) {
   description <- file.path(directory, "DESCRIPTION")
   if (!utils::file_test("-f", description)) {
@@ -116,7 +116,7 @@ package_of_library <- function(x) {
   found <- grepl(pattern, file, perl = TRUE)
   of_mapping[found] <- sub(pattern, "\\1", file[found], perl = TRUE)
   of_location <- of_mapping[match(mapping, x$.mappings$mapping_id)]
-  # Only if all of its code is there.
+  # A function has a package only if all of its locations are in the library of this package.
   each <- split(of_location, factor(x$locations$function_id, x$functions$function_id))
   vapply(each, function(packages) {
     packages <- unique(packages)
@@ -124,12 +124,12 @@ package_of_library <- function(x) {
   }, "", USE.NAMES = FALSE)
 }
 
-# The only package that can have each function, among the namespaces that are loaded.
+# The package of each function, if exactly one loaded namespace can have it.
 package_with_function <- function(functions) {
   no_file <- is.na(functions$filename) | functions$filename == ""
   names <- setdiff(functions$name[no_file], c(ls(globalenv(), all.names = TRUE), NA, ""))
   found <- vctrs::vec_rbind(!!!lapply(loadedNamespaces(), functions_among, names))
-  # An internal function is called by others of its package, the first of which is exported.
+  # An internal function is called by other functions of its package, the outermost of which is exported.
   reachable <- unique(found$package[found$exported])
   found <- found[found$package %in% reachable, ]
   found <- found[!found$name %in% found$name[duplicated(found$name)], ]
@@ -143,7 +143,7 @@ package_with_function <- function(functions) {
 functions_among <- function(package, names) {
   namespace <- asNamespace(package)
   own <- intersect(names, ls(namespace, all.names = TRUE, sorted = FALSE))
-  # A function that a package gets from another one and exports again belongs to the other one.
+  # A function that a package re-exports belongs to the other package.
   is_own <- vapply(own, function(name) {
     value <- tryCatch(get0(name, namespace, mode = "function", inherits = FALSE), error = function(e) NULL)
     is.primitive(value) || is.function(value) && identical(topenv(environment(value)), namespace)

@@ -4,20 +4,20 @@
 #' Show a profile in the browser
 #'
 #' @description
-#' `profile_page()` makes a page of a profile, and printing it opens it: in the viewer of RStudio, Positron and
-#' VS Code, else in the browser. `write_profile_page()` writes it to a file, which opens anywhere.
+#' `profile_page()` creates a page of a profile. Printing it opens it in the viewer of RStudio, Positron and
+#' VS Code, otherwise in the browser. `write_profile_page()` writes it to a file, which opens anywhere.
 #'
-#' The page has a flame graph, a strip that shows time, a sortable table of functions and lines, callers and callees of
-#' each function, and source code with figures. It compares two profiles with `base`. Its own help explains what is
-#' shown.
+#' The page has a flame graph, a timeline, a sortable table of functions and lines, callers and callees of each
+#' function, and source code with figures. With `base`, it compares two profiles. The help of the page explains what
+#' is shown.
 #'
 #' In R Markdown and Quarto documents with HTML output the page is embedded where it is printed. The chunk option
 #' `out.height` sets its height, `"600px"` by default.
 #'
 #' @details
-#' With `base`, `x` and `base` are combined to one tree, so that functions which only one of them has are shown,
+#' With `base`, `x` and `base` are combined into one tree, so that functions which only one of them has are shown,
 #' too. They may differ in sample types and intervals: counts are compared as time if all intervals are known.
-#' Where both have the text of a file, that of `x` is shown.
+#' If both have the text of a file, that of `x` is shown.
 #'
 #' ## What is in the page
 #'
@@ -33,13 +33,13 @@
 #'
 #' ## Size
 #'
-#' The size follows the number of distinct stacks, and with `timeline = TRUE` that of samples. The 252 samples of the
-#' example take 3 KB, a million samples of 118,000 different paths 2.2 MB, of which 0.3 MB remain without the
-#' timeline. The page itself takes 80 KB.
+#' The size depends on the number of distinct stacks, and with `timeline = TRUE` on the number of samples. The 252
+#' samples of the example take 3 KB, a million samples of 118,000 different paths 2.2 MB, of which 0.3 MB remain
+#' without the timeline. The page without data takes 80 KB.
 #'
 #' ## Privacy
 #'
-#' Look at what is in a page before you publish it. With `sources = TRUE` it contains source code, and the paths of
+#' Check the content of a page before you publish it. With `sources = TRUE` it contains source code, and the paths of
 #' files, which may contain names of users and projects. With `sources = FALSE` it contains neither: of each path only
 #' the last part is kept, such as `sales.R`. If files in different directories have the same name, a number is
 #' added: `sales.R #1`. Names of functions, packages and sample types are kept, whatever they contain.
@@ -48,21 +48,21 @@
 #'
 #' ## Security
 #'
-#' The page loads nothing and sends nothing. Its content security policy forbids network requests and any
-#' script and style but its own. Names and source code are only ever shown as text, so that a profile
-#' of somebody else can be shown safely. The state of the view is kept in the part of the address after `#`, which
-#' browsers do not send to servers.
+#' The page loads nothing and sends nothing. Its content security policy forbids network requests, and all
+#' scripts and styles except its own. Names and source code are always shown as text, so it is safe to show a
+#' profile of somebody else. The state of the view is kept in the part of the address after `#`, which browsers do
+#' not send to servers.
 #'
 #' The page needs a recent browser: Chrome 93, Firefox 113, Safari 16.4, or later.
 #'
 #' @param x A profile, see [profile_data], of either version, or a dm of its tables.
-#' @param path Path of the file to write. It is replaced when the new one is complete, as by [write_pprof()], and compressed
-#'   if its name ends in `.gz`.
+#' @param path Path of the file to write. An existing file is replaced when the new one is complete, as by
+#'   [write_pprof()]. The file is compressed if its name ends in `.gz`.
 #' @param ... For `profile_page()` and `write_profile_page()`: must be empty.
 #' @param base Another profile, with which `x` is compared. If both have three runs or more, functions are grey
 #'   unless [compare_profiles()] finds that they take more or less.
 #' @param sources Whether the page contains the text and the paths of source files.
-#' @param timeline Whether the page contains the samples in their order.
+#' @param timeline Whether the page contains the samples in their recorded order.
 #' @param title The title of the page, by default the last part of the URI of the first source.
 #'
 #' @return `profile_page()`: an object of class `profile_page`. Its `print()` method opens the page and returns it
@@ -105,7 +105,7 @@ write_profile_page <- function(x, path, ..., base = NULL, sources = TRUE, timeli
   invisible(x)
 }
 
-# ---- What the core gets ------------------------------------------------------------
+# ---- Input of the core -------------------------------------------------------------
 
 # The tables of version 2.0, and everything else that is in the page.
 page_content <- function(x, base, sources, timeline, title, call) {
@@ -121,7 +121,7 @@ page_content <- function(x, base, sources, timeline, title, call) {
     base <- as_base(base, call)
     tables <- bind_profiles(list(x, base), call)
   }
-  # By the paths of files, before they are removed.
+  # Packages are determined by the paths of files, so this is done before the paths are removed.
   tables <- packages_added(tables, call)
   text <- no_text
   if (sources) {
@@ -144,7 +144,7 @@ page_content <- function(x, base, sources, timeline, title, call) {
   list(tables = tables, options = c(options, page_files()))
 }
 
-# The names of the functions that a comparison found to take more or less; NULL if there are too few runs.
+# The names of the functions for which a comparison has the verdict more or less; NULL if there are too few runs.
 functions_found <- function(base, new, call) {
   if (min(nrow(base$sources), nrow(new$sources)) < enough_runs) {
     return(NULL)
@@ -182,7 +182,7 @@ check_source_text <- function(x, call) {
   }
 }
 
-# The last parts of paths, still different for different paths.
+# The last parts of paths, with numbers that keep different paths distinct.
 distinct_file_names <- function(paths) {
   distinct <- unique(paths)
   make.unique(file_name(distinct), " #")[match(paths, distinct)]
@@ -258,7 +258,7 @@ knit_print.profile_page <- function(x, options = list(), ...) {
   attribute <- function(text) {
     text <- gsub("&", "&amp;", text, fixed = TRUE)
     text <- gsub("\"", "&quot;", text, fixed = TRUE)
-    # Pandoc replaces tabs, after which the hash of the script would be another, and an empty line ends HTML in Markdown.
+    # Pandoc replaces tabs, which would change the hash of the script, and an empty line ends HTML in Markdown.
     text <- gsub("\t", "&#9;", text, fixed = TRUE)
     gsub("\n", "&#10;", text, fixed = TRUE)
   }

@@ -22,7 +22,7 @@
 #'   [summary()][summary.profile_data()].
 #' @param source Values of `source_id`: the recorded runs to show. By default all, for `"time"` the first one.
 #' @param n The number of lines, for `"lines"`.
-#' @param main The title. By default what is shown, and the sum.
+#' @param main The title. By default it describes what is shown, with the sum.
 #'
 #' @return What was drawn, invisibly: for `"flame"` the rows of the [call_tree()] that are wide enough to be
 #'   visible; for `"time"` a tibble with the columns `start`, `end` (in seconds, or numbers of samples),
@@ -91,7 +91,7 @@ plot_flame <- function(x, value, source, main, call) {
   drawn
 }
 
-# Boxes one unit high, with the part of the name that fits.
+# Draws boxes one unit high, with the part of the name that fits.
 draw_boxes <- function(left, right, bottom, name, fill, native = FALSE) {
   usr <- graphics::par("usr")
   border <- ifelse((right - left) * graphics::par("pin")[[1]] / diff(usr[1:2]) > 0.03, "white", NA)
@@ -102,7 +102,7 @@ draw_boxes <- function(left, right, bottom, name, fill, native = FALSE) {
       col = "#00000040", density = 12, angle = 45, border = NA
     )
   }
-  # As large as fits into a box, but legible.
+  # Text is as large as fits into a box. It is omitted if it would not be legible.
   height <- graphics::strheight("M")
   cex <- min(0.8, 0.62 / height)
   if (cex < 0.35) {
@@ -153,12 +153,12 @@ native_names <- function(x) {
   x$functions$name[is_native(x)]
 }
 
-# A light colour for each package or file, so that dark text is legible; warm ones where neither is known.
+# A light colour for each package or file, so that dark text is legible; warm colours if neither is known.
 fills <- function(rows) {
   key <- ifelse(!is.na(rows$package), rows$package, ifelse(is.na(rows$filename), "", file_name(rows$filename)))
   name <- ifelse(is.na(rows$name), "", rows$name)
   hash <- function(texts) vapply(texts, function(text) {
-    # Any spread will do; that of letters alone would give neighbours the same colour.
+    # Any hash is sufficient, but without the positions of letters, neighbours would have the same colour.
     sum(utf8ToInt(enc2utf8(text)) * seq_along(utf8ToInt(enc2utf8(text))) * 37) %% 360
   }, 0, USE.NAMES = FALSE)
   hue <- ifelse(key == "", 20 + hash(name) %% 45, 130 + hash(key) %% 200)
@@ -227,7 +227,7 @@ boxes_over_time <- function(x, source, call) {
   location <- match(frames$location_id, x$locations$location_id)
   functions <- x$functions[match(x$locations$function_id[location], x$functions$function_id), ]
   name <- functions$name
-  # A call goes on if the previous sample has the same functions up to here.
+  # A call continues if the previous sample has the same functions up to this depth.
   starts <- logical(length(depth))
   open <- list()
   for (rows_of in split(seq_along(depth), factor(sample, seq_along(ids)))) {

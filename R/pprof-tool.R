@@ -7,7 +7,7 @@
 #'
 #' 1. the option `profile.pprof`,
 #' 2. the environment variables `PROFILE_PPROF` and `PROFFER_PPROF_PATH`, of which the package proffer also
-#'    uses the latter,
+#'    uses the second one,
 #' 3. `pprof` on the `PATH`,
 #' 4. `go tool pprof`, if `go` is on the `PATH`,
 #' 5. the file `pprof` (`pprof.exe`) in `tools::R_user_dir("profile", "data")`.
@@ -26,7 +26,7 @@
 #' ignored on the `PATH`.
 #'
 #' @return The path of a program, a string of class `pprof_tool` that can be passed to [system2()]. Its
-#'   attribute `found` says where it was found. If `go` itself must be called, the attribute `args` contains
+#'   attribute `found` describes where it was found. If `go` itself must be called, the attribute `args` contains
 #'   the arguments that come first.
 #'
 #' @section Errors:
@@ -170,8 +170,8 @@ print.pprof_tool <- function(x, ...) {
 #'
 #' @details
 #' With the default `host`, only users of this machine can connect. The server has no password: with the
-#' address of a network card, everyone in that network can see the profile and the source files that it
-#' names.
+#' address of a network interface, everyone in that network can see the profile and the source files to which
+#' it refers.
 #'
 #' Ctrl-C in the R session does not stop the server.
 #'
@@ -188,8 +188,8 @@ print.pprof_tool <- function(x, ...) {
 #'   format of [Rprof()] or OpenTelemetry is read by [read_profile()]; any other file is passed to pprof
 #'   unchanged.
 #' @param ... Must be empty.
-#' @param host Name or IPv4 address that the server listens at.
-#' @param port The port that it listens at. By default a free one is chosen.
+#' @param host Name or IPv4 address on which the server listens.
+#' @param port The port on which it listens. By default a free one is chosen.
 #' @param browse Whether to open the browser, by [browseURL()].
 #' @param timeout The number of seconds to wait for the server to answer.
 #' @param server A value of `serve_pprof()`, or `NULL` for all running servers.
@@ -352,9 +352,9 @@ new_pprof_server <- function(host, port) {
 # A shell script that starts the server, writes its process id and exit status to files, and stops it when
 # the session has ended, even if that was killed. Both ignore Ctrl-C and the closing of the terminal.
 #
-# processx would do this in as many lines: it cannot pass on paths that are not valid text in the locale,
-# takes the signal for ended children away from parallel, which then waits ten seconds when R quits, and
-# changes the random numbers of the session.
+# processx would not be shorter: it cannot pass on paths that are not valid text in the locale, takes the signal
+# for ended children away from parallel, which then waits ten seconds when R quits, and changes the random numbers
+# of the session.
 supervisor <- "
 trap '' HUP INT
 dir=$1 session=$2
@@ -371,8 +371,8 @@ echo $? > \"$dir/status\"
 "
 
 start_server <- function(server, tool, path, timeout) {
-  # In a session of its own all its processes can be stopped at once. macOS lacks the program setsid:
-  # there only the first process is stopped.
+  # In a separate session, all processes of the server can be stopped at once. macOS lacks the program setsid, so
+  # only the first process is stopped there.
   setsid <- program("setsid")
   command <- c(
     if (!is.na(setsid)) setsid,

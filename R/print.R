@@ -86,8 +86,8 @@ has_scale <- function(unit) {
   scale_value(1, unit)$unit != ""
 }
 
-# The same for a column of a tibble that is printed. It has its own class because tibbles truncate strings,
-# and with them the unit.
+# Amounts as a column of a tibble that is printed. They have their own class because tibbles truncate strings,
+# which would remove the unit.
 new_amounts <- function(values, unit) {
   vctrs::new_vctr(values, unit = unit, class = "profile_amounts")
 }
@@ -159,7 +159,7 @@ format_types <- function(types, width) {
 }
 
 format_sources <- function(sources, width = getOption("width"), ellipsis = NULL) {
-  # Not the rows of the table: see slice_rows().
+  # Columns are used instead of rows of the table, see slice_rows().
   shown <- lapply(unclass(sources)[c("source_type", "source_uri")], utils::head, 3)
   type <- printable(shown$source_type)
   # The end of a path is more informative than its start.
@@ -200,7 +200,7 @@ format_hint <- function(x, summary, width) {
   }
 }
 
-# What surprises new users most often: a profile of Rprof() has no samples, or no lines.
+# Hints for the most common surprises of new users: a profile of Rprof() has no samples, or no lines.
 hint_for <- function(x, summary) {
   counted <- attr(summary, "counted")
   recorded <- counted$samples + counted$without_stack + counted$without_value
@@ -284,7 +284,7 @@ unprintable <- paste0(
   "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 )
 
-# Replaces these characters by escape sequences, as in R strings.
+# Replaces unprintable characters by escape sequences, as in R strings.
 printable <- function(x) {
   x <- valid_text(x)
   rows <- grep(unprintable, x, perl = TRUE)
@@ -320,7 +320,7 @@ escape_sequence <- function(char) {
 # Truncates strings to a width, with an ellipsis.
 shorten <- function(x, width, from = c("end", "start"), ellipsis = NULL) {
   from <- match.arg(from)
-  # As it will be printed: characters that the locale lacks appear as `<U+00E9>`.
+  # Text as it will be printed: characters that the locale lacks appear as `<U+00E9>`.
   native <- enc2native(x)
   ellipsis <- ellipsis %||% if (l10n_info()[["UTF-8"]]) "\u2026" else "~"
   width <- rep_len(width, length(x))

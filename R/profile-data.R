@@ -5,7 +5,7 @@ new_profile_data <- function(tables, version) {
   structure(tables, class = class)
 }
 
-# The version that `meta` says, NA where it says none.
+# The version in `meta`, NA if there is none.
 profile_version <- function(x) {
   meta <- x[["meta"]]
   if (!is.data.frame(meta)) {
@@ -39,7 +39,7 @@ profile_version <- function(x) {
 #' @param object A profile, see [profile_data].
 #' @param ... Must be empty.
 #' @param type The sample type to sum, such as `"samples"` or `"alloc_space"`. By default the type that counts
-#'   samples, else the one that a viewer shows first, else the last one that can be summed.
+#'   samples; if there is none, the one that a viewer shows first; otherwise the last one that can be summed.
 #'
 #' @return A list of class `profile_summary` with two tibbles, sorted by decreasing self:
 #'   \describe{

@@ -7,7 +7,7 @@
 #' - reads profiles of R's own [Rprof()], pprof and OpenTelemetry: [read_rprof()], [read_pprof()],
 #'   [read_otlp()], or [read_profile()] for any of them;
 #' - records R and native code together: [start_profiler()];
-#' - profiles services all the time: [start_agent()];
+#' - continuously profiles services: [start_agent()];
 #' - represents profiles as plain tables: [profile_data];
 #' - summarises, filters and combines them: [summary.profile_data()], [filter_profile()],
 #'   [combine_profiles()];

@@ -7,11 +7,11 @@
 #' profile, in a fraction of the time that profvis needs to parse a file, and works for profiles of all formats.
 #'
 #' @details
-#' profvis has one step for each sample, all of the same length: the sampling period of the first source, or 10
-#' milliseconds if that is unknown. A sample with a count of n becomes n steps. Sources follow one another.
+#' profvis has one step for each sample. All steps have the same length: the sampling period of the first source, or
+#' 10 milliseconds if that is unknown. A sample with a count of n becomes n steps. Sources follow one another.
 #'
-#' Source code is shown for files whose text is known: those that [collect_sources()] finds, which runs if `sources` is
-#' `TRUE`. Frames in other files have no file and line, as in profvis itself.
+#' Source code is shown for files whose text is known: those that [collect_sources()] finds, which is called if
+#' `sources` is `TRUE`. Frames in other files have no file and line, as in profvis itself.
 #'
 #' profvis shows a function with the line that called it. The line that was running in the innermost function is
 #' a row of its own, with its code as label.
@@ -24,7 +24,7 @@
 #'
 #' @inheritParams write_pprof
 #' @param sources Whether to collect the source code of files.
-#' @param split Whether code and flame graph are beside (`"h"`) or above (`"v"`) each other.
+#' @param split Whether code and flame graph are side by side (`"h"`) or one above the other (`"v"`).
 #'
 #' @return An object of class `profvis`, an htmlwidget. `x$message` contains `prof`, a data frame with a row for each frame
 #'   of each step, innermost frame first:
@@ -87,7 +87,7 @@ profvis_interval <- function(sources) {
 
 # The widget that `htmlwidgets::createWidget()` creates for profvis.
 profvis_widget <- function(message) {
-  # So that print() finds its method.
+  # Loads profvis, so that print() finds its method.
   rlang::is_installed("profvis") && requireNamespace("profvis", quietly = TRUE)
   size <- list(defaultWidth = NULL, defaultHeight = NULL)
   policy <- c(size, list(

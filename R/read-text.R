@@ -5,14 +5,14 @@
 #' [FlameGraph](https://github.com/brendangregg/FlameGraph) that py-spy, async-profiler, Go's and many other tools
 #' write: one line for each stack, with a count.
 #'
-#' `read_perf_script()` reads what `perf script` prints: samples of all kinds of programs on Linux, including R itself
-#' with its native code.
+#' `read_perf_script()` reads the output of `perf script`: samples of all kinds of programs on Linux, including R
+#' itself with its native code.
 #'
 #' @details
 #' ## Collapsed stacks
 #'
-#' Each line is a sample with the sample type `samples` in `count`, also if the count is a decimal number or counts
-#' something else: the format does not say what. The count is what follows the last blank of a line. If all lines end
+#' Each line is a sample with the sample type `samples` in `count`, even if the count is a decimal number or counts
+#' something else, since the format does not specify it. The count follows the last blank of a line. If all lines end
 #' in two counts, as in a difference that `difffolded.pl` wrote, the first is the type `samples_before` and the second
 #' is `samples`; a problem is reported, since the first count might also belong to a name.
 #'

@@ -9,25 +9,25 @@
 #' `read_cpuprofile()` reads the CPU profiles of Chrome and Node (`.cpuprofile`, `node --cpu-prof`), and the traces
 #' that Chrome's performance panel saves.
 #'
-#' `read_firefox()` reads processed profiles of the [Firefox Profiler](https://profiler.firefox.com): what its viewer
-#' saves, and what samply and others write.
+#' `read_firefox()` reads processed profiles of the [Firefox Profiler](https://profiler.firefox.com), which its viewer
+#' saves and samply and others write.
 #'
 #' @details
 #' [read_profile()] recognises the files of all these functions by their content. Use one of these functions if you know
 #' the format, so that a file of another one is an error.
 #'
-#' Irregularities are reported as by [read_rprof()]. A file that was truncated is read as far as it goes, where its
-#' format allows it. Files compressed with gzip are decompressed.
+#' Irregularities are reported as by [read_rprof()]. A truncated file is read as far as possible, if its format allows
+#' it. Files compressed with gzip are decompressed.
 #'
 #' ## speedscope
 #'
-#' Each profile of the file is a source, and its name is in the table `.comments`, for the first one followed by
-#' the name and the exporter of the file. It has one sample type: `samples` in `count` for profiles without a unit,
+#' Each profile of the file is a source, and its name is in the table `.comments`; for the first profile, the name and
+#' the exporter of the file follow. A source has one sample type: `samples` in `count` for profiles without a unit,
 #' `time` in its unit, or `memory` in `bytes`.
 #'
 #' An evented profile records when functions were called and returned. The time between two of these events becomes
 #' a sample with the functions that were running, so the values are exact, and the number of samples has no meaning.
-#' Times in which nothing was running have no sample.
+#' Periods in which nothing was running have no sample.
 #'
 #' ## CPU profiles of Chrome and Node
 #'
@@ -37,11 +37,11 @@
 #' `(anonymous)`. Times of samples are kept if they are counted from 1970. Those of Node and Chrome are not: they
 #' are counted from the start of the computer.
 #'
-#' `filename` is the URL of the script and `start_line` where the function starts. A file counts which lines were
-#' running in each function, not which one in each sample: lines are assigned to its samples in the order of the
-#' file, so that their sums are right. The lines of callers are not known. Old files only count samples, or contain
-#' nested nodes; both are read. The columns where functions start, optimisation states and the memory of heap profiles
-#' are not read.
+#' `filename` is the URL of the script, and `start_line` is the line where the function starts. A file contains how
+#' often each line of a function was running, but not which line was running in each sample: lines are assigned to
+#' its samples in the order of the file, so that their sums are right. The lines of callers are not known. Old files
+#' only count samples, or contain nested nodes; both are read. The columns where functions start, optimisation states
+#' and the memory of heap profiles are not read.
 #'
 #' In a trace, each profiled thread is a source with its name as comment. Traces contain profiles only if they were
 #' recorded with JavaScript samples, and all other events are skipped.
@@ -51,12 +51,12 @@
 #' Each thread with samples or allocations is a source, with its name, process and program as comments, and the sampling
 #' interval as period. The weight of its samples is `samples` in `count`, `time` in `milliseconds`, or `memory` in
 #' `bytes`. Further types are `cpu`, the CPU time since the previous sample in the unit of the file; and `alloc_space`
-#' and `dealloc_space` in `bytes`, for which there are samples of their own. Times of samples are kept.
+#' and `dealloc_space` in `bytes`, which have separate samples. Times of samples are kept.
 #'
-#' Tested with versions 40 to 66 of the format; older ones from 7 on, and newer ones up to 70, differ little. Frames of libraries refer to `.mappings`, and
-#' those without symbols are rows without a function, with their address. Not kept are markers, counters, categories,
-#' pages, the text of sources, and positions in original sources. The form that Firefox itself records has to be converted:
-#' open it in the viewer and save it.
+#' Tested with versions 40 to 66 of the format; older ones from 7 on, and newer ones up to 70, differ little. Frames
+#' of libraries refer to `.mappings`, and those without symbols are rows without a function, with their address. Not
+#' kept are markers, counters, categories, pages, the text of sources, and positions in original sources. The format
+#' in which Firefox itself records must be converted: open the file in the viewer and save it.
 #'
 #' @inheritParams read_rprof
 #'

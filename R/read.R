@@ -62,7 +62,7 @@
 #'
 #' ## What is kept of pprof files
 #'
-#' Everything that the file contains; [profile_data] lists where. Each line of a location is a row of
+#' Everything that the file contains, in the tables that [profile_data] describes. Each line of a location is a row of
 #' `locations`, inlined calls innermost first; a location without lines is a row without a function. Each
 #' sample is a row, with all its values, including zeros. Numbers are exact: those that R cannot represent are
 #' also stored as text. `drop_frames` and `keep_frames` are not applied, see [drop_frames()].
@@ -74,7 +74,7 @@
 #'
 #' ## Sources of pprof files
 #'
-#' A file is one source, unless labels of its samples name others, as written by
+#' A file is one source, unless labels of its samples specify other sources, as written by
 #' `write_pprof(sources = TRUE)`. Those sources have the URI that they had when they were written. They are
 #' ordered by their numbers, or by their first samples if files with the same numbers were merged. If some
 #' samples have no such labels, the file itself is the first source. Labels of this kind that are irregular
@@ -136,14 +136,15 @@ read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
 #' Read a profile of unknown format
 #'
 #' `read_profile()` detects the format of a file by its content and calls [read_rprof()], [read_pprof()],
-#' [read_otlp()], [read_rprofmem()], or a reader of [another format][read_speedscope()]. The name of the file does not matter.
+#' [read_otlp()], [read_rprofmem()], or a reader of [another format][read_speedscope()]. The name of the file does not
+#' matter.
 #'
 #' @inheritParams read_rprof
 #'
 #' @return An object of class `profile_data`, see [profile_data]. `sources$source_type` is the format.
 #'
 #' @section Errors:
-#' Those of the functions. For a file of another format, the message of `profile_error_parse` says what
+#' Those of the functions. For a file of another format, the message of `profile_error_parse` describes what
 #' it looks like.
 #' @export
 #' @examples
@@ -191,7 +192,7 @@ max_memory <- function(call) {
   as.double(bytes)
 }
 
-# Whether columns of samples are computed when their values are needed.
+# Whether columns of samples are computed only when their values are needed.
 lazy_columns <- function(call) {
   lazy <- getOption("profile.lazy", TRUE)
   if (!rlang::is_bool(lazy)) {

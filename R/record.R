@@ -1,4 +1,4 @@
-# Recording an expression with R's own profiler: the shortest way to a profile.
+# Records an expression with R's own profiler: the simplest way to get a profile.
 
 #' Record a profile of an expression
 #'
@@ -9,15 +9,15 @@
 #' [profile_page()] for pictures.
 #'
 #' If the expression fails or is interrupted, its error is raised as usual, and `last_profile()` returns the
-#' profile of what ran until then.
+#' profile of the code that ran until then.
 #'
 #' @details
-#' The value of the expression is not returned. Assign it inside: `record_profile(y <- work())`.
+#' The value of the expression is not returned. Assign it in the expression: `record_profile(y <- work())`.
 #'
-#' The profile contains what the expression called: the frames of the callers of `record_profile()` are
+#' The profile contains only the calls of the expression: the frames of the callers of `record_profile()` are
 #' removed, and so are samples outside of the expression.
 #'
-#' A sample is taken once in an `interval` of CPU time, so that nothing is recorded while R waits. Code that
+#' A sample is taken once per `interval` of CPU time, so nothing is recorded while R waits. Code that
 #' runs for less than a second has few samples; repeat it, as in `record_profile(for (i in 1:100) work())`,
 #' or choose a shorter `interval`.
 #'
@@ -70,7 +70,7 @@ record_profile <- function(
   if (isTRUE(the$recording)) {
     abort_argument("`record_profile()` is running already.", call)
   }
-  # Those of this function and its callers.
+  # The frames of this function and its callers.
   frames <- sys.nframe() - count_label_frames(sys.calls())
   started <- Sys.time()
   finish <- if (joint) start_joint_recording(options, call) else start_recording(options, call)
@@ -105,7 +105,7 @@ last_profile <- function() {
 # Starts a profiler and returns the function that stops it and returns the profile.
 start_recording <- function(options, call) {
   path <- tempfile("Rprof-", fileext = ".out")
-  # Without a limit that large programs reach, since R omits lines beyond it.
+  # R omits the lines of files beyond this limit. Large programs reach the default one.
   if (options$line.profiling) {
     options$numfiles <- 1000L
   }
@@ -139,7 +139,7 @@ start_joint_recording <- function(options, call) {
   }
 }
 
-# Without the frames of callers, with what can be collected only here.
+# Removes the frames of callers, and adds information that can be collected only in this session.
 tidy_recording <- function(x, frames, started, call) {
   x$sources$source_timestamp <- as.numeric(started)
   x <- filtered(x, list(), list(), integer(), call, outermost = frames)

@@ -1,9 +1,9 @@
-# The helper of agents that send to `https://`: a process of R that sends their requests with curl.
+# The helper of agents that send to `https://`: an R process that sends their requests with curl.
 #
-# The core has no encryption, and the thread of an agent must not call R. So it writes requests to files of a folder, and
-# one process for all agents of this user sends them, by the code of `send_otlp()`. src/rust/agent/src/relay has the side
-# of the agent: names of files, and locks that say who is there. The agent starts the helper, which ends when there is no
-# agent any more.
+# The core has no encryption, and the thread of an agent must not call R. So it writes requests to files in a folder,
+# and one process for all agents of this user sends them, with the code of `send_otlp()`. src/rust/agent/src/relay is
+# the side of the agent: file names, and locks that show which processes exist. The agent starts the helper, which
+# ends when no agent is left.
 
 # ---- For the agent ---------------------------------------------------------------------
 
@@ -19,7 +19,7 @@ relay_target <- function(url, headers, timeout, limit, call) {
   )
   environment <- relay_environment()
   folder <- relay_folder(environment)
-  # What the helper leaves when it is killed is removed with the folder.
+  # If the helper is killed, its temporary files are removed with the folder.
   environment[["TMPDIR"]] <- folder
   list(
     kind = "relay", path = c(folder, folder), head = serialize(request, NULL, version = 3),
@@ -28,8 +28,9 @@ relay_target <- function(url, headers, timeout, limit, call) {
   )
 }
 
-# The variables of this process, without those that would make the helper another R than this one, start an agent in it,
-# or that it does not need. They are taken now, since another thread must not read them while R changes them.
+# The environment variables of this process, without those that would configure R differently in the helper or start
+# an agent in it, and without those that it does not need. They are copied now, since another thread must not read
+# them while R changes them.
 relay_environment <- function() {
   variables <- Sys.getenv()
   variables <- rlang::set_names(as.character(variables), names(variables))
@@ -53,7 +54,7 @@ relay_folder <- function(environment) {
   file.path(base, paste("profile-relay", file.info(tempdir())$uid, substr(rlang::hash(shared), 1, 16), sep = "-"))
 }
 
-# The shell ends at once, so that the helper is no child of R.
+# The shell ends at once, so that the helper is not a child of R.
 relay_command <- function(folder) {
   c(
     "/bin/sh", "-c", "\"$@\" &", "sh", file.path(R.home("bin"), "Rscript"), "--vanilla", "-e",
@@ -67,9 +68,9 @@ lines_for_c <- function(texts) {
 
 # ---- The helper ------------------------------------------------------------------------
 
-# How often it looks for requests, in seconds, and how often while it sends.
+# Seconds between two checks for requests: when idle, and while sending.
 relay_pause <- c(idle = 0.25, busy = 0.02)
-# How long it waits for another agent, and how old files are that nobody needs any more.
+# Seconds to wait for another agent, and the age in seconds from which other files are removed.
 relay_patience <- 5
 relay_age <- 60
 
@@ -104,7 +105,7 @@ run_relay <- function(folder) {
     if (state == "send") {
       last_agent <- now()
     } else if (state == "close") {
-      # An agent that comes now makes another one of this name.
+      # An agent that starts now creates another folder of this name.
       setwd("/")
       old <- paste0(folder, "-", Sys.getpid())
       if (file.rename(folder, old)) {
@@ -118,7 +119,7 @@ run_relay <- function(folder) {
       tidy_relay(names(attempts))
       last_tidy <- now()
     }
-    # More requests often follow one.
+    # A request is often followed by others.
     Sys.sleep(relay_pause[[if (idle && now() - last_request > 0.5) "idle" else "busy"]])
   }
 }
@@ -171,7 +172,8 @@ end_relay_attempt <- function(name, attempt) {
   TRUE
 }
 
-# The agent judges a response as if it had received it. Otherwise it gets the name of an outcome and the reason.
+# A response is passed on, and the agent evaluates it as if it had received it itself. Without a complete response,
+# the agent gets the name of an outcome and the reason.
 relay_answer <- function(answer, request) {
   problem <- problem_with(answer, request, NULL)
   if (!is.null(problem) && problem$result != "status") {
@@ -191,7 +193,7 @@ relay_answer <- function(answer, request) {
 
 write_relay_answer <- function(name, bytes) {
   new <- paste0(name, ".new")
-  # If the disk is full, the agent waits in vain, and sends nothing twice.
+  # If the disk is full, the agent waits until it times out, and does not send the request twice.
   try(
     {
       writeBin(bytes, new)
@@ -202,7 +204,8 @@ write_relay_answer <- function(name, bytes) {
   unlink(paste0(name, ".sending"))
 }
 
-# Removes what processes that were killed have left, and keeps the lock from those who remove old files from such folders.
+# Removes files that killed processes have left, and touches the lock, so that programs that remove old temporary
+# files do not remove it.
 tidy_relay <- function(sending) {
   Sys.setFileTime("lock", Sys.time())
   files <- setdiff(list.files(), c("lock", "log", basename(tempdir()), paste0(sending, ".sending")))

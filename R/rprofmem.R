@@ -18,10 +18,10 @@
 #' The type `new_pages` is missing if the file has no such lines. The names of `alloc_space` and `alloc_objects` are
 #' those that [pprof](https://github.com/google/pprof) knows from Go.
 #'
-#' `Rprofmem()` names functions by the symbol by which they were called, and calls others `<Anonymous>`: these
-#' are also calls like `pkg::f()` and `x$f()`. It records neither times nor lines of code, and does not mark where a
+#' `Rprofmem()` names functions by the symbol by which they were called. Other functions are `<Anonymous>`, including
+#' calls like `pkg::f()` and `x$f()`. It records neither times nor lines of code, and does not mark where a
 #' file was continued with `append = TRUE`. Names are not escaped, so a name that contains a quote, a blank and another
-#' quote is read as two. Lines that R before 3.5.0 joined are separated. Irregularities are reported as by
+#' quote is read as two names. Lines that R before 3.5.0 joined are separated. Irregularities are reported as by
 #' [read_rprof()].
 #'
 #' An empty file is a profile without samples: R writes one if no allocation is above the threshold.

@@ -72,10 +72,9 @@
 #' @return `x`, invisibly.
 #'
 #' @section Errors:
-#' `profile_error_send` if the server did not accept the profile, or this is unknown. The condition has the
-#' fields `endpoint`; `status`, the HTTP status, `NA` without an answer; `attempts`, the number of attempts;
-#' and `answer`, the server's message, or `NA`. Passwords and queries of URLs are left out from `endpoint`
-#' and from messages.
+#' `profile_error_send` if the server did not accept the profile, or if it is unknown whether it did. The condition
+#' has the fields `endpoint`; `status`, the HTTP status, `NA` without an answer; `attempts`, the number of attempts;
+#' and `answer`, the server's message, or `NA`. `endpoint` and messages omit passwords and queries of URLs.
 #'
 #' `profile_error_argument` for invalid arguments and environment variables; `profile_error_unsupported` if
 #' curl is not installed; those of [write_otlp()] if `x` cannot be written.

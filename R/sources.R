@@ -4,7 +4,7 @@
 #'
 #' @description
 #' A profile refers to lines of files, which may change or disappear. `collect_sources()` stores their text
-#' in the profile, so that it can be shown later, also on another machine: in [profile_page()],
+#' in the profile, so that it can be shown later, and on other machines: in [profile_page()],
 #' [annotate_lines()] and [describe_profile()].
 #'
 #' @details
@@ -23,16 +23,16 @@
 #' @param ... Must be empty.
 #' @param directory Directories to search for files that do not exist, such as those of a profile from
 #'   another machine. `home/me/code/run.R` is searched in a directory as `home/me/code/run.R`,
-#'   `me/code/run.R`, `code/run.R`, and `run.R`; the first one that exists is taken.
+#'   `me/code/run.R`, `code/run.R`, and `run.R`; the first one that exists is used.
 #'
 #' @return The profile, of version 2.0, with the table `.source_text`, which contains a row for each file
-#'   whose text was found. Rows that are already there are kept.
+#'   whose text was found. Existing rows are kept.
 #'   \describe{
 #'   \item{filename}{character: as in `functions`}
 #'   \item{text}{character: the text, with a line feed at the end of each line}
 #'   \item{from}{character: `"file"` or `"srcref"`}
 #'   \item{changed}{logical: whether the file was changed after the profile was recorded, so that its lines
-#'     may be others. `NA` if unknown.}
+#'     may differ. `NA` if unknown.}
 #'   }
 #' @section Errors:
 #' `profile_error_invalid` if `x` is not valid. Files that cannot be read are left out.
@@ -40,7 +40,7 @@
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #'
-#' # The files are not where they were when this profile was recorded:
+#' # The files have moved since this profile was recorded:
 #' x <- collect_sources(x, directory = system.file("samples/report", package = "profile"))
 #' x$.source_text
 #' annotate_lines(x, "sales.R")
@@ -73,7 +73,7 @@ files_with_lines <- function(x) {
   unique(files[!is.na(files)])
 }
 
-# When the last run ended, at the latest; NA if that is not known.
+# The latest time at which the last run can have ended; NA if it is not known.
 end_of_recording <- function(x, call) {
   start <- x$sources$source_timestamp
   if (length(start) == 0) {
@@ -126,7 +126,7 @@ text_of_file <- function(file) {
   if (any(bytes == 0)) NA_character_ else lines_of_text(rawToChar(bytes))
 }
 
-# With UTF-8 and line feeds.
+# Converts text to UTF-8 with line feeds.
 lines_of_text <- function(text) {
   if (!validUTF8(text)) {
     text <- iconv(text, if (l10n_info()[["UTF-8"]]) "latin1" else "", "UTF-8", sub = "byte")
@@ -177,7 +177,8 @@ texts_of_functions <- function(env) {
   texts
 }
 
-# Active bindings would run code, and so would promises, apart from those of a namespace, which load functions.
+# Whether a value can be read without running code. Active bindings and promises run code, apart from the promises of
+# a namespace, which load functions.
 is_at_hand <- function(name, env) {
   !bindingIsActive(name, env) && (isNamespace(env) || !rlang::env_binding_are_lazy(env, name))
 }
@@ -192,7 +193,7 @@ split_text <- function(lines, filename) {
   }
   ends <- c(starts[-1] - 1L, length(lines))
   texts <- Map(function(start, end) {
-    # The number of the first line.
+    # Empty lines replace those before the first line, so that line numbers are kept.
     first <- as.numeric(sub(pattern, "\\1", lines[[start]]))
     c(rep("", min(max(first - 1, 0), 1e6)), lines[seq_len(end - start) + start])
   }, starts, ends)
@@ -204,7 +205,7 @@ split_text <- function(lines, filename) {
 #' The figures of the lines of a file
 #'
 #' @description
-#' Returns the lines of one file with their self and total, and their text where it is at hand: in the profile
+#' Returns the lines of one file with their self and total, and their text if it is available: in the profile
 #' (see [collect_sources()]), or in a file that exists.
 #'
 #' @param x A profile, see [profile_data].
@@ -215,12 +216,12 @@ split_text <- function(lines, filename) {
 #'
 #' @return A tibble with the columns `line`, `text` (`NA` if unknown), those of `summary(x)$by_line`
 #'   (`self`, `total`, `self_share`, `total_share`, ...), and `filename`. If the text is known, it has a row
-#'   for each line, with 0 where nothing was recorded, and a row for each line that the text has not; else a
-#'   row for each line with samples.
+#'   for each line of the text, with 0 if nothing was recorded, and for each line with samples that the text
+#'   lacks; otherwise it has a row for each line with samples.
 #'
 #'   The attribute `changed` is that of [collect_sources()].
 #' @section Errors:
-#' - `profile_error_argument` if the profile has no lines of `file`, or of several files with this end;
+#' - `profile_error_argument` if the profile has no lines of `file`, or if the paths of several files end with it;
 #' - those of [summary()][summary.profile_data()].
 #' @export
 #' @examples
@@ -239,7 +240,7 @@ annotate_lines <- function(x, file = NULL, ..., type = NULL) {
   source <- source[match(file, source$filename), ]
   text <- strsplit(source$text, "\n", fixed = TRUE)[[1]]
   known <- !is.na(source$text)
-  # A profile can have lines that the text has not.
+  # A profile can have lines that the text lacks.
   line <- if (known) sort(union(seq_along(text), figures$line)) else figures$line
   row <- match(line, figures$line)
   columns <- as.list(figures[setdiff(names(figures), c("filename", "line"))])

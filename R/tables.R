@@ -108,14 +108,14 @@ plain <- function(x, wanted, table, column, call) {
   }
 }
 
-# Exact, or an error. bit64 stores the 64 bits of an integer in the place of a double; the package does not
-# have to be installed.
+# Converts 64-bit integers exactly, or raises an error. bit64 stores the 64 bits of an integer in a double; the
+# package does not have to be installed.
 from_integer64 <- function(x, wanted, table, column, call) {
   halves <- matrix(readBin(writeBin(as.vector(unclass(x)), raw()), "integer", 2 * length(x)), nrow = 2)
   if (.Platform$endian == "big") {
     halves <- halves[2:1, , drop = FALSE]
   }
-  # A half in which only the highest bit is set is NA as an integer.
+  # A half in which only the highest bit is set is read as NA.
   low <- ifelse(is.na(halves[1, ]), 2^31, halves[1, ] %% 2^32)
   high <- ifelse(is.na(halves[2, ]), -2^31, halves[2, ])
   values <- high * 2^32 + low
@@ -129,7 +129,7 @@ from_integer64 <- function(x, wanted, table, column, call) {
   if (is.integer(wanted)) as.integer(values) else values
 }
 
-# These rows of a table. vctrs would compute all values of columns that are computed when they are needed.
+# Selects rows of a table. vctrs would compute all values of computed columns.
 slice_rows <- function(rows, i) {
   if (!has_plain_rows(rows)) {
     return(vctrs::vec_slice(rows, i))
@@ -142,13 +142,13 @@ slice_rows <- function(rows, i) {
   }))
 }
 
-# Whether rows can be selected column by column: the class has no rules of its own, and rows have no names.
+# Whether rows can be selected column by column: in a plain data frame or tibble without row names.
 has_plain_rows <- function(rows) {
   class <- setdiff(oldClass(rows), c("tbl_df", "tbl"))
   identical(class, "data.frame") && .row_names_info(rows) <= 0 && length(rows) > 0
 }
 
-# The table with these columns instead of its own, in the same order.
+# Replaces the columns of a table by these, which are in the same order.
 with_columns <- function(rows, columns) {
   attributes <- attributes(rows)
   attributes$row.names <- .set_row_names(length(columns[[1]]))

@@ -164,7 +164,7 @@ scaled <- function(value, unit, to, call) {
 #' Units of numeric labels
 #'
 #' A label of a sample can be a number with a unit, such as 4096 `bytes`. pprof's tools show all labels with
-#' the same key in one unit, which `label_units()` returns.
+#' the same key in the same unit, which `label_units()` returns.
 #'
 #' The unit is the first one among the labels with that key, in the order of the samples. If none has a
 #' unit, it is `bytes` for the keys `request` and `alignment`, and otherwise the key itself. pprof does not

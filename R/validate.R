@@ -1,12 +1,12 @@
-# Checking a profile; the rules themselves are checked in the core.
+# Checks a profile. The core checks the rules.
 
 #' Check a profile
 #'
 #' `validate_profile()` checks a profile against the rules of its version, which [profile_data] describes.
 #' Readers return valid profiles, and writers check before they write, so you need it only after you
-#' have edited or built tables yourself. [compact_profile()] repairs what editing commonly breaks.
+#' have edited or created tables yourself. [compact_profile()] repairs what editing commonly breaks.
 #'
-#' @param x A profile, as returned by [read_rprof()], [read_pprof()] or [read_otlp()], or built by hand, or
+#' @param x A profile, as returned by [read_rprof()], [read_pprof()] or [read_otlp()], or created by hand, or
 #'   a dm of its tables, see [dm_from_profile()].
 #'
 #' @return `x`, invisibly.

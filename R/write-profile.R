@@ -1,6 +1,6 @@
-# Writes a profile in the format that the name of a file stands for.
+# Writes a profile in the format that the file name implies.
 
-#' Write a profile in the format of a file name
+#' Write a profile in the format that the file name implies
 #'
 #' `write_profile()` determines the format by the end of `path`, as [read_profile()] determines it by the content of
 #' a file.
@@ -43,7 +43,7 @@
 write_profile <- function(x, path, ...) {
   call <- rlang::current_env()
   check_path(path, call)
-  # In this form errors name that function.
+  # Called in this form so that errors name this function.
   eval(rlang::call2(writer_of(path, call), quote(x), quote(path), quote(...)))
 }
 

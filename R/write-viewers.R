@@ -18,7 +18,8 @@
 #' An existing file is replaced as by [write_pprof()]. A file whose name ends in `.gz` is compressed.
 #'
 #' If information is lost that a file of the format usually contains, one warning of class `profile_warning_lossy`
-#' counts what was left out or changed, such as negative values. What no file of the format contains is listed below.
+#' counts what was left out or changed, such as negative values. Information that no file of the format contains is
+#' listed below.
 #'
 #' For Rprof data the values are `samples`, `cpu` (the count times the sampling interval) and, for memory profiles,
 #' `alloc_space`; for other data the types of the profile. The memory in use at each sample, whose sum has no
@@ -29,19 +30,19 @@
 #' The file contains a profile for each source and sample type, named after the file that it was read from, such
 #' as `Rprof.out: cpu`, and names, files, lines and columns of frames. The default type is shown first.
 #'
-#' With `aggregate = FALSE` the samples are in their order, which the view *Time Order* needs; neighbours with equal
-#' stacks are one entry, which is shown in the same way. With `aggregate = TRUE` the values of all samples with equal
-#' stacks are summed. By default this depends on the size: speedscope takes seconds to open 100,000 samples, and
-#' does not show a million, so more than 100,000 entries are summed.
+#' With `aggregate = FALSE` the samples are in their order, which the view *Time Order* needs; consecutive samples
+#' with equal stacks are one entry, which is shown in the same way. With `aggregate = TRUE` the values of all samples
+#' with equal stacks are summed. By default this depends on the size: speedscope takes seconds to open 100,000
+#' samples, and does not show a million, so more than 100,000 entries are summed.
 #'
 #' Not written are labels, times of samples, kinds of frames, packages, mappings, resources and attributes.
 #' [read_speedscope()] reads each type of each source as a source, with the same values.
 #'
 #' ## CPU profiles
 #'
-#' The file contains times: `cpu` for Rprof data, else the default type of the profile if it is a time, or the first
-#' type that is one. Each sample is an entry, in the order of the profile. Sources follow one another on one time line,
-#' which the warning counts.
+#' The file contains times: `cpu` for Rprof data, otherwise the default type of the profile if it is a time, or the
+#' first type that is one. Each sample is an entry, in the order of the profile. Several sources follow one another on
+#' one time line, which the warning reports.
 #'
 #' Functions have their file and the line where they start. For R functions that is not known, and links lead to the
 #' first of their lines in the profile. Lines are written for the innermost functions only: the format counts the
@@ -57,12 +58,12 @@
 #' Allocated memory (`alloc_space`) is shown in the call tree of native allocations. If the profile does not contain
 #' when samples were taken, each one starts when the one before it ends.
 #'
-#' The categories *R*, *Native code* and *Garbage collection* have colours of their own. The text of source files is
+#' The categories *R*, *Native code* and *Garbage collection* have different colours. The text of source files is
 #' included if the profile contains it: call [collect_sources()] first.
 #'
-#' Other sample types are not written, nor are labels, packages, resources and attributes; calls that were inlined lose the
-#' order in which they were. The warning counts infinite values. [read_firefox()] reads the same stacks, times and lines, and
-#' allocations as samples of their own.
+#' Other sample types are not written, nor are labels, packages, resources and attributes; the order of inlined calls
+#' is lost. The warning counts infinite values. [read_firefox()] reads the same stacks, times and lines, and
+#' allocations as separate samples.
 #'
 #' @inheritParams write_pprof
 #' @param aggregate Whether to sum the values of samples with equal stacks. `NULL`, the default, does this for large

@@ -29,9 +29,9 @@
 #' - the sampling period, the duration, the time stamp, and the origin of the data as a comment.
 #'
 #' With `aggregate = TRUE`, samples with equal stacks and labels become one sample with the sums of their
-#' values, by the rules of Go's own merging: samples whose values are all 0 are removed, and so is everything
-#' that no sample needs; mappings of the same file and size become one, and addresses are adjusted. The file
-#' is smaller and contains all that `pprof` needs.
+#' values, by the rules by which Go merges profiles: samples whose values are all 0 are removed, and so is
+#' everything that no sample needs; mappings of the same file and size become one, and addresses are adjusted.
+#' The file is smaller and contains all that `pprof` needs.
 #'
 #' `aggregate = FALSE` writes every sample in its order, which viewers that show time need, the memory in use
 #' (`vsize_small` and others, whose sums are meaningless), and the tables as they are, with the ids of the
@@ -99,7 +99,7 @@
 #' file.copy(temporary, path, overwrite = TRUE, copy.mode = FALSE)
 #' ```
 #'
-#' A symbolic link is kept, and the file it refers to is replaced. Devices, pipes and `/dev/stdout` are
+#' A symbolic link is kept, and the file to which it refers is replaced. Devices, pipes and `/dev/stdout` are
 #' written directly. If R is killed, the temporary file `.profile-<process>-<number>.tmp` remains; the next
 #' write to the same directory removes it if it is more than a day old.
 #'

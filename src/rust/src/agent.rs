@@ -1,4 +1,4 @@
-//! The agent, as R asks for it: what it should do, and what it does.
+//! The interface of the agent for R: reads its settings and returns its status.
 
 use crate::arena::{Arena, RObject};
 use crate::argument::Sexp;
@@ -28,11 +28,12 @@ use std::time::Duration;
 
 const WHAT: &str = "the settings of the agent";
 
-/// The settings in a list: `source`, "reader" or "rprof"; `interval`, `every` in seconds; `event`, "cpu" or "wall"; `keys`,
-/// `values` of the resource; `queue` in bytes; `kind`, "http", "relay", "folder" or "function". For HTTP: `url`, `headers`
-/// (bytes), `timeout` and `backoff` in seconds, `limit` of answers in bytes. For a relay: `shown`, the URL without secrets;
-/// `path`, its folder; `head`, `command` and `environment` (bytes); and `timeout`, `backoff` and `limit`. For a folder:
-/// `path`, and `name`, with which its files begin.
+/// Reads the settings from a list: `source`, "reader" or "rprof"; `interval` and `every` in seconds; `event`, "cpu"
+/// or "wall"; `keys` and `values` of the resource attributes; `queue` in bytes; `kind`, "http", "relay", "folder" or
+/// "function". For HTTP: `url`, `headers` (bytes), `timeout` and `backoff` in seconds, and `limit`, the maximum size
+/// of a response in bytes. For a relay: `shown`, the URL without secrets; `path`, its folder; `head`, `command` and
+/// `environment` (bytes); and `timeout`, `backoff` and `limit`. For a folder: `path`, and `name`, the prefix of file
+/// names.
 pub fn settings(list: &Robj) -> Result<Settings> {
     let mut resource = Vec::new();
     let keys = option(list, "keys")?.elements()?;
@@ -105,11 +106,11 @@ fn number(list: &Robj, name: &str) -> Result<f64> {
 
 fn duration(list: &Robj, name: &str) -> Result<Duration> {
     let seconds = number(list, name)?;
-    // Longer than any program runs, for an infinite number.
+    // An infinite number becomes a duration longer than any program runs.
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(1 << 30)))
 }
 
-/// What the agent does, as a list; NULL if there is none.
+/// The status of the agent as a list; NULL if there is no agent.
 pub fn status(arena: Arena<'_>, status: Option<Status>) -> Result<RObject<'_>> {
     let Some(status) = status else {
         return Ok(RObject::null());
@@ -147,8 +148,8 @@ pub fn status(arena: Arena<'_>, status: Option<Status>) -> Result<RObject<'_>> {
     ])
 }
 
-/// For whom R's profiler works, as `list(path, user)`: the file that it should write for the agent, or NULL; and "agent",
-/// "other" or "nobody".
+/// Who uses R's profiler, as `list(path, user)`: the file to which it should write for the agent, or NULL; and
+/// "agent", "other" or "nobody".
 pub fn rprof(arena: Arena<'_>) -> Result<RObject<'_>> {
     let log = handle::log();
     let path = match &log {
@@ -175,7 +176,7 @@ pub fn chunk(arena: Arena<'_>, lazy: bool) -> Result<RObject<'_>> {
     };
     let input = Input::Bytes(&chunk.bytes);
     let (mut profile, problems) = formats::read(input, Some(&otlp::FORMAT), origin, &stop)?;
-    // It is what `profile_process()` records.
+    // The same kind as the sources that `profile_process()` records.
     for source in &mut profile.sources {
         source.kind = KIND;
     }

@@ -1,8 +1,9 @@
-//! Columns whose values are computed when R asks for them; `src/altrep.c` has their methods.
+//! Columns whose values are computed when R needs them; `src/altrep.c` contains their methods.
 //!
-//! The three columns of `sample_locations` share one [`Shared`], which R's garbage collector
-//! frees with the last of them. C reads its first fields, a view of the model's [`Frames`]. It calls
-//! Rust for packed stacks ([`profile_unpack`]) and at the end ([`profile_drop_frames`]).
+//! The three columns of `sample_locations` share one [`Shared`], which is freed when R's garbage
+//! collector frees the last of them. C reads its first fields, which are a view of the model's
+//! [`Frames`]. C calls Rust to unpack packed stacks ([`profile_unpack`]), and to free the object
+//! ([`profile_drop_frames`]).
 
 use crate::argument::Sexp;
 use crate::guard::guarded;
@@ -33,9 +34,9 @@ pub struct Shared {
     hint: isize,
     searches: isize,
     columns: [Column; COLUMNS],
-    // What the pointers point into, unknown to C.
+    // Owns the data that the pointers refer to. C does not access it.
     frames: Frames,
-    /// Room for the locations of a packed stack.
+    /// Buffer for the locations of a packed stack.
     space: Vec<u32>,
 }
 
@@ -91,8 +92,8 @@ impl Shared {
     }
 }
 
-/// Gives `make` a function that makes a list of the three columns, and jumps where R has no
-/// memory: then the frames are freed here.
+/// Passes to `make` a function that creates a list of the three columns. That function jumps if R
+/// has no memory; in this case the frames are freed here.
 pub fn with_frame_columns<T>(
     frames: Frames,
     make: impl FnOnce(&dyn Fn() -> SEXP) -> Result<T>,
@@ -100,13 +101,14 @@ pub fn with_frame_columns<T>(
     let shared = Box::into_raw(Box::new(Shared::new(frames)?));
     let is_taken = Cell::new(false);
     let made = make(&|| {
-        // SAFETY: what C expects, which R's garbage collector frees if this returns.
+        // SAFETY: a pointer of the type that C expects. R's garbage collector frees it if this call
+        // returns.
         let columns = unsafe { profile_frame_columns(shared) };
         is_taken.set(true);
         columns
     });
     if !is_taken.get() {
-        // SAFETY: the only pointer to it.
+        // SAFETY: no other pointer to it exists.
         drop(unsafe { Box::from_raw(shared) });
     }
     made
@@ -115,7 +117,8 @@ pub fn with_frame_columns<T>(
 /// Unpacks a stack; the locations are valid until the next call.
 #[unsafe(no_mangle)]
 extern "C" fn profile_unpack(shared: *mut Shared, stack: u32) -> *const u32 {
-    // SAFETY: of `with_frame_columns()`; R calls methods of columns from one thread.
+    // SAFETY: the pointer was created by `with_frame_columns()`; R calls the methods of columns
+    // from one thread.
     let shared = unsafe { &mut *shared };
     shared.frames.unpack(stack, &mut shared.space);
     shared.space.as_ptr()
@@ -124,69 +127,71 @@ extern "C" fn profile_unpack(shared: *mut Shared, stack: u32) -> *const u32 {
 /// Called by R's garbage collector, through C.
 #[unsafe(no_mangle)]
 extern "C" fn profile_drop_frames(shared: *mut Shared) {
-    // SAFETY: of `with_frame_columns()`; C calls this once.
+    // SAFETY: the pointer was created by `with_frame_columns()`; C calls this once.
     drop(unsafe { Box::from_raw(shared) });
 }
 
-/// A column of integers that are 1, 2, 3, …, each in so many rows. May jump.
+/// A column of integers 1, 2, 3, …, each repeated in `each` rows. May jump.
 ///
-/// R has sequences of its own, but writes them to files as they were made, so edits that
+/// R has its own compact sequences, but serialises them as they were created, so edits that
 /// `data.table::set()` makes in place are lost.
 ///
 /// # Safety
 /// Only inside [`guarded()`].
 pub unsafe fn counted(rows: usize, each: usize) -> SEXP {
-    // SAFETY: makes a vector.
+    // SAFETY: creates a vector, by the contract of this function inside `guarded()`.
     unsafe { profile_counted(rows as isize, each as isize) }
 }
 
-/// A column of these values, one after the other, and again from the first. May jump.
+/// A column that repeats these values in a cycle. May jump.
 ///
 /// # Safety
-/// Only inside [`guarded()`]. `values` is a vector of integers, doubles or strings with at least one
-/// element that nobody else has; it is protected.
+/// Only inside [`guarded()`]. `values` is a protected vector of integers, doubles or strings with
+/// at least one element, which is not used elsewhere.
 pub unsafe fn cycled(rows: usize, values: SEXP) -> SEXP {
-    // SAFETY: makes a vector.
+    // SAFETY: creates a vector, by the contract of this function inside `guarded()`.
     unsafe { profile_cycled(rows as isize, values) }
 }
 
-/// What a value of a frame belongs to.
+/// Which table a value of a frame comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
     Sample,
     Location,
 }
 
-/// A column with a row for each frame, and the value of its sample or location. May jump.
+/// A column with a row for each frame, which contains the value of its sample or location. May
+/// jump.
 ///
 /// # Safety
 /// Only inside [`guarded()`]. `column` is one of the columns of these frames, and `values` a vector
-/// of integers, doubles or strings with a value for each sample or location, which nobody else has.
-/// Both are protected.
+/// of integers, doubles or strings with a value for each sample or location, which is not used
+/// elsewhere. Both are protected.
 pub unsafe fn of_frames(column: SEXP, of: Of, values: SEXP) -> SEXP {
-    // SAFETY: makes a vector.
+    // SAFETY: creates a vector, by the contract of this function inside `guarded()`.
     unsafe { profile_of_frames(column, c_int::from(of == Of::Location), values) }
 }
 
-/// In how many rows a column of [`counted()`] has each number, unless its values are in memory.
+/// The number of rows that have the same value in a column of [`counted()`]; `None` if it is
+/// another vector or if its values are in memory.
 pub fn rows_of_each(vector: SEXP) -> Option<usize> {
     // SAFETY: a live object; this neither allocates nor jumps.
     let each = unsafe { profile_rows_of_each(vector) };
     usize::try_from(each).ok().filter(|&each| each > 0)
 }
 
-/// The texts of a column of [`cycled()`], unless its values are in memory. They live as
-/// long as the column.
+/// The texts of a column of [`cycled()`]; `None` if it is another vector or if its values are in
+/// memory. They live as long as the column.
 pub fn texts_of(vector: SEXP) -> Option<SEXP> {
     // SAFETY: a live object; this neither allocates nor jumps.
     let texts = unsafe { profile_texts_of(vector) };
     (!texts.is_null()).then_some(texts)
 }
 
-/// The frames that three columns were made of, if they are as they were made.
+/// The frames from which three columns were created, if the columns are unchanged.
 pub fn frames_of<'call>(columns: [Sexp<'call>; COLUMNS]) -> Option<&'call Frames> {
     let [sample_id, depth, location_id] = columns.map(Sexp::object);
-    // SAFETY: live objects; the frames live as long as these.
+    // SAFETY: live objects; the frames live as long as they do.
     unsafe {
         let shared = profile_frames_of(sample_id, depth, location_id);
         (!shared.is_null()).then(|| &(*shared).frames)
@@ -197,7 +202,7 @@ pub fn frames_of<'call>(columns: [Sexp<'call>; COLUMNS]) -> Option<&'call Frames
 pub fn data(vector: SEXP) -> Result<*const c_void> {
     let found = Cell::new(std::ptr::null());
     let start = &found;
-    // SAFETY: a live vector; this may call R functions of whoever made it.
+    // SAFETY: a live vector; this may call methods of the package that created it.
     guarded(|| unsafe {
         start.set(profile_data(vector));
         R_NilValue

@@ -8,12 +8,12 @@
 //! })
 //! ```
 //!
-//! R's garbage collector frees objects that nothing refers to. The arena is a list that exists
-//! as long as the call and refers to every object created in it, so that an [`RObject`] and
-//! slices of its data are valid until the call ends, and Rust functions can pass and return
-//! them like any other value.
+//! R's garbage collector frees objects that nothing refers to. The arena is a list that exists as
+//! long as the call and refers to every object created in it. An [`RObject`] and slices of its data
+//! are therefore valid until the call ends, and Rust functions can pass and return them like any
+//! other value.
 //!
-//! All objects are created inside [`guarded()`], so that a lack of memory is an error.
+//! All objects are created inside [`guarded()`], so that a failed allocation is an error.
 
 use crate::altrep::{self, Of};
 use crate::argument::SEXPTYPE::{self, INTSXP, LGLSXP, RAWSXP, REALSXP, STRSXP, VECSXP};
@@ -52,7 +52,7 @@ const ARENA: isize = 2;
 
 impl ResultList {
     pub fn new() -> Result<ResultList> {
-        // SAFETY: the type is one of vectors.
+        // SAFETY: a vector type.
         let list = guarded(|| unsafe { Rf_allocVector(VECSXP, 3) })?;
         // SAFETY: a live object, which extendr protects from here on.
         Ok(ResultList(unsafe { Robj::from_sexp(list) }))
@@ -79,7 +79,7 @@ impl ResultList {
 impl RObject<'_> {
     /// R's NULL.
     pub fn null() -> Self {
-        // SAFETY: a constant of R's.
+        // SAFETY: a constant of R.
         RObject(unsafe { R_NilValue }, PhantomData)
     }
 }
@@ -105,7 +105,7 @@ impl<'call> Arena<'call> {
         len: usize,
         data: unsafe extern "C" fn(SEXP) -> *mut T,
     ) -> Result<(RObject<'call>, &'call mut [T])> {
-        // SAFETY: the type is one of vectors.
+        // SAFETY: a vector type.
         let vector = self.add(|| unsafe { Rf_allocVector(kind, len as isize) })?;
         if len == 0 {
             return Ok((vector, &mut []));
@@ -135,15 +135,16 @@ impl<'call> Arena<'call> {
         Ok(vector)
     }
 
-    /// The columns of frames, computed when R asks for their values.
+    /// The columns of frames, computed when R needs their values.
     pub fn frame_columns(self, frames: Frames) -> Result<[RObject<'call>; 3]> {
         let RObject(list, _) = altrep::with_frame_columns(frames, |make| self.add(make))?;
-        // SAFETY: a live list of three.
+        // SAFETY: a live list of three elements.
         Ok([0, 1, 2].map(|at| RObject(unsafe { VECTOR_ELT(list, at) }, PhantomData)))
     }
 
-    /// A column with a row for each of the frames of `column`, and the value of its sample or
-    /// location, computed in the same way. `values` has one for each, and is used for nothing else.
+    /// A column with a row for each of the frames of `column`, which contains the value of its
+    /// sample or location, computed in the same way. `values` has one element for each sample or
+    /// location, and is not used elsewhere.
     pub fn of_frames(
         self,
         RObject(column, _): RObject<'call>,
@@ -154,14 +155,14 @@ impl<'call> Arena<'call> {
         self.add(|| unsafe { altrep::of_frames(column, of, values) })
     }
 
-    /// A column of 1, 2, 3, …, each in so many rows, computed in the same way.
+    /// A column of 1, 2, 3, …, each repeated in `each` rows, computed in the same way.
     pub fn counted(self, rows: usize, each: usize) -> Result<RObject<'call>> {
         // SAFETY: inside `guarded()`.
         self.add(|| unsafe { altrep::counted(rows, each) })
     }
 
-    /// A column of these values, one after the other, and again from the first, computed in the
-    /// same way. There is at least one, and they are used for nothing else.
+    /// A column that repeats these values in a cycle, computed in the same way. There is at least
+    /// one value, and `values` is not used elsewhere.
     pub fn cycled(self, rows: usize, RObject(values, _): RObject<'call>) -> Result<RObject<'call>> {
         // SAFETY: inside `guarded()`, with an object of this arena.
         self.add(|| unsafe { altrep::cycled(rows, values) })
@@ -282,7 +283,7 @@ impl<'call> Arena<'call> {
     }
 }
 
-/// A character vector whose elements repeat, and of which some are not filled yet.
+/// A character vector whose elements repeat and are filled part by part.
 pub struct TextSlots<'call> {
     pub vector: RObject<'call>,
     len: usize,
@@ -299,7 +300,7 @@ impl TextSlots<'_> {
         debug_assert!(rows.len() <= self.len - self.next);
         let (RObject(vector, _), RObject(distinct, _)) = (self.vector, self.distinct);
         let next = self.next as isize;
-        // SAFETY: live vectors; there are that many elements, and `rows` index `distinct`.
+        // SAFETY: live vectors with enough elements, and `rows` index `distinct`.
         guarded(|| unsafe {
             let strings = STRING_PTR_RO(distinct);
             for (i, &row) in (next..).zip(rows) {
@@ -322,9 +323,9 @@ impl TextSlots<'_> {
 /// # Safety
 /// Only inside [`guarded()`].
 unsafe fn string(text: &str) -> SEXP {
-    // R raises an error for a negative length, as it does for texts that are too long.
+    // R raises an error for a negative length, as for texts that are too long.
     let len = i32::try_from(text.len()).unwrap_or(-1);
-    // SAFETY: the bytes of a text in UTF-8.
+    // SAFETY: the bytes of a UTF-8 text.
     unsafe { Rf_mkCharLenCE(text.as_ptr().cast(), len, cetype_t::CE_UTF8) }
 }
 

@@ -1,10 +1,10 @@
 //! Reads arguments from R, without copying them and without letting R jump.
 //!
-//! extendr's own conversions are not suitable for arguments of users: their errors end in
-//! R's `error()`, with the message as format string; they assume that strings are UTF-8;
-//! their slices request write access, for which R copies or expands shared vectors; and each
-//! element of a list that becomes an `Robj` takes an entry in a table that never shrinks.
-//! Therefore entry points take `&Robj`, and [`argument()`] reads it.
+//! extendr's own conversions are not suitable for user input: their errors end in R's `error()`,
+//! with the message as format string; they assume that strings are UTF-8; their slices request
+//! write access, for which R copies or expands shared vectors; and each element of a list that
+//! becomes an `Robj` takes an entry in a table that never shrinks. Therefore entry points take
+//! `&Robj`, and [`argument()`] reads it.
 
 use crate::altrep;
 use crate::guard::guarded;
@@ -38,7 +38,7 @@ unsafe extern "C" {
 #[repr(transparent)]
 pub struct Sexp<'call>(SEXP, PhantomData<&'call ()>);
 
-/// A file as `R/paths.R` passes it: its path, and the path as messages show it.
+/// A file as `R/paths.R` passes it: its path, and the path as shown in messages.
 #[derive(Debug, Clone, Copy)]
 pub struct FileName<'call> {
     pub path: &'call Path,
@@ -56,7 +56,7 @@ pub fn text(argument: &Robj) -> Result<&str> {
 }
 
 impl<'call> Sexp<'call> {
-    /// For functions of R's.
+    /// The underlying object, for functions of R.
     pub(crate) fn object(self) -> SEXP {
         self.0
     }
@@ -87,8 +87,7 @@ impl<'call> Sexp<'call> {
         })
     }
 
-    /// Whether it is a plain vector, without dimensions and without a class, such as that of
-    /// factors.
+    /// Whether it is a plain vector: without dimensions and without a class, unlike factors.
     pub fn is_plain(self) -> bool {
         // SAFETY: a live object; looking these up neither allocates nor jumps.
         unsafe {
@@ -158,7 +157,8 @@ impl<'call> Sexp<'call> {
 
     /// The elements of a list; empty for any other type.
     pub fn elements(self) -> Result<&'call [Sexp<'call>]> {
-        // SAFETY: stored as pointers, and `Sexp` is one; they live as the list does.
+        // SAFETY: stored as pointers, which is the representation of `Sexp`; they live as long as
+        // the list.
         unsafe { self.data(&[VECSXP]) }
     }
 
@@ -177,18 +177,19 @@ impl<'call> Sexp<'call> {
         Sexp(names, PhantomData).strings()
     }
 
-    /// Its classes, without those that R derives from its type.
+    /// Its explicit classes, without the implicit ones that R derives from its type.
     pub fn classes(self) -> Result<Vec<&'call str>> {
-        // SAFETY: a live object; to look up its class does not allocate.
+        // SAFETY: a live object; looking up its class does not allocate.
         let classes = unsafe { Rf_getAttrib(self.0, R_ClassSymbol) };
         texts(Sexp(classes, PhantomData).strings()?)
     }
 
-    /// The number of rows of a data frame by its `row.names`, whatever its columns have.
+    /// The number of rows of a data frame by its `row.names`, regardless of the length of its
+    /// columns.
     pub fn row_names(self) -> Result<usize> {
         let (object, count) = (self.0, Cell::new(0));
         let found = &count;
-        // SAFETY: a live object. R allocates names that are stored in compact form.
+        // SAFETY: a live object. R allocates a vector for names that are stored in compact form.
         guarded(|| unsafe {
             found.set(Rf_xlength(Rf_getAttrib(object, R_RowNamesSymbol)));
             R_NilValue
@@ -223,7 +224,7 @@ impl<'call> Sexp<'call> {
         self.text()?.map(|text| owned(text, "a text")).transpose()
     }
 
-    /// A character vector with a path as R would open it, and the path as messages show it.
+    /// Reads a character vector with a path as R would open it, and the path as shown in messages.
     pub fn file(self) -> Result<FileName<'call>> {
         let [path, shown] = *self.strings()? else {
             return Err(Error::Unsupported(message!("No path.")));
@@ -263,12 +264,12 @@ pub fn is_bytes(string: SEXP) -> bool {
 
 /// A string object's text; `None` for NA.
 pub fn utf8<'call>(string: SEXP) -> Result<Option<&'call str>> {
-    // SAFETY: a live string object, and a constant of R's.
+    // SAFETY: a live string object, and a constant of R.
     let (is_na, encoding) = unsafe { (string == R_NaString, Rf_getCharCE(string)) };
     if is_na {
         return Ok(None);
     }
-    // Bytes are not text in any encoding: R would raise an error on translating them.
+    // Bytes are not text in any encoding: R would raise an error when translating them.
     if is_bytes(string) {
         return Err(Error::Unsupported(message!(
             "the string is marked as bytes, not as text"

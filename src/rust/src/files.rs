@@ -11,7 +11,7 @@ use profile_core::limits::memory::owned;
 use profile_core::message;
 use profile_core::model::Profile;
 
-/// The format with this name. An empty name is any format: `None`.
+/// The format with this name. An empty name means any format: `None`.
 pub fn format(name: &str) -> Result<Option<&'static Format>> {
     if name.is_empty() {
         return Ok(None);

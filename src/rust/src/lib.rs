@@ -2,10 +2,9 @@
 //! core and returns the result. extendr registers them, and `R/extendr-wrappers.R` is generated
 //! from them.
 //!
-//! All arguments are `&Robj` and all results `Robj`: extendr converts other types, and raises
-//! errors of its own if that fails (`argument.rs` and `outcome.rs` explain why that must not
-//! happen). Entry points have ordinary comments, because extendr creates help pages from doc
-//! comments.
+//! All arguments are `&Robj` and all results `Robj`: extendr would convert other types, and raise its own errors if
+//! that fails (`argument.rs` and `outcome.rs` explain why this must not happen). Entry points have ordinary comments,
+//! because extendr creates help pages from doc comments.
 
 // Clippy rejects methods that abort if memory runs out (clippy.toml). It does so in the modules
 // only: the code that `#[extendr]` generates here allocates a few bytes with such methods, for a
@@ -170,8 +169,8 @@ fn rust_summarise(x: &Robj, sample_type: &Robj) -> Robj {
     })
 }
 
-// `by` is "function", "line" or "package". `part` is "whole", or "callers" or "callees" of the function
-// `name`. `sources` says for each source whether its samples are used, and is NULL for all.
+// `by` is "function", "line" or "package". `part` is "whole", or "callers" or "callees" of the function `name`.
+// `sources` contains for each source whether its samples are used, and is NULL for all sources.
 #[extendr]
 fn rust_call_tree(
     x: &Robj,
@@ -201,7 +200,7 @@ fn rust_call_tree(
     })
 }
 
-// Returns self and total of each function, line or package in each source, see `to_r/runs.rs`. Without a
+// Returns self and total values of each function, line or package in each source, see `to_r/runs.rs`. Without a
 // `sample_type`, the sampled time is summed if it is known.
 #[extendr]
 fn rust_runs(x: &Robj, sample_type: &Robj, by: &Robj) -> Robj {
@@ -282,9 +281,9 @@ fn rust_remap(columns: &Robj, from: &Robj, to: &Robj, key: &Robj) -> Robj {
     })
 }
 
-// Returns the keys of `count` rows, or, with the numbers of their `sets`, of so many sets of rows, see
-// `content_keys.rs` in the core. A column is a vector, or `list(rows, keys)`: the rows of another table, and the
-// keys of these.
+// Returns the keys of `count` rows or, given the numbers of their `sets`, of `count` sets of rows, see
+// `content_keys.rs` in the core. A column is a vector, or `list(rows, keys)`: row numbers in another table, and the
+// keys of those rows.
 #[extendr]
 fn rust_content_keys(columns: &Robj, sets: &Robj, count: &Robj) -> Robj {
     outcome(|arena| {
@@ -311,12 +310,11 @@ fn rust_content_keys(columns: &Robj, sets: &Robj, count: &Robj) -> Robj {
     })
 }
 
-// Checks profiles of version "2.0" and combines them. Returns `list(tables, kept, ids)`. With `kept`
-// and `ids`, R combines columns and tables that the schema does not contain: `kept` contains the
-// remaining rows of tables whose equal rows are merged, and `ids`, for each key, the new ids of each
-// profile. `groups` contains, for some tables, a number for each row; rows are only merged if their
-// numbers are equal; without columns and tables of users it is NULL, and only `tables` is returned.
-// `close_gaps`: whether frames are numbered anew.
+// Checks profiles of version "2.0" and combines them. Returns `list(tables, kept, ids)`. R uses `kept` and `ids` to
+// combine columns and tables that the schema does not contain: `kept` contains the remaining rows of tables whose
+// equal rows are merged, and `ids`, for each key, the new ids of each profile. `groups` contains, for some tables, a
+// number for each row; rows are only merged if their numbers are equal. If there are no user-defined columns and
+// tables, it is NULL, and only `tables` is returned. `close_gaps`: whether frames are renumbered.
 #[extendr]
 fn rust_combine(profiles: &Robj, groups: &Robj, close_gaps: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
@@ -335,15 +333,14 @@ fn rust_combine(profiles: &Robj, groups: &Robj, close_gaps: &Robj, lazy: &Robj) 
     })
 }
 
-// Whether no table of `x` has anything that `normalize_tables()` in R/tables.R reports or
-// converts, apart from attributes of columns other than class and dimensions.
+// Whether no table of `x` contains anything that `normalize_tables()` in R/tables.R reports or converts, apart from
+// attributes of columns other than class and dimensions.
 #[extendr]
 fn rust_is_plain(x: &Robj) -> Robj {
     outcome(|arena| arena.flag(from_r::is_plain(argument(x))?))
 }
 
-// Whether the tables of version "2.0" are tibbles that are complete, and their columns have the
-// types of the schema.
+// Whether the tables of version "2.0" are complete tibbles, and their columns have the types of the schema.
 #[extendr]
 fn rust_has_types(x: &Robj) -> Robj {
     outcome(|arena| arena.flag(from_r::has_types(argument(x))?))
@@ -371,11 +368,11 @@ fn rust_rows_in_use(x: &Robj) -> Robj {
 }
 
 // Checks tables of version "2.0" and filters them. `matches`: for each requested filter, by its name,
-// `list(functions, mappings)`, which rows of these tables match; `drops`: such lists without names;
-// `drop_of_source`: which of them applies to each source. `as_stacks`: whether `sample_locations` has no
-// columns but those of the schema.
+// `list(functions, mappings)`, the matching rows of these tables; `drops`: an unnamed list of such lists;
+// `drop_of_source`: which of them applies to each source. `as_stacks`: whether `sample_locations` contains only
+// columns of the schema.
 //
-// Returns a list with `samples` and `outermost`, for each sample whether it and its outermost frame stay;
+// Returns a list with `samples` and `outermost`, for each sample whether it and its outermost frame are kept;
 // `frames`, the columns of the remaining `sample_locations`, or `depths` and `no_longer_inlined`, see
 // `FilteredFrames`; and `rows`, the remaining rows of other tables from which some are removed.
 #[extendr]
@@ -478,10 +475,10 @@ fn rust_joint_state() -> Robj {
     })
 }
 
-// Stops the sampler and returns `list(tables, counts, losses, error)` of the joint profile. R's
-// profiler must be stopped, its file complete, and SIGPROF blocked. `target` is the file to write the
-// profile to, or NULL. `losses` is what that file could not store, `error` why it could not be
-// written; NULL if not applicable.
+// Stops the sampler and returns `list(tables, counts, losses, error)` of the joint profile. R's profiler must be
+// stopped, its file complete, and SIGPROF blocked. `target` is the file to write the profile to, or NULL. `losses`
+// lists what that file could not store, and `error` is the reason why it could not be written; both are NULL if not
+// applicable.
 #[extendr]
 fn rust_joint_stop(
     file: &Robj,
@@ -510,7 +507,7 @@ fn rust_joint_stop(
         if !argument(target).strings()?.is_empty() {
             match files::write(target, &profile, &rprof::Writer) {
                 Ok(found) => losses = to_r::losses(arena, &found)?,
-                // The profile is not lost with the file.
+                // The profile is returned even if the file cannot be written.
                 Err(refused @ Error::Write { .. }) => error = arena.text(&message!("{refused}"))?,
                 Err(other) => return Err(other),
             }
@@ -537,12 +534,12 @@ fn rust_joint_drop() -> Robj {
 }
 
 thread_local! {
-    /// What was recorded before Ctrl-C, until R has handled it.
+    /// The recording that was stopped by Ctrl-C, until R has handled the interrupt.
     static STOPPED: RefCell<Option<Recorded>> = const { RefCell::new(None) };
 }
 
-// Records processes, and returns what `rust_processes_recorded()` does. If the user presses Ctrl-C, that
-// function returns what was recorded.
+// Records processes and returns the same as `rust_processes_recorded()`. If the user presses Ctrl-C, that function
+// returns what was recorded.
 #[extendr]
 fn rust_processes_record(pids: &Robj, settings: &Robj, lazy: &Robj) -> Robj {
     outcome(|arena| {
@@ -557,8 +554,9 @@ fn rust_processes_record(pids: &Robj, settings: &Robj, lazy: &Robj) -> Robj {
     })
 }
 
-// `list(tables, counts, unread, cut, ended)` of a recording that the user stopped: problems of native stacks, numbers
-// of samples that could not be read and whose outermost calls were left out, and the processes that ended.
+// Returns `list(tables, counts, unread, cut, partial, ended)` of a recording that the user stopped: the problems of
+// native stacks, the numbers of samples that could not be read, whose outermost calls were omitted and whose
+// innermost calls are missing, and the processes that ended.
 #[extendr]
 fn rust_processes_recorded(lazy: &Robj) -> Robj {
     outcome(|arena| {
@@ -569,7 +567,7 @@ fn rust_processes_recorded(lazy: &Robj) -> Robj {
     })
 }
 
-// The present stack of a process, and what the process does.
+// Returns the current stack of a process, and its state.
 #[extendr]
 fn rust_process_dump(pid: &Robj) -> Robj {
     outcome(|arena| {
@@ -578,7 +576,7 @@ fn rust_process_dump(pid: &Robj) -> Robj {
     })
 }
 
-// The processes that run R.
+// Returns the processes that run R.
 #[extendr]
 fn rust_processes() -> Robj {
     outcome(|arena| to_r::processes(arena, &r_processes()?))
@@ -593,19 +591,19 @@ fn rust_agent_start(settings: &Robj) -> Robj {
     })
 }
 
-// What the agent does, or did until it was stopped; NULL if there was none in this process.
+// Returns the status of the agent, also after it was stopped; NULL if there was none in this process.
 #[extendr]
 fn rust_agent_status() -> Robj {
     outcome(|arena| agent::status(arena, handle::status()))
 }
 
-// For whom R's profiler works, see `agent::rprof()`.
+// Returns who uses R's profiler, see `agent::rprof()`.
 #[extendr]
 fn rust_agent_rprof() -> Robj {
     outcome(agent::rprof)
 }
 
-// Stops the agent, which tries for so many seconds to send what it has, and returns its status.
+// Stops the agent, which tries to send queued chunks for at most `seconds`, and returns its status.
 #[extendr]
 fn rust_agent_stop(seconds: &Robj) -> Robj {
     outcome(|arena| {
@@ -621,7 +619,7 @@ fn rust_agent_chunk(lazy: &Robj) -> Robj {
     outcome(|arena| agent::chunk(arena, argument(lazy).flag()?))
 }
 
-// The function has got the chunk with this number. `error` is its error, or NULL.
+// Reports that the R function was called with the chunk of this number. `error` is its error, or NULL.
 #[extendr]
 fn rust_agent_given(number: &Robj, error: &Robj) -> Robj {
     outcome(|_| {
@@ -631,7 +629,7 @@ fn rust_agent_given(number: &Robj, error: &Robj) -> Robj {
     })
 }
 
-// Drops the chunks that are left when the agent was stopped.
+// Drops the chunks that remain after the agent was stopped.
 #[extendr]
 fn rust_agent_clear() -> Robj {
     outcome(|_| {
@@ -640,7 +638,7 @@ fn rust_agent_clear() -> Robj {
     })
 }
 
-// What the helper that sends requests of agents has to do, see `serve()`. `folder` is that of the requests.
+// Returns what the helper that sends requests of agents must do, see `serve()`. `folder` contains the requests.
 #[extendr]
 fn rust_relay(folder: &Robj, close: &Robj) -> Robj {
     outcome(|arena| {
@@ -649,10 +647,10 @@ fn rust_relay(folder: &Robj, close: &Robj) -> Robj {
     })
 }
 
-// What to do after a request was sent `attempt` times. `result` is the name of an outcome, or "status" with an HTTP
-// `status`. `first` is the first delay in seconds, `asked` the header `Retry-After`, empty without one. Returns
-// `list(again, wait, asked, longest)`: whether to try again, after how many seconds, what the server asks for (empty if
-// nothing valid), and the most that a user accepts.
+// Determines what to do after a request was sent `attempt` times. `result` is the name of an outcome, or "status"
+// with an HTTP `status`. `first` is the first delay in seconds, `asked` the header `Retry-After`, empty if there is
+// none. Returns `list(again, wait, asked, longest)`: whether to retry, after how many seconds, the delay that the
+// server requests (empty if there is no valid one), and the longest delay that a user accepts.
 #[extendr]
 fn rust_retry(result: &Robj, status: &Robj, attempt: &Robj, first: &Robj, asked: &Robj) -> Robj {
     outcome(|arena| {
@@ -680,7 +678,7 @@ pub extern "C" fn profile_rust_load() {
 }
 
 /// Called before the package is unloaded, and with it the signal handler and the code of threads. Returns 1 if a
-/// thread still runs, so that the code has to stay.
+/// thread is still running, so that the code must stay in memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn profile_rust_unload() -> c_int {
     sampler::abandon();

@@ -107,8 +107,8 @@ fn page(list: &Robj) -> Result<Page<'_>> {
     })
 }
 
-/// The settings of the sampler, and the path of its file as messages show it, for a list of
-/// the options `path`, `megabytes`, `closures`, `node_stack` and `lines_written_at_once`.
+/// The settings of the sampler, and the path of its file as shown in messages, for a list of the options `path`,
+/// `megabytes`, `closures`, `node_stack` and `lines_written_at_once`.
 pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
     let file = option(list, "path")?.file()?;
     let settings = sampler::Settings {
@@ -121,13 +121,13 @@ pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
     Ok((settings, file.shown))
 }
 
-/// How processes are recorded: `interval` and `seconds` in seconds, `event` "cpu" or "wall", `children`, `pause`, and
-/// `check`, which only tests switch off.
+/// The settings of the recorder for a list of the options `interval` and `seconds` (in seconds), `event` ("cpu" or
+/// "wall"), `children`, `pause`, and `check`, which only tests disable.
 pub fn recorder_settings(list: &Robj) -> Result<recorder::Settings> {
     let seconds = |name| -> Result<Duration> {
         let value = option(list, name)?.doubles()?.first().copied();
         let value = value.and_then(|value| Duration::try_from_secs_f64(value).ok());
-        // Longer than any program runs, for an infinite number.
+        // An infinite number becomes a duration longer than any program runs.
         Ok(value.unwrap_or(Duration::from_secs(1 << 40)))
     };
     Ok(recorder::Settings {
@@ -144,7 +144,7 @@ pub fn recorder_settings(list: &Robj) -> Result<recorder::Settings> {
     })
 }
 
-/// By what frames are grouped: "function", "line" or "package".
+/// What frames are grouped by: "function", "line" or "package".
 pub fn groups(by: &Robj) -> Result<By> {
     Ok(match text(by)? {
         "line" => By::Line,

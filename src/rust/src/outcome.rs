@@ -115,7 +115,7 @@ thread_local! {
 fn remember_panics() {
     std::panic::set_hook(Box::new(|info| {
         let mut text = message!("{info}");
-        // In place, because the reason of the panic may be a lack of memory.
+        // In place, because the panic may be due to a lack of memory.
         while let Some(at) = text.find('\n') {
             text.replace_range(at..=at, " ");
         }

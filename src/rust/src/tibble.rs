@@ -88,7 +88,7 @@ impl<'call> Tibble<'call> {
         Ok(slots)
     }
 
-    /// The columns of frames, computed when R asks for their values.
+    /// The columns of frames, computed when R needs their values.
     pub fn frames(&mut self, names: &[&'static str; 3], frames: Frames) -> Result<()> {
         let columns = self.arena.frame_columns(frames)?;
         for (name, column) in names.iter().zip(columns) {
@@ -97,7 +97,8 @@ impl<'call> Tibble<'call> {
         Ok(())
     }
 
-    /// 1, 2, 3, …, each in so many rows, in the same way; so are the next three.
+    /// A column of 1, 2, 3, …, each repeated in `each` rows. Like the next three, it is computed
+    /// when R needs its values.
     pub fn counted(&mut self, name: &'static str, each: usize) -> Result<()> {
         self.add(name, self.arena.counted(self.rows, each)?)
     }

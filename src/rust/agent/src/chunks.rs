@@ -1,4 +1,4 @@
-//! Takes samples of this process, and makes chunks of them: each is a profile of some seconds.
+//! Samples this process and groups the samples into chunks. Each chunk is a profile of a few seconds.
 
 use crate::queue::Queue;
 use crate::sink::Encoder;
@@ -13,12 +13,13 @@ use profile_reader::session::{Session, Tick, declare_types};
 use std::process;
 use std::time::{Duration, Instant};
 
-/// If so much time passes between two ticks, nobody can say what happened meanwhile: the system was suspended, or the
-/// process was stopped. A chunk ends there. On a busy machine the thread waits a tenth of it.
+/// If more time passes between two ticks, the system was suspended or the process was stopped, and it is unknown what
+/// happened meanwhile. A chunk ends at such a gap. Even on a busy machine, the thread is late by no more than a tenth
+/// of this.
 pub const GAP: Duration = Duration::from_secs(2);
-/// How often R is looked for anew. What the reader remembers of objects that are gone is freed with it.
+/// How often the session is reopened. This also frees what the reader has cached about objects that no longer exist.
 const REOPEN: Duration = Duration::from_secs(600);
-/// After so many ticks without CPU time R is likely to wait for something.
+/// After this many ticks without CPU time, R is assumed to be waiting for something.
 const IDLE: u32 = 3;
 
 /// When samples are taken, and how long a chunk is.
@@ -40,7 +41,7 @@ pub struct Chunks<'a> {
     profile: Profile,
     begin: Instant,
     opened: Instant,
-    /// The last tick, also by a clock that runs while the system is suspended.
+    /// The time of the last tick, on two clocks: the second one also runs while the system is suspended.
     last: (Instant, Duration),
     /// The number of ticks since R used CPU time.
     idle: u32,
@@ -48,7 +49,8 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// Finds R in this process, for the calling thread. An error says why it cannot be read.
+    /// Opens a session on R in this process, for the calling thread. Fails if R's memory cannot be read, with the
+    /// reason.
     pub fn open(
         timing: Timing,
         queue: &'a Queue,
@@ -92,12 +94,12 @@ impl<'a> Chunks<'a> {
         self.alarm.as_ref().filter(|_| self.idle >= IDLE)
     }
 
-    /// Finds out what the first stacks would lack, while R runs.
+    /// Finds, while R runs, what the reader needs to report complete stacks from the first sample on.
     pub fn prepare(&mut self) -> Result<()> {
         self.session.prepare()
     }
 
-    /// Takes a sample, if there is one, and begins another chunk if it is time.
+    /// Takes a sample if there is one, and starts a new chunk if the current one is complete.
     pub fn tick(&mut self) -> Result<()> {
         let (now, boot) = (Instant::now(), system::boot_time());
         let (last, last_boot) = self.last;
@@ -109,10 +111,10 @@ impl<'a> Chunks<'a> {
             self.cut(now)?;
         }
         if self.alarm().is_some() {
-            // R did nothing in most of the time since the last tick.
+            // R was idle for most of the time since the last tick.
             self.session.skip_time();
         }
-        // Native stacks, of which there are none.
+        // Remains empty: the agent does not record native stacks.
         let mut natives = Vec::new();
         let profile = &mut self.profile;
         let tick = self
@@ -130,7 +132,7 @@ impl<'a> Chunks<'a> {
         Ok(())
     }
 
-    /// Ends the chunk, and begins another one.
+    /// Ends the current chunk and starts a new one.
     pub fn cut(&mut self, end: Instant) -> Result<()> {
         self.session.finish_at(end, &mut self.profile);
         let mut complete = std::mem::take(&mut self.profile);
@@ -149,7 +151,7 @@ impl<'a> Chunks<'a> {
         self.session.prepare()
     }
 
-    /// After an error: the open chunk is lost, and the next one begins.
+    /// After an error: discards the open chunk and starts a new one.
     pub fn recover(&mut self, error: profile_core::Error) -> Result<()> {
         self.queue.add(Err(error));
         self.profile = Profile::default();

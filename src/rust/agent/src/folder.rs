@@ -1,4 +1,4 @@
-//! Writes chunks to files of a folder. A file gets its name when it is complete.
+//! Writes each chunk to a file in a folder. A file gets its final name only when it is complete.
 
 use crate::queue::Queue;
 use profile_core::error::Result;
@@ -11,16 +11,16 @@ use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// The number of the next file of this process, which may start several agents in a second.
+/// The number of the next file of this process. It makes names unique if several agents are started within a second.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 pub struct Folder {
     path: PathBuf,
     name: String,
-    /// After an error.
+    /// Consecutive failed attempts, and the time of the next attempt.
     attempts: u32,
     next: Instant,
-    /// Whether there is no further attempt after an error.
+    /// Whether an error is final, because the agent is stopping.
     is_last: bool,
     has_given_up: bool,
 }
@@ -49,7 +49,7 @@ impl Folder {
                 self.attempts = 0;
                 queue.sent(chunk.number, 0);
             }
-            // The disk may have room again.
+            // The disk may have space again later.
             Err(error) => {
                 self.attempts = self.attempts.saturating_add(1);
                 self.next =
@@ -63,13 +63,13 @@ impl Folder {
     fn write(&self, bytes: &[u8]) -> Result<()> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let mut time = utc(since.map_or(0.0, |since| since.as_secs_f64()));
-        // Colons are no part of names on some systems.
+        // Some systems do not allow colons in file names.
         time.retain(|c| c != ':' && c != '-');
         let path = loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let name = message!("{}-{}-{time}-{number}.pb.gz", self.name, process::id());
             let path = self.path.join(name);
-            // Written by a library that was unloaded since.
+            // The file may exist if this library was unloaded and loaded again, since the numbers then start again.
             if !path.exists() {
                 break path;
             }

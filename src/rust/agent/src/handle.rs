@@ -1,7 +1,7 @@
-//! The agent of this process. R's thread starts and stops it, and asks what it does.
+//! The agent of this process. R's thread starts it, stops it and queries its status.
 //!
-//! A fork has this variable, but not the thread: it forgets what it finds here, and takes no lock of it, since the
-//! thread may have held one.
+//! A forked process inherits the static variable but not the thread. It therefore discards the value without taking
+//! any of its locks, which the thread may have held at the time of the fork.
 
 use crate::chunks::Timing;
 use crate::http;
@@ -19,12 +19,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How long the thread may take longer than it was asked to: it may be writing a file.
+/// How much longer than requested the thread may take to stop: it may be writing a file.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Only R's thread takes this lock, so it is never held when R forks.
+/// Only R's thread takes this lock, so it is not held when R forks.
 static AGENT: Mutex<Option<Agent>> = Mutex::new(None);
-/// Whether a thread could not be stopped, so that its code must stay in memory.
+/// Whether a thread could not be stopped, so that the code of this library must stay in memory.
 static IS_LEFT: AtomicBool = AtomicBool::new(false);
 
 struct Agent {
@@ -32,7 +32,7 @@ struct Agent {
     source: Source,
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
-    /// Disconnected when the thread ends.
+    /// The channel is disconnected when the thread ends.
     ended: Receiver<Result<()>>,
 }
 
@@ -41,16 +41,16 @@ pub struct Settings {
     pub timing: Timing,
     pub to: To,
     pub resource: Vec<(String, String)>,
-    /// The most bytes of chunks that wait.
+    /// The maximum size of all queued chunks, in bytes.
     pub queue: usize,
 }
 
-/// What the agent does.
+/// The state of the agent, with its counts.
 #[derive(Debug, Clone)]
 pub struct Status {
     pub is_running: bool,
     pub counts: Counts,
-    /// Chunks that wait, their samples and their bytes.
+    /// The number of queued chunks, of their samples and of their bytes.
     pub chunks: usize,
     pub samples: u64,
     pub bytes: usize,
@@ -62,13 +62,13 @@ fn lock() -> MutexGuard<'static, Option<Agent>> {
         .as_ref()
         .is_some_and(|agent| agent.pid != process::id())
     {
-        // Its thread is that of another process, and dropping it would join or lock.
+        // The thread belongs to the parent process, and dropping the agent would join it or take locks.
         std::mem::forget(agent.take());
     }
     agent
 }
 
-/// Starts the agent. The last one must have been stopped.
+/// Starts the agent. A previous agent must have been stopped.
 pub fn start(settings: Settings) -> Result<()> {
     let mut slot = lock();
     if slot.as_ref().is_some_and(|agent| agent.status().is_running) {
@@ -77,7 +77,7 @@ pub fn start(settings: Settings) -> Result<()> {
         )));
     }
     if let Some(mut agent) = slot.take() {
-        // Its thread may have ended by itself.
+        // Its thread may have ended without being stopped.
         agent.stop(Duration::ZERO);
     }
     let queue = Arc::new(Queue::new(settings.queue));
@@ -113,7 +113,7 @@ pub fn start(settings: Settings) -> Result<()> {
     Ok(())
 }
 
-/// What the agent does, or did when it was stopped.
+/// The current status of the agent, or its last one if it was stopped.
 pub fn status() -> Option<Status> {
     lock().as_ref().map(Agent::status)
 }
@@ -126,7 +126,8 @@ pub fn log() -> Option<Arc<Log>> {
     }
 }
 
-/// Stops the agent, if it runs. It sends what it has for so long. Chunks for R stay in the queue.
+/// Stops the agent if it is running. Within the timeout, it sends what is queued. Chunks for an R function stay in
+/// the queue.
 pub fn stop(timeout: Duration) -> Option<Status> {
     let mut slot = lock();
     let agent = slot.as_mut()?;
@@ -134,12 +135,12 @@ pub fn stop(timeout: Duration) -> Option<Status> {
     Some(agent.status())
 }
 
-/// The oldest chunk, for R.
+/// The oldest chunk, to be passed to an R function.
 pub fn front() -> Option<Chunk> {
     lock().as_ref()?.queue.front()
 }
 
-/// What became of a chunk that R has taken: sent, or an error.
+/// Reports the result for a chunk that R has taken: sent, or an error.
 pub fn given(number: u64, error: Option<String>) {
     if let Some(agent) = lock().as_ref() {
         match error {
@@ -149,15 +150,15 @@ pub fn given(number: u64, error: Option<String>) {
     }
 }
 
-/// Chunks that are still in the queue of an agent that was stopped are dropped.
+/// Drops the chunks that are still queued after the agent was stopped.
 pub fn clear() {
     if let Some(agent) = lock().as_ref() {
         agent.queue.clear();
     }
 }
 
-/// Before the library is unloaded: stops the thread without sending anything. Returns whether code of this
-/// library still runs, which therefore has to stay in memory.
+/// Called before the library is unloaded: stops the thread without sending anything. Returns whether code of this
+/// library is still running, in which case the library must stay in memory.
 pub fn abandon() -> bool {
     stop(Duration::ZERO);
     IS_LEFT.load(Ordering::Acquire) || http::is_resolving()
@@ -179,7 +180,7 @@ impl Agent {
         let Some(thread) = self.thread.take() else {
             return;
         };
-        // The thread has its file as long as it needs it.
+        // Releases the file of R's profiler. The thread has its own reference to it.
         self.source = Source::Reader;
         let deadline = Instant::now() + timeout;
         self.queue.stop(deadline);
@@ -187,12 +188,12 @@ impl Agent {
         let left = (deadline + GRACE).saturating_duration_since(Instant::now());
         match self.ended.recv_timeout(left) {
             Err(RecvTimeoutError::Timeout) => {
-                // It waits for a file. It ends when it can, and touches nothing but its own.
+                // The thread is blocked on a file. It ends when it can, and uses only its own data.
                 IS_LEFT.store(true, Ordering::Release);
                 self.queue.note(message!("The thread did not end in time."));
             }
             _ => {
-                // What remains of it are a few instructions.
+                // The thread has only a few instructions left.
                 let _ = thread.join();
             }
         }

@@ -1,4 +1,5 @@
-//! The agent: a thread of R's process that takes samples of R's stack for weeks, and sends them in parts.
+//! The agent: a thread in the R process that samples R's stack continuously, for weeks, and sends the samples in
+//! chunks.
 //!
 //! ```text
 //! Session (of the reader) ──► Profile ──► chunk ──► Queue ──► Sink: HTTP, a folder, or a function of R
@@ -7,16 +8,17 @@
 //!        each second
 //! ```
 //!
-//! There is one thread for all this, which never calls R: signals are blocked in it, and panics are caught. It must not
-//! wait for a network, or it would take no samples meanwhile; so requests are sent piece by piece, between two samples.
+//! A single thread does all this and never calls R: signals are blocked in it, and panics are caught. It must not
+//! block on the network, since it would take no samples meanwhile. Requests are therefore sent piece by piece,
+//! between two samples.
 //!
-//! - [`handle`]: the one agent of a process: start, stop, what it does; nothing of it survives in a forked process;
-//! - [`run`]: the thread; [`source`]: where samples come from; [`chunks`]: those of the reader become chunks,
-//!   [`rprof`]: those of R's own profiler;
-//! - [`queue`]: chunks that wait, and the counts: each sample is open, queued, sent or dropped;
-//! - [`sink`]: where chunks go: [`http`], also by way of the [`relay`], [`folder`], or R;
-//! - [`system`]: what the standard library lacks: clocks, signals, sockets that do not wait, locks, the file of
-//!   R's profiler.
+//! - [`handle`]: the only agent of a process: start, stop and status; a forked process does not inherit it;
+//! - [`run`]: the main loop of the thread; [`source`]: where samples come from; [`chunks`]: makes chunks of the
+//!   samples of the reader; [`rprof`]: makes chunks of the samples of R's own profiler;
+//! - [`queue`]: chunks that wait to be sent, and the counts: each sample is open, queued, sent or dropped;
+//! - [`sink`]: where chunks are sent: [`http`], if encrypted with the help of [`relay`]; [`folder`]; or R;
+//! - [`system`]: what the standard library lacks: clocks, signals, non-blocking sockets, file locks, the file of R's
+//!   profiler.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 

@@ -1,7 +1,7 @@
 //! The chunks that wait to be sent, and the counts of samples.
 //!
-//! Each sample that was taken is in exactly one place: in the open chunk, in a chunk that waits, sent, or dropped. All
-//! counts change under one lock, so their sum is right at any moment.
+//! Each sample that was taken is in exactly one state: in the open chunk, in a queued chunk, sent, or dropped. All
+//! counts change under one lock, so their sum is always consistent.
 
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const WHAT: &str = "the queue of the agent";
 
-/// Samples of some seconds, encoded.
+/// The encoded samples of a few seconds.
 #[derive(Debug, Clone)]
 pub struct Chunk {
     pub number: u64,
@@ -25,30 +25,30 @@ pub struct Chunk {
 pub enum Why {
     /// The queue was full.
     Full,
-    /// They were refused, or nobody knows whether they arrived.
+    /// They were rejected, or it is unknown whether they arrived.
     Refused,
     /// They could not be encoded, or were not sent when the agent ended.
     Lost,
 }
 
-/// What happened so far.
+/// The counts since the start of the agent.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
     pub taken: u64,
-    /// In the chunk that is not complete yet.
+    /// Samples in the open chunk.
     pub open: u64,
     pub sent: u64,
     pub full: u64,
     pub refused: u64,
     pub lost: u64,
-    /// Stacks that could not be read. They are no samples.
+    /// Stacks that could not be read. They do not count as samples.
     pub unread: u64,
-    /// How long R's profiler did not work for the agent.
+    /// How long R's profiler was not running for the agent.
     pub paused: Duration,
-    /// Samples whose outer calls were left out.
+    /// Samples whose outermost calls were omitted.
     pub cut: u64,
     pub chunks_sent: u64,
-    /// Profiles that a server rejected, of chunks that it accepted.
+    /// Profiles that a server rejected from chunks that it accepted.
     pub rejected: u64,
     /// The CPU time of the thread, in nanoseconds.
     pub cpu: u64,
@@ -70,16 +70,16 @@ struct Inner {
     chunks: Vec<Chunk>,
     bytes: usize,
     next: u64,
-    /// The chunk that is being sent. It is not dropped.
+    /// The chunk that is being sent, which must not be dropped.
     in_flight: Option<u64>,
-    /// The end of the last attempt to send, once the agent is to stop.
+    /// The deadline for sending, set when the agent is asked to stop.
     deadline: Option<Instant>,
 }
 
-/// What the thread and R share.
+/// The state shared by the agent's thread and R's thread.
 #[derive(Debug)]
 pub struct Queue {
-    /// The most bytes of all chunks.
+    /// The maximum size of all chunks, in bytes.
     limit: usize,
     inner: Mutex<Inner>,
     is_stopped: AtomicBool,
@@ -103,7 +103,7 @@ impl Queue {
         self.lock().counts.clone()
     }
 
-    /// The counts, and the number of chunks, samples and bytes that wait.
+    /// The counts, and the number of queued chunks, samples and bytes.
     pub fn all(&self) -> (Counts, usize, u64, usize) {
         let inner = self.lock();
         let samples = inner.chunks.iter().map(|chunk| chunk.samples).sum();
@@ -140,7 +140,7 @@ impl Queue {
         self.lock().counts.cpu = cpu;
     }
 
-    /// The open chunk is complete.
+    /// Adds the open chunk to the queue, encoded.
     pub fn add(&self, bytes: Result<Vec<u8>>) {
         let mut inner = self.lock();
         let samples = std::mem::take(&mut inner.counts.open);
@@ -177,7 +177,7 @@ impl Queue {
 
     // ---- Sending ---------------------------------------------------------------
 
-    /// The oldest chunk, which is going to be sent.
+    /// The oldest chunk, which is marked as being sent.
     pub fn front(&self) -> Option<Chunk> {
         let mut inner = self.lock();
         let chunk = inner.chunks.first().cloned();
@@ -196,7 +196,7 @@ impl Queue {
         }
     }
 
-    /// It is sent again later.
+    /// The attempt to send failed and will be repeated.
     pub fn failed(&self, why: String) {
         let mut inner = self.lock();
         inner.in_flight = None;
@@ -216,7 +216,7 @@ impl Queue {
 
     // ---- The end ---------------------------------------------------------------
 
-    /// Asks the thread to stop, and to send what waits until a moment.
+    /// Asks the thread to stop, and to send the queued chunks until the deadline.
     pub fn stop(&self, deadline: Instant) {
         self.lock().deadline = Some(deadline);
         self.is_stopped.store(true, Ordering::Release);
@@ -230,7 +230,7 @@ impl Queue {
         self.lock().deadline
     }
 
-    /// The thread has ended.
+    /// Records that the thread has ended.
     pub fn end(&self, why: Option<String>) {
         let mut inner = self.lock();
         inner.counts.ended = true;
@@ -241,7 +241,7 @@ impl Queue {
         }
     }
 
-    /// Drops what still waits, because nobody will send it.
+    /// Drops the queued chunks, since nobody will send them.
     pub fn clear(&self) {
         let mut inner = self.lock();
         while let Some(number) = inner.chunks.last().map(|chunk| chunk.number) {
@@ -317,7 +317,7 @@ mod tests {
             (1, 3, 1)
         );
         assert_eq!(queue.front().unwrap().samples, 4);
-        // Larger than all of the queue.
+        // Larger than the limit of the queue.
         queue.failed("away".into());
         take(&queue, 8, 101);
         assert_eq!(sum_is_right(&queue).full, 14);
@@ -334,7 +334,7 @@ mod tests {
         take(&queue, 5, 10);
         let chunk = queue.front().unwrap();
         queue.refused(chunk.number, "no".into());
-        // It is not there any more.
+        // It is no longer in the queue.
         queue.sent(chunk.number, 0);
         assert_eq!(sum_is_right(&queue).refused, 5);
         take(&queue, 2, 10);

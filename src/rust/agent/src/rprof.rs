@@ -1,7 +1,8 @@
-//! Makes chunks of what R's own profiler writes.
+//! Makes chunks of the output of R's own profiler.
 //!
-//! R's thread starts `Rprof()`, which writes a line at each tick. This thread reads whole lines, frees their memory,
-//! and lets the core parse them. Whoever else calls `Rprof()` ends ours; only R's thread can start it again.
+//! R's thread starts `Rprof()`, which writes a line at each tick. The agent's thread reads complete lines, frees
+//! their memory, and lets the core parse them. Any other call of `Rprof()` ends the agent's profile; only R's thread
+//! can start it again.
 
 use crate::chunks::{GAP, Timing};
 use crate::queue::Queue;
@@ -20,11 +21,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const WHAT: &str = "the lines of R's profiler";
-/// The longest time between two looks at the file. Lines of R take up to 10 kB.
+/// The longest time between two reads of the file. A line can have up to 10 kB.
 const LOOK: Duration = Duration::from_secs(1);
-/// So much is read at once.
+/// The number of bytes that are read at once.
 const PIECE: usize = 64 << 10;
-/// What each sample has: its count, and the interval as the time of the event.
+/// The count of each sample. Its other value is the interval, as the time of the event.
 const COUNT: (&str, &str) = ("samples", "count");
 
 pub struct Rprof<'a> {
@@ -32,17 +33,17 @@ pub struct Rprof<'a> {
     timing: Timing,
     queue: &'a Queue,
     encoder: &'a Encoder,
-    /// Up to this offset the file was read, and is freed.
+    /// The file was read, and is freed, up to this offset.
     offset: u64,
-    /// The start of a line whose end was not there yet.
+    /// The start of a line that is not complete yet.
     text: Vec<u8>,
     follower: Follower,
-    /// The samples of this chunk that were counted.
+    /// The number of samples of this chunk that the queue has counted.
     counted: usize,
     begin: (Instant, SystemTime),
     /// Whether R has opened the file.
     has_begun: bool,
-    /// The last tick, also by a clock that runs while the system is suspended.
+    /// The time of the last tick, on two clocks: the second one also runs while the system is suspended.
     last: (Instant, Duration),
 }
 
@@ -98,7 +99,7 @@ impl<'a> Rprof<'a> {
             if !followed.is_end {
                 return Ok(());
             }
-            // R's profiler was started again.
+            // R's profiler was restarted.
             self.cut(Instant::now())?;
         }
     }
@@ -110,7 +111,7 @@ impl<'a> Rprof<'a> {
         self.counted = self.counted.max(samples);
     }
 
-    /// Ends the chunk, and begins another one.
+    /// Ends the current chunk and starts a new one.
     fn cut(&mut self, end: Instant) -> Result<()> {
         if !self.follower.is_empty() {
             let mut profile = self.follower.part()?;
@@ -128,13 +129,13 @@ impl<'a> Rprof<'a> {
         self.begin = (Instant::now(), SystemTime::now());
     }
 
-    /// Describes what was recorded as the reader does.
+    /// Adds the source and the times, in the same form as the reader does.
     fn complete(&self, profile: &mut Profile, end: Instant) -> Result<()> {
         take_labels(profile, &|| false)?;
         let (begin, since) = self.begin;
         let event = self.timing.event;
         let types = [COUNT, (event.name(), "nanoseconds")];
-        // R may have rounded it.
+        // R may have rounded the interval.
         let period = profile
             .sources
             .first()
@@ -182,7 +183,7 @@ impl Recorder for Rprof<'_> {
         if self.has_begun && !is_written {
             self.queue.paused(now.saturating_duration_since(last));
         }
-        // Ticks are a bit early or late.
+        // Ticks may be slightly early or late.
         let is_time =
             now.saturating_duration_since(self.begin.0) + self.pause() / 2 >= self.timing.every;
         if boot.saturating_sub(last_boot) > GAP + self.pause() {
@@ -225,7 +226,7 @@ mod tests {
 
     const HEADER: &str = "line profiling: sample.interval=20000\n";
 
-    /// The number of chunks, and the counts, whose sum is right.
+    /// The number of chunks, and the counts after a check of their sum.
     fn counts(queue: &Queue) -> (usize, Counts) {
         let (counts, chunks, waiting, _) = queue.all();
         let sum = counts.sent + waiting + counts.open + counts.dropped();
@@ -259,10 +260,10 @@ mod tests {
         let lines = "#File 1: a.R\n1#1 \"f\" \n1#1 \"f\" \n1#2 ";
         assert_eq!(write(&[HEADER, lines].concat()), (0, 2, 2));
         assert_eq!(write("\"g\" \n"), (0, 3, 3));
-        // R's profiler is started again.
+        // R's profiler is restarted.
         assert_eq!(write(HEADER), (1, 3, 0));
         assert_eq!(write("\"h\" \n"), (1, 4, 1));
-        // A longer line than is read at once.
+        // A line that is longer than what is read at once.
         let long = ["\"", &"x".repeat(3 * PIECE), "\" \n"].concat();
         assert_eq!(write(&long), (1, 5, 2));
         assert_eq!(counts(&queue).1.paused, Duration::ZERO);
@@ -282,7 +283,7 @@ mod tests {
             let (profile, problems) = read.unwrap();
             assert!(problems.is_empty());
             assert_eq!(sum(&profile, "samples", "count"), samples);
-            // As R says, not as it was told.
+            // The interval that R reports, not the one that was requested.
             assert_eq!(sum(&profile, "wall", "nanoseconds"), samples * 2e7);
             assert!(profile.value("cpu", "nanoseconds").is_none());
             let source = profile.sources.first().unwrap();

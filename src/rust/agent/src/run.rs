@@ -1,4 +1,4 @@
-//! The thread of the agent: at each tick a sample, and between them a step of sending.
+//! The main loop of the agent's thread: takes a sample at each tick, and sends between ticks.
 
 use crate::chunks::Timing;
 use crate::queue::Queue;
@@ -13,14 +13,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
-/// The longest time between two checks whether to stop.
+/// The longest time between two checks for a stop request.
 const STEP: Duration = Duration::from_millis(50);
-/// The longest time without a tick, so that chunks end in time, and pauses of the system are noticed.
+/// The longest time without a tick, so that chunks end on time and suspends of the system are noticed.
 const LONGEST: Duration = Duration::from_secs(1);
 /// How long to wait after an error before another attempt to take samples.
 const REST: Duration = Duration::from_secs(5);
 
-/// What the thread needs.
+/// The input of the thread.
 pub struct Job {
     pub source: Source,
     pub timing: Timing,
@@ -28,7 +28,7 @@ pub struct Job {
     pub resource: Vec<(String, String)>,
 }
 
-/// Runs until it is stopped. `ready` is told whether there are samples, and sending can begin.
+/// Runs until it is stopped. `ready` receives whether samples can be taken and sending can start.
 pub fn run(job: Job, queue: &Queue, ready: &SyncSender<Result<()>>) {
     let ended = catch_unwind(AssertUnwindSafe(|| work(job, queue, ready)));
     queue.end(ended.err().map(|panic| in_words(&*panic)));
@@ -54,7 +54,7 @@ fn work(job: Job, queue: &Queue, ready: &SyncSender<Result<()>>) {
             return;
         }
     };
-    // If nobody waits for this any more, the thread is asked to stop as well.
+    // If the receiver no longer exists, the thread will be asked to stop as well.
     let _ = ready.send(Ok(()));
     let mut result = chunks.prepare();
     let mut next = Instant::now();
@@ -71,7 +71,7 @@ fn work(job: Job, queue: &Queue, ready: &SyncSender<Result<()>>) {
         }
         result = chunks.tick();
         queue.used(system::thread_time());
-        // Moments that have passed are left out.
+        // Ticks that were missed are skipped.
         next = (next + chunks.pause()).max(Instant::now());
     }
     match result {
@@ -91,7 +91,7 @@ fn work(job: Job, queue: &Queue, ready: &SyncSender<Result<()>>) {
     queue.used(system::thread_time());
 }
 
-/// Waits until a moment, and sends meanwhile.
+/// Waits until this time, and sends meanwhile.
 fn wait(until: Instant, queue: &Queue, sink: &mut Sink) {
     loop {
         sink.step(queue);
@@ -103,7 +103,7 @@ fn wait(until: Instant, queue: &Queue, sink: &mut Sink) {
     }
 }
 
-/// Waits until R goes on, and sends meanwhile.
+/// Waits until R resumes, and sends meanwhile.
 fn rest(alarm: &Alarm, queue: &Queue, sink: &mut Sink) {
     let until = Instant::now() + LONGEST;
     loop {

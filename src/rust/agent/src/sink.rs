@@ -1,4 +1,4 @@
-//! Where chunks go.
+//! Sends chunks to their destination.
 
 use crate::folder::Folder;
 use crate::http::{Http, Target};
@@ -12,17 +12,17 @@ use profile_core::model::Profile;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Where chunks go, as R asks for it.
+/// The destination of chunks, as specified by R.
 #[derive(Debug, Clone)]
 pub enum To {
     Http(Target),
-    /// A folder, and what the names of files begin with.
+    /// A folder, and the prefix of the file names.
     Folder(PathBuf, String),
     /// R takes them from the queue.
     R,
 }
 
-/// Makes the bytes of a chunk.
+/// Encodes chunks.
 #[derive(Debug)]
 pub enum Encoder {
     Otlp(otlp::Writer),
@@ -41,7 +41,7 @@ impl Encoder {
         }
     }
 
-    /// The message, compressed.
+    /// The encoded profile, compressed.
     pub fn encode(&self, profile: &Profile) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         gzip::compress(&mut Growing(&mut bytes), |out| {
@@ -72,7 +72,7 @@ impl Sink {
         })
     }
 
-    /// Does what can be done now without waiting.
+    /// Does everything that is possible without blocking.
     pub fn step(&mut self, queue: &Queue) {
         match self {
             Sink::Http(http) => http.step(queue),
@@ -89,7 +89,7 @@ impl Sink {
         }
     }
 
-    /// The agent ends: there is a last attempt, without a delay, until a moment.
+    /// The agent is stopping: makes a last attempt, without a delay, until the deadline.
     pub fn hurry(&mut self, deadline: Instant) {
         match self {
             Sink::Http(http) => http.hurry(deadline),

@@ -12,30 +12,30 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// R's memory.
+    /// The reader, which reads R's memory.
     Reader,
     /// R's own profiler, which writes to this file.
     Rprof(Arc<Log>),
 }
 
-/// What gets samples and makes chunks of them.
+/// Takes samples and groups them into chunks.
 pub trait Recorder {
     /// The time between two ticks.
     fn pause(&self) -> Duration;
-    /// Tells when the next tick is needed, if R does nothing.
+    /// Signals when the next tick is needed, if R is idle.
     fn alarm(&self) -> Option<&Alarm>;
-    /// What can be done while R runs, before the first tick.
+    /// Preparations before the first tick that need R to run.
     fn prepare(&mut self) -> Result<()>;
-    /// Gets the samples of this moment, and begins another chunk if it is time.
+    /// Takes the samples that are available, and starts a new chunk if the current one is complete.
     fn tick(&mut self) -> Result<()>;
-    /// After an error: the open chunk is lost, and the next one begins.
+    /// After an error: discards the open chunk and starts a new one.
     fn recover(&mut self, error: Error) -> Result<()>;
-    /// Gets the last samples, and ends the last chunk.
+    /// Takes the last samples and ends the last chunk.
     fn finish(&mut self) -> Result<()>;
 }
 
 impl Source {
-    /// An error says why there would be no samples.
+    /// Fails if no samples can be taken, with the reason.
     pub fn open<'a>(
         &self,
         timing: Timing,

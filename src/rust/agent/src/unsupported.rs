@@ -1,4 +1,5 @@
-//! On other systems the thread ends at once, because R cannot be read there. This only has to compile.
+//! Stubs for other systems. The thread ends at once there, because R's memory cannot be read; this only has to
+//! compile.
 
 use profile_core::error::{Error, Result};
 use profile_core::message;
@@ -61,7 +62,7 @@ pub fn is_connected(_: &TcpStream) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Why there is no agent is found out later.
+/// Succeeds, so that the error is the later one that explains why there is no agent.
 pub fn make_private_folder(_: &Path) -> io::Result<bool> {
     Ok(true)
 }
@@ -98,7 +99,7 @@ pub fn has_ended(_: i32) -> bool {
     true
 }
 
-/// The file of R's profiler, which cannot be created.
+/// The file of R's profiler, which cannot be created here.
 #[derive(Debug)]
 pub struct Log {
     never: Never,

@@ -53,7 +53,7 @@ pub enum Error {
         message: String,
     },
 
-    /// The content is of another format than the one asked for.
+    /// The content is of a format other than the requested one.
     #[error("{0}")]
     Foreign(Foreign),
 
@@ -86,7 +86,7 @@ pub enum Error {
         allowed: u64,
     },
 
-    /// A running process cannot be looked into: it ended, does not run R, or the system does not permit it.
+    /// A running process cannot be inspected: it ended, does not run R, or the system does not permit it.
     #[error("{0}")]
     Process(String),
 
@@ -99,7 +99,7 @@ pub enum Error {
     Interrupted,
 }
 
-/// Content of another format than the one asked for.
+/// Content of a format other than the requested one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {
     pub input: String,
@@ -107,7 +107,7 @@ pub struct Foreign {
     pub wanted: &'static str,
     /// As in "it looks like a pprof profile".
     pub found: String,
-    /// One word for the other format, with which R code adds a hint how to read it.
+    /// One word for the other format, for which R code adds a hint how to read it.
     pub looks_like: Option<&'static str>,
 }
 

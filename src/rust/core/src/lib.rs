@@ -10,7 +10,7 @@
 //! - [`json`]: reads and writes JSON in pieces;
 //! - [`page`]: an HTML file that shows a profile;
 //! - [`joint`]: creates a profile from a recording of R and native code;
-//! - [`retry`]: when requests to a server are repeated;
+//! - [`retry`]: whether and when requests to a server are retried;
 //! - `attribute_value`: the values of attributes as trees, and as the texts of the model;
 //! - `rprof_header`: the lines that describe a run, in Rprof files and in tables;
 //! - [`collections`], [`io`], [`limits`], [`text`], [`error`], [`message`](mod@message): shared

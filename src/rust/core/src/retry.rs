@@ -1,11 +1,11 @@
-//! When a request is sent again, and after which delay: the one set of rules for all who send profiles.
+//! Whether a request is retried, and after which delay. All code that sends profiles uses these rules.
 //!
 //! OpenTelemetry's rules: <https://opentelemetry.io/docs/specs/otlp/#otlphttp-response>.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// There was no connection, or it ended before the request was sent.
@@ -18,12 +18,12 @@ pub enum Outcome {
     Tls,
     /// The answer is not HTTP/1.
     NotHttp,
-    /// The answer is larger than what is read.
+    /// The answer exceeds the maximum size.
     TooLarge,
     Status(u16),
 }
 
-/// What to do then.
+/// How to proceed after an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Accepted,
@@ -32,7 +32,7 @@ pub enum Verdict {
     Final,
 }
 
-/// The rules: outcomes by name, and whether the request is sent again.
+/// The rules: outcomes with their names, and whether the request is retried.
 const RULES: [(&str, Outcome, Verdict); 6] = [
     ("not_sent", Outcome::NotSent, Verdict::Again),
     ("closed", Outcome::Closed, Verdict::Again),
@@ -41,18 +41,18 @@ const RULES: [(&str, Outcome, Verdict); 6] = [
     ("not_http", Outcome::NotHttp, Verdict::Final),
     ("too_large", Outcome::TooLarge, Verdict::Final),
 ];
-/// Statuses after which it is. All others but those of success are final.
+/// HTTP statuses after which the request is retried. All others except those of success are final.
 const AGAIN: [u16; 4] = [429, 502, 503, 504];
 
-/// The first delay by default.
+/// The default of the first delay.
 pub const FIRST: Duration = Duration::from_secs(1);
-/// The longest delay, without chance.
+/// The longest delay before it is randomised.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The longest delay that a user who waits accepts from a server.
+/// The longest delay requested by a server that is accepted while a user waits.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Outcome {
-    /// An outcome without a status.
+    /// The outcome with this name, which has no status.
     pub fn named(name: &str) -> Option<Outcome> {
         let rule = RULES.iter().find(|rule| rule.0 == name);
         rule.map(|rule| rule.1)
@@ -70,15 +70,15 @@ impl Outcome {
     }
 }
 
-/// The delay after so many attempts: twice as long each time, and by `chance`, from 0 to 1, up to half shorter or
-/// longer, so that not all clients come back at once.
+/// The delay after this number of attempts. It doubles each time. `chance`, from 0 to 1, makes it up to half shorter
+/// or longer, so that not all clients retry at the same time.
 pub fn delay(attempts: u32, first: Duration, chance: f64) -> Duration {
     let doubled = first.as_secs_f64() * 2_f64.powf(f64::from(attempts) - 1.0);
     let delay = doubled.min(LONGEST.as_secs_f64()) * (0.5 + chance);
     Duration::try_from_secs_f64(delay).unwrap_or(LONGEST)
 }
 
-/// A random number from 0 to 1. R's random numbers belong to the user.
+/// A random number from 0 to 1. R's generator is not used, since that would change the random numbers of the user.
 pub fn chance() -> f64 {
     let random = RandomState::new().hash_one(SystemTime::now());
     (random >> 11) as f64 / (1_u64 << 53) as f64
@@ -99,7 +99,7 @@ const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
 
-/// A date of HTTP in seconds since 1970, in one of its three forms:
+/// Parses an HTTP date, in one of its three forms, to seconds since 1970:
 /// `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT`, `Sun Nov  6 08:49:37 1994`.
 fn date(text: &str, now: f64) -> Option<f64> {
     let separators = |c: char| c == ' ' || c == ',' || c == '-';
@@ -141,7 +141,7 @@ fn date(text: &str, now: f64) -> Option<f64> {
     Some(match year.len() {
         4 => seconds_of(number(year, 4)?),
         2 => {
-            // The last such year that is at most 50 years ahead.
+            // The latest year with these digits that is at most 50 years in the future.
             let latest = 1970 + (now / 31_556_952.0) as i64 + 50;
             seconds_of(latest - (latest - number(year, 2)?).rem_euclid(100))
         }
@@ -151,7 +151,7 @@ fn date(text: &str, now: f64) -> Option<f64> {
 
 /// The number of days from 1970-01-01 to a date.
 fn days(year: i64, month: i64, day: i64) -> i64 {
-    // Years begin in March, so that the day of a leap year is the last one.
+    // Years begin in March here, so that the leap day is the last day of a year.
     let year = if month > 2 { year } else { year - 1 };
     let month = (month + 9) % 12;
     let before = 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);

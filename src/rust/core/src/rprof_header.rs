@@ -1,7 +1,7 @@
 //! The lines of an Rprof file that describe a run: its header and its `#File` lines.
 //!
-//! Two things contain them. Rprof files are read and written in `formats/rprof`, whose `mod.rs`
-//! has the whole grammar. Tables of version "1.0" keep the same lines as text, in the hidden
+//! They occur in two places. Rprof files are read and written in `formats/rprof`, whose `mod.rs`
+//! describes the whole grammar. Tables of version "1.0" keep the same lines as text, in the hidden
 //! component `.rprof`, which `analysis/convert` parses and creates.
 
 use crate::error::Result;
@@ -14,7 +14,7 @@ pub struct Header {
     pub memory: bool,
     pub gc: bool,
     pub line: bool,
-    /// Microseconds between two samples; `None` where the header is missing.
+    /// Microseconds between two samples; `None` if the header is missing.
     pub interval: Option<u64>,
 }
 
@@ -44,7 +44,7 @@ pub fn header(line: &[u8]) -> Option<Header> {
     })
 }
 
-/// A word of the header.
+/// A word of the header as text.
 fn ascii(word: &[u8]) -> &str {
     std::str::from_utf8(word).unwrap_or_default()
 }
@@ -63,7 +63,7 @@ impl fmt::Display for Header {
 }
 
 impl Header {
-    /// The header of a source as `Rprof()` wrote it. `None` if it is no Rprof source, or its
+    /// The header of a source as `Rprof()` wrote it. `None` if it is not an Rprof source, or if its
     /// interval is unknown.
     pub fn of(source: &Source) -> Option<Header> {
         let RprofOptions { memory, gc, line } = source.options?;
@@ -95,7 +95,7 @@ pub fn interval(source: &Source) -> Option<f64> {
     Some(source.period.as_ref()?.nanoseconds()? / 1e3)
 }
 
-/// A truncated header, as in a file of a killed process.
+/// Whether a line is a truncated header, as in a file of a killed process.
 pub fn is_cut_header(line: &[u8]) -> bool {
     let options: [&[u8]; 3] = [MEMORY, GC, LINE];
     let mut rest = line;
@@ -108,7 +108,7 @@ pub fn is_cut_header(line: &[u8]) -> bool {
     rest.len() <= INTERVAL.len() && INTERVAL.starts_with(rest)
 }
 
-/// `#File 3: /a/path`: the number and the path.
+/// Parses a line such as `#File 3: /a/path`: the number and the path.
 pub fn file_line(line: &[u8]) -> Option<(u32, &[u8])> {
     let rest = line.strip_prefix(b"#File ")?;
     let (value, end) = number(rest)?;
@@ -116,7 +116,7 @@ pub fn file_line(line: &[u8]) -> Option<(u32, &[u8])> {
     Some((file_number(value)?, path))
 }
 
-/// R counts files in its integers.
+/// The number of a file. It must fit in an R integer, since R counts files in integers.
 pub fn file_number(value: u64) -> Option<u32> {
     i32::try_from(value).ok().map(i32::unsigned_abs)
 }

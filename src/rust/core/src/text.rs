@@ -19,7 +19,7 @@ pub struct Decoded<'a> {
     pub was: Was,
 }
 
-/// What is irregular about the bytes.
+/// The irregularity of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Was {
     Utf8,
@@ -80,7 +80,7 @@ pub fn encoded(encoding: &Encoding, bytes: &[u8]) -> Result<String> {
     Ok(encoding.encode(bytes))
 }
 
-/// Decodes such text; `None` if it is not valid.
+/// Decodes text such as hexadecimal digits or base64; `None` if it is not valid.
 #[expect(clippy::disallowed_methods, reason = "memory was ensured")]
 pub fn decoded(encoding: &Encoding, digits: &[u8]) -> Result<Option<Vec<u8>>> {
     // Decoding does not produce more bytes than it consumes.

@@ -1,13 +1,13 @@
 //! R's contexts: a list of records (`RCNTXT` in `Defn.h`), one for each call of a closure, and, while R's
 //! own profiler runs, one for each call of a builtin.
 //!
-//! `R_GlobalContext` points to the innermost record. Most records are on the C stack, and those of outer
-//! calls have higher addresses. Those of loops, and from R 4.4 on those of byte-compiled functions that
-//! byte-compiled functions call, are on the node stack of the byte code interpreter. The outermost
-//! record, which belongs to no call, is a variable of R.
+//! `R_GlobalContext` points to the innermost record. Most records are on the C stack, where those of outer calls have
+//! higher addresses. The records of loops, and from R 4.4 on those of byte-compiled functions that are called by
+//! byte-compiled functions, are on the node stack of the byte code interpreter. The outermost record, which belongs
+//! to no call, is a variable of R.
 //!
-//! The first fields have not changed since R 3. A buffer of `sigsetjmp()` follows, whose size depends on
-//! processor and C library.
+//! The first fields have not changed since R 3. They are followed by a buffer of `sigsetjmp()`, whose size depends on
+//! the processor and the C library.
 
 use std::ops::Range;
 
@@ -16,13 +16,13 @@ pub const NEXT: u64 = 0;
 /// The kind of call, 4 bytes.
 pub const CALLFLAG: u64 = 8;
 
-/// `callflag`: the call of a closure, of a builtin.
+/// Values of `callflag`: a call of a closure, a call of a builtin.
 pub const CLOSURE: u32 = 4;
 pub const BUILTIN: u32 = 64;
 /// The flags have 8 bits.
 pub const FLAGS: u32 = 256;
 
-/// The fields behind the buffer of `sigsetjmp()`. This is for Linux on x86-64 with glibc, where the buffer
+/// The offsets of the fields after the buffer of `sigsetjmp()`, for Linux on x86-64 with glibc, where the buffer
 /// takes 200 bytes.
 ///
 /// The closure that was called.
@@ -33,8 +33,8 @@ pub const SYSPARENT: u64 = 240;
 pub const CALL: u64 = 248;
 /// The environment of the call. Each call of a closure has a new one. It follows [`CALL`].
 pub const CLOENV: u64 = 256;
-/// What the byte code interpreter was doing when the call was made: its code (`BCODESXP`), and the address of
-/// its variable with the next instruction.
+/// The state of the byte code interpreter when the call was made: its code (`BCODESXP`), and the address of its
+/// variable that points to the next instruction.
 pub const BCBODY: u64 = 312;
 pub const BCPC: u64 = 320;
 
@@ -48,7 +48,7 @@ pub struct Layout {
     pub promises: u64,
     /// The top of the node stack when the call was made.
     pub node_stack: u64,
-    /// Where the call was made: a `srcref`, `R_NilValue`, or the mark `R_InBCInterpreter`, which stands for a
+    /// Where the call was made: a `srcref`, `R_NilValue`, or the marker `R_InBCInterpreter`, which stands for a
     /// position in byte code.
     pub srcref: u64,
     /// The position in byte code, as a number of instructions.
@@ -76,7 +76,7 @@ impl Layout {
 /// The address of the next promise in `RPRSTACK`.
 pub const NEXT_PROMISE: u64 = 8;
 
-/// R's node stack takes 3 to 5 MB; a range that differs much is not the node stack.
+/// The plausible sizes of R's node stack, which takes 3 to 5 MB; a range of any other size is not the node stack.
 pub const NODE_STACK_BYTES: Range<u64> = 1 << 20..64 << 20;
-/// More records than fit on any stack: a longer list is circular.
+/// More records than fit on any stack: a longer list must be circular.
 pub const MOST_RECORDS: usize = 1_000_000;

@@ -1,6 +1,5 @@
-//! What is known of how R stores its calls and objects. It is not part of R's API, so code that uses
-//! it checks what it finds: the sampler reads R's calls in a signal handler, the reader
-//! those of another process.
+//! How R stores its calls and objects. This is not part of R's API, so code that uses it checks what it reads: the
+//! sampler reads R's calls in a signal handler, the reader those of another process.
 //!
 //! Everything here is for 64-bit systems. The layouts are those of `Defn.h` and `Rinternals.h` in R's
 //! source code, and were compared with R 4.2.2, 4.5.0 and 4.6.2.

@@ -6,7 +6,7 @@ pub const TYPE: u64 = 31;
 /// The pairlist of attributes.
 pub const ATTRIBUTES: usize = 8;
 
-/// What most types have after the header: three pointers, with names that depend on the type.
+/// The fields of most types after the header: three pointers, whose names depend on the type.
 pub const FIRST: usize = 32;
 pub const SECOND: usize = 40;
 pub const THIRD: usize = 48;
@@ -19,7 +19,7 @@ pub const CDR: usize = SECOND;
 pub const TAG: usize = THIRD;
 /// The name of a symbol, a `CHARSXP`.
 pub const PRINTNAME: usize = FIRST;
-/// Its value in package base.
+/// The value of a symbol in the base environment.
 pub const VALUE: usize = SECOND;
 /// The code of a closure.
 pub const BODY: usize = SECOND;
@@ -39,7 +39,7 @@ pub const DATA: usize = 48;
 pub struct Type(pub u8);
 
 impl Type {
-    /// That of an object whose first word this is.
+    /// The type of an object with this first word.
     pub fn of(word: u64) -> Type {
         Type((word & TYPE) as u8)
     }

@@ -13,21 +13,21 @@
 //!
 //! # What the handler may do
 //!
-//! The handler interrupts R anywhere, even inside `malloc()` or the dynamic loader, so it must not
-//! take a lock or allocate memory. It calls `getpid()`, `pthread_self()`, `pthread_kill()`,
-//! `fstat()`, `sigaction()`, `sigemptyset()` and `strlen()`, which are async-signal-safe by
-//! POSIX; `pthread_equal()`, which compares two numbers; `_dl_find_object()`, which
-//! glibc provides for unwinding in handlers; gimli's reader of unwind tables, which
-//! uses memory that was allocated before; and R's own handler. It reads only the stack between the
-//! interrupted stack pointer and the end of the stack, and code and tables inside modules that the
-//! dynamic loader reports: a damaged stack ends the walk, and does not crash the process.
+//! The handler may interrupt R anywhere, even inside `malloc()` or the dynamic loader, so it must
+//! not take a lock or allocate memory. It calls `getpid()`, `pthread_self()`, `pthread_kill()`,
+//! `fstat()`, `sigaction()`, `sigemptyset()` and `strlen()`, which are async-signal-safe by POSIX;
+//! `pthread_equal()`, which compares two numbers; `_dl_find_object()`, which glibc provides for
+//! unwinding in handlers; gimli's reader of unwind tables, which uses memory that was allocated
+//! before; and R's own handler. It reads only the stack between the interrupted stack pointer and
+//! the end of the stack, and code and tables inside modules that the dynamic loader reports: a
+//! damaged stack ends the walk and does not crash the process.
 //!
 //! # Where it works
 //!
 //! Linux on x86-64 with glibc 2.35 or later. Another processor would need its own version of
-//! `x86_64.rs`, and of the offsets in `contexts.rs` that depend on the size of a `jmp_buf`; another
-//! system would need its own `modules.rs` and way to find the stack of a thread. Unwinding by tables
-//! and following R's calls would not change.
+//! `x86_64.rs`, and of the offsets in `contexts.rs` that depend on the size of a `jmp_buf`. Another
+//! system would need its own `modules.rs`, and its own way to find the stack of a thread. Unwinding
+//! by tables and following R's calls would not change.
 
 #[cfg_attr(
     all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"),
@@ -52,9 +52,9 @@ pub struct Settings<'a> {
     pub bytes: usize,
     /// The number of active calls of closures, with which R's contexts are compared.
     pub closures: usize,
-    /// R >= 4.4 keeps contexts of byte-compiled calls on a stack of its own.
+    /// R >= 4.4 keeps the contexts of byte-compiled calls on its node stack.
     pub node_stack: bool,
-    /// R >= 4.3 writes each line at once, so that the size of the file shows where it ends.
+    /// R >= 4.3 writes each line immediately, so the size of the file shows where the line ends.
     pub lines_written_at_once: bool,
 }
 
@@ -65,10 +65,10 @@ pub enum State {
     Off,
     /// Ticks are recorded.
     On,
-    /// Another handler of SIGPROF is installed: no more ticks.
+    /// Another handler of SIGPROF was installed, so no more ticks arrive.
     Replaced,
-    /// R's handler is installed, because its profiler was restarted.
+    /// R's own handler was installed again, because its profiler was restarted.
     Restarted,
-    /// This process is a fork of the one that is recorded.
+    /// This process was forked from the one that is recorded.
     Elsewhere,
 }

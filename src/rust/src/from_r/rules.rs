@@ -1,7 +1,7 @@
-//! Finds out what all rows of a column are, without a copy of its data.
+//! Detects regular columns, such as constants and sequences, without copying their data.
 //!
-//! The data of columns that R computes when it needs them would have to be computed first. For the
-//! columns of a million samples that takes longer than everything else that is done with them.
+//! The values of lazy columns would first have to be computed. For the columns of a million samples
+//! this takes longer than all other processing of them.
 
 use crate::altrep;
 use crate::argument::{INTSXP, REALSXP, STRSXP, Sexp, utf8};
@@ -22,7 +22,7 @@ const PART: usize = 1024;
 /// What R calls `SORTED_INCR`: in ascending order, with NA at the end.
 const ASCENDING: c_int = 1;
 
-/// Whether a column of integers is 1, 2, 3, …, each in so many rows.
+/// Whether a column of integers is 1, 2, 3, …, each repeated in `each` rows.
 pub fn is_counted(column: Sexp, each: usize) -> Result<bool> {
     if column.kind() != INTSXP || each == 0 {
         return Ok(false);
@@ -33,18 +33,18 @@ pub fn is_counted(column: Sexp, each: usize) -> Result<bool> {
     let (vector, len) = (column.object(), column.len());
     let found = Cell::new(false);
     let answer = &found;
-    // SAFETY: a live vector of integers, and room for a part of it.
+    // SAFETY: a live vector of integers, and a buffer for a part of it.
     guarded(|| unsafe {
         let mut part = [0; PART];
         let mut row = 0;
-        // The number of the row, and how many rows after it have the same.
+        // The expected number in the row, and how many following rows have the same number.
         let (mut number, mut left) = (1, each - 1);
         while row < len {
             let start = part.as_mut_ptr();
             let count = INTEGER_GET_REGION(vector, row as isize, PART as isize, start) as usize;
             let ids = part.iter().take(count);
             let differ = match each {
-                // Without a branch for each, so that several are compared at once.
+                // Without a branch for each element, so that the loop is vectorised.
                 1 => ids
                     .zip(row as u32 + 1..)
                     .fold(0, |differ, (&id, number)| differ | (id as u32 ^ number)),
@@ -68,7 +68,7 @@ pub fn is_counted(column: Sexp, each: usize) -> Result<bool> {
     Ok(found.get())
 }
 
-/// The value that all rows have, if that can be found out.
+/// The value that all rows have; `None` if they differ or if this is unknown.
 pub fn the_only(column: Sexp) -> Result<Option<Only>> {
     let kind = column.kind();
     if is_computed(column)? {
@@ -97,8 +97,8 @@ pub fn the_only(column: Sexp) -> Result<Option<Only>> {
     })
 }
 
-/// The texts of the first so many rows, if those of all others are the same again and again, and
-/// none is NA. The reader of the column reports text that is not valid.
+/// The texts of the first `count` rows, if all other rows repeat them in a cycle and none is NA.
+/// Invalid text is reported by the reader of the column.
 pub fn repeated_texts<'call>(column: Sexp<'call>, count: usize) -> Result<Option<Vec<&'call str>>> {
     if column.kind() != STRSXP || count == 0 || column.len() % count != 0 {
         return Ok(None);

@@ -1,6 +1,6 @@
-//! What R needs to know of the tables of a profile before the core reads them. Most profiles
-//! are as this package returned them; to find that out here takes a hundredth of the time that
-//! the checks and conversions in R take.
+//! Quick checks of the tables of a profile before the core reads them. Most profiles are unchanged
+//! results of this package; recognising this here takes a hundredth of the time that the checks and
+//! conversions in R take.
 
 use super::table::is_of_type;
 use super::tables;
@@ -15,8 +15,8 @@ const WHAT: &str = "the names of columns";
 const TIBBLE: [&str; 3] = ["tbl_df", "tbl", "data.frame"];
 const VECTORS: [SEXPTYPE; 6] = [LGLSXP, INTSXP, REALSXP, STRSXP, VECSXP, RAWSXP];
 
-/// Whether all names are unique and valid text, columns as long as their tables, and without a
-/// class, and the strings of those that the core does not read are text.
+/// Whether all names are unique and valid text, all columns have no class and the length of their
+/// tables, and the strings of columns that the core does not read are text.
 pub fn is_plain(x: Sexp) -> Result<bool> {
     let Some(names) = unique_names(x)? else {
         return Ok(false);
@@ -46,7 +46,7 @@ fn is_plain_table(table: &str, rows: Sexp) -> Result<bool> {
     Ok(true)
 }
 
-/// The names of the elements; none where they are not unique and valid text.
+/// The names of the elements; `None` unless they are unique and valid text.
 fn unique_names<'call>(list: Sexp<'call>) -> Result<Option<Vec<&'call str>>> {
     let strings = list.name_strings()?;
     if strings.len() != list.elements()?.len() {
@@ -68,8 +68,8 @@ fn has_text(column: Sexp) -> Result<bool> {
     Ok(!column.strings()?.iter().any(|&string| is_bytes(string)))
 }
 
-/// Whether the tables of version "2.0" are tibbles that have all columns that they must have,
-/// and columns of the schema their types.
+/// Whether the tables of version "2.0" are tibbles with all required columns, and the columns of
+/// the schema have the declared types.
 pub fn has_types(x: Sexp) -> Result<bool> {
     let list = tables(x)?;
     for declared in TABLES {
@@ -97,8 +97,8 @@ pub fn has_types(x: Sexp) -> Result<bool> {
     Ok(true)
 }
 
-/// By table, in the order of their first occurrence in any of the profiles, the columns that
-/// are not in the schema, also if a table has no columns and is not there either.
+/// The columns that are not in the schema, by table, in the order of their first occurrence in any
+/// of the profiles. A table that is not in the schema is included even if it has no columns.
 pub fn own_columns<'call>(profiles: &[Sexp<'call>]) -> Result<Vec<(&'call str, Vec<&'call str>)>> {
     let mut own: Vec<(&str, Vec<&str>)> = Vec::new();
     for &x in profiles {

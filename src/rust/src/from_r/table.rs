@@ -39,20 +39,20 @@ impl<'call> Table<'call> {
         Ok(table)
     }
 
-    /// The column of that name.
+    /// The column with this name.
     pub fn find(&self, name: &str) -> Option<Sexp<'call>> {
         let at = self.names.iter().position(|other| *other == name)?;
         self.columns.get(at).copied()
     }
 
-    /// The same, if it is without a class and dimensions, and as long as the table.
+    /// The same, if it has no class or dimensions and is as long as the table.
     fn plain(&self, name: &str) -> Option<Sexp<'call>> {
         let column = self.find(name)?;
         (column.is_plain() && column.len() == self.rows()).then_some(column)
     }
 }
 
-/// Whether a column has the type, without a class or dimensions.
+/// Whether a column has this type, without a class or dimensions.
 pub fn is_of_type(column: Sexp, type_: Type) -> bool {
     let kind = match type_ {
         Type::Integer => INTSXP,
@@ -156,7 +156,7 @@ fn text<'call>(column: Sexp<'call>, broken: impl Fn(usize, Error) -> Error) -> R
         rows: with_room(strings.len(), WHAT)?,
         ..Text::default()
     };
-    // The distinct strings and their rows, in the order of first occurrence, and their index.
+    // The distinct strings and their rows in the order of first occurrence, and an index of these.
     let mut seen: Vec<(SEXP, i32)> = Vec::new();
     let mut index = Index::default();
     // Many columns repeat one string, and those of sample types repeat a sequence of strings.

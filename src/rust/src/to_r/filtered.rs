@@ -1,4 +1,4 @@
-//! The result of filtering: what remains of samples, of their frames, and of other tables.
+//! Converts the result of filtering to R objects: the remaining samples, frames, and rows of other tables.
 
 use super::frames::take;
 use super::rows;
@@ -67,7 +67,7 @@ pub fn filtered<'call>(
     ])
 }
 
-/// The columns of `sample_locations` for the samples that stay, whose ids are 1, 2, 3, … with gaps.
+/// The columns of `sample_locations` for the samples that are kept, whose ids are 1, 2, 3, … with gaps.
 fn rows_of_stacks<'call>(
     arena: Arena<'call>,
     stacks: &Stacks,

@@ -10,7 +10,7 @@ use profile_core::limits::memory::{TryCollect, TryGrow, filled, with_room};
 use profile_core::model::{Frames, Function, LocationId, Profile, StringId, integer_for_r};
 
 const WHAT: &str = "the frames of all samples";
-/// Columns are filled in parts of about so many rows, which stay in the cache of a processor.
+/// Columns are filled in parts of about this many rows, which fit in the processor's cache.
 const PART: usize = 1 << 13;
 
 /// `lazy`: whether columns are computed when their values are needed.
@@ -54,13 +54,13 @@ pub fn frames<'call>(
     table.finish()
 }
 
-/// What the columns contain, without a row for each frame.
+/// The values of the columns, for each sample or location instead of each frame.
 struct Columns<'profile> {
-    /// Of each sample.
+    /// For each sample.
     sources: Vec<i32>,
     names: Texts<'profile>,
     filenames: Texts<'profile>,
-    /// Of each location.
+    /// For each location.
     lines: Vec<i32>,
 }
 
@@ -123,7 +123,7 @@ impl Columns<'_> {
     }
 }
 
-/// The first elements of a slice, which then begins behind them.
+/// Removes the first elements of a slice and returns them.
 pub(super) fn take<'slots, T>(slots: &mut &'slots mut [T], len: usize) -> &'slots mut [T] {
     let (first, rest) = std::mem::take(slots).split_at_mut(len);
     *slots = rest;

@@ -1,4 +1,4 @@
-//! Converts what is known of running processes to R objects.
+//! Converts the data about running processes to R objects.
 
 use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
@@ -12,7 +12,7 @@ use profile_reader::session::in_a_word;
 
 const WHAT: &str = "the stack of a process";
 
-/// `list(tables, counts, unread, cut, partial, ended)`: `counts` are those of problems of native stacks.
+/// `list(tables, counts, unread, cut, partial, ended)`: `counts` contains the problems of native stacks.
 pub fn recorded<'call>(
     arena: Arena<'call>,
     recorded: &Recorded,
@@ -31,8 +31,9 @@ pub fn recorded<'call>(
     ])
 }
 
-/// `list(frames, toplevel, labels, is_cut, state, system_call, command, start, children)`: `frames` is a tibble, innermost
-/// first; `toplevel` a row of the same kind for where the outermost function was called.
+/// `list(frames, toplevel, labels, is_cut, state, system_call, command, start, children)`: `frames` is a tibble,
+/// innermost frame first; `toplevel` is a tibble with the place where the outermost function was called, if it is
+/// known.
 pub fn dump<'call>(arena: Arena<'call>, dump: &Dump) -> Result<RObject<'call>> {
     let frames = || dump.stack.frames.iter();
     let mut table = Tibble::new(arena, dump.stack.frames.len())?;

@@ -1,8 +1,7 @@
 //! Creates the data frame that profvis draws: a row for each frame of each step, innermost first.
 //!
-//! profvis shows with a function the line that called it, so each frame has the file and the line of the
-//! next outer one. The line that was running in the innermost function is a row of its own, with
-//! its code as label.
+//! For each function, profvis shows the line that called it, so each frame has the file and the line of the next
+//! outer one. The line that was running in the innermost function is a separate row, with its code as label.
 
 use super::frames::{Texts, take};
 use crate::arena::{Arena, RObject};
@@ -17,7 +16,7 @@ use std::collections::HashMap;
 const WHAT: &str = "the frames of all samples";
 const MEBIBYTE: f64 = (1 << 20) as f64;
 
-/// `files` are names and texts of those files whose text is known. Frames in others have no file.
+/// `files` contains the names and texts of files. Frames in any other file have no file.
 pub fn profvis<'call>(
     arena: Arena<'call>,
     profile: &Profile,
@@ -138,10 +137,10 @@ fn rows(profile: &Profile, lines: &Lines, stop: Stop) -> Result<usize> {
     }
 }
 
-/// The number of steps that a sample is.
+/// The number of steps that a sample represents.
 fn steps(profile: &Profile, row: usize) -> u64 {
     let count = profile.counts().map_or(1.0, |counts| counts.column[row]);
-    // A sample without a count is one.
+    // A sample without a count is one step.
     if count.is_nan() {
         1
     } else {
@@ -161,7 +160,7 @@ fn memory_of(levels: &[&Values], row: usize) -> f64 {
 
 /// The lines of locations in files whose text is known.
 struct Lines<'f> {
-    /// The index of each file.
+    /// The index of each file by its name.
     files: HashMap<&'f str, i32>,
     /// For each location its file and line, if both are known.
     of_location: Vec<Option<(i32, i32)>>,
@@ -170,7 +169,7 @@ struct Lines<'f> {
 }
 
 impl<'f> Lines<'f> {
-    /// Adds the code to the labels.
+    /// Adds the lines of code to the labels.
     fn new(
         profile: &Profile,
         texts: &[(&'f str, &'f str)],

@@ -7,8 +7,8 @@ use profile_core::analysis::weights::Counted;
 use profile_core::error::Result;
 use profile_core::model::Profile;
 
-/// `list(by_function, by_line, type, unit, types, counted, time)`. `types` contains all sample types,
-/// which R would have to search for in millions of rows.
+/// `list(by_function, by_line, type, unit, types, counted, time)`. `types` contains all sample types; finding them in
+/// R would mean searching millions of rows.
 pub fn summary<'call>(
     arena: Arena<'call>,
     profile: &Profile,

@@ -1,4 +1,4 @@
-//! Builds a list of tables, column by column, as the core writes them.
+//! Builds a list of tables, column by column, in the order in which the core writes them.
 
 use crate::arena::{Arena, RObject};
 use crate::tibble::Tibble;

@@ -1,8 +1,8 @@
-//! The parts of a module in memory, as the ELF headers at its start describe them.
+//! The parts of a module in memory, as described by the ELF headers at its start.
 
 use std::ops::Range;
 
-/// The headers of a module are at its start, and in practice on its first page.
+/// The size of a page. The headers of a module are at its start and, in practice, on its first page.
 pub const PAGE: u64 = 4096;
 
 /// The fields of ELF headers, for 64 bits: <https://refspecs.linuxfoundation.org/elf/gabi4+/ch5.pheader.html>.
@@ -13,10 +13,10 @@ const NOTE: u32 = 4;
 const EH_FRAME_HDR: u32 = 0x6474_e550;
 const EXECUTABLE: u32 = 1;
 const READABLE: u32 = 4;
-/// More parts with notes than a module has.
+/// More segments with notes than a module has.
 const MOST_NOTES: usize = 4;
 
-/// Where the parts of a module are in memory.
+/// The addresses of the parts of a module in memory.
 #[derive(Debug, Clone, Default)]
 pub struct Image {
     /// The difference between addresses in memory and those in the file.
@@ -24,10 +24,10 @@ pub struct Image {
     pub code: Range<u64>,
     /// The offset of the code in the file.
     pub offset: u64,
-    /// `.eh_frame_hdr`, and the end of the segment that it is in.
+    /// `.eh_frame_hdr`, and the end of the segment that contains it.
     pub unwind: Range<u64>,
     pub unwind_end: u64,
-    /// The parts that may contain the build id; those that are not needed are empty.
+    /// The segments that may contain the build id; unused entries are empty.
     pub notes: [Range<u64>; MOST_NOTES],
 }
 
@@ -41,14 +41,14 @@ struct Segment {
 }
 
 impl Segment {
-    /// Where it is in memory.
+    /// Its addresses in memory.
     fn at(&self, bias: u64) -> Option<Range<u64>> {
         let start = bias.wrapping_add(self.address);
         Some(start..start.checked_add(self.size)?)
     }
 }
 
-/// The program headers on the first page of a module. `None` if it is not one of an ELF file.
+/// The program headers on the first page of a module; `None` if it is not the first page of an ELF file.
 fn segments(page: &[u8]) -> Option<impl Iterator<Item = Segment> + Clone> {
     let word = |at: usize| Some(u64::from_le_bytes(*page.get(at..)?.first_chunk()?));
     let half = |at: usize| Some(u16::from_le_bytes(*page.get(at..)?.first_chunk()?));
@@ -95,8 +95,8 @@ pub fn extent(start: u64, page: &[u8]) -> Option<Range<u64>> {
 }
 
 impl Image {
-    /// Reads the headers of a module that is at `map` and begins with `page`. `None` if they are not those of an
-    /// ELF file.
+    /// Reads the headers of a module that is mapped at `map` and begins with `page`; `None` if they are not ELF
+    /// headers.
     pub fn read(map: &Range<u64>, page: &[u8]) -> Option<Image> {
         let segments = segments(page)?;
         let bias = bias(map.start, segments.clone())?;

@@ -1,14 +1,14 @@
 //! Follows a native stack from frame to frame, by the unwind tables of the modules whose code is on it.
 //!
-//! The sampler follows the stack of its own thread, in a signal handler; the reader follows copies of the
-//! stacks of other processes, with copies of their tables. Both use this code: what differs is where a
-//! word of the stack is read ([`Stack`]), and how the module of an address is found ([`Modules`]).
+//! The sampler follows the stack of its own thread, in a signal handler; the reader follows copies of the stacks of
+//! other processes, with copies of their tables. Both use this code. They differ in how a word of the stack is read
+//! ([`Stack`]), and in how the module of an address is found ([`Modules`]).
 //!
 //! Nothing here dereferences an address, takes a lock or, after [`Unwinder::new`], allocates memory.
 //!
 //! - [`walk`]: the frames of a stack;
-//! - [`tables`]: the rules that get from a frame to its caller;
-//! - [`image`]: where the parts of a module are in memory;
+//! - [`tables`]: the rules that lead from a frame to its caller;
+//! - [`image`]: the addresses of the parts of a module in memory;
 //! - [`registers`]: the registers of x86-64, the only part that depends on the processor.
 
 #![forbid(unsafe_code)]

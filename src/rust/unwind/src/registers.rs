@@ -40,8 +40,8 @@ impl Registers {
         self.0[RETURN_ADDRESS]
     }
 
-    /// Sets the registers as they are after the function returned. On this processor a call pushes
-    /// only the return address on the stack.
+    /// Sets the registers to their state after the function has returned. On this processor a call pushes only the
+    /// return address on the stack.
     pub fn return_to(&mut self, counter: u64, stack_pointer: u64) {
         self.0[RETURN_ADDRESS] = counter;
         self.0[STACK_POINTER] = stack_pointer;

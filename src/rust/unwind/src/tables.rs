@@ -1,9 +1,9 @@
 //! Unwind tables, which describe how to get from a frame to its caller.
 //!
-//! The section `.eh_frame` contains, for each instruction, a rule that describes where the caller's
-//! registers are; `.eh_frame_hdr` is a sorted index of it. Both are mapped with the code. Most
-//! rules have one simple form, [`Plain`], and are cached; those of stubs that bind functions, of
-//! frames of signal handlers and of functions that align their stack contain expressions.
+//! The section `.eh_frame` contains, for each instruction, a rule that describes where the caller's registers are;
+//! `.eh_frame_hdr` is a sorted index of it. Both are mapped with the code. Most rules have one simple form,
+//! [`Plain`], and are cached. The rules of PLT stubs, of signal frames and of functions that align their stack
+//! contain expressions.
 
 use crate::registers::{RETURN, Registers, SAVED};
 use crate::walk::Stack;
@@ -27,7 +27,7 @@ pub struct UnwindTables<'a> {
 /// Memory for gimli, allocated before the run.
 pub type Scratch = UnwindContext<usize, Fixed>;
 
-/// A rule that finds the caller of a frame, in the common form.
+/// A rule in the common form.
 #[derive(Debug, Clone, Copy)]
 pub struct Plain {
     /// The caller's stack pointer is the value of this register plus this offset.
@@ -36,19 +36,20 @@ pub struct Plain {
     /// The offsets, from the caller's stack pointer, of the saved registers and the return address.
     pub saved: [Option<i32>; SAVED.len()],
     pub counter: Option<i32>,
-    /// A signal interrupted the caller: its program counter is not that of a call.
+    /// Whether a signal interrupted the caller, so that its program counter is not the return address of a call.
     pub signal: bool,
 }
 
 /// A rule that finds the caller of a frame.
 pub enum Rule<'a> {
     Plain(Plain),
-    /// The rule of this entry, which contains expressions.
+    /// The entry whose rule contains expressions.
     Complex(FrameDescriptionEntry<Reader<'a>>),
 }
 
 impl<'a> UnwindTables<'a> {
-    /// `header` is where the index is in memory, and `bytes` what is there and after it, with the tables.
+    /// `header` is the address range of the index, and `bytes` are the contents of memory from its start on,
+    /// including the tables.
     pub fn new(header: &Range<u64>, bytes: &'a [u8]) -> Option<UnwindTables<'a>> {
         if header.is_empty() {
             return None;
@@ -109,7 +110,7 @@ impl<'a> UnwindTables<'a> {
             .ok()
     }
 
-    /// The rule for an address inside the instruction that runs or calls.
+    /// The rule for an address inside the current instruction, or inside the call instruction.
     pub fn rule(&self, address: u64, scratch: &mut Scratch) -> Option<Rule<'a>> {
         let entry = self.entry(address)?;
         let row = self.row(&entry, address, scratch)?;
@@ -130,7 +131,7 @@ impl<'a> UnwindTables<'a> {
             .ok()
     }
 
-    /// The caller's registers by a rule with expressions. Its program counter is `None` at the end of the
+    /// The caller's registers, computed by a rule with expressions. The program counter is `None` at the end of the
     /// stack.
     pub fn apply(
         &self,
@@ -195,7 +196,7 @@ fn plain(row: &UnwindTableRow<usize, Fixed>, signal: bool) -> Option<Plain> {
     })
 }
 
-/// Real expressions take a few steps; one that loops is damaged.
+/// Valid expressions take a few steps; one that loops is damaged.
 const MOST_STEPS: u32 = 100;
 
 fn evaluate(

@@ -18,7 +18,7 @@ pub trait Stack: Copy {
 
 /// The modules whose code may be on a stack.
 pub trait Modules {
-    /// The number of the module that contains an address at present.
+    /// The number of the module that currently contains an address.
     fn at(&mut self, address: u64) -> Option<usize>;
 
     fn tables(&self, module: usize) -> Option<&UnwindTables<'_>>;

@@ -1,5 +1,5 @@
-//! Requests that the thread sends itself, without encryption. A connection is used once: there is one request in some
-//! seconds.
+//! Requests that the thread sends itself, unencrypted. A connection is used for one request only, since there is only
+//! one every few seconds.
 
 use crate::http::Route;
 use crate::http::exchange::Exchange;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     pub url: Url,
-    /// Complete lines of the head of a request, other than those that depend on URL and body.
+    /// Complete header lines, except those that depend on the URL and the body.
     pub headers: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ impl Route for Direct {
         let finished = self.current.as_mut()?.step(&mut self.resolver)?;
         self.current = None;
         if finished.outcome == Outcome::NotSent {
-            // Perhaps the server has moved.
+            // The address of the server may have changed.
             self.resolver.forget();
         }
         Some(finished)

@@ -1,4 +1,4 @@
-//! A request and its response, one step after the other. No step waits.
+//! A request and its response, as a state machine. No step blocks.
 
 use crate::http::direct::Endpoint;
 use crate::http::finished::Finished;
@@ -15,18 +15,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const WHAT: &str = "a request";
-/// The least time for each address of a name.
+/// The minimum time for each address of a host name.
 const ADDRESS: Duration = Duration::from_secs(1);
 
 pub struct Exchange {
     shown: String,
     head: Vec<u8>,
     body: Arc<Vec<u8>>,
-    /// The most bytes of the body of the response.
+    /// The maximum size of the response body, in bytes.
     most: usize,
     state: State,
     deadline: Instant,
-    /// What is in the way at the moment.
+    /// The reason to report if the request fails in the current state.
     why: String,
 }
 
@@ -34,7 +34,7 @@ enum State {
     Resolving,
     Connecting {
         stream: TcpStream,
-        /// When to try the others.
+        /// When to try the next address.
         until: Instant,
         others: Vec<SocketAddr>,
     },
@@ -55,7 +55,7 @@ enum Next {
     End(Finished),
 }
 
-/// A connection that ends when it is dropped, even if a forked process has inherited it.
+/// A connection that is shut down when it is dropped, even if a forked process has inherited its file descriptor.
 struct Stream(TcpStream);
 
 impl Drop for Stream {
@@ -81,7 +81,7 @@ impl Exchange {
         )?
         .into_bytes();
         if let Some(value) = &url.authorization {
-            // A header that was asked for replaces it.
+            // A header set by the user takes precedence over the credentials in the URL.
             const NAME: &[u8] = b"authorization:";
             let mut lines = endpoint.headers.split(|&byte| byte == b'\n');
             let is_it = |line: &[u8]| {
@@ -108,12 +108,12 @@ impl Exchange {
         })
     }
 
-    /// It ends at this moment, if that is earlier.
+    /// Brings the deadline forward, if this one is earlier.
     pub fn hurry(&mut self, deadline: Instant) {
         self.deadline = self.deadline.min(deadline);
     }
 
-    /// What the next step waits for. While a name is resolved, it is time.
+    /// What the next step waits for. While a name is being resolved there is nothing to wait for except time.
     pub fn waiting(&self) -> Option<Waiting> {
         match &self.state {
             State::Resolving => None,
@@ -123,7 +123,7 @@ impl Exchange {
         }
     }
 
-    /// Does what is possible now.
+    /// Does everything that is possible without blocking.
     pub fn step(&mut self, resolver: &mut Resolver) -> Option<Finished> {
         loop {
             let next = match std::mem::replace(&mut self.state, State::Resolving) {
@@ -227,7 +227,7 @@ impl Exchange {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     return Next::Wait(State::Sending { stream, sent });
                 }
-                // The server may have answered before it has read everything, for example that this is too much.
+                // The server may have answered before reading everything, for example because the body is too large.
                 Err(error) => {
                     self.why = message!("{error}");
                     let response = Response::default();

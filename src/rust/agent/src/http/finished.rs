@@ -1,4 +1,4 @@
-//! How a request ended, whoever has sent it.
+//! How a request ended, regardless of who sent it.
 
 use crate::http::response::Response;
 use profile_core::formats::otlp::response::{self, Coding};
@@ -8,7 +8,7 @@ use profile_core::retry::{Outcome, Verdict};
 #[derive(Debug)]
 pub struct Finished {
     pub outcome: Outcome,
-    /// Profiles that the server rejected.
+    /// The number of profiles that the server rejected.
     pub rejected: u64,
     pub retry_after: Option<String>,
     shown: String,
@@ -16,7 +16,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Without a complete response. `shown` is the URL.
+    /// A request without a complete response. `shown` is the URL.
     pub fn new(shown: &str, outcome: Outcome, message: String) -> Finished {
         Finished {
             outcome,
@@ -27,7 +27,7 @@ impl Finished {
         }
     }
 
-    /// With the response of a server.
+    /// A request that the server has answered.
     pub fn answered(shown: &str, response: &Response) -> Finished {
         let outcome = Outcome::Status(response.status);
         let coding = response.coding.unwrap_or(Coding::Protobuf);
@@ -49,7 +49,7 @@ impl Finished {
         finished
     }
 
-    /// What went wrong, if something did.
+    /// The error message, if there is one.
     pub fn in_words(&self) -> Option<String> {
         let (shown, message) = (&self.shown, &self.message);
         let colon = if message.is_empty() { "" } else { ": " };

@@ -1,9 +1,10 @@
 //! Sends chunks to a server over HTTP.
 //!
-//! - this file: which chunk is sent when;
-//! - [`direct`]: a request that the thread sends itself, without encryption: [`exchange`], step by step; [`url`]: the
-//!   address of a server; [`resolve`]: of its name; [`response`]: reads what it answers;
-//! - [`crate::relay`]: a request that the helper process sends, with encryption;
+//! - this file: determines which chunk is sent, and when;
+//! - [`direct`]: requests that the thread sends itself, unencrypted; [`exchange`]: one such request as a state
+//!   machine; [`url`]: parses the URL of a server; [`resolve`]: resolves its host name; [`response`]: parses its
+//!   response;
+//! - [`crate::relay`]: requests that the helper process sends, encrypted;
 //! - [`finished`]: how a request ended.
 
 pub mod direct;
@@ -26,18 +27,18 @@ use profile_core::retry::{self, Verdict};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The longest delay that a server may request. It is an error if it asks for more.
+/// The longest delay that a server may request. A longer one is treated as a final error.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// Where to send, and how.
 #[derive(Debug, Clone)]
 pub struct Target {
     pub way: Way,
-    /// How long a request may take.
+    /// The timeout of a request.
     pub timeout: Duration,
-    /// The first delay.
+    /// The delay before the first retry.
     pub first: Duration,
-    /// The most bytes of a response.
+    /// The maximum size of a response body, in bytes.
     pub most: usize,
 }
 
@@ -45,23 +46,23 @@ pub struct Target {
 pub enum Way {
     /// The thread sends requests itself.
     Direct(Endpoint),
-    /// A process sends them.
+    /// The helper process sends them.
     Relay(relay::Settings),
 }
 
-/// What gets requests to the server, one at a time. Nothing in it waits.
+/// Sends requests to the server, one at a time. No method blocks.
 pub trait Route {
-    /// Begins a request, which may take so long, and ends at a moment if there is one.
+    /// Starts a request with a timeout, and with an absolute deadline `end` if there is one.
     fn begin(&mut self, body: &Arc<Vec<u8>>, timeout: Duration, end: Option<Instant>)
     -> Result<()>;
 
-    /// Does what is possible now. Returns how the request ended, once.
+    /// Does everything that is possible without blocking. Returns how the request ended, once.
     fn step(&mut self, queue: &Queue) -> Option<Finished>;
 
     /// What the next step waits for.
     fn waiting(&self) -> Option<Waiting>;
 
-    /// The request ends at this moment, if that is earlier.
+    /// Brings the deadline of the request forward, if this one is earlier.
     fn hurry(&mut self, deadline: Instant);
 }
 
@@ -71,10 +72,10 @@ pub struct Http {
     first: Duration,
     /// The chunk that is being sent.
     current: Option<u64>,
-    /// Failed attempts to send the oldest chunk, and when the next one is.
+    /// The number of failed attempts to send the oldest chunk, and the time of the next attempt.
     attempts: u32,
     next: Instant,
-    /// The end of the last attempt, once the agent ends.
+    /// The deadline of the last attempt, set when the agent stops.
     deadline: Option<Instant>,
     has_given_up: bool,
 }
@@ -153,7 +154,7 @@ impl Http {
         }
     }
 
-    /// Determines when the next attempt is.
+    /// Schedules the next attempt.
     fn wait(&mut self, asked: Option<f64>) {
         self.attempts = self.attempts.saturating_add(1);
         let delay = retry::delay(self.attempts, self.first, retry::chance());
@@ -166,7 +167,7 @@ impl Http {
         self.route.waiting()
     }
 
-    /// The agent ends: the last attempt is now, and takes until a moment.
+    /// The agent is stopping: starts the last attempt now, with this deadline.
     pub fn hurry(&mut self, deadline: Instant) {
         self.next = Instant::now();
         self.deadline = Some(deadline);

@@ -1,7 +1,8 @@
-//! The addresses of a server by its name.
+//! Resolves the host name of a server to its addresses.
 //!
-//! The system's function waits for name servers, and cannot be stopped. So it runs in a thread of its own, of which
-//! there is one at a time; a request that has waited too long fails, and the next one waits for the same thread.
+//! The system's resolver function blocks until a name server answers, and cannot be cancelled. It therefore runs in a
+//! separate thread, at most one at a time. A request that has waited too long fails, and the next request waits for
+//! the same thread.
 
 use crate::http::url::Url;
 use profile_core::limits::memory::TryCollect;
@@ -12,12 +13,12 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long addresses are used.
+/// How long addresses are cached.
 const FRESH: Duration = Duration::from_secs(60);
 
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a thread waits for a name server.
+/// Whether a thread is waiting for a name server.
 pub fn is_resolving() -> bool {
     RUNNING.load(Ordering::Acquire) > 0
 }
@@ -41,7 +42,7 @@ impl Resolver {
         }
     }
 
-    /// The addresses, or why there are none; `None` if they are not known yet.
+    /// The addresses, or the reason for the failure; `None` if the result is still pending.
     pub fn addresses(&mut self) -> Option<Found> {
         if let Ok(address) = self.host.parse::<IpAddr>() {
             return Some(list([SocketAddr::new(address, self.port)].into_iter()));
@@ -71,7 +72,7 @@ impl Resolver {
         Some(found)
     }
 
-    /// The addresses are not used again.
+    /// Clears the cached addresses.
     pub fn forget(&mut self) {
         self.known = None;
     }
@@ -82,7 +83,7 @@ fn list(addresses: impl Iterator<Item = SocketAddr>) -> Found {
     addresses.map_err(|error| message!("{error}"))
 }
 
-/// Counts a thread while it runs.
+/// Counts a running thread until it is dropped.
 struct Running;
 
 impl Drop for Running {

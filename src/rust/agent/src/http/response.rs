@@ -1,24 +1,24 @@
-//! Reads a response of HTTP/1 from pieces of any size.
+//! Parses an HTTP/1 response that arrives in pieces of any size.
 
 use profile_core::error::Result;
 use profile_core::formats::otlp::response::Coding;
 use profile_core::limits::memory::{TryGrow, owned};
 
 const WHAT: &str = "a response";
-/// The most bytes of all that is not the body.
+/// The maximum size of everything except the body, in bytes.
 const MOST_HEAD: usize = 64 << 10;
-/// The most bytes of the line before a piece of a body.
+/// The maximum length of the line that precedes a chunk of a chunked body, in bytes.
 const MOST_LINE: usize = 1024;
 
-/// What is known of a response so far.
+/// The state of a response after the bytes received so far.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// More is needed. If `may_end`, the end of the connection is the end of the response.
+    /// More bytes are needed. If `may_end`, the response is complete when the server closes the connection.
     More {
         may_end: bool,
     },
     Complete,
-    /// It is not HTTP/1, or breaks its rules.
+    /// It is not a valid HTTP/1 response.
     Invalid,
     TooLarge,
 }
@@ -27,18 +27,18 @@ pub enum Progress {
 pub struct Response {
     bytes: Vec<u8>,
     pub status: u16,
-    /// Where the body begins, when the head is complete.
+    /// The offset of the body, once the head is complete.
     body_at: Option<usize>,
     length: Option<usize>,
     is_chunked: bool,
     pub retry_after: Option<String>,
     pub coding: Option<Coding>,
-    /// The body when it is complete.
+    /// The body, once it is complete.
     pub body: Vec<u8>,
 }
 
 impl Response {
-    /// Adds bytes, and says what is known now. Bodies have at most so many bytes.
+    /// Adds bytes and returns the new state. `most` is the maximum size of the body, in bytes.
     pub fn add(&mut self, bytes: &[u8], most: usize) -> Result<Progress> {
         self.bytes.try_extend(bytes, WHAT)?;
         loop {
@@ -66,7 +66,7 @@ impl Response {
         }
     }
 
-    /// The connection has ended, and with it the body.
+    /// The connection was closed, which completes the body.
     pub fn end(&mut self) -> Result<()> {
         let start = self.body_at.unwrap_or(self.bytes.len());
         let rest = self.bytes.get(start..).unwrap_or_default();
@@ -140,7 +140,7 @@ impl Response {
     }
 }
 
-/// A body in pieces, each after its length in hexadecimal digits; the last one has the length 0.
+/// Decodes a chunked body: each chunk follows its length in hexadecimal digits, and the last one has length 0.
 fn read_pieces(mut rest: &[u8], body: &mut Vec<u8>) -> Result<Progress> {
     let more = Ok(Progress::More { may_end: false });
     loop {
@@ -157,7 +157,7 @@ fn read_pieces(mut rest: &[u8], body: &mut Vec<u8>) -> Result<Progress> {
             return Ok(Progress::Invalid);
         };
         if size == 0 {
-            // Nothing that follows is needed.
+            // The trailer is not needed.
             return Ok(Progress::Complete);
         }
         let size = size as usize;
@@ -182,7 +182,7 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The response, read at once and byte by byte, which must be the same.
+    /// Parses a response at once and byte by byte, and checks that the results are equal.
     fn read(bytes: &[u8]) -> (Progress, u16, Vec<u8>) {
         let mut once = Response::default();
         let progress = once.add(bytes, 1000).unwrap();

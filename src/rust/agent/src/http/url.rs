@@ -1,4 +1,4 @@
-//! The address of a server. R has checked that it is a URL.
+//! The URL of a server. R has already checked that it is a URL.
 
 use data_encoding::BASE64;
 use profile_core::error::{Error, Result};
@@ -14,11 +14,11 @@ pub struct Url {
     pub port: u16,
     /// The value of the header `Host`.
     pub authority: String,
-    /// Path and query, as in the first line of a request.
+    /// Path and query, as in the request line.
     pub target: String,
-    /// The value of the header `Authorization`, for a user in the URL.
+    /// The value of the header `Authorization`, if the URL contains a user.
     pub authorization: Option<String>,
-    /// Without user and query, which may be secret.
+    /// The URL without user and query, which may be secret.
     pub shown: String,
 }
 

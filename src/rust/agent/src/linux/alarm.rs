@@ -1,9 +1,9 @@
-//! Tells when R's thread goes on.
+//! Detects that R's thread has resumed computing.
 //!
-//! While R waits for a request, there is nothing to record, and a thread that wakes a hundred times a second to find this
-//! out takes half a percent of a core. The kernel has timers for the CPU time of a thread: one that expires after the
-//! next nanosecond expires at the first tick of the kernel at which R computes. Its signal goes to this thread only, in
-//! which all signals are blocked, and is read from a file.
+//! While R waits for a request, there is nothing to record, and a thread that wakes a hundred times per second to
+//! check takes half a percent of a core. The kernel has timers on the CPU time of a thread: a timer of one nanosecond
+//! expires at the first kernel tick at which R computes. Its signal is sent only to the agent's thread, where all
+//! signals are blocked, and is read from a file descriptor.
 
 use super::{Waiting, time_of};
 use std::mem::{self, MaybeUninit};
@@ -14,7 +14,7 @@ use std::ptr;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Belongs to the thread that made it.
+/// Must be used by the thread that created it.
 pub struct Alarm {
     timer: libc::c_int,
     /// Readable after the timer has expired.
@@ -22,14 +22,15 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// For the first thread of this process, which is R's. `None` if the kernel has no such timer, or this user has too many.
+    /// An alarm on the main thread of this process, which is R's. `None` if the kernel does not support such timers,
+    /// or if this user has too many timers.
     pub fn new() -> Option<Alarm> {
         Alarm::of_thread(process::id())
     }
 
     fn of_thread(thread: u32) -> Option<Alarm> {
         let signal = libc::SIGRTMIN();
-        // SAFETY: the set is initialised before it is used, and the kernel reads it only.
+        // SAFETY: the set is initialised before it is used, and the kernel only reads it.
         let signals = unsafe {
             let mut set = MaybeUninit::uninit();
             libc::sigemptyset(set.as_mut_ptr());
@@ -39,9 +40,9 @@ impl Alarm {
         if signals < 0 {
             return None;
         }
-        // SAFETY: the file is open, and nobody else has it.
+        // SAFETY: the file descriptor is open and has no other owner.
         let signals = unsafe { OwnedFd::from_raw_fd(signals) };
-        // SAFETY: it is integers and a pointer that is not used.
+        // SAFETY: the struct consists of integers and a pointer that is not used.
         let mut event: libc::sigevent = unsafe { mem::zeroed() };
         event.sigev_notify = libc::SIGEV_THREAD_ID;
         event.sigev_signo = signal;
@@ -49,7 +50,7 @@ impl Alarm {
         event.sigev_notify_thread_id = unsafe { libc::gettid() };
         let clock = profile_reader::process::clock_of_thread(thread);
         let mut timer: libc::c_int = 0;
-        // The function of the C library is in another library before glibc 2.34.
+        // Called directly, since glibc before 2.34 has the function in another library.
         // SAFETY: the kernel reads the event, and writes the number of the timer, which is an `int`.
         let result = unsafe {
             let event: *const libc::sigevent = &raw const event;
@@ -58,7 +59,8 @@ impl Alarm {
         (result == 0).then_some(Alarm { timer, signals })
     }
 
-    /// Waits until R's thread computes or rings, for a connection, or for some time. Returns whether it was R's thread.
+    /// Waits until R's thread computes or calls [`ring()`], until a connection is ready, or until the time has
+    /// elapsed. Returns whether it was R's thread.
     pub fn wait(&self, waiting: Option<Waiting>, longest: Duration) -> bool {
         self.set(Duration::from_nanos(1));
         let to_read = libc::pollfd {
@@ -74,22 +76,22 @@ impl Alarm {
             count = 2;
         }
         let time = time_of(longest);
-        // SAFETY: there are so many structs. If the call fails, the caller looks again.
+        // SAFETY: the array has at least `count` structs. If the call fails, the caller checks its state again.
         unsafe { libc::ppoll(poll.as_mut_ptr(), count, &raw const time, ptr::null()) };
-        // Since Linux 6.13 the signal of a timer is gone when the timer is set.
+        // Read first: since Linux 6.13, setting the timer discards its pending signal.
         let has_rung = self.has_rung();
         self.set(Duration::ZERO);
         has_rung
     }
 
-    /// Expires after so much CPU time of R's thread, or not any more.
+    /// Sets the timer to expire after this CPU time of R's thread; zero disarms it.
     fn set(&self, after: Duration) {
         let times = libc::itimerspec {
             it_interval: time_of(Duration::ZERO),
             it_value: time_of(after),
         };
         let none: *mut libc::itimerspec = ptr::null_mut();
-        // SAFETY: the timer exists as long as this, and the kernel reads the times.
+        // SAFETY: the timer lives as long as `self`, and the kernel only reads the times.
         unsafe {
             libc::syscall(
                 libc::SYS_timer_settime,
@@ -101,7 +103,7 @@ impl Alarm {
         };
     }
 
-    /// Whether the timer has expired. Takes its signal.
+    /// Whether the timer has expired. Consumes its signal.
     fn has_rung(&self) -> bool {
         let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
         let size = size_of::<libc::signalfd_siginfo>();
@@ -111,15 +113,15 @@ impl Alarm {
     }
 }
 
-/// Ends the wait of a thread that has an alarm. In others the signal stays blocked.
+/// Ends the wait of a thread that has an alarm. In other threads the signal stays blocked.
 pub fn ring<T>(thread: &JoinHandle<T>) {
-    // SAFETY: the thread was not joined yet, so it has this number, also if it has ended.
+    // SAFETY: the thread was not joined yet, so its id is valid even if it has ended.
     unsafe { libc::pthread_kill(thread.as_pthread_t(), libc::SIGRTMIN()) };
 }
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        // SAFETY: the timer exists, and is not used any more.
+        // SAFETY: the timer exists and is not used afterwards.
         unsafe { libc::syscall(libc::SYS_timer_delete, self.timer) };
     }
 }
@@ -140,7 +142,7 @@ mod tests {
             // SAFETY: it has no preconditions.
             let id = unsafe { libc::gettid() };
             tell.send(id).unwrap();
-            // Until the sender is dropped.
+            // Waits until the sender is dropped.
             gone.recv().unwrap_err();
             let begin = Instant::now();
             while begin.elapsed() < Duration::from_secs(1) {}
@@ -149,7 +151,7 @@ mod tests {
         without_signals(|| {
             thread::spawn(move || {
                 let alarm = Alarm::of_thread(id).unwrap();
-                // The thread may still be on its way to `recv()`.
+                // The thread may not have reached `recv()` yet.
                 alarm.wait(None, Duration::from_millis(100));
                 assert!(!alarm.wait(None, Duration::from_millis(100)));
                 drop(go);

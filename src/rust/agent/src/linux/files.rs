@@ -8,7 +8,7 @@ use std::path::Path;
 
 const OWNER: u32 = 0o600;
 
-/// Makes a folder, if it is missing. Returns whether it is a folder of this user that is closed to others.
+/// Creates a folder if it is missing. Returns whether it is a folder of this user that others cannot access.
 pub fn make_private_folder(path: &Path) -> io::Result<bool> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
@@ -20,13 +20,13 @@ pub fn make_private_folder(path: &Path) -> io::Result<bool> {
     Ok(found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0)
 }
 
-/// Creates a file that does not exist.
+/// Creates a file, which must not exist.
 pub fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(OWNER).open(path)
 }
 
-/// Opens a file for locks, and creates it if it is missing.
+/// Opens a file for locking, and creates it if it is missing.
 pub fn open_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -41,7 +41,8 @@ pub fn is_same_file(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Locks a byte for this process, unless another process has locked it. Two shared locks are not in each other's way.
+/// Locks a byte for this process, unless another process holds a conflicting lock. Shared locks do not conflict with
+/// each other.
 pub fn lock(file: &File, byte: u8, is_shared: bool) -> io::Result<bool> {
     let kind = match is_shared {
         true => libc::F_RDLCK,

@@ -1,7 +1,7 @@
-//! A file in memory to which R's profiler writes, and who else uses that profiler.
+//! The in-memory file to which R's profiler writes, and the detection of other users of that profiler.
 //!
-//! R opens `/proc/self/fd/N` to append to it, so its end moves on for weeks, while whatever was read is freed. Nothing
-//! is left of it when the process has ended, however that was.
+//! R opens `/proc/self/fd/N` to append to it. The offset of its end grows for weeks, while the memory of everything
+//! that was read is freed. The file disappears with the process, however that ends.
 
 use profile_core::error::{Error, Result};
 use profile_core::formats::rprof::starts_with_header;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 const NAME: &CStr = c"profile-agent";
-/// The longest header of R's profiler has 80 bytes.
+/// The longest header that R's profiler writes has 80 bytes.
 const HEADER: usize = 100;
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Log {
     file: File,
     device: libc::dev_t,
     inode: libc::ino_t,
-    /// The descriptor by which R writes to it, when it was last looked for.
+    /// The file descriptor with which R writes, when it was last determined.
     writer: AtomicI32,
 }
 
@@ -44,23 +44,23 @@ impl Log {
             inode: about.st_ino,
             writer: AtomicI32::new(-1),
         };
-        // Whether that is possible.
+        // Checks whether holes can be punched.
         log.free(1).map_err(|error| unsupported(&error))?;
         Ok(log)
     }
 
-    /// What R can open in this process.
+    /// The path with which R can open the file in this process.
     pub fn path(&self) -> String {
         message!("/proc/self/fd/{}", self.file.as_raw_fd())
     }
 
-    /// Reads what follows an offset, if there is something.
+    /// Reads from an offset on. Returns 0 at the end of the file.
     pub fn read(&self, from: u64, room: &mut [u8]) -> io::Result<usize> {
         self.file.read_at(room, from)
     }
 
-    /// Frees the memory of all bytes before an offset. They become zeros. Truncating the file instead would lose what R
-    /// writes meanwhile.
+    /// Frees the memory of all bytes before an offset, which then read as zeros. Truncating the file instead would
+    /// lose what R writes meanwhile.
     pub fn free(&self, before: u64) -> io::Result<()> {
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let length = libc::off_t::try_from(before).unwrap_or(libc::off_t::MAX);
@@ -71,13 +71,13 @@ impl Log {
         }
     }
 
-    /// Whatever R writes from now on is lost. Nobody would read it, and it would fill the memory.
+    /// Makes all further writes by R fail. Nobody would read them, and they would fill the memory.
     pub fn seal(&self) {
-        // SAFETY: it has no preconditions. If it fails, R writes on until its profiler ends.
+        // SAFETY: it has no preconditions. If it fails, R continues to write until its profiler ends.
         unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_GROW) };
     }
 
-    /// Whether R's profiler writes to it.
+    /// Whether R's profiler is writing to this file.
     pub fn is_written(&self) -> bool {
         let known = self.writer.load(Ordering::Relaxed);
         if self.is_writer(known) {
@@ -95,8 +95,8 @@ impl Log {
     }
 }
 
-/// Whether R's profiler works for somebody, or another one has its timer. R does not tell, but writes a header when
-/// it begins, and has its file open until it ends.
+/// Whether R's profiler is in use by others, or another profiler uses its timer. R has no API for this, but its
+/// profiler writes a header at the start and keeps its file open until it ends.
 pub fn is_profiled() -> bool {
     has_timer() || descriptors().any(is_rprof)
 }
@@ -108,7 +108,7 @@ fn unsupported(error: &io::Error) -> Error {
 }
 
 fn in_memory() -> io::Result<File> {
-    // Linux before 6.3 does not know the last flag, and later ones complain if it is missing.
+    // Linux before 6.3 does not support `MFD_NOEXEC_SEAL`, and later versions log a warning if it is missing.
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     let mut file = -1;
     for flags in [flags | libc::MFD_NOEXEC_SEAL, flags] {
@@ -121,7 +121,7 @@ fn in_memory() -> io::Result<File> {
     if file < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the file is open, and nobody else has it.
+    // SAFETY: the file descriptor is open and has no other owner.
     Ok(unsafe { File::from_raw_fd(file) })
 }
 
@@ -145,7 +145,7 @@ fn has_timer() -> bool {
     (timer.tv_sec, timer.tv_usec) != (0, 0)
 }
 
-/// The open files of this process.
+/// The open file descriptors of this process.
 fn descriptors() -> impl Iterator<Item = RawFd> {
     let entries = fs::read_dir("/proc/self/fd")
         .into_iter()
@@ -162,7 +162,7 @@ fn about(descriptor: RawFd) -> Option<libc::stat> {
     }
 }
 
-/// Whether it is a file that R's profiler has begun.
+/// Whether R's profiler has started to write to this file.
 fn is_rprof(descriptor: RawFd) -> bool {
     // SAFETY: it has no preconditions.
     let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };
@@ -182,7 +182,8 @@ fn is_rprof(descriptor: RawFd) -> bool {
     count.is_ok_and(|count| starts_with_header(start.get(..count).unwrap_or_default()))
 }
 
-/// A forked process has the file of its parent's agent, but no ticks.
+/// Whether the file belongs to an agent. A forked process inherits the file of its parent's agent, but its profiler
+/// is not running.
 fn is_of_agent(target: &Path) -> bool {
     let target = target.as_os_str().as_encoded_bytes();
     let name = target.strip_prefix(b"/memfd:");
@@ -194,7 +195,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// As R opens it.
+    /// Opens the file as R does.
     fn writer(log: &Log) -> File {
         let mut options = fs::OpenOptions::new();
         options.append(true).create(true).open(log.path()).unwrap()
@@ -217,7 +218,7 @@ mod tests {
             assert!(room[..count].iter().all(|&byte| byte == b'x'));
             end += count as u64;
             log.free(end).unwrap();
-            // Pages that are used in part remain.
+            // Partially used pages remain.
             assert!(blocks(&log) <= 16, "{}", blocks(&log));
         }
         assert_eq!(log.read(end, &mut [0; 10]).unwrap(), 0);

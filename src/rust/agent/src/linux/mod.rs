@@ -1,6 +1,6 @@
-//! What the standard library lacks on Linux: clocks, signals and sockets; an [`alarm`] for when R goes on; private
-//! [`files`] and locks, and how to [`start`](mod@start) a program; the [`log`] of R's profiler. `unsafe` is used for system
-//! calls only.
+//! What the standard library lacks on Linux: clocks, signals and sockets; an [`alarm`] that detects when R resumes;
+//! private [`files`] and locks; how to [`start`](mod@start) a program; the [`log`] of R's profiler. `unsafe` is used
+//! only for system calls.
 
 mod alarm;
 mod files;
@@ -21,7 +21,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::time::Duration;
 
-/// The time since the system started, also while it was suspended.
+/// The time since boot, including the time during which the system was suspended.
 pub fn boot_time() -> Duration {
     clock(libc::CLOCK_BOOTTIME)
 }
@@ -42,9 +42,10 @@ fn clock(id: libc::clockid_t) -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Starts a thread in which all signals are blocked, and in those that it starts, so that R's handlers never run there.
+/// Calls a function that starts a thread, with all signals blocked. The thread, and those that it starts, inherit
+/// this, so R's signal handlers never run there.
 pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
-    // SAFETY: the sets are filled before they are used. The mask of this thread is the same again afterwards.
+    // SAFETY: the sets are initialised before they are used. The signal mask of this thread is restored afterwards.
     unsafe {
         let mut all: libc::sigset_t = mem::zeroed();
         let mut before: libc::sigset_t = mem::zeroed();
@@ -56,7 +57,7 @@ pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     }
 }
 
-/// A connection that can be read or written when there is something to do.
+/// A connection to wait for, until it is readable or writable.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiting {
     file: RawFd,
@@ -79,7 +80,7 @@ impl Waiting {
     }
 }
 
-/// Waits for a connection, or for some time.
+/// Waits until a connection is ready or the time has elapsed.
 pub fn wait(waiting: Option<Waiting>, longest: Duration) {
     let time = time_of(longest);
     let mut poll = waiting.map(|waiting| libc::pollfd {
@@ -91,7 +92,7 @@ pub fn wait(waiting: Option<Waiting>, longest: Duration) {
         Some(poll) => (ptr::from_mut(poll), 1),
         None => (ptr::null_mut(), 0),
     };
-    // SAFETY: it gets `count` structs. If the call fails, the caller looks again.
+    // SAFETY: `first` points to `count` structs. If the call fails, the caller checks its state again.
     unsafe { libc::ppoll(first, count, &raw const time, ptr::null()) };
 }
 
@@ -102,7 +103,7 @@ fn time_of(duration: Duration) -> libc::timespec {
     }
 }
 
-/// Begins to connect.
+/// Starts to connect, without blocking.
 pub fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
     let family = match address {
         SocketAddr::V4(_) => libc::AF_INET,
@@ -114,7 +115,7 @@ pub fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
     if file < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the file is open, and nobody else has it.
+    // SAFETY: the file descriptor is open and has no other owner.
     let file = unsafe { OwnedFd::from_raw_fd(file) };
     let result = match address {
         SocketAddr::V4(address) => {
@@ -157,7 +158,7 @@ fn connect_to<Name>(file: &OwnedFd, name: &Name) -> io::Result<()> {
     }
 }
 
-/// Whether a connection is complete. The error says why there will be none.
+/// Whether a connection is established. An error means that the attempt has failed.
 pub fn is_connected(stream: &TcpStream) -> io::Result<bool> {
     if let Some(error) = stream.take_error()? {
         return Err(error);

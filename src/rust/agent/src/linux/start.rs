@@ -1,7 +1,8 @@
-//! Starts a program that has nothing of this process: no signal mask, no files, no terminal.
+//! Starts a program that inherits nothing from this process: no signal mask, no file descriptors, no terminal.
 //!
-//! The standard library would fork for that, which runs the handlers of libraries: in a thread, while R computes, those of
-//! BLAS may wait for each other. `posix_spawn()` runs none, and costs the same in a process of many gigabytes.
+//! The standard library would use `fork()`, which runs the fork handlers of libraries. Run in this thread while R
+//! computes, those of BLAS may deadlock. `posix_spawn()` runs no handlers, and its cost does not depend on the memory
+//! of the process.
 
 use profile_core::limits::memory::TryGrow;
 use std::ffi::{CStr, CString, c_char, c_int, c_short};
@@ -11,8 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::{fs, ptr};
 
-/// Starts a program with arguments and an environment; a NUL follows each text. The program is the first argument.
-/// Its output replaces the file `log`. Returns the process id, for [`has_ended()`].
+/// Starts a program with arguments and an environment, whose strings are each terminated by NUL. The program is the
+/// first argument. Its output replaces the contents of the file `log`. Returns the process id, for [`has_ended()`].
 pub fn start(arguments: &[u8], environment: &[u8], log: &Path) -> io::Result<c_int> {
     let log = CString::new(log.as_os_str().as_bytes())?;
     let arguments = pointers(arguments)?;
@@ -24,7 +25,7 @@ pub fn start(arguments: &[u8], environment: &[u8], log: &Path) -> io::Result<c_i
     let files = Files::new(&log)?;
     let attributes = Attributes::new()?;
     let mut child = 0;
-    // SAFETY: the texts end with NUL, the lists with a null pointer, and all live until the call returns.
+    // SAFETY: the strings end with NUL, the lists with a null pointer, and all of them live until the call returns.
     done(unsafe {
         libc::posix_spawn(
             &raw mut child,
@@ -38,13 +39,13 @@ pub fn start(arguments: &[u8], environment: &[u8], log: &Path) -> io::Result<c_i
     Ok(child)
 }
 
-/// Whether a process that was started has ended. It must not be asked again then.
+/// Whether a child process has ended. Must not be called again after it has returned `true`.
 pub fn has_ended(child: c_int) -> bool {
-    // SAFETY: it writes nothing.
+    // SAFETY: the status is not requested, so nothing is written.
     unsafe { libc::waitpid(child, ptr::null_mut(), libc::WNOHANG) != 0 }
 }
 
-/// A list for C.
+/// An array for C: pointers to the strings, followed by a null pointer.
 fn pointers(texts: &[u8]) -> io::Result<Vec<*mut c_char>> {
     let mut pointers = Vec::new();
     let mut push = |pointer| {
@@ -60,8 +61,8 @@ fn pointers(texts: &[u8]) -> io::Result<Vec<*mut c_char>> {
     Ok(pointers)
 }
 
-/// What happens to the files of this process. R's are not closed by themselves: a socket of a service would stay open
-/// as long as the program runs.
+/// The file actions of the new process. All file descriptors of R are closed explicitly, since they are not closed by
+/// default: a socket of a service would stay open as long as the program runs.
 struct Files(libc::posix_spawn_file_actions_t);
 
 impl Files {
@@ -86,7 +87,7 @@ impl Files {
             let name = entry?.file_name();
             let number = name.to_str().and_then(|name| name.parse::<c_int>().ok());
             if let Some(number) = number.filter(|&number| number > 2) {
-                // One that is closed in the meantime is no error.
+                // A descriptor that is closed in the meantime is not an error.
                 // SAFETY: the actions are initialized.
                 done(unsafe { libc::posix_spawn_file_actions_addclose(actions, number) })?;
             }
@@ -97,13 +98,13 @@ impl Files {
 
 impl Drop for Files {
     fn drop(&mut self) {
-        // SAFETY: they are initialized, or zero, which is an empty list.
+        // SAFETY: the actions are initialized, or zero, which is an empty list.
         unsafe { libc::posix_spawn_file_actions_destroy(&raw mut self.0) };
     }
 }
 
-/// A session of its own, so that Ctrl-C in the terminal does not reach it, and signals as at the beginning: all are
-/// blocked in the thread of the agent.
+/// The attributes of the new process: a separate session, so that Ctrl-C in the terminal does not reach it, and
+/// default signal handling, since all signals are blocked in the agent's thread.
 struct Attributes(libc::posix_spawnattr_t);
 
 impl Attributes {
@@ -129,12 +130,12 @@ impl Attributes {
 
 impl Drop for Attributes {
     fn drop(&mut self) {
-        // SAFETY: they are initialized; glibc's function does nothing.
+        // SAFETY: the attributes are initialized; glibc's function does nothing.
         unsafe { libc::posix_spawnattr_destroy(&raw mut self.0) };
     }
 }
 
-/// The error that a function of this family returns.
+/// Converts the error code that a function of the `posix_spawn()` family returns.
 fn done(code: c_int) -> io::Result<()> {
     match code {
         0 => Ok(()),
@@ -164,13 +165,13 @@ mod tests {
 
     #[test]
     fn a_program_has_nothing_of_this_process() {
-        // Standard input, which is empty; the environment; no other files than its own; no blocked or ignored signals;
-        // its session.
+        // The script prints standard input, which is empty; the environment; the open files, which must be its own
+        // only; the blocked and ignored signals, which must be none; and whether it has its own session.
         let script = "cat; echo \"$A\"; ls /proc/$$/fd; grep -E '^Sig(Blk|Ign)' /proc/self/status; \
                       [ \"$(cut -d' ' -f6 /proc/$$/stat)\" = $$ ] && echo own";
         let text = output(script);
         let lines = text.lines().collect::<Vec<_>>();
-        // SAFETY: the file is closed at the end of the test. It would be inherited.
+        // SAFETY: the descriptor is closed at the end of the test. Without the file actions it would be inherited.
         let open = unsafe { libc::dup(2) };
         assert!(open > 2);
         let again = output(script);

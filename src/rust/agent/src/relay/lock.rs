@@ -1,7 +1,8 @@
-//! Who is there: the helper and the agents hold locks on bytes of a file, until they end.
+//! Shows which processes are running: the helper and the agents hold locks on bytes of a file until they end.
 //!
-//! The locks belong to processes: the kernel frees them however a process ends, and a forked process does not inherit
-//! them. But a process loses those that it has when it closes the file, however it was opened. So each has one [`Lock`].
+//! The locks belong to processes: the kernel releases them however a process ends, and a forked process does not
+//! inherit them. However, a process loses all its locks on a file when it closes any of its descriptors for that
+//! file. Each process therefore has a single [`Lock`].
 
 use crate::system;
 use profile_core::error::{Error, Result};
@@ -15,11 +16,11 @@ pub const NAME: &str = "lock";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The one process that sends.
+    /// The only process that sends.
     Helper,
-    /// The one agent that starts it.
+    /// The only agent that may start the helper.
     Starter,
-    /// Any number of agents. The helper ends if there is none.
+    /// An agent; any number of processes can have this role. The helper ends if there is none.
     Agent,
 }
 
@@ -39,7 +40,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Makes the folder if there is none. Requests contain secrets, so nobody else must be able to read it.
+    /// Creates the folder if it is missing. Requests contain secrets, so other users must not be able to read it.
     pub fn open(folder: &Path) -> Result<Lock> {
         let path = folder.join(NAME);
         let failed = |source| Error::Write {
@@ -56,12 +57,12 @@ impl Lock {
         Ok(Lock { path, file })
     }
 
-    /// Whether others who open the file get the same one. It may have been removed.
+    /// Whether the path still refers to the file that is open here. It may have been removed.
     pub fn is_current(&self) -> bool {
         system::is_same_file(&self.file, &self.path)
     }
 
-    /// Takes a role, or keeps it, unless another process is in the way.
+    /// Takes or keeps a role, unless another process holds a conflicting lock.
     pub fn take(&self, role: Role) -> Result<bool> {
         let is_shared = role == Role::Agent;
         system::lock(&self.file, role.byte(), is_shared).map_err(|error| self.failed(error))
@@ -76,7 +77,7 @@ impl Lock {
         system::is_locked(&self.file, role.byte()).map_err(|error| self.failed(error))
     }
 
-    /// Takes a role so that no other process can, also if many could share it.
+    /// Takes a role exclusively, even if it is one that processes can share.
     fn close(&self, role: Role) -> Result<bool> {
         system::lock(&self.file, role.byte(), false).map_err(|error| self.failed(error))
     }
@@ -89,11 +90,12 @@ impl Lock {
 
 // ---- The helper -----------------------------------------------------------------
 
-/// The lock of this process, if it is the helper.
+/// The lock of this process, if this is the helper.
 static HELPER: Mutex<Option<Lock>> = Mutex::new(None);
 
-/// What the helper of a folder has to do: "send"; "wait", since there is no agent; or "end", since there is another helper
-/// or another folder. With `close`, it is "close" if there is no agent and none can come: the folder is to be removed.
+/// What the helper of a folder must do: "send"; "wait", if there is no agent; or "end", if there is another helper or
+/// the folder was replaced. If `close`, it is "close" when there is no agent and no new one can start: the folder is
+/// to be removed.
 pub fn serve(folder: &Path, close: bool) -> Result<&'static str> {
     let mut slot = HELPER.lock().unwrap_or_else(PoisonError::into_inner);
     let lock = match &mut *slot {
@@ -127,7 +129,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&folder), mode(&lock.path)), (0o700, 0o600));
         assert!(lock.take(Role::Agent).unwrap() && lock.is_current());
-        // Its own locks are not in the way.
+        // The locks of the same process do not count.
         assert!(!lock.is_taken(Role::Agent).unwrap());
         fs::remove_file(&lock.path).unwrap();
         assert!(!lock.is_current());

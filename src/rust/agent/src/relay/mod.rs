@@ -1,5 +1,5 @@
-//! Sends chunks by the helper: a process of R that sends what it finds in a folder, with curl and encryption, for all
-//! agents of a user on this machine. `R/relay.R` is what it does.
+//! Sends chunks with a helper: an R process that sends the requests it finds in a folder, with curl and encryption,
+//! for all agents of a user on this machine. `R/relay.R` contains the code of the helper.
 //!
 //! ```text
 //! agent   NAME.request ──► NAME.sending ──► NAME.answer   agent
@@ -7,13 +7,13 @@
 //!         by the agent     the helper       the helper
 //! ```
 //!
-//! A file gets these names when it is complete, by renaming. So an agent whose request was not taken in time can take it
-//! back, and knows that it was not sent. It removes its files whatever happens; those of agents that were killed are
-//! removed by the helper.
+//! Files are complete before they are renamed to these names. An agent whose request was not taken in time can
+//! therefore withdraw it and knows that it was not sent. An agent always removes its files; the helper removes the
+//! files of agents that were killed.
 //!
 //! - this file: requests and answers;
-//! - [`watch`]: starts the helper, and starts it again;
-//! - [`lock`]: who is there: each process holds locks on bytes of a file, until it ends.
+//! - [`watch`]: starts and restarts the helper;
+//! - [`lock`]: shows which processes are running: each holds locks on bytes of a file until it ends.
 
 pub mod lock;
 pub mod watch;
@@ -42,45 +42,45 @@ const WHAT: &str = "a response";
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How much longer than the timeout of a request the helper may take.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often the agent looks for an answer.
+/// How often the agent checks for an answer.
 const LOOK: Duration = Duration::from_millis(25);
-/// The most bytes of an answer that are not its body.
+/// The maximum size of an answer without its body, in bytes.
 const MOST_HEAD: usize = 64 << 10;
 
-/// How to send, as R asks for it.
+/// How to send, as specified by R.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The folder that agents and the helper share.
     pub folder: PathBuf,
-    /// What each request begins with: how the helper should send the body that follows.
+    /// The start of each request file: how the helper should send the body that follows.
     pub head: Vec<u8>,
     /// The URL without secrets.
     pub shown: String,
-    /// The command that starts the helper, and its environment. A NUL follows each text.
+    /// The command that starts the helper, and its environment. Each string is terminated by NUL.
     pub command: Vec<u8>,
     pub environment: Vec<u8>,
 }
 
-/// Sends requests by the helper.
+/// Sends requests with the helper.
 pub struct Relay {
     head: Vec<u8>,
     shown: String,
     most: usize,
     watch: Watch,
-    /// The names of requests begin with it.
+    /// The common prefix of the names of requests.
     name: String,
     count: u64,
     current: Option<Request>,
 }
 
-/// The files of a request, which are removed with it.
+/// The files of a request, which are removed when it is dropped.
 struct Request {
-    /// Without the extension.
+    /// The path of the files, without the extension.
     path: PathBuf,
-    /// If the helper has not taken it until then, it is taken back.
+    /// If the helper has not taken the request by then, it is withdrawn.
     take_by: Instant,
     answer_by: Instant,
-    /// When to look for an answer.
+    /// When to check for an answer again.
     next: Instant,
 }
 
@@ -101,7 +101,7 @@ impl Request {
         fs::rename(new, self.path.with_extension("request"))
     }
 
-    /// The answer, if there is one. It has at most so many bytes, or one more.
+    /// The answer, if there is one. At most `most` bytes are read, plus one, so that a longer answer can be detected.
     fn answer(&self, most: usize) -> Result<Option<Vec<u8>>> {
         let path = self.path.with_extension("answer");
         let failed = |source| Error::Open {
@@ -123,7 +123,7 @@ impl Request {
         }
     }
 
-    /// Whether the helper has not taken it, and cannot take it any more.
+    /// Withdraws the request. Returns `false` if the helper has already taken it.
     fn take_back(&self) -> bool {
         fs::remove_file(self.path.with_extension("request")).is_ok()
     }
@@ -135,11 +135,11 @@ impl Request {
 }
 
 impl Relay {
-    /// The error says why the folder cannot be used.
+    /// Fails if the folder cannot be used, with the reason.
     pub fn open(settings: Settings, most: usize) -> Result<Relay> {
         let mut watch = Watch::new(settings.folder, settings.command, settings.environment);
         watch.enter()?;
-        // Process ids are not enough: containers may share a folder.
+        // Process ids are not unique, since containers may share a folder.
         let random = RandomState::new().hash_one(process::id());
         Ok(Relay {
             watch,
@@ -163,7 +163,7 @@ impl Relay {
         match request.answer(most) {
             Ok(Some(bytes)) => return Some(self.judge(&bytes)),
             Ok(None) => {}
-            // There may be too many open files, or too little memory.
+            // This may be temporary: too many open files, or not enough memory.
             Err(_) if now < request.answer_by => return None,
             Err(_) => return Some(self.end(Outcome::Late, String::new())),
         }
@@ -183,7 +183,7 @@ impl Relay {
         })
     }
 
-    /// An answer is a response of HTTP/1, or the name of an outcome and an explanation on the next line.
+    /// An answer is an HTTP/1 response, or the name of an outcome followed by an explanation on the next line.
     fn judge(&self, bytes: &[u8]) -> Finished {
         if bytes.starts_with(b"HTTP/1.") {
             let mut response = Response::default();
@@ -214,7 +214,7 @@ impl Route for Relay {
     ) -> Result<()> {
         self.watch.look()?;
         if !self.watch.is_ready() {
-            // The helper is about to remove the folder.
+            // The helper is removing the folder.
             let source = io::Error::from(ErrorKind::NotFound);
             let path = self.watch.folder().to_path_buf();
             return Err(Error::Write { path, source });
@@ -268,7 +268,7 @@ mod tests {
     use profile_core::retry::Verdict;
     use std::path::Path;
 
-    /// The file of the request, and what the relay says of it when a helper has done something.
+    /// Sends a request and lets `helper` act on its file. Returns how the request ended, and the files that remain.
     fn relayed(folder: &str, helper: impl Fn(&Path)) -> (Finished, Vec<String>) {
         let name = format!("profile-relay-{folder}-{}", process::id());
         let folder = std::env::temp_dir().join(name);
@@ -314,7 +314,7 @@ mod tests {
         let why = "No connection to https://a: the helper process is not running";
         assert_eq!(finished.in_words().unwrap(), why);
         assert_eq!(left, ["lock", "log"]);
-        // It was taken by a helper that has ended, and may have arrived.
+        // The request was taken by a helper that has ended, and may have arrived.
         let (finished, left) = relayed("b", take);
         assert_eq!(finished.outcome, Outcome::Closed);
         assert_eq!(left, ["lock", "log"]);

@@ -1,4 +1,4 @@
-//! Sees to it that there is a helper while there is an agent.
+//! Ensures that a helper is running as long as there is an agent.
 
 use crate::relay::lock::{Lock, Role};
 use crate::system;
@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often to look whether there is a helper.
+/// How often to check whether a helper is running.
 const LOOK: Duration = Duration::from_secs(1);
-/// The first delay before another helper is started, after one that has run, and after one that has not come up, which
-/// may still be loading packages on a busy machine.
+/// The first delay before a restart: of a helper that was running, and of one that has not come up, which may still
+/// be loading packages on a busy machine.
 const AGAIN: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A helper that has run for so long was no failure.
+/// A helper that has run for this long counts as successful.
 const GOOD: Duration = Duration::from_secs(60);
-/// The output of the helper, and the most that is read of it.
+/// The file with the output of the helper, and the maximum number of bytes read from it.
 const LOG: &str = "log";
 const MOST_LOG: u64 = 1000;
 
@@ -32,15 +32,15 @@ pub struct Watch {
     lock: Option<Lock>,
     is_running: bool,
     next: Instant,
-    /// How often this agent has started it since one ran for long, and when it did so last.
+    /// How often this agent has started a helper since one ran long enough, and when it last did so.
     starts: u32,
     started: Instant,
-    /// Whether one has run since then.
+    /// Whether a helper was running since then.
     has_run: bool,
-    /// Makes the next delay random.
+    /// Randomises the next delay.
     chance: f64,
-    /// What was started, until it has ended. It ends at once, and leaves the helper to the system: otherwise,
-    /// helpers would remain in the table of processes when they end after the agent.
+    /// The child process that was started, until it has ended. It ends at once and leaves the helper to the system:
+    /// otherwise, helpers that end after the agent would remain as zombies.
     child: Option<i32>,
 }
 
@@ -66,17 +66,18 @@ impl Watch {
         &self.folder
     }
 
-    /// Whether there is a helper, as far as it is known.
+    /// Whether a helper was running at the last check.
     pub fn is_running(&self) -> bool {
         self.is_running
     }
 
-    /// Whether the folder is there, and remains.
+    /// Whether the folder exists and is not being removed.
     pub fn is_ready(&self) -> bool {
         self.lock.is_some()
     }
 
-    /// Looks for the helper, if it is time, and starts it. The error says why that is not possible.
+    /// Checks for the helper, if a check is due, and starts it if necessary. Fails if that is not possible, with the
+    /// reason.
     pub fn look(&mut self) -> Result<()> {
         let now = Instant::now();
         if now < self.next {
@@ -132,7 +133,8 @@ impl Watch {
         }
     }
 
-    /// Takes the lock, and the folder with it. That has to wait while the helper removes the folder.
+    /// Takes the lock of an agent, which keeps the folder from being removed. This has to wait while the helper
+    /// removes the folder.
     pub fn enter(&mut self) -> Result<()> {
         let is_in = |lock: &Lock| Ok::<_, Error>(lock.take(Role::Agent)? && lock.is_current());
         let remains = match &self.lock {
@@ -140,7 +142,7 @@ impl Watch {
             None => false,
         };
         if !remains {
-            // The old one is closed first, or the new one would lose its locks with it.
+            // The old file is closed first: closing it later would release the locks of the new one.
             self.lock = None;
             self.is_running = false;
             let lock = Lock::open(&self.folder)?;
@@ -151,7 +153,7 @@ impl Watch {
         Ok(())
     }
 
-    /// What the helper has written before it ended, after a colon.
+    /// The output of the helper before it ended, after a colon.
     fn said(&self) -> String {
         let mut bytes = Vec::new();
         if let Ok(file) = File::open(self.folder.join(LOG)) {
@@ -173,7 +175,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // It ends at once.
+        // The child ends at once.
         for _ in 0..20 {
             self.child = self.child.filter(|&child| !system::has_ended(child));
             if self.child.is_none() {

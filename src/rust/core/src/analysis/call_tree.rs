@@ -1,8 +1,8 @@
 //! The call tree of a profile: a node for each path of calls, with the values of the samples that
 //! end in it (self) and of all samples that pass through it (total).
 //!
-//! Nodes are in preorder, and those with the same caller in descending order of total, so that the
-//! order does not depend on that in the file.
+//! Nodes are in preorder. Nodes with the same caller are in descending order of total, so the order
+//! does not depend on the file.
 
 use super::groups::{By, FrameGroups, Group};
 use super::paths::{Path, Paths, ROOT};
@@ -16,11 +16,11 @@ use crate::model::{Profile, SourceId};
 
 const WHAT: &str = "a call tree";
 
-/// Which part of each stack is a path of the tree.
+/// The part of each stack that forms a path of the tree.
 #[derive(Debug, Clone, Copy)]
 pub enum Part<'a> {
     Whole,
-    /// A function and what it called: from its outermost frame inwards.
+    /// A function and its callees: from its outermost frame inwards.
     Callees(&'a str),
     /// A function and its callers: from its outermost frame outwards. Self is the value of
     /// the samples whose outermost frame is that of the node.
@@ -30,7 +30,7 @@ pub enum Part<'a> {
 pub struct CallTree<'p> {
     /// Name and unit of the type that is summed.
     pub type_: (&'p str, &'p str),
-    /// What is counted of the wanted sources, whatever part of their stacks is in the tree.
+    /// The counts for the wanted sources, regardless of which part of their stacks is in the tree.
     pub counted: Counted,
     pub groups: Vec<Group<'p>>,
     /// In preorder.
@@ -47,8 +47,8 @@ pub struct Node {
     pub group: u32,
     pub self_: f64,
     pub total: f64,
-    /// Where it starts if nodes are drawn side by side, each as wide as its total: the calls of a
-    /// node start where it does.
+    /// The horizontal position of the node if nodes are drawn side by side, each as wide as its
+    /// total. The callees of a node start at its position.
     pub x: f64,
 }
 
@@ -116,7 +116,7 @@ pub fn call_tree<'p>(
     })
 }
 
-/// `self_` has the self value of each path.
+/// Converts paths to nodes. `self_` contains the self value of each path.
 fn in_preorder(nodes: &[Path], self_: &[f64], groups: &[Group], stop: Stop) -> Result<Vec<Node>> {
     // Callees come after their callers.
     let mut totals = copied(self_, WHAT)?;
@@ -125,7 +125,7 @@ fn in_preorder(nodes: &[Path], self_: &[f64], groups: &[Group], stop: Stop) -> R
             totals[node.parent as usize] += totals[row];
         }
     }
-    // The callees of each node end to end, those of no node at the end.
+    // The callees of all nodes, grouped by caller; the outermost nodes are at the end.
     let mut callees = (0..nodes.len() as u32).try_vec(WHAT)?;
     cancel::check(stop)?;
     callees.sort_unstable_by(|&a, &b| {
@@ -150,7 +150,7 @@ fn in_preorder(nodes: &[Path], self_: &[f64], groups: &[Group], stop: Stop) -> R
         rest.take_while(move |&&row| nodes[row as usize].parent == parent)
     };
     let mut out: Vec<Node> = with_room(nodes.len(), WHAT)?;
-    // What is still to be visited, the next one last.
+    // The nodes to be visited, the next one last.
     let mut open: Vec<(u32, Node)> = Vec::new();
     let visit = |open: &mut Vec<(u32, Node)>, caller: (u32, usize, Option<u32>, u32, f64)| {
         let (parent, start, row, depth, mut x) = caller;

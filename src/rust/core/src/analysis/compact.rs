@@ -1,11 +1,12 @@
-//! Which rows of edited tables are of use, and in which order.
+//! Determines which rows of edited tables are still used, and their order.
 //!
-//! Users filter and edit tables as they like. Rows that refer to a row that is gone go as
-//! well, then rows that nothing refers to any more; samples are put in order. The schema says
-//! which column refers to which table, and by which column rows of a table are used. Tables
-//! of users' own take part with their keys.
+//! Users may filter and edit tables. Rows that refer to a missing row are removed, then rows that
+//! nothing refers to any more; values and frames are sorted by sample. The schema declares which
+//! column refers to which table, and through which column the rows of a table are used.
+//! User-defined tables are included if they have columns of ids.
 //!
-//! The result is rows only: whoever has the tables picks these, whatever else is in them.
+//! The result consists of row numbers only. The caller selects these rows from the tables,
+//! including any additional columns.
 
 use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
@@ -22,18 +23,18 @@ const WHAT: &str = "the rows of a table";
 const BY_SAMPLE: [&str; 2] = [SAMPLE_VALUES, SAMPLE_LOCATIONS];
 const SAMPLE_VALUES: &str = "sample_values";
 const SAMPLE_LOCATIONS: &str = "sample_locations";
-/// The first mapping is the program itself, which stays.
+/// The first mapping is the program itself, which is always kept.
 const MAPPINGS: &str = ".mappings";
 
 /// Rows of some tables, counted from 0, in their new order.
 pub type Rows<'a> = Vec<(&'a str, Vec<u32>)>;
 
-/// The rows that are of use in their order, of tables in which that changes anything.
+/// The used rows in their order, for each table that changes.
 pub fn rows_in_use<'a>(list: &TableList<'_, 'a>, stop: Stop) -> Result<Rows<'a>> {
     let mut tables = Tables::new(list, stop)?;
     tables.drop_orphans(|_| true)?;
     tables.drop_unused()?;
-    // Tables that say more about rows that nothing refers to.
+    // Tables with additional information about rows that are now unused.
     tables.drop_orphans(|name| name.starts_with('.'))?;
     tables.sort()?;
     tables.rows()
@@ -46,25 +47,25 @@ struct Tables<'j, 't, 'a> {
     stop: Stop<'j>,
 }
 
-/// What is left of a table.
+/// A table and its remaining rows.
 struct Rest<'t, 'a> {
     name: &'a str,
     table: &'t dyn TableInput<'a>,
-    /// `None` while these are all rows in their order.
+    /// `None` if all rows remain in their original order.
     rows: Option<Vec<u32>>,
 }
 
 impl<'a> Rest<'_, 'a> {
-    /// A column of ids; empty where there is none.
+    /// A column of ids; empty if it is missing.
     fn ids(&self, column: &'static str) -> Result<&'a [i32]> {
-        // The table is named in errors about text only.
+        // The name of the table is used only in errors about text.
         match self.table.column("", column, Type::Integer)? {
             Some(Data::Integers(ids)) => Ok(ids),
             _ => Ok(&[]),
         }
     }
 
-    /// Its columns of ids of other tables.
+    /// The columns that refer to other tables.
     fn references(&self) -> impl Iterator<Item = (&'static str, Key)> {
         let own = self.name;
         let names = self.table.names().iter();
@@ -74,7 +75,7 @@ impl<'a> Rest<'_, 'a> {
         })
     }
 
-    /// The values of a column in the rows that are left.
+    /// The values of a column in the remaining rows.
     fn of_rows<'c>(&self, column: &'c [i32]) -> Result<Cow<'c, [i32]>> {
         let Some(rows) = &self.rows else {
             return Ok(Cow::Borrowed(column));
@@ -83,7 +84,7 @@ impl<'a> Rest<'_, 'a> {
         Ok(Cow::Owned(cells.copied().try_vec(WHAT)?))
     }
 
-    /// Keeps the rows for which `keep` has true, one for each row that is left.
+    /// Keeps the rows for which `keep` is true. It has one element for each remaining row.
     fn keep(&mut self, keep: &[bool]) -> Result<()> {
         if keep.iter().all(|&keep| keep) {
             return Ok(());
@@ -121,7 +122,7 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
         self.all.iter().position(|rest| rest.name == name)
     }
 
-    /// The tables in an order in which each comes after those that it refers to.
+    /// The tables in an order in which each table follows those that it refers to.
     fn parents_first(&self) -> Result<Vec<usize>> {
         let parents = Key::ALL.iter().filter_map(|key| self.position(key.table()));
         let mut order = parents.try_vec(WHAT)?;
@@ -133,7 +134,7 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
         Ok(order)
     }
 
-    /// The rows that are left of the table of a key, by their ids.
+    /// The remaining rows of the table of a key, indexed by their ids.
     fn index(&self, key: Key) -> Result<Ids> {
         let ids = match self.position(key.table()) {
             Some(table) => {
@@ -145,8 +146,8 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
         Ids::new(key.table(), key.name(), &ids)
     }
 
-    /// The frames that `sample_locations` was made of, if it is as it was made, and all that it
-    /// refers to is left.
+    /// The frames from which `sample_locations` was created, if the table is unchanged and no row
+    /// that it refers to was removed.
     fn frames(&self) -> Result<Option<&'a Frames>> {
         let rest = self
             .position(SAMPLE_LOCATIONS)
@@ -154,7 +155,7 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
         let Some(rest) = rest.filter(|rest| rest.rows.is_none()) else {
             return Ok(None);
         };
-        // Whoever reads the table reports errors.
+        // Errors are reported when the table is read.
         let [samples, locations] = [Key::Sample, Key::Location].map(|key| self.index(key).ok());
         known_frames(
             rest.table,
@@ -166,13 +167,13 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
     /// Whether the rows of a table are in the order of samples, and each sample has the same
     /// number of them.
     fn is_regular(&self, rest: &Rest) -> Result<bool> {
-        // Whoever reads the table reports errors.
+        // Errors are reported when the table is read.
         let samples = self.index(Key::Sample).ok();
         let each = rows_of_each(rest.table, samples.as_ref())?;
         Ok(rest.rows.is_none() && each.is_some())
     }
 
-    /// Drops rows that refer to nothing, from the parents down.
+    /// Drops rows with unresolved references, parents first.
     fn drop_orphans(&mut self, which: impl Fn(&str) -> bool) -> Result<()> {
         for table in self.parents_first()? {
             if !which(self.all[table].name) {
@@ -203,7 +204,8 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
         Ok(())
     }
 
-    /// A `#File` line stands before a sample; where that is gone, before the next one.
+    /// A `#File` line precedes a sample. If that sample was removed, the line precedes the next
+    /// one.
     fn next_samples<'c>(&self, ids: &[i32]) -> Result<Cow<'c, [i32]>> {
         let mut ids = copied(ids, WHAT)?;
         let mut sorted = copied(self.samples, WHAT)?;
@@ -215,7 +217,7 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
         Ok(Cow::Owned(ids))
     }
 
-    /// Drops rows that nothing refers to, from the children up.
+    /// Drops rows that nothing refers to, children first.
     fn drop_unused(&mut self) -> Result<()> {
         for key in Key::ALL.into_iter().rev() {
             let info = TABLES.iter().map(|table| table.info());
@@ -240,7 +242,7 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                     false => None,
                 };
                 if let Some(frames) = known {
-                    // Their ids are rows when they were made, counted from 1.
+                    // The ids of frames are the original row numbers, counted from 1.
                     for (id, &is_used) in (1..).zip(frames.used(self.stop)?) {
                         if let Some(row) = index.row(id).filter(|_| is_used) {
                             used[row] = true;
@@ -260,7 +262,7 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
         Ok(())
     }
 
-    /// Values and frames by sample, and frames by depth.
+    /// Sorts values and frames by sample, and frames also by depth.
     fn sort(&mut self) -> Result<()> {
         for name in BY_SAMPLE {
             let Some(table) = self.position(name) else {
@@ -280,7 +282,7 @@ impl<'j, 't, 'a> Tables<'j, 't, 'a> {
                 true => rest.of_rows(rest.ids("depth")?)?,
                 false => Cow::Borrowed(&[] as &[i32]),
             };
-            // Rows without a sample, which the check that follows reports, come last.
+            // Rows without a sample, which the subsequent check reports, come last.
             let sample = |id: i32| index.row(id).unwrap_or(usize::MAX);
             let by_depth = depths.is_empty() || is_numbered(&ids, &depths);
             if by_depth && ids.is_sorted_by_key(|&id| sample(id)) {

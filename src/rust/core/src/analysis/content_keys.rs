@@ -1,10 +1,11 @@
-//! Keys of what rows of tables contain, by which a database finds rows that it has already.
+//! Keys of the content of rows, with which a database recognises rows that it already contains.
 //!
-//! A key is made of a row's cells, whatever order its columns have. A cell without a value adds nothing, so a
-//! column that another profile does not have makes no difference. A row that refers to another one has the key of that
-//! row in its own key, and the key of a set of rows, such as a stack, is made of its rows in their order. Equal
-//! keys therefore mean equal content, in every profile and every version of this package: keys are stored, so how they
-//! are made must never change. They are the first half of SHA-256, so nobody can make two rows with the same key.
+//! A key is a hash of the cells of a row, independent of the order of columns. A missing value adds nothing to the
+//! hash, so a column that another profile lacks makes no difference. The key of a row that refers to another row
+//! includes the key of that row, and the key of a set of rows, such as a stack, is computed from its rows in their
+//! order. Equal keys therefore mean equal content, in every profile and every version of this package. Keys are
+//! stored in databases, so the way in which they are computed must never change. They are the first half of SHA-256,
+//! so nobody can create two rows with the same key.
 
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
@@ -16,7 +17,7 @@ use hmac_sha256::Hash;
 const WHAT: &str = "the keys of rows";
 /// The number of bytes of a key.
 const SIZE: usize = 16;
-/// The length of a key, which is text.
+/// The number of characters of a key as text.
 const LENGTH: usize = 22;
 
 /// A column, by the type of its cells.
@@ -25,7 +26,7 @@ pub enum Cells<'a> {
     Integers(&'a [i32]),
     Numbers(&'a [f64]),
     Texts(Vec<Option<&'a str>>),
-    /// The row of another table, counted from 1, and the keys of its rows.
+    /// Rows of another table, counted from 1, and the keys of its rows.
     Rows(&'a [i32], Vec<&'a str>),
 }
 
@@ -40,7 +41,7 @@ impl Cells<'_> {
             }
             Cells::Numbers(cells) => {
                 if let Some(&cell) = cells.get(row).filter(|cell| !cell.is_nan()) {
-                    // There is a negative zero.
+                    // Negative zero is equal to zero.
                     add(hash, name, b'n', &(cell + 0.0).to_le_bytes());
                 }
             }
@@ -59,7 +60,7 @@ impl Cells<'_> {
     }
 }
 
-/// Names and texts have their length before them, so that no two lists of cells give the same bytes.
+/// Names and texts are preceded by their lengths, so that different lists of cells never have the same bytes.
 fn add(hash: &mut Hash, name: &str, kind: u8, bytes: &[u8]) {
     hash.update([kind]);
     for part in [name.as_bytes(), bytes] {
@@ -68,8 +69,8 @@ fn add(hash: &mut Hash, name: &str, kind: u8, bytes: &[u8]) {
     }
 }
 
-/// The keys of the rows of a table. With `sets`, which have the number of a set, counted from 1, for each row, those of
-/// so many sets of rows.
+/// The keys of the `count` rows of a table. If there are `sets`, which contain for each row the number of its set,
+/// counted from 1: the keys of `count` sets of rows.
 pub fn content_keys(
     columns: &mut [(&str, Cells)],
     sets: Option<&[i32]>,
@@ -110,7 +111,7 @@ fn add_row(columns: &[(&str, Cells)], row: usize, hash: &mut Hash) {
     for (name, cells) in columns {
         cells.add_to(name, row, hash);
     }
-    // No type of cell has this letter.
+    // Marks the end of the row; no cell type has this letter.
     hash.update([b'.']);
 }
 
@@ -130,7 +131,7 @@ fn rows_of_sets(sets: &[i32], count: usize) -> Result<(Vec<u32>, Vec<usize>)> {
     }
     let mut sum = 0;
     for end in &mut ends {
-        // Where the set starts; it ends where its last row is put.
+        // The start of the set for now. It is advanced with each row of the set, up to its end.
         (*end, sum) = (sum, sum + *end);
     }
     let mut order = filled(sum, 0_u32, WHAT)?;
@@ -164,7 +165,7 @@ mod tests {
         )
     }
 
-    /// They are in databases of users. Python's `hashlib` gives the same.
+    /// The keys are stored in databases of users. Python's `hashlib` computes the same ones.
     #[test]
     fn keys_never_change() {
         let columns = || {
@@ -221,7 +222,7 @@ mod tests {
             keys(vec![("a", Cells::Integers(&[-1]))], None, 1),
             keys(vec![("a", Cells::Rows(&[1], vec!["x"]))], None, 1),
             keys(vec![("ax", texts(&[""]))], None, 1),
-            // Sets: of two rows, in both orders, of one, of none.
+            // Sets of two rows, in both orders, of one row, and of none.
             keys(vec![("a", texts(&["x", "y"]))], Some(&[1, 1]), 1),
             keys(vec![("a", texts(&["y", "x"]))], Some(&[1, 1]), 1),
             keys(vec![("a", texts(&["xy"]))], Some(&[1]), 1),
@@ -237,7 +238,7 @@ mod tests {
         let apart = keys(vec![("a", texts(&["x", "z", "y"]))], Some(&[1, 2, 1]), 2);
         assert_eq!(together, apart);
         assert_eq!(keys(vec![("a", texts(&["z"]))], None, 1)[0], together[1]);
-        // A set with a number that there is not.
+        // Rows with an invalid set number are ignored.
         let columns = vec![("a", texts(&["z", "x", "y"]))];
         assert_eq!(keys(columns, Some(&[1, 5, NA]), 1)[0], together[1]);
     }

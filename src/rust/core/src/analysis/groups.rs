@@ -1,7 +1,8 @@
-//! FrameGroups of frames, for figures by function, line or package.
+//! Groups of frames, for values by function, line or package.
 //!
-//! Frames are grouped by the name of their function unless lines or packages are wanted: R shows a
-//! promise in the file of the function that created it, so that one function has several files.
+//! Frames are grouped by the name of their function unless lines or packages are requested. The
+//! file is not used: R shows a promise in the file of the function that created it, so one function
+//! may have several files.
 
 use crate::collections::next_row;
 use crate::error::Result;
@@ -15,28 +16,28 @@ const WHAT: &str = "groups of frames";
 /// Which frames are in the same group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// Those of functions with the same name.
+    /// Frames of functions with the same name.
     Function,
-    /// Those that also have the same file and line.
+    /// Frames that also have the same file and line.
     Line,
-    /// Those of the same package. Calls inside of a package are one node.
+    /// Frames of the same package. Calls within a package are merged into one node.
     Package,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group<'p> {
-    /// That of the function or package; `None` for frames without one.
+    /// The name of the function or package; `None` for frames without one.
     pub name: Option<&'p str>,
-    /// `None` if it is unknown, or if frames of the group have several.
+    /// `None` if it is unknown, or if the frames of the group have several files.
     pub filename: Option<&'p str>,
     /// `None` if it is unknown, or if frames are not grouped by line.
     pub line: Option<i32>,
-    /// As `filename`.
+    /// `None` if it is unknown, or if the frames of the group have several packages.
     pub package: Option<&'p str>,
 }
 
-/// What frames of a group have in common: a name, a file and a line. File and line are only
-/// known if frames are grouped by line.
+/// The common properties of the frames of a group: name, file and line. File and line are only set
+/// if frames are grouped by line.
 type Key = (Option<StringId>, Option<StringId>, i32);
 
 /// The groups of the locations of a profile.
@@ -44,7 +45,7 @@ type Key = (Option<StringId>, Option<StringId>, i32);
 pub struct FrameGroups {
     keys: Vec<Key>,
     rows: HashMap<Key, u32, RandomState>,
-    /// By group, the file and the package of its functions, unless there are several.
+    /// The file and the package of the functions of each group, unless there are several.
     files: Vec<Option<StringId>>,
     packages: Vec<Option<StringId>>,
     /// By location.
@@ -92,7 +93,7 @@ impl FrameGroups {
         self.of_location.try_push(row, WHAT)
     }
 
-    /// What is shown of each group.
+    /// The displayed properties of each group.
     pub fn shown<'p>(&self, profile: &'p Profile, by: By) -> Result<Vec<Group<'p>>> {
         let text = |id: StringId| profile.strings.get(id);
         let groups = self.keys.iter().zip(self.files.iter().zip(&self.packages));

@@ -1,4 +1,4 @@
-//! Groups locations of the model that are one location in other formats.
+//! Groups locations of the model that form one location in other formats.
 //!
 //! If functions were inlined at an address, the model has one location for each of them. Other
 //! formats have one location for the address, with a line for each function.

@@ -1,7 +1,7 @@
-//! Labels that R code gave to its samples, which recorders find as frames.
+//! Labels that R code sets for its samples, which recorders find as frames.
 //!
-//! A profiler of R sees the stack and nothing else, so `with_labels()` (`R/labels.R`) puts labels on the stack, as the
-//! name of a function that does nothing but evaluate an expression:
+//! A profiler of R sees only the stack, so `with_labels()` (`R/labels.R`) puts labels on the stack: as the name of a
+//! function that only evaluates an expression.
 //!
 //! ```text
 //! inner function of the user
@@ -11,12 +11,14 @@
 //! outer function of the user
 //! ```
 //!
-//! Every recorder and the reader of Rprof files call [`take_labels()`], which removes these frames and gives their
-//! labels to the samples. It costs by distinct stacks. [`Frames`] is the same for a single stack.
+//! Every recorder and the reader of Rprof files call [`take_labels()`], which removes these frames and adds their
+//! labels to the samples. Its cost depends on the number of distinct stacks. [`Frames`] does the same for a single
+//! stack.
 //!
-//! An expression is code of the function that it is written in, so that frame takes over the line at which the mark
-//! was, if both are of the same file. `.profile_forwarded` instead of `.profile_labelled` says that the expression was
-//! passed on by an argument: then it is the code of another function, and the line is not used.
+//! The expression is code of the function that contains the call of `with_labels()`. The frame of that function
+//! therefore takes over the line of the mark, if both are in the same file. `.profile_forwarded` instead of
+//! `.profile_labelled` indicates that the expression was passed on as an argument: it is then the code of another
+//! function, and the line is not used.
 
 mod mark;
 mod stack;
@@ -36,12 +38,13 @@ const WHAT: &str = "labels";
 /// The number of a list of labels.
 type ListId = u32;
 
-/// Removes the frames of labels from all stacks, and gives their labels to the samples.
+/// Removes the frames of labels from all stacks, and adds their labels to the samples.
 pub fn take_labels(profile: &mut Profile, stop: Stop) -> Result<()> {
     take_labels_of_file(profile, |_| Ok(()), stop)
 }
 
-/// The same for a file, in which a few bytes may stand for many labels: `check` gets the memory that they take.
+/// The same for a file, in which a few bytes may represent many labels: `check` is called with the memory that they
+/// need.
 pub fn take_labels_of_file(
     profile: &mut Profile,
     check: impl FnOnce(u64) -> Result<()>,
@@ -101,11 +104,11 @@ pub fn take_labels_of_file(
     drop_unused(profile, stop)
 }
 
-/// What becomes of a stack.
+/// The result for a stack.
 struct Taken {
     stack: StackId,
     labels: ListId,
-    /// The mark whose line the caller of the outermost frame takes over.
+    /// The mark whose line the toplevel call takes over.
     toplevel: Option<LocationId>,
 }
 
@@ -116,7 +119,7 @@ struct Taker {
     stacks: Stacks,
     lists: Interner<Lists<(StringId, StringId)>, ListId>,
     clean: Clean,
-    /// The stack at hand, and its roles.
+    /// The current stack, and its roles.
     frames: Vec<LocationId>,
     own: Vec<Role>,
 }
@@ -158,7 +161,7 @@ impl Taker {
     }
 }
 
-/// A location with the line of another one, if both are of the same file.
+/// Returns a location with the line of another one, if both are in the same file.
 fn moved(frame: LocationId, mark: LocationId, profile: &mut Profile) -> Result<LocationId> {
     let file = |location| profile.function_of(location).map(|f| f.filename);
     let from = profile.locations.get(mark);
@@ -188,7 +191,7 @@ fn move_toplevels(profile: &mut Profile, taken: &[Taken]) {
     }
 }
 
-/// Adds labels behind those that a sample has already.
+/// Adds labels after those that a sample already has.
 fn label_samples(
     profile: &mut Profile,
     taken: &[Taken],
@@ -219,7 +222,7 @@ fn label_samples(
     Ok(())
 }
 
-/// Removes locations that no stack has any more, and their functions.
+/// Removes locations that no stack uses any more, and their functions.
 fn drop_unused(profile: &mut Profile, stop: Stop) -> Result<()> {
     let mut used = filled(profile.locations.len(), false, WHAT)?;
     for id in profile.stacks.ids() {
@@ -238,7 +241,7 @@ fn drop_unused(profile: &mut Profile, stop: Stop) -> Result<()> {
             is_used[function.row()] = true;
         }
     }
-    // In their order.
+    // The order is kept.
     let mut new_functions = with_room(functions.len(), WHAT)?;
     for (function, &is_used) in functions.iter().zip(&is_used) {
         let new = match is_used {
@@ -275,7 +278,7 @@ fn drop_unused(profile: &mut Profile, stop: Stop) -> Result<()> {
         frames.clear();
         old.get(id).append_to(&mut frames)?;
         for frame in &mut frames {
-            // All are used.
+            // All locations of stacks are used.
             *frame = new_locations[frame.row()].unwrap_or(*frame);
         }
         new.try_push(profile.stacks.intern(&frames)?, WHAT)?;

@@ -1,4 +1,4 @@
-//! What viewers get that show one number for each sample: for each sample type the values of the samples of a
+//! The data for viewers that show one number for each sample: for each sample type the values of the samples of a
 //! source, either in order or summed by stack.
 
 use super::sample_types::{WrittenType, written_types};
@@ -16,7 +16,7 @@ impl<'a> Measure<'a> {
     /// The count of samples.
     pub const NONE: Measure<'static> = Measure(None);
 
-    /// The types whose sums have a meaning, in the order in which they are written.
+    /// The types whose sums are meaningful, in the order in which they are written.
     pub fn all(profile: &'a Profile) -> Result<Vec<Measure<'a>>> {
         let mut all = Vec::new();
         for type_ in written_types(profile, true)? {
@@ -47,7 +47,7 @@ impl<'a> Measure<'a> {
         self.0.as_ref()
     }
 
-    /// Nanoseconds of its unit, if that is one of time.
+    /// The number of nanoseconds in its unit, if it is a unit of time.
     pub fn nanoseconds(&self) -> Option<f64> {
         match self.unit() {
             "nanoseconds" => Some(1.0),
@@ -78,9 +78,9 @@ pub struct Measured<'m, 'a> {
 }
 
 impl Measured<'_, '_> {
-    /// Calls `each` with the samples in their order, neighbours with equal stacks as one. Samples without a
-    /// value, or with 0, are left out. Returns how many values are not positive and finite, which are left
-    /// out as well.
+    /// Calls `each` with the samples in their order; consecutive samples with equal stacks are merged. Samples
+    /// without a value, or with 0, are omitted. Values that are negative or infinite are also omitted; returns their
+    /// number.
     pub fn runs(
         self,
         stop: Stop,
@@ -104,7 +104,7 @@ impl Measured<'_, '_> {
         Ok(left_out)
     }
 
-    /// The same for the sums of all samples with equal stacks, in the order of their first ones.
+    /// The same with all samples of equal stacks merged, in the order of their first samples.
     pub fn sums(
         self,
         stop: Stop,

@@ -1,4 +1,4 @@
-//! What is computed from profiles, for writers and for R functions.
+//! Computations on profiles, for writers and for R functions.
 //!
 //! - [`sample_types`]: the sample types that are summed, and those that are written;
 //! - [`aggregate`]: merges equal samples and sums their values;
@@ -11,11 +11,11 @@
 //! - [`runs`]: self and total values by group and run, to compare runs;
 //! - [`paths`]: the prefix tree of stacks;
 //! - [`rows_by_source`]: the samples of each source;
-//! - [`measures`]: what viewers that show one number for each sample get;
+//! - [`measures`]: values for viewers that show one number for each sample;
 //! - [`call_tree`]: self and total values by path;
 //! - [`combine`]: combines several profiles;
-//! - [`compact`]: finds unused rows of tables;
-//! - [`content_keys`]: keys of what rows contain, for databases;
+//! - [`compact`]: finds the used rows of edited tables;
+//! - [`content_keys`]: keys of the content of rows, for databases;
 //! - [`convert`]: converts between the versions of the tables;
 //! - [`label_frames`]: labels that recorders find as frames.
 

@@ -11,14 +11,14 @@ const WHAT: &str = "a call tree";
 /// The parent of the outermost nodes.
 pub const ROOT: u32 = u32::MAX;
 
-/// The nodes in the order in which they were found: callers come before those that they called.
+/// The nodes in the order in which they were found: callers precede their callees.
 #[derive(Default)]
 pub struct Paths {
     nodes: Vec<Path>,
     /// By parent and group.
     rows: HashMap<(u32, u32), u32, RandomState>,
-    /// The locations of the stack that was added last and their nodes, outermost first. Consecutive
-    /// stacks have most of their outer frames in common.
+    /// The locations of the stack that was added last, with their nodes, outermost first.
+    /// Consecutive stacks have most of their outer frames in common.
     last: Vec<(LocationId, u32)>,
     /// Whether a call within a group is the same node as its caller.
     merged: bool,
@@ -41,8 +41,8 @@ impl Paths {
         }
     }
 
-    /// Adds a stack, outermost frame first. `groups` has the group of each location. Returns the node
-    /// of the whole stack; `None` if it is empty.
+    /// Adds a stack, outermost frame first. `groups` contains the group of each location. Returns
+    /// the node of the whole stack; `None` if it is empty.
     pub fn add(
         &mut self,
         frames: impl Iterator<Item = LocationId> + Clone,

@@ -10,7 +10,7 @@ const WHAT: &str = "the order of the samples";
 pub struct RowsBySource {
     /// Sorted by source, in the original order within each.
     rows: Vec<usize>,
-    /// Where those of each source end.
+    /// The end of the rows of each source.
     ends: Vec<usize>,
 }
 

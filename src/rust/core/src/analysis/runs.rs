@@ -18,7 +18,7 @@ pub struct Runs<'p> {
     /// Name and unit of the type that is summed.
     pub type_: (&'p str, &'p str),
     pub groups: Vec<Group<'p>>,
-    /// What is counted of each run.
+    /// The counts of each run.
     pub counted: Vec<Counted>,
     /// The nanoseconds between two samples of each run, if they are known.
     pub periods: Vec<Option<f64>>,
@@ -35,8 +35,8 @@ pub struct Figure {
     pub total: f64,
 }
 
-/// Sums the sample type `wanted`; if there is none, the sampled time, or the default type if sampling
-/// periods are not known. Only time can be compared if periods differ.
+/// Sums the sample type `wanted`. If it is `None`, sums the sampled time, or the default type if sampling periods are
+/// unknown. Only time can be compared if periods differ.
 pub fn by_run<'p>(
     profile: &'p Profile,
     wanted: Option<&str>,
@@ -73,17 +73,17 @@ pub fn by_run<'p>(
     })
 }
 
-/// The sums of one run. Only what occurs in it is visited, and reset for the next one.
+/// The sums of one run. Only stacks and groups that occur in the run are visited, and reset for the next run.
 struct Sums {
-    /// By stack, and the stacks that occur.
+    /// The sums by stack, and the stacks that occur.
     stacks: Vec<f64>,
     is_used: Vec<bool>,
     used_stacks: Vec<StackId>,
-    /// By group, self and total, and the groups that occur.
+    /// Self and total by group, and the groups that occur.
     groups: Vec<[f64; 2]>,
     used_groups: Vec<u32>,
-    /// The number of stacks of all runs so far, and by group, which of them was the last with a frame of
-    /// the group; 0 for none.
+    /// The number of stacks visited in all runs so far and, for each group, the number of the last stack with a frame
+    /// of the group; 0 if there is none.
     visited: u64,
     last_visit: Vec<u64>,
 }
@@ -125,7 +125,7 @@ impl Sums {
         Ok(counted)
     }
 
-    /// Appends the figures of the run, and forgets its samples.
+    /// Appends the figures of the run, and resets the sums.
     fn take(
         &mut self,
         profile: &Profile,

@@ -1,4 +1,4 @@
-//! Sample types: which one is summed, and which are written, by which names.
+//! Sample types: which one is summed, and which ones are written, with which names.
 //!
 //! Other tools show one type at a time and sum it over samples. The values of Rprof are therefore
 //! written as the types that users of these tools expect: the number of samples, their time, and
@@ -82,7 +82,7 @@ pub struct WrittenType<'a> {
     pub key: &'a str,
     pub name: &'a str,
     pub unit: &'a str,
-    /// Where the value of a sample is looked up: the first of these that has a value is used.
+    /// The places where the value of a sample is looked up: the first one with a value is used.
     lookups: Vec<Lookup<'a>>,
 }
 
@@ -127,7 +127,7 @@ impl WrittenType<'_> {
         Ok(0)
     }
 
-    /// The value of a sample, for formats with numbers of any kind; NaN if it has none.
+    /// The value of a sample, for formats that store any number; NaN if it has none.
     #[inline]
     pub fn number(&self, row: usize, source: SourceId) -> f64 {
         for lookup in &self.lookups {
@@ -197,8 +197,8 @@ pub fn chosen_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Wri
     }))
 }
 
-/// The types in the order in which they are written: that of the file, if the profile was read from
-/// one that has an order, else first those that users of pprof expect.
+/// The types in the order in which they are written: the order of the file that the profile was read from, if it has
+/// one; otherwise, the types that users of pprof expect come first.
 pub fn written_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenType<'_>>> {
     let rprof = profile.sources.iter().any(is_rprof);
     let mut written = match rprof {
@@ -241,8 +241,8 @@ struct Type<'a> {
     recorded: &'a str,
 }
 
-/// The sample types that have values, those of the sources first. If the profile has no samples, they
-/// are the types of the sources.
+/// The sample types that have values, those of the sources first. If the profile has no samples, the types of the
+/// sources.
 fn types(profile: &Profile) -> Result<Vec<Type<'_>>> {
     let mut types: Vec<Type> = Vec::new();
     let mut known: HashSet<_, RandomState> = HashSet::default();

@@ -11,8 +11,8 @@ pub fn time(source: &Source) -> Option<i64> {
     source.time.or_else(|| nanoseconds(source.timestamp?))
 }
 
-/// The period, with its type and unit. That of Rprof, in microseconds, is converted to nanoseconds, which
-/// other tools use.
+/// The period, with its type and unit. The period of Rprof, in microseconds, is converted to nanoseconds, which other
+/// tools use.
 pub fn period(source: &Source) -> Option<(i64, Option<(&str, &str)>)> {
     let period = source.period.as_ref()?;
     let type_ = period.type_.as_ref();
@@ -28,8 +28,8 @@ pub fn period(source: &Source) -> Option<(i64, Option<(&str, &str)>)> {
     }
 }
 
-/// How many periods, time stamps and durations of sources are not written exactly: formats store whole
-/// numbers of 64 bits.
+/// The numbers of periods, time stamps and durations of sources that are not written exactly, since formats store
+/// 64-bit integers.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct InexactFacts {
     /// Periods that are rounded or omitted.

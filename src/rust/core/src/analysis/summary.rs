@@ -1,9 +1,9 @@
 //! The summary of a profile: self and total values by function and by line.
 //!
-//! Values are first summed for each distinct stack, so that the remaining cost depends on the number
-//! of stacks only. As in `utils::summaryRprof()`, a function that occurs several times in a stack
-//! is counted once, functions of the same name are the same, and the self value of a line is that
-//! of the stacks whose innermost frame with a line is in it.
+//! Values are first summed for each distinct stack, so that the remaining cost depends only on the
+//! number of stacks. As in `utils::summaryRprof()`, a function that occurs several times in a stack
+//! is counted once, functions with the same name are the same, and the self value of a line is that
+//! of the stacks whose innermost frame with a line has this line.
 
 use super::sample_types::summed_type;
 use super::weights::{Counted, Sums, Weight, add, sum_by_stack, type_of};
@@ -65,7 +65,7 @@ pub fn summarise<'p>(
         Weight::time(profile)?,
         Weight::column(profile.value("alloc_size", "bytes")),
     ];
-    // The fewer numbers are summed, the more of the sums fit in a processor's cache.
+    // If fewer numbers are summed, more of the sums fit in the processor's cache.
     let (counted, (functions, lines)) = match weights[TIME..] {
         [Weight::Nothing, Weight::Nothing] => sum::<1>(profile, &weights, stop)?,
         [_, Weight::Nothing] => sum::<2>(profile, &weights, stop)?,
@@ -137,15 +137,16 @@ struct Rows {
     line: u32,
 }
 
-/// The row of no key.
+/// The row number that stands for no key.
 const NONE: u32 = u32::MAX;
 
 /// The frames of the stack that was added last, and the sums by function and by line.
 ///
-/// Consecutive stacks have most of their outer frames in common. So the sums of a stack are added to
-/// its innermost frame only, and those of a frame to its function, its line and the frame that called
-/// it when the first stack without this frame follows. A profile of a million stacks, each of which has
-/// 22 of 30 frames in common with the previous one, is summarised in 0.29 instead of 0.44 s.
+/// Consecutive stacks have most of their outer frames in common. The sums of a stack are therefore
+/// added only to its innermost frame. The sums of a frame are added to its function, its line and
+/// its caller when the first stack without this frame follows. A profile of a million stacks, each
+/// of which has 22 of 30 frames in common with the previous one, is summarised in 0.29 instead of
+/// 0.44 s.
 struct Path<const N: usize> {
     rows_of: Vec<Rows>,
     functions: Tallies<Option<StringId>, N>,
@@ -156,7 +157,7 @@ struct Path<const N: usize> {
 
 struct OpenFrame<const N: usize> {
     location: LocationId,
-    /// [`NONE`] where a frame farther out has the same function or line, which is counted there.
+    /// [`NONE`] if a frame further out has the same function or line, which is counted there.
     rows: Rows,
     sums: Sums<N>,
 }
@@ -215,8 +216,8 @@ struct Tallies<Key, const N: usize> {
     rows: HashMap<Key, u32, RandomState>,
     /// By row.
     tallies: Vec<Tally<N>>,
-    /// By row, whether a frame of the current stack is counted. This list fits in a processor's cache,
-    /// which the sums do not.
+    /// By row, whether a frame of the current stack is counted. Unlike the sums, this list fits in
+    /// the processor's cache.
     is_open: Vec<bool>,
 }
 
@@ -258,7 +259,8 @@ impl<Key: Copy + Eq + Hash, const N: usize> Tallies<Key, N> {
         Ok(row)
     }
 
-    /// Returns the row that a new frame of the current stack counts for.
+    /// Returns the row in which a new frame of the current stack is counted; [`NONE`] if it is not
+    /// counted.
     #[inline]
     fn open(&mut self, row: u32) -> u32 {
         match self.is_open.get_mut(row as usize) {

@@ -2,8 +2,8 @@
 
 use crate::model::{Profile, Source, SourceKind, Values};
 
-/// A profile of these stacks, written `a>b:3>c` (outermost first, with lines), with their counts, in turns
-/// of two sources. A function `p.f` belongs to the package `p`.
+/// A profile of these stacks, written `a>b:3>c` (outermost first, with lines), with their counts. Samples alternate
+/// between two sources. A function `p.f` belongs to the package `p`.
 pub fn profile(stacks: &[(&str, f64)]) -> Profile {
     let mut profile = Profile::default();
     let source = Source {

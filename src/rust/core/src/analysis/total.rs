@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// A sum, or a value that can be added to one. Whole numbers and others are summed separately: whole
-/// ones beyond 2^53 have no exact double.
+/// A sum, or a value that can be added to one. Whole numbers and others are summed separately,
+/// since whole numbers beyond 2^53 cannot be represented exactly as doubles.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Total {
     whole: i128,
@@ -21,7 +21,7 @@ impl Total {
         }
     }
 
-    /// A missing value is 0.
+    /// A missing value counts as 0.
     pub fn of(value: f64) -> Total {
         match crate::model::whole(value) {
             Some(whole) => Total::of_whole(whole),
@@ -33,7 +33,7 @@ impl Total {
         }
     }
 
-    /// Adds a value. There are less than 2^31 values of 64 bits, so the sum of whole ones fits.
+    /// Adds a value. There are fewer than 2^31 values of 64 bits, so the sum of whole numbers fits.
     #[inline]
     pub fn add(&mut self, value: Total) {
         self.whole = self.whole.saturating_add(value.whole);

@@ -1,5 +1,5 @@
-//! What the samples of a profile weigh in a summary or a call tree: their values, summed for each
-//! distinct stack.
+//! The weights of samples in a summary or a call tree: their values, summed for each distinct
+//! stack.
 
 use super::source_facts::periods;
 use crate::error::Result;
@@ -19,8 +19,8 @@ pub fn type_of(values: Option<&Values>) -> (&str, &str) {
     })
 }
 
-/// How many samples are counted (those with a value and a stack, of whose sum shares are
-/// computed), and how many are not.
+/// The number of samples that are counted (those with a value and a stack; shares are relative to
+/// their sum), and of those that are not.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct Counted {
     pub samples: u64,
@@ -28,7 +28,7 @@ pub struct Counted {
     /// Samples with a value, but without a frame.
     pub without_stack: u64,
     pub sum_without_stack: f64,
-    /// Samples that have values of other types only, or none.
+    /// Samples that have only values of other types, or none.
     pub without_value: u64,
 }
 
@@ -37,7 +37,7 @@ pub type Sums<const N: usize> = [f64; N];
 
 /// A number for each sample.
 pub enum Weight<'p> {
-    /// The profile does not have it.
+    /// The profile has no such values.
     Nothing,
     /// The values of a type; a sample without one counts as 0.
     Column(&'p SampleColumn<f64>),

@@ -18,7 +18,7 @@ pub trait Id: Copy {
     fn to_row(self) -> usize;
 }
 
-/// For tables outside the model, whose ids are used in one place.
+/// Ids of tables outside the model, which are used in one place only.
 impl Id for u32 {
     const ROWS: &'static str = "rows";
 
@@ -36,7 +36,7 @@ macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $rows:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        // So that a list of ids can be lent as a list of numbers.
+        // A list of ids can then be borrowed as a list of numbers.
         #[repr(transparent)]
         pub struct $name(pub(crate) u32);
 
@@ -111,7 +111,7 @@ impl<T: Copy + Eq + Hash> Rows for Vec<T> {
     }
 }
 
-/// Lists have the same methods whether they can be shared or not.
+/// Lists have the same methods, whether they are shared or not.
 macro_rules! rows_are_lists {
     ($($lists:ident),*) => {$(
         impl<T: Copy + Eq + Hash> Rows for $lists<T> {
@@ -214,8 +214,8 @@ impl<R: Rows, I: Id> Interner<R, I> {
         self.index.find(hash, equal).map(I::from_row)
     }
 
-    /// Adds a row even if there is an equal one; `intern()` does not find it later. It is for tables
-    /// that are read as they are, and for rows that are known to be distinct.
+    /// Adds a row even if there is an equal one; `intern()` does not find it later. Used for tables whose
+    /// rows are kept as they are, and for rows that are known to be distinct.
     pub fn push(&mut self, row: R::Row<'_>) -> Result<I> {
         self.append(row).map(I::from_row)
     }
@@ -253,7 +253,7 @@ impl<T, I> Interner<Vec<T>, I> {
 }
 
 impl<T: Copy, I> Interner<SharedLists<T>, I> {
-    /// The same rows without a copy. `intern()` does not find them there.
+    /// The same rows without a copy. `intern()` of the new table does not find them.
     pub fn share(&self) -> Self {
         Interner {
             rows: self.rows.clone(),
@@ -261,7 +261,7 @@ impl<T: Copy, I> Interner<SharedLists<T>, I> {
         }
     }
 
-    /// The items of all rows, end to end, and where each row ends among them.
+    /// The items of all rows in one list, and the end of each row in that list.
     pub fn parts(&self) -> (&[T], &[usize]) {
         (self.rows.items(), self.rows.ends())
     }

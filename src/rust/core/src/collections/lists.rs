@@ -62,7 +62,7 @@ impl<T: Copy> Lists<T> {
         &self.items
     }
 
-    /// Where each list ends among the items.
+    /// The end of each list in the items.
     pub fn ends(&self) -> &[usize] {
         &self.ends.0
     }

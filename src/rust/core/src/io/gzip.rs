@@ -13,8 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// The first bytes of each member of gzip data.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The content of a file. Gzip data are decompressed, also if they consist of several members;
-/// other data are passed on unchanged.
+/// The content of a file. Gzip data are decompressed, including those of several members; other data
+/// are passed on unchanged.
 pub struct Content<'a> {
     /// Bytes that `peek()` has read and `read()` has not returned yet, and the error that occurred
     /// after them.
@@ -57,13 +57,13 @@ impl<'a> Content<'a> {
         matches!(self.rest, Rest::Gzip(_))
     }
 
-    /// Whether another thread may read it: reading never waits for input, so that thread ends
-    /// soon when it has to.
+    /// Whether another thread may read it: reading never waits for input, so the thread ends soon when it
+    /// has to.
     pub fn is_at_hand(&self) -> bool {
         self.again.is_some()
     }
 
-    /// The input, to be read from its start, if that is possible.
+    /// The input from its start, if it can be read again.
     pub fn again(&self) -> Option<Source<'a>> {
         self.again.as_ref().and_then(Source::again)
     }

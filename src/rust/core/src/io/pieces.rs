@@ -1,10 +1,10 @@
 //! The content of an input in pieces, which another thread reads and inflates ahead of their
 //! use.
 //!
-//! The other thread is started for inputs that are longer than one piece, and only if they are
-//! at hand: one that waits for a terminal or a pipe would not end when the user interrupts. It
-//! fills buffers, of which there are four, so that it is at most three pieces ahead. An error
-//! is returned where it would be without the thread, after all bytes before it.
+//! The other thread is started for inputs that are longer than one piece, and only if reading them
+//! never waits: a thread that waits for a terminal or a pipe would not end when the user interrupts.
+//! There are four buffers, so the thread is at most three pieces ahead. An error is returned at the
+//! same position as without the thread, after all bytes before it.
 
 use super::gzip::Content;
 use crate::error::Result;
@@ -14,10 +14,10 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-/// Bytes of a piece. They stay in the cache of a processor until they are used; between 64 kB
-/// and 1 MB the size makes no difference.
+/// The size of a piece in bytes. A piece stays in the cache of a processor until it is used. Sizes
+/// between 64 kB and 1 MB make no difference.
 pub const PIECE: usize = 1 << 18;
-/// Buffers that are filled, waiting or in use at the same time.
+/// The number of buffers that are being filled, waiting or in use at the same time.
 const BUFFERS: usize = 4;
 /// More memory than starting a thread takes in this process.
 const THREAD: usize = 1 << 16;
@@ -44,28 +44,29 @@ pub fn in_pieces<'env, T>(
     })
 }
 
-/// The bytes that are not used yet, and what the next ones come from.
+/// The bytes that are not used yet, and the source of the next ones.
 pub struct Pieces<'scope, 'env> {
     buffer: Vec<u8>,
     /// The bytes of the buffer that are not used yet.
     unused: Range<usize>,
-    /// Bytes of a piece.
+    /// The size of a piece in bytes.
     size: usize,
-    /// What is read without the other thread next. It starts small, since most files are.
+    /// The number of bytes to read next without the other thread. It starts small, since most files are
+    /// small.
     next: usize,
-    /// `None` while the other thread has it.
+    /// `None` while the other thread owns it.
     content: Option<Content<'env>>,
     ahead: Option<Ahead<'scope, 'env>>,
-    /// What follows the bytes.
+    /// The error that follows the bytes.
     error: Option<io::Error>,
     scope: &'scope Scope<'scope, 'env>,
 }
 
-/// The thread that reads ahead. It ends when the content does, or when this is dropped.
+/// The thread that reads ahead. It ends at the end of the content, or when this struct is dropped.
 struct Ahead<'scope, 'env> {
-    /// Buffers, each with the number of bytes in it behind its front.
+    /// Receives filled buffers, each with the number of bytes after its front.
     filled: Receiver<(Vec<u8>, usize)>,
-    /// Takes buffers that may be filled.
+    /// Takes buffers to be filled.
     empty: SyncSender<Vec<u8>>,
     thread: ScopedJoinHandle<'scope, Option<(Content<'env>, io::Result<()>)>>,
 }
@@ -77,14 +78,14 @@ impl<'env> Pieces<'_, 'env> {
         &self.buffer[self.unused.clone()]
     }
 
-    /// Leaves only this range of the bytes; more will follow its end.
+    /// Keeps only this range of the bytes. Further bytes are added at its end.
     pub fn keep(&mut self, range: Range<usize>) {
         debug_assert!(range.start <= range.end && range.end <= self.bytes().len());
         let start = self.unused.start;
         self.unused = start + range.start..start + range.end;
     }
 
-    /// Adds the next bytes; returns their number, which is 0 only at the end.
+    /// Adds the next bytes. Returns their number, which is 0 only at the end of the content.
     pub fn more(&mut self) -> io::Result<usize> {
         if let Some(error) = self.error.take() {
             return Err(error);
@@ -109,12 +110,12 @@ impl<'env> Pieces<'_, 'env> {
         }
     }
 
-    /// The number of zero bytes that stood behind the compressed data, once all is read.
+    /// The number of zero bytes after the compressed data, when all data were read.
     pub fn padding(&self) -> u64 {
         self.content.as_ref().map_or(0, Content::padding)
     }
 
-    /// Reads without another thread, which then is started if there is enough for it to do.
+    /// Reads without another thread. If the content is longer than a piece, the other thread is then started.
     fn read(&mut self) -> io::Result<usize> {
         let Some(mut content) = self.content.take() else {
             return Ok(0);
@@ -167,7 +168,7 @@ impl<'env> Pieces<'_, 'env> {
             self.content = Some(content);
             return;
         };
-        // The thread waits for it.
+        // The thread is waiting for the content.
         let _ = give.send(content);
         self.ahead = Some(Ahead {
             filled,
@@ -184,7 +185,7 @@ impl<'env> Pieces<'_, 'env> {
                 buffer[start..front].copy_from_slice(&self.buffer[self.unused.clone()]);
                 self.unused = start..front + count;
                 std::mem::swap(&mut self.buffer, &mut buffer);
-                // The first one was smaller, and it grows with long lines.
+                // The first buffer was smaller, and long lines enlarge buffers.
                 let length = front + self.size;
                 buffer.truncate(length);
                 let filled = buffer.try_fill(length, 0, WHAT);
@@ -197,22 +198,22 @@ impl<'env> Pieces<'_, 'env> {
             }
         }
         if let Some(ahead) = &self.ahead {
-            // Where the thread has ended, nobody needs it.
+            // If the thread has ended, nobody needs the buffer.
             let _ = ahead.empty.send(buffer);
         }
         Ok(())
     }
 
-    /// A piece has this much room in front of it, for bytes of the piece before.
+    /// The number of bytes that are reserved before each piece, for unused bytes of the previous piece.
     fn front(&self) -> usize {
         self.size / 4
     }
 
-    /// Room for `size` bytes behind those that are not used yet.
+    /// Space for `size` bytes after the unused ones.
     fn room(&mut self, size: usize) -> io::Result<&mut [u8]> {
         if self.buffer.len() - self.unused.end < size {
             let left = self.unused.len();
-            // Once they are in front they stay there, so a long line is not moved each time.
+            // Unused bytes at the start of the buffer stay there, so a long line is not moved each time.
             if self.unused.start > 0 {
                 self.buffer.copy_within(self.unused.clone(), 0);
                 self.unused = 0..left;
@@ -224,7 +225,7 @@ impl<'env> Pieces<'_, 'env> {
     }
 }
 
-/// Fills buffers behind their fronts until the content ends, or nobody wants them.
+/// Fills buffers after their fronts until the content ends, or until no more buffers are wanted.
 fn fill_all(
     content: &mut Content,
     front: usize,
@@ -246,8 +247,8 @@ fn fill_all(
     Ok(())
 }
 
-/// Reads until the room is full or the content ends; returns the number of bytes, and the
-/// error that follows them.
+/// Reads until `room` is full or the content ends. Returns the number of bytes, and the error that
+/// follows them.
 fn fill(content: &mut Content, room: &mut [u8]) -> (usize, io::Result<()>) {
     let mut count = 0;
     while count < room.len() {
@@ -271,8 +272,8 @@ mod tests {
 
     const SIZE: usize = 64;
 
-    /// What is read of an input when so many bytes of each piece are left unused, the zeros
-    /// behind it, and the error at the end.
+    /// Reads an input, of which `left` bytes remain unused at each step. Returns its bytes, the number of
+    /// zeros after it, and the error at its end.
     fn read(source: Source, left: usize) -> (Vec<u8>, u64, Option<ErrorKind>) {
         let content = Content::new(source).unwrap();
         in_pieces(content, SIZE, |pieces| {
@@ -289,7 +290,7 @@ mod tests {
                 pieces.keep(used..length);
             };
             all.extend_from_slice(pieces.bytes());
-            // What was at the end stays so.
+            // Reading at the end again has the same result.
             assert!(error.is_some() || matches!(pieces.more(), Ok(0)));
             Ok((all, pieces.padding(), error))
         })
@@ -304,7 +305,7 @@ mod tests {
             let all = |out: &mut dyn io::Write| out.write_all(&plain).map_err(failed);
             compress(&mut Growing(&mut deflated), all).unwrap();
             let padded = [&deflated[..], &[0; 100]].concat();
-            // As much as fits in front of a piece, and more than a buffer.
+            // Among others, as many bytes as fit before a piece, and more than a buffer.
             for left in [0, 1, SIZE / 4, SIZE / 4 + 1, SIZE, 10 * SIZE] {
                 for (bytes, zeros) in [(&plain, 0), (&deflated, 0), (&padded, 100)] {
                     let expected = (plain.clone(), zeros, None);
@@ -327,7 +328,7 @@ mod tests {
         let bytes = vec![1; 100 * SIZE];
         let content = Content::new(Source::Bytes(&bytes)).unwrap();
         let count = in_pieces(content, SIZE, |pieces| {
-            // Of 4, 16 and 64 bytes, and then one of the thread's.
+            // Pieces of 4, 16 and 64 bytes, and then one from the thread.
             for _ in 0..3 {
                 pieces.more().unwrap();
             }

@@ -4,11 +4,11 @@
 //! there is no call to print. Each sample is compared with its tick; a sample that does not match
 //! gets no tick.
 //!
-//! - R >= 4.3 writes each line at once: the sizes of its file before and after a tick are the
+//! - R >= 4.3 writes each line immediately: the sizes of its file before and after a tick are the
 //!   offsets at which the line starts and ends.
-//! - R <= 4.2 buffers lines: their number must be that of the ticks.
-//! - R prints an item for each context, so a sample has as many frames as its tick has
-//!   contexts. R <= 4.2 truncates long lines, which omits outer frames.
+//! - R <= 4.2 buffers lines: their number must equal the number of ticks.
+//! - R prints an item for each context, so a sample has as many frames as its tick has contexts. R
+//!   <= 4.2 truncates long lines, so that outer frames are missing.
 
 use super::recording::{Recording, Tick};
 use crate::error::Result;
@@ -72,8 +72,8 @@ pub fn align<'a>(
     Ok((aligned, silent))
 }
 
-/// The tick, if it has the same calls as the sample. `length` is the length of the line, if R may have
-/// truncated it, else 0.
+/// Returns the tick if it has the same calls as the sample. `length` is the length of the line if R
+/// may have truncated it, else 0.
 fn matching<'a>(
     profile: &Profile,
     row: usize,
@@ -98,7 +98,7 @@ fn is_gc(profile: &Profile, frame: LocationId) -> bool {
 }
 
 struct SampleLine {
-    /// The offset in the file at which it starts.
+    /// The offset of its start in the file.
     start: u64,
     length: usize,
 }

@@ -5,20 +5,17 @@
 //! native frames: frames are taken from the outermost inwards, up to the one that contains the
 //! record, and then R's item is inserted. There are three other cases:
 //!
-//! - In R >= 4.4, the call of a byte-compiled function by another one runs in the same frame, and
-//!   its record is on R's node stack. The item is inserted after the frames of the evaluator,
-//!   before the first frame that is not R's.
-//! - If C code made R evaluate a promise, the promise is on the C stack and determines the
-//!   frame.
-//! - If C code made R evaluate other byte code, the order is not certain.
+//! - In R >= 4.4, the call of a byte-compiled function by another one runs in the same frame, and its record is on
+//!   R's node stack. The item is inserted after the frames of the evaluator, before the first frame of other code.
+//! - If C code makes R evaluate a promise, the promise is on the C stack and determines the frame.
+//! - If C code makes R evaluate other byte code, the order is uncertain.
 //!
 //! When R leaves code by a long jump, it first removes the records, and then the frames. If a tick
 //! occurs in between, a frame of a function that calls closures contains no record, which shows
 //! that a record is missing.
 //!
-//! R's items replace the evaluator's own frames. The remaining native frames are those of code that
-//! R called, directly or indirectly. The C library is regarded as part of R if R calls it, and so is
-//! the package methods.
+//! R's items replace the evaluator's own frames. The remaining native frames are those of code that R called,
+//! directly or indirectly. The C library and the package methods are regarded as part of R when R calls them.
 
 use super::recording::{Context, Evaluator, Frame, Module, Recording, Role, Tick};
 use crate::error::Result;
@@ -32,7 +29,7 @@ pub enum Part {
     Item(usize),
 }
 
-/// Whose code a frame runs.
+/// The kind of code that a frame belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Evaluator,
@@ -56,7 +53,7 @@ pub struct Interleaver<'a> {
     parts: Vec<Part>,
     /// The address at which the remaining frames end.
     end: u64,
-    /// The stack pointer of the innermost frame, at which the used part of the stack begins.
+    /// The stack pointer of the innermost frame, where the used part of the stack begins.
     innermost: u64,
 }
 
@@ -77,10 +74,9 @@ impl<'a> Interleaver<'a> {
         })
     }
 
-    /// The parts of a stack, outermost first; `None` if their order is not certain. R's
-    /// line has `items` items, which are the innermost contexts. `is_call` returns whether
-    /// an item is one of R's builtins that call native code; they are replaced by the code that they
-    /// called.
+    /// The parts of a stack, outermost first; `None` if their order is uncertain. R's line has `items` items, which
+    /// are the innermost contexts. `is_call` returns whether an item is one of R's builtins that call native code;
+    /// these are replaced by the code that they called.
     pub fn interleave(
         &mut self,
         tick: &Tick,
@@ -112,7 +108,7 @@ impl<'a> Interleaver<'a> {
                 }
             }
             if items < self.contexts.len() && number + 1 >= items {
-                // R truncated its line here: outer items are not known.
+                // R truncated its line here, so outer items are unknown.
                 self.run.clear();
                 if number >= items {
                     continue;
@@ -128,15 +124,14 @@ impl<'a> Interleaver<'a> {
         Ok(certain.then_some(&self.parts))
     }
 
-    /// Sets the frames of a tick, without those outside of R's: the start of the program, or the program
-    /// that R is embedded in.
+    /// Sets the frames of a tick, without those outside R: the start of the program, or the program that embeds R.
     fn take_frames(&mut self, tick: &Tick) -> Result<()> {
         self.frames.clear();
         for (number, frame) in tick.frames().enumerate() {
             let kind = match frame.module {
                 Some(module) => self.kinds.get(module).copied(),
-                // The innermost frame may be of code that was generated at run time. An outer frame
-                // without a module is more likely the result of a damaged stack.
+                // The innermost frame may be in code that was generated at run time. An outer frame without a module
+                // is more likely the result of a damaged stack.
                 None if number == 0 => Some(Kind::Foreign),
                 None => None,
             };
@@ -149,7 +144,7 @@ impl<'a> Interleaver<'a> {
             self.frames.truncate(outermost.map_or(0, |at| at + 1));
         }
         self.innermost = self.frames.first().map_or(u64::MAX, |f| f.0.stack_pointer);
-        // If outer frames are missing, it is not known where the last one ends.
+        // If outer frames are missing, it is unknown where the last one ends.
         self.end = match self.frames.last() {
             Some((last, _)) if !tick.has_whole_stack() => last.stack_pointer,
             _ => self.stack_top,
@@ -208,14 +203,14 @@ impl<'a> Interleaver<'a> {
                 evals += 1;
                 since = 0;
                 if foreign && interpreter.is_empty() {
-                    // Without the address of the interpreter, it is not known what runs.
+                    // Without the address of the interpreter, it is unknown what runs.
                     return true;
                 }
             } else if interpreter.contains(&frame.address) {
                 if foreign && !(evals > 1 && since == *between) {
                     return true;
                 }
-                // What it calls is inside the promise.
+                // The code that it calls belongs to the promise.
                 foreign = false;
             } else {
                 since += 1;
@@ -234,8 +229,8 @@ impl<'a> Interleaver<'a> {
         Ok(Some(self.end))
     }
 
-    /// Adds the run of native frames before an item, or at the innermost end, to the parts. Returns
-    /// whether it is certain that no record of a call is missing in it.
+    /// Adds the run of native frames before an item, or at the innermost end, to the parts. Returns whether it
+    /// certainly lacks no record of a call.
     fn end_run(&mut self, before_item: bool, is_call: impl Fn(usize) -> bool) -> Result<bool> {
         let foreign = |part: &(Frame, Kind)| part.1 == Kind::Foreign;
         if let Some(first) = self.run.iter().position(foreign) {
@@ -255,8 +250,8 @@ impl<'a> Interleaver<'a> {
         Ok(certain)
     }
 
-    /// Whether foreign code in the run was called by a closure that has no record: a frame that contains
-    /// a record is the last one of its run.
+    /// Whether foreign code in the run was called by a closure that has no record. A frame that contains a record is
+    /// always the last one of its run.
     fn lacks_a_call(&self) -> bool {
         let calls_closure = |(frame, _): &(Frame, Kind)| {
             let mut functions = self.evaluator.closures.iter();
@@ -267,7 +262,7 @@ impl<'a> Interleaver<'a> {
     }
 }
 
-/// Whether a frame contains an address. The next outer frame does not, since it was taken.
+/// Whether a frame contains an address. The next outer frame does not contain it, since that frame was already taken.
 fn holds(frame: &Frame, address: Option<u64>) -> bool {
     address.is_some_and(|address| frame.stack_pointer <= address)
 }
@@ -290,7 +285,7 @@ fn kind(module: &Module) -> Kind {
     }
 }
 
-/// The names of the parts of the C library, of the loader, and of the code that the kernel adds.
+/// The names of the libraries of the C library, of the loader, and of the code that the kernel adds.
 const C_LIBRARY: [&str; 8] = [
     "libc",
     "libm",

@@ -1,7 +1,7 @@
-//! Combines a recording and R's own file to one profile: the native frames of a tick are
-//! inserted into the R stack of its sample.
+//! Combines a recording and R's own file into one profile: the native frames of a tick are inserted
+//! into the R stack of its sample.
 //!
-//! A sample whose tick is not certain keeps R's stack and is counted as a problem.
+//! A sample whose tick is uncertain keeps R's stack and is counted as a problem.
 
 use super::align::{Aligned, align};
 use super::interleave::{Interleaver, Part};
@@ -161,7 +161,7 @@ struct Merger<'a> {
     r: RTables,
     natives: NativeFrames<'a>,
     interleaver: Interleaver<'a>,
-    /// R's items, and all frames, of the current sample, innermost first.
+    /// R's items of the current sample, and all its frames, innermost first.
     items: Vec<LocationId>,
     stack: Vec<LocationId>,
 }
@@ -187,7 +187,7 @@ impl<'a> Merger<'a> {
         profile.stacks.intern(&self.stack)
     }
 
-    /// `None` if the order of R's and native frames is not certain.
+    /// `None` if the order of R's and native frames is uncertain.
     fn joint_stack(
         &mut self,
         row: usize,

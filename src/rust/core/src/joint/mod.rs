@@ -1,5 +1,5 @@
 //! The part of the joint profiler that runs after recording: combines the recording of the sampler
-//! and the file of `Rprof()` to one profile of R and native code.
+//! and the file of `Rprof()` into one profile of R and native code.
 //!
 //! - [`recording`]: the data that the sampler records;
 //! - `align`: finds the tick of each sample of R's file;
@@ -7,7 +7,7 @@
 //! - [`symbols`]: finds the functions, files and lines of addresses; `native`: adds them to the
 //!   profile;
 //! - [`merge()`]: does all of this, sample by sample;
-//! - [`insert_native`]: the same for running processes, whose samples have R's stacks already.
+//! - [`insert_native`]: the same for running processes, whose samples already have R's stacks.
 
 mod align;
 mod interleave;

@@ -15,7 +15,7 @@ pub struct NativeFrames<'a> {
     symbolizer: Symbolizer<'a>,
     /// The mapping of each module that has occurred.
     mappings: Vec<Option<MappingId>>,
-    /// The locations of each address that has occurred: those of inlined calls first.
+    /// The locations of each address that has occurred, inlined calls first.
     by_address: HashMap<(Option<usize>, u64), Vec<LocationId>>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> NativeFrames<'a> {
         Ok(self.by_address.get(&key).map_or(&[], Vec::as_slice))
     }
 
-    /// Sets, for each mapping, which symbols were found in its file.
+    /// Records for each mapping which symbols were found in its file.
     pub fn finish(self, profile: &mut Profile) {
         for (module, mapping) in self.mappings.iter().enumerate() {
             let row = mapping.and_then(|mapping| profile.mappings.get_mut(mapping.row()));

@@ -1,8 +1,8 @@
 //! Inserts native frames into the stacks of samples of running processes.
 //!
-//! R's stack of such a sample was read from the memory of the process, while it stood still, together with its
-//! native stack. So both are of the same moment, and each of R's calls has an address on the stack. The rest is as
-//! in [`merge`](super::merge()).
+//! R's stack of such a sample was read from the memory of the stopped process, together with its native stack. Both
+//! are therefore of the same moment, and each of R's calls has an address on the stack. The rest is as in
+//! [`merge`](super::merge()).
 
 use super::interleave::{Interleaver, Part};
 use super::native::NativeFrames;
@@ -20,12 +20,12 @@ use std::ops::Range;
 /// The native stack of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NativeStack {
-    /// It is in this recording, each of which is of one process, and begins with the word of this number.
+    /// The stack begins at this word of this recording. Each recording belongs to one process.
     At {
         recording: usize,
         word: usize,
     },
-    /// It was not read, because the memory for native stacks was used up.
+    /// The stack was not read, because the memory for native stacks was used up.
     Full,
     Unknown,
 }
@@ -108,10 +108,10 @@ struct Process<'a> {
 
 struct Inserter {
     r: RTables,
-    /// R's items of the current sample, and all frames, innermost first.
+    /// R's items of the current sample, and all its frames, innermost first.
     items: Vec<LocationId>,
     stack: Vec<LocationId>,
-    /// The item of each context. Items without one are before that of the call that they are inside of.
+    /// The index of the item of each context. Items without a context precede that of the call that contains them.
     calls: Vec<usize>,
 }
 
@@ -131,7 +131,7 @@ impl Inserter {
         profile.stacks.intern(&self.stack)
     }
 
-    /// `None` if the order of R's and native frames is not certain.
+    /// `None` if the order of R's and native frames is uncertain.
     fn joint_stack(
         &mut self,
         process: &mut Process,
@@ -147,7 +147,7 @@ impl Inserter {
             }
             count += 1;
         }
-        // Both may differ if outer calls were left out. Builtins of the top level are inside of no call.
+        // The numbers differ if outer calls were omitted. Builtins at top level are not inside any call.
         if !tick.has_whole_contexts() || count != self.items.len() {
             return Ok(None);
         }
@@ -158,7 +158,7 @@ impl Inserter {
         let Some(parts) = parts else {
             return Ok(None);
         };
-        // Behind the item of the outermost call.
+        // The first item after that of the outermost call.
         let outer = self.calls.last().map_or(0, |last| last + 1);
         for part in parts.iter().rev() {
             match part {
@@ -177,7 +177,7 @@ impl Inserter {
         profile.stacks.intern(&self.stack).map(Some)
     }
 
-    /// Adds items of R: a call, and builtins inside of it.
+    /// Adds items of R: a call and the builtins inside it.
     fn push(&mut self, items: Range<usize>, profile: &mut Profile) -> Result<()> {
         let native = profile.frame_type(NATIVE)?;
         for item in &self.items[items] {

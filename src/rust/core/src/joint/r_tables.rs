@@ -1,4 +1,4 @@
-//! The functions, locations and stacks of a profile of R, while native frames are inserted into its stacks.
+//! The functions, locations and stacks of an R profile, while native frames are inserted into its stacks.
 
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
@@ -15,8 +15,8 @@ const NATIVE_CALLS: [&str; 7] = [
     ".External.graphics",
 ];
 
-/// The tables of a profile of R. The tables of the joint profile start empty, since some
-/// items are in none of its stacks.
+/// The tables of an R profile. The tables of the joint profile start empty, since some items do not occur in any of
+/// its stacks.
 pub struct RTables {
     functions: Functions,
     locations: Locations,

@@ -27,13 +27,13 @@ pub const PAIR: usize = 2;
 pub const WHOLE_STACK: u64 = 1;
 /// Flag of a tick: R's contexts were followed to their end.
 pub const WHOLE_CONTEXTS: u64 = 2;
-/// Flag in the word of the stack pointer: the program counter is that of the next
-/// instruction to run, not the address that a call returns to.
+/// Flag in the word of the stack pointer: the program counter is that of the next instruction to run, not a return
+/// address.
 pub const EXACT: u64 = 1;
-/// The words that stand for an item of R's stack without a context: a builtin, which is inside the next outer call.
-/// Only samples of other processes have such items.
+/// The words for an item of R's stack without a context: a builtin inside the next outer call. Only samples of other
+/// processes have such items.
 pub const NO_CONTEXT: [u64; PAIR] = [0; PAIR];
-/// The module of a frame that is not in a known one.
+/// The module number of a frame outside all known modules.
 pub const NO_MODULE: u64 = 0xffff;
 
 const ADDRESS: u64 = (1 << 48) - 1;
@@ -49,10 +49,10 @@ pub struct Recording<'a> {
     pub evaluator: Evaluator,
     /// The highest address of R's C stack.
     pub stack_top: u64,
-    /// Whether R writes each line at once (R >= 4.3), so that the sizes of its file show which line
-    /// belongs to a tick. Older versions buffer lines.
+    /// Whether R writes each line immediately (R >= 4.3), so that the sizes of its file show which line belongs to a
+    /// tick. Older versions buffer lines.
     pub lines_written_at_once: bool,
-    /// The number of ticks after the memory for recording was used up.
+    /// The number of ticks that were lost after the memory for recording was used up.
     pub lost: u64,
     /// The start of the run, in nanoseconds since 1970.
     pub start: i64,
@@ -65,7 +65,7 @@ pub struct Recording<'a> {
 pub struct Evaluator {
     /// `Rf_eval()`, by which C code makes R evaluate an expression.
     pub eval: Range<u64>,
-    /// The interpreter of byte code; empty if it is not known.
+    /// The interpreter of byte code; empty if it is unknown.
     pub interpreter: Range<u64>,
     /// The number of frames between the two when `Rf_eval()` is called with byte code.
     pub between: usize,
@@ -73,7 +73,7 @@ pub struct Evaluator {
     pub closures: Vec<Range<u64>>,
 }
 
-/// A file of code that is loaded: a library, or the program itself.
+/// A loaded file with code: a library, or the program itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Module {
     /// The name that the loader reports, usually a path.
@@ -86,11 +86,12 @@ pub struct Module {
     /// The offset of that code in the file.
     pub offset: u64,
     pub build_id: Vec<u8>,
-    /// Where the file can be read, if not at `path`: that of another process may be seen by that process only.
+    /// The path at which the file can be read, if not at `path`: a file of another process may be visible only to
+    /// that process.
     pub file: Option<PathBuf>,
 }
 
-/// The role of a module in a profile of R.
+/// The role of a module in an R profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
     /// R itself: its frames are represented by R's own names.
@@ -103,7 +104,7 @@ pub enum Role {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// An address inside the instruction that runs, or inside the call.
+    /// An address inside the current instruction, or inside the call instruction.
     pub address: u64,
     /// Row in [`Recording::modules`].
     pub module: Option<usize>,
@@ -141,7 +142,7 @@ impl Recording<'_> {
 }
 
 impl<'a> Recording<'a> {
-    /// The tick that begins with the word of this number.
+    /// The tick that begins at this word.
     pub fn tick_at(&self, start: usize) -> Option<Tick<'a>> {
         Some(Tick::split(self.words.get(start..)?)?.0)
     }
@@ -178,8 +179,8 @@ impl<'a> Tick<'a> {
             let exact = pair[1] & EXACT != 0;
             let module = pair[0] >> 48;
             Frame {
-                // The return address may be that of the next function, if a call that never returns
-                // is the last instruction of its function.
+                // The return address may belong to the next function, if a call that never returns is the last
+                // instruction of its function.
                 address: if exact {
                     counter
                 } else {

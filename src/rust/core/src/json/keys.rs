@@ -1,6 +1,6 @@
 //! Finds the names of fields at the start of a JSON text, which may be truncated anywhere.
 //!
-//! Searching for a name in the text is not enough to recognise a format, since the name of a function may be the
+//! Searching the text for a name is not enough to recognise a format, since the name of a function may be the
 //! same text.
 
 use memchr::memchr2;

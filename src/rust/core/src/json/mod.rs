@@ -1,11 +1,10 @@
 //! JSON, written and read in pieces, so that a file is never in memory as a whole.
 //!
-//! - [`write`]: writes values one after the other;
-//! - [`read`]: returns them one after the other, as the caller asks for them; [`token`] has the syntax of strings
-//!   and numbers;
+//! - [`write`]: writes values one by one;
+//! - [`read`]: returns values one by one, as the caller requests them; [`token`] parses strings and numbers;
 //! - [`keys`]: finds the names of fields at the start of a file, to recognise its format.
 //!
-//! OpenTelemetry has readers and writers of its own, since its JSON encodes messages of protocol buffers.
+//! OpenTelemetry has separate readers and writers, since its JSON encodes messages of protocol buffers.
 
 pub mod keys;
 pub mod read;

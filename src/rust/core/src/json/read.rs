@@ -1,7 +1,7 @@
 //! Reads JSON value by value: the caller asks for what it expects, and skips the rest.
 //!
-//! Fields may come in any order, and values that nobody asks for may be nested to any depth, so nothing
-//! here is recursive. In memory are a piece of the file and, where it is longer, one string.
+//! Fields may come in any order, and values that are not needed may be nested to any depth, so nothing
+//! here is recursive. Only a piece of the file is in memory, and the current string if it is longer.
 //!
 //! ```text
 //! json.begin_object()?;
@@ -28,7 +28,7 @@ use crate::message;
 /// The number of bytes from which the format is detected.
 const START: u64 = 1 << 16;
 
-/// Calls `work` with a reader of the content.
+/// Calls `work` with a reader for the content.
 pub fn read<'env, T>(
     mut opened: Opened<'env>,
     stop: Stop,
@@ -38,7 +38,7 @@ pub fn read<'env, T>(
     in_pieces(opened, PIECE, stop, work)
 }
 
-/// An error if the content is not JSON, or of another format.
+/// Returns an error if the content is not JSON, or of another format.
 fn check_start(opened: &mut Opened) -> Result<()> {
     let input = &opened.origin.name;
     let start = opened.content.peek(START);
@@ -126,9 +126,9 @@ pub struct Reader<'r, 'scope, 'env> {
     stop: Stop<'r>,
     /// The name of the input in messages.
     pub input: String,
-    /// The next byte among those of the pieces.
+    /// The position of the next byte in the bytes of the pieces.
     at: usize,
-    /// The number of bytes before those of the pieces.
+    /// The number of bytes of the input before these.
     before: u64,
     /// Whether no element of the current object or array was read.
     is_first: bool,
@@ -149,7 +149,7 @@ impl Reader<'_, '_, '_> {
         self.before + self.at as u64
     }
 
-    /// An error at the next byte.
+    /// The error for a problem at the next byte.
     pub fn error(&self, message: String) -> Error {
         self.error_at(self.position(), message)
     }
@@ -162,7 +162,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// An error that says what was expected at the next byte.
+    /// An error that describes what was expected at the next byte.
     pub fn expected(&mut self, what: &str) -> Error {
         let end = self.pieces.bytes().len().min(self.at + 20);
         let rest = self.pieces.bytes().get(self.at..end).unwrap_or_default();
@@ -235,7 +235,7 @@ impl Reader<'_, '_, '_> {
         let name = &self.pieces.bytes()[range];
         let key = match escaped {
             false => Key::new(name),
-            // No name that formats define needs an escape.
+            // Names that formats define need no escapes, so this one is not known.
             true => Key::new(b"\\"),
         };
         if self.next_byte()? != b':' {
@@ -245,7 +245,7 @@ impl Reader<'_, '_, '_> {
         Ok(Some(key))
     }
 
-    /// Whether an array has another element, which is next.
+    /// Whether an array has another element. If so, that is the next value.
     #[inline]
     pub fn element(&mut self) -> Result<bool> {
         self.next_in(b']')
@@ -295,7 +295,7 @@ impl Reader<'_, '_, '_> {
         Ok(())
     }
 
-    /// Accepts the end of the input inside a value: what was read before is used.
+    /// Accepts the end of the input inside a value. Everything that was read before it is used.
     pub fn accept_end(&mut self, result: Result<()>) -> Result<()> {
         match result {
             Err(_) if self.is_truncated => {

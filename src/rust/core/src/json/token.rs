@@ -1,10 +1,10 @@
-//! The syntax of numbers and strings in JSON.
+//! Parses numbers and strings in JSON.
 
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
 use crate::model::whole;
 
-/// A number: exact if it is whole and has 64 bits, else the nearest double.
+/// A number: exact if it is whole and fits in 64 bits, otherwise the nearest double.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
     Whole(i64),
@@ -62,7 +62,7 @@ pub fn number(token: &[u8]) -> Option<Number> {
     }
     let real: f64 = text.parse().ok().filter(|real: &f64| real.is_finite())?;
     Some(match whole(real) {
-        // Beyond this, a double does not say which integer was meant.
+        // Above this limit, a double does not determine an integer.
         Some(number) if number.unsigned_abs() <= 1 << 53 => Number::Whole(number),
         _ => Number::Real(real),
     })
@@ -71,14 +71,14 @@ pub fn number(token: &[u8]) -> Option<Number> {
 /// What is wrong with an escape sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Escape {
-    /// It is not one of JSON.
+    /// JSON does not define it.
     Unknown,
-    /// It is a half of a character of two 16-bit units, without the other one: read as U+FFFD.
+    /// It is one half of a character of two 16-bit units, without the other half. It is read as U+FFFD.
     Half,
 }
 
-/// Appends a string to `out`, with its escape sequences replaced. Calls `report` with the offset of each that is
-/// irregular; it returns an error if the string cannot be read.
+/// Appends a string to `out`, with its escape sequences replaced. Calls `report` with the offset of each irregular
+/// sequence; `report` returns an error if the string cannot be read.
 pub fn unescape(
     mut string: &[u8],
     out: &mut Vec<u8>,

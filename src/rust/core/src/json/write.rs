@@ -1,6 +1,6 @@
 //! Writes JSON value by value, in pieces.
 //!
-//! What is written often, such as the text of a stack, can be prepared once and appended
+//! Values that are written often, such as the text of a stack, can be prepared once and appended
 //! ([`Json::prepared`]).
 
 use crate::error::Result;
@@ -13,7 +13,7 @@ use std::io::Write;
 
 const WHAT: &str = "the output";
 const CHUNK: usize = 1 << 16;
-/// Up to here doubles represent all whole numbers.
+/// Doubles represent all whole numbers up to this one.
 const WHOLE: f64 = (1_u64 << 53) as f64;
 
 pub struct Json<'o, 's> {
@@ -36,7 +36,7 @@ impl<'o, 's> Json<'o, 's> {
         })
     }
 
-    /// An object or array, with what `content` writes in it.
+    /// Writes an object or array, whose content `content` writes.
     fn enclosed(
         &mut self,
         [start, end]: [u8; 2],
@@ -59,7 +59,7 @@ impl<'o, 's> Json<'o, 's> {
         self.enclosed(*b"[]", content)
     }
 
-    /// The name of the field that follows.
+    /// Writes the name of the field that follows.
     pub fn field(&mut self, name: &str) -> Result<&mut Self> {
         self.element()?;
         self.put(format_args!("\"{name}\":"))?;
@@ -79,7 +79,7 @@ impl<'o, 's> Json<'o, 's> {
         self.prepared(b"null")
     }
 
-    /// A value that is JSON already.
+    /// Writes a value that is already JSON.
     #[inline]
     pub fn prepared(&mut self, value: &[u8]) -> Result<()> {
         self.element()?;
@@ -96,7 +96,7 @@ impl<'o, 's> Json<'o, 's> {
         Ok(())
     }
 
-    /// A number; `null` if it is not finite, which JSON cannot represent.
+    /// Writes a number; `null` if it is not finite, which JSON cannot represent.
     pub fn number(&mut self, number: f64) -> Result<()> {
         if number.abs() < WHOLE && number.fract() == 0.0 {
             self.integer(number as i64)
@@ -121,7 +121,7 @@ impl<'o, 's> Json<'o, 's> {
         })
     }
 
-    /// Each number as the difference to the one before, which for the first is 0.
+    /// Writes each number as the difference to the previous one; for the first, that is 0.
     pub fn deltas(&mut self, numbers: impl Iterator<Item = u32>) -> Result<()> {
         let mut last = 0;
         self.integers(numbers.map(|number| {
@@ -137,7 +137,7 @@ impl<'o, 's> Json<'o, 's> {
         })
     }
 
-    /// Writes what is still in the buffer.
+    /// Writes the rest of the buffer.
     pub fn finish(mut self) -> Result<()> {
         self.flush()
     }
@@ -173,7 +173,7 @@ impl<'o, 's> Json<'o, 's> {
     }
 }
 
-/// Appends the digits of a number. It takes a fifth of the time of formatting it.
+/// Appends the digits of a number. This takes a fifth of the time of formatting it.
 #[inline]
 pub fn push_integer(out: &mut Vec<u8>, number: i64) -> Result<()> {
     let mut digits = [0; 20];

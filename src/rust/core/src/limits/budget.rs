@@ -24,7 +24,7 @@ const SAMPLE: u64 = 48;
 pub struct Budget {
     limit: u64,
     used: u64,
-    /// Whether the user set the limit, so that no other one applies.
+    /// Whether the user has set the limit, so that no other limit applies.
     pub is_set: bool,
 }
 
@@ -41,7 +41,7 @@ impl Budget {
         }
     }
 
-    /// `per_byte` for each byte of a file of this size, and at least `minimum`.
+    /// A budget of `per_byte` for each byte of a file of this size, but at least `minimum`.
     pub fn by_size(size: u64, per_byte: u64, minimum: u64) -> Budget {
         Budget {
             limit: size.saturating_mul(per_byte).max(minimum),
@@ -50,7 +50,7 @@ impl Budget {
         }
     }
 
-    /// Takes an amount if that much is left, and returns whether it is.
+    /// Takes an amount if enough is left. Returns whether it was taken.
     #[inline]
     pub fn try_take(&mut self, amount: u64) -> bool {
         let is_left = self.has(amount);

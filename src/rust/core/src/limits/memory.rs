@@ -123,7 +123,7 @@ pub trait TryCollect: Iterator + Sized {
 
 impl<I: Iterator> TryCollect for I {}
 
-/// Adding to a map.
+/// Adds to a map.
 pub trait TryPut<K, V> {
     /// Returns the previous value.
     fn try_put(&mut self, key: K, value: V, what: &'static str) -> Result<Option<V>>;
@@ -138,7 +138,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TryPut<K, V> for HashMap<K, V, S> {
     }
 }
 
-/// Adding to a set.
+/// Adds to a set.
 pub trait TryAdd<T> {
     /// Returns whether the value is new.
     fn try_add(&mut self, value: T, what: &'static str) -> Result<bool>;
@@ -156,7 +156,7 @@ impl<T: Eq + Hash, S: BuildHasher> TryAdd<T> for HashSet<T, S> {
 pub trait TryText {
     fn try_push_str(&mut self, text: &str, what: &'static str) -> Result<()>;
     fn try_push_char(&mut self, c: char, what: &'static str) -> Result<()>;
-    /// Appends what `format_args!()` describes.
+    /// Appends the text of `format_args!()`.
     fn try_write(&mut self, text: fmt::Arguments, what: &'static str) -> Result<()>;
 }
 
@@ -190,7 +190,7 @@ pub fn owned(text: &str, what: &'static str) -> Result<String> {
     Ok(copy)
 }
 
-/// The text that `format_args!()` describes, like `format!()`.
+/// The text of `format_args!()`, like `format!()`.
 pub fn written(text: fmt::Arguments, what: &'static str) -> Result<String> {
     let mut all = String::new();
     all.try_write(text, what)?;
@@ -241,7 +241,7 @@ impl Write for Growing<'_> {
 mod tests {
     use super::*;
 
-    /// More memory than any computer has.
+    /// More memory than any computer has, in bytes.
     const ALL: usize = usize::MAX / 4;
 
     #[test]

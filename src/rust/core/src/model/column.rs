@@ -1,7 +1,7 @@
 //! Columns of samples, in which all rows may have the same value.
 //!
 //! The samples of a file have one source, and each sample of `Rprof()` counts once. Such a column
-//! is one value and a length. To write out a million rows, and to find out later that all are the
+//! is stored as one value and a length. Writing a million rows, and later finding that all are the
 //! same, would take more time than everything else that is done with samples.
 
 use crate::error::Result;
@@ -11,7 +11,7 @@ use std::ops::Index;
 
 /// Values of columns.
 pub trait Cell: Copy {
-    /// Whether both are the same, which is more than equal: 0 is not -0, and NaN is NaN.
+    /// Whether both are identical, which differs from equality: 0 is not -0, and NaN is NaN.
     fn is(self, other: Self) -> bool;
 }
 
@@ -24,7 +24,7 @@ impl Cell for f64 {
 
 #[derive(Clone)]
 pub struct SampleColumn<T> {
-    /// A value for each row, or the one that all rows have.
+    /// A value for each row, or a single value that all rows have.
     values: Vec<T>,
     len: usize,
 }
@@ -112,7 +112,7 @@ impl<T: Cell> SampleColumn<T> {
         Ok(())
     }
 
-    /// The values of all rows, to change some.
+    /// Mutable values of all rows.
     #[inline]
     pub fn each(&mut self, what: &'static str) -> Result<&mut [T]> {
         if let [same] = *self.values {

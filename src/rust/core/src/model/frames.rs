@@ -1,10 +1,10 @@
 //! Frames: the stacks of all samples as rows of the table `sample_locations`, without a row in
 //! memory.
 //!
-//! A million samples have thirty million frames, but often no more than some thousand stacks.
-//! So R does not get the rows: its columns compute a value from what is here when R asks for it
-//! (the binding's `altrep.rs`). A table that comes back with these columns needs no check and
-//! no search for equal stacks.
+//! A million samples have thirty million frames, but often only a few thousand stacks. R therefore
+//! does not get the rows: its columns compute values from this struct when R requests them (the
+//! binding's `altrep.rs`). A table that R returns with these columns needs no check and no search
+//! for equal stacks.
 
 use super::stacks::{Stack, StackId, Stacks};
 use crate::collections::add;
@@ -21,22 +21,22 @@ const WHAT: &str = "the frames of samples";
 pub struct Frames {
     stacks: Stacks,
     of_sample: Vec<StackId>,
-    /// For each sample the row behind its last frame.
+    /// For each sample the row after its last frame.
     ends: Vec<u32>,
     /// The number of frames of the deepest stack.
     deepest: usize,
-    /// The locations that there were; those of the stacks are among them.
+    /// The number of locations when the frames were created.
     locations: usize,
-    /// By row of these locations, whether a stack has it; see [`used()`](Frames::used).
+    /// Whether each of these locations is in a stack; see [`used()`](Frames::used).
     used: OnceLock<Vec<bool>>,
 }
 
 impl Frames {
-    /// `locations`: how many there are.
+    /// `locations` is the number of locations of the profile.
     ///
     /// Stacks are shared if each is the stack of a sample, and they are in the order of their first
-    /// samples, as most readers create them. Otherwise they are copied in that order, which is
-    /// the order of reading the table: the computed values are the same.
+    /// samples, as most readers create them. Otherwise they are copied in that order, in which they
+    /// would be read from the table. The computed values are the same.
     pub fn new(
         stacks: &Stacks,
         of_sample: &[StackId],
@@ -96,7 +96,7 @@ impl Frames {
         &self.of_sample
     }
 
-    /// For each sample the row behind its last frame.
+    /// For each sample the row after its last frame.
     pub fn ends(&self) -> &[u32] {
         &self.ends
     }
@@ -115,12 +115,12 @@ impl Frames {
         (rows, self.stacks.get(self.of_sample[sample]))
     }
 
-    /// The number of locations that there were.
+    /// The number of locations when the frames were created.
     pub fn locations(&self) -> usize {
         self.locations
     }
 
-    /// For each of these locations whether it is in a stack. This is found out once.
+    /// For each of these locations whether it is in a stack. This is determined once.
     pub fn used(&self, stop: Stop) -> Result<&[bool]> {
         if let Some(used) = self.used.get() {
             return Ok(used);
@@ -138,7 +138,7 @@ impl Frames {
         Ok(self.used.get_or_init(|| used))
     }
 
-    /// What they take in memory.
+    /// The memory that the frames take, in bytes.
     pub fn bytes(&self) -> usize {
         self.stacks.bytes() + size_of_val(&self.of_sample[..]) + size_of_val(&self.ends[..])
     }

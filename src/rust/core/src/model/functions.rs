@@ -19,7 +19,7 @@ pub struct Function {
     pub start_line: i64,
     pub recorded: Names,
     pub native_id: Option<NativeId>,
-    /// The package that it belongs to, and how that is known.
+    /// The package to which it belongs, and how that was determined.
     pub package: Option<StringId>,
     pub package_from: Option<StringId>,
 }
@@ -56,11 +56,11 @@ impl Function {
     }
 }
 
-/// The name of a function of which no name is recorded.
+/// The name of a function without a recorded name.
 pub const UNKNOWN: &str = "<unknown>";
 
-/// Which names of a function a profile records. If it is one, the other is a copy of it; if
-/// none, both are [`UNKNOWN`].
+/// Which names of a function a profile records. If only one is recorded, the other is a copy of it;
+/// if none is recorded, both are [`UNKNOWN`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Names {
     Name,

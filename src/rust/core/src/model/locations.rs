@@ -40,7 +40,7 @@ pub const NATIVE: &str = "native";
 
 impl FrameType {
     pub(crate) fn new(text: StringId) -> FrameType {
-        // Rows end at 2^31, see `next_row()`.
+        // Row numbers are smaller than 2^31, see `next_row()`.
         FrameType(NonZeroU32::MIN.saturating_add(text.0))
     }
 

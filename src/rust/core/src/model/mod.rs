@@ -84,7 +84,7 @@ impl Profile {
         add(&mut self.sources, source)
     }
 
-    /// The location of an R function: one name, and where it was in which file.
+    /// The location of an R function with one name, and its file and line.
     pub fn frame(&mut self, name: &str, filename: StringId, line: i32) -> Result<LocationId> {
         let function = self.named_function(name, filename)?;
         self.locations.intern(Location {
@@ -109,8 +109,8 @@ impl Profile {
         })
     }
 
-    /// The location of a function of which a file records the name, which may be empty, the source file,
-    /// and the position in it; 0 if it is unknown.
+    /// The location of a function for which a file records the name, which may be empty, the source
+    /// file, and the position in it; 0 if it is unknown.
     pub fn recorded_frame(
         &mut self,
         name: StringId,

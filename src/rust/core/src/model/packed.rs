@@ -42,7 +42,7 @@ pub fn are_valid(bytes: &[u8], locations: usize) -> bool {
 /// byte of a number.
 #[inline(always)]
 fn is_wrong([third, second, first, byte]: [u8; 4], most: [i8; 3]) -> u8 {
-    // All bits or none.
+    // All bits are set if the condition holds, otherwise none.
     let mask = |is: bool| u8::from(is).wrapping_neg();
     let two = mask(first >= 0x80);
     let three = two & mask(second >= 0x80);
@@ -60,12 +60,12 @@ fn is_wrong([third, second, first, byte]: [u8; 4], most: [i8; 3]) -> u8 {
 /// The number of locations in a list.
 #[inline]
 pub fn count(list: &[u8]) -> usize {
-    // Sums of at most 255 fit in a byte, so that 16 can be computed at once.
+    // Sums of at most 255 fit in a byte, so the compiler can compute 16 at once.
     let ends = |part: &[u8]| part.iter().map(|&byte| u8::from(byte < 0x80)).sum::<u8>();
     list.chunks(255).map(|part| usize::from(ends(part))).sum()
 }
 
-/// The locations of a list, one after the other.
+/// An iterator over the locations of a list.
 pub fn iter(list: &[u8]) -> impl Iterator<Item = LocationId> {
     list.split_inclusive(|&byte| byte < 0x80).map(|digits| {
         let digits = digits.iter().rev();

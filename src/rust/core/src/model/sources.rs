@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 const WHAT: &str = "sources";
-/// A static, since decoders borrow it.
+/// A static, since decoders borrow the encoding.
 static BASE64: Encoding = data_encoding::BASE64;
 
 id!(SourceId, "sources");

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::limits::memory::TryGrow;
 use std::hash::Hash;
 
-/// After this many lists, it is decided anew whether to look lists up.
+/// The number of lists after which it is decided again whether to look lists up.
 const WINDOW: u32 = 1 << 14;
 /// In one of this many windows, lists are always looked up.
 const WINDOWS: u32 = 8;
@@ -163,7 +163,7 @@ impl PackedStacks {
 mod tests {
     use super::*;
 
-    /// How many of these lists are found at their occurrence.
+    /// The number of these lists that are found when they occur.
     fn found(lists: impl Iterator<Item = u32>) -> usize {
         let lists: Vec<[u32; 2]> = lists.map(|list| [list, 1]).collect();
         let mut known = StackCache::default();

@@ -39,8 +39,8 @@ impl Stacks {
         })
     }
 
-    /// The same stacks without a copy: the columns that R has of stacks are computed from them
-    /// (`model/frames.rs`). `intern()` does not find them there.
+    /// The same stacks without a copy. R's columns are computed from them (`model/frames.rs`).
+    /// `intern()` does not find rows of the shared table.
     pub fn share(&self) -> Stacks {
         Stacks {
             packed: self.packed.clone(),
@@ -107,14 +107,14 @@ impl Stacks {
         Ok(new)
     }
 
-    /// How many stacks are packed, and the lists of locations of the others, end to end, with
-    /// where each ends.
+    /// The number of packed stacks, and the locations of all other stacks in one list, with the end
+    /// of each stack.
     pub fn parts(&self) -> (usize, &[LocationId], &[usize]) {
         let (locations, ends) = self.lists.parts();
         (self.packed.len(), locations, ends)
     }
 
-    /// The memory that they take, in bytes.
+    /// The memory that the stacks take, in bytes.
     pub fn bytes(&self) -> usize {
         let (_, locations, ends) = self.parts();
         let packed = self.packed.items().len() + size_of_val(self.packed.ends());
@@ -163,14 +163,14 @@ impl Stacks {
 
 /// New numbers of locations.
 pub struct Renumbering {
-    /// By the old row.
+    /// The new location of each old row.
     new: Vec<LocationId>,
     /// The same as in packed stacks, if all can be packed.
     codes: Option<Vec<u32>>,
 }
 
 impl Renumbering {
-    /// `new`: the new row of each location; any for locations that no stack has.
+    /// `new`: the new row of each location; any row for locations that no stack has.
     pub fn new(new: Vec<LocationId>) -> Result<Renumbering> {
         let mut codes = with_room(new.len(), "locations")?;
         for code in new.iter().map_while(|&location| packed::code(location)) {

@@ -1,6 +1,6 @@
 //! Values: for each sample type one column, as long as the samples.
 //!
-//! The sources of a profile may have different sample types: if a sample has no value of a type,
+//! The sources of a profile may have different sample types. If a sample has no value of a type,
 //! the column contains NaN, which no format can record as a value.
 
 use super::column::SampleColumn;
@@ -39,7 +39,7 @@ impl Values {
         })
     }
 
-    /// Appends the value of the next sample. Returns whether the column holds it rounded.
+    /// Appends the value of the next sample. Returns whether it was rounded.
     #[inline]
     pub fn push(&mut self, value: i64) -> Result<bool> {
         let rounded = !is_exact(value);
@@ -51,7 +51,7 @@ impl Values {
         Ok(rounded)
     }
 
-    /// The value of a row, if the column holds it rounded.
+    /// The exact value of a row, if the value in the column is rounded.
     pub fn exact(&self, row: usize) -> Option<i64> {
         let at = self.exact.binary_search_by_key(&row, |(row, _)| *row);
         at.ok().and_then(|at| self.exact.get(at)).map(|(_, n)| *n)

@@ -1,19 +1,19 @@
 //! The data of a page as JSON.
 //!
-//! Columns are arrays. "Delta" marks those of differences between one number and the next (the first
-//! one to 0), which compress better.
+//! Columns are arrays. "Delta" marks arrays of differences to the previous number (for the first one,
+//! to 0), which compress better.
 //!
 //! | field | content |
 //! |---|---|
 //! | `format` | 1, the version of this layout |
 //! | `generator`, `title` | texts |
-//! | `strings` | all texts that other fields refer to by their row; the first is empty |
+//! | `strings` | all texts to which other fields refer by their row; the first is empty |
 //! | `functions` | columns `name`, `file`, `package` (strings) and `line`, the first one; 0 is unknown; and `found`, 1 if a comparison of runs found a difference, which is missing if there are too few runs |
 //! | `frames` | columns `function` (-1: unknown), `line` (0: unknown) and `kind` (a string) |
 //! | `nodes` | columns `depth` (delta) and `frame`: the tree in preorder. Node 0 is the root, with depth 0 and frame -1 |
 //! | `types` | objects with `name` and `unit`: the sample types that may be summed |
 //! | `type`, `counts`, `bytes` | rows of `types`: the default, the counts of samples, and allocated bytes; -1: none |
-//! | `sources` | objects with `name`, `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number) and `base` (whether it is what others are compared with) |
+//! | `sources` | objects with `name`, `type`, `period` (nanoseconds, or null), `start` (seconds since 1970, or null), `samples` (their number) and `base` (whether other sources are compared with this one) |
 //! | `values` | objects with `source` and `type`, and columns `node` (delta) and `value`: the sums of samples that end in these nodes, if they are not 0. Node 0: samples without a stack |
 //! | `order` | objects with `source`, columns `node` (delta) and `run`: how many consecutive samples have this node; and `values`, objects with `type`, `constant`, and columns `sample` (delta, from 0) and `value` of samples whose value is not the constant. A type without an object is 0 in all samples, and a source without one has no order |
 //! | `plumbing` | a regular expression for names of functions |
@@ -85,7 +85,7 @@ fn write_tree(page: &Page, tree: &Tree, json: &mut Json) -> Result<()> {
         let Some(found) = &page.found else {
             return Ok(());
         };
-        // They are few.
+        // The list is short, so it is searched linearly.
         let is_found = |f: &Function| found.contains(&tree.strings.get(f.name));
         json.field("found")?
             .integers(functions().map(|f| i64::from(is_found(f))))
@@ -151,7 +151,7 @@ fn write_texts(page: &Page, tree: &Tree, json: &mut Json) -> Result<()> {
     let mut files = tree.functions.iter().map(|f| f.file).try_vec(WHAT)?;
     files.sort_unstable();
     files.dedup();
-    // Row 0 is the empty text, which is no file.
+    // Row 0 is the empty text, which is not a file.
     for file in files.into_iter().filter(|&file| file != 0) {
         let name = tree.strings.get(file);
         let Some(source) = page.texts.iter().find(|text| text.name == name) else {

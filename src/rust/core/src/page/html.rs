@@ -1,9 +1,8 @@
-//! The HTML of a page: joins its parts to one file that needs nothing else.
+//! The HTML of a page: joins its parts into one self-contained file.
 //!
-//! The browser is told to run and load nothing but what this package contains: the content
-//! security policy allows the one script and the one style by their hashes, and forbids
-//! everything else. Names and source text are only in the data, which are base64, and in the
-//! title, where they are escaped.
+//! The content security policy allows the browser to use only the script and the style of this
+//! package, which are identified by their hashes, and forbids everything else. Names and source
+//! text are only in the data, which are base64, and in the title, in which they are escaped.
 
 use super::Page;
 use crate::error::{Error, Result};

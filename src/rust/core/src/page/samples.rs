@@ -49,7 +49,7 @@ impl<'p> Samples<'p> {
         self.tree.node_of_stack[stack.row()]
     }
 
-    /// Writes the sums, for each source and type those nodes where they are not 0.
+    /// Writes the sums for each source and type, for the nodes at which they are not 0.
     pub fn write_sums(&self, json: &mut Json) -> Result<()> {
         let mut sums = filled(self.tree.depths.len() + 1, 0.0, WHAT)?;
         let mut nodes = Vec::new();
@@ -69,7 +69,7 @@ impl<'p> Samples<'p> {
                         *sum += value;
                     }
                 }
-                // A node whose sum was 0 in between is here twice.
+                // A node whose sum was 0 meanwhile is in the list twice.
                 nodes.sort_unstable();
                 nodes.dedup();
                 nodes.retain(|&node| sums[node as usize] != 0.0);
@@ -122,8 +122,8 @@ impl<'p> Samples<'p> {
         timed.iter().map(|&(_, row)| row).try_vec(WHAT).map(Some)
     }
 
-    /// Whether samples may be sums of equal ones, so that their order means nothing: those of
-    /// formats whose files are aggregated, and those that count other than once.
+    /// Whether samples may be sums of equal ones, so that their order is meaningless: those of formats
+    /// whose files are aggregated, and those with a count other than 1.
     fn is_aggregated(&self, source: &Source, rows: &[u32]) -> bool {
         let is_once = |counts: &Values| rows.iter().all(|&row| counts.column[row as usize] == 1.0);
         let formats = [pprof::FORMAT.name, otlp::FORMAT.name];
@@ -158,8 +158,8 @@ impl<'p> Samples<'p> {
     }
 }
 
-/// Writes the values of a type, except those that are equal to the most frequent of two: the first
-/// one and 0, which is also that of samples without a value. Writes nothing if all are 0.
+/// Writes the values of a type, except those that equal a constant: the first value or 0, whichever is
+/// more frequent. Samples without a value count as 0. Writes nothing if all are 0.
 fn write_values(type_: usize, values: &Values, rows: &[u32], json: &mut Json) -> Result<()> {
     let value = |row: u32| Some(values.column[row as usize]).filter(|value| !value.is_nan());
     let all = rows.iter().map(|&row| value(row).unwrap_or(0.0));

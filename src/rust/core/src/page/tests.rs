@@ -1,4 +1,4 @@
-//! Pages of small profiles made for a test, and of real ones.
+//! Pages of small profiles that are created for a test, and of real ones.
 
 mod decoded;
 
@@ -309,7 +309,7 @@ fn samples_have_an_order_where_it_is_known() {
     let mut aggregated = of(SourceKind::RPROF);
     aggregated.values[0] = values("samples", "count", &[1.0, 2.0]);
     assert_eq!(order(&aggregated), 0);
-    // By their times, if all have one.
+    // Samples are sorted by time if all have one.
     let mut timed = of(SourceKind::named("otlp"));
     timed.samples.times = vec![(0, 7)];
     assert_eq!(order(&timed), 0);
@@ -366,7 +366,7 @@ fn the_policy_has_the_hashes_of_script_and_style() {
     );
     assert!(html.contains(&expected), "{html}");
     assert!(html.ends_with("run();\n</script>\n</body>\n</html>\n"));
-    // A known value: of no bytes.
+    // The known hash of an empty text.
     let empty = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
     assert_eq!(BASE64.encode(&Hash::hash(b"")), empty);
 }

@@ -2,7 +2,8 @@
 //! frames.
 //!
 //! Frames are the same if function, line and kind are the same. The page itself groups them, by
-//! function or line. Only what is in a stack of a sample gets a row, in the order of the nodes.
+//! function or line. Only frames and functions in stacks of samples get a row, in the order of the
+//! nodes.
 
 use crate::analysis::paths::{Paths, ROOT};
 use crate::collections::{Interner, Lists, TextList, add};
@@ -19,10 +20,10 @@ pub struct Tree {
     pub strings: Interner<TextList>,
     pub functions: Vec<Function>,
     pub frames: Vec<Frame>,
-    /// By node, without the root: its depth, from 1, and its frame.
+    /// The depth of each node except the root, counted from 1, and its frame.
     pub depths: Vec<u32>,
     pub frame_of_node: Vec<u32>,
-    /// By stack. The root, which is node 0, is that of empty stacks.
+    /// The node of each stack. Empty stacks have the root, which is node 0.
     pub node_of_stack: Vec<u32>,
 }
 
@@ -42,7 +43,7 @@ pub struct Frame {
     pub kind: u32,
 }
 
-/// The same, by the strings of the profile.
+/// The same with the strings of the profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct FunctionKey {
     name: StringId,
@@ -53,7 +54,7 @@ struct FunctionKey {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct FrameKey {
-    /// The row of its key.
+    /// The row of the function's key.
     function: Option<u32>,
     line: i32,
     kind: Option<FrameType>,
@@ -207,7 +208,7 @@ impl Keys {
     }
 }
 
-/// By stack, whether it is that of a sample.
+/// For each stack, whether a sample has it.
 fn used_stacks(profile: &Profile, stop: Stop) -> Result<Vec<bool>> {
     let mut used = filled(profile.stacks.len(), false, WHAT)?;
     for (row, stack) in profile.samples.stack.iter().enumerate() {

@@ -320,7 +320,7 @@ mod tests {
             assert_eq!(bytes.len(), varint_len(value));
             assert_eq!(Message::new(&bytes).varint().unwrap(), value);
         }
-        // Longer than needed, and with bits that do not fit.
+        // Numbers that are longer than necessary, or have bits that do not fit.
         assert_eq!(Message::new(&[0x81, 0x00]).varint().unwrap(), 1);
         let mut wide = [0xff; 10];
         wide[9] = 0x7f;

@@ -1,4 +1,4 @@
-//! Protocol buffers: what the formats that use them share.
+//! Protocol buffers: code that the formats that use them share.
 //!
 //! pprof and OpenTelemetry store a profile as a message of numbered fields, with all strings
 //! in one table. [`decode`] reads fields and [`encode`] writes them, [`messages`] declares

@@ -25,7 +25,7 @@ type LabelColumn = Column<Label, LabelDraft>;
 
 const WHAT: &str = "attributes";
 
-/// An attribute that is written, and the row that has it.
+/// The row that has an attribute, and the attribute.
 type OwnedAttribute = (usize, Attribute);
 
 /// An attribute while it is read: its value may be missing or invalid.

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryText, ensure, owned};
 use crate::model::{NativeId, StringId, Strings, integer_for_r, is_exact};
 
-/// A static, since decoders borrow it.
+/// A static, since decoders borrow the encoding.
 pub static ENCODING: data_encoding::Encoding = data_encoding::BASE64;
 
 pub const DECIMAL: &str = "must be a whole number of 64 bits, in decimal, or NA";
@@ -34,7 +34,7 @@ pub fn native_id(text: &str) -> Option<NativeId> {
     text.parse().ok().and_then(NativeId::new)
 }
 
-/// Bytes, two digits each, in lower case.
+/// The digits of bytes in hexadecimal, two for each byte, converted to lower case.
 pub fn hex_digits(text: &str) -> Result<Option<String>> {
     let is_digit = |byte: u8| byte.is_ascii_hexdigit();
     if text.len() % 2 != 0 || !text.bytes().all(is_digit) {

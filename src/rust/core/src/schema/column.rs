@@ -1,4 +1,4 @@
-//! The entry of a column: its name, what its cells contain, and where that is in the model.
+//! The entry of a column: its name, the content of its cells, and how it is stored in the model.
 //!
 //! [`Access`] is the kind of content. It determines the type in R, how a cell is parsed, checked
 //! and written, and contains the two functions that get it from the model and set it there. `R`
@@ -120,9 +120,9 @@ pub(super) enum Access<R: 'static, D: 'static> {
 /// When an optional column is written.
 pub(super) enum Given<R: 'static> {
     Always,
-    /// If any cell has a value.
+    /// Written if any cell has a value.
     WhereAny,
-    /// If the function returns `true` for any row.
+    /// Written if the function returns `true` for any row.
     Where(fn(&Profile, &R) -> bool),
 }
 

@@ -63,7 +63,7 @@ pub static FUNCTIONS: RowTable<Function, FunctionDraft> = RowTable {
             |f, has| f.has_name = Some(has),
         )
         .optional_where(|_, f| !has_name(f)),
-        // If the names differ, both were recorded; if they are equal, `name` was, by default.
+        // If the names differ, both were recorded; if they are equal, only `name` was recorded by default.
         Column::flag(
             ".has_system_name",
             "the same for `system_name`; without the column, one that equals `name` is not written",

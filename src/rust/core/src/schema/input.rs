@@ -18,7 +18,7 @@ pub trait TableInput<'a> {
 
     fn names(&self) -> &[&'a str];
 
-    /// The column with this name, `None` if there is none. A column that is not of the wanted type is
+    /// The column with this name; `None` if it is missing. A column of a type other than `wanted` is
     /// [`Data::Other`]. `table` is used in errors.
     fn column(
         &self,
@@ -27,31 +27,31 @@ pub trait TableInput<'a> {
         wanted: Type,
     ) -> Result<Option<Data<'a>>>;
 
-    /// Whether a column of integers is 1, 2, 3, …, each in so many rows, if that is known without
-    /// its data.
+    /// Whether a column of integers is 1, 2, 3, …, each in `each` rows. Returns `false` if that is not known
+    /// without the data of the column.
     fn is_counted(&self, _name: &str, _each: usize) -> Result<bool> {
         Ok(false)
     }
 
-    /// The number that all rows of a column have, if it is known without the data of the column.
+    /// The number that all rows of a column contain, if it is known without the data of the column.
     fn the_only(&self, _name: &str) -> Result<Option<Only>> {
         Ok(None)
     }
 
-    /// The texts of the first `count` rows of a column, if all others have the same texts in this
-    /// order, again and again, and this is known without the data of the column.
+    /// The texts of the first `count` rows of a column, if all other rows repeat these texts in this
+    /// order, and this is known without the data of the column.
     fn repeated_texts(&self, _name: &str, _count: usize) -> Result<Option<Vec<&'a str>>> {
         Ok(None)
     }
 
-    /// The frames that these columns were computed from, if they are as they were given to a
-    /// [`Sink`](super::Sink).
+    /// The frames from which these columns were computed, if they have not changed since they were
+    /// passed to a [`Sink`](super::Sink).
     fn frames(&self, _names: &[&'static str; 3]) -> Option<&'a Frames> {
         None
     }
 }
 
-/// The number of all rows of a column, which has at least one.
+/// The number that all rows of a column contain. The column has at least one row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Only {
     Integer(i32),
@@ -68,7 +68,7 @@ pub enum Data<'a> {
     Texts(Text<'a>),
     /// Version "1.0" only: the index of each row's stack, and the location ids of each stack.
     Stacks(Vec<u32>, Vec<&'a [i32]>),
-    /// A column of another type than the wanted one; the field is that type.
+    /// A column of a type other than the wanted one; the field is its type.
     Other(String),
 }
 

@@ -1,8 +1,8 @@
 //! The keys, by which tables refer to each other.
 
 /// The keys. Each is the first column of its table, and a column of the same name in another table
-/// contains ids of that table. Keys are in an order in which each table comes after those that it
-/// refers to.
+/// contains ids of that table. Keys are in an order in which each table follows those to which it
+/// refers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
     Resource,

@@ -46,7 +46,7 @@ impl MemoryTables {
         self.tables.iter().try_vec(WHAT)
     }
 
-    /// The list of tables, by name, that functions which read tables take.
+    /// The tables with their names, as functions that read tables take them.
     pub fn list<'t, 'a>(
         inputs: &'t [&'a MemoryTable],
     ) -> Result<Vec<(&'a str, &'t dyn TableInput<'a>)>> {
@@ -261,7 +261,7 @@ fn the_only<T: PartialEq>(values: &[T]) -> Option<&T> {
     values.iter().all(|value| value == first).then_some(first)
 }
 
-/// Borrows the texts; equal ones are not merged.
+/// Borrows texts without merging equal ones.
 fn lend(texts: &[Option<String>]) -> Result<Text<'_>> {
     let mut lent = Text::default();
     for text in texts {

@@ -1,5 +1,5 @@
-//! `meta`: information about the whole profile. One row is the version of the tables; users may add
-//! others, which are not in the model.
+//! `meta`: information about the whole profile. One row contains the version of the tables; users may
+//! add other rows, which are not in the model.
 
 use super::column;
 use super::input::{Text, invalid, invalid_column};

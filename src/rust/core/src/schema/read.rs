@@ -31,7 +31,7 @@ pub(crate) fn unresolved(
     invalid(table, column, row, rule)
 }
 
-/// Checks each of the distinct texts of a column, and NA, by a function that returns the rule that is
+/// Checks each of the distinct texts of a column, and NA, with a function that returns the rule that is
 /// broken.
 pub(super) fn check_texts(
     table: &'static str,

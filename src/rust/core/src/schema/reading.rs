@@ -67,7 +67,7 @@ impl<'a> Reading<'a> {
         matches!(self.ids(key), Some(Ids::Sequence(_)))
     }
 
-    /// The row of a location of [`SampleStacks::Known`].
+    /// The current row of a location of [`SampleStacks::Known`].
     pub fn location_now(&self, location: LocationId) -> Result<Option<LocationId>> {
         let row = self.row_of(Key::Location, id_of(location.row()));
         row.map(|row| Ok(LocationId(next_row(row, "locations")?)))
@@ -144,10 +144,10 @@ pub struct Pending<'a> {
 /// The stacks of samples, as the table `sample_locations` has them.
 #[derive(Debug)]
 pub enum SampleStacks<'a> {
-    /// What the table was made of, as which it comes back. The rows of locations are those when
-    /// it was made; their ids are these rows, counted from 1.
+    /// The frames from which the table was created, if it is unchanged. Locations are the rows at that
+    /// time, and their ids are these rows, counted from 1.
     Known(&'a Frames),
-    /// In any other table.
+    /// The rows of any other table.
     Rows(Runs<'a>),
 }
 
@@ -174,8 +174,8 @@ impl SampleStacks<'_> {
 pub struct Runs<'a> {
     /// For each sample the range of its rows.
     pub of_sample: Vec<(usize, usize)>,
-    /// The rows in the order (sample, depth), if the table is not in that order. The ranges refer to
-    /// this list then.
+    /// The rows in the order (sample, depth), if the table is not in that order. The ranges then refer
+    /// to this list.
     pub order: Option<Vec<u32>>,
     /// The column `location_id`.
     pub locations: &'a [i32],

@@ -130,8 +130,8 @@ impl Table for SampleLocationTable {
     }
 }
 
-/// The frames that a table was made of, if it is as it was made, samples have the ids that they
-/// had then, and each id of a location is that of a row.
+/// The frames from which a table was created, if it is unchanged, samples still have the same ids,
+/// and each location of a stack still exists.
 pub(crate) fn known<'a>(
     input: &dyn TableInput<'a>,
     [samples, locations]: [Option<&Ids>; 2],

@@ -229,8 +229,8 @@ fn write_each(values: &Values, sink: &mut dyn Sink) -> Result<()> {
     }
 }
 
-/// In how many rows each sample is, if that is the same number for all, the rows are in the order
-/// of samples, and this is known without data.
+/// The number of rows of each sample, if it is the same for all samples, the rows are in the order
+/// of samples, and this is known without the data.
 pub(crate) fn rows_of_each(input: &dyn TableInput, samples: Option<&Ids>) -> Result<Option<usize>> {
     let Some(&Ids::Sequence(samples)) = samples else {
         return Ok(None);
@@ -240,8 +240,8 @@ pub(crate) fn rows_of_each(input: &dyn TableInput, samples: Option<&Ids>) -> Res
     Ok((is_each && each > 0).then_some(each))
 }
 
-/// Reads a table in which all samples have the same types in the same order, as readers make it.
-/// Any other one, also one that breaks a rule, is `None`.
+/// Reads a table in which all samples have the same types in the same order, as readers create it.
+/// Returns `None` for any other table, including those that break a rule.
 fn read_regular(input: &dyn TableInput, reading: &Reading) -> Result<Option<Vec<Values>>> {
     let [_, type_, unit, value, value_exact] = &COLUMNS;
     let Some(width) = rows_of_each(input, reading.ids(Key::Sample))? else {
@@ -287,11 +287,11 @@ fn read_regular(input: &dyn TableInput, reading: &Reading) -> Result<Option<Vec<
     values.try_vec_of(WHAT).map(Some)
 }
 
-/// Columns of the numbers of rows; `None` if one is not finite.
+/// Splits the numbers of rows into one column for each type; `None` if a number is not finite.
 fn split(rows: &[f64], width: usize) -> Result<Option<Vec<SampleColumn<f64>>>> {
     let columns = (0..width).map(|_| with_room(rows.len() / width, WHAT));
     let mut columns: Vec<Vec<f64>> = columns.try_vec_of(WHAT)?;
-    // Part by part, so that the rows are in the cache when they are read for the next column.
+    // In parts, so that the rows are still in the cache when they are read for the next column.
     for part in rows.chunks(width.saturating_mul(1024)) {
         if !part.iter().fold(true, |all, value| all & value.is_finite()) {
             return Ok(None);

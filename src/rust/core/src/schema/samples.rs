@@ -47,7 +47,7 @@ pub static SAMPLES: SampleTable = SampleTable {
             info: ColumnInfo::new("sample_id", Type::Integer, "its id"),
             given: |_| true,
             write: |name, _, sink| counted(sink, name, 1),
-            // The ids of all tables are read before, see `Reading::read_ids()`.
+            // The ids of all tables have been read, see `Reading::read_ids()`.
             read: |_, _| Ok(()),
         },
         WholeColumn {
@@ -227,7 +227,7 @@ impl Table for SampleTable {
         _: Version,
         _: Stop,
     ) -> Result<()> {
-        // The ids were read before.
+        // The ids have been read.
         for column in &self.columns[1..] {
             if column.info.name == SOURCE {
                 if let Some(Only::Integer(id)) = input.the_only(SOURCE)? {

@@ -29,8 +29,8 @@ pub trait Sink {
         fill: &mut dyn FnMut(&mut [f64]) -> Result<()>,
     ) -> Result<()>;
 
-    /// Columns whose values follow from a rule, for a sink that computes them later. Others
-    /// return false and want them filled.
+    /// Columns whose values follow from a rule, for a sink that computes them later. Other sinks
+    /// return `false`; they are then passed filled columns.
     fn computed(&mut self, _columns: Computed) -> Result<bool> {
         Ok(false)
     }
@@ -41,21 +41,21 @@ pub trait Sink {
     fn finish(&mut self) -> Result<()>;
 }
 
-/// What the values of columns follow from.
+/// The rule that determines the values of columns.
 pub enum Computed<'f> {
-    /// 1, 2, 3, …, each in so many rows.
+    /// 1, 2, 3, …, each in this number of rows.
     Counted(&'static str, usize),
     /// One value in all rows.
     Integer(&'static str, i32),
     Double(&'static str, f64),
-    /// Distinct texts, and for each of the first rows an index into them, or -1 for NA. The rows that follow
-    /// are the same again and again.
+    /// Distinct texts, and for each of the first rows an index into them, or -1 for NA. All further rows repeat
+    /// these.
     Texts(&'static str, &'f [&'f str], &'f [i32]),
     /// The columns of the frames that this function returns.
     Frames(&'f [&'static str; 3], &'f mut dyn FnMut() -> Result<Frames>),
 }
 
-/// A column of 1, 2, 3, …, each in so many rows.
+/// Writes a column of 1, 2, 3, …, each in `each` rows.
 pub fn counted(sink: &mut dyn Sink, name: &'static str, each: usize) -> Result<()> {
     if sink.computed(Computed::Counted(name, each))? {
         return Ok(());
@@ -68,7 +68,7 @@ pub fn counted(sink: &mut dyn Sink, name: &'static str, each: usize) -> Result<(
     })
 }
 
-/// A column that has one value in all rows.
+/// Writes a column that has the same value in all rows.
 pub fn constant(sink: &mut dyn Sink, name: &'static str, value: i32) -> Result<()> {
     if sink.computed(Computed::Integer(name, value))? {
         return Ok(());
@@ -79,7 +79,7 @@ pub fn constant(sink: &mut dyn Sink, name: &'static str, value: i32) -> Result<(
     })
 }
 
-/// The same of doubles.
+/// The same for doubles.
 pub fn constant_double(sink: &mut dyn Sink, name: &'static str, value: f64) -> Result<()> {
     if sink.computed(Computed::Double(name, value))? {
         return Ok(());
@@ -90,7 +90,7 @@ pub fn constant_double(sink: &mut dyn Sink, name: &'static str, value: f64) -> R
     })
 }
 
-/// A column of texts, one after the other, and again from the first.
+/// Writes a column in which these texts are repeated in order.
 pub fn repeated_texts(
     sink: &mut dyn Sink,
     name: &'static str,

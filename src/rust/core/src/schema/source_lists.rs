@@ -1,4 +1,4 @@
-//! `.sample_types`, `.files` and `.comments`: what a source may have several of.
+//! `.sample_types`, `.files` and `.comments`: information of which a source may have several items.
 
 use super::column::Column;
 use super::input::NA;
@@ -17,7 +17,7 @@ type CommentColumn = Column<Owned<StringId>, Owned<Option<StringId>>>;
 
 const WHAT: &str = "sources";
 
-/// The row of a source, and something of which it may have several.
+/// The row of a source, and one of its items.
 type Owned<T> = (usize, T);
 
 pub static SAMPLE_TYPES: RowTable<Owned<SampleType>> = RowTable {

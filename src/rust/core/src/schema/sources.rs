@@ -1,4 +1,4 @@
-//! `sources`: the recorded runs. What a run has several of is in `source_lists.rs`.
+//! `sources`: the recorded runs. Information of which a run may have several items is in `source_lists.rs`.
 
 use super::cells::exact_double;
 use super::column::Column;

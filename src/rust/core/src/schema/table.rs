@@ -23,7 +23,7 @@ pub struct TableInfo {
     pub attributes: Option<&'static str>,
     /// Whether the table describes the input. Such a table is written, but not read.
     pub about_input: bool,
-    /// The table and column that refer to the rows. A row that nothing there refers to is unused
+    /// The table and column that refer to the rows. A row to which they do not refer is unused
     /// and can be removed.
     pub used_by: Option<(&'static str, &'static str)>,
 }
@@ -75,7 +75,7 @@ pub trait Table: Declared {
     ) -> Result<()>;
 
     /// Checks and reads a table. The ids of all tables, and the tables before this one in
-    /// [`TABLES`](super::TABLES), were read before.
+    /// [`TABLES`](super::TABLES), have been read.
     fn read<'a>(
         &self,
         input: &dyn TableInput<'a>,

@@ -1,4 +1,4 @@
-//! A new column is one entry: here one is added, to a table that only this test has.
+//! A new column requires only one entry. This test adds a column to a table that only the test has.
 
 use super::column::Column;
 use super::key::Key;

@@ -15,8 +15,8 @@ use std::fmt::Display;
 use std::ops::Range;
 
 const WHAT: &str = "a column of text";
-/// The number of rows from which it is worthwhile to find out whether texts repeat, and the largest number of
-/// rows after which they may.
+/// The number of rows from which it is worthwhile to determine whether texts repeat, and the largest number of rows
+/// after which they may repeat.
 const LONG: usize = 1 << 14;
 const PERIOD: usize = 16;
 
@@ -142,8 +142,8 @@ fn doubles(
     })
 }
 
-/// Strings of the profile. Each distinct one is given once, unless there are so few rows that
-/// it takes longer to see which.
+/// Writes strings of the profile. Each distinct string is passed once, unless there are so few rows
+/// that finding equal ones takes longer.
 pub(super) fn strings(
     sink: &mut dyn Sink,
     name: &'static str,
@@ -178,8 +178,8 @@ pub(super) fn strings(
     sink.texts(name, &distinct, &rows)
 }
 
-/// After how many rows the values of a long column are repeated, if that is a small number. Samples often have
-/// the same labels in the same order.
+/// The number of rows after which the values of a long column repeat, if it is small. Samples often have the same
+/// labels in the same order.
 fn period(rows: &[i32]) -> Option<usize> {
     let repeats =
         |period: &usize| rows.len() % period == 0 && rows[*period..] == rows[..rows.len() - period];
@@ -187,7 +187,7 @@ fn period(rows: &[i32]) -> Option<usize> {
     is_long.then(|| (1..=PERIOD).find(repeats)).flatten()
 }
 
-/// Texts that are not interned.
+/// Writes texts that are not interned.
 pub(super) fn texts(
     sink: &mut dyn Sink,
     name: &'static str,
@@ -211,7 +211,7 @@ pub(super) fn texts(
     sink.texts(name, &all, &rows)
 }
 
-/// Values, formatted as text.
+/// Writes values, formatted as text.
 pub(super) fn formatted<T: Display>(
     sink: &mut dyn Sink,
     name: &'static str,

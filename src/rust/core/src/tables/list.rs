@@ -50,14 +50,13 @@ pub fn check_v2<'a>(list: &TableList<'_, 'a>, stop: Stop) -> Result<Reading<'a>>
     Ok(reading)
 }
 
-/// The table of that name, if there is one.
+/// The table with this name, if there is one.
 pub fn get<'t, 'a>(list: &TableList<'t, 'a>, name: &str) -> Option<&'t dyn TableInput<'a>> {
     let found = list.iter().find(|(other, _)| *other == name);
     found.map(|(_, table)| *table)
 }
 
-/// A table that every profile has. Its names must be those of known columns or begin with a
-/// dot.
+/// A table that every profile has. The names of its columns must be known or begin with a dot.
 pub fn required<'t, 'a, 'c>(
     list: &TableList<'t, 'a>,
     name: &'static str,
@@ -98,7 +97,7 @@ fn no_table(name: &str, found: &str) -> Error {
     invalid_table(name, message!("must be a data frame, not {found}"))
 }
 
-/// For a table that may be the user's own.
+/// The error for a table that may be user-defined.
 fn invalid_table(name: &str, rule: String) -> Error {
     Error::Invalid(Invalid {
         table: message!("{name}").into(),

@@ -1,10 +1,10 @@
-//! Tables from outside: what a user may have edited, checked and taken in.
+//! Checks and reads tables that users may have edited.
 //!
-//! A [`Profile`](crate::model::Profile) is right by construction; tables are not. What a table
-//! and its columns must be is in [`crate::schema`], which also reads them: each cell is checked
-//! and parsed at once. [`check_v2`] and [`check_v1`] end there. [`profile_from_v2`] and
-//! [`profile_from_v1`] go on from what that made, and find equal stacks by hashing the runs of
-//! rows that make one.
+//! A [`Profile`](crate::model::Profile) is valid by construction; tables are not. The rules for
+//! tables and columns are in [`crate::schema`], which also reads them: each cell is checked and
+//! parsed at the same time. [`check_v2`] and [`check_v1`] do only this. [`profile_from_v2`] and
+//! [`profile_from_v1`] continue with the result, and find equal stacks by hashing the runs of
+//! rows that form a stack.
 
 mod filter;
 mod list;

@@ -1,10 +1,10 @@
-//! Renames ids.
+//! Replaces ids by new ones.
 
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::schema::{Ids, Key, NA};
 
-/// A column of ids, and for each id that its table has the new one.
+/// A column of ids, and the new id for each id of its table.
 #[derive(Debug, Clone, Copy)]
 pub struct Renamed<'a> {
     pub column: &'a [i32],
@@ -13,8 +13,8 @@ pub struct Renamed<'a> {
     pub to: &'a [i32],
 }
 
-/// Fills `out`, which is as long as all columns, with the new ids, one column
-/// after the other. What the table of `key` does not have becomes NA.
+/// Fills `out`, which is as long as all columns together, with the new ids, one column
+/// after the other. Ids that the table of `key` does not contain become NA.
 pub fn remap(columns: &[Renamed], key: Key, out: &mut [i32], stop: Stop) -> Result<()> {
     let mut rest = out;
     for renamed in columns {

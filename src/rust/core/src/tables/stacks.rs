@@ -1,5 +1,5 @@
-//! Finds the stacks of samples again: in tables each is written out, in the model it is one
-//! row of a table of its own. Tables that come back as they were made still know them.
+//! Finds the stacks of samples: tables contain all frames of each sample, the model stores each
+//! distinct stack once. Tables that were not changed since they were created still have the stacks.
 
 use super::list::{TableList, check_v2};
 use crate::collections::next_row;
@@ -9,7 +9,7 @@ use crate::limits::memory::{TryCollect, TryGrow, copied, with_room};
 use crate::model::{Frames, LocationId, Profile, Renumbering, StackCache, StackId};
 use crate::schema::{Key, Reading, Runs, SampleStacks};
 
-/// Checks tables of version "2.0" and makes a profile of them.
+/// Checks tables of version "2.0" and converts them to a profile.
 pub fn profile_from_v2(list: &TableList, stop: Stop) -> Result<Profile> {
     let mut reading = check_v2(list, stop)?;
     reading.profile.samples.stack = stacks(&mut reading, stop)?;
@@ -30,11 +30,11 @@ fn stacks(reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
     }
 }
 
-/// The same if locations have other rows now.
+/// The stacks of an unchanged table, if the rows of locations have changed.
 fn renumbered(frames: &Frames, reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
     let mut rows = with_room(frames.locations(), "locations")?;
     for id in (0..).take(frames.locations()).map(LocationId) {
-        // No stack has a location that is missing.
+        // Missing locations are in no stack, so any row will do.
         rows.try_push(
             reading.location_now(id)?.unwrap_or(LocationId(0)),
             "locations",
@@ -46,7 +46,8 @@ fn renumbered(frames: &Frames, reading: &mut Reading, stop: Stop) -> Result<Vec<
     of_sample.map(|stack| new[stack.row()]).try_vec("samples")
 }
 
-/// Runs of rows repeat, so a run is looked up as the ids that it has, before its locations are.
+/// Finds equal stacks. Runs of rows often repeat, so each run is looked up by its ids before its
+/// locations are resolved.
 fn find(runs: Runs, reading: &mut Reading, stop: Stop) -> Result<Vec<StackId>> {
     let mut known: StackCache<i32> = StackCache::default();
     let mut stacks = Vec::new();

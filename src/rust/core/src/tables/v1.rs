@@ -12,17 +12,17 @@ use crate::schema::{
     invalid_column, unresolved,
 };
 
-/// The samples of version "1.0", checked, and functions and locations in the model.
+/// The checked samples of version "1.0", and a model with functions and locations.
 struct Checked<'a> {
     reading: Reading<'a>,
     value: &'a [i32],
-    /// For each sample which of `stacks` it has. Samples share the table of their stack, so each
-    /// is read once.
+    /// The index into `stacks` for each sample. Samples with equal stacks share one table, so each
+    /// table is read once.
     stack_of: Vec<u32>,
     stacks: Vec<&'a [i32]>,
 }
 
-/// Every rule of version "1.0".
+/// Checks all rules of version "1.0".
 pub fn check_v1(list: &TableList, stop: Stop) -> Result<()> {
     check(list, stop).map(|_| ())
 }
@@ -104,7 +104,7 @@ fn read_samples<'a>(table: &dyn TableInput<'a>) -> Result<Samples<'a>> {
     }
 }
 
-/// Checks the tables and makes a profile of them: one sample of `source` for each row, with its
+/// Checks the tables and converts them to a profile: one sample of `source` for each row, with its
 /// value as the count.
 pub fn profile_from_v1(list: &TableList, source: Source, stop: Stop) -> Result<Profile> {
     let Checked {

@@ -1,11 +1,10 @@
 //! R's contexts: the list of active calls that R maintains, see [`profile_runtime::contexts`].
 //!
-//! Most are on the C stack, in the frame of the C function that makes the call, which determines their
+//! Most contexts are on the C stack, in the frame of the C function that makes the call, which determines their
 //! position among the native frames. `Rprof()` prints the same list, so both can be compared.
 //!
-//! The address of the next record, the flags with the kind of call and, from R 4.4 on,
-//! the pending promises are read. [`Contexts::new`] compares them with what R reports
-//! through its functions before they are used.
+//! Three fields are read: the address of the next record, the flags with the kind of call and, from R 4.4 on, the
+//! pending promises. Before they are used, [`Contexts::new`] compares them with what R reports through its functions.
 
 use super::memory::Stack;
 use crate::Settings;
@@ -29,7 +28,7 @@ const MOST_PROMISES: usize = 10_000;
 
 pub struct Contexts {
     head: *const *const Record,
-    /// The address of the outermost record, which is not on a stack.
+    /// The address of the outermost record, which is a variable and not on a stack.
     toplevel: u64,
     /// R's node stack.
     nodes: Range<u64>,
@@ -72,7 +71,7 @@ impl Contexts {
         Ok(contexts)
     }
 
-    /// The addresses of the records of closures. It must not be called in the handler.
+    /// The addresses of the records of closures. Must not be called in the handler.
     pub fn closures(&self) -> impl Iterator<Item = u64> + use<> {
         // SAFETY: R's own list, between two of its calls.
         let mut record = unsafe { *self.head };
@@ -141,7 +140,7 @@ impl Contexts {
     }
 }
 
-/// The last list of promises that was followed: consecutive records often share theirs.
+/// The result for the last list of promises: consecutive records often share the same list.
 #[derive(Default)]
 struct Promise {
     first: u64,
@@ -149,8 +148,8 @@ struct Promise {
 }
 
 impl Promise {
-    /// The innermost promise of a list that is on the C stack, which means that C code made R
-    /// evaluate it; 0 if there is none.
+    /// The innermost promise of a list that is on the C stack, which means that its evaluation was started by C code;
+    /// 0 if there is none.
     fn on_stack(&mut self, first: u64, stack: Stack, nodes: &Range<u64>) -> u64 {
         if first == self.first {
             return self.found;
@@ -172,12 +171,12 @@ impl Promise {
 /// # Safety
 /// `address + offset` is inside R's node stack or one of R's records.
 unsafe fn field(address: u64, offset: u64) -> u64 {
-    // SAFETY: as promised.
+    // SAFETY: by the contract of this function.
     unsafe { ((address + offset) as *const u64).read_unaligned() }
 }
 
-/// The extent of R's node stack, if R's records have this layout and contain the top of the node stack when
-/// they began. That of the outermost record is the start of the node stack.
+/// The extent of R's node stack, if R's records have this layout. Each record contains the top of the node stack at
+/// the start of its call; that of the outermost record is the start of the node stack.
 fn node_stack(head: *const *const Record, layout: Layout) -> Result<Option<Range<u64>>> {
     // SAFETY: R's own variables.
     let (top, end) = unsafe {
@@ -192,8 +191,8 @@ fn node_stack(head: *const *const Record, layout: Layout) -> Result<Option<Range
     let mut record = unsafe { *head };
     // SAFETY: as above.
     while let Some(found) = unsafe { record.as_ref() } {
-        // SAFETY: inside the record; if R's are shorter than those that are known, inside
-        // R's stack or its variables.
+        // SAFETY: inside the record or, if R's records are shorter than the known layouts, inside R's stack or its
+        // variables.
         let outer = unsafe { field(record as u64, layout.node_stack) };
         if outer > height {
             return Ok(None);
@@ -226,7 +225,7 @@ fn changed() -> Error {
 /// Whether an address is inside R's own code.
 pub fn is_r(address: usize) -> Result<bool> {
     let base = |address: u64| {
-        // SAFETY: dladdr() fills the struct it succeeds with.
+        // SAFETY: dladdr() fills the struct if it succeeds.
         unsafe {
             let mut about: libc::Dl_info = std::mem::zeroed();
             let found = libc::dladdr(address as *const _, &mut about) != 0;

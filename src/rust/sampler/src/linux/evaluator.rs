@@ -16,13 +16,13 @@ use profile_unwind::{Modules as _, Unwinder};
 use std::ops::Range;
 
 /// The minimum size of the interpreter in bytes. It has 20 to 40 KB; all other functions of the
-/// evaluator are much smaller than this.
+/// evaluator are much smaller than this minimum.
 const LARGE: u64 = 10_000;
 const FRAMES: usize = 1000;
 /// R has one function between `Rf_eval()` and its interpreter, or none.
 const MOST_BETWEEN: usize = 2;
 
-/// The interpreter is empty if it cannot be found.
+/// Finds the evaluator. The range of the interpreter is empty if it is not found.
 pub fn find(
     unwinder: &mut Unwinder<Modules>,
     contexts: &Contexts,
@@ -59,7 +59,7 @@ pub fn find(
     outwards.next();
     match outwards.position(|caller| evaluator.eval.contains(&caller)) {
         Some(between) if between <= MOST_BETWEEN => evaluator.between = between,
-        // How the interpreter was called is not known.
+        // It is unknown how the interpreter was called.
         _ => evaluator.interpreter = 0..0,
     }
     // Finds the frame that contains each record. A frame ends where its caller's begins.

@@ -8,7 +8,7 @@ pub struct Buffer {
     base: NonNull<u64>,
     words: usize,
     used: usize,
-    /// A tick did not fit. No further ones are recorded, so that the recorded ticks are
+    /// Whether a tick did not fit. No further ticks are recorded then, so the recorded ticks are
     /// the first ones.
     full: bool,
 }
@@ -17,7 +17,7 @@ impl Buffer {
     /// Reserves address space. The system allocates a page when it is first used.
     pub fn new(bytes: usize) -> Result<Buffer> {
         let words = bytes / size_of::<u64>();
-        // SAFETY: a new mapping of its own, which nothing else refers to.
+        // SAFETY: a new mapping, which nothing else refers to.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -41,7 +41,7 @@ impl Buffer {
     }
 
     pub fn words(&self) -> &[u64] {
-        // SAFETY: the mapping lives as long as `self`, and zeros are words too.
+        // SAFETY: the mapping lives as long as `self`, and unused words are zero, which is valid.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.used) }
     }
 
@@ -76,8 +76,8 @@ impl Drop for Buffer {
     }
 }
 
-/// The bytes below the stack pointer that a function may use, by the rules of the
-/// platform. In a function that is about to return they contain its caller's registers.
+/// The number of bytes below the stack pointer that a function may use, by the ABI. In a function
+/// that is about to return they contain its caller's registers.
 const RED_ZONE: u64 = 128;
 
 /// The part of a thread's stack that is in use, and can therefore be read.
@@ -129,8 +129,8 @@ impl Limits {
     pub fn of_this_thread() -> Result<Limits> {
         let mut low = std::ptr::null_mut();
         let mut size = 0;
-        // SAFETY: the attributes are filled by the first call, if it succeeds, and
-        // given back by the last.
+        // SAFETY: the attributes are filled by the first call, if it succeeds, and freed by the
+        // last.
         let found = unsafe {
             let mut attributes = std::mem::zeroed();
             let got = libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) == 0;

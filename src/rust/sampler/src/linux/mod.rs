@@ -1,8 +1,8 @@
 //! The sampler on Linux.
 //!
-//! [`run`] contains the state of a run and the handler; the crate `unwind` follows the native stack, by the
-//! unwind tables of the [`modules`]; [`contexts`] follows R's list of calls; [`evaluator`] finds the code of R's evaluator; [`memory`] contains the buffer and the
-//! bounds of the stack; [`x86_64`] is the part that depends on the processor.
+//! [`run`] contains the state of a run and the handler; the crate `unwind` follows the native stack, by the unwind
+//! tables of the [`modules`]; [`contexts`] follows R's list of calls; [`evaluator`] finds the code of R's evaluator;
+//! [`memory`] contains the buffer and the bounds of the stack; [`x86_64`] is the part that depends on the processor.
 
 mod contexts;
 mod evaluator;

@@ -1,9 +1,9 @@
-//! Modules: the libraries that are loaded, and the program, at the time of each tick.
+//! Modules: the program and the libraries that are loaded at each tick.
 //!
 //! Between two ticks a library may be unloaded, and the same or another one loaded. Therefore each
 //! address is looked up at its tick, with `_dl_find_object()`, and the name of a new module is
-//! recorded, in case it is unloaded before the end of the run. All memory is allocated before the
-//! run.
+//! recorded at once, in case it is unloaded before the end of the run. All memory is allocated
+//! before the run.
 
 use profile_core::error::{Error, Result};
 use profile_core::joint::{self, Role};
@@ -13,7 +13,7 @@ use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 
-/// More modules than a process has; stacks end at a frame in a further one.
+/// More modules than a process has. A stack ends at a frame in any further module.
 const MOST_MODULES: usize = 4096;
 const NAME_BYTES: usize = 1 << 20;
 const LONGEST_NAME: usize = 4096;
@@ -29,7 +29,7 @@ struct DlFindObject {
     reserved: [u64; 7],
 }
 
-/// The public start of `struct link_map` of glibc's `link.h`.
+/// The first, public fields of `struct link_map` of glibc's `link.h`.
 #[repr(C)]
 struct LinkMap {
     bias: u64,
@@ -52,10 +52,10 @@ struct Entry {
     image: Image,
     name: Range<usize>,
     build_id: Range<usize>,
-    /// Where the build id is in memory.
+    /// The address range of the build id.
     id: Range<u64>,
-    /// The first bytes of the build id. They are compared whenever an address is found
-    /// here, since another library may have been loaded to the same addresses.
+    /// The first bytes of the build id. They are compared at each lookup, since another library may
+    /// have been loaded at the same addresses.
     id_start: u64,
     tables: Option<UnwindTables<'static>>,
 }
@@ -119,10 +119,11 @@ impl Modules {
             return None;
         }
         let map = found.map_start as u64..found.map_end as u64;
-        // SAFETY: as promised.
+        // SAFETY: by the contract of this function.
         let page = unsafe { bytes(&(map.start..map.start + PAGE)) };
         let image = Image::read(&map, page).unwrap_or_default();
-        // SAFETY: as promised; the name is a string as long as the module is loaded.
+        // SAFETY: by the contract of this function; the name is a string as long as the module is
+        // loaded.
         let name = unsafe {
             match found.link_map.as_ref() {
                 Some(link) if !link.name.is_null() => CStr::from_ptr(link.name).to_bytes(),
@@ -141,7 +142,7 @@ impl Modules {
         let sections = unsafe { bytes(&(image.unwind.start..image.unwind_end)) };
         let tables = UnwindTables::new(&image.unwind, sections);
         self.entries.push(Entry {
-            // SAFETY: as promised.
+            // SAFETY: by the contract of this function.
             id_start: unsafe { start_of(&id) },
             id,
             map,
@@ -179,7 +180,7 @@ impl Modules {
                 _ => OsStr::from_bytes(name).into(),
             };
             if build_id.is_empty() && !is_mapped(&entry.image.code, &maps) {
-                // Another file may have replaced it, which could not be detected.
+                // The file may have been replaced, which cannot be detected without a build id.
                 path.as_mut_os_string().push(DELETED);
             }
             let role = if entry.map.contains(&evaluator) {
@@ -212,8 +213,8 @@ impl Entry {
         self.map.start == found.map_start as u64
             && self.map.end == found.map_end as u64
             && self.link_map == found.link_map
-            // SAFETY: inside the module, which had such headers when it was added; one
-            // of the same extent has mapped the same addresses.
+            // SAFETY: inside the module: a module with the same extent is mapped at the same
+            // addresses as the one whose headers were read.
             && self.id_start == unsafe { start_of(&self.id) }
     }
 }
@@ -223,7 +224,7 @@ impl Entry {
 /// # Safety
 /// The module that contains it is mapped.
 unsafe fn start_of(id: &Range<u64>) -> u64 {
-    // SAFETY: as promised.
+    // SAFETY: by the contract of this function.
     let bytes = unsafe { bytes(id) };
     let first = bytes.first_chunk();
     first.map_or(0, |first| u64::from_ne_bytes(*first))
@@ -232,12 +233,12 @@ unsafe fn start_of(id: &Range<u64>) -> u64 {
 /// The bytes in a range of memory.
 ///
 /// # Safety
-/// The range is mapped and stays so.
+/// The range is mapped and stays mapped.
 unsafe fn bytes<'a>(range: &Range<u64>) -> &'a [u8] {
     if range.is_empty() {
         return b"";
     }
-    // SAFETY: as promised.
+    // SAFETY: by the contract of this function.
     unsafe {
         std::slice::from_raw_parts(range.start as *const u8, (range.end - range.start) as usize)
     }
@@ -246,8 +247,8 @@ unsafe fn bytes<'a>(range: &Range<u64>) -> &'a [u8] {
 /// Linux appends this to the path of a mapped file that was deleted.
 const DELETED: &str = " (deleted)";
 
-/// Whether code is mapped, by `/proc/self/maps`, from a file that still has its name:
-/// "start-end r-xp offset device inode path".
+/// Whether `/proc/self/maps` lists this code as mapped from a file that was not deleted: "start-end
+/// r-xp offset device inode path".
 fn is_mapped(code: &Range<u64>, maps: &[u8]) -> bool {
     let start = format!("{:x}-", code.start);
     maps.split(|&byte| byte == b'\n')
@@ -255,7 +256,7 @@ fn is_mapped(code: &Range<u64>, maps: &[u8]) -> bool {
 }
 
 fn find_object() -> Result<FindObject> {
-    // SAFETY: asks the loader for a name.
+    // SAFETY: only looks up a symbol.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
     if address.is_null() {
         return Err(Error::Unsupported(
@@ -264,7 +265,7 @@ fn find_object() -> Result<FindObject> {
                 .to_owned(),
         ));
     }
-    // SAFETY: the type that glibc's `dlfcn.h` gives it.
+    // SAFETY: the type that glibc's `dlfcn.h` declares.
     Ok(unsafe { std::mem::transmute::<*mut c_void, FindObject>(address) })
 }
 
@@ -297,7 +298,7 @@ mod tests {
             let words: Vec<&str> = line.split_whitespace().collect();
             assert_eq!(words[1], "r-xp");
             assert_eq!(u64::from_str_radix(words[2], 16), Ok(module.offset));
-            // Some folders are links.
+            // Some directories are symbolic links.
             let path = std::fs::canonicalize(&module.path).unwrap();
             assert_eq!(Path::new(words[5]), path);
         }

@@ -1,9 +1,8 @@
 //! A run: from [`start`] to [`stop`], and the handler in between.
 //!
-//! SIGPROF may arrive in any thread. Only the thread that runs R is recorded, so other
-//! threads forward the signal to it, for which they read two atomic numbers. The run itself is used
-//! by R's thread only: in its handler, where the signal is blocked, and in functions that
-//! block the signal.
+//! SIGPROF may arrive in any thread. Only the thread that runs R is recorded, so other threads forward the signal to
+//! it, for which they read two atomic numbers. The run itself is used only by R's thread: in its handler, where the
+//! signal is blocked, and in functions that block the signal.
 
 use super::contexts::{self, Contexts};
 use super::evaluator;
@@ -39,7 +38,7 @@ struct Recorder {
     unwinder: Unwinder<Modules>,
     contexts: Contexts,
     limits: Limits,
-    /// R's file, if lines are written at once, so that its size shows where the line of a tick ends.
+    /// R's file, if lines are written immediately, so that its size shows where the line of a tick ends.
     file: Option<File>,
     lost: u64,
     evaluator: Evaluator,
@@ -294,7 +293,7 @@ extern "C" fn on_signal(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_
 }
 
 fn on_tick(signal: c_int, context: &libc::ucontext_t) {
-    // SAFETY: these have no preconditions, or send a signal to a thread that lives as long as R.
+    // SAFETY: the functions have no preconditions, or send a signal to a thread that lives as long as R.
     unsafe {
         if libc::getpid() != PROCESS.load(Ordering::Acquire) {
             // A forked process: its stack is not part of the profile.

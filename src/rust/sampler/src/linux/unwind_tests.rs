@@ -1,4 +1,4 @@
-//! Unwinding in a signal handler, compared with glibc, and of damaged stacks.
+//! Tests of unwinding: in a signal handler, compared with glibc's result, and of damaged stacks.
 
 use super::memory::{Limits, Stack};
 use super::modules::Modules;
@@ -8,11 +8,11 @@ use profile_unwind::{Registers, Unwinder};
 use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
 
-/// The callers that a handler found, whether these are all, and the result of glibc's own
-/// `backtrace()`.
+/// The return addresses that a handler found, whether they are complete, and the result of glibc's
+/// own `backtrace()`.
 type Found = (Vec<u64>, bool, Vec<u64>);
 static FOUND: Mutex<Vec<Found>> = Mutex::new(Vec::new());
-/// Signal handlers belong to the process, but tests run in threads, so they take turns.
+/// Signal handlers belong to the process, but tests run in threads, so these tests are serialised.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn unwinder() -> Unwinder<Modules> {
@@ -72,7 +72,7 @@ fn the_stack_is_the_one_that_glibc_finds() {
         deeper(60);
     });
     assert!(whole);
-    // The one of glibc begins in the handler, ours with the interrupted instruction.
+    // The result of glibc begins in the handler, ours with the interrupted instruction.
     let start = theirs.iter().position(|c| *c == ours[0]).unwrap();
     assert_eq!(theirs[start..], ours);
     assert!(ours.len() > 60);

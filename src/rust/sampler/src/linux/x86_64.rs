@@ -1,4 +1,4 @@
-//! Gets the registers of x86-64.
+//! Reads the registers of x86-64.
 
 use profile_unwind::Registers;
 use profile_unwind::registers::REGISTERS;

@@ -1,4 +1,4 @@
-//! Call trees of small profiles whose figures are known.
+//! Call trees of small profiles with known values.
 
 use super::*;
 use crate::analysis::testing::profile;

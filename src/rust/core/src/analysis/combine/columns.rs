@@ -16,16 +16,16 @@ const OF_SAMPLES: [&str; 2] = ["samples", "sample_values"];
 /// A column of one part.
 pub enum Cells<'a> {
     Integers(&'a [i32]),
-    /// Ids that were renamed.
+    /// Ids after renumbering.
     Ids(Vec<i32>),
     Doubles(&'a [f64]),
     Texts(Text<'a>),
-    /// The table of that profile has so many rows and no such column.
+    /// The table of this profile has no such column. Contains its number of rows.
     Missing(usize),
 }
 
 impl<'j, 't, 'a> Job<'j, 't, 'a> {
-    /// A column of one part, with new ids where it refers to another table.
+    /// A column of one part, with new ids if it refers to another table.
     pub(super) fn cells(
         &self,
         info: &TableInfo,
@@ -48,7 +48,7 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
                     Some((numbered, _)) => {
                         Cells::Ids(self.renamed(ids, &numbered[profile], name, column, key)?)
                     }
-                    // Attributes are compared before their owners have ids.
+                    // Attributes are compared before their owners have new ids.
                     None => Cells::Integers(ids),
                 }
             }
@@ -98,8 +98,8 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
     }
 }
 
-/// Writes a column that follows from a rule, as most columns of [`OF_SAMPLES`] do; returns false
-/// for any other one.
+/// Writes a column that is constant or a sequence, as most columns of [`OF_SAMPLES`] are; returns
+/// false for any other column.
 fn write_by_rule(name: &'static str, cells: &[Cells], sink: &mut dyn Sink) -> Result<bool> {
     if cells.iter().all(|part| part.integers().is_some()) {
         let values = || cells.iter().filter_map(Cells::integers).flatten().copied();
@@ -124,13 +124,13 @@ fn write_by_rule(name: &'static str, cells: &[Cells], sink: &mut dyn Sink) -> Re
     }
 }
 
-/// The value that all have, if there is one.
+/// The common value of all elements, if there is one.
 fn the_only<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)
 }
 
-/// 1, 2, 3, … for the frames of each sample.
+/// Writes depths 1, 2, 3, … for the frames of each sample.
 fn write_depths(parts: &Parts, sink: &mut dyn Sink) -> Result<()> {
     sink.integers(&[DEPTH], &mut |columns| {
         let mut slots = columns[0].iter_mut();
@@ -173,7 +173,7 @@ impl Cells<'_> {
     }
 }
 
-/// Fills a column with the cells of all parts, or of the rows that are kept.
+/// Fills a column with the cells of all parts, or only of the rows that are kept.
 fn fill<'c, 'a, T: Copy + 'c>(
     slots: &mut [T],
     cells: &'c [Cells<'a>],

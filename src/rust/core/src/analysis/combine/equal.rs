@@ -1,6 +1,7 @@
-//! Which rows of a table are equal.
+//! Finds equal rows of a table.
 //!
-//! Each cell becomes a number, equal for equal cells, and a row a list of numbers.
+//! Each cell is converted to a number, which is the same for equal cells, and each row to a list of
+//! numbers.
 
 use super::columns::Cells;
 use super::ids::Numbered;
@@ -12,8 +13,8 @@ use crate::limits::memory::{TryCollect, TryGrow, copied, with_room};
 use crate::schema::{ColumnInfo, Key, NA, NA_REAL, table};
 
 impl<'j, 't, 'a> Job<'j, 't, 'a> {
-    /// For each row the first one that equals it; `own`: the key of the table, which is left
-    /// out, and its ids.
+    /// The first equal row of each row. `own` is the key of the table, which is ignored, and its
+    /// ids.
     pub(super) fn first_equal(
         &self,
         parts: &Parts<'t, 'a>,
@@ -55,7 +56,7 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
         Ok(first)
     }
 
-    /// Appends columns of numbers that are equal where the cells of this one are.
+    /// Appends columns of numbers that are equal if the cells of this column are equal.
     pub(super) fn add_codes(
         &self,
         parts: &Parts<'t, 'a>,
@@ -64,7 +65,7 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
         columns: &mut Vec<Vec<i32>>,
     ) -> Result<()> {
         let mut codes = with_room(parts.rows, WHAT)?;
-        // The other half of a double.
+        // The upper half of each double.
         let mut more = Vec::new();
         for &(profile, part) in &parts.parts {
             match self.cells(parts.info, column, profile, part)? {
@@ -104,7 +105,7 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
         found.map(|(_, groups)| *groups)
     }
 
-    /// For each row of a table the number of its set of attributes; `None` where none has any.
+    /// The number of the set of attributes of each row; `None` if no row has attributes.
     pub(super) fn attribute_sets(
         &self,
         rows: usize,
@@ -120,7 +121,7 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
             return Ok(None);
         }
         let equal = self.first_equal(&parts, Some((key, ids)))?;
-        // The row that each is of; behind the last one where there is none.
+        // The row that owns each attribute; `rows` if there is none.
         let mut owners = with_room(parts.rows, WHAT)?;
         for &(profile, part) in &parts.parts {
             for &id in integers(part, attributes, key.name())? {

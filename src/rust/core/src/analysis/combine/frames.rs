@@ -1,5 +1,5 @@
-//! The stacks of combined profiles whose tables `sample_locations` are as they were made: each
-//! distinct stack is renamed once, and no row is written.
+//! Combines the stacks of profiles whose tables `sample_locations` are unchanged: each distinct stack is renumbered
+//! once, and no rows are written.
 
 use super::{Job, Parts, WHAT};
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::model::{Frames, LocationId, Renumbering, StackId, Stacks};
 use crate::schema::{Key, known_frames};
 
 impl<'a> Job<'_, '_, 'a> {
-    /// The frames of each profile, with its number; `None` if a table was changed.
+    /// The frames of each profile, with the number of the profile; `None` if a table was changed.
     pub(super) fn known_frames(&self, parts: &Parts<'_, 'a>) -> Result<Option<Vec<PartOf<'a>>>> {
         let mut all = with_room(parts.parts.len(), WHAT)?;
         for &(profile, part) in &parts.parts {

@@ -1,4 +1,4 @@
-//! New ids: those of each table, and the columns that refer to them.
+//! Assigns new ids to the rows of each table and replaces ids in the columns that refer to them.
 
 use super::{Job, ROWS_PER_CHECK, WHAT};
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use crate::limits::memory::{TryCollect, TryGrow, copied, with_room};
 use crate::message;
 use crate::schema::{ColumnInfo, FILES, Ids, Key, NA, invalid_column};
 
-/// The rows of a table of one profile, by their ids, and the new ids.
+/// The rows of a table of one profile, indexed by their ids, and the new ids.
 pub struct Numbered<'a> {
     pub old: &'a [i32],
     pub rows: Ids,
@@ -15,7 +15,7 @@ pub struct Numbered<'a> {
 }
 
 pub enum NewIds {
-    /// In the order of the rows, after so many.
+    /// Consecutive ids in the order of the rows, after this number of earlier ids.
     After(usize),
     Each(Vec<i32>),
 }
@@ -30,7 +30,7 @@ impl Numbered<'_> {
         })
     }
 
-    /// Whether each id stays what it was.
+    /// Whether all ids are unchanged.
     pub fn is_same(&self) -> bool {
         matches!(
             (&self.rows, &self.new),
@@ -46,7 +46,7 @@ impl Numbered<'_> {
         }
     }
 
-    /// The old ids by their size.
+    /// The old ids in ascending order.
     pub fn sorted(&self) -> Result<Vec<i32>> {
         let mut ids = copied(self.old, WHAT)?;
         ids.sort_unstable();
@@ -96,7 +96,7 @@ impl<'a> Job<'_, '_, 'a> {
             let id = match numbered.new_id(id) {
                 Some(new) => new,
                 None if id == NA => NA,
-                // A `#File` line stands before a sample; where that is gone, before the next.
+                // A `#File` line precedes a sample. If that sample was removed, the line precedes the next one.
                 None if table == FILES && key == Key::Sample => {
                     if by_id.is_none() {
                         by_id = Some(numbered.sorted()?);

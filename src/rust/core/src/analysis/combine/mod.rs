@@ -1,12 +1,12 @@
-//! Combines profiles: their tables under each other, with new ids.
+//! Combines profiles: appends their tables to each other, with new ids.
 //!
-//! This works on tables and not on the model, so that what users have edited stays as they
-//! left it. The schema says which column refers to which table, and which tables have rows
-//! that are one thing where they are equal: functions, mappings and locations. Rows of the
-//! others are events, and what is recorded twice is there twice.
+//! This works on tables and not on the model, so that edits by users are preserved. The schema
+//! declares which column refers to which table, and in which tables equal rows are merged:
+//! functions, mappings and locations. Rows of other tables are events, so equal rows are kept
+//! separately.
 //!
-//! Columns and tables of users' own are not seen here. [`Combined`] says what whoever has
-//! them needs: the rows that are kept, and the new ids.
+//! User-defined columns and tables are not processed here. [`Combined`] contains what the caller
+//! needs to combine them: the rows that are kept, and the new ids.
 
 mod columns;
 mod equal;
@@ -30,13 +30,13 @@ const ROWS_PER_CHECK: usize = 1 << 20;
 const META: &str = "meta";
 const SAMPLE_LOCATIONS: &str = "sample_locations";
 
-/// What is known of the rows of a table beyond the columns of the schema: a number for each
-/// row, counted over all profiles that have the table, equal where that is equal.
+/// Additional information about the rows of some tables beyond the columns of the schema: a number
+/// for each row, over all profiles that have the table. Rows with different numbers are not merged.
 pub type Groups<'g> = [(&'g str, &'g [i32])];
 
-/// What follows for columns and tables that are not in the schema.
+/// The information that is needed to combine columns and tables outside the schema.
 pub struct Combined<'a> {
-    /// The rows that are left of a table where equal ones became one, counted from 0 over all
+    /// The remaining rows of each table whose equal rows were merged, counted from 0 over all
     /// profiles that have the table.
     pub kept: Vec<(&'static str, Vec<u32>)>,
     /// By key and by profile.
@@ -55,7 +55,7 @@ impl Combined<'_> {
     }
 }
 
-/// Gives the combined tables to `sink`. The profiles are of version "2.0" and were checked.
+/// Writes the combined tables to `sink`. The profiles must be of version "2.0" and checked.
 /// `close_gaps`: whether frames, sorted by sample and depth, are numbered from 1 without gaps.
 pub fn combine<'a>(
     profiles: &[&TableList<'_, 'a>],
@@ -89,23 +89,23 @@ struct Job<'j, 't, 'a> {
     profiles: &'j [&'j TableList<'t, 'a>],
     groups: &'j Groups<'j>,
     close_gaps: bool,
-    /// By key, as far as they are known, and by profile.
+    /// By key, for the keys that were already processed, and by profile.
     numbered: Vec<Vec<Numbered<'a>>>,
     kept: Vec<(&'static str, Vec<u32>)>,
     stop: Stop<'j>,
 }
 
-/// The parts of a table: of each profile that has it.
+/// A table of all profiles that have it.
 struct Parts<'t, 'a> {
     info: &'static TableInfo,
     columns: Vec<&'static ColumnInfo>,
-    /// With the numbers of their profiles.
+    /// The tables, with the numbers of their profiles.
     parts: Vec<(usize, &'t dyn TableInput<'a>)>,
     rows: usize,
 }
 
 impl<'a> Parts<'_, 'a> {
-    /// The ids of each profile.
+    /// The ids of each profile; empty for profiles without this table.
     fn ids(&self, key: Key, profiles: usize) -> Result<Vec<&'a [i32]>> {
         let mut ids = filled(profiles, &[] as &[i32], WHAT)?;
         for &(profile, part) in &self.parts {

@@ -1,5 +1,5 @@
-//! Sample values of combined profiles in which all samples have the same types in the same order:
-//! the columns of ids, types and units follow from this, and no row is read or written.
+//! Combines sample values if all samples of all profiles have the same types in the same order. The columns of ids,
+//! types and units follow from this, so no rows are read or written.
 
 use super::{Job, Parts};
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::schema::{ColumnInfo, Key, Sink, Type, counted, repeated_texts, rows_o
 const SAMPLE_VALUES: &str = "sample_values";
 
 impl<'a> Job<'_, '_, 'a> {
-    /// In how many rows each sample is, if that is the same number for all samples of all profiles.
+    /// The number of rows of each sample, if it is the same for all samples of all profiles.
     pub(super) fn rows_of_each(&self, parts: &Parts<'_, 'a>) -> Result<Option<usize>> {
         if parts.info.name != SAMPLE_VALUES {
             return Ok(None);
@@ -26,7 +26,7 @@ impl<'a> Job<'_, '_, 'a> {
         Ok(all)
     }
 
-    /// Writes a column of such a table. Returns false for one that does not follow from it.
+    /// Writes a column of such a table. Returns false for a column that is not determined by the rule.
     pub(super) fn write_regular(
         &self,
         parts: &Parts<'_, 'a>,

@@ -8,14 +8,14 @@ use crate::message;
 use crate::model::{Profile, Samples, Values};
 use crate::tables::{TableList, profile_from_v1};
 
-/// A sample for each row, with its count, and the first run as the source of all.
+/// A sample for each row, with its count, and the first run as the source of all samples.
 pub fn counted(list: &TableList, origin: &Origin<&str>, stop: Stop) -> Result<Profile> {
     let mut profile = profile_from_v1(list, origin.first_run()?, stop)?;
     origin.add_texts(&mut profile)?;
     Ok(profile)
 }
 
-/// A profile of version "2.0": each sample as often as it was counted, and all runs.
+/// A profile of version "2.0": each sample is repeated by its count, and all runs are sources.
 pub fn from_v1(list: &TableList, origin: &Origin<&str>, stop: Stop) -> Result<Profile> {
     let mut profile = counted(list, origin, stop)?;
     repeat_samples(&mut profile, stop)?;
@@ -25,8 +25,8 @@ pub fn from_v1(list: &TableList, origin: &Origin<&str>, stop: Stop) -> Result<Pr
     Ok(profile)
 }
 
-/// Repeats samples by their counts. Nothing else may depend on the rows of samples, which is so
-/// for tables of version "1.0".
+/// Repeats samples by their counts. Nothing else may refer to the rows of samples, which is the case for tables of
+/// version "1.0".
 fn repeat_samples(profile: &mut Profile, stop: Stop) -> Result<()> {
     let Some(counts) = profile.counts() else {
         return Ok(());

@@ -1,13 +1,13 @@
 //! Converts profiles between versions "1.0" and "2.0" of the tables.
 //!
-//! Both versions are read into the same model. They differ in their samples: a row of version
-//! "1.0" has a count and a stack, a row of version "2.0" is one recorded sample, whose values and
-//! frames are tables of their own. And they differ in what they say about the origin of a profile:
-//! version "2.0" has the table `sources`, version "1.0" a hidden component ([`Origin`]).
+//! Both versions are read into the same model. They differ in their samples: a row of version "1.0"
+//! has a count and a stack; a row of version "2.0" is one recorded sample, whose values and frames
+//! are in separate tables. They also differ in the origin of a profile: version "2.0" has the table
+//! `sources`, version "1.0" a hidden component ([`Origin`]).
 //!
-//! - `from_v1`: makes a profile of tables of version "1.0", with counts as they are ([`counted()`])
-//!   or with repeated samples ([`from_v1()`]);
-//! - `to_v1`: the columns of version "1.0";
+//! - `from_v1`: creates a profile from tables of version "1.0", with the original counts
+//!   ([`counted()`]) or with repeated samples ([`from_v1()`]);
+//! - `to_v1`: creates the columns of version "1.0";
 //! - `origin`: parses and creates the texts of the hidden components.
 
 mod from_v1;

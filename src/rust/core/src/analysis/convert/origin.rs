@@ -1,7 +1,8 @@
-//! What version "1.0" says about the origin of a profile: a hidden component of texts.
+//! The origin of a profile in version "1.0": a hidden component of texts.
 //!
-//! `.rprof` contains headers and `#File` lines as `Rprof()` writes them, `.msg` the comments of a
-//! pprof file. Headers describe runs, but nothing says which sample belongs to which run.
+//! `.rprof` contains headers and `#File` lines as `Rprof()` writes them, `.msg` contains the
+//! comments of a pprof file. Headers describe runs, but it is not recorded which sample belongs to
+//! which run.
 
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, filled, owned, written};
@@ -49,14 +50,14 @@ impl Origin<&str> {
             Origin::Rprof { headers, .. } => headers,
             _ => &[],
         };
-        // Other texts say nothing that tables can contain.
+        // Other texts contain no information that tables can store.
         let headers = headers
             .iter()
             .filter_map(|text| rprof_header::header(text.as_bytes()));
         headers.map(|header| header.source())
     }
 
-    /// Adds files and comments to the first source, whose strings they become.
+    /// Adds files and comments to the first source, as strings of the profile.
     pub(super) fn add_texts(&self, profile: &mut Profile) -> Result<()> {
         let (mut files, mut comments) = (Vec::new(), Vec::new());
         match self {
@@ -106,8 +107,8 @@ fn place_files(files: &mut [SourceFile], profile: &Profile) -> Result<()> {
             }
         }
     }
-    // Their order is kept: a line stands before the next one even if it is needed later, or by
-    // no sample.
+    // Their order is kept: a line precedes the next one even if it is needed later, or by no
+    // sample.
     let mut next = end;
     for file in files.iter_mut().rev() {
         next = next.min(first[file.filename.row()]);
@@ -117,8 +118,8 @@ fn place_files(files: &mut [SourceFile], profile: &Profile) -> Result<()> {
 }
 
 impl Origin<String> {
-    /// The component of a profile: `.rprof` if it has an Rprof source, otherwise `.msg`, unless
-    /// users created all of it.
+    /// The component of a profile: `.rprof` if it has an Rprof source, otherwise `.msg`; none if
+    /// users created all of its sources.
     pub(super) fn of(profile: &Profile) -> Result<Origin<String>> {
         let sources = || profile.sources.iter();
         if sources().any(|source| source.kind == SourceKind::RPROF) {

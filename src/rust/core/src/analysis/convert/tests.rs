@@ -1,4 +1,4 @@
-//! Conversions without R: the columns become tables in memory, which are read again.
+//! Tests of conversions without R: the columns become in-memory tables, which are read again.
 
 use super::*;
 use crate::error::{Error, Result};
@@ -13,8 +13,8 @@ const GO_ON: &dyn Fn() -> bool = &|| false;
 /// [`counted()`] or [`from_v1()`].
 type Reading = fn(&TableList, &Origin<&str>, Stop) -> Result<Profile>;
 
-/// A sample of one source for each text, whose letters are the names of the functions of its
-/// stack, innermost first; function `f` is in the file `f.R`.
+/// A profile with one source and a sample for each text, whose letters are the names of the
+/// functions of its stack, innermost first; function `f` is in the file `f.R`.
 fn profile(stacks: &[&str]) -> Profile {
     let mut profile = Profile::default();
     let kind = SourceKind::MANUAL;
@@ -111,7 +111,7 @@ fn samples_are_repeated_by_their_counts() {
     assert!(two.samples.source.iter().eq(&[SourceId(0); 6]));
     assert!(two.counts().unwrap().column.iter().eq(&[1.0; 6]));
     assert_eq!(two.sources[0].kind, SourceKind::MANUAL);
-    // Writers of files need not repeat them.
+    // Writers of files use the counts without repeating samples.
     let counted = back(&one, &Origin::Manual, counted);
     assert_eq!(stacks(&counted), ["fg", "hg", "fg"]);
     assert!(counted.counts().unwrap().column.iter().eq(&[2.0, 1.0, 3.0]));
@@ -204,7 +204,7 @@ fn headers_and_files_become_text_and_back() {
         ..RprofOptions::default()
     };
     assert_eq!(options.collect::<Vec<_>>(), [gc, RprofOptions::default()]);
-    // All samples are of the first run.
+    // All samples belong to the first run.
     assert!(two.samples.source.iter().eq(&[SourceId(0); 4]));
     // `f.R` is needed by the first sample, and the lines keep their order.
     let place = |file: &SourceFile| (file.number, file.before);

@@ -7,21 +7,22 @@ use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{LocationLists, Profile, Values};
 
-/// What version "1.0" has instead of the tables about samples and sources of version "2.0".
+/// The columns that version "1.0" has instead of the tables about samples and sources of version
+/// "2.0".
 #[derive(Debug)]
 pub struct ColumnsV1 {
-    /// How often each sample was counted.
+    /// The count of each sample.
     pub value: Vec<i32>,
     /// The stack of each sample.
     pub stack_of: Vec<i32>,
     /// The location ids of the distinct stacks, one stack after the other, innermost first.
     pub location_ids: Vec<i32>,
-    /// Where each of the stacks ends.
+    /// The end of each stack in `location_ids`.
     pub ends: Vec<usize>,
     pub origin: Origin<String>,
 }
 
-/// The columns of a profile. Samples without a count, or with a count of 0, are left out.
+/// The columns of a profile. Samples without a count, or with a count of 0, are omitted.
 pub fn to_v1(profile: &Profile, stop: Stop) -> Result<ColumnsV1> {
     let Some(counts) = counts(profile) else {
         return Err(Error::LossyV1(message!(
@@ -70,8 +71,8 @@ fn counts(profile: &Profile) -> Option<impl Iterator<Item = &f64>> {
 }
 
 impl ColumnsV1 {
-    /// Adds each distinct stack, and returns which of them each stack of the profile is. Not every
-    /// reader has looked for equal stacks.
+    /// Adds each distinct stack, and returns the index of the distinct stack for each stack of the
+    /// profile. Not every reader merges equal stacks.
     fn add_stacks(&mut self, profile: &Profile) -> Result<Vec<i32>> {
         let mut distinct = LocationLists::default();
         let mut space = Vec::new();

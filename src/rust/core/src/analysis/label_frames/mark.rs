@@ -1,31 +1,31 @@
-//! What the name of a mark says: labels, or the keys of labels that were too many.
+//! Parses the name of a mark: labels, or the keys of labels that exceeded the limit.
 //!
-//! Profilers write names as they are, and readers find their ends by what follows, so a mark consists of a few ASCII
-//! characters. R's profiler cuts names at 498 bytes; `R/labels.R` makes none that is as long.
+//! Profilers write names unescaped, and readers find the end of a name by what follows, so a mark consists of a few
+//! ASCII characters only. R's profiler truncates names to 498 bytes; `R/labels.R` creates only shorter ones.
 
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
 
-/// How the name of a mark starts, and ends. Names that were cut do not have the end.
+/// The start and the end of the name of a mark. Truncated names lack the end.
 const LABELS: &str = ".profile_labels:";
 const END: &str = ";";
-/// In place of labels, the keys of those that were too many.
+/// Starts a list of the keys of labels that exceeded the limit, instead of labels.
 const OVERFLOW: &str = ".profile_overflow:";
-/// In place of keys, if these were too many.
+/// Replaces the list of keys if it is too long.
 pub const ANY: &str = "*";
 
 const WHAT: &str = "labels";
 
-/// What the name of a mark says.
+/// The parsed name of a mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mark {
     Labels(Vec<(String, String)>),
-    /// Keys; none stands for all keys.
+    /// Keys; an empty list means all keys.
     Overflow(Vec<String>),
 }
 
 impl Mark {
-    /// `None` if this is another name, for example that of any function of the user.
+    /// `None` if this is any other name, such as that of a user's function.
     pub fn parse(name: &str) -> Result<Option<Mark>> {
         let body = |prefix| name.strip_prefix(prefix)?.strip_suffix(END);
         if let Some(body) = body(LABELS) {
@@ -59,8 +59,8 @@ impl Mark {
     }
 }
 
-/// A text in which all but some ASCII characters are `%` and two hexadecimal digits for each byte. `None` if anything
-/// else is in it.
+/// Decodes a text in which all characters except some ASCII ones are percent-encoded. `None` if it contains any other
+/// character.
 fn decode(text: &str) -> Result<Option<String>> {
     let mut bytes: Vec<u8> = Vec::new();
     let mut rest = text.bytes();

@@ -1,4 +1,4 @@
-//! What is left of a stack without the frames of labels, and which labels these give.
+//! Determines the frames of a stack that remain without the frames of labels, and the labels.
 
 use super::mark::{ANY, Mark};
 use crate::error::Result;
@@ -10,16 +10,16 @@ const LABELLED: &str = ".profile_labelled";
 const FORWARDED: &str = ".profile_forwarded";
 /// The outermost frame of a stack whose outer calls were not recorded.
 pub const OUTER_CALLS: &str = "<outer calls not read>";
-/// The key of a label that samples have instead of those that were too many.
+/// The key of the label that replaces labels that exceeded the limit.
 pub const OVERFLOW_KEY: &str = "profile.overflow";
 
 const WHAT: &str = "labels";
 
-/// What a frame is to this module.
+/// The role of a frame with respect to labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Mark {
-        /// A number that means something to whoever asks.
+        /// The index in the caller's list of marks.
         number: usize,
         has_line: bool,
     },
@@ -31,9 +31,10 @@ pub enum Role {
 }
 
 impl Role {
-    /// Adds a mark to `marks`. Whether it has a line is not known yet.
+    /// Determines the role of a function name, and adds it to `marks` if it is a mark. Whether the frame has a line
+    /// is not known yet.
     pub fn of(name: &str, marks: &mut Vec<Mark>) -> Result<Role> {
-        // Most names end here.
+        // Most names take this early exit.
         if !name.starts_with(['.', '<']) {
             return Ok(Role::Other);
         }
@@ -66,16 +67,16 @@ impl Role {
     }
 }
 
-/// A stack without the frames of labels. Frames are numbers of those of the original stack, innermost first.
+/// A stack without the frames of labels. Frames are indices in the original stack, innermost first.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Clean {
-    /// Frames that are left.
+    /// The remaining frames.
     pub kept: Vec<usize>,
     /// The numbers of marks, innermost first.
     pub marks: Vec<usize>,
-    /// Frames that are left, each with the mark whose line it takes over.
+    /// The remaining frames that take over a line, each with the mark that has the line.
     pub moved: Vec<(usize, usize)>,
-    /// The same for the place that called the outermost frame.
+    /// The mark whose line is taken over by the place that called the outermost frame.
     pub toplevel: Option<usize>,
 }
 
@@ -95,17 +96,17 @@ impl Clean {
                     if let Some(&Role::Caller { forwarded: passed }) = roles.get(next) {
                         forwarded = passed;
                         next += 1;
-                        // What called that is `with_labels()`, whatever its name is.
+                        // The next frame is `with_labels()`, whatever its name is.
                         next += usize::from(roles.get(next) == Some(&Role::Other));
                     }
                     self.toplevel = match forwarded {
                         true => None,
-                        // The innermost of several marks is the most exact.
+                        // The innermost of several marks has the most precise line.
                         false => self.toplevel.or(has_line.then_some(at)),
                     };
                     at = next;
                 }
-                // It has not called the mark yet.
+                // The frame has not called the mark yet.
                 Role::Caller { .. } => at += 1,
                 Role::OuterCalls | Role::Other => {
                     if let Some(mark) = self.toplevel.take() {
@@ -123,15 +124,15 @@ impl Clean {
 /// The labels of a stack: inner ones replace outer ones with the same key.
 #[derive(Debug, Default)]
 pub struct Merged<'m> {
-    /// Keys and values; `None` for labels that were too many.
+    /// Keys and values; `None` for labels that exceeded the limit.
     labels: Vec<(&'m str, Option<&'m str>)>,
-    /// Where each key is. A damaged file may have very many.
+    /// The index of each key. A damaged file may have very many keys.
     rows: HashMap<&'m str, usize>,
     any_overflow: bool,
 }
 
 impl<'m> Merged<'m> {
-    /// Of marks, innermost first.
+    /// Merges marks, given innermost first.
     pub fn of(marks: impl DoubleEndedIterator<Item = &'m Mark>) -> Result<Merged<'m>> {
         let mut merged = Merged::default();
         for mark in marks.rev() {
@@ -167,7 +168,7 @@ impl<'m> Merged<'m> {
         Ok(())
     }
 
-    /// Keys and values, with the one that tells which labels are missing.
+    /// Calls `each` with keys and values, including the label that lists which labels are missing.
     pub fn for_each(&self, mut each: impl FnMut(&str, &str) -> Result<()>) -> Result<()> {
         let mut missing = String::new();
         if self.any_overflow {
@@ -193,17 +194,18 @@ impl<'m> Merged<'m> {
 /// A single stack without the frames of labels.
 #[derive(Debug, Default)]
 pub struct Frames {
-    /// The numbers of the frames that are left, innermost first.
+    /// The indices of the remaining frames, innermost first.
     pub kept: Vec<usize>,
-    /// Frames that are left, each with the frame whose line it takes over, if both are of the same file.
+    /// The remaining frames that take over a line, each with the frame that has the line, if both are in the same
+    /// file.
     pub moved: Vec<(usize, usize)>,
-    /// The same for the place that called the outermost frame.
+    /// The frame whose line is taken over by the place that called the outermost frame.
     pub toplevel: Option<usize>,
     pub labels: Vec<(String, String)>,
 }
 
 impl Frames {
-    /// Of a stack of these frames, innermost first: their names, and whether their lines are known.
+    /// Processes a stack, given as the names of its frames, innermost first, and whether their lines are known.
     pub fn of<'n>(frames: impl Iterator<Item = (&'n str, bool)>) -> Result<Frames> {
         let mut marks = Vec::new();
         let mut roles = Vec::new();

@@ -1,4 +1,4 @@
-//! Frames of labels, by stacks as R's profiler writes them.
+//! Tests with stacks as R's profiler writes them.
 
 use super::*;
 use crate::analysis::testing::profile;
@@ -82,12 +82,12 @@ fn only_frames_of_labels_are_removed() {
         (&format!("f>{A}>g"), vec![4, 0]),
         (&format!("f>{A}>{B}>g"), vec![7, 0]),
         (&format!("f>{A}"), vec![3]),
-        // Functions of the user with such names.
+        // User functions with such names.
         (
             &format!("eval>with_labels>eval>{A}>with_labels>eval"),
             vec![7, 6, 5, 1, 0],
         ),
-        // The outer frames were cut.
+        // The outer frames were truncated.
         (".profile_labels:a=1;>g", vec![0]),
         (".profile_labelled>.profile_labels:a=1;>g", vec![0]),
         (
@@ -95,10 +95,10 @@ fn only_frames_of_labels_are_removed() {
             vec![3, 0],
         ),
         ("f>.profile_labels:a=1;>g", vec![2, 0]),
-        // Between two calls.
+        // A tick between two calls.
         ("f>with_labels>.profile_labelled", vec![2, 1]),
     ] {
-        // `>` is also in a name.
+        // A name also contains `>`.
         let names: Vec<_> = match stack.strip_prefix("<outer calls not read>>") {
             Some(rest) => [OUTER_CALLS].into_iter().chain(rest.split('>')).collect(),
             None => stack.split('>').collect(),
@@ -189,12 +189,12 @@ fn samples_get_labels_and_lose_frames() {
             .collect::<Vec<_>>(),
         [1, 5]
     );
-    // Nothing is left of marks.
+    // Nothing remains of the marks.
     let names: Vec<_> = x.functions.iter().map(|f| x.strings.get(f.name)).collect();
     assert_eq!(names, ["f", "g", "h"]);
     assert_eq!(x.locations.len(), 5);
 
-    // A line of another file says nothing of this function.
+    // A line in another file does not apply to this function.
     let mut x = profile(&[(&format!("f:1>{A}:5>g:2"), 1.0)]);
     let functions: Vec<_> = x.functions.iter().copied().collect();
     x.functions = Default::default();

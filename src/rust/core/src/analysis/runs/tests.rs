@@ -1,4 +1,4 @@
-//! Figures of runs whose samples are known. The samples of `profile()` belong to two sources in turn.
+//! Figures of runs with known samples. The samples of `profile()` alternate between two sources.
 
 use super::*;
 use crate::analysis::testing::profile;

@@ -1,4 +1,4 @@
-//! Stacks made by hand, and what is to become of them.
+//! Hand-made stacks and the expected results.
 
 use super::super::recording::{EXACT, PAIR, WHOLE_CONTEXTS, WHOLE_STACK};
 use super::*;
@@ -11,15 +11,15 @@ const OURS: u64 = 3;
 const TOP: u64 = 10_000;
 /// Records of calls that are not on the C stack.
 const NODES: u64 = 0x7000_0000;
-/// Frames of R with these numbers are of `Rf_eval()`, and of the interpreter.
+/// The numbers of R's frames that belong to `Rf_eval()` and to the interpreter.
 const EVAL: Range<u64> = 20..22;
 const INTERPRETER: Range<u64> = 22..24;
-/// And this one of a function that calls closures.
+/// The number of R's frame that belongs to a function that calls closures.
 const CLOSURE: Range<u64> = 12..13;
 
-/// Frames as (module, stack pointer), outermost first; contexts as (address, promise),
-/// outermost first. The program counter of a frame is 100 times its module and its
-/// number from outside.
+/// Frames as (module, stack pointer), outermost first; contexts as (address, promise), outermost
+/// first. The program counter of a frame is 100 times its module plus its number, counted from the
+/// outermost frame.
 struct Example {
     frames: Vec<(u64, u64)>,
     contexts: Vec<(u64, u64)>,
@@ -28,8 +28,8 @@ struct Example {
     calls: Vec<usize>,
 }
 
-/// The stack in a line, outermost first: items from `a` outwards in, native frames
-/// by module and number.
+/// The stack as a line, outermost first: items are letters from `a` (outermost), native frames are
+/// shown by module and number.
 fn woven(example: &Example) -> String {
     let mut words = vec![
         example.frames.len() as u64 | (example.contexts.len() as u64) << 32,
@@ -110,7 +110,7 @@ fn example(frames: &[(u64, u64)], contexts: &[(u64, u64)]) -> Example {
     }
 }
 
-/// `a()` calls native code, that calls `b()`, that calls native code again.
+/// `a()` calls native code, which calls `b()`, which calls native code again.
 fn nested() -> Example {
     example(
         &[
@@ -159,7 +159,7 @@ fn a_builtin_that_calls_native_code_is_replaced_by_it() {
     assert_eq!(woven(&call), "a b ours1");
     call.calls = vec![1];
     assert_eq!(woven(&call), "a ours1");
-    // There is nothing yet to stand for it.
+    // No native frame replaces it yet.
     call.frames.truncate(1);
     assert_eq!(woven(&call), "a b");
 }
@@ -210,16 +210,16 @@ fn byte_code_that_c_code_had_evaluated_makes_the_order_uncertain() {
         frames.push((OURS, 9000));
         woven(&example(&frames, &[(9800, 0), (NODES + 10, 0)]))
     };
-    // Frames 20 and 21 are of `Rf_eval()`, 22 and 23 of the interpreter.
+    // Frames 20 and 21 belong to `Rf_eval()`, 22 and 23 to the interpreter.
     assert_eq!(after(20, 2), "uncertain");
-    // One more in front: `Rf_eval()` had a promise evaluated.
+    // With one more frame in front, `Rf_eval()` evaluates a promise.
     assert_eq!(
         after(19, 3).split(' ').skip(21).collect::<Vec<_>>(),
         ["R20", "R21", "R22", "ours23"]
     );
-    // No interpreter, no byte code.
+    // Without the interpreter, no byte code runs.
     assert!(after(20, 1).ends_with("ours20 R21 ours22"));
-    // The interpreter, but not by `Rf_eval()`.
+    // The interpreter was not called by `Rf_eval()`.
     assert_eq!(after(21, 1), "uncertain");
 }
 
@@ -235,9 +235,9 @@ fn a_stack_that_was_not_followed_to_its_end_keeps_what_is_sure() {
     let mut lost = nested();
     lost.whole = false;
     lost.frames.drain(..5);
-    // Frame 5 of the whole stack is now the outermost that is known.
+    // Frame 5 of the whole stack is now the outermost known one.
     assert_eq!(woven(&lost), "a b ours3 ours4");
-    // Only the innermost frame is.
+    // Only the innermost frame is known.
     lost.frames.drain(..4);
     assert_eq!(woven(&lost), "a b ours0");
 }
@@ -252,13 +252,13 @@ fn a_caller_in_no_module_is_damage() {
 
 #[test]
 fn a_call_that_r_has_forgotten_makes_the_order_uncertain() {
-    // Frame 12 calls a closure, and foreign code runs in there.
+    // Frame 12 calls a closure, in which foreign code runs.
     let mut frames = vec![(R, 9700)];
     frames.resize(13, (R, 9500));
     assert_eq!(woven(&example(&frames, &[(9800, 0)])), "a");
     frames.push((OURS, 9400));
     assert_eq!(woven(&example(&frames, &[(9800, 0)])), "uncertain");
-    // It holds a record.
+    // Frame 12 contains a record.
     frames[12].1 = 9450;
     assert_eq!(
         woven(&example(&frames, &[(9800, 0), (9460, 0)])),

@@ -1,9 +1,9 @@
 //! The start and end addresses of functions without a symbol.
 //!
-//! Compilers create an entry in the unwind tables (`.eh_frame`) for each function, which is in
-//! stripped libraries too. Therefore all addresses of a function can get the same name, even if the
-//! real name is unknown. A function has several entries if the compiler moved rarely used
-//! parts of it elsewhere.
+//! Compilers create an entry in the unwind tables (`.eh_frame`) for each function, and stripped
+//! libraries contain these entries too. Therefore all addresses of a function get the same name,
+//! even if its real name is unknown. A function has several entries if the compiler moved rarely
+//! used parts of it elsewhere.
 
 use super::elf::Elf;
 use super::ranges::Ranges;

@@ -31,7 +31,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Damaged content is treated as missing.
+/// Treats damaged content as missing.
 pub fn undamaged<T>(read: std::result::Result<T, Failure>) -> Result<Option<T>> {
     match read {
         Ok(value) => Ok(Some(value)),
@@ -40,7 +40,7 @@ pub fn undamaged<T>(read: std::result::Result<T, Failure>) -> Result<Option<T>> 
     }
 }
 
-/// Reads the sections that describe functions and lines. Returns also their total size.
+/// Reads the sections that describe functions and lines. Also returns their total size.
 pub fn sections<'f>(elf: &Elf<'f>) -> Result<(Dwarf<Slice<'f>>, usize)> {
     let mut size = 0usize;
     let mut dwarf = Dwarf::load(|id| -> Result<Slice<'f>> {

@@ -6,12 +6,11 @@
 //! opened, only the top entry of each unit is read; the rest of a unit is read when an
 //! address in it is looked up. See the DWARF standard, version 5, chapter 3.
 //!
-//! The crate gimli reads entries. The crate addr2line does the rest as well, and is not
-//! used: it parses inlined functions by recursion, so that half a million nested entries
-//! overflow the stack and end the process; it aborts where memory runs out; and of a
-//! function it reports the linkage name alone, without scopes, a name for people, or the
-//! line where it is defined. It would be somewhat faster, with as much memory: 2,000
-//! addresses in a library of 53 MB took 0.10 s and 93 MB, here they take 0.13 s and 98 MB.
+//! The crate gimli reads entries. The crate addr2line would do the rest as well, but is not used: it parses inlined
+//! functions by recursion, so that half a million nested entries overflow the stack and end the process; it aborts if
+//! memory runs out; and it reports only the linkage name of a function, without scopes, a readable name, or the line
+//! of its definition. It would be somewhat faster, with as much memory: 2,000 addresses in a library of 53 MB took
+//! 0.10 s and 93 MB, here they take 0.13 s and 98 MB.
 
 use super::debug_info::{WHAT, sections};
 use super::elf::Elf;
@@ -28,8 +27,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The maximum number of references that are followed to find a name. The name of an entry may be in
-/// another one, which may refer to a third, since a function is declared, defined and inlined.
+/// The maximum number of references that are followed to find a name. An entry may get its name from another one,
+/// which may refer to a third one, since a function is declared, defined and inlined.
 const STEPS: usize = 16;
 
 pub struct DebugInformation<'f> {
@@ -107,7 +106,7 @@ impl<'f> DebugInformation<'f> {
                 }
             }
             if ranges.len() == before {
-                // The unit has no ranges of addresses, but its functions have.
+                // The unit itself has no address ranges, but its functions have.
                 let (_, content) = unit_row.load(dwarf, *most_ranges)?;
                 let functions = content.functions.iter();
                 for range in functions.flat_map(|functions| functions.ranges()) {
@@ -119,8 +118,8 @@ impl<'f> DebugInformation<'f> {
         Ok(())
     }
 
-    /// The functions at an address, innermost first. The result is empty if nothing is
-    /// known; if only a line is known, it is a frame without a function.
+    /// The functions at an address, innermost first. The result is empty if nothing is known; if only a line is
+    /// known, it is one frame without a function.
     pub fn at(&mut self, address: u64) -> Result<Vec<Frame>> {
         let mut line = None;
         let mut found = None;
@@ -211,8 +210,8 @@ impl<'f> DebugInformation<'f> {
         Ok(info)
     }
 
-    /// The attributes of an entry and of those that it refers to, and the last of these. `None` if one is
-    /// missing, since part of a name would be wrong.
+    /// The attributes of an entry and of those that it refers to, and the last of these entries. `None` if one is
+    /// missing, since an incomplete name would be wrong.
     fn look_up(&self, mut entry: Entry) -> Option<(EntryAttributes, Entry)> {
         let mut attributes = EntryAttributes::default();
         let mut complete = false;
@@ -255,9 +254,9 @@ impl<'f> DebugInformation<'f> {
         if shared { &self.shared } else { &self.own }
     }
 
-    /// The name of the scopes that contain a function of C++, such as `ns::(anonymous namespace)::`. It is
-    /// used for functions without a linkage name, which no other file can call, and for those whose
-    /// linkage name cannot be demangled.
+    /// The name of the scopes that contain a C++ function, such as `ns::(anonymous namespace)::`. It is used for
+    /// functions without a linkage name, which no other file can call, and for those whose linkage name cannot be
+    /// demangled.
     fn name_around(&mut self, mut entry: Entry) -> Result<String> {
         let mut name = String::new();
         for _ in 0..STEPS {

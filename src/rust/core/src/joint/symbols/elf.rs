@@ -1,10 +1,10 @@
 //! Reads ELF files: their sections, symbols and build ids.
 //!
 //! The crate object parses the format (System V ABI, chapters 4 and 5). It reads through
-//! [`Pieces`]: only the requested sections, since a library of a gigabyte may have a few kilobytes
-//! of symbols; and without mapping the file into memory, since truncating a mapped file would end
-//! the process. Only files that the joint profiler can encounter are supported: 64 bits,
-//! little-endian.
+//! [`Pieces`]: only the requested sections, since a library of a gigabyte may have only a few
+//! kilobytes of symbols; and without mapping the file into memory, since a process ends if a file
+//! that it has mapped is truncated. Only files that the joint profiler can encounter are supported:
+//! 64 bits, little-endian.
 
 use super::files::Files;
 use super::names;
@@ -34,10 +34,9 @@ type Symbol = Sym64<LittleEndian>;
 type Strings<'f> = StringTable<'f, &'f [u8]>;
 const LE: LittleEndian = LittleEndian;
 
-/// The maximum ratio at which zlib compresses.
+/// The maximum compression ratio of zlib.
 const MOST_INFLATED: u64 = 1032;
-/// The maximum size of a section that is read, which is that of debug information with offsets of 32
-/// bits.
+/// The maximum size of a section that is read: the limit of debug information with 32-bit offsets.
 const LARGEST: u64 = u32::MAX as u64;
 
 pub struct Elf<'f> {
@@ -49,7 +48,7 @@ pub struct Elf<'f> {
 }
 
 impl<'f> Elf<'f> {
-    /// `None` if there is no such file or it is not ELF.
+    /// `None` if the file does not exist or is not ELF.
     pub fn open(path: &Path, files: &'f Files) -> Result<Option<Elf<'f>>> {
         let Some(input) = Input::open(path) else {
             return Ok(None);
@@ -134,7 +133,7 @@ impl<'f> Elf<'f> {
         Ok(whole.then(|| self.files.keep(inflated)))
     }
 
-    /// Empty, if the file has none.
+    /// The build id; empty if the file has none.
     pub fn build_id(&self) -> Result<&'f [u8]> {
         for section in self.sections.iter() {
             let Some(Some(mut notes)) = self.ask(|data| section.notes(LE, data))? else {
@@ -165,7 +164,7 @@ impl<'f> Elf<'f> {
         }))
     }
 
-    /// The name of a file with debug information, and its checksum.
+    /// The name of the separate file with debug information, and its checksum.
     pub fn debug_link(&self) -> Result<Option<(&'f OsStr, u32)>> {
         let link = self.section(".gnu_debuglink")?.unwrap_or_default();
         let name = strings(link).get(0).unwrap_or_default();
@@ -177,7 +176,7 @@ impl<'f> Elf<'f> {
         Ok(name.zip(checksum.map(|bytes| u32::from_le_bytes(*bytes))))
     }
 
-    /// The file with debug information that several files share, and its build id.
+    /// The file with shared debug information, and its build id.
     pub fn shared_link(&self) -> Result<Option<(&'f Path, &'f [u8])>> {
         let link = self.section(".gnu_debugaltlink")?.unwrap_or_default();
         let name = strings(link).get(0).unwrap_or_default();
@@ -243,8 +242,8 @@ fn function(symbol: &Symbol) -> Option<(Range<u64>, Function)> {
 }
 
 impl Functions<'_> {
-    /// The name of the function that contains an address. Of several names, global ones are
-    /// preferred, then those with the fewest leading underscores (`write`, not `__write`), then
+    /// The name of the function that contains an address. If there are several names, global ones
+    /// are preferred, then those with the fewest leading underscores (`write`, not `__write`), then
     /// the shortest.
     pub fn at(&self, address: u64) -> Option<String> {
         let best = self
@@ -275,11 +274,12 @@ fn strings(bytes: &[u8]) -> Strings<'_> {
     StringTable::new(bytes, 0, bytes.len() as u64)
 }
 
-/// A regular file that is open.
+/// An open regular file.
 struct Input {
     file: File,
     length: u64,
-    /// Whether reading failed because of a lack of memory, which object's errors do not contain.
+    /// Whether reading failed due to a lack of memory, which the errors of the crate object cannot
+    /// express.
     out_of_memory: Cell<bool>,
 }
 
@@ -309,7 +309,7 @@ impl Input {
     }
 }
 
-/// Reads pieces of a file when they are requested, and keeps them.
+/// Reads pieces of a file on request, and keeps them.
 #[derive(Clone, Copy)]
 struct Pieces<'i, 'f> {
     input: &'i Input,

@@ -20,7 +20,7 @@ pub struct Functions {
 
 pub struct Function {
     pub entry: UnitOffset,
-    /// The call, if the function was inlined there.
+    /// The call, if the function was inlined.
     pub call: Option<Call>,
     /// Read when it is first needed.
     pub info: Option<Rc<FunctionInfo>>,
@@ -34,7 +34,7 @@ struct Scope {
     outer: Option<usize>,
 }
 
-/// The innermost function and scope that contain the entries below an entry of this level.
+/// The innermost function and scope that contain the entries below an entry at this level.
 #[derive(Clone, Copy, Default)]
 struct Around {
     level: isize,
@@ -230,17 +230,17 @@ impl Extent {
 /// The names of a function, and where it is defined.
 #[derive(Debug, Default)]
 pub struct FunctionInfo {
-    /// "" is unknown.
+    /// Empty if it is unknown.
     pub name: String,
     pub system_name: String,
-    /// Where it is defined.
+    /// The line of its definition.
     pub start: SourceLine,
 }
 
 /// The attributes of an entry and of those that it refers to.
 #[derive(Default)]
 pub struct EntryAttributes {
-    /// The name in the sources, without what it is in.
+    /// The name in the source code, without its scopes.
     pub plain: Option<String>,
     /// The linker's name.
     pub linkage: Option<String>,
@@ -249,7 +249,7 @@ pub struct EntryAttributes {
 }
 
 impl EntryAttributes {
-    /// Reads an entry, and returns a reference to the one to read next.
+    /// Reads an entry, and returns a reference to the next entry to read.
     pub fn read<'f>(
         &mut self,
         dwarf: &Dwarf<Slice<'f>>,
@@ -304,11 +304,11 @@ impl EntryAttributes {
         self.linkage.as_deref().and_then(names::demangle)
     }
 
-    /// `around`: the name of the scope that the function is in, if it has one.
+    /// `around`: the name of the scope that contains the function, empty if there is none.
     #[expect(clippy::disallowed_macros, reason = "names have an end, see names.rs")]
     pub fn into_info(self, around: &str) -> FunctionInfo {
         let demangled = self.demangled();
-        // Fortran's linkage names are for no demangler: `dgemm_` is `dgemm`.
+        // Demanglers do not handle Fortran's linkage names, such as `dgemm_` for `dgemm`.
         let plain = self.plain.as_deref();
         let name = demangled.or_else(|| plain.map(|plain| format!("{around}{plain}")));
         let system_name = self.linkage.or(self.plain).unwrap_or_default();

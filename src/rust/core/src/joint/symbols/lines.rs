@@ -5,7 +5,7 @@ use super::ranges::Ranges;
 use crate::limits::memory::{TryGrow, sort_by_key};
 use gimli::{ColumnType, Dwarf, LineProgramHeader, LineRow};
 
-/// A line of a source file; 0 and "" are unknown.
+/// A line of a source file; 0 and "" mean unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceLine {
     pub filename: String,
@@ -13,7 +13,7 @@ pub struct SourceLine {
     pub column: u32,
 }
 
-/// The lines of contiguous code, each in the order of addresses.
+/// The lines of each run of contiguous code, in the order of addresses.
 pub struct Lines {
     runs: Ranges<Vec<Line>>,
 }
@@ -41,7 +41,7 @@ impl Lines {
                 run.try_push(Line::from(row), "line numbers")?;
                 continue;
             }
-            // Lines are in order, unless the file is irregular. If an address has several lines, the
+            // Lines are sorted, unless the file is irregular. If an address has several lines, the
             // last one is used.
             sort_by_key(&mut run, |line| line.address, "line numbers")?;
             if let Some(first) = run.first() {
@@ -103,7 +103,7 @@ fn path(
         let bytes = dwarf.attr_string(unit, value).ok()?;
         super::names::text(bytes.slice())
     };
-    // Before DWARF 5 the files are counted from 1.
+    // Before DWARF 5, files are numbered from 1.
     if file == 0 && header.version() < 5 {
         return None;
     }
@@ -113,7 +113,7 @@ fn path(
     let unit = unit
         .comp_dir
         .and_then(|folder| super::names::text(folder.slice()));
-    // A relative part is relative to the folder before it.
+    // A relative path is relative to the preceding folder.
     let parts = [unit, folder, Some(name)].into_iter().flatten();
     parts.reduce(|path, part| match part.as_bytes() {
         [b'/', ..] => part,

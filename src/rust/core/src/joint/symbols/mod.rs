@@ -4,15 +4,14 @@
 //!
 //! 1. Debug information (`dwarf`, `lines`), in the file itself or in a separate file
 //!    (`separate`): functions, including inlined ones, with files and lines.
-//! 2. The symbol table of the file (`elf`), if the address is inside a symbol. The nearest
-//!    symbol before the address is not used: a stripped library has few symbols, and all
-//!    its other functions would get the names of these.
-//! 3. `module+0x1234`, with the address at which the function begins ([`bounds`]), or if that
-//!    is not known, the address itself.
+//! 2. The symbol table of the file (`elf`), if the address is inside a symbol. The nearest symbol
+//!    before the address is not used: a stripped library has few symbols, and all its other
+//!    functions would get their names.
+//! 3. `module+0x1234`, with the start address of the function ([`bounds`]) or, if that is unknown,
+//!    the address itself.
 //!
-//! A file may have changed since it was loaded, so it is used only if its build id is the
-//! one in memory. If a source is damaged, the next one is used; the only error is a lack
-//! of memory.
+//! A file may have changed since it was loaded, so it is used only if its build id equals the one
+//! in memory. If a source is damaged, the next one is used; the only error is a lack of memory.
 
 #[cfg(target_os = "linux")]
 mod bounds;
@@ -65,7 +64,7 @@ pub struct Symbolizer<'a> {
 #[derive(Default)]
 struct Opened<'a> {
     symbols: Option<ModuleSymbols<'a>>,
-    /// The information that symbols so far contained.
+    /// The information that the symbols contained so far.
     found: Symbols,
 }
 
@@ -75,7 +74,7 @@ impl<'a> Symbolizer<'a> {
         Symbolizer::with_debug_folders(modules, files, Vec::from([PathBuf::from(DEBUG_FOLDER)]))
     }
 
-    /// The same, with other folders than `/usr/lib/debug`.
+    /// The same, with these folders instead of `/usr/lib/debug`.
     pub fn with_debug_folders(
         modules: &'a [Module],
         files: &'a Files,
@@ -92,8 +91,8 @@ impl<'a> Symbolizer<'a> {
     /// The functions at an address, innermost first: all but the last are inlined.
     /// There is at least one.
     ///
-    /// `module` is a row in the modules. The address is one in memory, inside an instruction: for
-    /// a call not the return address.
+    /// `module` is a row in the modules. The address is an address in memory inside an instruction;
+    /// for a call, it is not the return address.
     pub fn at(&mut self, module: usize, address: u64) -> Result<Vec<Symbol>> {
         let Some(about) = self.modules.get(module) else {
             return [unnamed("", address)?].into_iter().try_vec("native frames");
@@ -112,14 +111,14 @@ impl<'a> Symbolizer<'a> {
                 unopened.insert(ModuleSymbols::open(about, self.files, &self.debug_folders)?)
             }
         };
-        // Addresses below the bias are not in the file, and neither are the results of wrapping.
+        // Addresses below the bias wrap around, and the results are not in the file either.
         let address = address.wrapping_sub(about.bias);
         let mut symbols = source.at(address)?;
         for symbol in &symbols {
             opened.found.functions |= symbol.name_source != NameSource::Address;
             opened.found.filenames |= !symbol.filename.is_empty();
             opened.found.line_numbers |= symbol.line != 0;
-            // Debug information contains all inlined functions, so that a viewer would not find more.
+            // Debug information contains all inlined functions, so a viewer would not find more.
             opened.found.inline_frames |= symbol.name_source == NameSource::DebugInformation;
         }
         let outermost = symbols.last_mut();

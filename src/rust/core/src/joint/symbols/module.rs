@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub struct ModuleSymbols<'f> {
     debug: Option<DebugInformation<'f>>,
     functions: Option<Functions<'f>>,
-    /// The file itself, for its unwind tables, which are rarely needed.
+    /// The file itself, kept for its unwind tables, which are rarely needed.
     own: Option<Elf<'f>>,
     bounds: Option<Bounds>,
 }
@@ -71,8 +71,7 @@ impl<'f> ModuleSymbols<'f> {
         Ok(bounds.start(address))
     }
 
-    /// The functions at an address of the file, at least one. The last one may have
-    /// no name.
+    /// The functions at an address of the file, at least one. The last one may be unnamed.
     pub fn at(&mut self, address: u64) -> Result<Vec<Symbol>> {
         let frames = match &mut self.debug {
             Some(debug) => debug.at(address)?,
@@ -110,7 +109,7 @@ impl<'f> ModuleSymbols<'f> {
 impl From<Frame> for Symbol {
     fn from(frame: Frame) -> Symbol {
         let mut symbol = Symbol::default();
-        // Without a line the file is not reported either.
+        // Without a line, the file is not reported either.
         if frame.line.line != 0 {
             symbol.filename = frame.line.filename;
             symbol.line = frame.line.line;
@@ -133,7 +132,7 @@ impl From<Frame> for Symbol {
 
 /// The file of a module, if it is still the one that was loaded.
 fn loaded<'f>(module: &Module, files: &'f Files) -> Result<Option<Elf<'f>>> {
-    // Names without a slash are those of code that the kernel adds.
+    // Names without a slash belong to code that the kernel adds.
     let path = match &module.file {
         Some(file) => file,
         None if !module.path.contains('/') || module.path.ends_with(DELETED) => return Ok(None),

@@ -1,13 +1,14 @@
-//! Names of native functions: demangles those of C++ and Rust, and makes names of files printable.
+//! Names of native functions: demangles those of C++ and Rust, and makes names from files
+//! printable.
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 use std::fmt::{self, Write};
 
-/// The maximum length of a name, in a file or demangled. A mangled name of a few bytes can stand for
+/// The maximum length of a name, mangled or demangled. A mangled name of a few bytes can expand to
 /// one that fills the memory.
 const LONGEST: usize = 1 << 17;
-/// The maximum recursion of the parser, whose time can double with every few steps. Of 177,598
-/// names in large libraries, 5 need more.
+/// The maximum recursion depth of the parser, whose time can double with every few steps. Of
+/// 177,598 names in large libraries, 5 need more.
 const DEEPEST: u32 = 64;
 
 /// The printable text of a name in a file.
@@ -20,12 +21,12 @@ pub fn text(bytes: &[u8]) -> Option<String> {
     Some(name.replace(char::is_control, "\u{fffd}"))
 }
 
-/// The demangled name, if this is a mangled one of C++ or Rust.
+/// The demangled name, if this is a mangled name of C++ or Rust.
 #[expect(clippy::disallowed_methods, reason = "`Short` limits its length")]
 pub fn demangle(name: &str) -> Option<String> {
     let mut short = Short(String::new());
     if name.starts_with("_R") || name.contains("17h") {
-        // The alternate form leaves out the hash.
+        // The alternate form omits the hash.
         let rust = rustc_demangle::try_demangle(name).ok();
         if let Some(rust) = rust {
             write!(short, "{rust:#}").ok()?;
@@ -78,7 +79,7 @@ mod tests {
 
     #[test]
     fn names_are_demangled() {
-        // The output of c++filt -p, without its remarks on clones and types of numbers.
+        // The output of c++filt -p, without its annotations of clones and of the types of numbers.
         for (name, expected) in [
             ("_ZN2ns8hot_loopERKSt6vectorIdSaIdEE", "ns::hot_loop"),
             ("_ZN2ns3SumIdE3addEd", "ns::Sum<double>::add"),
@@ -123,7 +124,7 @@ mod tests {
 
     #[test]
     fn short_names_that_stand_for_endless_ones_are_rejected_quickly() {
-        // Each argument of the template is a pair of the one before.
+        // Each template argument is a pair of the previous one.
         let pairs = |count| {
             let digits = "3456789ABCDEFGHIJKLMNOPQRSTUVWXYZ".chars().take(count);
             let pairs: String = digits

@@ -36,8 +36,8 @@ pub fn by_build_id<'f>(
     Ok(None)
 }
 
-/// The debug information that a file refers to by name and checksum. The build ids must be equal too;
-/// if the file has none, it is empty.
+/// The debug information that a file refers to by name and checksum. The build ids must be equal
+/// too; the build id of a file without one is empty.
 pub fn by_link<'f>(
     elf: &Elf<'f>,
     id: &[u8],
@@ -61,7 +61,7 @@ pub fn by_link<'f>(
     Ok(None)
 }
 
-/// The file with the part of the debug information that several files share, as in Debian packages.
+/// The file with the shared part of the debug information of several files, as in Debian packages.
 /// `elf` refers to it by path and build id.
 pub fn shared<'f>(elf: &Elf<'f>, folders: &[PathBuf], files: &'f Files) -> Result<Option<Elf<'f>>> {
     let Some((path, id)) = elf.shared_link()? else {

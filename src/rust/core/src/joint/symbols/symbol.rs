@@ -13,7 +13,7 @@ pub const DELETED: &str = " (deleted)";
 pub struct Symbol {
     /// The demangled name: C++ without parameters, Rust without a hash.
     pub name: String,
-    /// The name in the symbol table or of the linkage.
+    /// The linkage name, as in the symbol table.
     pub system_name: String,
     /// Empty if it is unknown.
     pub filename: String,
@@ -28,7 +28,7 @@ pub struct Symbol {
 /// The origin of the name of a [`Symbol`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NameSource {
-    /// An inlined function without a name is [`UNKNOWN`].
+    /// Debug information. An inlined function without a name is [`UNKNOWN`].
     DebugInformation,
     SymbolTable,
     /// The name consists of the module and the address of the function.

@@ -11,7 +11,7 @@ use gimli::{AttributeValue, Dwarf};
 use std::sync::Arc;
 
 /// The maximum number of ranges per byte. There may be more ranges than bytes, since compilers let
-/// lists of ranges overlap, but not many more.
+/// range lists overlap, but not many more.
 const MOST_RANGES: usize = 4;
 
 /// All units of a file.

@@ -1,4 +1,4 @@
-//! Symbols on systems on which the joint profiler does not run: no address has one.
+//! Symbols on systems on which the joint profiler does not run: no address has a symbol.
 
 use super::files::Files;
 use super::symbol::Symbol;

@@ -1,4 +1,4 @@
-//! The bytes of the input: those that were read, and more of them.
+//! Reads the bytes of the input.
 
 use super::Reader;
 use crate::error::{Error, Position, Result};
@@ -7,11 +7,11 @@ use crate::limits::cancel;
 use crate::message;
 use std::io::ErrorKind;
 
-/// The maximum length of a string or number, more than any source file has.
+/// The maximum length of a string or number. It exceeds the size of any source file.
 const LONGEST: usize = 256 << 20;
 
 impl Reader<'_, '_, '_> {
-    /// The next byte that is not white space, which is not skipped.
+    /// The next byte that is not white space. This byte is not consumed.
     #[inline]
     pub(super) fn next_byte(&mut self) -> Result<u8> {
         match self.pieces.bytes().get(self.at) {
@@ -36,8 +36,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// Adds bytes behind those from `start` on; the ones before are dropped. Returns whether there
-    /// are any.
+    /// Drops the bytes before `start`, and adds bytes after the others. Returns whether any were added.
     #[cold]
     pub(super) fn more(&mut self, start: usize) -> Result<bool> {
         let length = self.pieces.bytes().len();

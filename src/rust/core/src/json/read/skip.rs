@@ -1,4 +1,4 @@
-//! Skips values that nobody asks for.
+//! Skips values that are not needed.
 
 use super::{Kind, Reader};
 use crate::error::Result;
@@ -6,7 +6,7 @@ use crate::limits::memory::TryGrow;
 use crate::message;
 use memchr::memchr2;
 
-/// How deep a value may be nested that is skipped.
+/// The maximum nesting depth of a skipped value.
 pub(super) const DEEPEST: usize = 1 << 20;
 
 impl Reader<'_, '_, '_> {
@@ -35,7 +35,7 @@ impl Reader<'_, '_, '_> {
         Err(self.expected("a value"))
     }
 
-    /// Skips an object or array. Only its brackets and strings are looked at.
+    /// Skips an object or array. Only its brackets and strings are checked.
     fn skip_nested(&mut self) -> Result<()> {
         let mut open: Vec<u8> = Vec::new();
         loop {
@@ -55,7 +55,7 @@ impl Reader<'_, '_, '_> {
                     self.skip_string()?;
                     continue;
                 }
-                // The brackets of a pair differ by 2.
+                // The codes of the two brackets of a pair differ by 2.
                 b'[' | b'{' if open.len() == DEEPEST => {
                     return Err(self.error(message!(
                         "Values are nested more than {DEEPEST} levels deep."

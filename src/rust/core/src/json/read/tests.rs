@@ -1,4 +1,4 @@
-//! Compares the reader with serde_json, on random and damaged JSON, and in pieces of any size.
+//! Compares the reader with serde_json, for random and damaged JSON, in pieces of any size.
 
 use super::*;
 use crate::formats::rprof;
@@ -156,7 +156,7 @@ fn values_are_those_of_serde_json() {
             assert_eq!(value, expected, "{text}");
             assert!(problems.is_empty());
         }
-        // Skipping ends where reading does.
+        // Skipping ends at the same position as reading.
         let both = format!("[{text},{text}]");
         for size in [1, 16, PIECE] {
             let second = with(both.as_bytes(), size, |json| {
@@ -199,13 +199,13 @@ fn damaged_json_is_accepted_where_serde_json_accepts_it() {
                     assert!(problems.is_empty(), "{shown}");
                 }
                 (Ok(_), Err(Error::Parse { message, .. })) => {
-                    // A number that is not in an object or array.
+                    // A number outside of objects and arrays, which may have more digits.
                     assert!(message.contains("ends here"), "{shown}: {message}");
                     assert!(shown.trim().parse::<f64>().is_ok(), "{shown}");
                 }
                 (Ok(_), Err(error)) => panic!("{shown}: {error}"),
-                // Line feeds in strings, bytes that are not UTF-8, halves of characters, and what follows are not
-                // errors, and names of fields are not checked.
+                // Not errors are line feeds in strings, bytes that are not UTF-8, halves of characters, and text
+                // after the value. Names of fields are not checked.
                 (Err(error), Ok((_, problems))) => {
                     let error = error.to_string();
                     let lenient = [

@@ -60,7 +60,7 @@ impl Reader<'_, '_, '_> {
     /// The range of the characters of the next value, a string, and whether it has escapes.
     pub(super) fn string(&mut self) -> Result<(Range<usize>, bool)> {
         let mut escaped = false;
-        // Behind the quote.
+        // Starts after the quote.
         let mut searched = 1;
         loop {
             let rest = &self.pieces.bytes()[self.at + searched..];
@@ -88,7 +88,7 @@ impl Reader<'_, '_, '_> {
     /// The next value, a number.
     pub fn number(&mut self) -> Result<Number> {
         self.next_byte()?;
-        // Most numbers are small, whole, and do not end with a piece.
+        // Most numbers are small and whole, and do not end at the end of a piece.
         let bytes = &self.pieces.bytes()[self.at..];
         let digits = bytes.iter().take(19).take_while(|b| b.is_ascii_digit());
         let count = digits.count();
@@ -136,8 +136,8 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// The text of the next value, an array of numbers, without brackets; `None` if it has other elements, and
-    /// is next. If an array occurs often, its text is faster to compare than to parse.
+    /// The text of the next value, an array of numbers, without brackets; `None` if it has other elements. It is
+    /// then not consumed. If an array occurs often, comparing its text is faster than parsing it.
     pub fn numbers_as_text(&mut self) -> Result<Option<&[u8]>> {
         if self.next_byte()? != b'[' {
             return Err(self.expected("an array"));

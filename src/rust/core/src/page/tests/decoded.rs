@@ -1,4 +1,4 @@
-//! Takes pages apart, and compares their data with the samples of the profile.
+//! Decodes pages, and compares their data with the samples of the profile.
 
 use super::*;
 use crate::io::gzip::Content;
@@ -15,7 +15,7 @@ pub fn html(page: &Page, profile: &Profile) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What is between two texts.
+/// The text between two texts.
 pub fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
     let (_, rest) = text.split_once(start).unwrap();
     rest.split_once(end).unwrap().0

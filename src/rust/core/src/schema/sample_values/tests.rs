@@ -1,5 +1,5 @@
-//! Columns whose rows are all the same, or 1, 2, 3, …, are read without their data: with the same
-//! result as from their data.
+//! Columns whose rows are all the same, or 1, 2, 3, …, are read without their data. These tests
+//! check that the result is the same as with their data.
 
 use super::*;
 use crate::schema::NA;
@@ -7,7 +7,7 @@ use crate::schema::input::Data;
 use crate::schema::memory::{MemoryColumn, MemoryTable};
 use crate::schema::samples::SAMPLES;
 
-/// A table that does not tell what its rows have in common.
+/// A table that does not report regularities of its columns, so that their data are read.
 struct Silent<'a>(&'a MemoryTable);
 
 impl<'a> TableInput<'a> for Silent<'a> {
@@ -59,7 +59,7 @@ fn ids(name: &'static str, ids: &[i32]) -> MemoryTable {
     MemoryTable::new("", vec![name], vec![ids])
 }
 
-/// Three rows, of which that at `other.0` is other than the rest.
+/// Three rows: `other.1` at row `other.0`, and `rest` in all other rows.
 fn rows<T: Copy>(rest: T, other: (usize, T)) -> Vec<T> {
     (0..3)
         .map(|row| if row == other.0 { other.1 } else { rest })
@@ -104,7 +104,7 @@ fn what_rows_have_in_common_makes_no_difference() {
     assert!(valid > 10);
 }
 
-/// Two samples with three values each, and what a change of one cell makes of them.
+/// Two samples with three values each, in which one cell is changed.
 #[test]
 fn regular_tables_make_no_difference() {
     let sources = ids("source_id", &[7]);

@@ -1,4 +1,4 @@
-//! The frames of one stack, and how they are grouped to locations of pprof's format.
+//! The frames of one stack, and their grouping into locations of pprof's format.
 //!
 //! A location of the format is an address. It has one row in `locations` or, if functions were
 //! inlined there, one for each of them.
@@ -9,11 +9,11 @@ use crate::model::{LocationId, NATIVE, Profile};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
     pub location: LocationId,
-    /// In `sample_locations`, or in the stack.
+    /// The row in `sample_locations`, or the position in the stack.
     pub row: usize,
     /// Equal for the frames of one location of the format.
     pub group: u32,
-    /// Whether it is a line: an address without a symbol is a location without lines.
+    /// Whether the frame is a line: an address without a symbol is a location without lines.
     pub has_function: bool,
     pub is_native: bool,
     pub stays: bool,

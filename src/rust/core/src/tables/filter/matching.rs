@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::limits::memory::TryCollect;
 use crate::model::Profile;
 
-/// For each row of `locations` whether an expression matches it: 1 is yes.
+/// For each row of `locations`, 1 if an expression matches it.
 #[derive(Debug, Clone, Copy)]
 pub struct Matching<'a>(pub &'a [i32]);
 

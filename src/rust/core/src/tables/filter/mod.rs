@@ -24,9 +24,9 @@ use frame::{Frame, number_groups};
 /// What remains of samples and their frames.
 #[derive(Debug)]
 pub struct Filtered {
-    /// For each sample whether it stays.
+    /// For each sample whether it is kept.
     pub samples: Vec<bool>,
-    /// For each sample whether its outermost frame stays.
+    /// For each sample whether its outermost frame is kept.
     pub outermost: Vec<bool>,
     pub frames: FilteredFrames,
 }
@@ -34,7 +34,7 @@ pub struct Filtered {
 /// What remains of `sample_locations`.
 #[derive(Debug)]
 pub enum FilteredFrames {
-    /// The whole table, as the stacks of the samples that stay.
+    /// The whole table, as the stacks of the samples that are kept.
     Stacks(Stacks, Vec<StackId>),
     Rows {
         /// The new depth of each row; 0 if the row is removed.
@@ -45,8 +45,8 @@ pub enum FilteredFrames {
     },
 }
 
-/// Filters tables that were checked. `as_stacks`: whether the table of frames has no columns but
-/// those of the schema, so that it can be made from stacks.
+/// Filters tables that were checked. `as_stacks`: whether the table of frames has only the columns
+/// of the schema, so that it can be created from stacks.
 pub fn filter(
     reading: &Reading,
     filters: &Filters,
@@ -109,8 +109,8 @@ struct Left {
     stack: StackId,
 }
 
-/// The same for stacks: each is filtered once, unless its samples have different rules. `None` if
-/// a location would have to be added, see [`FilteredFrames::Rows`].
+/// Filters stacks: each one once, unless its samples have different rules. `None` if a location would
+/// have to be added, see [`FilteredFrames::Rows`].
 fn filter_stacks(
     profile: &Profile,
     all: &Frames,
@@ -122,7 +122,7 @@ fn filter_stacks(
     let mut outermost = with_room(count, "samples")?;
     let mut of_sample = Vec::new();
     let mut stacks = Stacks::default();
-    // By stack, for the rule of the last sample that had it.
+    // The result for each stack, with the rule of the last sample that had it.
     let mut known: Vec<Option<(Option<i32>, Left)>> = filled(all.stacks().len(), None, "stacks")?;
     let mut frames: Vec<Frame> = Vec::new();
     let mut stack: Vec<LocationId> = Vec::new();
@@ -186,7 +186,7 @@ fn is_outermost_left(frames: &[Frame]) -> bool {
     frames.last().is_none_or(|frame| frame.stays)
 }
 
-/// The frames that stay, each with the frame inside it if that was inlined into a removed one
+/// The frames that are kept, each with the next inner frame if that was inlined into a removed one
 /// and would now appear to be inlined into this one.
 fn remaining<'f>(
     profile: &Profile,

@@ -10,8 +10,8 @@ use crate::tables::TableList;
 const FILTERED: [&str; 2] = ["samples", "sample_locations"];
 
 /// The remaining rows, counted from 0, of tables with a column `sample_id` from which rows are
-/// removed. `stays` says so for each sample. No row of `.files` is removed: its line precedes
-/// the next sample then.
+/// removed. `stays`: whether each sample is kept. No row of `.files` is removed: its line then
+/// precedes the next sample.
 pub fn rows_of_samples<'a>(
     list: &TableList<'_, 'a>,
     reading: &Reading,

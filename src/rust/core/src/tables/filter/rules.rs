@@ -1,4 +1,4 @@
-//! The rules of pprof for one stack: whether its sample stays, and which of its frames.
+//! The rules of pprof for one stack: whether its sample is kept, and which of its frames.
 //!
 //! They are those of `prune.go` and `filter.go` of google/pprof. If functions were inlined,
 //! pprof removes all lines of a location in some cases and single lines in others. It removes a
@@ -11,11 +11,11 @@ use super::matching::Matching;
 /// The requested filters, in the order in which they are applied.
 #[derive(Debug, Default)]
 pub struct Filters<'a> {
-    /// How many of the outermost frames of R to remove, with the native ones among them.
+    /// The number of outermost R frames to remove, with the native frames among them.
     pub outermost: usize,
     /// Functions to remove with everything that they called.
     pub drop: Vec<Matching<'a>>,
-    /// Which of these, counted from 1, applies to the samples of each source.
+    /// The index into `drop`, counted from 1, that applies to the samples of each source.
     pub drop_of_source: &'a [i32],
     pub focus: Option<Matching<'a>>,
     pub ignore: Option<Matching<'a>>,
@@ -26,7 +26,7 @@ pub struct Filters<'a> {
 }
 
 impl Filters<'_> {
-    /// Whether the sample stays; marks the frames that do not.
+    /// Returns whether the sample is kept, and marks the frames to remove.
     pub(super) fn apply(&self, frames: &mut [Frame], source: usize) -> bool {
         if self.outermost > 0 && !cut_outermost(frames, self.outermost) {
             return false;
@@ -49,7 +49,7 @@ impl Filters<'_> {
         true
     }
 
-    /// Without `focus` any frame is sufficient, but there must be one.
+    /// Without `focus`, any frame is sufficient, but at least one is necessary.
     fn by_name(&self, frames: &mut [Frame]) -> bool {
         let focused = |frame: &Frame| match self.focus {
             Some(focus) => focus.has(frame),
@@ -68,8 +68,8 @@ impl Filters<'_> {
         frames.iter().any(|frame| frame.stays)
     }
 
-    /// A location that lost its last line is removed and, if only some lines are to be shown,
-    /// also one that never had any.
+    /// A location that lost its last line is removed. If only some lines are to be shown, locations
+    /// without lines are removed as well.
     fn hide(&self, group: &mut [Frame]) {
         let hidden = |frame: &Frame| self.hide.is_some_and(|hide| hide.has(frame));
         let shown = |frame: &Frame| self.show.is_none_or(|show| show.has(frame));
@@ -85,8 +85,7 @@ impl Filters<'_> {
     }
 }
 
-/// Removes so many frames of R, from the outermost one on, and the native ones among them; false if no frame
-/// is left.
+/// Removes the `count` outermost R frames, and the native frames among them; returns false if no frame is left.
 fn cut_outermost(frames: &mut [Frame], count: usize) -> bool {
     let of_r = frames
         .iter()
@@ -114,7 +113,7 @@ pub(super) fn drop_called(frames: &mut [Frame], drop: &Matching) {
             found_user = true;
             continue;
         };
-        // If the outermost line of a location does not match, some lines stay.
+        // If the outermost line of a location does not match, some lines are kept.
         let (dropped, outer) = group.split_at_mut(line + 1);
         let whole = !outer.iter().any(|frame| frame.has_function);
         if !whole {
@@ -127,7 +126,7 @@ pub(super) fn drop_called(frames: &mut [Frame], drop: &Matching) {
     cut(&mut frames[..inner_part.unwrap_or(0)]);
 }
 
-/// Removes all callers of the outermost match; false if nothing matches.
+/// Removes all callers of the outermost match; returns false if nothing matches.
 fn show_from(frames: &mut [Frame], from: Matching) -> bool {
     let mut shown = 0;
     let mut end = 0;

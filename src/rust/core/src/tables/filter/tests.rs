@@ -1,4 +1,4 @@
-//! Stacks in letters, and small tables.
+//! Tests with stacks written as letters, and with small tables.
 
 use super::frame::Frame;
 use super::rules::drop_called;
@@ -7,8 +7,8 @@ use crate::model::LocationId;
 use crate::schema::memory::{MemoryColumn, MemoryTable, MemoryTables};
 use crate::tables::check_v2;
 
-/// A stack in letters, innermost first: a capital is inlined into what follows,
-/// a dash is an address without a symbol.
+/// A stack written as letters, innermost first: a capital letter is a frame that was inlined into
+/// the next one, a dash is an address without a symbol.
 fn stack(text: &str) -> Vec<Frame> {
     let mut group = 0;
     let mut frames = Vec::new();
@@ -65,7 +65,7 @@ fn dropping_cuts_the_lines_of_a_location() {
     assert_eq!(dropped("aBcd", "c"), "d");
     assert_eq!(dropped("aBCde", "b"), "Cde");
     assert_eq!(dropped("aBCd", "b"), "aCd", "no user frame but a itself");
-    // A line that is cut is cut in every location, also before the user frame.
+    // Matching lines are removed from every location, even before the user frame.
     assert_eq!(dropped("aBc", "b"), "ac");
     assert_eq!(dropped("aBcBc", "b"), "acc");
     assert_eq!(dropped("aBcBcd", "b"), "cd");
