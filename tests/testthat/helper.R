@@ -163,7 +163,9 @@ run_r <- function(code, prefix = "", wait = TRUE, env = "") {
   list(pid = function() as.integer(readLines(pid_file)), output = output)
 }
 
-wait_for <- function(condition, seconds = 20) {
+# Waits for an event: the only way in which tests wait. The limit is for what never happens; no event is expected within a
+# time.
+wait_for <- function(condition, seconds = 300) {
   end <- Sys.time() + seconds
   while (Sys.time() < end) {
     if (condition()) {
@@ -177,6 +179,32 @@ wait_for <- function(condition, seconds = 20) {
 # Whether another process has written to a file: some functions create theirs before they know what to write.
 is_written <- function(path) {
   isTRUE(file.size(path) > 0)
+}
+
+# The directory that `build(dir)` has filled, once for all processes of a test run: `tools/test` names a directory for what
+# they share. A process that finds another one building waits for it.
+built_once <- function(name, build) {
+  base <- Sys.getenv("PROFILE_TEST_BUILT", tempdir())
+  dir <- file.path(base, name)
+  done <- file.path(dir, ".done")
+  if (file.exists(done)) {
+    return(dir)
+  }
+  if (dir.create(dir, showWarnings = FALSE)) {
+    # A failure is that of all who wait.
+    tryCatch(build(dir), error = function(error) {
+      writeLines(conditionMessage(error), file.path(dir, ".failed"))
+      stop(error)
+    })
+    file.create(done)
+  } else {
+    failed <- file.path(dir, ".failed")
+    wait_for(function() file.exists(done) || is_written(failed), 600)
+    if (!file.exists(done)) {
+      stop("`", name, "` cannot be built:\n", paste(suppressWarnings(readLines(failed)), collapse = "\n"), call. = FALSE)
+    }
+  }
+  dir
 }
 
 # What a shell starts in the background ignores Ctrl-C, and R >= 4.5 leaves it so:

@@ -1,3 +1,4 @@
+# tier: gate
 # Starting the agent by environment variables, in processes whose code knows nothing of it.
 
 code <- c(

@@ -1,3 +1,4 @@
+# tier: gate
 # Sending to `https://`, by the helper of R/relay.R: what arrives, and that it is there when it is needed and only then.
 # Agents are in processes of their own, so that no helper is shared with anybody else.
 

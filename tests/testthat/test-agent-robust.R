@@ -1,3 +1,4 @@
+# tier: gate
 # What may happen to a process that has an agent: nothing may hang, crash or remain.
 
 test_that("other profilers work beside the agent, and it beside them", {

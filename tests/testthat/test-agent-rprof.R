@@ -1,3 +1,4 @@
+# tier: gate
 # The agent with samples of R's own profiler: the same content and the same exact counts, and what happens if others use
 # that profiler.
 

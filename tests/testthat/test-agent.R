@@ -1,3 +1,4 @@
+# tier: gate
 # The agent: what it records, what arrives, and that each sample is counted once. test-agent-robust.R has what may go
 # wrong in the process, and test-agent-environment.R starting by environment variables.
 

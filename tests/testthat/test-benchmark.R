@@ -1,3 +1,4 @@
+# tier: fast
 # Recording runs to compare.
 
 spin <- function(seconds) {

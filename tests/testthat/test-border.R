@@ -1,3 +1,4 @@
+# tier: gate
 # Where R and Rust meet: nothing that R does meanwhile may harm either.
 
 rprof <- function() normalizePath(rprof_path("basic_all.out"))

@@ -1,3 +1,4 @@
+# tier: fast
 # Small files that stand for much: refused by what they would take, unless that is allowed.
 
 # One location of many lines, in the stack of many samples.

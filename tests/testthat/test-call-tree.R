@@ -1,3 +1,4 @@
+# tier: fast
 # Call trees, compared with trees that share no code with the core.
 
 sample_profile <- function(file) read_rprof(system.file("samples/rprof", file, package = "profile"))

@@ -1,3 +1,4 @@
+# tier: fast
 # Collapsed stacks, read and written.
 
 # The lines of a profile, from its tables.

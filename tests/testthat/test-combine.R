@@ -1,3 +1,4 @@
+# tier: fast
 mixed <- function() {
   list(
     read_quietly(rprof_path("basic_all.out")),

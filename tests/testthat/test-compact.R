@@ -1,3 +1,4 @@
+# tier: fast
 test_that("a valid profile of a reader comes back as it is", {
   for (file in regular_files()) {
     x <- read_quietly(rprof_path(file))

@@ -1,3 +1,4 @@
+# tier: fast
 # Connections that cannot be read: one error with R's reason, and no warning beside it.
 
 expect_unreadable <- function(con, reason, ...) {

@@ -1,3 +1,4 @@
+# tier: fast
 # CPU profiles of Chrome and Node: judged by speedscope, read back, and read from others.
 
 # The times of functions by the rules of the format, computed from its JSON: a sample lasts until the next one.

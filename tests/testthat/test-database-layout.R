@@ -1,3 +1,4 @@
+# tier: fast
 # What a database stores once, what it removes, and databases of earlier versions.
 
 # The views as R has them.

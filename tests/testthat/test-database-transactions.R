@@ -1,3 +1,4 @@
+# tier: gate
 # Who else uses the database, and the connection: transactions of a user's own, other
 # writers and readers.
 

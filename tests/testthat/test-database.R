@@ -1,3 +1,4 @@
+# tier: gate
 # The same tests for each database that is there, see helper-database.R.
 
 several <- function() {

@@ -1,3 +1,4 @@
+# tier: gate
 test_that("without dm there is a clear error", {
   skip_if(rlang::is_installed("dm"), "dm is installed")
   expect_error(

@@ -1,3 +1,4 @@
+# tier: gate
 # Tables without rows and keys that are missing: every function gives a result or an error of
 # this package that says what is wrong, and is never stopped by something else.
 

@@ -1,3 +1,4 @@
+# tier: fast
 # The test that a program takes no more than before: its three results, in testthat and in scripts.
 
 runs_of <- function(seconds) {

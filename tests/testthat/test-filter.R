@@ -1,3 +1,4 @@
+# tier: gate
 # What the filters leave, judged by the library that pprof itself uses.
 
 # A function that takes tasks (see go/filter.go) and gives for each what Go leaves.

@@ -1,3 +1,4 @@
+# tier: gate
 # What disturbs a run of the joint profiler: jumps, threads, forks, other users of
 # Rprof() and of its signal, Ctrl-C, errors; and storms of all that.
 

@@ -1,3 +1,4 @@
+# tier: gate
 # R and native code in one profile: is everything where it ran, and as often as it ran?
 # What happens when a run is disturbed is in test-joint-robust.R.
 

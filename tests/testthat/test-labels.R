@@ -1,3 +1,4 @@
+# tier: gate
 # Labels of what is running: what they do to the code, and to which samples they are given.
 
 busy <- function(seconds) {

@@ -1,3 +1,4 @@
+# tier: gate
 # Tables with computed columns that were edited: they are checked and read as if nothing were known of them, so
 # that all functions return what they return for ordinary columns.
 

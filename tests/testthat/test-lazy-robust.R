@@ -1,3 +1,4 @@
+# tier: gate
 # Lazy columns where their memory could be freed, moved or changed: garbage collections, finalizers, other processes,
 # the package unloaded or installed again, changes in place.
 

@@ -1,3 +1,4 @@
+# tier: gate
 # What the functions of this package do with columns that are computed when they are needed: they compute no
 # values of the profiles that they get, and what they return has such columns where it can.
 

@@ -1,3 +1,4 @@
+# tier: gate
 # Columns that are computed when they are needed: whatever R does with them, they are what
 # ordinary columns are.
 

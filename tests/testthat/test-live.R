@@ -1,3 +1,4 @@
+# tier: gate
 # What the R that runs these tests writes, in every combination of options: a new
 # R may write what no file in data/ has.
 

@@ -1,3 +1,4 @@
+# tier: gate
 # The judge of merged stacks is itself judged: by stacks made by hand, and by what plain
 # Rprof() says of the workload.
 

@@ -1,3 +1,4 @@
+# tier: gate
 # Writing OpenTelemetry, and what comes back. Other implementations read what is written
 # here in the tests of the core.
 

@@ -1,3 +1,4 @@
+# tier: fast
 # Reading what other implementations wrote. The expected content is what the programs
 # said that made the files, see data/otlp/README.md.
 

@@ -1,3 +1,4 @@
+# tier: gate
 # What the page shows in a browser are the figures of the profile.
 
 page_files_to_test <- function() {

@@ -1,3 +1,4 @@
+# tier: gate
 # The figures in the data of pages are those of summary(), summaryRprof() and go tool pprof.
 
 all_files <- function() {

@@ -1,3 +1,4 @@
+# tier: fast
 # Pages: what is in them, and how they are shown. The page itself is tested in a browser.
 
 test_that("versions and dms have the same page", {

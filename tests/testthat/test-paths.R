@@ -1,3 +1,4 @@
+# tier: gate
 # Paths are bytes: whatever the locale and the bytes, the package opens the file that R
 # itself would open, or says that it cannot. Each locale has a process of its own.
 

@@ -1,3 +1,4 @@
+# tier: fast
 # The output of `perf script`, compared with an independent reader and with perf itself.
 
 # Heads and frames by regular expressions, for files whose frames have an address, a symbol and a module.

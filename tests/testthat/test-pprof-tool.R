@@ -1,3 +1,4 @@
+# tier: gate
 # A program of a few lines of shell.
 fake_program <- function(..., path) {
   dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)

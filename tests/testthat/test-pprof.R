@@ -1,3 +1,4 @@
+# tier: fast
 # What we write, seen through the eyes of others: Go's pprof and RProtoBuf.
 
 top <- function(pprof, path, index) {

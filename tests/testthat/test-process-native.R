@@ -1,3 +1,4 @@
+# tier: gate
 # Native code of other processes, which stand still for moments: is everything where it ran, and do the processes
 # remain undisturbed?
 

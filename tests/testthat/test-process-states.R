@@ -1,3 +1,4 @@
+# tier: gate
 # The stack of R processes in all states in which they may be found, and whether they notice that it is read.
 
 # The functions of the code of a process, innermost first, without those that read the code from a file.

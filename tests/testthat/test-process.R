@@ -1,3 +1,4 @@
+# tier: gate
 test_that("the stack of a process that sleeps has functions, lines and state", {
   skip_without_processes()
   pid <- local_r_process(c(

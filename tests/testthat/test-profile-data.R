@@ -1,3 +1,4 @@
+# tier: gate
 test_that("a profile prints what it is", {
   expect_snapshot({
     print(small_profile())

@@ -1,3 +1,4 @@
+# tier: fast
 # Widgets of profvis, compared with those that profvis makes of the same files.
 
 test_that("profvis makes the same of regular files", {

@@ -1,3 +1,4 @@
+# tier: fast
 # Files of unknown format: the bytes tell it, not the name.
 
 # A file of each kind, with the function that reads it.

@@ -1,3 +1,4 @@
+# tier: fast
 # Recording expressions with R's profiler.
 
 busy <- function(seconds = 0.3) {

@@ -1,3 +1,4 @@
+# tier: gate
 # What must not take R down: Ctrl-C, little memory, hostile files.
 
 # A gzip file of about 400 MB of samples, small on disk.

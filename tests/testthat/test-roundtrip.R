@@ -1,3 +1,4 @@
+# tier: gate
 # Round trips of pprof files, judged by Go's own library: what was read and written
 # again says the same, or the same summed up as Go itself would.
 #

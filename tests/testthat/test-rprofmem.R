@@ -1,3 +1,4 @@
+# tier: fast
 # Files of `Rprofmem()`, compared with other readers of them.
 
 # Stacks of samples, innermost function first, by the frames of the tables.

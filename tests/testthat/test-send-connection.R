@@ -1,3 +1,4 @@
+# tier: gate
 # How `send_otlp()` connects: endpoint, headers, certificates, and connections that fail.
 
 test_that("without a connection, or when it is closed, it is tried again", {

@@ -1,3 +1,4 @@
+# tier: gate
 # Requests and responses: what arrives at a server, and what `send_otlp()` does with its answers.
 # The body of a request is what otlp_message() returns; the log of the server contains what it received.
 

@@ -1,3 +1,4 @@
+# tier: fast
 # Text of source files and the figures of their lines, packages of functions.
 
 report <- function() read_rprof(system.file("samples/rprof/1.out", package = "profile"))

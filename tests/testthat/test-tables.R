@@ -1,3 +1,4 @@
+# tier: gate
 # Tables as users leave them, and what R's own functions make of a profile.
 
 expect_all_refuse <- function(x, pattern) {

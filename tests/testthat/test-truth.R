@@ -1,3 +1,4 @@
+# tier: fast
 # Every file of the corpus against what an independent reader found in it.
 
 truth <- function() {

@@ -1,3 +1,4 @@
+# tier: gate
 # Columns of R's many types: each is taken right by every function, or refused by every
 # function with the same class.
 

@@ -1,3 +1,4 @@
+# tier: fast
 # What Scale() and ScaledLabel() of pprof's package measurement gave for these, as it
 # comes with Go 1.27 (Go 1.19 has the same rules): printed by a Go program that called them.
 pprof_shows <- function() {

@@ -1,3 +1,4 @@
+# tier: fast
 # Every rule of both versions, broken once.
 
 # The error for a profile that is not valid.

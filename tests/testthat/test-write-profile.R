@@ -1,3 +1,4 @@
+# tier: fast
 # The name of a file decides its format.
 
 test_that("each name stands for its format", {

@@ -1,3 +1,4 @@
+# tier: fast
 test_that("a regular file comes back byte for byte", {
   path <- withr::local_tempfile()
   for (file in regular_files()) {

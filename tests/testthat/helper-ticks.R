@@ -1,0 +1,40 @@
+# Ticks that a test gives, where a profiler would wait for its timer: each sample and its stack are known. Only
+# benchmarks measure how often the timer finds what.
+
+skip_without_ticks <- function() {
+  testthat::skip_on_cran()
+  if (Sys.info()[["sysname"]] != "Linux") {
+    testthat::skip("ticks can be given on Linux only")
+  }
+  if (!has_compiler("CC")) {
+    testthat::skip("there is no C compiler: no ticks can be given")
+  }
+  if (is.null(ticks$give)) {
+    load_ticks()
+  }
+}
+
+# The functions of native/ticks.c, which is built once.
+ticks <- new.env()
+
+load_ticks <- function() {
+  dir <- built_once("ticks", function(dir) {
+    file.copy(testthat::test_path("native", "ticks.c"), dir)
+    withr::local_dir(dir)
+    run_tool(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", "-o", "ticks.so", "ticks.c"))
+  })
+  dll <- dyn.load(file.path(dir, "ticks.so"))
+  ticks$only_given <- getNativeSymbolInfo("ticks_only_given", dll)$address
+  ticks$give <- getNativeSymbolInfo("ticks_give", dll)$address
+}
+
+# Evaluate this first in what is recorded, at an interval of 0.9 seconds: from here on, only `tick()` makes samples.
+only_given_ticks <- compiler::cmpfun(function() {
+  invisible(.Call(ticks$only_given))
+})
+
+# Gives `n` ticks, which find this function innermost. It is compiled, since the call of native code would be a frame
+# otherwise.
+tick <- compiler::cmpfun(function(n = 1L) {
+  invisible(.Call(ticks$give, n))
+})
