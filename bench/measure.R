@@ -1,7 +1,66 @@
-# What the benchmarks share: files to read, and how time and memory are measured and shown.
+# What the benchmarks share: files to read, how time and memory are measured, and how figures are reported.
 
 scratch <- tempfile("bench")
 dir.create(scratch)
+
+# -- Figures ---------------------------------------------------------------------
+
+# Prints a figure, and adds it to the table that bench/all collects. `n` is the number of measurements behind it,
+# `interval` its bounds, as quartiles() and its neighbours below compute them, and `seed` that of random numbers.
+report <- function(name, value, unit = "", n = NA, interval = NULL, seed = NA) {
+  details <- c(
+    if (!is.null(interval)) interval_text(interval),
+    if (!is.na(n)) paste("n =", figure_text(n)),
+    if (!is.na(seed)) paste("seed", seed)
+  )
+  details <- if (length(details) > 0) paste0("  (", paste(details, collapse = "; "), ")") else ""
+  cat(sprintf("  %-60s %10s %s%s\n", name, figure_text(value), unit, details))
+  record(name, value, unit, n, interval, seed)
+}
+
+# The same without printing, for benchmarks that print tables of their own. The table is a file that the environment
+# variable PROFILE_BENCH_TABLE names: a line for each figure, with fields between tabs, and the load before and after.
+record <- function(name, value, unit = "", n = NA, interval = NULL, seed = NA) {
+  table <- Sys.getenv("PROFILE_BENCH_TABLE")
+  if (table == "") {
+    return(invisible())
+  }
+  fields <- c(
+    benchmark, name, figure_text(value), unit, figure_text(n), if (is.null(interval)) "" else interval_text(interval),
+    if (is.na(seed)) "" else seed, load_at_start, load_now()
+  )
+  cat(paste(gsub("[\t\n]", " ", fields), collapse = "\t"), "\n", sep = "", file = table, append = TRUE)
+}
+
+# Whole numbers as they are, others to four digits.
+figure_text <- function(x) {
+  if (is.na(x)) {
+    return("")
+  }
+  format(if (x == round(x)) x else signif(x, 4), big.mark = ",", scientific = FALSE, digits = 15)
+}
+
+interval_text <- function(interval) {
+  kind <- attr(interval, "kind")
+  bounds <- paste(figure_text(interval[[1]]), "to", figure_text(interval[[2]]))
+  paste0(if (is.null(kind)) "95%" else kind, ": ", bounds)
+}
+
+# Between which the middle half of the values are, and all of them.
+quartiles <- function(x) structure(stats::quantile(x, c(0.25, 0.75), names = FALSE), kind = "quartiles")
+extremes <- function(x) structure(range(x), kind = "range")
+
+# For a share: `found` of `n` independent cases, in percent.
+share_interval <- function(found, n) structure(100 * stats::binom.test(found, n)$conf.int[1:2], kind = "95%")
+
+# The number of processes that wanted a CPU, a mean of the last minute. Linux only.
+load_now <- function() {
+  if (file.exists("/proc/loadavg")) sub(" .*", "", readLines("/proc/loadavg")) else ""
+}
+load_at_start <- load_now()
+benchmark <- basename(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE)))
+
+# -- Time and memory -------------------------------------------------------------
 
 # Medians of tasks that take turns, so that a slow moment of the machine hits all.
 # Writers get a new file each time: to replace one makes some file systems wait
