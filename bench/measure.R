@@ -3,6 +3,10 @@
 scratch <- tempfile("bench")
 dir.create(scratch)
 
+# Arguments, without options such as `--small`, which asks for sizes that take a minute instead of many.
+arguments <- grep("^--", commandArgs(TRUE), value = TRUE, invert = TRUE)
+small <- "--small" %in% commandArgs(TRUE)
+
 # -- Figures ---------------------------------------------------------------------
 
 # Prints a figure, and adds it to the table that bench/all collects. `n` is the number of measurements behind it,
@@ -26,11 +30,14 @@ record <- function(name, value, unit = "", n = NA, interval = NULL, seed = NA) {
     return(invisible())
   }
   fields <- c(
-    benchmark, name, figure_text(value), unit, figure_text(n), if (is.null(interval)) "" else interval_text(interval),
-    if (is.na(seed)) "" else seed, load_at_start, load_now()
+    benchmark, if (subject == "") name else paste0(subject, ": ", name), figure_text(value), unit, figure_text(n),
+    if (is.null(interval)) "" else interval_text(interval), if (is.na(seed)) "" else seed, load_at_start, load_now()
   )
   cat(paste(gsub("[\t\n]", " ", fields), collapse = "\t"), "\n", sep = "", file = table, append = TRUE)
 }
+
+# What the next figures are about, such as the file that is measured; part of their names in the table.
+subject <- ""
 
 # Whole numbers as they are, others to four digits.
 figure_text <- function(x) {
@@ -58,18 +65,17 @@ load_now <- function() {
   if (file.exists("/proc/loadavg")) sub(" .*", "", readLines("/proc/loadavg")) else ""
 }
 load_at_start <- load_now()
-benchmark <- basename(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE)))
+benchmark <- basename(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE)[[1]]))
 
 # -- Time and memory -------------------------------------------------------------
 
-# Medians of tasks that take turns, so that a slow moment of the machine hits all.
-# Writers get a new file each time: to replace one makes some file systems wait
-# for the disk, and that is not what we measure.
+# Seconds of tasks that take turns, so that a slow moment of the machine affects all: a row for each task, a column for
+# each turn. Writers get a new file each time, since replacing one makes some file systems wait for the disk.
 time_tasks <- function(tasks, n) {
   take_turns(lapply(tasks, timed), n)
 }
 
-# The same for tasks that tell their seconds themselves.
+# The same for tasks that return their seconds themselves.
 take_turns <- function(tasks, n) {
   seconds <- vapply(
     seq_len(n),
@@ -84,12 +90,12 @@ take_turns <- function(tasks, n) {
     },
     numeric(length(tasks))
   )
-  apply(matrix(seconds, length(tasks), dimnames = list(names(tasks))), 1, stats::median)
+  matrix(seconds, length(tasks), dimnames = list(names(tasks)))
 }
 
 timed <- function(task) {
   function(fresh) {
-    # system.time() tells milliseconds only.
+    # system.time() has milliseconds only.
     start <- Sys.time()
     task(fresh)
     as.numeric(Sys.time() - start, units = "secs")
@@ -106,8 +112,8 @@ cpu_time <- function(task) {
   }
 }
 
-# What a process of its own needs at its peak for an expression in `path`, beyond what was in use before, what it
-# still holds afterwards, and the size of what it gave, were all columns in memory. In MB; Linux only.
+# The memory that a separate process needs for an expression in `path`, beyond what was in use before: its peak, what it
+# still holds afterwards, and the size of the result with all columns in memory. In MB; Linux only.
 peak_memory <- function(path, expression, before = "NULL") {
   if (!file.exists("/proc/self/clear_refs")) {
     return(c(peak = NA, held = NA, result = NA))
@@ -120,7 +126,7 @@ peak_memory <- function(path, expression, before = "NULL") {
     "  line <- grep(what, readLines('/proc/self/status'), value = TRUE)",
     "  as.numeric(gsub('[^0-9]', '', line)) * 1024",
     "}",
-    # Sets the peak so far to what is in use now.
+    # Sets the peak to what is in use now.
     "writeLines('5', '/proc/self/clear_refs')",
     "before <- memory('VmHWM')",
     sprintf("x <- suppressWarnings(%s)", expression),
@@ -137,20 +143,42 @@ peak_memory <- function(path, expression, before = "NULL") {
   c(peak = bytes[[1]], held = bytes[[2]], result = bytes[[3]]) / 1e6
 }
 
-row <- function(what, value, unit, ratio = NA, to = "", target = NA) {
+# -- Tables ----------------------------------------------------------------------
+
+# A line of a table: a figure, its ratio to another, and the target of that. With `again`, the figure was in a line
+# before, and only the ratio is new. `n` is that of both, `interval` and `ratio_interval` are their bounds.
+row <- function(what, value, unit, ratio = NA, to = "", target = NA, again = FALSE,
+                n = NA, interval = NULL, ratio_interval = NULL) {
   cat(sprintf(
-    "  %-36s %8s %-2s  %6s  %-31s %s\n", what, value, unit,
-    if (is.na(ratio)) "" else sprintf("%.2f", ratio),
-    if (is.na(ratio)) "" else paste("x", to),
+    "  %-36s %10s %-2s  %6s  %-31s %s\n", what, figure_text(value), unit,
+    if (is.na(ratio)) "" else sprintf("%.2f", ratio), if (is.na(ratio)) "" else paste("x", to),
     if (is.na(target)) "" else paste("target: at most", target)
   ))
+  if (!again) record(what, value, unit, n, interval)
+  if (!is.na(ratio)) record(paste(what, "/", to), ratio, "x", n, ratio_interval)
+}
+
+# The lines of a task: the median of its times, which are those in `times`, a result of time_tasks(), and the median of
+# the ratios to each of `others` in the same turn.
+time_rows <- function(what, times = NULL, others = character(), targets = NA, mine = times[what, ], unit = "s") {
+  scale <- if (unit == "ms") 1000 else 1
+  figure <- function(...) {
+    row(what, scale * stats::median(mine), unit, n = length(mine), interval = extremes(scale * mine), ...)
+  }
+  measured <- others %in% rownames(times)
+  targets <- rep_len(targets, length(others))[measured]
+  others <- others[measured]
+  if (length(others) == 0) figure()
+  for (i in seq_along(others)) {
+    ratios <- mine / times[others[[i]], ]
+    figure(stats::median(ratios), others[[i]], targets[[i]], again = i > 1, ratio_interval = extremes(ratios))
+  }
 }
 
 # -- Files of our own ------------------------------------------------------------
 
-# Real programs show thousands of stacks, a short test file hundreds. New ones are
-# made by crossing two that share an item: the inner frames of the one, from there
-# on the outer frames of the other.
+# Real programs have thousands of stacks, a short test file hundreds. New ones combine two that share an item: the inner
+# frames of one, and from that item on the outer frames of the other.
 cross <- function(lines, n) {
   item <- "([0-9]+#[0-9]+ )?\"[^\"]*\" "
   whole <- grepl(paste0("^(:[0-9:]+:)?(", item, ")+$"), lines)
@@ -159,7 +187,7 @@ cross <- function(lines, n) {
   items <- regmatches(lines, gregexpr(item, lines))
   places <- data.frame(line = rep(seq_along(lines), lengths(items)), item = unlist(items))
   by_item <- split(places$line, places$item)
-  # Few lines have few crossings: so many are tried, no more.
+  # A few lines can be combined in a few ways only, so this stops after some rounds.
   for (round in 1:5) {
     if (length(lines) >= n) break
     one <- sample.int(length(items), n, replace = TRUE)

@@ -1,7 +1,7 @@
 // What pages take in Chromium; called by bench/page with the paths of two pages, of a file for speedscope, and of
 // profvis's page or "".
 
-import { readFileSync, statSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -32,9 +32,29 @@ async function visit(address, measure, args = []) {
 	}
 }
 
-function show(what, value, unit = 'ms', target = '') {
+const load = () => (existsSync('/proc/loadavg') ? readFileSync('/proc/loadavg', 'utf8').split(' ')[0] : '');
+const loadAtStart = load();
+let subject = '';
+
+function about(title) {
+	console.log(title);
+	subject = title;
+}
+
+/** Prints a figure and adds it to the table of bench/all, as record() in measure.R does. */
+function show(what, value, unit = 'ms', target = '', n = 1, interval = '') {
 	const number = unit === 'ms' ? value.toFixed(value < 20 ? 1 : 0) : value.toLocaleString('en');
 	console.log(`  ${what.padEnd(42)} ${number.padStart(8)} ${unit.padEnd(3)} ${target}`);
+	const table = process.env.PROFILE_BENCH_TABLE;
+	const fields = ['page', `${subject}: ${what}`, number, unit, n, interval, '', loadAtStart, load()];
+	if (table) appendFileSync(table, `${fields.join('\t')}\n`);
+}
+
+/** The median of some times. */
+function showMedian(what, times, target) {
+	const sorted = [...times].sort((a, b) => a - b);
+	const range = `range: ${sorted[0].toFixed(1)} to ${sorted.at(-1).toFixed(1)}`;
+	show(`${what}, median`, sorted[sorted.length >> 1], 'ms', target, sorted.length, range);
 }
 
 const megabytes = (file) => Number((statSync(file).size / 1e6).toFixed(2));
@@ -42,7 +62,7 @@ const elements = (page) => page.evaluate(() => document.querySelectorAll('*').le
 const heap = async (page) => Math.round((await page.metrics()).JSHeapUsedSize / 1e6);
 
 async function ourPage(file, targets) {
-	console.log(`${targets ? 'tiled' : 'page'} of this package`);
+	about(`${targets ? 'tiled' : 'page'} of this package`);
 	await visit(pathToFileURL(file).href, async (page) => {
 		await page.waitForSelector('body.ready', { timeout: patience });
 		const found = await page.evaluate(() => {
@@ -51,7 +71,6 @@ async function ourPage(file, targets) {
 				action();
 				return performance.now() - start;
 			};
-			const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
 			// The whole, and the widest nodes, as a user zooms.
 			const { tree } = app;
 			const context = byId('canvas').getContext('2d');
@@ -83,8 +102,8 @@ async function ourPage(file, targets) {
 				samples: strip.samples,
 				nodes: app.model.n - 1,
 				first: performance.getEntriesByName('picture')[0].startTime,
-				redraw: median(redraws),
-				brush: median(brushes),
+				redraws,
+				brushes,
 				search,
 				line,
 			};
@@ -93,8 +112,8 @@ async function ourPage(file, targets) {
 		show('nodes', found.nodes, '');
 		show('file', megabytes(file), 'MB', targets ? 'at most 2.5' : '');
 		show('first picture', found.first, 'ms', targets ? 'at most 1500' : 'at most 1000');
-		show('redraw, median', found.redraw, 'ms', targets ? 'at most 8' : '');
-		show('brush of half the samples, median', found.brush, 'ms', targets ? 'at most 200' : '');
+		showMedian('redraw', found.redraws, targets ? 'at most 8' : '');
+		showMedian('brush of half the samples', found.brushes, targets ? 'at most 200' : '');
 		show('search', found.search);
 		show('by line', found.line);
 		show('elements', found.elements, '', 'at most 3000');
@@ -103,7 +122,7 @@ async function ourPage(file, targets) {
 }
 
 async function speedscopePage(file) {
-	console.log('speedscope, samples in order');
+	about('speedscope, samples in order');
 	const index = join(dirname(require.resolve('speedscope/package.json')), 'dist/release/index.html');
 	// With this hash speedscope waits for a script to pass the profile.
 	await visit(
@@ -134,7 +153,7 @@ async function speedscopePage(file) {
 }
 
 async function profvisPage(file) {
-	console.log('profvis');
+	about('profvis');
 	await visit('about:blank', async (page) => {
 		const start = performance.now();
 		await page.goto(pathToFileURL(file).href, { waitUntil: 'load', timeout: patience });
