@@ -7,11 +7,47 @@ use profile_core::formats::{self, Input, rprof};
 use profile_core::io::gzip;
 use profile_core::io::input::Origin;
 use profile_core::io::save;
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 
-fn threads() -> usize {
-    fs::read_dir("/proc/self/task").unwrap().count()
+/// The threads of this process, by their names in `/proc`.
+fn threads() -> BTreeSet<OsString> {
+    let threads = fs::read_dir("/proc/self/task").unwrap();
+    threads.map(|thread| thread.unwrap().file_name()).collect()
+}
+
+/// Threads that were started since `before`. The kernel lists a thread for a moment after it was joined, so their
+/// number is not the difference of two counts.
+struct Started {
+    before: BTreeSet<OsString>,
+    seen: RefCell<BTreeSet<OsString>>,
+}
+
+impl Started {
+    fn since_now() -> Started {
+        Started {
+            before: threads(),
+            seen: RefCell::default(),
+        }
+    }
+
+    fn look(&self) {
+        let new = threads().difference(&self.before).cloned().collect();
+        self.seen.borrow_mut().append(&mut { new });
+    }
+
+    fn count(&self) -> usize {
+        self.seen.borrow().len()
+    }
+
+    /// Waits until all of them have ended, as long as that takes.
+    fn have_ended(&self) {
+        while !threads().is_disjoint(&self.seen.borrow()) {
+            std::thread::yield_now();
+        }
+    }
 }
 
 #[test]
@@ -20,37 +56,35 @@ fn one_more_thread_is_used() {
     reading(&deflated);
 }
 
-/// Gives an Rprof file, compressed.
+/// Returns an Rprof file, compressed.
 fn compressing() -> Vec<u8> {
     let mut deflated = Vec::new();
-    let before = threads();
-    let mut most = before;
+    let started = Started::since_now();
     gzip::compress(&mut deflated, |out| {
         let lines = "\"inner\" \"outer\" \n".repeat(1 << 14);
         out.write_all(b"sample.interval=20000\n")
             .map_err(save::failed)?;
         for _ in 0..64 {
             out.write_all(lines.as_bytes()).map_err(save::failed)?;
-            most = most.max(threads());
+            started.look();
         }
         Ok(())
     })
     .unwrap();
-    assert_eq!(most, before + 1);
-    // The kernel lists a thread for a moment after it was joined.
-    assert!(threads() <= most);
+    assert_eq!(started.count(), 1);
+    started.have_ended();
     deflated
 }
 
 fn reading(deflated: &[u8]) {
-    let before = threads();
-    let most = Cell::new(before);
-    let count = || {
-        most.set(most.get().max(threads()));
+    let started = Started::since_now();
+    let look = || {
+        started.look();
         false
     };
     let (input, format) = (Input::Bytes(deflated), Some(&rprof::FORMAT));
-    let (profile, _) = formats::read(input, format, Origin::default(), &count).unwrap();
+    let (profile, _) = formats::read(input, format, Origin::default(), &look).unwrap();
     assert_eq!(profile.samples.len(), 64 << 14);
-    assert_eq!(most.get(), before + 1);
+    assert_eq!(started.count(), 1);
+    started.have_ended();
 }

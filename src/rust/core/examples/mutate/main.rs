@@ -29,8 +29,8 @@ mod of_text;
 mod of_viewers;
 // For the messages of the tests.
 #[allow(unused)]
-#[path = "../../tests/otlp.rs"]
-mod tests;
+#[path = "../../tests/all/otlp/mod.rs"]
+mod otlp;
 
 /// A random number generator (xorshift64*) with the same results on every platform.
 struct Random(u64);

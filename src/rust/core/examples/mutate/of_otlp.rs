@@ -1,7 +1,7 @@
 //! The inputs and checks of the fuzzer for OTLP messages.
 
-use super::tests::otlp::message::{LAYOUTS, Layout, Slot, walk};
-use super::tests::otlp::{irregular::irregular, json::to_json, references::each_index, wire};
+use super::otlp::message::{LAYOUTS, Layout, Slot, walk};
+use super::otlp::{irregular::irregular, json::to_json, references::each_index, wire};
 use super::{Random, origin, samples};
 use profile_core::error::{Error, Result};
 use profile_core::formats::otlp;

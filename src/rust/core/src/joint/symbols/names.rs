@@ -123,8 +123,8 @@ mod tests {
     }
 
     #[test]
-    fn short_names_that_stand_for_endless_ones_are_rejected_quickly() {
-        // Each template argument is a pair of the previous one.
+    fn short_names_that_stand_for_endless_ones_are_rejected() {
+        // Without the limits, this would not end. Each template argument is a pair of the previous one.
         let pairs = |count| {
             let digits = "3456789ABCDEFGHIJKLMNOPQRSTUVWXYZ".chars().take(count);
             let pairs: String = digits
@@ -136,13 +136,11 @@ mod tests {
         assert_eq!(demangle(&pairs(30)), None);
         let deep = format!("_Z1f{}i", "P".repeat(100_000));
         let nested = format!("_Z1f{}i{}", "1aI".repeat(50_000), "E".repeat(50_000));
-        let ambiguous = format!("_ZNcv{}", "T_I".repeat(24));
+        let ambiguous = format!("_ZNcv{}", "T_I".repeat(1000));
         let rust = format!("_RNvC1a{}", "RR".repeat(50_000));
-        let begin = std::time::Instant::now();
         for name in [pairs(30), deep, nested, ambiguous, rust] {
             assert!(shown(&name).len() <= LONGEST.max(name.len()));
         }
-        assert!(begin.elapsed().as_secs() < 5);
     }
 
     #[test]

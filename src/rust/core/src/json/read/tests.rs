@@ -148,7 +148,7 @@ fn random(seed: u64) -> String {
 
 #[test]
 fn values_are_those_of_serde_json() {
-    for seed in 0..500 {
+    for seed in 0..200 {
         let text = random(seed);
         let expected = normal(serde_json::from_str(&text).unwrap());
         for size in [1, 7, 64, PIECE] {
@@ -178,7 +178,7 @@ fn values_are_those_of_serde_json() {
 fn damaged_json_is_accepted_where_serde_json_accepts_it() {
     const BYTES: &[u8] = b"{}[]\",:0-.e\\nu \n";
     let mut accepted = 0;
-    for seed in 0..400 {
+    for seed in 0..200 {
         let text = random(seed).into_bytes();
         let mut random = Random(seed + 1000);
         for _ in 0..20 {
@@ -227,7 +227,17 @@ fn damaged_json_is_accepted_where_serde_json_accepts_it() {
 
 #[test]
 fn every_truncated_text_is_recognised() {
-    for seed in 0..100 {
+    truncate_texts(25);
+}
+
+#[test]
+#[ignore = "thorough"]
+fn each_of_many_truncated_texts_is_recognised() {
+    truncate_texts(1000);
+}
+
+fn truncate_texts(seeds: u64) {
+    for seed in 0..seeds {
         let text = random(seed);
         let text = text.trim();
         for end in (1..text.len()).filter(|&end| text.is_char_boundary(end)) {

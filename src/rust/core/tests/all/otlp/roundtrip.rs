@@ -18,7 +18,9 @@ use profile_core::model::Profile;
 use std::rc::Rc;
 
 const GO_ON: &dyn Fn() -> bool = &|| false;
-const SEEDS: u64 = 1500;
+/// How many messages the tests use, and how many if they are thorough.
+const SEEDS: u64 = 150;
+const MANY_SEEDS: u64 = 3000;
 
 fn read(bytes: &[u8]) -> (Profile, Problems) {
     let origin = Origin {
@@ -95,8 +97,18 @@ fn says_none(attribute: &Attribute) -> bool {
 
 #[test]
 fn irregular_messages_come_back() {
+    come_back(SEEDS);
+}
+
+#[test]
+#[ignore = "thorough"]
+fn many_irregular_messages_come_back() {
+    come_back(MANY_SEEDS);
+}
+
+fn come_back(seeds: u64) {
     for layout in LAYOUTS {
-        for seed in 0..SEEDS {
+        for seed in 0..seeds {
             println!("seed {seed}, {layout:?}");
             let data = irregular(seed, layout, true);
             let (profile, _) = read(&encode(&data, layout));
@@ -109,7 +121,17 @@ fn irregular_messages_come_back() {
 
 #[test]
 fn it_does_not_matter_how_a_message_is_written() {
-    for seed in 0..SEEDS / 10 {
+    are_written_in_other_ways(SEEDS / 10);
+}
+
+#[test]
+#[ignore = "thorough"]
+fn it_does_not_matter_how_many_messages_are_written() {
+    are_written_in_other_ways(MANY_SEEDS / 10);
+}
+
+fn are_written_in_other_ways(seeds: u64) {
+    for seed in 0..seeds {
         let data = irregular(seed, Layout::V11, true);
         let plain = write(&read(&encode(&data, Layout::V11)).0, &Writer::default());
         let again = Form {
@@ -139,6 +161,16 @@ fn it_does_not_matter_how_a_message_is_written() {
 
 #[test]
 fn what_is_written_breaks_no_rule() {
+    break_no_rule(SEEDS);
+}
+
+#[test]
+#[ignore = "thorough"]
+fn many_written_messages_break_no_rule() {
+    break_no_rule(MANY_SEEDS);
+}
+
+fn break_no_rule(seeds: u64) {
     let aggregate = Writer {
         aggregate: true,
         ..Writer::default()
@@ -148,7 +180,7 @@ fn what_is_written_breaks_no_rule() {
         ..aggregate.clone()
     };
     let mut kept = 0;
-    for seed in 0..SEEDS {
+    for seed in 0..seeds {
         println!("seed {seed}");
         let (profile, _) = read(&encode(&irregular(seed, Layout::V11, true), Layout::V11));
         let mut bytes = Vec::new();
@@ -172,12 +204,22 @@ fn what_is_written_breaks_no_rule() {
         assert_eq!(from, data);
         assert!(write(&read(&text).0, &aggregate) == again);
     }
-    assert!(kept > SEEDS / 2, "{kept}");
+    assert!(kept > seeds / 2, "{kept}");
 }
 
 #[test]
 fn messages_that_should_be_otherwise_are_mended() {
-    for seed in 0..SEEDS {
+    are_mended(SEEDS);
+}
+
+#[test]
+#[ignore = "thorough"]
+fn many_messages_that_should_be_otherwise_are_mended() {
+    are_mended(MANY_SEEDS);
+}
+
+fn are_mended(seeds: u64) {
+    for seed in 0..seeds {
         println!("seed {seed}");
         let data = irregular(seed, Layout::V11, false);
         let bytes = encode(&data, Layout::V11);

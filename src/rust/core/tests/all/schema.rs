@@ -1,9 +1,7 @@
 //! Writing profiles as tables and reading them again, without R: no information of real files of any
 //! format is lost.
 
-mod common;
-
-use common::{go_on, tables};
+use crate::common::{go_on, tables};
 use profile_core::Error;
 use profile_core::formats::{self, Input};
 use profile_core::io::input::Origin;
@@ -31,8 +29,10 @@ fn profiles() -> Vec<(String, Profile)> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/testthat/data");
     let mut profiles = Vec::new();
     for format in ["rprof", "pprof", "otlp"] {
-        for file in fs::read_dir(data.join(format)).unwrap() {
-            let path = file.unwrap().path();
+        let files = fs::read_dir(data.join(format)).unwrap();
+        let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        paths.sort();
+        for path in paths {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             let input = Input::File(&path);
             if let Ok((profile, _)) = formats::read(input, None, Origin::default(), &go_on) {

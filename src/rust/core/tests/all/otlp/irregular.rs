@@ -311,8 +311,18 @@ impl Maker {
 
 #[test]
 fn bytes_go_round_in_every_form() {
+    go_round_in_every_form(20);
+}
+
+#[test]
+#[ignore = "thorough"]
+fn bytes_of_many_messages_go_round_in_every_form() {
+    go_round_in_every_form(500);
+}
+
+fn go_round_in_every_form(seeds: u64) {
     for layout in LAYOUTS {
-        for seed in 0..100 {
+        for seed in 0..seeds {
             let data = irregular(seed, layout, false);
             for form in Form::all(layout) {
                 let again = decode(&encode_as(&data, form), layout);
@@ -324,7 +334,7 @@ fn bytes_go_round_in_every_form() {
 
 #[test]
 fn json_goes_round() {
-    for seed in 0..500 {
+    for seed in 0..100 {
         let data = irregular(seed, Layout::V11, seed % 2 == 0);
         let text = to_json(&data).to_string();
         let again = from_json(&serde_json::from_str(&text).unwrap()).unwrap();
@@ -334,8 +344,18 @@ fn json_goes_round() {
 
 #[test]
 fn strict_messages_break_nothing() {
+    break_nothing(200);
+}
+
+#[test]
+#[ignore = "thorough"]
+fn many_strict_messages_break_nothing() {
+    break_nothing(5000);
+}
+
+fn break_nothing(seeds: u64) {
     for layout in LAYOUTS {
-        for seed in 0..2000 {
+        for seed in 0..seeds {
             assert_eq!(
                 violations(&irregular(seed, layout, true)),
                 [],
@@ -347,9 +367,20 @@ fn strict_messages_break_nothing() {
 
 #[test]
 fn irregular_messages_break_no_must() {
+    break_no_must(200);
+}
+
+#[test]
+#[ignore = "thorough"]
+fn many_irregular_messages_break_no_must() {
+    break_no_must(5000);
+}
+
+/// Between them, the messages break each rule of level "should".
+fn break_no_must(seeds: u64) {
     let mut broken = BTreeSet::new();
     for layout in LAYOUTS {
-        for seed in 0..2000 {
+        for seed in 0..seeds {
             let data = irregular(seed, layout, false);
             assert_eq!(grave(&data), [], "{seed} {layout:?}");
             broken.extend(violations(&data).into_iter().map(|v| v.rule));

@@ -104,7 +104,7 @@ fn a_wish_to_stop_is_heard_in_each_phase() {
         let (profile, _) = read(&bytes, &asked).unwrap();
         let most = asked.count.get();
         assert!(most > 2 * bytes.len() as u64 / (1 << 20), "{most}");
-        for until in (0..most).step_by(most as usize / 20 + 1) {
+        for until in (0..most).step_by(most as usize / 10 + 1) {
             let asked = Asked::new(until);
             assert!(
                 matches!(read(&bytes, &asked), Err(Error::Interrupted)),
@@ -122,7 +122,7 @@ fn a_wish_to_stop_is_heard_in_each_phase() {
             let asked = Asked::new(u64::MAX);
             write(&asked).unwrap();
             let most = asked.count.get();
-            for until in (0..most).step_by(most as usize / 5 + 1) {
+            for until in (0..most).step_by(most as usize / 3 + 1) {
                 assert!(matches!(write(&Asked::new(until)), Err(Error::Interrupted)));
             }
         }

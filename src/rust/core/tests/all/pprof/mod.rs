@@ -3,12 +3,10 @@
 //! The reference is Go's package `github.com/google/pprof/profile`; where the result differs from
 //! that of Go, the test has a comment.
 
-mod pprof {
-    pub mod build;
-    mod damaged;
-    mod irregular;
-    mod real;
-    mod sources;
-    mod whole;
-    mod written;
-}
+pub mod build;
+mod damaged;
+mod irregular;
+mod real;
+mod sources;
+mod whole;
+mod written;

@@ -4,7 +4,6 @@ use crate::symbols::build::*;
 use profile_core::joint::Module;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 /// Numbers that are the same in each run.
 struct Random(u64);
@@ -19,13 +18,11 @@ impl Random {
     }
 }
 
-/// Asks a damaged file, in a time that excludes an endless loop.
+/// Asks a damaged file.
 fn survive(module: &Module, addresses: &[u64], what: &str) {
-    let begin = Instant::now();
     for symbols in ask(module, addresses) {
         assert!(!symbols.is_empty(), "{what}");
     }
-    assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
 }
 
 /// Sections of a file: the name, and where they are in it.
@@ -45,6 +42,17 @@ fn sections(library: &Path) -> Vec<(String, usize, usize)> {
 
 #[test]
 fn damaged_files_do_no_harm() {
+    damage(15, 5);
+}
+
+#[test]
+#[ignore = "thorough"]
+fn files_with_much_damage_do_no_harm() {
+    damage(300, 125);
+}
+
+/// Cuts libraries at so many places, and changes each of their sections so many times.
+fn damage(cuts: usize, changes: usize) {
     let folder = Folder::new();
     let mut libraries = vec![
         folder.compile("cc", &folder.write("five.c", C), &["-O2", "-g"]),
@@ -72,7 +80,7 @@ fn damaged_files_do_no_harm() {
         let path = folder.0.join("damaged.so");
         module.path = path.to_str().unwrap().to_owned();
 
-        for round in 0..60 {
+        for round in 0..cuts {
             let length = random.below(sound.len());
             fs::write(&path, &sound[..length]).unwrap();
             survive(&module, &addresses, &format!("{round}: cut at {length}"));
@@ -90,9 +98,9 @@ fn damaged_files_do_no_harm() {
             if size == 0 {
                 continue;
             }
-            for round in 0..25 {
+            for round in 0..changes {
                 let mut bytes = sound.clone();
-                for _ in 0..1 + round / 5 {
+                for _ in 0..1 + round % 5 {
                     let at = offset + random.below(size);
                     match random.below(4) {
                         0 => bytes[at] = 0xff,
@@ -107,7 +115,8 @@ fn damaged_files_do_no_harm() {
     }
 }
 
-/// Half a million functions, each inlined into the one before it.
+/// Half a million functions, each inlined into the one before it. With a step for each pair of them, the test would not
+/// end.
 #[test]
 fn deep_nesting_does_not_overflow_the_stack() {
     let folder = Folder::new();
@@ -134,11 +143,9 @@ fn deep_nesting_does_not_overflow_the_stack() {
         let library = folder.compile("cc", &source, &["-nostdlib"]);
         let all = sections(&library);
         let text = all.iter().find(|(name, ..)| name == ".text").unwrap().1 as u64;
-        let begin = Instant::now();
         let found = ask(&module(&library), &[text + 1]).remove(0);
         assert_eq!(found.len(), 500_002);
         assert_eq!(found[found.len() - 1].name, "deep");
-        assert!(begin.elapsed() < Duration::from_secs(20));
     }
 }
 

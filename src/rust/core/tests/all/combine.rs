@@ -1,8 +1,6 @@
 //! Combining and compacting tables of real files, without R.
 
-mod common;
-
-use common::{go_on, tables};
+use crate::common::{go_on, tables};
 use profile_core::analysis::combine::{Combined, combine};
 use profile_core::analysis::compact::rows_in_use;
 use profile_core::formats::{self, Input};

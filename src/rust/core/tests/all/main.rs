@@ -1,0 +1,12 @@
+//! Tests of the core as other crates see it. They are one program, since linking a program for each file would take
+//! longer than running the tests. Only `threads.rs` is separate.
+
+mod combine;
+mod common;
+mod joint;
+mod otlp;
+mod pprof;
+mod rprof;
+mod schema;
+#[cfg(target_os = "linux")]
+mod symbols;
