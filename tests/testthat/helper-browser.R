@@ -1,4 +1,6 @@
-# The page in a browser: Chromium opens it and prints the document that its scripts made.
+# The page in a browser: one Chromium for all pages of a test file, which is asked by messages of the DevTools protocol
+# (https://chromedevtools.github.io/devtools-protocol/). They are passed in two pipes, as JSON with a zero byte behind
+# it. Chromium ends when its pipe is closed, and so does it with this process, however that ends.
 
 skip_without_chromium <- function() {
   testthat::skip_on_cran()
@@ -16,23 +18,88 @@ find_chromium <- function() {
   c(unname(programs[programs != ""]), "")[[1]]
 }
 
+browser <- new.env()
+
+start_browser <- function() {
+  browser$dir <- dir <- tempfile("browser-")
+  dir.create(dir)
+  at <- function(name) shQuote(file.path(dir, name))
+  system2("mkfifo", c(at("to"), at("from")))
+  command <- paste(
+    # A browser that hangs is ended: then its pipe is closed, too.
+    "exec timeout -k 5 540", shQuote(find_chromium()), "--headless=new --no-sandbox --disable-gpu --remote-debugging-pipe",
+    # A page that is not in front is not slowed down.
+    "--disable-background-timer-throttling --disable-renderer-backgrounding --disable-backgrounding-occluded-windows",
+    paste0("--user-data-dir=", at("home")), "3<", at("to"), "4>", at("from"), ">", at("output"), "2>&1 < /dev/null"
+  )
+  system2("sh", c("-c", shQuote(command)), wait = FALSE)
+  browser$to <- fifo(file.path(dir, "to"), "wb", blocking = TRUE)
+  browser$from <- fifo(file.path(dir, "from"), "rb", blocking = TRUE)
+  browser$received <- raw()
+  browser$asked <- 0
+  withr::defer(
+    {
+      close(browser$to)
+      close(browser$from)
+      browser$to <- NULL
+      unlink(dir, recursive = TRUE)
+    },
+    testthat::teardown_env()
+  )
+}
+
+# The result of a method with these parameters; `session` is a page.
+ask_browser <- function(method, ..., session = NULL) {
+  if (is.null(browser$to)) {
+    start_browser()
+  }
+  browser$asked <- browser$asked + 1
+  message <- list(id = browser$asked, method = method, params = rlang::set_names(list(...), ...names()))
+  message$sessionId <- session
+  writeBin(c(charToRaw(jsonlite::toJSON(message, auto_unbox = TRUE, digits = NA)), as.raw(0)), browser$to)
+  repeat {
+    answer <- next_message()
+    # Others are events.
+    if (identical(as.numeric(answer$id), browser$asked)) break
+  }
+  if (!is.null(answer$error)) {
+    stop(method, ": ", answer$error$message)
+  }
+  answer$result
+}
+
+next_message <- function() {
+  while (!any(end <- browser$received == 0)) {
+    bytes <- readBin(browser$from, "raw", 2^16)
+    if (length(bytes) == 0) {
+      output <- readLines(file.path(browser$dir, "output"), warn = FALSE)
+      stop("The browser has ended:\n", paste(utils::tail(output, 20), collapse = "\n"))
+    }
+    browser$received <- c(browser$received, bytes)
+  }
+  end <- which(end)[[1]]
+  json <- rawToChar(browser$received[seq_len(end - 1)])
+  Encoding(json) <- "UTF-8"
+  browser$received <- browser$received[-seq_len(end)]
+  jsonlite::fromJSON(json, simplifyVector = FALSE)
+}
+
 # The HTML of a page with this hash, after its scripts have run.
 dump_page <- function(path, hash) {
-  home <- withr::local_tempdir()
-  out <- file.path(home, "out")
-  arguments <- c(
-    "--headless=new", "--no-sandbox", "--disable-gpu", paste0("--user-data-dir=", shQuote(home)),
-    # Scripts have this long, in milliseconds; the clock is advanced when they wait.
-    "--virtual-time-budget=20000", "--dump-dom", shQuote(paste0("file://", normalizePath(path), "#", hash))
-  )
-  # On a busy machine Chromium may advance its clock before the data are decompressed.
-  for (attempt in 1:5) {
-    system2(find_chromium(), arguments, stdout = out, stderr = FALSE, timeout = 120)
-    html <- readChar(out, file.size(out), useBytes = TRUE)
-    if (grepl("<body class=\"ready\">", html, fixed = TRUE, useBytes = TRUE)) break
-  }
-  Encoding(html) <- "UTF-8"
-  html
+  page <- ask_browser("Target.createTarget", url = "about:blank")$targetId
+  on.exit(ask_browser("Target.closeTarget", targetId = page))
+  session <- ask_browser("Target.attachToTarget", targetId = page, flatten = TRUE)$sessionId
+  ask_browser("Page.navigate", url = paste0("file://", normalizePath(path), "#", hash), session = session)
+  # The data are decompressed after the page has been loaded.
+  html <- "new Promise((resolve) => {
+    const look = () => {
+      if (document.body?.classList.contains('ready')) resolve(document.documentElement.outerHTML);
+      else setTimeout(look, 5);
+    };
+    look();
+  })"
+  answer <- ask_browser("Runtime.evaluate", expression = html, awaitPromise = TRUE, returnByValue = TRUE, session = session)
+  answer$result$value
 }
 
 unescape_html <- function(text) {
@@ -80,4 +147,50 @@ page_table <- function(html) {
 page_selftest <- function(html) {
   json <- sub("</pre>.*$", "", sub("^.*<pre id=\"selftest\">", "", html))
   jsonlite::fromJSON(unescape_html(json), simplifyVector = TRUE)
+}
+
+# ---- A profile and what its page shows ----------------------------------------
+
+read_for_page <- function(path) {
+  suppressWarnings(read_profile(path), classes = "profile_warning")
+}
+
+# The path of a page, for as long as the test.
+browser_page <- function(x, ..., .local_envir = parent.frame()) {
+  path <- withr::local_tempfile(fileext = ".html", .local_envir = .local_envir)
+  write_profile_page(x, path, ...)
+  path
+}
+
+expect_shown_functions <- function(file) {
+  x <- read_for_page(file)
+  functions <- summary(x)$by_function
+  shown <- page_table(dump_page(browser_page(x), "rows=all"))
+  name <- enc2utf8(as.character(functions$name))
+  name[is.na(name)] <- "<unknown>"
+  expect_shown(shown, functions, shown$name, name, basename(file))
+  # The order of the table is that of summary(): by self, then by total.
+  testthat::expect_false(is.unsorted(-shown$self), label = basename(file))
+}
+
+expect_shown_lines <- function(file) {
+  x <- read_for_page(file)
+  lines <- summary(x)$by_line
+  if (nrow(lines) == 0) {
+    return()
+  }
+  shown <- page_table(dump_page(browser_page(x), "by=line&rows=all"))
+  expected <- paste0(enc2utf8(lines$filename), ":", lines$line)
+  expect_shown(shown, lines, paste0(shown$filename, ":", shown$line), expected, basename(file))
+}
+
+# The rows of a table are those of a summary, by key. Bytes are those that Rprof recorded.
+expect_shown <- function(shown, summary, key, expected, label) {
+  testthat::expect_identical(sort(key, method = "radix"), sort(expected, method = "radix"), label = label)
+  at <- match(key, expected)
+  testthat::expect_equal(shown$self, summary$self[at], label = label)
+  testthat::expect_equal(shown$total, summary$total[at], label = label)
+  if (!is.null(summary[["self_alloc"]])) {
+    testthat::expect_equal(shown$bytes, summary$self_alloc[at], label = label)
+  }
 }

@@ -1,61 +1,23 @@
 # tier: gate
-# What the page shows in a browser are the figures of the profile.
+# What the page shows in a browser are the figures of the profile; test-page-browser-all.R has all files.
 
-page_files_to_test <- function() {
-  pprof <- dir(data_path("pprof"), full.names = TRUE)
-  samples <- dir(system.file("samples", package = "profile"), "[.](out|gz)$", recursive = TRUE, full.names = TRUE)
-  c(rprof_path(rprof_files()), pprof, samples)
+# Memory and garbage collections, lines, several sources, recursion, unusual names, damage, nothing at all, and Go.
+shown_files <- function() {
+  files <- c(
+    "basic_memgc.out", "dplyr_line.out", "multi_memory_gc_line.out", "append_line2.out", "deep_plain.out", "names_line.out",
+    "latin1_names.out", "empty_mem.out"
+  )
+  c(rprof_path(files), data_path("pprof", c("go_cpu.pb.gz", "go_heap.pb.gz")))
 }
 
-read_for_page <- function(path) {
-  suppressWarnings(read_profile(path), classes = "profile_warning")
-}
-
-page_of <- function(x, ..., .local_envir = parent.frame()) {
-  path <- withr::local_tempfile(fileext = ".html", .local_envir = .local_envir)
-  write_profile_page(x, path, ...)
-  path
-}
-
-# The figures of a table and a summary, by key. Bytes are those that Rprof recorded.
-expect_figures <- function(shown, summary, key, expected, label) {
-  at <- match(key, expected)
-  expect_equal(shown$self, summary$self[at], label = label)
-  expect_equal(shown$total, summary$total[at], label = label)
-  if (!is.null(summary[["self_alloc"]])) {
-    expect_equal(shown$bytes, summary$self_alloc[at], label = label)
-  }
-}
-
-test_that("the table has the figures of summary(), for each file", {
+test_that("the table has the figures of summary()", {
   skip_without_chromium()
-  for (file in page_files_to_test()) {
-    x <- read_for_page(file)
-    expected <- summary(x)
-    html <- dump_page(page_of(x), "rows=all")
-    shown <- page_table(html)
-    functions <- expected$by_function
-    name <- enc2utf8(as.character(functions$name))
-    name[is.na(name)] <- "<unknown>"
-    expect_identical(sort(shown$name, method = "radix"), sort(name, method = "radix"), label = basename(file))
-    expect_figures(shown, functions, shown$name, name, basename(file))
-    # The order of the table is that of summary(): by self, then by total.
-    expect_false(is.unsorted(-shown$self), label = basename(file))
-  }
+  for (file in shown_files()) expect_shown_functions(file)
 })
 
-test_that("the table by line has the figures of summary(), for each file with lines", {
+test_that("the table by line has the figures of summary()", {
   skip_without_chromium()
-  for (file in page_files_to_test()) {
-    x <- read_for_page(file)
-    lines <- summary(x)$by_line
-    if (nrow(lines) == 0) next
-    shown <- page_table(dump_page(page_of(x), "by=line&rows=all"))
-    key <- paste0(shown$filename, ":", shown$line)
-    expected <- paste0(enc2utf8(lines$filename), ":", lines$line)
-    expect_identical(sort(key, method = "radix"), sort(expected, method = "radix"), label = basename(file))
-    expect_figures(shown, lines, key, expected, basename(file))
-  }
+  for (file in shown_files()) expect_shown_lines(file)
 })
 
 # A row for each path of names that begins a stack: its depth, its name, and the values of the samples that
@@ -100,7 +62,7 @@ test_that("sums, sizes of trees and widths are those of the samples", {
   )
   for (file in files) {
     x <- read_for_page(file)
-    result <- page_selftest(dump_page(page_of(x), "selftest=1"))
+    result <- page_selftest(dump_page(browser_page(x), "selftest=1"))
     has_stack <- x$samples$sample_id %in% x$sample_locations$sample_id
     value_of <- function(type, unit) {
       rows <- x$sample_values$type == type & x$sample_values$unit == unit
@@ -144,7 +106,7 @@ test_that("a comparison has both sides", {
   skip_without_chromium()
   x <- read_for_page(rprof_path("basic_all.out"))
   base <- read_for_page(rprof_path("basic_line.out"))
-  shown <- page_table(dump_page(page_of(x, base = base), "rows=all"))
+  shown <- page_table(dump_page(browser_page(x, base = base), "rows=all"))
   # Amounts are times in nanoseconds, since all intervals are known.
   ours <- summary(x)$by_function
   expect_setequal(shown$name, union(ours$name, summary(base)$by_function$name))
@@ -158,7 +120,7 @@ test_that("hostile names and texts are shown as text", {
   hostile <- c("</script><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "a\u2028b", "\u202eabc", "-->")
   x$functions$name[seq_along(hostile)] <- hostile
   x$functions$filename[seq_along(hostile)] <- hostile
-  html <- dump_page(page_of(x, title = hostile[[1]]), "rows=all")
+  html <- dump_page(browser_page(x, title = hostile[[1]]), "rows=all")
   shown <- page_table(html)
   expect_setequal(shown$name, summary(x)$by_function$name)
   expect_no_match(html, "<img", fixed = TRUE)
