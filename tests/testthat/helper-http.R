@@ -1,4 +1,4 @@
-# A server to send to: http/server.R, as a process of its own, once for all tests.
+# A server to send to: http/server.R, as a process of its own, once for all tests of this process, with which it ends.
 
 skip_without_curl <- function() {
   testthat::skip_on_cran()
@@ -46,11 +46,11 @@ start_http_server <- function() {
   # It is killed in the end, and its temporary directory goes with ours.
   withr::with_envvar(
     c(TMPDIR = tempdir()),
-    system2(rscript, c("--vanilla", shQuote(c(script, dir))), stdout = output, stderr = output, wait = FALSE)
+    system2(rscript, c("--vanilla", shQuote(c(script, dir, Sys.getpid()))), stdout = output, stderr = output, wait = FALSE)
   )
   address <- file.path(dir, "address")
-  if (!wait_for(function() file.exists(address))) {
-    stop("The server did not start:\n", paste(readLines(output), collapse = "\n"))
+  if (!wait_for(function() file.exists(address), 120)) {
+    stop("The server did not start:", last_lines(readLines(output)))
   }
   address <- readLines(address)
   http_running$url <- paste0("http://127.0.0.1:", address[[1]])
@@ -92,13 +92,12 @@ tls_server <- function(own, ..., .local_envir = parent.frame()) {
   output <- withr::local_tempfile(.local_envir = .local_envir)
   # With "-www" it does not end with its input.
   arguments <- c("-www", "-accept", "127.0.0.1:0", "-cert", shQuote(own$certificate), "-key", shQuote(own$key), ...)
-  # An end for one that was forgotten.
-  script <- paste("echo $$; ulimit -t 60; exec openssl s_server", paste(arguments, collapse = " "))
+  script <- paste("echo $$;", end_with_us(), "exec openssl s_server", paste(arguments, collapse = " "))
   system2("sh", c("-c", shQuote(script)), stdout = output, stderr = output, wait = FALSE)
   lines <- function() if (file.exists(output)) readLines(output, warn = FALSE)
   # "ACCEPT 127.0.0.1:40000"
   accepts <- "^ACCEPT .*:([0-9]+)$"
-  if (!wait_for(function() any(grepl(accepts, lines())))) {
+  if (!wait_for(function() any(grepl(accepts, lines())), 120)) {
     testthat::skip("This openssl cannot serve.")
   }
   process <- as.integer(lines()[[1]])
@@ -113,15 +112,15 @@ https_server <- function(own, ..., .local_envir = parent.frame()) {
   server <- http_server(..., .local_envir = .local_envir)
   address <- withr::local_tempfile(.local_envir = .local_envir)
   script <- normalizePath(testthat::test_path("http", "tls.py"))
-  arguments <- c(script, own$certificate, own$key, sub(".*:", "", server$url), address)
+  arguments <- c(script, own$certificate, own$key, sub(".*:", "", server$url), address, Sys.getpid())
   output <- withr::local_tempfile()
   # R's own libraries may not be those of Python.
   withr::with_envvar(
     c(LD_LIBRARY_PATH = NA),
     system2("python3", shQuote(arguments), stdout = output, stderr = output, wait = FALSE)
   )
-  if (!wait_for(function() file.exists(address))) {
-    stop("The server did not start:\n", paste(readLines(output), collapse = "\n"))
+  if (!wait_for(function() file.exists(address), 120)) {
+    stop("The server did not start:", last_lines(readLines(output)))
   }
   server$url <- paste0("https://127.0.0.1:", readLines(address))
   server

@@ -143,6 +143,23 @@ expect_no_warning <- function(expr) {
   testthat::expect_warning(expr, NA)
 }
 
+# Replaces a function of the package until the end of the test.
+replace_function <- function(name, value, .local_envir = parent.frame()) {
+  replace <- function(f) utils::assignInNamespace(name, f, "profile")
+  original <- utils::getFromNamespace(name, "profile")
+  withr::defer(replace(original), envir = .local_envir)
+  replace(value)
+}
+
+# ---- Other processes -----------------------------------------------------------
+
+# Shell code: the process that evaluates it, or what that becomes by `exec`, ends when this process has ended, also if
+# that was killed. The process that watches is a child of neither.
+end_with_us <- function() {
+  watch <- sprintf("while kill -0 %d && kill -0 $$; do sleep 1; done; kill $$; sleep 1; kill -KILL $$", Sys.getpid())
+  paste0("( ( ", watch, " ) > /dev/null 2>&1 & );")
+}
+
 # Runs R code in a process of its own, with this version of the package. One that is killed
 # leaves its temporary directory, which goes with ours here.
 run_r <- function(code, prefix = "", wait = TRUE, env = "") {
@@ -151,8 +168,8 @@ run_r <- function(code, prefix = "", wait = TRUE, env = "") {
   output <- tempfile()
   libs <- paste(normalizePath(.libPaths()), collapse = ":")
   command <- paste0(
-    prefix, " R_LIBS=", shQuote(libs), " TMPDIR=", shQuote(tempdir()), " exec ", env, " ", shQuote(file.path(R.home("bin"), "Rscript")), " ",
-    shQuote(script), " > ", shQuote(output), " 2>&1"
+    end_with_us(), prefix, " R_LIBS=", shQuote(libs), " TMPDIR=", shQuote(tempdir()), " exec ", env, " ",
+    shQuote(file.path(R.home("bin"), "Rscript")), " ", shQuote(script), " > ", shQuote(output), " 2>&1"
   )
   if (wait) {
     status <- suppressWarnings(system2("bash", c("-c", shQuote(command))))
@@ -160,7 +177,37 @@ run_r <- function(code, prefix = "", wait = TRUE, env = "") {
   }
   pid_file <- tempfile()
   system2("bash", c("-c", shQuote(paste0("echo $$ > ", pid_file, "; ", command))), wait = FALSE)
-  list(pid = function() as.integer(readLines(pid_file)), output = output)
+  list(
+    pid = function() {
+      wait_for(function() is_written(pid_file))
+      as.integer(readLines(pid_file))
+    },
+    output = output,
+    lines = function() if (file.exists(output)) readLines(output, warn = FALSE) else character()
+  )
+}
+
+last_lines <- function(lines) paste(c("", utils::tail(lines, 30)), collapse = "\n")
+
+# Expects that a process of `run_r()` has succeeded; a failure shows what it printed.
+expect_success <- function(result) {
+  testthat::expect_equal(result$status, 0, info = last_lines(result$output))
+}
+
+# Waits until a process of `run_r(wait = FALSE)` has printed a line, and expects that it did before it ended. Returns the line.
+expect_printed <- function(process, pattern) {
+  found <- function() grep(pattern, process$lines(), value = TRUE)
+  # Its last lines may come between the two looks.
+  wait_for(function() length(found()) > 0 || !tools::pskill(process$pid(), 0))
+  line <- found()
+  testthat::expect(length(line) > 0, paste0("No line `", pattern, "` in the output of the process:", last_lines(process$lines())))
+  invisible(line[1])
+}
+
+# Expects an event, see wait_for(); a failure shows what the process printed.
+expect_event <- function(condition, process) {
+  came <- wait_for(condition)
+  testthat::expect(came, paste0("It did not happen. Output of the process:", last_lines(process$lines())))
 }
 
 # Waits for an event: the only way in which tests wait. The limit is for what never happens; no event is expected within a

@@ -73,14 +73,6 @@ sums_of <- function(con, schema) {
   sums[order(names(sums))]
 }
 
-# Until the end of the test.
-replace_function <- function(name, value, .local_envir = parent.frame()) {
-  replace <- function(f) utils::assignInNamespace(name, f, "profile")
-  original <- utils::getFromNamespace(name, "profile")
-  withr::defer(replace(original), envir = .local_envir)
-  replace(value)
-}
-
 test_that("runs of a day are summed up by service, and no sum changes", {
   for_each_database(function(con, schema, connect) {
     store(con, fleet(), schema)

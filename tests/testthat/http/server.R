@@ -1,9 +1,9 @@
 # A small HTTP server in base R, which plays what a plan says and writes down what it gets.
 #
-#   Rscript server.R DIR
+#   Rscript server.R DIR PID
 #
 # It says its port and process id in DIR/address, takes its plan from DIR/plan.rds, and ends
-# with DIR. A plan has an `id` and `steps`, one for each request; the last one goes on. A step is
+# with DIR, or with the process PID. A plan has an `id` and `steps`, one for each request; the last one goes on. A step is
 # a list of
 #   status, headers, body  what to answer; a length of the body is added
 #   delay                  seconds before the answer, or until the client goes
@@ -15,6 +15,7 @@
 # Each request goes to the file DIR/<id>-<number>.rds.
 
 dir <- commandArgs(TRUE)[[1]]
+parent <- as.integer(commandArgs(TRUE)[[2]])
 
 listen <- function() {
   for (port in sample(49152:65535, 100)) {
@@ -101,16 +102,15 @@ writeLines(as.character(c(server$port, Sys.getpid())), paste0(address, ".new"))
 invisible(file.rename(paste0(address, ".new"), address))
 
 connection <- 0
-# An end for a server that was forgotten.
-end <- Sys.time() + 3600
-while (dir.exists(dir) && Sys.time() < end) {
+while (dir.exists(dir) && tools::pskill(parent, 0)) {
   con <- tryCatch(
     suppressWarnings(socketAccept(server$socket, blocking = TRUE, open = "r+b", timeout = 1)),
     error = function(e) NULL
   )
   if (!is.null(con)) {
     connection <- connection + 1
-    socketTimeout(con, 3)
+    # No client is as slow as this, but one that was stopped for a while.
+    socketTimeout(con, 60)
     # What the client does is no concern of the server.
     try(suppressWarnings(serve(con, connection)), silent = TRUE)
     close(con)

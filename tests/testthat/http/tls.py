@@ -1,8 +1,9 @@
 # Makes secure connections, and passes what they carry to a server of plain HTTP.
 #
-#   python3 tls.py CERTIFICATE KEY PORT ADDRESS
+#   python3 tls.py CERTIFICATE KEY PORT ADDRESS PID
 #
-# PORT is that of the server. Writes its own port to the file ADDRESS, and ends when that file is removed.
+# PORT is that of the server. Writes its own port to the file ADDRESS, and ends when that file is removed, or with the
+# process PID.
 
 import os
 import socket
@@ -10,7 +11,7 @@ import ssl
 import sys
 import threading
 
-certificate, key, port, address = sys.argv[1:]
+certificate, key, port, address, parent = sys.argv[1:]
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(certificate, key)
 
@@ -39,12 +40,21 @@ def serve(connection):
     copy(server, client)
 
 
+
+def parent_runs():
+    try:
+        os.kill(int(parent), 0)
+        return True
+    except OSError:
+        return False
+
+
 listener = socket.create_server(("127.0.0.1", 0))
 listener.settimeout(1)
 with open(address + ".new", "w") as file:
     file.write(f"{listener.getsockname()[1]}\n")
 os.rename(address + ".new", address)
-while os.path.exists(address):
+while os.path.exists(address) and parent_runs():
     try:
         connection, _ = listener.accept()
     except socket.timeout:
