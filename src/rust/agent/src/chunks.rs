@@ -1,23 +1,22 @@
-//! Samples this process and groups the samples into chunks. Each chunk is a profile of a few seconds.
+//! Groups the samples of a session into chunks. Each chunk is a profile of a few seconds.
 
+use crate::now::Now;
 use crate::queue::Queue;
+use crate::session::Session;
 use crate::sink::Encoder;
-use crate::system::{self, Alarm};
+use crate::source::Recorder;
 use profile_core::analysis::label_frames::take_labels;
-use profile_core::error::Result;
-use profile_core::joint::Files;
+use profile_core::error::{Error, Result};
 use profile_core::model::Profile;
-use profile_reader::process::{Placement, Process};
-use profile_reader::recorder::{self, Event};
-use profile_reader::session::{Session, Tick, declare_types};
-use std::process;
+use profile_reader::recorder::Event;
+use profile_reader::session::Tick;
 use std::time::{Duration, Instant};
 
 /// If more time passes between two ticks, the system was suspended or the process was stopped, and it is unknown what
 /// happened meanwhile. A chunk ends at such a gap. Even on a busy machine, the thread is late by no more than a tenth
 /// of this.
 pub const GAP: Duration = Duration::from_secs(2);
-/// How often the session is reopened. This also frees what the reader has cached about objects that no longer exist.
+/// How often the session is reopened.
 const REOPEN: Duration = Duration::from_secs(600);
 /// After this many ticks without CPU time, R is assumed to be waiting for something.
 const IDLE: u32 = 3;
@@ -30,96 +29,89 @@ pub struct Timing {
     pub event: Event,
 }
 
-pub struct Chunks<'a> {
-    settings: recorder::Settings,
-    every: Duration,
+pub struct Chunks<'a, S> {
+    timing: Timing,
     queue: &'a Queue,
     encoder: &'a Encoder,
-    files: &'a Files,
-    placement: Placement,
-    session: Session<'a>,
+    session: S,
+    /// The open chunk.
     profile: Profile,
     begin: Instant,
     opened: Instant,
-    /// The time of the last tick, on two clocks: the second one also runs while the system is suspended.
-    last: (Instant, Duration),
+    /// The last tick.
+    last: Now,
     /// The number of ticks since R used CPU time.
     idle: u32,
-    alarm: Option<Alarm>,
 }
 
-impl<'a> Chunks<'a> {
-    /// Opens a session on R in this process, for the calling thread. Fails if R's memory cannot be read, with the
-    /// reason.
-    pub fn open(
+impl<'a, S: Session> Chunks<'a, S> {
+    /// The session was opened for the first chunk, `profile`.
+    pub fn new(
         timing: Timing,
         queue: &'a Queue,
         encoder: &'a Encoder,
-        files: &'a Files,
-    ) -> Result<Chunks<'a>> {
-        let settings = recorder::Settings {
-            interval: timing.interval,
-            duration: Duration::MAX,
-            event: timing.event,
-            children: false,
-            pause: false,
-            check: true,
-            own: true,
-        };
-        let mut profile = Profile::default();
-        let session = open(&settings, files, &mut profile)?;
-        let now = Instant::now();
-        Ok(Chunks {
-            settings,
-            every: timing.every,
+        session: S,
+        profile: Profile,
+        now: Now,
+    ) -> Chunks<'a, S> {
+        Chunks {
+            timing,
             queue,
             encoder,
-            files,
-            placement: Placement::of_this_thread(),
             session,
             profile,
-            begin: now,
-            opened: now,
-            last: (now, system::boot_time()),
+            begin: now.instant,
+            opened: now.instant,
+            last: now,
             idle: 0,
-            alarm: Alarm::new(),
-        })
+        }
     }
 
-    pub fn interval(&self) -> Duration {
-        self.settings.interval
+    /// Ends the current chunk and starts a new one.
+    fn cut(&mut self, end: Instant, now: Now) -> Result<()> {
+        self.session.finish_at(end, &mut self.profile);
+        let mut complete = std::mem::take(&mut self.profile);
+        if !complete.samples.is_empty() {
+            let labelled = take_labels(&mut complete, &|| false);
+            let encoded = labelled.and_then(|()| self.encoder.encode(&complete));
+            self.queue.add(encoded, now);
+        }
+        drop(complete);
+        self.begin = now.instant;
+        if now.instant.saturating_duration_since(self.opened) < REOPEN {
+            return self.session.continue_in(&mut self.profile);
+        }
+        self.session.reopen(&mut self.profile)?;
+        self.opened = now.instant;
+        self.session.prepare()
+    }
+}
+
+impl<S: Session> Recorder for Chunks<'_, S> {
+    fn pause(&self) -> Duration {
+        self.timing.interval
     }
 
-    pub fn alarm(&self) -> Option<&Alarm> {
-        self.alarm.as_ref().filter(|_| self.idle >= IDLE)
+    fn is_idle(&self) -> bool {
+        self.idle >= IDLE
     }
 
-    /// Finds, while R runs, what the reader needs to report complete stacks from the first sample on.
-    pub fn prepare(&mut self) -> Result<()> {
+    fn prepare(&mut self) -> Result<()> {
         self.session.prepare()
     }
 
-    /// Takes a sample if there is one, and starts a new chunk if the current one is complete.
-    pub fn tick(&mut self) -> Result<()> {
-        let (now, boot) = (Instant::now(), system::boot_time());
-        let (last, last_boot) = self.last;
-        self.last = (now, boot);
-        if boot.saturating_sub(last_boot) > GAP + self.settings.interval {
-            self.cut(last)?;
+    fn tick(&mut self, now: Now, has_rested: bool) -> Result<()> {
+        let last = std::mem::replace(&mut self.last, now);
+        if now.boot.saturating_sub(last.boot) > GAP + self.timing.interval {
+            self.cut(last.instant, now)?;
             self.session.skip_time();
-        } else if now.saturating_duration_since(self.begin) >= self.every {
-            self.cut(now)?;
+        } else if now.instant.saturating_duration_since(self.begin) >= self.timing.every {
+            self.cut(now.instant, now)?;
         }
-        if self.alarm().is_some() {
-            // R was idle for most of the time since the last tick.
+        if has_rested {
             self.session.skip_time();
         }
-        // Remains empty: the agent does not record native stacks.
-        let mut natives = Vec::new();
-        let profile = &mut self.profile;
-        let tick = self
-            .session
-            .tick(&self.settings, profile, &mut natives, &self.placement)?;
+        let tick = self.session.tick(&mut self.profile)?;
         self.idle = match tick {
             Tick::Idle => self.idle.saturating_add(1),
             _ => 0,
@@ -132,41 +124,293 @@ impl<'a> Chunks<'a> {
         Ok(())
     }
 
-    /// Ends the current chunk and starts a new one.
-    pub fn cut(&mut self, end: Instant) -> Result<()> {
-        self.session.finish_at(end, &mut self.profile);
-        let mut complete = std::mem::take(&mut self.profile);
-        if !complete.samples.is_empty() {
-            let labelled = take_labels(&mut complete, &|| false);
-            let encoded = labelled.and_then(|()| self.encoder.encode(&complete));
-            self.queue.add(encoded);
-        }
-        drop(complete);
-        self.begin = Instant::now();
-        if self.opened.elapsed() < REOPEN {
-            return self.session.continue_in(&self.settings, &mut self.profile);
-        }
-        self.session = open(&self.settings, self.files, &mut self.profile)?;
-        self.opened = self.begin;
-        self.session.prepare()
+    fn recover(&mut self, error: Error, now: Now) -> Result<()> {
+        self.queue.add(Err(error), now);
+        self.profile = Profile::default();
+        self.session.reopen(&mut self.profile)?;
+        self.begin = now.instant;
+        Ok(())
     }
 
-    /// After an error: discards the open chunk and starts a new one.
-    pub fn recover(&mut self, error: profile_core::Error) -> Result<()> {
-        self.queue.add(Err(error));
-        self.profile = Profile::default();
-        self.session = open(&self.settings, self.files, &mut self.profile)?;
-        self.begin = Instant::now();
-        Ok(())
+    fn finish(&mut self, now: Now) -> Result<()> {
+        self.cut(now.instant, now)
     }
 }
 
-fn open<'a>(
-    settings: &recorder::Settings,
-    files: &'a Files,
-    profile: &mut Profile,
-) -> Result<Session<'a>> {
-    declare_types(profile)?;
-    let process = Process::find(i32::try_from(process::id()).unwrap_or(0))?;
-    Session::open(&process, settings, files, 0, profile)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::{
+        Script, Scripted, Shared, TAKEN, begin_profile, beginning, checked, last_error,
+        next_profile, seconds, sum,
+    };
+    use crate::sink::To;
+
+    const INTERVAL: f64 = 0.01;
+
+    struct World {
+        queue: Queue,
+        encoder: Encoder,
+        script: Shared<Script>,
+        start: Now,
+    }
+
+    impl World {
+        fn new() -> World {
+            World {
+                queue: Queue::new(1 << 20),
+                encoder: Encoder::new(&To::R, Vec::new()),
+                script: Shared::default(),
+                start: beginning(),
+            }
+        }
+
+        fn chunks(&self, every: f64) -> Chunks<'_, Scripted> {
+            let timing = Timing {
+                interval: seconds(INTERVAL),
+                every: seconds(every),
+                event: Event::Cpu,
+            };
+            let mut profile = Profile::default();
+            begin_profile(&mut profile).unwrap();
+            let session = Scripted(self.script.clone());
+            Chunks::new(
+                timing,
+                &self.queue,
+                &self.encoder,
+                session,
+                profile,
+                self.start,
+            )
+        }
+
+        /// The number of samples of the next chunk.
+        fn next(&self) -> Option<f64> {
+            let profile = next_profile(&self.queue, self.start)?;
+            assert_eq!(profile.functions.len(), 1);
+            Some(sum(&profile, "cpu") / 1e7)
+        }
+
+        /// How many seconds after the start recordings have ended, since the last call.
+        fn ends(&self) -> Vec<f64> {
+            let ends = std::mem::take(&mut self.script.borrow_mut().ends);
+            let since = |end: Instant| (end - self.start.instant).as_secs_f64();
+            ends.into_iter().map(since).collect()
+        }
+
+        fn calls(&self) -> Vec<&'static str> {
+            self.script.borrow_mut().new_calls()
+        }
+    }
+
+    #[test]
+    fn a_chunk_is_as_long_as_requested() {
+        let world = World::new();
+        let mut chunks = world.chunks(0.5);
+        chunks.prepare().unwrap();
+        assert_eq!(chunks.pause(), seconds(INTERVAL));
+        for tick in 1..=120 {
+            let now = world.start.after(f64::from(tick) * INTERVAL);
+            chunks.tick(now, false).unwrap();
+            let counts = checked(&world.queue);
+            // A tick that ends a chunk is the first sample of the next one.
+            let open = if tick < 50 { tick } else { tick % 50 + 1 };
+            assert_eq!((counts.taken, counts.open), (tick as u64, open as u64));
+        }
+        chunks.finish(world.start.after(1.2)).unwrap();
+        assert_eq!(
+            [world.next(), world.next(), world.next()],
+            [Some(49.0), Some(50.0), Some(21.0)]
+        );
+        assert_eq!(world.ends(), [0.5, 1.0, 1.2]);
+        assert_eq!(
+            world.calls(),
+            ["prepare", "continue", "continue", "continue"]
+        );
+        let counts = checked(&world.queue);
+        assert_eq!((counts.sent, counts.chunks_sent), (120, 3));
+    }
+
+    #[test]
+    fn chunks_without_samples_are_not_sent() {
+        let world = World::new();
+        let mut chunks = world.chunks(1.0);
+        world
+            .script
+            .borrow_mut()
+            .ticks
+            .extend([Ok(Tick::Idle), Ok(Tick::Unread), Ok(Tick::Ended)]);
+        for time in [0.5, 1.0, 2.0] {
+            chunks.tick(world.start.after(time), false).unwrap();
+        }
+        chunks.finish(world.start.after(2.5)).unwrap();
+        assert_eq!(world.ends().len(), 3);
+        assert!(world.queue.is_empty());
+        let counts = checked(&world.queue);
+        assert_eq!((counts.taken, counts.unread), (0, 1));
+    }
+
+    #[test]
+    fn a_gap_ends_a_chunk_and_is_not_counted() {
+        let world = World::new();
+        let mut chunks = world.chunks(100.0);
+        let mut now = world.start.after(1.0);
+        chunks.tick(now, false).unwrap();
+        // Late, but no gap.
+        now = now.after(GAP.as_secs_f64() + INTERVAL);
+        chunks.tick(now, false).unwrap();
+        assert!(world.queue.is_empty() && world.calls().is_empty());
+        // The process was stopped.
+        let last = now;
+        now = now.after(GAP.as_secs_f64() + INTERVAL + 0.001);
+        chunks.tick(now, false).unwrap();
+        assert_eq!(world.calls(), ["continue", "skip"]);
+        assert_eq!(
+            world.ends(),
+            [(last.instant - world.start.instant).as_secs_f64()]
+        );
+        assert_eq!(world.next(), Some(2.0));
+        // The system was suspended: other clocks have stopped.
+        let last = now;
+        now = now.after_suspend(3600.0);
+        chunks.tick(now, false).unwrap();
+        assert_eq!(world.calls(), ["continue", "skip"]);
+        assert_eq!(
+            world.ends(),
+            [(last.instant - world.start.instant).as_secs_f64()]
+        );
+        assert_eq!(world.next(), Some(1.0));
+        // The next chunk begins after the gap.
+        chunks.last = now.after(99.9);
+        chunks.tick(chunks.last, false).unwrap();
+        assert!(world.queue.is_empty());
+        chunks.tick(now.after(100.0), false).unwrap();
+        assert_eq!(world.next(), Some(2.0));
+        checked(&world.queue);
+    }
+
+    #[test]
+    fn the_session_is_reopened_every_ten_minutes() {
+        let world = World::new();
+        let mut chunks = world.chunks(1.0);
+        for second in 1..=1300 {
+            let call = chunks.tick(world.start.after(f64::from(second)), false);
+            call.unwrap();
+            let expected: &[_] = match second {
+                600 | 1200 => &["reopen", "prepare"],
+                _ => &["continue"],
+            };
+            assert_eq!(world.calls(), expected, "{second}");
+        }
+        assert_eq!(checked(&world.queue).taken, 1300);
+    }
+
+    #[test]
+    fn r_is_idle_after_three_ticks_without_cpu_time() {
+        let world = World::new();
+        let mut chunks = world.chunks(1000.0);
+        let script = [
+            Tick::Idle,
+            Tick::Idle,
+            Tick::Idle,
+            Tick::Idle,
+            TAKEN,
+            Tick::Idle,
+            Tick::Idle,
+            Tick::Unread,
+            Tick::Idle,
+            Tick::Idle,
+            Tick::Idle,
+        ];
+        world.script.borrow_mut().ticks.extend(script.map(Ok));
+        let idle = [
+            false, false, true, true, false, false, false, false, false, false, true,
+        ];
+        for is_idle in idle {
+            chunks.tick(world.start, false).unwrap();
+            assert_eq!(chunks.is_idle(), is_idle);
+        }
+        assert!(world.calls().is_empty());
+        // Only the wall time of a rest is skipped.
+        chunks.tick(world.start, true).unwrap();
+        assert_eq!(world.calls(), ["skip"]);
+        assert!(!chunks.is_idle());
+    }
+
+    #[test]
+    fn samples_that_lack_outer_calls_are_counted() {
+        let world = World::new();
+        let mut chunks = world.chunks(1000.0);
+        let cut = Tick::Taken {
+            is_cut: true,
+            lacks_inner: false,
+        };
+        world
+            .script
+            .borrow_mut()
+            .ticks
+            .extend([Ok(cut), Ok(TAKEN), Ok(Tick::Unread)]);
+        for _ in 0..3 {
+            chunks.tick(world.start, false).unwrap();
+        }
+        let counts = checked(&world.queue);
+        assert_eq!((counts.taken, counts.cut, counts.unread), (2, 1, 1));
+    }
+
+    #[test]
+    fn an_error_costs_the_open_chunk_only() {
+        let world = World::new();
+        let mut chunks = world.chunks(1.0);
+        for time in [0.5, 0.9, 1.0, 1.5] {
+            chunks.tick(world.start.after(time), false).unwrap();
+        }
+        assert_eq!(world.calls(), ["continue"]);
+        world
+            .script
+            .borrow_mut()
+            .ticks
+            .push_back(Err(Error::Memory("a stack")));
+        let error = chunks.tick(world.start.after(1.9), false).unwrap_err();
+        let now = world.start.after(6.9);
+        chunks.recover(error, now).unwrap();
+        assert_eq!(world.calls(), ["reopen"]);
+        let counts = checked(&world.queue);
+        assert_eq!((counts.taken, counts.lost, counts.open), (4, 2, 0));
+        assert!(last_error(&world.queue).contains("a stack"));
+        // The time without samples is a gap, and the new chunk has its full length.
+        chunks.tick(now, false).unwrap();
+        assert_eq!(world.calls(), ["continue", "skip"]);
+        chunks.tick(now.after(0.9), false).unwrap();
+        assert!(world.calls().is_empty());
+        chunks.tick(now.after(1.0), false).unwrap();
+        assert_eq!(world.calls(), ["continue"]);
+        assert_eq!(
+            [world.next(), world.next(), world.next()],
+            [Some(2.0), Some(2.0), None]
+        );
+        checked(&world.queue);
+    }
+
+    #[test]
+    fn an_error_at_the_end_of_a_chunk_does_not_lose_it() {
+        let world = World::new();
+        let mut chunks = world.chunks(1.0);
+        chunks.tick(world.start, false).unwrap();
+        for error in [Error::Memory("one"), Error::Memory("two")] {
+            world.script.borrow_mut().failures.push_back(error);
+        }
+        let now = world.start.after(1.0);
+        let error = chunks.tick(now, false).unwrap_err();
+        let error = chunks.recover(error, now).unwrap_err();
+        chunks.recover(error, now).unwrap();
+        assert_eq!(world.calls(), ["continue", "reopen", "reopen"]);
+        assert!(last_error(&world.queue).contains("two"));
+        chunks.tick(now, false).unwrap();
+        chunks.finish(now).unwrap();
+        assert_eq!(
+            [world.next(), world.next(), world.next()],
+            [Some(1.0), Some(1.0), None]
+        );
+        assert_eq!(checked(&world.queue).dropped(), 0);
+    }
 }

@@ -5,6 +5,7 @@
 
 use crate::chunks::Timing;
 use crate::http;
+use crate::now::Now;
 use crate::queue::{Chunk, Counts, Queue};
 use crate::run::{Job, run};
 use crate::sink::To;
@@ -144,8 +145,8 @@ pub fn front() -> Option<Chunk> {
 pub fn given(number: u64, error: Option<String>) {
     if let Some(agent) = lock().as_ref() {
         match error {
-            None => agent.queue.sent(number, 0),
-            Some(error) => agent.queue.refused(number, error),
+            None => agent.queue.sent(number, 0, Now::read()),
+            Some(error) => agent.queue.refused(number, error, Now::read()),
         }
     }
 }
@@ -190,7 +191,8 @@ impl Agent {
             Err(RecvTimeoutError::Timeout) => {
                 // The thread is blocked on a file. It ends when it can, and uses only its own data.
                 IS_LEFT.store(true, Ordering::Release);
-                self.queue.note(message!("The thread did not end in time."));
+                let why = message!("The thread did not end in time.");
+                self.queue.note(why, Now::read());
             }
             _ => {
                 // The thread has only a few instructions left.

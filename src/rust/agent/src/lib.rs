@@ -13,8 +13,9 @@
 //! between two samples.
 //!
 //! - [`handle`]: the only agent of a process: start, stop and status; a forked process does not inherit it;
-//! - [`run`]: the main loop of the thread; [`source`]: where samples come from; [`chunks`]: makes chunks of the
-//!   samples of the reader; [`rprof`]: makes chunks of the samples of R's own profiler;
+//! - [`run`]: the main loop of the thread; [`now`]: the time, which it passes to everything else;
+//! - [`source`]: where samples come from; [`chunks`]: makes chunks of the samples of a [`session`] of the reader;
+//!   [`rprof`]: makes chunks of the samples of R's own profiler;
 //! - [`queue`]: chunks that wait to be sent, and the counts: each sample is open, queued, sent or dropped;
 //! - [`sink`]: where chunks are sent: [`http`], if encrypted with the help of [`relay`]; [`folder`]; or R;
 //! - [`system`]: what the standard library lacks: clocks, signals, non-blocking sockets, file locks, the file of R's
@@ -26,10 +27,14 @@ pub mod chunks;
 pub mod folder;
 pub mod handle;
 pub mod http;
+pub mod now;
 pub mod queue;
 pub mod relay;
 pub mod rprof;
 pub mod run;
+#[cfg(test)]
+mod script;
+pub mod session;
 pub mod sink;
 pub mod source;
 #[cfg_attr(

@@ -3,12 +3,13 @@
 //! Each sample that was taken is in exactly one state: in the open chunk, in a queued chunk, sent, or dropped. All
 //! counts change under one lock, so their sum is always consistent.
 
+use crate::now::Now;
 use profile_core::error::Result;
 use profile_core::limits::memory::TryGrow;
 use profile_core::message;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 const WHAT: &str = "the queue of the agent";
 
@@ -141,7 +142,7 @@ impl Queue {
     }
 
     /// Adds the open chunk to the queue, encoded.
-    pub fn add(&self, bytes: Result<Vec<u8>>) {
+    pub fn add(&self, bytes: Result<Vec<u8>>, now: Now) {
         let mut inner = self.lock();
         let samples = std::mem::take(&mut inner.counts.open);
         let number = inner.next;
@@ -162,7 +163,7 @@ impl Queue {
             Ok(()) => inner.bytes += size,
             Err(error) => {
                 inner.counts.lost += samples;
-                inner.note(message!("{error}"));
+                inner.note(message!("{error}"), now);
             }
         }
         while inner.bytes > self.limit {
@@ -185,33 +186,33 @@ impl Queue {
         chunk
     }
 
-    pub fn sent(&self, number: u64, rejected: u64) {
+    pub fn sent(&self, number: u64, rejected: u64, now: Now) {
         let mut inner = self.lock();
         inner.in_flight = None;
         if let Some(chunk) = inner.take(number) {
             inner.counts.sent += chunk.samples;
             inner.counts.chunks_sent += 1;
             inner.counts.rejected += rejected;
-            inner.counts.last_sent = now();
+            inner.counts.last_sent = now.unix();
         }
     }
 
     /// The attempt to send failed and will be repeated.
-    pub fn failed(&self, why: String) {
+    pub fn failed(&self, why: String, now: Now) {
         let mut inner = self.lock();
         inner.in_flight = None;
-        inner.note(why);
+        inner.note(why, now);
     }
 
-    pub fn refused(&self, number: u64, why: String) {
+    pub fn refused(&self, number: u64, why: String, now: Now) {
         let mut inner = self.lock();
         inner.in_flight = None;
         inner.discard(number, Why::Refused);
-        inner.note(why);
+        inner.note(why, now);
     }
 
-    pub fn note(&self, why: String) {
-        self.lock().note(why);
+    pub fn note(&self, why: String, now: Now) {
+        self.lock().note(why, now);
     }
 
     // ---- The end ---------------------------------------------------------------
@@ -231,13 +232,13 @@ impl Queue {
     }
 
     /// Records that the thread has ended.
-    pub fn end(&self, why: Option<String>) {
+    pub fn end(&self, why: Option<String>, now: Now) {
         let mut inner = self.lock();
         inner.counts.ended = true;
         inner.in_flight = None;
         inner.counts.lost += std::mem::take(&mut inner.counts.open);
         if let Some(why) = why {
-            inner.note(why);
+            inner.note(why, now);
         }
     }
 
@@ -270,36 +271,22 @@ impl Inner {
         *count += chunk.samples;
     }
 
-    fn note(&mut self, why: String) {
-        self.counts.last_error = Some((why, now().unwrap_or(0.0)));
+    fn note(&mut self, why: String, now: Now) {
+        self.counts.last_error = Some((why, now.unix().unwrap_or(0.0)));
     }
-}
-
-/// Seconds since 1970.
-fn now() -> Option<f64> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    Some(since.as_secs_f64())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::{beginning, checked};
     use profile_core::error::Error;
 
     fn take(queue: &Queue, samples: u64, bytes: usize) {
         for _ in 0..samples {
             queue.took(false);
         }
-        queue.add(Ok(vec![0; bytes]));
-    }
-
-    fn sum_is_right(queue: &Queue) -> Counts {
-        let (counts, _, waiting, _) = queue.all();
-        assert_eq!(
-            counts.sent + counts.dropped() + waiting + counts.open,
-            counts.taken
-        );
-        counts
+        queue.add(Ok(vec![0; bytes]), beginning());
     }
 
     #[test]
@@ -309,18 +296,18 @@ mod tests {
         take(&queue, 2, 40);
         let first = queue.front().unwrap();
         take(&queue, 4, 40);
-        assert_eq!(sum_is_right(&queue).full, 2);
-        queue.sent(first.number, 3);
-        let counts = sum_is_right(&queue);
+        assert_eq!(checked(&queue).full, 2);
+        queue.sent(first.number, 3, beginning());
+        let counts = checked(&queue);
         assert_eq!(
             (counts.sent, counts.rejected, counts.chunks_sent),
             (1, 3, 1)
         );
         assert_eq!(queue.front().unwrap().samples, 4);
         // Larger than the limit of the queue.
-        queue.failed("away".into());
+        queue.failed("away".into(), beginning());
         take(&queue, 8, 101);
-        assert_eq!(sum_is_right(&queue).full, 14);
+        assert_eq!(checked(&queue).full, 14);
         assert!(queue.is_empty());
         assert_eq!(queue.all().3, 0);
     }
@@ -329,23 +316,70 @@ mod tests {
     fn every_sample_is_somewhere() {
         let queue = Queue::new(100);
         queue.took(true);
-        queue.add(Err(Error::Memory("a chunk")));
-        assert_eq!(sum_is_right(&queue).lost, 1);
+        queue.add(Err(Error::Memory("a chunk")), beginning());
+        assert_eq!(checked(&queue).lost, 1);
         take(&queue, 5, 10);
         let chunk = queue.front().unwrap();
-        queue.refused(chunk.number, "no".into());
+        queue.refused(chunk.number, "no".into(), beginning());
         // It is no longer in the queue.
-        queue.sent(chunk.number, 0);
-        assert_eq!(sum_is_right(&queue).refused, 5);
+        queue.sent(chunk.number, 0, beginning());
+        assert_eq!(checked(&queue).refused, 5);
         take(&queue, 2, 10);
         queue.took(false);
         queue.missed();
-        queue.end(Some("panic".into()));
-        let counts = sum_is_right(&queue);
+        queue.end(Some("panic".into()), beginning());
+        let counts = checked(&queue);
         assert_eq!((counts.lost, counts.open, counts.unread), (2, 0, 1));
         queue.clear();
-        let counts = sum_is_right(&queue);
+        let counts = checked(&queue);
         assert_eq!((counts.lost, counts.taken, counts.cut), (4, 9, 1));
         assert_eq!(counts.last_error.unwrap().0, "panic");
+    }
+
+    #[test]
+    fn a_chunk_that_fills_the_queue_exactly_is_kept() {
+        let queue = Queue::new(100);
+        take(&queue, 1, 60);
+        take(&queue, 2, 40);
+        assert_eq!(checked(&queue).full, 0);
+        let (_, chunks, samples, bytes) = queue.all();
+        assert_eq!((chunks, samples, bytes), (2, 3, 100));
+        take(&queue, 4, 1);
+        assert_eq!(checked(&queue).full, 1);
+        let (_, chunks, samples, bytes) = queue.all();
+        assert_eq!((chunks, samples, bytes), (2, 6, 41));
+        // After a failed attempt, the oldest chunk may be dropped again.
+        queue.front().unwrap();
+        queue.failed("away".into(), beginning());
+        take(&queue, 8, 100);
+        assert_eq!(checked(&queue).full, 7);
+        assert_eq!(queue.front().unwrap().number, 3);
+    }
+
+    #[test]
+    fn times_are_those_of_the_caller() {
+        let (queue, now) = (Queue::new(100), beginning());
+        take(&queue, 1, 1);
+        assert_eq!(checked(&queue).last_sent, None);
+        queue.sent(0, 0, now);
+        queue.note("why".into(), now.after(2.0));
+        let counts = checked(&queue);
+        assert_eq!(counts.last_sent, Some(784_111_747.0));
+        assert_eq!(counts.last_error, Some(("why".into(), 784_111_749.0)));
+        queue.paused(Duration::from_secs(1));
+        queue.paused(Duration::from_secs(2));
+        queue.used(5);
+        queue.used(7);
+        let counts = checked(&queue);
+        assert_eq!(
+            (counts.paused, counts.cpu, counts.ended),
+            (Duration::from_secs(3), 7, false)
+        );
+        assert!(!queue.is_stopped() && queue.deadline().is_none());
+        queue.stop(now.instant);
+        assert!(queue.is_stopped());
+        assert_eq!(queue.deadline(), Some(now.instant));
+        queue.end(None, now);
+        assert!(checked(&queue).ended);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::folder::Folder;
 use crate::http::{Http, Target};
+use crate::now::Now;
 use crate::queue::Queue;
 use crate::system::Waiting;
 use profile_core::error::Result;
@@ -64,19 +65,19 @@ pub enum Sink {
 }
 
 impl Sink {
-    pub fn open(to: To) -> Result<Sink> {
+    pub fn open(to: To, now: Now) -> Result<Sink> {
         Ok(match to {
-            To::Http(target) => Sink::Http(Box::new(Http::open(target)?)),
-            To::Folder(path, name) => Sink::Folder(Folder::new(path, name)),
+            To::Http(target) => Sink::Http(Box::new(Http::open(target, now)?)),
+            To::Folder(path, name) => Sink::Folder(Folder::new(path, name, now)),
             To::R => Sink::R,
         })
     }
 
     /// Does everything that is possible without blocking.
-    pub fn step(&mut self, queue: &Queue) {
+    pub fn step(&mut self, queue: &Queue, now: Now) {
         match self {
-            Sink::Http(http) => http.step(queue),
-            Sink::Folder(folder) => folder.step(queue),
+            Sink::Http(http) => http.step(queue, now),
+            Sink::Folder(folder) => folder.step(queue, now),
             Sink::R => {}
         }
     }
@@ -90,10 +91,10 @@ impl Sink {
     }
 
     /// The agent is stopping: makes a last attempt, without a delay, until the deadline.
-    pub fn hurry(&mut self, deadline: Instant) {
+    pub fn hurry(&mut self, deadline: Instant, now: Now) {
         match self {
-            Sink::Http(http) => http.hurry(deadline),
-            Sink::Folder(folder) => folder.hurry(),
+            Sink::Http(http) => http.hurry(deadline, now),
+            Sink::Folder(folder) => folder.hurry(now),
             Sink::R => {}
         }
     }

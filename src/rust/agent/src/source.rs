@@ -1,14 +1,17 @@
 //! Where samples come from.
 
 use crate::chunks::{Chunks, Timing};
+use crate::now::Now;
 use crate::queue::Queue;
 use crate::rprof::Rprof;
+use crate::session::OwnSession;
 use crate::sink::Encoder;
-use crate::system::{Alarm, Log};
+use crate::system::Log;
 use profile_core::error::{Error, Result};
 use profile_core::joint::Files;
+use profile_core::model::Profile;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[derive(Debug, Clone)]
 pub enum Source {
@@ -22,16 +25,17 @@ pub enum Source {
 pub trait Recorder {
     /// The time between two ticks.
     fn pause(&self) -> Duration;
-    /// Signals when the next tick is needed, if R is idle.
-    fn alarm(&self) -> Option<&Alarm>;
+    /// Whether R is waiting, so that no tick is needed until it computes.
+    fn is_idle(&self) -> bool;
     /// Preparations before the first tick that need R to run.
     fn prepare(&mut self) -> Result<()>;
-    /// Takes the samples that are available, and starts a new chunk if the current one is complete.
-    fn tick(&mut self) -> Result<()>;
+    /// Takes the samples that are available, and starts a new chunk if the current one is complete. `has_rested` if
+    /// R was idle for most of the time since the last tick.
+    fn tick(&mut self, now: Now, has_rested: bool) -> Result<()>;
     /// After an error: discards the open chunk and starts a new one.
-    fn recover(&mut self, error: Error) -> Result<()>;
+    fn recover(&mut self, error: Error, now: Now) -> Result<()>;
     /// Takes the last samples and ends the last chunk.
-    fn finish(&mut self) -> Result<()>;
+    fn finish(&mut self, now: Now) -> Result<()>;
 }
 
 impl Source {
@@ -42,36 +46,17 @@ impl Source {
         queue: &'a Queue,
         encoder: &'a Encoder,
         files: &'a Files,
+        now: Now,
     ) -> Result<Box<dyn Recorder + 'a>> {
         Ok(match self {
-            Source::Reader => Box::new(Chunks::open(timing, queue, encoder, files)?),
-            Source::Rprof(log) => Box::new(Rprof::open(timing, queue, encoder, Arc::clone(log))),
+            Source::Reader => {
+                let mut profile = Profile::default();
+                let session = OwnSession::open(timing, files, &mut profile)?;
+                Box::new(Chunks::new(timing, queue, encoder, session, profile, now))
+            }
+            Source::Rprof(log) => {
+                Box::new(Rprof::open(timing, queue, encoder, Arc::clone(log), now))
+            }
         })
-    }
-}
-
-impl Recorder for Chunks<'_> {
-    fn pause(&self) -> Duration {
-        self.interval()
-    }
-
-    fn alarm(&self) -> Option<&Alarm> {
-        Chunks::alarm(self)
-    }
-
-    fn prepare(&mut self) -> Result<()> {
-        Chunks::prepare(self)
-    }
-
-    fn tick(&mut self) -> Result<()> {
-        Chunks::tick(self)
-    }
-
-    fn recover(&mut self, error: Error) -> Result<()> {
-        Chunks::recover(self, error)
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.cut(Instant::now())
     }
 }

@@ -6,6 +6,7 @@ use crate::http::exchange::Exchange;
 use crate::http::finished::Finished;
 use crate::http::resolve::Resolver;
 use crate::http::url::Url;
+use crate::now::Now;
 use crate::queue::Queue;
 use crate::system::Waiting;
 use profile_core::error::Result;
@@ -44,16 +45,18 @@ impl Route for Direct {
         body: &Arc<Vec<u8>>,
         timeout: Duration,
         end: Option<Instant>,
+        now: Now,
     ) -> Result<()> {
-        let deadline = Instant::now() + timeout;
+        let deadline = now.instant + timeout;
         let deadline = end.map_or(deadline, |end| deadline.min(end));
         let exchange = Exchange::new(&self.endpoint, self.most, body, deadline)?;
         self.current = Some(exchange);
         Ok(())
     }
 
-    fn step(&mut self, _: &Queue) -> Option<Finished> {
-        let finished = self.current.as_mut()?.step(&mut self.resolver)?;
+    fn step(&mut self, _: &Queue, now: Now) -> Option<Finished> {
+        let current = self.current.as_mut()?;
+        let finished = current.step(&mut self.resolver, now.instant)?;
         self.current = None;
         if finished.outcome == Outcome::NotSent {
             // The address of the server may have changed.
@@ -70,5 +73,69 @@ impl Route for Direct {
         if let Some(exchange) = &mut self.current {
             exchange.hurry(deadline);
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+    use crate::script::{Shared, beginning, seconds};
+    use std::net::{SocketAddr, TcpListener};
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_request_ends_at_the_earlier_deadline_and_the_name_is_looked_up_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address: Shared<SocketAddr> =
+            std::rc::Rc::new(std::cell::RefCell::new(closed.local_addr().unwrap()));
+        drop(closed);
+        let found = address.clone();
+        let lookup = move |_: &str, _| {
+            let (sender, receiver) = channel();
+            sender.send(Ok(vec![*found.borrow()])).unwrap();
+            Some(receiver)
+        };
+        let endpoint = Endpoint {
+            url: Url::parse("http://example.org/").unwrap(),
+            headers: Vec::new(),
+        };
+        let mut direct = Direct {
+            resolver: Resolver::with(Box::new(lookup), &endpoint.url),
+            endpoint,
+            most: 100,
+            current: None,
+        };
+        let (now, queue, body) = (beginning(), Queue::new(100), Arc::new(b"body".to_vec()));
+        assert!(direct.step(&queue, now).is_none() && direct.waiting().is_none());
+        direct.hurry(now.instant);
+        direct.begin(&body, seconds(9.0), None, now).unwrap();
+        let mut finished = None;
+        while finished.is_none() {
+            finished = direct.step(&queue, now);
+            crate::system::wait(direct.waiting(), seconds(0.001));
+        }
+        assert_eq!(finished.unwrap().outcome, Outcome::NotSent);
+        // The address has changed.
+        *address.borrow_mut() = listener.local_addr().unwrap();
+        for (end, timeout) in [(None, 9.0), (Some(4.0), 4.0), (Some(20.0), 9.0)] {
+            let end = end.map(|end| now.instant + seconds(end));
+            direct.begin(&body, seconds(9.0), end, now).unwrap();
+            while direct.step(&queue, now).is_none() {
+                crate::system::wait(direct.waiting(), seconds(0.001));
+                // Accepted by the kernel, and not answered.
+                let last = direct.step(&queue, now.after(timeout - 0.001));
+                assert!(last.is_none());
+                if direct.step(&queue, now.after(timeout)).is_some() {
+                    break;
+                }
+            }
+            assert!(direct.step(&queue, now.after(100.0)).is_none());
+        }
+        direct.begin(&body, seconds(9.0), None, now).unwrap();
+        direct.hurry(now.instant + seconds(1.0));
+        assert!(direct.step(&queue, now.after(0.9)).is_none());
+        while direct.step(&queue, now.after(1.0)).is_none() {}
+        assert!(direct.waiting().is_none());
     }
 }

@@ -73,3 +73,93 @@ impl Finished {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::response::Progress;
+
+    /// The outcome of an answer with this status, type and body, and its message.
+    fn answered(status: u16, kind: &str, body: &[u8]) -> (Finished, String) {
+        let length = body.len();
+        let head = format!(
+            "HTTP/1.1 {status} x\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
+        );
+        let mut response = Response::default();
+        let answer = [head.as_bytes(), body].concat();
+        assert_eq!(response.add(&answer, 100).unwrap(), Progress::Complete);
+        let finished = Finished::answered("http://a", &response);
+        let message = finished.in_words().unwrap_or_default();
+        (finished, message)
+    }
+
+    #[test]
+    fn an_accepted_chunk_may_have_a_message() {
+        let protobuf = "application/x-protobuf";
+        let (finished, message) = answered(200, protobuf, b"");
+        assert_eq!((finished.rejected, message.as_str()), (0, ""));
+        // The first field of the body: rejected_profiles 300 and a message, or only one of them.
+        let (finished, message) = answered(200, protobuf, b"\x0a\x09\x08\xac\x02\x12\x04full");
+        let expected = "http://a rejected 300 profiles: full";
+        assert_eq!((finished.rejected, message.as_str()), (300, expected));
+        let (finished, message) = answered(200, protobuf, b"\x0a\x03\x08\xac\x02");
+        let expected = "http://a rejected 300 profiles";
+        assert_eq!((finished.rejected, message.as_str()), (300, expected));
+        let (finished, message) = answered(202, protobuf, b"\x0a\x06\x12\x04soon");
+        assert_eq!(
+            (finished.rejected, message.as_str()),
+            (0, "http://a: HTTP 202: soon")
+        );
+        // A negative number is none.
+        let body = b"\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+        assert_eq!(answered(200, protobuf, body).0.rejected, 0);
+    }
+
+    #[test]
+    fn an_answer_that_does_not_conform_is_accepted_with_a_message() {
+        let (finished, message) = answered(200, "text/html", b"<html>hello</html>");
+        assert_eq!(finished.outcome.verdict(), Verdict::Accepted);
+        let start = "http://a: HTTP 200: the answer does not conform to OTLP. <html>hello";
+        assert!(message.starts_with(start), "{message}");
+    }
+
+    #[test]
+    fn a_refusal_has_the_message_of_the_server() {
+        let body = b"\x08\x03\x12\x0a100% {bad}";
+        let (finished, message) = answered(400, "application/x-protobuf", body);
+        assert_eq!(finished.outcome, Outcome::Status(400));
+        assert_eq!(message, "http://a: HTTP 400: 100% {bad}");
+        assert_eq!(answered(503, "text/plain", b"").1, "http://a: HTTP 503");
+    }
+
+    #[test]
+    fn each_other_outcome_has_its_words() {
+        let said = |outcome, why: &str| {
+            let finished = Finished::new("http://a", outcome, why.into());
+            finished.in_words().unwrap()
+        };
+        assert_eq!(
+            said(Outcome::NotSent, "why"),
+            "No connection to http://a: why"
+        );
+        assert_eq!(said(Outcome::NotSent, ""), "No connection to http://a");
+        let closed = "http://a closed the connection without an answer";
+        assert_eq!(said(Outcome::Closed, ""), closed);
+        assert_eq!(
+            said(Outcome::Late, "why"),
+            "http://a did not answer in time"
+        );
+        assert_eq!(
+            said(Outcome::NotHttp, "why"),
+            "The answer of http://a is not HTTP/1"
+        );
+        assert_eq!(
+            said(Outcome::TooLarge, ""),
+            "The answer of http://a is too large"
+        );
+        assert_eq!(
+            said(Outcome::Tls, "why"),
+            "The TLS connection to http://a failed: why"
+        );
+    }
+}

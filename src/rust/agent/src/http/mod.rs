@@ -16,6 +16,7 @@ pub mod url;
 
 pub use resolve::is_resolving;
 
+use crate::now::Now;
 use crate::queue::Queue;
 use crate::relay::{self, Relay};
 use crate::system::Waiting;
@@ -25,7 +26,7 @@ use profile_core::error::Result;
 use profile_core::message;
 use profile_core::retry::{self, Verdict};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// The longest delay that a server may request. A longer one is treated as a final error.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -53,11 +54,16 @@ pub enum Way {
 /// Sends requests to the server, one at a time. No method blocks.
 pub trait Route {
     /// Starts a request with a timeout, and with an absolute deadline `end` if there is one.
-    fn begin(&mut self, body: &Arc<Vec<u8>>, timeout: Duration, end: Option<Instant>)
-    -> Result<()>;
+    fn begin(
+        &mut self,
+        body: &Arc<Vec<u8>>,
+        timeout: Duration,
+        end: Option<Instant>,
+        now: Now,
+    ) -> Result<()>;
 
     /// Does everything that is possible without blocking. Returns how the request ended, once.
-    fn step(&mut self, queue: &Queue) -> Option<Finished>;
+    fn step(&mut self, queue: &Queue, now: Now) -> Option<Finished>;
 
     /// What the next step waits for.
     fn waiting(&self) -> Option<Waiting>;
@@ -78,88 +84,98 @@ pub struct Http {
     /// The deadline of the last attempt, set when the agent stops.
     deadline: Option<Instant>,
     has_given_up: bool,
+    /// Randomises delays.
+    chance: fn() -> f64,
 }
 
 impl Http {
-    pub fn open(target: Target) -> Result<Http> {
+    pub fn open(target: Target, now: Now) -> Result<Http> {
         let route: Box<dyn Route> = match target.way {
             Way::Direct(endpoint) => Box::new(Direct::new(endpoint, target.most)),
-            Way::Relay(settings) => Box::new(Relay::open(settings, target.most)?),
+            Way::Relay(settings) => Box::new(Relay::open(settings, target.most, now)?),
         };
-        Ok(Http {
-            route,
-            timeout: target.timeout,
-            first: target.first,
-            current: None,
-            attempts: 0,
-            next: Instant::now(),
-            deadline: None,
-            has_given_up: false,
-        })
+        Ok(Http::new(route, target.timeout, target.first, now))
     }
 
-    pub fn step(&mut self, queue: &Queue) {
-        if self.current.is_none() {
-            self.begin(queue);
+    pub fn new(route: Box<dyn Route>, timeout: Duration, first: Duration, now: Now) -> Http {
+        Http {
+            route,
+            timeout,
+            first,
+            current: None,
+            attempts: 0,
+            next: now.instant,
+            deadline: None,
+            has_given_up: false,
+            chance: retry::chance,
         }
-        let Some(finished) = self.route.step(queue) else {
+    }
+
+    pub fn step(&mut self, queue: &Queue, now: Now) {
+        if self.current.is_none() {
+            self.begin(queue, now);
+        }
+        let Some(finished) = self.route.step(queue, now) else {
             return;
         };
         if let Some(number) = self.current.take() {
-            self.finish(number, &finished, queue);
+            self.finish(number, &finished, queue, now);
         }
     }
 
-    fn begin(&mut self, queue: &Queue) {
-        if self.has_given_up || Instant::now() < self.next {
+    fn begin(&mut self, queue: &Queue, now: Now) {
+        if self.has_given_up || now.instant < self.next {
             return;
         }
         let Some(chunk) = queue.front() else {
             return;
         };
-        match self.route.begin(&chunk.bytes, self.timeout, self.deadline) {
+        let begun = self
+            .route
+            .begin(&chunk.bytes, self.timeout, self.deadline, now);
+        match begun {
             Ok(()) => self.current = Some(chunk.number),
             Err(error) => {
-                self.wait(None);
-                queue.failed(message!("{error}"));
+                self.wait(None, now);
+                queue.failed(message!("{error}"), now);
             }
         }
     }
 
-    fn finish(&mut self, number: u64, finished: &Finished, queue: &Queue) {
+    fn finish(&mut self, number: u64, finished: &Finished, queue: &Queue, now: Now) {
         let why = finished.in_words();
         match finished.outcome.verdict() {
             Verdict::Accepted => {
                 self.attempts = 0;
-                queue.sent(number, finished.rejected);
+                queue.sent(number, finished.rejected, now);
                 if let Some(why) = why {
-                    queue.note(why);
+                    queue.note(why, now);
                 }
             }
             Verdict::Again => {
                 let asked = finished.retry_after.as_deref();
-                let asked = asked.and_then(|text| retry::requested(text, SystemTime::now()));
+                let asked = asked.and_then(|text| retry::requested(text, now.date));
                 if asked.is_some_and(|asked| asked > PATIENCE.as_secs_f64()) {
                     self.attempts = 0;
-                    queue.refused(number, why.unwrap_or_default());
+                    queue.refused(number, why.unwrap_or_default(), now);
                 } else {
-                    self.wait(asked);
-                    queue.failed(why.unwrap_or_default());
+                    self.wait(asked, now);
+                    queue.failed(why.unwrap_or_default(), now);
                 }
             }
             Verdict::Final => {
                 self.attempts = 0;
-                queue.refused(number, why.unwrap_or_default());
+                queue.refused(number, why.unwrap_or_default(), now);
             }
         }
     }
 
     /// Schedules the next attempt.
-    fn wait(&mut self, asked: Option<f64>) {
+    fn wait(&mut self, asked: Option<f64>, now: Now) {
         self.attempts = self.attempts.saturating_add(1);
-        let delay = retry::delay(self.attempts, self.first, retry::chance());
+        let delay = retry::delay(self.attempts, self.first, (self.chance)());
         let asked = asked.and_then(|asked| Duration::try_from_secs_f64(asked).ok());
-        self.next = Instant::now() + delay.max(asked.unwrap_or_default());
+        self.next = now.instant + delay.max(asked.unwrap_or_default());
         self.has_given_up = self.deadline.is_some();
     }
 
@@ -168,13 +184,294 @@ impl Http {
     }
 
     /// The agent is stopping: starts the last attempt now, with this deadline.
-    pub fn hurry(&mut self, deadline: Instant) {
-        self.next = Instant::now();
+    pub fn hurry(&mut self, deadline: Instant, now: Now) {
+        self.next = now.instant;
         self.deadline = Some(deadline);
         self.route.hurry(deadline);
     }
 
     pub fn has_given_up(&self) -> bool {
         self.has_given_up
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::{
+        Requests, Server, Shared, add_chunk, answered, beginning, checked, ended, last_error,
+        seconds,
+    };
+    use profile_core::error::Error;
+    use profile_core::retry::Outcome;
+
+    const TIMEOUT: Duration = Duration::from_secs(7);
+
+    struct World {
+        http: Http,
+        requests: Shared<Requests>,
+        queue: Queue,
+        now: Now,
+    }
+
+    impl World {
+        /// With two chunks: of 3 samples and the byte 1, and of 4 samples and the byte 2.
+        fn new(chance: fn() -> f64) -> World {
+            let (now, requests) = (beginning(), Shared::<Requests>::default());
+            let queue = Queue::new(1000);
+            let route = Box::new(Server(requests.clone()));
+            let mut http = Http::new(route, TIMEOUT, seconds(1.0), now);
+            http.chance = chance;
+            add_chunk(&queue, 3, 1, now);
+            add_chunk(&queue, 4, 2, now);
+            World {
+                http,
+                requests,
+                queue,
+                now,
+            }
+        }
+
+        fn step(&mut self) {
+            self.http.step(&self.queue, self.now);
+            checked(&self.queue);
+        }
+
+        /// The bytes of the requests so far.
+        fn begun(&self) -> Vec<u8> {
+            let begun = &self.requests.borrow().begun;
+            begun.iter().map(|request| request.0).collect()
+        }
+
+        fn answer(&mut self, answer: Finished) {
+            self.step();
+            assert!(self.requests.borrow().is_open);
+            self.requests.borrow_mut().answer = Some(answer);
+            self.step();
+        }
+
+        /// The seconds until the next request begins.
+        fn pause(&mut self) -> f64 {
+            let (start, count) = (self.now, self.begun().len());
+            let mut time = 0.0;
+            loop {
+                self.now = start.after(time);
+                self.http.step(&self.queue, self.now);
+                if self.begun().len() > count {
+                    return time;
+                }
+                time += 0.25;
+                assert!(time < 5000.0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_is_repeated_with_growing_delays_until_it_has_arrived_once() {
+        for (chance, factor) in [(half as fn() -> f64, 1.0), (never, 0.5), (always, 1.5)] {
+            let mut world = World::new(chance);
+            let outcomes = [
+                answered(503, ""),
+                answered(429, ""),
+                ended(Outcome::NotSent),
+                ended(Outcome::Closed),
+                answered(502, ""),
+                answered(504, ""),
+                ended(Outcome::NotSent),
+            ];
+            for (outcome, delay) in outcomes
+                .into_iter()
+                .zip([1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0])
+            {
+                world.answer(outcome);
+                assert_eq!(checked(&world.queue).sent, 0);
+                assert_eq!(world.pause(), delay * factor);
+            }
+            assert_eq!(world.begun(), [1; 8]);
+            world.answer(answered(200, ""));
+            assert_eq!(checked(&world.queue).sent, 3);
+            // The next chunk is sent at once, and its delays start again.
+            assert_eq!(world.pause(), 0.0);
+            world.answer(answered(503, ""));
+            assert_eq!(world.pause(), factor);
+            world.answer(answered(200, ""));
+            assert_eq!(world.begun(), [1, 1, 1, 1, 1, 1, 1, 1, 2, 2]);
+            let counts = checked(&world.queue);
+            assert_eq!(
+                (counts.sent, counts.chunks_sent, counts.dropped()),
+                (7, 2, 0)
+            );
+            assert_eq!(counts.last_sent, world.now.unix());
+            world.step();
+            assert_eq!(world.begun().len(), 10);
+        }
+    }
+
+    fn half() -> f64 {
+        0.5
+    }
+    fn never() -> f64 {
+        0.0
+    }
+    fn always() -> f64 {
+        1.0
+    }
+
+    #[test]
+    fn the_server_determines_how_long_to_wait() {
+        for (header, pause) in [
+            ("Retry-After: 7\r\n", 7.0),
+            ("Retry-After: 3600\r\n", 3600.0),
+            ("Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n", 30.0),
+            // Less than our own delay, passed, or invalid.
+            ("Retry-After: 0\r\n", 1.0),
+            ("Retry-After: Sat, 05 Nov 1994 08:49:07 GMT\r\n", 1.0),
+            ("Retry-After: soon\r\n", 1.0),
+        ] {
+            let mut world = World::new(half);
+            world.answer(answered(503, header));
+            assert_eq!(world.pause(), pause, "{header}");
+            assert_eq!(world.begun(), [1, 1]);
+        }
+        // Longer than anybody waits.
+        let mut world = World::new(half);
+        world.answer(answered(503, ""));
+        world.pause();
+        world.answer(answered(503, "Retry-After: 3601\r\n"));
+        assert_eq!(checked(&world.queue).refused, 3);
+        assert_eq!(world.pause(), 0.0);
+        world.answer(answered(429, ""));
+        assert_eq!(world.pause(), 1.0);
+        assert_eq!(world.begun(), [1, 1, 2, 2]);
+        // What is final has no delay, whatever the header says.
+        world.answer(answered(400, "Retry-After: 9\r\n"));
+        let counts = checked(&world.queue);
+        assert_eq!((counts.refused, counts.sent), (7, 0));
+    }
+
+    #[test]
+    fn a_chunk_that_is_refused_is_not_sent_again() {
+        for (outcome, why) in [
+            (answered(400, ""), "http://a: HTTP 400"),
+            (answered(404, ""), "http://a: HTTP 404"),
+            (answered(301, ""), "http://a: HTTP 301"),
+            (ended(Outcome::Late), "http://a did not answer in time"),
+            (
+                ended(Outcome::NotHttp),
+                "The answer of http://a is not HTTP/1",
+            ),
+            (
+                ended(Outcome::TooLarge),
+                "The answer of http://a is too large",
+            ),
+            (
+                ended(Outcome::Tls),
+                "The TLS connection to http://a failed: why",
+            ),
+        ] {
+            let mut world = World::new(half);
+            world.answer(answered(503, ""));
+            world.pause();
+            world.answer(outcome);
+            assert_eq!(last_error(&world.queue), why);
+            assert_eq!(checked(&world.queue).refused, 3);
+            assert_eq!(world.pause(), 0.0, "{why}");
+            // Its first delay.
+            world.answer(answered(503, ""));
+            assert_eq!(world.pause(), 1.0);
+            world.answer(answered(200, ""));
+            assert_eq!(world.begun(), [1, 1, 2, 2]);
+            let counts = checked(&world.queue);
+            assert_eq!((counts.sent, counts.refused), (4, 3));
+        }
+    }
+
+    #[test]
+    fn partial_success_is_reported() {
+        let mut world = World::new(half);
+        // A protobuf message: partial_success of rejected_profiles 300 and a message.
+        let body = b"\x0a\x09\x08\xac\x02\x12\x04full";
+        let mut response = response::Response::default();
+        let head = format!("HTTP/1.1 200 \r\nContent-Length: {}\r\n\r\n", body.len());
+        response.add(head.as_bytes(), 100).unwrap();
+        response.add(body, 100).unwrap();
+        world.answer(Finished::answered("http://a", &response));
+        let counts = checked(&world.queue);
+        assert_eq!((counts.sent, counts.rejected, counts.refused), (3, 300, 0));
+        assert_eq!(
+            last_error(&world.queue),
+            "http://a rejected 300 profiles: full"
+        );
+        assert_eq!(counts.last_error.unwrap().1, world.now.unix().unwrap());
+    }
+
+    #[test]
+    fn a_request_has_the_timeout_and_one_that_cannot_begin_is_repeated() {
+        let mut world = World::new(half);
+        world.requests.borrow_mut().refusal = Some(Error::Memory("a request"));
+        world.step();
+        assert!(last_error(&world.queue).contains("a request"));
+        assert_eq!(world.pause(), 1.0);
+        assert_eq!(world.requests.borrow().begun, [(1, TIMEOUT, None)]);
+        // While it has no answer, there is only this one.
+        for _ in 0..3 {
+            world.now = world.now.after(100.0);
+            world.step();
+        }
+        assert_eq!(world.begun(), [1]);
+    }
+
+    #[test]
+    fn an_overflow_does_not_drop_what_is_being_sent() {
+        let mut world = World::new(half);
+        world.step();
+        add_chunk(&world.queue, 5, 3, world.now);
+        world.queue.add(Ok(vec![0; 975]), world.now);
+        let counts = checked(&world.queue);
+        assert_eq!(counts.full, 4);
+        world.answer(answered(200, ""));
+        assert_eq!(checked(&world.queue).sent, 3);
+        world.answer(answered(200, ""));
+        assert_eq!(world.begun(), [1, 3]);
+    }
+
+    #[test]
+    fn the_end_is_a_last_attempt_without_a_delay() {
+        let mut world = World::new(half);
+        world.answer(answered(503, "Retry-After: 100\r\n"));
+        let deadline = world.now.instant + seconds(3.0);
+        world.http.hurry(deadline, world.now);
+        assert_eq!(world.requests.borrow().hurried, Some(deadline));
+        assert!(!world.http.has_given_up());
+        world.answer(answered(200, ""));
+        world.step();
+        let begun = world.requests.borrow().begun.clone();
+        assert_eq!(
+            begun[1..],
+            [(1, TIMEOUT, Some(deadline)), (2, TIMEOUT, Some(deadline))]
+        );
+        // A failure that would be repeated later is the last one.
+        world.answer(answered(503, ""));
+        assert!(world.http.has_given_up());
+        world.now = world.now.after(2.0);
+        world.step();
+        assert_eq!(world.begun(), [1, 1, 2]);
+        world.queue.clear();
+        let counts = checked(&world.queue);
+        assert_eq!((counts.sent, counts.lost), (3, 4));
+    }
+
+    #[test]
+    fn a_refusal_at_the_end_is_not_the_last_attempt() {
+        let mut world = World::new(half);
+        world.step();
+        world
+            .http
+            .hurry(world.now.instant + seconds(3.0), world.now);
+        world.answer(answered(400, ""));
+        assert!(!world.http.has_given_up());
+        world.answer(answered(200, ""));
+        let counts = checked(&world.queue);
+        assert_eq!((counts.sent, counts.refused), (4, 3));
     }
 }

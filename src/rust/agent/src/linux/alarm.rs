@@ -130,34 +130,50 @@ impl Drop for Alarm {
 mod tests {
     use super::*;
     use crate::system::without_signals;
+    use std::fs;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::channel;
     use std::thread;
-    use std::time::Instant;
+
+    /// Whether a thread of this process sleeps.
+    fn is_asleep(thread: u32) -> bool {
+        let stat = fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
+        // The state follows the name, which is in parentheses.
+        stat.rsplit(')')
+            .next()
+            .unwrap()
+            .trim_start()
+            .starts_with('S')
+    }
 
     #[test]
     fn a_thread_that_computes_is_heard() {
         let (tell, told) = channel();
         let (go, gone) = channel::<()>();
+        let is_heard = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_heard);
         let other = thread::spawn(move || {
             // SAFETY: it has no preconditions.
             let id = unsafe { libc::gettid() };
             tell.send(id).unwrap();
             // Waits until the sender is dropped.
             gone.recv().unwrap_err();
-            let begin = Instant::now();
-            while begin.elapsed() < Duration::from_secs(1) {}
+            while !ends.load(Ordering::Relaxed) {}
         });
         let id = u32::try_from(told.recv().unwrap()).unwrap();
         without_signals(|| {
             thread::spawn(move || {
                 let alarm = Alarm::of_thread(id).unwrap();
-                // The thread may not have reached `recv()` yet.
-                alarm.wait(None, Duration::from_millis(100));
-                assert!(!alarm.wait(None, Duration::from_millis(100)));
+                // It has reached `recv()`, and computes no more.
+                while !is_asleep(id) {
+                    thread::yield_now();
+                }
+                assert!(!alarm.wait(None, Duration::from_millis(50)));
                 drop(go);
-                let begin = Instant::now();
-                assert!(alarm.wait(None, Duration::from_secs(60)));
-                assert!(begin.elapsed() < Duration::from_secs(50));
+                let has_rung = alarm.wait(None, Duration::from_secs(300));
+                is_heard.store(true, Ordering::Relaxed);
+                assert!(has_rung);
             })
         })
         .join()

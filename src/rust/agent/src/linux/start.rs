@@ -147,16 +147,13 @@ fn done(code: c_int) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::thread;
-    use std::time::{Duration, Instant};
 
     fn output(script: &str) -> String {
         let log = std::env::temp_dir().join(format!("profile-start-{}", std::process::id()));
         let command = format!("/bin/sh\0-c\0{script}\0");
         let child = start(command.as_bytes(), b"A=1 2\0PATH=/usr/bin:/bin\0", &log).unwrap();
-        let end = Instant::now() + Duration::from_secs(20);
         while !has_ended(child) {
-            assert!(Instant::now() < end);
-            thread::sleep(Duration::from_millis(5));
+            thread::yield_now();
         }
         let text = fs::read_to_string(&log).unwrap();
         fs::remove_file(log).unwrap();
