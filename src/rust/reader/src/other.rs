@@ -158,7 +158,9 @@ impl<M: Memory> Reader<M> {
 
     /// Takes the part of the calls that is a stack, after an attempt that did not find a stack.
     fn take_part(&mut self) -> Result<Option<Found>> {
-        if self.roots.is_empty() || self.calls.is_cut {
+        // Without an object of a call, the outer calls are unknown.
+        let is_known = self.roots.len() == self.calls.calls.len();
+        if self.roots.is_empty() || !is_known || self.calls.is_cut {
             return Ok(None);
         }
         self.known.correct_sites(&mut self.roots);

@@ -3,12 +3,14 @@
 
 mod fake;
 mod fuzz;
+mod image;
 
 mod reader {
     mod ahead;
     mod byte_code;
     mod calls;
     mod damage;
+    mod images;
     mod innermost;
     mod names;
     mod places;

@@ -37,6 +37,7 @@ impl Region {
 /// An address space. A range that crosses the end of a region cannot be read.
 #[derive(Debug, Clone, Default)]
 pub struct Space {
+    /// Sorted by address.
     pub regions: Vec<Region>,
     /// Ranges that cannot be read any more.
     pub holes: Vec<Range<u64>>,
@@ -44,8 +45,20 @@ pub struct Space {
 
 impl Space {
     pub fn add(&mut self, start: u64, size: usize) {
-        let bytes = vec![0; size];
-        self.regions.push(Region { start, bytes });
+        self.add_bytes(start, vec![0; size]);
+    }
+
+    pub fn add_bytes(&mut self, start: u64, bytes: Vec<u8>) {
+        let after = self.regions.partition_point(|region| region.start < start);
+        self.regions.insert(after, Region { start, bytes });
+    }
+
+    fn part(&self, address: u64, size: usize) -> Option<(usize, Range<usize>)> {
+        let after = self
+            .regions
+            .partition_point(|region| region.start <= address);
+        let number = after.checked_sub(1)?;
+        Some((number, self.regions[number].part(address, size)?))
     }
 
     pub fn read(&self, address: u64, into: &mut [u8]) -> bool {
@@ -53,11 +66,7 @@ impl Space {
         if into.is_empty() {
             return true;
         }
-        let found = self.regions.iter().find_map(|region| {
-            let part = region.part(address, into.len())?;
-            Some(&region.bytes[part])
-        });
-        let Some(bytes) = found else {
+        let Some((number, part)) = self.part(address, into.len()) else {
             return false;
         };
         let end = address + into.len() as u64;
@@ -68,7 +77,7 @@ impl Space {
         {
             return false;
         }
-        into.copy_from_slice(bytes);
+        into.copy_from_slice(&self.regions[number].bytes[part]);
         true
     }
 
@@ -81,11 +90,9 @@ impl Space {
 
     /// Changes what is at an address that exists.
     pub fn write(&mut self, address: u64, bytes: &[u8]) {
-        for region in &mut self.regions {
-            if let Some(part) = region.part(address, bytes.len()) {
-                region.bytes[part].copy_from_slice(bytes);
-                return;
-            }
+        if let Some((number, part)) = self.part(address, bytes.len()) {
+            self.regions[number].bytes[part].copy_from_slice(bytes);
+            return;
         }
         panic!("nothing at {address:#x}");
     }
@@ -117,6 +124,8 @@ struct Inner {
     before_read: Option<Hook>,
     /// Whether the stack is that of the reader's own process.
     is_own: bool,
+    /// What can be read directly then.
+    at_hand: Vec<Range<u64>>,
 }
 
 impl FakeMemory {
@@ -128,6 +137,10 @@ impl FakeMemory {
             bytes: 0,
             before_read: None,
             is_own: false,
+            at_hand: vec![
+                STACK_END - STACK_SIZE..STACK_END,
+                NODE_STACK..NODE_STACK + NODE_STACK_SIZE,
+            ],
         })))
     }
 
@@ -162,6 +175,11 @@ impl FakeMemory {
         self.0.borrow_mut().is_own = is_own;
     }
 
+    /// Sets what can be read directly if the process is that of the reader.
+    pub fn set_at_hand(&self, ranges: Vec<Range<u64>>) {
+        self.0.borrow_mut().at_hand = ranges;
+    }
+
     pub fn leave_alone(&self) {
         self.0.borrow_mut().before_read = None;
     }
@@ -190,13 +208,10 @@ impl Memory for FakeMemory {
     }
 
     fn is_at_hand(&mut self, address: u64, size: usize) -> bool {
-        let is_on_stack = [
-            STACK_END - STACK_SIZE..STACK_END - size as u64,
-            NODE_STACK..NODE_STACK + NODE_STACK_SIZE - size as u64,
-        ]
-        .iter()
-        .any(|stack| stack.contains(&address));
-        self.0.borrow().is_own && is_on_stack && address % 8 == 0
+        let inner = self.0.borrow();
+        let end = address.saturating_add(size as u64);
+        let has = |range: &Range<u64>| range.start <= address && end <= range.end;
+        inner.is_own && address % 8 == 0 && inner.at_hand.iter().any(has)
     }
 
     fn read_pieces(&mut self, pieces: &[Piece], mut into: &mut [u8]) -> usize {

@@ -42,7 +42,7 @@ impl Random {
         ((self.next() >> 11) % n.max(1) as u64) as usize
     }
 
-    fn pick<T: Copy>(&mut self, values: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, values: &[T]) -> T {
         values[self.below(values.len())]
     }
 }

@@ -1,6 +1,7 @@
 //! A stack that changes while it is read.
 
 use crate::fake::Space;
+use crate::fake::module::Hash;
 use crate::fake::process::{At, FakeR, HEAP, On, frames, variable};
 use profile_runtime::contexts::{CALL, CLOENV, CLOSURE, Layout, NEXT};
 use profile_runtime::objects::{ATTRIBUTES, CAR};
@@ -287,4 +288,23 @@ fn a_process_that_ends_meanwhile_has_no_stack() {
         memory.change(|space| space.regions.clear());
         assert_eq!(frames(&mut reader), None);
     }
+}
+
+#[test]
+fn inner_calls_are_no_stack_if_an_outer_one_cannot_be_read() {
+    let mut r = FakeR::with(Layout::R_4_4, Hash::Gnu, 150);
+    let [f, h] = ["f", "h"].map(|name| r.call_of(name));
+    // The next object is on a page of its own.
+    for _ in 0..100 {
+        r.allocate(56);
+    }
+    let g = r.call_of("g");
+    for call in [f, g, h] {
+        r.enter(call, At::Nowhere);
+    }
+    let (memory, mut reader) = r.reader();
+    reader.shortest_collection = Duration::MAX;
+    assert_eq!(frames(&mut reader).unwrap(), ["h", "g", "f"]);
+    memory.change(|space| space.hide(g..g + 56));
+    assert_eq!(frames(&mut reader), None);
 }
