@@ -63,6 +63,24 @@ pub struct Recorded {
     pub was_stopped: bool,
 }
 
+impl Recorded {
+    fn count(&mut self, tick: Tick, pid: i32) -> Result<()> {
+        match tick {
+            Tick::Idle => {}
+            Tick::Taken {
+                is_cut,
+                lacks_inner,
+            } => {
+                self.cut += usize::from(is_cut);
+                self.partial += usize::from(lacks_inner);
+            }
+            Tick::Unread => self.unread += 1,
+            Tick::Ended => self.ended.try_push(pid, WHAT)?,
+        }
+        Ok(())
+    }
+}
+
 /// Records processes for the set duration, or until all have ended.
 pub fn record(pids: &[i32], settings: &Settings, stop: Stop) -> Result<Recorded> {
     if !settings.pause {
@@ -173,21 +191,10 @@ impl<'s> Recorder<'s> {
             for session in &mut self.sessions {
                 let recorded = &mut self.recorded;
                 let (profile, natives) = (&mut recorded.profile, &mut self.natives);
-                match session.tick(self.settings, profile, natives, &placement)? {
-                    Tick::Idle => {}
-                    Tick::Taken {
-                        is_cut,
-                        lacks_inner,
-                    } => {
-                        recorded.cut += usize::from(is_cut);
-                        recorded.partial += usize::from(lacks_inner);
-                    }
-                    Tick::Unread => recorded.unread += 1,
-                    Tick::Ended => recorded.ended.try_push(session.pid(), WHAT)?,
-                }
+                let tick = session.tick(self.settings, profile, natives, &placement)?;
+                recorded.count(tick, session.pid())?;
             }
-            // Ticks that were missed are skipped. There are many of them after the system was suspended.
-            next = (next + self.settings.interval).max(Instant::now());
+            next = next_tick(next, self.settings.interval, Instant::now());
         }
         Ok(())
     }
@@ -211,6 +218,12 @@ impl<'s> Recorder<'s> {
         }
         take_labels(&mut self.recorded.profile, &|| false)
     }
+}
+
+/// The time of the tick after the one that was due at `last`. Ticks that were missed are skipped: there are many of them
+/// after the system was suspended.
+fn next_tick(last: Instant, interval: Duration, now: Instant) -> Instant {
+    (last + interval).max(now)
 }
 
 /// Waits until the given time, and checks meanwhile whether to stop.
@@ -240,5 +253,57 @@ pub fn of_process(pid: i32, error: Error) -> Error {
     match error {
         Error::Process(why) => Error::Process(message!("Cannot look into process {pid}. {why}")),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_that_were_missed_are_skipped() {
+        let interval = Duration::from_millis(10);
+        let start = Instant::now();
+        let after = |milliseconds| start + Duration::from_millis(milliseconds);
+        for (last, now, next) in [
+            (0, 1, 10),
+            (0, 10, 10),
+            (10, 12, 20),
+            (10, 25, 25),
+            (10, 9999, 9999),
+        ] {
+            assert_eq!(next_tick(after(last), interval, after(now)), after(next));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_samples_is_counted() {
+        let mut recorded = Recorded::default();
+        let taken = |is_cut, lacks_inner| Tick::Taken {
+            is_cut,
+            lacks_inner,
+        };
+        for tick in [
+            Tick::Idle,
+            taken(false, false),
+            taken(true, false),
+            taken(false, true),
+            taken(true, true),
+            taken(false, true),
+            Tick::Unread,
+            Tick::Ended,
+        ] {
+            recorded.count(tick, 7).unwrap();
+        }
+        let counts = [recorded.cut, recorded.partial, recorded.unread];
+        assert_eq!((counts, recorded.ended), ([2, 3, 1], vec![7]));
+    }
+
+    #[test]
+    fn waiting_ends_when_it_is_time_or_when_it_is_stopped() {
+        let now = Instant::now();
+        wait(now, &|| false).unwrap();
+        let later = now + Duration::from_secs(1000);
+        assert!(matches!(wait(later, &|| true), Err(Error::Interrupted)));
     }
 }

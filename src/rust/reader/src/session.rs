@@ -1,6 +1,9 @@
 //! A process that is recorded: at each tick, a sample of it is added to a profile.
 
-use crate::process::{NativeReader, Placement, Process, ProcessMemory, State, Thread, gone};
+use crate::memory::Memory;
+use crate::process::{
+    Activity, NativeReader, Placement, Process, ProcessMemory, State, Thread, gone,
+};
 use crate::recorder::{Event, Settings, of_process};
 use crate::source::{TYPES, source};
 use crate::stack::{Frame, Reader, Stack};
@@ -22,11 +25,11 @@ const SETTLE: Duration = Duration::from_micros(100);
 /// checked only once in this many samples.
 const LOOK: u32 = 16;
 
-pub struct Session<'s> {
+pub struct Session<'s, M = ProcessMemory, T = Thread> {
     number: usize,
     process: Process,
-    thread: Thread,
-    reader: Reader<ProcessMemory>,
+    thread: T,
+    reader: Reader<M>,
     native: Option<NativeReader<'s>>,
     /// The source that samples refer to in their profile.
     source: SourceId,
@@ -39,6 +42,41 @@ pub struct Session<'s> {
     time: Instant,
     begin: Instant,
     has_ended: bool,
+}
+
+/// What the system reports about the thread that is recorded.
+pub trait Watched {
+    /// Its CPU time in nanoseconds, if it is known.
+    fn cpu_time(&self) -> Option<u64>;
+
+    /// Its state and its processor; `None` if it has ended.
+    fn activity(&self) -> Option<Activity>;
+}
+
+impl Watched for Thread {
+    fn cpu_time(&self) -> Option<u64> {
+        self.cpu_time()
+    }
+
+    fn activity(&self) -> Option<Activity> {
+        self.activity()
+    }
+}
+
+/// A point in time, by the clock that measures durations and by the one that shows the date.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    pub time: Instant,
+    pub date: SystemTime,
+}
+
+impl Moment {
+    pub fn now() -> Moment {
+        Moment {
+            time: Instant::now(),
+            date: SystemTime::now(),
+        }
+    }
 }
 
 /// What happened at a tick.
@@ -91,16 +129,35 @@ impl<'s> Session<'s> {
         };
         let thread = Thread::open(process);
         let thread = thread.ok_or_else(|| gone(process.pid))?;
-        let source = source(process, settings, profile)?;
         let now = Instant::now();
+        let session = Session::of(process, thread, reader, settings, profile, now)?;
         Ok(Session {
             number,
+            native,
+            ..session
+        })
+    }
+}
+
+impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
+    /// Records what `reader` reads, which is the process of `thread`, without native stacks.
+    pub fn of(
+        process: &Process,
+        thread: T,
+        reader: Reader<M>,
+        settings: &Settings,
+        profile: &mut Profile,
+        now: Instant,
+    ) -> Result<Session<'s, M, T>> {
+        let source = source(process, settings, profile)?;
+        Ok(Session {
+            number: 0,
             process: process.clone(),
             looks: 0,
             cpu: thread.cpu_time(),
             thread,
             reader,
-            native,
+            native: None,
             source: profile.add_source(source)?,
             state_key: profile.strings.intern("state")?,
             frames: HashMap::default(),
@@ -117,18 +174,33 @@ impl<'s> Session<'s> {
 
     /// Continues in another profile, which is empty.
     pub fn continue_in(&mut self, settings: &Settings, profile: &mut Profile) -> Result<()> {
+        self.continue_at(Instant::now(), settings, profile)
+    }
+
+    /// The same, for a given time.
+    pub fn continue_at(
+        &mut self,
+        now: Instant,
+        settings: &Settings,
+        profile: &mut Profile,
+    ) -> Result<()> {
         declare_types(profile)?;
         let source = source(&self.process, settings, profile)?;
         self.source = profile.add_source(source)?;
         self.state_key = profile.strings.intern("state")?;
         self.frames.clear();
-        self.begin = Instant::now();
+        self.begin = now;
         Ok(())
     }
 
     /// Excludes the time since the last sample from the next one, but not the CPU time.
     pub fn skip_time(&mut self) {
-        self.time = Instant::now();
+        self.skip_time_until(Instant::now());
+    }
+
+    /// The same, for a given time.
+    pub fn skip_time_until(&mut self, now: Instant) {
+        self.time = now;
     }
 
     /// Sets how long the process was recorded.
@@ -171,6 +243,18 @@ impl<'s> Session<'s> {
         natives: &mut Vec<NativeStack>,
         placement: &Placement,
     ) -> Result<Tick> {
+        self.tick_at(Moment::now, settings, profile, natives, placement)
+    }
+
+    /// The same, with a clock.
+    pub fn tick_at(
+        &mut self,
+        now: impl Fn() -> Moment,
+        settings: &Settings,
+        profile: &mut Profile,
+        natives: &mut Vec<NativeStack>,
+        placement: &Placement,
+    ) -> Result<Tick> {
         if self.has_ended {
             return Ok(Tick::Idle);
         }
@@ -182,7 +266,7 @@ impl<'s> Session<'s> {
         // The CPU time of a process that has ended is unknown.
         if settings.event == Event::Cpu && used == Some(0) {
             // Idle time is not part of the next sample.
-            self.time = Instant::now();
+            self.time = now().time;
             return Ok(Tick::Idle);
         }
         self.looks = self.looks.wrapping_add(1);
@@ -214,10 +298,12 @@ impl<'s> Session<'s> {
         };
         let (is_cut, lacks_inner) = (stack.is_cut, stack.lacks_inner);
         let stack = stack.clone();
-        let (now, moment) = (Instant::now(), SystemTime::now());
+        let now = now();
         // The end of a skipped pause may be unknown, so the measured time may be too short. It is at least the CPU
         // time.
-        let wall = (now - self.time).as_nanos().max(used.unwrap_or(0).into());
+        let wall = (now.time - self.time)
+            .as_nanos()
+            .max(used.unwrap_or(0).into());
         let values = [
             used.and_then(|used| i64::try_from(used).ok()),
             i64::try_from(wall).ok(),
@@ -235,8 +321,8 @@ impl<'s> Session<'s> {
             };
             natives.try_push(found, WHAT)?;
         }
-        self.add(&stack, values, moment, state, profile)?;
-        (self.cpu, self.time) = (cpu, now);
+        self.add(&stack, values, now.date, state, profile)?;
+        (self.cpu, self.time) = (cpu, now.time);
         Ok(Tick::Taken {
             is_cut,
             lacks_inner,
@@ -247,7 +333,7 @@ impl<'s> Session<'s> {
         &mut self,
         stack: &Stack,
         values: [Option<i64>; 2],
-        moment: SystemTime,
+        date: SystemTime,
         state: Option<State>,
         profile: &mut Profile,
     ) -> Result<()> {
@@ -281,7 +367,7 @@ impl<'s> Session<'s> {
         }
         profile.samples.source.try_push(self.source, WHAT)?;
         profile.samples.stack.try_push(id, WHAT)?;
-        let since = moment.duration_since(UNIX_EPOCH).ok();
+        let since = date.duration_since(UNIX_EPOCH).ok();
         if let Some(time) = since.and_then(|since| i64::try_from(since.as_nanos()).ok()) {
             profile.samples.times.try_push((sample, time), WHAT)?;
         }

@@ -14,6 +14,8 @@ mod reader {
     mod innermost;
     mod names;
     mod places;
+    #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+    mod session;
     mod stack;
     mod symbols;
     mod target;

@@ -102,23 +102,36 @@ mod tests {
     #[test]
     fn a_thread_leaves_a_processor_if_there_are_others() {
         let placement = Placement::of_this_thread();
-        // SAFETY: a set is an array of integers.
-        let allowed = allowed().unwrap_or_else(|| unsafe { zeroed() });
+        let allowed = allowed().unwrap();
         // SAFETY: it only reads a set.
         let has_others = unsafe { libc::CPU_COUNT(&allowed) } > 1;
-        for _ in 0..100 {
-            // SAFETY: it has no preconditions.
-            let processor = unsafe { libc::sched_getcpu() } as usize;
-            let has_left = placement.leave(processor);
-            // The thread may have been moved before.
-            if !has_others {
-                assert!(!has_left);
-            } else if has_left {
-                return;
+        for processor in 0..libc::CPU_SETSIZE as usize {
+            // SAFETY: the number is smaller than the size of the set, and a set is an array of integers.
+            let (is_allowed, mut only) =
+                unsafe { (libc::CPU_ISSET(processor, &allowed), zeroed()) };
+            if is_allowed {
+                // SAFETY: see above.
+                unsafe { libc::CPU_SET(processor, &mut only) };
+                // From here on, the thread runs on this processor.
+                assert!(allow(&only));
+                assert_eq!(placement.leave(processor), has_others);
+                assert!(!placement.leave(usize::MAX));
+                let now = super::allowed().unwrap();
+                // SAFETY: it only reads sets.
+                let may_return = unsafe { libc::CPU_EQUAL(&now, &allowed) };
+                assert_eq!(may_return, has_others);
             }
         }
-        assert!(!has_others);
-        assert!(!placement.leave(usize::MAX));
+    }
+
+    #[test]
+    fn a_thread_stays_where_no_process_is() {
+        let placement = Placement::of_this_thread();
+        let allowed = allowed().unwrap();
+        let other = (0..libc::CPU_SETSIZE as usize)
+            // SAFETY: the number is smaller than the size of the set.
+            .find(|&processor| !unsafe { libc::CPU_ISSET(processor, &allowed) });
+        assert!(!placement.leave(other.unwrap()));
     }
 
     #[test]
