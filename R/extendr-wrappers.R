@@ -78,4 +78,4 @@ rust_agent_clear <- function() .Call(wrap__rust_agent_clear)
 
 rust_relay <- function(folder, close) .Call(wrap__rust_relay, folder, close)
 
-rust_retry <- function(result, status, attempt, first, asked) .Call(wrap__rust_retry, result, status, attempt, first, asked)
+rust_retry <- function(result, status, attempt, first, asked, now) .Call(wrap__rust_retry, result, status, attempt, first, asked, now)

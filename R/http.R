@@ -31,7 +31,7 @@ post <- function(request, retries, call) {
       c(paste0("Retrying in ", format(round(wait, 1)), " seconds."), problem$bullets[1]),
       "profile_message_retry"
     )
-    Sys.sleep(wait)
+    sleep(wait)
   }
 }
 
@@ -211,8 +211,12 @@ status_problem <- function(answer, request, call) {
 
 # By the rules of the core, which are those of the agent as well. `asked` is the header `Retry-After`.
 retry_rule <- function(result, status, attempt, first, asked, call) {
-  rust(rust_retry(result, as.numeric(status), as.numeric(attempt), as.numeric(first), asked), call)
+  rust(rust_retry(result, as.numeric(status), as.numeric(attempt), as.numeric(first), asked, current_time()), call)
 }
+
+# The clock. Tests replace it, so that they need not wait.
+current_time <- function() as.numeric(Sys.time())
+sleep <- function(seconds) Sys.sleep(seconds)
 
 # The delay that the server requests, "" if none.
 retry_after <- function(answer, call) {

@@ -1,5 +1,5 @@
 # Go: `go tool pprof`, and its own library as the judge of our pprof files: the program in
-# go/, built once. Go writes to the home directory wherever it runs: what it compiled, settings,
+# go/, built once for all processes of a test run. Go writes to the home directory wherever it runs: what it compiled, settings,
 # telemetry. Here it has a home of its own, and on CRAN it does not run at all.
 
 # Which Go: that of PROFILE_TEST_GO, or the one in the path. "" if there is none.
@@ -8,27 +8,16 @@ find_go <- function() {
   unname(if (go == "") Sys.which("go") else go)
 }
 
-go_built <- new.env()
-
 # Has Go, and tools that may be Go's, write to a directory that goes with the tests.
 local_go_home <- function(.local_envir = parent.frame()) {
   testthat::skip_on_cran()
-  if (is.null(go_built$home)) {
-    go_built$home <- tempfile("go-home-")
-    dir.create(go_built$home)
-    withr::defer(
-      {
-        unlink(go_built$home, recursive = TRUE)
-        go_built$home <- NULL
-      },
-      testthat::teardown_env()
-    )
-  }
-  at <- function(...) file.path(go_built$home, ...)
+  home <- built_once("go-home", function(dir) NULL)
+  at <- function(...) file.path(home, ...)
   withr::local_envvar(
     # Not HOME itself, which other tools need, such as rustc.
     XDG_CACHE_HOME = at("cache"), XDG_CONFIG_HOME = at("config"),
-    GOCACHE = at("go-build"), GOPATH = at("go"), GOMODCACHE = at("go", "pkg", "mod"), GOENV = "off",
+    # To compile the library and the tool takes half a minute: PROFILE_TEST_GOCACHE keeps them for later runs.
+    GOCACHE = Sys.getenv("PROFILE_TEST_GOCACHE", at("go-build")), GOPATH = at("go"), GOMODCACHE = at("go", "pkg", "mod"), GOENV = "off",
     # Nothing is fetched.
     GOPROXY = "off", GOTOOLCHAIN = "local", GOWORK = "off",
     PPROF_TMPDIR = at("pprof"),
@@ -62,6 +51,32 @@ skip_without_pprof <- function(.local_envir = parent.frame()) {
   )
 }
 
+# A server for the rest of the test, in as much time as it needs. Another process may take the port that was found to be free.
+local_pprof_server <- function(..., .local_envir = parent.frame()) {
+  for (attempt in 1:5) {
+    server <- tryCatch(serve_pprof(..., timeout = 300), profile_error_pprof = identity)
+    if (!inherits(server, "error")) {
+      withr::defer(stop_pprof(server), envir = .local_envir)
+      return(server)
+    }
+    if (!any(grepl("address already in use", server$output))) break
+  }
+  stop(server)
+}
+
+# The body of a page, after any redirection.
+pprof_page <- function(server, path = "/ui/") {
+  con <- socketConnection(server$host, server$port, open = "r+b", blocking = TRUE, timeout = 300)
+  on.exit(close(con))
+  writeLines(paste0("GET ", path, " HTTP/1.0\r\n\r"), con)
+  lines <- readLines(con, warn = FALSE)
+  to <- sub("^Location: ", "", grep("^Location: ", lines, value = TRUE))
+  if (length(to) == 1) {
+    return(pprof_page(server, if (startsWith(to, "/")) to else paste0("/ui/", to)))
+  }
+  paste(lines, collapse = "\n")
+}
+
 # ---- The judge ---------------------------------------------------------------
 
 # The directory of the library that every Go brings along, for its own `go tool pprof`.
@@ -69,6 +84,8 @@ go_library <- function(go) {
   root <- system2(go, c("env", "GOROOT"), stdout = TRUE)
   file.path(root, "src/cmd/vendor/github.com/google/pprof/profile")
 }
+
+judge_program <- if (.Platform$OS.type == "windows") "judge.exe" else "judge"
 
 # Builds the program in `source` with the library in `library`, and gives its path.
 # Nothing is fetched: the library is a module beside the program.
@@ -86,12 +103,11 @@ build_go_judge <- function(go, library, source, dir = tempfile("judge")) {
   )
   withr::local_dir(dir)
   withr::local_envvar(GOFLAGS = "-mod=mod")
-  program <- if (.Platform$OS.type == "windows") "judge.exe" else "judge"
-  out <- suppressWarnings(system2(go, c("build", "-o", program, "."), stdout = TRUE, stderr = TRUE))
+  out <- suppressWarnings(system2(go, c("build", "-o", judge_program, "."), stdout = TRUE, stderr = TRUE))
   if (!is.null(attr(out, "status"))) {
     stop("The judge cannot be built:\n", paste(out, collapse = "\n"), call. = FALSE)
   }
-  file.path(dir, program)
+  file.path(dir, judge_program)
 }
 
 # Runs the judge: a function of its arguments, which gives what it says, with the
@@ -106,11 +122,10 @@ go_judge <- function() {
   if (!dir.exists(library)) {
     testthat::skip("go has no copy of pprof's library: it does not judge our pprof files")
   }
-  if (is.null(go_built$judge)) {
-    go_built$judge <- build_go_judge(go, library, testthat::test_path("go"))
-  }
+  source <- normalizePath(testthat::test_path("go"))
+  judge <- file.path(built_once("go-judge", function(dir) build_go_judge(go, library, source, dir)), judge_program)
   function(...) {
-    out <- suppressWarnings(system2(go_built$judge, shQuote(c(...)), stdout = TRUE, stderr = TRUE))
+    out <- suppressWarnings(system2(judge, shQuote(c(...)), stdout = TRUE, stderr = TRUE))
     Encoding(out) <- "UTF-8"
     out
   }

@@ -29,6 +29,20 @@ http_server <- function(..., .local_envir = parent.frame()) {
   )
 }
 
+# The URL of a server that accepts connections, and never answers. It begins at a port that other processes do not try first.
+silent_server <- function(.local_envir = parent.frame()) {
+  skip_without_curl()
+  local_settings(.local_envir)
+  for (port in 49152L + (Sys.getpid() * 7L + 0:99) %% 16384L) {
+    socket <- tryCatch(suppressWarnings(serverSocket(port)), error = function(e) NULL)
+    if (!is.null(socket)) {
+      withr::defer(close(socket), envir = .local_envir)
+      return(paste0("http://127.0.0.1:", port))
+    }
+  }
+  stop("There is no free port.")
+}
+
 # Neither a proxy nor a collector of the user's is part of the test, and waits are short.
 local_settings <- function(.local_envir) {
   own <- grep("^OTEL_", names(Sys.getenv()), value = TRUE)

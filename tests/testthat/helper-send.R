@@ -20,7 +20,8 @@ steady <- function(lines) {
 
 at_server <- function(...) http_server(list(...), .local_envir = parent.frame())$url
 
-send <- function(..., x = small_profile()) send_otlp(x, ...)
+# The limit is for what never answers: on a busy machine the default may be too short.
+send <- function(..., x = small_profile(), timeout = 300) send_otlp(x, ..., timeout = timeout)
 
 without_messages <- function(expr) suppressMessages(expr, "profile_message_retry")
 
@@ -34,4 +35,26 @@ inflated <- function(bytes) {
   con <- gzcon(rawConnection(bytes))
   on.exit(close(con))
   readBin(con, "raw", 1e6)
+}
+
+# Delays take no time until the end of the test: a function that gives those that there were.
+delays <- function(.local_envir = parent.frame()) {
+  passed <- numeric()
+  replace_function("sleep", function(seconds) passed <<- c(passed, seconds), .local_envir)
+  function() passed
+}
+
+# Instead of what curl finds, these are the answers to attempts until the end of the test: lists with some of the fields of
+# `begin_attempt()`, and `seen` as the names of what was seen. The last one goes on.
+fake_answers <- function(..., .local_envir = parent.frame()) {
+  answers <- list(...)
+  attempts <- 0
+  replace_function("attempt_request", function(handle, pool, request) {
+    attempts <<- attempts + 1
+    answer <- answers[[min(attempts, length(answers))]]
+    seen <- c("request", "tls_answer", "tls_alert")
+    answer$seen <- as.list(rlang::set_names(seen %in% answer$seen, seen))
+    utils::modifyList(list(status = 0L, failure = NA_character_, late = FALSE, headers = raw(), body = raw(), size = 0), answer)
+  }, .local_envir)
+  function() attempts
 }

@@ -23,21 +23,8 @@ skip_without_shell <- function() {
   skip_on_os("windows")
 }
 
-# The body of a page, after any redirection.
-page <- function(server, path = "/ui/") {
-  con <- socketConnection(server$host, server$port, open = "r+b", blocking = TRUE, timeout = 20)
-  on.exit(close(con))
-  writeLines(paste0("GET ", path, " HTTP/1.0\r\n\r"), con)
-  lines <- readLines(con, warn = FALSE)
-  to <- sub("^Location: ", "", grep("^Location: ", lines, value = TRUE))
-  if (length(to) == 1) {
-    return(page(server, if (startsWith(to, "/")) to else paste0("/ui/", to)))
-  }
-  paste(lines, collapse = "\n")
-}
-
 is_gone <- function(pid) {
-  wait_for(function() !tools::pskill(pid, 0), 10)
+  wait_for(function() !tools::pskill(pid, 0))
 }
 
 test_that("pprof is searched for in the documented order", {
@@ -161,16 +148,15 @@ test_that("arguments are checked before anything starts", {
 test_that("pprof serves a profile until it is stopped", {
   skip_without_pprof()
   seed <- .GlobalEnv$.Random.seed
-  server <- expect_no_warning(serve_pprof(small_profile()))
-  withr::defer(stop_pprof(server))
+  server <- expect_no_warning(local_pprof_server(small_profile()))
   expect_identical(.GlobalEnv$.Random.seed, seed)
 
   expect_match(server$url, "^http://127\\.0\\.0\\.1:[0-9]+/ui/$")
   expect_identical(format(server), paste0("<pprof server> ", server$url, " (pid ", server$pid, ")"))
   # Without Graphviz older versions have no graph to show at /ui/.
-  expect_match(page(server), "^HTTP/1.[01] (200|501) ")
+  expect_match(pprof_page(server), "^HTTP/1.[01] (200|501) ")
   for (path in c("/ui/top", "/ui/flamegraph")) {
-    text <- page(server, path)
+    text <- pprof_page(server, path)
     expect_match(text, "^HTTP/1.[01] 200 ", info = path)
     expect_match(text, "\"g\"", info = path)
     expect_match(text, "\"h\"", info = path)
@@ -194,38 +180,33 @@ test_that("a file is served as it is, and the browser is opened", {
   path <- file.path(dir, "it's.pb.gz")
   file.copy(data_path("pprof", "go_cpu.pb.gz"), path)
   withr::local_dir(dir)
-  server <- serve_pprof("it's.pb.gz", browse = TRUE)
-  withr::defer(stop_pprof(server))
+  server <- local_pprof_server("it's.pb.gz", browse = TRUE)
   expect_identical(opened, paste0(server$url, "flamegraph"))
   name <- read_pprof(path)$functions$name[[1]]
-  expect_match(page(server, "/ui/flamegraph"), name, fixed = TRUE)
+  expect_match(pprof_page(server, "/ui/flamegraph"), name, fixed = TRUE)
   stop_pprof(server)
   expect_true(file.exists(path))
 })
 
 test_that("two servers live side by side, and a port is not shared", {
   skip_without_pprof()
-  one <- serve_pprof(small_profile())
-  withr::defer(stop_pprof(one))
-  two <- serve_pprof(small_profile(version = "1.0"))
-  withr::defer(stop_pprof(two))
+  one <- local_pprof_server(small_profile())
+  two <- local_pprof_server(small_profile(version = "1.0"))
   expect_false(one$port == two$port)
   expect_error(serve_pprof(small_profile(), port = two$port), class = "profile_error_pprof")
 
   port <- two$port
   stop_pprof(two)
-  expect_match(page(one, "/ui/top"), "^HTTP/1.[01] 200 ")
-  again <- serve_pprof(small_profile(), port = port)
-  withr::defer(stop_pprof(again))
+  expect_match(pprof_page(one, "/ui/top"), "^HTTP/1.[01] 200 ")
+  again <- local_pprof_server(small_profile(), port = port)
   expect_identical(again$port, port)
 })
 
 test_that("a server whose handle is discarded runs until it is stopped", {
   skip_without_pprof()
-  withr::defer(stop_pprof())
   running <- function(url) any(vapply(as.list(servers), function(server) server$url == url && is_running(server), TRUE))
-  url <- serve_pprof(small_profile())$url
-  other <- serve_pprof(small_profile())
+  url <- local_pprof_server(small_profile())$url
+  other <- local_pprof_server(small_profile())
   gc()
   gc()
   expect_true(running(url))
@@ -248,12 +229,11 @@ test_that("a server whose handle is discarded runs until it is stopped", {
 
 test_that("files of other formats are read to be served", {
   skip_without_pprof()
-  withr::defer(stop_pprof())
   files <- c(rprof_path("basic_plain.out"), rprof_path("edit_gz.out.gz"), data_path("otlp", "fleet.pb"))
   for (file in files) {
     x <- quietly(read_profile(file))
-    server <- quietly(serve_pprof(file))
-    expect_match(page(server, "/ui/flamegraph"), summary(x)$by_function$name[[1]], fixed = TRUE, info = file)
+    server <- quietly(local_pprof_server(file))
+    expect_match(pprof_page(server, "/ui/flamegraph"), summary(x)$by_function$name[[1]], fixed = TRUE, info = file)
     stop_pprof(server)
   }
   expect_error(serve_pprof(data_path("otlp", "starts-like-json.pb"), timeout = 0), class = "profile_error_argument")
@@ -263,18 +243,14 @@ test_that("a server ends with the session, also with one that is killed", {
   skip_without_pprof()
   path <- normalizePath(data_path("pprof", "go_cpu.pb.gz"))
   start <- paste0("server <- profile::serve_pprof('", path, "'); cat('pid', server$pid, Sys.getpid(), fill = TRUE)")
-  pids <- function(file) {
-    line <- grep("^pid", readLines(file, warn = FALSE), value = TRUE)
-    as.integer(strsplit(line, " ")[[1]][2:3])
-  }
+  pids <- function(lines) as.integer(strsplit(grep("^pid", lines, value = TRUE), " ")[[1]][2:3])
 
-  output <- tempfile()
-  writeLines(run_r(start)$output, output)
-  expect_true(is_gone(pids(output)[[1]]))
+  result <- run_r(start)
+  expect_success(result)
+  expect_true(is_gone(pids(result$output)[[1]]))
 
-  r <- run_r(c(start, "Sys.sleep(60)"), wait = FALSE)
-  expect_true(wait_for(function() file.exists(r$output) && any(grepl("^pid", readLines(r$output, warn = FALSE)))))
-  running <- pids(r$output)
+  r <- run_r(c(start, "Sys.sleep(3600)"), wait = FALSE)
+  running <- pids(expect_printed(r, "^pid .* [0-9]+$"))
   expect_true(tools::pskill(running[[1]], 0))
   tools::pskill(running[[2]], tools::SIGKILL)
   expect_true(is_gone(running[[1]]))
@@ -303,14 +279,12 @@ test_that("a session may use parallel before and after a server has run", {
   dir <- withr::local_tempdir()
   tool <- fake_program("exit 1", path = file.path(dir, "pprof"))
   path <- normalizePath(data_path("pprof", "go_cpu.pb.gz"))
-  start <- Sys.time()
   result <- run_r(c(
     sprintf("options(profile.pprof = '%s')", tool),
     "fork <- function() stopifnot(identical(parallel::mclapply(1:2, identity, mc.cores = 2), list(1L, 2L)))",
     "fork()", sprintf("try(profile::serve_pprof('%s'), silent = TRUE)", path), "fork()", "cat('done')"
   ))
   expect_identical(result, list(status = 0L, output = "done"))
-  expect_lt(Sys.time() - start, 9)
 })
 
 test_that("pprof's own words about a file of another kind are in the error", {
@@ -328,18 +302,30 @@ test_that("a tool that never answers is ended, with all that it started", {
   withr::local_options(profile.pprof = file.path(dir, "pprof"))
   note <- paste0("echo $$ >> '", file.path(dir, "pids"), "'")
   pids <- function() as.integer(readLines(file.path(dir, "pids")))
+  # The tool starts, however long that takes, and has noted so many processes before the time for its answer is over.
+  start <- start_server
+  replace_function("start_server", function(server, tool, path, timeout) start(server, tool, path, 300))
+  noted <- 1
+  replace_function("answers", function(server) {
+    wait_for(function() file.exists(file.path(dir, "pids")) && length(pids()) >= noted)
+    FALSE
+  })
+  wait <- wait_until
+  replace_function("wait_until", function(condition, seconds) wait(condition, if (seconds == 5) 0.2 else seconds))
 
-  fake_program(note, "echo waiting", "exec sleep 60", path = file.path(dir, "pprof"))
+  fake_program(note, "echo waiting", "exec sleep 3600", path = file.path(dir, "pprof"))
   expect_snapshot(error = TRUE, serve_pprof(small_profile(), timeout = 0.5))
   expect_true(is_gone(pids()))
 
-  # One that does not listen to SIGTERM takes longer.
+  # One that does not listen to SIGTERM is killed.
+  noted <- 2
   fake_program("trap '' TERM", note, "while :; do sleep 0.1; done", path = file.path(dir, "pprof"))
   expect_error(serve_pprof(small_profile(), timeout = 0.5), class = "profile_error_pprof")
   expect_true(is_gone(pids()[[2]]))
 
   skip_if(Sys.which("setsid") == "", "setsid is not installed: wrappers are not tested")
-  fake_program(note, "sleep 61 &", "echo $! >> \"$(dirname \"$0\")/pids\"", "wait", path = file.path(dir, "pprof"))
+  noted <- 4
+  fake_program(note, "sleep 3600 &", "echo $! >> \"$(dirname \"$0\")/pids\"", "wait", path = file.path(dir, "pprof"))
   expect_error(serve_pprof(small_profile(), timeout = 0.5), class = "profile_error_pprof")
   expect_true(is_gone(pids()[[3]]))
   expect_true(is_gone(pids()[[4]]))

@@ -226,27 +226,11 @@ test_that("what is no pprof file is refused with a hint", {
 })
 
 test_that("pprof -http shows our file", {
-  go_pprof()
-  local_go_home()
+  skip_without_pprof()
   path <- withr::local_tempfile(fileext = ".pb.gz")
   write_pprof(read_rprof(rprof_path("names_line.out")), path)
-  pid_file <- withr::local_tempfile()
-  address <- paste0("127.0.0.1:", sample(20000:50000, 1))
-  command <- paste0(
-    "echo $$ > ", pid_file, "; exec ", shQuote(find_go()), " tool pprof -no_browser -http=", address, " ", path
-  )
-  system2("bash", c("-c", shQuote(command)), wait = FALSE, stdout = FALSE, stderr = FALSE)
-  withr::defer(tools::pskill(as.integer(readLines(pid_file))))
-  page <- NULL
-  for (i in 1:100) {
-    page <- tryCatch(
-      suppressWarnings(readLines(paste0("http://", address, "/ui/flamegraph"), warn = FALSE)),
-      error = function(e) NULL
-    )
-    if (!is.null(page)) break
-    Sys.sleep(0.1)
-  }
-  expect_true(any(grepl("a name with spaces", page, fixed = TRUE)))
+  server <- local_pprof_server(path)
+  expect_match(pprof_page(server, "/ui/flamegraph"), "a name with spaces", fixed = TRUE)
 })
 
 # Files of Rprof whose intervals and options differ, as one profile.

