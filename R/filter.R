@@ -178,6 +178,8 @@ as_unchecked_v2 <- function(x, call) {
 # Evaluates code that uses tables before the core has checked them. If it fails because the tables are invalid, that
 # is the error.
 or_invalid <- function(x, call, code) {
+  # An error of `x` itself is already the right one; in the handler, R would warn that it evaluates `x` again.
+  force(x)
   tryCatch(code, error = function(error) {
     rust(rust_validate(x), call)
     rlang::cnd_signal(error)
