@@ -36,12 +36,17 @@ new_agent_status <- function(counts) {
 #' @export
 format.profile_agent_status <- function(x, ...) {
   rlang::check_dots_empty()
+  describe_agent_status(x, Sys.time())
+}
+
+# The lines that are printed at a moment.
+describe_agent_status <- function(x, now) {
   if (x$state == "none") {
     return("<profile agent> not running in this process")
   }
-  now <- if (is.na(x$until)) Sys.time() else x$until
-  seconds <- as.numeric(difftime(now, x$since, units = "secs"))
-  since <- function(time) ago(max(0, as.numeric(difftime(Sys.time(), time, units = "secs"))))
+  end <- if (is.na(x$until)) now else x$until
+  seconds <- as.numeric(difftime(end, x$since, units = "secs"))
+  since <- function(time) ago(max(0, as.numeric(difftime(now, time, units = "secs"))))
   lines <- c(
     paste0(
       "<profile agent> ", x$state, ", process ", x$pid, ", started ", since(x$since),

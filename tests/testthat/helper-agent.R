@@ -11,10 +11,15 @@ skip_without_rprof_agent <- function() {
   if (getRversion() < "4.3") testthat::skip("Rprof() as the source of the agent needs R 4.3")
 }
 
-# Uses so many seconds of CPU time, which takes longer on a busy machine.
-busy <- function(seconds) {
-  end <- proc.time()[[1]] + seconds
-  while (proc.time()[[1]] < end) busy_loop(1e4)
+# Computes until something has happened. The limit is for what never happens.
+work_until <- function(condition, seconds = 300) {
+  end <- Sys.time() + seconds
+  while (!condition()) {
+    if (Sys.time() > end) {
+      stop("It has not happened: ", deparse1(body(condition)), "\n", paste(format(agent_status()), collapse = "\n"), call. = FALSE)
+    }
+    for (i in 1:10) busy_loop(1e4)
+  }
 }
 busy_loop <- function(n) {
   x <- 0
@@ -22,11 +27,23 @@ busy_loop <- function(n) {
   x
 }
 
-# The environment of the user is no part of tests, and no agent outlives a test.
-local_agent <- function(to, ..., every = 0.2, envir = parent.frame()) {
+# Computes until so many samples were taken, since the agent was started.
+work_until_taken <- function(n = 20) work_until(function() agent_status()$taken >= n)
+
+# The environment of the user is no part of tests, and no agent outlives a test. Requests have so much time that none is
+# late; tests in Rust have the rules for those that are.
+local_agent <- function(to, ..., every = 0.05, timeout = 300, envir = parent.frame()) {
   if (identical(list(...)$source, "rprof")) skip_without_rprof_agent() else skip_without_agent()
-  start_agent(to, ..., every = every)
+  start_agent(to, ..., every = every, timeout = timeout)
   withr::defer(if (agent_status()$state %in% c("running", "paused", "failed")) stop_agent(0), envir = envir)
+}
+
+# Stops the agent when all that is queued was sent.
+stop_when_sent <- function() {
+  status <- stop_agent(300)
+  expect_complete(status)
+  testthat::expect_identical(status$sent, status$taken)
+  status
 }
 
 # Each sample is somewhere.
@@ -49,20 +66,48 @@ agent_values <- function(profiles, type) {
   sum(vapply(profiles, function(x) sum(x$sample_values$value[x$sample_values$type == type]), 0)) / 1e9
 }
 
-# Runs code in a new R process and returns its output.
-agent_script <- function(code, environment = character(), wait = TRUE, status = 0L) {
+# What scripts need to compute until something has happened.
+script_work <- c(
+  "f <- function() { x <- 0; for (i in 1:1e5) x <- x + i; x }",
+  "work_until <- function(condition) {",
+  "  end <- Sys.time() + 250",
+  "  while (!condition()) {",
+  "    if (Sys.time() > end) stop('It has not happened: ', deparse1(body(condition)))",
+  "    f()",
+  "  }",
+  "}",
+  "work_until_taken <- function(n = 20) work_until(function() profile::agent_status()$taken >= n)"
+)
+
+# Whether a function was seen running.
+has_seen <- function(profiles, name) {
+  any(vapply(profiles, function(x) name %in% x$functions$name, NA))
+}
+
+# All samples in which `busy_loop()` runs have its callers, in order.
+expect_legal <- function(profiles) {
+  for (x in profiles) testthat::expect_no_error(validate_profile(x))
+  all <- unlist(lapply(profiles, stacks))
+  busy <- all[grepl("busy_loop", all, fixed = TRUE)]
+  testthat::expect_match(busy, "^([^<]* < )?busy_loop < work_until( < |$)")
+}
+
+# Runs code in a new R process and returns its output. `timeout` ends it, since R's own limit may wait for a process
+# whose end the thread of the package later has noticed.
+agent_script <- function(code, environment = character(), status = 0L) {
   path <- withr::local_tempfile(fileext = ".R")
   writeLines(code, path)
   out <- withr::local_tempfile()
   # If R itself read the file, a forked process that quits would set it back to the line that it was at, since both
   # have one position in it, and R would run the lines behind that again.
-  run <- c("-e", shQuote(sprintf("source(%s)", deparse(path))))
-  result <- withr::with_envvar(environment, {
-    system2(file.path(R.home("bin"), "Rscript"), run, stdout = out, stderr = out, timeout = 120)
-  })
+  run <- c("300", shQuote(file.path(R.home("bin"), "Rscript")), "-e", shQuote(sprintf("source(%s)", deparse(path))))
+  result <- withr::with_envvar(environment, system2("timeout", run, stdout = out, stderr = out))
   testthat::expect_identical(result, status, info = paste(readLines(out), collapse = "\n"))
   readLines(out, warn = FALSE)
 }
+
+# The code with which a script saves `status`, under another name until it is complete.
+save_status <- function(path) sprintf("saveRDS(status, '%1$s.new'); invisible(file.rename('%1$s.new', '%1$s'))", path)
 
 # ---- HTTPS -------------------------------------------------------------------
 
@@ -94,6 +139,6 @@ relay_folders <- function(base) dir(base, "^profile-relay-", full.names = TRUE)
 
 # Neither a helper nor its folder remains.
 expect_no_relay <- function(bases) {
-  testthat::expect_true(wait_for(function() length(unlist(lapply(bases, relay_helpers))) == 0, 40))
+  testthat::expect_true(wait_for(function() length(unlist(lapply(bases, relay_helpers))) == 0))
   testthat::expect_true(wait_for(function() length(unlist(lapply(bases, relay_folders))) == 0))
 }

@@ -7,6 +7,7 @@
 # a list of
 #   status, headers, body  what to answer; a length of the body is added
 #   delay                  seconds before the answer, or until the client goes
+#   until                  the path of a file: there is no answer until it exists
 #   keep                   whether the connection stays open
 #   cut                    how many bytes of the body are held back
 #   early                  bytes to send instead, before the request is read; then the
@@ -86,6 +87,7 @@ serve <- function(con, connection) {
     if (identical(step$close, "read")) {
       return()
     }
+    while (!is.null(step$until) && !file.exists(step$until) && dir.exists(dir)) Sys.sleep(0.02)
     if (!is.null(step$delay)) {
       socketSelect(list(con), timeout = step$delay)
     }
