@@ -179,12 +179,13 @@ test_that("a helper that is killed again and again loses nothing", {
       sprintf("while (!file.exists('%s')) f()", stop), "status <- stop_agent(250)", save_status(path)
     ))
   }
-  for (i in 1:5) {
+  for (i in 1:6) {
     sent <- length(server$requests())
     expect_true(wait_for(function() length(server$requests()) > sent + 3))
     helpers <- relay_helpers(base)
     expect_lte(length(helpers), 1)
-    tools::pskill(helpers, tools::SIGKILL)
+    # The last one lives, since an agent that stops does not wait for another one.
+    if (i < 6) tools::pskill(helpers, tools::SIGKILL)
   }
   file.create(stop)
   expect_true(wait_for(function() all(file.exists(paths))))
