@@ -91,7 +91,7 @@ test_that("it can be started and stopped again and again", {
     if (i == 5) before <- c(threads(), files())
   }
   expect_identical(c(threads(), files()), before)
-  expect_length(dir(folder), 20)
+  expect_gte(length(dir(folder)), 20)
   for (path in dir(folder, full.names = TRUE)) expect_gt(nrow(read_pprof(path)$samples), 0)
 })
 
@@ -100,9 +100,8 @@ test_that("R quits with a last attempt to send, and without one if it is killed"
   server <- http_server(list(headers = protobuf()))
   code <- c("library(profile)", script_work, sprintf("start_agent('%s', every = 100)", server$url), "work_until_taken()")
   agent_script(c(code, "quit('no', status = 3)"), status = 3L)
-  requests <- server$requests()
-  expect_length(requests, 1)
-  expect_gte(nrow(profile_of_request(requests[[1]])$samples), 20)
+  # There are more if the process was stopped for some seconds meanwhile.
+  expect_gte(samples_of(lapply(server$requests(), profile_of_request)), 20)
 
   folder <- withr::local_tempdir()
   code[length(code) - 1:0] <- c(
@@ -132,7 +131,7 @@ test_that("the package can be unloaded and loaded again", {
     "for (i in 1:10) f()"
   ))
   expect_identical(trimws(utils::tail(out, 1)), "0 TRUE")
-  expect_length(dir(folder), 3)
+  expect_gte(length(dir(folder)), 3)
 })
 
 test_that("garbage collections at every allocation change nothing", {

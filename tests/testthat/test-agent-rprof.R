@@ -33,13 +33,15 @@ local_lines <- function(envir = parent.frame()) {
 test_that("samples are those of Rprof(), with all lines in each part", {
   skip_without_rprof_agent()
   code <- local_lines()
+  # Its name, as it is called.
+  line_work <- code$line_work
   got <- list()
   start <- as.numeric(Sys.time())
   local_agent(function(x) got[[length(got) + 1]] <<- x, source = "rprof")
   # Parts after the first one know the file of a line, too.
   has_lines <- function(x) "line_work" %in% x$functions$name
   work_until(function() {
-    for (i in 1:10) code$line_work(1e4)
+    for (i in 1:10) line_work(1e4)
     agent_status()
     sum(vapply(got, has_lines, NA)) > 1
   })
@@ -73,7 +75,7 @@ test_that("every sample arrives at a server, with labels and resource", {
   with_labels(c(route = "/api"), work_until(function() {
     requests <- server$requests()
     new <- lapply(requests[seq_along(requests) > max(before, 1)], profile_of_request)
-    any(vapply(new, function(x) nrow(labels(x)), 0L) > 0)
+    any(vapply(new, function(x) length(labels(x)$str), 0L) > 0)
   }))
   status <- stop_when_sent()
   profiles <- lapply(server$requests()[-1], profile_of_request)
@@ -270,9 +272,9 @@ test_that("R quits with a last attempt to send, and the package can be unloaded"
     "work_until_taken()"
   )
   agent_script(c(code, "quit('no', status = 3)"), status = 3L)
+  # There are more if the process was stopped for some seconds meanwhile.
   requests <- server$requests()
-  expect_length(requests, 1)
-  expect_gte(total_of(list(profile_of_request(requests[[1]])), "samples"), 20)
+  expect_gte(total_of(lapply(requests, profile_of_request), "samples"), 20)
   out <- agent_script(c(
     code, "unloadNamespace('profile')", "invisible(gc())",
     "for (i in 1:10) f()",
@@ -280,7 +282,7 @@ test_that("R quits with a last attempt to send, and the package can be unloaded"
     "cat(sum(grepl('memfd:profile', Sys.readlink(files))), is.null(getLoadedDLLs()[['profile']]), '\\n')"
   ))
   expect_identical(trimws(utils::tail(out, 1)), "0 TRUE")
-  expect_length(server$requests(), 2)
+  expect_gt(length(server$requests()), length(requests))
 })
 
 test_that("it can be started and stopped again and again", {
@@ -289,7 +291,7 @@ test_that("it can be started and stopped again and again", {
   files <- function() length(dir("/proc/self/fd"))
   before <- NULL
   for (i in 1:10) {
-    start_agent(folder, source = "rprof")
+    start_agent(folder, source = "rprof", every = 0.05)
     work_until_taken(1)
     stop_when_sent()
     if (i == 3) before <- files()
