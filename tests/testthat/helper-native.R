@@ -15,45 +15,49 @@ skip_without_joint <- function() {
 
 # Whether the compiler that R was configured with is there.
 has_compiler <- function(variable) {
-  r <- file.path(R.home("bin"), "R")
-  command <- suppressWarnings(system2(r, c("CMD", "config", variable), stdout = TRUE, stderr = TRUE))
-  Sys.which(sub(" .*", "", command[[1]])) != "" && Sys.which("make") != ""
+  if (is.null(compilers[[variable]])) {
+    r <- file.path(R.home("bin"), "R")
+    command <- suppressWarnings(system2(r, c("CMD", "config", variable), stdout = TRUE, stderr = TRUE))
+    compilers[[variable]] <- Sys.which(sub(" .*", "", command[[1]])) != "" && Sys.which("make") != ""
+  }
+  compilers[[variable]]
 }
+
+compilers <- new.env()
 
 # Fortran and Rust are there or not; the workload leaves out what is not.
 native_symbols <- c(
   "c_inner", "c_applied", "c_forked", "c_direct", "c_finish", "e_inner", "c_void", "f_inner",
   "cpp_inner", "cpp_catch", "rust_inner", "c_outer", "c_force", "c_eval", "c_error", "c_try",
-  "c_unwind", "c_toplevel", "c_allocate", "c_sort", "c_split_some", "c_split_more", "c_cpu",
-  "busy_start", "busy_stop", "storm_start", "storm_stop", "interrupt_soon", "sigprof_owner",
-  "sigprof_take", "sigprof_return"
+  "c_unwind", "c_toplevel", "c_collect", "c_sort", "c_interrupt", "c_threads", "c_split_some", "c_split_more", "c_cpu", "c_kept",
+  "set_unit", "steps_start", "steps_stop", "busy_start", "busy_stop", "storm_start", "storm_counts", "storm_stop", "sigprof_owner",
+  "sigprof_take", "sigprof_return", "ticks_only_given", "ticks_give"
 )
-
-native_built <- new.env()
 
 # The library, built with these flags once in a test run, as native_load() gives it.
 # One that is built without -g is stripped: only the names that it exports remain.
 native_library <- function(flags = "-O2 -g") {
-  if (is.null(native_built[[flags]])) {
-    native_built[[flags]] <- build_native(flags, tempfile("native"))
-  }
-  native_load(native_built[[flags]])
+  dir <- built_once(paste0("native", gsub("[^A-Za-z0-9]+", "-", flags)), function(dir) build_native(flags, dir))
+  native_load(file.path(dir, "native.so"))
 }
 
-build_native <- function(flags, dir, source = testthat::test_path("native")) {
-  dir.create(dir)
-  file.copy(base::dir(source, full.names = TRUE), dir)
+build_native <- function(flags, dir) {
+  file.copy(base::dir(testthat::test_path("native"), full.names = TRUE), dir)
   withr::local_dir(dir)
+  # Cold parts of functions have no exported names.
+  if (!grepl("-g", flags)) {
+    flags <- paste(flags, "-fno-reorder-blocks-and-partition")
+  }
   # R's own flags come last, so a user's own come in their place.
   languages <- c("C", "CXX", paste0("CXX", c(11, 14, 17, 20, 23, 26)), "F", "FC")
   writeLines(paste0(languages, "FLAGS = ", flags), "Makevars.user")
-  sources <- c("calls.c", "threads.c", "cplusplus.cpp")
+  sources <- c("calls.c", "threads.c", "ticks.c", "cplusplus.cpp")
   libraries <- "-lpthread -ldl"
   if (has_compiler("FC")) {
     sources <- c(sources, "fortran.f90")
   }
   if (Sys.which("rustc") != "") {
-    debug <- if (grepl("-g", flags)) "-g"
+    debug <- if (grepl("-g", flags, fixed = TRUE)) "-g"
     run_tool("rustc", c(
       "--crate-type", "staticlib", "--edition", "2021", "-O", debug, "-o", "librust.a", "rust.rs"
     ))
@@ -64,7 +68,6 @@ build_native <- function(flags, dir, source = testthat::test_path("native")) {
   if (!grepl("-g", flags)) {
     run_tool("strip", c("--strip-all", "native.so"))
   }
-  file.path(getwd(), "native.so")
 }
 
 run_tool <- function(command, args) {
@@ -84,6 +87,9 @@ native_load <- function(path) {
   }
   # As packages with registered routines have it.
   lib$c_inner_info <- getNativeSymbolInfo("c_inner", dll)
+  # For only_given_ticks() and tick().
+  ticks$only_given <- lib$ticks_only_given
+  ticks$give <- lib$ticks_give
   lib
 }
 
@@ -97,9 +103,9 @@ with_jit <- function(level, code) {
 
 # Runs code in an R process of its own that has these helpers and `lib`. One that hangs
 # is ended, with status 124.
-run_native <- function(lib, code, seconds = 60, env = "") {
+run_native <- function(lib, code, seconds = 300, env = "") {
   helpers <- file.path(
-    normalizePath(testthat::test_path()), c("helper-native.R", "helper-stacks.R", "helper-workload.R")
+    normalizePath(testthat::test_path()), c("helper-native.R", "helper-stacks.R", "helper-ticks.R", "helper-workload.R")
   )
   run_r(
     c(

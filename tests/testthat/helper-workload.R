@@ -21,8 +21,10 @@ native_callers <- list(
   "c_try" = "protected_try()",
   "c_unwind" = "protected_unwind()",
   "c_toplevel" = "protected_toplevel()",
-  "c_allocate" = "allocating()",
+  "c_collect" = "collecting()",
   "c_sort" = "sorting()",
+  "c_interrupt" = "interrupting()",
+  "c_threads" = "threads()",
   "c_split_some" = "split_some()",
   "c_split_more" = "split_more()",
   # R functions that native code calls.
@@ -37,12 +39,18 @@ native_callers <- list(
   "c_cleanup" = "c_unwind ...",
   "c_toplevel_body" = "c_toplevel ...",
   "c_compare" = "c_sort ...",
+  "c_free" = "c_collect ...",
   "thrown" = "cpp_catch",
+  "~Passed" = "thrown",
+  "spin" = "cpp_inner",
   "f_spin" = "f_inner",
+  "turn" = "rust_inner",
   "c_spin" = c(
-    "c_inner", "c_applied", "c_forked", "c_direct", "c_finish", "e_inner", "c_void", "thrown", "c_outer",
-    "c_fail", "c_body", "c_handler", "c_cleanup", "c_toplevel", "c_compare", "c_split_some", "c_split_more"
+    "c_inner", "c_applied", "c_forked", "c_direct", "c_finish", "e_inner", "c_void", "thrown", "~Passed", "cpp_catch",
+    "c_outer", "c_fail", "c_body", "c_handler", "c_cleanup", "c_toplevel", "c_compare", "c_sort", "c_free", "c_collect",
+    "c_interrupt", "c_split_some", "c_split_more"
   ),
+  "c_tick" = "f_spin",
   "c_kernel" = "c_spin"
 )
 
@@ -50,11 +58,11 @@ native_callers <- list(
 native_only <- c(
   "leaf", "leaf_info", "forked", "finish", "external", "dot_c", "dot_fortran", "rust", "cpp",
   "cpp_exceptions", "nested", "forcing", "evaluating", "failing", "protected_unwind",
-  "protected_toplevel", "allocating", "sorting", "split_some", "split_more"
+  "protected_toplevel", "collecting", "sorting", "interrupting", "threads", "split_some", "split_more"
 )
 
-# Each function here burns a millisecond, or some. `n` is how long native code
-# works; the native symbols are found by their names.
+# `n` is how many units native code works, see native/native.h: by default, how many ticks it gives. The native symbols
+# are found by their names.
 native_functions <- quote({
   leaf <- function(n) .Call(c_inner, n)
   leaf_info <- function(n) .Call(c_inner_info, n)
@@ -66,8 +74,10 @@ native_functions <- quote({
   dot_fortran <- function(n) .Fortran(f_inner, n, 0)[[2]]
   rust <- function(n) .C(rust_inner, n, 0)[[2]]
   cpp <- function(n) .Call(cpp_inner, n)
-  cpp_exceptions <- function(n, each = 100000L) .Call(cpp_catch, n, each)
-  allocating <- function(n) .Call(c_allocate, n)
+  cpp_exceptions <- function(n, work = 1L) .Call(cpp_catch, n, work)
+  collecting <- function(n) .Call(c_collect, n)
+  interrupting <- function(n) .Call(c_interrupt, n)
+  threads <- function(n) .Call(c_threads, n)
   sorting <- function(n) .Call(c_sort, n)
   failing <- function(n) .Call(c_error, n)
 
@@ -85,6 +95,13 @@ native_functions <- quote({
   direct_bytecode <- compiler::compile(quote(.Call(c_direct, n)))
   tried <- function() leaf(n)
   tried_badly <- function() failing(n)
+  jumping <- function(n) {
+    repeat forcing({
+      leaf(n)
+      break
+    })
+    leaf(n)
+  }
   protected_try <- function(f) .Call(c_try, f, n, environment())
   protected_unwind <- function(f) .Call(c_unwind, f, n, environment())
   protected_toplevel <- function(f) .Call(c_toplevel, f, n, environment())
@@ -157,7 +174,7 @@ native_functions <- quote({
       sapply(n, applied)
       vapply(n, applied, numeric(1))
       Map(applied, n)
-      Reduce(function(x, y) x + leaf(y), c(n, n), accumulate = TRUE)
+      Reduce(function(x, y) leaf(y), c(n, n), accumulate = TRUE)
       Filter(applied, n)
       do.call(applied, list(n))
       do.call("leaf", list(n))
@@ -189,6 +206,7 @@ native_functions <- quote({
       # An error in an R function that native code called jumps over both.
       tryCatch(nested(n, quote(failing(n))), error = function(e) NULL)
     },
+    jumped = function() jumping(n),
     protected = function() {
       protected_try(quote(tried))
       protected_try(quote(tried_badly))
@@ -205,36 +223,23 @@ native_functions <- quote({
       local(leaf(n))
       active
     },
-    collected = function() {
-      allocating(n)
-      sorting(n)
-    },
+    collected = function() collecting(n),
+    called_back = function() sorting(n),
+    threads = function() threads(2L),
     finalized = function() {
       for (i in 1:3) reg.finalizer(new.env(), function(e) finish(n))
       gc(full = FALSE)
-    },
-    base = function() {
-      sort(as.character(rev(seq_len(2000))))
-      sort(runif(5e4))
-      gsub("[a-m]+(x|y)?", "-", rep(paste(letters, collapse = ""), 200))
-      lm(mpg ~ wt + hp, mtcars)
-      crossprod(matrix(runif(40000), 200))
-    },
-    loaded = function() {
-      # A native library comes and goes.
-      loadNamespace("splines")
-      splines::bs(seq_len(500))
-      unloadNamespace("splines")
     }
   )
 })
 
 # The functions in an environment. Those that are not compiled stay so where R's
-# just-in-time compiler is off, see with_jit().
-native_workload <- function(lib, n = 1000000L, compile = FALSE) {
+# just-in-time compiler is off, see with_jit(). The scenarios have names in it, such as `in_plain()`.
+native_workload <- function(lib, n = 1L, compile = FALSE) {
   env <- list2env(lib, parent = globalenv())
   env$n <- as.integer(n)
   eval(native_functions, env)
+  for (name in names(env$scenarios)) assign(paste0("in_", name), env$scenarios[[name]], env)
   if (compile) {
     for (name in ls(env)) {
       # To look at an active binding is to call it.
@@ -242,18 +247,70 @@ native_workload <- function(lib, n = 1000000L, compile = FALSE) {
         env[[name]] <- compiler::cmpfun(env[[name]])
       }
     }
-    env$scenarios <- lapply(env$scenarios, compiler::cmpfun)
   }
   env
 }
 
-# What native_functions have no time for, in each turn: the unwinder of C++ at work
-# nearly all the time.
-throw_often <- function(workload) {
-  for (i in 1:20) with(workload, cpp_exceptions(50000L, 200L))
-}
+# The stacks of each scenario's ticks, as own_frames() shows them: all of them, in this order. Most end in "c_spin c_kernel",
+# which is left out here.
+native_ticks <- list(
+  plain = c("leaf() c_inner", "leaf_info() c_inner", "external() e_inner", "dot_c() c_void"),
+  languages = c(
+    "dot_fortran() f_inner f_spin c_tick", "rust() rust_inner turn", "cpp() cpp_inner spin",
+    "cpp_exceptions() cpp_catch thrown", "cpp_exceptions() cpp_catch thrown ~Passed", "cpp_exceptions() cpp_catch"
+  ),
+  nested = c(
+    "nested() c_outer",
+    "nested() c_outer callback() nested() c_outer",
+    "nested() c_outer callback() nested() c_outer callback() nested() c_outer",
+    "nested() c_outer callback() nested() c_outer callback() nested() c_outer callback() leaf() c_inner",
+    "nested() c_outer callback() nested() c_outer callback() nested() c_outer",
+    "nested() c_outer callback() nested() c_outer",
+    "nested() c_outer"
+  ),
+  forced = c("forcing() c_force forced() leaf() c_inner", "forcing_deep()*21 forcing() c_force forced() leaf() c_inner"),
+  evaluated = c(rep("evaluating() c_eval evaluated() leaf() c_inner", 3), "evaluating() c_eval c_direct"),
+  bytecode = c("evaluating() c_eval evaluated() leaf() c_inner", "evaluating() c_eval c_direct"),
+  applied = c(rep("c_applied", 5), rep("leaf() c_inner", 1), rep("c_applied", 2), "leaf() c_inner"),
+  dispatched = c("spin() spin.special() leaf() c_inner", "spin() spin.special() spin.default() leaf() c_inner"),
+  recursive = c("recursive()*31 leaf() c_inner", "recalled()*11 leaf() c_inner"),
+  promised = c("leaf() c_inner", "defaulted() leaf() c_inner", "leaf() c_inner"),
+  caught = c(
+    "failing() c_error c_fail", "leaf() c_inner", "leaf() c_inner", "failing() c_error c_fail", "leaf() c_inner",
+    "leaf() c_inner", "leaf() c_inner", "nested() c_outer", "nested() c_outer callback() nested() c_outer"
+  ),
+  jumped = c("jumping() forcing() c_force leaf() c_inner", "jumping() leaf() c_inner"),
+  protected = c(
+    "protected_try() c_try c_body",
+    "protected_try() c_try c_body tried() leaf() c_inner",
+    "protected_try() c_try c_body",
+    "protected_try() c_try c_body tried_badly() failing() c_error c_fail",
+    "protected_try() c_try c_handler",
+    "protected_unwind() c_unwind c_body",
+    "protected_unwind() c_unwind c_body tried() leaf() c_inner",
+    "protected_unwind() c_unwind c_cleanup",
+    "protected_toplevel() c_toplevel c_toplevel_body c_body",
+    "protected_toplevel() c_toplevel c_toplevel_body c_body tried() leaf() c_inner",
+    "protected_toplevel() c_toplevel"
+  ),
+  control = c("leaving() leaf_info() c_inner", "leaving() leaf() c_inner", rep("looping() leaf() c_inner", 4)),
+  evals = rep("leaf() c_inner", 4),
+  collected = c("collecting() c_collect c_free", "collecting() c_collect"),
+  called_back = c("sorting() c_sort c_compare", "sorting() c_sort"),
+  finalized = rep("finish() c_finish", 3),
+  threads = rep("threads() c_threads", 2)
+)
 
-process_cpu <- function() sum(proc.time()[1:2])
+# The same, in one vector with the scenarios as names, as far as this library has the functions and their names.
+expected_ticks <- function(workload, scenarios = all_scenarios(workload), debug_info = TRUE) {
+  stacks <- unlist(lapply(scenarios, function(name) rlang::set_names(native_ticks[[name]], name)))
+  ends <- !grepl("(c_tick|turn| spin|c_threads)$", stacks)
+  stacks[ends] <- paste(stacks[ends], "c_spin c_kernel")
+  for (language in c("f_inner", "rust_inner")) {
+    if (is.null(workload[[language]])) stacks <- stacks[!grepl(language, stacks)]
+  }
+  if (debug_info) stacks else rlang::set_names(sub(" (c_kernel|turn)$", "", stacks), names(stacks))
+}
 
 # From R 4.4 on it cannot be told where byte code that C code had R run stands among native
 # frames; so this has a test of its own.
@@ -261,14 +318,47 @@ all_scenarios <- function(workload) {
   setdiff(names(workload$scenarios), "bytecode")
 }
 
+# Goes through scenarios once, with the ticks that their native code gives.
+run_scenarios <- function(workload, scenarios = all_scenarios(workload)) {
+  for (name in scenarios) eval(call(paste0("in_", name)), workload)
+}
+
+# A profile of that, with no other ticks.
+joint_ticks <- function(workload, scenarios = all_scenarios(workload)) {
+  with_jit(0, joint_profile(interval = 0.9, {
+    only_given_ticks()
+    run_scenarios(workload, scenarios)
+  }))
+}
+
+# What R's own profiler has of the same ticks.
+rprof_ticks <- function(workload, scenarios = all_scenarios(workload)) {
+  path <- withr::local_tempfile()
+  with_jit(0, {
+    utils::Rprof(path, interval = 0.9, gc.profiling = TRUE)
+    only_given_ticks()
+    run_scenarios(workload, scenarios)
+    utils::Rprof(NULL)
+  })
+  rprof_stacks(path)
+}
+
+# ---- Work for a timer, in benchmarks and storms ----------------------------------------
+
+process_cpu <- function() sum(proc.time()[1:2])
+
+# Native code works from now on, about a millisecond in a unit, and gives no ticks.
+work_for_a_timer <- function(workload) {
+  .Call(workload$set_unit, 200000L)
+}
+
 # Goes through scenarios until so much CPU time was used, and gives how much it was. Turns
 # of many lengths keep the work out of step with the ticks.
 native_work <- function(workload, seconds, scenarios = all_scenarios(workload)) {
   start <- process_cpu()
-  n <- workload$n
-  on.exit(workload$n <- n)
+  on.exit(.Call(workload$set_unit, 200000L))
   repeat {
-    workload$n <- as.integer(n * stats::runif(1, 0.6, 1.4))
+    .Call(workload$set_unit, as.integer(200000 * stats::runif(1, 0.6, 1.4)))
     for (scenario in workload$scenarios[scenarios]) {
       scenario()
       used <- process_cpu() - start
@@ -277,39 +367,4 @@ native_work <- function(workload, seconds, scenarios = all_scenarios(workload)) 
       }
     }
   }
-}
-
-# Three functions share the time, in turns of many lengths: gives the CPU time that each of
-# them had.
-native_split <- function(workload, seconds) {
-  # By their names they are known in a profile.
-  for (name in c("split_some", "split_more", "split_r")) assign(name, workload[[name]])
-  cpu <- function() .Call(workload$c_cpu)
-  start <- cpu()
-  split_r(100000)
-  # As many steps of R as take the time of one step of native code.
-  steps <- split_some(1000000L) / 1e6 / ((cpu() - start) / 1e5)
-
-  used <- c(c_split_some = 0, c_split_more = 0, split_r = 0)
-  while (sum(used) < seconds) {
-    n <- stats::runif(3, 500000, 3000000)
-    used[[1]] <- used[[1]] + split_some(n[[1]])
-    used[[2]] <- used[[2]] + split_more(n[[2]])
-    start <- cpu()
-    split_r(n[[3]] * steps)
-    used[[3]] <- used[[3]] + cpu() - start
-  }
-  used
-}
-
-# A profile of the workload, 100 samples for a second of CPU time: newer R takes no more.
-# The just-in-time compiler is off: what shall be compiled is.
-joint_run <- function(lib, compile, seconds = 3, scenarios = NULL) {
-  with_jit(0, {
-    workload <- native_workload(lib, compile = compile)
-    # What is done the first time only is done.
-    native_work(workload, 0.1)
-    scenarios <- if (is.null(scenarios)) all_scenarios(workload) else scenarios
-    quietly(joint_profile(native_work(workload, seconds, scenarios), interval = 0.01))
-  })
 }

@@ -5,19 +5,6 @@ if (identical(Sys.getenv("PROFILE_TEST_LAZY"), "false")) {
   options(profile.lazy = FALSE)
 }
 
-# Which part of a CPU this process had while it evaluated `expr`. If other programs use the CPUs, ticks of the kernel are
-# late, and find other code than ticks in time: shares that are wrong say nothing about a profiler then.
-part_of_cpu <- function(expr) {
-  time <- system.time(expr)
-  sum(time[1:2]) / time[[3]]
-}
-skip_if_busy <- function(is_wrong, part) {
-  testthat::skip_if(
-    is_wrong && part < 0.9,
-    sprintf("other programs left only %.0f%% of a CPU to what was measured", 100 * part)
-  )
-}
-
 data_path <- function(...) {
   testthat::test_path("data", ...)
 }

@@ -1,43 +1,45 @@
 # tier: fast
 # Recording runs to compare.
 
-spin <- function(seconds) {
-  end <- proc.time()[["user.self"]] + seconds
-  x <- 0
-  while (proc.time()[["user.self"]] < end) x <- x + sum(sqrt(1:1000))
-  x
-}
+spin <- compiler::cmpfun(function(n) {
+  only_given_ticks()
+  tick(n)
+})
 
 test_that("each run is a source, and contains only the calls of the expression", {
-  skip_if_not(capabilities("Rprof"))
-  x <- benchmark_profile(spin(0.1), runs = 3, warmup = 0, measure = "time", interval = 0.005)
+  skip_without_ticks()
+  x <- benchmark_profile(spin(20), runs = 3, warmup = 0, measure = "time", interval = 0.9)
   expect_equal(nrow(x$sources), 3)
   expect_silent(validate_profile(x))
-  tree <- call_tree(x)
-  expect_true(all(tree$name[tree$depth == 1] %in% c("spin", "<GC>")))
+  expect_equal(stacks(x), rep("tick < spin", 60))
+  expect_equal(x$samples$source_id, rep(1:3, each = 20))
 })
 
 test_that("several expressions run in turns", {
+  skip_without_ticks()
   order <- character()
   note <- function(name) {
     order <<- c(order, name)
-    spin(0.01)
+    spin(2)
   }
   x <- suppressMessages(
-    benchmark_profile(a = note("a"), b = note("b"), runs = 2, times = 2, warmup = 1, measure = "time"),
+    benchmark_profile(a = note("a"), b = note("b"), runs = 2, times = 2, warmup = 1, measure = "time", interval = 0.9),
     "profile_message_short"
   )
   expect_equal(order, c("a", "a", "b", "b", "b", "b", "a", "a", "a", "a", "b", "b"))
   expect_equal(names(x), c("a", "b"))
   expect_equal(c(nrow(x$a$sources), nrow(x$b$sources)), c(2, 2))
+  # Two runs, each with the expression twice.
+  expect_equal(c(nrow(x$a$samples), nrow(x$b$samples)), c(8, 8))
 })
 
 test_that("assignments are local, and variables those of the caller", {
+  skip_without_ticks()
   value <- 1
   suppressMessages(benchmark_profile(value <- value + 1, runs = 1, warmup = 0, measure = "time"))
   expect_equal(value, 1)
-  f <- function(n) benchmark_profile(spin(n), runs = 1, warmup = 0, measure = "time", interval = 0.005)
-  expect_gt(nrow(f(0.3)$samples), 0)
+  f <- function(n) benchmark_profile(spin(n), runs = 1, warmup = 0, measure = "time", interval = 0.9)
+  expect_equal(nrow(f(25)$samples), 25)
 })
 
 test_that("allocated bytes are exact", {
@@ -64,7 +66,7 @@ test_that("an error ends the recording", {
   path <- tempfile()
   Rprof(path)
   Rprof(NULL)
-  expect_error(benchmark_profile(spin(NULL), runs = 1, measure = "time"))
+  expect_error(benchmark_profile(stop("Oh no"), runs = 1, measure = "time"), "Oh no")
 })
 
 test_that("what is measured depends on the machine", {
@@ -90,8 +92,8 @@ test_that("wrong arguments, and short runs, are reported", {
     benchmark_profile(1, measure = "space")
     benchmark_profile(1, interval = 2)
   })
-  expect_message(
-    benchmark_profile(1, runs = 1, warmup = 0, measure = "time"),
-    class = "profile_message_short"
-  )
+  skip_without_ticks()
+  run <- function(n) benchmark_profile(spin(n), runs = 2, warmup = 0, measure = "time", interval = 0.9)
+  expect_message(run(19), "only 19 samples", class = "profile_message_short")
+  expect_silent(run(20))
 })

@@ -7,39 +7,41 @@ test_that("what this R's Rprof() writes is read and comes back byte for byte", {
   withr::local_options(keep.source = TRUE)
   code <- withr::local_tempfile(fileext = ".R")
   writeLines(c(
-    "fib <- function(n) if (n < 2) n else fib(n - 1) + fib(n - 2)",
-    "`an odd \"name\"` <- function() sort(runif(5e4))",
+    "fib <- function(n) if (n < 2) { tick(); n } else fib(n - 1) + fib(n - 2)",
+    "`an odd \"name\"` <- function() { tick(); sort(runif(5e3)) }",
     "`line",
     "feed` <- function() `an odd \"name\"`()",
-    "held <- list(`a b` = function() fib(15), inner = list(f = function() `line",
+    "held <- list(`a b` = function() fib(3), inner = list(f = function() `line",
     "feed`()))",
     "work <- function() {",
     "  held[[\"a b\"]]()",
     "  held$inner$f()",
-    "  do.call(function(...) fib(14), list(1))",
-    "  local(fib(13))",
-    "  tryCatch(stop(\"no\"), error = function(e) base::Reduce(`+`, 1:5000, accumulate = TRUE))",
-    "  data.frame(x = rnorm(1e4), g = sample(letters, 1e4, TRUE))",
+    "  do.call(function(...) fib(4), list(1))",
+    "  local(fib(3))",
+    "  tryCatch(stop(\"no\"), error = function(e) base::Reduce(function(x, y) tick(), 1:3))",
+    "  data.frame(x = lapply(1:3, tick), g = tick())",
+    "  gc()",
     "}"
   ), code)
   env <- new.env()
   source(code, local = env, keep.source = TRUE)
+  skip_without_ticks()
   options <- expand.grid(memory = c(FALSE, TRUE), gc = c(FALSE, TRUE), line = c(FALSE, TRUE), filter = c(FALSE, TRUE))
   for (i in seq_len(nrow(options))) {
     o <- options[i, ]
     info <- paste(names(o), o, collapse = ", ")
     path <- withr::local_tempfile()
     utils::Rprof(
-      path, interval = 0.01, memory.profiling = o$memory, gc.profiling = o$gc,
+      path, interval = 0.9, memory.profiling = o$memory, gc.profiling = o$gc,
       line.profiling = o$line, filter.callframes = o$filter
     )
-    end <- proc.time()[["elapsed"]] + 0.5
-    while (proc.time()[["elapsed"]] < end) env$work()
+    only_given_ticks()
+    for (turn in 1:2) env$work()
     utils::Rprof(NULL)
 
     x <- read_quietly(path)
     expect_false(any(profile_problems(x)$lost), info = info)
-    expect_equal(x$sources$.period, 10000, info = info)
+    expect_equal(x$sources$.period, 900000, info = info)
     expect_equal(x$sources$.memory_profiling, o$memory, info = info)
     expect_equal(x$sources$.line_profiling, o$line, info = info)
     copy <- withr::local_tempfile()

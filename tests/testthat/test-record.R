@@ -1,24 +1,47 @@
 # tier: fast
-# Recording expressions with R's profiler.
+# Recording expressions with R's profiler. Ticks are given, so that each sample is known.
 
-busy <- function(seconds = 0.3) {
-  end <- proc.time()[[1]] + seconds
-  while (proc.time()[[1]] < end) sort(runif(1e4))
-}
+# Gives ticks, and as many below `lapply()`.
+busy <- compiler::cmpfun(function(n = 1L) {
+  tick(n)
+  lapply(n, tick)
+})
 
 test_that("an expression is recorded, without its callers", {
-  x <- record_profile(busy())
+  skip_without_ticks()
+  before <- as.numeric(Sys.time())
+  x <- record_profile({ only_given_ticks(); busy(3) }, interval = 0.9)
   expect_s3_class(x, c("profile_recording", "profile_v2", "profile_data"), exact = TRUE)
   expect_no_error(validate_profile(x))
   tree <- call_tree(x)
-  # Nothing but `busy()`, and what the compiler and the collector do.
-  expect_equal(tree$name[[1]], "busy")
-  expect_gt(tree$total[[1]], 0.9 * attr(tree, "sum"))
-  expect_false(any(c("record_profile", "test_that", "eval") %in% tree$name[tree$depth == 1]))
-  expect_gt(attr(tree, "sum"), 10)
+  expect_equal(stacks(x), rep(c("tick < busy", "FUN < lapply < busy"), c(3, 3)))
+  tree <- call_tree(x)
+  expect_equal(tree$name, c("busy", "lapply", "FUN", "tick"))
+  expect_equal(tree$total, c(6, 3, 3, 3))
   expect_true("alloc_size" %in% x$sample_values$type)
-  expect_lt(abs(x$sources$source_timestamp - as.numeric(Sys.time())), 60)
+  expect_gte(x$sources$source_timestamp, before)
+  expect_lte(x$sources$source_timestamp, as.numeric(Sys.time()))
   expect_true(".package" %in% names(x$functions))
+})
+
+test_that("R's timer gives samples of the expression", {
+  work <- function(seconds) {
+    end <- proc.time()[[1]] + seconds
+    while (proc.time()[[1]] < end) sort(runif(1e4))
+  }
+  seconds <- 0.05
+  x <- NULL
+  # The more work, the more samples: at least one.
+  expect_true(wait_for(function() {
+    x <<- record_profile(work(seconds))
+    seconds <<- min(2 * seconds, 10)
+    "work" %in% x$functions$name
+  }))
+  expect_no_error(validate_profile(x))
+  # What is not below it is R's compiler, or a collection of garbage.
+  tree <- call_tree(x)
+  expect_true(all(tree$name[tree$depth == 1] %in% c("work", "cmpfun", "compiler:::tryCmpfun", "<GC>")))
+  expect_equal(sum(tree$self), attr(tree, "sum"))
 })
 
 test_that("the expression is evaluated where it was written, once", {
@@ -30,46 +53,55 @@ test_that("the expression is evaluated where it was written, once", {
 })
 
 test_that("code that the expression reads has lines", {
+  skip_without_ticks()
   withr::local_options(keep.source = FALSE)
   path <- withr::local_tempfile(fileext = ".R", lines = c(
     "slow <- function() {",
-    "  end <- proc.time()[[1]] + 0.3",
-    "  while (proc.time()[[1]] < end) sort(runif(1e4))",
+    "  tick(2)",
+    "  tick(1)",
     "}",
     "slow()"
   ))
-  x <- record_profile(source(path, local = TRUE))
+  x <- record_profile({ only_given_ticks(); source(path, local = TRUE) }, interval = 0.9)
   lines <- annotate_lines(x, path)
-  expect_equal(lines$text[[3]], readLines(path)[[3]])
-  expect_gt(lines$total[[3]], 0)
+  expect_equal(lines$text[1:5], readLines(path))
+  expect_equal(lines$total[1:5], c(0, 2, 1, 0, 3))
   expect_false(getOption("keep.source"))
-  expect_false(isTRUE(record_profile(busy(0.1), lines = FALSE)$sources$.line_profiling))
+  x <- record_profile({ only_given_ticks(); busy() }, interval = 0.9, lines = FALSE)
+  expect_equal(nrow(x$samples), 2)
+  expect_false(isTRUE(x$sources$.line_profiling))
 })
 
 test_that("a profile is left by an expression that fails", {
+  skip_without_ticks()
   fails <- function() {
-    busy()
+    only_given_ticks()
+    tick(3)
     stop("Oh no")
   }
-  expect_message(expect_error(record_profile(fails()), "^Oh no$"), class = "profile_message_recorded")
-  x <- last_profile()
-  expect_true("fails" %in% x$functions$name)
+  expect_message(
+    expect_error(record_profile(fails(), interval = 0.9), "^Oh no$"), class = "profile_message_recorded"
+  )
+  expect_equal(stacks(last_profile()), rep("tick < fails", 3))
   # It was finished properly: another one can start.
   expect_s3_class(record_profile(1), "profile_data")
 })
 
 test_that("a recording ends when it is interrupted", {
+  skip_without_ticks()
   expect_message(
     tryCatch(
-      record_profile({
-        busy()
+      record_profile(interval = 0.9, {
+        only_given_ticks()
+        tick(2)
         rlang::interrupt()
+        tick(4)
       }),
       interrupt = function(e) NULL
     ),
     class = "profile_message_recorded"
   )
-  expect_true("busy" %in% last_profile()$functions$name)
+  expect_equal(stacks(last_profile()), rep("tick", 2))
 })
 
 test_that("recordings are not nested", {
@@ -81,7 +113,8 @@ test_that("recordings are not nested", {
 })
 
 test_that("a recording prints as its digest", {
-  x <- record_profile(busy())
+  skip_without_ticks()
+  x <- record_profile({ only_given_ticks(); busy() }, interval = 0.9)
   lines <- capture.output(shown <- withVisible(print(x)))
   expect_false(shown$visible)
   expect_equal(lines, format(describe_profile(x)))
@@ -89,11 +122,17 @@ test_that("a recording prints as its digest", {
 
 test_that("native code is recorded", {
   skip_if_not(Sys.info()[["sysname"]] == "Linux" && R.version$arch == "x86_64", "the joint profiler does not run here")
-  # The C code of R itself has no frames here. That of `runif()` has: it is in a package, and takes nearly all the time.
-  x <- tryCatch(record_profile(for (i in 1:30) runif(1e6), joint = TRUE), profile_error_unsupported = identity)
+  skip_without_ticks()
+  x <- tryCatch(
+    record_profile({ only_given_ticks(); tick(2) }, joint = TRUE, interval = 0.9),
+    profile_error_unsupported = identity
+  )
   skip_if(inherits(x, "profile_error_unsupported"), "the joint profiler does not run here")
   expect_true("native" %in% x$locations$.frame_type)
-  expect_equal(setdiff(call_tree(x)$name[call_tree(x)$depth == 1], c("runif", "<GC>")), character())
+  found <- profile_stacks(x)
+  expect_length(found, 2)
+  # Below it are the functions of the C library that send the signal.
+  for (stack in found) expect_equal(stack[1:2], c("tick()", "ticks_give"))
 })
 
 test_that("arguments are checked", {

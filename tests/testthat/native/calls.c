@@ -1,26 +1,46 @@
-/* The ways from R into native code, and from there back into R. What may stand
- * right above each of these functions in a stack says native_callers in
- * helper-workload.R. */
+/* The ways from R into native code, and from there back into R. `n` is the number of units of work. What may stand right
+ * above each of these functions in a stack is listed in native_callers in helper-workload.R. */
 
 #include "native.h"
+#include <R.h>
+#include <R_ext/Rallocators.h>
+#include <Rinternals.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-/* Always inlined: with debug information a profile shows it as an inlined frame. The
- * loop keeps nearly all samples of c_spin() in here. */
-static inline __attribute__((always_inline)) double c_kernel(double x, int i) {
-  for (int j = 0; j < 16; j++) {
-    x = x * 0.999 + (double)((i + j) % 7);
+/* CPU time of the calling thread, in seconds. */
+double thread_cpu(void);
+
+int unit_steps = 0;
+
+SEXP set_unit(SEXP steps) {
+  unit_steps = Rf_asInteger(steps);
+  return R_NilValue;
+}
+
+/* A unit of work. Always inlined: with debug information a profile shows it as an inlined frame. */
+static inline __attribute__((always_inline)) double c_kernel(double x) {
+  if (unit_steps == 0) {
+    GIVE_TICK();
+  }
+  for (int i = 0; i < unit_steps; i++) {
+    x = x * 0.999 + (double)(i % 7);
   }
   return x;
 }
 
-NOINLINE double c_spin(int n) {
+NOINLINE double c_spin(int units) {
   double x = 1;
-  for (int i = 0; i < n; i += 16) {
-    x = c_kernel(x, i);
+  for (int i = 0; i < units; i++) {
+    x = c_kernel(x);
   }
   return x;
 }
+
+NOINLINE void c_tick(void) { GIVE_TICK(); }
+
+int c_steps(void) { return unit_steps; }
 
 /* ---- Each way in ---------------------------------------------------------- */
 
@@ -141,44 +161,62 @@ SEXP c_toplevel(SEXP f, SEXP n, SEXP env) {
 
 /* ---- Frames of others between ours ---------------------------------------- */
 
-/* R's garbage collector, again and again. */
-SEXP c_allocate(SEXP n) {
-  double x = 0;
-  for (int i = 0; i < Rf_asInteger(n); i += 400) {
-    SEXP list = PROTECT(Rf_allocVector(VECSXP, 100));
-    for (int j = 0; j < 100; j++) {
-      SET_VECTOR_ELT(list, j, Rf_ScalarReal(j));
-    }
-    x += Rf_asReal(VECTOR_ELT(list, 99));
-    UNPROTECT(1);
-  }
-  return Rf_ScalarReal(x);
+/* Inside a collection of garbage: R frees memory that it had from an allocator of ours. */
+static int freeing;
+
+SEXP Rf_allocVector3(SEXPTYPE, R_xlen_t, R_allocator_t *);
+
+static void *ours_allocate(R_allocator_t *allocator, size_t bytes) {
+  (void)allocator;
+  return malloc(bytes);
 }
 
-/* The C library's qsort(), which calls back. */
-int c_compare(const void *a, const void *b) {
-  volatile double x = c_spin(320);
+void c_free(R_allocator_t *allocator, void *memory) {
+  volatile double x = c_spin(freeing);
+  (void)allocator;
   (void)x;
+  free(memory);
+}
+
+SEXP c_collect(SEXP n) {
+  R_allocator_t ours = {ours_allocate, c_free, NULL, NULL};
+  freeing = Rf_asInteger(n);
+  Rf_allocVector3(INTSXP, 100, &ours);
+  R_gc();
+  return Rf_ScalarReal(c_spin(freeing));
+}
+
+/* The C library's qsort(), which calls back; only the first comparison works. */
+static int comparing;
+
+int c_compare(const void *a, const void *b) {
+  volatile double x = c_spin(comparing);
+  (void)x;
+  comparing = 0;
   return *(const int *)a - *(const int *)b;
 }
 
 SEXP c_sort(SEXP n) {
-  int values[64];
-  double x = 0;
-  for (int i = 0; i < Rf_asInteger(n); i += 100000) {
-    for (int j = 0; j < 64; j++) {
-      values[j] = (j * 37 + i) % 64;
-    }
-    qsort(values, 64, sizeof(int), c_compare);
-    x += values[3];
-  }
-  return Rf_ScalarReal(x);
+  int values[] = {3, 1, 2};
+  comparing = Rf_asInteger(n);
+  qsort(values, 3, sizeof(int), c_compare);
+  return Rf_ScalarReal(values[0] + c_spin(Rf_asInteger(n)));
+}
+
+/* ---- Signals -------------------------------------------------------------- */
+
+/* Ctrl-C at a known place. */
+SEXP c_interrupt(SEXP n) {
+  double x = c_spin(Rf_asInteger(n));
+  kill(getpid(), SIGINT);
+  R_CheckUserInterrupt();
+  return Rf_ScalarReal(x + c_spin(Rf_asInteger(n)));
 }
 
 /* ---- A known split of work ------------------------------------------------ */
 
-/* Two functions that burn CPU time and give how much, by the clock of the thread:
- * the truth that shares in a profile are held against. */
+/* Two functions that work, and return the CPU time that they used, by the clock of the thread: the truth that a benchmark
+ * compares shares with. */
 SEXP c_split_some(SEXP n) {
   double start = thread_cpu();
   volatile double x = c_spin(Rf_asInteger(n));

@@ -10,12 +10,25 @@ subroutine f_inner(n, total)
 end subroutine f_inner
 
 subroutine f_spin(n, total)
+  use, intrinsic :: iso_c_binding
   implicit none
+  interface
+    subroutine c_tick() bind(c)
+    end subroutine c_tick
+    function c_steps() bind(c) result(steps)
+      import
+      integer(c_int) :: steps
+    end function c_steps
+  end interface
   integer, intent(in) :: n
   double precision, intent(out) :: total
-  integer :: i
+  integer :: i, j, steps
   total = 1
+  steps = c_steps()
   do i = 1, n
-    total = total * 0.999d0 + mod(i, 5)
+    if (steps == 0) call c_tick()
+    do j = 1, steps
+      total = total * 0.999d0 + mod(j, 5)
+    end do
   end do
 end subroutine f_spin

@@ -8,15 +8,36 @@
 #ifndef NATIVE_H
 #define NATIVE_H
 
-#include <R.h>
-#include <Rinternals.h>
-
 #define NOINLINE __attribute__((noinline))
 
-/* Burns CPU time; the time is proportional to n. */
-double c_spin(int n);
+#ifdef __cplusplus
+extern "C" {
+#endif
 
-/* CPU time of the calling thread, in seconds. */
-double thread_cpu(void);
+/* What a unit of work is: 0 for a tick that is given to the profiler, or so many steps of
+ * computing, for a profiler with a timer. */
+extern int unit_steps;
+
+/* Does `units` units of work. */
+double c_spin(int units);
+
+/* One tick, and `unit_steps`: for languages that cannot use them directly. */
+void c_tick(void);
+int c_steps(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Sends SIGPROF to this thread: getpid(), gettid(), tgkill(). By system calls, so that the signal finds the function that
+ * contains this, and no function of the C library; the `nop` is the instruction that it interrupts, and belongs to the
+ * same line. */
+#define GIVE_TICK()                                                                                                    \
+  __asm__ volatile("movl $39, %%eax\n\tsyscall\n\tmovl %%eax, %%edi\n\t"                                               \
+                   "movl $186, %%eax\n\tsyscall\n\tmovl %%eax, %%esi\n\t"                                              \
+                   "movl $27, %%edx\n\tmovl $234, %%eax\n\tsyscall\n\tnop"                                             \
+                   :                                                                                                   \
+                   :                                                                                                   \
+                   : "rax", "rdi", "rsi", "rdx", "rcx", "r11", "memory")
 
 #endif

@@ -1,10 +1,14 @@
-/* What disturbs a profiler: threads that work, that send signals, that load and unload
- * libraries. All of them are asked to end, and waited for. */
+/* What disturbs a profiler: ticks in other threads and at any instruction, threads that work, that send signals, that load
+ * and unload libraries. All of them are asked to end, and waited for. */
 
 #define _GNU_SOURCE
 #include "native.h"
+#include <R.h>
+#include <Rinternals.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -15,6 +19,97 @@ double thread_cpu(void) {
   struct timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* ---- Ticks in another thread ---------------------------------------------- */
+
+/* Another thread gives `n` ticks, which the profiler forwards to R's thread. That one waits for each of them here, and so
+ * is interrupted nowhere else. */
+static sem_t go;
+
+NOINLINE void other_thread(void) {
+  c_tick();
+  __asm__ volatile("");
+}
+
+static void *ticking_thread(void *n) {
+  for (int i = 0; i < *(int *)n; i++) {
+    while (sem_wait(&go) != 0) {
+    }
+    other_thread();
+  }
+  return NULL;
+}
+
+SEXP c_threads(SEXP n) {
+  int ticks = Rf_asInteger(n);
+  pthread_t thread;
+  sigset_t tick, before, waiting;
+  sem_init(&go, 0, 0);
+  if (pthread_create(&thread, NULL, ticking_thread, &ticks) != 0) {
+    return Rf_ScalarInteger(0);
+  }
+  sigemptyset(&tick);
+  sigaddset(&tick, SIGPROF);
+  pthread_sigmask(SIG_BLOCK, &tick, &before);
+  waiting = before;
+  sigdelset(&waiting, SIGPROF);
+  for (int i = 0; i < ticks; i++) {
+    sem_post(&go);
+    sigsuspend(&waiting);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_join(thread, NULL);
+  return Rf_ScalarInteger(ticks);
+}
+
+/* ---- Ticks everywhere ----------------------------------------------------- */
+
+/* From steps_start() to steps_stop() the processor stops after each instruction, and every so many of them the handler of
+ * SIGPROF is called, as if that signal had interrupted this instruction. Thus ticks are everywhere, also where a function
+ * begins or ends, and are in the same places in each run. */
+void set_trap_flag(void);
+void clear_trap_flag(void);
+#define CHANGE_FLAGS(name, how)                                                                                        \
+  __asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name ":\n.cfi_startproc\n"                           \
+          "pushfq\n.cfi_adjust_cfa_offset 8\n" how ", (%rsp)\npopfq\n.cfi_adjust_cfa_offset -8\n"                      \
+          "ret\n.cfi_endproc\n.size " #name ", .-" #name "\n")
+CHANGE_FLAGS(set_trap_flag, "orq $0x100");
+CHANGE_FLAGS(clear_trap_flag, "andq $~0x100");
+
+static long steps, ticks_at_steps;
+static int steps_between;
+
+static void on_step(int signal, siginfo_t *info, void *context) {
+  struct sigaction handler;
+  (void)signal;
+  if (++steps % steps_between != 0 || sigaction(SIGPROF, NULL, &handler) != 0) {
+    return;
+  }
+  ticks_at_steps++;
+  if (handler.sa_flags & SA_SIGINFO) {
+    handler.sa_sigaction(SIGPROF, info, context);
+  } else {
+    handler.sa_handler(SIGPROF);
+  }
+}
+
+SEXP steps_start(SEXP between) {
+  struct sigaction ours = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_RESTART};
+  steps = ticks_at_steps = 0;
+  steps_between = Rf_asInteger(between);
+  sigemptyset(&ours.sa_mask);
+  sigaddset(&ours.sa_mask, SIGPROF);
+  sigaction(SIGTRAP, &ours, NULL);
+  set_trap_flag();
+  return R_NilValue;
+}
+
+/* Returns the number of ticks. */
+SEXP steps_stop(void) {
+  clear_trap_flag();
+  signal(SIGTRAP, SIG_DFL);
+  return Rf_ScalarReal((double)ticks_at_steps);
 }
 
 /* ---- Threads that work ---------------------------------------------------- */
@@ -28,7 +123,7 @@ void *busy_thread(void *data) {
   double *cpu = data;
   volatile double x = 0;
   while (!atomic_load(&busy_end)) {
-    x += c_spin(100000);
+    x += c_spin(1);
   }
   *cpu = thread_cpu();
   return NULL;
@@ -63,7 +158,7 @@ SEXP busy_stop(void) {
 static pthread_t target, sender, loader;
 static int sending = 0, loading = 0, every;
 static atomic_int storm_end;
-static long sent, loaded;
+static atomic_long sent, loaded;
 static char library[4096];
 
 /* The signals are for the main thread alone. */
@@ -110,7 +205,15 @@ SEXP storm_start(SEXP microseconds, SEXP path) {
   return R_NilValue;
 }
 
-/* Gives how many signals were sent, and how often the library was loaded. */
+/* How many signals were sent so far, and how often the library was loaded. */
+SEXP storm_counts(void) {
+  SEXP counts = Rf_allocVector(REALSXP, 2);
+  REAL(counts)[0] = (double)sent;
+  REAL(counts)[1] = (double)loaded;
+  return counts;
+}
+
+/* Gives the same at the end. */
 SEXP storm_stop(void) {
   atomic_store(&storm_end, 1);
   if (sending) {
@@ -120,41 +223,22 @@ SEXP storm_stop(void) {
     pthread_join(loader, NULL);
   }
   sending = loading = 0;
-  SEXP counts = Rf_allocVector(REALSXP, 2);
-  REAL(counts)[0] = (double)sent;
-  REAL(counts)[1] = (double)loaded;
-  return counts;
+  return storm_counts();
 }
 
 /* ---- Signals -------------------------------------------------------------- */
 
-/* A Ctrl-C after so many milliseconds of work: on a busy machine that is later than by the
- * clock on the wall, and what is done until then is as much. */
-static int delay;
-
-static double process_cpu(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-void *interrupt_thread(void *data) {
-  hear_nothing();
-  double end = process_cpu() + delay / 1e3;
-  while (process_cpu() < end) {
-    usleep(5000);
-  }
-  kill(getpid(), SIGINT);
-  return data;
-}
-
-SEXP interrupt_soon(SEXP milliseconds) {
-  pthread_t thread;
-  delay = Rf_asInteger(milliseconds);
-  if (pthread_create(&thread, NULL, interrupt_thread, NULL) == 0) {
-    pthread_detach(thread);
-  }
-  return R_NilValue;
+/* What a tick leaves as it was: `errno`, set to 1234 before, and whether signals that were not blocked are. */
+SEXP c_kept(void) {
+  sigset_t blocked;
+  SEXP kept = Rf_allocVector(REALSXP, 3);
+  errno = 1234;
+  REAL(kept)[0] = errno;
+  GIVE_TICK();
+  REAL(kept)[1] = errno;
+  pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+  REAL(kept)[2] = sigismember(&blocked, SIGPROF);
+  return kept;
 }
 
 /* Who gets SIGPROF: "default", "ignored", or the file that the handler is in. */
