@@ -38,7 +38,14 @@ native_symbols <- c(
 # One that is built without -g is stripped: only the names that it exports remain.
 native_library <- function(flags = "-O2 -g") {
   dir <- built_once(paste0("native", gsub("[^A-Za-z0-9]+", "-", flags)), function(dir) build_native(flags, dir))
-  native_load(file.path(dir, "native.so"))
+  with_its_ticks(native_load(file.path(dir, "native.so")))
+}
+
+# The library also has what only_given_ticks() and tick() need.
+with_its_ticks <- function(lib) {
+  ticks$only_given <- lib$ticks_only_given
+  ticks$give <- lib$ticks_give
+  lib
 }
 
 build_native <- function(flags, dir) {
@@ -87,9 +94,6 @@ native_load <- function(path) {
   }
   # As packages with registered routines have it.
   lib$c_inner_info <- getNativeSymbolInfo("c_inner", dll)
-  # For only_given_ticks() and tick().
-  ticks$only_given <- lib$ticks_only_given
-  ticks$give <- lib$ticks_give
   lib
 }
 
@@ -111,7 +115,7 @@ run_native <- function(lib, code, seconds = 300, env = "") {
     c(
       "library(profile)",
       sprintf("source(%s)", encodeString(helpers, quote = "\"")),
-      sprintf("lib <- native_load(%s)", encodeString(lib$path, quote = "\"")),
+      sprintf("lib <- with_its_ticks(native_load(%s))", encodeString(lib$path, quote = "\"")),
       code
     ),
     env = paste(env, "timeout -k 5", seconds)

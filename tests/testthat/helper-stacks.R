@@ -167,6 +167,12 @@ quietly <- function(code) {
   suppressWarnings(code, classes = "profile_warning")
 }
 
+# The stacks of the samples that no problem reports as incomplete.
+complete_stacks <- function(x) {
+  incomplete <- as.integer(sub("^sample ([0-9]+).*", "\\1", profile_problems(x)$text))
+  profile_stacks(x)[!seq_len(nrow(x$samples)) %in% incomplete]
+}
+
 # All stacks have native frames in their places, and there are so many of them.
 expect_all_right <- function(x, count, info = NULL) {
   found <- native_entries(x)

@@ -226,6 +226,20 @@ native_functions <- quote({
     collected = function() collecting(n),
     called_back = function() sorting(n),
     threads = function() threads(2L),
+    # These two have no ticks of their own.
+    base = function() {
+      sort(as.character(rev(seq_len(2000))))
+      sort(runif(5e4))
+      gsub("[a-m]+(x|y)?", "-", rep(paste(letters, collapse = ""), 200))
+      lm(mpg ~ wt + hp, mtcars)
+      crossprod(matrix(runif(40000), 200))
+    },
+    loaded = function() {
+      # A native library comes and goes.
+      loadNamespace("splines")
+      splines::bs(seq_len(500))
+      unloadNamespace("splines")
+    },
     finalized = function() {
       for (i in 1:3) reg.finalizer(new.env(), function(e) finish(n))
       gc(full = FALSE)
@@ -315,7 +329,7 @@ expected_ticks <- function(workload, scenarios = all_scenarios(workload), debug_
 # From R 4.4 on it cannot be told where byte code that C code had R run stands among native
 # frames; so this has a test of its own.
 all_scenarios <- function(workload) {
-  setdiff(names(workload$scenarios), "bytecode")
+  setdiff(names(native_ticks), "bytecode")
 }
 
 # Goes through scenarios once, with the ticks that their native code gives.
@@ -347,6 +361,11 @@ rprof_ticks <- function(workload, scenarios = all_scenarios(workload)) {
 
 process_cpu <- function() sum(proc.time()[1:2])
 
+# Another thread can only give ticks.
+timer_scenarios <- function(workload) {
+  setdiff(names(workload$scenarios), c("bytecode", "threads"))
+}
+
 # Native code works from now on, about a millisecond in a unit, and gives no ticks.
 work_for_a_timer <- function(workload) {
   .Call(workload$set_unit, 200000L)
@@ -354,7 +373,7 @@ work_for_a_timer <- function(workload) {
 
 # Goes through scenarios until so much CPU time was used, and gives how much it was. Turns
 # of many lengths keep the work out of step with the ticks.
-native_work <- function(workload, seconds, scenarios = all_scenarios(workload)) {
+native_work <- function(workload, seconds, scenarios = timer_scenarios(workload)) {
   start <- process_cpu()
   on.exit(.Call(workload$set_unit, 200000L))
   repeat {

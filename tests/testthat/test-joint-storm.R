@@ -19,7 +19,7 @@ storm <- function(lib, turn, seconds) {
     "while (Sys.time() < end || turns < 3 || sums[['right']] < 100) {",
     turn,
     "  x <- quietly(stop_profiler())",
-    "  found <- native_entries(x)",
+    "  found <- native_entries(complete_stacks(x))",
     "  sums <- sums + unlist(found[names(sums)])",
     "  wrong <- c(wrong, found$stacks)",
     "  turns <- turns + 1",
@@ -51,7 +51,7 @@ storm_seconds <- function() {
 
 test_that("runs survive a storm of signals, with libraries that come and go", {
   skip_without_joint()
-  turn <- "native_work(workload, 0.25, sample(all_scenarios(workload)))"
+  turn <- "native_work(workload, 0.25, sample(timer_scenarios(workload)))"
   storm(native_library(), turn, storm_seconds())
   storm(native_library("-O2"), turn, storm_seconds())
 })
@@ -69,7 +69,7 @@ test_that("runs survive being short, and forks in between", {
 
 test_that("samples in the unwinder of C++ do no harm", {
   skip_without_joint()
-  storm(native_library(), seconds = storm_seconds(), "for (i in 1:100) workload$cpp_exceptions(500L, 0L); native_work(workload, 0.05)")
+  storm(native_library(), seconds = storm_seconds(), "with(workload, for (i in 1:100) cpp_exceptions(500L, 0L)); native_work(workload, 0.05)")
 })
 
 test_that("other threads that work are not in R's stacks", {

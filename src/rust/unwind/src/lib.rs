@@ -16,6 +16,8 @@
 pub mod image;
 pub mod registers;
 pub mod tables;
+#[cfg(test)]
+mod tests;
 pub mod walk;
 
 pub use image::Image;

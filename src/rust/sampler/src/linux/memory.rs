@@ -152,3 +152,69 @@ impl Limits {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use profile_unwind::Stack as _;
+
+    #[test]
+    fn a_buffer_keeps_what_fits_and_is_closed_for_good() {
+        let mut buffer = Buffer::new(10 * 8 + 7).unwrap();
+        assert_eq!(buffer.room().unwrap().len(), 10);
+        buffer.room().unwrap()[..3].copy_from_slice(&[1, 2, 3]);
+        assert!(buffer.words().is_empty());
+        buffer.keep(3);
+        assert_eq!(buffer.words(), [1, 2, 3]);
+        assert_eq!(buffer.room().unwrap().len(), 7);
+        buffer.room().unwrap()[0] = 4;
+        buffer.keep(1);
+        assert_eq!(buffer.words(), [1, 2, 3, 4]);
+        buffer.keep(100);
+        assert_eq!(buffer.words().len(), 10);
+        buffer.close();
+        assert!(buffer.room().is_none());
+        assert_eq!(buffer.words()[..4], [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_stack_is_read_where_it_is_in_use() {
+        let memory: Vec<u64> = (0..100).collect();
+        let low = memory.as_ptr() as u64;
+        let limits = Limits {
+            low,
+            top: low + 800,
+        };
+        let pointer = low + 400;
+        let stack = Stack::in_use(pointer, limits);
+        assert_eq!(stack.read(pointer), Some(50));
+        assert_eq!(stack.read(low + 792), Some(99));
+        assert_eq!(stack.read(low + 793), None);
+        assert_eq!(stack.read(u64::MAX), None);
+        // A function that is about to return has its caller's registers below the stack pointer.
+        assert_eq!(stack.read(pointer - 128), Some(34));
+        assert_eq!(stack.read(pointer - 129), None);
+        assert_eq!(
+            [pointer - 1, pointer, low + 799, low + 800].map(|at| stack.has(at)),
+            [false, true, true, false]
+        );
+        // The red zone does not go beyond the stack.
+        assert_eq!(Stack::in_use(low + 8, limits).read(low - 8), None);
+        assert_eq!(Stack::in_use(low + 8, limits).read(low), Some(0));
+        // A stack pointer elsewhere: nothing is in use.
+        for elsewhere in [low - 8, low + 800] {
+            let stack = Stack::in_use(elsewhere, limits);
+            assert!(!stack.has(pointer));
+            assert_eq!(stack.read(pointer), None);
+        }
+        assert_eq!(Stack::in_use(low, limits).read(low), Some(0));
+    }
+
+    #[test]
+    fn the_limits_contain_this_stack() {
+        let here = 0_u64;
+        let limits = Limits::of_this_thread().unwrap();
+        let address = &raw const here as u64;
+        assert!(limits.low < address && address < limits.top);
+    }
+}
