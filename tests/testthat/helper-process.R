@@ -1,4 +1,5 @@
-# R processes that tests look into.
+# R processes that tests look into. They stop at known places, and the tests wait for events: that a process has this
+# stack, that another one records it, that it has ended.
 
 skip_without_processes <- function() {
   testthat::skip_on_cran()
@@ -10,8 +11,12 @@ skip_without_processes <- function() {
 # The code of a file in processes/.
 process_code <- function(name) readLines(testthat::test_path("processes", name))
 
-# Starts a process that runs code, and returns its id when the code has called `ready()`. It ends with the
-# test.
+# Code of a process that uses this version of the package.
+with_package <- function(...) {
+  c(sprintf(".libPaths(%s)", paste(deparse(.libPaths()), collapse = "")), "library(profile)", ...)
+}
+
+# Starts a process that runs code, and returns its id when the code has called `ready()`. It ends with the test.
 local_r_process <- function(code, limits = "true", envir = parent.frame()) {
   dir <- withr::local_tempdir(.local_envir = envir)
   at <- function(name) file.path(dir, name)
@@ -24,24 +29,33 @@ local_r_process <- function(code, limits = "true", envir = parent.frame()) {
   writeLines(code, at("code.R"))
   expression <- sprintf("source('%s'); source('%s', keep.source = TRUE)", at("ready.R"), at("code.R"))
   command <- sprintf(
-    "%s; exec %s %s -e %s > %s 2>&1", limits, with_ctrl_c(), shQuote(file.path(R.home("bin"), "Rscript")),
-    shQuote(expression), shQuote(at("output"))
+    "%s echo $$ > %s; %s; exec %s %s -e %s > %s 2>&1", end_with_us(), at("started"), limits, with_ctrl_c(),
+    shQuote(file.path(R.home("bin"), "Rscript")), shQuote(expression), shQuote(at("output"))
   )
   system2("sh", c("-c", shQuote(command)), wait = FALSE)
-  pid <- NULL
-  for (i in 1:600) {
-    if (file.exists(at("pid"))) {
-      pid <- as.integer(readLines(at("pid")))
-      break
-    }
-    Sys.sleep(0.05)
+  started <- pid_in(at("started"))
+  wait_for(function() file.exists(at("pid")) || has_ended(started))
+  if (!file.exists(at("pid"))) {
+    stop("The process did not start: ", last_lines(readLines(at("output"))))
   }
-  if (is.null(pid)) {
-    stop("The process did not start: ", paste(readLines(at("output")), collapse = "\n"))
-  }
+  pid <- as.integer(readLines(at("pid")))
   withr::defer(tools::pskill(pid, tools::SIGKILL), envir)
   pid
 }
+
+# Code of a process that stays for ever in Sys.sleep(), which `nap()` calls in line 3, and `f()` by its argument in line 6.
+sleeping_code <- c(
+  "nap <- function() {",
+  "  ready()",
+  "  Sys.sleep(1e6)",
+  "}",
+  "f <- function(x) {",
+  "  force(x)",
+  "}",
+  "",
+  "f(nap())"
+)
+sleeping_stack <- c("Sys.sleep", "nap", "force", "f")
 
 # Shells start programs in the background with SIGINT ignored, which R from 4.6 on leaves so.
 with_ctrl_c <- function() {
@@ -51,25 +65,98 @@ with_ctrl_c <- function() {
 
 # The process id that a shell writes to a file.
 pid_in <- function(path) {
-  for (i in 1:100) {
-    Sys.sleep(0.05)
-    if (file.exists(path) && length(readLines(path)) == 1) break
-  }
+  expect_true(wait_for(function() file.exists(path) && length(readLines(path)) == 1))
   as.integer(readLines(path))
 }
 
 # Waits until a process has this state.
 wait_for_state <- function(pid, state) {
-  for (i in 1:200) {
-    if (identical(attr(dump_stack(pid), "state"), state)) {
-      return(TRUE)
-    }
-    Sys.sleep(0.02)
-  }
-  FALSE
+  wait_for(function() identical(attr(dump_stack(pid), "state"), state))
+}
+
+# Waits until a process has these functions, innermost first, and this state. Returns the stack.
+wait_for_stack <- function(pid, names, state = "sleeping") {
+  x <- NULL
+  has_come <- wait_for(function() {
+    x <<- dump_stack(pid)
+    identical(utils::head(x$name, length(names)), names) && attr(x, "state") == state
+  })
+  testthat::expect(has_come, paste0("The process is ", attr(x, "state"), " in ", paste(x$name, collapse = ", ")))
+  x
+}
+
+# Records a process again and again until the profile fulfils a condition, by default: until it has a sample.
+profile_until <- function(pid, condition = function(x) nrow(x$samples) > 0, ..., seconds = 0.2) {
+  x <- NULL
+  has_come <- wait_for(function() {
+    x <<- quietly(profile_process(pid, seconds = seconds, ...))
+    condition(x)
+  })
+  testthat::expect(has_come, paste(c("The last profile:", utils::capture.output(print(summary(x)))), collapse = "\n"))
+  testthat::expect_s3_class(validate_profile(x), "profile_data")
+  x
+}
+
+# The functions of the samples, innermost first.
+functions_of_samples <- function(x) {
+  frames <- as_tibble(x)
+  unname(split(frames$name, factor(frames$sample_id, x$samples$sample_id)))
+}
+
+# Whether a process records another one: then it keeps a file open that has the state of that one.
+is_recorded <- function(pid, by) {
+  files <- Sys.readlink(list.files(sprintf("/proc/%d/fd", by), full.names = TRUE))
+  sprintf("/proc/%d/task/%d/stat", pid, pid) %in% files
+}
+
+# Evaluates shell code as soon as this process records another one, which keeps it waiting meanwhile.
+when_recorded <- function(pid, code) {
+  files <- sprintf("ls -l /proc/%d/fd 2> /dev/null", Sys.getpid())
+  command <- sprintf(
+    "while kill -0 %d; do if %s | grep -q /proc/%d/task/%d/stat; then %s; break; fi; sleep 0.01; done",
+    Sys.getpid(), files, pid, pid, code
+  )
+  system2("sh", c("-c", shQuote(command)), wait = FALSE, stderr = FALSE)
+}
+
+# How often the threads of a process have waited.
+waits_of <- function(pid) {
+  status <- lapply(list.files(sprintf("/proc/%d/task", pid), full.names = TRUE), function(task) {
+    suppressWarnings(tryCatch(readLines(file.path(task, "status")), error = function(error) character()))
+  })
+  lines <- grep("^voluntary_ctxt_switches:", unlist(status), value = TRUE)
+  sum(as.numeric(sub(".*:", "", lines)))
 }
 
 # The CPU time of a process in nanoseconds, by the kernel.
 kernel_cpu_time <- function(pid) {
   as.numeric(strsplit(readLines(sprintf("/proc/%d/task/%d/schedstat", pid, pid)), " ")[[1]][[1]])
+}
+
+has_ended <- function(pid) {
+  status <- suppressWarnings(tryCatch(readLines(sprintf("/proc/%d/stat", pid)), error = function(error) ") Z"))
+  grepl("\\) [ZX]", status[[1]])
+}
+
+# Whether a debugger, or a profiler, traces a process at this moment.
+is_traced <- function(pid) {
+  any(grepl("^TracerPid:\t[1-9]", readLines(sprintf("/proc/%d/status", pid))))
+}
+
+# A process that runs the workload of the joint profiler's tests.
+local_native_process <- function(lib, compile, scenarios = NULL, envir = parent.frame()) {
+  folder <- normalizePath(testthat::test_path())
+  local_r_process(c(
+    sprintf("source('%s')", file.path(folder, c("helper-native.R", "helper-stacks.R", "helper-workload.R"))),
+    sprintf("lib <- native_load('%s')", lib$path),
+    "invisible(compiler::enableJIT(0))",
+    sprintf("workload <- native_workload(lib, compile = %s)", compile),
+    "native_work(workload, 0.1)",
+    sprintf("scenarios <- %s", if (is.null(scenarios)) "all_scenarios(workload)" else deparse1(scenarios)),
+    "work_forever <- function() {",
+    "  native_work(workload, 1000, scenarios)",
+    "}",
+    "ready()",
+    "work_forever()"
+  ), envir = envir)
 }
