@@ -181,6 +181,17 @@ expect_success <- function(result) {
   testthat::expect_equal(result$status, 0, info = last_lines(result$output))
 }
 
+# Runs a script with these arguments in a process of its own, expects that it succeeds, and returns its last line.
+run_script <- function(path, ...) {
+  arguments <- deparse(as.character(c(...)))
+  result <- run_r(c(
+    sprintf("commandArgs <- function(...) %s", arguments),
+    sprintf("source(%s)", deparse(normalizePath(path)))
+  ))
+  expect_success(result)
+  utils::tail(result$output, 1)
+}
+
 # Waits until a process of `run_r(wait = FALSE)` has printed a line, and expects that it did before it ended. Returns the line.
 expect_printed <- function(process, pattern) {
   found <- function() grep(pattern, process$lines(), value = TRUE)

@@ -11,14 +11,16 @@ set.seed(1)
 
 # ---- Profiles -----------------------------------------------------------------------------
 
+# Garbage collections take as long as there is memory in use.
+samples <- if (step > 0) 300L else 2000L
 # With memory profiling there are several values for each sample, so their sample ids repeat.
 stacks <- vapply(1:40, function(i) paste0("\"f", sample.int(50, 25), "\" ", collapse = ""), "")
 figures <- sprintf(":%d:%d:%d:%d:", 1:40, 1:40, 1:40, 0L)
 files <- c(rprof = tempfile(), memory = tempfile(), pprof = tempfile(), appended = tempfile())
-writeLines(c("sample.interval=10000", sample(stacks, 2000, TRUE)), files[["rprof"]])
-writeLines(c("memory profiling: sample.interval=10000", sample(paste0(figures, stacks), 2000, TRUE)), files[["memory"]])
+writeLines(c("sample.interval=10000", sample(stacks, samples, TRUE)), files[["rprof"]])
+writeLines(c("memory profiling: sample.interval=10000", sample(paste0(figures, stacks), samples, TRUE)), files[["memory"]])
 write_pprof(read_rprof(files[["rprof"]]), files[["pprof"]], aggregate = FALSE)
-writeLines(rep(c("sample.interval=10000", sample(stacks, 1000, TRUE)), 2), files[["appended"]])
+writeLines(rep(c("sample.interval=10000", sample(stacks, samples / 2L, TRUE)), 2), files[["appended"]])
 
 columns <- list(
   sample_locations = c("sample_id", "depth", "location_id"),
@@ -53,9 +55,9 @@ table_of <- function(x, table) {
 
 # ---- What is done with a column -----------------------------------------------------------
 
-n <- 2000L * 25L
-few <- sample.int(2000L, 50L)
-many <- sample.int(n, 2e5, TRUE)
+n <- samples * 25L
+few <- sample.int(samples, 50L)
+many <- sample.int(n, 4L * n, TRUE)
 
 uses <- list(
   Length = function(x) length(x),
@@ -73,8 +75,8 @@ uses <- list(
   Extract_subset_after_Dataptr = function(x) list(rev(x), x[few], x[many]),
   Elt = function(x) list(x[[1]], x[[length(x)]], x[[9]], x[[8]], x[[9]]),
   Elt_of_all = function(x) list(duplicated(x), unique(x), match(1:40, x), x[[7]]),
-  Elt_at_random = function(x) list(x[[1999]], x[[3]], x[[1500]], x[[17]], x[[1501]], x[[2]]),
-  Get_region = function(x) list(mean(x), x[5:900], anyNA(x[3:9]), as.double(x), cumsum(as.double(x))),
+  Elt_at_random = function(x) list(x[[samples - 1L]], x[[3]], x[[samples - 20L]], x[[17]], x[[samples - 19L]], x[[2]]),
+  Get_region = function(x) list(mean(x), x[5:200], anyNA(x[3:9]), as.double(x), cumsum(as.double(x))),
   Get_region_after_Dataptr = function(x) list(rev(x), mean(x), as.double(x)),
   No_NA = function(x) list(anyNA(x), is.na(x[1:9]), rev(x)[1:3], anyNA(x)),
   Is_sorted = function(x) list(is.unsorted(x), sort(x), order(x), x[1:2]),
