@@ -1,8 +1,16 @@
 # tier: gate
 # Tables as users leave them, and what R's own functions make of a profile.
 
-expect_all_refuse <- function(x, pattern) {
+expect_refused <- function(x, pattern, functions = list(validate_profile, summary)) {
   class(x) <- "profile_data"
+  for (f in functions) {
+    error <- expect_error(f(x), class = "profile_error_invalid")
+    expect_match(conditionMessage(error), pattern)
+  }
+  expect_match(format(x), "Not valid", all = FALSE)
+}
+
+expect_all_refuse <- function(x, pattern) {
   path <- withr::local_tempfile()
   functions <- list(
     validate_profile, summary, as_tibble, profile_problems, label_units, compact_profile,
@@ -25,11 +33,7 @@ expect_all_refuse <- function(x, pattern) {
     withr::defer(DBI::dbDisconnect(con))
     functions <- c(functions, function(x) copy_profile_to(con, x))
   }
-  for (f in functions) {
-    error <- expect_error(f(x), class = "profile_error_invalid")
-    expect_match(conditionMessage(error), pattern)
-  }
-  expect_match(format(x), "Not valid", all = FALSE)
+  expect_refused(x, pattern, functions)
 }
 
 test_that("a duplicate table is rejected by all functions", {
@@ -63,9 +67,11 @@ test_that("row names that contradict the columns are refused by all functions", 
     for (names in list(integer(), seq_len(rows - 1), seq_len(rows + 1), c(NA, -rows - 7L), letters)) {
       y <- x
       attr(y[[table]], "row.names") <- names
-      expect_all_refuse(y, paste0("Table `[.]?", sub(".", "", table, fixed = TRUE), "`, column `.*` has [0-9]+ rows, but the table has [0-9]+"))
+      expect_refused(y, paste0("Table `[.]?", sub(".", "", table, fixed = TRUE), "`, column `.*` has [0-9]+ rows, but the table has [0-9]+"))
     }
   }
+  # All functions use one check: the last of these for all of them.
+  expect_all_refuse(y, "Table `.mine`, column `.*` has 3 rows, but the table has 26")
   y <- x
   attr(y$samples, "row.names") <- NULL
   expect_all_refuse(y, "but the table has 0")

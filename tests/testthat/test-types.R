@@ -140,7 +140,10 @@ test_that("types that mean the same as a column's own are taken right by all fun
       y <- x
       y[[column[[1]]]][[column[[2]]]] <- taken[[type]]$change(x[[column[[1]]]][[column[[2]]]])
       info <- paste(c(type, column), collapse = " ")
-      expect_identical(unique(answers(y)), "taken", info = info)
+      # Whether all functions take a type does not depend on the column.
+      if (identical(column, taken[[type]]$columns[[1]])) {
+        expect_identical(unique(answers(y)), "taken", info = info)
+      }
       expect_equal(figures(y), expected, info = info)
     }
   }
@@ -208,7 +211,10 @@ test_that("all other types are refused by all functions", {
       rows[[column[[2]]]] <- refused[[type]][[1]](rows[[column[[2]]]])
       y[[column[[1]]]] <- structure(rows, class = class(x$samples))
       info <- paste(c(type, column), collapse = " ")
-      expect_identical(unique(answers(y)), "profile_error_invalid", info = info)
+      if (identical(column, refused[[type]][[2]])) {
+        expect_identical(unique(answers(y)), "profile_error_invalid", info = info)
+      }
+      expect_error(validate_profile(y), class = "profile_error_invalid", info = info)
       expect_match(format(y), "Not valid", all = FALSE, info = info)
     }
   }
