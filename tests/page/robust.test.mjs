@@ -74,7 +74,10 @@ for (const [name, data] of Object.entries({
 			showTab('calls');
 			document.getElementById('stage').scrollTop = 1e6;
 		});
-		await new Promise((resolve) => setTimeout(resolve, 50));
+		// What was scrolled to is drawn in the next frame.
+		await page.evaluate(
+			() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
+		);
 		if (name === 'no timeline') assert.ok(await page.$eval('#time', (time) => time.hidden));
 		await finish(page);
 	});

@@ -76,3 +76,72 @@ expect_unstorable <- function(con, schema, x, table, column = NULL, class = "pro
   expect_match(conditionMessage(error), table, fixed = TRUE)
   expect_equal(sort(list_tables(con, schema)), before)
 }
+
+# Four writers and two readers at once lose nothing and never fail: each writes, or reads, so many times. Of four profiles of
+# a writer, three have a column or a table that none had before.
+expect_no_loss <- function(rounds) {
+  testthat::skip_on_cran()
+  testthat::skip_on_os("windows")
+  journals <- c("DELETE", "WAL")
+  for_each_database(function(con, schema, connect) {
+    for (journal in if (is_sqlite(con)) journals else "") {
+      if (is_sqlite(con)) {
+        objects <- DBI::dbGetQuery(con, "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view')")
+        for (i in seq_len(nrow(objects))) {
+          DBI::dbExecute(con, paste("DROP", objects$type[[i]], quoted(con, schema, objects$name[[i]])))
+        }
+        DBI::dbGetQuery(con, paste("PRAGMA journal_mode =", journal))
+      }
+      start <- tempfile()
+      file <- normalizePath(rprof_path("basic_all.out"))
+      script <- function(name, ...) {
+        run_r(wait = FALSE, c(
+          "library(profile)",
+          sprintf("con <- %s", connect),
+          sprintf("schema <- %s", deparse(schema)),
+          sprintf("x <- read_rprof(%s, source_uri = '%s')", deparse(file), name),
+          sprintf("while (!file.exists(%s)) Sys.sleep(0.005)", deparse(start)),
+          ...,
+          "cat('done\n')"
+        ))
+      }
+      writers <- lapply(paste0("writer", 1:4), script,
+        sprintf("for (i in 1:%d) {", rounds),
+        "  y <- x",
+        "  own <- paste0('.', x$sources$source_uri, '_', i)",
+        "  if (i %% 4 == 0) y$samples[[own]] <- seq_len(nrow(x$samples))",
+        "  if (i %% 4 == 2) y$sources[[own]] <- i",
+        "  if (i %% 4 == 3) y[[own]] <- x$samples['sample_id']",
+        "  copy_profile_to(con, y, schema = schema)",
+        "}"
+      )
+      # Half a profile would have too few samples, values or frames.
+      readers <- lapply(paste0("reader", 1:2), script,
+        "stored <- function() '.next_ids' %in% profile:::list_tables(con, schema)",
+        "while (!tryCatch(stored(), error = function(e) FALSE)) Sys.sleep(0.005)",
+        "lazy <- requireNamespace('dbplyr', quietly = TRUE)",
+        sprintf("for (i in 1:%d) {", rounds),
+        "  y <- profile_from_con(con, schema = schema)",
+        "  n <- nrow(y$sources)",
+        "  for (table in c('samples', 'sample_values', 'sample_locations')) {",
+        "    if (nrow(y[[table]]) != n * nrow(x[[table]])) stop(table, ' of ', n, ' runs')",
+        "  }",
+        "  if (lazy && i %% 5 == 0) {",
+        "    sums <- dplyr::collect(summary(tbl_profile(con, schema = schema)))",
+        "    if (sum(sums$self) %% nrow(x$samples) != 0) stop('half a run in summary()')",
+        "  }",
+        "}"
+      )
+      all <- c(writers, readers)
+      file.create(start)
+      for (process in all) expect_printed(process, "^done")
+      y <- profile_from_con(con, schema = schema)
+      x <- read_rprof(file)
+      testthat::expect_equal(as.vector(table(y$sources$source_uri)), rep(rounds, 4))
+      testthat::expect_identical(stacks(y), rep(stacks(x), 4 * rounds))
+      testthat::expect_equal(nrow(y$sample_values), 4 * rounds * nrow(x$sample_values))
+      testthat::expect_equal(sum(grepl("^[.]writer", names(y))), 4 * sum(seq_len(rounds) %% 4 == 3))
+      testthat::expect_equal(sum(grepl("^[.]writer", c(names(y$samples), names(y$sources)))), 4 * sum(seq_len(rounds) %% 2 == 0))
+    }
+  })
+}

@@ -47,7 +47,8 @@ skip_without_speedscope <- function() {
 run_viewer <- function(script, ...) {
   withr::local_envvar(NODE_MODULES = viewer_directory())
   script <- normalizePath(testthat::test_path("viewers", script))
-  output <- system2(find_node(), shQuote(c(script, ...)), stdout = TRUE, timeout = 300)
+  # Not `timeout =` of system2(), which fails where the package later is in use: its thread takes the signal.
+  output <- system2("timeout", c("300", shQuote(c(find_node(), script, ...))), stdout = TRUE)
   jsonlite::fromJSON(paste(output, collapse = "\n"), simplifyVector = FALSE)
 }
 

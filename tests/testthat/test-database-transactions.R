@@ -125,7 +125,7 @@ test_that("Ctrl-C leaves a transaction of the user open, and no part of a profil
       "store()",
       "DBI::dbCommit(con)"
     ))
-    expect_equal(result$status, 0, info = result$output)
+    expect_success(result)
     expect_equal(sum(grepl("interrupted", result$output)), 2)
     expect_equal(count_rows(con, schema, "of_user"), 1)
     expect_equal(count_rows(con, schema, "sources"), 1)
@@ -183,94 +183,28 @@ test_that("writers wait for each other, whatever isolation PostgreSQL has by def
     }
     x <- small_profile()
     copy_profile_to(con, x, schema = schema)
-    ready <- tempfile()
+    watch <- connect_again(connect)
     DBI::dbBegin(con)
     copy_profile_to(con, x, schema = schema)
     other <- run_r(wait = FALSE, c(
       "library(profile)",
       sprintf("con <- %s", connect),
       "DBI::dbExecute(con, 'SET default_transaction_isolation = \\'serializable\\'')",
+      "cat('backend', DBI::dbGetQuery(con, 'SELECT pg_backend_pid() AS pid')$pid, fill = TRUE)",
       sprintf("x <- read_rprof(%s)", deparse(normalizePath(rprof_path("basic_all.out")))),
-      sprintf("file.create(%s)", deparse(ready)),
       sprintf("copy_profile_to(con, x, schema = %s)", deparse(schema)),
       "cat('done\\n')"
     ))
-    expect_true(wait_for(function() file.exists(ready)))
-    Sys.sleep(0.5)
+    backend <- sub("backend ", "", expect_printed(other, "^backend [0-9]+$"))
+    query <- paste("SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid =", backend)
+    expect_event(function() as.numeric(DBI::dbGetQuery(watch, query)$n) > 0, other)
     DBI::dbCommit(con)
-    expect_true(wait_for(function() any(grepl("^done|halted", readLines(other$output, warn = FALSE)))))
-    expect_match(readLines(other$output), "done", all = FALSE)
+    expect_printed(other, "^done")
     expect_equal(count_rows(con, schema, "sources"), 3)
   })
 })
 
 test_that("four writers and two readers at once lose nothing and never fail", {
-  skip_on_cran()
-  skip_on_os("windows")
-  journals <- c("DELETE", "WAL")
-  for_each_database(function(con, schema, connect) {
-    for (journal in if (is_sqlite(con)) journals else "") {
-      if (is_sqlite(con)) {
-        objects <- DBI::dbGetQuery(con, "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view')")
-        for (i in seq_len(nrow(objects))) {
-          DBI::dbExecute(con, paste("DROP", objects$type[[i]], quoted(con, schema, objects$name[[i]])))
-        }
-        DBI::dbGetQuery(con, paste("PRAGMA journal_mode =", journal))
-      }
-      start <- tempfile()
-      file <- normalizePath(rprof_path("basic_all.out"))
-      script <- function(name, ...) {
-        run_r(wait = FALSE, env = "timeout 240", c(
-          "library(profile)",
-          sprintf("con <- %s", connect),
-          sprintf("schema <- %s", deparse(schema)),
-          sprintf("x <- read_rprof(%s, source_uri = '%s')", deparse(file), name),
-          sprintf("while (!file.exists(%s)) Sys.sleep(0.005)", deparse(start)),
-          ...,
-          "cat('done\n')"
-        ))
-      }
-      # Now and then a profile has a column, or a table, that none had before.
-      writers <- lapply(paste0("writer", 1:4), script,
-        "for (i in 1:10) {",
-        "  y <- x",
-        "  own <- paste0('.', x$sources$source_uri, '_', i)",
-        "  if (i %% 4 == 0) y$samples[[own]] <- seq_len(nrow(x$samples))",
-        "  if (i %% 4 == 2) y$sources[[own]] <- i",
-        "  if (i %% 4 == 3) y[[own]] <- x$samples['sample_id']",
-        "  copy_profile_to(con, y, schema = schema)",
-        "}"
-      )
-      # Half a profile would have too few samples, values or frames.
-      readers <- lapply(paste0("reader", 1:2), script,
-        "stored <- function() '.next_ids' %in% profile:::list_tables(con, schema)",
-        "while (!tryCatch(stored(), error = function(e) FALSE)) Sys.sleep(0.005)",
-        "lazy <- requireNamespace('dbplyr', quietly = TRUE)",
-        "for (i in 1:15) {",
-        "  y <- profile_from_con(con, schema = schema)",
-        "  n <- nrow(y$sources)",
-        "  for (table in c('samples', 'sample_values', 'sample_locations')) {",
-        "    if (nrow(y[[table]]) != n * nrow(x[[table]])) stop(table, ' of ', n, ' runs')",
-        "  }",
-        "  if (lazy && i %% 5 == 0) {",
-        "    sums <- dplyr::collect(summary(tbl_profile(con, schema = schema)))",
-        "    if (sum(sums$self) %% nrow(x$samples) != 0) stop('half a run in summary()')",
-        "  }",
-        "}"
-      )
-      all <- c(writers, readers)
-      file.create(start)
-      output <- function() lapply(all, function(p) if (file.exists(p$output)) readLines(p$output, warn = FALSE))
-      ended <- function() all(vapply(output(), function(lines) any(grepl("^done|halted", lines)), TRUE))
-      wait_for(ended, 250)
-      expect_equal(output(), rep(list("done"), 6))
-      y <- profile_from_con(con, schema = schema)
-      x <- read_rprof(file)
-      expect_equal(as.vector(table(y$sources$source_uri)), c(10, 10, 10, 10))
-      expect_identical(stacks(y), rep(stacks(x), 40))
-      expect_equal(nrow(y$sample_values), 40 * nrow(x$sample_values))
-      expect_equal(sum(grepl("^[.]writer", names(y))), 4 * 2)
-      expect_equal(sum(grepl("^[.]writer", c(names(y$samples), names(y$sources)))), 4 * 5)
-    }
-  })
+  # test-database-storm.R has more rounds.
+  expect_no_loss(4)
 })

@@ -100,13 +100,13 @@ test_that("nothing is left by a process that was killed", {
       "append <- getFromNamespace('append_rows', 'profile')",
       "slow <- function(con, schema, table, rows) {",
       "  append(con, schema, table, rows)",
-      sprintf("  if (table == 'samples') { file.create(%s); Sys.sleep(100) }", deparse(ready)),
+      sprintf("  if (table == 'samples') { file.create(%s); Sys.sleep(3600) }", deparse(ready)),
       "}",
       "assignInNamespace('append_rows', slow, 'profile')",
       sprintf("x <- read_rprof(%s)", deparse(normalizePath(rprof_path("basic_all.out")))),
       sprintf("copy_profile_to(con, x, schema = %s)", deparse(schema))
     ))
-    expect_true(wait_for(function() file.exists(ready)))
+    expect_event(function() file.exists(ready), process)
     # Another process sees nothing of it, before and after.
     expect_identical(profile_from_con(con, schema = schema), x)
     tools::pskill(process$pid(), tools::SIGKILL)
@@ -127,7 +127,7 @@ test_that("Ctrl-C leaves nothing, and a connection that works", {
       "append <- getFromNamespace('append_rows', 'profile')",
       "slow <- function(con, schema, table, rows) {",
       "  append(con, schema, table, rows)",
-      sprintf("  if (table == 'samples') { file.create(%s); Sys.sleep(100) }", deparse(ready)),
+      sprintf("  if (table == 'samples') { file.create(%s); Sys.sleep(3600) }", deparse(ready)),
       "}",
       "assignInNamespace('append_rows', slow, 'profile')",
       sprintf("x <- read_rprof(%s)", deparse(normalizePath(rprof_path("basic_all.out")))),
@@ -137,9 +137,9 @@ test_that("Ctrl-C leaves nothing, and a connection that works", {
       "store()",
       "cat(end)"
     ))
-    expect_true(wait_for(function() file.exists(ready)))
+    expect_event(function() file.exists(ready), process)
     tools::pskill(process$pid(), tools::SIGINT)
-    expect_true(wait_for(function() "interrupted" %in% readLines(process$output, warn = FALSE)))
+    expect_printed(process, "^interrupted")
     expect_identical(
       stacks(profile_from_con(con, schema = schema)),
       stacks(read_rprof(rprof_path("basic_all.out")))
@@ -165,8 +165,7 @@ test_that("writers at once lose nothing", {
       ))
     })
     file.create(start)
-    done <- function() all(vapply(writers, function(w) file.exists(w$output) && "done" %in% readLines(w$output), TRUE))
-    expect_true(wait_for(done, 60), info = unlist(lapply(writers, function(w) readLines(w$output))))
+    for (writer in writers) expect_printed(writer, "^done")
     y <- profile_from_con(con, schema = schema)
     expect_equal(as.vector(table(y$sources$source_uri)), c(5, 5, 5))
     expect_identical(stacks(y), rep(stacks(x), 15))

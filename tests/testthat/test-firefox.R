@@ -17,7 +17,7 @@ in_firefox <- function(path, .local_envir = parent.frame()) {
   bin <- paste(dirname(tool), Sys.getenv("PATH"), sep = .Platform$path.sep)
   run <- function(...) {
     withr::local_envvar(HOME = home, PATH = bin)
-    system2(tool, shQuote(c(...)), stdout = TRUE, stderr = FALSE, timeout = 120)
+    system2("timeout", c("300", shQuote(c(tool, ...))), stdout = TRUE, stderr = FALSE)
   }
   withr::defer(run("stop", "--all"), envir = .local_envir)
   run("load", path)
