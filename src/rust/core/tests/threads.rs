@@ -1,5 +1,5 @@
 //! The number of threads that compression and reading use. It is a separate test program, since
-//! other tests in the same process would have threads of their own.
+//! other tests in the same process would start threads of their own.
 
 #![cfg(target_os = "linux")]
 
@@ -34,8 +34,10 @@ impl Started {
     }
 
     fn look(&self) {
-        let new = threads().difference(&self.before).cloned().collect();
-        self.seen.borrow_mut().append(&mut { new });
+        let now = threads();
+        self.seen
+            .borrow_mut()
+            .extend(now.difference(&self.before).cloned());
     }
 
     fn count(&self) -> usize {
