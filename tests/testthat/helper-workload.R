@@ -361,9 +361,8 @@ rprof_ticks <- function(workload, scenarios = all_scenarios(workload)) {
 
 process_cpu <- function() sum(proc.time()[1:2])
 
-# Another thread can only give ticks.
 timer_scenarios <- function(workload) {
-  setdiff(names(workload$scenarios), c("bytecode", "threads"))
+  setdiff(names(workload$scenarios), "bytecode")
 }
 
 # Native code works from now on, about a millisecond in a unit, and gives no ticks.
@@ -375,6 +374,8 @@ work_for_a_timer <- function(workload) {
 # of many lengths keep the work out of step with the ticks.
 native_work <- function(workload, seconds, scenarios = timer_scenarios(workload)) {
   start <- process_cpu()
+  # Another thread can only give ticks.
+  scenarios <- setdiff(scenarios, "threads")
   on.exit(.Call(workload$set_unit, 200000L))
   repeat {
     .Call(workload$set_unit, as.integer(200000 * stats::runif(1, 0.6, 1.4)))

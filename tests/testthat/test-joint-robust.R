@@ -116,11 +116,10 @@ test_that("a tick changes neither `errno` nor the signals that are blocked", {
   lib <- native_library()
   x <- joint_profile(interval = 0.9, {
     only_given_ticks()
-    kept <- .Call(lib$c_kept)
+    changed <- .Call(lib$c_changed, 2L)
   })
-  # `errno` before and after a tick, and whether the signal is blocked afterwards.
-  expect_equal(kept, c(1234, 1234, 0))
-  expect_equal(nrow(x$samples), 1)
+  expect_equal(changed, c(0, 0))
+  expect_equal(nrow(x$samples), 2)
 })
 
 test_that("another library at the same address is not taken for the one that was there", {
@@ -309,12 +308,12 @@ test_that("a full disk is reported, and what was written is kept", {
   code <- c(
     "library(profile)",
     sprintf("dll <- dyn.load('%s')", lib$path),
-    "give <- getNativeSymbolInfo('c_inner', dll)$address",
+    "give <- getNativeSymbolInfo('c_changed', dll)$address",
     sprintf("path <- '%s'", path),
     "start_profiler(path, interval = 0.9)",
     # 300 lines of 0.7 KB.
     "deep <- function(n) if (n > 0) deep(n - 1) else .Call(give, 300L)",
-    "deep(90)",
+    "cat('changed', deep(90), '\\n')",
     "x <- withCallingHandlers(",
     "  tryCatch(stop_profiler(), profile_error_write = function(e) { cat('refused:', conditionMessage(e), '\\n'); e$profile }),",
     "  profile_warning_incomplete = function(w) { cat('incomplete:', conditionMessage(w), '\\n'); invokeRestart('muffleWarning') }",
@@ -325,6 +324,8 @@ test_that("a full disk is reported, and what was written is kept", {
   # A limit on sizes of files is a full disk where the signal for it is ignored.
   half <- run_r(code, prefix = "trap '' XFSZ; ulimit -f 40;")
   expect_equal(half$status, 0, info = half$output)
+  # R cannot write, which its code does not notice.
+  expect_equal(answer(half, "changed"), c("0", "0"))
   expect_true(any(startsWith(half$output, "incomplete:")), info = half$output)
   expect_true(any(grepl("or the disk was full", half$output)), info = half$output)
   count <- as.numeric(sub(" samples.*", "", grep("^[0-9]+ samples", half$output, value = TRUE)))
