@@ -74,6 +74,14 @@ wait_for_state <- function(pid, state) {
   wait_for(function() identical(attr(dump_stack(pid), "state"), state))
 }
 
+# Stops a process, as often as others let it continue.
+stop_process <- function(pid) {
+  wait_for(function() {
+    tools::pskill(pid, tools::SIGSTOP)
+    identical(attr(dump_stack(pid), "state"), "stopped")
+  })
+}
+
 # Waits until a process has these functions, innermost first, and this state. Returns the stack.
 wait_for_stack <- function(pid, names, state = "sleeping") {
   x <- NULL

@@ -29,8 +29,12 @@ test_that("the stack of a process that sleeps has functions, lines and state", {
   expect_identical(nrow(as_tibble(x)), nrow(x))
 
   # It is stopped, and continues.
-  tools::pskill(pid, tools::SIGSTOP)
-  stopped <- wait_for_stack(pid, sleeping_stack, "stopped")
+  stopped <- NULL
+  expect_true(wait_for(function() {
+    stop_process(pid)
+    stopped <<- dump_stack(pid)
+    attr(stopped, "state") == "stopped"
+  }))
   expect_identical(as_tibble(stopped), as_tibble(x))
   expect_output(print(stopped), "Stopped")
   tools::pskill(pid, tools::SIGCONT)

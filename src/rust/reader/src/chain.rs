@@ -331,6 +331,18 @@ pub mod tests {
         assert!(is_stack(&calls, &INNERMOST, &[999]));
     }
 
+    /// Finalizers, for example, are called from the environment of no call.
+    #[test]
+    fn calls_from_no_known_environment_are_not_although_they_are_known() {
+        let mut calls = calls();
+        calls[0].call.called_from = 1;
+        let mut known = Known::default();
+        known.learn(&calls, Some(&INNERMOST), &[]).unwrap();
+        assert!(known.is_stack(&calls, &INNERMOST, &[]));
+        assert!(!known.is_stack(&calls, &INNERMOST, &[997]));
+        assert!(known.is_of_others(&calls[0], &calls[1..]));
+    }
+
     #[test]
     fn records_that_were_never_seen_whole_are_not() {
         for number in 0..3 {
