@@ -14,10 +14,14 @@ const require = createRequire(join(process.env.NODE_MODULES ?? '.', 'index.js'))
 const puppeteer = require('puppeteer-core');
 export const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
+// For what never happens: nothing is expected within a time.
+const LIMIT = 300_000;
+
 const folder = mkdtempSync(join(tmpdir(), 'page-'));
 export let browser;
 before(async () => {
-	browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
+	const executablePath = process.env.CHROMIUM;
+	browser = await puppeteer.launch({ executablePath, args: ['--no-sandbox'], timeout: LIMIT });
 });
 after(async () => {
 	await browser?.close();
@@ -69,6 +73,7 @@ export async function open(data, { hash = '', scheme = 'light', width = 1200, he
 	const file = join(folder, `${files++}.html`);
 	writeFileSync(file, joinPage(data));
 	const page = await browser.newPage();
+	page.setDefaultTimeout(LIMIT);
 	page.problems = [];
 	page.requests = [];
 	page.on('pageerror', (error) => page.problems.push(error.message));

@@ -45,16 +45,20 @@ functions_of_profiles <- function(path) {
       to_v1 = profile_v1_from_v2, to_v2 = profile_v2_from_v1
     ),
     if (rlang::is_installed("dm")) list(dm = dm_from_profile),
+    if (all(rlang::is_installed(c("DBI", "RSQLite")))) {
+      list(database = function(x) in_database(x, profile_from_con))
+    },
     if (all(rlang::is_installed(c("DBI", "RSQLite", "dplyr", "dbplyr")))) {
-      list(database = function(x) {
-        con <- DBI::dbConnect(RSQLite::SQLite())
-        on.exit(DBI::dbDisconnect(con))
-        copy_profile_to(con, x)
-        profile_from_con(con)
-        dplyr::collect(summary(tbl_profile(con)))
-      })
+      list(database_sums = function(x) in_database(x, function(con) dplyr::collect(summary(tbl_profile(con)))))
     }
   )
+}
+
+in_database <- function(x, look) {
+  con <- DBI::dbConnect(RSQLite::SQLite())
+  on.exit(DBI::dbDisconnect(con))
+  copy_profile_to(con, x)
+  look(con)
 }
 
 expect_result_or_class <- function(functions, x, info) {
@@ -94,7 +98,9 @@ test_that("tables without rows are no trouble", {
   for (table in names(x)) {
     y <- x
     y[[table]] <- y[[table]][0, ]
-    expect_result_or_class(functions, y, table)
+    # What a database sums, which takes long, is in the required tables.
+    of_table <- if (startsWith(table, ".")) setdiff(names(functions), "database_sums") else names(functions)
+    expect_result_or_class(functions[of_table], y, table)
   }
   for (table in setdiff(names(old), ".rprof")) {
     y <- old

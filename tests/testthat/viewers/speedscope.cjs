@@ -39,6 +39,7 @@ function isValid(file) {
 async function exported(browser, file) {
   const downloads = fs.mkdtempSync(path.join(os.tmpdir(), "speedscope-"));
   const page = await browser.newPage();
+  page.setDefaultTimeout(0);
   const session = await page.createCDPSession();
   await session.send("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: downloads });
   await page.goto(`file://${release}/index.html#localProfilePath=none`);
@@ -46,14 +47,17 @@ async function exported(browser, file) {
   const name = path.basename(file);
   const content = fs.readFileSync(file).toString("base64");
   await page.evaluate((n, c) => window.speedscope.loadFileFromBase64(n, c), name, content);
-  await page.waitForFunction("document.querySelectorAll('canvas').length > 1", { timeout: 60000 });
-  await new Promise((done) => setTimeout(done, 500));
-  await page.keyboard.down("Control");
-  await page.keyboard.press("s");
-  await page.keyboard.up("Control");
+  await page.waitForFunction("document.querySelectorAll('canvas').length > 1");
+  // A key that comes before speedscope listens is lost: it is pressed until there is a file. Whoever runs this ends it if there
+  // never is one.
   let saved = [];
-  for (let i = 0; i < 100 && saved.length === 0; i++) {
-    await new Promise((done) => setTimeout(done, 100));
+  for (let i = 0; saved.length === 0; i++) {
+    if (i % 10 === 0) {
+      await page.keyboard.down("Control");
+      await page.keyboard.press("s");
+      await page.keyboard.up("Control");
+    }
+    await new Promise((done) => setTimeout(done, 50));
     saved = fs.readdirSync(downloads).filter((name) => name.endsWith(".json"));
   }
   const json = JSON.parse(fs.readFileSync(path.join(downloads, saved[0])));
@@ -70,6 +74,7 @@ async function exported(browser, file) {
   const browser = await puppeteer.launch({
     executablePath: chromium,
     headless: true,
+    timeout: 0,
     args: ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"],
   });
   const results = [];
