@@ -291,7 +291,8 @@ fn rules_may_be_expressions() {
     assert_eq!(found, [(0x1b, 0, true), (0x1050, 16, false)]);
     assert!(whole);
 
-    // A register at an address that an expression computes: rsp + 16; and one that is an address itself.
+    // A register at an address that an expression computes from that of the frame, less 16; and one that is an address
+    // itself.
     let inner = function(
         0x0,
         0x100,
@@ -303,8 +304,8 @@ fn rules_may_be_expressions() {
             EXPRESSION,
             RBX,
             2,
-            0x77,
-            16,
+            0x40,
+            0x1c,
         ],
     );
     let outer = function(0x200, 0x100, &[DEF_CFA, RBX, 8, VAL_OFFSET, R12, 1]);
