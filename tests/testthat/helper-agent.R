@@ -11,8 +11,9 @@ skip_without_rprof_agent <- function() {
   if (getRversion() < "4.3") testthat::skip("Rprof() as the source of the agent needs R 4.3")
 }
 
-# Computes until something has happened. The limit is for what never happens.
-work_until <- function(condition, seconds = 300) {
+# Computes until something has happened. The limit is for what never happens. It is compiled, as `busy_loop()` is, since
+# samples would find R's compiler otherwise.
+work_until <- compiler::cmpfun(function(condition, seconds = 300) {
   end <- Sys.time() + seconds
   while (!condition()) {
     if (Sys.time() > end) {
@@ -20,12 +21,12 @@ work_until <- function(condition, seconds = 300) {
     }
     for (i in 1:10) busy_loop(1e4)
   }
-}
-busy_loop <- function(n) {
+})
+busy_loop <- compiler::cmpfun(function(n) {
   x <- 0
   for (i in seq_len(n)) x <- x + sqrt(i)
   x
-}
+})
 
 # Computes until so many samples were taken, since the agent was started.
 work_until_taken <- function(n = 20) work_until(function() agent_status()$taken >= n)

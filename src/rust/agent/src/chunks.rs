@@ -392,6 +392,21 @@ mod tests {
     }
 
     #[test]
+    fn the_chunk_after_an_error_has_its_full_length() {
+        let world = World::new();
+        let mut chunks = world.chunks(1.0);
+        let error = Error::Memory("a stack");
+        chunks.recover(error, world.start.after(0.9)).unwrap();
+        for time in [1.0, 1.875] {
+            chunks.tick(world.start.after(time), false).unwrap();
+        }
+        assert_eq!(world.calls(), ["reopen"]);
+        chunks.tick(world.start.after(1.9), false).unwrap();
+        assert_eq!(world.calls(), ["continue"]);
+        assert_eq!([world.next(), world.next()], [Some(2.0), None]);
+    }
+
+    #[test]
     fn an_error_at_the_end_of_a_chunk_does_not_lose_it() {
         let world = World::new();
         let mut chunks = world.chunks(1.0);
