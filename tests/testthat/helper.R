@@ -176,8 +176,8 @@ run_r <- function(code, prefix = "", wait = TRUE, env = "") {
 
 last_lines <- function(lines) paste(c("", utils::tail(lines, 30)), collapse = "\n")
 
-# Expects that a process of `run_r()` has succeeded; a failure shows what it printed.
-expect_success <- function(result) {
+# Expects that a process of `run_r()` ran to its end without an error; a failure shows what it printed.
+expect_ran <- function(result) {
   testthat::expect_equal(result$status, 0, info = last_lines(result$output))
 }
 
@@ -188,7 +188,7 @@ run_script <- function(path, ...) {
     sprintf("commandArgs <- function(...) %s", arguments),
     sprintf("source(%s)", deparse(normalizePath(path)))
   ))
-  expect_success(result)
+  expect_ran(result)
   utils::tail(result$output, 1)
 }
 

@@ -125,7 +125,7 @@ test_that("Ctrl-C leaves a transaction of the user open, and no part of a profil
       "store()",
       "DBI::dbCommit(con)"
     ))
-    expect_success(result)
+    expect_ran(result)
     expect_equal(sum(grepl("interrupted", result$output)), 2)
     expect_equal(count_rows(con, schema, "of_user"), 1)
     expect_equal(count_rows(con, schema, "sources"), 1)

@@ -174,7 +174,7 @@ test_that("a new version is not loaded while the old one is in use", {
     "cat(conditionMessage(error), '\n')",
     "stopifnot(nrow(frames(x)) == length(rev(frames(x)$depth)))"
   ))
-  expect_success(result)
+  expect_ran(result)
   expect_snapshot(cat(result$output, sep = "\n"))
 })
 

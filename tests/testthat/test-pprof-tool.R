@@ -246,7 +246,7 @@ test_that("a server ends with the session, also with one that is killed", {
   pids <- function(lines) as.integer(strsplit(grep("^pid", lines, value = TRUE), " ")[[1]][2:3])
 
   result <- run_r(start)
-  expect_success(result)
+  expect_ran(result)
   expect_true(is_gone(pids(result$output)[[1]]))
 
   r <- run_r(c(start, "Sys.sleep(3600)"), wait = FALSE)

@@ -306,7 +306,7 @@ test_that("names are shown without harm in a locale that has no such characters"
   path <- write_file("sample.interval=20000", "\"\u00e9\u001b[31m\u202e\" \"g\" ")
   code <- sprintf("x <- profile::read_rprof('%s', source_uri = 'a'); x; summary(x); print(x, width = 20)", path)
   run <- run_r(code, env = "env LC_ALL=C")
-  expect_equal(run$status, 0)
+  expect_ran(run)
   expect_true(any(grepl("\\\\033[31m", run$output, fixed = TRUE)) || any(grepl("\\033[31m", run$output, fixed = TRUE)))
   expect_false(any(grepl("\033", run$output, fixed = TRUE)))
   expect_false(any(grepl("\u202e", enc2utf8(run$output), fixed = TRUE)))

@@ -64,7 +64,7 @@ ends_with_memory <- function(megabytes, calls, setup = character()) {
     "calls <- list(", paste0("  ", names(calls), " = function() ", calls, c(rep(",", length(calls) - 1), "")), ")",
     sprintf("saveRDS(lapply(calls, function(call) vapply(megabytes, function(n) in_fork(call, n), '')), '%s')", ends)
   ))
-  expect_success(result)
+  expect_ran(result)
   readRDS(ends)
 }
 
