@@ -1,0 +1,444 @@
+use super::*;
+use crate::http::Http;
+use crate::script::{
+    Requests, Server, Shared, add_chunk, answered, beginning, checked, ended, last_error, seconds,
+};
+use profile_core::error::Error;
+use profile_core::retry::Outcome;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+type Event = (f64, Box<dyn FnOnce()>);
+
+/// Time that passes only while the loop waits. Events happen at their time, also during a wait.
+struct Moved {
+    start: Now,
+    elapsed: Cell<f64>,
+    can_rest: bool,
+    /// When R computes again.
+    rings: RefCell<VecDeque<f64>>,
+    events: RefCell<VecDeque<Event>>,
+    /// The lengths of rests.
+    rests: RefCell<Vec<f64>>,
+    waits: Cell<usize>,
+}
+
+impl Moved {
+    fn pass(&self, time: f64) {
+        // Times are multiples of a millisecond.
+        let end = ((self.elapsed.get() + time) * 1000.0).round() / 1000.0;
+        while let Some((at, event)) = self.events.borrow_mut().pop_front_if_due(end) {
+            self.elapsed.set(at.max(self.elapsed.get()));
+            event();
+        }
+        self.elapsed.set(end);
+    }
+}
+
+trait Due {
+    fn pop_front_if_due(&mut self, end: f64) -> Option<Event>;
+}
+
+impl Due for VecDeque<Event> {
+    fn pop_front_if_due(&mut self, end: f64) -> Option<Event> {
+        let is_due = self.front().is_some_and(|(at, _)| *at <= end);
+        is_due.then(|| self.pop_front()).flatten()
+    }
+}
+
+impl Clock for Rc<Moved> {
+    fn now(&self) -> Now {
+        self.start.after(self.elapsed.get())
+    }
+
+    fn used(&self) -> u64 {
+        (self.elapsed.get() * 1000.0).round() as u64
+    }
+
+    fn can_rest(&self) -> bool {
+        self.can_rest
+    }
+
+    fn wait(&self, waiting: Option<Waiting>, longest: Duration) {
+        assert!(waiting.is_none() && longest <= STEP);
+        self.waits.set(self.waits.get() + 1);
+        self.pass(longest.as_secs_f64());
+    }
+
+    fn rest(&self, _: Option<Waiting>, longest: Duration) -> bool {
+        self.rests.borrow_mut().push(longest.as_secs_f64());
+        let end = self.elapsed.get() + longest.as_secs_f64();
+        let ring = self
+            .rings
+            .borrow()
+            .front()
+            .copied()
+            .filter(|&ring| ring <= end);
+        if let Some(ring) = ring {
+            self.rings.borrow_mut().pop_front();
+            self.pass(ring - self.elapsed.get());
+            return true;
+        }
+        self.pass(longest.as_secs_f64());
+        false
+    }
+}
+
+/// What a recorder was asked to do, with times.
+#[derive(Default)]
+struct Calls {
+    log: Vec<String>,
+    /// At each tick: how long it takes, whether R is idle afterwards, and whether it fails.
+    ticks: VecDeque<(f64, bool, bool)>,
+    /// Whether the next calls of `recover()` fail.
+    recoveries: VecDeque<bool>,
+    preparation: Option<Error>,
+    end: Option<Error>,
+}
+
+struct Scripted<'a> {
+    calls: Shared<Calls>,
+    clock: Rc<Moved>,
+    queue: &'a Queue,
+    is_idle: bool,
+}
+
+impl Scripted<'_> {
+    fn log(&self, call: &str) {
+        let time = self.clock.elapsed.get();
+        self.calls.borrow_mut().log.push(format!("{call} {time}"));
+    }
+}
+
+impl Recorder for Scripted<'_> {
+    fn pause(&self) -> Duration {
+        seconds(0.02)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.is_idle
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        self.log("prepare");
+        self.calls
+            .borrow_mut()
+            .preparation
+            .take()
+            .map_or(Ok(()), Err)
+    }
+
+    fn tick(&mut self, now: Now, has_rested: bool) -> Result<()> {
+        let elapsed = now.instant - self.clock.start.instant;
+        assert_eq!(elapsed, seconds(self.clock.elapsed.get()));
+        self.log(if has_rested { "rested" } else { "tick" });
+        let next = self.calls.borrow_mut().ticks.pop_front();
+        let (time, is_idle, fails) = next.unwrap_or_default();
+        self.clock.pass(time);
+        self.is_idle = is_idle;
+        self.queue.took(false);
+        match fails {
+            true => Err(Error::Memory("a tick")),
+            false => Ok(()),
+        }
+    }
+
+    fn recover(&mut self, error: Error, now: Now) -> Result<()> {
+        self.log("recover");
+        self.queue.add(Err(error), now);
+        match self.calls.borrow_mut().recoveries.pop_front() {
+            Some(true) => Err(Error::Memory("a recovery")),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&mut self, now: Now) -> Result<()> {
+        self.log("finish");
+        self.queue.add(Ok(vec![1]), now);
+        self.calls.borrow_mut().end.take().map_or(Ok(()), Err)
+    }
+}
+
+struct World {
+    queue: Rc<Queue>,
+    calls: Shared<Calls>,
+    requests: Shared<Requests>,
+    clock: Rc<Moved>,
+    sink: Sink,
+}
+
+impl World {
+    fn new(can_rest: bool) -> World {
+        let start = beginning();
+        let requests = Shared::<Requests>::default();
+        let route = Box::new(Server(requests.clone()));
+        World {
+            queue: Rc::new(Queue::new(1000)),
+            calls: Shared::default(),
+            requests,
+            sink: Sink::Http(Box::new(Http::new(
+                route,
+                seconds(10.0),
+                seconds(1.0),
+                start,
+            ))),
+            clock: Rc::new(Moved {
+                start,
+                elapsed: Cell::new(0.0),
+                can_rest,
+                rings: RefCell::default(),
+                events: RefCell::default(),
+                rests: RefCell::default(),
+                waits: Cell::new(0),
+            }),
+        }
+    }
+
+    /// Adds an event. They have to be in the order of time.
+    fn at(&self, time: f64, event: impl FnOnce() + 'static) {
+        self.clock
+            .events
+            .borrow_mut()
+            .push_back((time, Box::new(event)));
+    }
+
+    /// Records until the agent is asked to stop at this time, with this timeout. Returns the calls.
+    fn record(&mut self, stop: f64, timeout: f64) -> Vec<String> {
+        let (queue, clock) = (self.queue.clone(), self.clock.clone());
+        self.at(stop, move || {
+            queue.stop(clock.now().instant + seconds(timeout))
+        });
+        let mut recorder = Scripted {
+            calls: self.calls.clone(),
+            clock: self.clock.clone(),
+            queue: &self.queue,
+            is_idle: false,
+        };
+        record(&mut recorder, &mut self.sink, &self.queue, &self.clock);
+        checked(&self.queue);
+        std::mem::take(&mut self.calls.borrow_mut().log)
+    }
+
+    fn send_rest(&mut self) -> f64 {
+        send_rest(&mut self.sink, &self.queue, &self.clock);
+        checked(&self.queue);
+        self.clock.elapsed.get()
+    }
+}
+
+#[test]
+fn ticks_are_regular_and_those_that_were_missed_are_skipped() {
+    let mut world = World::new(false);
+    // The third tick takes longer than two intervals.
+    let ticks = [
+        (0.0, false, false),
+        (0.001, false, false),
+        (0.05, false, false),
+    ];
+    world.calls.borrow_mut().ticks.extend(ticks);
+    let calls = world.record(0.125, 0.0);
+    let expected = [
+        "prepare 0",
+        "tick 0",
+        "tick 0.02",
+        "tick 0.04",
+        "tick 0.09",
+        "tick 0.11",
+        // The one at which it is asked to stop.
+        "tick 0.13",
+        "finish 0.13",
+    ];
+    assert_eq!(calls, expected);
+    assert_eq!(checked(&world.queue).cpu, 130);
+}
+
+#[test]
+fn while_r_is_idle_there_are_no_ticks_until_it_computes() {
+    let mut world = World::new(true);
+    let ticks = [
+        (0.0, true, false),
+        (0.0, true, false),
+        (0.0, true, false),
+        (0.0, false, false),
+    ];
+    world.calls.borrow_mut().ticks.extend(ticks);
+    // R computes for a moment, then waits for longer than the longest rest, and computes again.
+    world.clock.rings.borrow_mut().extend([0.3, 1.7]);
+    let calls = world.record(1.71, 0.0);
+    let expected = [
+        "prepare 0",
+        "tick 0",
+        "rested 0.3",
+        "rested 1.3",
+        "rested 1.7",
+        "tick 1.7",
+        "tick 1.72",
+        "finish 1.72",
+    ];
+    assert_eq!(calls, expected);
+    assert_eq!(*world.clock.rests.borrow(), [1.0, 1.0, 1.0]);
+}
+
+#[test]
+fn what_is_queued_is_sent_while_r_is_idle() {
+    let mut world = World::new(true);
+    world
+        .calls
+        .borrow_mut()
+        .ticks
+        .extend([(0.0, true, false), (0.0, true, false)]);
+    add_chunk(&world.queue, 1, 1, world.clock.start);
+    let requests = world.requests.clone();
+    world.at(0.12, move || {
+        requests.borrow_mut().answer = Some(answered(200, ""))
+    });
+    world.clock.rings.borrow_mut().push_back(5.0);
+    // A request to stop ends the rest, as it rings.
+    world.clock.rings.borrow_mut().push_front(0.5);
+    let calls = world.record(0.5, 0.0);
+    assert_eq!(calls, ["prepare 0", "tick 0", "rested 0.5", "finish 0.5"]);
+    assert_eq!(*world.clock.rests.borrow(), [0.05, 0.05, 0.05, 0.85]);
+    assert_eq!(checked(&world.queue).sent, 1);
+}
+
+#[test]
+fn without_an_alarm_idle_ticks_are_regular() {
+    let mut world = World::new(false);
+    world
+        .calls
+        .borrow_mut()
+        .ticks
+        .extend([(0.0, true, false); 9]);
+    let calls = world.record(0.03, 0.0);
+    assert_eq!(
+        calls,
+        [
+            "prepare 0",
+            "tick 0",
+            "tick 0.02",
+            "tick 0.04",
+            "finish 0.04"
+        ]
+    );
+    assert!(world.clock.rests.borrow().is_empty());
+}
+
+#[test]
+fn after_an_error_it_rests_and_tries_again() {
+    let mut world = World::new(false);
+    world
+        .calls
+        .borrow_mut()
+        .ticks
+        .extend([(0.0, false, false), (0.0, false, true)]);
+    world.calls.borrow_mut().recoveries.extend([true, false]);
+    let calls = world.record(10.03, 0.0);
+    let expected = [
+        "prepare 0",
+        "tick 0",
+        "tick 0.02",
+        "recover 5.02",
+        "recover 10.02",
+        "tick 10.02",
+        "tick 10.04",
+        "finish 10.04",
+    ];
+    assert_eq!(calls, expected);
+    // Chunks are sent meanwhile: the loop looks every 50 milliseconds.
+    assert!(world.clock.waits.get() >= 200);
+    let counts = checked(&world.queue);
+    assert_eq!((counts.taken, counts.lost), (4, 2));
+    assert!(last_error(&world.queue).contains("a recovery"));
+}
+
+#[test]
+fn a_failed_preparation_is_an_error_that_passes() {
+    let mut world = World::new(false);
+    world.calls.borrow_mut().preparation = Some(Error::Memory("a preparation"));
+    let calls = world.record(5.01, 0.0);
+    assert_eq!(
+        calls,
+        [
+            "prepare 0",
+            "recover 5",
+            "tick 5",
+            "tick 5.02",
+            "finish 5.02"
+        ]
+    );
+    assert!(last_error(&world.queue).contains("a preparation"));
+}
+
+#[test]
+fn it_can_be_stopped_at_any_moment() {
+    // During a rest after an error.
+    let mut world = World::new(false);
+    world.calls.borrow_mut().ticks.push_back((0.0, false, true));
+    assert_eq!(
+        world.record(1.01, 0.0),
+        ["prepare 0", "tick 0", "recover 1.05", "finish 1.05"]
+    );
+    // At an error.
+    let mut world = World::new(false);
+    world
+        .calls
+        .borrow_mut()
+        .ticks
+        .push_back((0.01, false, true));
+    assert_eq!(world.record(0.005, 0.0), ["prepare 0", "tick 0"]);
+    let counts = checked(&world.queue);
+    assert_eq!((counts.taken, counts.lost), (1, 1));
+    assert!(last_error(&world.queue).contains("a tick"));
+    // Before it starts.
+    let mut world = World::new(false);
+    world.queue.stop(world.clock.now().instant);
+    assert_eq!(world.record(9.0, 0.0), ["prepare 0", "finish 0"]);
+    // The last chunk fails.
+    let mut world = World::new(false);
+    world.calls.borrow_mut().end = Some(Error::Memory("the end"));
+    world.record(0.01, 0.0);
+    assert!(last_error(&world.queue).contains("the end"));
+}
+
+#[test]
+fn what_is_queued_at_the_end_is_sent_before_the_deadline() {
+    // The server answers in time.
+    let mut world = World::new(false);
+    let requests = world.requests.clone();
+    world.record(0.02, 3.0);
+    world.at(1.0, move || {
+        requests.borrow_mut().answer = Some(answered(200, ""))
+    });
+    assert_eq!(world.send_rest(), 1.005);
+    let counts = checked(&world.queue);
+    assert_eq!((counts.sent, counts.cpu), (counts.taken, 1005));
+    // It does not.
+    let mut world = World::new(false);
+    world.record(0.02, 3.0);
+    let end = world.send_rest();
+    assert!((3.02..3.03).contains(&end), "{end}");
+    assert_eq!(world.requests.borrow().begun.len(), 1);
+    assert_eq!(checked(&world.queue).sent, 0);
+    // It fails, which is final.
+    let mut world = World::new(false);
+    let requests = world.requests.clone();
+    world.record(0.02, 3.0);
+    world.at(1.0, move || {
+        requests.borrow_mut().answer = Some(ended(Outcome::Closed))
+    });
+    assert_eq!(world.send_rest(), 1.005);
+    // There is no time.
+    let mut world = World::new(false);
+    world.record(0.02, 0.0);
+    assert_eq!(world.send_rest(), world.clock.elapsed.get());
+    assert!(world.requests.borrow().begun.is_empty());
+}
+
+#[test]
+fn a_panic_is_told() {
+    let said = |panic: Box<dyn Any + Send>| in_words(&*panic);
+    assert_eq!(said(Box::new("100% wrong")), "Internal error: 100% wrong.");
+    assert_eq!(said(Box::new(String::from("bad"))), "Internal error: bad.");
+    assert_eq!(said(Box::new(1)), "Internal error: a panic.");
+}
