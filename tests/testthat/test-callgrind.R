@@ -1,4 +1,4 @@
-# tier: fast
+# tier: gate
 # Files in callgrind's format, judged by programs that read them.
 
 write_quietly <- function(x, path = withr::local_tempfile(.local_envir = parent.frame())) {

@@ -1,4 +1,4 @@
-# tier: fast
+# tier: gate
 # Comparisons of runs: figures against those of `summary()`, statistics against `t.test()` and by simulation.
 
 base_runs <- list(

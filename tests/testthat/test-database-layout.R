@@ -1,4 +1,4 @@
-# tier: fast
+# tier: gate
 # What a database stores once, what it removes, and databases of earlier versions.
 
 # The views as R has them.

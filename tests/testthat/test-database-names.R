@@ -1,4 +1,4 @@
-# tier: fast
+# tier: gate
 # What a database can hold: names and types come back as they were, or are refused
 # before anything is written.
 

@@ -1,4 +1,4 @@
-# tier: fast
+# tier: gate
 # Summing up old runs: no sum changes, and what cannot be summed stays as it is.
 
 day <- 24 * 60 * 60

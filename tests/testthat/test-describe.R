@@ -1,4 +1,4 @@
-# tier: fast
+# tier: gate
 # The digest: its text for profiles of all kinds, and its figures against those of summary().
 
 sample_profile <- function(file) read_rprof(system.file("samples/rprof", file, package = "profile"))

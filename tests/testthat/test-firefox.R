@@ -1,4 +1,4 @@
-# tier: fast
+# tier: gate
 # Profiles of the Firefox Profiler: judged by its command line tool, read back, and read from others.
 
 skip_without_profiler_cli <- function() {

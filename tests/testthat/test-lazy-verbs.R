@@ -114,9 +114,9 @@ same_columns <- c(
 
 test_that("functions compute no column of the profiles that they get", {
   for (of in names(profiles)) {
+    x <- profiles[[of]]()
+    before <- computed(x)
     for (verb in names(verbs)) {
-      x <- profiles[[of]]()
-      before <- computed(x)
       result <- verbs[[verb]](x, withr::local_tempfile())
       expect_identical(computed(x), before, info = paste(verb, "of", of))
       if (verb %in% same_columns) {

@@ -1,4 +1,4 @@
-# tier: fast
+# tier: gate
 # Files of OpenTelemetry that are wrong, odd, or of another kind, and what is said of them.
 
 # A profile of one sample in JSON, with other parts in the place of some.

@@ -1,4 +1,4 @@
-# tier: fast
+# tier: gate
 # What we write, seen through the eyes of others: Go's pprof and RProtoBuf.
 
 top <- function(pprof, path, index) {
@@ -231,6 +231,25 @@ test_that("pprof -http shows our file", {
   write_pprof(read_rprof(rprof_path("names_line.out")), path)
   server <- local_pprof_server(path)
   expect_match(pprof_page(server, "/ui/flamegraph"), "a name with spaces", fixed = TRUE)
+})
+
+test_that("label_units() agrees with pprof", {
+  pprof <- go_pprof()
+  path <- withr::local_tempfile(fileext = ".pb.gz")
+  x <- labelled_profile()
+  write_pprof(x, path)
+  units <- label_units(x)
+  read <- label_units(read_pprof(path))
+  expect_identical(read$unit[match(units$key, read$key)], units$unit)
+  tags <- pprof("-tags", path)
+  for (key in c("size", "request", "latency")) {
+    labels <- x$.labels[x$.labels$key == key, ]
+    unit <- units$unit[units$key == key]
+    shown <- format_value(max(labels$num), unit)
+    block <- grep(paste0("^ *", key, ": "), tags)
+    expect_length(block, 1)
+    expect_match(tags[block + seq_len(nrow(labels))], paste0(": ", shown, "$"), all = FALSE, info = key)
+  }
 })
 
 # Files of Rprof whose intervals and options differ, as one profile.

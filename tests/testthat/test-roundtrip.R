@@ -106,7 +106,9 @@ combine <- function(inputs, output) {
 
 test_that("the judge finds what differs", {
   judge <- go_judge()
-  files <- c(real_files(), head(generated_files(judge), 20))
+  files <- real_files()
+  # Each of them is changed in every place, which takes long for the three that are larger.
+  files <- c(files[file.size(files) < 12000], head(generated_files(judge), 20))
   expect_match(judge("selftest", files), "all noticed$")
   list <- withr::local_tempfile()
   pairs <- paste0(files[-1], "\t", files[-length(files)])

@@ -1,4 +1,4 @@
-# tier: fast
+# tier: gate
 # Files of speedscope: judged by speedscope, read back, and read from others.
 
 test_that("speedscope shows what was written", {

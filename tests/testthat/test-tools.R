@@ -1,4 +1,4 @@
-# tier: fast
+# tier: gate
 # What tools/ and configure say on machines where something is missing. These are
 # files of a checkout: where the tests run without them, they are skipped.
 

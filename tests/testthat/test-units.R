@@ -143,18 +143,6 @@ test_that("arguments are checked", {
   expect_error(scale_value(NULL, "bytes"), class = "profile_error_argument")
 })
 
-labelled_profile <- function() {
-  x <- small_profile(.local_envir = parent.frame())
-  x$.labels <- tibble::tibble(
-    sample_id = c(2L, 1L, 1L, 1L, 2L, 3L, 3L, 3L, 3L, 3L),
-    key = c("size", "size", "name", "request", "request", "size", "size", "latency", "size", "alignment"),
-    str = c(NA, NA, "a", NA, NA, NA, NA, NA, NA, NA),
-    num = c(2, 4096, NA, 100, 200, 5, 6, 7, 8, 9),
-    unit = c("ms", "bytes", NA, "", NA, "\u00e4", "bytes", "", "Zoll", "ns")
-  )
-  x
-}
-
 test_that("the first unit of a key is the unit of its labels", {
   expect_identical(
     label_units(labelled_profile()),
@@ -164,25 +152,6 @@ test_that("the first unit of a key is the unit of its labels", {
       ignored = list(c("Zoll", "ms", "\u00e4"), character(), character(), character())
     )
   )
-})
-
-test_that("label_units() agrees with pprof", {
-  pprof <- go_pprof()
-  path <- withr::local_tempfile(fileext = ".pb.gz")
-  x <- labelled_profile()
-  write_pprof(x, path)
-  units <- label_units(x)
-  read <- label_units(read_pprof(path))
-  expect_identical(read$unit[match(units$key, read$key)], units$unit)
-  tags <- pprof("-tags", path)
-  for (key in c("size", "request", "latency")) {
-    labels <- x$.labels[x$.labels$key == key, ]
-    unit <- units$unit[units$key == key]
-    shown <- format_value(max(labels$num), unit)
-    block <- grep(paste0("^ *", key, ": "), tags)
-    expect_length(block, 1)
-    expect_match(tags[block + seq_len(nrow(labels))], paste0(": ", shown, "$"), all = FALSE, info = key)
-  }
 })
 
 test_that("label_units() takes any profile, also without labels", {
