@@ -55,12 +55,16 @@ SEXP c_threads(SEXP n) {
   pthread_sigmask(SIG_BLOCK, &tick, &before);
   waiting = before;
   sigdelset(&waiting, SIGPROF);
-  /* The limit is for a tick that is not forwarded. */
-  struct timespec limit = {60, 0};
+  /* The limit is for a tick that is not forwarded; no other one is waited for then. */
+  static struct timespec limit = {60, 0};
   int forwarded = 0;
   for (int i = 0; i < ticks; i++) {
     sem_post(&go);
-    forwarded += ppoll(NULL, 0, &limit, &waiting) == -1;
+    if (ppoll(NULL, 0, &limit, &waiting) == -1) {
+      forwarded++;
+    } else {
+      limit.tv_sec = 0;
+    }
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_join(thread, NULL);
