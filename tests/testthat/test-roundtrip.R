@@ -14,7 +14,7 @@ real_files <- function() {
 }
 
 generated_files <- function(judge, .local_envir = parent.frame()) {
-  n <- as.integer(Sys.getenv("PROFILE_TEST_GENERATED", "300"))
+  n <- as.integer(Sys.getenv("PROFILE_TEST_GENERATED", "100"))
   seed <- as.integer(Sys.getenv("PROFILE_TEST_SEED", "1"))
   dir <- withr::local_tempdir(.local_envir = .local_envir)
   out <- judge("generate", dir, n, seed)
