@@ -111,7 +111,7 @@ test_that("what Rust holds when R jumps is freed", {
     "refused <- function(n) all(replicate(n, tryCatch(validate_profile(y), error = conditionMessage)) == 'no')",
     "end <- refused(3)",
     "before <- bytes_in_use()",
-    # Each holds more than two megabytes.
+    # A column of integers that is kept each time is 4 MB.
     "end <- c(end, refused(10))",
     "cat(all(end), bytes_in_use() - before)"
   ))

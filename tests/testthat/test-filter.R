@@ -337,3 +337,12 @@ test_that("drop_frames() uses the expressions in OpenTelemetry profiles", {
   y <- drop_frames(x)
   expect_equal(stacks(y)[c(1, 2, 4)], c("main", "main", "leaf < work < NA < main"))
 })
+
+test_that("tables that are not valid are an error, without a warning", {
+  x <- unclass(small_profile())
+  x <- structure(c(x, x), class = "profile_data")
+  for (f in list(function(x) filter_profile(x, focus = "f"), drop_frames, function(x) callers(x, "f"))) {
+    expect_no_warning(error <- tryCatch(f(x), error = identity))
+    expect_s3_class(error, "profile_error_invalid")
+  }
+})
