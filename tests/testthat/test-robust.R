@@ -55,13 +55,19 @@ ends_with_memory <- function(megabytes, calls, setup = character()) {
     "  stopifnot(nrow(read_rprof(small)$samples) == 203, identical(validate_profile(x), x))",
     "  end",
     "}",
-    "invisible(gc())",
     "in_fork <- function(...) {",
     "  end <- parallel::mccollect(parallel::mcparallel(end_of(...)))[[1]]",
     "  if (is.character(end) && length(end) == 1) end else 'the process ended'",
     "}",
     sprintf("megabytes <- c(%s)", paste(megabytes, collapse = ", ")),
     "calls <- list(", paste0("  ", names(calls), " = function() ", calls, c(rep(",", length(calls) - 1), "")), ")",
+    # Once with enough memory, and with a small profile, which leaves little memory for later use: R loads functions when
+    # they are first called, and fails in its own ways if it cannot.
+    "large <- list(x, file)",
+    "x <- read_rprof(small); file <- small",
+    "for (call in c(calls, function() read_rprof('/no/such/file'))) end_of(call, 1e6)",
+    "x <- large[[1]]; file <- large[[2]]; rm(large)",
+    "invisible(gc())",
     sprintf("saveRDS(lapply(calls, function(call) vapply(megabytes, function(n) in_fork(call, n), '')), '%s')", ends)
   ))
   expect_ran(result)

@@ -9,6 +9,7 @@
 use super::gzip::Content;
 use crate::error::Result;
 use crate::limits::memory::{self, TryGrow};
+use crate::limits::thread::start;
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -19,8 +20,6 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 pub const PIECE: usize = 1 << 18;
 /// The number of buffers that are being filled, waiting or in use at the same time.
 const BUFFERS: usize = 4;
-/// More memory than starting a thread takes in this process.
-const THREAD: usize = 1 << 16;
 
 const WHAT: &str = "a piece of the file";
 
@@ -157,13 +156,13 @@ impl<'env> Pieces<'_, 'env> {
             let end = fill_all(&mut content, front, &to_fill, &to_use);
             Some((content, end))
         };
-        let mut enough = memory::ensure(THREAD, "a thread").is_ok();
+        let mut enough = true;
         for _ in 1..BUFFERS {
             let buffer = memory::filled(front + size, 0, WHAT);
             // There is room for all of them.
             enough &= buffer.is_ok_and(|buffer| empty.send(buffer).is_ok());
         }
-        let thread = enough.then(|| thread::Builder::new().spawn_scoped(self.scope, work));
+        let thread = enough.then(|| start(self.scope, work));
         let Some(Ok(thread)) = thread else {
             self.content = Some(content);
             return;

@@ -13,6 +13,7 @@ use super::write::id_of;
 use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, filled};
+use crate::limits::thread::start;
 use crate::message;
 use crate::model::{self, Profile, StackId, Stacks};
 use std::thread;
@@ -256,8 +257,7 @@ fn fill_both(first: Frames, second: Frames, stacks: &Stacks, stop: Stop) -> Resu
     thread::scope(|scope| {
         // Only this thread may call R to check for an interrupt.
         let fill = move || second.fill(stacks, &|| false);
-        let worker = thread::Builder::new().spawn_scoped(scope, fill);
-        let worker = worker.map_err(|_| Error::Memory("a thread"))?;
+        let worker = start(scope, fill)?;
         let filled = first.fill(stacks, stop);
         match worker.join() {
             Ok(second) => filled.and(second),

@@ -17,6 +17,7 @@ use super::coder;
 use crate::error::Result;
 use crate::io::save;
 use crate::limits::memory::{self, Growing};
+use crate::limits::thread::start;
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
@@ -97,7 +98,7 @@ impl<'scope> Worker<'scope> {
         let (blocks, waiting) = sync_channel(MOST_WAITING);
         let (deflated, done) = channel();
         let work = move || deflate_all(&waiting, &deflated);
-        let thread = thread::Builder::new().spawn_scoped(scope, work);
+        let thread = start(scope, work);
         Ok(Worker {
             blocks,
             done,

@@ -1,0 +1,22 @@
+//! Starting a thread, which can fail.
+//!
+//! A new thread allocates its thread-local data when it first uses them, and glibc ends the process if there is no
+//! memory for that. Whether there is has to be checked before: the stack of a thread that has ended may be used again,
+//! so that starting one takes no memory that could be missing.
+
+use super::memory;
+use crate::error::{Error, Result};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+const WHAT: &str = "a thread";
+/// More memory than starting a thread takes in this process, without its stack.
+const ROOM: usize = 1 << 16;
+
+pub fn start<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>> {
+    memory::ensure(ROOM, WHAT)?;
+    let thread = Builder::new().spawn_scoped(scope, work);
+    thread.map_err(|_| Error::Memory(WHAT))
+}
