@@ -10,7 +10,7 @@ test_that("each tick has its native functions below the R functions that called 
       info <- paste(flags, if (compile) "compiled" else "interpreted")
       workload <- native_workload(native_library(flags), compile = compile)
       expected <- expected_ticks(workload, debug_info = flags == "-O2 -g")
-      x <- joint_ticks(workload)
+      expect_no_warning(x <- joint_ticks(workload))
       expect_s3_class(x, "profile_data")
       expect_silent(validate_profile(x))
       expect_equal(nrow(profile_problems(x)), 0, info = info)

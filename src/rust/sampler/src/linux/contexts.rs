@@ -240,3 +240,141 @@ pub fn is_r(address: usize) -> Result<bool> {
 pub fn evaluator() -> Result<u64> {
     symbol(c"Rf_eval")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::memory::Limits;
+
+    /// Memory that stands for a C stack, whose first half is not in use, and one for R's node stack.
+    struct Memory {
+        stack: Vec<u64>,
+        nodes: Vec<u64>,
+        head: *const Record,
+    }
+
+    /// A record on the C stack or on the node stack, at this word.
+    #[derive(Clone, Copy)]
+    enum At {
+        Stack(usize),
+        Nodes(usize),
+    }
+
+    impl Memory {
+        /// Records with these flags, innermost first, and the outermost one behind them.
+        fn new(records: &[(At, u32)]) -> Memory {
+            let mut memory = Memory {
+                stack: vec![0; 1000],
+                nodes: vec![0; 1000],
+                head: std::ptr::null(),
+            };
+            let mut next = memory.toplevel_address();
+            for &(at, flag) in records.iter().rev() {
+                let address = memory.address(at);
+                let words = match at {
+                    At::Stack(word) => &mut memory.stack[word..],
+                    At::Nodes(word) => &mut memory.nodes[word..],
+                };
+                words[0] = next;
+                words[1] = flag.into();
+                next = address;
+            }
+            memory.head = next as *const Record;
+            memory
+        }
+
+        fn address(&self, at: At) -> u64 {
+            match at {
+                At::Stack(word) => self.stack.as_ptr() as u64 + 8 * word as u64,
+                At::Nodes(word) => self.nodes.as_ptr() as u64 + 8 * word as u64,
+            }
+        }
+
+        /// The outermost record has a place outside of both stacks.
+        fn toplevel_address(&self) -> u64 {
+            self.nodes.as_ptr() as u64 + 8 * 990
+        }
+
+        /// The first words of the pairs, and whether the list is whole; `None` if they do not fit into `room` pairs.
+        fn walk(&self, has_calls: bool, room: usize) -> Option<(Vec<[u64; PAIR]>, bool)> {
+            let contexts = Contexts {
+                head: &self.head,
+                toplevel: self.toplevel_address(),
+                nodes: self.address(At::Nodes(0))..self.address(At::Nodes(900)),
+                has_calls,
+            };
+            let limits = Limits {
+                low: self.address(At::Stack(0)),
+                top: self.address(At::Stack(1000)),
+            };
+            let stack = Stack::in_use(self.address(At::Stack(500)), limits);
+            let mut room = vec![0; room * PAIR];
+            let walked = contexts.walk(stack, &mut room)?;
+            let pairs = room.chunks(PAIR).take(walked.contexts);
+            Some((pairs.map(|pair| [pair[0], pair[1]]).collect(), walked.whole))
+        }
+
+        fn pair(&self, at: At, flag: u32) -> [u64; PAIR] {
+            [self.address(at) | u64::from(flag) << 48, 0]
+        }
+    }
+
+    const LOOP: u32 = 1;
+
+    #[test]
+    fn calls_are_found_from_the_innermost_outwards() {
+        let (inner, between, outer) = (At::Stack(510), At::Stack(600), At::Stack(700));
+        let memory = Memory::new(&[(inner, BUILTIN), (between, LOOP), (outer, CLOSURE | LOOP)]);
+        let found = vec![
+            memory.pair(inner, BUILTIN),
+            memory.pair(outer, CLOSURE | LOOP),
+        ];
+        assert_eq!(memory.walk(false, 10), Some((found.clone(), true)));
+        assert_eq!(memory.walk(false, 2), Some((found, true)));
+        assert_eq!(memory.walk(false, 1), None);
+        assert_eq!(Memory::new(&[]).walk(false, 1), Some((vec![], true)));
+    }
+
+    #[test]
+    fn a_damaged_list_ends_and_is_not_whole() {
+        let found = |records: &[(At, u32)]| {
+            let (pairs, whole) = Memory::new(records).walk(false, 10).unwrap();
+            (pairs.len(), whole)
+        };
+        let inner = (At::Stack(600), CLOSURE);
+        assert_eq!(found(&[inner, (At::Stack(700), CLOSURE)]), (2, true));
+        // An outer call is not further down, and no record is below what is in use.
+        assert_eq!(found(&[inner, (At::Stack(550), CLOSURE)]), (1, false));
+        assert_eq!(found(&[inner, inner]), (1, false));
+        assert_eq!(found(&[(At::Stack(490), CLOSURE)]), (0, false));
+        // Neither on a stack nor the outermost record.
+        assert_eq!(found(&[inner, (At::Nodes(950), CLOSURE)]), (1, false));
+        // The list does not end.
+        let mut memory = Memory::new(&[(At::Nodes(10), LOOP)]);
+        memory.nodes[10] = memory.address(At::Nodes(10));
+        assert_eq!(memory.walk(false, 10), Some((vec![], false)));
+    }
+
+    #[test]
+    fn a_call_on_the_node_stack_has_the_promise_that_c_code_evaluates() {
+        let (call, other) = (At::Nodes(100), At::Nodes(300));
+        let mut memory = Memory::new(&[(call, CLOSURE), (other, CLOSURE)]);
+        // Two promises: the first is evaluated by byte code, the second was started by C code.
+        let promises = Layout::R_4_4.promises as usize / 8;
+        let (first, second) = (At::Nodes(600), At::Stack(800));
+        memory.nodes[100 + promises] = memory.address(first);
+        memory.nodes[300 + promises] = memory.address(first);
+        memory.nodes[600 + NEXT_PROMISE as usize / 8] = memory.address(second);
+        let promise = memory.address(second);
+        let expected = [call, other].map(|at| [memory.pair(at, CLOSURE)[0], promise]);
+        assert_eq!(memory.walk(true, 10), Some((expected.to_vec(), true)));
+        // Before R 4.4 it is no record of a call.
+        let (pairs, _) = memory.walk(false, 10).unwrap();
+        assert_eq!(pairs.iter().map(|pair| pair[1]).collect::<Vec<_>>(), [0, 0]);
+        // Without one on the C stack, or in a list that does not end.
+        memory.nodes[600 + NEXT_PROMISE as usize / 8] = 0;
+        assert_eq!(memory.walk(true, 10).unwrap().0[0][1], 0);
+        memory.nodes[600 + NEXT_PROMISE as usize / 8] = memory.address(first);
+        assert_eq!(memory.walk(true, 10).unwrap().0[0][1], 0);
+    }
+}
