@@ -649,8 +649,9 @@ fn rust_relay(folder: &Robj, close: &Robj) -> Robj {
 
 // Determines what to do after a request was sent `attempt` times. `result` is the name of an outcome, or "status"
 // with an HTTP `status`. `first` is the first delay in seconds, `asked` the header `Retry-After`, empty if there is
-// none, and `now` the time in seconds since 1970. Returns `list(again, wait, asked, longest)`: whether to retry, after how many seconds, the delay that the
-// server requests (empty if there is no valid one), and the longest delay that a user accepts.
+// none, and `now` the time in seconds since 1970. Returns `list(again, wait, asked, longest)`: whether to retry, after
+// how many seconds, the delay that the server requests (empty if there is no valid one), and the longest delay that a
+// user accepts.
 #[extendr]
 fn rust_retry(
     result: &Robj,
