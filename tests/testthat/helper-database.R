@@ -1,6 +1,11 @@
 # The databases that tests run on: SQLite in a file, and PostgreSQL where
 # PROFILE_TEST_POSTGRES says how to connect, such as
-# "host=127.0.0.1 port=5432 user=postgres dbname=postgres".
+# "host=127.0.0.1 port=5432 user=postgres dbname=postgres". Each test creates a schema and drops it. On Debian, with the
+# package postgresql and as a user other than root, this starts a temporary server:
+#
+#   bin=$(ls -d /usr/lib/postgresql/*/bin); data=$(mktemp -d)
+#   $bin/initdb -D $data -A trust
+#   $bin/pg_ctl -D $data -l $data/log -o "-p 5433 -k $data -c listen_addresses=127.0.0.1" -w start
 
 # Connects to an empty database; `connect` is R code that does it in another process.
 for_each_database <- function(code) {

@@ -1,6 +1,6 @@
 # Files and truths that several tests share.
 
-# All tests can also run with ordinary columns, see DEVELOPMENT.md.
+# PROFILE_TEST_LAZY=false runs all tests with ordinary columns.
 if (identical(Sys.getenv("PROFILE_TEST_LAZY"), "false")) {
   options(profile.lazy = FALSE)
 }

@@ -1,4 +1,6 @@
 # tier: fast
+# Combining profiles: rows that are shared, ids, columns of users, and what cannot be combined.
+
 mixed <- function() {
   list(
     read_quietly(rprof_path("basic_all.out")),

@@ -1,4 +1,6 @@
 # tier: fast
+# Removing unused rows, and numbering the others anew.
+
 test_that("a valid profile of a reader comes back as it is", {
   for (file in regular_files()) {
     x <- read_quietly(rprof_path(file))

@@ -1,4 +1,6 @@
 # tier: fast
+# Conversion between the versions of the tables.
+
 test_that("version 1.0 becomes 2.0 with a row for each count", {
   x <- small_profile(version = "1.0")
   x$samples$value <- c(2L, 1L, 3L)

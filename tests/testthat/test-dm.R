@@ -1,4 +1,6 @@
 # tier: gate
+# Conversion from and to dm.
+
 test_that("without dm there is a clear error", {
   skip_if(rlang::is_installed("dm"), "dm is installed")
   expect_error(

@@ -1,4 +1,6 @@
 # tier: gate
+# The class: printing, `summary()`, `as_tibble()`, and methods of base generics.
+
 test_that("a profile prints what it is", {
   expect_snapshot({
     print(small_profile())

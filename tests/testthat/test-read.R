@@ -1,4 +1,6 @@
 # tier: fast
+# Reading Rprof files: content, irregularities, and messages.
+
 test_that("what the reader of profile 1.0.4 got wrong is right: memory", {
   for (version in c("1.0", "2.0")) {
     path <- write_file(

@@ -1,4 +1,6 @@
 # tier: fast
+# Writing Rprof files: byte for byte, edited tables, and losses.
+
 test_that("a regular file comes back byte for byte", {
   path <- withr::local_tempfile()
   for (file in regular_files()) {
