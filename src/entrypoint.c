@@ -1,5 +1,5 @@
 // Registers the functions that R calls. Most are Rust functions, which extendr registers
-// (rust/src/lib.rs) and R/extendr-wrappers.R calls. These are in C: profile_load(), which is
+// (rust/src/entry/) and R/extendr-wrappers.R calls. These are in C: profile_load(), which is
 // called when the package is loaded, profile_resume(), which continues a jump (guard.c), and
 // profile_unload(), which is called before the package is unloaded (altrep.c).
 

@@ -6,7 +6,9 @@ rprof <- function() normalizePath(rprof_path("basic_all.out"))
 test_that("each entry point has its wrapper, and nothing else can be called", {
   routines <- getDLLRegisteredRoutines("profile")
   wrappers <- ls(asNamespace("profile"), pattern = "^rust_")
-  generated <- c("get_profile_metadata", "make_profile_wrappers")
+  # extendr generates two functions for the crate and for each module of entry points.
+  modules <- c("profile", "analysis", "native", "processes", "reading_and_writing", "services", "tables")
+  generated <- c(paste0("get_", modules, "_metadata"), paste0("make_", modules, "_wrappers"))
   expect_setequal(names(routines$.Call), paste0("wrap__", c(wrappers, generated)))
   expect_setequal(names(routines$.External), c("profile_load", "profile_resume", "profile_unload", "R_unload_profile"))
 })

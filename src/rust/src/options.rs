@@ -1,4 +1,4 @@
-//! Reads arguments of entry points that are lists of options.
+//! Reads arguments of entry points that are settings: of writers, recorders, filters and requests.
 
 use crate::argument::{STRSXP, Sexp, argument, text};
 use crate::guard::stop;
@@ -13,9 +13,11 @@ use profile_core::limits::memory::{TryCollect, TryGrow, owned};
 use profile_core::message;
 use profile_core::model::Profile;
 use profile_core::page::{Page, SourceText};
+use profile_core::retry::{self, Outcome};
+use profile_core::tables::{Filters, Matching, matching_locations};
 use profile_reader::recorder;
 use profile_sampler as sampler;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The writer of a format, with the options in a list.
 pub fn writer<'call>(
@@ -141,6 +143,99 @@ pub fn recorder_settings(list: &Robj) -> Result<recorder::Settings> {
         pause: option(list, "pause")?.flag()?,
         check: option(list, "check")?.flag()?,
         own: false,
+    })
+}
+
+/// What the expressions of filters match: functions and mappings, by row.
+pub struct Matches<'call> {
+    /// For each requested filter, by its name, `list(functions, mappings)`.
+    pub by_filter: Sexp<'call>,
+    /// A list of such lists.
+    pub drops: &'call [Sexp<'call>],
+    /// Which of these applies to each source.
+    pub drop_of_source: &'call [i32],
+    /// The number of outermost frames to remove.
+    pub outermost: Option<i32>,
+}
+
+/// The same, by row of `locations`.
+pub struct MatchingLocations<'call> {
+    by_filter: Vec<(&'call str, Vec<i32>)>,
+    drops: Vec<Vec<i32>>,
+}
+
+impl<'call> Matches<'call> {
+    pub fn locations(&self, profile: &Profile) -> Result<MatchingLocations<'call>> {
+        let locations = |found: &Sexp| {
+            let rows = |name| {
+                let rows = found.named(name)?;
+                rows.map_or(Ok(&[] as &[i32]), |rows| rows.integers())
+            };
+            matching_locations(profile, rows("functions")?, rows("mappings")?)
+        };
+        let names = self.by_filter.names()?.into_iter();
+        let by_filter = names.zip(self.by_filter.elements()?);
+        let by_filter = by_filter.map(|(name, found)| Ok((name, locations(found)?)));
+        Ok(MatchingLocations {
+            by_filter: by_filter.try_vec_of("filters")?,
+            drops: self.drops.iter().map(locations).try_vec_of("filters")?,
+        })
+    }
+}
+
+impl MatchingLocations<'_> {
+    pub fn filters<'a>(&'a self, matches: &'a Matches) -> Result<Filters<'a>> {
+        let matching = |wanted| {
+            let found = self.by_filter.iter().find(|(name, _)| *name == wanted);
+            found.map(|(_, rows)| Matching(rows))
+        };
+        let drops = self.drops.iter().map(|rows| Matching(rows));
+        Ok(Filters {
+            outermost: usize::try_from(matches.outermost.unwrap_or(0)).unwrap_or(0),
+            drop: drops.try_vec("filters")?,
+            drop_of_source: matches.drop_of_source,
+            focus: matching("focus"),
+            ignore: matching("ignore"),
+            hide: matching("hide"),
+            show: matching("show"),
+            show_from: matching("show_from"),
+            prune_from: matching("prune_from"),
+        })
+    }
+}
+
+/// A request to a server that has been made.
+pub struct Request<'call> {
+    pub outcome: Outcome,
+    /// How often it was made.
+    pub attempt: u32,
+    /// The delay before the second attempt.
+    pub first: Duration,
+    /// The header `Retry-After`, empty if there is none.
+    pub asked: &'call str,
+    pub now: SystemTime,
+}
+
+/// Reads the arguments of `rust_retry()`.
+pub fn request<'call>(
+    result: &Robj,
+    status: &Robj,
+    attempt: &Robj,
+    first: &Robj,
+    asked: &'call Robj,
+    now: &Robj,
+) -> Result<Request<'call>> {
+    let number = |value| Ok::<_, Error>(argument(value).doubles()?.first().copied());
+    let seconds =
+        |value| Ok::<_, Error>(Duration::try_from_secs_f64(number(value)?.unwrap_or(0.0)));
+    let status = number(status)?.unwrap_or(0.0) as u16;
+    let now = UNIX_EPOCH.checked_add(seconds(now)?.unwrap_or_default());
+    Ok(Request {
+        outcome: Outcome::named(text(result)?).unwrap_or(Outcome::Status(status)),
+        attempt: number(attempt)?.unwrap_or(1.0) as u32,
+        first: seconds(first)?.unwrap_or(retry::FIRST),
+        asked: text(asked)?,
+        now: now.unwrap_or(UNIX_EPOCH),
     })
 }
 

@@ -1,0 +1,96 @@
+//! Entry points that compute something from a profile.
+
+use crate::argument::{argument, text};
+use crate::guard::stop;
+use crate::options::groups;
+use crate::outcome::outcome;
+use crate::{from_r, to_r};
+use extendr_api::prelude::{Robj, extendr, extendr_module};
+use profile_core::analysis::call_tree::Part;
+use profile_core::analysis::{call_tree, runs, summary};
+use profile_core::limits::memory::TryCollect;
+use profile_core::model::SourceId;
+
+// `sample_type` is the name of the sample type to sum, or NULL for the default.
+#[extendr]
+fn rust_summarise(x: &Robj, sample_type: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        let wanted = argument(sample_type).text()?;
+        let summary = summary::summarise(&profile, wanted, &stop)?;
+        to_r::summary(arena, &profile, &summary)
+    })
+}
+
+// `by` is "function", "line" or "package". `part` is "whole", or "callers" or "callees" of the function `name`.
+// `sources` contains for each source whether its samples are used, and is NULL for all sources.
+#[extendr]
+fn rust_call_tree(
+    x: &Robj,
+    sample_type: &Robj,
+    by: &Robj,
+    sources: &Robj,
+    part: &Robj,
+    name: &Robj,
+) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        let wanted = argument(sample_type).text()?;
+        let by = groups(by)?;
+        let part = match text(part)? {
+            "callers" => Part::Callers(text(name)?),
+            "callees" => Part::Callees(text(name)?),
+            _ => Part::Whole,
+        };
+        let wanted_sources = argument(sources).integers()?;
+        let is_wanted = |source: SourceId| {
+            wanted_sources
+                .get(source.row())
+                .is_none_or(|&flag| flag == 1)
+        };
+        let tree = call_tree::call_tree(&profile, wanted, by, part, is_wanted, &stop)?;
+        to_r::call_tree(arena, &tree)
+    })
+}
+
+// Returns self and total values of each function, line or package in each source, see `to_r/runs.rs`. Without a
+// `sample_type`, the sampled time is summed if it is known.
+#[extendr]
+fn rust_runs(x: &Robj, sample_type: &Robj, by: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        let wanted = argument(sample_type).text()?;
+        let runs = runs::by_run(&profile, wanted, groups(by)?, &stop)?;
+        to_r::runs(arena, &runs)
+    })
+}
+
+// Returns a tibble with a row for each frame of each sample.
+#[extendr]
+fn rust_frames(x: &Robj, lazy: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        to_r::frames(arena, &profile, argument(lazy).flag()?, &stop)
+    })
+}
+
+// Returns the data frame that profvis draws, see `to_r/profvis.rs`.
+#[extendr]
+fn rust_profvis(x: &Robj, filenames: &Robj, texts: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        let texts = argument(texts).texts()?;
+        let files = argument(filenames).texts()?.into_iter().zip(texts);
+        let files = files.try_vec("texts")?;
+        to_r::profvis(arena, &profile, &files, &stop)
+    })
+}
+
+extendr_module! {
+    mod analysis;
+    fn rust_summarise;
+    fn rust_call_tree;
+    fn rust_runs;
+    fn rust_frames;
+    fn rust_profvis;
+}

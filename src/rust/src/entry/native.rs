@@ -1,0 +1,132 @@
+//! Entry points of the profiler of R and native code: the sampler and its recording.
+
+use crate::arena::RObject;
+use crate::argument::{argument, text};
+use crate::guard::stop;
+use crate::options::sampler_settings;
+use crate::outcome::outcome;
+use crate::{files, to_r};
+use extendr_api::prelude::{Robj, extendr, extendr_module};
+use profile_core::error::Error;
+use profile_core::formats::rprof;
+use profile_core::io::input::Origin;
+use profile_core::limits::memory::owned;
+use profile_core::{joint, message};
+use profile_sampler as sampler;
+
+// Raises an error if native code cannot be profiled in this process.
+#[extendr]
+fn rust_joint_check(settings: &Robj) -> Robj {
+    outcome(|_| {
+        let (settings, shown) = sampler_settings(settings)?;
+        sampler::check(&settings)?;
+        joint::check_target(settings.file).map_err(|error| error.shown_as(shown))?;
+        Ok(RObject::null())
+    })
+}
+
+// Blocks or unblocks the signal SIGPROF.
+#[extendr]
+fn rust_joint_block(on: &Robj) -> Robj {
+    outcome(|_| {
+        match argument(on).flag()? {
+            true => sampler::block(),
+            false => sampler::unblock(),
+        }
+        Ok(RObject::null())
+    })
+}
+
+// Starts the sampler. R's profiler must be running and write to the file of the settings, and SIGPROF
+// must be blocked.
+#[extendr]
+fn rust_joint_start(settings: &Robj) -> Robj {
+    outcome(|_| {
+        let (settings, shown) = sampler_settings(settings)?;
+        sampler::start(&settings).map_err(|error| error.shown_as(shown))?;
+        Ok(RObject::null())
+    })
+}
+
+// Returns the state of the sampler as a word.
+#[extendr]
+fn rust_joint_state() -> Robj {
+    outcome(|arena| {
+        let state = match sampler::state() {
+            sampler::State::Off => "off",
+            sampler::State::On => "on",
+            sampler::State::Replaced => "replaced",
+            sampler::State::Restarted => "restarted",
+            sampler::State::Elsewhere => "elsewhere",
+        };
+        arena.text(state)
+    })
+}
+
+// Stops the sampler and returns `list(tables, counts, losses, error)` of the joint profile. R's profiler must be
+// stopped, its file complete, and SIGPROF blocked. `target` is the file to write the profile to, or NULL. `losses`
+// lists what that file could not store, and `error` is the reason why it could not be written; both are NULL if not
+// applicable.
+#[extendr]
+fn rust_joint_stop(
+    file: &Robj,
+    name: &Robj,
+    uri: &Robj,
+    memory: &Robj,
+    target: &Robj,
+    lazy: &Robj,
+) -> Robj {
+    outcome(|arena| {
+        let origin = Origin {
+            name: owned(text(name)?, "a name")?,
+            uri: argument(uri).owned_text()?,
+            written: None,
+            ..Origin::default()
+        };
+        let memory = argument(memory).flag()?;
+        let file = argument(file).file()?;
+        let stopped = sampler::stop();
+        let stopped = stopped.ok_or_else(|| Error::Unsupported("Nothing is recorded.".into()))?;
+        let recording = stopped.recording()?;
+        let (profile, problems) = joint::merge(file.path, origin, &recording, memory, &stop)
+            .map_err(|error| error.shown_as(file.shown))?;
+        let lazy = argument(lazy).flag()?;
+        let (mut losses, mut error) = (RObject::null(), RObject::null());
+        if !argument(target).strings()?.is_empty() {
+            match files::write(target, &profile, &rprof::Writer) {
+                Ok(found) => losses = to_r::losses(arena, &found)?,
+                // The profile is returned even if the file cannot be written.
+                Err(refused @ Error::Write { .. }) => error = arena.text(&message!("{refused}"))?,
+                Err(other) => return Err(other),
+            }
+        }
+        arena.list(&[
+            (
+                "tables",
+                to_r::tables(arena, &profile, &problems, "2.0", lazy, &stop)?,
+            ),
+            ("counts", to_r::counts(arena, &problems)?),
+            ("losses", losses),
+            ("error", error),
+        ])
+    })
+}
+
+// Stops the sampler and discards the recording. R's profiler must be stopped.
+#[extendr]
+fn rust_joint_drop() -> Robj {
+    outcome(|_| {
+        drop(sampler::stop());
+        Ok(RObject::null())
+    })
+}
+
+extendr_module! {
+    mod native;
+    fn rust_joint_check;
+    fn rust_joint_block;
+    fn rust_joint_start;
+    fn rust_joint_state;
+    fn rust_joint_stop;
+    fn rust_joint_drop;
+}

@@ -1,0 +1,71 @@
+//! Entry points that look into R processes.
+
+use crate::argument::argument;
+use crate::guard::stop;
+use crate::options::recorder_settings;
+use crate::outcome::outcome;
+use crate::to_r;
+use extendr_api::prelude::{Robj, extendr, extendr_module};
+use profile_core::error::Error;
+use profile_core::message;
+use profile_reader::dump::dump;
+use profile_reader::process::r_processes;
+use profile_reader::recorder::{self, Recorded};
+use std::cell::RefCell;
+
+thread_local! {
+    /// The recording that was stopped by Ctrl-C, until R has handled the interrupt.
+    static STOPPED: RefCell<Option<Recorded>> = const { RefCell::new(None) };
+}
+
+// Records processes and returns the same as `rust_processes_recorded()`. If the user presses Ctrl-C, that function
+// returns what was recorded.
+#[extendr]
+fn rust_processes_record(pids: &Robj, settings: &Robj, lazy: &Robj) -> Robj {
+    outcome(|arena| {
+        let settings = recorder_settings(settings)?;
+        let pids = argument(pids).integers()?;
+        let recorded = recorder::record(pids, &settings, &stop)?;
+        if recorded.was_stopped {
+            STOPPED.set(Some(recorded));
+            return Err(Error::Interrupted);
+        }
+        to_r::recorded(arena, &recorded, argument(lazy).flag()?, &stop)
+    })
+}
+
+// Returns `list(tables, counts, unread, cut, partial, ended)` of a recording that the user stopped: the problems of
+// native stacks, the numbers of samples that could not be read, whose outermost calls were omitted and whose
+// innermost calls are missing, and the processes that ended.
+#[extendr]
+fn rust_processes_recorded(lazy: &Robj) -> Robj {
+    outcome(|arena| {
+        let recorded = STOPPED.take();
+        let recorded =
+            recorded.ok_or_else(|| Error::Unsupported(message!("Nothing was recorded.")))?;
+        to_r::recorded(arena, &recorded, argument(lazy).flag()?, &stop)
+    })
+}
+
+// Returns the current stack of a process, and its state.
+#[extendr]
+fn rust_process_dump(pid: &Robj) -> Robj {
+    outcome(|arena| {
+        let pid = argument(pid).integers()?.first().copied().unwrap_or(0);
+        to_r::dump(arena, &dump(pid)?)
+    })
+}
+
+// Returns the processes that run R.
+#[extendr]
+fn rust_processes() -> Robj {
+    outcome(|arena| to_r::processes(arena, &r_processes()?))
+}
+
+extendr_module! {
+    mod processes;
+    fn rust_processes_record;
+    fn rust_processes_recorded;
+    fn rust_process_dump;
+    fn rust_processes;
+}

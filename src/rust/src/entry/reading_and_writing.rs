@@ -1,0 +1,140 @@
+//! Entry points that read and write files, and exchange messages with servers.
+
+use crate::argument::{argument, text};
+use crate::files;
+use crate::guard::stop;
+use crate::options::{request, writer};
+use crate::outcome::outcome;
+use crate::{from_r, to_r};
+use extendr_api::prelude::{Robj, extendr, extendr_module};
+use profile_core::formats::otlp::response::{self, Accepted, Coding};
+use profile_core::formats::payload::read_payload;
+use profile_core::formats::{self, Input};
+use profile_core::io::input::Origin;
+use profile_core::limits::memory::{Growing, written};
+use profile_core::retry::{self, Verdict};
+
+// `input` is a result of `profile_input()` in R/read.R. `format` is the name of a format; if it is
+// empty, the format is detected. `payload`: whether to read the original payload of the profile in
+// the file instead. `lazy`: whether columns of samples are computed when their values are needed.
+#[extendr]
+fn rust_read(input: &Robj, format: &Robj, version: &Robj, payload: &Robj, lazy: &Robj) -> Robj {
+    outcome(|arena| {
+        let format = files::format(text(format)?)?;
+        let (mut profile, mut problems) = files::read(input, format)?;
+        if argument(payload).flag()? {
+            (profile, problems) = read_payload(profile, files::origin(input)?, &stop)?;
+        }
+        let version = text(version)?;
+        let lazy = argument(lazy).flag()?;
+        to_r::result(arena, &profile, &problems, version, lazy, &stop)
+    })
+}
+
+// Writes a file in a format, see `writer()` in options.rs. Returns the information that could not be
+// stored in it.
+#[extendr]
+fn rust_write(x: &Robj, file: &Robj, format: &Robj, options: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        let writer = writer(&profile, text(format)?, options)?;
+        let losses = files::write(file, &profile, &*writer)?;
+        to_r::losses(arena, &losses)
+    })
+}
+
+// The same, but returns `list(bytes, losses)`, with the content of the file as a raw vector.
+#[extendr]
+fn rust_written(x: &Robj, format: &Robj, options: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        let writer = writer(&profile, text(format)?, options)?;
+        let mut bytes = Vec::new();
+        let losses = writer.write(&profile, &mut Growing(&mut bytes), &stop)?;
+        let losses = to_r::losses(arena, &losses)?;
+        arena.list(&[("bytes", arena.bytes(&bytes)?), ("losses", losses)])
+    })
+}
+
+// Returns the name of the format of a file, empty if it is not one of the supported formats.
+#[extendr]
+fn rust_file_format(file: &Robj) -> Robj {
+    outcome(|arena| {
+        let file = argument(file).file()?;
+        let origin = Origin {
+            name: written(format_args!("`{}`", file.shown), "a name")?,
+            ..Origin::default()
+        };
+        let format = formats::format_of(Input::File(file.path), origin)
+            .map_err(|error| error.shown_as(file.shown))?;
+        arena.text(format.map_or("", |format| format.name))
+    })
+}
+
+// Parses the response of a server. Returns `list(read, rejected, message)`; `read` is `FALSE` if the
+// response to a successful request is not valid.
+#[extendr]
+fn rust_otlp_answer(body: &Robj, coding: &Robj, success: &Robj) -> Robj {
+    outcome(|arena| {
+        let body = argument(body).bytes()?;
+        let coding = match text(coding)? {
+            "protobuf" => Coding::Protobuf,
+            "json" => Coding::Json,
+            _ => Coding::Text,
+        };
+        let accepted = match argument(success).flag()? {
+            true => response::accepted(body, coding)?,
+            false => Some(Accepted {
+                rejected: 0,
+                message: response::failure(body, coding)?,
+            }),
+        };
+        let read = arena.flag(accepted.is_some())?;
+        let accepted = accepted.unwrap_or_default();
+        arena.list(&[
+            ("read", read),
+            ("rejected", arena.number(accepted.rejected as f64)?),
+            ("message", arena.text(&accepted.message)?),
+        ])
+    })
+}
+
+// Determines what to do after a request was sent `attempt` times. `result` is the name of an outcome, or "status"
+// with an HTTP `status`. `first` is the first delay in seconds, `asked` the header `Retry-After`, empty if there is
+// none, and `now` the time in seconds since 1970. Returns `list(again, wait, asked, longest)`: whether to retry, after
+// how many seconds, the delay that the server requests (empty if there is no valid one), and the longest delay that a
+// user accepts.
+#[extendr]
+fn rust_retry(
+    result: &Robj,
+    status: &Robj,
+    attempt: &Robj,
+    first: &Robj,
+    asked: &Robj,
+    now: &Robj,
+) -> Robj {
+    outcome(|arena| {
+        let request = request(result, status, attempt, first, asked, now)?;
+        let wait = retry::delay(request.attempt, request.first, retry::chance());
+        let asked = retry::requested(request.asked, request.now);
+        arena.list(&[
+            (
+                "again",
+                arena.flag(request.outcome.verdict() == Verdict::Again)?,
+            ),
+            ("wait", arena.number(wait.as_secs_f64())?),
+            ("asked", arena.numbers(asked.as_slice())?),
+            ("longest", arena.number(retry::PATIENCE.as_secs_f64())?),
+        ])
+    })
+}
+
+extendr_module! {
+    mod reading_and_writing;
+    fn rust_read;
+    fn rust_write;
+    fn rust_written;
+    fn rust_file_format;
+    fn rust_otlp_answer;
+    fn rust_retry;
+}
