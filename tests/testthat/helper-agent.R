@@ -136,6 +136,13 @@ relay_helpers <- function(base) {
   as.integer(Filter(is_helper, pids))
 }
 
+# Waits until there is one helper, and returns it. On a slow machine an agent starts another one before the first one has
+# its lock; the one without a lock ends.
+the_only_helper <- function(base) {
+  testthat::expect_true(wait_for(function() length(relay_helpers(base)) == 1))
+  relay_helpers(base)
+}
+
 relay_folders <- function(base) dir(base, "^profile-relay-", full.names = TRUE)
 
 # Neither a helper nor its folder remains.

@@ -33,8 +33,7 @@ test_that("every sample arrives, and secrets are in private files only", {
   files <- dir(folder, "^lock$|^log$|[.]sending$", full.names = TRUE)
   expect_length(files, 3)
   expect_identical(unique(format(file.mode(files))), "600")
-  helper <- relay_helpers(base)
-  expect_length(helper, 1)
+  helper <- the_only_helper(base)
   in_process <- function(name) {
     bytes <- readBin(file.path("/proc", helper, name), "raw", 1e5)
     strsplit(rawToChar(replace(bytes, bytes == 0, charToRaw("\n"))), "\n")[[1]]
@@ -109,14 +108,13 @@ test_that("processes share a helper, which is started again when it is killed, a
   process(c("status <- stop_agent(250)", save_status(path), "Sys.sleep(250)"))
   killed <- process("Sys.sleep(250)")
   expect_true(wait_for(function() length(server$requests()) > 2))
-  helper <- relay_helpers(base)
-  expect_length(helper, 1)
+  helper <- the_only_helper(base)
   expect_length(relay_folders(base), 1)
   tools::pskill(helper, tools::SIGKILL)
-  expect_true(wait_for(function() length(setdiff(relay_helpers(base), helper)) == 1))
+  expect_true(wait_for(function() length(setdiff(relay_helpers(base), helper)) > 0))
   sent <- length(server$requests())
   expect_true(wait_for(function() length(server$requests()) > sent + 2))
-  expect_length(relay_helpers(base), 1)
+  the_only_helper(base)
   expect_length(relay_folders(base), 1)
   # One agent stops, the other one is killed: nobody needs the helper.
   file.create(stop)
