@@ -1,10 +1,10 @@
 // Registers the functions that R calls. Most are Rust functions, which extendr registers
 // (rust/src/entry/) and R/extendr-wrappers.R calls. These are in C: profile_load(), which is
 // called when the package is loaded, profile_resume(), which continues a jump (guard.c), and
-// profile_unload(), which is called before the package is unloaded (altrep.c).
+// profile_unload(), which is called before the package is unloaded (loading.c).
 
-#include "altrep.h"
 #include "guard.h"
+#include "loading.h"
 #include <R_ext/Rdynload.h>
 #include <R_ext/Visibility.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static SEXP profile_load(SEXP arguments) {
 attribute_visible void R_unload_profile(DllInfo *dll) {
     (void) dll;
     int threads_run = profile_rust_unload();
-    profile_altrep_unload(threads_run);
+    profile_keep_code(threads_run);
 }
 
 static const R_ExternalMethodDef externals[] = {
@@ -58,5 +58,5 @@ attribute_visible void R_init_profile(DllInfo *dll) {
     R_useDynamicSymbols(dll, FALSE);
     R_forceSymbols(dll, TRUE);
     profile_guard_init();
-    profile_altrep_init(dll);
+    profile_load_columns(dll);
 }

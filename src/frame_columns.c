@@ -1,4 +1,4 @@
-// The columns of `sample_locations`: integers that frames.c computes. altrep.c says what holds for
+// The columns of `sample_locations`: integers that frames.c computes. altrep.c describes what applies to
 // all computed columns.
 
 #include "frames.h"
@@ -25,7 +25,7 @@ static inline int frame_element(SEXP x, int which, R_xlen_t i) {
         if (column->data == NULL)
             return value;
     }
-    profile_last = (struct last) {x, column->data, column->lent, NULL};
+    profile_last = (struct last) {x, column->data, column->exposed, NULL};
     return column->data[i];
 }
 
@@ -42,7 +42,7 @@ static R_xlen_t frame_region(SEXP x, int which, R_xlen_t i, R_xlen_t n, int *out
 }
 
 static void *frame_data(SEXP x, int which) {
-    if (x == profile_last.x && profile_last.lent)
+    if (x == profile_last.x && profile_last.exposed)
         return profile_last.data;
     struct frames *f = frames_of(x);
     struct column *column = &f->columns[which];
@@ -53,7 +53,7 @@ static void *frame_data(SEXP x, int which) {
         column->data = INTEGER(all);
         UNPROTECT(1);
     }
-    column->lent = 1;
+    column->exposed = 1;
     profile_last = (struct last) {x, column->data, 1, NULL};
     return column->data;
 }
@@ -86,7 +86,7 @@ static SEXP frame_subset(SEXP x, int which, SEXP index) {
         } else {
             got = REAL_GET_REGION(index, at, 512, doubles);
         }
-        profile_borrow_searched(f, which);
+        profile_cache_searched(f, which);
         for (R_xlen_t i = 0; i < got; ++i) {
             // False for NA as well.
             int there = doubles[i] >= 1 && doubles[i] < (double) f->rows + 1;
@@ -106,7 +106,7 @@ static Rboolean inspect_column(const struct column *column) {
 }
 
 // Once R has the pointer, the values may be others.
-static int is_as_made(SEXP x, int which) { return !frames_of(x)->columns[which].lent; }
+static int is_as_made(SEXP x, int which) { return !frames_of(x)->columns[which].exposed; }
 
 static int sample_sorted(SEXP x) {
     return is_as_made(x, SAMPLE) ? SORTED_INCR : UNKNOWN_SORTEDNESS;
@@ -223,7 +223,7 @@ SEXP profile_frame_columns(struct frames *f) {
 
 static int is_unchanged(struct frames *f, int which) {
     const struct column *column = &f->columns[which];
-    if (!column->lent)
+    if (!column->exposed)
         return 1;
     int was[4096];
     for (R_xlen_t row = 0; row < f->rows; row += 4096) {

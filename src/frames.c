@@ -52,7 +52,7 @@ static R_xlen_t sample_of(struct frames *f, R_xlen_t row) {
 int profile_frame_value(struct frames *f, int which, R_xlen_t row) {
     const struct column *column = &f->columns[which];
     // What R has a pointer to may have been changed.
-    if (column->data != NULL && !column->lent)
+    if (column->data != NULL && !column->exposed)
         return column->data[row];
     R_xlen_t sample = sample_of(f, row);
     switch (which) {
@@ -102,14 +102,14 @@ static int is_searched(const struct frames *f) {
     return f->searches > 65536 && f->searches > f->rows / 64;
 }
 
-// Memory that R does not know of.
-static double held;
+// Memory that R does not count.
+static double native_bytes;
 
-void profile_hold(double bytes) { held += bytes; }
+void profile_add_bytes(double bytes) { native_bytes += bytes; }
 
 // The elements for reading. R may not collect garbage meanwhile, so they are not R's;
 // without memory they are computed as before.
-static void borrow(struct frames *f, int which) {
+static void cache_values(struct frames *f, int which) {
     struct column *column = &f->columns[which];
     column->reads = f->searches = 0;
     int *data = malloc((size_t) f->rows * sizeof(int));
@@ -117,9 +117,9 @@ static void borrow(struct frames *f, int which) {
         return;
     profile_frame_values(f, which, 0, f->rows, data);
     column->data = data;
-    column->borrowed = 1;
+    column->cached = 1;
     f->bytes += (double) f->rows * sizeof(int);
-    held += (double) f->rows * sizeof(int);
+    native_bytes += (double) f->rows * sizeof(int);
 }
 
 int profile_frame_element(struct frames *f, int which, R_xlen_t row) {
@@ -127,14 +127,14 @@ int profile_frame_element(struct frames *f, int which, R_xlen_t row) {
     if (column->data == NULL) {
         ++column->reads;
         if (is_read_through(f, column))
-            borrow(f, which);
+            cache_values(f, which);
     }
     return profile_frame_value(f, which, row);
 }
 
-void profile_borrow_searched(struct frames *f, int which) {
+void profile_cache_searched(struct frames *f, int which) {
     if (f->columns[which].data == NULL && is_searched(f))
-        borrow(f, which);
+        cache_values(f, which);
 }
 
 // ---- Memory --------------------------------------------------------------------------
@@ -163,24 +163,24 @@ static void drop_frames(SEXP pointer) {
     if (f == NULL)
         return;
     --released;
-    held -= f->bytes;
+    native_bytes -= f->bytes;
     for (int which = 0; which < COLUMNS; ++which)
-        if (f->columns[which].borrowed)
+        if (f->columns[which].cached)
             free(f->columns[which].data);
     profile_drop_frames(f);
 }
 
 // R collects garbage when its own memory grows, and would keep profiles that nobody uses. So it
-// is asked to when what is held here has doubled, as it does itself.
+// is asked to when this memory has doubled, as it does itself.
 static void collect(double bytes) {
     static const double least = 256e6;
     static double level = 256e6;
-    if (held + bytes <= level)
+    if (native_bytes + bytes <= level)
         return;
     R_gc();
     if (released > 0)
         R_gc();
-    level = 2 * (held + bytes) > least ? 2 * (held + bytes) : least;
+    level = 2 * (native_bytes + bytes) > least ? 2 * (native_bytes + bytes) : least;
 }
 
 // Columns have one external pointer, which protects the one that has the frames.
@@ -207,5 +207,5 @@ void profile_own_frames(SEXP pointer, struct frames *f) {
     collect(f->bytes);
     R_PreserveObject(owner);
     R_SetExternalPtrAddr(owner, f);
-    held += f->bytes;
+    native_bytes += f->bytes;
 }

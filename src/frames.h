@@ -1,4 +1,4 @@
-// The frames of samples: what frames.c computes, for the files that have columns of it.
+// The frames of samples: what frames.c computes, for the files with columns of it.
 
 #ifndef PROFILE_FRAMES_H
 #define PROFILE_FRAMES_H
@@ -11,9 +11,9 @@ enum { SAMPLE, DEPTH, LOCATION, COLUMNS };
 
 // A column of frames: there is one vector of R for each.
 struct column {
-    int *data;    // all values, or NULL while they are computed
-    int borrowed; // `data` was allocated here, to read elements from
-    int lent;     // R has a pointer to `data`, so they may have been changed
+    int *data;      // all values, or NULL while they are computed
+    int cached;     // see altrep.h
+    int exposed;    // see altrep.h
     R_xlen_t reads; // elements that were computed one by one
 };
 
@@ -35,6 +35,9 @@ struct frames {
     struct column columns[COLUMNS];
 };
 
+// In frame_columns.c.
+void profile_make_frame_classes(DllInfo *dll);
+
 // The frames that a pointer of profile_frames_pointer() refers to, or NULL if they were freed.
 struct frames *profile_frames_or_null(SEXP pointer);
 
@@ -46,19 +49,18 @@ static inline R_xlen_t profile_start_of(const struct frames *f, R_xlen_t sample)
     return sample == 0 ? 0 : f->sample_ends[sample - 1];
 }
 
-// The value of a row, and of n rows, all of which there are, as the frames were made.
+// The original value of a row, and of n existing rows.
 int profile_frame_value(struct frames *f, int which, R_xlen_t row);
 void profile_frame_values(struct frames *f, int which, R_xlen_t row, R_xlen_t n, int *out);
 
-// The value of a row for somebody who asks for single rows: after many of them all values are kept
-// in `column->data`.
+// The value of a row, for callers that read single rows: after many of them all values are cached.
 int profile_frame_element(struct frames *f, int which, R_xlen_t row);
 
-// Keeps all values if they were searched for again and again.
-void profile_borrow_searched(struct frames *f, int which);
+// Caches all values after many searches.
+void profile_cache_searched(struct frames *f, int which);
 
-// Counts memory that R does not know of, or subtracts it.
-void profile_hold(double bytes);
+// Adds to the memory that R does not count, or subtracts from it.
+void profile_add_bytes(double bytes);
 
 // A pointer for columns of frames, which has none yet. May jump.
 SEXP profile_frames_pointer(void);

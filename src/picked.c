@@ -1,7 +1,8 @@
 // Columns whose elements are picked from few values by a rule: one value for all rows, values one
 // after the other and again from the first, or the value of the sample or location of a frame. And
-// columns of 1, 2, 3, …, each in several rows. altrep.c says what holds for all computed columns.
+// columns of 1, 2, 3, …, each in several rows. altrep.c describes what applies to all computed columns.
 
+#include "picked.h"
 #include "frames.h"
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ struct rule {
     R_xlen_t each; // for BY_COUNT: rows of each number
     SEXP frames;
     int no_na;
-    void *borrowed; // all elements, to read them from here, or NULL
+    void *cached; // all elements, or NULL, see altrep.h
     R_xlen_t reads; // elements that were computed one by one
 };
 
@@ -46,7 +47,7 @@ static inline R_xlen_t pick(const struct rule *rule, R_xlen_t row) {
     }
 }
 
-// The same for n rows, all of which there are.
+// The same for n existing rows.
 static void pick_part(const struct rule *rule, R_xlen_t row, R_xlen_t n, int *out) {
     // Then there may be no values to count with.
     if (n == 0)
@@ -91,10 +92,10 @@ static size_t element_size(const struct rule *rule) {
     return TYPEOF(rule->values) == STRSXP ? sizeof(SEXP) : sizeof(int);
 }
 
-// Whoever reads a sixteenth of the elements one by one is about to read all, some of them again and
-// again, as hash tables do. Then all are computed. R may not collect garbage meanwhile, so they
-// are not in R's memory; without memory nothing changes.
-static void borrow_if_read_through(SEXP x, struct rule *rule) {
+// Code that has read a sixteenth of the elements one by one is likely to read all, some of them repeatedly, as hash
+// tables do. Then all are computed. R must not collect garbage meanwhile, so they are not in R's memory; if there is no
+// memory, nothing changes.
+static void cache_if_read_through(SEXP x, struct rule *rule) {
     if (rule->by != BY_SAMPLE && rule->by != BY_LOCATION)
         return;
     if (++rule->reads <= 4096 || rule->reads <= rule->rows / 16)
@@ -114,8 +115,8 @@ static void borrow_if_read_through(SEXP x, struct rule *rule) {
             for (R_xlen_t k = 0; k < count; ++k)
                 ((int *) all)[at + k] = integer_at(rule, picked[k]);
     }
-    rule->borrowed = all;
-    profile_hold((double) rule->rows * (double) element_size(rule));
+    rule->cached = all;
+    profile_add_bytes((double) rule->rows * (double) element_size(rule));
 }
 
 static int integer_element(SEXP x, R_xlen_t i) {
@@ -124,12 +125,12 @@ static int integer_element(SEXP x, R_xlen_t i) {
     if (!is_computed(x))
         return INTEGER_RO(R_altrep_data2(x))[i];
     struct rule *rule = rule_of(x);
-    if (rule->borrowed == NULL)
-        borrow_if_read_through(x, rule);
-    if (rule->borrowed == NULL)
+    if (rule->cached == NULL)
+        cache_if_read_through(x, rule);
+    if (rule->cached == NULL)
         return integer_at(rule, pick(rule, i));
-    profile_last = (struct last) {x, rule->borrowed, 0, NULL};
-    return ((const int *) rule->borrowed)[i];
+    profile_last = (struct last) {x, rule->cached, 0, NULL};
+    return ((const int *) rule->cached)[i];
 }
 
 static double double_element(SEXP x, R_xlen_t i) {
@@ -148,11 +149,11 @@ static SEXP text_element(SEXP x, R_xlen_t i) {
     if (!is_computed(x))
         return STRING_ELT(R_altrep_data2(x), i);
     struct rule *rule = rule_of(x);
-    if (rule->borrowed == NULL)
-        borrow_if_read_through(x, rule);
-    if (rule->borrowed != NULL) {
-        profile_last = (struct last) {x, rule->borrowed, 0, NULL};
-        return ((SEXP *) rule->borrowed)[i];
+    if (rule->cached == NULL)
+        cache_if_read_through(x, rule);
+    if (rule->cached != NULL) {
+        profile_last = (struct last) {x, rule->cached, 0, NULL};
+        return ((SEXP *) rule->cached)[i];
     }
     SEXP text = STRING_ELT(rule->values, pick(rule, i));
     if (rule->by == BY_ROW && rule->count == 1)
@@ -219,7 +220,7 @@ static SEXP picked_copy(SEXP x, Rboolean deep) {
 
 static void *picked_data(SEXP x, Rboolean writable) {
     (void) writable;
-    if (x == profile_last.x && profile_last.lent)
+    if (x == profile_last.x && profile_last.exposed)
         return profile_last.data;
     if (is_computed(x))
         R_set_altrep_data2(x, picked_copy(x, TRUE));
@@ -247,7 +248,7 @@ static SEXP picked_subset(SEXP x, SEXP index, SEXP call) {
     for (R_xlen_t at = 0, got; at < n; at += got) {
         got = INTEGER_GET_REGION(index, at, PART, rows);
         if (rule->by == BY_SAMPLE || rule->by == BY_LOCATION)
-            profile_borrow_searched(profile_frames_at(rule->frames), frame_column(rule->by));
+            profile_cache_searched(profile_frames_at(rule->frames), frame_column(rule->by));
         for (R_xlen_t i = 0; i < got; ++i) {
             // NA is less than all others.
             int there = rows[i] >= 1 && rows[i] <= rule->rows;
@@ -294,13 +295,13 @@ static void drop_rule(SEXP pointer) {
     profile_dropped();
     if (rule == NULL)
         return;
-    // Nothing would free what is borrowed from here on.
+    // Nothing would free values that are cached from here on.
     rule->reads = R_XLEN_T_MAX / -2;
-    if (rule->borrowed == NULL)
+    if (rule->cached == NULL)
         return;
-    profile_hold(-(double) rule->rows * (double) element_size(rule));
-    free(rule->borrowed);
-    rule->borrowed = NULL;
+    profile_add_bytes(-(double) rule->rows * (double) element_size(rule));
+    free(rule->cached);
+    rule->cached = NULL;
     profile_last.x = NULL;
 }
 

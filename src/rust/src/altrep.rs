@@ -44,8 +44,8 @@ pub struct Shared {
 #[derive(Clone, Copy)]
 struct Column {
     data: *mut i32,
-    borrowed: c_int,
-    lent: c_int,
+    cached: c_int,
+    exposed: c_int,
     reads: isize,
 }
 
@@ -82,8 +82,8 @@ impl Shared {
             searches: 0,
             columns: [Column {
                 data: std::ptr::null_mut(),
-                borrowed: 0,
-                lent: 0,
+                cached: 0,
+                exposed: 0,
                 reads: 0,
             }; COLUMNS],
             frames,
