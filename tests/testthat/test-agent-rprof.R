@@ -51,8 +51,11 @@ test_that("samples are those of Rprof(), with all lines in each part", {
   expect_equal(total_of(got, "cpu"), status$sent * 1e7)
   frames <- do.call(rbind, lapply(got, as_tibble))
   frames <- frames[frames$name == "line_work", ]
-  expect_identical(unique(basename(frames$filename)), basename(code$path))
-  expect_true(all(frames$line %in% 1:4))
+  # A function that has just been called has no line yet: then R writes that of its caller.
+  in_work <- basename(frames$filename) == basename(code$path)
+  expect_true(any(in_work))
+  expect_true(all(frames$line[in_work] %in% 1:4))
+  expect_true(all(basename(frames$filename[!in_work]) == "test-agent-rprof.R"))
   end <- start
   for (x in got) {
     expect_no_error(validate_profile(x))

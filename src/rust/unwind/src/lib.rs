@@ -6,7 +6,7 @@
 //!
 //! Nothing here dereferences an address, takes a lock or, after [`Unwinder::new`], allocates memory.
 //!
-//! - [`walk`]: the frames of a stack;
+//! - [`walk`]: the frames of a [`stack`];
 //! - [`tables`]: the rules that lead from a frame to its caller;
 //! - [`image`]: the addresses of the parts of a module in memory;
 //! - [`registers`]: the registers of x86-64, the only part that depends on the processor.
@@ -15,6 +15,7 @@
 
 pub mod image;
 pub mod registers;
+pub mod stack;
 pub mod tables;
 #[cfg(test)]
 mod tests;
@@ -22,5 +23,6 @@ pub mod walk;
 
 pub use image::Image;
 pub use registers::Registers;
+pub use stack::Stack;
 pub use tables::UnwindTables;
-pub use walk::{Modules, Stack, Unwinder, Walked};
+pub use walk::{Modules, Unwinder, Walked};

@@ -6,7 +6,7 @@
 //! contain expressions.
 
 use crate::registers::{RETURN, Registers, SAVED};
-use crate::walk::Stack;
+use crate::stack::Stack;
 use gimli::{
     ArrayLike, BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameHdr, EndianSlice, Evaluation,
     EvaluationResult, EvaluationStorage, Expression, FrameDescriptionEntry, Location, NativeEndian,

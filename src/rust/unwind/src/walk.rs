@@ -1,6 +1,7 @@
 //! Unwinds the stack, frame by frame, from the interrupted instruction to the start of the program.
 
 use crate::registers::{Registers, SAVED};
+use crate::stack::Stack;
 use crate::tables::{Plain, Rule, Scratch, UnwindTables};
 use profile_core::error::{Error, Result};
 use profile_core::joint::recording::{EXACT, NO_MODULE, PAIR};
@@ -9,12 +10,6 @@ use std::ops::Range;
 /// The number of rules that are cached, by address. Stacks have many frames in common with earlier
 /// ones, and recursion repeats frames.
 const CACHED: usize = 4096;
-
-/// The memory of a stack.
-pub trait Stack: Copy {
-    /// The word at an address; `None` if it is outside of the stack.
-    fn read(self, address: u64) -> Option<u64>;
-}
 
 /// The modules whose code may be on a stack.
 pub trait Modules {

@@ -6,8 +6,7 @@
 //! - `data`: the JSON;
 //! - `tree`: the call tree and the names in it;
 //! - `samples`: the values of samples, both summed and in order;
-//! - `html`: joins everything to one file;
-//! - `json`: writes JSON.
+//! - `html`: joins everything to one file.
 //!
 //! Stacks are stored as a prefix tree, so that the size depends on the distinct stacks, and the
 //! order of samples as runs of equal ones. A million samples of 1e5 different paths take 2.2 MB.
