@@ -155,14 +155,24 @@ check_function <- function(name, x, call) {
   names <- or_invalid(x, call, unique(x$functions$name))
   if (!name %in% names) {
     # Names that contain these letters, in any case.
-    near <- grep(tolower(name), tolower(names), fixed = TRUE, value = TRUE)
-    near <- utils::head(near[order(nchar(near))], 3)
+    near <- utils::head(similar_names(name, names), 3)
     abort_argument(c(
       paste0("The profile has no function `", name, "`."),
       i = if (length(near) > 0) paste0("Similar names: ", paste0("`", near, "`", collapse = ", "), ".")
     ), call)
   }
   enc2utf8(name)
+}
+
+# The shortest names that contain a name, in any case. The search takes as long as both lengths multiplied, and longer
+# names would not fit into a message.
+similar_names <- function(name, names) {
+  if (nchar(name) > 200) {
+    return(character())
+  }
+  near <- names[nchar(names) <= 200]
+  near <- near[grepl(tolower(name), tolower(near), fixed = TRUE)]
+  near[order(nchar(near))]
 }
 
 # ---- Text --------------------------------------------------------------------------
@@ -193,7 +203,7 @@ format.profile_call_tree <- function(x, ..., n = 40, min_share = 0.01, width = N
     callers = "<callers>"
   )
   amount <- format_amount(attr(x, "sum"), attr(x, "unit"))
-  head <- paste0(title, " ", amount, " ", printable(attr(x, "type")), ", ", count_of(nrow(x), "node"))
+  head <- paste0(title, " ", amount, " ", shown_label(attr(x, "type")), ", ", count_of(nrow(x), "node"))
   c(head, if (nrow(x) > 0) c(lines$head, lines$text), lines$note)
 }
 
@@ -218,7 +228,7 @@ tree_lines <- function(tree, n, min_share, width, ellipsis = NULL) {
   repeat {
     # The tolerance ensures that nodes exactly at the limit are shown in spite of rounding.
     shown <- with_callers(which(size >= limit * (1 - 1e-9) & size > 0), tree$parent_id)
-    rows <- folded(tree, shown, limit, ellipsis)
+    rows <- folded(tree, shown, limit)
     if (length(rows$row) <= n || limit > whole) {
       break
     }
@@ -235,7 +245,9 @@ tree_lines <- function(tree, n, min_share, width, ellipsis = NULL) {
   figures <- paste0(" ", percent(tree$total[at] / sum), "  ", percent(tree$self[at] / sum), "  ", amount, "  ")
   indent <- strrep("  ", pmin(rows$level, 25L))
   space <- width - nchar(figures, "width") - nchar(indent)
-  label <- vapply(seq_along(at), function(i) chain_label(rows$chains[[i]], space[[i]]), "")
+  label <- vapply(seq_along(at), function(i) {
+    chain_label(node_labels(tree[rows$chains[[i]], ], ellipsis), space[[i]])
+  }, "")
   list(
     head = paste0(" total%  self%  ", formatC("total", width = max(nchar(amount), 5)), "  name"),
     text = shorten(paste0(figures, indent, label), width, ellipsis = ellipsis),
@@ -254,12 +266,11 @@ with_callers <- function(nodes, parent_id) {
   }
 }
 
-# The lines of the text: `row`, the last node of each line; `level`, its indentation; and `chains`, the names of its
-# nodes. `shown` are nodes in preorder.
-folded <- function(tree, shown, limit, ellipsis) {
+# The lines of the text: `row`, the last node of each line; `level`, its indentation; and `chains`, its nodes.
+# `shown` are nodes in preorder.
+folded <- function(tree, shown, limit) {
   parent <- match(tree$parent_id[shown], shown)
   callees <- tabulate(parent, length(shown))
-  name <- node_labels(tree[shown, ], ellipsis)
   total <- abs(tree$total[shown])
   self <- abs(tree$self[shown])
   # `line`: the line of each node; `first`, `last`: the first and last node of each line.
@@ -274,13 +285,13 @@ folded <- function(tree, shown, limit, ellipsis) {
     if (continues) {
       line[[i]] <- own
       last[[own]] <- i
-      chains[[own]] <- c(chains[[own]], name[[i]])
+      chains[[own]] <- c(chains[[own]], shown[[i]])
     } else {
       line[[i]] <- length(first) + 1L
       first <- c(first, i)
       last <- c(last, i)
       level <- c(level, if (own > 0) level[[own]] + 1L else 0L)
-      chains <- c(chains, list(name[[i]]))
+      chains <- c(chains, list(shown[[i]]))
     }
   }
   list(row = shown[last], level = level, chains = chains)
@@ -303,8 +314,8 @@ chain_label <- function(names, width) {
 }
 
 node_labels <- function(nodes, ellipsis) {
-  label <- shorten(printable(ifelse(is.na(nodes$name), "<unknown>", nodes$name)), 60, ellipsis = ellipsis)
+  label <- shown_name(ifelse(is.na(nodes$name), "<unknown>", nodes$name), 60, ellipsis = ellipsis)
   has_line <- !is.na(nodes$line)
-  label[has_line] <- paste0(label[has_line], " (", printable(file_name(nodes$filename)), ":", nodes$line, ")")[has_line]
+  label[has_line] <- paste0(label[has_line], " (", shown_name(file_name(nodes$filename), 60, ellipsis = ellipsis), ":", nodes$line, ")")[has_line]
   label
 }

@@ -37,7 +37,7 @@ plot.profile_comparison <- function(x, ..., n = 15, main = NULL) {
   if (nrow(rows) == 0) {
     abort_argument("`x` has no rows to draw.", call)
   }
-  labels <- drawable(shorten(printable(ifelse(is.na(rows$name), "(unknown)", rows$name)), 30))
+  labels <- drawable(shown_name(ifelse(is.na(rows$name), "(unknown)", rows$name), 30))
   unit <- attr(x, "unit")
   amount <- function(values) {
     if (attr(x, "scale") == "share") paste0(trimws(percent(values)), "%") else format_amounts(signif(values, 3), unit)
@@ -64,7 +64,7 @@ plot.profile_comparison <- function(x, ..., n = 15, main = NULL) {
   ticks <- c(0.01, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10, 100)
   ticks <- ticks[ticks >= limits[[1]] & ticks <= limits[[2]]]
   graphics::axis(1, at = log(ticks), labels = ifelse(ticks == 1, "same", change(ticks)))
-  graphics::title(main = drawable(printable(main)), xlab = "new, compared with base")
+  graphics::title(main = drawable(main), xlab = "new, compared with base")
   invisible(x)
 }
 

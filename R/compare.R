@@ -320,7 +320,7 @@ format.profile_comparison <- function(x, ..., n = 20, width = NULL) {
   unit <- attr(x, "unit")
   enough <- min(runs) >= enough_runs
   head <- paste0(
-    "<comparison by ", attr(x, "by"), "> ", printable(attr(x, "type")),
+    "<comparison by ", attr(x, "by"), "> ", shown_label(attr(x, "type")),
     " per run, ", count_of(runs[["base"]], "run"), " of base and ", runs[["new"]], " of new"
   )
   lines <- c(head, wrap("Whole run: ", whole_in_words(whole, unit), width))
@@ -389,8 +389,8 @@ comparison_lines <- function(x, scale, unit, width, enough) {
   amounts <- function(values) {
     if (scale == "share") paste0(trimws(percent(values)), "%") else format_amounts(signif(values, 3), unit)
   }
-  name <- printable(ifelse(is.na(x$name), "(unknown)", x$name))
-  place <- ifelse(is.na(x$line), "", paste0(" ", file_name(x$filename), ":", x$line))
+  name <- shown_name(ifelse(is.na(x$name), "(unknown)", x$name), width)
+  place <- ifelse(is.na(x$line), "", paste0(" ", shown_name(file_name(x$filename), width), ":", x$line))
   columns <- list(
     base = amounts(x$base),
     new = amounts(x$new),
@@ -405,6 +405,6 @@ comparison_lines <- function(x, scale, unit, width, enough) {
     format(c(head, column), justify = justify)
   }, names(columns), columns)
   figures <- do.call(paste, c(list(""), texts, sep = "  "))
-  labels <- shorten(paste0(name, printable(place)), max(width - nchar(figures[[1]], "width"), 12))
+  labels <- shorten(paste0(name, place), max(width - nchar(figures[[1]], "width"), 12))
   shorten(trimws(paste0(format(c("name", labels)), figures), "right"), width)
 }

@@ -32,7 +32,7 @@ format.profile_data <- function(x, ..., n = 5, width = NULL) {
   rlang::check_dots_empty()
   width <- line_width(width, rlang::current_env())
   version <- profile_version(x)
-  head <- paste0("<profile ", printable(version), ">")
+  head <- paste0("<profile ", shown_name(version, 20), ">")
   summary <- tryCatch(summary(x), profile_error = identity)
   if (inherits(summary, "profile_error")) {
     # A profile may be printed while its tables are being edited.
@@ -55,7 +55,7 @@ format.profile_data <- function(x, ..., n = 5, width = NULL) {
 format_tables <- function(x) {
   tables <- Filter(is.data.frame, unclass(x))
   rows <- format(vapply(tables, nrow, 0L), big.mark = ",")
-  paste0("  ", format(printable(names(tables))), "  ", rows, " rows")
+  paste0("  ", format(shown_name(names(tables), 40)), "  ", rows, " rows")
 }
 
 # ---- Figures -----------------------------------------------------------------------
@@ -106,7 +106,7 @@ format_samples <- function(summary) {
   counted <- attr(summary, "counted")
   time <- attr(summary, "time")
   amount <- if (attr(summary, "type") != "samples") {
-    type <- printable(attr(summary, "type"))
+    type <- shown_label(attr(summary, "type"))
     c(format_count(counted$samples), paste(format_amount(counted$sum, attr(summary, "unit")), "of", type))
   } else if (counted$sum != counted$samples) {
     # A row of an aggregated profile represents several samples.
@@ -130,7 +130,7 @@ format_seconds <- function(seconds) {
 format_left_out <- function(summary, width) {
   counted <- attr(summary, "counted")
   unit <- attr(summary, "unit")
-  type <- printable(attr(summary, "type"))
+  type <- shown_label(attr(summary, "type"))
   weighs <- counted$sum_without_stack
   left_out <- c(
     if (counted$without_stack > 0) {
@@ -154,16 +154,16 @@ format_types <- function(types, width) {
   if (nrow(types) == 0) {
     return()
   }
-  words <- paste0(printable(types$type), "\u00a0(", printable(types$unit), ")", collapse = ", ")
+  words <- paste0(shown_label(types$type), "\u00a0(", shown_label(types$unit), ")", collapse = ", ")
   wrap("Values:    ", words, width)
 }
 
 format_sources <- function(sources, width = getOption("width"), ellipsis = NULL) {
   # Columns are used instead of rows of the table, see slice_rows().
   shown <- lapply(unclass(sources)[c("source_type", "source_uri")], utils::head, 3)
-  type <- printable(shown$source_type)
+  type <- shown_label(shown$source_type)
   # The end of a path is more informative than its start.
-  uri <- shorten(printable(shown$source_uri), width - 12 - nchar(type, "width"), "start", ellipsis)
+  uri <- shown_name(shown$source_uri, width - 12 - nchar(type, "width"), "start", ellipsis)
   more <- nrow(sources) - length(type)
   lines <- c(
     paste0(type, ifelse(is.na(shown$source_uri), "", paste0(" ", uri))),
@@ -177,10 +177,10 @@ format_hottest <- function(by_function, n, type, width) {
     return("No samples with a stack.")
   }
   shown <- utils::head(by_function, n)
-  name <- shorten(ifelse(is.na(shown$name), "<unknown>", printable(shown$name)), width - 17)
+  name <- shown_name(ifelse(is.na(shown$name), "<unknown>", shown$name), width - 17)
   more <- nrow(by_function) - nrow(shown)
   c(
-    paste0("  self%  total%  function", if (type != "samples") paste0(", by ", printable(type))),
+    paste0("  self%  total%  function", if (type != "samples") paste0(", by ", shown_label(type))),
     paste0("  ", percent(shown$self_share), "   ", percent(shown$total_share), "  ", name),
     if (more > 0) paste0("                 and ", format_count(more), " more, see `summary()`")
   )
@@ -249,7 +249,7 @@ format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
     figures[bytes] <- lapply(figures[bytes], new_amounts, "bytes")
     figures <- figures[setdiff(names(figures), c("name", "filename", "line"))]
     # A long name would leave no space for the figures.
-    keys <- lapply(keys, function(key) shorten(printable(key), max(width %/% 2, 20)))
+    keys <- lapply(keys, function(key) shown_name(key, max(width %/% 2, 20)))
     lines <- format(tibble::as_tibble(c(keys, figures)), n = n, width = width)
     # Tibbles underestimate the width of some characters. Lines with escape sequences for colours, which have
     # no width and must not be truncated, are left as they are.
@@ -270,8 +270,8 @@ format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
 format_sum <- function(summary) {
   unit <- attr(summary, "unit")
   paste0(
-    "<profile summary> ", format_amount(attr(summary, "sum"), unit), " ", printable(attr(summary, "type")),
-    if (!has_scale(unit)) paste0(" (", printable(unit), ")")
+    "<profile summary> ", format_amount(attr(summary, "sum"), unit), " ", shown_label(attr(summary, "type")),
+    if (!has_scale(unit)) paste0(" (", shown_label(unit), ")")
   )
 }
 
@@ -284,15 +284,64 @@ unprintable <- paste0(
   "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 )
 
-# Replaces unprintable characters by escape sequences, as in R strings.
-printable <- function(x) {
-  x <- valid_text(x)
+# The most characters of a text that are shown, in lines of any width. Functions of R for single characters take long
+# for longer texts, some of them a time that grows with the square of the length, and interrupts wait until they end.
+most_characters <- 10000L
+
+# Replaces unprintable characters by escape sequences, as in R strings. The text is cut before.
+printable <- function(x, n = most_characters, from = "end", ellipsis = NULL) {
+  x <- cut_text(valid_text(x), n, from, ellipsis)
   rows <- grep(unprintable, x, perl = TRUE)
-  found <- unlist(regmatches(x[rows], gregexpr(unprintable, x[rows], perl = TRUE)))
-  for (char in unique(found)) {
-    x[rows] <- gsub(char, escape_sequence(char), x[rows], fixed = TRUE)
+  x[rows] <- vapply(x[rows], replace_unprintable, "", escape_sequence)
+  x
+}
+
+# Text for a place of this width.
+shown_name <- function(x, width, from = "end", ellipsis = NULL) {
+  shorten(printable(x, enough_for(width), from, ellipsis), width, from, ellipsis)
+}
+
+# The name of a sample type, a unit, a kind of source: short, but in files it can be anything.
+shown_label <- function(x) {
+  shown_name(x, 60)
+}
+
+# Cuts texts to their first or last `n` characters, or the middle out of them, and marks that with an ellipsis.
+cut_text <- function(x, n, from, ellipsis = NULL) {
+  long <- which(nchar(x, "bytes") > n)
+  long <- long[nchar(x[long]) > n]
+  if (length(long) > 0) {
+    ellipsis <- ellipsis %||% default_ellipsis()
+    text <- x[long]
+    size <- nchar(text)
+    at_end <- switch(from, end = 0, start = n, middle = n %/% 3)
+    x[long] <- paste0(substr(text, 1, n - at_end), ellipsis, substr(text, size - at_end + 1, size))
   }
   x
+}
+
+# Lines of code without the blanks around them. Generated files have lines of megabytes.
+trimmed <- function(lines) {
+  trimws(cut_text(valid_text(lines), most_characters, "end"))
+}
+
+# Characters that fill a place of this width, even if many of them have no width, such as combining ones.
+enough_for <- function(width) {
+  pmin(4 * max(width, 1) + 16, most_characters)
+}
+
+default_ellipsis <- function() {
+  if (l10n_info()[["UTF-8"]]) "\u2026" else "~"
+}
+
+# Replaces each unprintable character by the result of a function. The time grows with the length, while that of
+# gregexpr() and regmatches() would grow with its square.
+replace_unprintable <- function(text, escape) {
+  chars <- intToUtf8(utf8ToInt(text), multiple = TRUE)
+  at <- grep(unprintable, chars, perl = TRUE)
+  distinct <- unique(chars[at])
+  chars[at] <- vapply(distinct, escape, "")[match(chars[at], distinct)]
+  paste(chars, collapse = "")
 }
 
 valid_text <- function(x) {
@@ -318,11 +367,11 @@ escape_sequence <- function(char) {
 }
 
 # Truncates strings to a width, with an ellipsis.
-shorten <- function(x, width, from = c("end", "start"), ellipsis = NULL) {
-  from <- match.arg(from)
+shorten <- function(x, width, from = "end", ellipsis = NULL) {
+  ellipsis <- ellipsis %||% default_ellipsis()
+  x <- cut_text(x, enough_for(width), from, ellipsis)
   # Text as it will be printed: characters that the locale lacks appear as `<U+00E9>`.
   native <- enc2native(x)
-  ellipsis <- ellipsis %||% if (l10n_info()[["UTF-8"]]) "\u2026" else "~"
   width <- rep_len(width, length(x))
   for (i in which(!is.na(x) & nchar(native, "width", allowNA = TRUE) > width)) {
     chars <- strsplit(native[[i]], "")[[1]]

@@ -274,7 +274,7 @@ watched_lines <- function(recorded, every, n) {
         "  self%  total%  line",
         paste0(
           "  ", percent(by_line$self_share), "   ", percent(by_line$total_share), "  ",
-          printable(place_in_words(by_line$filename, by_line$line))
+          shown_name(place_in_words(by_line$filename, by_line$line), width)
         )
       )
     },
@@ -428,14 +428,14 @@ format.profile_stack <- function(x, ..., n = 50, width = NULL) {
   age <- as.numeric(Sys.time()) - as.numeric(attr(x, "start"))
   head <- c(
     paste0("<R process ", attr(x, "pid"), ">", if (!is.na(age)) paste0(" started ", ago(age))),
-    printable(attr(x, "command")),
+    shown_name(attr(x, "command"), width),
     doing_in_words(attr(x, "state"), attr(x, "system_call"), attr(x, "children"))
   )
   labels <- attr(x, "labels")
   if (length(labels) > 0) {
-    head <- c(head, printable(paste0("Labels: ", paste0(names(labels), "=", labels, collapse = ", "))))
+    head <- c(head, shown_name(paste0("Labels: ", paste0(names(labels), "=", labels, collapse = ", ")), width))
   }
-  lines <- if (nrow(x) == 0) "No function is running." else stack_lines(x, n)
+  lines <- if (nrow(x) == 0) "No function is running." else stack_lines(x, n, width)
   shorten(c(head, "", lines), width)
 }
 
@@ -445,10 +445,10 @@ as_tibble.profile_stack <- function(x, ...) {
   tibble::new_tibble(as.list(x), nrow = length(x[[1]]))
 }
 
-stack_lines <- function(x, n) {
+stack_lines <- function(x, n, width) {
   number <- rev(seq_len(nrow(x)))
   place <- ifelse(is.na(x$line), "", paste0("  ", place_in_words(x$filename, x$line)))
-  lines <- paste0(format(number), ". ", format(paste0(printable(x$name), "()")), printable(place))
+  lines <- paste0(format(number), ". ", format(paste0(shown_name(x$name, width), "()")), shown_name(place, width))
   left_out <- nrow(x) - n
   if (left_out > 0) {
     inner <- seq_len(ceiling(n / 2))
@@ -459,7 +459,7 @@ stack_lines <- function(x, n) {
   c(
     trimws(lines, "right"),
     if (isTRUE(attr(x, "is_cut"))) "... and outer calls, which were not read",
-    if (nrow(toplevel) == 1) paste0("called from ", printable(place_in_words(toplevel$filename, toplevel$line)))
+    if (nrow(toplevel) == 1) paste0("called from ", shown_name(place_in_words(toplevel$filename, toplevel$line), width))
   )
 }
 
