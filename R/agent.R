@@ -361,7 +361,7 @@ give_chunks <- function() {
     }
     error <- tryCatch(
       {
-        agent$give(new_profile_data(chunk$tables, "2.0"))
+        agent$give(of_session(new_profile_data(chunk$tables, "2.0")))
         NULL
       },
       error = function(error) paste0("The function failed: ", shown_text(conditionMessage(error)))

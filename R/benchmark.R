@@ -159,6 +159,6 @@ run_once <- function(work, times, .start_of_run, .end_of_run) {
 }
 
 inside_of_run <- function(x, frames, call) {
-  x <- filter_by(x, list(ignore = "^[.](start|end)_of_run$"), call)
+  x <- filter_by(of_session(x), list(ignore = "^[.](start|end)_of_run$"), call)
   filtered(x, list(), list(), integer(), call, outermost = frames)
 }

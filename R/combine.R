@@ -69,7 +69,7 @@ bind_profiles <- function(profiles, call, own = own_columns_of(profiles, call), 
   }
   if (length(own) == 0) {
     result <- rust(rust_combine(profiles, NULL, close_gaps, lazy_columns(call)), call)
-    return(new_profile_data(result$tables, "2.0"))
+    return(as_recorded_as(new_profile_data(result$tables, "2.0"), profiles))
   }
   compared <- intersect(names(own), c("meta", data_model()$merged, data_model()$attributes))
   groups <- lapply(rlang::set_names(compared), function(table) {
@@ -84,7 +84,7 @@ bind_profiles <- function(profiles, call, own = own_columns_of(profiles, call), 
     }
     tables[[table]] <- tibble::new_tibble(c(tables[[table]], rows), nrow = nrow(rows))
   }
-  new_profile_data(tables, "2.0")
+  as_recorded_as(new_profile_data(tables, "2.0"), profiles)
 }
 
 # The columns that are not in the schema, named by table; of tables that are not in the schema, all columns.

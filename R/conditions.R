@@ -28,24 +28,28 @@
 #   profile_warning_inconclusive  the runs of two versions do not show which takes more (comparison)
 #
 # A message has class "profile_message" and
+#   profile_message_sources  source files were read for a profile of somebody else, or left out (read, left_out)
 #   profile_message_retry      a request is repeated after a delay
 #   profile_message_short      recorded runs have few samples
 #   profile_message_recorded   an expression failed while it was recorded
 
-# Messages contain names, paths and text from files, whose control characters are escaped.
+# Messages contain names, paths and text from files, whose control characters are escaped. What is too long for a
+# message is cut in the middle, so that both ends of a sentence are left.
+message_text <- function(message) {
+  message[] <- printable(message, 2000, "middle")
+  message
+}
+
 abort_profile <- function(message, class, ..., call) {
-  message[] <- printable(message)
-  rlang::abort(message, class = c(class, "profile_error"), ..., call = call)
+  rlang::abort(message_text(message), class = c(class, "profile_error"), ..., call = call)
 }
 
 warn_profile <- function(message, class, ..., call) {
-  message[] <- printable(message)
-  rlang::warn(message, class = c(class, "profile_warning"), ..., call = call)
+  rlang::warn(message_text(message), class = c(class, "profile_warning"), ..., call = call)
 }
 
-inform_profile <- function(message, class) {
-  message[] <- printable(message)
-  rlang::inform(message, class = c(class, "profile_message"))
+inform_profile <- function(message, class, ...) {
+  rlang::inform(message_text(message), class = c(class, "profile_message"), ...)
 }
 
 abort_argument <- function(message, call) {

@@ -13,6 +13,9 @@
 #' The row `paste  <- make_sales 92%` means that 92% of the total of `paste()` comes from calls in
 #' `make_sales()`. Long names end in `~`.
 #'
+#' The code of lines is shown if the profile contains it, or if it is in a file that [collect_sources()] reads by
+#' default.
+#'
 #' @param x A profile, see [profile_data]. For `format()`, `print()` and `as.list()`, the description of one.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
 #' @param n The maximal number of rows of each table. The call tree has up to twice as many, fewer if the
@@ -58,7 +61,7 @@ describe_profile <- function(x, ..., n = 7, min_share = 0.02, type = NULL) {
   check_type(type, call)
   x <- as_unchecked_v2(x, call)
   summary <- summary_of(x, type, call)
-  x <- sources_added(packages_added(x, call), call)
+  x <- with_sources(packages_added(x, call), call)
   tree <- tree_of(x, "function", "whole", NULL, type, NULL, NULL, call)
   packages <- tree_of(x, "package", "whole", NULL, type, NULL, NULL, call)
   parts <- list(
@@ -227,7 +230,7 @@ described_notes <- function(x, summary, parts) {
     },
     if (run$without_stack > 0) paste0(count_of(run$without_stack, "sample"), " without a stack: not counted."),
     if (run$without_value > 0) {
-      paste0(count_of(run$without_value, "sample"), " without a value of ", printable(run$type), ": not counted.")
+      paste0(count_of(run$without_value, "sample"), " without a value of ", shown_label(run$type), ": not counted.")
     },
     if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
     hint_for(x, summary),
@@ -237,7 +240,7 @@ described_notes <- function(x, summary, parts) {
     if (length(changed) > 0) {
       paste0(
         "Changed after the profile was recorded, so lines may differ: ",
-        paste(printable(file_name(utils::head(changed, 3))), collapse = ", "), if (length(changed) > 3) ", ...", "."
+        paste(shown_name(file_name(utils::head(changed, 3)), 60, ellipsis = "~"), collapse = ", "), if (length(changed) > 3) ", ...", "."
       )
     }
   )
@@ -247,9 +250,12 @@ described_notes <- function(x, summary, parts) {
 described_calls <- function(parts) {
   hottest <- parts$functions$name[!is.na(parts$functions$name) & parts$functions$name != "<GC>"]
   has_plumbing <- any(grepl(plumbing(), parts$functions$name[parts$functions$total_share > 0.2], perl = TRUE))
+  # A call with a name that is cut cannot be used.
+  is_short <- function(name) length(name) > 0 && nchar(valid_text(name[[1]])) <= 500
+  file <- parts$lines$filename
   c(
-    if (length(hottest) > 0) paste0("callers(x, ", in_quotes(hottest[[1]]), ")"),
-    if (nrow(parts$lines) > 0) paste0("annotate_lines(x, ", in_quotes(parts$lines$filename[[1]]), ")"),
+    if (is_short(hottest)) paste0("callers(x, ", in_quotes(hottest[[1]]), ")"),
+    if (is_short(file)) paste0("annotate_lines(x, ", in_quotes(file[[1]]), ")"),
     if (has_plumbing) "describe_profile(filter_profile(x, hide = plumbing()))",
     "profile_page(x)"
   )
@@ -259,10 +265,7 @@ described_calls <- function(parts) {
 # the direction of text.
 in_quotes <- function(text) {
   text <- gsub("([\\\\\"])", "\\\\\\1", valid_text(text))
-  chars <- unique(unlist(regmatches(text, gregexpr(unprintable, text, perl = TRUE))))
-  for (char in chars) {
-    text <- gsub(char, sprintf("\\u%04x", utf8ToInt(char)), text, fixed = TRUE)
-  }
+  text <- replace_unprintable(text, function(char) sprintf("\\u%04x", utf8ToInt(char)))
   paste0("\"", text, "\"")
 }
 
@@ -293,12 +296,13 @@ format.profile_description <- function(x, ..., width = NULL) {
   least <- description$min_share
   unit <- parts$run$unit
   top <- function(rows, share = rows$total_share) utils::head(rows[share >= least, ], n)
+  shown <- function(names) shown_name(names, width, ellipsis = "~")
   head <- description_head(parts, width)
   tables <- if (parts$run$sum > 0) c(
-    description_functions(top(parts$functions), unit),
-    description_lines(top(parts$lines), unit),
-    description_packages(top(parts$packages, parts$packages$self_share), unit, n),
-    description_memory(parts, n, least)
+    description_functions(top(parts$functions), unit, shown),
+    description_lines(top(parts$lines), unit, shown),
+    description_packages(top(parts$packages, parts$packages$self_share), unit, n, shown),
+    description_memory(parts, n, least, shown)
   )
   notes <- unlist(lapply(parts$notes, function(note) wrap("Note: ", note, width)))
   end <- c(if (length(notes) > 0) c("", notes), "", "Next:", paste0("  ", parts$next_calls))
@@ -317,7 +321,7 @@ description_head <- function(parts, width) {
   amount <- if (run$type == "samples") {
     count_of(run$sum, "sample")
   } else {
-    paste(format_amount(run$sum, run$unit), "of", printable(run$type))
+    paste(format_amount(run$sum, run$unit), "of", shown_label(run$type))
   }
   start <- run$sources$source_timestamp
   c(
@@ -346,35 +350,35 @@ description_table <- function(title, figures, columns, text) {
   c("", paste0(head, "  ", amounts[[1]], "  ", title), paste0(rows, "  ", text))
 }
 
-description_functions <- function(rows, unit) {
+description_functions <- function(rows, unit, shown) {
   if (nrow(rows) == 0) {
     return()
   }
   name <- ifelse(is.na(rows$name), "<unknown>", rows$name)
   share <- ifelse(rows$caller_share > 0.995, "", sprintf(" %.0f%%", 100 * rows$caller_share))
-  from <- ifelse(is.na(rows$caller), "", paste0("  <- ", printable(rows$caller), share))
+  from <- ifelse(is.na(rows$caller), "", paste0("  <- ", shown(rows$caller), share))
   description_table(
     "function  <- main caller, its share if not all",
     list(shares = rows[c("self_share", "total_share")], amount = format_amounts(rows$self, unit)),
     c("self%", "total%", "self"),
-    paste0(printable(name), from)
+    paste0(shown(name), from)
   )
 }
 
-description_lines <- function(rows, unit) {
+description_lines <- function(rows, unit, shown) {
   if (nrow(rows) == 0) {
     return()
   }
-  place <- paste0(printable(file_name(rows$filename)), ":", rows$line)
+  place <- paste0(shown(file_name(rows$filename)), ":", rows$line)
   description_table(
     "line",
     list(shares = rows[c("self_share", "total_share")], amount = format_amounts(rows$total, unit)),
     c("self%", "total%", "total"),
-    trimws(paste0(format(place), "  ", ifelse(is.na(rows$text), "", printable(trimws(rows$text)))), "right")
+    trimws(paste0(format(place), "  ", ifelse(is.na(rows$text), "", shown(trimmed(rows$text)))), "right")
   )
 }
 
-description_packages <- function(rows, unit, n) {
+description_packages <- function(rows, unit, n, shown) {
   # A single row is not informative.
   if (nrow(rows) < 2) {
     return()
@@ -384,11 +388,11 @@ description_packages <- function(rows, unit, n) {
     "package",
     list(shares = rows["self_share"], amount = format_amounts(rows$self, unit)),
     c("self%", "self"),
-    ifelse(is.na(rows$package), "(unknown)", printable(rows$package))
+    ifelse(is.na(rows$package), "(unknown)", shown(rows$package))
   )
 }
 
-description_memory <- function(parts, n, least) {
+description_memory <- function(parts, n, least, shown) {
   memory <- parts$allocated
   rows <- if (!is.null(memory) && memory$bytes > 0) {
     rows <- memory$functions
@@ -398,7 +402,7 @@ description_memory <- function(parts, n, least) {
     if (!is.null(parts$gc)) {
       c("", paste0(
         "Garbage collection: ", trimws(percent(parts$gc$self_share)), "% (",
-        format_amount(parts$gc$self, parts$run$unit), " ", printable(parts$run$type), ")"
+        format_amount(parts$gc$self, parts$run$unit), " ", shown_label(parts$run$type), ")"
       ))
     },
     if (NROW(rows) > 0) {
@@ -406,7 +410,7 @@ description_memory <- function(parts, n, least) {
         paste0("allocated by itself, of ", format_amount(memory$bytes, "bytes")),
         list(shares = list(rows$self_alloc / memory$bytes), amount = format_amounts(rows$self_alloc, "bytes")),
         c("self%", "self"),
-        printable(ifelse(is.na(rows$name), "<unknown>", rows$name))
+        shown(ifelse(is.na(rows$name), "<unknown>", rows$name))
       )
     }
   )

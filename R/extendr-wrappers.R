@@ -8,6 +8,8 @@ rust_written <- function(x, format, options) .Call(wrap__rust_written, x, format
 
 rust_file_format <- function(file) .Call(wrap__rust_file_format, file)
 
+rust_source_file <- function(file, directories, anywhere, wanted) .Call(wrap__rust_source_file, file, directories, anywhere, wanted)
+
 rust_otlp_answer <- function(body, coding, success) .Call(wrap__rust_otlp_answer, body, coding, success)
 
 rust_retry <- function(result, status, attempt, first, asked, now) .Call(wrap__rust_retry, result, status, attempt, first, asked, now)

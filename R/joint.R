@@ -293,7 +293,7 @@ stop_run <- function(call, write) {
     )
   }
   warn_problems(result$counts, "The profile", call)
-  profile <- new_profile_data(result$tables, "2.0")
+  profile <- of_session(new_profile_data(result$tables, "2.0"))
   list(profile = profile, path = run$path, losses = result$losses, error = result$error)
 }
 

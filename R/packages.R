@@ -11,8 +11,9 @@
 #'
 #' - `"name"`: the name contains the package, such as `dplyr::filter`, since the function was called in this way;
 #' - `"file"`: the function is in a file of a package: in a directory `R` of a library, of the directory
-#'   where R installed a package, or of a source package (which has a file `DESCRIPTION`), or native code in
-#'   the shared library of a package;
+#'   where R installed a package, of a package that is loaded, or of a source package (which has a file
+#'   `DESCRIPTION`), or native code in the shared library of a package. If the profile was not recorded in this
+#'   session, only files `DESCRIPTION` in the working directory are read, see [collect_sources()];
 #' - `"namespace"`: no file is recorded, and of the namespaces that are loaded in this session exactly one
 #'   has a function of this name, while the global environment has none. Internal functions of packages of
 #'   which the profile has no exported function or method are not considered, as they could not have been
@@ -49,7 +50,7 @@ packages_added <- function(x, call) {
   functions <- x$functions
   rules <- list(
     name = package_in_name(functions$name, is_native(x)),
-    file = package_of_file(functions$filename),
+    file = package_of_file(functions$filename, is_of_session(x), call),
     file = package_of_library(x),
     namespace = package_with_function(functions)
   )
@@ -78,9 +79,11 @@ package_in_name <- function(name, is_native) {
   ifelse(found, sub(paste0(pattern, ".*"), "\\1", name, perl = TRUE), NA_character_)
 }
 
-package_of_file <- function(file) {
+# `anywhere`: whether descriptions of packages outside of the working directory may be read.
+package_of_file <- function(file, anywhere, call) {
   files <- unique(file[!is.na(file)])
-  pattern <- "^(.*?)([^/]+)/R/[^/]+[.][RrSsq]$"
+  # With a lazy start, the time would grow with the square of the length.
+  pattern <- "^(.*/)?([^/]+)/R/[^/]+[.][RrSsq]$"
   path <- gsub("\\", "/", files, fixed = TRUE)
   in_r <- grepl(pattern, path, perl = TRUE)
   parent <- ifelse(in_r, sub(pattern, "\\1", path, perl = TRUE), "")
@@ -89,18 +92,20 @@ package_of_file <- function(file) {
   is_library <- grepl("(^|/)((site-)?library|R[.]INSTALL[[:xdigit:]]+)/$", parent)
   known <- is_library | package %in% loadedNamespaces()
   for (i in which(in_r & !known)) {
-    package[[i]] <- package_of_directory(paste0(parent[[i]], package[[i]]))
+    package[[i]] <- package_of_directory(paste0(parent[[i]], package[[i]]), anywhere, call)
   }
   package[match(file, files)]
 }
 
 # The package whose sources are in this directory.
-package_of_directory <- function(directory) {
-  description <- file.path(directory, "DESCRIPTION")
-  if (!utils::file_test("-f", description)) {
+package_of_directory <- function(directory, anywhere, call) {
+  description <- source_file(in_folder(directory, "DESCRIPTION"), NULL, anywhere, "description", call)
+  if (is.null(description$bytes)) {
     return(NA_character_)
   }
-  tryCatch(read.dcf(description, "Package")[[1]], error = function(e) NA_character_)
+  lines <- textConnection(strsplit(lines_of_text(rawToChar(description$bytes)), "\n", fixed = TRUE)[[1]])
+  on.exit(close(lines))
+  tryCatch(read.dcf(lines, "Package")[[1]], error = function(e) NA_character_)
 }
 
 # Native functions in the shared library of a package.

@@ -44,6 +44,10 @@
 #' the last part is kept, such as `sales.R`. If files in different directories have the same name, a number is
 #' added: `sales.R #1`. Names of functions, packages and sample types are kept, whatever they contain.
 #'
+#' Somebody else may have recorded the profile. Unless it was recorded in this session, only source files in the working
+#' directory are read, and a message lists them, and those elsewhere that were left out. [collect_sources()] describes
+#' the rules, and includes other files before you write the page.
+#'
 #' The last part of the URI of each source is always in the page, as is the title.
 #'
 #' ## Security
@@ -61,7 +65,8 @@
 #' @param ... For `profile_page()` and `write_profile_page()`: must be empty.
 #' @param base Another profile, with which `x` is compared. If both have three runs or more, functions are grey
 #'   unless [compare_profiles()] finds that they take more or less.
-#' @param sources Whether the page contains the text and the paths of source files.
+#' @param sources Whether the page contains the text and the paths of source files. The text is that of
+#'   [collect_sources()], with its default arguments.
 #' @param timeline Whether the page contains the samples in their recorded order.
 #' @param title The title of the page, by default the last part of the URI of the first source.
 #'
@@ -116,17 +121,17 @@ page_content <- function(x, base, sources, timeline, title, call) {
   }
   x <- as_v2(x, call)
   title <- title %||% page_title(x)
-  tables <- x
+  profiles <- list(x)
   if (!is.null(base)) {
     base <- as_base(base, call)
-    tables <- bind_profiles(list(x, base), call)
+    profiles <- list(x, base)
   }
+  tables <- if (is.null(base)) x else bind_profiles(profiles, call)
   # Packages are determined by the paths of files, so this is done before the paths are removed.
   tables <- packages_added(tables, call)
   text <- no_text
   if (sources) {
-    check_source_text(tables, call)
-    text <- sources_added(tables, call)$.source_text
+    text <- text_of_page(profiles, call)
   } else {
     tables$functions$filename <- distinct_file_names(tables$functions$filename)
   }
@@ -135,7 +140,7 @@ page_content <- function(x, base, sources, timeline, title, call) {
     generator = paste("profile", utils::packageVersion("profile")),
     files = valid_text(text$filename),
     texts = valid_text(text$text),
-    changed = text[["changed"]] %in% TRUE,
+    changed = text$changed,
     found = if (!is.null(base)) functions_found(base, x, call),
     sources = nrow(x$sources),
     timeline = timeline,
@@ -172,6 +177,24 @@ page_title <- function(x) {
   title <- if (length(uri) > 0) valid_text(file_name(uri[[1]])) else "Profile"
   more <- nrow(x$sources) - 1
   paste0(title, if (more > 0) paste0(" and ", more, " more"))
+}
+
+# The source text of all profiles. Of a file in several profiles, that of the first one.
+text_of_page <- function(profiles, call) {
+  found <- lapply(profiles, function(x) {
+    check_source_text(x, call)
+    sources_of(x, call)
+  })
+  inform_sources(found, embeds = TRUE)
+  text <- lapply(found, function(found) {
+    columns <- unclass(found$text)
+    tibble::tibble(
+      filename = columns$filename, text = columns$text,
+      changed = rep_len(columns[["changed"]] %in% TRUE, length(columns$filename))
+    )
+  })
+  text <- vctrs::vec_rbind(!!!text)
+  text[!duplicated(text$filename), ]
 }
 
 check_source_text <- function(x, call) {
@@ -242,7 +265,7 @@ print.profile_page <- function(x, ...) {
 #' @export
 format.profile_page <- function(x, ...) {
   rlang::check_dots_empty()
-  paste0("<profile page> ", printable(x$title), ", ", format_value(length(x$html), "bytes"))
+  paste0("<profile page> ", shown_name(x$title, 200), ", ", format_value(length(x$html), "bytes"))
 }
 
 # Embeds the page in documents of knitr.

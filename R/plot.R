@@ -76,7 +76,7 @@ plot_flame <- function(x, value, source, main, call) {
     nothing_to_draw("negative values have no width.", call, i = "`profile_page(x, base = )` shows differences.")
   }
   unit <- attr(tree, "unit")
-  main <- main %||% paste0("Flame graph: ", format_amount(sum, unit), " ", printable(attr(tree, "type")))
+  main <- main %||% paste0("Flame graph: ", format_amount(sum, unit), " ", shown_label(attr(tree, "type")))
   old <- graphics::par(mar = c(2.5, 0.5, 2, 0.5), mgp = c(1.5, 0.4, 0), tcl = -0.2)
   on.exit(graphics::par(old))
   graphics::plot.new()
@@ -121,7 +121,7 @@ draw_boxes <- function(left, right, bottom, name, fill, native = FALSE) {
 # Texts that the device can draw. These devices have the glyphs of one encoding, by default Latin-1; for other
 # characters R warns or raises an error, depending on its version.
 drawable <- function(texts) {
-  texts <- substr(printable(texts), 1, 500)
+  texts <- printable(texts, 500)
   if (names(grDevices::dev.cur()) %in% c("pdf", "postscript", "xfig")) {
     cannot <- is.na(iconv(texts, "UTF-8", "latin1"))
     texts[cannot] <- iconv(texts[cannot], "UTF-8", "ASCII", sub = "?")
@@ -282,7 +282,7 @@ plot_lines <- function(x, value, source, n, main, call) {
     abort_argument("`source` cannot be used with lines.", call)
   }
   summary <- summary_of(x, value, call)
-  x <- sources_added(x, call)
+  x <- with_sources(x, call)
   lines <- described_lines(summary$by_line, x$.source_text)
   lines <- utils::head(lines[order(-lines$total, -lines$self), ], n)
   if (nrow(lines) == 0) {
@@ -294,7 +294,7 @@ plot_lines <- function(x, value, source, n, main, call) {
   old <- graphics::par(mar = c(2.5, 8, 2, 0.5), mgp = c(1.5, 0.4, 0), tcl = -0.2)
   on.exit(graphics::par(old))
   graphics::plot.new()
-  place <- drawable(shorten(place, 24, "start", ".."))
+  place <- drawable(shown_name(place, 24, "start", ".."))
   widest <- max(graphics::strwidth(place, "inches", cex = 0.75))
   graphics::par(mai = replace(graphics::par("mai"), 2, widest + 0.25), new = TRUE)
   graphics::plot.new()
@@ -304,11 +304,11 @@ plot_lines <- function(x, value, source, n, main, call) {
   graphics::rect(0, at - 0.92, drawn$total, at - 0.08, col = "#cfe0f5", border = NA)
   graphics::rect(0, at - 0.92, drawn$self, at - 0.08, col = "#5b93d6", border = NA)
   graphics::axis(2, at - 0.5, place, las = 1, tick = FALSE, cex.axis = 0.75)
-  text <- drawable(ifelse(is.na(drawn$text), "", trimws(drawn$text)))
+  text <- drawable(ifelse(is.na(drawn$text), "", trimmed(drawn$text)))
   text <- vapply(text, fit_label, "", end * 0.98, 0.75, USE.NAMES = FALSE)
   graphics::text(end * 0.01, at - 0.5, text, adj = c(0, 0.5), cex = 0.75, col = "#1a1a1a")
   draw_axis(end, unit)
-  amount <- paste(format_amount(attr(summary, "sum"), unit), printable(attr(summary, "type")))
+  amount <- paste(format_amount(attr(summary, "sum"), unit), shown_label(attr(summary, "type")))
   graphics::title(drawable(main %||% paste("Lines by total (dark: self),", amount)), adj = 0, cex.main = 1)
   lines
 }

@@ -181,6 +181,9 @@ print.pprof_tool <- function(x, ...) {
 #'
 #' The call graph requires [Graphviz](https://graphviz.org); the other views do not.
 #'
+#' pprof opens files that the profile names: at its start the programs and libraries of addresses without a symbol,
+#' and for the view *Source* the source files, wherever they are. Everyone who can connect can see their text.
+#'
 #' Windows is not supported. Write a file with [write_pprof()] and run `pprof -http=localhost: file` in a
 #' terminal instead.
 #'

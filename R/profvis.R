@@ -10,8 +10,8 @@
 #' profvis has one step for each sample. All steps have the same length: the sampling period of the first source, or
 #' 10 milliseconds if that is unknown. A sample with a count of n becomes n steps. Sources follow one another.
 #'
-#' Source code is shown for files whose text is known: those that [collect_sources()] finds, which is called if
-#' `sources` is `TRUE`. Frames in other files have no file and line, as in profvis itself.
+#' Source code is shown for files whose text is known: those that [collect_sources()] finds, which is called with its
+#' default arguments if `sources` is `TRUE`. Frames in other files have no file and line, as in profvis itself.
 #'
 #' profvis shows a function with the line that called it. The line that was running in the innermost function is
 #' a row of its own, with its code as label.
@@ -60,7 +60,7 @@ as_profvis <- function(x, ..., sources = TRUE, split = c("h", "v")) {
   text <- no_text
   if (sources) {
     check_source_text(x, call)
-    text <- sources_added(x, call)$.source_text
+    text <- with_sources(x, call, embeds = TRUE)$.source_text
   }
   prof <- rust(rust_profvis(x, valid_text(text$filename), valid_text(text$text)), call)
   files <- unname(Map(

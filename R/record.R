@@ -124,7 +124,7 @@ start_recording <- function(options, call) {
     resume_agent()
     profile <- read_format(path, "rprof", "2.0", NA_character_, call)
     unlink(path)
-    profile
+    of_session(profile)
   }
 }
 
@@ -145,7 +145,7 @@ tidy_recording <- function(x, frames, started, call) {
   x <- filtered(x, list(), list(), integer(), call, outermost = frames)
   # The profiler still runs while it is being stopped.
   x <- filter_by(x, list(ignore = "^[.]end_of_recording$"), call)
-  x <- sources_added(packages_added(x, call), call)
+  x <- with_sources(packages_added(x, call), call)
   class(x) <- c("profile_recording", class(x))
   x
 }

@@ -10,20 +10,46 @@
 #' @details
 #' Text is taken from:
 #'
-#' - files that exist, relative to the working directory if the path is relative. Only regular files of at
-#'   most 5 MB with an extension of source code are read (such as `.R`, `.Rmd`, `.cpp`), so that a profile
-#'   from somebody else cannot make you publish other files;
+#' - files that exist, relative to the working directory if the path is relative;
 #' - the source references of packages that are loaded and were installed with `--with-keep.source`, and of
 #'   functions in the global environment, for code that was entered in the console or parsed from text.
 #'
 #' Files without a line in the profile are not collected. Text that is neither UTF-8 nor in the encoding of
 #' the locale is read as Latin-1.
 #'
+#' # Which files are read
+#'
+#' Somebody else may have recorded the profile, and what is read may be published. So a path is resolved
+#' first, with all links and `..` in it. The file that it leads to is read only if it is
+#'
+#' - a regular file of at most 5 MB, without NUL;
+#' - with an extension of source code, such as `.R`, `.Rmd`, `.cpp`, in upper or lower case;
+#' - not hidden: neither its name nor that of a folder begins with a dot. Folders that contain the working
+#'   directory or one of `directory` may be hidden.
+#'
+#' `~` is an ordinary character in a path. URLs, paths of servers such as `//server/share/a.R`, and paths with
+#' characters that some systems do not allow in names are refused; nothing is asked about them.
+#'
+#' If the profile was not recorded in this session, only files in the working directory and in `directory`
+#' are read, and no source references; with `outside = TRUE` there is no such limit. A message, of class
+#' `profile_message_sources`, lists the files that were left out, and those that were read, unless you named their
+#' folder.
+#'
+#' Profiles of [record_profile()], [benchmark_profile()], [stop_profiler()] and [start_agent()] were recorded in
+#' this session. What [filter_profile()] and other functions of this package make of them were so too, and
+#' [combine_profiles()] of such profiles. A profile that was read from a file or a database was not, even if this
+#' session wrote it, nor was one of [profile_process()], nor a dm.
+#'
+#' [profile_page()], [as_profvis()], [describe_profile()], [annotate_lines()] and `plot(type = "lines")` read
+#' files by the same rules, with `outside = FALSE`. To show other text, call `collect_sources()` before.
+#'
 #' @param x A profile, see [profile_data].
 #' @param ... Must be empty.
 #' @param directory Directories to search for files that do not exist, such as those of a profile from
 #'   another machine. `home/me/code/run.R` is searched in a directory as `home/me/code/run.R`,
-#'   `me/code/run.R`, `code/run.R`, and `run.R`; the first one that exists is used.
+#'   `me/code/run.R`, `code/run.R`, and `run.R`; the first one that may be read is used.
+#' @param outside Whether to read files outside of the working directory and `directory`, and source references,
+#'   if the profile was not recorded in this session.
 #'
 #' @return The profile, of version 2.0, with the table `.source_text`, which contains a row for each file
 #'   whose text was found. Existing rows are kept.
@@ -35,7 +61,8 @@
 #'     may differ. `NA` if unknown.}
 #'   }
 #' @section Errors:
-#' `profile_error_invalid` if `x` is not valid. Files that cannot be read are left out.
+#' - `profile_error_argument` if an argument is not as described here;
+#' - `profile_error_invalid` if `x` is not valid. Files that cannot be read are left out.
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
@@ -44,24 +71,69 @@
 #' x <- collect_sources(x, directory = system.file("samples/report", package = "profile"))
 #' x$.source_text
 #' annotate_lines(x, "sales.R")
-collect_sources <- function(x, ..., directory = NULL) {
+collect_sources <- function(x, ..., directory = NULL, outside = FALSE) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
   if (!is.null(directory) && (!is.character(directory) || anyNA(directory) || !all(dir.exists(directory)))) {
     abort_argument("`directory` must contain paths of directories that exist, or be `NULL`.", call)
   }
-  sources_added(as_unchecked_v2(x, call), call, directory)
+  check_flag(outside, "outside", call)
+  # The user knows what is in a folder that was named.
+  with_sources(as_unchecked_v2(x, call), call, directory, outside, embeds = is.null(directory) || outside)
 }
 
-sources_added <- function(x, call, directory = NULL) {
+# Adds source text. `embeds`: whether the user will publish the text as a whole. `only`: the one file to look for, if
+# not NULL.
+with_sources <- function(x, call, directory = NULL, outside = FALSE, embeds = FALSE, only = NULL) {
+  found <- sources_of(x, call, directory, outside, only)
+  inform_sources(list(found), embeds)
+  x$.source_text <- found$text
+  x
+}
+
+# list(text, read, left_out): the table `.source_text`; the files of other people's profiles whose text was added,
+# and those that were left out because they are outside.
+sources_of <- function(x, call, directory = NULL, outside = FALSE, only = NULL) {
   rust(rust_validate(x), call)
   known <- x$.source_text %||% no_text
-  wanted <- setdiff(files_with_lines(x), c(known$filename, ""))
-  found <- text_of_files(wanted, directory, end_of_recording(x, call))
-  wanted <- setdiff(wanted, found$filename)
-  found <- vctrs::vec_rbind(found, text_of_srcrefs(wanted, x))
-  x$.source_text <- vctrs::vec_rbind(known, found)
-  x
+  wanted <- setdiff(only %||% files_with_lines(x), c(known$filename, ""))
+  is_own <- is_of_session(x)
+  anywhere <- is_own || outside
+  files <- text_of_files(wanted, directory, anywhere, end_of_recording(x, call), call)
+  srcrefs <- text_of_srcrefs(setdiff(wanted, files$text$filename), anywhere, call)
+  left_out <- setdiff(c(files$elsewhere, if (!anywhere) srcrefs$filename), files$text$filename)
+  found <- vctrs::vec_rbind(files$text, if (anywhere) srcrefs)
+  list(
+    text = vctrs::vec_rbind(known, found),
+    read = if (!is_own) found$filename,
+    left_out = intersect(wanted, left_out)
+  )
+}
+
+# Says what was read for profiles of other people, and what was left out. `found`: results of sources_of().
+inform_sources <- function(found, embeds) {
+  read <- unique(unlist(lapply(found, `[[`, "read")))
+  left_out <- unique(unlist(lapply(found, `[[`, "left_out")))
+  if (length(left_out) == 0 && !(embeds && length(read) > 0)) {
+    return()
+  }
+  inform_profile(
+    c(
+      "The profile was not recorded in this session.",
+      i = if (length(read) > 0) paste0("Source code was read from ", files_in_words(read)),
+      x = if (length(left_out) > 0) paste0("Left out, as outside of the working directory: ", files_in_words(left_out)),
+      i = if (length(left_out) > 0) "`collect_sources(x, outside = TRUE)` includes them, `directory` those of a folder."
+    ),
+    "profile_message_sources",
+    read = read, left_out = left_out
+  )
+}
+
+# `a.R, b.R and 3 more.`
+files_in_words <- function(files) {
+  shown <- shown_name(utils::head(files, 5), 60, "start")
+  more <- length(files) - length(shown)
+  paste0(paste(shown, collapse = ", "), if (more > 0) paste0(" and ", format_count(more), " more"), ".")
 }
 
 no_text <- tibble::tibble(filename = character(), text = character(), from = character(), changed = logical())
@@ -84,46 +156,49 @@ end_of_recording <- function(x, call) {
   max(start) + max(sampled, recorded, na.rm = TRUE)
 }
 
+# ---- Whose profile it is -----------------------------------------------------------
+
+# Profiles that this session recorded carry this environment. A file cannot contain it: what is read from a file is
+# always another environment.
+the$session <- new.env(parent = emptyenv())
+
+of_session <- function(x) {
+  attr(x, "session") <- the$session
+  x
+}
+
+is_of_session <- function(x) {
+  identical(attr(x, "session", exact = TRUE), the$session)
+}
+
+# Marks a profile that was made of others, if this session recorded all of them.
+as_recorded_as <- function(x, others) {
+  if (length(others) > 0 && all(vapply(others, is_of_session, NA))) of_session(x) else x
+}
+
 # ---- Files -------------------------------------------------------------------------
 
-source_extensions <- c(
-  "R", "r", "S", "s", "q", "Rmd", "rmd", "qmd", "Rnw", "rnw", "Rprofile", "c", "cc", "cpp", "cxx", "h", "hh", "hpp",
-  "f", "f77", "f90", "f95", "rs", "go", "py", "js", "ts", "java", "stan", "jl"
-)
-
-text_of_files <- function(files, directories, time) {
-  files <- files[sub("^.*[.]", "", files) %in% source_extensions]
-  path <- vapply(files, existing_path, "", directories, USE.NAMES = FALSE)
-  text <- vapply(path, function(path) {
-    tryCatch(text_of_file(path), error = function(e) NA_character_, warning = function(w) NA_character_)
-  }, "", USE.NAMES = FALSE)
-  found <- !is.na(text)
-  tibble::tibble(
-    filename = files[found],
-    text = text[found],
-    from = rep("file", sum(found)),
-    changed = as.numeric(file.mtime(path[found])) > time
+# list(text, elsewhere): the table `.source_text` of the files that may be read, and the files that are outside.
+text_of_files <- function(files, directories, anywhere, time, call) {
+  found <- lapply(files, source_file, directories, anywhere, "source", call)
+  has_text <- !vapply(found, function(file) is.null(file$bytes), NA)
+  is_elsewhere <- vapply(found, function(file) file$elsewhere, NA)
+  text <- tibble::tibble(
+    filename = files[has_text],
+    text = vapply(found[has_text], function(file) lines_of_text(rawToChar(file$bytes)), ""),
+    from = rep("file", sum(has_text)),
+    changed = vapply(found[has_text], function(file) file$modified, 0) > time
   )
+  list(text = text, elsewhere = files[is_elsewhere])
 }
 
-existing_path <- function(file, directories) {
-  is_file <- function(path) utils::file_test("-f", path)
-  if (length(directories) == 0 || is_file(file)) {
-    return(file)
+# list(bytes, modified, elsewhere), see the core.
+source_file <- function(file, directories, anywhere, wanted, call) {
+  native <- if (Encoding(file) == "bytes") NA else native_text(file)
+  if (is.na(native)) {
+    return(list(elsewhere = FALSE))
   }
-  parts <- strsplit(file, "[/\\\\]+")[[1]]
-  parts <- parts[!parts %in% c("", ".", "..")]
-  ends <- vapply(seq_along(parts), function(i) paste(parts[i:length(parts)], collapse = "/"), "")
-  paths <- as.vector(t(outer(directories, ends, file.path)))
-  c(paths[is_file(paths)], file)[[1]]
-}
-
-text_of_file <- function(file) {
-  if (!utils::file_test("-f", file) || file.size(file) > 5e6) {
-    return(NA_character_)
-  }
-  bytes <- readBin(file, "raw", file.size(file))
-  if (any(bytes == 0)) NA_character_ else lines_of_text(rawToChar(bytes))
+  rust(rust_source_file(native, path.expand(enc2native(as.character(directories))), anywhere, wanted), call)
 }
 
 # Converts text to UTF-8 with line feeds.
@@ -138,15 +213,15 @@ lines_of_text <- function(text) {
 
 # ---- Source references -------------------------------------------------------------
 
-text_of_srcrefs <- function(files, x) {
+text_of_srcrefs <- function(files, anywhere, call) {
   if (length(files) == 0) {
     return(no_text)
   }
-  packages <- setdiff(package_of_file(files), NA)
+  packages <- setdiff(package_of_file(files, anywhere, call), NA)
   environments <- c(list(globalenv()), lapply(intersect(packages, loadedNamespaces()), asNamespace))
   texts <- unlist(lapply(environments, function(env) texts_of_functions(env)), recursive = FALSE)
   texts <- texts[!duplicated(names(texts))]
-  found <- intersect(files, names(texts))
+  found <- as.character(intersect(files, names(texts)))
   tibble::tibble(
     filename = found,
     text = vapply(texts[found], lines_of_text, "", USE.NAMES = FALSE),
@@ -206,7 +281,7 @@ split_text <- function(lines, filename) {
 #'
 #' @description
 #' Returns the lines of one file with their self and total, and their text if it is available: in the profile
-#' (see [collect_sources()]), or in a file that exists.
+#' (see [collect_sources()]), or in a file that may be read by the rules of that function.
 #'
 #' @param x A profile, see [profile_data].
 #' @param file A file of the profile, or the end of its path, if that is unique. By default the one with the
@@ -236,7 +311,7 @@ annotate_lines <- function(x, file = NULL, ..., type = NULL) {
   file <- find_file(file, figures, call)
   figures <- figures[figures$filename == file, ]
   figures <- figures[order(figures$line), ]
-  source <- sources_added(x, call)$.source_text
+  source <- with_sources(x, call, only = file)$.source_text
   source <- source[match(file, source$filename), ]
   text <- strsplit(source$text, "\n", fixed = TRUE)[[1]]
   known <- !is.na(source$text)

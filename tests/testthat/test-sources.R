@@ -4,13 +4,13 @@
 report <- function() read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 report_files <- function() system.file("samples/report", package = "profile")
 
-# A profile of `f()`, whose line 2 runs, in this file.
+# A profile of this session of `f()`, whose line 2 runs, in this file.
 profile_of <- function(file, name = "f", line = 2L) {
   x <- report()
   x$functions$filename <- file
   x$functions$name[] <- name
   x$locations$line <- line
-  x
+  of_session(x)
 }
 
 test_that("text of files is collected", {
@@ -49,6 +49,7 @@ test_that("only source files are read", {
   x <- report()
   x$functions$filename <- rep_len(files, nrow(x$functions))
   x$locations$line <- 1L
+  x <- of_session(x)
   expect_equal(collect_sources(x)$.source_text$filename, path("code.R"))
   if (.Platform$OS.type == "unix" && nzchar(Sys.which("mkfifo"))) {
     # Opening it would wait for ever.
@@ -164,7 +165,7 @@ test_that("packages are known by name, file, library or namespace", {
     package_of_file(c(
       "/tmp/Rtmp1/R.INSTALL1a2b/dplyr/R/filter.R", "C:\\R\\library\\abc\\R\\x.r", "stats/R/lm.R",
       file.path(folder, "source/R/a.R"), "/home/me/project/R/a.R", "/home/me/a.R", "", NA
-    )),
+    ), TRUE, NULL),
     c("dplyr", "abc", "stats", "mine", NA, NA, NA, NA)
   )
   x <- add_packages(report())

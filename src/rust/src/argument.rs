@@ -224,6 +224,12 @@ impl<'call> Sexp<'call> {
         self.text()?.map(|text| owned(text, "a text")).transpose()
     }
 
+    /// The strings of a character vector as paths, as R would open them.
+    pub fn paths(self) -> Result<Vec<&'call Path>> {
+        let paths = self.strings()?.iter().map(|&path| path_of(path));
+        paths.try_vec_of("paths")
+    }
+
     /// Reads a character vector with a path as R would open it, and the path as shown in messages.
     pub fn file(self) -> Result<FileName<'call>> {
         let [path, shown] = *self.strings()? else {

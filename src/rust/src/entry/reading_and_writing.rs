@@ -11,8 +11,10 @@ use profile_core::formats::otlp::response::{self, Accepted, Coding};
 use profile_core::formats::payload::read_payload;
 use profile_core::formats::{self, Input};
 use profile_core::io::input::Origin;
+use profile_core::io::source_file::{Found, Places, Wanted};
 use profile_core::limits::memory::{Growing, written};
 use profile_core::retry::{self, Verdict};
+use std::time::UNIX_EPOCH;
 
 // `input` is a result of `profile_input()` in R/read.R. `format` is the name of a format; if it is
 // empty, the format is detected. `payload`: whether to read the original payload of the profile in
@@ -129,12 +131,44 @@ fn rust_retry(
     })
 }
 
+// Finds and reads a source file that a profile names, see the core's `source_file`. `file` and `directories` are paths as
+// R would open them. `anywhere`: whether files outside of the working directory and of these directories may be read.
+// `wanted`: "source", or "description" for that of a package. Returns `list(bytes, modified, elsewhere)`; `bytes` is
+// NULL if no file was read, and `elsewhere` is `TRUE` if that is because it is outside.
+#[extendr]
+fn rust_source_file(file: &Robj, directories: &Robj, anywhere: &Robj, wanted: &Robj) -> Robj {
+    outcome(|arena| {
+        let directories = argument(directories).paths()?;
+        let places = Places::new(&directories, argument(anywhere).flag()?)?;
+        let wanted = match text(wanted)? {
+            "description" => Wanted::Description,
+            _ => Wanted::Source,
+        };
+        let mut found = Found::Nothing;
+        for path in argument(file).paths()? {
+            found = places.find(path, wanted)?;
+        }
+        let elsewhere = arena.flag(found == Found::Elsewhere)?;
+        let Found::Text { bytes, modified } = found else {
+            return arena.list(&[("elsewhere", elsewhere)]);
+        };
+        let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified = modified.map_or(f64::NAN, |time| time.as_secs_f64());
+        arena.list(&[
+            ("bytes", arena.bytes(&bytes)?),
+            ("modified", arena.number(modified)?),
+            ("elsewhere", elsewhere),
+        ])
+    })
+}
+
 extendr_module! {
     mod reading_and_writing;
     fn rust_read;
     fn rust_write;
     fn rust_written;
     fn rust_file_format;
+    fn rust_source_file;
     fn rust_otlp_answer;
     fn rust_retry;
 }

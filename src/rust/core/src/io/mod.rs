@@ -1,6 +1,7 @@
-//! Reads and writes files, compressed with gzip or not.
+//! Reads and writes files, compressed with gzip or not, and reads source files that a profile names.
 
 pub mod gzip;
 pub mod input;
 pub mod pieces;
 pub mod save;
+pub mod source_file;
