@@ -111,12 +111,17 @@ runs_of_groups <- function(con, schema, conditions, seconds, call) {
   same$types <- sample_types_of(con, schema, sources$source_id)
   same$uri <- sources$source_uri
   same$uri[!is.na(sources[[".scope_id"]])] <- NA
+  # The values of samples are read last, and only of runs that are alike otherwise.
+  alike <- which(vctrs::vec_duplicate_detect(same))
+  sources <- slice_rows(sources, alike)
+  same <- vctrs::vec_slice(same, alike)
+  same$values <- value_types_of(con, schema, sources$source_id)
   runs <- tibble::new_tibble(
     list(source_id = sources$source_id, group = as.integer(vctrs::vec_group_id(same))),
     nrow = nrow(sources)
   )
   runs <- slice_rows(runs, order(runs$group, sources$source_timestamp, sources$source_id))
-  slice_rows(runs, which(duplicated(runs$group) | duplicated(runs$group, fromLast = TRUE)))
+  slice_rows(runs, which(vctrs::vec_duplicate_detect(runs$group)))
 }
 
 # The sample types of each run as a text.
@@ -128,6 +133,23 @@ sample_types_of <- function(con, schema, source_ids) {
     kinds <- split(as.integer(vctrs::vec_group_id(columns)), rows$source_id)
     found <- match(source_ids, as.numeric(names(kinds)))
     texts[!is.na(found)] <- vapply(kinds, paste, "", collapse = " ")[found[!is.na(found)]]
+  }
+  texts
+}
+
+# The types and units of the values that each run has, as a text. A sample with values of one type in two units would not
+# be valid.
+value_types_of <- function(con, schema, source_ids) {
+  columns <- Filter(is_value_column, list_fields(con, schema, "samples"))
+  texts <- rep("", length(source_ids))
+  names <- DBI::dbQuoteIdentifier(con, columns)
+  is_there <- paste0("max(CASE WHEN ", names, " IS NULL THEN 0 ELSE 1 END) AS ", names, recycle0 = TRUE)
+  select <- paste(c("CAST(source_id AS double precision) AS source_id", is_there), collapse = ", ")
+  for (by_source in lists_of_ids(DBI::dbQuoteIdentifier(con, "source_id"), source_ids)) {
+    found <- DBI::dbGetQuery(con, paste(
+      "SELECT", select, "FROM", quoted(con, schema, "samples"), "WHERE", by_source, "GROUP BY source_id"
+    ))
+    texts[match(found$source_id, source_ids)] <- do.call(paste, c(list(rep("", nrow(found))), found[columns]))
   }
   texts
 }

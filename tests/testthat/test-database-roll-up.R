@@ -206,6 +206,32 @@ test_that("runs that differ are not summed up with each other", {
   })
 })
 
+test_that("runs whose values differ in type or unit are not summed up with each other", {
+  for_each_database(function(con, schema, connect) {
+    in_unit <- function(type, unit) {
+      x <- at_time(small_profile(), new_year)
+      x$.sample_types <- NULL
+      x$sample_values$type <- type
+      x$sample_values$unit <- unit
+      x$sources$source_uri <- "a.out"
+      x
+    }
+    runs <- list(
+      in_unit("time", "seconds"), in_unit("time", "milliseconds"), in_unit("wall", "seconds"), in_unit("time", "seconds")
+    )
+    store(con, runs, schema)
+    sums <- function() {
+      values <- profile_from_con(con, schema = schema)$sample_values
+      sums <- tapply(values$value, paste(values$type, values$unit), sum)
+      stats::setNames(as.numeric(sums), names(sums))
+    }
+    before <- sums()
+    expect_equal(roll_up_profiles(con, Sys.time(), schema = schema), 1)
+    expect_equal(sums(), before)
+    expect_equal(nrow(validate_profile(profile_from_con(con, schema = schema))$sources), 3)
+  })
+})
+
 test_that("samples of which something else would get lost stay as they are", {
   for_each_database(function(con, schema, connect) {
     memory <- read_quietly(rprof_path("multi_memory_gc_line.out"))

@@ -5,7 +5,7 @@ use super::sample_types::{WrittenType, written_types};
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, filled};
-use crate::model::{Profile, SourceId, StackId};
+use crate::model::{Profile, SourceId, StackId, unit_of_time};
 
 const WHAT: &str = "sums of samples";
 
@@ -49,13 +49,7 @@ impl<'a> Measure<'a> {
 
     /// The number of nanoseconds in its unit, if it is a unit of time.
     pub fn nanoseconds(&self) -> Option<f64> {
-        match self.unit() {
-            "nanoseconds" => Some(1.0),
-            "microseconds" => Some(1e3),
-            "milliseconds" => Some(1e6),
-            "seconds" => Some(1e9),
-            _ => None,
-        }
+        unit_of_time(self.unit())
     }
 
     /// The value of a sample; NaN if it has none.

@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::limits::memory::{TryAdd, TryCollect, TryGrow, sort_by_key};
 use crate::message;
 use crate::model::{
-    LEVELS, Profile, SampleType, Source, SourceId, SourceKind, ValueType, Values, is_level,
-    is_summable, whole,
+    LEVELS, Period, Profile, SampleType, Source, SourceId, SourceKind, ValueType, Values, is_level,
+    is_summable, unit_of_time, whole,
 };
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
@@ -27,6 +27,7 @@ const ALLOC_SPACE: (&str, &str) = ("alloc_space", "bytes");
 /// The sample type to sum: the requested one, else the one that counts samples, else the default type
 /// of a source, else the last one, as in pprof.
 pub fn summed_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Option<&'p Values>> {
+    check_sums(profile)?;
     if let Some(name) = wanted {
         return named(profile, name).map(Some);
     }
@@ -39,6 +40,32 @@ pub fn summed_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Opt
 
 fn summable(profile: &Profile) -> impl DoubleEndedIterator<Item = &Values> {
     profile.values.iter().filter(|v| can_be_summed(v))
+}
+
+/// Checks that no sum can be infinite, also as nanoseconds, and no sum of the times between counted samples. All analyses
+/// and writers choose their types here, so none of them has to check its own sums.
+fn check_sums(profile: &Profile) -> Result<()> {
+    let periods = profile
+        .sources
+        .iter()
+        .filter_map(|source| source.period.as_ref());
+    let longest = periods.filter_map(Period::nanoseconds).fold(0.0, f64::max);
+    let are_finite = |values: &Values| {
+        let ValueType { name, unit } = &values.type_;
+        let factor = match (name.as_str(), unit.as_str()) == COUNT {
+            true => longest,
+            false => unit_of_time(unit).unwrap_or(1.0),
+        };
+        values.has_finite_sums(factor)
+    };
+    match summable(profile).find(|values| !are_finite(values)) {
+        None => Ok(()),
+        Some(values) => Err(Error::Unsupported(message!(
+            "The values of type `{}` are too large: their sum is beyond the range of a double ({:.1e}).",
+            values.type_.name,
+            f64::MAX
+        ))),
+    }
 }
 
 fn can_be_summed(values: &Values) -> bool {
@@ -200,6 +227,7 @@ pub fn chosen_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Wri
 /// The types in the order in which they are written: the order of the file that the profile was read from, if it has
 /// one; otherwise, the types that users of pprof expect come first.
 pub fn written_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenType<'_>>> {
+    check_sums(profile)?;
     let rprof = profile.sources.iter().any(is_rprof);
     let mut written = match rprof {
         true => derived(profile)?,

@@ -126,6 +126,12 @@ kinds! {
         "a time before the previous one",
     UnbalancedEvent "unbalanced_event" true
         "an event that closes a frame which is not the innermost open one",
+    MissingNode "missing_node" true
+        "a reference to a call that the file does not contain (is a chunk of a trace lost?), shown as an unknown function",
+    OpenFrame "open_frame" false
+        "a frame that is not closed, read as open until the end of its profile",
+    UnknownEnd "unknown_end" true
+        "a frame that is not closed in a profile without a later end: its time since the last event is unknown",
     TwoCounts "two_counts" false
         "lines with two counts, such as those of a difference: the first is `samples_before`, the second `samples`",
     CutLine "cut_line" true

@@ -52,7 +52,10 @@ pub fn read(
                 format,
                 recognise,
             };
-            (format.read)(opened, stop)
+            let input = message!("{}", opened.origin.name);
+            let (profile, problems) = (format.read)(opened, stop)?;
+            check_values(&profile, input)?;
+            Ok((profile, problems))
         };
         // The reader of Rprof files describes what files in other formats look like.
         let Some(format) = format else {
@@ -70,6 +73,23 @@ pub fn read(
         };
         read_as(format)
     })
+}
+
+/// Checks that values which a reader computed, such as differences of times, are not infinite.
+fn check_values(profile: &Profile, input: String) -> Result<()> {
+    for values in &profile.values {
+        if let Some(row) = values.infinite() {
+            return Err(Error::Parse {
+                input,
+                position: Position::Sample(row as u64 + 1),
+                message: message!(
+                    "The value of type `{}` is beyond the range of a double.",
+                    values.type_.name
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Detects the format of the content; `None` if it is not supported.

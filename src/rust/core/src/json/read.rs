@@ -12,6 +12,9 @@
 //!     }
 //! }
 //! ```
+//!
+//! A field that occurs twice in an object is an error, as one of its values would get lost. Fields that are skipped may
+//! occur repeatedly.
 
 mod bytes;
 mod skip;
@@ -23,6 +26,7 @@ use crate::formats::problems::{ProblemKind, Problems};
 use crate::io::pieces::{self, PIECE, Pieces};
 use crate::limits::budget::Budget;
 use crate::limits::cancel::{self, Stop};
+use crate::limits::memory::TryGrow;
 use crate::message;
 
 /// The number of bytes from which the format is detected.
@@ -76,6 +80,9 @@ fn in_pieces<'env, T>(
             is_first: false,
             is_truncated: false,
             is_ended: false,
+            names: Vec::new(),
+            objects: Vec::new(),
+            is_named: false,
             text: String::new(),
             bytes: Vec::new(),
             problems: Problems::default(),
@@ -100,7 +107,7 @@ pub enum Kind {
 }
 
 /// The name of a field, up to the length of those that formats define; longer ones are truncated.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     bytes: [u8; Key::LONGEST],
     length: usize,
@@ -136,6 +143,11 @@ pub struct Reader<'r, 'scope, 'env> {
     is_truncated: bool,
     /// Whether all bytes have been read.
     is_ended: bool,
+    /// The names of fields of the current objects that were not skipped, and where those of each object start.
+    names: Vec<Key>,
+    objects: Vec<usize>,
+    /// Whether the next value is the one of the last name.
+    is_named: bool,
     /// The last text.
     text: String,
     bytes: Vec<u8>,
@@ -207,7 +219,8 @@ impl Reader<'_, '_, '_> {
     }
 
     pub fn begin_object(&mut self) -> Result<()> {
-        self.begin(b'{', "an object")
+        self.begin(b'{', "an object")?;
+        self.objects.try_push(self.names.len(), "nested values")
     }
 
     pub fn begin_array(&mut self) -> Result<()> {
@@ -220,12 +233,14 @@ impl Reader<'_, '_, '_> {
         }
         self.at += 1;
         self.is_first = true;
+        self.is_named = false;
         Ok(())
     }
 
     /// The name of the next field of an object; `None` at its end.
     pub fn key(&mut self) -> Result<Option<Key>> {
         if !self.next_in(b'}')? {
+            self.names.truncate(self.objects.pop().unwrap_or(0));
             return Ok(None);
         }
         if self.next_byte()? != b'"' {
@@ -242,6 +257,13 @@ impl Reader<'_, '_, '_> {
             return Err(self.expected("`:`"));
         }
         self.at += 1;
+        let first = self.objects.last().copied().unwrap_or(0);
+        if self.names[first..].contains(&key) {
+            let message = message!("The field `{}` occurs twice in this object.", key.as_str());
+            return Err(self.error(message));
+        }
+        self.names.try_push(key, "nested values")?;
+        self.is_named = true;
         Ok(Some(key))
     }
 

@@ -44,7 +44,7 @@ pub use mappings::{Mapping, MappingId, Symbols};
 pub use native_id::NativeId;
 pub use numbers::{
     inexact, integer_for_r, is_exact, is_nearly_whole, nanoseconds, nearest, recorded_time,
-    seconds, whole,
+    seconds, unit_of_time, whole,
 };
 pub use resources::{Entity, Resource, ResourceId, Scope, ScopeId};
 pub use samples::{Link, Samples, Toplevel};

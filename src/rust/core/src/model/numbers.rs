@@ -38,6 +38,17 @@ pub fn nearest(value: f64) -> Option<i64> {
     whole(value.round())
 }
 
+/// The number of nanoseconds in a unit, if it is a unit of time.
+pub fn unit_of_time(unit: &str) -> Option<f64> {
+    match unit {
+        "nanoseconds" => Some(1.0),
+        "microseconds" => Some(1e3),
+        "milliseconds" => Some(1e6),
+        "seconds" => Some(1e9),
+        _ => None,
+    }
+}
+
 /// Converts seconds to nanoseconds. Whole and fractional seconds are converted separately: the
 /// product of a time stamp and 1e9 would have an error of hundreds of nanoseconds.
 pub fn nanoseconds(seconds: f64) -> Option<i64> {

@@ -6,6 +6,7 @@
 use super::attributes::Attribute;
 use super::column::Cell;
 use super::functions::UNKNOWN;
+use super::numbers::unit_of_time;
 use super::resources::ScopeId;
 use super::strings::StringId;
 use super::values::ValueType;
@@ -189,16 +190,10 @@ impl Period {
         })
     }
 
-    /// The period in nanoseconds, if its unit is one of time.
+    /// The period in nanoseconds, if its unit is one of time and it has at most 63 bits.
     pub fn nanoseconds(&self) -> Option<f64> {
-        let factor = match self.type_.as_ref()?.unit.as_str() {
-            "nanoseconds" => 1.0,
-            "microseconds" => 1e3,
-            "milliseconds" => 1e6,
-            "seconds" => 1e9,
-            _ => return None,
-        };
-        Some(self.value * factor)
+        let factor = unit_of_time(&self.type_.as_ref()?.unit)?;
+        Some(self.value * factor).filter(|period| period.abs() < (1_u64 << 63) as f64)
     }
 }
 

@@ -51,6 +51,19 @@ impl Values {
         Ok(rounded)
     }
 
+    /// The first row with an infinite value.
+    pub fn infinite(&self) -> Option<usize> {
+        self.column.iter().position(|value| value.is_infinite())
+    }
+
+    /// Whether all sums of values are finite, also if they are multiplied by `factor`: whether this is so for the sum of
+    /// absolute values.
+    pub fn has_finite_sums(&self, factor: f64) -> bool {
+        let sizes = self.column.iter().filter(|value| !value.is_nan());
+        let sum = sizes.map(|value| value.abs()).sum::<f64>();
+        (sum * factor.max(1.0)).is_finite()
+    }
+
     /// The exact value of a row, if the value in the column is rounded.
     pub fn exact(&self, row: usize) -> Option<i64> {
         let at = self.exact.binary_search_by_key(&row, |(row, _)| *row);

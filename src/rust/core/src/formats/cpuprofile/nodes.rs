@@ -1,7 +1,8 @@
 //! The tree of calls, as a list of nodes that refer to each other by their ids, or nested in each other.
 
 use super::{ANONYMOUS, ROOT};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::formats::problems::ProblemKind;
 use crate::json::{Kind, Number, Reader};
 use crate::limits::memory::{TryGrow, TryPut};
 use crate::message;
@@ -23,6 +24,8 @@ struct Node {
     line: Option<i64>,
     parent: Option<u32>,
     hits: i64,
+    /// Whether others refer to it, but the file does not contain it.
+    is_missing: bool,
 }
 
 /// Lines that were running in the function of a node.
@@ -49,6 +52,7 @@ pub struct Nodes {
     parents: Vec<(u32, u32)>,
     pub ticks: Vec<Ticks>,
     by_id: HashMap<u32, u32, RandomState>,
+    has_missing: bool,
     stacks: HashMap<(u32, Place), StackId, RandomState>,
     /// The locations of nodes as callers, if they occurred: stacks have most of theirs in common.
     callers: Vec<Option<LocationId>>,
@@ -113,7 +117,7 @@ impl Nodes {
         let node = &mut self.rows[row as usize];
         match key {
             "id" => node.id = Some(id(json)?),
-            "hitCount" => node.hits = json.number_if_any()?.and_then(Number::whole).unwrap_or(0),
+            "hitCount" => node.hits = count(json)?,
             "parent" => {
                 let parent = id(json)?;
                 self.parents.try_push((row, parent), WHAT)?;
@@ -156,7 +160,7 @@ impl Nodes {
             while let Some(key) = json.key()? {
                 match key.as_str() {
                     "line" => line = json.number()?.whole().unwrap_or(0),
-                    "ticks" => ticks = json.number()?.whole().unwrap_or(0),
+                    "ticks" => ticks = count(json)?,
                     _ => json.skip()?,
                 }
             }
@@ -203,7 +207,7 @@ impl Nodes {
     }
 
     /// Resolves ids. Nodes that come later may have been added before.
-    pub fn link(&mut self, json: &Reader) -> Result<()> {
+    pub fn link(&mut self, json: &mut Reader) -> Result<()> {
         for (row, node) in (0..).zip(&self.rows) {
             if let Some(id) = node.id {
                 if self.by_id.try_put(id, row, WHAT)?.is_some() {
@@ -211,22 +215,56 @@ impl Nodes {
                 }
             }
         }
-        for &(row, child) in &self.children {
-            // A truncated file may not have the child.
-            if let Some(&child) = self.by_id.get(&child) {
-                self.rows[child as usize].parent = Some(row);
+        for (row, child) in std::mem::take(&mut self.children) {
+            match self.by_id.get(&child) {
+                Some(&child) => self.set_parent(child, row, json)?,
+                // A truncated file may not have the child.
+                None if json.is_truncated() => {}
+                None => drop(self.find(child, json)?),
             }
         }
-        for &(row, parent) in &self.parents {
-            let parent = find(&self.by_id, parent, json)?;
-            self.rows[row as usize].parent = Some(parent);
+        for (row, parent) in std::mem::take(&mut self.parents) {
+            let parent = self.find(parent, json)?;
+            self.set_parent(row, parent, json)?;
         }
         Ok(())
     }
 
-    /// The row of a node.
-    pub fn find(&self, id: u32, json: &Reader) -> Result<u32> {
-        find(&self.by_id, id, json)
+    fn set_parent(&mut self, row: u32, parent: u32, json: &Reader) -> Result<()> {
+        let node = &mut self.rows[row as usize];
+        match node.parent.replace(parent) {
+            Some(other) if other != parent => {
+                let id = node.id.unwrap_or(row);
+                Err(json.error(message!("The node with the id {id} has two parents.")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The row of the node with this id. If there is none, an unknown function is added: chunks of a trace may be lost.
+    pub fn find(&mut self, id: u32, json: &mut Reader) -> Result<u32> {
+        if let Some(&row) = self.by_id.get(&id) {
+            if self.rows[row as usize].is_missing {
+                json.note(ProblemKind::MissingNode, message!("{id}").as_bytes());
+            }
+            return Ok(row);
+        }
+        json.note(ProblemKind::MissingNode, message!("{id}").as_bytes());
+        json.take(4 * size_of::<Node>())?;
+        let row = crate::collections::next_row(self.rows.len(), WHAT)?;
+        let node = Node {
+            id: Some(id),
+            is_missing: true,
+            ..Node::default()
+        };
+        self.rows.try_push(node, WHAT)?;
+        self.by_id.try_put(id, row, WHAT)?;
+        self.has_missing = true;
+        Ok(row)
+    }
+
+    pub fn has_missing(&self) -> bool {
+        self.has_missing
     }
 
     /// Whether a node is the outermost one, which is no function.
@@ -273,6 +311,9 @@ impl Nodes {
 
     fn location(&self, row: u32, place: Place, profile: &mut Profile) -> Result<LocationId> {
         let node = self.rows[row as usize];
+        if node.is_missing {
+            return profile.locations.intern(Location::default());
+        }
         let strings = &mut profile.strings;
         let empty = strings.intern("")?;
         let name = node.name.filter(|&name| name != empty);
@@ -306,7 +347,12 @@ fn id(json: &mut Reader) -> Result<u32> {
     id.ok_or_else(|| json.error_at(start, message!("This is not the id of a node.")))
 }
 
-fn find(by_id: &HashMap<u32, u32, RandomState>, id: u32, json: &Reader) -> Result<u32> {
-    let missing = || -> Error { json.error(message!("There is no node with the id {id}.")) };
-    by_id.get(&id).copied().ok_or_else(missing)
+/// A number of samples; 0 if there is none.
+fn count(json: &mut Reader) -> Result<i64> {
+    let start = json.position();
+    let count = match json.number_if_any()? {
+        Some(number) => number.whole().filter(|&count| count >= 0),
+        None => Some(0),
+    };
+    count.ok_or_else(|| json.error_at(start, message!("This is not a number of samples.")))
 }

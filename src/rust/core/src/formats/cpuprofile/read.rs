@@ -41,7 +41,7 @@ fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
         let result = read_file(&mut run, &mut trace, &mut profile, json);
         json.accept_end(result)?;
         let runs = match trace {
-            Some(trace) => trace.into_runs(),
+            Some(trace) => trace.into_runs()?,
             None if run.nodes.is_empty() => Vec::new(),
             None => [run].into_iter().try_fold(Vec::new(), |mut runs, run| {
                 runs.try_push(run, "sources")?;

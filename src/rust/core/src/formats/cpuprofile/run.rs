@@ -23,20 +23,40 @@ const SINCE_1970: f64 = 1e15;
 #[derive(Default)]
 pub struct Run {
     pub nodes: Nodes,
-    /// Ids of nodes.
-    pub samples: Vec<u32>,
+    /// Ids of nodes, or their rows once these are known.
+    samples: Vec<u32>,
     /// Microseconds since the previous sample.
-    pub deltas: Vec<f64>,
+    deltas: Vec<f64>,
     /// When each sample was taken, in old files.
     times: Vec<f64>,
     /// The line and column of each sample, in traces.
-    pub lines: Vec<i64>,
-    pub columns: Vec<i64>,
-    pub start: Option<f64>,
-    pub end: Option<f64>,
+    lines: Vec<i64>,
+    columns: Vec<i64>,
+    /// Its own start and end, and those that events of a trace contain. They may be times of different clocks.
+    span: Span,
+    pub traced: Span,
     /// Whether start and end are in seconds.
     is_old: bool,
     pub comment: Option<StringId>,
+}
+
+/// When a profile began and ended, by the same clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Span {
+    pub start: Option<f64>,
+    pub end: Option<f64>,
+}
+
+impl Span {
+    /// Adds the span of the next part.
+    fn append(&mut self, part: Span) {
+        self.start = self.start.or(part.start);
+        self.end = part.end.or(self.end);
+    }
+
+    fn is_complete(&self) -> bool {
+        self.start.is_some() && self.end.is_some()
+    }
 }
 
 impl Run {
@@ -83,8 +103,8 @@ impl Run {
             "columns" => numbers(json, |number| {
                 self.columns.try_push(number.whole().unwrap_or(0), WHAT)
             })?,
-            "startTime" => self.start = json.number_if_any()?.map(Number::real),
-            "endTime" => self.end = json.number_if_any()?.map(Number::real),
+            "startTime" => self.span.start = json.number_if_any()?.map(Number::real),
+            "endTime" => self.span.end = json.number_if_any()?.map(Number::real),
             _ => json.skip()?,
         }
         Ok(())
@@ -92,15 +112,32 @@ impl Run {
 
     /// Adds the next part of the same profile.
     pub fn append(&mut self, part: &Run) -> Result<()> {
+        let before = self.samples.len();
         self.nodes.append(&part.nodes)?;
         self.samples.try_extend(&part.samples, WHAT)?;
         self.deltas.try_extend(&part.deltas, WHAT)?;
-        self.lines.try_extend(&part.lines, WHAT)?;
-        self.columns.try_extend(&part.columns, WHAT)?;
-        self.start = self.start.or(part.start);
-        self.end = part.end.or(self.end);
-        self.comment = self.comment.or(part.comment);
+        // V8 leaves lines out of a part in which none is known.
+        for (all, new) in [
+            (&mut self.lines, &part.lines),
+            (&mut self.columns, &part.columns),
+        ] {
+            if !new.is_empty() {
+                all.try_fill(before, 0, WHAT)?;
+                all.try_extend(new, WHAT)?;
+            }
+        }
+        self.span.append(part.span);
+        self.traced.append(part.traced);
         Ok(())
+    }
+
+    /// When it began and ended. A start is only paired with an end of the same place in the file.
+    fn span(&self) -> Span {
+        let (own, traced) = (self.span, self.traced);
+        match own.is_complete() || !traced.is_complete() && own.start.is_some() {
+            true => own,
+            false => traced,
+        }
     }
 
     /// Adds the samples to a profile, as those of a new source.
@@ -112,6 +149,9 @@ impl Run {
         json: &mut Reader,
     ) -> Result<()> {
         self.nodes.link(json)?;
+        for id in &mut self.samples {
+            *id = self.nodes.find(*id, json)?;
+        }
         let source = self.source(uri)?;
         let source = profile.add_source(source)?;
         match self.samples.is_empty() {
@@ -122,10 +162,11 @@ impl Run {
 
     fn source(&self, uri: Option<&str>) -> Result<Source> {
         let unit = if self.is_old { 1e9 } else { 1e3 };
+        let span = self.span();
         let is_recorded = |start: &f64| !self.is_old && *start >= SINCE_1970;
-        let start = self.start.filter(is_recorded);
+        let start = span.start.filter(is_recorded);
         let start = start.and_then(|start| nearest(start * unit));
-        let duration = self.end.zip(self.start).map(|(end, start)| end - start);
+        let duration = span.end.zip(span.start).map(|(end, start)| end - start);
         let mut comments = Vec::new();
         if let Some(comment) = self.comment {
             comments.try_push(comment, "comments")?;
@@ -141,22 +182,33 @@ impl Run {
         })
     }
 
-    /// The time of each sample, as far as it is known.
-    fn absolute_times(&mut self, json: &mut Reader) -> Result<Vec<f64>> {
+    /// The time of each sample, as far as it is known, and when the last one ended.
+    fn times(&mut self, json: &mut Reader) -> Result<(Vec<f64>, Option<f64>)> {
+        let span = self.span();
         let mut times = std::mem::take(&mut self.times);
+        // Without a start, the first sample begins at an unknown time before the end.
+        let is_known = !self.is_old && (span.start.is_some() || !times.is_empty());
+        // Samples may be missing at the end of a profile of which a part is lost.
+        let is_complete = !self.nodes.has_missing();
+        let mut end = span.end.filter(|_| is_known && is_complete);
         if times.is_empty() {
-            let mut time = self.start.unwrap_or(0.0);
+            let mut time = span.start.unwrap_or(0.0);
             for delta in &self.deltas {
                 time += delta;
                 times.try_push(time, WHAT)?;
             }
+        }
+        // Old versions of V8 write the end as one more time.
+        if times.len() == self.samples.len() + 1 {
+            end = end.or(times.pop());
+            times.truncate(self.samples.len());
         }
         if !times.is_empty() && times.len() != self.samples.len() {
             json.note(ProblemKind::UnequalLengths, b"");
             self.samples.truncate(times.len());
             times.truncate(self.samples.len());
         }
-        Ok(times)
+        Ok((times, end))
     }
 
     fn add_samples(
@@ -166,14 +218,13 @@ impl Run {
         columns: &mut Columns,
         json: &mut Reader,
     ) -> Result<()> {
-        let times = self.absolute_times(json)?;
+        let (times, end) = self.times(json)?;
         let mut order = Vec::new();
         order.try_extend_from(0..self.samples.len(), WHAT)?;
         if !times.is_sorted() {
             json.note(ProblemKind::TimeBackwards, b"");
             sort_by_key(&mut order, |&row| SortedTime(times[row]), WHAT)?;
         }
-        let end = self.end.filter(|_| !self.is_old);
         let duration = |at: usize| {
             let time = *times.get(*order.get(at)?)?;
             let next = order.get(at + 1).map(|&row| times[row]);
@@ -185,7 +236,7 @@ impl Run {
             if at % ROWS == 0 {
                 json.check()?;
             }
-            let node = self.nodes.find(self.samples[row], json)?;
+            let node = self.samples[row];
             let lasted = duration(at);
             let is_last = at + 1 == order.len();
             // The mark at the end, without which the sample before it would have no duration.
@@ -324,7 +375,7 @@ impl Columns {
 
 /// A time by which samples are sorted.
 #[derive(Clone, Copy, PartialEq)]
-struct SortedTime(f64);
+pub struct SortedTime(pub f64);
 
 impl Eq for SortedTime {}
 

@@ -5,11 +5,18 @@ use crate::error::Error;
 use crate::formats::testing::{self, kinds, name_of, read, read_with, rprof_profile, written};
 use crate::model::{LocationId, Profile};
 
+mod traces;
+
 /// For each sample its stack (outermost first, with known lines) and its values.
 fn samples(profile: &Profile) -> Vec<(String, Vec<f64>)> {
-    let frame = |id: LocationId| match profile.locations.get(id).line.unwrap() {
-        0 => name_of(profile, id).to_owned(),
-        line => format!("{}:{line}", name_of(profile, id)),
+    let name = |id| {
+        profile
+            .function_of(id)
+            .map_or("<unknown>", |_| name_of(profile, id))
+    };
+    let frame = |id: LocationId| match profile.locations.get(id).line.unwrap_or(0) {
+        0 => name(id).to_owned(),
+        line => format!("{}:{line}", name(id)),
     };
     let samples = testing::samples(profile, frame).into_iter();
     let shown = samples.map(|sample| (sample.outermost_first(), sample.values));
@@ -136,6 +143,24 @@ fn old_files_are_nested_and_may_only_count() {
 }
 
 #[test]
+fn samples_without_a_time_are_counted_as_lost() {
+    let text = format!(
+        r#"{{"nodes":[{}],"samples":[2,3,2],"timeDeltas":[10,0,30]}}"#,
+        tree()
+    );
+    let (profile, _) = read(&FORMAT, &text);
+    assert_eq!(profile.samples.len(), 3);
+    let mut out = Vec::new();
+    let writer: &dyn crate::formats::Writer = &Writer;
+    let losses = writer.write(&profile, &mut out, &|| false).unwrap();
+    let expected = [(crate::formats::losses::LossKind::SampleWithoutTime, 1)];
+    assert_eq!(losses.iter().collect::<Vec<_>>(), expected);
+    // A sample that took no time is one.
+    let (back, _) = read(&FORMAT, &out);
+    assert_eq!(samples(&back), samples(&profile)[..2]);
+}
+
+#[test]
 fn deep_nesting_is_no_recursion() {
     let depth = 50_000;
     let begin = r#"{"functionName":"f","hitCount":0,"children":["#.repeat(depth);
@@ -213,11 +238,23 @@ fn irregular_files_are_refused_with_a_position() {
     );
     let heap = r#"{"id":1,"callFrame":{},"selfSize":5}"#;
     for (nodes, samples, message) in [
-        (tree(), "9", "no node with the id 9"),
         (tree(), "-1", "not the id of a node"),
         (twice, "1", "Two nodes have the id 1"),
         (cycle, "1", "among its own callers"),
-        (node(2, "a", r#","parent":7"#), "2", "no node with the id 7"),
+        (
+            format!(
+                "{},{}",
+                node(1, "a", r#","children":[2]"#),
+                node(2, "b", r#","parent":3"#)
+            ),
+            "2",
+            "The node with the id 2 has two parents",
+        ),
+        (
+            node(1, "a", "").replace("\"hitCount\":1", "\"hitCount\":-1"),
+            "1",
+            "not a number of samples",
+        ),
         (heap.to_owned(), "1", "heap profile"),
     ] {
         let error = read_with(&FORMAT, &file(&nodes, samples), None).unwrap_err();
@@ -227,6 +264,23 @@ fn irregular_files_are_refused_with_a_position() {
     let (profile, problems) = read(&FORMAT, &file(&tree(), "2,3,4"));
     assert_eq!(stacks(&profile).len(), 1);
     assert_eq!(kinds(&problems), ["unequal_lengths"]);
+    let (profile, problems) = read(&FORMAT, &file(&node(2, "a", r#","children":[7]"#), "2"));
+    assert_eq!(stacks(&profile), ["a"]);
+    assert_eq!(kinds(&problems), ["missing_node"]);
+}
+
+#[test]
+fn one_more_time_than_samples_is_the_end() {
+    for times in [
+        r#""timestamps":[100,130,190]"#,
+        r#""timeDeltas":[100,30,60]"#,
+    ] {
+        let text = format!(r#"{{"nodes":[{}],"samples":[3,4],{times}}}"#, tree());
+        let (profile, problems) = read(&FORMAT, &text);
+        let times = samples(&profile).into_iter().map(|(_, values)| values[1]);
+        assert_eq!(times.collect::<Vec<_>>(), [30.0, 60.0]);
+        assert!(problems.is_empty());
+    }
 }
 
 #[test]

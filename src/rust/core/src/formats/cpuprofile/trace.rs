@@ -1,12 +1,14 @@
 //! Traces of Chrome's performance panel: arrays of events, some of which contain parts of CPU profiles.
 //!
 //! `Profile` begins a profile, and each `ProfileChunk` with the same process and id contains new nodes and samples.
-//! Node writes `CpuProfile` events, which contain a whole profile. Other events are skipped.
+//! V8 writes the start as `startTime` in the data of `Profile`, the end as `endTime` in those of the last chunk, and
+//! `timeDeltas` beside `cpuProfile` in those of each chunk (`CpuProfile::StreamPendingTraceEvents()`).
+//! Node writes `CpuProfile` events, each of which contains a whole profile. Other events are skipped.
 
-use super::run::Run;
+use super::run::{Run, SortedTime};
 use crate::error::Result;
-use crate::json::{Kind, Reader};
-use crate::limits::memory::{TryGrow, TryPut, owned, written};
+use crate::json::{Kind, Number, Reader};
+use crate::limits::memory::{TryGrow, TryPut, owned, sort_by_key, written};
 use crate::model::{StringId, Strings};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -15,12 +17,20 @@ const WHAT: &str = "events";
 
 #[derive(Default)]
 pub struct Trace {
-    pub runs: Vec<Run>,
-    /// By process and id.
+    profiles: Vec<Traced>,
+    /// By process and id, the profile that began last.
     by_key: HashMap<String, usize, RandomState>,
-    /// The threads of profiles, and the names of threads, by process and thread.
-    threads: Vec<(usize, String)>,
+    /// The names of threads, by process and thread.
     names: HashMap<String, StringId, RandomState>,
+}
+
+/// A profile.
+#[derive(Default)]
+struct Traced {
+    /// Its parts, with the times of their events.
+    parts: Vec<(Option<f64>, Run)>,
+    /// Process and thread, once the event that begins it was read.
+    thread: Option<String>,
 }
 
 /// What an event contains.
@@ -30,6 +40,7 @@ struct Event {
     id: String,
     process: i64,
     thread: i64,
+    time: Option<f64>,
     part: Run,
     /// The argument `name`.
     text: Option<StringId>,
@@ -53,39 +64,73 @@ impl Trace {
 
     fn add(&mut self, event: Event, json: &mut Reader) -> Result<()> {
         let thread = || written(format_args!("{}/{}", event.process, event.thread), WHAT);
-        match event.name.as_str() {
-            "Profile" | "ProfileChunk" | "CpuProfile" => {
-                let key = written(format_args!("{}/{}", event.process, event.id), WHAT)?;
-                let run = match self.by_key.get(&key) {
-                    Some(&run) => run,
-                    None => {
-                        json.take(2 * size_of::<Run>())?;
-                        self.runs.try_push(Run::default(), WHAT)?;
-                        let run = self.runs.len() - 1;
-                        self.by_key.try_put(key, run, WHAT)?;
-                        run
-                    }
-                };
-                if event.name == "Profile" {
-                    self.threads.try_push((run, thread()?), WHAT)?;
-                }
-                self.runs[run].append(&event.part)
+        let key = || written(format_args!("{}/{}", event.process, event.id), WHAT);
+        let profile = match event.name.as_str() {
+            // A whole profile, without an id.
+            "CpuProfile" => {
+                let profile = self.begin(json)?;
+                self.profiles[profile].thread = Some(thread()?);
+                profile
             }
-            "thread_name" => match event.text {
-                Some(text) => self.names.try_put(thread()?, text, WHAT).map(drop),
-                None => Ok(()),
+            "Profile" => {
+                let known = self.by_key.get(&key()?).copied();
+                let has_begun = |&profile: &usize| self.profiles[profile].thread.is_some();
+                let profile = match known.filter(|known| !has_begun(known)) {
+                    Some(profile) => profile,
+                    None => self.begin_as(key()?, json)?,
+                };
+                self.profiles[profile].thread = Some(thread()?);
+                profile
+            }
+            "ProfileChunk" => match self.by_key.get(&key()?) {
+                Some(&profile) => profile,
+                None => self.begin_as(key()?, json)?,
             },
-            _ => Ok(()),
-        }
+            "thread_name" => {
+                if let Some(text) = event.text {
+                    self.names.try_put(thread()?, text, WHAT)?;
+                }
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        json.take(2 * size_of::<(Option<f64>, Run)>())?;
+        let part = (event.time, event.part);
+        self.profiles[profile].parts.try_push(part, WHAT)
+    }
+
+    fn begin(&mut self, json: &mut Reader) -> Result<usize> {
+        json.take(2 * size_of::<Traced>())?;
+        self.profiles.try_push(Traced::default(), WHAT)?;
+        Ok(self.profiles.len() - 1)
+    }
+
+    fn begin_as(&mut self, key: String, json: &mut Reader) -> Result<usize> {
+        let profile = self.begin(json)?;
+        self.by_key.try_put(key, profile, WHAT)?;
+        Ok(profile)
     }
 
     /// The profiles, with the names of their threads.
-    pub fn into_runs(mut self) -> Vec<Run> {
-        for (run, thread) in &self.threads {
-            self.runs[*run].comment = self.names.get(thread).copied();
+    pub fn into_runs(self) -> Result<Vec<Run>> {
+        let mut runs = Vec::new();
+        for mut profile in self.profiles {
+            // The events of a trace need not be in the order of their times.
+            let has_times = profile.parts.iter().all(|(time, _)| time.is_some());
+            if has_times {
+                let time = |(time, _): &(Option<f64>, Run)| SortedTime(time.unwrap_or(0.0));
+                sort_by_key(&mut profile.parts, time, WHAT)?;
+            }
+            let mut run = Run::default();
+            for (_, part) in &profile.parts {
+                run.append(part)?;
+            }
+            run.comment = profile.thread.and_then(|t| self.names.get(&t).copied());
+            if !run.nodes.is_empty() {
+                runs.try_push(run, "sources")?;
+            }
         }
-        self.runs.retain(|run| !run.nodes.is_empty());
-        self.runs
+        Ok(runs)
     }
 }
 
@@ -96,13 +141,18 @@ impl Event {
         while let Some(key) = json.key()? {
             match key.as_str() {
                 "name" => event.name = own(json.text_if_any()?)?,
-                "id" => match json.peek()? {
-                    Kind::Number => {
-                        let id = json.number()?.real();
-                        event.id = written(format_args!("{id}"), WHAT)?;
+                "id" => event.id = id(json)?,
+                // An id of this process or of all processes.
+                "id2" if json.peek()? == Kind::Object => {
+                    json.begin_object()?;
+                    while let Some(key) = json.key()? {
+                        match key.as_str() {
+                            "local" | "global" => event.id = id(json)?,
+                            _ => json.skip()?,
+                        }
                     }
-                    _ => event.id = own(json.text_if_any()?)?,
-                },
+                }
+                "ts" => event.time = time(json)?,
                 "pid" => event.process = whole(json)?,
                 "tid" => event.thread = whole(json)?,
                 "args" if json.peek()? == Kind::Object => event.read_arguments(json, strings)?,
@@ -139,12 +189,28 @@ impl Event {
                 key @ ("timeDeltas" | "lines" | "columns") if json.peek()? == Kind::Array => {
                     self.part.field(key, json, strings)?;
                 }
-                key @ ("startTime" | "endTime") => self.part.field(key, json, strings)?,
+                // V8's clock starts with the computer, so 0 is an unknown start.
+                "startTime" => {
+                    self.part.traced.start = time(json)?.filter(|&start| start != 0.0);
+                }
+                "endTime" => self.part.traced.end = time(json)?,
                 _ => json.skip()?,
             }
         }
         Ok(())
     }
+}
+
+/// An id, which is a text or a number.
+fn id(json: &mut Reader) -> Result<String> {
+    match json.peek()? {
+        Kind::Number => written(format_args!("{}", json.number()?.real()), WHAT),
+        _ => own(json.text_if_any()?),
+    }
+}
+
+fn time(json: &mut Reader) -> Result<Option<f64>> {
+    Ok(json.number_if_any()?.map(Number::real))
 }
 
 fn own(text: Option<&str>) -> Result<String> {

@@ -45,7 +45,8 @@ fn write_file(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Loss
     };
     let tree = Tree::new(&samples, stop)?;
     let mut losses = Losses::default();
-    losses.add(LossKind::NotPositive, tree.left_out);
+    losses.add(LossKind::NotPositive, tree.left_out.not_positive);
+    losses.add(LossKind::SampleWithoutTime, tree.left_out.without_time);
     let sources = profile.source_ids();
     let recorded = sources.filter(|&source| !rows.of(source).is_empty());
     losses.add(LossKind::JoinedSource, recorded.count().saturating_sub(1));
@@ -97,6 +98,13 @@ fn time_of<'m, 'a>(
     }
 }
 
+/// The number of samples that are left out, by reason.
+#[derive(Debug, Clone, Copy, Default)]
+struct LeftOut {
+    not_positive: usize,
+    without_time: usize,
+}
+
 /// The samples that are written.
 struct Samples<'a, 'm> {
     profile: &'a Profile,
@@ -105,25 +113,26 @@ struct Samples<'a, 'm> {
 }
 
 impl Samples<'_, '_> {
-    /// Calls `each` with the row and the microseconds of each sample. Returns how many have a time that is
-    /// negative or infinite.
+    /// Calls `each` with the row and the microseconds of each sample, as far as they are known and not negative.
     fn for_each(
         &self,
         stop: Stop,
         mut each: impl FnMut(usize, f64) -> Result<()>,
-    ) -> Result<usize> {
+    ) -> Result<LeftOut> {
         let nanoseconds = self.measure.nanoseconds().unwrap_or(1e3);
-        let mut left_out = 0;
+        let mut left_out = LeftOut::default();
         for source in self.profile.source_ids() {
             for (count, &row) in self.rows.of(source).iter().enumerate() {
                 if count % ROWS == 0 {
                     cancel::check(stop)?;
                 }
                 let time = self.time(row, source, nanoseconds);
-                if time > 0.0 && time.is_finite() {
+                if time.is_nan() {
+                    left_out.without_time += 1;
+                } else if time < 0.0 {
+                    left_out.not_positive += 1;
+                } else {
                     each(row, time)?;
-                } else if time != 0.0 && !time.is_nan() {
-                    left_out += 1;
                 }
             }
         }
@@ -149,7 +158,7 @@ struct Tree {
     ticks: Vec<(u32, i64, i64)>,
     /// Microseconds of all samples.
     sum: f64,
-    left_out: usize,
+    left_out: LeftOut,
 }
 
 impl Tree {

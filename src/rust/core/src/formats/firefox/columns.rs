@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::json::{Kind, Reader};
 use crate::limits::memory::TryGrow;
+use crate::message;
 
 const WHAT: &str = "a column";
 
@@ -18,10 +19,11 @@ pub fn read(json: &mut Reader, column: &mut Column) -> Result<()> {
     while json.element()? {
         let number = match json.peek()? {
             Kind::Number => json.number()?.real(),
-            _ => {
+            Kind::Word => {
                 json.skip()?;
                 f64::NAN
             }
+            _ => return Err(json.expected("a number or `null`")),
         };
         json.take(2 * size_of::<f64>())?;
         column.try_push(number, WHAT)?;
@@ -42,7 +44,54 @@ pub fn whole(column: &[f64], row: u32) -> Option<i64> {
     crate::model::whole(get(column, row)?)
 }
 
-/// A cell with the row of another table; `None` for `null` and -1.
-pub fn index(column: &[f64], row: u32) -> Option<u32> {
-    u32::try_from(whole(column, row)?).ok()
+/// A cell with the row of another table; `None` for `null` and -1. Any other number that is no row is an error.
+pub fn index(column: &[f64], row: u32, json: &Reader) -> Result<Option<u32>> {
+    natural(column, row, json)
+}
+
+/// A cell with an address; `None` for `null` and -1.
+pub fn address(column: &[f64], row: u32, json: &Reader) -> Result<Option<u64>> {
+    natural(column, row, json)
+}
+
+fn natural<N: TryFrom<i64>>(column: &[f64], row: u32, json: &Reader) -> Result<Option<N>> {
+    let Some(number) = get(column, row).filter(|&number| number != -1.0) else {
+        return Ok(None);
+    };
+    let natural = crate::model::whole(number).and_then(|number| N::try_from(number).ok());
+    match natural {
+        Some(natural) => Ok(Some(natural)),
+        None => Err(json.error(message!(
+            "{number} is neither a row of a table nor an address."
+        ))),
+    }
+}
+
+/// The row of another table to which a cell refers, as for [`index()`]. A row beyond the end of that table is an error.
+pub fn refer<'t, T>(
+    column: &[f64],
+    row: u32,
+    table: &'t [T],
+    json: &Reader,
+) -> Result<Option<&'t T>> {
+    let Some(index) = index(column, row, json)? else {
+        return Ok(None);
+    };
+    match table.get(index as usize) {
+        Some(found) => Ok(Some(found)),
+        // A truncated file may not have it.
+        None if json.is_truncated() => Ok(None),
+        None => Err(json.error(message!(
+            "Row {index} of a table of {} rows does not exist.",
+            table.len()
+        ))),
+    }
+}
+
+/// A cell with the row of a table of which this is a column; if the table has this column, its row must exist.
+pub fn row_of(column: &[f64], row: u32, other: &[f64], json: &Reader) -> Result<Option<u32>> {
+    if !other.is_empty() {
+        refer(column, row, other, json)?;
+    }
+    index(column, row, json)
 }

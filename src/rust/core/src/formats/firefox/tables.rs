@@ -1,7 +1,7 @@
 //! The tables that samples refer to: stacks, frames, functions. They are shared by all threads from version 60 on, and
 //! before that each thread has its own.
 
-use super::columns::{self, Column, index, whole};
+use super::columns::{self, Column, get, index, refer, row_of, whole};
 use crate::error::{Error, Result};
 use crate::json::{Kind, Reader};
 use crate::limits::memory::{TryGrow, TryPut};
@@ -163,8 +163,8 @@ impl<'v> View<'v> {
         }
     }
 
-    fn string(&self, column: &[f64], row: u32) -> Option<StringId> {
-        self.strings.get(index(column, row)? as usize).copied()
+    fn string(&self, column: &[f64], row: u32, json: &Reader) -> Result<Option<StringId>> {
+        Ok(refer(column, row, self.strings, json)?.copied())
     }
 }
 
@@ -212,7 +212,7 @@ impl Tables {
         let mut locations = Vec::new();
         let mut next = Some(row);
         while let Some(row) = next {
-            let Some(frame) = index(&self.stack_frame, row) else {
+            let Some(frame) = index(&self.stack_frame, row, json)? else {
                 return Err(missing("Stack", row, self.stack_frame.len(), json));
             };
             if locations.len() > self.stack_frame.len() {
@@ -220,16 +220,28 @@ impl Tables {
             }
             let location = self.location(frame, view, profile, mappings, json)?;
             locations.try_push(location, "a stack")?;
-            next = match index(&self.stack_offset, row) {
-                Some(offset) => row.checked_sub(offset).filter(|_| offset > 0),
-                None => index(&self.stack_prefix, row),
-            };
+            next = self.caller(row, json)?;
         }
         json.take(2 * size_of_val(&locations[..]))?;
         let stack = profile.stacks.intern(&locations)?;
         self.stacks.try_fill(self.stack_frame.len(), None, WHAT)?;
         self.stacks[row as usize] = Some(stack);
         Ok(stack)
+    }
+
+    /// The row of the caller's stack.
+    fn caller(&self, row: u32, json: &Reader) -> Result<Option<u32>> {
+        let Some(offset) = get(&self.stack_offset, row) else {
+            return index(&self.stack_prefix, row, json);
+        };
+        let offset = crate::model::whole(offset).and_then(|offset| u32::try_from(offset).ok());
+        match offset.map(|offset| (offset, row.checked_sub(offset))) {
+            Some((0, _)) => Ok(None),
+            Some((_, Some(caller))) => Ok(Some(caller)),
+            _ => Err(json.error(message!(
+                "The `prefixOffset` of stack {row} leads to no stack."
+            ))),
+        }
     }
 
     fn location(
@@ -243,19 +255,22 @@ impl Tables {
         if let Some(Some(location)) = self.locations.get(row as usize) {
             return Ok(*location);
         }
-        let Some(func) = index(&self.frame_func, row) else {
+        let Some(func) = index(&self.frame_func, row, json)? else {
             return Err(missing("Frame", row, self.frame_func.len(), json));
         };
-        let address = whole(&self.frame_address, row).and_then(|a| u64::try_from(a).ok());
-        let lib = index(&self.frame_lib, row).or_else(|| {
-            let resource = index(&self.func_resource, func)?;
-            index(&self.resource_lib, resource)
-        });
-        let mapping = match lib.and_then(|lib| view.libs.get(lib as usize)) {
+        let address = columns::address(&self.frame_address, row, json)?;
+        let mut lib = refer(&self.frame_lib, row, view.libs, json)?;
+        if lib.is_none() {
+            let resource = row_of(&self.func_resource, func, &self.resource_lib, json)?;
+            if let Some(resource) = resource {
+                lib = refer(&self.resource_lib, resource, view.libs, json)?;
+            }
+        }
+        let mapping = match lib {
             Some(lib) => Some(mapping_of(lib, profile, mappings)?),
             None => None,
         };
-        let Some(name) = view.string(&self.func_name, func) else {
+        let Some(name) = view.string(&self.func_name, func, json)? else {
             return Err(missing("Function", func, self.func_name.len(), json));
         };
         // The viewer looks up the symbols of these.
@@ -270,9 +285,14 @@ impl Tables {
             true => None,
             false => {
                 let empty = profile.strings.intern("")?;
-                let file = view.string(&self.func_file, func);
-                let source = || view.string(view.source_file, index(&self.func_source, func)?);
-                let file = file.or_else(source).unwrap_or(empty);
+                let mut file = view.string(&self.func_file, func, json)?;
+                if file.is_none() {
+                    let source = row_of(&self.func_source, func, view.source_file, json)?;
+                    if let Some(source) = source {
+                        file = view.string(view.source_file, source, json)?;
+                    }
+                }
+                let file = file.unwrap_or(empty);
                 let start = whole(&self.func_line, func).unwrap_or(0);
                 let start = i64::from(integer_for_r(start));
                 let strings = &mut profile.strings;

@@ -215,6 +215,62 @@ fn irregular_files_are_refused_or_reported() {
 }
 
 #[test]
+fn a_number_that_is_no_row_of_a_table_is_an_error() {
+    let file = [
+        META,
+        LIBS,
+        &format!(r#""shared":{{{STACKS},{FRAMES},{FUNCS},{STRINGS}}}"#),
+        &format!(r#""threads":[{{{SAMPLES}}}]"#),
+    ];
+    let file = format!("{{{}}}", file.join(","));
+    let (profile, problems) = read(&FORMAT, &file);
+    assert!(stacks(&profile) == EXPECTED && problems.is_empty());
+    let columns = [
+        (STACKS, r#""frame":[0,1,"#, r#""frame":[0,?,"#),
+        (STACKS, r#""prefixOffset":[0,1,"#, r#""prefixOffset":[0,?,"#),
+        (FRAMES, r#""func":[0,1]"#, r#""func":[0,?]"#),
+        (FRAMES, r#""address":[-1,"#, r#""address":[?,"#),
+        (FUNCS, r#""name":[0,1]"#, r#""name":[?,1]"#),
+        (FUNCS, r#""source":[0,"#, r#""source":[?,"#),
+        (FUNCS, r#""resource":[-1,0]"#, r#""resource":[-1,?]"#),
+        (FUNCS, r#""lib":[0]"#, r#""lib":[?]"#),
+        (FUNCS, r#""filename":[2]"#, r#""filename":[?]"#),
+        (SAMPLES, r#""stack":[1,"#, r#""stack":[?,"#),
+    ];
+    for (table, column, changed) in columns {
+        for number in [
+            "-2",
+            "-1e9",
+            "0.5",
+            "99",
+            "4294967296",
+            "1e300",
+            "\"1\"",
+            "{}",
+        ] {
+            // An address has more digits.
+            if column.contains("address") && ["99", "4294967296"].contains(&number) {
+                continue;
+            }
+            let damaged =
+                file.replace(table, &table.replace(column, &changed.replace('?', number)));
+            assert_ne!(damaged, file);
+            let error = read_with(&FORMAT, &damaged, None);
+            assert!(
+                matches!(error, Err(Error::Parse { .. })),
+                "{column} {number}: {error:?}"
+            );
+        }
+    }
+    let damaged = file.replace(r#""prefixOffset":[0,1,"#, r#""prefixOffset":[0,-1,"#);
+    let error = read_with(&FORMAT, &damaged, None).unwrap_err().to_string();
+    assert!(
+        error.contains("The `prefixOffset` of stack 1 leads to no stack."),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_truncated_file_is_read_as_far_as_it_goes() {
     let text = with_threads(&format!(r#"{{{SAMPLES}}},{{{SAMPLES}}}"#));
     let mut counts = Vec::new();

@@ -240,7 +240,7 @@ impl Adding<'_, '_> {
         let rows = table.rows(json);
         let mut passed = 0.0;
         for at in 0..rows as u32 {
-            let row = self.sample(index(&table.stack, at), json)?;
+            let row = self.sample(index(&table.stack, at, json)?, json)?;
             let weight = match table.weight.is_empty() {
                 true => Some(1.0),
                 false => get(&table.weight, at),
@@ -275,7 +275,7 @@ impl Adding<'_, '_> {
                 "alloc_space"
             };
             let column = self.columns.find(name, "bytes")?;
-            let row = self.sample(index(&table.stack, at), json)?;
+            let row = self.sample(index(&table.stack, at, json)?, json)?;
             self.columns.set(column, row, Some(weight.abs()))?;
             self.time(row, get(&table.time, at))?;
             let is_known = types.iter().any(|type_| type_.name == name);

@@ -7,7 +7,7 @@ use crate::analysis::measures::Measure;
 use crate::analysis::rows_by_source::RowsBySource;
 use crate::analysis::source_facts::time;
 use crate::error::Result;
-use crate::formats::losses::Losses;
+use crate::formats::losses::{LossKind, Losses};
 use crate::formats::write;
 use crate::json::Json;
 use crate::limits::cancel::Stop;
@@ -73,6 +73,7 @@ fn write_file(
         };
         written.try_push(Thread::new(run, &measures)?, WHAT)?;
     }
+    losses.add(LossKind::OtherType, undistinguished(&written));
     let mut json = Json::new(out, stop)?;
     json.object(|json| {
         json.field("meta")?
@@ -94,6 +95,16 @@ fn write_file(
     })?;
     json.finish()?;
     Ok(losses)
+}
+
+/// The number of threads whose weights would be read as values of another type: the format knows times, bytes and counts.
+fn undistinguished(threads: &[Thread]) -> usize {
+    let threads = threads.iter().filter(|thread| thread.has_samples());
+    let is_like_another = |thread: &&Thread| {
+        let mut same = threads.clone();
+        thread.has_other_unit() || same.any(|other| thread.is_other_type(other))
+    };
+    threads.clone().filter(is_like_another).count()
 }
 
 fn milliseconds(nanoseconds: i64) -> f64 {

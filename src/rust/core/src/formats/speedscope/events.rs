@@ -1,7 +1,7 @@
 //! Evented profiles: frames are opened and closed at certain times.
 //!
 //! The time between two events becomes a sample with the frames that are open. If there are none, nothing was
-//! recorded then, so there is no sample.
+//! recorded then, so there is no sample. Frames that are never closed are open until the end of the profile.
 
 use super::read::Recorded;
 use super::stacks::RawStacks;
@@ -11,8 +11,45 @@ use crate::json::{Number, Reader};
 use crate::limits::memory::TryGrow;
 use crate::message;
 
+/// The frames that are open after the last event, and its time.
+pub struct Open {
+    frames: Vec<u32>,
+    last: Option<Number>,
+}
+
+impl Open {
+    /// Adds the sample between the last event and the end of the profile.
+    pub fn close(
+        &self,
+        end: Option<Number>,
+        json: &mut Reader,
+        stacks: &mut RawStacks,
+        recorded: &mut Recorded,
+    ) -> Result<()> {
+        let Some(last) = self.last.filter(|_| !self.frames.is_empty()) else {
+            return Ok(());
+        };
+        let rest = end.map(|end| difference(end, last));
+        match rest.filter(|rest| rest.real() >= 0.0) {
+            Some(rest) => {
+                json.note(ProblemKind::OpenFrame, b"");
+                if rest.real() == 0.0 {
+                    return Ok(());
+                }
+                let stack = stacks.intern(&self.frames, json)?;
+                recorded.add(stack, stacks.depth(stack), json)?;
+                recorded.weigh(rest, json)
+            }
+            None => {
+                json.note(ProblemKind::UnknownEnd, b"");
+                Ok(())
+            }
+        }
+    }
+}
+
 /// Reads the array `events`, which is next.
-pub fn read(json: &mut Reader, stacks: &mut RawStacks, recorded: &mut Recorded) -> Result<()> {
+pub fn read(json: &mut Reader, stacks: &mut RawStacks, recorded: &mut Recorded) -> Result<Open> {
     let mut open: Vec<u32> = Vec::new();
     let mut last = None;
     json.begin_array()?;
@@ -47,7 +84,7 @@ pub fn read(json: &mut Reader, stacks: &mut RawStacks, recorded: &mut Recorded) 
             }
         }
     }
-    Ok(())
+    Ok(Open { frames: open, last })
 }
 
 #[derive(Default)]

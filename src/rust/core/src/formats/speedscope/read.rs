@@ -4,17 +4,17 @@
 //! `time` in its unit, or `memory` in bytes.
 
 use super::stacks::RawStacks;
-use super::{NO_UNIT, SCHEMA, events};
+use super::{NO_UNIT, SCHEMA, events, type_of};
 use crate::error::Result;
 use crate::formats::bytes::is_json;
 use crate::formats::format::{Format, Opened};
 use crate::formats::problems::{ProblemKind, Problems};
-use crate::json::{self, Number, Reader, keys};
+use crate::json::{self, Kind, Number, Reader, keys};
 use crate::limits::cancel::{ROWS, Stop};
 use crate::limits::memory::{TryGrow, owned};
 use crate::model::{
     LocationId, Profile, SampleType, Source, SourceId, SourceKind, StackId, ValueType, Values,
-    is_exact, nearest,
+    is_exact, nearest, unit_of_time,
 };
 use memchr::memmem;
 
@@ -67,6 +67,8 @@ struct File {
 pub struct Recorded {
     name: Option<String>,
     unit: Option<String>,
+    /// The name and the unit of the sample type, in files of ours.
+    sample_type: Option<[String; 2]>,
     start: Option<Number>,
     end: Option<Number>,
     stacks: Vec<u32>,
@@ -108,11 +110,15 @@ impl Recorded {
     }
 
     fn read_fields(&mut self, json: &mut Reader, stacks: &mut RawStacks) -> Result<()> {
+        let mut open = None;
         json.begin_object()?;
         while let Some(key) = json.key()? {
             match key.as_str() {
                 "name" => self.name = own_text(json)?,
                 "unit" => self.unit = own_text(json)?,
+                "sampleType" if json.peek()? == Kind::Array => {
+                    self.sample_type = read_type(json)?;
+                }
                 "startValue" => self.start = json.number_if_any()?,
                 "endValue" => self.end = json.number_if_any()?,
                 "samples" => {
@@ -129,20 +135,20 @@ impl Recorded {
                         self.weigh(weight, json)?;
                     }
                 }
-                "events" => events::read(json, stacks, self)?,
+                "events" => open = Some(events::read(json, stacks, self)?),
                 _ => json.skip()?,
             }
         }
-        Ok(())
+        match open {
+            Some(open) => open.close(self.end, json, stacks, self),
+            None => Ok(()),
+        }
     }
 
     fn value_type(&self) -> Result<ValueType> {
-        let unit = self.unit.as_deref().unwrap_or(NO_UNIT);
-        let (name, unit) = match unit {
-            NO_UNIT => ("samples", "count"),
-            "bytes" => ("memory", unit),
-            "nanoseconds" | "microseconds" | "milliseconds" | "seconds" => ("time", unit),
-            _ => ("value", unit),
+        let (name, unit) = match &self.sample_type {
+            Some([name, unit]) => (name.as_str(), unit.as_str()),
+            None => type_of(self.unit.as_deref().unwrap_or(NO_UNIT)),
         };
         Ok(ValueType {
             name: owned(name, WHAT)?,
@@ -152,16 +158,23 @@ impl Recorded {
 
     /// The duration in nanoseconds, if the unit is one of time.
     fn duration(&self) -> Option<i64> {
-        let factor = match self.unit.as_deref()? {
-            "nanoseconds" => 1.0,
-            "microseconds" => 1e3,
-            "milliseconds" => 1e6,
-            "seconds" => 1e9,
-            _ => return None,
-        };
+        let factor = unit_of_time(self.unit.as_deref()?)?;
         let passed = self.end?.real() - self.start?.real();
         nearest(passed * factor).filter(|&passed| passed > 0)
     }
+}
+
+/// The name and the unit of a sample type, the array that is next.
+fn read_type(json: &mut Reader) -> Result<Option<[String; 2]>> {
+    let mut texts = Vec::new();
+    json.begin_array()?;
+    while json.element()? {
+        texts.try_push(owned(json.text()?, "a text")?, "a text")?;
+    }
+    Ok(texts
+        .try_into()
+        .ok()
+        .filter(|[name, _]: &[String; 2]| !name.is_empty()))
 }
 
 fn own_text(json: &mut Reader) -> Result<Option<String>> {

@@ -4,7 +4,7 @@ use super::*;
 use crate::error::Error;
 use crate::formats::ProblemKind;
 use crate::formats::testing::{self, kinds, name_of, read, read_with, rprof_profile, written};
-use crate::model::Profile;
+use crate::model::{Profile, ValueType};
 
 /// For each sample its source, its stack (outermost first) and its value.
 fn samples(profile: &Profile) -> Vec<(usize, String, f64)> {
@@ -95,6 +95,93 @@ fn time_between_events_becomes_samples() {
         expected.map(|(stack, time)| (stack.to_owned(), time))
     );
     assert_eq!(kinds(&problems), ["unbalanced_event", "time_backwards"]);
+}
+
+#[test]
+fn values_of_different_types_stay_apart() {
+    let types = |profile: &Profile| -> Vec<_> {
+        let sums = profile.values.iter().map(|values| {
+            let known = values.column.iter().filter(|value| !value.is_nan());
+            let ValueType { name, unit } = &values.type_;
+            (name.clone(), unit.clone(), known.sum::<f64>())
+        });
+        sums.collect()
+    };
+    let of_unit = |unit: &str, value: i32| {
+        format!(r#"{{"name":"p","unit":"{unit}","samples":[[0]],"weights":[{value}]}}"#)
+    };
+    for units in [["none", "furlongs"], ["bytes", "ms"], ["seconds", "none"]] {
+        let profiles = [of_unit(units[0], 3), of_unit(units[1], 1000)].join(",");
+        let (profile, _) = read(&FORMAT, &format!(r#"{{{FRAMES},"profiles":[{profiles}]}}"#));
+        let text = written(&Writer::default(), &profile);
+        assert_eq!(types(&read(&FORMAT, &text).0), types(&profile));
+        // The format has a unit for all of these.
+        assert_eq!(text.contains("sampleType"), units != ["seconds", "none"]);
+    }
+    // The same unit for several types.
+    let (mut profile, _) = read(
+        &FORMAT,
+        &format!(
+            r#"{{{FRAMES},"profiles":[{},{}]}}"#,
+            of_unit("bytes", 3),
+            of_unit("none", 5)
+        ),
+    );
+    profile.values[1].type_.unit = "bytes".to_owned();
+    for source in &mut profile.sources {
+        source.types.clear();
+    }
+    let text = written(&Writer::default(), &profile);
+    assert_eq!(types(&read(&FORMAT, &text).0), types(&profile));
+}
+
+#[test]
+fn frames_that_are_not_closed_end_with_the_profile() {
+    let open = r#""events":[{"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":10},{"type":"C","frame":1,"at":30}]"#;
+    let found = |fields: &str| {
+        let text = format!(
+            r#"{{{FRAMES},"profiles":[{{"type":"evented","unit":"milliseconds",{fields}}}]}}"#
+        );
+        let (profile, problems) = read(&FORMAT, &text);
+        let times = stacks(&profile).into_iter().map(|(_, time)| time);
+        (times.collect::<Vec<_>>(), kinds(&problems))
+    };
+    let closed = open.replace("}]", r#"},{"type":"C","frame":0,"at":30}]"#);
+    for (fields, times, problems) in [
+        (
+            format!(r#"{open},"endValue":100"#),
+            vec![10.0, 20.0, 70.0],
+            vec!["open_frame"],
+        ),
+        (
+            format!(r#""endValue":100,{open}"#),
+            vec![10.0, 20.0, 70.0],
+            vec!["open_frame"],
+        ),
+        (
+            format!(r#"{open},"endValue":30"#),
+            vec![10.0, 20.0],
+            vec!["open_frame"],
+        ),
+        (
+            format!(r#"{open},"endValue":29"#),
+            vec![10.0, 20.0],
+            vec!["unknown_end"],
+        ),
+        (open.to_owned(), vec![10.0, 20.0], vec!["unknown_end"]),
+        (
+            format!(r#"{closed},"endValue":100"#),
+            vec![10.0, 20.0],
+            vec![],
+        ),
+    ] {
+        assert_eq!(found(&fields), (times, problems), "{fields}");
+    }
+    // A truncated file may have closed it.
+    let text = format!(r#"{{{FRAMES},"profiles":[{{"endValue":100,{open}"#);
+    let (profile, problems) = read(&FORMAT, &text[..text.len() - 1]);
+    assert_eq!(stacks(&profile).len(), 2);
+    assert_eq!(kinds(&problems), ["cut_json"]);
 }
 
 #[test]

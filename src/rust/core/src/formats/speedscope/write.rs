@@ -4,7 +4,7 @@
 //! shows a picture; the same million summed by stack takes 1.5 s (Chromium, two cores). So files with more than
 //! [`MOST_IN_ORDER`] samples are summed, unless the user decides.
 
-use super::{NO_UNIT, SCHEMA};
+use super::{NO_UNIT, SCHEMA, type_of};
 use crate::analysis::measures::{Measure, Measured};
 use crate::analysis::rows_by_source::RowsBySource;
 use crate::analysis::source_facts::{default_type, file_name};
@@ -91,7 +91,10 @@ fn write_file(
         })?;
         json.field("profiles")?.array(|json| {
             written.iter().try_for_each(|&(measured, _, sum)| {
-                json.object(|json| write_profile(measured, sum, aggregate, &stacks, json, stop))
+                json.object(|json| {
+                    write_head(measured, &measures, json)?;
+                    write_profile(measured, sum, aggregate, &stacks, json, stop)
+                })
             })
         })
     })?;
@@ -118,6 +121,34 @@ fn active(
     Ok(active.unwrap_or(0))
 }
 
+/// The unit that speedscope shows.
+fn shown_unit<'a>(measure: &Measure<'a>) -> &'a str {
+    match measure.unit() {
+        unit if unit == "bytes" || measure.nanoseconds().is_some() => unit,
+        _ => NO_UNIT,
+    }
+}
+
+/// Writes the name and the unit, and the sample type if the unit does not identify it: if the format has no such unit, or another type of
+/// the profile would be read as the same type.
+fn write_head(measured: Measured, measures: &[Measure], json: &mut Json) -> Result<()> {
+    let measure = measured.measure;
+    let shown = shown_unit(measure);
+    json.field("type")?.text("sampled")?;
+    json.field("name")?.text(&name(measured)?)?;
+    json.field("unit")?.text(shown)?;
+    let is_other =
+        |other: &Measure| (other.name(), other.unit()) != (measure.name(), measure.unit());
+    let mut same_unit = measures.iter().filter(|other| shown_unit(other) == shown);
+    let has_unit = type_of(shown).1 == measure.unit();
+    match has_unit && !same_unit.any(is_other) {
+        true => Ok(()),
+        false => json
+            .field("sampleType")?
+            .texts([measure.name(), measure.unit()].into_iter()),
+    }
+}
+
 fn write_profile(
     measured: Measured,
     sum: f64,
@@ -130,15 +161,6 @@ fn write_profile(
         true => measured.sums(stop, each).map(drop),
         false => measured.runs(stop, each).map(drop),
     };
-    let unit = measured.measure.unit();
-    json.field("type")?.text("sampled")?;
-    json.field("name")?.text(&name(measured)?)?;
-    json.field("unit")?
-        .text(match measured.measure.nanoseconds() {
-            Some(_) => unit,
-            None if unit == "bytes" => unit,
-            None => NO_UNIT,
-        })?;
     json.field("startValue")?.integer(0)?;
     json.field("endValue")?.number(sum)?;
     json.field("samples")?

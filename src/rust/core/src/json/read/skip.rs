@@ -12,6 +12,9 @@ pub(super) const DEEPEST: usize = 1 << 20;
 impl Reader<'_, '_, '_> {
     /// Skips the next value.
     pub fn skip(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.is_named) {
+            self.names.pop();
+        }
         match self.peek()? {
             Kind::Text => self.skip_string(),
             Kind::Number => self.number().map(drop),

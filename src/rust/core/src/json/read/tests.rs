@@ -198,6 +198,7 @@ fn damaged_json_is_accepted_where_serde_json_accepts_it() {
                     assert_eq!(ours, normal(theirs), "{shown}");
                     assert!(problems.is_empty(), "{shown}");
                 }
+                (Ok(_), Err(Error::Parse { message, .. })) if message.contains("twice") => {}
                 (Ok(_), Err(Error::Parse { message, .. })) => {
                     // A number outside of objects and arrays, which may have more digits.
                     assert!(message.contains("ends here"), "{shown}: {message}");
@@ -298,6 +299,34 @@ fn irregular_texts_are_reported_with_their_position() {
             at(ProblemKind::StrayText, 34),
         ]
     );
+}
+
+#[test]
+fn a_field_that_occurs_twice_is_an_error() {
+    for text in [
+        r#"{"a":1,"a":2}"#,
+        r#"[{"a":{"b":1},"c":[{}],"a":{"b":1}}]"#,
+        r#"{"a":[{"b":"x","b":"y"}]}"#,
+    ] {
+        for size in [1, PIECE] {
+            let error = read(text.as_bytes(), size).unwrap_err().to_string();
+            assert!(error.contains("occurs twice in this object"), "{error}");
+        }
+    }
+    assert!(read(br#"[{"a":1,"b":{"a":2}},{"a":3,"c":[{"a":4},{"a":5}]}]"#, 8).is_ok());
+    // Those that are skipped are not compared, however many there are.
+    let skipped = r#""a":[{"b":1,"b":2}],"#.repeat(50_000);
+    let text = format!(r#"{{{skipped}"a":7}}"#);
+    let last = with(text.as_bytes(), PIECE, |json| {
+        let mut last = None;
+        json.begin_object()?;
+        while json.key()?.is_some() {
+            last = json.number_if_any()?;
+        }
+        Ok(last)
+    })
+    .unwrap();
+    assert_eq!(last.0, Some(Number::Whole(7)));
 }
 
 #[test]

@@ -197,13 +197,16 @@ fn what_is_wrong_is_quoted_in_part() {
 }
 
 #[test]
-fn a_field_may_come_twice_but_not_as_another_type() {
-    // The last value of a single field is used, and all values of a repeated field.
-    let json = r#"{"dictionary":{"stringTable":["","a"],"stringTable":["b"]},"resourceProfiles":[{"schemaUrl":"x","schemaUrl":"y"},{}]}"#;
-    let profile = try_read(json.as_bytes()).unwrap();
-    let url = profile.resources[0].schema_url.unwrap();
-    assert_eq!(profile.strings.get(url), "y");
+fn a_field_may_not_come_twice_nor_as_another_type() {
     for (json, told) in [
+        (
+            r#"{"dictionary":{"stringTable":["","a"],"stringTable":["b"]}}"#,
+            "the field `stringTable` occurs twice in this object",
+        ),
+        (
+            r#"{"resourceProfiles":[{"schemaUrl":"x","schemaUrl":"y"},{}]}"#,
+            "the field `schemaUrl` occurs twice in this object",
+        ),
         (
             r#"{"dictionary":[]}"#,
             "`dictionary` must be an object, not an array",

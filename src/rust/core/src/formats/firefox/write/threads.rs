@@ -90,6 +90,22 @@ impl<'m, 'a> Thread<'m, 'a> {
         })
     }
 
+    pub fn has_samples(&self) -> bool {
+        !self.run.rows.is_empty()
+    }
+
+    /// Whether its weights are written as counts, but are none.
+    pub fn has_other_unit(&self) -> bool {
+        self.weight.weight_type() == COUNT && self.weight.unit() != "count"
+    }
+
+    /// Whether its weights are written like those of another thread, but are of another type.
+    pub fn is_other_type(&self, other: &Thread) -> bool {
+        let (one, two) = (self.weight, other.weight);
+        one.weight_type() == two.weight_type()
+            && (one.name(), one.unit()) != (two.name(), two.unit())
+    }
+
     pub fn write(
         &self,
         tables: &Tables,

@@ -63,13 +63,26 @@ impl<'de> Visitor<'de> for ObjectSeed<'_, '_> {
             )));
         }
         self.context.depth.set(depth + 1);
+        // A bit for each field number, as fields may have two names. A message would join the values of a field that
+        // occurs twice.
+        let mut seen = 0_u64;
         while let Some(name) = map.next_key_seed(FieldNameSeed(self.type_))? {
             match name {
-                FieldName::Known(field) => map.next_value_seed(FieldSeed {
-                    field,
-                    out: self.out,
-                    context: self.context,
-                })?,
+                FieldName::Known(field) => {
+                    let bit = 1_u64 << (field.number % 64);
+                    if seen & bit != 0 {
+                        return Err(A::Error::custom(format_args!(
+                            "the field `{}` occurs twice in this object",
+                            field.name
+                        )));
+                    }
+                    seen |= bit;
+                    map.next_value_seed(FieldSeed {
+                        field,
+                        out: self.out,
+                        context: self.context,
+                    })?;
+                }
                 FieldName::Outdated => {
                     self.context.outdated.set(true);
                     return Err(A::Error::custom("an old version"));
