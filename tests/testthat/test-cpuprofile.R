@@ -92,11 +92,54 @@ test_that("a trace of Chrome is read", {
   expect_gt(max(x$locations$.column), 50)
 })
 
+# The samples of each function, the value of a sample type of each, and both for each source.
+self_of <- function(x, type) {
+  rows <- summary(x, type = type)$by_function
+  rows <- rows[rows$self != 0, ]
+  in_order(stats::setNames(as.numeric(rows$self), ifelse(is.na(rows$name), "<unknown>", rows$name)))
+}
+
+test_that("times of a trace are those between samples", {
+  # A start of 0 in `Profile`, and the real one in `cpuProfile`.
+  x <- expect_no_warning(read_cpuprofile(data_path("found", "chrome-profile-start0.json")))
+  expect_equal(self_of(x, "time"), c(emit = 1000, parse = 2000))
+  expect_equal(x$sources$.duration_nanos, 4e6)
+  # Old versions of V8 write the end as one more time.
+  x <- expect_no_warning(read_cpuprofile(data_path("found", "old-extra-timestamp.cpuprofile")))
+  expect_equal(self_of(x, "samples"), c(f = 2))
+  expect_equal(self_of(x, "time"), c(f = 200))
+})
+
+test_that("each `CpuProfile` event of a trace is a source", {
+  x <- expect_no_warning(read_cpuprofile(data_path("found", "chrome-two-cpuprofile.json")))
+  expect_equal(nrow(x$sources), 2)
+  expect_equal(x$samples$source_id, c(1, 1, 1, 2, 2))
+  expect_equal(self_of(x, "samples"), c(mainWork = 3, workerWork = 2))
+  expect_equal(self_of(x, "time"), c(mainWork = 3000, workerWork = 2000))
+})
+
+test_that("a lost chunk of a trace costs its nodes only", {
+  x <- expect_profile_warning(
+    read_cpuprofile(data_path("found", "chrome-lost-chunk.json")), "profile_warning_incomplete"
+  )
+  expect_equal(unique(profile_problems(x)$problem), "missing_node")
+  expect_equal(profile_problems(x)$text, c("7", "7"))
+  expect_equal(self_of(x, "samples"), in_order(c(known = 3, orphan = 1, `<unknown>` = 1)))
+})
+
+test_that("samples without a time are reported when they are written", {
+  x <- read_cpuprofile(data_path("cpuprofile", "trace.json.gz"))
+  y <- expect_profile_warning(read_written(x, "cpuprofile"), "profile_warning_lossy")
+  expect_equal(nrow(y$samples), nrow(x$samples) - 1)
+  expect_equal(sum(y$sample_values$value), sum(x$sample_values$value) - 1)
+  expect_no_warning(read_written(y, "cpuprofile"))
+})
+
 test_that("errors say what is wrong", {
   node <- "{\"nodes\":[{\"id\":1,\"callFrame\":{\"functionName\":\"f\"}%s}],\"samples\":[%s]}"
   expect_snapshot(print_refusals(
     read_cpuprofile,
-    sprintf(node, "", "2"), sprintf(node, "", "1,,"), sprintf(node, ",\"parent\":1", "1"),
+    sprintf(node, "", "-2"), sprintf(node, "", "1,,"), sprintf(node, ",\"parent\":1", "1"),
     sprintf(node, ",\"selfSize\":1", "1"), "{}", "[]", "",
     "{\"traceEvents\":[{\"name\":\"a\",\"ph\":\"X\"}]}"
   ))

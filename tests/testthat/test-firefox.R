@@ -122,3 +122,9 @@ test_that("errors say what is wrong", {
     "{\"threads\":[{\"samples\":{\"stack\":[3]}}]}", "{\"meta\":{\"stackwalk\":1},\"threads\":5}"
   ))
 })
+
+test_that("a number that is no row of a table is an error", {
+  x <- expect_no_warning(read_firefox(data_path("found", "negative-prefix-original.firefox.json")))
+  expect_equal(nrow(x$sample_locations), 1252)
+  expect_snapshot(read_firefox(data_path("found", "negative-prefix.firefox.json")), error = TRUE)
+})

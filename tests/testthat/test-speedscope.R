@@ -86,6 +86,36 @@ test_that("a file of py-spy is read", {
   expect_equal(as.numeric(by_function$total[by_function$name == "main"]), 0.59)
 })
 
+test_that("a frame that is not closed ends with its profile", {
+  x <- expect_profile_warning(read_speedscope(data_path("found", "speedscope-open-frame.json")), "profile_warning_repaired")
+  by_function <- summary(x)$by_function
+  expect_equal(by_function$name, c("main", "work"))
+  expect_equal(as.numeric(by_function$self), c(80, 20))
+  expect_equal(as.numeric(by_function$total), c(100, 20))
+})
+
+test_that("units that speedscope does not have are kept", {
+  x <- read_speedscope(data_path("found", "unknown-unit.speedscope.json"))
+  y <- expect_no_warning(read_written(x, "speedscope"))
+  expect_equal(y$sample_values, x$sample_values)
+  expect_equal(y$sample_values$unit, c("count", "furlongs"))
+  expect_equal(sum(summary(y, type = "samples")$by_function$self), 3)
+  # The Firefox Profiler has neither the unit, nor a place for it.
+  expect_profile_warning(read_written(x, "firefox"), "profile_warning_lossy")
+  # Objects and bytes, allocated and in use.
+  heap <- read_pprof(data_path("pprof", "go_heap.pb.gz"))
+  sums <- function(x) {
+    sums <- tapply(x$sample_values$value, paste(x$sample_values$type, x$sample_values$unit), sum)
+    in_order(stats::setNames(as.numeric(sums), names(sums)))
+  }
+  expect_length(sums(heap), 4)
+  expect_equal(sums(read_written(heap, "speedscope")), sums(heap))
+})
+
+test_that("a field that occurs twice is an error", {
+  expect_snapshot(read_speedscope(data_path("found", "dupkey.speedscope.json")), error = TRUE)
+})
+
 test_that("errors say where a file is damaged", {
   text <- paste(readLines(data_path("speedscope", "py-spy.json"), warn = FALSE), collapse = "\n")
   frames <- sub("\"frames\":[[].*$", "\"frames\":[]}}", text)

@@ -20,7 +20,7 @@ use std::rc::Rc;
 const GO_ON: &dyn Fn() -> bool = &|| false;
 /// How many messages the tests use, and how many if they are thorough.
 const SEEDS: u64 = 150;
-const MANY_SEEDS: u64 = 1500;
+const MANY_SEEDS: u64 = 3000;
 
 fn read(bytes: &[u8]) -> (Profile, Problems) {
     let origin = Origin {
