@@ -1,13 +1,15 @@
 //! A fuzzer: reads and writes randomly changed files for a given time.
 //!
 //! ```sh
-//! cargo run --release --example mutate -- SECONDS [SEED] [FILE ...]
+//! cargo run --release --example mutate -- SECONDS [SEED] [FORMAT | FILE ...]
 //! ```
 //!
-//! The inputs are the given files, by default those of the package's tests, as they are and
+//! Half of the inputs have a changed structure (`structured`): JSON whose fields and values are dropped, repeated,
+//! exchanged or replaced, and text with changed lines. With a FORMAT, such as `firefox`, all inputs are such mutants of files
+//! of that format. The others have changed bytes; these inputs are the given files, by default those of the package's tests, as they are and
 //! converted to OTLP as bytes and JSON, and to the formats of viewers. Unless files are given, the irregular messages of the tests are used as
 //! well, with some numbers changed. Each input is read in all formats. A profile that was read must be
-//! written and read back unchanged; nothing may panic or take longer than a second per megabyte.
+//! written and read back unchanged; nothing may panic or take longer than ten seconds.
 //! Inputs that fail are saved in the directory for temporary files, and their names are printed.
 
 use of_otlp::{as_otlp, irregular_message, read_otlp, there_and_back_otlp, through_otlp};
@@ -24,13 +26,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+mod lines;
 mod of_otlp;
 mod of_text;
 mod of_viewers;
+mod structured;
+mod tree;
 // For the messages of the tests.
 #[allow(unused)]
 #[path = "../../tests/all/otlp/mod.rs"]
 mod otlp;
+
+/// Inputs have less than a megabyte. The limit leaves room for other work of the machine.
+const SLOW: Duration = Duration::from_secs(10);
 
 /// A random number generator (xorshift64*) with the same results on every platform.
 struct Random(u64);
@@ -320,6 +328,8 @@ fn corpus() -> Vec<PathBuf> {
         "perf",
         "speedscope",
         "cpuprofile",
+        "otlp",
+        "found",
     ] {
         if let Ok(entries) = fs::read_dir(data.join(folder)) {
             files.extend(entries.flatten().map(|entry| entry.path()));
@@ -341,15 +351,52 @@ fn seed_of(path: &Path) -> Option<Vec<u8>> {
     Some(plain)
 }
 
+/// A seed or an irregular message with changed bytes.
+fn changed_bytes(seeds: &[Vec<u8>], are_given: bool, random: &mut Random) -> Vec<u8> {
+    let irregular = !are_given && random.below(2) == 0;
+    let mut bytes = match irregular {
+        true => irregular_message(random),
+        false => seeds[random.below(seeds.len())].clone(),
+    };
+    // Irregular messages are also used as they are.
+    if !irregular || random.below(2) == 0 {
+        mutate(&mut bytes, random);
+    }
+    bytes
+}
+
+/// The result of a check, which may also panic or take too long.
+fn attempt(
+    check: impl FnOnce() -> std::result::Result<(), String>,
+) -> std::result::Result<(), String> {
+    let start = Instant::now();
+    let result =
+        catch_unwind(AssertUnwindSafe(check)).unwrap_or_else(|_| Err("a panic".to_owned()));
+    match start.elapsed() {
+        time if time > SLOW => Err(format!("it takes {time:?}")),
+        _ => result,
+    }
+}
+
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let seconds = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(10);
     let seed = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(1);
-    let mut files: Vec<PathBuf> = arguments.map(PathBuf::from).collect();
+    let arguments: Vec<String> = arguments.collect();
+    let only = arguments.first().and_then(|name| formats::named(name));
+    let mut files: Vec<PathBuf> = match only {
+        Some(_) => Vec::new(),
+        None => arguments.iter().map(PathBuf::from).collect(),
+    };
     let are_given = !files.is_empty();
     if files.is_empty() {
         files = corpus();
     }
+    let mut subjects = match are_given {
+        true => Vec::new(),
+        false => structured::subjects(&files),
+    };
+    subjects.retain(|subject| only.is_none_or(|only| only == subject.format));
     let mut seeds: Vec<Vec<u8>> = files.iter().filter_map(|p| seed_of(p)).collect();
     if !are_given {
         seeds.extend(as_otlp(&files));
@@ -361,21 +408,21 @@ fn main() {
     let (mut inputs, mut failed) = (0u64, 0u64);
     std::panic::set_hook(Box::new(|_| {}));
     while Instant::now() < end {
-        let irregular = !are_given && random.below(2) == 0;
-        let mut bytes = match irregular {
-            true => irregular_message(&mut random),
-            false => seeds[random.below(seeds.len())].clone(),
-        };
-        // Irregular messages are also used as they are.
-        if !irregular || random.below(2) == 0 {
-            mutate(&mut bytes, &mut random);
-        }
-        let start = Instant::now();
-        let result = catch_unwind(AssertUnwindSafe(|| examine(&bytes)))
-            .unwrap_or_else(|_| Err("a panic".to_owned()));
-        let result = match start.elapsed() {
-            time if time > Duration::from_secs(1) => Err(format!("it takes {time:?}")),
-            _ => result,
+        let of_structure = only.is_some() || !are_given && random.below(2) == 0;
+        let at = random.below(subjects.len());
+        let subject = subjects.get_mut(at).filter(|_| of_structure);
+        let (bytes, result) = match subject {
+            Some(subject) => {
+                let bytes = subject.mutant(&mut random);
+                let result = attempt(|| subject.examine(&bytes));
+                subject.failed += u64::from(result.is_err());
+                (bytes, result)
+            }
+            None => {
+                let bytes = changed_bytes(&seeds, are_given, &mut random);
+                let result = attempt(|| examine(&bytes));
+                (bytes, result)
+            }
         };
         inputs += 1;
         if let Err(why) = result {
@@ -387,6 +434,12 @@ fn main() {
         if failed > 20 {
             break;
         }
+    }
+    for subject in &subjects {
+        println!(
+            "{}: {} mutants of its structure, {} could be read, {} failed",
+            subject.format.name, subject.mutants, subject.read, subject.failed
+        );
     }
     println!(
         "{inputs} inputs from {} seeds and irregular messages, {failed} failed",

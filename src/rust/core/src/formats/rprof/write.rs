@@ -24,6 +24,8 @@ use std::io::Write;
 
 /// The default of `Rprof()`, for sources without an interval.
 const DEFAULT_INTERVAL: u64 = 20_000;
+/// Ids of samples are integers of R.
+const MOST_LINES: u64 = i32::MAX as u64;
 
 /// Writes Rprof files.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,6 +40,7 @@ impl write::Writer for Writer {
 fn write_blocks(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
     let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(save::failed);
     let counts = Counts::of(profile)?;
+    counts.check_sum(profile.samples.len())?;
     let rows = RowsBySource::new(profile)?;
     let used = Used::new(profile)?;
     let mut losses = Losses::default();
@@ -152,6 +155,18 @@ impl Counts<'_> {
                 "An Rprof file has one line for each sample, but no value of this profile \
                  counts samples (`samples` in `count`, or `cpu` in `nanoseconds` with a period)."
             ))),
+        }
+    }
+
+    /// Checks that there are not more lines than a profile can have samples, so that the file can be read again.
+    fn check_sum(&self, rows: usize) -> Result<()> {
+        let lines = (0..rows).filter_map(|row| self.of_row(row).ok());
+        let lines = lines.fold(0_u64, |sum, (count, _)| sum.saturating_add(count));
+        match lines > MOST_LINES {
+            true => Err(Error::Lossy(message!(
+                "An Rprof file has one line for each sample, which would be {lines} lines. The limit is {MOST_LINES}."
+            ))),
+            false => Ok(()),
         }
     }
 

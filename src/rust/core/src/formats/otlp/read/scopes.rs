@@ -190,22 +190,43 @@ impl<'a> Reader<'_, 'a> {
             && attributes.is_empty()
             && resource.is_none();
         if !silent {
-            self.file.budget.take(size_of::<Scope>(), at)?;
-            let profile = &mut self.file.profile;
-            let resource = match resource {
-                Some(id) => id,
-                None => profile.add_resource(Resource::default())?,
-            };
-            within.id = Some(profile.add_scope(Scope {
-                resource,
+            let scope = Scope {
+                resource: self.resource_of(resource, at)?,
                 name,
                 version,
                 schema_url,
                 dropped_attributes,
                 attributes,
-            })?);
+            };
+            within.id = Some(self.file.profile.add_scope(scope)?);
         }
-        self.profiles(&headers, &within)
+        let first = self.file.profile.sources.len();
+        self.profiles(&headers, &within)?;
+        // A scope without content is only needed to keep its sources together.
+        if silent && self.file.profile.sources.len() > first + 1 {
+            let scope = Scope {
+                resource: self.resource_of(None, at)?,
+                name: None,
+                version: None,
+                schema_url: None,
+                dropped_attributes: 0,
+                attributes: Vec::new(),
+            };
+            let id = self.file.profile.add_scope(scope)?;
+            for source in self.file.profile.sources.iter_mut().skip(first) {
+                source.scope = Some(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// The resource of a new scope, which is added if it has no row yet.
+    fn resource_of(&mut self, id: Option<ResourceId>, at: usize) -> WireResult<ResourceId> {
+        self.file.budget.take(size_of::<Scope>(), at)?;
+        match id {
+            Some(id) => Ok(id),
+            None => Ok(self.file.profile.add_resource(Resource::default())?),
+        }
     }
 
     /// Adds the profiles of a scope as sources. Profiles with the same samples are combined; the

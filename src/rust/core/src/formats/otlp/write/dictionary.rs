@@ -167,8 +167,10 @@ impl<'a> Tables<'a> {
         let mut inner = Vec::new();
         for &id in run {
             let row = profile.locations.get(id);
-            // A location without a function and a line is an address that was not symbolized.
-            if row.function.is_none() && row.line.is_none() && run.len() == 1 {
+            // A location without a function and a line is an address that was not symbolized. One with an empty line
+            // means the same.
+            let is_empty = row.function.is_none() && row.line.unwrap_or(0) == 0 && row.column == 0;
+            if is_empty && run.len() == 1 {
                 continue;
             }
             inner.clear();
