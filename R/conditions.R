@@ -3,7 +3,7 @@
 # An error has class "profile_error" and one of
 #   profile_error_open         a file cannot be opened or read
 #   profile_error_write        a file cannot be written; the old one is unchanged
-#   profile_error_parse        the content is not of the format (path, line, byte, looks_like)
+#   profile_error_parse        the content is not of the format (path, line, byte, looks_like, remedy)
 #   profile_error_invalid      a table breaks a rule (table, column, row, rule)
 #   profile_error_lossy        the target format, or `version` of the tables, cannot store the profile
 #   profile_error_unsupported  a valid request that is not supported here
@@ -127,17 +127,14 @@ warn_losses <- function(losses, target, call) {
   )
 }
 
-# What users can do about an error of the core. It is added here, since the core does not know the functions of R.
+# What users can do about an error of the core. The core has remedies for files that cannot be read, but does not know
+# our functions: a format that can be read has no remedy.
 error_hint <- function(error) {
-  if (!is.null(error$looks_like)) {
-    switch(error$looks_like,
-      bzip2 = "Read it through `bzfile()`.",
-      xz = "Read it through `xzfile()`.",
-      rda = "Use `load()`.",
-      rds = "Use `readRDS()`.",
-      perf = "Use `read_perf_script()`.",
-      paste0("Use `read_", error$looks_like, "()`.")
-    )
+  reader <- paste0("read_", if (identical(error$looks_like, "perf")) "perf_script" else error$looks_like)
+  if (!is.null(error$remedy)) {
+    error$remedy
+  } else if (exists(reader, topenv(), mode = "function", inherits = FALSE)) {
+    paste0("Use `", reader, "()`.")
   } else if (!is.null(error$needed)) {
     enough <- sub("+", "", formatC(10 * error$needed, format = "e", digits = 0), fixed = TRUE)
     paste0("If you trust the file, allow more bytes, such as `options(profile.max_memory = ", enough, ")`.")

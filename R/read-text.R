@@ -19,8 +19,11 @@
 #' The suffix `_[k]` of a name becomes `.frame_type` `kernel`, `_[j]` becomes `jit`, `_[w]` becomes `waker`, and `_[i]`
 #' becomes `.inlined`. Anything else that profilers put into names, such as files and lines, stays in the name.
 #'
-#' [read_profile()] recognises files in which all lines at the start end in a blank and a number, and some stack
-#' has more than one frame.
+#' Lines that start with `#` or `//` are comments, as Austin writes them: with a blank behind these characters, or
+#' without a count. Their text is kept in `.comments`.
+#'
+#' [read_profile()] recognises files in which at least half of the lines at the start, apart from comments, end in a
+#' blank and a number, and some stack has more than one frame. Other lines are skipped and reported.
 #'
 #' ## perf script
 #'
@@ -41,12 +44,14 @@
 #' | command, process, thread, processor | labels `comm`, `pid`, `tid` and `cpu` |
 #' | time | label `time` in nanoseconds. It usually begins when the computer starts, so it is not a time of day. `.duration_nanos` in `sources` is the difference of the last time and the first |
 #' | address, symbol, source line | `.address`, `name`, `filename` and `line`. The offset in the function is not kept |
+#' | `A->B` in code that was compiled at run time | two functions: B is inlined into A. perf-map-agent writes such names with its option `unfoldall` |
 #' | module, such as `(/usr/lib/R/lib/libR.so)` | `.mappings`. Addresses are as printed, for most modules relative to their file |
 #' | `(inlined)` | `.inlined` |
 #' | kernel | `.frame_type` `kernel`; `native` for other modules |
-#' | `--header` | `.comments` |
+#' | `--header`, and other lines that start with `#` | `.comments` |
 #'
-#' Most choices of fields (`perf script -F`) are supported, and samples without a call graph. Not kept are branches,
+#' Most choices of fields (`perf script -F`) are supported, also without command, process or time, and samples without
+#' a call graph. So is the output of simpleperf's `report_sample.py`, which has tabs between fields. Not kept are branches,
 #' the fields of trace points, and events such as mappings and new processes.
 #' @rdname read_speedscope
 #' @order 4

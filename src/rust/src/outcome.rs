@@ -57,6 +57,9 @@ fn fields_of_error<'call>(arena: Arena<'call>, error: &Error) -> Result<RObject<
             if let Some(word) = foreign.looks_like {
                 fields.text("looks_like", word)?;
             }
+            if !foreign.remedy.is_empty() {
+                fields.text("remedy", foreign.remedy)?;
+            }
         }
         Error::Budget { input, needed, .. } => {
             fields.text("path", input)?;

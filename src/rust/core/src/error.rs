@@ -107,8 +107,10 @@ pub struct Foreign {
     pub wanted: &'static str,
     /// As in "it looks like a pprof profile".
     pub found: String,
-    /// One word for the other format, for which R code adds a hint how to read it.
+    /// One word for the other format. For one that can be read, R code adds a hint how to read it.
     pub looks_like: Option<&'static str>,
+    /// What users can do with a file of a kind that cannot be read, as a sentence; may be empty.
+    pub remedy: &'static str,
 }
 
 impl fmt::Display for Foreign {

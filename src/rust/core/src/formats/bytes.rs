@@ -1,5 +1,6 @@
 //! Checks of the start of a file that several formats use for their detection.
 
+use super::lines::HOLE;
 use crate::protobuf::decode::Message;
 
 /// The number of bytes of a text that are examined.
@@ -42,6 +43,25 @@ pub fn digits(bytes: &[u8]) -> Option<(u64, usize)> {
 
 pub fn first_line(bytes: &[u8]) -> &[u8] {
     bytes.split(|&byte| byte == b'\n').next().unwrap_or(bytes)
+}
+
+/// The lines of a text that are not blank, without their ends.
+pub fn text_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = bytes.split(|&byte| byte == b'\n');
+    lines
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+        .filter(|line| !line.trim_ascii().is_empty())
+}
+
+/// The content without what editors and system crashes put in front of it: a byte order mark, or a run of NUL
+/// bytes, which all readers of text skip.
+pub fn without_damage(bytes: &[u8]) -> &[u8] {
+    let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
+    let bytes = match zeros < HOLE {
+        true => bytes,
+        false => &bytes[zeros..],
+    };
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
 /// The properties of a field that distinguish formats.

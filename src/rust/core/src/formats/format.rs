@@ -1,5 +1,6 @@
 //! The description of a format, by which files are recognised and read.
 
+use super::foreign::Look;
 use super::problems::Problems;
 use crate::error::Result;
 use crate::io::gzip::Content;
@@ -19,6 +20,9 @@ pub struct Format {
     /// Whether content that starts with these bytes, after decompression, looks like this format. This
     /// only distinguishes the formats; `read` checks whether a file is valid.
     pub recognises: fn(start: &[u8]) -> bool,
+    /// Whether only a few bytes distinguish this format from others, so that a reader of another format tries
+    /// to read such content before it refuses it.
+    pub is_guessed: bool,
     pub read: fn(Opened, Stop) -> Result<(Profile, Problems)>,
 }
 
@@ -48,8 +52,6 @@ pub struct Opened<'a> {
     pub origin: Origin,
     /// The format as which it is read.
     pub format: &'static Format,
-    /// Detects the format of content, for the error if it is not the expected one.
-    pub recognise: Recognise,
+    /// What it looks like, for the error if it is not of that format.
+    pub look: Look,
 }
-
-pub type Recognise = fn(start: &[u8]) -> Option<&'static Format>;

@@ -4,9 +4,10 @@
 //! The string table may be at the end, after everything that refers to it, so a message cannot be
 //! decoded in a single pass while it is read.
 
-use crate::error::{Error, Foreign, Position, Result};
+use crate::error::{Error, Position, Result};
 use crate::formats::bytes::is_text;
-use crate::formats::format::{Format, Recognise};
+use crate::formats::foreign::Look;
+use crate::formats::format::Format;
 use crate::formats::problems::Problems;
 use crate::io::gzip::Content;
 use crate::io::input::Origin;
@@ -29,7 +30,7 @@ pub struct Expected {
     pub format: &'static Format,
     /// Whether this is a valid start of a file that does not start with a field.
     pub other_start: fn(&[u8]) -> bool,
-    pub recognise: Recognise,
+    pub look: Look,
 }
 
 /// Reads the whole content, and returns it with the remaining memory budget.
@@ -90,34 +91,20 @@ impl Expected {
     /// The error for content of another format, `None` if it is not recognised. To be called only
     /// after reading the message has failed, since a valid message may start like text.
     pub fn foreign(&self, name: &str, bytes: &[u8]) -> Option<Error> {
-        let (found, looks_like) = match (self.recognise)(bytes) {
-            _ if bytes.is_empty() => (message!("it is empty"), None),
-            Some(format) if format == self.format => return None,
-            Some(format) => (
-                message!("it looks like {}", format.title),
-                Some(format.name),
-            ),
-            None if is_text(&bytes[..bytes.len().min(SNIFFED)]) => {
-                let found = "its content is no protocol buffer message, but text";
-                (message!("{found}"), None)
-            }
-            None => return None,
+        let is_text = || is_text(&bytes[..bytes.len().min(SNIFFED)]);
+        let otherwise = match self.look {
+            _ if bytes.is_empty() => "it is empty",
+            Look::Format(format) if format == self.format => return None,
+            Look::Format(_) | Look::Kind(_) | Look::Syntax(_) => "",
+            Look::Unknown if is_text() => "its content is no protocol buffer message, but text",
+            Look::Unknown => return None,
         };
-        Some(self.error(name, found, looks_like))
+        Some(self.look.error(name, self.format, otherwise))
     }
 
     /// The error for content of an unknown format.
     pub fn no_message(&self, name: &str) -> Error {
-        let found = message!("its content is no protocol buffer message");
-        self.error(name, found, None)
-    }
-
-    fn error(&self, name: &str, found: String, looks_like: Option<&'static str>) -> Error {
-        Error::Foreign(Foreign {
-            input: message!("{name}"),
-            wanted: self.format.title,
-            found,
-            looks_like,
-        })
+        let otherwise = "its content is no protocol buffer message";
+        self.look.error(name, self.format, otherwise)
     }
 }

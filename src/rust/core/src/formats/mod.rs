@@ -4,6 +4,7 @@
 //!   [`perf`]: one format each, with its [`Format`] (how to recognise and read it) and its [`Writer`]; [`callgrind`]
 //!   is only written;
 //! - [`read`], [`write`]: reading any of them, and writing files;
+//! - [`foreign`], [`signatures`]: what content of another format looks like, and the kinds of files that cannot be read;
 //! - [`problems`], [`losses`]: irregularities that readers found, and information that writers could
 //!   not store;
 //! - [`payload`]: the original file that is embedded in a profile.
@@ -15,6 +16,7 @@ pub mod callgrind;
 pub mod collapsed;
 pub mod cpuprofile;
 pub mod firefox;
+pub mod foreign;
 pub mod format;
 pub mod losses;
 pub mod otlp;
@@ -25,11 +27,11 @@ pub mod problems;
 pub mod read;
 pub mod rprof;
 pub mod rprofmem;
+pub mod signatures;
 pub mod speedscope;
 pub mod write;
 
 mod bytes;
-mod foreign;
 mod frame_names;
 mod lines;
 mod message;

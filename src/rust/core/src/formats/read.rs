@@ -2,10 +2,14 @@
 //!
 //! Compression with gzip is also detected from the content, not from the name of a file.
 
+use super::foreign::Look;
 use super::format::{Format, Input, Opened};
 use super::problems::Problems;
-use super::{collapsed, cpuprofile, firefox, otlp, perf, pprof, rprof, rprofmem, speedscope};
+use super::{
+    collapsed, cpuprofile, firefox, otlp, perf, pprof, rprof, rprofmem, signatures, speedscope,
+};
 use crate::error::{Error, Foreign, Position, Result};
+use crate::formats::bytes::without_damage;
 use crate::io::gzip::Content;
 use crate::io::input::{InputFile, Origin, Source};
 use crate::limits::cancel::Stop;
@@ -14,6 +18,8 @@ use crate::model::Profile;
 
 /// The number of bytes from which the format is detected.
 const START: u64 = 1 << 16;
+/// The number of bytes for content whose first line is longer.
+const LONGEST_LINE: u64 = 64 << 20;
 
 /// All formats that can be read. The first that recognises a file reads it.
 pub const FORMATS: &[&Format] = &[
@@ -41,27 +47,35 @@ pub fn read(
     stop: Stop,
 ) -> Result<(Profile, Problems)> {
     open(input, origin, |mut content, origin| {
-        let format = match format {
-            Some(format) => Some(format),
-            None => detect(&mut content, &origin)?,
+        let look = look_of(&mut content, &origin)?;
+        let wanted = format.unwrap_or(&ANY);
+        let is_other = match look {
+            Look::Kind(_) => true,
+            Look::Format(found) => format.is_some_and(|it| it != found) && !found.is_guessed,
+            Look::Syntax(_) | Look::Unknown => false,
         };
+        if is_other {
+            return Err(look.error(&origin.name, wanted, ""));
+        }
         let read_as = |format: &'static Format| {
             let opened = Opened {
                 content,
                 origin,
                 format,
-                recognise,
+                look,
             };
             let input = message!("{}", opened.origin.name);
             let (profile, problems) = (format.read)(opened, stop)?;
             check_values(&profile, input)?;
             Ok((profile, problems))
         };
-        // The reader of Rprof files describes what files in other formats look like.
-        let Some(format) = format else {
-            return read_as(&rprof::FORMAT).map_err(|error| match error {
+        // Files of `Rprof()` may start with the rest of a sample, by which they are not recognised. For
+        // other content the error of their reader says what is special about it, such as blank lines.
+        match format.or(look.format()) {
+            Some(format) => read_as(format),
+            None => read_as(&rprof::FORMAT).map_err(|error| match error {
                 Error::Foreign(foreign) => Error::Foreign(Foreign {
-                    wanted: "a profile in a supported format",
+                    wanted: ANY.title,
                     found: match foreign.found == rprof::OTHERWISE {
                         true => message!("its content is of no known format"),
                         false => foreign.found,
@@ -69,9 +83,8 @@ pub fn read(
                     ..foreign
                 }),
                 other => other,
-            });
-        };
-        read_as(format)
+            }),
+        }
     })
 }
 
@@ -92,17 +105,36 @@ fn check_values(profile: &Profile, input: String) -> Result<()> {
     Ok(())
 }
 
+/// What is expected if no format is given.
+const ANY: Format = Format {
+    name: "",
+    title: "a profile in a supported format",
+    recognises: |_| false,
+    ..rprof::FORMAT
+};
+
 /// Detects the format of the content; `None` if it is not supported.
 pub fn format_of(input: Input, origin: Origin) -> Result<Option<&'static Format>> {
     open(input, origin, |mut content, origin| {
-        detect(&mut content, &origin)
+        Ok(look_of(&mut content, &origin)?.format())
     })
 }
 
-/// Detects the format of content that starts with these bytes.
-pub fn recognise(start: &[u8]) -> Option<&'static Format> {
+/// What content looks like that starts with these bytes. Signatures are asked first, since formats without
+/// one are recognised by less.
+pub fn look(start: &[u8]) -> Look {
+    if let Some(kind) = signatures::find(start) {
+        return Look::Kind(kind);
+    }
+    let start = without_damage(start);
     let mut formats = FORMATS.iter().copied();
-    formats.find(|format| (format.recognises)(start))
+    if let Some(format) = formats.find(|format| (format.recognises)(start)) {
+        return Look::Format(format);
+    }
+    match signatures::find_syntax(start) {
+        Some(kind) => Look::Syntax(kind),
+        None => Look::Unknown,
+    }
 }
 
 fn open<T>(
@@ -124,12 +156,16 @@ fn open<T>(
     read(content, origin)
 }
 
-fn detect(content: &mut Content, origin: &Origin) -> Result<Option<&'static Format>> {
+fn look_of(content: &mut Content, origin: &Origin) -> Result<Look> {
     // An error after some bytes is ignored here; reading the file reports it.
-    let start = content
-        .peek(START)
-        .map_err(|e| Error::damaged(&origin.name, Position::Byte(0), &e))?;
-    Ok(recognise(start))
+    let damaged = |e| Error::damaged(&origin.name, Position::Byte(0), &e);
+    let start = content.peek(START).map_err(damaged)?;
+    let is_long = start.len() as u64 == START && collapsed::is_part_of_line(start);
+    match look(start) {
+        // Only the end of a line shows that it is a stack, which may have thousands of frames.
+        Look::Unknown if is_long => Ok(look(content.peek(LONGEST_LINE).map_err(damaged)?)),
+        look => Ok(look),
+    }
 }
 
 #[cfg(test)]
@@ -138,10 +174,13 @@ mod tests {
 
     #[test]
     fn formats_are_distinguished() {
-        let tables: [(&[u8], Option<&Format>); 40] = [
+        let tables: Vec<(&[u8], Option<&Format>)> = vec![
             (b"sample.interval=20000\n", Some(&rprof::FORMAT)),
             (b"\"f\" \"g\" \n", Some(&rprof::FORMAT)),
             (b"sample.interval=20000\n\"\x01\" \n", Some(&rprof::FORMAT)),
+            (b"\n\r\n:1:2:3:4:\"f\" 1#2 \n", Some(&rprof::FORMAT)),
+            (b"#File 1: a.R\n\"f\" \n", Some(&rprof::FORMAT)),
+            (b"\"a\",\"b\"\n1,2\n", None),
             (b"hello\n", None),
             (b"", None),
             (
@@ -192,10 +231,8 @@ mod tests {
                 b"{\"shared\":{\"stackTable\":{\"frame\":[]}}}",
                 Some(&firefox::FORMAT),
             ),
-            (
-                b"{\"threads\":[{\"frameTable\":{\"schema\":{}}}]}",
-                Some(&firefox::FORMAT),
-            ),
+            // What Firefox itself records is a kind that cannot be read.
+            (b"{\"threads\":[{\"frameTable\":{\"schema\":{}}}]}", None),
             (b"{\"a\":{\"resourceProfiles\":[]}}", None),
             // A truncated resource.
             (b"\x0a\xff\x7f\x12\x02", Some(&otlp::FORMAT)),
@@ -207,11 +244,27 @@ mod tests {
             (b"f;g 5\r\n\nf 1.5\nf;h", Some(&collapsed::FORMAT)),
             (b"f;g(int, long) 5", Some(&collapsed::FORMAT)),
             (b"f;g 5 6\n", Some(&collapsed::FORMAT)),
+            (b"<module> (a.py:3);f 5\n", Some(&collapsed::FORMAT)),
+            (b"<html>;f 5\n", Some(&collapsed::FORMAT)),
+            (b"a;\tb 5\n", Some(&collapsed::FORMAT)),
+            (b"\"f\" g;[h] 5\n", Some(&collapsed::FORMAT)),
+            (b"192 :f;g 5\n", Some(&collapsed::FORMAT)),
+            (b"sample.interval=;g\x01 5\n", Some(&collapsed::FORMAT)),
+            (b"{main};f 5\n", Some(&collapsed::FORMAT)),
+            (b"#f;g 5\n", Some(&collapsed::FORMAT)),
+            (b"// 5\n# x: 3\n\na;b 5\n", Some(&collapsed::FORMAT)),
+            (b"\xef\xbb\xbfa;b 5\n", Some(&collapsed::FORMAT)),
+            (b"hello\na;b 5\n", Some(&collapsed::FORMAT)),
+            (b"a;b 5\nhello\na;c 5\nworld\n", Some(&collapsed::FORMAT)),
             // Tables, sentences and code end in numbers too.
             (b"1 2\n3 4\n", None),
-            (b"a;b 5\nhello\n", None),
-            (b"a;\tb 5\n", None),
+            (b"a;b 5\nhello\nworld\n", None),
+            (b"# a;b 5\n", None),
             (b"for (i=0;i<5;i++) 1\n}\n", None),
+            (b"See a;b 5\nand more\n\nof this text.\n", None),
+            (b"name;count\nf;1\ng;2\n", None),
+            (b"x <- 1; y <- c(1,\n2)\nprint(x)\n", None),
+            (b"#define A 1\n#define B 2\nint x;\n", None),
             (
                 b"R 12 3.4: 250000 cpu-clock: \n\t 7f0 f (m)\n\n",
                 Some(&perf::FORMAT),
@@ -221,12 +274,77 @@ mod tests {
                 b"a b 1/2 [003] 3.4: sched:x: a=1\na 1 3.4: c: \n",
                 Some(&perf::FORMAT),
             ),
+            (b"# a comment\n\nR 12 3.4: 5 c: \n", Some(&perf::FORMAT)),
+            (
+                b"R\t12 [001] 3.4:\t\t5 c:\n 10a4\tf (m)\n",
+                Some(&perf::FORMAT),
+            ),
+            (b"R 12 c: \n\t    f (/bin/a)\n", Some(&perf::FORMAT)),
+            (b"     12 c: \n\t            dd777 f\n", Some(&perf::FORMAT)),
+            (b"  3.4: c: \n\tf\n", Some(&perf::FORMAT)),
+            (b"R 12 3.4:  7f0 f (/bin/a)\n", Some(&perf::FORMAT)),
+            (
+                b"c: \n\t            dd777 f (/bin/a)\n",
+                Some(&perf::FORMAT),
+            ),
             (b"error 12 in line: x\n", None),
+            (b"Chapter 1 Words:\n\tadd (more)\n", None),
+            (b"all:\n\tcc main.c\n", None),
+            (b"# a comment\n", None),
         ];
         for (bytes, format) in tables {
-            assert_eq!(recognise(bytes), format, "{bytes:?}");
-            let all = FORMATS.iter().filter(|format| (format.recognises)(bytes));
+            assert_eq!(look(bytes).format(), format, "{bytes:?}");
+            let all = FORMATS
+                .iter()
+                .filter(|format| (format.recognises)(without_damage(bytes)));
             assert!(all.count() <= 1, "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn other_formats_are_named() {
+        let says = |bytes: &[u8], word: &str, looks_like: Option<&str>| {
+            let error = look(bytes).error("`x`", &rprof::FORMAT, "it is neither");
+            let Error::Foreign(foreign) = &error else {
+                unreachable!()
+            };
+            assert!(foreign.found.contains(word), "{error}");
+            assert_eq!(foreign.looks_like, looks_like, "{error}");
+        };
+        says(b"160048 :\"rnorm\" \"f\" \n", "Rprofmem", Some("rprofmem"));
+        says(b"new page:\"f\" \n", "Rprofmem", Some("rprofmem"));
+        let pprof = b"\x0a\x04\x08\x01\x10\x02\x12\x05\x0a\x01\x01\x12\x00";
+        says(pprof, "a pprof profile", Some("pprof"));
+        says(
+            b"{\"dictionary\": 1}",
+            "an OpenTelemetry profile",
+            Some("otlp"),
+        );
+        says(b"{\"a\": 1}", "JSON", Some("json"));
+        says(b"[{\"a\": 1}]", "JSON", Some("json"));
+        says(b"BZh91AY\x01", "bzip2", Some("bzip2"));
+        says(b"hello world\n", "neither", None);
+    }
+
+    #[test]
+    fn only_whole_lines_are_stacks() {
+        let read = |text: &[u8]| {
+            let mut content = Content::new(Source::Bytes(text)).unwrap();
+            look_of(&mut content, &Origin::default()).unwrap().format()
+        };
+        let deep = b"f;".repeat(START as usize);
+        assert_eq!(
+            read(&[&deep[..], b"g 1\n"].concat()),
+            Some(&collapsed::FORMAT)
+        );
+        assert_eq!(read(&[&deep[..], b"g"].concat()), None);
+        // The last line of the start is truncated anywhere.
+        let many = b"main;f 12\n".repeat(START as usize);
+        for cut in 0..10 {
+            assert_eq!(read(&many[cut..]), Some(&collapsed::FORMAT));
+        }
+        assert_eq!(read(&[0; 20_000]), None);
+        let hole = [&[0; 20_000][..], b"\"f\" \"g\" \n"].concat();
+        assert_eq!(read(&hole), Some(&rprof::FORMAT));
     }
 }

@@ -3,10 +3,11 @@
 //!
 //! Byte order marks, lines that end in CR LF, holes and empty files are the same for all of them.
 
-use super::format::{Format, Opened, Recognise};
+use super::add_sample;
+use super::foreign::Look;
+use super::format::{Format, Opened};
 use super::lines::{self, LIMITS, Reader};
 use super::problems::{ProblemKind, Problems};
-use super::{add_sample, foreign};
 use crate::error::{Error, Foreign, Position, Result};
 use crate::io::input::Origin;
 use crate::limits::budget::Budget;
@@ -25,6 +26,10 @@ pub trait Grammar {
     /// Describes a file of no known format, as in "it is no perf script: ...".
     const OTHERWISE: &'static str;
 
+    /// Whether a line is a comment, which says nothing about the format.
+    fn is_comment(_line: &[u8]) -> bool {
+        false
+    }
     /// A line without its line feed; `rest` starts with it and goes on to the end of the piece. Until
     /// [`File::is_known`] is set, it decides whether the file is of the format.
     fn line(&mut self, line: &[u8], rest: &[u8], file: &mut File) -> Result<()>;
@@ -47,14 +52,15 @@ pub struct File {
     pub profile: Profile,
     pub problems: Problems,
     pub source: SourceId,
-    /// Whether something was read that only this format has.
+    /// Whether the file looks like this format, or something was read that only this format has.
     pub is_known: bool,
+    pub has_comments: bool,
     /// The number of the current line, from 1.
     number: u64,
     carriage_returns: bool,
     origin: Origin,
     format: &'static Format,
-    recognise: Recognise,
+    look: Look,
     budget: Budget,
 }
 
@@ -86,6 +92,15 @@ impl File {
         }
         self.note(ProblemKind::EmptyName, empty);
         Ok(Cow::Borrowed("<Anonymous>"))
+    }
+
+    /// Keeps the text of a comment.
+    pub fn add_comment(&mut self, text: &[u8]) -> Result<()> {
+        self.has_comments = true;
+        self.take_memory(text.len())?;
+        let text = self.decode(text)?;
+        let comment = self.profile.strings.intern(&text)?;
+        self.source().comments.try_push(comment, "comments")
     }
 
     /// Appends a sample without values. `frames` is the length of its stack.
@@ -157,26 +172,27 @@ pub fn read<G: Grammar>(opened: Opened, grammar: G, stop: Stop) -> Result<(Profi
         profile,
         problems: Problems::default(),
         source,
-        is_known: false,
+        is_known: opened.look.format() == Some(opened.format),
+        has_comments: false,
         number: 0,
         carriage_returns: false,
         budget: opened.origin.budget(),
         origin: opened.origin,
         format: opened.format,
-        recognise: opened.recognise,
+        look: opened.look,
     };
     lines::read(opened.content, TextFile { grammar, file }, &LIMITS, stop)
 }
 
 impl<G: Grammar> TextFile<G> {
-    fn foreign(&self, start: &[u8]) -> Error {
+    fn foreign(&self) -> Error {
         let File {
             origin,
             format,
-            recognise,
+            look,
             ..
         } = &self.file;
-        foreign::error(&origin.name, start, format, *recognise, G::OTHERWISE)
+        look.error(&origin.name, format, G::OTHERWISE)
     }
 
     /// The text of a line without what editors and transfers add to it.
@@ -201,10 +217,8 @@ impl<G: Grammar> TextFile<G> {
     fn cut(&mut self, line: &[u8]) -> Result<()> {
         self.file.number += 1;
         let text = self.plain(line);
-        if !self.file.is_known
-            && foreign::look(line, self.file.format, self.file.recognise).is_some()
-        {
-            return Err(self.foreign(line));
+        if !self.file.is_known && self.file.look.is_other_than(self.file.format) {
+            return Err(self.foreign());
         }
         self.grammar.cut_line(text, &mut self.file)
     }
@@ -228,9 +242,9 @@ impl<G: Grammar> Reader for TextFile<G> {
         self.file.number += 1;
         let text = self.plain(line);
         self.grammar.line(text, rest, &mut self.file)?;
-        match self.file.is_known || text.is_empty() {
+        match self.file.is_known || text.is_empty() || G::is_comment(text) {
             true => Ok(()),
-            false => Err(self.foreign(rest)),
+            false => Err(self.foreign()),
         }
     }
 
@@ -252,7 +266,7 @@ impl<G: Grammar> Reader for TextFile<G> {
 
     fn overlong_line(&mut self, start: &[u8]) -> Result<()> {
         if !self.file.is_known {
-            return Err(self.foreign(start));
+            return Err(self.foreign());
         }
         self.file.number += 1;
         self.note(ProblemKind::OverlongLine, start);
@@ -268,12 +282,14 @@ impl<G: Grammar> Reader for TextFile<G> {
         let is_valid = self.file.is_known || G::EMPTY_IS_VALID && is_empty;
         if !is_valid {
             if !rest.is_empty() {
-                return Err(self.foreign(rest));
+                return Err(self.foreign());
             }
             let found = if self.file.problems.has(ProblemKind::NulRun) {
                 "it contains only NUL bytes"
             } else if self.file.number == 0 {
                 "it is empty"
+            } else if self.file.has_comments {
+                "it contains only comments"
             } else {
                 "it contains only blank lines"
             };
@@ -281,6 +297,7 @@ impl<G: Grammar> Reader for TextFile<G> {
                 input: self.file.origin.name,
                 wanted: self.file.format.title,
                 looks_like: None,
+                remedy: "",
                 found: message!("{found}"),
             }));
         }

@@ -21,8 +21,10 @@ mod skip;
 mod values;
 
 use crate::error::{Error, Foreign, Position, Result};
+use crate::formats::foreign::Look;
 use crate::formats::format::{Format, Opened};
 use crate::formats::problems::{ProblemKind, Problems};
+use crate::formats::signatures;
 use crate::io::pieces::{self, PIECE, Pieces};
 use crate::limits::budget::Budget;
 use crate::limits::cancel::{self, Stop};
@@ -48,19 +50,14 @@ fn check_start(opened: &mut Opened) -> Result<()> {
     let start = opened.content.peek(START);
     let start = start.map_err(|error| Error::damaged(input, Position::Byte(0), &error))?;
     let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    let other = (opened.recognise)(start).filter(|format| *format != opened.format);
-    let (found, looks_like) = match (text.trim_ascii_start().first(), other) {
-        (None, _) => (message!("it is empty"), None),
-        (_, Some(other)) => (message!("it looks like {}", other.title), Some(other.name)),
-        (Some(b'{' | b'['), None) => return Ok(()),
-        _ => (message!("its content is not JSON"), None),
+    let otherwise = match (text.trim_ascii_start().first(), opened.look) {
+        (None, _) => "it is empty",
+        (_, Look::Format(format)) if format != opened.format => "",
+        // The fields by which the format is recognised may come later.
+        (Some(b'{' | b'['), _) => return Ok(()),
+        _ => "its content is not JSON",
     };
-    Err(Error::Foreign(Foreign {
-        input: message!("{input}"),
-        wanted: opened.format.title,
-        found,
-        looks_like,
-    }))
+    Err(opened.look.error(input, opened.format, otherwise))
 }
 
 fn in_pieces<'env, T>(
@@ -304,7 +301,13 @@ impl Reader<'_, '_, '_> {
             wanted: wanted.title,
             found: message!("{found}"),
             looks_like: None,
+            remedy: "",
         })
+    }
+
+    /// The error for a file that is of a kind which cannot be read.
+    pub fn is_of_kind(&self, wanted: &Format, kind: &'static signatures::Kind) -> Error {
+        Look::Kind(kind).error(&self.input, wanted, "")
     }
 
     /// Checks that nothing follows the last value.

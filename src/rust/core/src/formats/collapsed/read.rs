@@ -3,10 +3,10 @@
 //! A stack that occurred before is looked up by its text. Of other stacks, the outer frames that it has
 //! in common with the previous stack are not parsed again.
 
-use super::{FRAME_TYPES, INLINED};
+use super::{FRAME_TYPES, INLINED, starts_like_comment};
 use crate::collections::next_row;
 use crate::error::Result;
-use crate::formats::bytes::{is_json, is_text};
+use crate::formats::bytes::{is_json, text_lines};
 use crate::formats::format::{Format, Opened};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::text_cache::TextCache;
@@ -23,22 +23,51 @@ pub const FORMAT: Format = Format {
     name: "collapsed",
     title: "a file of collapsed stacks",
     recognises,
+    is_guessed: false,
     read,
 };
 
-/// Whether all lines are stacks with counts. A file in which no stack has two frames is not recognised,
-/// since tables of numbers look the same.
+/// Whether the content looks like collapsed stacks: at least half of the lines are stacks, and one of them has
+/// several frames. Comments and blank lines do not count. Without the second rule, tables of numbers would look the same.
+///
+/// Code has semicolons inside parentheses. If all stacks of several frames look like that, more than half of the
+/// lines must be stacks.
 fn recognises(start: &[u8]) -> bool {
-    // The last line may be truncated.
+    // The last line may be truncated, unless it is the only one.
     let end = memrchr(b'\n', start).unwrap_or(start.len());
-    let lines = start[..end].split(|&byte| byte == b'\n');
-    let mut lines = lines
-        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-        .filter(|line| !line.is_empty())
-        .peekable();
-    let is_other = is_json(start) || start.starts_with(b"\"") || start.starts_with(b"<");
-    let is_stack = |line: &[u8]| is_text(line) && !line.contains(&b'\t') && split(line).is_some();
-    !is_other && memchr(b';', start).is_some() && lines.peek().is_some() && lines.all(is_stack)
+    let (mut stacks, mut others) = (0, 0);
+    let (mut has_frames, mut has_code) = (false, false);
+    for line in text_lines(&start[..end]).filter(|line| !is_comment(line)) {
+        let Some((text, _)) = split(line).filter(|_| !line.contains(&0)) else {
+            others += 1;
+            continue;
+        };
+        stacks += 1;
+        if memchr(b';', text).is_some() {
+            let is_code = text.split(|&byte| byte == b';').any(is_open);
+            has_frames |= !is_code;
+            has_code |= is_code;
+        }
+    }
+    let is_majority = has_frames && stacks >= others || has_code && stacks > others;
+    is_majority && !is_json(start)
+}
+
+/// Whether a frame contains a parenthesis that is not closed in it. R has a function `(`.
+fn is_open(frame: &[u8]) -> bool {
+    let count = |parenthesis| frame.iter().filter(|&&byte| byte == parenthesis).count();
+    frame != b"(" && count(b'(') != count(b')')
+}
+
+/// Whether the content may be the start of a stack that is longer.
+pub fn is_part_of_line(start: &[u8]) -> bool {
+    memchr(b'\n', start).is_none() && memchr(b';', start).is_some() && memchr(0, start).is_none()
+}
+
+/// Whether a line is a comment: it starts like one, or with the same characters and has no count.
+fn is_comment(line: &[u8]) -> bool {
+    let is_marked = line.starts_with(b"#") || line.starts_with(b"//");
+    is_marked && (starts_like_comment(line) || split(line).is_none())
 }
 
 fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
@@ -79,14 +108,17 @@ fn split(line: &[u8]) -> Option<(&[u8], Count)> {
     Some((&line[..at], count))
 }
 
-/// Whether all complete lines end in two counts.
+fn comment_text(line: &[u8]) -> &[u8] {
+    let is_mark = |byte: &u8| matches!(byte, b'#' | b'/');
+    let start = line.iter().take_while(|byte| is_mark(byte)).count();
+    line[start..].trim_ascii()
+}
+
+/// Whether all complete lines with a count end in two counts.
 fn have_two(start: &[u8]) -> bool {
     let end = memrchr(b'\n', start).unwrap_or(start.len());
-    let mut lines = start[..end].split(|&byte| byte == b'\n');
-    lines.all(|line| {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        line.is_empty() || split(line).and_then(|(rest, _)| split(rest)).is_some()
-    })
+    let mut lines = text_lines(&start[..end]).filter(|line| !is_comment(line));
+    lines.all(|line| split(line).is_none_or(|(rest, _)| split(rest).is_some()))
 }
 
 struct Collapsed {
@@ -107,10 +139,20 @@ struct Collapsed {
 impl Grammar for Collapsed {
     const OTHERWISE: &'static str = "its first line does not end in a blank and a count";
 
+    fn is_comment(line: &[u8]) -> bool {
+        is_comment(line)
+    }
+
     fn line(&mut self, line: &[u8], rest: &[u8], file: &mut File) -> Result<()> {
         if line.is_empty() {
-            file.note(ProblemKind::BlankLine, b"");
+            // Austin writes blank lines around its comments.
+            if !file.has_comments {
+                file.note(ProblemKind::BlankLine, b"");
+            }
             return Ok(());
+        }
+        if is_comment(line) {
+            return file.add_comment(comment_text(line));
         }
         if self.has_two.is_none() && split(line).is_some() {
             let two = have_two(rest);
@@ -126,6 +168,9 @@ impl Grammar for Collapsed {
     }
 
     fn cut_line(&mut self, line: &[u8], file: &mut File) -> Result<()> {
+        if is_comment(line) {
+            return file.add_comment(comment_text(line));
+        }
         if self.has_two.is_none() {
             self.has_two = Some(have_two(line));
         }

@@ -3,7 +3,7 @@
 //! The names of functions are all that a frame has, so stacks that differ only in files or lines become
 //! one. They are merged in a prefix tree, and the lines are in the order of their first samples.
 
-use super::{FRAME_TYPES, INLINED};
+use super::{FRAME_TYPES, INLINED, starts_like_comment};
 use crate::analysis::paths::{Paths, ROOT};
 use crate::analysis::sample_types::chosen_type;
 use crate::analysis::total::Total;
@@ -129,7 +129,10 @@ impl FrameTexts {
             let function = profile.function_of(location);
             let name = function.map_or(UNKNOWN, |f| profile.strings.get(f.name));
             text.clear();
-            let mut changed = false;
+            let mut changed = starts_like_comment(name.as_bytes());
+            if changed {
+                text.try_push_char(' ', WHAT)?;
+            }
             for c in name.chars() {
                 let written = match c {
                     ';' => ':',

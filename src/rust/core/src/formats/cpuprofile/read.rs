@@ -16,6 +16,7 @@ pub const FORMAT: Format = Format {
     name: "cpuprofile",
     title: "a CPU profile of Chrome or Node",
     recognises,
+    is_guessed: false,
     read,
 };
 
@@ -37,8 +38,8 @@ fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let uri = opened.origin.own_uri()?;
     json::read::read(opened, stop, |json| {
         let mut profile = Profile::default();
-        let (mut run, mut trace) = (Run::default(), None);
-        let result = read_file(&mut run, &mut trace, &mut profile, json);
+        let (mut run, mut trace, mut has_stacks) = (Run::default(), None, false);
+        let result = read_file(&mut run, &mut trace, &mut has_stacks, &mut profile, json);
         json.accept_end(result)?;
         let runs = match trace {
             Some(trace) => trace.into_runs()?,
@@ -49,7 +50,14 @@ fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
             })?,
         };
         if runs.is_empty() {
-            return Err(json.foreign(&FORMAT, "it has neither `nodes` nor `ProfileChunk` events"));
+            let found = match has_stacks {
+                true => {
+                    "it has no V8 profile, but samples in the form of Hermes (`stackFrames`); open it at \
+                     speedscope.app and export it there"
+                }
+                false => "it has neither `nodes` nor `ProfileChunk` events",
+            };
+            return Err(json.foreign(&FORMAT, found));
         }
         let mut columns = Columns::new()?;
         for run in runs {
@@ -63,6 +71,7 @@ fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
 fn read_file(
     run: &mut Run,
     trace: &mut Option<Trace>,
+    has_stacks: &mut bool,
     profile: &mut Profile,
     json: &mut Reader,
 ) -> Result<()> {
@@ -74,6 +83,12 @@ fn read_file(
     while let Some(key) = json.key()? {
         match key.as_str() {
             "traceEvents" => trace.insert(Trace::default()).read(json, strings)?,
+            // Samples of a trace refer to these, unlike those of V8, which are ids of nodes.
+            "stackFrames" => {
+                *has_stacks = true;
+                json.skip()?;
+            }
+            "samples" if trace.is_some() => json.skip()?,
             key => run.field(key, json, strings)?,
         }
     }

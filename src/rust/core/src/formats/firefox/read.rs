@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::formats::bytes::is_json;
 use crate::formats::format::{Format, Opened};
 use crate::formats::problems::Problems;
+use crate::formats::signatures::GECKO;
 use crate::json::{self, Kind, Number, Reader, keys};
 use crate::limits::cancel::Stop;
 use crate::limits::memory::{TryGrow, owned};
@@ -21,6 +22,7 @@ pub const FORMAT: Format = Format {
     name: "firefox",
     title: "a profile of the Firefox Profiler",
     recognises,
+    is_guessed: false,
     read,
 };
 
@@ -48,11 +50,7 @@ fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
         json.accept_end(result)?;
         let is_gecko = |part: &Part| part.is_gecko;
         if is_gecko(&file.shared) || file.threads.iter().any(|thread| is_gecko(&thread.part)) {
-            return Err(json.foreign(
-                &FORMAT,
-                "it has the form that Firefox itself records; open it at profiler.firefox.com and save \
-                 it there, or with profiler-cli",
-            ));
+            return Err(json.is_of_kind(&FORMAT, &GECKO));
         }
         if !file.has_threads {
             return Err(json.foreign(&FORMAT, "it has no `threads`"));
@@ -141,6 +139,10 @@ impl File {
                     while json.element()? {
                         json.take(size_of::<Thread>() + size_of::<Source>())?;
                         self.threads.try_push(Thread::default(), "sources")?;
+                        // The profiles of other processes, as text.
+                        if json.peek()? == Kind::Text {
+                            return Err(json.is_of_kind(&FORMAT, &GECKO));
+                        }
                         if let Some(thread) = self.threads.last_mut() {
                             thread.read(json, strings)?;
                         }

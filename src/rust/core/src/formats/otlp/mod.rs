@@ -23,5 +23,6 @@ pub const FORMAT: Format = Format {
     name: "otlp",
     title: "an OpenTelemetry profile",
     recognises: detect::is_otlp,
+    is_guessed: true,
     read: read::read,
 };

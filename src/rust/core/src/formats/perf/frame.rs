@@ -1,6 +1,6 @@
 //! Parses the line of a frame.
 
-use memchr::{memchr, memrchr};
+use memchr::{memchr2, memrchr};
 
 /// A frame; texts are parts of its line.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -13,15 +13,13 @@ pub struct Frame<'l> {
     pub is_inlined: bool,
 }
 
-/// perf writes addresses in this many columns, behind a tab.
+/// perf writes addresses in this many columns, behind a tab; simpleperf without it.
 const COLUMNS: usize = 16;
 const UNKNOWN: &[u8] = b"[unknown]";
 
 /// Parses a line, with the blanks at its start.
 pub fn frame(line: &[u8]) -> Frame<'_> {
-    let text = line.trim_ascii_start();
-    let indent = line.len() - text.len();
-    let text = text.trim_ascii_end();
+    let text = line.trim_ascii();
     let mut frame = Frame::default();
     let mut rest = text;
     if let Some(at) = last_parenthesis(text) {
@@ -33,12 +31,12 @@ pub fn frame(line: &[u8]) -> Frame<'_> {
             frame.module = Some(inside);
         }
     }
-    let end = memchr(b' ', rest).unwrap_or(rest.len());
+    let end = memchr2(b' ', b'\t', rest).unwrap_or(rest.len());
     let (first, after) = rest.split_at(end);
     let after = after.trim_ascii_start();
     // `-F sym` writes symbols without addresses, and "add" is both a symbol and a number.
-    let is_aligned = indent + end == COLUMNS + 1;
-    if let Some(address) = hexadecimal(first).filter(|_| is_aligned || !after.is_empty()) {
+    let is_number = || !after.is_empty() || is_address_aligned(line);
+    if let Some(address) = hexadecimal(first).filter(|_| is_number()) {
         frame.address = Some(address);
         rest = after;
     }
@@ -47,8 +45,16 @@ pub fn frame(line: &[u8]) -> Frame<'_> {
     frame
 }
 
+/// Whether the first word of a line ends where perf's addresses end.
+pub fn is_address_aligned(line: &[u8]) -> bool {
+    let text = line.trim_ascii_start();
+    let end = memchr2(b' ', b'\t', text).unwrap_or(text.len());
+    let tab = usize::from(line.starts_with(b"\t"));
+    line.len() - text.len() + end == COLUMNS + tab
+}
+
 /// The offset of the last opening parenthesis, if the text ends with what it opens, and it is preceded
-/// by a blank or nothing. Modules may contain parentheses: `(/tmp/a (deleted))`.
+/// by a blank, a tab or nothing. Modules may contain parentheses: `(/tmp/a (deleted))`.
 fn last_parenthesis(text: &[u8]) -> Option<usize> {
     if !text.ends_with(b")") {
         return None;
@@ -61,7 +67,7 @@ fn last_parenthesis(text: &[u8]) -> Option<usize> {
             _ => continue,
         }
         if depth == 0 {
-            let is_start = at == 0 || text.get(at - 1) == Some(&b' ');
+            let is_start = at == 0 || matches!(text.get(at - 1), Some(b' ' | b'\t'));
             return is_start.then_some(at);
         }
     }
@@ -152,6 +158,8 @@ mod tests {
             ("\tmain+0x12 (/a)", "- main /a"),
             ("  7f0 f ([unknown])", "7f0 f -"),
             ("\t               0 [unknown] ([unknown])", "0 - -"),
+            ("        10a4\tmult\t(/lib/x.so)", "10a4 mult /lib/x.so"),
+            ("            10a4", "10a4 - -"),
             ("\t", "- - -"),
             ("\t)))", "- ))) -"),
         ] {

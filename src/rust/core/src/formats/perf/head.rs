@@ -1,13 +1,15 @@
 //! Parses the first line of a sample.
 
+use super::frame::frame;
 use crate::formats::bytes::digits;
 
 /// The fields of the first line; texts are parts of it.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct Head<'l> {
+    /// Empty if the file has no commands.
     pub comm: &'l [u8],
     pub pid: Option<u64>,
-    pub tid: u64,
+    pub tid: Option<u64>,
     pub cpu: Option<u64>,
     /// Nanoseconds since a time that is not recorded, most often when the computer started.
     pub time: Option<u64>,
@@ -21,13 +23,24 @@ pub struct Head<'l> {
 ///
 /// The name of a command may contain blanks and numbers. The first number that fits what follows is
 /// that of the thread: first with a time, since nearly all files have it. Without a call graph, perf
-/// aligns names to the right; only with a time is such a line distinct from a frame.
+/// aligns names to the right, and without a name the number of the process; only with a time, or with
+/// nothing behind the event, is such a line distinct from a frame.
 pub fn head(line: &[u8]) -> Option<Head<'_>> {
-    match line.first()? {
-        b'\t' => None,
-        b' ' => parse(line.trim_ascii_start(), true),
-        _ => parse(line, true).or_else(|| parse(line, false)),
-    }
+    let text = line.trim_ascii_start();
+    let is_aligned = match line.first()? {
+        b'\t' => return None,
+        first => *first == b' ',
+    };
+    parse(text, true)
+        .or_else(|| after_comm(b"", text, true))
+        .or_else(|| after_comm(b"", text, false).filter(ends_like_head))
+        .or_else(|| parse(text, false).filter(|_| !is_aligned))
+}
+
+/// Whether nothing follows the event, or a frame with all its fields.
+fn ends_like_head(head: &Head) -> bool {
+    let frame = frame(head.rest);
+    head.rest.is_empty() || frame.address.is_some() && frame.module.is_some()
 }
 
 fn parse(line: &[u8], timed: bool) -> Option<Head<'_>> {
@@ -44,20 +57,13 @@ fn parse(line: &[u8], timed: bool) -> Option<Head<'_>> {
     }
 }
 
-/// The fields behind the name of the command.
+/// The fields behind the name of the command. If that is empty, there may be no ids either.
 fn after_comm<'l>(comm: &'l [u8], text: &'l [u8], timed: bool) -> Option<Head<'l>> {
-    let (ids, mut rest) = word(text);
-    let (first, length) = digits(ids)?;
-    let (pid, tid) = match ids.get(length) {
-        None => (None, first),
-        Some(b'/') => {
-            let (second, end) = digits(&ids[length + 1..])?;
-            if length + 1 + end != ids.len() {
-                return None;
-            }
-            (Some(first), second)
-        }
-        Some(_) => return None,
+    let (first_word, after) = word(text);
+    let (pid, tid, mut rest) = match ids(first_word) {
+        Some((pid, tid)) => (pid, Some(tid), after),
+        None if comm.is_empty() => (None, None, text),
+        None => return None,
     };
     let mut cpu = None;
     let (next, after) = word(rest);
@@ -66,10 +72,15 @@ fn after_comm<'l>(comm: &'l [u8], text: &'l [u8], timed: bool) -> Option<Head<'l
         cpu = (length == number.len()).then_some(value);
         rest = after;
     }
-    let mut time = None;
+    let time_of = |word: &[u8]| word.strip_suffix(b":").and_then(nanoseconds);
     let (next, after) = word(rest);
-    if let Some(found) = next.strip_suffix(b":").and_then(nanoseconds) {
-        time = Some(found);
+    // The field `misc` precedes the time.
+    if is_misc(next) && time_of(word(after).0).is_some() {
+        rest = after;
+    }
+    let (next, after) = word(rest);
+    let time = time_of(next);
+    if time.is_some() {
         rest = after;
     }
     if time.is_none() && timed {
@@ -99,6 +110,23 @@ fn after_comm<'l>(comm: &'l [u8], text: &'l [u8], timed: bool) -> Option<Head<'l
         event,
         rest,
     })
+}
+
+/// `PID/TID` or `TID`.
+fn ids(word: &[u8]) -> Option<(Option<u64>, u64)> {
+    let whole = |text: &[u8]| {
+        let (value, length) = digits(text)?;
+        (length == text.len()).then_some(value)
+    };
+    match word.iter().position(|byte| *byte == b'/') {
+        Some(at) => Some((Some(whole(&word[..at])?), whole(&word[at + 1..])?)),
+        None => Some((None, whole(word)?)),
+    }
+}
+
+/// Letters for the mode of the processor and other flags.
+fn is_misc(word: &[u8]) -> bool {
+    (1..=5).contains(&word.len()) && word.iter().all(|byte| b"KUHGgMESD".contains(byte))
 }
 
 /// The first word, and the text from the next one on.
@@ -141,7 +169,7 @@ mod tests {
             let found = of(text).map(|h| {
                 let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
                 let event = h.event.map(text).unwrap_or_default();
-                let ids = (h.pid.unwrap_or(0), h.tid, h.cpu.unwrap_or(999));
+                let ids = (h.pid.unwrap_or(0), h.tid.unwrap_or(0), h.cpu.unwrap_or(999));
                 (
                     text(h.comm),
                     ids,
@@ -171,6 +199,29 @@ mod tests {
                 r#"("t", (0, 29051, 999), 49460500000000, 0, "cycles", "")"#,
             ),
             ("a 1 cycles: ", r#"("a", (0, 1, 999), 0, 0, "cycles", "")"#),
+            // Without a command, an id, or a time.
+            (
+                "   12/34    [002] 1.5:     7 cycles:u: ",
+                r#"("", (12, 34, 2), 1500000000, 7, "cycles:u", "")"#,
+            ),
+            ("  34 cycles: ", r#"("", (0, 34, 999), 0, 0, "cycles", "")"#),
+            (
+                "  34      250 cycles:   7f0 f (/bin/a)",
+                r#"("", (0, 34, 999), 0, 250, "cycles", "7f0 f (/bin/a)")"#,
+            ),
+            (
+                "   1.5:   7 cycles: ",
+                r#"("", (0, 0, 999), 1500000000, 7, "cycles", "")"#,
+            ),
+            ("cycles:u: ", r#"("", (0, 0, 999), 0, 0, "cycles:u", "")"#),
+            (
+                "app\t25 [007] 1.5:\t\t1000 task-clock:u:",
+                r#"("app", (0, 25, 7), 1500000000, 1000, "task-clock:u", "")"#,
+            ),
+            (
+                "R 12 [001] U     1.5:  7 cycles: ",
+                r#"("R", (0, 12, 1), 1500000000, 7, "cycles", "")"#,
+            ),
             (
                 "a 1 2.0:  7f0 f (m)",
                 r#"("a", (0, 1, 999), 2000000000, 0, "", "7f0 f (m)")"#,
@@ -185,6 +236,8 @@ mod tests {
             "hello",
             "hello 1",
             "main;f 12",
+            "            10a4 f (m)",
+            "  a.c:12",
             "a 1/x 1.0: b:",
             "a 99999999999999999999 1.0: b:",
         ] {

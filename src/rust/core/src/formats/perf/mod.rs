@@ -3,11 +3,11 @@
 //! ```text
 //! file   := {"#" header line} {block}
 //! block  := head {frame} blank line
-//! head   := COMM " " [PID "/"] TID " " ["[" CPU "] "] [TIME ":"] [PERIOD] [EVENT ":"] [frame | other]
+//! head   := [COMM " "] [[PID "/"] TID " "] ["[" CPU "] "] [TIME ":"] [PERIOD] [EVENT ":"] [frame | other]
 //! frame  := TAB [ADDRESS] [SYMBOL ["+0x" OFFSET]] ["(" MODULE ")" | "(inlined)"] [LF "  " FILE ":" LINE]
 //! ```
 //!
-//! Frames are innermost first. Which fields there are depends on the option `-F`. Names of commands and
+//! Frames are innermost first. A blank may be several, or tabs as in the output of simpleperf's `report_sample.py`. Which fields there are depends on the option `-F`. Names of commands and
 //! symbols may contain blanks and parentheses, so the number before the time is the id of the thread,
 //! and the last parentheses contain the module. A sample without a call graph has its only frame on the
 //! line of the head. Sources: perf's `builtin-script.c`, and the files that it writes.

@@ -2,11 +2,11 @@
 //!
 //! The frames of a sample are collected as text, by which equal stacks are found (`stacks.rs`).
 
-use super::frame::frame;
+use super::frame::{frame, is_address_aligned};
 use super::head::{Head, head};
 use super::stacks::{Known, Stacks};
 use crate::error::Result;
-use crate::formats::bytes::is_text;
+use crate::formats::bytes::{is_text, text_lines};
 use crate::formats::format::{Format, Opened};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::text_file::{self, File, Grammar};
@@ -18,6 +18,8 @@ use memchr::memmem;
 
 const STACK: &str = "a stack";
 const VALUES: &str = "sample values";
+/// Text is seldom indented by more characters, while most addresses are.
+const FAR: usize = 8;
 /// More events than anybody records at once. Each adds a value to every sample.
 const MOST_EVENTS: usize = 1000;
 /// The number of frames of a sample between two checks of the memory that they take.
@@ -27,29 +29,38 @@ pub const FORMAT: Format = Format {
     name: "perf",
     title: "an output of `perf script`",
     recognises,
+    is_guessed: false,
     read,
 };
 
+/// Whether the first line is the head of a sample. Text may look like a head without a time, so a frame must
+/// follow it then.
 fn recognises(start: &[u8]) -> bool {
-    let mut lines = start
-        .split(|&byte| byte == b'\n')
-        .map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    let mut first = None;
-    for line in lines.by_ref() {
-        if is_header(line) {
-            return true;
-        }
-        if !line.is_empty() && !line.starts_with(b"#") {
-            first = Some(line);
-            break;
-        }
+    let mut lines = text_lines(start).skip_while(|line| line.starts_with(b"#") && !is_header(line));
+    let first = lines.next().unwrap_or_default();
+    let next = lines.next();
+    if is_header(first) {
+        return true;
     }
-    let Some(first) = first.filter(|line| is_text(line)) else {
+    let Some(found) = head(first).filter(|_| is_text(first)) else {
         return false;
     };
-    let is_head = |line| head(line).is_some_and(|h| h.time.is_some() && h.event.is_some());
-    let next = lines.next().unwrap_or_default();
-    is_head(first) && (next.first().is_none_or(u8::is_ascii_whitespace) || is_head(next))
+    let is_timed = |head: &Head| head.time.is_some() && head.event.is_some();
+    let is_other_head = |line| head(line).is_some_and(|head| is_timed(&head));
+    match is_timed(&found) {
+        true => next.is_none_or(|next| next[0].is_ascii_whitespace() || is_other_head(next)),
+        false => has_place(found.rest) || next.is_some_and(has_place),
+    }
+}
+
+/// Whether a line is a frame with its address or its module.
+fn has_place(line: &[u8]) -> bool {
+    let frame = frame(line);
+    let is_far = line.len() - line.trim_ascii_start().len() > FAR;
+    match frame.module {
+        Some(module) => frame.address.is_some() || matches!(module[..], [b'/' | b'[', ..]),
+        None => frame.address.is_some() && (is_address_aligned(line) || is_far),
+    }
 }
 
 /// Whether a line is one of the header that `perf script --header` prints.
@@ -84,9 +95,9 @@ struct PerfScript {
 }
 
 struct Block {
-    comm: StringId,
+    comm: Option<StringId>,
     pid: Option<u64>,
-    tid: u64,
+    tid: Option<u64>,
     cpu: Option<u64>,
     time: Option<u64>,
     period: Option<u64>,
@@ -116,6 +127,10 @@ struct Keys {
 impl Grammar for PerfScript {
     const OTHERWISE: &'static str = "its first line is not that of a sample, such as \
                                      `R 123 45.678: 250000 cpu-clock:`";
+
+    fn is_comment(line: &[u8]) -> bool {
+        line.starts_with(b"#")
+    }
 
     fn line(&mut self, line: &[u8], rest: &[u8], file: &mut File) -> Result<()> {
         let is_empty = rest.starts_with(b"\n");
@@ -231,18 +246,14 @@ fn is_clock(event: &[u8]) -> bool {
 }
 
 impl PerfScript {
-    /// A line of the header. Those with a content become comments.
+    /// A line of the header, or another comment. Those with a content are kept.
     fn comment(&mut self, line: &[u8], file: &mut File) -> Result<()> {
         file.is_known |= is_header(line);
         let text = line[1..].trim_ascii();
-        let is_rule = text.iter().all(|byte| *byte == b'=');
-        if !file.is_known || is_rule {
-            return Ok(());
+        match text.iter().all(|byte| *byte == b'=') {
+            true => Ok(()),
+            false => file.add_comment(text),
         }
-        file.take_memory(line.len())?;
-        let text = file.decode(text)?;
-        let comment = file.profile.strings.intern(&text)?;
-        file.source().comments.try_push(comment, "comments")
     }
 
     /// A line that starts with a blank: a frame, the source line of the frame before it, or something
@@ -280,8 +291,13 @@ impl PerfScript {
             Some(event) => Some(self.event(event, file)?),
             None => None,
         };
-        let name = file.decode(head.comm)?;
-        let comm = file.profile.strings.intern(&name)?;
+        let comm = match head.comm {
+            [] => None,
+            name => {
+                let name = file.decode(name)?;
+                Some(file.profile.strings.intern(&name)?)
+            }
+        };
         self.block = Some(Block {
             comm,
             pid: head.pid,
@@ -385,10 +401,12 @@ impl PerfScript {
             };
             file.profile.labels.try_push(label, "labels")
         };
-        add(keys.comm, Some(block.comm), None, None)?;
+        if block.comm.is_some() {
+            add(keys.comm, block.comm, None, None)?;
+        }
         for (key, number) in [
             (keys.pid, block.pid),
-            (keys.tid, Some(block.tid)),
+            (keys.tid, block.tid),
             (keys.cpu, block.cpu),
         ] {
             if let Some(number) = number.and_then(|n| i64::try_from(n).ok()) {

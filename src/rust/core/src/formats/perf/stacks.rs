@@ -8,6 +8,7 @@ use crate::formats::text_cache::TextCache;
 use crate::formats::text_file::File;
 use crate::limits::memory::TryGrow;
 use crate::model::{Address, Location, LocationId, Mapping, MappingId, NATIVE, StackId, Symbols};
+use memchr::memmem;
 
 const STACK: &str = "a stack";
 /// Texts of stacks are kept to find equal ones until they take this many bytes. A stack takes some
@@ -69,17 +70,21 @@ impl Stacks {
             let location = match self.locations.get(line).filter(|_| source.is_none()) {
                 Some(location) => location,
                 None => {
-                    let frame = frame(line);
+                    let (frame, inlined) = first_of_java(frame(line));
                     let location = self.location(&frame, source, outer, file)?;
+                    if !inlined.is_empty() {
+                        stack.try_push(location, STACK)?;
+                        outer = address_of(location, file);
+                        self.push_inlined(&frame, inlined, outer, &mut stack, file)?;
+                        continue;
+                    }
                     if source.is_none() && !frame.is_inlined {
                         self.locations.insert(line, location)?;
                     }
                     location
                 }
             };
-            outer = file
-                .profile
-                .address_of(&file.profile.locations.get(location));
+            outer = address_of(location, file);
             stack.try_push(location, STACK)?;
         }
         stack.reverse();
@@ -93,6 +98,30 @@ impl Stacks {
             self.known.insert(text, known)?;
         }
         Ok(known)
+    }
+
+    /// Adds methods that are inlined into each other, outermost first.
+    fn push_inlined(
+        &mut self,
+        frame: &Frame,
+        inlined: &[u8],
+        outer: Address,
+        stack: &mut Vec<LocationId>,
+        file: &mut File,
+    ) -> Result<()> {
+        let mut rest = inlined;
+        while !rest.is_empty() {
+            let (name, after) = split_at_arrow(rest);
+            let frame = Frame {
+                symbol: Some(name),
+                is_inlined: true,
+                ..*frame
+            };
+            let location = self.location(&frame, None, outer, file)?;
+            stack.try_push(location, STACK)?;
+            rest = after;
+        }
+        Ok(())
     }
 
     /// The location of a frame. One that is inlined is at the same address as the `outer` frame.
@@ -123,7 +152,6 @@ impl Stacks {
             }
             None => None,
         };
-        let is_jit = |module: &[u8]| module.starts_with(b"/tmp/perf-") && module.ends_with(b".map");
         let type_ = match frame.module {
             _ if is_kernel(frame) => "kernel",
             Some(module) if !is_jit(module) => NATIVE,
@@ -163,4 +191,42 @@ impl Stacks {
         self.mappings.insert(module, id)?;
         Ok(id)
     }
+}
+
+fn address_of(location: LocationId, file: &File) -> Address {
+    file.profile
+        .address_of(&file.profile.locations.get(location))
+}
+
+/// Whether a module is the list of functions that a compiler at run time has written for perf.
+fn is_jit(module: &[u8]) -> bool {
+    module.starts_with(b"/tmp/perf-") && module.ends_with(b".map")
+}
+
+/// The frame of compiled code with the method that was compiled, and the methods that were inlined into it, with
+/// arrows between them: perf-map-agent's option `unfoldall` writes `A->B->C` if B is inlined into A, and C into B.
+fn first_of_java(frame: Frame<'_>) -> (Frame<'_>, &[u8]) {
+    match frame.symbol.filter(|_| frame.module.is_none_or(is_jit)) {
+        Some(symbol) => {
+            let (first, inlined) = split_at_arrow(symbol);
+            let symbol = Some(first);
+            (Frame { symbol, ..frame }, inlined)
+        }
+        None => (frame, b""),
+    }
+}
+
+/// The text before and after the first arrow between two methods. C++ has `operator->`, and other languages write
+/// blanks around the arrow of a type.
+fn split_at_arrow(symbol: &[u8]) -> (&[u8], &[u8]) {
+    for at in memmem::find_iter(symbol, b"->") {
+        let (before, after) = (&symbol[..at], &symbol[at + 2..]);
+        let is_inside = [before.last(), after.first()]
+            .iter()
+            .any(|byte| matches!(byte, None | Some(b' ' | b'(' | b')')));
+        if !is_inside && !before.ends_with(b"operator") {
+            return (before, after);
+        }
+    }
+    (symbol, b"")
 }

@@ -7,7 +7,9 @@ use crate::formats::bytes::{FieldShape, field_shapes};
 pub fn is_pprof(start: &[u8]) -> bool {
     for (number, shape) in field_shapes(start) {
         match (number, shape) {
-            (3..=15, FieldShape::Varint | FieldShape::Inside(_)) => return true,
+            // Messages, strings, or packed numbers; and numbers.
+            (3..=6 | 11 | 13, FieldShape::Inside(_)) => return true,
+            (7..=10 | 12..=15, FieldShape::Varint) => return true,
             (1, FieldShape::Inside(Some(0))) => return true,
             (1, FieldShape::Inside(Some(2))) => return false,
             (1 | 2, FieldShape::Inside(_)) => {}

@@ -19,5 +19,6 @@ pub const FORMAT: Format = Format {
     name: "pprof",
     title: "a pprof profile",
     recognises: detect::is_pprof,
+    is_guessed: true,
     read: read::read,
 };

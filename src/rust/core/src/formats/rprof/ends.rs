@@ -30,6 +30,7 @@ impl LineReader {
                 input: self.origin.name,
                 wanted: self.format.title,
                 looks_like: None,
+                remedy: "",
                 found: if self.problems.has(ProblemKind::NulRun) {
                     message!("it contains only NUL bytes")
                 } else if self.number == 0 {
@@ -68,7 +69,7 @@ impl LineReader {
     /// Processes a line that is too long and therefore skipped; `start` contains its first bytes.
     pub(super) fn leave_out(&mut self, start: &[u8]) -> Result<()> {
         let Some(block) = self.block else {
-            return Err(self.foreign(start));
+            return Err(self.foreign());
         };
         if let Some(pending) = self.pending.take() {
             self.close(block, pending)?;
@@ -111,7 +112,7 @@ impl LineReader {
         }
         let samples = self.profile.samples.len();
         self.number -= 1;
-        self.take_line(line, line)?;
+        self.take_line(line)?;
         let (Some(block), Some(pending)) = (self.block, self.pending.take()) else {
             if is_file {
                 self.note(ProblemKind::CutFileLine, line);

@@ -8,6 +8,7 @@ use super::line_reader::LineReader;
 use super::read::FORMAT;
 use crate::error::Result;
 use crate::formats::bytes::first_line;
+use crate::formats::foreign::Look;
 use crate::io::input::Origin;
 use crate::limits::memory::TryGrow;
 use crate::model::Profile;
@@ -42,7 +43,7 @@ impl Default for Follower {
 }
 
 fn reader() -> LineReader {
-    LineReader::new(Origin::default(), &FORMAT, |_| None)
+    LineReader::new(Origin::default(), &FORMAT, Look::Unknown)
 }
 
 impl Follower {
@@ -78,7 +79,7 @@ impl Follower {
             if is_header || grammar::file_line(line).is_some() {
                 self.known.try_extend(with_feed, "files")?;
             }
-            self.reader.take_line(line, with_feed)?;
+            self.reader.take_line(line)?;
             bytes += with_feed.len();
         }
         let is_end = false;

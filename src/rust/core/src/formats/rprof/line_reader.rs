@@ -8,8 +8,8 @@ use super::memory::MemoryColumns;
 use super::parse::{Context, Stack, StackParser};
 use crate::error::{Error, Result};
 use crate::formats::add_sample;
-use crate::formats::foreign;
-use crate::formats::format::{Format, Recognise};
+use crate::formats::foreign::Look;
+use crate::formats::format::Format;
 use crate::formats::lines::Reader;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::io::input::Origin;
@@ -23,7 +23,7 @@ pub const OTHERWISE: &str = "its first line is neither an `Rprof()` header nor a
 pub struct LineReader {
     pub(super) origin: Origin,
     pub(super) format: &'static Format,
-    pub(super) recognise: Recognise,
+    pub(super) look: Look,
     pub(super) profile: Profile,
     budget: Budget,
     pub(super) problems: Problems,
@@ -57,10 +57,10 @@ pub struct Pending {
 }
 
 impl LineReader {
-    pub fn new(origin: Origin, format: &'static Format, recognise: Recognise) -> LineReader {
+    pub fn new(origin: Origin, format: &'static Format, look: Look) -> LineReader {
         LineReader {
             format,
-            recognise,
+            look,
             budget: origin.budget(),
             origin,
             profile: Profile::default(),
@@ -87,14 +87,8 @@ impl LineReader {
         )
     }
 
-    pub fn foreign(&self, start: &[u8]) -> Error {
-        foreign::error(
-            &self.origin.name,
-            start,
-            self.format,
-            self.recognise,
-            OTHERWISE,
-        )
+    pub fn foreign(&self) -> Error {
+        self.look.error(&self.origin.name, self.format, OTHERWISE)
     }
 
     pub(super) fn start_block(&mut self, header: Header) -> Result<()> {

@@ -8,7 +8,6 @@ use super::grammar::{self, Header};
 use super::line_reader::{Block, LineReader, Pending};
 use super::parse::{End, Parsed};
 use crate::error::Result;
-use crate::formats::foreign;
 use crate::formats::lines::Reader;
 use crate::formats::problems::ProblemKind;
 use crate::limits::memory::TryGrow;
@@ -19,10 +18,9 @@ use crate::model::SourceFile;
 const LONG_LINE: std::ops::Range<usize> = 10_000..10_500;
 
 impl LineReader {
-    /// One line without its line feed; `rest` starts with it and goes on to the
-    /// end of the chunk.
+    /// One line without its line feed.
     #[inline]
-    pub fn take_line(&mut self, line: &[u8], rest: &[u8]) -> Result<()> {
+    pub fn take_line(&mut self, line: &[u8]) -> Result<()> {
         self.number += 1;
         let mut line = line;
         if self.number == 1 {
@@ -34,7 +32,7 @@ impl LineReader {
         let line = self.without_carriage_return(line);
         let after_hole = std::mem::take(&mut self.after_hole);
         let Some(block) = self.block else {
-            return self.first_line(line, rest, after_hole);
+            return self.first_line(line, after_hole);
         };
         if self.pending.is_some() && self.continues(line, block)? {
             return Ok(());
@@ -62,14 +60,14 @@ impl LineReader {
 
     /// Processes a line before the first block: a header, or a line that shows that the header is
     /// missing.
-    fn first_line(&mut self, line: &[u8], rest: &[u8], after_hole: bool) -> Result<()> {
+    fn first_line(&mut self, line: &[u8], after_hole: bool) -> Result<()> {
         if let Some(header) = grammar::header(line) {
             return self.start_block(header);
         }
         if line.is_empty() {
             // A protocol buffer message may start with the byte of a line feed.
-            if foreign::look(rest, self.format, self.recognise).is_some() {
-                return Err(self.foreign(rest));
+            if self.look.is_other_than(self.format) {
+                return Err(self.foreign());
             }
             self.note(ProblemKind::BlankLine, b"");
             return Ok(());
@@ -78,14 +76,14 @@ impl LineReader {
         let text = &line[prefix.map_or(0, |(_, at)| at)..];
         let sample = grammar::starts_with_item(text, true) || (prefix.is_some() && text.is_empty());
         let file = grammar::file_line(line).is_some();
-        let unknown = foreign::look(rest, self.format, self.recognise).is_none();
+        let unknown = !self.look.is_other_than(self.format);
         let torn = unknown && text.ends_with(b"\" ") && !text.contains(&0);
         if !(sample || file || torn) {
             if after_hole && unknown {
                 self.note(ProblemKind::StrayText, line);
                 return Ok(());
             }
-            return Err(self.foreign(rest));
+            return Err(self.foreign());
         }
         self.note(ProblemKind::NoHeader, line);
         self.start_block(Header {

@@ -34,15 +34,17 @@ pub use line_reader::OTHERWISE;
 pub use read::{AS_RECORDED, FORMAT};
 pub use write::Writer;
 
-use crate::formats::bytes::{first_line, is_json, is_text};
-use crate::formats::lines::SNIFFED;
-use memchr::memmem;
+use crate::formats::bytes::text_lines;
 
-/// Whether the content looks like an Rprof file.
+/// Whether the content looks like an Rprof file: whether its first line is a header, the path of a file, or a
+/// sample. Names of functions may contain any bytes.
 fn is_rprof(start: &[u8]) -> bool {
-    // Names of R functions may contain any bytes.
-    let start = &start[..start.len().min(SNIFFED)];
-    let line = first_line(start);
-    let header = memmem::find(line, b"sample.interval=").is_some();
-    !is_json(start) && (header || line.starts_with(b"\"") && is_text(line))
+    let Some(line) = text_lines(start).next() else {
+        return false;
+    };
+    let is_header = || grammar::header(line).is_some() || grammar::file_line(line).is_some();
+    let item = grammar::memory_prefix(line).map_or(line, |(_, at)| &line[at..]);
+    // A stack of another format may contain quotes too, but ends with a number.
+    let is_sample = line.ends_with(b" ") || line.ends_with(b"\"");
+    is_header() || is_sample && grammar::starts_with_item(item, true)
 }

@@ -15,6 +15,7 @@ pub const FORMAT: Format = Format {
     name: "rprof",
     title: "an Rprof file",
     recognises: is_rprof,
+    is_guessed: false,
     read,
 };
 
@@ -38,7 +39,7 @@ fn read_as_recorded(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
 }
 
 fn read_lines(opened: Opened, limits: &Limits, stop: Stop) -> Result<(Profile, Problems)> {
-    let reader = LineReader::new(opened.origin, opened.format, opened.recognise);
+    let reader = LineReader::new(opened.origin, opened.format, opened.look);
     lines::read(opened.content, reader, limits, stop)
 }
 
@@ -57,8 +58,8 @@ impl Reader for LineReader {
     }
 
     #[inline]
-    fn line(&mut self, line: &[u8], rest: &[u8]) -> Result<()> {
-        self.take_line(line, rest)
+    fn line(&mut self, line: &[u8], _rest: &[u8]) -> Result<()> {
+        self.take_line(line)
     }
 
     fn hole(&mut self, text: &[u8], count: u64) -> Result<()> {
@@ -78,6 +79,7 @@ impl Reader for LineReader {
 mod tests {
     use super::*;
     use crate::error::Position;
+    use crate::formats::foreign::Look;
     use crate::formats::lines::{HOLE, SNIFFED};
     use crate::formats::problems::ProblemKind;
     use crate::io::gzip::Content;
@@ -98,7 +100,7 @@ mod tests {
             content: Content::new(Source::Bytes(bytes)).unwrap(),
             origin: Origin::default(),
             format: &FORMAT,
-            recognise: |_| None,
+            look: Look::Unknown,
         };
         let (profile, problems) = read_lines(opened, &SMALL, &|| false)?;
         let name = |&location: &_| {

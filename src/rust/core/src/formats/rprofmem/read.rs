@@ -2,7 +2,7 @@
 
 use crate::collections::next_row;
 use crate::error::Result;
-use crate::formats::bytes::digits;
+use crate::formats::bytes::{digits, text_lines};
 use crate::formats::format::{Format, Opened};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::r_names::name_end;
@@ -21,9 +21,24 @@ const JOINED_BYTES: usize = 64 << 10;
 pub const FORMAT: Format = Format {
     name: "rprofmem",
     title: "a file of `Rprofmem()`",
-    recognises: |start| head(start).is_some(),
+    recognises,
+    is_guessed: false,
     read,
 };
+
+/// Whether the first line consists of allocations, and names after the last one.
+fn recognises(start: &[u8]) -> bool {
+    let Some(mut line) = text_lines(start).next() else {
+        return false;
+    };
+    let mut is_known = false;
+    while let Some((_, length)) = head(line) {
+        is_known = true;
+        line = &line[length..];
+    }
+    let ends_with_name = line.ends_with(b" ") || line.ends_with(b"\"");
+    is_known && (line.is_empty() || line.starts_with(b"\"") && ends_with_name)
+}
 
 fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let reader = Rprofmem {

@@ -24,6 +24,7 @@ pub const FORMAT: Format = Format {
     name: "speedscope",
     title: "a speedscope file",
     recognises,
+    is_guessed: false,
     read,
 };
 

@@ -17,7 +17,7 @@ fn with<T>(
         content: Content::new(Source::Bytes(bytes)).unwrap(),
         origin: Origin::default(),
         format: &rprof::FORMAT,
-        recognise: |_| None,
+        look: Look::Unknown,
     };
     in_pieces(opened, size, &|| false, work)
 }
@@ -380,7 +380,7 @@ fn reading_stops_when_asked() {
         content: Content::new(Source::Bytes(text.as_bytes())).unwrap(),
         origin: Origin::default(),
         format: &rprof::FORMAT,
-        recognise: |_| None,
+        look: Look::Unknown,
     };
     let checks = std::cell::Cell::new(0);
     let stop = || {

@@ -48,7 +48,7 @@ pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let expected = Expected {
         format: opened.format,
         other_start: |bytes| is_json(bytes) || is_framed(bytes) && bytes.len() > FRAME,
-        recognise: opened.recognise,
+        look: opened.look,
     };
     let origin = opened.origin;
     let mut problems = Problems::default();

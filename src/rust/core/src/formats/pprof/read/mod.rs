@@ -58,7 +58,7 @@ fn read_whole(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let expected = Expected {
         format: opened.format,
         other_start: |_| false,
-        recognise: opened.recognise,
+        look: opened.look,
     };
     let origin = opened.origin;
     let mut problems = Problems::default();
@@ -142,6 +142,7 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::foreign::Look;
     use crate::formats::pprof::{FORMAT, Writer};
     use crate::formats::write::Writer as _;
     use crate::io::input::Source;
@@ -152,7 +153,7 @@ mod tests {
             content: Content::new(Source::Bytes(bytes)).unwrap(),
             origin: Origin::default(),
             format: &FORMAT,
-            recognise: |_| None,
+            look: Look::Unknown,
         }
     }
 

@@ -1,0 +1,158 @@
+//! The table of files that are known, but cannot be read: how to recognise them, and what to do instead.
+//!
+//! All readers ask this table before they read anything ([`super::read`]), since the first bytes of
+//! nearly any binary file also form a field of a protocol buffer message. A file of a kind in this table
+//! is therefore never reported as a damaged profile.
+
+mod archives;
+mod json;
+mod legacy;
+
+/// A kind of file.
+#[derive(Debug)]
+pub struct Kind {
+    /// One word, for the field `looks_like` of the R condition.
+    pub name: &'static str,
+    /// As in "it looks like a zip archive".
+    pub title: &'static str,
+    /// What users can do, as a sentence; may be empty.
+    pub remedy: &'static str,
+    mark: Mark,
+}
+
+/// How a file is recognised by its first bytes, after decompression with gzip.
+#[derive(Debug)]
+enum Mark {
+    /// It starts with one of these.
+    Start(&'static [&'static [u8]]),
+    /// It contains this at an offset.
+    At(usize, &'static [u8]),
+    Is(fn(&[u8]) -> bool),
+}
+
+impl Kind {
+    fn recognises(&self, start: &[u8]) -> bool {
+        match self.mark {
+            Mark::Start(starts) => starts.iter().any(|bytes| start.starts_with(bytes)),
+            Mark::At(at, bytes) => start.get(at..).is_some_and(|rest| rest.starts_with(bytes)),
+            Mark::Is(is) => is(start),
+        }
+    }
+}
+
+/// The kind of a file that starts with these bytes.
+pub fn find(start: &[u8]) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.recognises(start))
+}
+
+/// A kind of which only the syntax is known. To be called for content that no format recognises.
+pub fn find_syntax(start: &[u8]) -> Option<&'static Kind> {
+    SYNTAXES.iter().find(|kind| kind.recognises(start))
+}
+
+use Mark::{At, Is, Start};
+
+const fn kind(name: &'static str, title: &'static str, remedy: &'static str, mark: Mark) -> Kind {
+    Kind {
+        name,
+        title,
+        remedy,
+        mark,
+    }
+}
+
+const UNPACK: &str = "Unpack it first.";
+const DECOMPRESS: &str = "Decompress it first.";
+const PPROF: &str = "Convert it with `pprof -proto -output=x.pb.gz [program] file`.";
+const DOWNLOADED: &str =
+    "If the file was downloaded, the server may have sent a page instead of it.";
+const JFRCONV: &str = "Convert it to collapsed stacks with `jfrconv` of async-profiler.";
+const SAVE_AS_UTF8: &str = "Save it as UTF-8.";
+
+/// The form of the Gecko profiler, which the reader of processed profiles refuses as well.
+pub const GECKO: Kind = kind(
+    "gecko",
+    "a profile in the form that Firefox itself records",
+    "Open it at profiler.firefox.com and save it there, or convert it with profiler-cli.",
+    Is(json::is_gecko),
+);
+
+#[rustfmt::skip]
+static KINDS: &[Kind] = &[
+    // Archives and compression.
+    kind("zip", "a zip archive", UNPACK, Start(&[b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08"])),
+    kind("tar", "a tar archive", UNPACK, Is(archives::is_tar)),
+    kind("7z", "a 7z archive", UNPACK, Start(&[b"7z\xbc\xaf\x27\x1c"])),
+    kind("rar", "a rar archive", UNPACK, Start(&[b"Rar!\x1a\x07"])),
+    kind("gzip", "a file compressed twice with gzip", "Decompress it once.", Start(&[b"\x1f\x8b"])),
+    kind("bzip2", "a file compressed with bzip2", "Read it through `bzfile()`.", Is(archives::is_bzip2)),
+    kind("xz", "a file compressed with xz", "Read it through `xzfile()`.", Start(&[b"\xfd7zXZ\0"])),
+    kind("zstd", "a file compressed with zstd", DECOMPRESS, Start(&[b"\x28\xb5\x2f\xfd"])),
+    kind("lz4", "a file compressed with lz4", DECOMPRESS, Start(&[b"\x04\x22\x4d\x18"])),
+    kind("lzip", "a file compressed with lzip", DECOMPRESS, Start(&[b"LZIP\x01"])),
+    kind("compress", "a file compressed with `compress`", DECOMPRESS, Start(&[b"\x1f\x9d"])),
+    kind("snappy", "a file compressed with snappy", DECOMPRESS, Start(&[b"\xff\x06\0\0sNaPpY"])),
+    // Data of R and of other programs.
+    kind("rda", "an R data file", "Use `load()`.", Is(archives::is_r_data)),
+    kind("rds", "an R object", "Use `readRDS()`.", Is(archives::is_r_object)),
+    kind("qs", "an R object of the package qs or qs2", "Use the package that wrote it.", Start(&[b"\x0b\x0e\x0a"])),
+    kind("parquet", "a Parquet file", "Read its tables with a package such as nanoparquet.", Start(&[b"PAR1", b"PARE"])),
+    kind("arrow", "an Arrow file", "Read its tables with the package arrow.", Start(&[b"ARROW1", b"FEA1"])),
+    kind("hdf5", "an HDF5 file", "", Start(&[b"\x89HDF\r\n\x1a\n"])),
+    kind("sqlite", "an SQLite database", "Connect to it with DBI, and use `profile_from_con()`.",
+        Start(&[b"SQLite format 3\0"])),
+    kind("duckdb", "a DuckDB database", "Connect to it with DBI, and use `profile_from_con()`.", At(8, b"DUCK")),
+    kind("pickle", "a Python pickle", "", Start(&[b"\x80\x02", b"\x80\x03", b"\x80\x04\x95", b"\x80\x05\x95"])),
+    // Profiles of other tools.
+    kind("jfr", "a recording of Java Flight Recorder", JFRCONV, Start(&[b"FLR\0"])),
+    kind("hprof", "a heap dump of Java", "Open it with a viewer such as VisualVM.", Start(&[b"JAVA PROFILE 1.0"])),
+    kind("perf_data", "a recording of perf", "Convert it with `perf script`.", Start(&[b"PERFILE2", b"2ELIFREP", b"PERFFILE"])),
+    kind("simpleperf", "a protobuf report of simpleperf", "Convert the recording with its `report_sample.py`.",
+        Start(&[b"SIMPLEPERF"])),
+    kind("gperftools", "a profile in the legacy pprof format (gperftools, CPU)", PPROF, Is(legacy::is_gperftools)),
+    kind("pprof_heap", "a profile in the legacy pprof format (heap, text)", PPROF, Is(legacy::is_heap)),
+    kind("pprof_count", "a profile in the legacy pprof format (counts, text)", PPROF, Is(legacy::is_count)),
+    kind("pprof_threadz", "a profile in the legacy pprof format (threads, text)", PPROF, Is(legacy::is_threadz)),
+    kind("pprof_contention", "a profile in the legacy pprof format (contention, text)", PPROF, Is(legacy::is_contention)),
+    kind("pprof_symbols", "a profile in the legacy pprof format (with symbols)", PPROF, Is(legacy::is_symbolized)),
+    kind("goroutines", "a dump of goroutines",
+        "Get `/debug/pprof/goroutine` without `debug=2`, which returns a profile.", Is(legacy::is_dump)),
+    kind("jemalloc", "a heap profile of jemalloc", "Convert it with `jeprof --collapsed program file`.",
+        Start(&[b"heap_v2/"])),
+    kind("nettrace", "a trace of .NET", "Convert it with `dotnet-trace convert --format Speedscope`.",
+        Start(&[b"Nettrace"])),
+    kind("mojo", "a binary file of Austin", "Convert it with `mojo2austin`.", Start(&[b"MOJ"])),
+    kind("rbspy", "a raw recording of rbspy", "Convert it with `rbspy report --format speedscope`.",
+        Start(&[b"rbspy0"])),
+    kind("ruby", "data of Ruby, such as a recording of stackprof", "Convert it with `stackprof --stackcollapse`.",
+        Start(&[b"\x04\x08"])),
+    kind("cprofile", "statistics of Python's cProfile", "They have no stacks. Record with a tool such as py-spy.",
+        Start(&[b"{\xe9\x03\0\0\0", b"{\xa9\x03", b"\xfb\xa9\x03"])),
+    kind("callgrind", "a callgrind file, which can only be written", "", Is(legacy::is_callgrind)),
+    kind("massif", "a file of massif", "Print it with `ms_print`.", Is(legacy::is_massif)),
+    GECKO,
+    kind("heapprofile", "a heap profile of Chrome or Node", "Only their CPU profiles can be read.",
+        Is(json::is_heap_profile)),
+    kind("heapsnapshot", "a heap snapshot of Chrome or Node", "Only their CPU profiles can be read.",
+        Is(json::is_heap_snapshot)),
+    kind("otlp_other", "OpenTelemetry data of another kind than profiles", "", Is(json::is_other_signal)),
+    // Documents and programs.
+    kind("utf16", "UTF-16 text", SAVE_AS_UTF8, Start(&[b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"])),
+    kind("html", "HTML or XML", DOWNLOADED, Is(archives::is_markup)),
+    kind("pdf", "a PDF file", "", Start(&[b"%PDF-"])),
+    kind("image", "an image", "", Start(&[b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a"])),
+    kind("office", "a document of Microsoft Office", "", Start(&[b"\xd0\xcf\x11\xe0"])),
+    kind("program", "a program or library", "", Is(archives::is_program)),
+    kind("lfs", "a pointer of Git LFS", "Get the file itself with `git lfs pull`.",
+        Start(&[b"version https://git-lfs.github.com/spec/"])),
+];
+
+/// Asked last: some JSON files are recognised only by their readers, and stacks may start with `<`.
+#[rustfmt::skip]
+static SYNTAXES: &[Kind] = &[
+    kind("json", "JSON", "", Is(json::is_any)),
+    kind("html", "HTML or XML", DOWNLOADED, Is(|start| start.trim_ascii_start().starts_with(b"<"))),
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! Recognises JSON files of other kinds by the names of their outermost fields.
+
+use crate::formats::bytes::is_json;
+use crate::json::keys;
+use memchr::memmem;
+
+fn has(start: &[u8], text: &str) -> bool {
+    memmem::find(start, text.as_bytes()).is_some()
+}
+
+/// Tables with a `schema`, as Firefox records them. Its viewer converts them, and writes another version.
+pub fn is_gecko(start: &[u8]) -> bool {
+    is_json(start)
+        && keys::has_any(start, &["meta", "threads", "libs"])
+        && (has(start, "\"schema\":{") || has(start, "\"schema\": {"))
+        && !has(start, "\"preprocessedProfileVersion\"")
+}
+
+/// Sampled allocations of V8: a tree like that of old CPU profiles.
+pub fn is_heap_profile(start: &[u8]) -> bool {
+    is_json(start) && keys::has_any(start, &["head"]) && has(start, "\"selfSize\"")
+}
+
+pub fn is_heap_snapshot(start: &[u8]) -> bool {
+    is_json(start) && keys::has_any(start, &["snapshot"]) && has(start, "\"node_fields\"")
+}
+
+/// Traces, metrics and logs.
+pub fn is_other_signal(start: &[u8]) -> bool {
+    is_json(start) && keys::has_any(start, &["resourceSpans", "resourceMetrics", "resourceLogs"])
+}
+
+/// Any object, or an array of objects.
+pub fn is_any(start: &[u8]) -> bool {
+    let text = start.trim_ascii_start();
+    is_json(start) || text.starts_with(b"[{") || text.starts_with(b"{")
+}

@@ -1,0 +1,92 @@
+//! Recognises the formats that pprof had before protocol buffers, and other text formats of profilers.
+//!
+//! Source: `profile/legacy_profile.go` of <https://github.com/google/pprof>.
+
+use crate::formats::bytes::{digits, text_lines};
+
+/// CPU profiles of gperftools: the words 0, 3, 0 (1 for Java), period in microseconds and 0, each of 4 or 8
+/// bytes, in either byte order.
+pub fn is_gperftools(start: &[u8]) -> bool {
+    let word = |size: usize, is_big: bool, at: usize| -> Option<u64> {
+        let bytes = start.get(at * size..(at + 1) * size)?;
+        let join = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+        Some(match is_big {
+            true => bytes.iter().fold(0, join),
+            false => bytes.iter().rev().fold(0, join),
+        })
+    };
+    [(4, false), (4, true), (8, false), (8, true)]
+        .iter()
+        .any(|&(size, is_big)| {
+            let words = [0, 1, 2, 3, 4].map(|at| word(size, is_big, at));
+            matches!(words, [Some(0), Some(3), Some(0 | 1), Some(1..), Some(0)])
+        })
+}
+
+/// The first line that is neither empty nor a comment.
+fn first_line(start: &[u8]) -> &[u8] {
+    let mut lines = text_lines(start);
+    let line = lines.find(|line| !line.trim_ascii_start().starts_with(b"#"));
+    line.unwrap_or_default()
+}
+
+/// `heap profile: 1: 1024 [3: 4096] @ heapprofile`.
+pub fn is_heap(start: &[u8]) -> bool {
+    let line = first_line(start);
+    let numbers = line
+        .strip_prefix(b"heap profile:")
+        .map(<[u8]>::trim_ascii_start);
+    let is_number = |text| digits(text).is_some_and(|(_, length)| text.get(length) == Some(&b':'));
+    numbers.is_some_and(is_number) || line.starts_with(b"--- heapz")
+}
+
+/// `goroutine profile: total 3`.
+pub fn is_count(start: &[u8]) -> bool {
+    let line = first_line(start);
+    let end = line.iter().position(|byte| !byte.is_ascii_alphanumeric());
+    let (name, rest) = line.split_at(end.unwrap_or(line.len()));
+    let total = rest.strip_prefix(b" profile: total ");
+    let is_number = |text: &[u8]| digits(text).is_some_and(|(_, length)| length == text.len());
+    !name.is_empty() && total.is_some_and(is_number)
+}
+
+pub fn is_threadz(start: &[u8]) -> bool {
+    let line = first_line(start);
+    line.starts_with(b"--- threadz ") || line.starts_with(b"--- Thread ")
+}
+
+pub fn is_contention(start: &[u8]) -> bool {
+    const STARTS: [&[u8]; 3] = [b"--- contentionz ", b"--- contention:", b"--- mutex:"];
+    let line = first_line(start);
+    STARTS.iter().any(|text| line.starts_with(text))
+}
+
+/// What `pprof --raw` of gperftools writes.
+pub fn is_symbolized(start: &[u8]) -> bool {
+    matches!(
+        first_line(start),
+        b"--- symbol" | b"--- profile" | b"--- heap" | b"--- cpu"
+    )
+}
+
+/// `goroutine 1 [running]:`, as Go prints it when it panics.
+pub fn is_dump(start: &[u8]) -> bool {
+    let line = first_line(start);
+    let id = line.strip_prefix(b"goroutine ").and_then(digits);
+    id.is_some_and(|(_, length)| line["goroutine ".len() + length..].starts_with(b" ["))
+        && line.ends_with(b":")
+}
+
+/// Files of this package, and of valgrind.
+pub fn is_callgrind(start: &[u8]) -> bool {
+    let mut lines = text_lines(start).take(3);
+    lines.any(|line| {
+        line.starts_with(b"# callgrind format") || line.starts_with(b"creator: callgrind")
+    })
+}
+
+pub fn is_massif(start: &[u8]) -> bool {
+    let mut lines = text_lines(start);
+    let mut starts_with = |text: &[u8]| lines.next().is_some_and(|line| line.starts_with(text));
+    starts_with(b"desc:") && starts_with(b"cmd:") && starts_with(b"time_unit:")
+}

@@ -1,0 +1,185 @@
+//! Tests with the start of a file of each kind, and of others that look similar.
+
+use super::*;
+use crate::formats::read::look;
+
+fn name_of(start: &[u8]) -> &'static str {
+    find(start).map_or("", |kind| kind.name)
+}
+
+#[test]
+fn each_kind_is_recognised() {
+    let words = |words: [u64; 5], is_big: bool, size: usize| {
+        let bytes = words.iter().flat_map(|word| {
+            let bytes = match is_big {
+                true => word.to_be_bytes()[8 - size..].to_vec(),
+                false => word.to_le_bytes()[..size].to_vec(),
+            };
+            bytes.into_iter()
+        });
+        bytes.collect::<Vec<u8>>()
+    };
+    let gperftools = |is_big, size| words([0, 3, 0, 10_000, 0], is_big, size);
+    let mut tar = [0; 512];
+    tar[..6].copy_from_slice(b"a.json");
+    tar[100..107].copy_from_slice(b"0000644");
+    let sum: u32 = tar.iter().map(|&byte| u32::from(byte)).sum::<u32>() + 8 * 32;
+    tar[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    let cases: Vec<(Vec<u8>, &str)> = vec![
+        (b"PK\x03\x04\x14\0".into(), "zip"),
+        (b"PK\x05\x06\0\0".into(), "zip"),
+        (tar.into(), "tar"),
+        (b"7z\xbc\xaf\x27\x1c\0".into(), "7z"),
+        (b"Rar!\x1a\x07\x01".into(), "rar"),
+        (b"\x1f\x8b\x08\0".into(), "gzip"),
+        (b"BZh91AY&SY\x01".into(), "bzip2"),
+        (b"\xfd7zXZ\0\0".into(), "xz"),
+        (b"\x28\xb5\x2f\xfd\x04".into(), "zstd"),
+        (b"\x04\x22\x4d\x18\x64".into(), "lz4"),
+        (b"RDX3\nX\n\0\0\0\x03".into(), "rda"),
+        (b"RDX2\nX\n\0\0\0\x02".into(), "rda"),
+        (b"RDA3\nA\n3\n".into(), "rda"),
+        (b"RDB3\nB\n\x03\0\0\0".into(), "rda"),
+        (b"X\n\0\0\0\x03\0\x04\x02\x02".into(), "rds"),
+        (b"X\n\0\0\0\x02\0\x04\x02\x02".into(), "rds"),
+        (b"A\n3\n262658\n".into(), "rds"),
+        (b"A\r\n3\r\n262658\r\n".into(), "rds"),
+        (b"B\n\x03\0\0\0".into(), "rds"),
+        (b"PAR1\x15\x04".into(), "parquet"),
+        (b"SQLite format 3\0\x10".into(), "sqlite"),
+        (b"\x01\x02\x03\x04\x05\x06\x07\x08DUCK\x40".into(), "duckdb"),
+        (b"FLR\0\0\x02".into(), "jfr"),
+        (b"JAVA PROFILE 1.0.2\0".into(), "hprof"),
+        (b"JAVA PROFILE 1.0.1, created Mon\n".into(), "hprof"),
+        (b"PERFILE2\x68\0".into(), "perf_data"),
+        (gperftools(false, 8), "gperftools"),
+        (gperftools(true, 8), "gperftools"),
+        (gperftools(false, 4), "gperftools"),
+        (gperftools(true, 4), "gperftools"),
+        (words([0, 3, 1, 10_000, 0], false, 8), "gperftools"),
+        (
+            b"heap profile:      1:   1024 [     3:   4096 ] @ heapprofile\n".into(),
+            "pprof_heap",
+        ),
+        (
+            b"heap profile: 1: 2 [3: 4] @ heap/1048576\n".into(),
+            "pprof_heap",
+        ),
+        (
+            b"heap profile: 0: 0 [0: 0] @ growthz\n".into(),
+            "pprof_heap",
+        ),
+        (b"--- heapz 1 ---\nformat = java\n".into(), "pprof_heap"),
+        (b"goroutine profile: total 3\n".into(), "pprof_count"),
+        (
+            b"# a comment\n\nthreadcreate profile: total 7\n".into(),
+            "pprof_count",
+        ),
+        (
+            b"--- threadz 1 ---\n\n--- Thread 7f (name: a/1) stack: ---\n".into(),
+            "pprof_threadz",
+        ),
+        (
+            b"--- contentionz 1 ---\nformat = java\n".into(),
+            "pprof_contention",
+        ),
+        (
+            b"--- contention:\ncycles/second=1\n".into(),
+            "pprof_contention",
+        ),
+        (b"--- mutex:\ncycles/second=1\n".into(), "pprof_contention"),
+        (b"--- symbol\nbinary=/bin/a\n".into(), "pprof_symbols"),
+        (
+            b"goroutine 1 [running]:\nmain.main()\n".into(),
+            "goroutines",
+        ),
+        (b"heap_v2/524288\n  t*: 1: 2 [0: 0]\n".into(), "jemalloc"),
+        (b"Nettrace\x14\0\0\0".into(), "nettrace"),
+        (b"MOJ\x03".into(), "mojo"),
+        (b"\x04\x08{\x0d".into(), "ruby"),
+        (b"# callgrind format\nversion: 1\n".into(), "callgrind"),
+        (
+            b"version: 1\ncreator: callgrind-3.19.0\n".into(),
+            "callgrind",
+        ),
+        (b"desc: (none)\ncmd: ./a\ntime_unit: i\n".into(), "massif"),
+        (
+            b"{\"meta\":{\"version\":3},\"threads\":[{\"samples\":{\"schema\":{\"stack\":0}}}]}"
+                .into(),
+            "gecko",
+        ),
+        (
+            b"{\"head\":{\"callFrame\":{\"functionName\":\"(root)\"},\"selfSize\":0}}".into(),
+            "heapprofile",
+        ),
+        (
+            b"{\"snapshot\":{\"meta\":{\"node_fields\":[\"type\"]}}}".into(),
+            "heapsnapshot",
+        ),
+        (b"{\"resourceSpans\":[]}".into(), "otlp_other"),
+        (b"\xff\xfes\0a\0".into(), "utf16"),
+        (b"<!DOCTYPE html>\n".into(), "html"),
+        (b"\n <!doctype HTML>\n".into(), "html"),
+        (b"<?xml version=\"1.0\"?>\n<svg>".into(), "html"),
+        (b"\xef\xbb\xbf<HTML lang=en>".into(), "html"),
+        (b"<html><body>main;f 5\n</body>".into(), "html"),
+        (b"<!-- a -->".into(), "html"),
+        (b"%PDF-1.7\n".into(), "pdf"),
+        (b"\x89PNG\r\n\x1a\n".into(), "image"),
+        (b"\x7fELF\x02".into(), "program"),
+        (b"MZ\x90\0\x03".into(), "program"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n".into(),
+            "lfs",
+        ),
+    ];
+    for (bytes, name) in &cases {
+        assert_eq!(name_of(bytes), *name, "{bytes:?}");
+        assert!(look(bytes).format().is_none());
+    }
+    // Each kind that is refused says what to do, unless nothing can be done.
+    let without: Vec<_> = KINDS
+        .iter()
+        .filter(|kind| kind.remedy.is_empty())
+        .map(|kind| kind.name)
+        .collect();
+    let expected = [
+        "hdf5",
+        "pickle",
+        "callgrind",
+        "otlp_other",
+        "pdf",
+        "image",
+        "office",
+        "program",
+    ];
+    assert_eq!(without, expected);
+}
+
+#[test]
+fn similar_content_is_of_no_kind() {
+    let similar: [&[u8]; 19] = [
+        b"",
+        b"PK;f 1\n",
+        b"BZhang;f 5\n",
+        b"BZh9;f 5\n",
+        b"MZero;f 5\n",
+        b"<html>;f 5\n",
+        b"<module> (app.py:3);work 12\n",
+        b"<Anonymous>;f 5\n",
+        b"<unknown> 5\n<body 3>;f 1\n",
+        b"X\n\0\0",
+        b"A\nB\n",
+        b"RDX;f 5\n",
+        b"heap profile of x;f 5\n",
+        b"goroutine profile;f 5\n",
+        b"goroutine 12\n",
+        b"\0\0\0\x10\x0a\x0e",
+        &[0; 600],
+        b"# a comment\nR 1 2.0: 3 cycles: \n",
+        b"{\"meta\":{\"preprocessedProfileVersion\":66},\"threads\":[{\"x\":{\"schema\":{}}}]}",
+    ];
+    for bytes in similar {
+        assert_eq!(name_of(bytes), "", "{bytes:?}");
+    }
+}
