@@ -108,3 +108,51 @@ test_that("speedscope reads the same from collapsed stacks, and from `perf scrip
   ours <- tabulate(as_tibble(y)$sample_id)
   expect_equal(max(sizes(names(theirs))), max(ours))
 })
+
+test_that("comments of Austin are kept", {
+  x <- expect_no_warning(read_collapsed(data_path("found", "austin.txt"), source_uri = NA))
+  expect_identical(read_profile(data_path("found", "austin.txt"), source_uri = NA), x)
+  expect_equal(nrow(x$samples), 2)
+  functions <- summary(x)$by_function
+  expect_equal(functions$self[match(c("app.py:work:9", "app.py:load:14"), functions$name)], c(105, 95))
+  expect_equal(sum(x$sample_values$value), 200)
+  expect_equal(x$.comments$comment, c("austin: 3.7.0", "interval: 100", "mode: wall", "duration: 200"))
+})
+
+test_that("comments and names that start like them are distinct", {
+  path <- write_file("//", "# a;b 5", "// x 3", "a;#b 1", "#a;b 2", "//a;b 3", "#end", "# done 4")
+  x <- expect_no_warning(read_profile(path))
+  expect_equal(x$sample_values$value, c(1, 2, 3))
+  expect_setequal(x$functions$name, c("a", "#b", "#a", "b", "//a"))
+  expect_equal(x$.comments$comment, c("", "a;b 5", "x 3", "end", "done 4"))
+  # What would be a comment gets a blank.
+  x$functions$name[x$functions$name == "#a"] <- "# a"
+  path <- withr::local_tempfile()
+  warning <- expect_warning(write_collapsed(x, path), class = "profile_warning_lossy")
+  expect_equal(warning$losses[["changed_names"]], 1)
+  expect_equal(readLines(path), c("a;#b 1", " # a;b 2", "//a;b 3"))
+})
+
+test_that("lines that are no stacks are skipped wherever they are", {
+  for (lines in list(c("WARNING: x", "a;b 1", "a;c 2"), c("a;b 1", "x", "a;c 2"), c("a;b 1", "a;c 2", "x"))) {
+    expect_warning(x <- read_collapsed(write_file(lines)), class = "profile_warning_incomplete")
+    expect_equal(x$sample_values$value, c(1, 2))
+    expect_equal(profile_problems(x)$line, which(!grepl(";", lines)))
+    expect_warning(y <- read_profile(write_file(lines)), class = "profile_warning_incomplete")
+    expect_identical(y$sample_values, x$sample_values)
+  }
+  # Comments do not hide a difference with two counts.
+  expect_warning(x <- read_profile(write_file("# x", "a;b 1 2", "", "a 0 4")), class = "profile_warning_repaired")
+  expect_setequal(x$sample_values$type, c("samples", "samples_before"))
+  expect_error(read_collapsed(write_file("# a", "# b")), "only comments", class = "profile_error_parse")
+})
+
+test_that("a line may be longer than the part of a file that is looked at", {
+  path <- write_bytes(paste0(strrep("f;", 50000), "g 3\n"))
+  x <- expect_no_warning(read_profile(path))
+  expect_equal(nrow(x$sample_locations), 50001)
+  # The rest of a line is no stack for either reader.
+  cut <- write_bytes(strrep("f;", 50000))
+  expect_error(read_profile(cut), class = "profile_error_parse")
+  expect_error(read_collapsed(cut), class = "profile_error_parse")
+})

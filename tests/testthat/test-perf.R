@@ -91,6 +91,78 @@ test_that("irregular files are reported", {
   expect_match(conditionMessage(error), "read_perf_script()", fixed = TRUE)
 })
 
+test_that("the output of simpleperf is read, which has tabs", {
+  x <- expect_no_warning(read_profile(data_path("found", "perf-tab.txt"), source_uri = NA))
+  expect_identical(read_perf_script(data_path("found", "perf-tab.txt"), source_uri = NA), x)
+  functions <- summary(x)$by_function
+  expect_equal(functions$self[match(c("mult", "main"), functions$name)], c(2, 0))
+  expect_equal(functions$total[match(c("mult", "main"), functions$name)], c(2, 2))
+  expect_equal(x$.mappings$filename, "/lib/x.so")
+  expect_setequal(x$locations$.address, c("0x10a4", "0x10a8", "0x20b0"))
+  expect_equal(unique(x$.labels$str[x$.labels$key == "comm"]), "app")
+  # Tabs in front of modules and lines without one in front.
+  lines <- gsub(" (/", "\t(/", readLines(data_path("found", "perf-tab.txt")), fixed = TRUE)
+  lines <- sub("^\t", "", lines)
+  y <- expect_no_warning(read_profile(write_file(lines), source_uri = NA))
+  expect_identical(y$functions, x$functions)
+  expect_identical(y$sample_locations, x$sample_locations)
+})
+
+test_that("fields may be missing", {
+  frames <- c("\t     7f0 f+0x1 (/bin/a)", "\t    7f10 main+0x2 (/bin/a)", "")
+  for (head in c(
+    "   12/34    [002] 1.5:     7 cycles:u: ", "   12/34    1.5:  cycles: ", "     34 1.5: 7 cycles: ",
+    "[002] 1.5: 7 cycles: ", "  1.5:  7 cycles: ", "     34 cycles: ", "    34   7 cycles: ", "  7 cycles: ",
+    "cycles: ", "R 34 cycles: ", "R 12/34 [001]  7 cycles: ", "R 34 1.5: ", "R 34 [001] U    1.5: 7 cycles: ",
+    "# comment\n\nR 34 cycles: "
+  )) {
+    path <- write_file(head, frames, sub(".*\n", "", head), frames)
+    x <- expect_no_warning(read_profile(path, source_uri = NA))
+    expect_identical(read_perf_script(path, source_uri = NA), x, info = head)
+    expect_equal(validate_profile(x), x)
+    expect_equal(nrow(x$samples), 2, info = head)
+    expect_equal(as_tibble(x)$name, rep(c("f", "main"), 2), info = head)
+    keys <- unique(x$.labels$key)
+    expect_equal("comm" %in% keys, grepl("R ", head), info = head)
+    expect_equal("tid" %in% keys, grepl("34|^  7", head), info = head)
+    expect_equal("time" %in% keys, grepl("1.5", head, fixed = TRUE), info = head)
+  }
+})
+
+test_that("methods that are inlined by a compiler at run time are functions", {
+  lines <- c(
+    "java 1 2.0: 5 cycles: ", "\t    7f01 LA;::a->LB;::b->LC;::c (/tmp/perf-1.map)",
+    "\t    7f02 Interpreter (/tmp/perf-1.map)", "\t    10a4 std::unique_ptr<A>::operator->() (/lib/x.so)", "",
+    "java 1 3.0: 5 cycles: ", "\t    7f01 LA;::a->LB;::b->LC;::c (/tmp/perf-1.map)",
+    "\t    7f02 operator-> (/tmp/perf-1.map)", "\t    10a8 f() -> int ([unknown])", "\t    10a8 a->b (/lib/x.so)", ""
+  )
+  x <- expect_no_warning(read_profile(write_file(lines)))
+  frames <- as_tibble(x)
+  expect_equal(frames$name[frames$sample_id == 1], c(
+    "LC;::c", "LB;::b", "LA;::a", "Interpreter", "std::unique_ptr<A>::operator->()"
+  ))
+  expect_equal(frames$name[frames$sample_id == 2], c(
+    "LC;::c", "LB;::b", "LA;::a", "operator->", "f() -> int", "a->b"
+  ))
+  at <- x$sample_locations$location_id[x$sample_locations$sample_id == 1]
+  expect_equal(x$locations$.inlined[at], c(TRUE, TRUE, FALSE, FALSE, FALSE))
+  expect_equal(x$locations$.address[at], c("0x7f01", "0x7f01", "0x7f01", "0x7f02", "0x10a4"))
+  # They are one call for pprof, which has lines of one location for them.
+  path <- withr::local_tempfile()
+  write_pprof(x, path)
+  expect_equal(as_tibble(read_pprof(path))$name, frames$name)
+  suppressWarnings(write_collapsed(x, path, frame_types = TRUE), classes = "profile_warning_lossy")
+  expect_match(readLines(path), "LA:::a;LB:::b_[i];LC:::c_[i]", fixed = TRUE, all = FALSE)
+})
+
+test_that("frames without a symbol keep their module", {
+  lines <- c("R 1 2.0: 5 c: ", "\t    7f01 [unknown] (/lib/libfoo.so.1)", "\t    7f02 [unknown] ([unknown])", "")
+  x <- read_profile(write_file(lines))
+  location <- x$locations[x$sample_locations$location_id, ]
+  expect_equal(location$function_id, c(NA_integer_, NA_integer_))
+  expect_equal(x$.mappings$filename[match(location$.mapping_id, x$.mappings$mapping_id)], c("/lib/libfoo.so.1", NA))
+})
+
 test_that("what perf prints now can be read", {
   skip_on_cran()
   perf <- Sys.which("perf")

@@ -90,3 +90,112 @@ test_that("a truncated compressed file is reported by its reader", {
   error <- expect_error(read_profile(write_bytes(pprof[1:2000])), class = "profile_error_parse")
   expect_match(conditionMessage(error), "The gzip data end early")
 })
+
+found_path <- function(file) data_path("found", file)
+
+# The self values of functions.
+self_of <- function(x) {
+  functions <- summary(x)$by_function
+  rlang::set_names(functions$self, functions$name)[functions$self > 0]
+}
+
+test_that("stacks that look like something else are recognised", {
+  x <- expect_no_warning(read_profile(found_path("py-spy-raw.txt")))
+  expect_equal(nrow(x$samples), 2)
+  expect_equal(self_of(x), c("work (app.py:9)" = 12, "load (app.py:14)" = 5))
+  functions <- summary(x)$by_function
+  expect_equal(functions$total[functions$name == "<module> (app.py:3)"], 17)
+  x <- expect_no_warning(read_profile(found_path("collapsed-tab-in-name.txt")))
+  expect_equal(self_of(x), c("b\tc" = 3, d = 2))
+  expect_warning(x <- read_profile(found_path("collapsed-bad-line.txt")), class = "profile_warning_incomplete")
+  expect_equal(self_of(x), c(b = 3, c = 2))
+  expect_equal(profile_problems(x)[c("line", "problem")], tibble::tibble(line = 2, problem = "stray_text"))
+})
+
+test_that("output of `perf script` with few fields is recognised", {
+  x <- expect_no_warning(read_profile(found_path("perf-no-time.txt")))
+  expect_equal(self_of(x), c(f = 1, g = 1))
+  expect_equal(summary(x)$by_function$total, c(2, 1, 1)[match(summary(x)$by_function$name, c("main", "f", "g"))])
+  x <- expect_no_warning(read_profile(found_path("perf-comment-first.txt")))
+  expect_equal(self_of(x), c(bcEval = 1))
+  expect_equal(x$.comments$comment, "made on host x")
+})
+
+test_that("prose, tables and code are no profiles", {
+  for (file in list.files(system.file("samples", "report", package = "profile"), full.names = TRUE)) {
+    expect_error(read_profile(file), "no known format", class = "profile_error_parse")
+  }
+  texts <- list(
+    c("name,count", "f,1", "g,2"), c("\"name\",\"count\"", "\"f\",1"), c("a;b;c", "1;2;3"), c("1 2", "3 4"),
+    c("On line 5", "there is more; see page 12", "and nothing else.", ""), c("x <- 1; y <- 2;", "print(x)"),
+    c("Chapter 1 Words:", "\tadd (more)"), c("all:", "\tcc main.c"), "hello"
+  )
+  for (text in texts) {
+    expect_error(read_profile(write_file(text)), "no known format", class = "profile_error_parse")
+  }
+})
+
+test_that("other kinds of files are named, with what to do instead", {
+  kinds <- c(
+    gperftools.cpu = "pprof -proto", "legacy-heap.txt" = "pprof -proto", "legacy-goroutine.txt" = "pprof -proto",
+    zipped.zip = "Unpack it", tarred.tar.gz = "Unpack it", "gecko-sub.json" = "profiler.firefox.com",
+    saved.rds = "readRDS()", saved.rda = "load()"
+  )
+  for (file in names(kinds)) {
+    for (read in list(read_profile, read_pprof, read_otlp, read_rprof, read_firefox, read_collapsed)) {
+      error <- expect_error(read(found_path(file)), kinds[[file]], fixed = TRUE, class = "profile_error_parse")
+      expect_null(c(error$byte, error$line))
+    }
+  }
+  for (read in list(read_profile, read_cpuprofile)) {
+    expect_error(read(found_path("hermes-trace.json")), "no V8 profile", class = "profile_error_parse")
+  }
+  expect_snapshot({
+    for (file in names(kinds)) {
+      error <- tryCatch(read_profile(found_path(file)), profile_error_parse = identity)
+      cat(sub(".*`: ?|.*format: ", "", conditionMessage(error)), "\n\n")
+    }
+  })
+})
+
+test_that("files that R saved are recognised in all their forms", {
+  x <- small_profile()
+  path <- withr::local_tempfile()
+  for (ascii in c(FALSE, TRUE, NA)) {
+    for (compress in c("gzip", "none")) {
+      for (version in 2:3) {
+        saveRDS(x, path, ascii = ascii, version = version, compress = compress == "gzip")
+        expect_error(read_profile(path), "readRDS()", fixed = TRUE, class = "profile_error_parse")
+        if (is.na(ascii)) next
+        save(x, file = path, ascii = ascii, version = version, compress = if (compress == "gzip") "gzip" else FALSE)
+        expect_error(read_pprof(path), "load()", fixed = TRUE, class = "profile_error_parse")
+      }
+    }
+  }
+  writeBin(serialize(x, NULL, xdr = FALSE), path)
+  expect_error(read_profile(path), "readRDS()", fixed = TRUE, class = "profile_error_parse")
+  for (compress in c("bzip2", "xz")) {
+    saveRDS(x, path, compress = compress)
+    through <- if (compress == "xz") xzfile else bzfile
+    expect_error(read_profile(path), paste0(substr(compress, 1, 2), "file()"), fixed = TRUE)
+    con <- through(path, "rb")
+    expect_error(read_profile(con), "readRDS()", fixed = TRUE, class = "profile_error_parse")
+    close(con)
+  }
+})
+
+test_that("a URL is no path", {
+  url <- "https://example.org/a.pb.gz"
+  error <- expect_error(read_profile(url), "it is a URL", class = "profile_error_open")
+  expect_match(conditionMessage(error), "Download it first")
+  expect_equal(error$path, url)
+  expect_error(read_rprof("s3://bucket/Rprof.out"), "Download it first", class = "profile_error_open")
+  path <- rprof_path("basic_all.out")
+  expect_error(read_profile(paste0("file://", normalizePath(path))), "without `file://`", class = "profile_error_open")
+  # A file with such a name is read.
+  dir <- withr::local_tempdir()
+  withr::local_dir(dir)
+  dir.create("ab:")
+  write_file("f;g 2", path = "ab://stacks.txt")
+  expect_equal(nrow(read_profile("ab://stacks.txt")$samples), 1)
+})

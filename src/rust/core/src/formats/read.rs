@@ -263,6 +263,8 @@ mod tests {
             (b"for (i=0;i<5;i++) 1\n}\n", None),
             (b"See a;b 5\nand more\n\nof this text.\n", None),
             (b"name;count\nf;1\ng;2\n", None),
+            (b"Line 5\nis more; see page 12\n", None),
+            (b"x = 1; y = 2\n", None),
             (b"x <- 1; y <- c(1,\n2)\nprint(x)\n", None),
             (b"#define A 1\n#define B 2\nint x;\n", None),
             (

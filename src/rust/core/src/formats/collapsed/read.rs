@@ -14,7 +14,7 @@ use crate::formats::text_file::{self, File, Grammar};
 use crate::limits::cancel::Stop;
 use crate::limits::memory::TryGrow;
 use crate::model::{Location, LocationId, Profile, StackId, Values};
-use memchr::{memchr, memrchr};
+use memchr::{memchr, memmem, memrchr};
 
 const STACK: &str = "a stack";
 const VALUES: &str = "sample values";
@@ -30,8 +30,9 @@ pub const FORMAT: Format = Format {
 /// Whether the content looks like collapsed stacks: at least half of the lines are stacks, and one of them has
 /// several frames. Comments and blank lines do not count. Without the second rule, tables of numbers would look the same.
 ///
-/// Code has semicolons inside parentheses. If all stacks of several frames look like that, more than half of the
-/// lines must be stacks.
+/// Sentences and most code have a blank behind a semicolon, which does not count as a second frame. Other code has
+/// semicolons inside parentheses. If all stacks of several frames look like that, more than half of the lines must be
+/// stacks.
 fn recognises(start: &[u8]) -> bool {
     // The last line may be truncated, unless it is the only one.
     let end = memrchr(b'\n', start).unwrap_or(start.len());
@@ -43,7 +44,8 @@ fn recognises(start: &[u8]) -> bool {
             continue;
         };
         stacks += 1;
-        if memchr(b';', text).is_some() {
+        let is_sentence = memmem::find(text, b"; ").is_some();
+        if memchr(b';', text).is_some() && !is_sentence {
             let is_code = text.split(|&byte| byte == b';').any(is_open);
             has_frames |= !is_code;
             has_code |= is_code;
