@@ -103,7 +103,9 @@
 #' @section Errors:
 #' All errors except those about `...` have class `profile_error`. The class is also `profile_error_open` if
 #' the file is missing or cannot be read, and `profile_error_parse` if its content has another format or is
-#' too damaged to be read; the message says what the content looks like, and where the problem is.
+#' too damaged to be read; the message says what the content looks like, and where the problem is. Archives, R
+#' objects, profiles in pprof's legacy formats and many other kinds of files are recognised, and the message says
+#' what to do with them.
 #'
 #' @seealso [read_otlp()], [read_profile()] for files of unknown format, [write_rprof()],
 #'   [write_pprof()], [summary.profile_data()]

@@ -156,3 +156,9 @@ test_that("a line may be longer than the part of a file that is looked at", {
   expect_error(read_profile(cut), class = "profile_error_parse")
   expect_error(read_collapsed(cut), class = "profile_error_parse")
 })
+
+test_that("a tab may separate the count, as in FlameGraph", {
+  x <- expect_no_warning(read_profile(write_file("a;b\t3", "a;c d\t2", "a;e\tf 1")))
+  expect_equal(x$sample_values$value, c(3, 2, 1))
+  expect_setequal(x$functions$name, c("a", "b", "c d", "e\tf"))
+})

@@ -163,6 +163,15 @@ test_that("frames without a symbol keep their module", {
   expect_equal(x$.mappings$filename[match(location$.mapping_id, x$.mappings$mapping_id)], c("/lib/libfoo.so.1", NA))
 })
 
+test_that("warnings before the first sample are skipped", {
+  lines <- c("Failed to open /tmp/perf-1.map", "R 1 1.0: PERF_RECORD_MMAP2 1/1: x", "R 1 2.0: 5 c: ",
+    "\t    7f01 f (/bin/a)", "")
+  expect_warning(x <- read_profile(write_file(lines), source_uri = NA), class = "profile_warning_incomplete")
+  expect_equal(as_tibble(x)$name, "f")
+  expect_equal(profile_problems(x)[c("line", "problem")], tibble::tibble(line = 1, problem = "stray_text"))
+  expect_warning(expect_identical(read_perf_script(write_file(lines), source_uri = NA), x))
+})
+
 test_that("what perf prints now can be read", {
   skip_on_cran()
   perf <- Sys.which("perf")

@@ -247,6 +247,7 @@ mod tests {
             (b"<module> (a.py:3);f 5\n", Some(&collapsed::FORMAT)),
             (b"<html>;f 5\n", Some(&collapsed::FORMAT)),
             (b"a;\tb 5\n", Some(&collapsed::FORMAT)),
+            (b"a;b\t5\n", Some(&collapsed::FORMAT)),
             (b"\"f\" g;[h] 5\n", Some(&collapsed::FORMAT)),
             (b"192 :f;g 5\n", Some(&collapsed::FORMAT)),
             (b"sample.interval=;g\x01 5\n", Some(&collapsed::FORMAT)),
@@ -287,6 +288,10 @@ mod tests {
             (b"R 12 3.4:  7f0 f (/bin/a)\n", Some(&perf::FORMAT)),
             (
                 b"c: \n\t            dd777 f (/bin/a)\n",
+                Some(&perf::FORMAT),
+            ),
+            (
+                b"Warning: a 1\nx\nR 12 3.4: 5 c: \n\t    7f0 f (/bin/a)\n",
                 Some(&perf::FORMAT),
             ),
             (b"error 12 in line: x\n", None),

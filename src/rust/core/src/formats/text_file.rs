@@ -217,7 +217,8 @@ impl<G: Grammar> TextFile<G> {
     fn cut(&mut self, line: &[u8]) -> Result<()> {
         self.file.number += 1;
         let text = self.plain(line);
-        if !self.file.is_known && self.file.look.is_other_than(self.file.format) {
+        let is_other = matches!(self.file.look, Look::Format(found) if found != self.file.format);
+        if is_other && !self.file.is_known {
             return Err(self.foreign());
         }
         self.grammar.cut_line(text, &mut self.file)

@@ -14,7 +14,7 @@ use crate::formats::text_file::{self, File, Grammar};
 use crate::limits::cancel::Stop;
 use crate::limits::memory::TryGrow;
 use crate::model::{Location, LocationId, Profile, StackId, Values};
-use memchr::{memchr, memmem, memrchr};
+use memchr::{memchr, memmem, memrchr, memrchr2};
 
 const STACK: &str = "a stack";
 const VALUES: &str = "sample values";
@@ -93,9 +93,9 @@ enum Count {
     Decimal(f64),
 }
 
-/// A line as the text before the last blank, and the count after it.
+/// A line as the text before the last blank, and the count after it. FlameGraph accepts a tab instead of the blank.
 fn split(line: &[u8]) -> Option<(&[u8], Count)> {
-    let at = memrchr(b' ', line)?;
+    let at = memrchr2(b' ', b'\t', line)?;
     let number = &line[at + 1..];
     let digits = number.strip_prefix(b"-").unwrap_or(number);
     let is_number = digits.first()?.is_ascii_digit()

@@ -18,6 +18,8 @@ use memchr::memmem;
 
 const STACK: &str = "a stack";
 const VALUES: &str = "sample values";
+/// The number of lines in which the first sample is searched for.
+const FIRST_LINES: usize = 100;
 /// Text is seldom indented by more characters, while most addresses are.
 const FAR: usize = 8;
 /// More events than anybody records at once. Each adds a value to every sample.
@@ -34,7 +36,7 @@ pub const FORMAT: Format = Format {
 };
 
 /// Whether the first line is the head of a sample. Text may look like a head without a time, so a frame must
-/// follow it then.
+/// follow it then. A head with a time and a frame need not be the first lines.
 fn recognises(start: &[u8]) -> bool {
     let mut lines = text_lines(start).skip_while(|line| line.starts_with(b"#") && !is_header(line));
     let first = lines.next().unwrap_or_default();
@@ -42,15 +44,29 @@ fn recognises(start: &[u8]) -> bool {
     if is_header(first) {
         return true;
     }
-    let Some(found) = head(first).filter(|_| is_text(first)) else {
-        return false;
+    let is_first = match head(first).filter(|_| is_text(first)) {
+        Some(found) if is_timed(&found) => {
+            next.is_none_or(|next| next[0].is_ascii_whitespace() || is_timed_head(next))
+        }
+        Some(found) => has_place(found.rest) || next.is_some_and(has_place),
+        None => false,
     };
-    let is_timed = |head: &Head| head.time.is_some() && head.event.is_some();
-    let is_other_head = |line| head(line).is_some_and(|head| is_timed(&head));
-    match is_timed(&found) {
-        true => next.is_none_or(|next| next[0].is_ascii_whitespace() || is_other_head(next)),
-        false => has_place(found.rest) || next.is_some_and(has_place),
-    }
+    // perf may print warnings, or events of other kinds, before the first sample.
+    let pairs = text_lines(start)
+        .zip(text_lines(start).skip(1))
+        .take(FIRST_LINES);
+    let is_sample = |(line, next): (&[u8], &[u8])| {
+        next.starts_with(b"\t") && has_place(next) && is_timed_head(line)
+    };
+    is_first || pairs.into_iter().any(is_sample)
+}
+
+fn is_timed(head: &Head) -> bool {
+    head.time.is_some() && head.event.is_some()
+}
+
+fn is_timed_head(line: &[u8]) -> bool {
+    head(line).is_some_and(|head| is_timed(&head))
 }
 
 /// Whether a line is a frame with its address or its module.
