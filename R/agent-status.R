@@ -35,7 +35,8 @@ new_agent_status <- function(counts) {
 
 #' @export
 format.profile_agent_status <- function(x, ...) {
-  rlang::check_dots_empty()
+  call <- text_call()
+  rlang::check_dots_empty(call = call)
   describe_agent_status(x, Sys.time())
 }
 

@@ -282,8 +282,11 @@ agent_target <- function(to, headers, timeout, resource, call) {
   if (is.function(to)) {
     return(list(kind = "function", shown = "a function"))
   }
+  if (identical(to, "")) {
+    abort_argument("`to` must not be an empty string.", call)
+  }
   if (!is.null(to) && !is_path(to)) {
-    abort_argument("`to` must be a URL, the path of a folder, a function, or `NULL`.", call)
+    abort_argument(paste0("`to` must be a URL, the path of a folder, a function, or `NULL`, not ", object_in_words(to), "."), call)
   }
   if (!is.null(to) && !grepl("^[A-Za-z][A-Za-z0-9+.-]*://", to)) {
     return(agent_folder(to, resource, call))
@@ -311,8 +314,18 @@ http_target <- function(url, headers) {
 agent_folder <- function(to, resource, call) {
   file <- file_path(to, "profile_error_write", call)
   if (!dir.exists(file[[1]])) {
+    # A server without the start of its URL, such as `localhost`, `host:4318`, or `10.0.0.1/v1development/profiles`.
+    is_server <- grepl("^(localhost|([0-9]+[.]){3}[0-9]+|[^/]*:[0-9]+|.*/v1(development)?/profiles)(/.*)?$", to)
     abort_profile(
-      paste0("Cannot write to `", file[[2]], "`: there is no such folder."), "profile_error_write",
+      c(
+        paste0("Cannot write to `", file[[2]], "`: there is no such folder."),
+        i = if (is_server) {
+          paste0("The URL of a server starts with `http://` or `https://`: ", in_quotes(paste0("http://", short_text(to))), ".")
+        } else {
+          "Create the folder first, with `dir.create()`. The URL of a server starts with `http://` or `https://`."
+        }
+      ),
+      "profile_error_write",
       path = file[[2]], call = call
     )
   }

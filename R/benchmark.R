@@ -53,12 +53,22 @@ benchmark_profile <- function(
   exprs <- rlang::enquos(..., .ignore_empty = "all")
   named <- length(exprs) == 1 || rlang::is_named(exprs) && !anyDuplicated(names(exprs))
   if (length(exprs) == 0 || !named) {
-    abort_argument("`...` must be one expression, or several with different names.", call)
+    # A misspelled argument is one of the expressions.
+    near <- vapply(setdiff(names(exprs), ""), function(name) {
+      did_you_mean(name, c("runs", "times", "warmup", "measure", "interval"), "`") %||% ""
+    }, "")
+    abort_argument(c(
+      "`...` must be one expression, or several with different names.",
+      i = if (any(near != "")) paste0("There is no argument `", names(near)[near != ""][[1]], "`. ", near[near != ""][[1]])
+    ), call)
+  }
+  for (expr in exprs) {
+    check_code(rlang::quo_get_expr(expr), rlang::quo_get_env(expr), "benchmark_profile", call)
   }
   check_count(runs, "runs", call)
   check_count(times, "times", call)
-  if (!identical(as.numeric(warmup), 0)) {
-    check_count(warmup, "warmup", call)
+  if (!is.numeric(warmup) || length(warmup) != 1 || !isTRUE(warmup >= 0 && warmup <= .Machine$integer.max)) {
+    abort_argument("`warmup` must be a number of runs, 0 or greater.", call)
   }
   measure <- measure_by(measure, call)
   check_interval(interval, call)
@@ -160,5 +170,5 @@ run_once <- function(work, times, .start_of_run, .end_of_run) {
 
 inside_of_run <- function(x, frames, call) {
   x <- filter_by(of_session(x), list(ignore = "^[.](start|end)_of_run$"), call)
-  filtered(x, list(), list(), integer(), call, outermost = frames)
+  without_code_of_callers(filtered(x, list(), list(), integer(), call, outermost = frames))
 }

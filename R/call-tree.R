@@ -149,13 +149,17 @@ in_words <- function(ids) {
 }
 
 check_function <- function(name, x, call) {
+  if (missing(name)) {
+    abort_missing("name", call, i = "It is the name of a function, such as `\"lm\"`.")
+  }
   if (!rlang::is_string(name) || !is_valid_text(name)) {
     abort_argument("`name` must be the name of a function: one string.", call)
   }
   names <- or_invalid(x, call, unique(x$functions$name))
   if (!name %in% names) {
     # Names that contain these letters, in any case.
-    near <- utils::head(similar_names(name, names), 3)
+    near <- union(similar_names(name, names), similar_texts(name, names))
+    near <- utils::head(near, 3)
     abort_argument(c(
       paste0("The profile has no function `", name, "`."),
       i = if (length(near) > 0) paste0("Similar names: ", paste0("`", near, "`", collapse = ", "), ".")
@@ -187,8 +191,8 @@ print.profile_call_tree <- function(x, ...) {
 #' @rdname call_tree
 #' @export
 format.profile_call_tree <- function(x, ..., n = 40, min_share = 0.01, width = NULL) {
-  rlang::check_dots_empty()
-  call <- rlang::current_env()
+  call <- text_call()
+  rlang::check_dots_empty(call = call)
   check_count(n, "n", call)
   check_share(min_share, "min_share", call)
   width <- line_width(width, call)

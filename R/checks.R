@@ -16,8 +16,21 @@ is_path <- function(x) {
   rlang::is_string(x) && Encoding(x) != "bytes"
 }
 
-check_path <- function(path, call) {
-  if (!is_path(path) || path == "") {
+check_path <- function(path, call, writing = FALSE) {
+  if (missing(path)) {
+    abort_missing("path", call)
+  }
+  if (!is_path(path)) {
+    abort_argument(c(
+      paste0("`path` must be a single string, not ", object_in_words(path), "."),
+      i = if (is.character(path) && length(path) > 1) {
+        "For several files, use `lapply(path, ...)`."
+      } else if (writing && is_profile(path)) {
+        "The profile comes first, then the path."
+      }
+    ), call)
+  }
+  if (path == "") {
     abort_argument("`path` must be a single string that is not empty.", call)
   }
 }
@@ -40,17 +53,27 @@ check_uri <- function(source_uri, call) {
 
 # The tables of a profile or dm.
 as_profile <- function(x, call) {
+  if (missing(x)) {
+    abort_missing("x", call, i = "It is a profile, as returned by `record_profile()` or `read_profile()`.")
+  }
   if (is_dm(x)) {
     return(normalize_tables(tables_of_dm(x, call), call))
   }
-  if (!is.list(x) || is.data.frame(x)) {
+  if (!has_tables(x)) {
     abort_profile(
-      "`x` must be a profile: a list of tables as returned by `read_rprof()`, or a dm of them.",
+      c(paste0("`x` must be a profile, or a dm of its tables, not ", object_in_words(x), "."), i = profile_hint(x)),
       "profile_error_invalid",
       call = call
     )
   }
   normalize_tables(x, call)
+}
+
+# Whether this may be a profile, perhaps an invalid one: a list with a table of a profile.
+has_tables <- function(x) {
+  known <- data_model()
+  inherits(x, "profile_data") || is.list(x) && !is.data.frame(x) && !inherits(x, "tbl_profile") &&
+    any(names(x) %in% c(names(known$required), names(known$version1)))
 }
 
 # The same, checked and converted to version 2.0.
@@ -94,12 +117,6 @@ check_texts <- function(x, name, call, bytes = FALSE) {
   }
 }
 
-check_format <- function(format, call) {
-  if (!is_text(format) || !format %in% c("protobuf", "json")) {
-    abort_argument("`format` must be \"protobuf\" or \"json\".", call)
-  }
-}
-
 # One of some strings, by default the first one.
 check_choice <- function(x, choices, name, call) {
   if (identical(x, choices)) {
@@ -108,9 +125,10 @@ check_choice <- function(x, choices, name, call) {
   if (!is_text(x) || !x %in% choices) {
     quoted <- paste0("\"", choices, "\"")
     last <- length(quoted)
-    abort_argument(
-      paste0("`", name, "` must be ", paste(quoted[-last], collapse = ", "), " or ", quoted[[last]], "."), call
-    )
+    abort_argument(c(
+      paste0("`", name, "` must be ", paste(quoted[-last], collapse = ", "), " or ", quoted[[last]], "."),
+      i = did_you_mean(x, choices)
+    ), call)
   }
   x
 }
@@ -130,6 +148,12 @@ check_type <- function(type, call) {
 # R 4.2 cannot set a timer of a second or more, and would quit.
 check_interval <- function(interval, call) {
   if (!is.numeric(interval) || length(interval) != 1 || !isTRUE(interval >= 1e-6 && interval < 1)) {
-    abort_argument("`interval` must be a number of seconds, at least 1e-6 and less than 1.", call)
+    milliseconds <- rlang::is_scalar_double(interval) && isTRUE(interval >= 1 && interval < 1000)
+    abort_argument(c(
+      "`interval` must be a number of seconds, at least 1e-6 and less than 1.",
+      i = if (milliseconds) {
+        paste0("If these are milliseconds, use `interval = ", format(interval / 1000), "`.")
+      }
+    ), call)
   }
 }

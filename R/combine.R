@@ -48,7 +48,9 @@ combine_profiles <- function(...) {
   profiles <- unname(profiles)
   for (i in seq_along(profiles)) {
     if (!is_profile(profiles[[i]])) {
-      abort_argument(paste0("Argument ", i, " is not a profile."), call)
+      abort_argument(c(
+        paste0("Argument ", i, " must be a profile, not ", object_in_words(profiles[[i]]), "."), i = profile_hint(profiles[[i]])
+      ), call)
     }
   }
   profiles <- lapply(profiles, function(x) {

@@ -138,10 +138,16 @@ error_hint <- function(error) {
   } else if (!is.null(error$needed)) {
     enough <- sub("+", "", formatC(10 * error$needed, format = "e", digits = 0), fixed = TRUE)
     paste0("If you trust the file, allow more bytes, such as `options(profile.max_memory = ", enough, ")`.")
+  } else if (error$class %in% c("profile_error_open", "profile_error_write") && is_text(error$path)) {
+    file_hint(error$path)
   }
 }
 
 # The same for readers, which can return the tables of either version.
 reader_hint <- function(error) {
-  if (identical(error$version, "1.0")) "Use `version = \"2.0\"`." else error_hint(error)
+  if (identical(error$version, "1.0")) {
+    "Use `version = \"2.0\"`."
+  } else {
+    error_hint(error)
+  }
 }

@@ -42,7 +42,8 @@
 #' DBI::dbDisconnect(con)
 tbl_profile <- function(con, ..., schema = NULL) {
   call <- rlang::current_env()
-  for (package in c("DBI", "dplyr", "dbplyr")) {
+  check_database(con, schema, call)
+  for (package in c("dplyr", "dbplyr")) {
     need_package(package, call)
   }
   conditions <- rlang::enquos(...)

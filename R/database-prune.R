@@ -36,7 +36,7 @@
 #' DBI::dbDisconnect(con)
 prune_profiles <- function(con, before, ..., schema = NULL) {
   call <- rlang::current_env()
-  need_package("DBI", call)
+  check_database(con, schema, call)
   conditions <- older_than(before, rlang::enquos(...), call)
   in_transaction(con, call = call, {
     there <- list_tables(con, schema)
@@ -54,6 +54,9 @@ prune_profiles <- function(con, before, ..., schema = NULL) {
 
 # The conditions for runs that began earlier.
 older_than <- function(before, conditions, call) {
+  if (missing(before)) {
+    abort_missing("before", call, i = "It is a time, such as `Sys.time() - 24 * 60 * 60`.")
+  }
   if (!inherits(before, c("POSIXct", "Date")) || length(before) != 1 || is.na(before)) {
     abort_argument("`before` must be one date-time or date.", call)
   }

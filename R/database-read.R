@@ -9,13 +9,22 @@ sources_that <- function(con, conditions, schema, call) {
   check_model(con, schema, call)
   sources <- typed_columns(select_rows(con, schema, "sources"), "sources")
   chosen <- rep(TRUE, nrow(sources))
-  for (condition in conditions) {
+  for (i in seq_along(conditions)) {
+    condition <- conditions[[i]]
     holds <- tryCatch(rlang::eval_tidy(condition, sources), error = function(e) {
       said <- paste0("Cannot evaluate `", rlang::as_label(condition), "` on the sources.")
-      abort_profile(said, "profile_error_argument", parent = e, call = call)
+      columns <- paste0("`", names(sources), "`", collapse = ", ")
+      abort_profile(
+        c(said, i = paste0("The columns are ", columns, ".")), "profile_error_argument",
+        parent = e, call = call
+      )
     })
     if (!is.logical(holds) || !length(holds) %in% c(1, nrow(sources))) {
-      abort_argument("A condition must be `TRUE` or `FALSE` for each source.", call)
+      name <- names(conditions)[[i]]
+      abort_argument(c(
+        "A condition must be `TRUE` or `FALSE` for each source.",
+        i = if (name != "") paste0("Did you mean `", name, " == ", rlang::as_label(condition), "`?")
+      ), call)
     }
     chosen <- chosen & !is.na(holds) & holds
   }

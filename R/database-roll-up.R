@@ -66,9 +66,9 @@
 #' DBI::dbDisconnect(con)
 roll_up_profiles <- function(con, before, ..., by = c("day", "hour"), schema = NULL) {
   call <- rlang::current_env()
-  need_package("DBI", call)
+  check_database(con, schema, call)
   conditions <- older_than(before, rlang::enquos(...), call)
-  by <- rlang::arg_match(by)
+  by <- check_choice(by, c("day", "hour"), "by", call)
   seconds <- c(day = 24 * 60 * 60, hour = 60 * 60)[[by]]
   runs <- in_transaction(con, reading = TRUE, call = call, {
     there <- list_tables(con, schema)

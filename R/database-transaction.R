@@ -20,6 +20,9 @@ in_transaction <- function(con, code, reading = FALSE, call) {
 }
 
 transaction_of <- function(con, reading, call) {
+  force(con)
+  force(reading)
+  force(call)
   begin <- if (is_sqlite(con)) {
     # A transaction that reads before it writes cannot wait for another writer.
     function() DBI::dbExecute(con, if (reading) "BEGIN" else "BEGIN IMMEDIATE")
@@ -52,6 +55,7 @@ transaction_of <- function(con, reading, call) {
 }
 
 savepoint_of <- function(con) {
+  force(con)
   execute <- function(...) DBI::dbExecute(con, paste(..., savepoint))
   release <- function() execute("RELEASE SAVEPOINT")
   list(

@@ -102,7 +102,7 @@
 copy_profile_to <- function(con, x, ..., schema = NULL) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
-  need_package("DBI", call)
+  check_database(con, schema, call)
   x <- move_files_to_next_sample(as_v2(x, call))
   check_storable(x, call)
   stored <- stored_form(x, call)
@@ -125,13 +125,47 @@ copy_profile_to <- function(con, x, ..., schema = NULL) {
 #' @export
 profile_from_con <- function(con, ..., schema = NULL) {
   call <- rlang::current_env()
-  need_package("DBI", call)
+  check_database(con, schema, call)
   conditions <- rlang::enquos(...)
   x <- in_transaction(con, reading = TRUE, call = call, {
     source_ids <- chosen_sources(con, conditions, schema, call)
     select_sources(con, source_ids, schema)
   })
   as_loaded(x, call)
+}
+
+# An open connection to a database, and a schema in it.
+check_database <- function(con, schema, call) {
+  if (missing(con)) {
+    abort_missing("con", call, i = "It is a connection, as returned by `DBI::dbConnect()`.")
+  }
+  need_package("DBI", call)
+  if (!inherits(con, "DBIConnection")) {
+    abort_argument(c(
+      paste0("`con` must be a connection, as returned by `DBI::dbConnect()`, not ", object_in_words(con), "."),
+      i = if (has_tables(con)) {
+        "The connection comes first, then the profile."
+      } else if (rlang::is_string(con)) {
+        paste0("For a file of SQLite, use `DBI::dbConnect(RSQLite::SQLite(), ", in_quotes(short_text(con)), ")`.")
+      }
+    ), call)
+  }
+  if (!DBI::dbIsValid(con)) {
+    abort_argument("The connection `con` has been closed.", call)
+  }
+  if (is.null(schema)) {
+    return()
+  }
+  if (!is_text(schema) || schema == "") {
+    abort_argument(paste0("`schema` must be the name of a schema, or `NULL`, not ", object_in_words(schema), "."), call)
+  }
+  known <- if (is_sqlite(con)) DBI::dbGetQuery(con, "PRAGMA database_list")$name
+  if (!is.null(known) && !tolower(schema) %in% c("temp", tolower(known))) {
+    abort_argument(c(
+      paste0("The database has no schema `", schema, "`."),
+      i = paste0("It has ", paste0("`", known, "`", collapse = ", "), ". `ATTACH DATABASE` adds another file.")
+    ), call)
+  }
 }
 
 # ---- Tables and their names ------------------------------------------------

@@ -288,8 +288,9 @@ as.list.profile_description <- function(x, ...) {
 #' @rdname describe_profile
 #' @export
 format.profile_description <- function(x, ..., width = NULL) {
-  rlang::check_dots_empty()
-  width <- line_width(width, rlang::current_env())
+  call <- text_call()
+  rlang::check_dots_empty(call = call)
+  width <- line_width(width, call)
   description <- unclass(x)
   parts <- description$parts
   n <- description$n

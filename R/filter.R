@@ -189,7 +189,10 @@ or_invalid <- function(x, call, code) {
 # Checks an expression; `NULL` if it is empty.
 check_expression <- function(x, argument, call) {
   if (!is.null(x) && !is_text(x)) {
-    abort_argument(paste0("`", argument, "` must be a regular expression: one string, or `NULL`."), call)
+    abort_argument(c(
+      paste0("`", argument, "` must be a regular expression: one string, or `NULL`."),
+      i = if (is.character(x) && length(x) > 1) "Separate alternatives by `|`, as in `\"^(f|g)$\"`."
+    ), call)
   }
   if (!identical(x, "")) x
 }
@@ -240,7 +243,11 @@ found_in <- function(texts, expression, what, call, whole = FALSE) {
   if (inherits(found, "condition")) {
     reason <- sub("(?s)^.*?\n\t'(.*?)'\n.*$", "\\1", conditionMessage(found), perl = TRUE)
     message <- paste0("`", what, "` cannot be used as a regular expression: ", reason, ".")
-    abort_argument(c(message, i = paste("It is", expression)), call)
+    abort_argument(c(
+      message,
+      i = paste0("The expression is ", in_quotes(short_text(expression)), "."),
+      i = "To match text literally, put `\\\\Q` before it and `\\\\E` after it."
+    ), call)
   }
   found[match(texts, distinct)]
 }

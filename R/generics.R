@@ -10,9 +10,9 @@
 #'
 #' `as.data.frame()` returns the table of [as_tibble()][as_tibble.profile_data] as a data frame.
 #'
-#' `c()`, `rbind()`, `cbind()`, `head()`, `tail()`, `unique()` and `t()` do not work with profiles
-#' and raise an error that names an alternative: [combine_profiles()] for several profiles,
-#' [filter_profile()] for a part of one.
+#' `c()`, `rbind()`, `cbind()`, `head()`, `tail()`, `unique()`, `t()`, `subset()`, `merge()`, operators such as `-`, and
+#' the verbs of dplyr do not work with profiles and raise an error that names an alternative: [combine_profiles()] for
+#' several profiles, [filter_profile()] for a part of one, [compare_profiles()] for the difference of two.
 #'
 #' @param x A profile, see [profile_data].
 #' @param i Names or numbers of tables.
@@ -56,11 +56,11 @@ as.data.frame.profile_data <- function(x, row.names = NULL, optional = FALSE, ..
 }
 
 # `...` is the bullet that names the alternative.
-no_method <- function(generic, ...) {
+no_method <- function(generic, ..., call = rlang::caller_env()) {
   abort_profile(
-    c(paste0("`", generic, "()` does not work with profiles."), ...),
+    c(paste0("`", generic, if (grepl("^[a-z]", generic)) "()", "` does not work with profiles."), ...),
     "profile_error_unsupported",
-    call = rlang::caller_env()
+    call = call
   )
 }
 
@@ -106,4 +106,107 @@ unique.profile_data <- function(x, ...) {
 #' @export
 t.profile_data <- function(x) {
   no_method("t", i = "Use `as_tibble(x)` for a table of all frames.")
+}
+
+#' @rdname profile_generics
+#' @export
+subset.profile_data <- function(x, ...) {
+  no_method("subset", i = use_filter("subset"))
+}
+
+#' @rdname profile_generics
+#' @param y Another profile.
+#' @export
+merge.profile_data <- function(x, y, ...) {
+  no_method("merge", i = "Use `combine_profiles()` to combine several profiles.")
+}
+
+#' @rdname profile_generics
+#' @param e1,e2 Profiles, or other objects.
+#' @export
+Ops.profile_data <- function(e1, e2) {
+  # R calls the method by the name of the group.
+  call <- sys.call()
+  call[[1]] <- as.name(.Generic)
+  no_method(
+    .Generic,
+    i = "Use `compare_profiles()` to compare two profiles, or calculate with the columns of a table.",
+    call = call
+  )
+}
+
+# ---- Verbs of dplyr --------------------------------------------------------------------------
+
+use_filter <- function(verb) {
+  paste0(
+    "Use `filter_profile()` to select samples by the functions in their stacks, or `", verb,
+    "(as_tibble(x), ...)` for rows of a table of all frames."
+  )
+}
+
+use_table <- function(verb) {
+  paste0("Use it with a table, such as `x$functions`, or a table of all frames: `", verb, "(as_tibble(x), ...)`.")
+}
+
+#' @exportS3Method dplyr::filter
+filter.profile_data <- function(.data, ...) {
+  no_method("filter", i = use_filter("filter"))
+}
+
+#' @exportS3Method dplyr::filter
+filter.tbl_profile <- function(.data, ...) {
+  no_method(
+    "filter",
+    i = "Select runs by conditions of `tbl_profile()`, or filter one of the tables, such as `x$samples`."
+  )
+}
+
+#' @exportS3Method dplyr::arrange
+arrange.profile_data <- function(.data, ...) {
+  no_method("arrange", i = use_table("arrange"))
+}
+
+#' @exportS3Method dplyr::count
+count.profile_data <- function(.data, ...) {
+  no_method("count", i = use_table("count"))
+}
+
+#' @exportS3Method dplyr::distinct
+distinct.profile_data <- function(.data, ...) {
+  no_method("distinct", i = use_table("distinct"))
+}
+
+#' @exportS3Method dplyr::group_by
+group_by.profile_data <- function(.data, ...) {
+  no_method("group_by", i = use_table("group_by"))
+}
+
+#' @exportS3Method dplyr::mutate
+mutate.profile_data <- function(.data, ...) {
+  no_method("mutate", i = use_table("mutate"))
+}
+
+#' @exportS3Method dplyr::pull
+pull.profile_data <- function(.data, ...) {
+  no_method("pull", i = use_table("pull"))
+}
+
+#' @exportS3Method dplyr::rename
+rename.profile_data <- function(.data, ...) {
+  no_method("rename", i = use_table("rename"))
+}
+
+#' @exportS3Method dplyr::select
+select.profile_data <- function(.data, ...) {
+  no_method("select", i = use_table("select"))
+}
+
+#' @exportS3Method dplyr::slice
+slice.profile_data <- function(.data, ...) {
+  no_method("slice", i = use_table("slice"))
+}
+
+#' @exportS3Method dplyr::summarise
+summarise.profile_data <- function(.data, ...) {
+  no_method("summarise", i = use_table("summarise"))
 }

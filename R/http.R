@@ -72,6 +72,8 @@ attempt_request <- function(handle, pool, request) {
 # Adds the request to those that the pool sends. In the final result of `answer()`, `status` is 0 if there is no
 # answer, and `failure` is curl's message if there is no complete answer, with the class of its error if it has one.
 begin_attempt <- function(handle, pool, request) {
+  force(handle)
+  force(request)
   pieces <- list()
   size <- 0
   failure <- NA_character_

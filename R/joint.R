@@ -125,28 +125,18 @@ start_profiler <- function(
     bufsize = 10000L) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
-  file <- file_path(path, "profile_error_write", call)
   check_flag(memory.profiling, "memory.profiling", call)
   check_flag(gc.profiling, "gc.profiling", call)
   check_flag(line.profiling, "line.profiling", call)
   check_interval(interval, call)
   check_count(numfiles, "numfiles", call)
   check_count(bufsize, "bufsize", call)
-  if (!is_text(event) || !event %in% c("cpu", "elapsed")) {
-    abort_argument("`event` must be \"cpu\" or \"elapsed\".", call)
-  }
-  run <- list(path = absolute_path(file, call), shown = file[[2]], uri = file[[2]], memory = memory.profiling)
+  event <- check_choice(event, c("cpu", "elapsed"), "event", call)
   options <- list(
-    interval = interval,
-    # With memory figures R writes a line for each sample, even if its stack is empty.
-    memory.profiling = TRUE,
-    gc.profiling = gc.profiling,
-    line.profiling = line.profiling,
-    numfiles = as.integer(numfiles),
-    bufsize = as.integer(bufsize),
-    event = event
+    interval = interval, memory.profiling = memory.profiling, gc.profiling = gc.profiling,
+    line.profiling = line.profiling, numfiles = as.integer(numfiles), bufsize = as.integer(bufsize), event = event
   )
-  start_run(run, options, call)
+  start_run(path, options, call)
   invisible(path)
 }
 
@@ -179,6 +169,10 @@ stop_profiler <- function() {
 #' @export
 joint_profile <- function(expr, ...) {
   call <- rlang::current_env()
+  if (missing(expr)) {
+    abort_missing("expr", call, i = "It is the code to record, as in `joint_profile(work())`.")
+  }
+  check_code(substitute(expr), rlang::caller_env(), "joint_profile", call)
   path <- tempfile("joint-", fileext = ".out")
   # After an error or Ctrl-C there is no profile.
   on.exit({
@@ -187,7 +181,11 @@ joint_profile <- function(expr, ...) {
     }
     unlink(path)
   })
-  start_profiler(path, ...)
+  own <- sys.call()
+  tryCatch(start_profiler(path, ...), error = function(error) {
+    error$call <- own
+    rlang::cnd_signal(error)
+  })
   joint$run$uri <- NA_character_
   # `force()` would add a frame.
   expr
@@ -197,9 +195,15 @@ joint_profile <- function(expr, ...) {
 #' @rdname start_profiler
 #' @export
 joint_pprof <- function(expr, ...) {
+  call <- rlang::current_env()
+  if (missing(expr)) {
+    abort_missing("expr", call, i = "It is the code to record, as in `joint_pprof(work())`.")
+  }
+  check_code(substitute(expr), rlang::caller_env(), "joint_pprof", call)
   # Fails before the expression is evaluated, which may take long.
-  locate_pprof(rlang::current_env())
-  serve_pprof(joint_profile(expr), ...)
+  locate_pprof(call)
+  x <- joint_profile(expr)
+  serve_pprof(profile_to_serve(x, call), ...)
 }
 
 # ---- A run -------------------------------------------------------------------------
@@ -208,7 +212,12 @@ joint_pprof <- function(expr, ...) {
 # its source, and whether memory profiling was requested.
 joint <- new.env(parent = emptyenv())
 
-start_run <- function(run, options, call) {
+# `options` are those of `Rprof()`.
+start_run <- function(path, options, call) {
+  file <- file_path(path, "profile_error_write", call)
+  run <- list(path = absolute_path(file, call), shown = file[[2]], uri = file[[2]], memory = options$memory.profiling)
+  # With memory figures R writes a line for each sample, even if its stack is empty.
+  options$memory.profiling <- TRUE
   megabytes <- getOption("profile.recording_mb", 512L)
   check_count(megabytes, "getOption(\"profile.recording_mb\")", call)
   version <- getRversion()

@@ -127,7 +127,7 @@ write_otlp <- function(x,
     file <- file_path(path, "profile_error_write", call)
     format <- if (grepl("[.]json([.]gz)?$", file[[2]])) "json" else "protobuf"
   }
-  check_format(format, call)
+  format <- check_choice(format, c("protobuf", "json"), "format", call)
   options <- otlp_options(aggregate, format == "json", resource, original_payload, call)
   write_format(x, path, "otlp", options, call)
 }

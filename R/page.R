@@ -105,6 +105,7 @@ profile_page <- function(x, ..., base = NULL, sources = TRUE, timeline = TRUE, t
 write_profile_page <- function(x, path, ..., base = NULL, sources = TRUE, timeline = TRUE, title = NULL) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
+  check_path(path, call, writing = TRUE)
   content <- page_content(x, base, sources, timeline, title, call)
   write_format(content$tables, path, "page", content$options, call)
   invisible(x)
@@ -166,7 +167,9 @@ functions_found <- function(base, new, call) {
 
 as_base <- function(base, call) {
   if (!is_profile(base)) {
-    abort_argument("`base` must be a profile, or `NULL`.", call)
+    abort_argument(c(
+      paste0("`base` must be a profile, or `NULL`, not ", object_in_words(base), "."), i = profile_hint(base)
+    ), call)
   }
   as_v2(base, call)
 }
@@ -264,7 +267,8 @@ print.profile_page <- function(x, ...) {
 #' @rdname profile_page
 #' @export
 format.profile_page <- function(x, ...) {
-  rlang::check_dots_empty()
+  call <- text_call()
+  rlang::check_dots_empty(call = call)
   paste0("<profile page> ", shown_name(x$title, 200), ", ", format_value(length(x$html), "bytes"))
 }
 

@@ -6,11 +6,20 @@
 # c(native, shown): the path to open, and how messages show it. A path that the locale cannot represent
 # is an error, since R would replace some of its characters and so open another file.
 file_path <- function(path, class, call) {
-  check_path(path, call)
+  writing <- class == "profile_error_write"
+  check_path(path, call, writing)
   shown <- shown_text(path)
+  verb <- if (writing) "write" else "read"
+  hint <- url_hint(path, writing)
+  if (!is.null(hint)) {
+    shown <- shown_url(shown)
+    abort_profile(
+      c(paste0("Cannot ", verb, " `", shown, "`: it is a URL, not the path of a file."), i = hint), class,
+      path = shown, call = call
+    )
+  }
   native <- native_text(path)
   if (is.na(native)) {
-    verb <- if (class == "profile_error_write") "write" else "read"
     abort_profile(
       c(
         paste0("Cannot ", verb, " `", shown, "`: the path cannot be represented in this locale."),

@@ -146,7 +146,8 @@ is_perl <- function(path) {
 
 #' @export
 format.pprof_tool <- function(x, ...) {
-  rlang::check_dots_empty()
+  call <- text_call()
+  rlang::check_dots_empty(call = call)
   c(
     paste("<pprof>", paste(c(unclass(x), attr(x, "args")), collapse = " ")),
     paste("Found by:", attr(x, "found"))
@@ -235,7 +236,7 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
     )
   }
   check_server_arguments(host, port, browse, timeout, call)
-  x <- if (rlang::is_string(x)) file_to_serve(x, call) else as_profile(x, call)
+  x <- if (!missing(x) && rlang::is_string(x)) file_to_serve(x, call) else profile_to_serve(x, call)
   tool <- locate_pprof(call)
   if (is.null(port)) {
     port <- free_port(call)
@@ -254,7 +255,7 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
     path <- x
   } else {
     path <- in_folder(server$dir, "profile.pb.gz")
-    write_pprof(x, path)
+    write_format(x, path, "pprof", list(aggregate = TRUE, sources = FALSE), call)
   }
   start_server(server, tool, path, timeout)
   await_server(server, timeout, call)
@@ -298,6 +299,20 @@ check_server_arguments <- function(host, port, browse, timeout, call) {
   if (!is.numeric(timeout) || length(timeout) != 1 || !isTRUE(timeout > 0)) {
     abort_argument("`timeout` must be a number of seconds, greater than 0.", call)
   }
+}
+
+# pprof fails for a profile without samples.
+profile_to_serve <- function(x, call) {
+  x <- as_profile(x, call)
+  rust(rust_validate(x), call)
+  if (nrow(x$samples) == 0) {
+    abort_profile(
+      c("The profile has no samples to show.", i = hint_without_samples(x)),
+      "profile_error_unsupported",
+      call = call
+    )
+  }
+  x
 }
 
 # The path of a file that pprof can read; the profile of any other.
@@ -485,7 +500,8 @@ wait_until <- function(condition, seconds) {
 
 #' @export
 format.pprof_server <- function(x, ...) {
-  rlang::check_dots_empty()
+  call <- text_call()
+  rlang::check_dots_empty(call = call)
   paste0("<pprof server> ", x$url, if (is_running(x)) paste0(" (pid ", x$pid, ")") else " (ended)")
 }
 

@@ -29,8 +29,10 @@ print.profile_data <- function(x, ...) {
 #' @rdname print.profile_data
 #' @export
 format.profile_data <- function(x, ..., n = 5, width = NULL) {
-  rlang::check_dots_empty()
-  width <- line_width(width, rlang::current_env())
+  call <- text_call()
+  rlang::check_dots_empty(call = call)
+  check_shown(n, call)
+  width <- line_width(width, call)
   version <- profile_version(x)
   head <- paste0("<profile ", shown_name(version, 20), ">")
   summary <- tryCatch(summary(x), profile_error = identity)
@@ -50,6 +52,18 @@ format.profile_data <- function(x, ..., n = 5, width = NULL) {
     format_problems(x)
   )
   shorten(lines, width)
+}
+
+# The frame whose call errors of a `format()` method name: that of the `print()` method that called it, if one did.
+text_call <- function(env = rlang::caller_env(), caller = rlang::caller_env(2)) {
+  if (identical(get0(".Generic", caller, inherits = FALSE), "print")) caller else env
+}
+
+# A number of rows to show, which may be none or all.
+check_shown <- function(n, call) {
+  if (!is.numeric(n) || length(n) != 1 || !isTRUE(n >= 0)) {
+    abort_argument(paste0("`n` must be a number of rows, 0 or greater, or `Inf`, not ", object_in_words(n), "."), call)
+  }
 }
 
 format_tables <- function(x) {
@@ -204,15 +218,27 @@ format_hint <- function(x, summary, width) {
 hint_for <- function(x, summary) {
   counted <- attr(summary, "counted")
   recorded <- counted$samples + counted$without_stack + counted$without_value
-  if (recorded == 0 && is_of_rprof(x)) {
-    paste(
-      "`Rprof()` takes a sample once in an interval of CPU time, which does not pass while R waits.",
-      "Profile code that runs longer, or repeat it. See `?read_rprof`."
-    )
+  if (recorded == 0) {
+    hint_without_samples(x)
   } else if (counted$samples > 0 && nrow(summary$by_line) == 0 && has_line_profiling(x)) {
     paste(
       "There are no lines: the code was parsed without source references, as Rscript does. Set",
       "`options(keep.source\u00a0=\u00a0TRUE)` before. See `?read_rprof`."
+    )
+  }
+}
+
+# Why a profile has no samples, if that is known.
+hint_without_samples <- function(x) {
+  if (is.data.frame(x[["sources"]]) && nrow(x[["sources"]]) == 0) {
+    "There are no runs (`sources`). A condition may have selected none."
+  } else if (NROW(x[["functions"]]) > 0) {
+    # The functions remain when samples are removed.
+    "A filter or a condition has removed all samples. See `?filter_profile`."
+  } else if (is_of_rprof(x)) {
+    paste(
+      "`Rprof()` takes a sample once in an interval of CPU time, which does not pass while R waits.",
+      "Profile code that runs longer, or repeat it. See `?read_rprof`."
     )
   }
 }
@@ -238,8 +264,12 @@ print.profile_summary <- function(x, ...) {
 #' @rdname print.profile_data
 #' @export
 format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
-  rlang::check_dots_empty()
-  width <- line_width(width, rlang::current_env())
+  call <- text_call()
+  rlang::check_dots_empty(call = call)
+  if (!is.null(n)) {
+    check_shown(n, call)
+  }
+  width <- line_width(width, call)
   unit <- attr(x, "unit")
   table <- function(figures, keys) {
     if (has_scale(unit)) {
@@ -395,7 +425,7 @@ wrap <- function(label, text, width) {
 line_width <- function(width, call) {
   width <- width %||% getOption("width")
   if (!is.numeric(width) || length(width) != 1 || !isTRUE(width >= 1)) {
-    abort_argument("`width` must be a number of columns, at least 1, or `NULL`.", call)
+    abort_argument(paste0("`width` must be a number of columns, at least 1, or `NULL`, not ", object_in_words(width), "."), call)
   }
   width
 }

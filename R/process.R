@@ -278,7 +278,7 @@ watched_lines <- function(recorded, every, n) {
         )
       )
     },
-    if (nrow(x$samples) == 0) "It has used no CPU time; `event = \"wall\"` shows where it waits."
+    if (nrow(x$samples) == 0 && recorded$unread == 0 && length(recorded$ended) == 0) "It has used no CPU time; `event = \"wall\"` shows where it waits."
   )
   shorten(lines, width)
 }
@@ -392,9 +392,21 @@ readable_command <- function(command) {
 }
 
 check_pids <- function(pid, call) {
+  if (missing(pid)) {
+    abort_missing("pid", call, i = "`list_r_processes()` lists the numbers of processes.")
+  }
   is_whole <- is.numeric(pid) && length(pid) > 0 && !anyNA(pid) && all(pid == trunc(pid))
   if (!is_whole || any(pid < 1 | pid > .Machine$integer.max)) {
-    abort_argument("`pid` must be the number of a process.", call)
+    abort_argument(c(
+      paste0("`pid` must be the number of a process, not ", object_in_words(pid), "."),
+      i = if (is_text(pid) && grepl("^ *[0-9]+ *$", pid)) {
+        paste0("Use a number: ", trimws(pid), " without quotes, or `as.integer()`.")
+      } else if (is.data.frame(pid) && "pid" %in% names(pid)) {
+        "Use its column `pid`."
+      } else {
+        "`list_r_processes()` lists the numbers of processes."
+      }
+    ), call)
   }
   as.integer(unique(pid))
 }
@@ -417,8 +429,8 @@ print.profile_stack <- function(x, ...) {
 #' @rdname dump_stack
 #' @export
 format.profile_stack <- function(x, ..., n = 50, width = NULL) {
-  rlang::check_dots_empty()
-  call <- rlang::current_env()
+  call <- text_call()
+  rlang::check_dots_empty(call = call)
   check_count(n, "n", call)
   width <- line_width(width, call)
   if (is.null(attr(x, "pid")) || !all(c("name", "filename", "line") %in% names(x))) {

@@ -53,9 +53,7 @@ as_profvis <- function(x, ..., sources = TRUE, split = c("h", "v")) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   check_flag(sources, "sources", call)
-  if (!identical(split, c("h", "v")) && !(is_text(split) && split %in% c("h", "v"))) {
-    abort_argument("`split` must be \"h\" or \"v\".", call)
-  }
+  split <- check_choice(split, c("h", "v"), "split", call)
   x <- as_v2(x, call)
   text <- no_text
   if (sources) {
@@ -75,7 +73,7 @@ as_profvis <- function(x, ..., sources = TRUE, split = c("h", "v")) {
     highlight = list(
       output = list("^output\\$"), gc = list("^<GC>$"), stacktrace = list("^\\.\\.stacktraceo(n|ff)\\.\\.$")
     ),
-    split = split[[1]]
+    split = split
   ))
 }
 

@@ -170,6 +170,9 @@ read_format <- function(path, format, version, source_uri, call, payload = FALSE
 # The input of the core (a path or bytes), its name for messages, and its URI. Reading a connection may close it,
 # so its description is queried first.
 profile_input <- function(path, source_uri, call) {
+  if (missing(path)) {
+    abort_missing("path", call, i = "It is the path of the file to read.")
+  }
   if (inherits(path, "connection")) {
     shown <- connection_name(path, call)
     uri <- check_uri(source_uri, call)

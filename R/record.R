@@ -59,6 +59,10 @@ record_profile <- function(
     expr, ..., interval = 0.01, memory = TRUE, gc = TRUE, lines = TRUE, joint = FALSE) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
+  if (missing(expr)) {
+    abort_missing("expr", call, i = "It is the code to record, as in `record_profile(work())`.")
+  }
+  check_code(substitute(expr), rlang::caller_env(), "record_profile", call)
   check_interval(interval, call)
   check_flag(memory, "memory", call)
   check_flag(gc, "gc", call)
@@ -104,6 +108,7 @@ last_profile <- function() {
 
 # Starts a profiler and returns the function that stops it and returns the profile.
 start_recording <- function(options, call) {
+  force(call)
   path <- tempfile("Rprof-", fileext = ".out")
   # R omits the lines of files beyond this limit. Large programs reach the default one.
   if (options$line.profiling) {
@@ -129,8 +134,9 @@ start_recording <- function(options, call) {
 }
 
 start_joint_recording <- function(options, call) {
+  force(call)
   path <- tempfile("joint-", fileext = ".out")
-  rlang::inject(start_profiler(path, !!!options))
+  start_run(path, c(options, list(numfiles = 100L, bufsize = 10000L, event = "cpu")), call)
   joint$run$uri <- NA_character_
   function() {
     profile <- stop_run(call, write = FALSE)$profile
@@ -145,8 +151,18 @@ tidy_recording <- function(x, frames, started, call) {
   x <- filtered(x, list(), list(), integer(), call, outermost = frames)
   # The profiler still runs while it is being stopped.
   x <- filter_by(x, list(ignore = "^[.]end_of_recording$"), call)
+  x <- without_code_of_callers(x)
   x <- with_sources(packages_added(x, call), call)
   class(x) <- c("profile_recording", class(x))
+  x
+}
+
+# If no sample is left, neither are the functions of callers and of the profiler.
+without_code_of_callers <- function(x) {
+  if (nrow(x$samples) == 0) {
+    x$locations <- slice_rows(x$locations, 0L)
+    x$functions <- slice_rows(x$functions, 0L)
+  }
   x
 }
 

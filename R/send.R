@@ -98,7 +98,7 @@ send_otlp <- function(x, endpoint = NULL, ..., resource = character(), headers =
   call <- rlang::current_env()
   rlang::check_dots_empty()
   check_texts(resource, "resource", call)
-  check_format(format, call)
+  format <- check_choice(format, c("protobuf", "json"), "format", call)
   check_flag(compress, "compress", call)
   check_flag(aggregate, "aggregate", call)
   check_sending(timeout, retries, call)
@@ -178,15 +178,34 @@ otlp_url <- function(endpoint, call, argument = "endpoint") {
 
 # curl reports an invalid URL like a server that does not answer.
 url_parts <- function(url, what, call) {
+  parts <- parsed_url(url)
+  if (is.null(parts)) {
+    # Without a scheme, `localhost:4318` looks like one.
+    guess <- if (is_text(url) && !grepl("://", url, fixed = TRUE)) paste0("http://", url)
+    abort_argument(c(
+      paste0(what, " must be a URL such as `http://localhost:4318`."),
+      i = if (!is.null(parsed_url(guess))) {
+        paste0("Did you mean ", in_quotes(short_text(shown_url(guess))), "?")
+      } else if (is_text(url) && grepl("://", url, fixed = TRUE) && !grepl("^https?://", url, ignore.case = TRUE)) {
+        "Profiles are sent by HTTP, usually to port 4318: the URL starts with `http://` or `https://`."
+      } else if (is_text(url) && grepl(":[0-9]+", url)) {
+        "The number of a port is at most 65535."
+      }
+    ), call)
+  }
+  parts
+}
+
+# NULL if it is not a valid URL.
+parsed_url <- function(url) {
   host <- "([^/?#@]*@)?(\\[[0-9A-Fa-f:.]+\\]|[^][/?#@:<>\"\\\\^`{|}]+)(:[0-9]{0,5})?"
   pattern <- paste0("^(https?://", host, ")([^?#]*)([^#]*)")
   found <- if (is_text(url) && !grepl("[\x01- \x7f]", url)) {
     regmatches(enc2utf8(url), regexec(pattern, enc2utf8(url), ignore.case = TRUE))[[1]]
   }
-  if (length(found) == 0 || !grepl("^(/|$)", found[6]) || as.numeric(sub("^:?", "0", found[5])) > 65535) {
-    abort_argument(paste0(what, " must be a URL such as `http://localhost:4318`."), call)
+  if (length(found) > 0 && grepl("^(/|$)", found[6]) && as.numeric(sub("^:?", "0", found[5])) <= 65535) {
+    list(site = found[2], path = found[6], query = found[7])
   }
-  list(site = found[2], path = found[6], query = found[7])
 }
 
 # Without passwords and queries, which may contain secrets.

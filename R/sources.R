@@ -307,8 +307,9 @@ annotate_lines <- function(x, file = NULL, ..., type = NULL) {
   call <- rlang::current_env()
   check_type(type, call)
   x <- as_unchecked_v2(x, call)
-  figures <- rust(rust_summarise(x, type), call)$by_line
-  file <- find_file(file, figures, call)
+  summary <- summary_of(x, type, call)
+  figures <- summary$by_line
+  file <- find_file(file, figures, hint_for(x, summary), call)
   figures <- figures[figures$filename == file, ]
   figures <- figures[order(figures$line), ]
   source <- with_sources(x, call, only = file)$.source_text
@@ -328,13 +329,14 @@ annotate_lines <- function(x, file = NULL, ..., type = NULL) {
   tibble::new_tibble(lines, nrow = length(line), changed = source$changed)
 }
 
-find_file <- function(file, figures, call) {
+# `hint`: why there may be no lines.
+find_file <- function(file, figures, hint, call) {
   if (!is.null(file) && !is_text(file)) {
     abort_argument("`file` must be one string, or `NULL`.", call)
   }
   files <- unique(figures$filename)
   if (length(files) == 0) {
-    abort_argument("The profile has no lines of files.", call)
+    abort_argument(c("The profile has no lines of files.", i = gsub("\u00a0", " ", hint, fixed = TRUE)), call)
   }
   if (is.null(file)) {
     return(names(which.max(rowsum(figures$self, figures$filename)[files, ])) %||% files[[1]])

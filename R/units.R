@@ -125,6 +125,12 @@ format_value <- function(value, unit, to = "auto") {
 }
 
 scaled <- function(value, unit, to, call) {
+  if (missing(value)) {
+    abort_missing("value", call)
+  }
+  if (missing(unit)) {
+    abort_missing("unit", call, i = "It is a unit such as `\"nanoseconds\"` or `\"bytes\"`.")
+  }
   if (!is.numeric(value)) {
     abort_argument("`value` must be numeric.", call)
   }

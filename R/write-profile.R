@@ -42,7 +42,7 @@
 #' write_profile(x, tempfile(fileext = ".pb.gz"), aggregate = FALSE)
 write_profile <- function(x, path, ...) {
   call <- rlang::current_env()
-  check_path(path, call)
+  check_path(path, call, writing = TRUE)
   # Called in this form so that errors name this function.
   eval(rlang::call2(writer_of(path, call), quote(x), quote(path), quote(...)))
 }

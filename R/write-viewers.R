@@ -110,6 +110,7 @@ write_cpuprofile <- function(x, path) {
 #' @export
 write_firefox <- function(x, path) {
   call <- rlang::current_env()
+  check_path(path, call, writing = TRUE)
   text <- as_profile(x, call)[[".source_text"]] %||% no_text
   options <- list(files = as.character(text$filename), texts = as.character(text$text))
   write_format(x, path, "firefox", options, call)

@@ -146,8 +146,9 @@ write_rprof <- function(x, path) {
 
 # Writes a file in a format; `options` are those of its writer in the core.
 write_format <- function(x, path, format, options, call) {
-  tables <- as_profile(x, call)
+  # First, because users swap the arguments.
   file <- file_path(path, "profile_error_write", call)
+  tables <- as_profile(x, call)
   losses <- rust(rust_write(tables, file, format, options), call)
   warn_losses(losses, path_in_words(path), call)
   invisible(x)

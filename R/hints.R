@@ -1,0 +1,185 @@
+# What messages say about a wrong argument: what it is, and what the user may have meant.
+
+abort_missing <- function(name, call, ...) {
+  abort_argument(c(paste0("The argument `", name, "` is missing."), ...), call)
+}
+
+# What an object is, in words that follow "not": `not a data frame`.
+object_in_words <- function(x) {
+  if (is.null(x)) {
+    "`NULL`"
+  } else if (inherits(x, "profile_data")) {
+    "a profile"
+  } else if (is_list_of_profiles(x)) {
+    "a list of profiles"
+  } else if (inherits(x, "profvis")) {
+    "an object of profvis"
+  } else if (is.data.frame(x)) {
+    class_in_words(x, "a data frame")
+  } else if (inherits(x, "connection")) {
+    "a connection"
+  } else if (inherits(x, "formula")) {
+    "a formula"
+  } else if (is.primitive(x)) {
+    "a built-in function"
+  } else if (is.function(x)) {
+    "a function"
+  } else if (is.object(x)) {
+    class_in_words(x, NULL)
+  } else if (is.language(x)) {
+    "code"
+  } else if (is.environment(x)) {
+    "an environment"
+  } else if (is.list(x)) {
+    if (length(x) == 0) "an empty list" else "a list"
+  } else if (!is.atomic(x)) {
+    paste("an object of type", typeof(x))
+  } else if (length(x) == 1) {
+    value_in_words(x)
+  } else {
+    type <- c(character = "strings", double = "numbers", integer = "numbers", logical = "logical values")
+    type <- if (typeof(x) %in% names(type)) type[[typeof(x)]] else paste(typeof(x), "values")
+    if (length(x) == 0) paste("a vector without", type) else paste(format_count(length(x)), type)
+  }
+}
+
+value_in_words <- function(x) {
+  if (is.na(x)) {
+    return("`NA`")
+  }
+  switch(typeof(x),
+    character = paste("the string", in_quotes(short_text(x))),
+    double = ,
+    integer = paste("the number", format(x, digits = 7)),
+    logical = paste0("`", x, "`"),
+    paste("a value of type", typeof(x))
+  )
+}
+
+class_in_words <- function(x, plain) {
+  own <- c(
+    profile_summary = "a summary of a profile", profile_description = "a description of a profile",
+    profile_comparison = "a comparison of profiles", profile_call_tree = "a call tree", profile_stack = "a stack",
+    profile_page = "a page", tbl_profile = "a profile in a database"
+  )
+  found <- intersect(class(x), names(own))
+  if (length(found) > 0) own[[found[[1]]]] else plain %||% paste0("an object of class `", class(x)[[1]], "`")
+}
+
+is_list_of_profiles <- function(x) {
+  rlang::is_bare_list(x) && length(x) > 0 && all(vapply(x, is_profile, TRUE))
+}
+
+# A string is cut before it is escaped.
+short_text <- function(x) {
+  x <- shown_text(x)
+  if (nchar(x) > 60) paste0(substr(x, 1, 57), "...") else x
+}
+
+# How to get a profile from an object that is none.
+profile_hint <- function(x) {
+  if (is_list_of_profiles(x)) {
+    "Use one of them, as in `x[[1]]`, or combine them with `combine_profiles()`."
+  } else if (inherits(x, "profvis")) {
+    paste(
+      "Record with `record_profile()` instead, or read the file of `profvis(..., prof_output = \"Rprof.out\")` with",
+      "`read_rprof()`. `as_profvis()` converts a profile for profvis."
+    )
+  } else if (is.list(x) && all(c("by.self", "by.total") %in% names(x))) {
+    "This is a result of `summaryRprof()`. Read the file of `Rprof()` with `read_rprof()`."
+  } else if (inherits(x, "tbl_profile")) {
+    "`profile_from_con()` loads a profile from a database."
+  } else if (inherits(x, "DBIConnection")) {
+    "Load a profile with `profile_from_con()`."
+  } else if (inherits(x, "connection")) {
+    "Read the profile first, with `read_profile()`."
+  } else if (rlang::is_string(x)) {
+    paste0("If this is the path of a file, read it first: `read_profile(", in_quotes(short_text(x)), ")`.")
+  } else if (is.function(x)) {
+    "Record a call of a function with `record_profile(f())`."
+  } else if (is.data.frame(x)) {
+    "A profile is a list of several tables, see `?profile_data`."
+  }
+}
+
+# The choices that resemble a text, most similar first.
+similar_texts <- function(x, choices) {
+  # Those of a similar length; others, which may be very long, would only cost time.
+  choices <- choices[!is.na(choices) & nchar(choices, "bytes") <= 2 * nchar(x, "bytes") + 10]
+  if (length(choices) == 0 || length(choices) > 5000) {
+    return(character())
+  }
+  distance <- as.vector(utils::adist(x, choices, ignore.case = TRUE))
+  near <- distance <= max(min(nchar(x) - 1, 2), nchar(x) %/% 3) | startsWith(tolower(choices), tolower(x)) & nchar(x) > 0
+  choices[near][order(distance[near])]
+}
+
+# `Did you mean "cpu"?`, or NULL.
+did_you_mean <- function(x, choices, quote = "\"") {
+  near <- if (is_text(x) && nchar(x) <= 200) utils::head(similar_texts(x, choices), 1)
+  if (length(near) > 0) paste0("Did you mean ", quote, near, quote, "?")
+}
+
+# `NULL`, or what to do about a path that is a URL.
+url_hint <- function(path, writing) {
+  if (!grepl("^[A-Za-z][A-Za-z0-9+.-]+://", path) || file.exists(path)) {
+    return(NULL)
+  }
+  if (grepl("^file://", path, ignore.case = TRUE)) {
+    paste0("Leave out `file://`: ", in_quotes(short_text(sub("^file://", "", path, ignore.case = TRUE))), ".")
+  } else if (writing) {
+    "Write a local file, or send the profile to a server with `send_otlp()`."
+  } else {
+    "Download the file first, with `download.file(url, path, mode = \"wb\")`."
+  }
+}
+
+# For a file that cannot be opened: that its folder is missing, or, if it is missing itself, a file with a similar name.
+file_hint <- function(path) {
+  path <- native_text(path)
+  if (is.na(path)) {
+    return(NULL)
+  }
+  path <- path.expand(path)
+  folder <- dirname(path)
+  if (!dir.exists(folder)) {
+    return(paste0("There is no folder `", shown_text(folder), "`."))
+  }
+  there <- if (file.exists(path)) character() else list.files(folder)
+  # Names of other characters cannot be compared in all locales.
+  comparable <- if (l10n_info()[["UTF-8"]]) is_valid_text(there) else !grepl("[^ -~]", there, useBytes = TRUE)
+  near <- similar_texts(basename(path), there[comparable])
+  near <- near[!dir.exists(in_folder(folder, near))]
+  if (length(near) > 0) {
+    paste0("Did you mean `", if (folder == ".") near[[1]] else in_folder(folder, near[[1]]), "`?")
+  }
+}
+
+# Fails if an expression to be recorded is only the name or the definition of a function, or a text: evaluating it does
+# nothing. The expression is not evaluated here. `verb` is the function that records.
+check_code <- function(expr, env, verb, call) {
+  if (is.symbol(expr)) {
+    promised <- eval(call("substitute", expr), env)
+    if (!identical(promised, expr)) {
+      expr <- promised
+    } else if (is.function(get0(as.character(expr), env))) {
+      name <- as.character(expr)
+      abort_argument(c(
+        paste0("`", name, "` is a function, and it would not be called."),
+        i = paste0("Call it: `", verb, "(", name, "())`.")
+      ), call)
+    }
+  }
+  if (rlang::is_call(expr, "function")) {
+    abort_argument(c(
+      "The expression is the definition of a function, which would not be called.",
+      i = paste0("Write the code itself: `", verb, "({ ... })`; or assign the function and call it: `", verb, "(f())`.")
+    ), call)
+  }
+  if (rlang::is_string(expr)) {
+    abort_argument(c(
+      "The expression is a string, not code.",
+      i = paste0("To record a script, use `", verb, "(source(", in_quotes(short_text(expr)), "))`.")
+    ), call)
+  }
+}
