@@ -45,9 +45,10 @@
 #'   and so are their labels.
 #'
 #' @section In services:
-#' - plumber: `label_plumber()`, as in `pr() |> pr_get("/a", f) |> label_plumber() |> pr_run()`, or, in a plumber
-#'   file, `#* @plumber` before `profile::label_plumber`. The keys are those of OpenTelemetry: `http.route`, the path
-#'   of the endpoint as it was defined, and `http.request.method`.
+#' - plumber: `label_plumber()`, as in `pr() |> pr_get("/a", f) |> label_plumber() |> pr_run()`, or, at the end of a
+#'   plumber file, `#* @plumber` before `profile::label_plumber`. The keys are those of OpenTelemetry: `http.route`, the
+#'   path of the endpoint as it was defined, and `http.request.method`. Filters run before the endpoint of a request is
+#'   known, so their samples have no labels.
 #' - Shiny: label the expressions, as in `renderPlot(with_labels(c(output = "plot"), plot(data())))` and
 #'   `observe(with_labels(c(observer = "save"), save(data())))`. An expression runs later than the function that
 #'   contains it, so labels of that function do not apply to it.
@@ -85,6 +86,9 @@
 #' labelled <- label_handler(handler, function(req) c(route = req$path))
 #' labelled(list(path = "/hello", user = "you"))
 with_labels <- function(labels, expr) {
+  if (missing(labels) || missing(expr)) {
+    missing_of_labels(missing(labels), rlang::current_env())
+  }
   # The names of these variables become those of frames.
   if (is.symbol(substitute(expr))) {
     # It may be an argument of the caller.
@@ -100,8 +104,14 @@ with_labels <- function(labels, expr) {
 #' @export
 label_handler <- function(handler, labels) {
   call <- rlang::current_env()
+  if (missing(handler)) {
+    abort_missing("handler", call)
+  }
+  if (missing(labels)) {
+    missing_of_labels(TRUE, call)
+  }
   if (!rlang::is_closure(handler)) {
-    abort_argument("`handler` must be a function written in R.", call)
+    abort_argument(paste0("`handler` must be a function written in R, not ", object_in_words(handler), "."), call)
   }
   arguments <- formals(handler)
   shared <- if (rlang::is_closure(labels)) {
@@ -132,31 +142,68 @@ label_handler <- function(handler, labels) {
 #' @rdname with_labels
 #' @export
 label_plumber <- function(pr) {
-  if (!inherits(pr, "Plumber")) {
-    abort_argument("`pr` must be a router of plumber.", rlang::current_env())
+  call <- rlang::current_env()
+  if (missing(pr)) {
+    abort_missing("pr", call)
   }
-  label_endpoints(pr, "")
+  if (!inherits(pr, "Plumber")) {
+    abort_argument(c(
+      paste0("`pr` must be a router of plumber, not ", object_in_words(pr), "."),
+      i = "`plumber::pr()` creates a router, and `plumber::pr(\"file.R\")` creates one from a file."
+    ), call)
+  }
+  if (label_endpoints(pr, "") == 0) {
+    warn_profile(
+      c("`pr` has no endpoints, so there is nothing to label.", i = "Call `label_plumber()` after all endpoints are defined."),
+      "profile_warning_labels",
+      call = call
+    )
+  }
+  pr$registerHook("preroute", function(req) req$.profile_path <- req$PATH_INFO)
   pr
 }
 
-label_endpoints <- function(pr, path) {
-  for (endpoint in unlist(pr$endpoints, use.names = FALSE)) {
-    endpoint$registerHook("aroundexec", endpoint_hook(paste0(path, endpoint$path)))
+# Returns the number of endpoints.
+label_endpoints <- function(pr, mount) {
+  endpoints <- unlist(pr$endpoints, use.names = FALSE)
+  for (endpoint in endpoints) {
+    endpoint$registerHook("aroundexec", endpoint_hook(mount, endpoint$path))
   }
+  count <- length(endpoints)
   mounts <- pr$mounts
   for (i in seq_along(mounts)) {
     if (inherits(mounts[[i]], "Plumber")) {
-      label_endpoints(mounts[[i]], paste0(path, sub("/$", "", names(mounts)[[i]])))
+      count <- count + label_endpoints(mounts[[i]], paste0(mount, sub("/$", "", names(mounts)[[i]])))
     }
   }
+  count
 }
 
-endpoint_hook <- function(route) {
+# The labels are computed for each request, because a router can be mounted in several places.
+endpoint_hook <- function(mount, path) {
+  force(mount)
+  force(path)
   caller_of <- handler_caller()
   function(req, ..., .next) {
+    route <- paste0(mount_of_request(req, mount), path)
     .profile_labelled <- caller_of(c(http.request.method = req$REQUEST_METHOD, http.route = route))
     .profile_labelled(.next(req = req, ...))
   }
+}
+
+# plumber removes the path of the mount from `PATH_INFO`. If a filter has replaced it, that is not visible, and the
+# mount is the one known since the router was labelled.
+mount_of_request <- function(req, known) {
+  whole <- req$.profile_path
+  rest <- req$PATH_INFO
+  if (is.null(whole) || is.null(rest) || !endsWith(whole, rest)) {
+    return(known)
+  }
+  substr(whole, 1, nchar(whole) - nchar(rest))
+}
+
+missing_of_labels <- function(labels, call) {
+  abort_missing(if (labels) "labels" else "expr", call, i = "An example is `with_labels(c(route = \"/users\"), work())`.")
 }
 
 # The body of the wrapper, which calls the handler with its own arguments.

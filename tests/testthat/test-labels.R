@@ -452,28 +452,222 @@ test_that("a handler runs if its labels are wrong", {
   expect_warning(expect_equal(failing(3), 3), "100% wrong", class = "profile_warning_labels")
 })
 
-test_that("requests of plumber are labelled by their endpoints", {
-  skip_if_not_installed("plumber")
-  request <- function(path, method = "GET") {
-    rlang::env(REQUEST_METHOD = method, PATH_INFO = path, QUERY_STRING = "", rook.input = list(read_lines = function() "", read = function() raw()))
+# What a handler returns: the labels of the code that runs, in one text.
+labels_now <- function() {
+  names <- vapply(sys.calls(), function(call) paste(format(call[[1]]), collapse = ""), "")
+  marks <- grep("^`?[.]profile_labels:", names, value = TRUE)
+  utils::URLdecode(sub(";`?$", "", sub("^`?[.]profile_labels:", "", utils::tail(marks, 1))))
+}
+
+# The labels of a request.
+route_labels <- function(route, method = "GET") {
+  paste0("http.request.method=", method, "&http.route=", route)
+}
+
+# A router with the structure that plumber documents: endpoints by the filter that they precede, mounts, and hooks. It
+# runs filters, endpoints and mounts in the order of plumber, and takes the path of a mount off `PATH_INFO`.
+fake_router <- function(endpoints = list(), mounts = list(), filters = list()) {
+  router <- structure(rlang::env(endpoints = endpoints, mounts = mounts, hooks = list()), class = c("Plumber", "Hookable", "R6"))
+  router$registerHook <- function(stage, handler) router$hooks[[stage]] <- c(router$hooks[[stage]], handler)
+  router$route <- function(req) {
+    for (filter in filters) filter(req)
+    for (endpoint in unlist(router$endpoints, use.names = FALSE)) {
+      if (endpoint$path == req$PATH_INFO && req$REQUEST_METHOD %in% endpoint$verbs) return(endpoint$exec(req))
+    }
+    for (mount in names(router$mounts)) {
+      if (startsWith(req$PATH_INFO, mount)) {
+        req$PATH_INFO <- substr(req$PATH_INFO, nchar(mount), nchar(req$PATH_INFO))
+        return(router$mounts[[mount]]$route(req))
+      }
+    }
+    "not found"
   }
+  router$call <- function(req) {
+    for (hook in router$hooks$preroute) hook(req = req)
+    router$route(req)
+  }
+  router
+}
+
+fake_endpoint <- function(verbs, path, handler) {
+  hooks <- list()
+  structure(
+    rlang::env(
+      verbs = verbs, path = path,
+      registerHook = function(stage = c("preexec", "postexec", "aroundexec"), handler) hooks[[match.arg(stage)]] <<- c(hooks[[stage]], handler),
+      exec = function(req) {
+        run <- function(i) {
+          if (i == 0) function(req, ...) handler(req) else function(req, ...) hooks$aroundexec[[i]](req = req, ..., .next = run(i - 1))
+        }
+        run(length(hooks$aroundexec))(req = req, res = NULL)
+      }
+    ),
+    class = c("PlumberEndpoint", "PlumberStep", "Hookable", "R6")
+  )
+}
+
+fake_request <- function(path, method = "GET") {
+  rlang::env(
+    REQUEST_METHOD = method, PATH_INFO = path, QUERY_STRING = "",
+    rook.input = list(read_lines = function() "", read = function() raw())
+  )
+}
+
+test_that("each endpoint of a router has its own labels", {
+  endpoint <- function(path, verbs = "GET") fake_endpoint(verbs, path, function(req) c(labels_now(), req$seen))
+  deep <- fake_router(list("__no-preempt__" = list(endpoint("/z"))))
+  sub <- fake_router(list("__no-preempt__" = list(endpoint("/x"), endpoint("/y"))), list("/deep/" = deep))
+  api <- fake_router(
+    list("__no-preempt__" = list(endpoint("/a"), endpoint("/b", c("PUT", "POST"))), auth = list(endpoint("/pre"))),
+    # The same router in two places, and one without endpoints of its own, as for static files.
+    list("/v1/" = sub, "/v2/" = sub, "/" = fake_router()),
+    list(function(req) req$seen <- labels_now())
+  )
+  expect_identical(label_plumber(api), api)
+  ask <- function(...) api$call(fake_request(...))
+  # Filters have none.
+  expect_equal(ask("/a"), route_labels("/a"))
+  expect_equal(ask("/b", "PUT"), route_labels("/b", "PUT"))
+  expect_equal(ask("/b", "POST"), route_labels("/b", "POST"))
+  expect_equal(ask("/pre"), route_labels("/pre"))
+  for (mount in c("/v1", "/v2")) {
+    for (path in c("/x", "/y", "/deep/z")) {
+      expect_equal(ask(paste0(mount, path)), route_labels(paste0(mount, path)))
+    }
+  }
+  expect_equal(ask("/none"), "not found")
+  # A router that is labelled by itself as well.
+  label_plumber(sub)
+  expect_equal(ask("/v2/x"), route_labels("/v2/x"))
+  expect_equal(sub$call(fake_request("/x")), route_labels("/x"))
+  expect_snapshot(invisible(label_plumber(fake_router(mounts = list("/a/" = fake_router())))))
+})
+
+test_that("each endpoint of plumber has its own labels, from code", {
+  skip_if_not_installed("plumber")
+  handler <- function(req) c(labels_now(), req$seen)
+  sub <- plumber::pr_get(plumber::pr_get(plumber::pr(), "/x", handler), "/y/<id:int>", handler)
+  sub <- plumber::pr_mount(sub, "/deep", plumber::pr_get(plumber::pr(), "/z", handler))
+  api <- plumber::pr_get(plumber::pr(), "/a", handler)
+  api <- plumber::pr_post(api, "/a", handler)
+  api <- plumber::pr_handle(api, c("PUT", "DELETE"), "/b/<id>/c", function(req, id) handler(req))
+  api <- plumber::pr_filter(api, "f", function(req) {
+    req$seen <- labels_now()
+    plumber::forward()
+  })
+  api <- plumber::pr_get(api, "/pre", handler, preempt = "f")
+  api <- plumber::pr_mount(plumber::pr_mount(api, "/v1", sub), "/v2", sub)
+  expect_identical(label_plumber(api), api)
+  ask <- function(...) unlist(jsonlite::fromJSON(api$call(fake_request(...))$body))
+  expect_equal(ask("/a"), route_labels("/a"))
+  expect_equal(ask("/a", "POST"), route_labels("/a", "POST"))
+  expect_equal(ask("/b/1/c", "PUT"), route_labels("/b/<id>/c", "PUT"))
+  expect_equal(ask("/b/2/c", "DELETE"), route_labels("/b/<id>/c", "DELETE"))
+  expect_equal(ask("/pre"), route_labels("/pre"))
+  for (mount in c("/v1", "/v2")) {
+    expect_equal(ask(paste0(mount, "/x")), route_labels(paste0(mount, "/x")))
+    expect_equal(ask(paste0(mount, "/y/3")), route_labels(paste0(mount, "/y/<id:int>")))
+    expect_equal(ask(paste0(mount, "/deep/z")), route_labels(paste0(mount, "/deep/z")))
+  }
+})
+
+test_that("each endpoint of plumber has its own labels, from a file", {
+  skip_if_not_installed("plumber")
+  path <- withr::local_tempfile(fileext = ".R", lines = c(
+    "#* @filter g", "function(req) { req$seen <- labels_now(); plumber::forward() }",
+    "#* @get /one", "#* @post /one", "function(req) c(labels_now(), req$seen)",
+    "#* @get /two", "#* @preempt g", "function() labels_now()",
+    "#* @get /three/<n:int>", "function(n) labels_now()",
+    "#* @plumber",
+    "function(pr) plumber::pr_mount(pr, '/m', plumber::pr_get(plumber::pr(), '/in', function() labels_now()))",
+    "#* @plumber", "profile::label_plumber"
+  ))
+  api <- plumber::pr(path, envir = rlang::env(parent = globalenv(), labels_now = labels_now))
+  ask <- function(...) unlist(jsonlite::fromJSON(api$call(fake_request(...))$body))
+  expect_equal(ask("/one"), route_labels("/one"))
+  expect_equal(ask("/one", "POST"), route_labels("/one", "POST"))
+  expect_equal(ask("/two"), route_labels("/two"))
+  expect_equal(ask("/three/3"), route_labels("/three/<n:int>"))
+  expect_equal(ask("/m/in"), route_labels("/m/in"))
+})
+
+test_that("samples of requests of plumber have the labels of their endpoints", {
+  skip_if_not_installed("plumber")
   api <- plumber::pr_get(plumber::pr(), "/users/<id>", function(id, res) busy())
+  api <- plumber::pr_get(api, "/groups", function() busy())
   sub <- plumber::pr_post(plumber::pr(), "/b", function(req) busy())
   api <- plumber::pr_mount(api, "/sub", sub)
-  expect_identical(label_plumber(api), api)
+  label_plumber(api)
   x <- given_profile({
-    api$call(request("/users/7"))
-    api$call(request("/users/8"))
-    api$call(request("/sub/b", "POST"))
+    api$call(fake_request("/users/7"))
+    api$call(fake_request("/users/8"))
+    api$call(fake_request("/groups"))
+    api$call(fake_request("/sub/b", "POST"))
   })
   expect_equal(label_text(x), c(
-    rep("http.request.method=GET http.route=/users/<id>", 2), "http.request.method=POST http.route=/sub/b"
+    rep("http.request.method=GET http.route=/users/<id>", 2), "http.request.method=GET http.route=/groups",
+    "http.request.method=POST http.route=/sub/b"
   ))
   expect_false(any(grepl("profile_", x$functions$name)))
-  # As a file of plumber says it.
-  path <- withr::local_tempfile(fileext = ".R", lines = c("#* @get /c", "function() 1", "#* @plumber", "profile::label_plumber"))
-  hooks <- plumber::pr(path)$endpoints[[1]][[1]]$.__enclos_env__$private$hooks$aroundexec
-  expect_length(hooks, 1)
+})
+
+test_that("handlers that are labelled in a loop have their own labels", {
+  handlers <- list(a = function() labels_now(), b = function() labels_now(), c = function() labels_now())
+  paths <- names(handlers)
+  labelled <- list()
+  for (path in paths) labelled[[path]] <- label_handler(handlers[[path]], c(route = path))
+  mapped <- Map(function(handler, path) label_handler(handler, c(route = path)), handlers, paths)
+  applied <- lapply(paths, function(path) label_handler(handlers[[path]], list(route = path)))
+  expected <- paste0("route=", paths)
+  expect_equal(vapply(labelled, function(f) f(), "", USE.NAMES = FALSE), expected)
+  expect_equal(vapply(mapped, function(f) f(), "", USE.NAMES = FALSE), expected)
+  expect_equal(vapply(applied, function(f) f(), ""), expected)
+})
+
+# A promise of an argument is evaluated when the function is called: in a loop, that is after the loop.
+test_that("functions that return functions force their arguments", {
+  namespace <- asNamespace("profile")
+  # The functions in the value of an expression; `assigned` are expressions that were assigned to names.
+  returned <- function(expr, assigned = list()) {
+    if (is.symbol(expr)) {
+      name <- as.character(expr)
+      return(unlist(lapply(assigned[names(assigned) == name], returned, assigned[names(assigned) != name]), recursive = FALSE))
+    }
+    if (!is.call(expr)) return(list())
+    of_all <- function(parts) unlist(lapply(unname(parts), returned, assigned), recursive = FALSE)
+    switch(paste(as.character(expr[[1]]), collapse = ""),
+      "function" = list(expr),
+      "{" = returned(expr[[length(expr)]], assigned),
+      "if" = of_all(as.list(expr)[-(1:2)]),
+      list = , c = , structure = , return = of_all(as.list(expr)[-1]),
+      list()
+    )
+  }
+  assignments <- function(expr) {
+    if (!is.call(expr) || identical(expr[[1]], quote(`function`))) return(list())
+    own <- if (identical(expr[[1]], quote(`<-`)) && is.symbol(expr[[2]])) rlang::set_names(list(expr[[3]]), as.character(expr[[2]]))
+    c(own, unlist(lapply(as.list(expr)[-1], function(part) if (is.call(part)) assignments(part)), recursive = FALSE))
+  }
+  forced <- function(expr) {
+    if (!is.call(expr)) return(character())
+    if (identical(expr[[1]], quote(force))) return(as.character(expr[[2]]))
+    unlist(lapply(as.list(expr)[-1], function(part) if (is.call(part)) forced(part)))
+  }
+  late <- list()
+  factories <- character()
+  for (name in ls(namespace, all.names = TRUE)) {
+    f <- get(name, namespace)
+    if (!is.function(f) || is.primitive(f)) next
+    closures <- returned(body(f), assignments(body(f)))
+    if (length(closures) == 0) next
+    factories <- c(factories, name)
+    used <- unique(unlist(lapply(closures, function(closure) setdiff(all.names(closure[[3]]), names(closure[[2]])))))
+    missing <- setdiff(intersect(used, names(formals(f))), forced(body(f)))
+    if (length(missing) > 0) late[[name]] <- missing
+  }
+  expect_equal(late, list())
+  # Those that the check is for are found.
+  expect_true(all(c("endpoint_hook", "start_recording", "transaction_of", "savepoint_of", "begin_attempt") %in% factories))
 })
 
 test_that("outputs and observers of Shiny are labelled", {
