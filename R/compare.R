@@ -34,6 +34,9 @@
 #' To find smaller differences, record more runs, or name the functions or packages of interest in `only`: the
 #' fewer rows, the smaller the adjustment.
 #'
+#' If the runs of each version do not vary at all, as with exact amounts, each difference is certain: `print()` shows
+#' `exact` instead of an interval, and `detectable` is 1.
+#'
 #' With fewer than three runs on a side there is no verdict. Shares of single runs have an interval, which
 #' assumes independent samples.
 #'
@@ -66,7 +69,7 @@
 #'     `base`}
 #'   \item{p_value, p_adjusted}{double: the p values of Welch's test, before and after Holm's adjustment}
 #'   \item{detectable}{double: the smallest ratio greater than 1 that such a comparison would find in 80% of
-#'     cases; differences in the other direction are its inverse}
+#'     cases; differences in the other direction are its inverse. 1 if all runs of each version are equal}
 #'   \item{verdict}{character: `"more"`, `"less"`, or `"none found"`; `NA` with fewer than three runs}
 #'   }
 #'   Attributes: `whole`, a tibble with one row and these columns from `base` on, for the whole run; `runs`,
@@ -158,11 +161,16 @@ sample_amounts <- function(unit, is_count, periods) {
 }
 
 one_profile <- function(x, name, call) {
+  if (missing(x)) {
+    abort_missing(name, call, i = "Two profiles are compared: `base`, of the old version, and `new`.")
+  }
   if (is_profile(x)) {
     return(as_unchecked_v2(x, call))
   }
-  if (!rlang::is_bare_list(x) || length(x) == 0 || !all(vapply(x, is_profile, TRUE))) {
-    abort_argument(paste0("`", name, "` must be a profile, or a list of profiles."), call)
+  if (!is_list_of_profiles(x)) {
+    abort_argument(c(
+      paste0("`", name, "` must be a profile, or a list of profiles, not ", object_in_words(x), "."), i = profile_hint(x)
+    ), call)
   }
   bind_profiles(unname(lapply(x, as_unchecked_v2, call)), call)
 }
@@ -172,6 +180,13 @@ check_comparable <- function(data, scale, call) {
   if (length(data$sums) == 0 || !any(data$is_new) || all(data$is_new)) {
     abort_profile(
       "A profile without sources has no runs to compare.", "profile_error_unsupported", call = call
+    )
+  }
+  if (any(is.infinite(data$sums))) {
+    abort_profile(
+      paste0("A sum of the values of `", data$type, "` is larger than the largest number."),
+      "profile_error_unsupported",
+      call = call
     )
   }
   if (length(empty) > 0) {
@@ -204,7 +219,9 @@ rows_to_compare <- function(data, what, only, min_share, call) {
   if (!is.null(only)) {
     missing <- setdiff(only, data$groups$name)
     if (length(missing) > 0) {
-      abort_argument(paste0("No run has `", missing[[1]], "`."), call)
+      abort_argument(c(
+        paste0("No run has `", missing[[1]], "`."), i = did_you_mean(missing[[1]], data$groups$name, "`")
+      ), call)
     }
     return(which(data$groups$name %in% only))
   }
@@ -306,12 +323,12 @@ print.profile_comparison <- function(x, ...) {
 #' @rdname compare_profiles
 #' @export
 format.profile_comparison <- function(x, ..., n = 20, width = NULL) {
-  rlang::check_dots_empty()
-  call <- rlang::current_env()
+  call <- text_call()
+  rlang::check_dots_empty(call = call)
   check_count(n, "n", call)
   width <- line_width(width, call)
   whole <- attr(x, "whole")
-  columns <- c("name", "filename", "line", "base", "new", "ratio", "lower", "upper", "verdict")
+  columns <- c("name", "filename", "line", "base", "new", "ratio", "lower", "upper", "detectable", "verdict")
   if (!is.data.frame(whole) || !all(columns %in% names(x))) {
     # Columns were removed.
     return(format(as_tibble(x), width = width))
@@ -338,8 +355,9 @@ format.profile_comparison <- function(x, ..., n = 20, width = NULL) {
       if (attr(x, "scale") == "amount") " Shares of single runs can be compared with `scale = \"share\"`."
     )
   } else if (nrow(x) > 0 && all(x$verdict == "none found")) {
-    least <- min(x$detectable)
-    paste0("No difference was found. Such comparisons can miss differences below ", change(least), ".")
+    # The whole run may differ, by functions that are not shown.
+    where <- if (whole$verdict != "none found") " in these rows"
+    paste0("No difference was found", where, ".", missed_in_words(max(x$detectable)))
   }
   c(lines, if (!is.null(note)) wrap("", note, width))
 }
@@ -359,35 +377,80 @@ whole_in_words <- function(whole, unit) {
   if (is.na(whole$verdict)) {
     return(text)
   }
+  is_exact <- whole$detectable == 1
   verdict <- switch(whole$verdict,
     more = "more",
     less = "less",
     paste0(
-      "no difference found; ", change(whole$detectable), " would be found in 80% of such comparisons"
+      "no difference found",
+      if (is.finite(whole$detectable) && !is_exact) {
+        paste0("; ", change(whole$detectable), " would be found in 80% of such comparisons")
+      }
     )
   )
-  paste0(text, " (95% interval ", interval_in_words(whole), "): ", verdict)
+  interval <- if (is_exact) "exact: the runs of each version are equal" else paste("95% interval", interval_in_words(whole))
+  paste0(text, " (", interval, "): ", verdict)
 }
 
+# The largest difference that a comparison without a finding can have missed in any of its rows.
+missed_in_words <- function(detectable) {
+  if (detectable == 1) {
+    # All runs are equal.
+    ""
+  } else if (is.finite(detectable)) {
+    paste0(" Such comparisons can miss differences below ", sub("^[+]", "", change(detectable)), ".")
+  } else {
+    " The runs vary so much that differences of any size can be missed."
+  }
+}
+
+# If the runs of each version do not vary, the ratio is exact.
 interval_in_words <- function(rows) {
+  lower <- change(rows$lower)
+  upper <- change(rows$upper)
+  for (more in 1:4) {
+    narrow <- which(lower == upper & rows$lower != rows$upper)
+    lower[narrow] <- change(rows$lower[narrow], more)
+    upper[narrow] <- change(rows$upper[narrow], more)
+  }
   ifelse(
-    is.infinite(rows$upper), paste("at least", change(rows$lower)), paste(change(rows$lower), "to", change(rows$upper))
+    rows$detectable %in% 1 & rows$lower == rows$upper, "exact",
+    ifelse(is.infinite(rows$upper), paste("at least", lower), paste(lower, "to", upper))
   )
 }
 
-# A ratio as a change: `+9.5%`, `3.2x`.
-change <- function(ratio) {
+# A ratio as a change: `+9.5%`, `3.2x`, `0.0042x`. It is `0%` or `-100%` only if it is exactly that. `more`: the number
+# of further digits.
+change <- function(ratio, more = 0) {
   percent <- 100 * (ratio - 1)
-  digits <- ifelse(abs(percent) < 10, 1, 0)
-  text <- ifelse(ratio >= 3, paste0(signif(ratio, 2), "x"), sprintf("%+.*f%%", digits, percent))
+  size <- abs(percent)
+  digits <- ifelse(size %in% NA | size >= 9.95, 0, 1) + more
+  text <- sprintf("%+.*f%%", digits, percent)
+  small <- which(size < 0.1)
+  text[small] <- paste0(ifelse(percent[small] > 0, "+", "-"), plain_number(size[small], 2 + more), "%")
+  factor <- which(ratio >= 3 | ratio > 0 & ratio < 0.01)
+  text[factor] <- paste0(plain_number(ratio[factor], 2 + more), "x")
+  # Ratios are computed by logarithms.
+  text[which(size < 1e-8)] <- "0%"
   text[is.infinite(ratio)] <- "new"
   text[is.na(ratio)] <- ""
-  sub("^[+-](0[.]0|0)%$", "0%", text)
+  text
+}
+
+# Such as `0.0042`, `1e-09`, `12,000`.
+plain_number <- function(x, digits) {
+  x <- signif(x, digits)
+  vapply(x, function(x) format(x, digits = digits, big.mark = ",", scientific = x < 1e-5 || x >= 1e6), "")
+}
+
+# A share of which something is left after rounding.
+share_in_words <- function(share) {
+  ifelse(share > 0 & share < 5e-4, "<0.1%", paste0(trimws(percent(share)), "%"))
 }
 
 comparison_lines <- function(x, scale, unit, width, enough) {
   amounts <- function(values) {
-    if (scale == "share") paste0(trimws(percent(values)), "%") else format_amounts(signif(values, 3), unit)
+    if (scale == "share") share_in_words(values) else format_amounts(signif(values, 3), unit)
   }
   name <- shown_name(ifelse(is.na(x$name), "(unknown)", x$name), width)
   place <- ifelse(is.na(x$line), "", paste0(" ", shown_name(file_name(x$filename), width), ":", x$line))

@@ -210,6 +210,75 @@ test_that("it prints what was compared, and what could have been found", {
   })
 })
 
+# A profile with a run for each element of `a`, in which the functions `a` and `b` take these seconds, measured exactly.
+exact_runs <- function(a, b = rep(1, length(a))) {
+  n <- length(a)
+  x <- read_collapsed(write_file(c("a 1", "b 1")))
+  x$sources <- x$sources[rep(1, n), ]
+  x$sources$source_id <- seq_len(n)
+  x$samples <- tibble::tibble(sample_id = seq_len(2 * n), source_id = rep(seq_len(n), 2))
+  x$sample_values <- tibble::tibble(sample_id = seq_len(2 * n), type = "time", unit = "seconds", value = c(a, b))
+  x$sample_locations <- tibble::tibble(sample_id = seq_len(2 * n), depth = 1L, location_id = rep(x$locations$location_id, each = n))
+  x
+}
+
+test_that("the footer states the largest difference that can be missed, or none", {
+  footer <- function(x) {
+    lines <- format(x, width = 200)
+    lines[[length(lines)]]
+  }
+  # `a` varies, `b` does not: its detectable difference is none.
+  x <- compare_profiles(exact_runs(c(1, 1, 1, 1, 1), rep(0.5, 5)), exact_runs(c(1, 1, 1, 1, 10), rep(0.5, 5)))
+  expect_equal(x$detectable[x$name == "b"], 1)
+  expect_equal(footer(x), "No difference was found. Such comparisons can miss differences below 15x.")
+  expect_equal(change(max(x$detectable)), "15x")
+  expect_no_match(format(x), "below 0%|0% would")
+  # Nothing varies, and nothing differs.
+  x <- compare_profiles(exact_runs(rep(1, 3)), exact_runs(rep(1, 3)))
+  expect_equal(footer(x), "No difference was found.")
+  expect_match(format(x)[[2]], "0% (exact: the runs of each version are equal): no", fixed = TRUE)
+  # Only the whole run differs: by a function that is too small to be shown.
+  x <- compare_profiles(exact_runs(rep(1e-4, 3)), exact_runs(rep(1e-9, 3)))
+  expect_equal(attr(x, "whole")$verdict, "less")
+  expect_equal(footer(x), "No difference was found in these rows.")
+  # A difference of any size could be missed.
+  x <- compare_profiles(exact_runs(c(1e-200, 1, 1e200)), exact_runs(c(1e-200, 1, 1e200)))
+  x$detectable[] <- Inf
+  expect_equal(footer(x), "No difference was found. The runs vary so much that differences of any size can be missed.")
+})
+
+test_that("a change is not rounded to none or all", {
+  expect_equal(
+    change(c(1, 1.095, 0.5, 3.2, 0.0042, 1e-9, 0.0099999, 0.995, 1.00012, 1 - 1.2e-5, 1 + 1e-12, 0, Inf, NA, 1.0996, 1e7)),
+    c("0%", "+9.5%", "-50%", "3.2x", "0.0042x", "1e-09x", "0.01x", "-0.5%", "+0.012%", "-0.0012%", "0%", "-100%", "new", "", "+10%", "1e+07x")
+  )
+  interval <- function(lower, upper, detectable = 1.1) {
+    interval_in_words(list(lower = lower, upper = upper, detectable = detectable))
+  }
+  # Ends that differ are shown to differ.
+  expect_equal(interval(0.9, 1.2), "-10% to +20%")
+  expect_equal(interval(1.121, 1.124), "+12.1% to +12.4%")
+  expect_equal(interval(0.0010971, 0.0011), "0.001097x to 0.0011x")
+  expect_equal(interval(5.01, 5.02), "5.01x to 5.02x")
+  expect_equal(interval(2, 2, 1), "exact")
+  expect_equal(interval(2, Inf), "at least +100%")
+  expect_equal(share_in_words(c(0, 1e-9, 4e-4, 6e-4, 0.5, 1)), c("0.0%", "<0.1%", "<0.1%", "0.1%", "50.0%", "100.0%"))
+  x <- compare_profiles(exact_runs(c(1000, 1001, 1000.5)), exact_runs(c(0.1, 0.1001, 0.10005)))
+  expect_no_match(format(x), "100%", fixed = TRUE)
+  expect_match(format(x), "0.0001x", fixed = TRUE, all = FALSE)
+})
+
+test_that("values of any size are compared, or refused", {
+  for (value in c(1e-320, 1e-310, 1e-300, 1e300)) {
+    x <- compare_profiles(exact_runs(rep(value, 3)), exact_runs(rep(1, 3)))
+    expect_match(format(x)[[1]], "3 runs of base and 3 of new")
+  }
+  expect_error(
+    compare_profiles(exact_runs(rep(1e308, 3), rep(1e308, 3)), exact_runs(rep(1, 3))),
+    "larger than the largest number", class = "profile_error_unsupported"
+  )
+})
+
 test_that("wrong arguments are reported", {
   base <- profile_of_runs(base_runs)
   empty <- profile_of_runs(list(c("f" = 0)))
