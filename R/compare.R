@@ -175,6 +175,9 @@ one_profile <- function(x, name, call) {
   bind_profiles(unname(lapply(x, as_unchecked_v2, call)), call)
 }
 
+# The smallest and the largest amount whose ratios and shares are not infinite.
+comparable <- c(1e-150, 1e150)
+
 check_comparable <- function(data, scale, call) {
   empty <- which(is.na(data$sums) | data$sums <= 0)
   if (length(data$sums) == 0 || !any(data$is_new) || all(data$is_new)) {
@@ -196,6 +199,18 @@ check_comparable <- function(data, scale, call) {
       c(
         paste0("Run ", number[[1]], " of `", of[[1]], "` has no samples with a value of `", data$type, "`."),
         i = if (length(empty) > 1) paste0("There are ", length(empty), " such runs.")
+      ),
+      "profile_error_unsupported",
+      call = call
+    )
+  }
+  amounts <- abs(c(data$sums, data$figures$self, data$figures$total))
+  extreme <- amounts > comparable[[2]] | amounts < comparable[[1]] & amounts != 0
+  if (any(extreme)) {
+    abort_profile(
+      c(
+        paste0("Amounts of `", data$type, "` are too ", if (any(amounts[extreme] > 1)) "large" else "small", " to be compared."),
+        i = paste0("Their ratios can be computed from ", comparable[[1]], " to ", comparable[[2]], ".")
       ),
       "profile_error_unsupported",
       call = call

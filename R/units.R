@@ -117,7 +117,9 @@ scale_value <- function(value, unit, to = "auto") {
 #' @export
 format_value <- function(value, unit, to = "auto") {
   scaled <- scaled(value, unit, to, rlang::current_env())
-  number <- sub("\\.00$", "", sprintf("%.2f", scaled$value))
+  # pprof has no larger values. With all their digits they would not be readable.
+  is_large <- !is.na(scaled$value) & abs(scaled$value) >= 2^64
+  number <- sub("\\.00$", "", sprintf(c("%.2f", "%.4g")[1 + is_large], scaled$value))
   text <- paste0(number, scaled$unit)
   text[number %in% c("0", "-0")] <- "0"
   text[is.na(scaled$value)] <- NA
@@ -160,7 +162,9 @@ scaled <- function(value, unit, to, call) {
       rep_len(find_unit(kind, to), length(rows))
     }
     target[!(target %in% seq_along(kind$size))] <- match(kind$default, kind$shown)
-    value[rows] <- base / kind$size[target]
+    # The product may be too large for a double although the result is not.
+    factor <- kind$size[from[rows]] / kind$size[target]
+    value[rows] <- ifelse(is.infinite(base), value[rows] * factor, base / kind$size[target])
     shown[rows] <- kind$shown[target]
   }
   value[negative] <- -value[negative]

@@ -103,3 +103,28 @@ test_that("large values whose sums are finite are kept", {
   }
   expect_equal(as.numeric(summary(x)$by_function$self[[1]]), 1.1e300)
 })
+
+test_that("amounts whose ratios would be infinite are not compared", {
+  runs <- function(value) combine_profiles(lapply(1:3, function(i) with_values(value, "value", "furlongs")))
+  usual <- runs(1)
+  for (value in c(1e307, 1e151, 1e-151, 1e-320)) {
+    expect_equal(error_of(compare_profiles(usual, runs(value))), "profile_error_unsupported")
+    expect_equal(error_of(compare_profiles(runs(value), usual)), "profile_error_unsupported")
+  }
+  for (value in c(1e149, 1e-149)) {
+    x <- compare_profiles(usual, runs(value))
+    numbers <- unlist(x[vapply(x, is.numeric, TRUE) & names(x) != "line"])
+    expect_true(all(is.finite(numbers)))
+    expect_false(any(grepl("Inf|NaN", format(x))))
+  }
+  expect_snapshot(error = TRUE, {
+    compare_profiles(usual, runs(1e307))
+    compare_profiles(usual, runs(1e-320))
+  })
+})
+
+test_that("large values are shown with few digits", {
+  expect_equal(format_value(c(2^63, 1e20, 1e300, 1e308, -1e308), "count"), c("9223372036854775808", "1e+20", "1e+300", "1e+308", "-1e+308"))
+  expect_equal(format_value(c(1e308, 1e30), "seconds"), c("2.778e+304hrs", "2.778e+26hrs"))
+  expect_equal(format_value(1e308, "petabytes"), "1e+308PB")
+})
