@@ -208,7 +208,7 @@ format.profile_call_tree <- function(x, ..., n = 40, min_share = 0.01, width = N
   )
   amount <- format_amount(attr(x, "sum"), attr(x, "unit"))
   head <- paste0(title, " ", amount, " ", shown_label(attr(x, "type")), ", ", count_of(nrow(x), "node"))
-  c(head, if (nrow(x) > 0) c(lines$head, lines$text), lines$note)
+  c(shorten(head, width), if (nrow(x) > 0) c(lines$head, lines$text), lines$note)
 }
 
 #' @export

@@ -355,7 +355,7 @@ format.profile_comparison <- function(x, ..., n = 20, width = NULL) {
     "<comparison by ", attr(x, "by"), "> ", shown_label(attr(x, "type")),
     " per run, ", count_of(runs[["base"]], "run"), " of base and ", runs[["new"]], " of new"
   )
-  lines <- c(head, wrap("Whole run: ", whole_in_words(whole, unit), width))
+  lines <- c(shorten(wrap("", head, width), width), wrap("Whole run: ", whole_in_words(whole, unit), width))
   shown <- utils::head(x, n)
   if (nrow(shown) > 0) {
     lines <- c(lines, "", comparison_lines(shown, attr(x, "scale"), unit, width, enough))

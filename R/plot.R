@@ -157,9 +157,10 @@ native_names <- function(x) {
 fills <- function(rows) {
   key <- ifelse(!is.na(rows$package), rows$package, ifelse(is.na(rows$filename), "", file_name(rows$filename)))
   name <- ifelse(is.na(rows$name), "", rows$name)
-  hash <- function(texts) vapply(texts, function(text) {
+  hash <- function(texts) vapply(valid_text(texts), function(text) {
     # Any hash is sufficient, but without the positions of letters, neighbours would have the same colour.
-    sum(utf8ToInt(enc2utf8(text)) * seq_along(utf8ToInt(enc2utf8(text))) * 37) %% 360
+    codes <- utf8ToInt(substr(text, 1, 1000))
+    sum(codes * seq_along(codes) * 37) %% 360
   }, 0, USE.NAMES = FALSE)
   hue <- ifelse(key == "", 20 + hash(name) %% 45, 130 + hash(key) %% 200)
   lightness <- 76 + hash(name) %% 12
@@ -294,7 +295,8 @@ plot_lines <- function(x, value, source, n, main, call) {
   old <- graphics::par(mar = c(2.5, 8, 2, 0.5), mgp = c(1.5, 0.4, 0), tcl = -0.2)
   on.exit(graphics::par(old))
   graphics::plot.new()
-  place <- drawable(shown_name(place, 24, "start", ".."))
+  # Characters without a width have one where the device does not know them.
+  place <- cut_text(drawable(shown_name(place, 24, "start", "..")), 24, "start", "..")
   widest <- max(graphics::strwidth(place, "inches", cex = 0.75))
   graphics::par(mai = replace(graphics::par("mai"), 2, widest + 0.25), new = TRUE)
   graphics::plot.new()

@@ -45,8 +45,13 @@ unit_kinds <- list(
   )
 )
 
+# More bytes than any alias has, with an s at its end.
+longest_unit <- 20L
+
 # The index of a unit within its kind, NA if it is of another kind.
 find_unit <- function(kind, unit) {
+  # In a file a unit can be any text. chartr() would take long for it.
+  unit[nchar(unit, "bytes") > longest_unit] <- ""
   # Not tolower(), which maps I to another letter in Turkish locales.
   unit <- chartr(paste(LETTERS, collapse = ""), paste(letters, collapse = ""), unit)
   # pprof counts bytes: the Greek letter has two, so "\u03bcs" loses its s and is not found. pprof shows such values

@@ -53,7 +53,7 @@ function amountText(value, unit) {
 	const known = UNITS[unit];
 	if (!known) {
 		const text = Math.abs(value) < 1000 ? short.format(value) : whole.format(value);
-		return unit === 'count' || unit === '' ? text : `${text} ${unit}`;
+		return /^(count)?$/.test(unit) ? text : `${text} ${visible(unit)}`;
 	}
 	const [steps, factor] = known;
 	const size = Math.abs(value * factor);

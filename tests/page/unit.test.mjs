@@ -286,6 +286,10 @@ test('amounts have units', () => {
 	assert.equal(call('amountText', 1536, 'bytes'), '1.50 kB');
 	assert.equal(call('amountText', -2048, 'bytes'), '−2 kB');
 	assert.equal(call('amountText', 7, 'widgets'), '7 widgets');
+	assert.equal(call('amountText', 7, ''), '7');
+	// In a file a unit can be any text.
+	assert.equal(call('amountText', 7, '\u202ea\n'), '7 \\u202ea\\n');
+	assert.equal(call('amountText', 7, 'x'.repeat(1e6)).length, 302);
 	assert.equal(call('shareText', 1, 3), '33.3%');
 	assert.equal(call('shareText', 1, 1e6), '<0.1%');
 	assert.equal(call('shareText', 0, 0), '–');
