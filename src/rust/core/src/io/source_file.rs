@@ -99,8 +99,8 @@ impl<'a> Places<'a> {
         let path = fs::canonicalize(path).ok()?;
         let has_name = match wanted {
             Wanted::Source => path.extension().is_some_and(|extension| {
-                let is_it = |known: &&str| extension.eq_ignore_ascii_case(known);
-                EXTENSIONS.iter().any(|known| is_it(&known))
+                let mut known = EXTENSIONS.iter();
+                known.any(|known| extension.eq_ignore_ascii_case(known))
             }),
             Wanted::Description => path.file_name().is_some_and(|name| name == "DESCRIPTION"),
         };
