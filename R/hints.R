@@ -104,9 +104,9 @@ profile_hint <- function(x) {
 
 # The choices that resemble a text, most similar first.
 similar_texts <- function(x, choices) {
-  # Those of a similar length; others, which may be very long, would only cost time.
+  # The time of a comparison is that of both lengths multiplied, and names may be long and many.
   choices <- choices[!is.na(choices) & nchar(choices, "bytes") <= 2 * nchar(x, "bytes") + 10]
-  if (length(choices) == 0 || length(choices) > 5000) {
+  if (length(choices) == 0 || length(choices) > 1000 || nchar(x) > 100) {
     return(character())
   }
   distance <- as.vector(utils::adist(x, choices, ignore.case = TRUE))
@@ -116,7 +116,7 @@ similar_texts <- function(x, choices) {
 
 # `Did you mean "cpu"?`, or NULL.
 did_you_mean <- function(x, choices, quote = "\"") {
-  near <- if (is_text(x) && nchar(x) <= 200) utils::head(similar_texts(x, choices), 1)
+  near <- if (is_text(x)) utils::head(similar_texts(x, choices), 1)
   if (length(near) > 0) paste0("Did you mean ", quote, near, quote, "?")
 }
 

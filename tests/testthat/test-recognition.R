@@ -104,7 +104,15 @@ test_that("stacks of every sample file are recognised as collapsed stacks", {
     x <- outcome_of(read_profile, path)
     if (is_error(x) || nrow(x$samples) == 0) next
     for (frame_types in c(FALSE, TRUE)) {
-      written <- quietly_written(x, write_collapsed, frame_types = frame_types)
+      # One file has values whose sum cannot be written.
+      written <- tryCatch(
+        quietly_written(x, write_collapsed, frame_types = frame_types),
+        profile_error_unsupported = function(error) NULL
+      )
+      if (is.null(written)) {
+        expect_identical(basename(path), "inf-sum.folded")
+        next
+      }
       if (!any(grepl(";", readLines(written, warn = FALSE), fixed = TRUE, useBytes = TRUE))) next
       any <- outcome_of(read_profile, written)
       expect_false(is_error(any), info = path)
