@@ -50,6 +50,8 @@ pub struct Tables {
     func_source: Column,
     func_line: Column,
     func_resource: Column,
+    resource_name: Column,
+    /// In old files it ends with the last row that has a library.
     resource_lib: Column,
     /// What rows became, if they occurred.
     stacks: Vec<Option<StackId>>,
@@ -188,6 +190,7 @@ impl Tables {
             ("funcTable", "source") => &mut self.func_source,
             ("funcTable", "lineNumber") => &mut self.func_line,
             ("funcTable", "resource") => &mut self.func_resource,
+            ("resourceTable", "name") => &mut self.resource_name,
             ("resourceTable", "lib") => &mut self.resource_lib,
             _ => return None,
         })
@@ -261,7 +264,7 @@ impl Tables {
         let address = columns::address(&self.frame_address, row, json)?;
         let mut lib = refer(&self.frame_lib, row, view.libs, json)?;
         if lib.is_none() {
-            let resource = row_of(&self.func_resource, func, &self.resource_lib, json)?;
+            let resource = row_of(&self.func_resource, func, &self.resource_name, json)?;
             if let Some(resource) = resource {
                 lib = refer(&self.resource_lib, resource, view.libs, json)?;
             }

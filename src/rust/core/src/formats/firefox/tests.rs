@@ -38,8 +38,8 @@ fn stacks(profile: &Profile) -> Vec<String> {
 const STACKS: &str = r#""stackTable":{"length":3,"frame":[0,1,0],"prefixOffset":[0,1,0]}"#;
 const OLD_STACKS: &str = r#""stackTable":{"length":3,"frame":[0,1,0],"prefix":[null,0,null]}"#;
 const FRAMES: &str = r#""frameTable":{"length":2,"func":[0,1],"line":[3,null],"column":[null,null],"address":[-1,256]}"#;
-const FUNCS: &str = r#""funcTable":{"length":2,"name":[0,1],"source":[0,null],"lineNumber":[1,null],"resource":[-1,0]},"resourceTable":{"lib":[0]},"sources":{"filename":[2]}"#;
-const OLD_FUNCS: &str = r#""funcTable":{"length":2,"name":[0,1],"fileName":[2,null],"lineNumber":[1,null],"resource":[-1,0]},"resourceTable":{"lib":[0]}"#;
+const FUNCS: &str = r#""funcTable":{"length":2,"name":[0,1],"source":[0,null],"lineNumber":[1,null],"resource":[-1,0]},"resourceTable":{"name":[0],"lib":[0]},"sources":{"filename":[2]}"#;
+const OLD_FUNCS: &str = r#""funcTable":{"length":2,"name":[0,1],"fileName":[2,null],"lineNumber":[1,null],"resource":[-1,0]},"resourceTable":{"name":[0],"lib":[0]}"#;
 const STRINGS: &str = r#""stringArray":["f","0x100","a.R"]"#;
 const LIBS: &str =
     r#""libs":[{"name":"libx.so","path":"/lib/libx.so","codeId":null,"breakpadId":"AB"}]"#;
@@ -262,6 +262,13 @@ fn a_number_that_is_no_row_of_a_table_is_an_error() {
             );
         }
     }
+    // A column may end before its table does, with the last row that has a value.
+    let shorter = file
+        .replace(r#""resource":[-1,0]"#, r#""resource":[-1,1]"#)
+        .replace(r#"{"name":[0],"lib":[0]}"#, r#"{"name":[0,0],"lib":[0]}"#);
+    assert_ne!(shorter, file);
+    let (_, problems) = read(&FORMAT, &shorter);
+    assert!(problems.is_empty());
     let damaged = file.replace(r#""prefixOffset":[0,1,"#, r#""prefixOffset":[0,-1,"#);
     let error = read_with(&FORMAT, &damaged, None).unwrap_err().to_string();
     assert!(
