@@ -23,7 +23,8 @@
 #' without a count. Their text is kept in `.comments`.
 #'
 #' [read_profile()] recognises files in which at least half of the lines at the start, apart from comments, end in a
-#' blank and a number, and some stack has more than one frame. Other lines are skipped and reported.
+#' blank and a number, and some stack has more than one frame. Other lines are skipped and reported. Files in which all
+#' stacks have one frame are recognised if all lines are stacks, with different names of functions.
 #'
 #' ## perf script
 #'

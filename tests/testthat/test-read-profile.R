@@ -128,7 +128,8 @@ test_that("prose, tables and code are no profiles", {
   texts <- list(
     c("name,count", "f,1", "g,2"), c("\"name\",\"count\"", "\"f\",1"), c("a;b;c", "1;2;3"), c("1 2", "3 4"),
     c("On line 5", "there is more; see page 12", "and nothing else.", ""), c("x <- 1; y <- 2;", "print(x)"),
-    c("Chapter 1 Words:", "\tadd (more)"), c("all:", "\tcc main.c"), "hello"
+    c("Chapter 1 Words:", "\tadd (more)"), c("all:", "\tcc main.c"), "hello", c("Chapter 1", "Chapter 1"),
+    c("width: 3", "height: 5")
   )
   for (text in texts) {
     expect_error(read_profile(write_file(text)), "no known format", class = "profile_error_parse")

@@ -113,7 +113,7 @@ test_that("stacks of every sample file are recognised as collapsed stacks", {
         expect_identical(basename(path), "inf-sum.folded")
         next
       }
-      if (!any(grepl(";", readLines(written, warn = FALSE), fixed = TRUE, useBytes = TRUE))) next
+      if (file.size(written) == 0) next
       any <- outcome_of(read_profile, written)
       expect_false(is_error(any), info = path)
       expect_identical(any, outcome_of(read_collapsed, written), info = path)

@@ -257,6 +257,14 @@ mod tests {
             (b"\xef\xbb\xbfa;b 5\n", Some(&collapsed::FORMAT)),
             (b"hello\na;b 5\n", Some(&collapsed::FORMAT)),
             (b"a;b 5\nhello\na;c 5\nworld\n", Some(&collapsed::FORMAT)),
+            (
+                b"f 5\n<module> (a.py:3) 2\nvoid g<int>(int, x) 7\n",
+                Some(&collapsed::FORMAT),
+            ),
+            (b"f 5\nf 5\n", None),
+            (b"f 5\nhello\n", None),
+            (b"key: 5\nother: 6\n", None),
+            (b"On line 5\n", None),
             // Tables, sentences and code end in numbers too.
             (b"1 2\n3 4\n", None),
             (b"a;b 5\nhello\nworld\n", None),

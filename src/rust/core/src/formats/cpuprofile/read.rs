@@ -38,9 +38,10 @@ fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let uri = opened.origin.own_uri()?;
     json::read::read(opened, stop, |json| {
         let mut profile = Profile::default();
-        let (mut run, mut trace, mut has_stacks) = (Run::default(), None, false);
-        let result = read_file(&mut run, &mut trace, &mut has_stacks, &mut profile, json);
+        let (mut run, mut trace) = (Run::default(), None);
+        let result = read_file(&mut run, &mut trace, &mut profile, json);
         json.accept_end(result)?;
+        let has_other_samples = run.has_other_samples;
         let runs = match trace {
             Some(trace) => trace.into_runs()?,
             None if run.nodes.is_empty() => Vec::new(),
@@ -50,7 +51,7 @@ fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
             })?,
         };
         if runs.is_empty() {
-            let found = match has_stacks {
+            let found = match has_other_samples {
                 true => {
                     "it has no V8 profile, but samples in the form of Hermes (`stackFrames`); open it at \
                      speedscope.app and export it there"
@@ -71,7 +72,6 @@ fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
 fn read_file(
     run: &mut Run,
     trace: &mut Option<Trace>,
-    has_stacks: &mut bool,
     profile: &mut Profile,
     json: &mut Reader,
 ) -> Result<()> {
@@ -83,12 +83,6 @@ fn read_file(
     while let Some(key) = json.key()? {
         match key.as_str() {
             "traceEvents" => trace.insert(Trace::default()).read(json, strings)?,
-            // Samples of a trace refer to these, unlike those of V8, which are ids of nodes.
-            "stackFrames" => {
-                *has_stacks = true;
-                json.skip()?;
-            }
-            "samples" if trace.is_some() => json.skip()?,
             key => run.field(key, json, strings)?,
         }
     }

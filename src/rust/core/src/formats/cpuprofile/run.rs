@@ -25,6 +25,8 @@ pub struct Run {
     pub nodes: Nodes,
     /// Ids of nodes, or their rows once these are known.
     samples: Vec<u32>,
+    /// Whether there are samples of another form than ids of nodes, as in traces of Hermes.
+    pub has_other_samples: bool,
     /// Microseconds since the previous sample.
     deltas: Vec<f64>,
     /// When each sample was taken, in old files.
@@ -84,6 +86,11 @@ impl Run {
                 json.begin_array()?;
                 while json.element()? {
                     let start = json.position();
+                    if json.peek()? == Kind::Object {
+                        self.has_other_samples = true;
+                        json.skip()?;
+                        continue;
+                    }
                     let Some(id) = json.number()?.index() else {
                         let message = crate::message!("This is not the id of a node.");
                         return Err(json.error_at(start, message));

@@ -74,6 +74,15 @@ pub fn is_markup(start: &[u8]) -> bool {
         || inside.starts_with(b"!--")
 }
 
+/// Text with a byte order mark, or with a NUL beside each ASCII character.
+pub fn is_utf16(start: &[u8]) -> bool {
+    const MARKS: [&[u8]; 3] = [b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"];
+    let is_pair = |pair: &[u8]| matches!(pair, [0, b'\t'..=b'~'] | [b'\t'..=b'~', 0]);
+    let pairs = start.get(..16).unwrap_or_default().chunks_exact(2);
+    MARKS.iter().any(|mark| start.starts_with(mark))
+        || pairs.len() > 0 && pairs.clone().all(is_pair)
+}
+
 /// ELF, Mach-O, class files of Java, WebAssembly, and programs of Windows.
 pub fn is_program(start: &[u8]) -> bool {
     const MAGIC: [&[u8]; 7] = [

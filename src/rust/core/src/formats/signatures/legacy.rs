@@ -69,6 +69,42 @@ pub fn is_symbolized(start: &[u8]) -> bool {
     )
 }
 
+/// What `pprof -top` and `pprof -raw` print.
+pub fn is_report(start: &[u8]) -> bool {
+    let mut lines = text_lines(start).take(10);
+    first_line(start).starts_with(b"PeriodType: ")
+        || lines.any(|line| line.starts_with(b"Showing nodes accounting for "))
+}
+
+/// What `perf report` prints into a file.
+pub fn is_perf_report(start: &[u8]) -> bool {
+    let mut comments = text_lines(start).take_while(|line| line.starts_with(b"#"));
+    comments.any(|line| line.starts_with(b"# Overhead ") || line.starts_with(b"# Children "))
+}
+
+/// Stacks of addresses or names, each in brackets: `@[`, after the line about attached probes.
+pub fn is_bpftrace(start: &[u8]) -> bool {
+    let mut lines = text_lines(start).skip_while(|line| line.starts_with(b"Attaching "));
+    lines
+        .next()
+        .is_some_and(|line| line.starts_with(b"@") && line.ends_with(b"["))
+}
+
+/// Stacks of Austin's full mode, with time, state and memory: `P1;T1;f 105,0,1234`.
+pub fn is_austin_full(start: &[u8]) -> bool {
+    let line = first_line(start);
+    let metrics = line.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+    let is_number = |part: &[u8]| {
+        let part = part.strip_prefix(b"-").unwrap_or(part);
+        digits(part).is_some_and(|(_, length)| length == part.len())
+    };
+    let mut parts = metrics.split(|byte| *byte == b',');
+    line.starts_with(b"P")
+        && line.contains(&b';')
+        && parts.clone().count() == 3
+        && parts.all(is_number)
+}
+
 /// `goroutine 1 [running]:`, as Go prints it when it panics.
 pub fn is_dump(start: &[u8]) -> bool {
     let line = first_line(start);

@@ -25,7 +25,8 @@ fn each_kind_is_recognised() {
     tar[100..107].copy_from_slice(b"0000644");
     let sum: u32 = tar.iter().map(|&byte| u32::from(byte)).sum::<u32>() + 8 * 32;
     tar[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
-    let cases: Vec<(Vec<u8>, &str)> = vec![
+    let cases: Vec<(Vec<u8>, &str)> =
+        vec![
         (b"PK\x03\x04\x14\0".into(), "zip"),
         (b"PK\x05\x06\0\0".into(), "zip"),
         (tar.into(), "tar"),
@@ -127,6 +128,18 @@ fn each_kind_is_recognised() {
         (b"%PDF-1.7\n".into(), "pdf"),
         (b"\x89PNG\r\n\x1a\n".into(), "image"),
         (b"\x7fELF\x02".into(), "program"),
+        (b"x\x9c\x4b\x04\0".into(), "zlib"),
+        (b"s\0a\0m\0p\0l\0e\0.\0i\0n\0".into(), "utf16"),
+        (b"\0s\0a\0m\0p\0l\0e\0.\0i\0n".into(), "utf16"),
+        (b"PeriodType: cpu nanoseconds\n".into(), "pprof_report"),
+        (
+            b"File: a\nType: cpu\nShowing nodes accounting for 5, 100% of 5 total\n".into(),
+            "pprof_report",
+        ),
+        (b"# To display\n#\n# Overhead  Command\n".into(), "perf_report"),
+        (b"Attaching 1 probe...\n\n@[\n    f+1\n]: 5\n".into(), "bpftrace"),
+        (b"@cpu[\n    f+1\n]: 5\n".into(), "bpftrace"),
+        (b"# mode: full\n\nP1;T1;a:b:1 105,0,-12\n".into(), "austin_full"),
         (b"MZ\x90\0\x03".into(), "program"),
         (
             b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n".into(),
@@ -158,7 +171,10 @@ fn each_kind_is_recognised() {
 
 #[test]
 fn similar_content_is_of_no_kind() {
-    let similar: [&[u8]; 19] = [
+    let similar: [&[u8]; 22] = [
+        b"P1;T1;a:b:1 105\n",
+        b"x^;f 1\n",
+        b"@x;f 1\n",
         b"",
         b"PK;f 1\n",
         b"BZhang;f 5\n",

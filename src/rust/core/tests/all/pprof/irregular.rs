@@ -352,7 +352,7 @@ fn other_formats_are_named() {
         "looks like an Rprof file",
     );
     says(b"\"f\" \"g\" \n\"f\" \n", "looks like an Rprof file");
-    says(b"{\"a\": 1}", "text");
+    says(b"{\"a\": 1}", "looks like JSON");
     says(b"2 samples\n", "text");
     says(&[0; 5000], "no protocol buffer message");
     // A message may start with what is a quote in text.
