@@ -52,6 +52,16 @@ inform_profile <- function(message, class, ...) {
   rlang::inform(message_text(message), class = c(class, "profile_message"), ...)
 }
 
+# Evaluates a call of another exported function. Its errors name this call of the user.
+with_call <- function(code, call) {
+  force(call)
+  named <- function(error) {
+    error$call <- call
+    rlang::cnd_signal(error)
+  }
+  tryCatch(code, profile_error = named, rlib_error_dots_nonempty = named)
+}
+
 abort_argument <- function(message, call) {
   abort_profile(message, "profile_error_argument", call = call)
 }

@@ -181,11 +181,7 @@ joint_profile <- function(expr, ...) {
     }
     unlink(path)
   })
-  own <- sys.call()
-  tryCatch(start_profiler(path, ...), error = function(error) {
-    error$call <- own
-    rlang::cnd_signal(error)
-  })
+  with_call(start_profiler(path, ...), sys.call())
   joint$run$uri <- NA_character_
   # `force()` would add a frame.
   expr

@@ -43,8 +43,8 @@
 write_profile <- function(x, path, ...) {
   call <- rlang::current_env()
   check_path(path, call, writing = TRUE)
-  # Called in this form so that errors name this function.
-  eval(rlang::call2(writer_of(path, call), quote(x), quote(path), quote(...)))
+  # Called in this form so that its warnings name the function.
+  with_call(eval(rlang::call2(writer_of(path, call), quote(x), quote(path), quote(...))), sys.call())
 }
 
 # The name of the function that writes a file with this name.
