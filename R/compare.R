@@ -76,7 +76,8 @@
 #'   the number of runs of each version; `type` and `unit`; `by`, `scale` and `what`.
 #'
 #' @section Errors:
-#' - `profile_error_unsupported` if the runs cannot be compared: one has no values of the type, or counts of
+#' - `profile_error_unsupported` if the runs cannot be compared: one has no values of the type, amounts are beyond 1e-150 or
+#'   1e150, or counts of
 #'   samples with different or partly unknown periods;
 #' - `profile_error_invalid` if a profile is not valid;
 #' - `profile_error_argument` for other invalid arguments.

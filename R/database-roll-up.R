@@ -81,7 +81,7 @@ roll_up_profiles <- function(con, before, ..., by = c("day", "hour"), schema = N
   for (part in parts_of_groups(runs)) {
     removed <- removed + in_transaction(con, call = call, {
       wait_for_writers(con, schema)
-      sum_runs(con, schema, part)
+      sum_runs(con, schema, part, call)
     })
   }
   invisible(removed)
@@ -163,7 +163,7 @@ parts_of_groups <- function(runs, size = 2000L) {
 # ---- What happens to them ------------------------------------------------------------
 
 # Sums up the runs of some groups, and returns the number of those that were removed.
-sum_runs <- function(con, schema, runs) {
+sum_runs <- function(con, schema, runs, call) {
   fields <- own_fields(con, schema)
   table <- function(name) quoted(con, schema, name)
   # Temporary tables, since lists of ids could exceed the maximum length of a statement.
@@ -185,7 +185,7 @@ sum_runs <- function(con, schema, runs) {
   runs <- slice_rows(runs, which(runs$kept %in% runs$kept[runs$source_id != runs$kept]))
   list_runs(runs$source_id, runs$kept)
 
-  sum_samples(con, schema, fields$samples, chosen)
+  sum_samples(con, schema, fields$samples, chosen, call)
   if (".mappings" %in% names(fields)) {
     kept <- paste0("SELECT kept FROM profile_roll_up WHERE profile_roll_up.source_id = ", table(".mappings"), ".source_id")
     DBI::dbExecute(con, paste0("UPDATE ", table(".mappings"), " SET source_id = (", kept, ") WHERE ", chosen))
@@ -223,7 +223,7 @@ runs_that_stay <- function(con, schema, fields, chosen) {
 }
 
 # Replaces the samples of the chosen runs. A sum has the id of the first sample in it.
-sum_samples <- function(con, schema, fields, chosen) {
+sum_samples <- function(con, schema, fields, chosen, call) {
   is_value <- is_value_column(fields)
   values <- DBI::dbQuoteIdentifier(con, fields[is_value])
   same <- setdiff(fields[!is_value], c("sample_id", "source_id", columns_of_moment))
@@ -238,9 +238,21 @@ sum_samples <- function(con, schema, fields, chosen) {
     "FROM", samples, "AS s JOIN profile_roll_up AS r ON r.source_id = s.source_id",
     "GROUP BY", paste(by, collapse = ", ")
   ))
+  check_sums(con, values, call)
   delete_rows(con, schema, "samples", chosen)
   DBI::dbExecute(con, paste0("INSERT INTO ", samples, " (", columns, ") SELECT ", columns, " FROM profile_sums"))
   DBI::dbExecute(con, "DROP TABLE profile_sums")
+}
+
+# Databases sum values beyond the range of a double to infinity, which no profile may contain.
+check_sums <- function(con, values, call) {
+  if (length(values) == 0) {
+    return()
+  }
+  largest <- DBI::dbGetQuery(con, paste("SELECT", paste0("max(abs(", values, "))", collapse = ", "), "FROM profile_sums"))
+  if (any(is.infinite(unlist(largest)))) {
+    abort_profile("The sums of values are beyond the range of a double.", "profile_error_unsupported", call = call)
+  }
 }
 
 # Removes from the run that is kept the rows that not all runs of its group have.

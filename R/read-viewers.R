@@ -27,7 +27,8 @@
 #'
 #' An evented profile records when functions were called and returned. The time between two of these events becomes
 #' a sample with the functions that were running, so the values are exact, and the number of samples has no meaning.
-#' Periods in which nothing was running have no sample.
+#' Periods in which nothing was running have no sample. A function that does not return is running until the end of its
+#' profile (`endValue`).
 #'
 #' ## CPU profiles of Chrome and Node
 #'
@@ -42,6 +43,9 @@
 #' its samples in the order of the file, so that their sums are right. The lines of callers are not known. Old files
 #' only count samples, or contain nested nodes; both are read. The columns where functions start, optimisation states
 #' and the memory of heap profiles are not read.
+#'
+#' The last sample ends with the profile, if the file contains its end beside its start. A node to which others refer although
+#' the file does not contain it, such as one of a lost chunk of a trace, is an unknown function, which the warning reports.
 #'
 #' In a trace, each profiled thread is a source with its name as comment. Traces contain profiles only if they were
 #' recorded with JavaScript samples, and all other events are skipped.

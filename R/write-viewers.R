@@ -36,13 +36,16 @@
 #' samples, and does not show a million, so more than 100,000 entries are summed.
 #'
 #' Not written are labels, times of samples, kinds of frames, packages, mappings, resources and attributes.
-#' [read_speedscope()] reads each type of each source as a source, with the same values.
+#' [read_speedscope()] reads each type of each source as a source, with the same values. speedscope knows units of time,
+#' bytes and none. If these do not identify a type, such as allocated and freed bytes, its name and unit are an additional
+#' field, `sampleType`, which speedscope ignores.
 #'
 #' ## CPU profiles
 #'
 #' The file contains times: `cpu` for Rprof data, otherwise the default type of the profile if it is a time, or the
 #' first type that is one. Each sample is an entry, in the order of the profile. Several sources follow one another on
-#' one time line, which the warning reports.
+#' one time line, which the warning reports. A sample lasts until the next one, so those without a time are not written; the
+#' warning counts them.
 #'
 #' Functions have their file and the line where they start. For R functions that is not known, and links lead to the
 #' first of their lines in the profile. Lines are written for the innermost functions only: the format counts the
@@ -62,7 +65,8 @@
 #' included if the profile contains it: call [collect_sources()] first.
 #'
 #' Other sample types are not written, nor are labels, packages, resources and attributes; the order of inlined calls
-#' is lost. The warning counts infinite values. [read_firefox()] reads the same stacks, times and lines, and
+#' is lost. Weights have no type other than time, bytes and counts: the warning counts the sources that have another one, and
+#' the samples without a weight. [read_firefox()] reads the same stacks, times and lines, and
 #' allocations as separate samples.
 #'
 #' @inheritParams write_pprof

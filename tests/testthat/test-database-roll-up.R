@@ -232,6 +232,21 @@ test_that("runs whose values differ in type or unit are not summed up with each 
   })
 })
 
+test_that("sums beyond the range of a double are an error", {
+  for_each_database(function(con, schema, connect) {
+    x <- at_time(small_profile(), new_year)
+    x$sample_values$value <- 1e308
+    store(con, list(x, x), schema)
+    before <- profile_from_con(con, schema = schema)
+    if (inherits(con, "SQLiteConnection")) {
+      expect_error(roll_up_profiles(con, Sys.time(), schema = schema), class = "profile_error_unsupported")
+    } else {
+      expect_error(roll_up_profiles(con, Sys.time(), schema = schema))
+    }
+    expect_identical(profile_from_con(con, schema = schema), before)
+  })
+})
+
 test_that("samples of which something else would get lost stay as they are", {
   for_each_database(function(con, schema, connect) {
     memory <- read_quietly(rprof_path("multi_memory_gc_line.out"))

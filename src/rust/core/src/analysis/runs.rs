@@ -63,7 +63,12 @@ pub fn by_run<'p>(
         sums.take(profile, &groups, run, &mut figures, stop)?;
     }
     let periods = profile.sources.iter();
-    let periods = periods.map(|source| source.period.as_ref().and_then(Period::nanoseconds));
+    let periods = periods.map(|source| {
+        source
+            .period
+            .as_ref()
+            .and_then(Period::plausible_nanoseconds)
+    });
     Ok(Runs {
         type_,
         groups: groups.shown(profile, by)?,

@@ -49,7 +49,9 @@ fn check_sums(profile: &Profile) -> Result<()> {
         .sources
         .iter()
         .filter_map(|source| source.period.as_ref());
-    let longest = periods.filter_map(Period::nanoseconds).fold(0.0, f64::max);
+    let longest = periods
+        .filter_map(Period::plausible_nanoseconds)
+        .fold(0.0, f64::max);
     let are_finite = |values: &Values| {
         let ValueType { name, unit } = &values.type_;
         let factor = match (name.as_str(), unit.as_str()) == COUNT {
@@ -330,7 +332,7 @@ fn time(profile: &Profile) -> Result<Option<Lookup<'_>>> {
     };
     let period = |source: &Source| {
         let period = source.period.as_ref().filter(|_| is_rprof(source))?;
-        period.nanoseconds()
+        period.plausible_nanoseconds()
     };
     let periods = profile
         .sources

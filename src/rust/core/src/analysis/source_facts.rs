@@ -67,7 +67,11 @@ fn is_exact(source: &Source, period: &Period) -> bool {
 pub fn periods(profile: &Profile) -> Result<Option<Vec<f64>>> {
     let mut periods = with_room(profile.sources.len(), "sources")?;
     for source in &profile.sources {
-        match source.period.as_ref().and_then(Period::nanoseconds) {
+        match source
+            .period
+            .as_ref()
+            .and_then(Period::plausible_nanoseconds)
+        {
             Some(period) => periods.try_push(period, "sources")?,
             None => return Ok(None),
         }

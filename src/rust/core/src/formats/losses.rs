@@ -67,8 +67,8 @@ kinds! {
     // Viewers that draw samples as boxes.
     NotPositive "not_positive_values"
         "Values that are negative or infinite are not in the file, as viewers draw only positive ones",
-    SampleWithoutTime "samples_without_time"
-        "Samples without a time are not in the file, as each sample lasts until the next one",
+    SampleWithoutValue "samples_without_value"
+        "Samples that have no value of the type that is written, such as a time, are not in the file",
     OtherType "other_types"
         "Sources whose sample type the format does not distinguish from another one: its name and unit are not in the file",
     // pprof and OpenTelemetry, which hold whole numbers of 64 bits.

@@ -190,10 +190,16 @@ impl Period {
         })
     }
 
-    /// The period in nanoseconds, if its unit is one of time and it has at most 63 bits.
+    /// The period in nanoseconds, if its unit is one of time.
     pub fn nanoseconds(&self) -> Option<f64> {
         let factor = unit_of_time(&self.type_.as_ref()?.unit)?;
-        Some(self.value * factor).filter(|period| period.abs() < (1_u64 << 63) as f64)
+        Some(self.value * factor)
+    }
+
+    /// The same if it has at most 63 bits, as a period of samples does that were really taken.
+    pub fn plausible_nanoseconds(&self) -> Option<f64> {
+        self.nanoseconds()
+            .filter(|period| period.abs() < (1_u64 << 63) as f64)
     }
 }
 

@@ -153,7 +153,7 @@ fn samples_without_a_time_are_counted_as_lost() {
     let mut out = Vec::new();
     let writer: &dyn crate::formats::Writer = &Writer;
     let losses = writer.write(&profile, &mut out, &|| false).unwrap();
-    let expected = [(crate::formats::losses::LossKind::SampleWithoutTime, 1)];
+    let expected = [(crate::formats::losses::LossKind::SampleWithoutValue, 1)];
     assert_eq!(losses.iter().collect::<Vec<_>>(), expected);
     // A sample that took no time is one.
     let (back, _) = read(&FORMAT, &out);

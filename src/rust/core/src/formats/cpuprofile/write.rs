@@ -46,7 +46,7 @@ fn write_file(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Loss
     let tree = Tree::new(&samples, stop)?;
     let mut losses = Losses::default();
     losses.add(LossKind::NotPositive, tree.left_out.not_positive);
-    losses.add(LossKind::SampleWithoutTime, tree.left_out.without_time);
+    losses.add(LossKind::SampleWithoutValue, tree.left_out.without_time);
     let sources = profile.source_ids();
     let recorded = sources.filter(|&source| !rows.of(source).is_empty());
     losses.add(LossKind::JoinedSource, recorded.count().saturating_sub(1));

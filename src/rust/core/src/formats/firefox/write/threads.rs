@@ -94,6 +94,15 @@ impl<'m, 'a> Thread<'m, 'a> {
         !self.run.rows.is_empty()
     }
 
+    /// The number of samples that are neither weighted nor an allocation.
+    fn without_value(&self) -> usize {
+        let has = |measure: &Measure, row| !measure.value(row, self.run.source).is_nan();
+        let is_lost = |&&row: &&usize| {
+            !has(self.weight, row) && !self.allocated.is_some_and(|allocated| has(allocated, row))
+        };
+        self.run.rows.iter().filter(is_lost).count()
+    }
+
     /// Whether its weights are written as counts, but are none.
     pub fn has_other_unit(&self) -> bool {
         self.weight.weight_type() == COUNT && self.weight.unit() != "count"
@@ -163,6 +172,7 @@ impl<'m, 'a> Thread<'m, 'a> {
             Ok(())
         })?;
         losses.add(LossKind::NotFinite, left_out);
+        losses.add(LossKind::SampleWithoutValue, self.without_value());
         json.field("length")?.integer(length)?;
         let type_ = self.weight.weight_type();
         json.field("weightType")?.text(type_)?;
