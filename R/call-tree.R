@@ -43,7 +43,7 @@
 #' @param width The width of the lines, by default that of the console.
 #'
 #' @return A tibble of class `profile_call_tree`, in preorder: each node is followed by its callees, in
-#'   descending order of total.
+#'   descending order of total, regardless of its sign.
 #'   \describe{
 #'   \item{node_id}{integer: 1, 2, 3, ...}
 #'   \item{parent_id}{integer: the node of the caller, `NA` for outermost frames. In the result of
@@ -57,9 +57,11 @@
 #'     unique}
 #'   \item{self, total}{double: in the unit of the sample type. For `callers()`, self is the value of the
 #'     samples whose outermost frame is that of the node.}
-#'   \item{x}{double: the left edge of the node in a flame graph, in which its width is `total`}
+#'   \item{x, width}{double: the left edge and the width of the node in a flame graph. The width is `total`; in
+#'     differences, which have negative values, it is the sum of the absolute values of self of the node and all
+#'     nodes below it.}
 #'   }
-#'   The attributes `type`, `unit`, `sum` and `counted` are those of a [summary][summary.profile_data()].
+#'   The attributes `type`, `unit`, `sum`, `whole` and `counted` are those of a [summary][summary.profile_data()].
 #'
 #'   `format()` returns a character vector, `print()` returns `x`, invisibly.
 #'
@@ -119,7 +121,9 @@ tree_of <- function(x, by, part, name, type, source, focus, call) {
     type = result$type,
     unit = result$unit,
     sum = result$counted$sum,
+    whole = result$whole,
     counted = result$counted,
+    other_types = result$other_types,
     by = by,
     part = part,
     class = "profile_call_tree"
@@ -208,7 +212,8 @@ format.profile_call_tree <- function(x, ..., n = 40, min_share = 0.01, width = N
   )
   amount <- format_amount(attr(x, "sum"), attr(x, "unit"))
   head <- paste0(title, " ", amount, " ", shown_label(attr(x, "type")), ", ", count_of(nrow(x), "node"))
-  c(shorten(head, width), if (nrow(x) > 0) c(lines$head, lines$text), lines$note)
+  zero <- all_zero(x)
+  c(shorten(head, width), if (nrow(x) > 0) c(lines$head, lines$text), lines$note, if (!is.null(zero)) wrap("", zero, width))
 }
 
 #' @export
@@ -219,19 +224,19 @@ as_tibble.profile_call_tree <- function(x, ...) {
 
 is_whole_tree <- function(x) {
   columns <- c("node_id", "parent_id", "depth", "name", "filename", "line", "self", "total")
-  all(columns %in% names(x)) && is.numeric(attr(x, "sum")) && identical(x$node_id, seq_len(nrow(x)))
+  all(columns %in% names(x)) && is.numeric(attr(x, "sum")) && is.numeric(attr(x, "whole")) && identical(x$node_id, seq_len(nrow(x)))
 }
 
 # list(head, text, note): a heading, a string for each line, and a sentence about omitted branches.
 tree_lines <- function(tree, n, min_share, width, ellipsis = NULL) {
-  sum <- attr(tree, "sum")
-  # Differences of profiles have negative values.
-  size <- abs(tree$total)
+  share <- function(values) values / attr(tree, "whole")
+  # Differences of profiles have negative values, and a total may be 0 although self is not.
+  size <- pmax(abs(tree$total), abs(tree$self))
   whole <- max(sum(size[tree$depth == 1]), size, 0)
   limit <- min_share * whole
   repeat {
     # The tolerance ensures that nodes exactly at the limit are shown in spite of rounding.
-    shown <- with_callers(which(size >= limit * (1 - 1e-9) & size > 0), tree$parent_id)
+    shown <- with_callers(which(size >= limit * (1 - 1e-9) & (size > 0 | whole == 0)), tree$parent_id)
     rows <- folded(tree, shown, limit)
     if (length(rows$row) <= n || limit > whole) {
       break
@@ -239,14 +244,14 @@ tree_lines <- function(tree, n, min_share, width, ellipsis = NULL) {
     limit <- max(limit * 1.25, whole * 1e-6)
   }
   note <- if (length(shown) < nrow(tree)) {
-    paste0("Branches below ", signif(100 * limit / abs(sum), 2), "% are not shown.")
+    paste0("Branches below ", signif(100 * share(limit), 2), "% are not shown.")
   }
   if (length(rows$row) == 0) {
     return(list(note = note))
   }
   at <- rows$row
   amount <- format(format_amounts(tree$total[at], attr(tree, "unit")), width = 5, justify = "right")
-  figures <- paste0(" ", percent(tree$total[at] / sum), "  ", percent(tree$self[at] / sum), "  ", amount, "  ")
+  figures <- paste0(percents(share(tree$total[at])), " ", percents(share(tree$self[at])), "  ", amount, "  ")
   indent <- strrep("  ", pmin(rows$level, 25L))
   space <- width - nchar(figures, "width") - nchar(indent)
   label <- vapply(seq_along(at), function(i) {

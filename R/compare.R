@@ -193,6 +193,20 @@ check_comparable <- function(data, scale, call) {
       call = call
     )
   }
+  negative <- data$figures$run[data$figures$self < 0 | data$figures$total < 0]
+  if (length(negative) > 0) {
+    abort_profile(
+      c(
+        paste0(
+          "`", if (data$is_new[[negative[[1]]]]) "new" else "base", "` has negative values of `", data$type,
+          "`: it is a difference, whose amounts have no ratio."
+        ),
+        i = "Compare the two profiles of which it is the difference."
+      ),
+      "profile_error_unsupported",
+      call = call
+    )
+  }
   if (length(empty) > 0) {
     of <- ifelse(data$is_new[empty], "new", "base")
     number <- ifelse(data$is_new[empty], empty - sum(!data$is_new), empty)

@@ -129,33 +129,36 @@ summary.tbl_profile <- function(object, ..., type = "samples") {
   )
   self <- dplyr::inner_join(frames, innermost, by = c("stack_id", "depth"))
   # A function that occurs several times on a stack is counted once.
-  total <- dplyr::distinct(frames, .data$stack_id, .data$name, .data$value)
+  total <- dplyr::distinct(frames, .data$stack_id, .data$name, .data$value, .data$size)
   sum_by_name <- function(rows) {
     rows <- dplyr::group_by(rows, .data$name)
-    dplyr::summarise(rows, sum = sum(.data$value, na.rm = TRUE), .groups = "drop")
+    dplyr::summarise(
+      rows,
+      sum = sum(.data$value, na.rm = TRUE), size = sum(.data$size, na.rm = TRUE), .groups = "drop"
+    )
   }
   sums <- dplyr::left_join(
-    dplyr::rename(sum_by_name(total), total = "sum"),
+    dplyr::select(sum_by_name(total), "name", total = "sum"),
     dplyr::rename(sum_by_name(self), self = "sum"),
     by = "name", na_matches = "na"
   )
-  sums <- dplyr::mutate(sums, self = dplyr::coalesce(.data$self, 0))
-  # Each sample with a frame is part of the self of one function.
+  sums <- dplyr::mutate(sums, self = dplyr::coalesce(.data$self, 0), size = dplyr::coalesce(.data$size, 0))
+  # Each sample with a frame is part of the self of one function. Shares are relative to the sum of absolute values.
   dplyr::transmute(
     sums, .data$name, .data$self, .data$total,
-    self_share = .data$self / sum(.data$self, na.rm = TRUE),
-    total_share = .data$total / sum(.data$self, na.rm = TRUE)
+    self_share = .data$self / sum(.data$size, na.rm = TRUE),
+    total_share = .data$total / sum(.data$size, na.rm = TRUE)
   )
 }
 
-# The frames of stacks, and the sum of the values that each stack has. Without sets each sample has a stack of its own.
+# The frames of stacks, and the sums of the values and of the absolute values that each stack has. Without sets each sample has a stack of its own.
 stacks_with_values <- function(object, type) {
   .data <- rlang::.data
   stored <- attr(object, "stored")
   if (is.null(stored)) {
     values <- dplyr::filter(object$sample_values, .data$type == !!type)
     return(list(
-      values = dplyr::select(values, stack_id = "sample_id", "value"),
+      values = dplyr::transmute(values, stack_id = .data$sample_id, .data$value, size = abs(.data$value)),
       frames = dplyr::select(object$sample_locations, stack_id = "sample_id", "depth", "location_id")
     ))
   }
@@ -170,7 +173,10 @@ stacks_with_values <- function(object, type) {
   }
   values <- dplyr::group_by(Reduce(dplyr::union_all, parts), .data$stack_id)
   list(
-    values = dplyr::summarise(values, value = sum(.data$value, na.rm = TRUE), .groups = "drop"),
+    values = dplyr::summarise(
+      values,
+      size = sum(abs(.data$value), na.rm = TRUE), value = sum(.data$value, na.rm = TRUE), .groups = "drop"
+    ),
     frames = stored$frames
   )
 }

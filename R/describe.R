@@ -20,7 +20,8 @@
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
 #' @param n The maximal number of rows of each table. The call tree has up to twice as many, fewer if the
 #'   text would have more than 60 lines, or `8.5 * n`. Packages and memory have half as many.
-#' @param min_share Rows with a smaller total, as a share of the whole, are left out.
+#' @param min_share Rows with a smaller total, as a share of the whole, are left out. In differences, which have
+#'   negative values, the absolute values of self and total count.
 #' @param type The sample type to sum, as in [summary()][summary.profile_data()].
 #' @param width The width of the lines, by default that of the console.
 #'
@@ -28,7 +29,7 @@
 #'   each line, by default at most 60; `print()` returns `x`, invisibly. `as.list()` returns a list whose
 #'   names will not change:
 #'   \describe{
-#'   \item{run}{list: `samples`, `sum` (in the unit), `type`, `unit`, `seconds` (or `NULL`), `interval` in
+#'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`, `seconds` (or `NULL`), `interval` in
 #'     seconds (or `NULL` if unknown or different), `without_stack`, `without_value`, `functions`, `types`
 #'     (a tibble), and `sources` (a tibble with `source_type`, `source_uri`, `source_timestamp`)}
 #'   \item{tree}{tibble: the [call_tree()]}
@@ -74,7 +75,7 @@ describe_profile <- function(x, ..., n = 7, min_share = 0.02, type = NULL) {
     allocated = described_memory(summary)
   )
   parts$notes <- described_notes(x, summary, parts)
-  parts$next_calls <- described_calls(parts)
+  parts$next_calls <- described_calls(parts, attr(summary, "other_types"))
   structure(list(parts = parts, n = n, min_share = min_share), class = "profile_description")
 }
 
@@ -85,6 +86,7 @@ described_run <- function(x, summary) {
   list(
     samples = counted$samples,
     sum = counted$sum,
+    whole = attr(summary, "whole"),
     type = attr(summary, "type"),
     unit = attr(summary, "unit"),
     seconds = attr(summary, "time"),
@@ -113,7 +115,8 @@ described_functions <- function(by_function, tree) {
   callers <- main_callers(tree)
   row <- match(columns$name, callers$name)
   columns$caller <- callers$caller[row]
-  columns$caller_share <- callers$value[row] / columns$total
+  # In differences, a total may be 0.
+  columns$caller_share <- ifelse(columns$total == 0, NA_real_, callers$value[row] / columns$total)
   columns
 }
 
@@ -128,7 +131,7 @@ main_callers <- function(tree) {
   pairs <- unique(pair)
   sums <- as.vector(rowsum(tree$total[at], match(pair, pairs)))
   # Pairs with equal sums have the same order in all locales.
-  by_sum <- order(-sums, names[(pairs - 1) %% length(names) + 1], method = "radix")
+  by_sum <- order(-abs(sums), names[(pairs - 1) %% length(names) + 1], method = "radix")
   callee <- (pairs[by_sum] - 1) %/% length(names) + 1
   main <- by_sum[!duplicated(callee)]
   caller <- names[(pairs[main] - 1) %% length(names) + 1]
@@ -189,9 +192,9 @@ described_packages <- function(tree, x, summary) {
   packages <- tibble::tibble(
     package = ifelse(package == "", NA_character_, package),
     self = as.vector(sums),
-    self_share = as.vector(sums) / attr(tree, "sum")
+    self_share = as.vector(sums) / attr(tree, "whole")
   )
-  packages[order(-packages$self, packages$package, method = "radix"), ]
+  packages[order(-abs(packages$self), packages$package, method = "radix"), ]
 }
 
 described_gc <- function(x, summary) {
@@ -207,7 +210,7 @@ described_memory <- function(summary) {
   if (!"self_alloc" %in% names(functions)) {
     return(NULL)
   }
-  by_self <- order(-functions$self_alloc, functions$name, method = "radix")
+  by_self <- order(-abs(functions$self_alloc), functions$name, method = "radix")
   functions <- functions[by_self, c("name", "self_alloc", "total_alloc")]
   list(bytes = sum(functions$self_alloc), functions = functions)
 }
@@ -219,9 +222,9 @@ described_notes <- function(x, summary, parts) {
   changed <- x$.source_text$filename[x$.source_text$changed %in% TRUE]
   problems <- NROW(x[[".problems"]])
   notes <- c(
-    if (run$sum == 0) {
-      "There are no samples with a stack."
-    } else if (run$type == "samples" && run$sum > 0 && run$sum < 100) {
+    if (run$samples == 0) "There are no samples with a stack.",
+    all_zero(summary),
+    if (run$type == "samples" && run$sum > 0 && run$sum == run$whole && run$sum < 100) {
       # Twice the standard deviation of a binomial share of one half.
       paste0(
         "Few samples: with ", format_count(run$sum), ", a share is uncertain by up to ",
@@ -234,7 +237,7 @@ described_notes <- function(x, summary, parts) {
     },
     if (problems > 0) paste0(count_of(problems, "problem"), " in the file: see profile_problems(x)."),
     hint_for(x, summary),
-    if (isTRUE(unknown >= 0.5) && run$sum > 0) {
+    if (isTRUE(abs(unknown) >= 0.5)) {
       "The package of most functions is unknown: load the packages that were used, see ?add_packages."
     },
     if (length(changed) > 0) {
@@ -247,13 +250,14 @@ described_notes <- function(x, summary, parts) {
   as.character(notes)
 }
 
-described_calls <- function(parts) {
+described_calls <- function(parts, other_types) {
   hottest <- parts$functions$name[!is.na(parts$functions$name) & parts$functions$name != "<GC>"]
-  has_plumbing <- any(grepl(plumbing(), parts$functions$name[parts$functions$total_share > 0.2], perl = TRUE))
+  has_plumbing <- any(grepl(plumbing(), parts$functions$name[abs(parts$functions$total_share) > 0.2], perl = TRUE))
   # A call with a name that is cut cannot be used.
   is_short <- function(name) length(name) > 0 && nchar(valid_text(name[[1]])) <= 500
   file <- parts$lines$filename
   c(
+    if (length(other_types) > 0) paste0("describe_profile(x, type = ", in_quotes(other_types[[1]]), ")"),
     if (is_short(hottest)) paste0("callers(x, ", in_quotes(hottest[[1]]), ")"),
     if (is_short(file)) paste0("annotate_lines(x, ", in_quotes(file[[1]]), ")"),
     if (has_plumbing) "describe_profile(filter_profile(x, hide = plumbing()))",
@@ -296,20 +300,20 @@ format.profile_description <- function(x, ..., width = NULL) {
   n <- description$n
   least <- description$min_share
   unit <- parts$run$unit
-  top <- function(rows, share = rows$total_share) utils::head(rows[share >= least, ], n)
+  top <- function(rows) utils::head(rows[pmax(abs(rows$self_share), abs(rows$total_share)) >= least, ], n)
   shown <- function(names) shown_name(names, width, ellipsis = "~")
   head <- description_head(parts, width)
-  tables <- if (parts$run$sum > 0) c(
+  tables <- if (parts$run$whole > 0) c(
     description_functions(top(parts$functions), unit, shown),
     description_lines(top(parts$lines), unit, shown),
-    description_packages(top(parts$packages, parts$packages$self_share), unit, n, shown),
+    description_packages(parts$packages[abs(parts$packages$self_share) >= least, ], unit, n, shown),
     description_memory(parts, n, least, shown)
   )
   notes <- unlist(lapply(parts$notes, function(note) wrap("Note: ", note, width)))
   end <- c(if (length(notes) > 0) c("", notes), "", "Next:", paste0("  ", parts$next_calls))
   # The tree also needs lines for a blank line, two headings, and the note about omitted branches.
   space <- floor(8.5 * n) + 1 - length(c(head, tables, end)) - 4
-  tree <- if (parts$run$sum > 0) description_tree(parts$tree, min(2 * n, max(space, n %/% 2, 1)), least, width)
+  tree <- if (parts$run$whole > 0) description_tree(parts$tree, min(2 * n, max(space, n %/% 2, 1)), least, width)
   shorten(c(head, tree, tables, end), width, ellipsis = "~")
 }
 
@@ -356,7 +360,9 @@ description_functions <- function(rows, unit, shown) {
     return()
   }
   name <- ifelse(is.na(rows$name), "<unknown>", rows$name)
-  share <- ifelse(rows$caller_share > 0.995, "", sprintf(" %.0f%%", 100 * rows$caller_share))
+  # In differences, the part of a total may be larger, or have another sign.
+  is_part <- rows$caller_share >= 0 & rows$caller_share <= 0.995
+  share <- ifelse(is_part %in% TRUE, sprintf(" %.0f%%", 100 * rows$caller_share), "")
   from <- ifelse(is.na(rows$caller), "", paste0("  <- ", shown(rows$caller), share))
   description_table(
     "function  <- main caller, its share if not all",
@@ -395,10 +401,9 @@ description_packages <- function(rows, unit, n, shown) {
 
 description_memory <- function(parts, n, least, shown) {
   memory <- parts$allocated
-  rows <- if (!is.null(memory) && memory$bytes > 0) {
-    rows <- memory$functions
-    utils::head(rows[rows$self_alloc >= least * memory$bytes, ], max(n %/% 2, 1))
-  }
+  rows <- memory$functions
+  whole <- if (is.null(rows)) 0 else sum(abs(rows$self_alloc))
+  rows <- if (whole > 0) utils::head(rows[abs(rows$self_alloc) >= least * whole, ], max(n %/% 2, 1))
   c(
     if (!is.null(parts$gc)) {
       c("", paste0(
@@ -409,7 +414,7 @@ description_memory <- function(parts, n, least, shown) {
     if (NROW(rows) > 0) {
       description_table(
         paste0("allocated by itself, of ", format_amount(memory$bytes, "bytes")),
-        list(shares = list(rows$self_alloc / memory$bytes), amount = format_amounts(rows$self_alloc, "bytes")),
+        list(shares = list(rows$self_alloc / whole), amount = format_amounts(rows$self_alloc, "bytes")),
         c("self%", "self"),
         shown(ifelse(is.na(rows$name), "<unknown>", rows$name))
       )

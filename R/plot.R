@@ -13,7 +13,9 @@
 #' - `"lines"`: the lines of source code with the greatest total. Dark bars are self.
 #'
 #' Boxes of garbage collection are grey, those of native code are hatched, and functions of the same package
-#' or file have the same colour, see [add_packages()].
+#' or file have the same colour, see [add_packages()]. In a difference of two profiles, which has negative
+#' values, boxes are as wide as the sum of the absolute values in them; those whose total is more are red, those
+#' whose total is less are blue.
 #'
 #' @param x A profile, see [profile_data].
 #' @param ... Must be empty.
@@ -59,6 +61,14 @@ plot.profile_data <- function(
   invisible(drawn)
 }
 
+# `figures`: a summary or a call tree.
+stop_if_all_zero <- function(figures, call) {
+  zero <- all_zero(figures, "value")
+  if (!is.null(zero)) {
+    nothing_to_draw(gsub("\u00a0", " ", sub("^All", "all", zero), fixed = TRUE), call)
+  }
+}
+
 nothing_to_draw <- function(what, call, ...) {
   abort_profile(c(paste("There is nothing to draw:", what), ...), "profile_error_unsupported", call = call)
 }
@@ -68,25 +78,26 @@ nothing_to_draw <- function(what, call, ...) {
 plot_flame <- function(x, value, source, main, call) {
   x <- packages_added(x, call)
   tree <- tree_of(x, "function", "whole", NULL, value, source, NULL, call)
-  sum <- attr(tree, "sum")
+  stop_if_all_zero(tree, call)
   if (nrow(tree) == 0) {
     nothing_to_draw("no samples with a stack.", call)
   }
-  if (any(tree$total < 0) || sum <= 0) {
-    nothing_to_draw("negative values have no width.", call, i = "`profile_page(x, base = )` shows differences.")
-  }
+  sum <- sum(tree$width[tree$depth == 1])
   unit <- attr(tree, "unit")
-  main <- main %||% paste0("Flame graph: ", format_amount(sum, unit), " ", shown_label(attr(tree, "type")))
+  amount <- paste(format_amount(attr(tree, "sum"), unit), shown_label(attr(tree, "type")))
+  is_difference <- any(tree$self < 0)
+  main <- main %||% paste0("Flame graph: ", amount, if (is_difference) ", red: more, blue: less")
   old <- graphics::par(mar = c(2.5, 0.5, 2, 0.5), mgp = c(1.5, 0.4, 0), tcl = -0.2)
   on.exit(graphics::par(old))
   graphics::plot.new()
   # Boxes narrower than half a point cannot be seen.
-  drawn <- tree[tree$total / sum * graphics::par("pin")[[1]] * 72 >= 0.5, ]
+  drawn <- tree[tree$width / sum * graphics::par("pin")[[1]] * 72 >= 0.5, ]
   depth <- max(drawn$depth)
   graphics::plot.window(c(0, sum), c(0, max(depth, 12)), xaxs = "i", yaxs = "i")
   native <- drawn$name %in% native_names(x)
-  draw_boxes(drawn$x, drawn$x + drawn$total, drawn$depth - 1, drawn$name, fills(drawn), native)
-  draw_axis(sum, unit)
+  fill <- if (is_difference) change_fills(drawn$total) else fills(drawn)
+  draw_boxes(drawn$x, drawn$x + drawn$width, drawn$depth - 1, drawn$name, fill, native)
+  draw_axis(c(0, sum), unit)
   graphics::title(drawable(main), adj = 0, cex.main = 1)
   drawn
 }
@@ -143,9 +154,9 @@ fit_label <- function(label, room, cex) {
   ""
 }
 
-draw_axis <- function(sum, unit, ...) {
-  at <- pretty(c(0, sum), 5)
-  at <- at[at <= sum]
+draw_axis <- function(ends, unit, ...) {
+  at <- pretty(ends, 5)
+  at <- at[at >= ends[[1]] & at <= ends[[2]]]
   graphics::axis(1, at, format_amounts(at, unit), cex.axis = 0.7, col = "grey60", ...)
 }
 
@@ -167,6 +178,11 @@ fills <- function(rows) {
   fill <- grDevices::hcl(hue, ifelse(key == "", 50, 38), lightness)
   fill[name == "<GC>"] <- "grey75"
   fill
+}
+
+# Colours of changes: red for more, blue for less.
+change_fills <- function(values) {
+  c("#a9c4ec", "grey88", "#f0b3a6")[sign(values) + 2]
 }
 
 # ---- Time --------------------------------------------------------------------------
@@ -285,7 +301,8 @@ plot_lines <- function(x, value, source, n, main, call) {
   summary <- summary_of(x, value, call)
   x <- with_sources(x, call)
   lines <- described_lines(summary$by_line, x$.source_text)
-  lines <- utils::head(lines[order(-lines$total, -lines$self), ], n)
+  stop_if_all_zero(summary, call)
+  lines <- utils::head(lines[order(-abs(lines$total), -abs(lines$self)), ], n)
   if (nrow(lines) == 0) {
     nothing_to_draw("no lines.", call, i = "See `?read_rprof` for how to record lines.")
   }
@@ -300,16 +317,17 @@ plot_lines <- function(x, value, source, n, main, call) {
   widest <- max(graphics::strwidth(place, "inches", cex = 0.75))
   graphics::par(mai = replace(graphics::par("mai"), 2, widest + 0.25), new = TRUE)
   graphics::plot.new()
-  end <- max(drawn$total)
-  graphics::plot.window(c(0, end), c(0, max(nrow(drawn), 5)), xaxs = "i", yaxs = "i")
+  # Bars of negative values, in differences, go to the left.
+  ends <- range(0, drawn$total, drawn$self)
+  graphics::plot.window(ends, c(0, max(nrow(drawn), 5)), xaxs = "i", yaxs = "i")
   at <- seq_len(nrow(drawn))
   graphics::rect(0, at - 0.92, drawn$total, at - 0.08, col = "#cfe0f5", border = NA)
   graphics::rect(0, at - 0.92, drawn$self, at - 0.08, col = "#5b93d6", border = NA)
   graphics::axis(2, at - 0.5, place, las = 1, tick = FALSE, cex.axis = 0.75)
   text <- drawable(ifelse(is.na(drawn$text), "", trimmed(drawn$text)))
-  text <- vapply(text, fit_label, "", end * 0.98, 0.75, USE.NAMES = FALSE)
-  graphics::text(end * 0.01, at - 0.5, text, adj = c(0, 0.5), cex = 0.75, col = "#1a1a1a")
-  draw_axis(end, unit)
+  text <- vapply(text, fit_label, "", diff(ends) * 0.98, 0.75, USE.NAMES = FALSE)
+  graphics::text(ends[[1]] + diff(ends) * 0.01, at - 0.5, text, adj = c(0, 0.5), cex = 0.75, col = "#1a1a1a")
+  draw_axis(ends, unit)
   amount <- paste(format_amount(attr(summary, "sum"), unit), shown_label(attr(summary, "type")))
   graphics::title(drawable(main %||% paste("Lines by total (dark: self),", amount)), adj = 0, cex.main = 1)
   lines

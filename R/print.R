@@ -47,7 +47,7 @@ format.profile_data <- function(x, ..., n = 5, width = NULL) {
     format_left_out(summary, width),
     if (version == "2.0") format_types(attr(summary, "types"), width),
     if (version == "2.0") format_sources(x$sources, width),
-    format_hottest(summary$by_function, n, attr(summary, "type"), width),
+    format_hottest(summary, n, width),
     format_hint(x, summary, width),
     format_problems(x)
   )
@@ -89,6 +89,11 @@ format_amounts <- function(values, unit) {
 
 percent <- function(share) {
   formatC(100 * share, format = "f", digits = 1, width = 5)
+}
+
+# Percentages of a column, which has room for a sign.
+percents <- function(shares) {
+  formatC(100 * shares, format = "f", digits = 1, width = 6)
 }
 
 # The last part of a path. basename() fails if the locale cannot represent all characters.
@@ -186,18 +191,38 @@ format_sources <- function(sources, width = getOption("width"), ellipsis = NULL)
   paste0(c("Sources:   ", rep("           ", length(lines)))[seq_along(lines)], lines)
 }
 
-format_hottest <- function(by_function, n, type, width) {
-  if (nrow(by_function) == 0) {
+format_hottest <- function(summary, n, width) {
+  if (attr(summary, "counted")$samples == 0) {
     return("No samples with a stack.")
   }
+  zero <- all_zero(summary)
+  if (!is.null(zero)) {
+    return(wrap("", zero, width))
+  }
+  by_function <- summary$by_function
+  type <- attr(summary, "type")
   shown <- utils::head(by_function, n)
   name <- shown_name(ifelse(is.na(shown$name), "<unknown>", shown$name), width - 17)
   more <- nrow(by_function) - nrow(shown)
   c(
     paste0("  self%  total%  function", if (type != "samples") paste0(", by ", shown_label(type))),
-    paste0("  ", percent(shown$self_share), "   ", percent(shown$total_share), "  ", name),
+    paste0(" ", percents(shown$self_share), "  ", percents(shown$total_share), "  ", name),
     if (more > 0) paste0("                 and ", format_count(more), " more, see `summary()`")
   )
+}
+
+# Says that all values of a summary or a call tree are 0, and which types have others; `NULL` if there are values, or no
+# samples. `argument` is the name of the argument for the sample type.
+all_zero <- function(summary, argument = "type") {
+  if (attr(summary, "counted")$samples > 0 && attr(summary, "whole") == 0) {
+    others <- attr(summary, "other_types")
+    paste0(
+      "All values of `", printable(attr(summary, "type")), "` are 0.",
+      if (length(others) > 0) {
+        paste0(" Try ", paste0("`", argument, "\u00a0=\u00a0\"", printable(utils::head(others, 5)), "\"`", collapse = " or "), ".")
+      }
+    )
+  }
 }
 
 format_problems <- function(x) {
@@ -288,9 +313,13 @@ format.profile_summary <- function(x, ..., n = NULL, width = NULL) {
     lines
   }
   place <- paste0(file_name(x$by_line$filename), ":", x$by_line$line)
+  head <- c(shorten(format_sum(x), width), format_left_out(x, width))
+  zero <- all_zero(x)
+  if (!is.null(zero)) {
+    return(c(head, wrap("", zero, width)))
+  }
   c(
-    shorten(format_sum(x), width),
-    format_left_out(x, width),
+    head,
     "By function:",
     table(x$by_function, list(name = x$by_function$name)),
     if (nrow(x$by_line) > 0) c("By line:", table(x$by_line, list(place = place)))

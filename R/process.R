@@ -268,12 +268,12 @@ watched_lines <- function(recorded, every, n) {
   by_line <- utils::head(summary$by_line[!is.na(summary$by_line$line) & summary$by_line$line > 0, ], n)
   lines <- c(
     head,
-    if (nrow(summary$by_function) > 0) format_hottest(summary$by_function, n, attr(summary, "type"), width),
+    if (nrow(summary$by_function) > 0) format_hottest(summary, n, width),
     if (nrow(by_line) > 0) {
       c(
         "  self%  total%  line",
         paste0(
-          "  ", percent(by_line$self_share), "   ", percent(by_line$total_share), "  ",
+          " ", percents(by_line$self_share), "  ", percents(by_line$total_share), "  ",
           shown_name(place_in_words(by_line$filename, by_line$line), width)
         )
       )

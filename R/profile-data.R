@@ -36,12 +36,19 @@ profile_version <- function(x) {
 #' summed, since the sum would count the same memory several times. `alloc_size` is the memory that was
 #' allocated.
 #'
+#' @section Differences:
+#' A difference of two profiles, such as `go tool pprof -proto -diff_base=base.pb.gz new.pb.gz` writes, contains
+#' negative values, and their sum may be 0 although functions have changed. Shares are therefore relative to the
+#' sum of absolute values, as in pprof, and negative for functions that take less. If samples have the label
+#' `pprof::base`, which `-diff_base` adds to those of the base, shares are relative to these samples only. To
+#' compare profiles in R, see [compare_profiles()].
+#'
 #' @param object A profile, see [profile_data].
 #' @param ... Must be empty.
 #' @param type The sample type to sum, such as `"samples"` or `"alloc_space"`. By default the type that counts
 #'   samples; if there is none, the one that a viewer shows first; otherwise the last one that can be summed.
 #'
-#' @return A list of class `profile_summary` with two tibbles, sorted by decreasing self:
+#' @return A list of class `profile_summary` with two tibbles, sorted by decreasing self, regardless of its sign:
 #'   \describe{
 #'   \item{by_function}{`name` and the figures below. Functions of the same name in several files are one row;
 #'     `NA` represents addresses without a symbol.}
@@ -49,12 +56,12 @@ profile_version <- function(x) {
 #'     innermost frame with a line.}
 #'   }
 #'   The figures are double: `self` and `total` in the unit of the type; `self_share` and
-#'   `total_share`, from 0 to 1, relative to all samples with a frame; `self_time` and `total_time` in
+#'   `total_share`, relative to `whole` (see below); `self_time` and `total_time` in
 #'   seconds, if the sampling period is known; and for memory profiles `self_alloc` and `total_alloc` in
 #'   bytes.
 #'
-#'   The attributes `type`, `unit` and `sum` contain what was summed, and `counted` is a list: `samples` is
-#'   the number of samples counted and `sum` their sum, `without_stack` and `sum_without_stack` are the same
+#'   The attributes `type`, `unit` and `sum` contain what was summed, `whole` is the sum of absolute values, and
+#'   `counted` is a list: `samples` is the number of samples counted, `sum` their sum, `without_stack` and `sum_without_stack` are the same
 #'   for samples with a value but without a stack, and `without_value` is the number of samples without a
 #'   value of the type.
 #'
@@ -83,8 +90,10 @@ summary_of <- function(x, type, call) {
     unit = summary$unit,
     types = summary$types,
     sum = summary$counted$sum,
+    whole = summary$whole,
     counted = summary$counted,
-    time = summary$time
+    time = summary$time,
+    other_types = summary$other_types
   )
 }
 

@@ -41,7 +41,8 @@
 #'   settings of profvis.
 #'
 #' @section Errors:
-#' `profile_error_invalid` if `x` is not valid, and `profile_error_unsupported` if it has more than 2^31 - 1 frames.
+#' `profile_error_invalid` if `x` is not valid, and `profile_error_unsupported` if it has more than 2^31 - 1 frames, or
+#' negative counts of samples.
 #'
 #' @seealso [profile_page()]
 #' @export

@@ -285,7 +285,7 @@ split_text <- function(lines, filename) {
 #'
 #' @param x A profile, see [profile_data].
 #' @param file A file of the profile, or the end of its path, if that is unique. By default the one with the
-#'   greatest self of its lines.
+#'   greatest self of its lines, regardless of its sign.
 #' @param ... Must be empty.
 #' @param type The sample type to sum, as in [summary()][summary.profile_data()].
 #'
@@ -309,7 +309,7 @@ annotate_lines <- function(x, file = NULL, ..., type = NULL) {
   x <- as_unchecked_v2(x, call)
   summary <- summary_of(x, type, call)
   figures <- summary$by_line
-  file <- find_file(file, figures, hint_for(x, summary), call)
+  file <- find_file(file, figures, all_zero(summary) %||% hint_for(x, summary), call)
   figures <- figures[figures$filename == file, ]
   figures <- figures[order(figures$line), ]
   source <- with_sources(x, call, only = file)$.source_text
@@ -339,7 +339,7 @@ find_file <- function(file, figures, hint, call) {
     abort_argument(c("The profile has no lines of files.", i = gsub("\u00a0", " ", hint, fixed = TRUE)), call)
   }
   if (is.null(file)) {
-    return(names(which.max(rowsum(figures$self, figures$filename)[files, ])) %||% files[[1]])
+    return(names(which.max(rowsum(abs(figures$self), figures$filename)[files, ])) %||% files[[1]])
   }
   path <- gsub("\\", "/", c(file, files), fixed = TRUE)
   at_end <- files[endsWith(paste0("/", path[-1]), paste0("/", path[[1]]))]

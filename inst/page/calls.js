@@ -28,7 +28,7 @@ function callRows(tree, rest) {
 	if (tree.self[0] !== 0 || tree.baseSelf?.[0]) {
 		rows.push({ item: -1, label: rest, value: tree.self[0], base: tree.baseSelf?.[0] });
 	}
-	return rows.sort((a, b) => b.value - a.value || (b.base ?? 0) - (a.base ?? 0));
+	return rows.sort((a, b) => Math.abs(b.value) - Math.abs(a.value) || (b.base ?? 0) - (a.base ?? 0));
 }
 
 function callsTable(title, tree, rest) {
@@ -37,7 +37,7 @@ function callsTable(title, tree, rest) {
 	const size = (value) => element('td', { 'data-value': String(value) }, amountText(value, amount.unit));
 	const body = rows.slice(0, SHOWN_CALLS).map(({ item, label, value, base }) => {
 		const head = item >= 0 ? nameButton(item, label) : element('bdi', {}, label);
-		const cells = [element('td', {}, shareText(value, tree.total[0])), size(value)];
+		const cells = [element('td', {}, shareText(value, tree.size[0])), size(value)];
 		if (model.hasBase) cells.push(size(base), element('td', {}, changeText(value, base)));
 		return element('tr', {}, element('th', { scope: 'row' }, head), ...cells);
 	});

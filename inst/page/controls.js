@@ -140,14 +140,14 @@ function describeLeftOut() {
 function drawLegend() {
 	const { colours, model } = app;
 	const scheme = app.dark ? 'dark' : 'light';
-	const entries = model.hasBase
-		? [
-				{ label: 'less than base', colour: changeColour(scheme, 1, 4) },
-				{ label: model.functions.found ? 'not certain' : 'same', colour: changeColour(scheme, 1, 1) },
-				{ label: 'more than base', colour: changeColour(scheme, 4, 1) },
-			]
-		: colours.legend.slice(0, 12);
-	const more = model.hasBase ? 0 : colours.legend.length - entries.length;
+	const change = (label, value) => ({ label, colour: changeColour(scheme, value, 0) });
+	let { legend } = colours;
+	if (model.hasBase) {
+		const same = model.functions.found ? 'not certain' : 'same';
+		legend = [change('less than base', -1), change(same, 0), change('more than base', 1)];
+	} else if (app.isDifference) legend = [change('less', -1), change('more', 1)];
+	const entries = legend.slice(0, 12);
+	const more = legend.length - entries.length;
 	const made = entries.map(({ label, colour }) => {
 		const swatch = element('span', { className: 'swatch', 'aria-hidden': 'true' });
 		swatch.style.backgroundColor = css(colour);

@@ -162,3 +162,13 @@ function selfByNode(model, amount, wanted, ranges) {
 	}
 	return sums;
 }
+
+/**
+ * The sum of the absolute values of samples with a stack, to which shares are relative. Differences,
+ * which have negative values, contain it; otherwise it is that of the sums.
+ */
+function wholeOf(model, { type, factor }, wanted, ranges, sums) {
+	const sized = model.values.filter((v) => !ranges && v.type === type && v.whole >= 0 && wanted(v.source));
+	if (sized.length === 0) return sumWithStack(sums.map(Math.abs));
+	return sized.reduce((sum, { source, whole }) => sum + whole * (factor?.[source] ?? 1), 0);
+}

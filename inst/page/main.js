@@ -56,11 +56,12 @@ function arrangeWeights() {
 	app.amount = model.types[state.type] ?? { name: 'samples', unit: 'count', type: -1, factor: null };
 	arrangeStrip();
 	const ranges = brushedRanges();
-	const sums = (amount, base) =>
-		selfByNode(model, amount, (source) => isWanted(source) && model.sources[source].base === base, ranges);
-	app.sides = model.hasBase ? [sums(app.amount, false), sums(app.amount, true)] : [sums(app.amount, false)];
-	app.bytes = sums(model.types[model.bytes], false);
-	app.sums = app.sides.map(sumWithStack);
+	const isOf = (base) => (source) => isWanted(source) && model.sources[source].base === base;
+	const sides = model.hasBase ? [false, true] : [false];
+	app.sides = sides.map((base) => selfByNode(model, app.amount, isOf(base), ranges));
+	app.wholes = sides.map((base, at) => wholeOf(model, app.amount, isOf(base), ranges, app.sides[at]));
+	app.bytes = selfByNode(model, model.types[model.bytes], isOf(false), ranges);
+	app.isDifference = !model.hasBase && app.sides[0].some((value) => value < 0);
 	app.leftOut = app.sides[0][0];
 	weigh(app.tree, app.sides[0], app.sides[1] ?? null, state.unit === 'shares');
 	app.figures = app.figuresOf(app.items);
@@ -76,7 +77,7 @@ function arrangeColours() {
 	app.colours = cached(`colours ${state.by} ${by} ${scheme}`, () => {
 		const weight = new Float64Array(groups.n);
 		const self = selfByNode(model, model.types[model.type], () => true, null);
-		for (let i = 1; i < model.n; i++) weight[groups.ofFrame[model.frame[i]]] += self[i];
+		for (let i = 1; i < model.n; i++) weight[groups.ofFrame[model.frame[i]]] += Math.abs(self[i]);
 		return colourGroups(model, groups, by, weight, scheme);
 	});
 }

@@ -61,7 +61,7 @@ function stylePicture() {
 	const { groups } = tree;
 	const scheme = app.dark ? 'dark' : 'light';
 	const context = byId('canvas').getContext('2d', { alpha: false });
-	const scale = app.sums.map((sum) => (state.unit === 'shares' ? 1 / (sum || 1) : 1));
+	const scale = app.wholes.map((whole) => (state.unit === 'shares' ? 1 / (whole || 1) : 1));
 	const sides = (at, node) => [at.total[node] * scale[0], at.baseTotal[node] * scale[1]];
 	// Grey where runs show no difference.
 	const seen = (group) => !model.functions.found || groups.found[group];
@@ -80,11 +80,14 @@ function stylePicture() {
 		fit: textFitters(context),
 		fill: (at, node, group) => {
 			if (model.hasBase) return css(changeColour(scheme, ...(seen(group) ? sides(at, node) : [1, 1])));
-			return isMatch(group) ? match : group < 0 ? root : colours.css[group];
+			if (isMatch(group)) return match;
+			if (app.isDifference) return css(changeColour(scheme, at.total[node], 0));
+			return group < 0 ? root : colours.css[group];
 		},
 		text: (group) => {
 			if (model.hasBase) return boxText;
-			return isMatch(group) ? matchText : group < 0 ? text : boxText;
+			if (isMatch(group)) return matchText;
+			return group < 0 && !app.isDifference ? text : boxText;
 		},
 		label: (at, node, group) => {
 			const label = group < 0 ? rootName() : labels[group];
@@ -200,7 +203,7 @@ function showDetail() {
 	const { state } = app;
 	const at = picture.hovered ?? picture.cursor;
 	const chosen = state.select >= 0;
-	let text = 'No samples with a stack.';
+	let text = noValuesText();
 	if (at) text = describeNode(picture.layers[at.layer].tree, at.node);
 	else if (chosen) text = describeItem(state.select);
 	else if (app.tree.width[0] !== 0) text = describeNode(app.tree, 0);
@@ -209,10 +212,21 @@ function showDetail() {
 	byId('go-source').hidden = !chosen || state.tab === 'source' || state.by === 'package';
 }
 
+/** Why the picture is empty. The tree of the model contains the stacks of all samples. */
+function noValuesText() {
+	const { model, amount, state } = app;
+	if (model.n <= 1 || state.brush || state.source >= 0) return 'No samples with a stack.';
+	const others = new Set();
+	for (const { type, node } of model.values) if (node.some((at) => at > 0)) others.add(model.types[type].name);
+	const names = [...others].slice(0, 5).map((name) => visible(name, 60));
+	const text = `All values of ${visible(amount.name, 60)} are 0.`;
+	return names.length > 0 ? `${text} Choose ${names.join(' or ')}.` : text;
+}
+
 /** A value with its share, and the same of the base, if there is one. */
 function sidesText(label, values, row) {
 	const one = (side) =>
-		`${shareText(values[side][row], app.sums[side])} (${amountText(values[side][row], app.amount.unit)})`;
+		`${shareText(values[side][row], app.wholes[side])} (${amountText(values[side][row], app.amount.unit)})`;
 	if (!app.model.hasBase) return `${label} ${one(0)}`;
 	return `${label} ${one(0)}, base ${one(1)}, ${changeText(values[0][row], values[1][row])}`;
 }

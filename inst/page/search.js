@@ -41,9 +41,9 @@ function arrangeSearch() {
 			});
 		}
 		const matched = matchedSum(tree, app.matches, tree.self);
-		app.matchText = `${shareText(matched, app.sums[0])} match (${amountText(matched, app.amount.unit)})`;
+		app.matchText = `${shareText(matched, app.wholes[0])} match (${amountText(matched, app.amount.unit)})`;
 		if (tree.baseSelf) {
-			app.matchText += `, base ${shareText(matchedSum(tree, app.matches, tree.baseSelf), app.sums[1])}`;
+			app.matchText += `, base ${shareText(matchedSum(tree, app.matches, tree.baseSelf), app.wholes[1])}`;
 		}
 	}
 	byId('matched').textContent = app.matchText;

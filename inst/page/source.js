@@ -51,7 +51,7 @@ function placeToShow(files) {
 	if (place.line === 0) {
 		let most = 0;
 		for (const [line, row] of linesOf(place.file)) {
-			const value = app.places.self[0][row];
+			const value = Math.abs(app.places.self[0][row]);
 			if (value > most) [most, place.line] = [value, line];
 		}
 	}
@@ -83,13 +83,13 @@ function filePicker(files, file) {
 }
 
 function sourceColumns() {
-	const { model, sums, places } = app;
+	const { model, wholes, places } = app;
 	const column = (label, values, show) => ({
 		label,
 		values,
 		show: (value) => (value === 0 ? '' : show(value)),
 	});
-	const share = (side) => (value) => shareText(value, sums[side]);
+	const share = (side) => (value) => shareText(value, wholes[side]);
 	const columns = [column('Self', places.self[0], share(0)), column('Total', places.total[0], share(0))];
 	if (model.hasBase) columns.push(column('Total, base', places.total[1], share(1)));
 	if (model.bytes >= 0) columns.push(column('Bytes', places.own[0], (value) => amountText(value, 'bytes')));
@@ -100,7 +100,7 @@ function sourceColumns() {
 function sourceTable(numbers, lines, rows, here) {
 	const columns = sourceColumns();
 	const total = app.places.total[0];
-	const largest = Math.max(0, ...[...rows.values()].map((row) => total[row]));
+	const largest = Math.max(0, ...[...rows.values()].map((row) => Math.abs(total[row])));
 	const cell = ({ values, show }, row) =>
 		element('td', { 'data-value': String(values[row]) }, show(values[row]));
 	const body = numbers.map((number) => {
@@ -117,7 +117,7 @@ function sourceTable(numbers, lines, rows, here) {
 		if (number === here) made.className = 'chosen';
 		if (row !== undefined && largest > 0) {
 			made.classList.add('hot');
-			made.style.setProperty('--share', `${Math.round((40 * total[row]) / largest)}%`);
+			made.style.setProperty('--share', `${Math.round((40 * Math.abs(total[row])) / largest)}%`);
 		}
 		return made;
 	});

@@ -26,15 +26,15 @@ function moreButton(label, action) {
 
 /** The columns with figures: values by item, and how to show them. */
 function tableColumns() {
-	const { figures, model, amount, sums, state } = app;
+	const { figures, model, amount, wholes, state } = app;
 	const size = (value) => amountText(value, amount.unit);
 	const share = (all) => (value) => shareText(value, all);
 	const unlessZero = (show) => (value) => (value === 0 ? '' : show(value));
 	if (!model.hasBase) {
 		const [self, total] = [figures.self[0], figures.total[0]];
 		const columns = [
-			{ id: 'self', label: 'Self', values: self, show: share(sums[0]) },
-			{ id: 'total', label: 'Total', values: total, show: share(sums[0]) },
+			{ id: 'self', label: 'Self', values: self, show: share(wholes[0]) },
+			{ id: 'total', label: 'Total', values: total, show: share(wholes[0]) },
 			{ id: 'selfAmount', label: `Self ${amount.name}`, values: self, show: size },
 			{ id: 'totalAmount', label: `Total ${amount.name}`, values: total, show: size },
 		];
@@ -51,7 +51,7 @@ function tableColumns() {
 	const show = shares ? share(1) : size;
 	return ['self', 'total'].flatMap((id) => {
 		const [now, base] = figures[id].map((values, side) =>
-			shares ? values.map((v) => v / (sums[side] || 1)) : values,
+			shares ? values.map((v) => v / (wholes[side] || 1)) : values,
 		);
 		const change = now.map((value, item) => value - base[item]);
 		const showChange = (value, item) =>
@@ -59,26 +59,31 @@ function tableColumns() {
 		return [
 			{ id, label: id === 'self' ? 'Self' : 'Total', values: now, show },
 			{ id: `${id}Base`, label: `Base ${id}`, values: base, show },
-			{ id: `${id}Change`, label: 'Change', values: change, show: showChange },
+			{ id: `${id}Change`, label: 'Change', values: change, show: showChange, isChange: true },
 		];
 	});
 }
 
-/** Items with values that match the search, in the order of the table. */
+/**
+ * Items with values that match the search, in the order of the table. Values that may be negative, in
+ * differences, are ordered by size; changes from a base by what they are.
+ */
 function orderedItems(columns) {
 	const { figures, items, state, itemMatches } = app;
 	const rows = [];
 	for (let item = 0; item < items.n; item++) {
-		if ((!itemMatches || itemMatches[item]) && figures.total.some((values) => values[item] !== 0))
-			rows.push(item);
+		// In differences, a total may be 0 although self is not.
+		const hasValue = [...figures.total, ...figures.self].some((values) => values[item] !== 0);
+		if ((!itemMatches || itemMatches[item]) && hasValue) rows.push(item);
 	}
 	const sign = state.sort.startsWith('-') ? -1 : 1;
 	const id = state.sort.replace('-', '');
 	const byName = (a, b) => items.rank[a] - items.rank[b];
 	if (id === 'name') return rows.sort((a, b) => sign * byName(a, b));
-	const { values } = columns.find((column) => column.id === id) ?? columns[0];
-	const total = figures.total[0];
-	return rows.sort((a, b) => sign * (values[a] - values[b]) || total[b] - total[a] || byName(a, b));
+	const column = columns.find((column) => column.id === id) ?? columns[0];
+	const key = (item) => (column.isChange ? column.values[item] : Math.abs(column.values[item]));
+	const total = (item) => Math.abs(figures.total[0][item]);
+	return rows.sort((a, b) => sign * (key(a) - key(b)) || total(b) - total(a) || byName(a, b));
 }
 
 /** The head of a column, which sorts by it: by figures from the largest one, by names from the first one. */
@@ -124,7 +129,7 @@ function tableRow(columns, largest, item) {
 		);
 		if (largest[c] > 0 && (id === 'self' || id === 'total')) {
 			cell.className = 'bar';
-			cell.style.setProperty('--share', `${(100 * Math.max(values[item], 0)) / largest[c]}%`);
+			cell.style.setProperty('--share', `${(100 * Math.abs(values[item])) / largest[c]}%`);
 		}
 		return cell;
 	});
@@ -137,7 +142,7 @@ function drawTable() {
 	const columns = tableColumns();
 	const rows = orderedItems(columns);
 	const shown = state.rows === 'all' ? rows : rows.slice(0, Number(state.rows) || SHOWN_ROWS);
-	const largest = columns.map(({ values }) => rows.reduce((most, item) => Math.max(most, values[item]), 0));
+	const largest = columns.map(({ values }) => rows.reduce((most, item) => Math.max(most, Math.abs(values[item])), 0));
 	const label = { function: 'Function', place: 'Line', package: 'Package' }[items.by];
 	const count =
 		shown.length < rows.length

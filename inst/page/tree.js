@@ -144,24 +144,25 @@ function totals(tree, self) {
 }
 
 /**
- * Sets totals, widths and positions, and sorts callees in descending order of width. A node is as
- * wide as its larger side, and at least as wide as all of its callees. For `shares`, sides are
- * divided by their sum.
+ * Sets totals, widths and positions, and sorts callees in descending order of width. The size of a
+ * side is its total, or, if there are negative values, the sum of the absolute self values in it. A
+ * node is as wide as its larger side, and at least as wide as all of its callees. For `shares`, sides
+ * are divided by the size of the root.
  */
 function layOut(tree, shares) {
 	const { n, parent } = tree;
 	tree.total = totals(tree, tree.self);
 	tree.baseTotal = tree.baseSelf && totals(tree, tree.baseSelf);
-	const scale = (sum) => (shares && sum !== 0 ? 1 / sum : 1);
-	const ours = scale(tree.total[0]);
-	const base = tree.baseTotal ? scale(tree.baseTotal[0]) : 0;
+	const sizes = (self, total) => (self.some((value) => value < 0) ? totals(tree, self.map(Math.abs)) : total);
+	tree.size = sizes(tree.self, tree.total);
+	const baseSize = tree.baseSelf && sizes(tree.baseSelf, tree.baseTotal);
+	const scale = (size) => (shares && size[0] !== 0 ? 1 / size[0] : 1);
+	const ours = scale(tree.size);
+	const base = baseSize ? scale(baseSize) : 0;
 	const inner = new Float64Array(n);
 	const width = new Float64Array(n);
 	for (let i = n - 1; i >= 0; i--) {
-		const larger = Math.max(
-			Math.abs(tree.total[i]) * ours,
-			tree.baseTotal ? Math.abs(tree.baseTotal[i]) * base : 0,
-		);
+		const larger = Math.max(tree.size[i] * ours, baseSize ? baseSize[i] * base : 0);
 		width[i] = Math.max(larger, inner[i]);
 		if (i > 0) inner[parent[i]] += width[i];
 	}
@@ -260,7 +261,12 @@ function callersOf(tree, chosen, least = 1 / 4096) {
 		for (const i of starts) sum[0] += total[i];
 		return sum;
 	});
-	const isLarge = (node) => sums.some((sum) => Math.abs(sum[node]) > least * Math.abs(sum[0]));
+	const sizes = sides.map((total) => {
+		const size = new Float64Array(most);
+		for (const i of starts) size[0] += Math.abs(total[i]);
+		return size;
+	});
+	const isLarge = (node) => sizes.some((size) => size[node] > least * size[0]);
 	// Keeps the calls for which `keep` is true.
 	const filterCalls = (keep) => {
 		let kept = 0;
@@ -276,7 +282,10 @@ function callersOf(tree, chosen, least = 1 / 4096) {
 		});
 		for (let c = 0; c < calls; c++) {
 			nodes[c] = callee(out, nodes[c], tree.group[at[c]]);
-			for (let s = 0; s < sides.length; s++) sums[s][nodes[c]] += sides[s][starts[c]];
+			for (let s = 0; s < sides.length; s++) {
+				sums[s][nodes[c]] += sides[s][starts[c]];
+				sizes[s][nodes[c]] += Math.abs(sides[s][starts[c]]);
+			}
 		}
 		filterCalls((c) => isLarge(nodes[c]));
 	}

@@ -117,7 +117,5 @@ test_that("what cannot be drawn is an error", {
     plot(x, type = "lines", source = 1)
     plot(combine_profiles(x, x), type = "time", source = 1:2)
     plot(x, main = 1)
-    x$sample_values$value <- -1
-    plot(x)
   })
 })

@@ -49,7 +49,7 @@ fn rust_call_tree(
                 .is_none_or(|&flag| flag == 1)
         };
         let tree = call_tree::call_tree(&profile, wanted, by, part, is_wanted, &stop)?;
-        to_r::call_tree(arena, &tree)
+        to_r::call_tree(arena, &profile, &tree)
     })
 }
 

@@ -1,13 +1,18 @@
 //! Converts a call tree to R objects.
 
-use super::summary::counted;
+use super::summary::{counted, other_types};
 use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
 use profile_core::analysis::call_tree::{CallTree, Node};
 use profile_core::error::Result;
+use profile_core::model::Profile;
 
-/// `list(nodes, type, unit, counted)`.
-pub fn call_tree<'call>(arena: Arena<'call>, tree: &CallTree) -> Result<RObject<'call>> {
+/// `list(nodes, type, unit, counted, whole, other_types)`.
+pub fn call_tree<'call>(
+    arena: Arena<'call>,
+    profile: &Profile,
+    tree: &CallTree,
+) -> Result<RObject<'call>> {
     let nodes = || tree.nodes.iter();
     // Rows are counted from 1 in R, and there are less than 2^31 of them.
     let id = |row: u32| row as i32 + 1;
@@ -23,11 +28,14 @@ pub fn call_tree<'call>(arena: Arena<'call>, tree: &CallTree) -> Result<RObject<
     table.doubles("self", nodes().map(|node| node.self_))?;
     table.doubles("total", nodes().map(|node| node.total))?;
     table.doubles("x", nodes().map(|node| node.x))?;
+    table.doubles("width", nodes().map(|node| node.width))?;
     let (type_, unit) = tree.type_;
     arena.list(&[
         ("nodes", table.finish()?),
         ("type", arena.text(type_)?),
         ("unit", arena.text(unit)?),
         ("counted", counted(arena, &tree.counted)?),
+        ("whole", arena.number(tree.counted.whole.get())?),
+        ("other_types", other_types(arena, profile, &tree.counted)?),
     ])
 }

@@ -127,6 +127,15 @@ fn rows(profile: &Profile, lines: &Lines, stop: Stop) -> Result<usize> {
             .first()
             .is_some_and(|innermost| lines.code[innermost.row()] >= 0);
         let frames = stack.len() as u64 + u64::from(has_code);
+        if let Some(count) = profile.counts().map(|counts| counts.column[row]) {
+            if count < 0.0 {
+                return Err(Error::Unsupported(message!(
+                    "Sample {} has the count {count}, but profvis cannot show negative values. Use \
+                     `profile_page()`.",
+                    row + 1
+                )));
+            }
+        }
         rows = rows.saturating_add(frames.saturating_mul(steps(profile, row)));
     }
     match i32::try_from(rows) {

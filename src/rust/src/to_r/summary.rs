@@ -3,11 +3,13 @@
 use crate::arena::{Arena, RObject};
 use crate::tibble::Tibble;
 use profile_core::analysis::summary::{Figures, SelfTotal, Summary};
+use profile_core::analysis::types_with_values;
 use profile_core::analysis::weights::Counted;
 use profile_core::error::Result;
 use profile_core::model::Profile;
 
-/// `list(by_function, by_line, type, unit, types, counted, time)`. `types` contains all sample types; finding them in
+/// `list(by_function, by_line, type, unit, types, counted, whole, other_types,
+/// time)`. `types` contains all sample types; finding them in
 /// R would mean searching millions of rows.
 pub fn summary<'call>(
     arena: Arena<'call>,
@@ -42,8 +44,25 @@ pub fn summary<'call>(
         ("unit", arena.text(unit)?),
         ("types", types),
         ("counted", counted(arena, &summary.counted)?),
+        ("whole", arena.number(summary.counted.whole.get())?),
+        (
+            "other_types",
+            other_types(arena, profile, &summary.counted)?,
+        ),
         ("time", time.unwrap_or(Ok(RObject::null()))?),
     ])
+}
+
+/// If all values of the summed type are 0, the names of the types that have others.
+pub fn other_types<'call>(
+    arena: Arena<'call>,
+    profile: &Profile,
+    counted: &Counted,
+) -> Result<RObject<'call>> {
+    if counted.samples == 0 || counted.whole.get() > 0.0 {
+        return Ok(RObject::null());
+    }
+    arena.texts(&types_with_values(profile)?)
 }
 
 pub fn counted<'call>(arena: Arena<'call>, counted: &Counted) -> Result<RObject<'call>> {
@@ -58,12 +77,14 @@ pub fn counted<'call>(arena: Arena<'call>, counted: &Counted) -> Result<RObject<
 }
 
 fn add_figures<Key>(table: &mut Tibble, figures: &Figures<Key>, summary: &Summary) -> Result<()> {
-    let sum = summary.counted.sum;
+    // Shares of nothing are 0.
+    let whole = summary.counted.whole.get();
+    let share = |value: &f64| if whole > 0.0 { value / whole } else { 0.0 };
     let SelfTotal { self_, total } = &figures.values;
     table.doubles("self", self_.iter().copied())?;
     table.doubles("total", total.iter().copied())?;
-    table.doubles("self_share", self_.iter().map(|value| value / sum))?;
-    table.doubles("total_share", total.iter().map(|value| value / sum))?;
+    table.doubles("self_share", self_.iter().map(share))?;
+    table.doubles("total_share", total.iter().map(share))?;
     if let Some(SelfTotal { self_, total }) = &figures.time {
         table.doubles("self_time", self_.iter().copied())?;
         table.doubles("total_time", total.iter().copied())?;

@@ -1,8 +1,8 @@
 //! The call tree of a profile: a node for each path of calls, with the values of the samples that
 //! end in it (self) and of all samples that pass through it (total).
 //!
-//! Nodes are in preorder. Nodes with the same caller are in descending order of total, so the order
-//! does not depend on the file.
+//! Nodes are in preorder. Nodes with the same caller are in descending order of the absolute value of
+//! their total, so the order does not depend on the file.
 
 use super::groups::{By, FrameGroups, Group};
 use super::paths::{Path, Paths, ROOT};
@@ -49,7 +49,11 @@ pub struct Node {
     pub total: f64,
     /// The horizontal position of the node if nodes are drawn side by side, each as wide as its
     /// total. The callees of a node start at its position.
+    ///
+    /// In differences, which have negative values, the width is the sum of the absolute self values
+    /// of the node and all nodes below it.
     pub x: f64,
+    pub width: f64,
 }
 
 /// Sums the sample type `wanted`, or the default one, of the samples of some sources.
@@ -118,11 +122,14 @@ pub fn call_tree<'p>(
 
 /// Converts paths to nodes. `self_` contains the self value of each path.
 fn in_preorder(nodes: &[Path], self_: &[f64], groups: &[Group], stop: Stop) -> Result<Vec<Node>> {
-    // Callees come after their callers.
     let mut totals = copied(self_, WHAT)?;
-    for (row, node) in nodes.iter().enumerate().rev() {
-        if node.parent != ROOT {
-            totals[node.parent as usize] += totals[row];
+    let mut widths = self_.iter().map(|value| value.abs()).try_vec(WHAT)?;
+    for sums in [&mut totals, &mut widths] {
+        // Callees come after their callers.
+        for (row, node) in nodes.iter().enumerate().rev() {
+            if node.parent != ROOT {
+                sums[node.parent as usize] += sums[row];
+            }
         }
     }
     // The callees of all nodes, grouped by caller; the outermost nodes are at the end.
@@ -130,7 +137,8 @@ fn in_preorder(nodes: &[Path], self_: &[f64], groups: &[Group], stop: Stop) -> R
     cancel::check(stop)?;
     callees.sort_unstable_by(|&a, &b| {
         let [one, other] = [a, b].map(|row| &nodes[row as usize]);
-        let by_total = totals[b as usize].total_cmp(&totals[a as usize]);
+        let size = |row: u32| totals[row as usize].abs();
+        let by_total = size(b).total_cmp(&size(a));
         let name = |node: &Path| &groups[node.group as usize];
         one.parent
             .cmp(&other.parent)
@@ -164,8 +172,9 @@ fn in_preorder(nodes: &[Path], self_: &[f64], groups: &[Group], stop: Stop) -> R
                 self_: self_[callee as usize],
                 total: totals[callee as usize],
                 x,
+                width: widths[callee as usize],
             };
-            x += node.total;
+            x += node.width;
             open.try_push((callee, node), WHAT)?;
         }
         open[first..].reverse();

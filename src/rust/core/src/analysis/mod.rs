@@ -5,6 +5,7 @@
 //! - [`inlining`]: groups the locations of a stack that have the same address;
 //! - [`source_facts`]: time, period and duration of a source;
 //! - [`weights`]: the values of samples, summed for each distinct stack;
+//! - [`differences`]: what shares are relative to if values are negative;
 //! - [`summary`]: self and total values by function and by line;
 //! - [`total`]: exact sums of values;
 //! - [`groups`]: groups of frames, by function, line or package;
@@ -25,6 +26,7 @@ pub mod combine;
 pub mod compact;
 pub mod content_keys;
 pub mod convert;
+pub mod differences;
 pub mod groups;
 pub(crate) mod inlining;
 pub mod label_frames;
@@ -39,3 +41,5 @@ pub mod summary;
 mod testing;
 pub(crate) mod total;
 pub mod weights;
+
+pub use sample_types::types_with_values;

@@ -3,6 +3,7 @@
 //! A run is a source. The result has a row only for a group and a run in which it occurs: a
 //! profile of many runs may have a hundred thousand lines, most of which occur in few of them.
 
+use super::differences::BaseSamples;
 use super::groups::{By, FrameGroups, Group};
 use super::rows_by_source::RowsBySource;
 use super::sample_types::summed_type;
@@ -91,6 +92,7 @@ struct Sums {
     /// of the group; 0 if there is none.
     visited: u64,
     last_visit: Vec<u64>,
+    base: BaseSamples,
 }
 
 impl Sums {
@@ -103,6 +105,7 @@ impl Sums {
             used_groups: Vec::new(),
             visited: 0,
             last_visit: filled(groups.count(), 0, WHAT)?,
+            base: BaseSamples::new(profile)?,
         })
     }
 
@@ -121,7 +124,8 @@ impl Sums {
             }
             let stack = profile.samples.stack[row];
             let value = weight.of(profile, row);
-            counted.add(value, !profile.stacks.get(stack).is_empty());
+            let has_stack = !profile.stacks.get(stack).is_empty();
+            counted.add(value, has_stack, self.base.contains(row));
             if !std::mem::replace(&mut self.is_used[stack.row()], true) {
                 self.used_stacks.try_push(stack, WHAT)?;
             }

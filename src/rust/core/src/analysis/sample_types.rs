@@ -38,6 +38,19 @@ pub fn summed_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Opt
     Ok(profile.counts().or(default).or_else(last))
 }
 
+/// The names of the types that can be summed and whose values are not all 0 in samples with a stack.
+pub fn types_with_values(profile: &Profile) -> Result<Vec<&str>> {
+    let stacks = || profile.samples.stack.iter();
+    let has_values = |values: &&Values| {
+        let mut samples = values.column.iter().zip(stacks());
+        samples.any(|(&value, &stack)| {
+            value != 0.0 && !value.is_nan() && !profile.stacks.get(stack).is_empty()
+        })
+    };
+    let found = summable(profile).filter(has_values);
+    found.map(|values| values.type_.name.as_str()).try_vec(WHAT)
+}
+
 fn summable(profile: &Profile) -> impl DoubleEndedIterator<Item = &Values> {
     profile.values.iter().filter(|v| can_be_summed(v))
 }

@@ -31,7 +31,8 @@ pub struct Summary<'p> {
     pub lines: Figures<(&'p str, i32)>,
 }
 
-/// One row for each function or line, in descending order of self, then of total.
+/// One row for each function or line, in descending order of self, then of total. In differences,
+/// which have negative values, these are the absolute values.
 pub struct Figures<Key> {
     pub keys: Vec<Key>,
     /// For the type that is summed.
@@ -294,14 +295,19 @@ impl<Key: Copy + Eq + Hash, const N: usize> Tallies<Key, N> {
         shown: impl Fn(Key) -> Shown,
     ) -> Result<Figures<Shown>> {
         let rows = self.keys.iter().zip(&self.tallies);
-        let rows = rows.filter(|(_, tally)| tally.total != [0.0; N]);
+        // In differences, a total may be 0 although self is not.
+        let rows = rows.filter(|(_, tally)| [tally.self_, tally.total] != [[0.0; N]; 2]);
         let mut rows = rows
             .map(|(&key, tally)| (shown(key), tally))
             .try_vec(WHAT)?;
         // Ties are broken by the key, so that the order does not depend on the order in the file.
         rows.sort_unstable_by(|(a, one), (b, other)| {
-            let by_self = other.self_[VALUE].total_cmp(&one.self_[VALUE]);
-            let by_total = other.total[VALUE].total_cmp(&one.total[VALUE]);
+            let by = |of: fn(&Tally<N>) -> &Sums<N>| {
+                let [one, other] = [one, other].map(|tally| of(tally)[VALUE].abs());
+                other.total_cmp(&one)
+            };
+            let by_self = by(|tally| &tally.self_);
+            let by_total = by(|tally| &tally.total);
             by_self.then(by_total).then_with(|| a.cmp(b))
         });
         let figures = |at: usize, unit: f64| {

@@ -1,6 +1,7 @@
 //! The weights of samples in a summary or a call tree: their values, summed for each distinct
 //! stack.
 
+use super::differences::{BaseSamples, Whole};
 use super::source_facts::periods;
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
@@ -19,12 +20,13 @@ pub fn type_of(values: Option<&Values>) -> (&str, &str) {
     })
 }
 
-/// The number of samples that are counted (those with a value and a stack; shares are relative to
-/// their sum), and of those that are not.
+/// The number of samples that are counted (those with a value and a stack), and of those that are
+/// not.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct Counted {
     pub samples: u64,
     pub sum: f64,
+    pub whole: Whole,
     /// Samples with a value, but without a frame.
     pub without_stack: u64,
     pub sum_without_stack: f64,
@@ -76,12 +78,13 @@ impl<'p> Weight<'p> {
 
 impl Counted {
     #[inline]
-    pub fn add(&mut self, value: f64, has_stack: bool) {
+    pub fn add(&mut self, value: f64, has_stack: bool, is_base: bool) {
         if value.is_nan() {
             self.without_value += 1;
         } else if has_stack {
             self.samples += 1;
             self.sum += value;
+            self.whole.add(value, is_base);
         } else {
             self.without_stack += 1;
             self.sum_without_stack += value;
@@ -101,6 +104,7 @@ pub fn sum_by_stack<const M: usize, const N: usize>(
     let has_frames = ids.map(|id| !profile.stacks.get(id).is_empty());
     let has_frames = has_frames.try_vec(WHAT)?;
     let mut by_stack = filled(profile.stacks.len(), [0.0; N], WHAT)?;
+    let base = BaseSamples::new(profile)?;
     for (row, stack) in profile.samples.stack.iter().enumerate() {
         if row % ROWS == 0 {
             cancel::check(stop)?;
@@ -109,10 +113,11 @@ pub fn sum_by_stack<const M: usize, const N: usize>(
             continue;
         }
         let has_stack = has_frames[stack.row()];
+        let is_base = base.contains(row);
         let sums = by_stack[stack.row()].iter_mut();
         for ((weight, counted), sum) in weights.iter().zip(&mut counted).zip(sums) {
             let value = weight.of(profile, row);
-            counted.add(value, has_stack);
+            counted.add(value, has_stack, is_base);
             *sum += if value.is_nan() { 0.0 } else { value };
         }
     }

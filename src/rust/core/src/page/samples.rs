@@ -2,6 +2,7 @@
 //! in which they were recorded.
 
 use super::tree::Tree;
+use crate::analysis::differences::{BaseSamples, Whole};
 use crate::collections::Lists;
 use crate::error::Result;
 use crate::formats::{otlp, pprof};
@@ -19,6 +20,7 @@ pub struct Samples<'p> {
     /// The types that are summed.
     types: &'p [&'p Values],
     of_source: Lists<u32>,
+    base: BaseSamples,
     stop: Stop<'p>,
 }
 
@@ -35,6 +37,7 @@ impl<'p> Samples<'p> {
             tree,
             types,
             of_source: Lists::grouped(profile.sources.len(), sources, WHAT)?,
+            base: BaseSamples::new(profile)?,
             stop,
         })
     }
@@ -51,6 +54,7 @@ impl<'p> Samples<'p> {
 
     /// Writes the sums for each source and type, for the nodes at which they are not 0.
     pub fn write_sums(&self, json: &mut Json) -> Result<()> {
+        let wholes = self.wholes()?;
         let mut sums = filled(self.tree.depths.len() + 1, 0.0, WHAT)?;
         let mut nodes = Vec::new();
         for (source, rows) in self.of_source.iter().enumerate() {
@@ -81,7 +85,11 @@ impl<'p> Samples<'p> {
                     json.field("type")?.integer(type_ as i64)?;
                     json.field("node")?.deltas(nodes.iter().copied())?;
                     let sums = nodes.iter().map(|&node| sums[node as usize]);
-                    json.field("value")?.numbers(sums)
+                    json.field("value")?.numbers(sums)?;
+                    match &wholes[type_] {
+                        Some(of_source) => json.field("whole")?.number(of_source[source]),
+                        None => Ok(()),
+                    }
                 })?;
                 for node in nodes.drain(..) {
                     sums[node as usize] = 0.0;
@@ -89,6 +97,34 @@ impl<'p> Samples<'p> {
             }
         }
         Ok(())
+    }
+
+    /// For each type with negative values the wholes of all sources, see [`Whole`].
+    fn wholes(&self) -> Result<Vec<Option<Vec<f64>>>> {
+        let mut of_types = with_room(self.types.len(), WHAT)?;
+        for values in self.types {
+            if !values.column.iter().any(|&value| value < 0.0) {
+                of_types.try_push(None, WHAT)?;
+                continue;
+            }
+            let mut wholes = filled(self.profile.sources.len(), Whole::default(), WHAT)?;
+            for (row, &value) in values.column.iter().enumerate() {
+                if row % ROWS == 0 {
+                    cancel::check(self.stop)?;
+                }
+                if !value.is_nan() && self.node(row as u32) != 0 {
+                    let source = self.profile.samples.source[row];
+                    wholes[source.row()].add(value, self.base.contains(row));
+                }
+            }
+            // If a source has samples of the base, only such samples count.
+            let has_base = wholes.iter().any(|whole| whole.base > 0.0);
+            let of_source = wholes
+                .iter()
+                .map(|whole| if has_base { whole.base } else { whole.all });
+            of_types.try_push(Some(of_source.try_vec(WHAT)?), WHAT)?;
+        }
+        Ok(of_types)
     }
 
     /// Writes the samples of each source whose samples have an order.

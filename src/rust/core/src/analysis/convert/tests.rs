@@ -150,7 +150,7 @@ fn samples_without_a_count_are_left_out() {
 fn counts_are_integers() {
     assert_eq!(
         error_of(&with_counts(&[1.0, 3e9, 1.0])),
-        "Sample 2 has the count 3000000000, but version \"1.0\" contains only integers up to \
+        "Sample 2 has the count 3000000000, but version \"1.0\" contains only integers from 1 to \
          2147483647."
     );
     let error = error_of(&with_counts(&[1.0, 1.0, 0.5]));

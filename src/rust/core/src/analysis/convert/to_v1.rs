@@ -42,12 +42,12 @@ pub fn to_v1(profile: &Profile, stop: Stop) -> Result<ColumnsV1> {
         if row % ROWS == 0 {
             cancel::check(stop)?;
         }
-        if count.is_nan() || count <= 0.0 {
+        if count.is_nan() || count == 0.0 {
             continue;
         }
-        if count > f64::from(i32::MAX) || count.fract() != 0.0 {
+        if count < 0.0 || count > f64::from(i32::MAX) || count.fract() != 0.0 {
             return Err(Error::LossyV1(message!(
-                "Sample {} has the count {count}, but version \"1.0\" contains only integers up \
+                "Sample {} has the count {count}, but version \"1.0\" contains only integers from 1 \
                  to {}.",
                 row + 1,
                 i32::MAX

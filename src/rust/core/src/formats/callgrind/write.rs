@@ -72,6 +72,11 @@ fn sum_by_stack(
             losses.add(LossKind::EmptySample, usize::try_from(sums[0]).unwrap_or(0));
             sums.fill(0);
         }
+        // Numbers of the format have no sign.
+        if sums.iter().any(|sum| *sum < 0) {
+            losses.add(LossKind::NegativeSum, 1);
+            sums.iter_mut().for_each(|sum| *sum = (*sum).max(0));
+        }
     }
     Ok(by_stack)
 }

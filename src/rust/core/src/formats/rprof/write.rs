@@ -184,7 +184,7 @@ impl Counts<'_> {
             Ok((count as u64, exact))
         } else {
             Err(Error::Lossy(message!(
-                "Sample {} has the count {count}, but Rprof files contain only whole numbers.",
+                "Sample {} has the count {count}, but Rprof files contain only whole numbers that are not negative.",
                 row + 1
             )))
         }
