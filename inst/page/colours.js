@@ -74,7 +74,10 @@ function changeColour(scheme, value, base) {
 	return oklch(grey + (strong - grey) * strength, vivid * chroma * strength, log > 0 ? 25 : 255);
 }
 
-const KINDS = { r: 'R', gc: 'garbage collection' };
+const KINDS = new Map([
+	['r', 'R'],
+	['gc', 'garbage collection'],
+]);
 
 /**
  * The category of each group, as text: its package, its file or its kind of frame; '' unknown. Code
@@ -119,9 +122,10 @@ function colourGroups(model, groups, by, weight, scheme) {
 		const shade = (hash(groups.names[row]) % 64) / 63;
 		return categoryColour(scheme, hues.get(key) ?? null, key === GC ? gc : shade);
 	});
-	const named = (key) => (by === 'kind' ? (KINDS[key] ?? key) : baseName(key));
+	const named = (key) => (by === 'kind' ? (KINDS.get(key) ?? key) : baseName(key));
 	const legend = [...hues].map(([key, hue]) => ({ label: named(key), colour: categoryColour(scheme, hue) }));
-	if (category.includes(GC)) legend.push({ label: KINDS.gc, colour: categoryColour(scheme, null, gc) });
+	if (category.includes(GC))
+		legend.push({ label: KINDS.get('gc'), colour: categoryColour(scheme, null, gc) });
 	if (category.includes('')) legend.push({ label: `unknown ${by}`, colour: categoryColour(scheme, null) });
 	return { css: rgb.map(css), rgb, legend };
 }

@@ -38,19 +38,19 @@ const BYTES = [
 	['GB', 1024 ** 3],
 	['TB', 1024 ** 4],
 ];
-const UNITS = {
-	nanoseconds: [TIME, 1],
-	microseconds: [TIME, 1e3],
-	milliseconds: [TIME, 1e6],
-	seconds: [TIME, 1e9],
-	bytes: [BYTES, 1],
-	kilobytes: [BYTES, 1024],
-	megabytes: [BYTES, 1024 ** 2],
-};
+const UNITS = new Map([
+	['nanoseconds', [TIME, 1]],
+	['microseconds', [TIME, 1e3]],
+	['milliseconds', [TIME, 1e6]],
+	['seconds', [TIME, 1e9]],
+	['bytes', [BYTES, 1]],
+	['kilobytes', [BYTES, 1024]],
+	['megabytes', [BYTES, 1024 ** 2]],
+]);
 
 /** A value with its unit; counts are written out. */
 function amountText(value, unit) {
-	const known = UNITS[unit];
+	const known = UNITS.get(unit);
 	if (!known) {
 		const text = Math.abs(value) < 1000 ? short.format(value) : whole.format(value);
 		return /^(count)?$/.test(unit) ? text : `${text} ${visible(unit)}`;

@@ -147,6 +147,22 @@ export function makeData(samples, options = {}) {
 	};
 }
 
+/** The names of properties that all objects inherit. */
+export const INHERITED = Object.getOwnPropertyNames(Object.prototype);
+/** A profile in which everything has these names. */
+export const inherited = makeData(
+	INHERITED.map((name, i) => ({
+		stack: [{ name, file: name, package: name, kind: name, line: 1 + i }],
+		values: INHERITED.map((_, type) => (type === i ? 5 : 1)),
+	})),
+	{
+		title: '__proto__',
+		types: INHERITED.map((name) => ({ name, unit: name })),
+		sources: [{ name: 'constructor', type: 'constructor', period: null }],
+		texts: INHERITED.map((name) => ({ file: name, text: name })),
+	},
+);
+
 export const encode = (data) => gzipSync(JSON.stringify(data)).toString('base64');
 
 /**

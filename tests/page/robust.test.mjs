@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { axe, change, finish, open, profile, rows, runs, samples, textOf } from './browser.mjs';
-import { makeData } from './page.mjs';
+import { INHERITED, inherited, makeData } from './page.mjs';
 
 const hostile = [
 	'</script><script>document.title="bad"</script>',
@@ -46,6 +46,62 @@ test('hostile names, paths and texts are text', async () => {
 	assert.equal(await page.evaluate(() => document.querySelectorAll('img, iframe, script').length), 2);
 	const shown = await textOf(page, 'main');
 	for (const char of ['\u2028', '\u202e', '\u0007']) assert.ok(!shown.includes(char));
+	await finish(page);
+});
+
+test('names of inherited properties are names as any other', async () => {
+	const page = await open(inherited);
+	assert.deepEqual((await rows(page)).map((found) => found.name).sort(), [...INHERITED].sort());
+	for (let type = 0; type < INHERITED.length; type++) await page.select('#type', String(type));
+	for (const by of ['line', 'package', 'function']) await page.select('#by', by);
+	for (const colour of ['file', 'package', 'kind']) await page.select('#colour', colour);
+	const legend = await page.evaluate(() =>
+		[...document.querySelectorAll('#legend li')].map((li) => li.textContent),
+	);
+	assert.deepEqual(legend.sort(), [...INHERITED].sort());
+	// The picture has all boxes.
+	assert.equal(await page.evaluate(() => picture.boxes.n), INHERITED.length + 1);
+	for (let item = 0; item < INHERITED.length; item++) {
+		await page.evaluate((chosen) => choose(chosen), item);
+		for (const tab of ['calls', 'source', 'table']) await page.evaluate((chosen) => showTab(chosen), tab);
+	}
+	await finish(page);
+});
+
+test('a difference shows what has become less, and a type without values says so', async () => {
+	const values = [
+		[5, 0],
+		[-5, 0],
+		[10, 0],
+	];
+	const stackOf = [['g', 'f'], ['g'], ['h']];
+	const data = makeData(
+		stackOf.map((stack, i) => ({ stack, values: values[i] })),
+		{
+			types: [
+				{ name: 'alloc_space', unit: 'bytes' },
+				{ name: 'inuse_space', unit: 'bytes' },
+			],
+			timeline: false,
+		},
+	);
+	data.values[0].whole = 20;
+	const page = await open(data);
+	assert.deepEqual(
+		(await rows(page)).map(({ name, self, total }) => [name, self, total]),
+		[
+			['h', 10, 10],
+			['f', 5, 5],
+			['g', -5, 0],
+		],
+	);
+	assert.match(await textOf(page, '#figures tbody tr:last-child'), /−25\.0%/);
+	assert.match(await textOf(page, '#legend'), /less.*more/);
+	await page.evaluate(() => choose(app.items.names.indexOf('g')));
+	assert.match(await textOf(page, '#detail'), /^g · total 0\.0% \(0 B\) · self −25\.0% \(−5 B\)/);
+	await page.select('#type', '1');
+	await page.evaluate(() => choose(-1));
+	assert.equal(await textOf(page, '#detail'), 'All values of inuse_space are 0. Choose alloc_space.');
 	await finish(page);
 });
 
