@@ -33,7 +33,8 @@
 #'
 #' @param x A profile, see [profile_data]. For `format()` and `print()`, a call tree.
 #' @param by `"function"`, `"line"`, or `"package"`.
-#' @param name The name of a function.
+#' @param name The name of a function, as [summary()][summary.profile_data()] shows it. `NA` or `"<unknown>"` for all
+#'   code without symbols.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
 #' @param type The sample type to sum, as in [summary()][summary.profile_data()].
 #' @param source Values of `source_id`: the recorded runs whose samples are used. `NULL` for all.
@@ -49,9 +50,11 @@
 #'   \item{parent_id}{integer: the node of the caller, `NA` for outermost frames. In the result of
 #'     `callers()` a parent is called by its children.}
 #'   \item{depth}{integer: 1 for outermost frames}
-#'   \item{name}{character: the function, or the package. `NA` for addresses without a symbol, and unknown
-#'     packages.}
-#'   \item{filename}{character: its file. `NA` if unknown, or if there are several.}
+#'   \item{name}{character: the function, or the package, `NA` if that is unknown. Code without symbols has the
+#'     name of the program or library that contains it, such as `[libfoo.so.1]`, and with `by = "line"` the
+#'     address: `[libfoo.so.1] 0x1000`.}
+#'   \item{filename}{character: its file, for code without symbols the program or library. `NA` if unknown, or
+#'     if there are several.}
 #'   \item{line}{integer: its line with `by = "line"`, else `NA`}
 #'   \item{package}{character: its package, if the profile contains it (see [add_packages()]) and it is
 #'     unique}
@@ -156,10 +159,14 @@ check_function <- function(name, x, call) {
   if (missing(name)) {
     abort_missing("name", call, i = "It is the name of a function, such as `\"lm\"`.")
   }
+  if (identical(name, NA) || identical(name, NA_character_)) {
+    name <- "<unknown>"
+  }
   if (!rlang::is_string(name) || !is_valid_text(name)) {
     abort_argument("`name` must be the name of a function: one string.", call)
   }
-  names <- or_invalid(x, call, unique(x$functions$name))
+  frames <- rust(rust_frame_names(x), call)
+  names <- unique(c(frames$name, x$functions$name, if (!all(frames$has_symbol)) "<unknown>"))
   if (!name %in% names) {
     # Names that contain these letters, in any case.
     near <- union(similar_names(name, names), similar_texts(name, names))

@@ -137,7 +137,7 @@ main_callers <- function(tree) {
   caller <- names[(pairs[main] - 1) %% length(names) + 1]
   list(
     name = names[(pairs[main] - 1) %/% length(names) + 1],
-    caller = ifelse(is.na(caller), "<unknown>", caller),
+    caller = caller,
     value = sums[main]
   )
 }
@@ -251,7 +251,7 @@ described_notes <- function(x, summary, parts) {
 }
 
 described_calls <- function(parts, other_types) {
-  hottest <- parts$functions$name[!is.na(parts$functions$name) & parts$functions$name != "<GC>"]
+  hottest <- parts$functions$name[parts$functions$name != "<GC>"]
   has_plumbing <- any(grepl(plumbing(), parts$functions$name[abs(parts$functions$total_share) > 0.2], perl = TRUE))
   # A call with a name that is cut cannot be used.
   is_short <- function(name) length(name) > 0 && nchar(valid_text(name[[1]])) <= 500
@@ -359,7 +359,6 @@ description_functions <- function(rows, unit, shown) {
   if (nrow(rows) == 0) {
     return()
   }
-  name <- ifelse(is.na(rows$name), "<unknown>", rows$name)
   # In differences, the part of a total may be larger, or have another sign.
   is_part <- rows$caller_share >= 0 & rows$caller_share <= 0.995
   share <- ifelse(is_part %in% TRUE, sprintf(" %.0f%%", 100 * rows$caller_share), "")
@@ -368,7 +367,7 @@ description_functions <- function(rows, unit, shown) {
     "function  <- main caller, its share if not all",
     list(shares = rows[c("self_share", "total_share")], amount = format_amounts(rows$self, unit)),
     c("self%", "total%", "self"),
-    paste0(shown(name), from)
+    paste0(shown(rows$name), from)
   )
 }
 
@@ -416,7 +415,7 @@ description_memory <- function(parts, n, least, shown) {
         paste0("allocated by itself, of ", format_amount(memory$bytes, "bytes")),
         list(shares = list(rows$self_alloc / whole), amount = format_amounts(rows$self_alloc, "bytes")),
         c("self%", "self"),
-        shown(ifelse(is.na(rows$name), "<unknown>", rows$name))
+        shown(rows$name)
       )
     }
   )

@@ -40,6 +40,8 @@ rust_summarise <- function(x, sample_type) .Call(wrap__rust_summarise, x, sample
 
 rust_call_tree <- function(x, sample_type, by, sources, part, name) .Call(wrap__rust_call_tree, x, sample_type, by, sources, part, name)
 
+rust_frame_names <- function(x) .Call(wrap__rust_frame_names, x)
+
 rust_runs <- function(x, sample_type, by) .Call(wrap__rust_runs, x, sample_type, by)
 
 rust_frames <- function(x, lazy) .Call(wrap__rust_frames, x, lazy)

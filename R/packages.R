@@ -68,9 +68,11 @@ packages_added <- function(x, call) {
 
 # Whether each function is native code, in which `a::b` is a name of C++ or Rust.
 is_native <- function(x) {
-  locations <- x$locations
-  native <- locations[[".frame_type"]] %in% "native" | !is.na(locations[[".address"]] %||% NA)
-  x$functions$function_id %in% locations$function_id[native]
+  x$functions$function_id %in% x$locations$function_id[is_native_location(x)]
+}
+
+is_native_location <- function(x) {
+  x$locations[[".frame_type"]] %in% "native" | !is.na(x$locations[[".address"]] %||% NA)
 }
 
 package_in_name <- function(name, is_native) {

@@ -35,7 +35,7 @@
 #'
 #' The size depends on the number of distinct stacks, and with `timeline = TRUE` on the number of samples. The 252
 #' samples of the example take 3 KB, a million samples of 118,000 different paths 2.2 MB, of which 0.3 MB remain
-#' without the timeline. The page without data takes 80 KB.
+#' without the timeline. The page without data takes 82 KB.
 #'
 #' ## Privacy
 #'

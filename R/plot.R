@@ -94,7 +94,7 @@ plot_flame <- function(x, value, source, main, call) {
   drawn <- tree[tree$width / sum * graphics::par("pin")[[1]] * 72 >= 0.5, ]
   depth <- max(drawn$depth)
   graphics::plot.window(c(0, sum), c(0, max(depth, 12)), xaxs = "i", yaxs = "i")
-  native <- drawn$name %in% native_names(x)
+  native <- drawn$name %in% native_names(x, call)
   fill <- if (is_difference) change_fills(drawn$total) else fills(drawn)
   draw_boxes(drawn$x, drawn$x + drawn$width, drawn$depth - 1, drawn$name, fill, native)
   draw_axis(c(0, sum), unit)
@@ -121,7 +121,7 @@ draw_boxes <- function(left, right, bottom, name, fill, native = FALSE) {
   }
   room <- (right - left) - graphics::strwidth("n", cex = cex)
   wide <- which(room > 2 * graphics::strwidth("n", cex = cex))
-  label <- drawable(ifelse(is.na(name), "<unknown>", name)[wide])
+  label <- drawable(name[wide])
   fitted <- vapply(seq_along(wide), function(i) fit_label(label[[i]], room[[wide[[i]]]], cex), "")
   graphics::text(
     left[wide] + graphics::strwidth("n", cex = cex) / 2, bottom[wide] + 0.5, fitted,
@@ -160,23 +160,22 @@ draw_axis <- function(ends, unit, ...) {
   graphics::axis(1, at, format_amounts(at, unit), cex.axis = 0.7, col = "grey60", ...)
 }
 
-native_names <- function(x) {
-  x$functions$name[is_native(x)]
+native_names <- function(x, call) {
+  rust(rust_frame_names(x), call)$name[is_native_location(x)]
 }
 
 # A light colour for each package or file, so that dark text is legible; warm colours if neither is known.
 fills <- function(rows) {
   key <- ifelse(!is.na(rows$package), rows$package, ifelse(is.na(rows$filename), "", file_name(rows$filename)))
-  name <- ifelse(is.na(rows$name), "", rows$name)
   hash <- function(texts) vapply(valid_text(texts), function(text) {
     # Any hash is sufficient, but without the positions of letters, neighbours would have the same colour.
     codes <- utf8ToInt(substr(text, 1, 1000))
     sum(codes * seq_along(codes) * 37) %% 360
   }, 0, USE.NAMES = FALSE)
-  hue <- ifelse(key == "", 20 + hash(name) %% 45, 130 + hash(key) %% 200)
-  lightness <- 76 + hash(name) %% 12
+  hue <- ifelse(key == "", 20 + hash(rows$name) %% 45, 130 + hash(key) %% 200)
+  lightness <- 76 + hash(rows$name) %% 12
   fill <- grDevices::hcl(hue, ifelse(key == "", 50, 38), lightness)
-  fill[name == "<GC>"] <- "grey75"
+  fill[rows$name == "<GC>"] <- "grey75"
   fill
 }
 
@@ -243,7 +242,7 @@ boxes_over_time <- function(x, source, call) {
   depth <- sequence(tabulate(sample, length(ids)))
   location <- match(frames$location_id, x$locations$location_id)
   functions <- x$functions[match(x$locations$function_id[location], x$functions$function_id), ]
-  name <- functions$name
+  name <- rust(rust_frame_names(x), call)$name[location]
   # A call continues if the previous sample has the same functions up to this depth.
   starts <- logical(length(depth))
   open <- list()

@@ -202,7 +202,7 @@ format_hottest <- function(summary, n, width) {
   by_function <- summary$by_function
   type <- attr(summary, "type")
   shown <- utils::head(by_function, n)
-  name <- shown_name(ifelse(is.na(shown$name), "<unknown>", shown$name), width - 17)
+  name <- shown_name(shown$name, width - 17)
   more <- nrow(by_function) - nrow(shown)
   c(
     paste0("  self%  total%  function", if (type != "samples") paste0(", by ", shown_label(type))),
@@ -249,6 +249,12 @@ hint_for <- function(x, summary) {
     paste(
       "There are no lines: the code was parsed without source references, as Rscript does. Set",
       "`options(keep.source\u00a0=\u00a0TRUE)` before. See `?read_rprof`."
+    )
+  } else if (attr(summary, "without_symbol") > 0.1 * attr(summary, "whole")) {
+    paste(
+      "The profile is not symbolized: the functions of much of the code are unknown, only its program or library",
+      "is known. Install debug symbols before you run `perf script`, or add names with",
+      "`pprof -proto -output=named.pb.gz program file`."
     )
   }
 }

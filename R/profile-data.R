@@ -50,8 +50,9 @@ profile_version <- function(x) {
 #'
 #' @return A list of class `profile_summary` with two tibbles, sorted by decreasing self, regardless of its sign:
 #'   \describe{
-#'   \item{by_function}{`name` and the figures below. Functions of the same name in several files are one row;
-#'     `NA` represents addresses without a symbol.}
+#'   \item{by_function}{`name` and the figures below. Functions of the same name in several files are one row.
+#'     Code without symbols, whose functions are unknown, is a row for each program or library that contains it,
+#'     such as `[libfoo.so.1]`; if that is unknown as well, for each address, or `<unknown>`.}
 #'   \item{by_line}{`filename`, `line` and the figures below, for frames that have a line. Self counts the
 #'     innermost frame with a line.}
 #'   }
@@ -93,7 +94,8 @@ summary_of <- function(x, type, call) {
     whole = summary$whole,
     counted = summary$counted,
     time = summary$time,
-    other_types = summary$other_types
+    other_types = summary$other_types,
+    without_symbol = summary$without_symbol
   )
 }
 

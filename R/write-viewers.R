@@ -23,7 +23,8 @@
 #'
 #' For Rprof data the values are `samples`, `cpu` (the count times the sampling interval) and, for memory profiles,
 #' `alloc_space`; for other data the types of the profile. The memory in use at each sample, whose sum has no
-#' meaning, is not written. A location without a function has its address as name, and its module as file.
+#' meaning, is not written. Code without symbols has the name of its program or library, such as
+#' `[libfoo.so.1]`; in Firefox files, which contain addresses, it has its address.
 #'
 #' ## speedscope
 #'

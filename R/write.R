@@ -75,7 +75,8 @@
 #' A regular file that was read is reproduced byte for byte: header, interval, positions of `#File` lines,
 #' memory figures, and the runs of a file written with `append = TRUE`. A sample with a count of n becomes n
 #' lines. Files, lines and memory figures are written if samples have them, even if `.line_profiling` or
-#' `.memory_profiling` is `FALSE`. An unknown function is written as `<unknown>`, without its line.
+#' `.memory_profiling` is `FALSE`. An unknown function is written as the program or library that
+#' contains it, such as `[libfoo.so.1]`, or as `<unknown>`, without its line.
 #'
 #' The warning counts intervals that are not whole microseconds, times that are not whole intervals, and
 #' memory figures that are not whole numbers, which are rounded; memory figures of samples that lack one of

@@ -216,11 +216,10 @@ function showDetail() {
 function noValuesText() {
 	const { model, amount, state } = app;
 	if (model.n <= 1 || state.brush || state.source >= 0) return 'No samples with a stack.';
-	const others = new Set();
-	for (const { type, node } of model.values) if (node.some((at) => at > 0)) others.add(model.types[type].name);
-	const names = [...others].slice(0, 5).map((name) => visible(name, 60));
-	const text = `All values of ${visible(amount.name, 60)} are 0.`;
-	return names.length > 0 ? `${text} Choose ${names.join(' or ')}.` : text;
+	const hasValues = (_, at) => model.values.some(({ type, node }) => type === at && node.at(-1) > 0);
+	const others = model.types.filter(hasValues).map(({ name }) => visible(name, 60));
+	const choose = others.length > 0 ? ` Choose ${others.join(' or ')}.` : '';
+	return `All values of ${visible(amount.name, 60)} are 0.${choose}`;
 }
 
 /** A value with its share, and the same of the base, if there is one. */

@@ -142,7 +142,9 @@ function drawTable() {
 	const columns = tableColumns();
 	const rows = orderedItems(columns);
 	const shown = state.rows === 'all' ? rows : rows.slice(0, Number(state.rows) || SHOWN_ROWS);
-	const largest = columns.map(({ values }) => rows.reduce((most, item) => Math.max(most, Math.abs(values[item])), 0));
+	const largest = columns.map(({ values }) =>
+		rows.reduce((most, item) => Math.max(most, Math.abs(values[item])), 0),
+	);
 	const label = { function: 'Function', place: 'Line', package: 'Package' }[items.by];
 	const count =
 		shown.length < rows.length

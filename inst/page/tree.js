@@ -9,7 +9,7 @@
 /**
  * The groups of frames. `ofFrame` has the group of each frame. By 'function', a group is a name: R
  * shows one function in several files, if it evaluates arguments that were written elsewhere. By
- * 'line' it is a name, a file and a line. By 'place' it is a file and a line, and frames without a
+ * 'line' it is a name, a file and a line or an address. By 'place' it is a file and a line, and frames without a
  * line have no group (-1).
  */
 function groupFrames(model, by) {
@@ -33,9 +33,12 @@ function groupFrames(model, by) {
 		const [name, file, pkg] = ['name', 'file', 'package'].map((column) => (f < 0 ? 0 : functions[column][f]));
 		const line = frames.line[i];
 		const text = f < 0 ? UNKNOWN : strings[name];
+		// Frames without a symbol have an address.
+		const address = frames.address?.[i] ?? 0;
+		const where = line > 0 ? `:${line}` : address > 0 && address !== name ? ` ${strings[address]}` : '';
 		const [key, label] = {
 			function: [f < 0 ? -1 : name, text],
-			line: [`${f < 0 ? -1 : name} ${file} ${line}`, line > 0 ? `${text}:${line}` : text],
+			line: [`${f < 0 ? -1 : name} ${file} ${line} ${address}`, text + where],
 			package: [pkg, pkg > 0 ? strings[pkg] : 'unknown package'],
 			place: [f >= 0 && line > 0 ? `${file} ${line}` : null, `${strings[file]}:${line}`],
 		}[by];
@@ -256,16 +259,14 @@ function callersOf(tree, chosen, least = 1 / 4096) {
 	const most = tree.n + calls + 1;
 	const out = newTree(most);
 	const sides = tree.baseTotal ? [tree.total, tree.baseTotal] : [tree.total];
-	const sums = sides.map((total) => {
+	// Negative values, in differences, do not make a caller small.
+	const all = [...sides, ...sides.map((total) => total.map(Math.abs))];
+	const sums = all.map((total) => {
 		const sum = new Float64Array(most);
 		for (const i of starts) sum[0] += total[i];
 		return sum;
 	});
-	const sizes = sides.map((total) => {
-		const size = new Float64Array(most);
-		for (const i of starts) size[0] += Math.abs(total[i]);
-		return size;
-	});
+	const sizes = sums.splice(sides.length);
 	const isLarge = (node) => sizes.some((size) => size[node] > least * size[0]);
 	// Keeps the calls for which `keep` is true.
 	const filterCalls = (keep) => {
@@ -282,10 +283,9 @@ function callersOf(tree, chosen, least = 1 / 4096) {
 		});
 		for (let c = 0; c < calls; c++) {
 			nodes[c] = callee(out, nodes[c], tree.group[at[c]]);
-			for (let s = 0; s < sides.length; s++) {
-				sums[s][nodes[c]] += sides[s][starts[c]];
-				sizes[s][nodes[c]] += Math.abs(sides[s][starts[c]]);
-			}
+			[...sums, ...sizes].forEach((sum, s) => {
+				sum[nodes[c]] += all[s][starts[c]];
+			});
 		}
 		filterCalls((c) => isLarge(nodes[c]));
 	}

@@ -7,6 +7,8 @@ use crate::outcome::outcome;
 use crate::{from_r, to_r};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_core::analysis::call_tree::Part;
+use profile_core::analysis::frame_names::FrameNames;
+use profile_core::analysis::groups::By;
 use profile_core::analysis::{call_tree, runs, summary};
 use profile_core::limits::memory::TryCollect;
 use profile_core::model::SourceId;
@@ -17,7 +19,8 @@ fn rust_summarise(x: &Robj, sample_type: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
         let wanted = argument(sample_type).text()?;
-        let summary = summary::summarise(&profile, wanted, &stop)?;
+        let names = FrameNames::new(&profile)?;
+        let summary = summary::summarise(&profile, &names, wanted, &stop)?;
         to_r::summary(arena, &profile, &summary)
     })
 }
@@ -36,7 +39,10 @@ fn rust_call_tree(
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
         let wanted = argument(sample_type).text()?;
-        let by = groups(by)?;
+        let by = match groups(by)? {
+            By::Line => By::Place,
+            by => by,
+        };
         let part = match text(part)? {
             "callers" => Part::Callers(text(name)?),
             "callees" => Part::Callees(text(name)?),
@@ -48,8 +54,19 @@ fn rust_call_tree(
                 .get(source.row())
                 .is_none_or(|&flag| flag == 1)
         };
-        let tree = call_tree::call_tree(&profile, wanted, by, part, is_wanted, &stop)?;
+        let names = FrameNames::new(&profile)?;
+        let tree = call_tree::call_tree(&profile, &names, wanted, by, part, is_wanted, &stop)?;
         to_r::call_tree(arena, &profile, &tree)
+    })
+}
+
+// Returns the name under which each location is shown, and whether it has a function with a name.
+#[extendr]
+fn rust_frame_names(x: &Robj) -> Robj {
+    outcome(|arena| {
+        let profile = from_r::profile(argument(x), &stop)?;
+        let names = FrameNames::new(&profile)?;
+        to_r::frame_names(arena, &profile, &names)
     })
 }
 
@@ -60,7 +77,8 @@ fn rust_runs(x: &Robj, sample_type: &Robj, by: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
         let wanted = argument(sample_type).text()?;
-        let runs = runs::by_run(&profile, wanted, groups(by)?, &stop)?;
+        let names = FrameNames::new(&profile)?;
+        let runs = runs::by_run(&profile, &names, wanted, groups(by)?, &stop)?;
         to_r::runs(arena, &runs)
     })
 }
@@ -90,6 +108,7 @@ extendr_module! {
     mod analysis;
     fn rust_summarise;
     fn rust_call_tree;
+    fn rust_frame_names;
     fn rust_runs;
     fn rust_frames;
     fn rust_profvis;

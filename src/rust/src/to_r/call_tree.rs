@@ -4,7 +4,9 @@ use super::summary::{counted, other_types};
 use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
 use profile_core::analysis::call_tree::{CallTree, Node};
+use profile_core::analysis::groups::Group;
 use profile_core::error::Result;
+use profile_core::limits::memory::TryCollect;
 use profile_core::model::Profile;
 
 /// `list(nodes, type, unit, counted, whole, other_types)`.
@@ -21,7 +23,12 @@ pub fn call_tree<'call>(
     table.integers("node_id", (1..).take(tree.nodes.len()))?;
     table.integers("parent_id", nodes().map(|node| node.parent.map_or(NA, id)))?;
     table.integers("depth", nodes().map(|node| node.depth as i32))?;
-    table.texts("name", nodes().map(|node| group(node).name))?;
+    let labels = tree.groups.iter().map(Group::label);
+    let labels = labels.try_vec_of("names")?;
+    table.texts(
+        "name",
+        nodes().map(|node| labels[node.group as usize].as_deref()),
+    )?;
     table.texts("filename", nodes().map(|node| group(node).filename))?;
     table.integers("line", nodes().map(|node| group(node).line.unwrap_or(NA)))?;
     table.texts("package", nodes().map(|node| group(node).package))?;

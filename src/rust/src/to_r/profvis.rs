@@ -3,14 +3,15 @@
 //! For each function, profvis shows the line that called it, so each frame has the file and the line of the next
 //! outer one. The line that was running in the innermost function is a separate row, with its code as label.
 
-use super::frames::{Texts, take};
+use super::frames::take;
 use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
+use profile_core::analysis::frame_names::FrameNames;
 use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, ROWS, Stop};
 use profile_core::limits::memory::{TryCollect, TryGrow, TryPut, filled, with_room};
 use profile_core::message;
-use profile_core::model::{LEVELS, Profile, UNKNOWN, Values};
+use profile_core::model::{LEVELS, Profile, Values};
 use std::collections::HashMap;
 
 const WHAT: &str = "the frames of all samples";
@@ -24,13 +25,10 @@ pub fn profvis<'call>(
     stop: Stop,
 ) -> Result<RObject<'call>> {
     let samples = &profile.samples;
-    let mut names = Texts::new(profile, |function| function.name)?;
-    let unknown = names.distinct.len() as i32;
-    names.distinct.try_push(UNKNOWN, WHAT)?;
-    for name in names.of_location.iter_mut().filter(|name| **name < 0) {
-        *name = unknown;
-    }
-    let lines = Lines::new(profile, files, &mut names.distinct)?;
+    let names = FrameNames::new(profile)?;
+    let all = 0..names.count() as u32;
+    let mut labels = all.map(|row| names.get(row)).try_vec(WHAT)?;
+    let lines = Lines::new(profile, files, &mut labels)?;
     let rows = rows(profile, &lines, stop)?;
     let memory = LEVELS[..2].iter();
     let memory = memory.filter_map(|(name, unit)| profile.value(name, unit));
@@ -39,7 +37,7 @@ pub fn profvis<'call>(
     let mut table = Tibble::new(arena, rows)?;
     let mut times = table.integer_slots("time")?;
     let mut depths = table.integer_slots("depth")?;
-    let mut labels = arena.text_slots(&names.distinct, rows)?;
+    let mut labels = arena.text_slots(&labels, rows)?;
     table.add("label", labels.vector)?;
     let mut filenums = table.integer_slots("filenum")?;
     let mut linenums = table.integer_slots("linenum")?;
@@ -83,7 +81,7 @@ pub fn profvis<'call>(
             own_lines.try_push(line, WHAT)?;
         }
         for location in stack {
-            own_labels.try_push(names.of_location[location.row()], WHAT)?;
+            own_labels.try_push(names.row(*location) as i32, WHAT)?;
         }
         let rows = own_labels.len();
         for _ in 0..steps {

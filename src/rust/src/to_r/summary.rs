@@ -8,7 +8,7 @@ use profile_core::analysis::weights::Counted;
 use profile_core::error::Result;
 use profile_core::model::Profile;
 
-/// `list(by_function, by_line, type, unit, types, counted, whole, other_types,
+/// `list(by_function, by_line, type, unit, types, counted, whole, without_symbol, other_types,
 /// time)`. `types` contains all sample types; finding them in
 /// R would mean searching millions of rows.
 pub fn summary<'call>(
@@ -18,7 +18,7 @@ pub fn summary<'call>(
 ) -> Result<RObject<'call>> {
     let functions = &summary.functions;
     let mut table = Tibble::new(arena, functions.keys.len())?;
-    table.texts("name", functions.keys.iter().copied())?;
+    table.texts("name", functions.keys.iter().map(|name| Some(*name)))?;
     add_figures(&mut table, functions, summary)?;
     let by_function = table.finish()?;
 
@@ -45,6 +45,7 @@ pub fn summary<'call>(
         ("types", types),
         ("counted", counted(arena, &summary.counted)?),
         ("whole", arena.number(summary.counted.whole.get())?),
+        ("without_symbol", arena.number(summary.without_symbol)?),
         (
             "other_types",
             other_types(arena, profile, &summary.counted)?,

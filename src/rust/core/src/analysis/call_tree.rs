@@ -4,6 +4,7 @@
 //! Nodes are in preorder. Nodes with the same caller are in descending order of the absolute value of
 //! their total, so the order does not depend on the file.
 
+use super::frame_names::FrameNames;
 use super::groups::{By, FrameGroups, Group};
 use super::paths::{Path, Paths, ROOT};
 use super::sample_types::summed_type;
@@ -20,7 +21,7 @@ const WHAT: &str = "a call tree";
 #[derive(Debug, Clone, Copy)]
 pub enum Part<'a> {
     Whole,
-    /// A function and its callees: from its outermost frame inwards.
+    /// The name of frames, see [`FrameNames::is`]. A function and its callees: from its outermost frame inwards.
     Callees(&'a str),
     /// A function and its callers: from its outermost frame outwards. Self is the value of
     /// the samples whose outermost frame is that of the node.
@@ -59,6 +60,7 @@ pub struct Node {
 /// Sums the sample type `wanted`, or the default one, of the samples of some sources.
 pub fn call_tree<'p>(
     profile: &'p Profile,
+    names: &'p FrameNames,
     wanted: Option<&str>,
     by: By,
     part: Part,
@@ -68,20 +70,18 @@ pub fn call_tree<'p>(
     let summed = summed_type(profile, wanted)?;
     let weights = [Weight::column(summed)];
     let ([counted], by_stack) = sum_by_stack::<1, 1>(profile, &weights, is_wanted, stop)?;
-    let groups = FrameGroups::new(profile, by)?;
+    let groups = FrameGroups::new(profile, names, by)?;
     let mut is_chosen = with_room(profile.locations.len(), WHAT)?;
     for location in profile.locations.ids() {
-        let name = profile.function_of(location).map(|f| f.name);
-        let name = name.map(|name| profile.strings.get(name));
         let chosen = match part {
             Part::Whole => false,
-            Part::Callees(chosen) | Part::Callers(chosen) => name == Some(chosen),
+            Part::Callees(chosen) | Part::Callers(chosen) => names.is(location, chosen),
         };
         is_chosen.try_push(chosen, WHAT)?;
     }
     let mut paths = match by {
         By::Package => Paths::merged(),
-        By::Function | By::Line => Paths::default(),
+        By::Function | By::Line | By::Place => Paths::default(),
     };
     // By path.
     let mut self_ = Vec::new();
@@ -110,7 +110,7 @@ pub fn call_tree<'p>(
             self_[node as usize] += sum;
         }
     }
-    let groups = groups.shown(profile, by)?;
+    let groups = groups.shown(profile, names)?;
     let nodes = in_preorder(paths.nodes(), &self_, &groups, stop)?;
     Ok(CallTree {
         type_: type_of(summed),

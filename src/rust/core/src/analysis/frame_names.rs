@@ -1,9 +1,18 @@
-//! What formats without addresses show of a frame: a name, a file and a position in it.
+//! What is shown of a frame: a name, a file and a position in it. All views and all formats without
+//! addresses use these names.
+//!
+//! Code without symbols has no names of functions. It is shown by the program or library that
+//! contains it, such as `[libfoo.so.1]`, as in pprof and in flame graphs of perf. Only if that is
+//! unknown as well, the address is shown. Where lines are distinguished, so are addresses.
 
+use super::source_facts::file_name;
+use crate::collections::{Interner, TextList};
 use crate::error::Result;
-use crate::limits::memory::written;
-use crate::model::{LocationId, Profile, UNKNOWN};
+use crate::limits::memory::{TryGrow, filled, with_room, written};
+use crate::model::{Function, LocationId, Names, Profile, StringId, UNKNOWN};
 use std::borrow::Cow;
+
+const WHAT: &str = "names of frames";
 
 /// A frame as viewers show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,28 +25,139 @@ pub struct ShownFrame<'p> {
     pub column: i64,
 }
 
-/// The name of a location without a function is its address.
 pub fn shown(profile: &Profile, id: LocationId) -> Result<ShownFrame<'_>> {
     let location = profile.locations.get(id);
-    if let Some(function) = profile.function_of(id) {
-        return Ok(ShownFrame {
-            name: Cow::Borrowed(profile.strings.get(function.name)),
-            file: profile.strings.get(function.filename),
-            line: location.line.unwrap_or(0).max(0),
-            column: location.column.max(0),
+    let function = profile.function_of(id);
+    let position = |number: i64| if function.is_some() { number.max(0) } else { 0 };
+    Ok(ShownFrame {
+        name: name(profile, id)?,
+        file: file(profile, id).map_or("", |file| profile.strings.get(file)),
+        line: position(location.line.unwrap_or(0)),
+        column: position(location.column),
+    })
+}
+
+/// The function of a location, unless its name is unknown.
+fn named_function(profile: &Profile, id: LocationId) -> Option<Function> {
+    let function = profile.function_of(id)?;
+    let is_named =
+        function.recorded != Names::Neither && profile.strings.get(function.name) != UNKNOWN;
+    is_named.then_some(function)
+}
+
+fn name(profile: &Profile, id: LocationId) -> Result<Cow<'_, str>> {
+    if let Some(function) = named_function(profile, id) {
+        return Ok(Cow::Borrowed(profile.strings.get(function.name)));
+    }
+    if let Some(module) = module(profile, id) {
+        let path = profile.strings.get(module);
+        return Ok(match file_name(path) {
+            "" => Cow::Owned(written(format_args!("[{path}]"), WHAT)?),
+            // Such as `[vdso]`.
+            name if name.starts_with('[') && name.ends_with(']') => Cow::Borrowed(name),
+            name => Cow::Owned(written(format_args!("[{name}]"), WHAT)?),
         });
     }
-    let address = profile.address_of(&location);
-    let mapping = address
-        .mapping
-        .and_then(|id| profile.mappings.get(id.row()));
-    Ok(ShownFrame {
-        name: match address.address {
-            0 => Cow::Borrowed(UNKNOWN),
-            address => Cow::Owned(written(format_args!("{address:#x}"), "a name")?),
-        },
-        file: mapping.map_or("", |mapping| profile.strings.get(mapping.filename)),
-        line: 0,
-        column: 0,
-    })
+    match address(profile, id) {
+        // If the source file is known, it says more than the address.
+        address if address != 0 && file(profile, id).is_none() => {
+            Ok(Cow::Owned(written(format_args!("{address:#x}"), WHAT)?))
+        }
+        _ => Ok(Cow::Borrowed(UNKNOWN)),
+    }
+}
+
+/// The source file of a location, or the program or library that contains it.
+pub fn file(profile: &Profile, id: LocationId) -> Option<StringId> {
+    let is_known = |file: &StringId| !profile.strings.get(*file).is_empty();
+    let source = profile.function_of(id).map(|function| function.filename);
+    match source.filter(is_known) {
+        None if named_function(profile, id).is_none() => module(profile, id),
+        source => source,
+    }
+}
+
+/// The program or library that contains a location, if its name is known.
+fn module(profile: &Profile, id: LocationId) -> Option<StringId> {
+    let address = profile.address_of(&profile.locations.get(id));
+    let mapping = profile.mappings.get(address.mapping?.row())?;
+    Some(mapping.filename).filter(|file| !profile.strings.get(*file).is_empty())
+}
+
+/// 0 if it is unknown.
+fn address(profile: &Profile, id: LocationId) -> u64 {
+    profile.address_of(&profile.locations.get(id)).address
+}
+
+/// The names of all locations.
+pub struct FrameNames {
+    texts: Interner<TextList>,
+    of_location: Vec<u32>,
+    /// By location.
+    has_symbol: Vec<bool>,
+}
+
+impl FrameNames {
+    pub fn new(profile: &Profile) -> Result<FrameNames> {
+        let mut names = FrameNames {
+            texts: Interner::default(),
+            of_location: with_room(profile.locations.len(), WHAT)?,
+            has_symbol: with_room(profile.locations.len(), WHAT)?,
+        };
+        // The rows of names of functions. Most functions have several locations.
+        let mut rows = filled(profile.strings.len(), None, WHAT)?;
+        for id in profile.locations.ids() {
+            let function = named_function(profile, id);
+            let row = match function.map(|function| &mut rows[function.name.row()]) {
+                Some(Some(row)) => *row,
+                Some(new) => {
+                    let row = names.texts.intern(&name(profile, id)?)?;
+                    *new = Some(row);
+                    row
+                }
+                None => names.texts.intern(&name(profile, id)?)?,
+            };
+            names.of_location.try_push(row, WHAT)?;
+            names.has_symbol.try_push(function.is_some(), WHAT)?;
+        }
+        Ok(names)
+    }
+
+    /// The row of the name of a location.
+    #[inline]
+    pub fn row(&self, id: LocationId) -> u32 {
+        self.of_location[id.row()]
+    }
+
+    pub fn get(&self, row: u32) -> &str {
+        self.texts.get(row)
+    }
+
+    /// The number of distinct names.
+    pub fn count(&self) -> usize {
+        self.texts.len()
+    }
+
+    pub fn of(&self, id: LocationId) -> &str {
+        self.get(self.row(id))
+    }
+
+    /// Whether a location has a function with a name.
+    pub fn has_symbol(&self, id: LocationId) -> bool {
+        self.has_symbol[id.row()]
+    }
+
+    /// Whether a location has this name. [`UNKNOWN`] stands for all locations without a symbol.
+    pub fn is(&self, id: LocationId, name: &str) -> bool {
+        self.of(id) == name || name == UNKNOWN && !self.has_symbol(id)
+    }
+
+    /// What distinguishes locations without a symbol that have the same name; 0 for all others.
+    pub fn address(&self, profile: &Profile, id: LocationId) -> u64 {
+        if self.has_symbol(id) {
+            0
+        } else {
+            address(profile, id)
+        }
+    }
 }

@@ -1,14 +1,16 @@
 //! Groups of frames, for values by function, line or package.
 //!
-//! Frames are grouped by the name of their function unless lines or packages are requested. The
-//! file is not used: R shows a promise in the file of the function that created it, so one function
-//! may have several files.
+//! Frames are grouped by the name under which they are shown unless lines or packages are requested.
+//! The file is not used: R shows a promise in the file of the function that created it, so one
+//! function may have several files.
 
+use super::frame_names::{self, FrameNames};
 use crate::collections::next_row;
 use crate::error::Result;
-use crate::limits::memory::{TryCollect, TryGrow, TryPut};
+use crate::limits::memory::{TryCollect, TryGrow, TryPut, written};
 use crate::model::{LocationId, Profile, StringId};
 use foldhash::fast::RandomState;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 const WHAT: &str = "groups of frames";
@@ -16,17 +18,20 @@ const WHAT: &str = "groups of frames";
 /// Which frames are in the same group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// Frames of functions with the same name.
+    /// Frames with the same name.
     Function,
     /// Frames that also have the same file and line.
     Line,
+    /// The same, but frames without a symbol must also have the same address. (Those of two runs
+    /// usually differ.)
+    Place,
     /// Frames of the same package. Calls within a package are merged into one node.
     Package,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group<'p> {
-    /// The name of the function or package; `None` for frames without one.
+    /// The name of the frames or the package; `None` for frames without a package.
     pub name: Option<&'p str>,
     /// `None` if it is unknown, or if the frames of the group have several files.
     pub filename: Option<&'p str>,
@@ -34,11 +39,37 @@ pub struct Group<'p> {
     pub line: Option<i32>,
     /// `None` if it is unknown, or if the frames of the group have several packages.
     pub package: Option<&'p str>,
+    /// 0 unless frames are grouped by place and have no symbol.
+    pub address: u64,
 }
 
-/// The common properties of the frames of a group: name, file and line. File and line are only set
-/// if frames are grouped by line.
-type Key = (Option<StringId>, Option<StringId>, i32);
+impl<'p> Group<'p> {
+    /// The name, with the address if it is not the name: `[libfoo.so.1] 0x1000`.
+    pub fn label(&self) -> Result<Option<Cow<'p, str>>> {
+        let Some(name) = self.name else {
+            return Ok(None);
+        };
+        if self.address == 0 || name.starts_with("0x") {
+            return Ok(Some(Cow::Borrowed(name)));
+        }
+        let label = written(format_args!("{name} {:#x}", self.address), WHAT)?;
+        Ok(Some(Cow::Owned(label)))
+    }
+}
+
+/// The common properties of the frames of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    /// The row of the name.
+    Function(u32),
+    Line {
+        name: u32,
+        file: Option<StringId>,
+        line: i32,
+        address: u64,
+    },
+    Package(Option<StringId>),
+}
 
 /// The groups of the locations of a profile.
 #[derive(Default)]
@@ -53,10 +84,10 @@ pub struct FrameGroups {
 }
 
 impl FrameGroups {
-    pub fn new(profile: &Profile, by: By) -> Result<FrameGroups> {
+    pub fn new(profile: &Profile, names: &FrameNames, by: By) -> Result<FrameGroups> {
         let mut groups = FrameGroups::default();
         for location in profile.locations.ids() {
-            groups.add(profile, location, by)?;
+            groups.add(profile, names, location, by)?;
         }
         Ok(groups)
     }
@@ -66,15 +97,28 @@ impl FrameGroups {
     }
 
     /// Adds the next location.
-    fn add(&mut self, profile: &Profile, location: LocationId, by: By) -> Result<()> {
-        let function = profile.function_of(location);
-        let name = function.map(|function| function.name);
-        let file = function.map(|function| function.filename);
-        let package = function.and_then(|function| function.package);
+    fn add(
+        &mut self,
+        profile: &Profile,
+        names: &FrameNames,
+        location: LocationId,
+        by: By,
+    ) -> Result<()> {
+        let name = names.row(location);
+        let file = frame_names::file(profile, location);
+        let package = profile.function_of(location).and_then(|f| f.package);
         let key = match by {
-            By::Function => (name, None, 0),
-            By::Line => (name, file, profile.locations.get(location).line_for_r()),
-            By::Package => (package, None, 0),
+            By::Function => Key::Function(name),
+            By::Line | By::Place => Key::Line {
+                name,
+                file,
+                line: profile.locations.get(location).line_for_r(),
+                address: match by {
+                    By::Place => names.address(profile, location),
+                    _ => 0,
+                },
+            },
+            By::Package => Key::Package(package),
         };
         let row = match self.rows.get(&key) {
             Some(&row) => row,
@@ -94,16 +138,27 @@ impl FrameGroups {
     }
 
     /// The displayed properties of each group.
-    pub fn shown<'p>(&self, profile: &'p Profile, by: By) -> Result<Vec<Group<'p>>> {
+    pub fn shown<'p>(&self, profile: &'p Profile, names: &'p FrameNames) -> Result<Vec<Group<'p>>> {
         let text = |id: StringId| profile.strings.get(id);
         let groups = self.keys.iter().zip(self.files.iter().zip(&self.packages));
-        let groups = groups.map(|((name, _, line), (file, package))| Group {
-            name: name.map(text),
-            filename: file
-                .map(text)
-                .filter(|file| by != By::Package && !file.is_empty()),
-            line: (*line > 0).then_some(*line),
-            package: package.map(text),
+        let groups = groups.map(|(key, (file, package))| {
+            let (name, filename, line, address) = match *key {
+                Key::Function(name) => (Some(names.get(name)), file.map(text), 0, 0),
+                Key::Line {
+                    name,
+                    file,
+                    line,
+                    address,
+                } => (Some(names.get(name)), file.map(text), line, address),
+                Key::Package(package) => (package.map(text), None, 0, 0),
+            };
+            Group {
+                name,
+                filename,
+                line: (line > 0).then_some(line),
+                package: package.map(text),
+                address,
+            }
         });
         groups.try_vec(WHAT)
     }

@@ -8,6 +8,7 @@
 //! - [`differences`]: what shares are relative to if values are negative;
 //! - [`summary`]: self and total values by function and by line;
 //! - [`total`]: exact sums of values;
+//! - [`frame_names`]: the names under which frames are shown;
 //! - [`groups`]: groups of frames, by function, line or package;
 //! - [`runs`]: self and total values by group and run, to compare runs;
 //! - [`paths`]: the prefix tree of stacks;
@@ -27,6 +28,7 @@ pub mod compact;
 pub mod content_keys;
 pub mod convert;
 pub mod differences;
+pub mod frame_names;
 pub mod groups;
 pub(crate) mod inlining;
 pub mod label_frames;

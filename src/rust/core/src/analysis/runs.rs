@@ -4,6 +4,7 @@
 //! profile of many runs may have a hundred thousand lines, most of which occur in few of them.
 
 use super::differences::BaseSamples;
+use super::frame_names::FrameNames;
 use super::groups::{By, FrameGroups, Group};
 use super::rows_by_source::RowsBySource;
 use super::sample_types::summed_type;
@@ -40,6 +41,7 @@ pub struct Figure {
 /// unknown. Only time can be compared if periods differ.
 pub fn by_run<'p>(
     profile: &'p Profile,
+    names: &'p FrameNames,
     wanted: Option<&str>,
     by: By,
     stop: Stop,
@@ -53,7 +55,7 @@ pub fn by_run<'p>(
         Weight::Nothing => (type_of(summed), Weight::column(summed)),
         time => (("time", "nanoseconds"), time),
     };
-    let groups = FrameGroups::new(profile, by)?;
+    let groups = FrameGroups::new(profile, names, by)?;
     let rows = RowsBySource::new(profile)?;
     let mut counted = with_room(profile.sources.len(), WHAT)?;
     let mut figures = Vec::new();
@@ -72,7 +74,7 @@ pub fn by_run<'p>(
     });
     Ok(Runs {
         type_,
-        groups: groups.shown(profile, by)?,
+        groups: groups.shown(profile, names)?,
         counted,
         periods: periods.try_vec(WHAT)?,
         figures,

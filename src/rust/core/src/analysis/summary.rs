@@ -5,6 +5,7 @@
 //! is counted once, functions with the same name are the same, and the self value of a line is that
 //! of the stacks whose innermost frame with a line has this line.
 
+use super::frame_names::FrameNames;
 use super::sample_types::summed_type;
 use super::weights::{Counted, Sums, Weight, add, sum_by_stack, type_of};
 use crate::collections::next_row;
@@ -25,8 +26,10 @@ pub struct Summary<'p> {
     pub counted: Counted,
     /// The sampled time of all samples with a stack in seconds, if all sampling periods are known.
     pub time: Option<f64>,
-    /// By the name of the function; `None` for locations without a function.
-    pub functions: Figures<Option<&'p str>>,
+    /// The sum of the absolute values of stacks whose innermost frame has no symbol.
+    pub without_symbol: f64,
+    /// By the name of the function, see [`super::frame_names`].
+    pub functions: Figures<&'p str>,
     /// By file and line.
     pub lines: Figures<(&'p str, i32)>,
 }
@@ -57,6 +60,7 @@ const ALLOCATED: usize = 2;
 /// Sums the sample type `wanted`, or the default one.
 pub fn summarise<'p>(
     profile: &'p Profile,
+    names: &'p FrameNames,
     wanted: Option<&str>,
     stop: Stop,
 ) -> Result<Summary<'p>> {
@@ -67,10 +71,10 @@ pub fn summarise<'p>(
         Weight::column(profile.value("alloc_size", "bytes")),
     ];
     // If fewer numbers are summed, more of the sums fit in the processor's cache.
-    let (counted, (functions, lines)) = match weights[TIME..] {
-        [Weight::Nothing, Weight::Nothing] => sum::<1>(profile, &weights, stop)?,
-        [_, Weight::Nothing] => sum::<2>(profile, &weights, stop)?,
-        _ => sum::<3>(profile, &weights, stop)?,
+    let (counted, (functions, lines, without_symbol)) = match weights[TIME..] {
+        [Weight::Nothing, Weight::Nothing] => sum::<1>(profile, names, &weights, stop)?,
+        [_, Weight::Nothing] => sum::<2>(profile, names, &weights, stop)?,
+        _ => sum::<3>(profile, names, &weights, stop)?,
     };
     let [counted, time, _] = counted;
     let has_time = !matches!(weights[TIME], Weight::Nothing);
@@ -78,17 +82,20 @@ pub fn summarise<'p>(
         type_: type_of(summed),
         counted,
         time: has_time.then(|| time.sum / NANOSECONDS),
+        without_symbol,
         functions,
         lines,
     })
 }
 
-type ByKey<'p> = (Figures<Option<&'p str>>, Figures<(&'p str, i32)>);
+/// By function and by line, and the sum of absolute values of innermost frames without a symbol.
+type ByKey<'p> = (Figures<&'p str>, Figures<(&'p str, i32)>, f64);
 
 /// Sums the first `N` weights: first for each distinct stack, then, in one pass over the frames of
 /// all stacks, for each function and line.
 fn sum<'p, const N: usize>(
     profile: &'p Profile,
+    names: &'p FrameNames,
     weights: &[Weight; 3],
     stop: Stop,
 ) -> Result<([Counted; 3], ByKey<'p>)> {
@@ -101,7 +108,7 @@ fn sum<'p, const N: usize>(
         let line = profile.locations.get(location).line_for_r();
         let file = function.filter(|_| line > 0).map(|f| f.filename);
         let rows = Rows {
-            function: functions.row(Some(function.map(|f| f.name)))?,
+            function: functions.row(Some(names.row(location)))?,
             line: lines.row(file.map(|file| (file, line)))?,
         };
         rows_of.try_push(rows, WHAT)?;
@@ -113,12 +120,20 @@ fn sum<'p, const N: usize>(
         open: Vec::new(),
     };
     let mut space = Vec::new();
+    let mut without_symbol = 0.0;
     for (stack, sums) in profile.stacks.ids().zip(&by_stack) {
         if stack.row() % ROWS == 0 {
             cancel::check(stop)?;
         }
         if *sums != [0.0; N] {
-            path.add(profile.stacks.get(stack).unpacked(&mut space)?, sums)?;
+            let frames = profile.stacks.get(stack).unpacked(&mut space)?;
+            path.add(frames, sums)?;
+            if frames
+                .first()
+                .is_some_and(|frame| !names.has_symbol(*frame))
+            {
+                without_symbol += sums[VALUE].abs();
+            }
         }
     }
     path.close(0);
@@ -126,9 +141,9 @@ fn sum<'p, const N: usize>(
         functions, lines, ..
     } = path;
     let text = |id| profile.strings.get(id);
-    let functions = functions.figures(weights, |name| name.map(text))?;
+    let functions = functions.figures(weights, |name| names.get(name))?;
     let lines = lines.figures(weights, |(file, line)| (text(file), line))?;
-    Ok((counted, (functions, lines)))
+    Ok((counted, (functions, lines, without_symbol)))
 }
 
 /// The rows of a location in the sums by function and by line.
@@ -150,7 +165,7 @@ const NONE: u32 = u32::MAX;
 /// 0.44 s.
 struct Path<const N: usize> {
     rows_of: Vec<Rows>,
-    functions: Tallies<Option<StringId>, N>,
+    functions: Tallies<u32, N>,
     lines: Tallies<(StringId, i32), N>,
     /// Outermost first.
     open: Vec<OpenFrame<N>>,

@@ -32,7 +32,6 @@ pub mod speedscope;
 pub mod write;
 
 mod bytes;
-mod frame_names;
 mod lines;
 mod message;
 mod r_names;

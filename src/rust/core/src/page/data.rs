@@ -9,7 +9,7 @@
 //! | `generator`, `title` | texts |
 //! | `strings` | all texts to which other fields refer by their row; the first is empty |
 //! | `functions` | columns `name`, `file`, `package` (strings) and `line`, the first one; 0 is unknown; and `found`, 1 if a comparison of runs found a difference, which is missing if there are too few runs |
-//! | `frames` | columns `function` (-1: unknown), `line` (0: unknown) and `kind` (a string) |
+//! | `frames` | columns `function`, `line` (0: unknown) and `kind` (a string); and `address` (a string) if there are frames without a symbol |
 //! | `nodes` | columns `depth` (delta) and `frame`: the tree in preorder. Node 0 is the root, with depth 0 and frame -1 |
 //! | `types` | objects with `name` and `unit`: the sample types that may be summed |
 //! | `type`, `counts`, `bytes` | rows of `types`: the default, the counts of samples, and allocated bytes; -1: none |
@@ -92,12 +92,17 @@ fn write_tree(page: &Page, tree: &Tree, json: &mut Json) -> Result<()> {
     })?;
     json.field("frames")?.object(|json| {
         let frames = || tree.frames.iter();
-        let functions = frames().map(|f| f.function.map_or(-1, i64::from));
-        json.field("function")?.integers(functions)?;
+        json.field("function")?
+            .integers(frames().map(|f| i64::from(f.function)))?;
         json.field("line")?
             .integers(frames().map(|f| i64::from(f.line)))?;
         json.field("kind")?
-            .integers(frames().map(|f| i64::from(f.kind)))
+            .integers(frames().map(|f| i64::from(f.kind)))?;
+        if frames().all(|f| f.address == 0) {
+            return Ok(());
+        }
+        json.field("address")?
+            .integers(frames().map(|f| i64::from(f.address)))
     })?;
     json.field("nodes")?.object(|json| {
         let root = std::iter::once(0);

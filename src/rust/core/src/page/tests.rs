@@ -193,7 +193,7 @@ fn functions_that_look_equal_are_one() {
     x.values.push(values("samples", "count", &[1.0; 4]));
     let data = checked(&page(), &x);
     assert_eq!(data["values"][0]["value"], serde_json::json!([2, 1, 1]));
-    let texts = ["Some(\"f|f|0|\")|1|", "Some(\"f|f|0|p\")|1|", "None|1|"];
+    let texts = ["f|f|0||1|", "f|f|0|p|1|", "<unknown>||0||1|"];
     assert_eq!(frame_texts(&data), texts);
 }
 

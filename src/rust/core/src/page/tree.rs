@@ -5,11 +5,12 @@
 //! function or line. Only frames and functions in stacks of samples get a row, in the order of the
 //! nodes.
 
+use crate::analysis::frame_names::{self, FrameNames};
 use crate::analysis::paths::{Paths, ROOT};
 use crate::collections::{Interner, Lists, TextList, add};
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
+use crate::limits::memory::{TryCollect, TryGrow, filled, with_room, written};
 use crate::model::{FrameType, Profile, StringId};
 
 const WHAT: &str = "a page";
@@ -38,16 +39,18 @@ pub struct Function {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    pub function: Option<u32>,
+    pub function: u32,
     pub line: i32,
     pub kind: u32,
+    /// The address as text, if it has no symbol.
+    pub address: u32,
 }
 
-/// The same with the strings of the profile.
+/// The same with the names of frames and the strings of the profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct FunctionKey {
-    name: StringId,
-    file: StringId,
+    name: u32,
+    file: Option<StringId>,
     line: i64,
     package: Option<StringId>,
 }
@@ -55,9 +58,11 @@ struct FunctionKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct FrameKey {
     /// The row of the function's key.
-    function: Option<u32>,
+    function: u32,
     line: i32,
     kind: Option<FrameType>,
+    /// 0 if it has a symbol.
+    address: u64,
 }
 
 impl Tree {
@@ -143,14 +148,17 @@ impl Tree {
         profile: &Profile,
         keys: &Keys,
     ) -> Result<u32> {
-        let function = match key.function {
-            None => None,
-            Some(row) => {
-                let known = &mut functions[row as usize];
-                if known.is_none() {
-                    *known = Some(self.add_function(keys.functions.get(row), profile)?);
-                }
-                *known
+        let known = &mut functions[key.function as usize];
+        let function = match *known {
+            Some(function) => function,
+            None => self.add_function(keys.functions.get(key.function), profile, keys)?,
+        };
+        *known = Some(function);
+        let address = match key.address {
+            0 => 0,
+            address => {
+                let text = written(format_args!("{address:#x}"), WHAT)?;
+                self.strings.intern(&text)?
             }
         };
         let kind = key.kind.map_or("", |kind| profile.strings.get(kind.text()));
@@ -158,15 +166,17 @@ impl Tree {
             function,
             line: key.line,
             kind: self.strings.intern(kind)?,
+            address,
         };
         add(&mut self.frames, frame)
     }
 
-    fn add_function(&mut self, key: FunctionKey, profile: &Profile) -> Result<u32> {
-        let package = key.package.map_or("", |text| profile.strings.get(text));
+    fn add_function(&mut self, key: FunctionKey, profile: &Profile, keys: &Keys) -> Result<u32> {
+        let text = |id: Option<StringId>| id.map_or("", |id| profile.strings.get(id));
+        let package = text(key.package);
         let function = Function {
-            name: self.strings.intern(profile.strings.get(key.name))?,
-            file: self.strings.intern(profile.strings.get(key.file))?,
+            name: self.strings.intern(keys.names.get(key.name))?,
+            file: self.strings.intern(text(key.file))?,
             line: key.line,
             package: self.strings.intern(package)?,
         };
@@ -175,8 +185,8 @@ impl Tree {
 }
 
 /// The distinct functions and frames of all locations.
-#[derive(Default)]
 struct Keys {
+    names: FrameNames,
     functions: Interner<Vec<FunctionKey>>,
     frames: Interner<Vec<FrameKey>>,
     of_location: Vec<u32>,
@@ -184,23 +194,25 @@ struct Keys {
 
 impl Keys {
     fn new(profile: &Profile) -> Result<Keys> {
-        let mut keys = Keys::default();
-        let mut of_function = with_room(profile.functions.len(), WHAT)?;
-        for function in profile.functions.iter() {
-            let key = FunctionKey {
-                name: function.name,
-                file: function.filename,
-                line: function.start_line,
-                package: function.package,
+        let mut keys = Keys {
+            names: FrameNames::new(profile)?,
+            functions: Interner::default(),
+            frames: Interner::default(),
+            of_location: with_room(profile.locations.len(), WHAT)?,
+        };
+        for (id, location) in profile.locations.ids().zip(profile.locations.iter()) {
+            let function = profile.function_of(id);
+            let function = FunctionKey {
+                name: keys.names.row(id),
+                file: frame_names::file(profile, id),
+                line: function.map_or(0, |function| function.start_line),
+                package: function.and_then(|function| function.package),
             };
-            of_function.try_push(keys.functions.intern(key)?, WHAT)?;
-        }
-        keys.of_location = with_room(profile.locations.len(), WHAT)?;
-        for location in profile.locations.iter() {
             let key = FrameKey {
-                function: location.function.map(|id| of_function[id.row()]),
+                function: keys.functions.intern(function)?,
                 line: location.line_for_r(),
                 kind: location.frame_type,
+                address: keys.names.address(profile, id),
             };
             keys.of_location.try_push(keys.frames.intern(key)?, WHAT)?;
         }

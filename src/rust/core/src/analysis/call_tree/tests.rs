@@ -22,7 +22,8 @@ fn shown(tree: &CallTree) -> Vec<String> {
 }
 
 fn tree(profile: &Profile, by: By, part: Part) -> Vec<String> {
-    shown(&call_tree(profile, None, by, part, |_| true, &|| false).unwrap())
+    let names = FrameNames::new(profile).unwrap();
+    shown(&call_tree(profile, &names, None, by, part, |_| true, &|| false).unwrap())
 }
 
 #[test]
@@ -52,7 +53,17 @@ fn equal_paths_are_one_node() {
         "2 c 1/1@16",
     ];
     assert_eq!(tree(&profile, By::Line, Part::Whole), expected);
-    let whole = call_tree(&profile, None, By::Line, Part::Whole, |_| true, &|| false).unwrap();
+    let names = FrameNames::new(&profile).unwrap();
+    let whole = call_tree(
+        &profile,
+        &names,
+        None,
+        By::Line,
+        Part::Whole,
+        |_| true,
+        &|| false,
+    )
+    .unwrap();
     let parents: Vec<_> = whole.nodes.iter().map(|node| node.parent).collect();
     assert_eq!(parents, [None, None, Some(1), Some(2), Some(1), Some(1)]);
     assert_eq!(
@@ -76,9 +87,16 @@ fn calls_inside_of_a_package_are_one_node() {
         "4 p 2/2@4",
     ];
     assert_eq!(tree(&profile, By::Package, Part::Whole), expected);
-    let functions = call_tree(&profile, None, By::Function, Part::Whole, |_| true, &|| {
-        false
-    });
+    let names = FrameNames::new(&profile).unwrap();
+    let functions = call_tree(
+        &profile,
+        &names,
+        None,
+        By::Function,
+        Part::Whole,
+        |_| true,
+        &|| false,
+    );
     let functions = functions.unwrap();
     let package = |node: &Node| functions.groups[node.group as usize].package;
     let packages: Vec<_> = functions.nodes.iter().take(3).map(package).collect();
@@ -111,8 +129,10 @@ fn samples_of_some_sources_are_counted() {
     let profile = profile(&[("a", 1.0), ("b", 2.0), ("a", 4.0)]);
     let only = |wanted: usize| {
         let is_wanted = |source: SourceId| source.row() == wanted;
+        let names = FrameNames::new(&profile).unwrap();
         let tree = call_tree(
             &profile,
+            &names,
             None,
             By::Function,
             Part::Whole,
@@ -135,7 +155,7 @@ fn no_frame_and_no_name_are_no_obstacle() {
         location.function = None;
         unknown.locations.push(location).unwrap();
     }
-    let expected = ["1 ? 0/1@0", "2 ? 1/1@0"];
+    let expected = ["1 <unknown> 0/1@0", "2 <unknown> 1/1@0"];
     assert_eq!(tree(&unknown, By::Function, Part::Whole), expected);
     assert_eq!(tree(&unknown, By::Package, Part::Whole), ["1 ? 1/1@0"]);
 }

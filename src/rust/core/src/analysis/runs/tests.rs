@@ -17,7 +17,8 @@ fn shown(runs: &Runs) -> BTreeMap<Key, (f64, f64)> {
 }
 
 fn of(profile: &Profile, by: By) -> BTreeMap<Key, (f64, f64)> {
-    shown(&by_run(profile, None, by, &|| false).unwrap())
+    let names = FrameNames::new(profile).unwrap();
+    shown(&by_run(profile, &names, None, by, &|| false).unwrap())
 }
 
 #[test]
@@ -38,7 +39,8 @@ fn each_run_has_its_own_sums() {
         (key("c", 1), (2.0, 2.0)),
     ];
     assert_eq!(of(&profile, By::Function), expected.into());
-    let runs = by_run(&profile, None, By::Function, &|| false).unwrap();
+    let names = FrameNames::new(&profile).unwrap();
+    let runs = by_run(&profile, &names, None, By::Function, &|| false).unwrap();
     assert_eq!(runs.type_, ("samples", "count"));
     let sums: Vec<_> = runs
         .counted
@@ -75,15 +77,16 @@ fn counts_are_multiplied_by_the_period_of_their_run() {
     for (source, microseconds) in profile.sources.iter_mut().zip([1000, 2000]) {
         source.period = Some(Period::of_rprof(microseconds).unwrap());
     }
-    let runs = by_run(&profile, None, By::Function, &|| false).unwrap();
+    let names = FrameNames::new(&profile).unwrap();
+    let runs = by_run(&profile, &names, None, By::Function, &|| false).unwrap();
     assert_eq!(runs.type_, ("time", "nanoseconds"));
     assert_eq!(runs.periods, [Some(1e6), Some(2e6)]);
     let totals: Vec<_> = runs.figures.iter().map(|figure| figure.total).collect();
     assert_eq!(totals, [3e6, 6e6]);
-    let counts = by_run(&profile, Some("samples"), By::Function, &|| false).unwrap();
+    let counts = by_run(&profile, &names, Some("samples"), By::Function, &|| false).unwrap();
     assert_eq!(counts.figures[1].total, 3.0);
     profile.sources[1].period = None;
-    let runs = by_run(&profile, None, By::Function, &|| false).unwrap();
+    let runs = by_run(&profile, &names, None, By::Function, &|| false).unwrap();
     assert_eq!(runs.type_, ("samples", "count"));
     assert_eq!(runs.periods, [Some(1e6), None]);
 }
@@ -91,7 +94,8 @@ fn counts_are_multiplied_by_the_period_of_their_run() {
 #[test]
 fn a_profile_without_samples_has_no_figures() {
     let profile = profile(&[]);
-    let runs = by_run(&profile, None, By::Function, &|| false).unwrap();
+    let names = FrameNames::new(&profile).unwrap();
+    let runs = by_run(&profile, &names, None, By::Function, &|| false).unwrap();
     assert!(runs.figures.is_empty());
     assert_eq!(runs.counted.len(), 2);
 }

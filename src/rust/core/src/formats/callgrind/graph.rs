@@ -1,10 +1,11 @@
 //! The graph of calls: self values of lines of functions, and values of calls.
 
+use crate::analysis::frame_names::FrameNames;
 use crate::collections::{Interner, TextList};
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, TryText, filled, with_room};
-use crate::model::{FunctionId, LocationId, Profile, StringId, UNKNOWN};
+use crate::model::{FunctionId, LocationId, Profile, StringId};
 
 const WHAT: &str = "a graph of calls";
 
@@ -85,11 +86,12 @@ impl Graph {
 
     /// Assigns functions to locations, by their names.
     fn add_functions(&mut self, profile: &Profile) -> Result<()> {
-        let mut of_function = with_room(profile.functions.len(), WHAT)?;
+        let names = FrameNames::new(profile)?;
+        let mut of_name = with_room(names.count(), WHAT)?;
         let mut text = String::new();
-        for function in profile.functions.iter() {
+        for row in 0..names.count() as u32 {
             text.clear();
-            let name = profile.strings.get(function.name);
+            let name = names.get(row);
             for c in name.chars() {
                 text.try_push_char(if c.is_control() { ' ' } else { c }, WHAT)?;
             }
@@ -99,13 +101,10 @@ impl Graph {
                 "" => "<Anonymous>",
                 name => name,
             };
-            of_function.try_push(self.names.intern(name)?, WHAT)?;
+            of_name.try_push(self.names.intern(name)?, WHAT)?;
         }
-        for location in profile.locations.iter() {
-            let function = match location.function {
-                Some(id) => of_function[id.row()],
-                None => self.names.intern(UNKNOWN)?,
-            };
+        for location in profile.locations.ids() {
+            let function = of_name[names.row(location) as usize];
             self.function_of.try_push(function, WHAT)?;
         }
         Ok(())

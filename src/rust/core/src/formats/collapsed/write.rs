@@ -4,6 +4,7 @@
 //! one. They are merged in a prefix tree, and the lines are in the order of their first samples.
 
 use super::{FRAME_TYPES, INLINED, starts_like_comment};
+use crate::analysis::frame_names::FrameNames;
 use crate::analysis::paths::{Paths, ROOT};
 use crate::analysis::sample_types::chosen_type;
 use crate::analysis::total::Total;
@@ -14,7 +15,7 @@ use crate::formats::write;
 use crate::io::save;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{Growing, TryGrow, TryText, filled, with_room};
-use crate::model::{LocationId, Profile, UNKNOWN};
+use crate::model::{LocationId, Profile};
 use std::io::Write;
 
 const WHAT: &str = "collapsed stacks";
@@ -123,11 +124,12 @@ impl FrameTexts {
             of_location: with_room(profile.locations.len(), WHAT)?,
             changed: 0,
         };
-        let mut used = filled(profile.strings.len(), false, WHAT)?;
+        let names = FrameNames::new(profile)?;
+        let mut counted = filled(names.count(), false, WHAT)?;
         let mut text = String::new();
         for location in profile.locations.ids() {
-            let function = profile.function_of(location);
-            let name = function.map_or(UNKNOWN, |f| profile.strings.get(f.name));
+            let row = names.row(location);
+            let name = names.get(row);
             text.clear();
             let mut changed = starts_like_comment(name.as_bytes());
             if changed {
@@ -142,9 +144,9 @@ impl FrameTexts {
                 changed |= written != c;
                 text.try_push_char(written, WHAT)?;
             }
-            if let (true, Some(function)) = (changed, function) {
-                frames.changed += usize::from(!used[function.name.0 as usize]);
-                used[function.name.0 as usize] = true;
+            if changed {
+                frames.changed += usize::from(!counted[row as usize]);
+                counted[row as usize] = true;
             }
             if frame_types {
                 text.try_push_str(suffix(profile, location), WHAT)?;

@@ -4,13 +4,13 @@
 //! viewers would lose the time of the last sample.
 
 use super::ROOT;
+use crate::analysis::frame_names::shown;
 use crate::analysis::measures::Measure;
 use crate::analysis::paths::{Paths, ROOT as NO_PARENT};
 use crate::analysis::rows_by_source::RowsBySource;
 use crate::analysis::source_facts::{default_type, time};
 use crate::collections::{Interner, Lists, TextList};
 use crate::error::{Error, Result};
-use crate::formats::frame_names::shown;
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::write;
 use crate::json::Json;

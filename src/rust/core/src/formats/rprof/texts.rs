@@ -6,11 +6,12 @@
 use super::grammar::{self, Header};
 use super::line_reader::LineReader;
 use super::read::FORMAT;
+use crate::analysis::frame_names::FrameNames;
 use crate::error::Result;
 use crate::formats::foreign::Look;
 use crate::io::input::Origin;
 use crate::limits::memory::{TryAdd, TryGrow, TryPut, copied};
-use crate::model::{LocationId, Profile, Source, SourceFile, StackId, StringId, UNKNOWN};
+use crate::model::{LocationId, Profile, Source, SourceFile, StackId, StringId};
 use std::collections::{HashMap, HashSet};
 
 /// The text after a name.
@@ -20,6 +21,7 @@ const ITEM_END: &[u8] = b"\" ";
 /// changed, which in a regular file happens only at the start of a block.
 pub struct StackTexts<'a> {
     profile: &'a Profile,
+    names: FrameNames,
     header: Header,
     text: Vec<u8>,
     /// For each stack the range of its text, and the epoch in which it was generated.
@@ -31,8 +33,9 @@ pub struct StackTexts<'a> {
     highest: u32,
     /// The `#File` lines of the source that were not written yet.
     recorded: std::vec::IntoIter<SourceFile>,
-    /// The names that were changed.
-    changed: HashSet<StringId>,
+    /// The names of frames and files that were changed.
+    changed: HashSet<u32>,
+    changed_files: HashSet<StringId>,
 }
 
 impl<'a> StackTexts<'a> {
@@ -41,6 +44,7 @@ impl<'a> StackTexts<'a> {
         known.try_fill(profile.stacks.len(), (0, 0, 0), "stacks")?;
         Ok(StackTexts {
             profile,
+            names: FrameNames::new(profile)?,
             header: Header::default(),
             text: Vec::new(),
             known,
@@ -50,12 +54,13 @@ impl<'a> StackTexts<'a> {
             highest: 0,
             recorded: Vec::new().into_iter(),
             changed: HashSet::new(),
+            changed_files: HashSet::new(),
         })
     }
 
     /// The number of names of functions and files that were changed.
     pub fn changed_names(&self) -> usize {
-        self.changed.len()
+        self.changed.len() + self.changed_files.len()
     }
 
     pub fn start_block(&mut self, source: &Source, header: Header) -> Result<()> {
@@ -103,7 +108,7 @@ impl<'a> StackTexts<'a> {
         let name = self.profile.strings.get(filename).as_bytes();
         // A line ends at a line feed, and a reader may remove a CR before it.
         if name.contains(&b'\n') || name.ends_with(b"\r") {
-            self.changed.try_add(filename, "files")?;
+            self.changed_files.try_add(filename, "files")?;
             push_on_one_line(out, name)?;
         } else {
             out.try_extend(name, "a line")?;
@@ -169,7 +174,8 @@ impl<'a> StackTexts<'a> {
                 self.line_reference(function.filename, line, text, files)?;
             }
         }
-        let name = function.map_or(UNKNOWN, |f| strings.get(f.name)).as_bytes();
+        let row = self.names.row(location);
+        let name = self.names.get(row).as_bytes();
         text.try_push(b'"', "a line")?;
         let start = text.len();
         text.try_extend(name, "a line")?;
@@ -179,9 +185,7 @@ impl<'a> StackTexts<'a> {
         if as_it_is {
             return Ok(());
         }
-        if let Some(function) = function {
-            self.changed.try_add(function.name, "names")?;
-        }
+        self.changed.try_add(row, "names")?;
         text.truncate(start);
         push_on_one_line(text, name)?;
         text.try_extend(ITEM_END, "a line")
@@ -202,8 +206,8 @@ impl<'a> StackTexts<'a> {
         let (mut space, mut other) = (Vec::new(), Vec::new());
         let frames = found.stacks.get(*sample).unpacked(&mut space)?;
         let wanted = self.profile.stacks.get(stack).unpacked(&mut other)?;
-        let same =
-            |(a, b): (&LocationId, &LocationId)| name_of(found, *a) == name_of(self.profile, *b);
+        let read = FrameNames::new(found)?;
+        let same = |(a, b): (&LocationId, &LocationId)| read.of(*a) == self.names.of(*b);
         Ok(reader.pending.is_none()
             && frames.len() == wanted.len()
             && frames.iter().zip(wanted).all(same))
@@ -244,11 +248,6 @@ impl<'a> StackTexts<'a> {
         push_number(text, line.max(0) as u64)?;
         text.try_push(b' ', "a line")
     }
-}
-
-fn name_of(profile: &Profile, location: LocationId) -> &str {
-    let function = profile.function_of(location);
-    function.map_or(UNKNOWN, |f| profile.strings.get(f.name))
 }
 
 /// Appends a name without characters that could end it or its line.

@@ -5,12 +5,12 @@
 //! [`MOST_IN_ORDER`] samples are summed, unless the user decides.
 
 use super::{NO_UNIT, SCHEMA, type_of};
+use crate::analysis::frame_names::shown;
 use crate::analysis::measures::{Measure, Measured};
 use crate::analysis::rows_by_source::RowsBySource;
 use crate::analysis::source_facts::{default_type, file_name};
 use crate::collections::{Interner, Lists, TextList, next_row};
 use crate::error::Result;
-use crate::formats::frame_names::shown;
 use crate::formats::losses::{LossKind, Losses};
 use crate::formats::write;
 use crate::json::Json;

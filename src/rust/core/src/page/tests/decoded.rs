@@ -1,6 +1,7 @@
 //! Decodes pages, and compares their data with the samples of the profile.
 
 use super::*;
+use crate::analysis::frame_names::shown;
 use crate::io::gzip::Content;
 use crate::io::input::Source as Bytes;
 use crate::model::{LocationId, StackId, is_summable};
@@ -59,14 +60,13 @@ pub fn frame_texts(data: &Value) -> Vec<FrameText> {
     (0..count)
         .map(|row| {
             let function = frames["function"][row].as_i64().unwrap();
-            let named = usize::try_from(function).ok().map(|f| {
-                let functions = &data["functions"];
-                let [name, file, package] =
-                    ["name", "file", "package"].map(|c| string(&functions[c][f]));
-                format!("{name}|{file}|{}|{package}", functions["line"][f])
-            });
+            let f = usize::try_from(function).unwrap();
+            let functions = &data["functions"];
+            let [name, file, package] =
+                ["name", "file", "package"].map(|c| string(&functions[c][f]));
             format!(
-                "{named:?}|{}|{}",
+                "{name}|{file}|{}|{package}|{}|{}",
+                functions["line"][f],
                 frames["line"][row],
                 string(&frames["kind"][row])
             )
@@ -96,14 +96,18 @@ fn node_texts(data: &Value) -> Vec<Vec<FrameText>> {
 /// The stacks of all samples in the same form.
 fn sample_texts(profile: &Profile) -> Vec<Vec<FrameText>> {
     let text = |location: &LocationId| {
-        let function = profile.function_of(*location).map(|f| {
-            let [name, file] = [f.name, f.filename].map(|id| profile.strings.get(id));
-            let package = f.package.map_or("", |id| profile.strings.get(id));
-            format!("{name}|{file}|{}|{package}", f.start_line)
-        });
+        let function = profile.function_of(*location);
+        let package = function.and_then(|f| f.package);
+        let package = package.map_or("", |id| profile.strings.get(id));
+        let start = function.map_or(0, |f| f.start_line);
+        let shown = shown(profile, *location).unwrap();
         let location = profile.locations.get(*location);
         let kind = profile.frame_type_of(&location).unwrap_or_default();
-        format!("{function:?}|{}|{kind}", location.line_for_r())
+        let line = location.line_for_r();
+        format!(
+            "{}|{}|{start}|{package}|{line}|{kind}",
+            shown.name, shown.file
+        )
     };
     let stack = |id: &StackId| {
         let stack = profile.stacks.get(*id).to_vec().unwrap();

@@ -1,15 +1,16 @@
 //! The shared tables: stacks, frames, functions, sources, libraries and strings.
 
 use super::Text;
+use crate::analysis::frame_names::shown;
 use crate::analysis::paths::{Paths, ROOT};
 use crate::analysis::sample_types::is_rprof;
 use crate::collections::{Interner, TextList};
 use crate::error::Result;
-use crate::formats::frame_names::shown;
 use crate::json::Json;
 use crate::limits::cancel::{self, ROWS, Stop};
-use crate::limits::memory::{TryCollect, TryGrow, filled};
+use crate::limits::memory::{TryCollect, TryGrow, filled, written};
 use crate::model::{FunctionId, LocationId, Mapping, MappingId, NATIVE, Profile, StackId};
+use std::borrow::Cow;
 
 const WHAT: &str = "the output";
 /// Rows of the categories.
@@ -114,7 +115,14 @@ impl Tables {
         let row = self.funcs.intern(func)?;
         if self.funcs.len() > known {
             let frame = shown(profile, id)?;
-            let name = self.strings.intern(&frame.name)?;
+            // The profiler shows code without symbols by its address, beside the library.
+            let name = match profile.address_of(&location).address {
+                address if address != 0 && func.function.is_none() => {
+                    Cow::Owned(written(format_args!("{address:#x}"), WHAT)?)
+                }
+                _ => frame.name,
+            };
+            let name = self.strings.intern(&name)?;
             self.names.try_push(name, WHAT)?;
             let source = match frame.file.is_empty() || func.function.is_none() {
                 true => None,
