@@ -128,3 +128,17 @@ test_that("large values are shown with few digits", {
   expect_equal(format_value(c(1e308, 1e30), "seconds"), c("2.778e+304hrs", "2.778e+26hrs"))
   expect_equal(format_value(1e308, "petabytes"), "1e+308PB")
 })
+
+test_that("values of one type in several units are never one sum", {
+  x <- combine_profiles(with_values(3, "time", "seconds"), with_values(1000, "time", "milliseconds"))
+  sums <- function(x) tapply(x$sample_values$value, paste(x$sample_values$type, x$sample_values$unit), sum)
+  for (format in c("speedscope", "otlp")) {
+    expect_equal(sums(expect_no_warning(read_written(x, format))), sums(x))
+  }
+  # These have one unit, to which times are converted, or one column.
+  expect_equal(sums(expect_no_warning(read_written(x, "firefox")))[["time milliseconds"]], 4000)
+  for (format in c("cpuprofile", "collapsed")) {
+    y <- expect_profile_warning(read_written(x, format), "profile_warning_lossy")
+    expect_equal(nrow(y$samples), 1)
+  }
+})

@@ -66,7 +66,7 @@ pub fn mutate(text: &[u8], random: &mut Random) -> Vec<u8> {
             }
             9 => {
                 let long =
-                    lines[at].repeat(random.below(2000).min(1 + 100_000 / (lines[at].len() + 1)));
+                    lines[at].repeat(random.below(2000).min(1 + 20_000 / (lines[at].len() + 1)));
                 lines[at] = long;
             }
             _ => {

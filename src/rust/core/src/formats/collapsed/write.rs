@@ -6,7 +6,7 @@
 use super::{FRAME_TYPES, INLINED, starts_like_comment};
 use crate::analysis::frame_names::FrameNames;
 use crate::analysis::paths::{Paths, ROOT};
-use crate::analysis::sample_types::chosen_type;
+use crate::analysis::sample_types::{WrittenType, chosen_type};
 use crate::analysis::total::Total;
 use crate::collections::{Interner, TextList};
 use crate::error::Result;
@@ -15,7 +15,7 @@ use crate::formats::write;
 use crate::io::save;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{Growing, TryGrow, TryText, filled, with_room};
-use crate::model::{LocationId, Profile};
+use crate::model::{LocationId, Profile, Values};
 use std::io::Write;
 
 const WHAT: &str = "collapsed stacks";
@@ -35,6 +35,10 @@ impl write::Writer for Writer<'_> {
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
         let mut losses = Losses::default();
         let type_ = chosen_type(profile, self.type_)?;
+        losses.add(
+            LossKind::SampleWithoutValue,
+            in_other_units(profile, &type_),
+        );
         let frames = FrameTexts::new(profile, self.frame_types)?;
         losses.add(LossKind::ChangedName, frames.changed);
         let mut paths = Paths::default();
@@ -107,6 +111,14 @@ impl write::Writer for Writer<'_> {
         out.write_all(&text).map_err(save::failed)?;
         Ok(losses)
     }
+}
+
+/// The number of samples with a value of the type, but in another unit, which cannot be added.
+fn in_other_units(profile: &Profile, type_: &WrittenType) -> usize {
+    let is_other = |v: &&Values| v.type_.name == type_.key && v.type_.unit != type_.unit;
+    let others = profile.values.iter().filter(is_other);
+    let columns = others.flat_map(|values| values.column.iter());
+    columns.filter(|value| !value.is_nan()).count()
 }
 
 /// The texts of frames, by location.

@@ -111,8 +111,9 @@ impl<'m, 'a> Thread<'m, 'a> {
     /// Whether its weights are written like those of another thread, but are of another type.
     pub fn is_other_type(&self, other: &Thread) -> bool {
         let (one, two) = (self.weight, other.weight);
+        // Times are converted to milliseconds.
         one.weight_type() == two.weight_type()
-            && (one.name(), one.unit()) != (two.name(), two.unit())
+            && (one.name() != two.name() || one.weight_type() != TIME && one.unit() != two.unit())
     }
 
     pub fn write(
