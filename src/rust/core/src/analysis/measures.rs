@@ -1,7 +1,7 @@
 //! The data for viewers that show one number for each sample: for each sample type the values of the samples of a
 //! source, either in order or summed by stack.
 
-use super::sample_types::{WrittenType, written_types};
+use super::sample_types::{WrittenType, check_sums, written_types};
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, filled};
@@ -18,6 +18,7 @@ impl<'a> Measure<'a> {
 
     /// The types whose sums are meaningful, in the order in which they are written.
     pub fn all(profile: &'a Profile) -> Result<Vec<Measure<'a>>> {
+        check_sums(profile)?;
         let mut all = Vec::new();
         for type_ in written_types(profile, true)? {
             if crate::model::is_summable(type_.key, type_.unit) {

@@ -55,9 +55,10 @@ fn summable(profile: &Profile) -> impl DoubleEndedIterator<Item = &Values> {
     profile.values.iter().filter(|v| can_be_summed(v))
 }
 
-/// Checks that no sum can be infinite, also as nanoseconds, and no sum of the times between counted samples. All analyses
-/// and writers choose their types here, so none of them has to check its own sums.
-fn check_sums(profile: &Profile) -> Result<()> {
+/// Checks that no sum can be infinite, also as nanoseconds, and no sum of the times between counted samples. Analyses and
+/// writers of any number choose their types here or as measures, so none of them has to check its own sums. Other writers
+/// have whole numbers of 64 bits and check each.
+pub fn check_sums(profile: &Profile) -> Result<()> {
     let periods = profile
         .sources
         .iter()
@@ -217,6 +218,7 @@ impl WrittenType<'_> {
 /// One of the types that are written: the one with this name, else the one that counts samples, else the
 /// default one.
 pub fn chosen_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<WrittenType<'p>> {
+    check_sums(profile)?;
     let mut types = written_types(profile, true)?;
     let name = match wanted {
         Some(name) => Some(name),
@@ -242,7 +244,6 @@ pub fn chosen_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Wri
 /// The types in the order in which they are written: the order of the file that the profile was read from, if it has
 /// one; otherwise, the types that users of pprof expect come first.
 pub fn written_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenType<'_>>> {
-    check_sums(profile)?;
     let rprof = profile.sources.iter().any(is_rprof);
     let mut written = match rprof {
         true => derived(profile)?,

@@ -118,7 +118,7 @@ impl Nodes {
         match key {
             "id" => node.id = Some(id(json)?),
             "hitCount" => node.hits = count(json)?,
-            "parent" => {
+            "parent" if json.peek()? != Kind::Word => {
                 let parent = id(json)?;
                 self.parents.try_push((row, parent), WHAT)?;
             }
