@@ -286,7 +286,9 @@ agent_target <- function(to, headers, timeout, resource, call) {
     abort_argument("`to` must not be an empty string.", call)
   }
   if (!is.null(to) && !is_path(to)) {
-    abort_argument(paste0("`to` must be a URL, the path of a folder, a function, or `NULL`, not ", object_in_words(to), "."), call)
+    abort_argument(
+      paste0("`to` must be a URL, the path of a folder, a function, or `NULL`, not ", object_in_words(to), "."), call
+    )
   }
   if (!is.null(to) && !grepl("^[A-Za-z][A-Za-z0-9+.-]*://", to)) {
     return(agent_folder(to, resource, call))
@@ -320,7 +322,8 @@ agent_folder <- function(to, resource, call) {
       c(
         paste0("Cannot write to `", file[[2]], "`: there is no such folder."),
         i = if (is_server) {
-          paste0("The URL of a server starts with `http://` or `https://`: ", in_quotes(paste0("http://", short_text(to))), ".")
+          url <- paste0("http://", short_text(to))
+          paste0("The URL of a server starts with `http://` or `https://`: ", in_quotes(url), ".")
         } else {
           "Create the folder first, with `dir.create()`. The URL of a server starts with `http://` or `https://`."
         }

@@ -54,12 +54,12 @@ benchmark_profile <- function(
   named <- length(exprs) == 1 || rlang::is_named(exprs) && !anyDuplicated(names(exprs))
   if (length(exprs) == 0 || !named) {
     # A misspelled argument is one of the expressions.
-    near <- vapply(setdiff(names(exprs), ""), function(name) {
-      did_you_mean(name, c("runs", "times", "warmup", "measure", "interval"), "`") %||% ""
-    }, "")
+    hints <- lapply(setdiff(names(exprs), ""), function(name) {
+      hint <- did_you_mean(name, c("runs", "times", "warmup", "measure", "interval"), "`")
+      if (!is.null(hint)) paste0("There is no argument `", name, "`. ", hint)
+    })
     abort_argument(c(
-      "`...` must be one expression, or several with different names.",
-      i = if (any(near != "")) paste0("There is no argument `", names(near)[near != ""][[1]], "`. ", near[near != ""][[1]])
+      "`...` must be one expression, or several with different names.", i = utils::head(unlist(hints), 1)
     ), call)
   }
   for (expr in exprs) {

@@ -49,7 +49,8 @@ combine_profiles <- function(...) {
   for (i in seq_along(profiles)) {
     if (!is_profile(profiles[[i]])) {
       abort_argument(c(
-        paste0("Argument ", i, " must be a profile, not ", object_in_words(profiles[[i]]), "."), i = profile_hint(profiles[[i]])
+        paste0("Argument ", i, " must be a profile, not ", object_in_words(profiles[[i]]), "."),
+        i = profile_hint(profiles[[i]])
       ), call)
     }
   }

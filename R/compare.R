@@ -170,7 +170,8 @@ one_profile <- function(x, name, call) {
   }
   if (!is_list_of_profiles(x)) {
     abort_argument(c(
-      paste0("`", name, "` must be a profile, or a list of profiles, not ", object_in_words(x), "."), i = profile_hint(x)
+      paste0("`", name, "` must be a profile, or a list of profiles, not ", object_in_words(x), "."),
+      i = profile_hint(x)
     ), call)
   }
   bind_profiles(unname(lapply(x, as_unchecked_v2, call)), call)
@@ -418,7 +419,11 @@ whole_in_words <- function(whole, unit) {
       }
     )
   )
-  interval <- if (is_exact) "exact: the runs of each version are equal" else paste("95% interval", interval_in_words(whole))
+  interval <- if (is_exact) {
+    "exact: the runs of each version are equal"
+  } else {
+    paste("95% interval", interval_in_words(whole))
+  }
   paste0(text, " (", interval, "): ", verdict)
 }
 

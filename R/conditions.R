@@ -22,7 +22,7 @@
 #   profile_warning_lossy      some information could not be stored in a file or message
 #   profile_warning_rejected   a server rejected some profiles (rejected, answer)
 #   profile_warning_answer     a server answered with a message, or unexpectedly (answer)
-#   profile_warning_labels     the labels of a handler cannot be used
+#   profile_warning_labels     the labels of a handler cannot be used, or a router has no endpoints
 #   profile_warning_unsent     there was nothing to send
 #   profile_warning_agent      the agent that environment variables request cannot be started
 #   profile_warning_inconclusive  the runs of two versions do not show which takes more (comparison)

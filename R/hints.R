@@ -106,12 +106,19 @@ profile_hint <- function(x) {
 similar_texts <- function(x, choices) {
   # The time of a comparison is that of both lengths multiplied, and names may be long and many.
   choices <- choices[!is.na(choices) & nchar(choices, "bytes") <= 2 * nchar(x, "bytes") + 10]
-  if (length(choices) == 0 || length(choices) > 1000 || nchar(x) > 100) {
+  if (length(choices) == 0 || nchar(x, "bytes") > 200 || length(choices) * nchar(x, "bytes") > 1e5) {
     return(character())
   }
   distance <- as.vector(utils::adist(x, choices, ignore.case = TRUE))
-  near <- distance <= max(min(nchar(x) - 1, 2), nchar(x) %/% 3) | startsWith(tolower(choices), tolower(x)) & nchar(x) > 0
+  # Letters in another order are as near as one wrong letter.
+  distance[letters_of(choices) == letters_of(x)] <- 1
+  starts <- nchar(x) > 0 & startsWith(tolower(choices), tolower(x))
+  near <- starts | distance <= max(1, nchar(x) %/% 3)
   choices[near][order(distance[near])]
+}
+
+letters_of <- function(texts) {
+  vapply(strsplit(tolower(texts), ""), function(letters) paste(sort(letters, method = "radix"), collapse = ""), "")
 }
 
 # `Did you mean "cpu"?`, or NULL.

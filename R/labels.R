@@ -70,8 +70,8 @@
 #'
 #'   `label_plumber()`: `pr`, which is modified.
 #' @section Errors:
-#' `profile_error_argument` for invalid arguments, including labels that are too long. The warning about the labels of
-#' a handler has class `profile_warning_labels`.
+#' `profile_error_argument` for invalid arguments, including labels that are too long. The warnings about
+#' the labels of a handler and about a router without endpoints have class `profile_warning_labels`.
 #' @seealso [filter_profile()]; `vignette("processes", package = "profile")`
 #' @export
 #' @examples
@@ -154,7 +154,10 @@ label_plumber <- function(pr) {
   }
   if (label_endpoints(pr, "") == 0) {
     warn_profile(
-      c("`pr` has no endpoints, so there is nothing to label.", i = "Call `label_plumber()` after all endpoints are defined."),
+      c(
+        "`pr` has no endpoints, so there is nothing to label.",
+        i = "Call `label_plumber()` after all endpoints are defined."
+      ),
       "profile_warning_labels",
       call = call
     )
@@ -203,7 +206,8 @@ mount_of_request <- function(req, known) {
 }
 
 missing_of_labels <- function(labels, call) {
-  abort_missing(if (labels) "labels" else "expr", call, i = "An example is `with_labels(c(route = \"/users\"), work())`.")
+  name <- if (labels) "labels" else "expr"
+  abort_missing(name, call, i = "An example is `with_labels(c(route = \"/users\"), work())`.")
 }
 
 # The body of the wrapper, which calls the handler with its own arguments.

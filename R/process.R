@@ -278,7 +278,9 @@ watched_lines <- function(recorded, every, n) {
         )
       )
     },
-    if (nrow(x$samples) == 0 && recorded$unread == 0 && length(recorded$ended) == 0) "It has used no CPU time; `event = \"wall\"` shows where it waits."
+    if (nrow(x$samples) == 0 && recorded$unread == 0 && length(recorded$ended) == 0) {
+      "It has used no CPU time; `event = \"wall\"` shows where it waits."
+    }
   )
   shorten(lines, width)
 }

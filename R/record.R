@@ -39,8 +39,8 @@
 #'
 #' @section Errors:
 #' - those of the expression;
-#' - `profile_error_argument` for invalid arguments, and for `last_profile()` if nothing was recorded in
-#'   this session;
+#' - `profile_error_argument` for invalid arguments, such as a function instead of a call of it, and for
+#'   `last_profile()` if nothing was recorded in this session;
 #' - `profile_error_unsupported` if R was built without its profiler; with `joint = TRUE`, see
 #'   [start_profiler()].
 #' @seealso [describe_profile()], [call_tree()], [profile_page()]

@@ -624,6 +624,20 @@ test_that("handlers that are labelled in a loop have their own labels", {
   expect_equal(vapply(applied, function(f) f(), ""), expected)
 })
 
+test_that("outputs of Shiny that are made in a loop have their own labels", {
+  skip_if_not_installed("shiny")
+  server <- function(input, output, session) {
+    for (id in c("p", "q")) local({
+      id <- id
+      output[[id]] <- shiny::renderText(with_labels(c(output = id), labels_now()))
+    })
+    lapply(c("r", "s"), function(id) output[[id]] <- shiny::renderText(with_labels(c(output = id), labels_now())))
+  }
+  quietly(shiny::testServer(server, {
+    for (id in c("p", "q", "r", "s")) expect_equal(output[[id]], paste0("output=", id))
+  }))
+})
+
 # A promise of an argument is evaluated when the function is called: in a loop, that is after the loop.
 test_that("functions that return functions force their arguments", {
   namespace <- asNamespace("profile")
