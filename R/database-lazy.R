@@ -20,7 +20,8 @@
 #'
 #'   `summary()`: a lazy table with a row for each function, and columns `name`, `self`, `total`,
 #'   `self_share` and `total_share`, as in [summary.profile_data()], in no particular order. Use
-#'   `dplyr::collect()` to load it.
+#'   `dplyr::collect()` to load it. The database does not know the names of code without symbols: its `name` is
+#'   `NA`. Shares of differences are always relative to the sum of absolute values.
 #'
 #' @section Errors:
 #' Those of [summary.profile_data()], such as `profile_error_unsupported` if the values of `type` cannot be

@@ -214,10 +214,16 @@ format_hottest <- function(summary, n, width) {
 # Says that all values of a summary or a call tree are 0, and which types have others; `NULL` if there are values, or no
 # samples. `argument` is the name of the argument for the sample type.
 all_zero <- function(summary, argument = "type") {
-  if (attr(summary, "counted")$samples > 0 && attr(summary, "whole") == 0) {
+  if (attr(summary, "counted")$samples == 0) {
+    return(NULL)
+  }
+  type <- printable(attr(summary, "type"))
+  if (inherits(summary, "profile_summary") && nrow(summary$by_function) == 0 && attr(summary, "whole") > 0) {
+    paste0("The values of `", type, "` of each stack add up to 0.")
+  } else if (attr(summary, "whole") == 0) {
     others <- attr(summary, "other_types")
     paste0(
-      "All values of `", printable(attr(summary, "type")), "` are 0.",
+      "All values of `", type, "` are 0.",
       if (length(others) > 0) {
         paste0(" Try ", paste0("`", argument, "\u00a0=\u00a0\"", printable(utils::head(others, 5)), "\"`", collapse = " or "), ".")
       }

@@ -78,6 +78,9 @@ test_that("a default type without values names the types that have some", {
   none$sample_locations <- none$sample_locations[1, ]
   expect_identical(attr(summary(none), "other_types"), character())
   expect_match(format(none), "All values of `samples` are 0.", fixed = TRUE, all = FALSE)
+  cancelled <- profile_of_stacks(c("f", "f"), c(3, -3))
+  expect_match(format(cancelled), "The values of `samples` of each stack add up to 0.", fixed = TRUE, all = FALSE)
+  expect_no_match(format(describe_profile(cancelled)), "NaN|Inf|no samples")
   # Only without samples are there no samples.
   none$sample_locations <- none$sample_locations[0, ]
   expect_match(format(none), "No samples with a stack.", fixed = TRUE, all = FALSE)
@@ -142,6 +145,21 @@ test_that("a page has what shares of differences are relative to", {
   data <- page_data(profile_page(found_file("diff-self-not-total.pb.gz")))
   expect_identical(data$values[[1]]$whole, 20L)
   expect_null(page_data(profile_page(read_pprof(data_path("pprof/go_cpu.pb.gz"))))$values[[1]]$whole)
+})
+
+test_that("databases have the same figures of differences", {
+  for (package in c("dplyr", "dbplyr")) skip_if_not_installed(package)
+  for_each_database(function(con, schema, connect) {
+    x <- found_file("diff-self-not-total.pb.gz")
+    copy_profile_to(con, x, schema = schema)
+    copy_profile_to(con, x, schema = schema)
+    wanted <- summary(combine_profiles(x, x))$by_function
+    sums <- as.data.frame(dplyr::collect(summary(tbl_profile(con, schema = schema))))
+    expect_equal(sums[match(wanted$name, sums$name), ], as.data.frame(wanted), ignore_attr = TRUE)
+    roll_up_profiles(con, Sys.time() + 1e6, schema = schema)
+    again <- summary(profile_from_con(con, schema = schema))$by_function
+    expect_equal(as.data.frame(again), as.data.frame(wanted))
+  })
 })
 
 # ---- Go ----------------------------------------------------------------------------
