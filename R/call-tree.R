@@ -231,7 +231,8 @@ as_tibble.profile_call_tree <- function(x, ...) {
 
 is_whole_tree <- function(x) {
   columns <- c("node_id", "parent_id", "depth", "name", "filename", "line", "self", "total")
-  all(columns %in% names(x)) && is.numeric(attr(x, "sum")) && is.numeric(attr(x, "whole")) && identical(x$node_id, seq_len(nrow(x)))
+  sums <- list(attr(x, "sum"), attr(x, "whole"))
+  all(columns %in% names(x)) && all(vapply(sums, is.numeric, NA)) && identical(x$node_id, seq_len(nrow(x)))
 }
 
 # list(head, text, note): a heading, a string for each line, and a sentence about omitted branches.

@@ -152,7 +152,8 @@ summary.tbl_profile <- function(object, ..., type = "samples") {
   )
 }
 
-# The frames of stacks, and the sums of the values and of the absolute values that each stack has. Without sets each sample has a stack of its own.
+# The frames of stacks, and the sums of the values and of the absolute values that each stack has. Without sets each
+# sample has a stack of its own.
 stacks_with_values <- function(object, type) {
   .data <- rlang::.data
   stored <- attr(object, "stored")

@@ -29,8 +29,8 @@
 #'   each line, by default at most 60; `print()` returns `x`, invisibly. `as.list()` returns a list whose
 #'   names will not change:
 #'   \describe{
-#'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`, `seconds` (or `NULL`), `interval` in
-#'     seconds (or `NULL` if unknown or different), `without_stack`, `without_value`, `functions`, `types`
+#'   \item{run}{list: `samples`, `sum` (in the unit), `whole` (the sum of absolute values), `type`, `unit`,
+#'     `seconds` (or `NULL`), `interval` in seconds (or `NULL` if unknown or different), `without_stack`, `without_value`, `functions`, `types`
 #'     (a tibble), and `sources` (a tibble with `source_type`, `source_uri`, `source_timestamp`)}
 #'   \item{tree}{tibble: the [call_tree()]}
 #'   \item{functions}{tibble: `name`, `self`, `total`, `self_share`, `total_share`, `caller` (the function

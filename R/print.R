@@ -221,12 +221,11 @@ all_zero <- function(summary, argument = "type") {
   if (inherits(summary, "profile_summary") && nrow(summary$by_function) == 0 && attr(summary, "whole") > 0) {
     paste0("The values of `", type, "` of each stack add up to 0.")
   } else if (attr(summary, "whole") == 0) {
-    others <- attr(summary, "other_types")
+    others <- printable(utils::head(attr(summary, "other_types"), 5))
+    choices <- paste0("`", argument, "\u00a0=\u00a0\"", others, "\"`", recycle0 = TRUE)
     paste0(
       "All values of `", type, "` are 0.",
-      if (length(others) > 0) {
-        paste0(" Try ", paste0("`", argument, "\u00a0=\u00a0\"", printable(utils::head(others, 5)), "\"`", collapse = " or "), ".")
-      }
+      if (length(others) > 0) paste0(" Try ", paste(choices, collapse = " or "), ".")
     )
   }
 }
@@ -258,9 +257,8 @@ hint_for <- function(x, summary) {
     )
   } else if (attr(summary, "without_symbol") > 0.1 * attr(summary, "whole")) {
     paste(
-      "The profile is not symbolized: the functions of much of the code are unknown, only its program or library",
-      "is known. Install debug symbols before you run `perf script`, or add names with",
-      "`pprof -proto -output=named.pb.gz program file`."
+      "The profile is not symbolized: the functions of much of the code are unknown. Install debug symbols before",
+      "you run `perf script`, or add names with `pprof -proto -output=named.pb.gz program file`."
     )
   }
 }
