@@ -58,3 +58,42 @@ impl Whole {
         if self.base > 0.0 { self.base } else { self.all }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::testing::profile;
+    use crate::model::Label;
+
+    #[test]
+    fn the_base_counts_alone_if_it_is_labelled() {
+        let mut whole = Whole::default();
+        whole.add(5.0, false);
+        whole.add(-7.0, false);
+        assert_eq!(whole.get(), 12.0);
+        whole.add(-3.0, true);
+        assert_eq!(whole.get(), 3.0);
+    }
+
+    #[test]
+    fn samples_of_the_base_have_a_label() {
+        let mut profile = profile(&[("f", 1.0), ("g", -1.0), ("h", 2.0)]);
+        assert!((0..3).all(|row| !BaseSamples::new(&profile).unwrap().contains(row)));
+        let [key, other, value] =
+            ["pprof::base", "base", "true"].map(|text| profile.strings.intern(text).unwrap());
+        let label = |sample, key| Label {
+            sample,
+            key,
+            str: Some(value),
+            num: None,
+            unit: None,
+            other: None,
+        };
+        profile.labels = vec![label(0, other), label(1, key)];
+        let base = BaseSamples::new(&profile).unwrap();
+        assert_eq!(
+            [0, 1, 2].map(|row| base.contains(row)),
+            [false, true, false]
+        );
+    }
+}
