@@ -12,10 +12,12 @@
 //! count is what follows the last one. `difffolded.pl` writes two counts in all lines, those before and
 //! after a change. Austin writes comments.
 
+mod detect;
 mod read;
 mod write;
 
-pub use read::{FORMAT, is_part_of_line};
+pub use detect::is_part_of_line;
+pub use read::FORMAT;
 pub use write::Writer;
 
 /// The suffixes of names that have a meaning, and the types of frames that they stand for.

@@ -12,6 +12,7 @@
 //! and the last parentheses contain the module. A sample without a call graph has its only frame on the
 //! line of the head. Sources: perf's `builtin-script.c`, and the files that it writes.
 
+mod detect;
 mod frame;
 mod head;
 mod read;

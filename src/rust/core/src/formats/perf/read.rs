@@ -2,11 +2,11 @@
 //!
 //! The frames of a sample are collected as text, by which equal stacks are found (`stacks.rs`).
 
-use super::frame::{frame, is_address_aligned};
+use super::detect::{is_header, recognises};
+use super::frame::frame;
 use super::head::{Head, head};
 use super::stacks::{Known, Stacks};
 use crate::error::Result;
-use crate::formats::bytes::{is_text, text_lines};
 use crate::formats::format::{Format, Opened};
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::text_file::{self, File, Grammar};
@@ -18,10 +18,6 @@ use memchr::memmem;
 
 const STACK: &str = "a stack";
 const VALUES: &str = "sample values";
-/// The number of lines in which the first sample is searched for.
-const FIRST_LINES: usize = 100;
-/// Text is seldom indented by more characters, while most addresses are.
-const FAR: usize = 8;
 /// More events than anybody records at once. Each adds a value to every sample.
 const MOST_EVENTS: usize = 1000;
 /// The number of frames of a sample between two checks of the memory that they take.
@@ -34,56 +30,6 @@ pub const FORMAT: Format = Format {
     is_guessed: false,
     read,
 };
-
-/// Whether the first line is the head of a sample. Text may look like a head without a time, so a frame must
-/// follow it then. A head with a time and a frame need not be the first lines.
-fn recognises(start: &[u8]) -> bool {
-    let mut lines = text_lines(start).skip_while(|line| line.starts_with(b"#") && !is_header(line));
-    let first = lines.next().unwrap_or_default();
-    let next = lines.next();
-    if is_header(first) {
-        return true;
-    }
-    let is_first = match head(first).filter(|_| is_text(first)) {
-        Some(found) if is_timed(&found) => {
-            next.is_none_or(|next| next[0].is_ascii_whitespace() || is_timed_head(next))
-        }
-        Some(found) => has_place(found.rest) || next.is_some_and(has_place),
-        None => false,
-    };
-    // perf may print warnings, or events of other kinds, before the first sample.
-    let pairs = text_lines(start)
-        .zip(text_lines(start).skip(1))
-        .take(FIRST_LINES);
-    let is_sample = |(line, next): (&[u8], &[u8])| {
-        next.starts_with(b"\t") && has_place(next) && is_timed_head(line)
-    };
-    is_first || pairs.into_iter().any(is_sample)
-}
-
-fn is_timed(head: &Head) -> bool {
-    head.time.is_some() && head.event.is_some()
-}
-
-fn is_timed_head(line: &[u8]) -> bool {
-    head(line).is_some_and(|head| is_timed(&head))
-}
-
-/// Whether a line is a frame with its address or its module.
-fn has_place(line: &[u8]) -> bool {
-    let frame = frame(line);
-    let is_far = line.len() - line.trim_ascii_start().len() > FAR;
-    match frame.module {
-        Some(module) => frame.address.is_some() || matches!(module[..], [b'/' | b'[', ..]),
-        None => frame.address.is_some() && (is_address_aligned(line) || is_far),
-    }
-}
-
-/// Whether a line is one of the header that `perf script --header` prints.
-fn is_header(line: &[u8]) -> bool {
-    const STARTS: [&[u8]; 3] = [b"# ========", b"# captured on", b"# cmdline :"];
-    STARTS.iter().any(|start| line.starts_with(start))
-}
 
 fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     text_file::read(opened, PerfScript::default(), stop)

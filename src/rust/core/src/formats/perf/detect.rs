@@ -1,0 +1,60 @@
+//! Recognises the output of `perf script`.
+
+use super::frame::{frame, is_address_aligned};
+use super::head::{Head, head};
+use crate::formats::bytes::{is_text, text_lines};
+
+/// The number of lines in which the first sample is searched for.
+const FIRST_LINES: usize = 100;
+/// Text is seldom indented by more characters, while most addresses are.
+const FAR: usize = 8;
+
+/// Whether the first line is the head of a sample. Text may look like a head without a time, so a frame must
+/// follow it then. A head with a time and a frame need not be the first lines.
+pub fn recognises(start: &[u8]) -> bool {
+    let mut lines = text_lines(start).skip_while(|line| line.starts_with(b"#") && !is_header(line));
+    let first = lines.next().unwrap_or_default();
+    let next = lines.next();
+    if is_header(first) {
+        return true;
+    }
+    let is_first = match head(first).filter(|_| is_text(first)) {
+        Some(found) if is_timed(&found) => {
+            next.is_none_or(|next| next[0].is_ascii_whitespace() || is_timed_head(next))
+        }
+        Some(found) => has_place(found.rest) || next.is_some_and(has_place),
+        None => false,
+    };
+    // perf may print warnings, or events of other kinds, before the first sample.
+    let pairs = text_lines(start)
+        .zip(text_lines(start).skip(1))
+        .take(FIRST_LINES);
+    let is_sample = |(line, next): (&[u8], &[u8])| {
+        next.starts_with(b"\t") && has_place(next) && is_timed_head(line)
+    };
+    is_first || pairs.into_iter().any(is_sample)
+}
+
+fn is_timed(head: &Head) -> bool {
+    head.time.is_some() && head.event.is_some()
+}
+
+fn is_timed_head(line: &[u8]) -> bool {
+    head(line).is_some_and(|head| is_timed(&head))
+}
+
+/// Whether a line is a frame with its address or its module.
+fn has_place(line: &[u8]) -> bool {
+    let frame = frame(line);
+    let is_far = line.len() - line.trim_ascii_start().len() > FAR;
+    match frame.module {
+        Some(module) => frame.address.is_some() || matches!(module[..], [b'/' | b'[', ..]),
+        None => frame.address.is_some() && (is_address_aligned(line) || is_far),
+    }
+}
+
+/// Whether a line is one of the header that `perf script --header` prints.
+pub fn is_header(line: &[u8]) -> bool {
+    const STARTS: [&[u8]; 3] = [b"# ========", b"# captured on", b"# cmdline :"];
+    STARTS.iter().any(|start| line.starts_with(start))
+}
