@@ -113,7 +113,7 @@ compare_runs <- function(base, new, by, scale, what, type, only, min_share, call
   compared <- compared_rows(amounts, data, scale)
   whole <- compared_rows(matrix(data$sums, 1), data, "amount")
   found <- compared$verdict %in% c("more", "less")
-  order <- order(!found, -abs(compared$new - compared$base), data$groups$name[rows])
+  order <- order(!found, -abs(compared$new - compared$base), data$groups$name[rows], method = "radix")
   tibble::new_tibble(
     vctrs::vec_cbind(data$groups[rows, ], compared)[order, ],
     whole = whole,

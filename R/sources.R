@@ -339,7 +339,7 @@ find_file <- function(file, figures, hint, call) {
     abort_argument(c("The profile has no lines of files.", i = gsub("\u00a0", " ", hint, fixed = TRUE)), call)
   }
   if (is.null(file)) {
-    return(names(which.max(rowsum(abs(figures$self), figures$filename)[files, ])) %||% files[[1]])
+    return(names(which.max(rowsum(abs(figures$self), figures$filename, reorder = FALSE)[files, ])) %||% files[[1]])
   }
   path <- gsub("\\", "/", c(file, files), fixed = TRUE)
   at_end <- files[endsWith(paste0("/", path[-1]), paste0("/", path[[1]]))]
