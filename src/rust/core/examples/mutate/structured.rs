@@ -6,6 +6,7 @@
 
 use super::tree::Tree;
 use super::{Random, is_small, lines, origin};
+use profile_core::analysis::frame_names::FrameNames;
 use profile_core::analysis::summary::summarise;
 use profile_core::error::Error;
 use profile_core::formats::{
@@ -265,7 +266,8 @@ fn check_writers(profile: &Profile) -> Checked {
             Err(error) => check_error(&error).map_err(|why| format!("writing {name}: {why}"))?,
         }
     }
-    match summarise(profile, None, &|| false) {
+    let names = FrameNames::new(profile).map_err(|error| format!("names: {error}"))?;
+    match summarise(profile, &names, None, &|| false) {
         Ok(summary) => {
             let sums = summary.functions.values;
             let mut sums = sums.self_.iter().chain(&sums.total);
