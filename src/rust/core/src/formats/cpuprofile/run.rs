@@ -215,8 +215,6 @@ impl Run {
             self.samples.truncate(times.len());
             times.truncate(self.samples.len());
         }
-        // An end before the last sample is that of another clock.
-        let end = end.filter(|end| times.iter().all(|time| time <= end));
         Ok((times, end))
     }
 

@@ -92,7 +92,7 @@ fn write_file(
         json.field("profiles")?.array(|json| {
             written.iter().try_for_each(|&(measured, _, sum)| {
                 json.object(|json| {
-                    write_head(measured, &measures, json)?;
+                    write_head(measured, &written, json)?;
                     write_profile(measured, sum, aggregate, &stacks, json, stop)
                 })
             })
@@ -129,9 +129,13 @@ fn shown_unit<'a>(measure: &Measure<'a>) -> &'a str {
     }
 }
 
-/// Writes the name and the unit, and the sample type if the unit does not identify it: if the format has no such unit, or another type of
-/// the profile would be read as the same type.
-fn write_head(measured: Measured, measures: &[Measure], json: &mut Json) -> Result<()> {
+/// Writes the name and the unit, and the sample type if the unit does not identify it: if the format has no such unit, or another type in
+/// the file would be read as the same type.
+fn write_head(
+    measured: Measured,
+    written: &[(Measured, usize, f64)],
+    json: &mut Json,
+) -> Result<()> {
     let measure = measured.measure;
     let shown = shown_unit(measure);
     json.field("type")?.text("sampled")?;
@@ -139,7 +143,8 @@ fn write_head(measured: Measured, measures: &[Measure], json: &mut Json) -> Resu
     json.field("unit")?.text(shown)?;
     let is_other =
         |other: &Measure| (other.name(), other.unit()) != (measure.name(), measure.unit());
-    let mut same_unit = measures.iter().filter(|other| shown_unit(other) == shown);
+    let measures = written.iter().map(|(other, ..)| other.measure);
+    let mut same_unit = measures.filter(|other| shown_unit(other) == shown);
     let has_unit = type_of(shown).1 == measure.unit();
     match has_unit && !same_unit.any(is_other) {
         true => Ok(()),
