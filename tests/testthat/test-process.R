@@ -199,7 +199,9 @@ test_that("deep stacks are read", {
 test_that("a process that has ended is none, even if its parent has not noticed", {
   skip_without_processes()
   dir <- withr::local_tempdir()
-  command <- sprintf("%s true & echo $! > %s/pid; exec sleep 1000000", end_with_us(), dir)
+  # It ends after its parent has become a program that does not notice: shells do.
+  until <- "until read name < /proc/$PPID/comm && [ $name = sleep ]; do :; done"
+  command <- sprintf("%s sh -c '%s' & echo $! > %s/pid; exec sleep 1000000", end_with_us(), until, dir)
   system2("sh", c("-c", shQuote(command)), wait = FALSE)
   pid <- pid_in(file.path(dir, "pid"))
   status <- strsplit(readLines(sprintf("/proc/%d/stat", pid)), " ")[[1]]
