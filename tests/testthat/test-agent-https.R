@@ -158,7 +158,9 @@ test_that("a folder of others is refused", {
     "refused()"
   ))
   expect_identical(out[[1]], "TRUE TRUE ")
-  expect_match(out[[2]], "^profile_error_unsupported The folder `.*/relay` must belong to this user, and be closed to others")
-  expect_match(out[[3]], "^profile_error_write Cannot write `.*/no/such`")
-  expect_match(out[[4]], "^profile_error_unsupported .*install.packages\\(\"curl\"\\)")
+  out <- grep("^profile_error", out, value = TRUE)
+  expect_length(out, 3)
+  expect_match(out[[1]], "^profile_error_unsupported The folder `.*/relay` must belong to this user, and be closed to others")
+  expect_match(out[[2]], "^profile_error_write Cannot write `.*/no/such`")
+  expect_match(out[[3]], "^profile_error_unsupported .*install.packages\\(\"curl\"\\)")
 })
