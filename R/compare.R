@@ -187,13 +187,6 @@ check_comparable <- function(data, scale, call) {
       "A profile without sources has no runs to compare.", "profile_error_unsupported", call = call
     )
   }
-  if (any(is.infinite(data$sums))) {
-    abort_profile(
-      paste0("A sum of the values of `", data$type, "` is larger than the largest number."),
-      "profile_error_unsupported",
-      call = call
-    )
-  }
   negative <- data$figures$run[data$figures$self < 0 | data$figures$total < 0]
   if (length(negative) > 0) {
     abort_profile(

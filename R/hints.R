@@ -136,8 +136,10 @@ url_hint <- function(path, writing) {
     paste0("Leave out `file://`: ", in_quotes(short_text(sub("^file://", "", path, ignore.case = TRUE))), ".")
   } else if (writing) {
     "Write a local file, or send the profile to a server with `send_otlp()`."
+  } else if (grepl("^(https?|ftp)://", path, ignore.case = TRUE)) {
+    "Download it first, with `download.file(url, path, mode = \"wb\")`, or pass a connection that `url()` creates."
   } else {
-    "Download the file first, with `download.file(url, path, mode = \"wb\")`."
+    "Download it first."
   }
 }
 

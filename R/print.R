@@ -217,11 +217,13 @@ all_zero <- function(summary, argument = "type") {
   if (attr(summary, "counted")$samples == 0) {
     return(NULL)
   }
-  type <- printable(attr(summary, "type"))
+  type <- shown_label(attr(summary, "type"))
   if (inherits(summary, "profile_summary") && nrow(summary$by_function) == 0 && attr(summary, "whole") > 0) {
     paste0("The values of `", type, "` of each stack add up to 0.")
   } else if (attr(summary, "whole") == 0) {
-    others <- printable(utils::head(attr(summary, "other_types"), 5))
+    others <- utils::head(attr(summary, "other_types"), 5)
+    # A name that is cut cannot be used.
+    others <- printable(others[nchar(others) <= 500])
     choices <- paste0("`", argument, "\u00a0=\u00a0\"", others, "\"`", recycle0 = TRUE)
     paste0(
       "All values of `", type, "` are 0.",

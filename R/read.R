@@ -180,28 +180,9 @@ profile_input <- function(path, source_uri, call) {
   } else {
     data <- file_path(path, "profile_error_open", call)
     shown <- data[[2]]
-    check_no_url(data[[1]], shown, call)
     uri <- check_uri(source_uri, call)
   }
   list(name = paste0("`", shown, "`"), uri = uri, data = data, max_memory = max_memory(call))
-}
-
-# Raises an error for a URL that is no path of a file.
-check_no_url <- function(path, shown, call) {
-  if (!grepl("^[A-Za-z][A-Za-z0-9+.-]+://", path, useBytes = TRUE) || file.exists(path)) {
-    return()
-  }
-  remedy <- if (grepl("^file://", path, ignore.case = TRUE, useBytes = TRUE)) {
-    "Pass the path without `file://`."
-  } else if (grepl("^(https?|ftp)://", path, ignore.case = TRUE, useBytes = TRUE)) {
-    "Download it first, or pass a connection that `url()` creates."
-  } else {
-    "Download it first."
-  }
-  abort_profile(
-    c(paste0("Cannot read `", shown, "`: it is a URL, not a path."), i = remedy), "profile_error_open",
-    path = shown, call = call
-  )
 }
 
 # The number of bytes of memory that a file may take; NULL if it depends on the size of the file.

@@ -309,7 +309,8 @@ annotate_lines <- function(x, file = NULL, ..., type = NULL) {
   x <- as_unchecked_v2(x, call)
   summary <- summary_of(x, type, call)
   figures <- summary$by_line
-  file <- find_file(file, figures, all_zero(summary) %||% hint_for(x, summary), call)
+  no_lines <- all_zero(summary) %||% c("The profile has no lines of files.", i = hint_for(x, summary))
+  file <- find_file(file, figures, no_lines, call)
   figures <- figures[figures$filename == file, ]
   figures <- figures[order(figures$line), ]
   source <- with_sources(x, call, only = file)$.source_text
@@ -329,14 +330,14 @@ annotate_lines <- function(x, file = NULL, ..., type = NULL) {
   tibble::new_tibble(lines, nrow = length(line), changed = source$changed)
 }
 
-# `hint`: why there may be no lines.
-find_file <- function(file, figures, hint, call) {
+# `no_lines`: the message if there are none.
+find_file <- function(file, figures, no_lines, call) {
   if (!is.null(file) && !is_text(file)) {
     abort_argument("`file` must be one string, or `NULL`.", call)
   }
   files <- unique(figures$filename)
   if (length(files) == 0) {
-    abort_argument(c("The profile has no lines of files.", i = gsub("\u00a0", " ", hint, fixed = TRUE)), call)
+    abort_argument(gsub("\u00a0", " ", no_lines, fixed = TRUE), call)
   }
   if (is.null(file)) {
     return(names(which.max(rowsum(abs(figures$self), figures$filename, reorder = FALSE)[files, ])) %||% files[[1]])

@@ -192,7 +192,7 @@ test_that("a URL is no path", {
   expect_equal(error$path, url)
   expect_error(read_rprof("s3://bucket/Rprof.out"), "Download it first", class = "profile_error_open")
   path <- rprof_path("basic_all.out")
-  expect_error(read_profile(paste0("file://", normalizePath(path))), "without `file://`", class = "profile_error_open")
+  expect_error(read_profile(paste0("file://", normalizePath(path))), "Leave out `file://`", class = "profile_error_open")
   # A file with such a name is read.
   dir <- withr::local_tempdir()
   withr::local_dir(dir)
