@@ -25,6 +25,10 @@ pub fn is_heap_snapshot(start: &[u8]) -> bool {
     is_json(start) && keys::has_any(start, &["snapshot"]) && has(start, "\"node_fields\"")
 }
 
+pub fn is_dhat(start: &[u8]) -> bool {
+    is_json(start) && keys::has_any(start, &["dhatFileVersion"])
+}
+
 /// Traces, metrics and logs.
 pub fn is_other_signal(start: &[u8]) -> bool {
     is_json(start) && keys::has_any(start, &["resourceSpans", "resourceMetrics", "resourceLogs"])

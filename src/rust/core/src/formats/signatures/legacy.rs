@@ -73,7 +73,22 @@ pub fn is_symbolized(start: &[u8]) -> bool {
 pub fn is_report(start: &[u8]) -> bool {
     let mut lines = text_lines(start).take(10);
     first_line(start).starts_with(b"PeriodType: ")
-        || lines.any(|line| line.starts_with(b"Showing nodes accounting for "))
+        || lines.any(|line| {
+            line.starts_with(b"Showing nodes accounting for ")
+                || line.starts_with(b"-----------+----------")
+        })
+}
+
+/// The heads of the columns that DTrace prints.
+pub fn is_dtrace(start: &[u8]) -> bool {
+    let words = first_line(start).split(|&byte| byte == b' ');
+    let words = words.filter(|word| !word.is_empty());
+    words.eq([b"CPU".as_slice(), b"ID", b"FUNCTION:NAME"])
+}
+
+pub fn is_ghc(start: &[u8]) -> bool {
+    let title = b"Time and Allocation Profiling Report";
+    memchr::memmem::find(first_line(start), title).is_some()
 }
 
 /// What `perf report` prints into a file.
@@ -117,7 +132,8 @@ pub fn is_dump(start: &[u8]) -> bool {
 pub fn is_callgrind(start: &[u8]) -> bool {
     let mut lines = text_lines(start).take(3);
     lines.any(|line| {
-        line.starts_with(b"# callgrind format") || line.starts_with(b"creator: callgrind")
+        let starts: [&[u8]; 3] = [b"# callgrind format", b"creator: callgrind", b"positions: "];
+        starts.iter().any(|text| line.starts_with(text))
     })
 }
 

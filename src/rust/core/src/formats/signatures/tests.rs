@@ -25,8 +25,7 @@ fn each_kind_is_recognised() {
     tar[100..107].copy_from_slice(b"0000644");
     let sum: u32 = tar.iter().map(|&byte| u32::from(byte)).sum::<u32>() + 8 * 32;
     tar[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
-    let cases: Vec<(Vec<u8>, &str)> =
-        vec![
+    let cases: Vec<(Vec<u8>, &str)> = vec![
         (b"PK\x03\x04\x14\0".into(), "zip"),
         (b"PK\x05\x06\0\0".into(), "zip"),
         (tar.into(), "tar"),
@@ -53,6 +52,37 @@ fn each_kind_is_recognised() {
         (b"JAVA PROFILE 1.0.2\0".into(), "hprof"),
         (b"JAVA PROFILE 1.0.1, created Mon\n".into(), "hprof"),
         (b"PERFILE2\x68\0".into(), "perf_data"),
+        (
+            b"CPU     ID                    FUNCTION:NAME\n  0  64091      :tick-60s \n\n".into(),
+            "dtrace",
+        ),
+        (
+            b"Analysis of sampling rg (pid 64751) every 1 millisecond\n".into(),
+            "sample",
+        ),
+        (
+            b"\tSun Aug  6 14:52 2023 Time and Allocation Profiling Report  (Final)\n".into(),
+            "ghc",
+        ),
+        (
+            b"Function Stack,CPU Time:Self,Module\nTotal,0.0,[Unknown]\n".into(),
+            "vtune",
+        ),
+        (
+            b"\xef\xbb\xbfLevel,Function Name,Number of Calls\r\n".into(),
+            "vsprof",
+        ),
+        (b"*version\n3\ndata-file-overflow=".into(), "art"),
+        (b"SLOW\xf3\0\x20\0".into(), "art"),
+        (b"{\n \"dhatFileVersion\": 2,".into(), "dhat"),
+        (
+            b"positions: instr line\nevents: cpu(ms)\n".into(),
+            "callgrind",
+        ),
+        (
+            b"File: a\nType: cpu\n-----------+------------------\n".into(),
+            "pprof_report",
+        ),
         (gperftools(false, 8), "gperftools"),
         (gperftools(true, 8), "gperftools"),
         (gperftools(false, 4), "gperftools"),
@@ -136,10 +166,19 @@ fn each_kind_is_recognised() {
             b"File: a\nType: cpu\nShowing nodes accounting for 5, 100% of 5 total\n".into(),
             "pprof_report",
         ),
-        (b"# To display\n#\n# Overhead  Command\n".into(), "perf_report"),
-        (b"Attaching 1 probe...\n\n@[\n    f+1\n]: 5\n".into(), "bpftrace"),
+        (
+            b"# To display\n#\n# Overhead  Command\n".into(),
+            "perf_report",
+        ),
+        (
+            b"Attaching 1 probe...\n\n@[\n    f+1\n]: 5\n".into(),
+            "bpftrace",
+        ),
         (b"@cpu[\n    f+1\n]: 5\n".into(), "bpftrace"),
-        (b"# mode: full\n\nP1;T1;a:b:1 105,0,-12\n".into(), "austin_full"),
+        (
+            b"# mode: full\n\nP1;T1;a:b:1 105,0,-12\n".into(),
+            "austin_full",
+        ),
         (b"MZ\x90\0\x03".into(), "program"),
         (
             b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n".into(),
@@ -172,6 +211,7 @@ fn each_kind_is_recognised() {
 #[test]
 fn similar_content_is_of_no_kind() {
     let similar: [&[u8]; 22] = [
+        b"SLOW;a 1\n",
         b"P1;T1;a:b:1 105\n",
         b"x^;f 1\n",
         b"@x;f 1\n",
