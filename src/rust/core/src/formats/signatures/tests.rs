@@ -210,7 +210,7 @@ fn each_kind_is_recognised() {
 
 #[test]
 fn similar_content_is_of_no_kind() {
-    let similar: [&[u8]; 22] = [
+    let similar: [&[u8]; 23] = [
         b"SLOW;a 1\n",
         b"P1;T1;a:b:1 105\n",
         b"x^;f 1\n",
