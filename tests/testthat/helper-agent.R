@@ -1,4 +1,4 @@
-# Tests of the agent: work to record, and what arrived.
+# Tests of the agent: code to record, and what arrived.
 
 skip_without_agent <- function() {
   skip_without_processes()

@@ -1,4 +1,4 @@
-# Runs of programs whose differences are known, as profiles.
+# Profiles of runs with known differences.
 
 # A profile with a run for each element of `runs`, a vector of counts of samples by stack, written `a>b`
 # (outermost first). `interval` in seconds, for each run.

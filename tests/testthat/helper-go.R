@@ -1,6 +1,6 @@
-# Go: `go tool pprof`, and its own library as the judge of our pprof files: the program in
-# go/, built once for all processes of a test run. Go writes to the home directory wherever it runs: what it compiled, settings,
-# telemetry. Here it has a home of its own, and on CRAN it does not run at all.
+# Go: `go tool pprof`, and a program with pprof's own library that checks our pprof files (go/), built once for all
+# processes of a test run. Go writes what it compiled, settings and telemetry to the home directory. Here it has its own,
+# and it does not run on CRAN.
 
 # Which Go: that of PROFILE_TEST_GO, or the one in the path. "" if there is none.
 find_go <- function() {

@@ -1,4 +1,4 @@
-# A server to send to: http/server.R, as a process of its own, once for all tests of this process, with which it ends.
+# A server to send to: http/server.R in its own process, started once for all tests of this process, with which it ends.
 
 skip_without_curl <- function() {
   testthat::skip_on_cran()

@@ -1,5 +1,4 @@
-# What profiles of OpenTelemetry say, in words and without ids: to compare it with what
-# was written, and before with after.
+# Describes the content of OpenTelemetry profiles in words and without ids, to compare it with what was written.
 
 otlp_path <- function(file) {
   data_path("otlp", file)

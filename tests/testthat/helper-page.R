@@ -1,4 +1,4 @@
-# Takes pages apart: their data, and the figures that follow from these. It shares no code with the encoder.
+# Decodes the data of pages and computes figures from them, without code of the encoder.
 
 # The HTML of a page as one string.
 page_html <- function(page) {

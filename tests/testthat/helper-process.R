@@ -1,5 +1,5 @@
-# R processes that tests look into. They stop at known places, and the tests wait for events: that a process has this
-# stack, that another one records it, that it has ended.
+# R processes that tests look into. They stop at known places, and tests wait for events: a process has a certain stack,
+# another one records it, it has ended.
 
 skip_without_processes <- function() {
   testthat::skip_on_cran()

@@ -1,4 +1,4 @@
-# Stacks of R and native frames as text, and the judge of whether they can be true.
+# Stacks of R and native frames as text, and code that judges whether they are possible.
 
 # A stack is a vector of frames, outermost first. R functions have parentheses behind
 # their names, native functions have none, and those of R itself have "libR:" before:

@@ -1,5 +1,5 @@
-# Ticks that a test gives, where a profiler would wait for its timer: each sample and its stack are known. Only
-# benchmarks measure how often the timer finds what.
+# Ticks that a test gives instead of the timer of the profiler, so that each sample and its stack are known. Benchmarks
+# measure recordings with the timer.
 
 skip_without_ticks <- function() {
   testthat::skip_on_cran()

@@ -1,4 +1,4 @@
-# A profile whose labels have units, for tests of ours and of pprof's view.
+# A profile whose labels have units, for tests of our view and of pprof's.
 
 labelled_profile <- function() {
   x <- small_profile(.local_envir = parent.frame())

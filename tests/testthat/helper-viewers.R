@@ -1,4 +1,4 @@
-# Files for viewers: written and read again, and judged by other tools. Those are packages of npm, in the directory that
+# Files for viewers: written and read again, and checked by other tools. These are packages of npm, in the directory that
 # tools/test fills (tests/page/package.json).
 
 # What is read from the file that is written in a format. `...`: arguments of the writer.

@@ -1,4 +1,4 @@
-# R code that gets into native code in every way that there is.
+# R code that calls native code in every possible way.
 
 # What may stand right above a frame, for native_entries().
 native_callers <- list(

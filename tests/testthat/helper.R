@@ -1,4 +1,4 @@
-# Files and truths that several tests share.
+# Files and expected values that several tests share.
 
 # PROFILE_TEST_LAZY=false runs all tests with ordinary columns.
 if (identical(Sys.getenv("PROFILE_TEST_LAZY"), "false")) {

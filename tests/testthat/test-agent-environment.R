@@ -1,5 +1,5 @@
 # tier: gate
-# Starting the agent by environment variables, in processes whose code knows nothing of it.
+# Starting the agent by environment variables, in processes whose code does not mention it.
 
 packages <- paste(c("datasets,utils,grDevices,graphics,stats,methods", "profile"), collapse = ",")
 libraries <- paste(.libPaths(), collapse = .Platform$path.sep)

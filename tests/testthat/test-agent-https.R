@@ -1,7 +1,7 @@
 # tier: gate
-# Sending to `https://`, by the helper of R/relay.R: what arrives, and that it is there when it is needed and only then.
-# Agents are in processes of their own, so that no helper is shared with anybody else. When the helper is started again
-# and how answers are judged is tested in Rust, in src/rust/agent/src/relay.
+# Sending to `https://` by the helper of R/relay.R: what arrives, and that the helper runs only while it is needed.
+# Each agent is in its own process, so that no helper is shared with other tests. Restarts of the helper and the
+# interpretation of answers are tested in Rust, in src/rust/agent/src/relay.
 
 start <- function(url, arguments = "every = 0.05, timeout = 200") sprintf("start_agent('%s', %s)", url, arguments)
 

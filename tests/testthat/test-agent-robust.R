@@ -1,5 +1,5 @@
 # tier: gate
-# What may happen to a process that has an agent: nothing may hang, crash or remain. test-agent-storm.R has more of it.
+# Events in a process that has an agent: nothing may hang, crash or remain. test-agent-storm.R repeats them many times.
 
 test_that("other profilers work beside the agent, and it beside them", {
   got <- list()

@@ -1,6 +1,6 @@
 # tier: gate
-# The agent with samples of R's own profiler: what arrives, and what happens if others use that profiler. How chunks are
-# made of its lines is tested in Rust, in src/rust/agent/src/rprof.rs, since R before 4.3 writes them late.
+# The agent with samples of R's own profiler: what arrives, and what happens if other code uses that profiler. How its
+# lines become chunks is tested in Rust, in src/rust/agent/src/rprof.rs, since R before 4.3 writes them late.
 
 # The sum of the values of a type.
 total_of <- function(profiles, type) {

@@ -1,6 +1,6 @@
 # tier: gate
 # The agent in this process: what it records and what arrives. The rules for time, errors and counts are tested in Rust,
-# in src/rust/agent, with a clock that the tests move; test-agent-robust.R has what may happen to the process, and
+# in src/rust/agent, with a clock that the tests move. test-agent-robust.R tests events in the process, and
 # test-agent-environment.R starting by environment variables.
 
 test_that("every sample arrives, with its CPU time, stack, labels and resource", {

@@ -1,5 +1,5 @@
 # tier: thorough
-# Garbage collections at each allocation of compiled code, and anywhere in R: what the gate does with larger steps.
+# Garbage collections at each allocation of compiled code, and anywhere in R: the tests of the gate with smaller steps.
 
 test_that("garbage collections at any time change no result", {
   skip_on_cran()

@@ -1,5 +1,5 @@
 # tier: gate
-# Where R and Rust meet: nothing that R does meanwhile may harm either.
+# The border between R and Rust: jumps, garbage collections and callbacks of R during a call harm neither.
 
 rprof <- function() normalizePath(rprof_path("basic_all.out"))
 

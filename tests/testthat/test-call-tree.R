@@ -1,5 +1,5 @@
 # tier: fast
-# Call trees, compared with trees that share no code with the core.
+# Call trees, compared with trees that are computed without the core.
 
 sample_profile <- function(file) read_rprof(system.file("samples/rprof", file, package = "profile"))
 

@@ -1,5 +1,5 @@
 # tier: fast
-# Connections that cannot be read: one error with R's reason, and no warning beside it.
+# Connections that cannot be read: one error with R's reason, and no additional warning.
 
 expect_unreadable <- function(con, reason, ...) {
   expect_no_warning({

@@ -1,5 +1,5 @@
 # tier: fast
-# CPU profiles of Chrome and Node: judged by speedscope, read back, and read from others.
+# CPU profiles of Chrome and Node: checked by speedscope, read back, and files of other tools.
 
 # The times of functions by the rules of the format, computed from its JSON: a sample lasts until the next one.
 times_of_functions <- function(path) {

@@ -1,6 +1,5 @@
 # tier: gate
-# What a database can hold: names and types come back as they were, or are refused
-# before anything is written.
+# What a database can store: names and types are restored exactly, or refused before anything is written.
 
 with_table <- function(rows, name = ".notes", x = small_profile(.local_envir = parent.frame())) {
   x[[name]] <- rows

@@ -1,5 +1,5 @@
 # tier: gate
-# Summing up old runs: no sum changes, and what cannot be summed stays as it is.
+# Rolling up old runs: sums do not change, and values that cannot be summed are kept.
 
 day <- 24 * 60 * 60
 new_year <- 1767225600

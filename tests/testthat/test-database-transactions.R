@@ -1,6 +1,5 @@
 # tier: gate
-# Who else uses the database, and the connection: transactions of a user's own, other
-# writers and readers.
+# Other users of the database and of the connection: transactions of the user, other writers and readers.
 
 begin_as <- list(
   driver = function(con) DBI::dbBegin(con),

@@ -1,5 +1,5 @@
 # tier: gate
-# The same tests for each database that is there, see helper-database.R.
+# The same tests for each available database, see helper-database.R.
 
 several <- function() {
   x <- read_quietly(rprof_path("multi_memory_gc_line.out"))

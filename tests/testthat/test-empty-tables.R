@@ -1,6 +1,6 @@
 # tier: gate
-# Tables without rows and keys that are missing: every function gives a result or an error of
-# this package that says what is wrong, and is never stopped by something else.
+# Tables without rows, and missing keys: every function returns a result or raises an error of this package that says
+# what is wrong.
 
 # All functions that take a profile. `path` is a file that may be written.
 functions_of_profiles <- function(path) {

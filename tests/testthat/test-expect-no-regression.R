@@ -1,5 +1,5 @@
 # tier: fast
-# The test that a program takes no more than before: its three results, in testthat and in scripts.
+# The expectation that a program got no slower: its three results, in testthat and in scripts.
 
 runs_of <- function(seconds) {
   profile_of_runs(lapply(seconds, function(time) c("main>work" = round(99 * time), "main" = round(time))))

@@ -1,5 +1,5 @@
 # tier: gate
-# What the filters leave, judged by the library that pprof itself uses.
+# Filters, checked by pprof's own library.
 
 # A function that takes tasks (see go/filter.go) and gives for each what Go leaves.
 go_filter <- function() {

@@ -1,5 +1,5 @@
 # tier: gate
-# Profiles of the Firefox Profiler: judged by its command line tool, read back, and read from others.
+# Profiles of the Firefox Profiler: checked by its command line tool, read back, and files of other tools.
 
 skip_without_profiler_cli <- function() {
   skip_without_viewer("@firefox-devtools/profiler-cli")

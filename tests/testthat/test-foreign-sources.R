@@ -1,5 +1,6 @@
 # tier: fast
-# What files a profile of somebody else can make a page, a digest and others read, and whose profile it is.
+# Which files a profile of another person can make a page, a digest and other functions read, and how a profile of this
+# session is recognised.
 
 # A profile whose only frames are lines 1 of these files.
 profile_of_files <- function(files) {

@@ -1,6 +1,6 @@
 # tier: gate
-# What disturbs a run of the joint profiler: jumps, threads, forks, other users of Rprof() and of its signal, Ctrl-C, errors,
-# full memory and full disks. Ticks are given; storms of signals are in test-joint-storm.R.
+# What disturbs a run of the joint profiler: jumps, threads, forks, other users of Rprof() and of its signal, Ctrl-C,
+# errors, no memory and full disks. Ticks are given; test-joint-storm.R has random signals.
 
 # Expects the ticks of these scenarios, and nothing else.
 expect_ticks <- function(x, workload, scenarios, info = NULL) {

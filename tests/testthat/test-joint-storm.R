@@ -1,6 +1,6 @@
 # tier: thorough
-# Runs of the joint profiler in a storm of signals, of forks, and of libraries that come and go, for seconds: at times that
-# nobody chose, nothing may crash, hang, or be in a wrong place.
+# The joint profiler during random signals, forks, and loading and unloading of libraries, for seconds: nothing may crash,
+# hang, or be in a wrong place.
 
 # Runs are started and ended again and again while another thread sends signals and a
 # third loads and unloads a library; now and then the process forks. What is done in

@@ -1,6 +1,6 @@
 # tier: gate
-# R and native code in one profile: is everything where it ran? Ticks are given, so that each sample is known. What happens
-# when a run is disturbed is in test-joint-robust.R, how well shares agree is measured by bench/joint.
+# R and native code in one profile: each frame is in its place. Ticks are given, so that each sample is known.
+# test-joint-robust.R disturbs runs, and bench/joint measures how well shares agree.
 
 test_that("each tick has its native functions below the R functions that called them", {
   skip_without_joint()

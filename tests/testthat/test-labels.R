@@ -1,6 +1,6 @@
 # tier: gate
-# Labels of what is running: what they do to the code, and to which samples they are given. Ticks are given, so that each
-# sample is known.
+# Labels of running code: how they affect the code, and which samples get them. Ticks are given, so that each sample is
+# known.
 
 # Gives `n` ticks. It is compiled, so that no test samples the compiler.
 busy <- compiler::cmpfun(function(n = 1L) tick(n))

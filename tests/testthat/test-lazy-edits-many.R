@@ -1,5 +1,5 @@
 # tier: thorough
-# As test-lazy-edits.R, with many more edits; PROFILE_TEST_GENERATED says how many.
+# The same as test-lazy-edits.R, with many more edits; PROFILE_TEST_GENERATED is their number.
 
 skip_on_cran()
 lazy <- options(profile.lazy = TRUE)

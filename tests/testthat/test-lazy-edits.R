@@ -1,6 +1,5 @@
 # tier: gate
-# Tables with computed columns that were edited: they are checked and read as if nothing were known of them, so
-# that all functions return what they return for ordinary columns.
+# Edited tables with computed columns: all functions return what they return for ordinary columns.
 
 skip_on_cran()
 lazy <- options(profile.lazy = TRUE)

@@ -1,6 +1,5 @@
 # tier: gate
-# What the functions of this package do with columns that are computed when they are needed: they compute no
-# values of the profiles that they get, and what they return has such columns where it can.
+# Functions of this package compute no columns of the profiles that they get, and return computed columns where they can.
 
 skip_on_cran()
 lazy <- options(profile.lazy = TRUE)

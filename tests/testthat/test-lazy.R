@@ -1,6 +1,5 @@
 # tier: gate
-# Columns that are computed when they are needed: whatever R does with them, they are what
-# ordinary columns are.
+# Columns that are computed when they are needed: everything that R does with them has the result of ordinary columns.
 
 skip_on_cran()
 lazy <- options(profile.lazy = TRUE)

@@ -1,6 +1,6 @@
 # tier: gate
-# What the R that runs these tests writes, in every combination of options: a new
-# R may write what no file in data/ has.
+# Files that the installed R writes, with all combinations of options: a new version of R may write what no file in data/
+# contains.
 
 test_that("what this R's Rprof() writes is read and comes back byte for byte", {
   skip_without_ticks()

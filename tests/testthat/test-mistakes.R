@@ -1,6 +1,6 @@
 # tier: gate
-# Mistakes that users make, and what they are told: a message has the call of the user, what is wrong, and what to do. The
-# snapshot is a table of them, to be read like one.
+# Mistakes that users make, and the messages: each has the call of the user, what is wrong, and what to do. The snapshot
+# is a table to read and to review.
 
 # Each expression of a block is evaluated by itself: a list with its code and what is reported: errors, warnings and messages
 # with their class and the function that they name, else what the value prints.

@@ -1,6 +1,5 @@
 # tier: gate
-# The judge of merged stacks is itself judged: by stacks made by hand, and by what plain
-# Rprof() says of the workload.
+# Tests of the code that judges merged stacks: with stacks made by hand, and with those of plain Rprof().
 
 stack <- function(text) strsplit(text, " ", fixed = TRUE)[[1]]
 

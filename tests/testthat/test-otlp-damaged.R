@@ -1,5 +1,5 @@
 # tier: gate
-# Files of OpenTelemetry that are wrong, odd, or of another kind, and what is said of them.
+# Damaged and irregular OpenTelemetry files and files of other kinds, and the messages about them.
 
 # A profile of one sample in JSON, with other parts in the place of some.
 json_profile <- function(sample = "\"stackIndex\": 1, \"values\": [\"3\"]",

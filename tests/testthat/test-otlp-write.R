@@ -1,6 +1,5 @@
 # tier: gate
-# Writing OpenTelemetry, and what comes back. Other implementations read what is written
-# here in the tests of the core.
+# Writing OpenTelemetry profiles and reading them again. The tests of the core read them with other implementations.
 
 test_that("what others wrote is written as the same", {
   for (file in c(

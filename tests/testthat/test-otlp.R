@@ -1,6 +1,6 @@
 # tier: fast
-# Reading what other implementations wrote. The expected content is what the programs
-# said that made the files, see data/otlp/README.md.
+# Reading files of other implementations. The expected content is what the programs that wrote them reported, see
+# data/otlp/README.md.
 
 shop_files <- function() {
   otlp_path(c(

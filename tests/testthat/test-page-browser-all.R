@@ -1,5 +1,5 @@
 # tier: thorough
-# What the page shows in a browser are the figures of the profile, for every file there is.
+# The page in a browser shows the figures of the profile, for every sample file.
 
 all_shown_files <- function() {
   pprof <- dir(data_path("pprof"), full.names = TRUE)

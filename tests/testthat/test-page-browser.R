@@ -1,5 +1,5 @@
 # tier: gate
-# What the page shows in a browser are the figures of the profile; test-page-browser-all.R has all files.
+# The page in a browser shows the figures of the profile; test-page-browser-all.R tests all sample files.
 
 # Memory and garbage collections, lines, several sources, recursion, unusual names, damage, nothing at all, and Go.
 shown_files <- function() {

@@ -1,5 +1,5 @@
 # tier: fast
-# Pages: what is in them, and how they are shown. The page itself is tested in a browser.
+# The content of pages, and how they are shown in R. The page itself is tested in a browser.
 
 test_that("versions and dms have the same page", {
   expect_same <- function(x, y) expect_identical(page_of(x)$json, page_of(y)$json)

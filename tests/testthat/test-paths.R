@@ -1,6 +1,6 @@
 # tier: gate
-# Paths are bytes: whatever the locale and the bytes, the package opens the file that R
-# itself would open, or says that it cannot. Each locale has a process of its own.
+# Paths in any encoding: the package opens the file that R itself would open, or reports that it cannot. Each locale is
+# tested in its own process.
 
 # Files elsewhere have names in UTF-8 alone, and so may the disks of others.
 skip_on_cran()

@@ -1,5 +1,5 @@
 # tier: fast
-# Plots: what is drawn has the figures of the profile.
+# Plots show the figures of the profile.
 
 sample_profile <- function(file) read_rprof(system.file("samples/rprof", file, package = "profile"))
 

@@ -1,5 +1,5 @@
 # tier: gate
-# What we write, seen through the eyes of others: Go's pprof and RProtoBuf.
+# Our pprof files in Go's pprof and RProtoBuf.
 
 top <- function(pprof, path, index) {
   lines <- pprof("-top", "-nodecount=100000", "-nodefraction=0", "-edgefraction=0", paste0("-sample_index=", index), path)

@@ -1,6 +1,6 @@
 # tier: gate
-# Native code of other processes, which stand still for moments: is everything where it runs, and do the processes
-# remain undisturbed? Pauses and signals are tested in Rust as well (src/rust/reader/src/linux/pause.rs).
+# Native code of other processes, which are stopped briefly: each frame is in its place, and the processes are not
+# disturbed. Pauses and signals are also tested in Rust (src/rust/reader/src/linux/pause.rs).
 
 # A process that stops in a native function, which R code has called that another native function had R evaluate. `flags`
 # are those of the compiler; without -g, only the names of exported functions remain.

@@ -1,5 +1,5 @@
 # tier: gate
-# The stack of R processes in states in which they may be found, and whether they notice that it is read.
+# The stack of R processes in various states, and that reading it does not affect them.
 
 # A port with a server that accepts connections and never sends anything.
 local_silent_server <- function(envir = parent.frame()) {

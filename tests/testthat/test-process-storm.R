@@ -1,6 +1,6 @@
 # tier: thorough
-# Many looks at processes that run, and the whole workload of the joint profiler's tests: no stack may be impossible. How
-# much is seen of what, compared with Rprof(), is reported by bench/attach.
+# Many samples of running processes, and the whole workload of the joint profiler's tests: no stack may be impossible.
+# bench/attach compares shares with Rprof().
 
 # Records a process until this many stacks have native frames in their places, and expects that none are in wrong ones.
 expect_native_stacks <- function(pid, least, info = NULL) {

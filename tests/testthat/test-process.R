@@ -1,5 +1,5 @@
 # tier: gate
-# Looking into other processes. Which stack is right, down to each line, is tested with images of R's memory
+# Looking into other processes. That stacks are right, down to each line, is tested with images of R's memory
 # (src/rust/reader/tests/reader/images.rs), and the times of samples with a clock that is set (session.rs beside it).
 
 test_that("the stack of a process that sleeps has functions, lines and state", {

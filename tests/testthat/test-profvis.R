@@ -1,5 +1,5 @@
 # tier: fast
-# Widgets of profvis, compared with those that profvis makes of the same files.
+# Widgets of profvis, compared with those that profvis creates from the same files.
 
 test_that("profvis makes the same of regular files", {
   skip_if_not_installed("profvis")

@@ -1,5 +1,5 @@
 # tier: fast
-# Files of unknown format: the bytes tell it, not the name.
+# Files of unknown format: it is detected by the content, not by the name.
 
 # A file of each kind, with the function that reads it.
 known_files <- function(.local_envir = parent.frame()) {

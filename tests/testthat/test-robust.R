@@ -1,5 +1,5 @@
 # tier: gate
-# What must not take R down: Ctrl-C, little memory, hostile files.
+# What must not end R: Ctrl-C, little memory, hostile files.
 
 test_that("Ctrl-C stops a read that would not end, and leaves R sound", {
   skip_on_cran()

@@ -1,10 +1,9 @@
 # tier: gate
-# Round trips of pprof files, judged by Go's own library: what was read and written
-# again says the same, or the same summed up as Go itself would.
+# Round trips of pprof files, checked by Go's own library: what was read and written again has the same content, or the
+# sums that Go computes.
 #
-# Beside real files stand odd ones that the judge makes from a seed. Two environment
-# variables say which: PROFILE_TEST_GENERATED how many, PROFILE_TEST_SEED the first
-# one's seed; the others have the seeds after it.
+# In addition to real files, the Go program generates irregular ones from a seed. PROFILE_TEST_GENERATED is their number,
+# and PROFILE_TEST_SEED the seed of the first one.
 
 real_files <- function() {
   c(

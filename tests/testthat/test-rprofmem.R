@@ -1,5 +1,5 @@
 # tier: fast
-# Files of `Rprofmem()`, compared with other readers of them.
+# Files of `Rprofmem()`, compared with other readers.
 
 # Stacks of samples, innermost function first, by the frames of the tables.
 names_of_stacks <- function(x) {

@@ -1,5 +1,5 @@
 # tier: gate
-# Files of speedscope: judged by speedscope, read back, and read from others.
+# Files of speedscope: checked by speedscope, read back, and files of other tools.
 
 test_that("speedscope shows what was written", {
   skip_without_speedscope()

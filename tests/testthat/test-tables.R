@@ -1,5 +1,5 @@
 # tier: gate
-# Tables as users leave them, and what R's own functions make of a profile.
+# Edited tables, and the results of R's own functions for profiles.
 
 expect_refused <- function(x, pattern, functions = list(validate_profile, summary)) {
   class(x) <- "profile_data"

@@ -1,6 +1,6 @@
 # tier: gate
-# What tools/ and configure say on machines where something is missing. These are
-# files of a checkout: where the tests run without them, they are skipped.
+# The output of tools/ and configure on systems where something is missing. These files are in a checkout only; the tests
+# are skipped elsewhere.
 
 tool_path <- function(file) {
   path <- file.path("..", "..", "tools", file)

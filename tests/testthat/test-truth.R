@@ -1,5 +1,5 @@
 # tier: fast
-# Every file of the corpus against what an independent reader found in it.
+# Every file in data/rprof against the description of an independent reader.
 
 truth <- function() {
   skip_if_not_installed("jsonlite")

@@ -1,6 +1,6 @@
 # tier: gate
-# Columns of R's many types: each is taken right by every function, or refused by every
-# function with the same class.
+# Columns of all types of R: each is converted correctly by every function, or refused by every function with the same
+# class.
 
 figures <- function(x) {
   path <- withr::local_tempfile()

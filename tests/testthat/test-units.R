@@ -1,6 +1,6 @@
 # tier: fast
-# What Scale() and ScaledLabel() of pprof's package measurement gave for these, as it
-# comes with Go 1.27 (Go 1.19 has the same rules): printed by a Go program that called them.
+# Units, compared with the results of Scale() and ScaledLabel() of pprof's package measurement, printed by a Go program
+# with Go 1.27 (Go 1.19 has the same rules).
 pprof_shows <- function() {
   cases <- list(
     list(0, "bytes", "auto", 0, "B", "0"),

@@ -1,5 +1,5 @@
 # tier: fast
-# Every rule of both versions, broken once.
+# Each rule of both versions, broken once.
 
 # The error for a profile that is not valid.
 broken <- function(x) {

@@ -1,5 +1,5 @@
 # tier: fast
-# The name of a file decides its format.
+# The name of a file determines its format.
 
 test_that("each name stands for its format", {
   dir <- withr::local_tempdir()
