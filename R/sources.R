@@ -122,7 +122,7 @@ inform_sources <- function(found, embeds) {
       "The profile was not recorded in this session.",
       i = if (length(read) > 0) paste0("Source code was read from ", files_in_words(read)),
       x = if (length(left_out) > 0) paste0("Left out, as outside of the working directory: ", files_in_words(left_out)),
-      i = if (length(left_out) > 0) "`collect_sources(x, outside = TRUE)` includes them, `directory` those of a folder."
+      i = if (length(left_out) > 0) "Use `collect_sources(x, outside = TRUE)` to include them, or `directory` to include those in a folder."
     ),
     "profile_message_sources",
     read = read, left_out = left_out

@@ -187,7 +187,7 @@ fn is_remote(path: &Path) -> bool {
     }
 }
 
-/// Reads a file that was judged by `about`. Another file that has got its name since then, and a file that cannot be
+/// Reads a file that was judged by `about`. A file that has replaced it since then, and a file that cannot be
 /// read or is not text, are left out.
 fn read(path: &Path, about: &Metadata) -> Result<Option<Found>> {
     let Some((file, opened)) = opened(path) else {
