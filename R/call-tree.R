@@ -179,8 +179,8 @@ check_function <- function(name, x, call) {
   enc2utf8(name)
 }
 
-# The shortest names that contain a name, in any case. The search takes as long as both lengths multiplied, and longer
-# names would not fit into a message.
+# The shortest names that contain a name, in any case. The time of the search is the product of both lengths, and
+# longer names would not fit into a message.
 similar_names <- function(name, names) {
   if (nchar(name) > 200) {
     return(character())

@@ -104,7 +104,7 @@ profile_hint <- function(x) {
 
 # The choices that resemble a text, most similar first.
 similar_texts <- function(x, choices) {
-  # The time of a comparison is that of both lengths multiplied, and names may be long and many.
+  # The time of a comparison is the product of both lengths, and names may be long and many.
   choices <- choices[!is.na(choices) & nchar(choices, "bytes") <= 2 * nchar(x, "bytes") + 10]
   if (length(choices) == 0 || nchar(x, "bytes") > 200 || length(choices) * nchar(x, "bytes") > 1e5) {
     return(character())

@@ -65,7 +65,7 @@
 #' @param ... For `profile_page()` and `write_profile_page()`: must be empty.
 #' @param base Another profile, with which `x` is compared. If both have three runs or more, functions are grey
 #'   unless [compare_profiles()] finds that they take more or less.
-#' @param sources Whether the page contains the text and the paths of source files. The text is that of
+#' @param sources Whether the page contains the text and the paths of source files. It is the text of
 #'   [collect_sources()], with its default arguments.
 #' @param timeline Whether the page contains the samples in their recorded order.
 #' @param title The title of the page, by default the last part of the URI of the first source.

@@ -40,7 +40,7 @@ profile_version <- function(x) {
 #' A difference of two profiles, such as `go tool pprof -proto -diff_base=base.pb.gz new.pb.gz` writes, contains
 #' negative values, and their sum may be 0 although functions have changed. Shares are therefore relative to the
 #' sum of absolute values, as in pprof, and negative for functions that take less. If samples have the label
-#' `pprof::base`, which `-diff_base` adds to those of the base, shares are relative to these samples only. To
+#' `pprof::base`, which `-diff_base` adds to the samples of the base, shares are relative to these samples only. To
 #' compare profiles in R, see [compare_profiles()].
 #'
 #' @param object A profile, see [profile_data].

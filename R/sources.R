@@ -24,7 +24,7 @@
 #'
 #' - a regular file of at most 5 MB, without NUL;
 #' - with an extension of source code, such as `.R`, `.Rmd`, `.cpp`, in upper or lower case;
-#' - not hidden: neither its name nor that of a folder begins with a dot. Folders that contain the working
+#' - not hidden: neither its name nor the name of a folder begins with a dot. Folders that contain the working
 #'   directory or one of `directory` may be hidden.
 #'
 #' `~` is an ordinary character in a path. URLs, paths of servers such as `//server/share/a.R`, and paths with
