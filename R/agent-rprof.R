@@ -1,4 +1,4 @@
-# Where the agent gets samples from: from R's memory, or from R's own profiler.
+# How the agent takes samples: by reading R's memory, or with R's own profiler.
 #
 # `Rprof()` writes to a file in memory that the thread of the agent reads and empties. R has only one profiler, so
 # other code that calls `Rprof()` ends ours, without any condition. After that one has ended, ours is restarted: when
@@ -8,15 +8,15 @@
 rprof_files <- 10000L
 rprof_bytes <- 1000000L
 
-# Starts the thread, and returns the source of its samples. "auto" is the first that works.
-start_sampling <- function(settings, source, call) {
+# Starts the thread, and returns its method. "auto" is the first that works.
+start_sampling <- function(settings, method, call) {
   end_rprof()
-  refused <- if (source == "auto") reader_refusal()
-  if (source == "reader" || source == "auto" && is.null(refused)) {
-    rust(rust_agent_start(c(settings, list(source = "reader"))), call)
+  refused <- if (method == "auto") reader_refusal()
+  if (method == "reader" || method == "auto" && is.null(refused)) {
+    rust(rust_agent_start(c(settings, list(method = "reader"))), call)
     return("reader")
   }
-  tryCatch(start_rprof_source(settings, call), profile_error_unsupported = function(error) {
+  tryCatch(start_rprof_method(settings, call), profile_error_unsupported = function(error) {
     if (is.null(refused)) {
       rlang::cnd_signal(error)
     }
@@ -41,13 +41,13 @@ reader_refusal <- function() {
   )
 }
 
-start_rprof_source <- function(settings, call) {
+start_rprof_method <- function(settings, call) {
   refuse <- function(why) abort_profile(why, "profile_error_unsupported", call = call)
   if (getRversion() < "4.3") {
     refuse("Samples of `Rprof()` need R 4.3 or later: older versions write them late.")
   }
-  if (settings$event == "wall" && !"event" %in% names(formals(utils::Rprof))) {
-    refuse("Samples of `Rprof()` with `event = \"wall\"` need R 4.4 or later.")
+  if (settings$clock == "wall" && !"event" %in% names(formals(utils::Rprof))) {
+    refuse("Samples of `Rprof()` with `clock = \"wall\"` need R 4.4 or later.")
   }
   if (settings$interval < 0.01) {
     refuse("`Rprof()` takes samples every 0.01 seconds at most.")
@@ -55,7 +55,7 @@ start_rprof_source <- function(settings, call) {
   if (rust(rust_agent_rprof(), call)$user == "other") {
     refuse("Another profiler is running in this process; if it is `Rprof()`, `Rprof(NULL)` stops it.")
   }
-  rust(rust_agent_start(c(settings, list(source = "rprof"))), call)
+  rust(rust_agent_start(c(settings, list(method = "rprof"))), call)
   tryCatch(start_rprof(settings), error = function(error) {
     rust(rust_agent_stop(0), NULL)
     refuse(paste0("`Rprof()` cannot be started: ", shown_text(conditionMessage(error))))
@@ -63,7 +63,7 @@ start_rprof_source <- function(settings, call) {
 }
 
 start_rprof <- function(settings) {
-  event <- if (settings$event == "wall") list(event = "elapsed")
+  event <- if (settings$clock == "wall") list(event = "elapsed")
   rlang::inject(utils::Rprof(
     rust(rust_agent_rprof(), NULL)$path,
     append = TRUE, interval = settings$interval, line.profiling = TRUE, numfiles = rprof_files, bufsize = rprof_bytes,
@@ -86,7 +86,7 @@ end_rprof <- function() {
 
 # Restarts R's profiler if nobody uses it. Returns whether the agent gets no samples because other code uses it.
 resume_agent <- function() {
-  if (agent_state() != "running" || agent$run$source != "rprof") {
+  if (agent_state() != "running" || agent$run$method != "rprof") {
     return(FALSE)
   }
   user <- rust(rust_agent_rprof(), NULL)$user
@@ -100,7 +100,7 @@ resume_agent <- function() {
 
 # Stops R's profiler before another profiler is started that refuses to start while one is running.
 pause_agent <- function() {
-  if (agent_state() == "running" && agent$run$source == "rprof") {
+  if (agent_state() == "running" && agent$run$method == "rprof") {
     end_rprof()
   }
 }

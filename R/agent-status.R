@@ -23,10 +23,10 @@ new_agent_status <- function(counts) {
         until = if (is.null(run$until)) time(NULL) else run$until,
         pid = if (is.null(run)) Sys.getpid() else run$pid,
         to = if (is.null(run)) NA_character_ else run$to,
-        event = if (is.null(run)) NA_character_ else run$event,
+        clock = if (is.null(run)) NA_character_ else run$clock,
         interval = if (is.null(run)) NA_real_ else run$interval,
         every = if (is.null(run)) NA_real_ else run$every,
-        source = if (is.null(run)) NA_character_ else run$source
+        method = if (is.null(run)) NA_character_ else run$method
       )
     ),
     class = "profile_agent_status"
@@ -54,7 +54,7 @@ describe_agent_status <- function(x, now) {
       if (!is.na(x$until)) paste0(", stopped ", since(x$until))
     ),
     paste0(
-      if (x$event == "cpu") "CPU time" else "All time", " at ", format(signif(1 / x$interval, 3)), " Hz, sent to ", x$to,
+      if (x$clock == "cpu") "CPU time" else "All time", " at ", format(signif(1 / x$interval, 3)), " Hz, sent to ", x$to,
       " every ", format(x$every), " s"
     ),
     paste0(

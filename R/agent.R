@@ -15,19 +15,19 @@
 #' stops it.
 #'
 #' The agent requires Linux, with R 4.2 or later on x86-64 with the GNU C library, and R 4.3 or later elsewhere. See
-#' `source`.
+#' `method`.
 #'
 #' @details
 #' ## What is recorded
 #'
-#' Samples contain R functions with files and lines, but no native code. With `event = "cpu"`, no samples are taken
+#' Samples contain R functions with files and lines, but no native code. With `clock = "cpu"`, no samples are taken
 #' while R waits. Labels of [with_labels()], such as the route of a request, become labels of the samples. Forked
 #' processes, such as those of `parallel::mclapply()`, have no agent, but can start their own.
 #'
-#' With `source = "reader"`, samples are taken as by [profile_process()]. A sample has the CPU time of R's thread
+#' With `method = "reader"`, samples are taken as by [profile_process()]. A sample has the CPU time of R's thread
 #' since the previous sample (type `cpu`), and the elapsed time (type `wall`). R's stack is read from memory, without
 #' a signal and without stopping R. So the agent does not interfere with [Rprof()], `profvis::profvis()`,
-#' [start_profiler()] or debuggers, nor they with the agent. See *Samples of Rprof()* for the other source.
+#' [start_profiler()] or debuggers, nor they with the agent. See *Samples of Rprof()* for the other method.
 #'
 #' Samples are sent in parts, one every `every` seconds. After a gap of more than two seconds, for example because the
 #' system was suspended, a new part begins.
@@ -69,8 +69,8 @@
 #'
 #' ## Samples of Rprof()
 #'
-#' With `source = "rprof"`, samples are taken by [Rprof()]: a signal interrupts R after each interval. A sample has a
-#' count of 1 (type `samples`), and `interval` as its time, whose type is `cpu` or `wall`, as in `event`. CPU time is
+#' With `method = "rprof"`, samples are taken by [Rprof()]: a signal interrupts R after each interval. A sample has a
+#' count of 1 (type `samples`), and `interval` as its time, whose type is `cpu` or `wall`, as in `clock`. CPU time is
 #' that of all threads of the process. It is unknown when each sample was taken, so samples with the same stack and
 #' labels are summed. `interval` must be at least 0.01, and samples whose functions have more than 10,000 characters
 #' are missing. `Rprof()` writes to a file in memory, which is emptied every second and disappears with the process.
@@ -112,11 +112,11 @@
 #' @param ... Must be empty.
 #' @param interval Seconds between two samples.
 #' @param every Seconds between two profiles that are sent.
-#' @param event `"cpu"` for samples while R uses CPU time, `"wall"` for samples at all times.
+#' @param clock `"cpu"` for samples while R uses CPU time, `"wall"` for samples at all times.
 #' @param resource Attributes of what is profiled: a named character vector, such as
 #'   `c(service.name = "my-api", service.version = "1.2")`. The name of the service is `unknown_service:R` by default.
-#' @param source How samples are taken: `"reader"` reads R's memory, which requires Linux on x86-64 with the GNU C library;
-#'   `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `event = "wall"`, and 64-bit Linux. `"auto"` is
+#' @param method How samples are taken: `"reader"` reads R's memory, which requires Linux on x86-64 with the GNU C library;
+#'   `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `clock = "wall"`, and 64-bit Linux. `"auto"` is
 #'   `"reader"` if that works, otherwise `"rprof"`.
 #' @param headers Headers of the requests: a named character vector.
 #' @param timeout For `start_agent()`, the number of seconds that each request may take. For `stop_agent()`, the
@@ -147,7 +147,7 @@
 #'   \item{last_sent}{when the last part was sent, as `POSIXct`}
 #'   \item{last_error, last_error_time}{the last error, and when it occurred}
 #'   \item{since, until}{when the agent was started and stopped}
-#'   \item{pid, to, event, interval, every, source}{the process and the arguments}
+#'   \item{pid, to, clock, interval, every, method}{the process and the arguments}
 #'   }
 #'
 #' @section Errors:
@@ -176,17 +176,17 @@ start_agent <- function(
     ...,
     interval = 0.01,
     every = 15,
-    event = c("cpu", "wall"),
+    clock = c("cpu", "wall"),
     resource = character(),
-    source = c("auto", "reader", "rprof"),
+    method = c("auto", "reader", "rprof"),
     headers = character(),
     timeout = 10) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   check_interval(interval, call)
   check_every(every, interval, call)
-  event <- check_choice(event, c("cpu", "wall"), "event", call)
-  source <- check_choice(source, c("auto", "reader", "rprof"), "source", call)
+  clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
+  method <- check_choice(method, c("auto", "reader", "rprof"), "method", call)
   check_texts(resource, "resource", call)
   check_sending(timeout, 0, call)
   if (agent_state() == "running") {
@@ -196,20 +196,20 @@ start_agent <- function(
   resource <- agent_resource(resource, call)
   settings <- c(
     list(
-      interval = as.numeric(interval), every = as.numeric(every), event = event,
+      interval = as.numeric(interval), every = as.numeric(every), clock = clock,
       keys = as.list(enc2utf8(names(resource))), values = as.list(enc2utf8(unname(resource))),
       queue = megabytes * 2^20
     ),
     agent_target(to, headers, timeout, resource, call)
   )
-  source <- start_sampling(settings, source, call)
+  method <- start_sampling(settings, method, call)
   agent$run <- list(
-    pid = Sys.getpid(), since = Sys.time(), until = NULL, to = settings$shown, event = event, interval = interval,
-    every = every, source = source
+    pid = Sys.getpid(), since = Sys.time(), until = NULL, to = settings$shown, clock = clock, interval = interval,
+    every = every, method = method
   )
   agent$give <- if (is.function(to)) to
   stop_agent_at_quit()
-  if (is.function(to) || source == "rprof") {
+  if (is.function(to) || method == "rprof") {
     work_when_idle()
   }
   invisible(NULL)

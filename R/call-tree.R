@@ -37,7 +37,7 @@
 #'   code without symbols.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
 #' @param type The sample type to sum, as in [summary()][summary.profile_data()].
-#' @param source Values of `source_id`: the recorded runs whose samples are used. `NULL` for all.
+#' @param source_id Values of `source_id`: the recorded runs whose samples are used. `NULL` for all.
 #' @param focus A regular expression: only samples with a matching frame are used, see [filter_profile()].
 #' @param n The maximal number of lines.
 #' @param min_share The smallest total to show, as a share of the whole tree.
@@ -71,7 +71,7 @@
 #' @section Errors:
 #' - `profile_error_unsupported` if the profile has no values of `type`, or they cannot be summed;
 #' - `profile_error_invalid` if `x` is not valid;
-#' - `profile_error_argument` for other invalid arguments, such as a `source` that does not exist.
+#' - `profile_error_argument` for other invalid arguments, such as a `source_id` that does not exist.
 #' @seealso [summary()][summary.profile_data()], [describe_profile()], [annotate_lines()]
 #' @export
 #' @examples
@@ -84,28 +84,28 @@
 #' tree <- call_tree(x)
 #' head(tree[order(-tree$self), c("name", "depth", "self")])
 call_tree <- function(
-    x, by = c("function", "line", "package"), ..., type = NULL, source = NULL, focus = NULL) {
+    x, by = c("function", "line", "package"), ..., type = NULL, source_id = NULL, focus = NULL) {
   rlang::check_dots_empty()
-  tree_of(x, by, "whole", NULL, type, source, focus, rlang::current_env())
+  tree_of(x, by, "whole", NULL, type, source_id, focus, rlang::current_env())
 }
 
 #' @rdname call_tree
 #' @export
 callers <- function(
-    x, name, by = c("function", "line", "package"), ..., type = NULL, source = NULL, focus = NULL) {
+    x, name, by = c("function", "line", "package"), ..., type = NULL, source_id = NULL, focus = NULL) {
   rlang::check_dots_empty()
-  tree_of(x, by, "callers", name, type, source, focus, rlang::current_env())
+  tree_of(x, by, "callers", name, type, source_id, focus, rlang::current_env())
 }
 
 #' @rdname call_tree
 #' @export
 callees <- function(
-    x, name, by = c("function", "line", "package"), ..., type = NULL, source = NULL, focus = NULL) {
+    x, name, by = c("function", "line", "package"), ..., type = NULL, source_id = NULL, focus = NULL) {
   rlang::check_dots_empty()
-  tree_of(x, by, "callees", name, type, source, focus, rlang::current_env())
+  tree_of(x, by, "callees", name, type, source_id, focus, rlang::current_env())
 }
 
-tree_of <- function(x, by, part, name, type, source, focus, call) {
+tree_of <- function(x, by, part, name, type, source_id, focus, call) {
   by <- check_choice(by, c("function", "line", "package"), "by", call)
   check_type(type, call)
   x <- as_unchecked_v2(x, call)
@@ -118,7 +118,7 @@ tree_of <- function(x, by, part, name, type, source, focus, call) {
   if (by == "package" && is.null(x$functions[[".package"]])) {
     x <- packages_added(x, call)
   }
-  result <- rust(rust_call_tree(x, type, by, sources_wanted(x, source, call), part, name), call)
+  result <- rust(rust_call_tree(x, type, by, sources_wanted(x, source_id, call), part, name), call)
   tibble::new_tibble(
     result$nodes,
     type = result$type,
@@ -134,19 +134,19 @@ tree_of <- function(x, by, part, name, type, source, focus, call) {
 }
 
 # Whether to use the samples of each source; `NULL` for all.
-sources_wanted <- function(x, source, call) {
-  if (is.null(source)) {
+sources_wanted <- function(x, source_id, call) {
+  if (is.null(source_id)) {
     return(NULL)
   }
   ids <- x$sources$source_id
-  known <- is.numeric(source) && length(source) > 0 && all(source %in% ids)
+  known <- is.numeric(source_id) && length(source_id) > 0 && all(source_id %in% ids)
   if (!known) {
     abort_argument(c(
-      "`source` must contain values of `source_id`, or be `NULL`.",
+      "`source_id` must contain ids of the table `sources`, or be `NULL`.",
       i = paste0("The profile has ", in_words(ids), ".")
     ), call)
   }
-  ids %in% source
+  ids %in% source_id
 }
 
 in_words <- function(ids) {

@@ -28,7 +28,7 @@
 #   profile_warning_inconclusive  the runs of two versions do not show which takes more (comparison)
 #
 # A message has class "profile_message" and
-#   profile_message_sources    source files were read for a profile of somebody else, or left out (read, left_out)
+#   profile_message_source_files    source files were read for a profile of somebody else, or left out (read, left_out)
 #   profile_message_retry      a request is repeated after a delay
 #   profile_message_short      recorded runs have few samples
 #   profile_message_recorded   an expression failed while it was recorded

@@ -44,7 +44,7 @@
 #'   timestamp stay as they are.
 #' @param ... Conditions on the columns of `sources`, as in `dplyr::filter()`: only runs that satisfy all of them are
 #'   summed up.
-#' @param by The period whose runs become one run: `"day"` or `"hour"`. Hours can be summed up to days later.
+#' @param period The period whose runs become one run: `"day"` or `"hour"`. Hours can be summed up to days later.
 #'
 #' @return The number of runs that became part of another one, invisibly.
 #'
@@ -64,12 +64,12 @@
 #' roll_up_profiles(con, before = Sys.Date() - 1)
 #' DBI::dbGetQuery(con, "SELECT count(*) AS samples, count(DISTINCT source_id) AS runs FROM samples")
 #' DBI::dbDisconnect(con)
-roll_up_profiles <- function(con, before, ..., by = c("day", "hour"), schema = NULL) {
+roll_up_profiles <- function(con, before, ..., period = c("day", "hour"), schema = NULL) {
   call <- rlang::current_env()
   check_database(con, schema, call)
   conditions <- older_than(before, rlang::enquos(...), call)
-  by <- check_choice(by, c("day", "hour"), "by", call)
-  seconds <- c(day = 24 * 60 * 60, hour = 60 * 60)[[by]]
+  period <- check_choice(period, c("day", "hour"), "period", call)
+  seconds <- c(day = 24 * 60 * 60, hour = 60 * 60)[[period]]
   runs <- in_transaction(con, reading = TRUE, call = call, {
     there <- list_tables(con, schema)
     if (".next_ids" %in% there) {

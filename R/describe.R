@@ -13,7 +13,7 @@
 #' The row `paste  <- make_sales 92%` means that 92% of the total of `paste()` comes from calls in
 #' `make_sales()`. Long names end in `~`.
 #'
-#' The code of lines is shown if the profile contains it, or if it is in a file that [collect_sources()] reads by
+#' The code of lines is shown if the profile contains it, or if it is in a file that [add_source_text()] reads by
 #' default.
 #'
 #' @param x A profile, see [profile_data]. For `format()`, `print()` and `as.list()`, the description of one.
@@ -62,7 +62,7 @@ describe_profile <- function(x, ..., n = 7, min_share = 0.02, type = NULL) {
   check_type(type, call)
   x <- as_unchecked_v2(x, call)
   summary <- summary_of(x, type, call)
-  x <- with_sources(packages_added(x, call), call)
+  x <- with_source_text(packages_added(x, call), call)
   tree <- tree_of(x, "function", "whole", NULL, type, NULL, NULL, call)
   packages <- tree_of(x, "package", "whole", NULL, type, NULL, NULL, call)
   parts <- list(
@@ -260,7 +260,7 @@ described_calls <- function(parts, other_types) {
     if (length(other_types) > 0) paste0("describe_profile(x, type = ", in_quotes(other_types[[1]]), ")"),
     if (is_short(hottest)) paste0("callers(x, ", in_quotes(hottest[[1]]), ")"),
     if (is_short(file)) paste0("annotate_lines(x, ", in_quotes(file[[1]]), ")"),
-    if (has_plumbing) "describe_profile(filter_profile(x, hide = plumbing()))",
+    if (has_plumbing) "describe_profile(filter_profile(x, hide = \"plumbing\"))",
     "profile_page(x)"
   )
 }

@@ -24,7 +24,7 @@
 #' set. Compare only profiles that were recorded on the same machine, at about the same time, and with
 #' alternating versions, as [benchmark_profile()] does.
 #'
-#' @param new,base Profiles of the new and the old version, as for [compare_profiles()].
+#' @param base,new Profiles of the old and the new version, as for [compare_profiles()].
 #' @param ... Must be empty.
 #' @param tolerance How much more the new version may take, as a share of the old one.
 #' @param type The sample type, as for [compare_profiles()].
@@ -41,9 +41,9 @@
 #' @examples
 #' work <- function(n) for (i in seq_len(n)) sort(paste("key", 1:5000), method = "radix")
 #' runs <- benchmark_profile(base = work(200), new = work(200), runs = 3, warmup = 0, measure = "time")
-#' expect_no_regression(runs$new, runs$base, tolerance = 0.5, inconclusive = "pass")
+#' expect_no_regression(runs$base, runs$new, tolerance = 0.5, inconclusive = "pass")
 expect_no_regression <- function(
-    new, base, ..., tolerance = 0.1, type = NULL, inconclusive = c("warn", "pass", "fail")) {
+    base, new, ..., tolerance = 0.1, type = NULL, inconclusive = c("warn", "pass", "fail")) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   if (!is.numeric(tolerance) || length(tolerance) != 1 || !isTRUE(tolerance >= 0 && is.finite(tolerance))) {

@@ -48,17 +48,15 @@ rust_frames <- function(x, lazy) .Call(wrap__rust_frames, x, lazy)
 
 rust_profvis <- function(x, filenames, texts) .Call(wrap__rust_profvis, x, filenames, texts)
 
-rust_joint_check <- function(settings) .Call(wrap__rust_joint_check, settings)
+rust_native_check <- function(settings) .Call(wrap__rust_native_check, settings)
 
-rust_joint_block <- function(on) .Call(wrap__rust_joint_block, on)
+rust_native_block <- function(on) .Call(wrap__rust_native_block, on)
 
-rust_joint_start <- function(settings) .Call(wrap__rust_joint_start, settings)
+rust_native_start <- function(settings) .Call(wrap__rust_native_start, settings)
 
-rust_joint_state <- function() .Call(wrap__rust_joint_state)
+rust_native_state <- function() .Call(wrap__rust_native_state)
 
-rust_joint_stop <- function(file, name, uri, memory, target, lazy) .Call(wrap__rust_joint_stop, file, name, uri, memory, target, lazy)
-
-rust_joint_drop <- function() .Call(wrap__rust_joint_drop)
+rust_native_stop <- function(file, name, uri, memory, target, lazy) .Call(wrap__rust_native_stop, file, name, uri, memory, target, lazy)
 
 rust_processes_record <- function(pids, settings, lazy) .Call(wrap__rust_processes_record, pids, settings, lazy)
 

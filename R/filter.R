@@ -6,26 +6,48 @@
 #' Filter samples and frames
 #'
 #' @description
-#' `filter_profile()` filters a profile by the options of the same names in
-#' [pprof](https://github.com/google/pprof): samples by the frames of their stacks, and frames by their
-#' function or file.
+#' `filter_profile()` selects samples by the frames of their stacks, and frames by their function or file.
+#' The filters have the names and the meaning that they have in [pprof](https://github.com/google/pprof).
 #'
 #' @details
 #' A regular expression matches a frame if it matches part of the name of its function, its file, or the
 #' mapped file (`.mappings`) of its address. Data recorded by R have no mapped file, although
 #' [write_pprof()] adds one. The expressions are applied in this order:
 #'
+#' 1. `drop` removes uninteresting functions with everything that they called, see below.
 #' 1. `focus` keeps samples with a matching frame, `ignore` removes them.
-#' 2. `hide` removes matching frames, `show` removes all others. Samples without remaining frames are removed.
-#' 3. `show_from` removes all callers of the outermost matching frame, and samples without a match.
-#' 4. `prune_from` removes everything that the innermost matching frame called. Like [drop_frames()], it
-#'    considers names of functions only.
+#' 1. `hide` removes matching frames, `show` removes all others. Samples without remaining frames are removed.
+#' 1. `show_from` removes all callers of the outermost matching frame, and samples without a match.
+#' 1. `prune_from` removes everything that the innermost matching frame called. Like `drop`, it considers
+#'    names of functions only.
 #'
-#' As in pprof, the first three steps also remove samples that never had a frame. An address without a
+#' As in pprof, the steps from `focus` to `show_from` also remove samples that never had a frame. An address without a
 #' symbol is removed by `show`, and by `hide` if its mapped file matches. An empty expression is ignored.
 #'
 #' pprof treats a frame and the frames that were inlined into it, at the same address, as one location: if
 #' `show_from`, `prune_from`, `hide` or `show` removes some of them, they are removed from all stacks.
+#'
+#' `hide = "plumbing"` hides functions that mainly call others, such as `lapply()`, `tryCatch()`, `eval()`, or
+#' `%>%`; up to half of all frames of real R code are of this kind. (To hide functions whose names
+#' contain this word, write `hide = "(plumbing)"`.)
+#'
+#' # Uninteresting functions
+#'
+#' A pprof file may list functions that are of no interest to users, such as the internals of an allocator
+#' (`.drop_frames` and `.keep_frames` in `sources`). Viewers remove them with everything that they called, so
+#' that their values are attributed to the caller. `drop = TRUE` does the same; `drop` and `keep` may also be
+#' expressions of your own.
+#'
+#' Each stack is searched from its outermost frame. The first function whose name matches `drop` and does not
+#' match `keep` is removed, with all frames that it called. The search starts at the first frame that is
+#' not to be removed; that frame and its callers are kept, so a stack never becomes empty.
+#'
+#' Both expressions must match the whole name of the function, as if written `^(...)$`. The name is
+#' simplified first: a leading dot and everything from the first parenthesis on are removed, except for
+#' `(anonymous namespace)` and `operator()`. A function without a name is never removed.
+#'
+#' If the outermost of several frames that were inlined at one address is to be removed, all of them are; if
+#' another one is, it and the frames inlined into it are removed from all stacks.
 #'
 #' # Expressions
 #'
@@ -46,7 +68,12 @@
 #'
 #' @param x A profile, see [profile_data], of either version, or a dm of its tables.
 #' @param ... Must be empty.
-#' @param focus,ignore,hide,show,show_from,prune_from A regular expression, or `NULL`.
+#' @param focus,ignore,show,show_from,prune_from A regular expression, or `NULL`.
+#' @param hide A regular expression, `"plumbing"`, or `NULL`.
+#' @param drop A regular expression for all samples; `TRUE` for the expressions of the source of each sample;
+#'   or `NULL`.
+#' @param keep A regular expression of functions that `drop` does not remove. `NULL` for none, or with `drop = TRUE`
+#'   for the expressions of the sources.
 #'
 #' @return A profile of version 2.0.
 #'
@@ -54,7 +81,7 @@
 #' `profile_error_invalid` if `x` is not valid; `profile_error_argument` if an argument is not a single
 #' string, is not a regular expression, or takes too long to match.
 #'
-#' @seealso [drop_frames()]; [compact_profile()] for tables that you have filtered yourself;
+#' @seealso [compact_profile()] for tables that you have filtered yourself;
 #'   [serve_pprof()], which offers the same filters.
 #' @export
 #' @examples
@@ -65,11 +92,20 @@
 #'
 #' # The samples inside `lm()`, with only the frames of modelling functions:
 #' filter_profile(x, focus = "^lm$", show = "^lm|model")
+#'
+#' # Without functions that only call others:
+#' call_tree(filter_profile(x, hide = "plumbing"))
+#'
+#' # Attribute the time of these functions to their callers:
+#' filter_profile(x, drop = "paste|sub|c")
 filter_profile <- function(
-  x, ..., focus = NULL, ignore = NULL, hide = NULL, show = NULL, show_from = NULL, prune_from = NULL
-) {
+    x, ..., focus = NULL, ignore = NULL, hide = NULL, show = NULL, show_from = NULL, prune_from = NULL, drop = NULL,
+    keep = NULL) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
+  if (identical(hide, "plumbing")) {
+    hide <- plumbing()
+  }
   given <- list(
     focus = focus, ignore = ignore, hide = hide, show = show,
     show_from = show_from, prune_from = prune_from
@@ -77,87 +113,46 @@ filter_profile <- function(
   for (argument in names(given)) {
     given[[argument]] <- check_expression(given[[argument]], argument, call)
   }
-  filter_by(as_unchecked_v2(x, call), given, call)
+  if (!isTRUE(drop)) {
+    check_expression(drop, "drop", call, or = "`TRUE`, ")
+  }
+  check_expression(keep, "keep", call)
+  if (is.null(drop) && !is.null(keep)) {
+    abort_argument(c(
+      "`keep` has no effect without `drop`.", i = "`drop = TRUE` uses the expressions that the profile contains."
+    ), call)
+  }
+  filter_by(as_unchecked_v2(x, call), given, call, drop, keep)
 }
 
 # `given`: expressions, named by the argument of `filter_profile()`.
-filter_by <- function(x, given, call) {
-  matches <- or_invalid(x, call, {
+filter_by <- function(x, given, call, drop = NULL, keep = NULL) {
+  rules <- or_invalid(x, call, {
     names <- names_of(x)
-    Map(function(expression, argument) {
+    matches <- Map(function(expression, argument) {
       find <- function(texts) found_in(texts, expression, argument, call)
       if (argument == "prune_from") {
         return(list(functions = find(simple_name(names)) & names != ""))
       }
       list(functions = find(names) | find(x$functions$filename), mappings = find(x$.mappings$filename))
     }, given, names(given))
+    drops <- if (is.null(drop)) list(distinct = list(), of_source = integer()) else drops_of_sources(x, drop, keep, call)
+    list(matches = matches, drops = drops)
   })
-  filtered(x, matches, list(), integer(), call)
-}
-
-#' Remove uninteresting frames
-#'
-#' @description
-#' A pprof file may list functions that are of no interest to users, such as the internals of an allocator.
-#' Views remove these with everything that they called, so that their values are attributed to the caller.
-#' `drop_frames()` does the same, using the expressions of the sources of the profile (`.drop_frames` and
-#' `.keep_frames` in `sources`) or your own.
-#'
-#' @details
-#' Each stack is searched from its outermost frame. The first function whose name matches `drop` and does not
-#' match `keep` is removed, with all frames that it called. The search starts at the first frame that is
-#' not to be removed; that frame and its callers are kept, so a stack never becomes empty.
-#'
-#' Both expressions must match the whole name of the function, as if written `^(...)$`, not that of its
-#' file. The name is simplified first: a leading dot and everything from the first parenthesis on are
-#' removed, except for `(anonymous namespace)` and `operator()`. A function without a name is never removed.
-#'
-#' A frame and the frames that were inlined into it, at the same address, are one location. If the outermost
-#' of them is to be removed, the whole location is; if another one is, it and the frames inlined into it are
-#' removed from all stacks.
-#'
-#' These are the rules of pprof, which uses the syntax of RE2. See [filter_profile()] for the differences
-#' and for the effect on other tables.
-#'
-#' @inheritParams filter_profile
-#' @param drop,keep A regular expression for all samples. By default those of the source of each sample;
-#'   nothing is removed if they are `NA` or empty. If only `drop` is given, `keep` is empty. `drop = ""`
-#'   removes nothing.
-#'
-#' @return A profile of version 2.0, with all samples of `x`.
-#'
-#' @inheritSection filter_profile Errors
-#' @seealso [filter_profile()]
-#' @export
-#' @examples
-#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
-#'
-#' # Attribute the time of these functions to their callers:
-#' drop_frames(x, drop = "paste|sub|c")
-#'
-#' # The same, as specified by a file:
-#' x$sources$.drop_frames <- "paste|sub|c"
-#' drop_frames(x)
-drop_frames <- function(x, ..., drop = NULL, keep = NULL) {
-  call <- rlang::current_env()
-  rlang::check_dots_empty()
-  check_expression(drop, "drop", call)
-  check_expression(keep, "keep", call)
-  x <- as_unchecked_v2(x, call)
-  drops <- or_invalid(x, call, drops_of_sources(x, drop, keep, call))
-  filtered(x, list(), drops$distinct, drops$of_source, call)
+  filtered(x, rules$matches, rules$drops$distinct, rules$drops$of_source, call)
 }
 
 # The functions that each distinct pair of expressions drops, and the number of the pair of each source.
 drops_of_sources <- function(x, drop, keep, call) {
+  by_source <- isTRUE(drop)
   rules <- list(
-    drop = of_sources(x, drop, ".drop_frames"),
-    keep = of_sources(x, keep %||% if (!is.null(drop)) "", ".keep_frames")
+    drop = of_sources(x, if (!by_source) drop, ".drop_frames"),
+    keep = of_sources(x, keep %||% if (!by_source) "", ".keep_frames")
   )
   rules$keep[rules$drop == ""] <- ""
   rules <- tibble::new_tibble(rules, nrow = nrow(x$sources))
   distinct <- vctrs::vec_unique(rules)
-  whose <- ifelse(c(is.null(drop), is.null(keep)), "sources$.%s_frames", "%s")
+  whose <- ifelse(c(by_source, is.null(keep)), "sources$.%s_frames", "%s")
   whose <- sprintf(whose, names(rules))
   names <- names_of(x)
   simple <- simple_name(names)
@@ -187,10 +182,10 @@ or_invalid <- function(x, call, code) {
 }
 
 # Checks an expression; `NULL` if it is empty.
-check_expression <- function(x, argument, call) {
+check_expression <- function(x, argument, call, or = "") {
   if (!is.null(x) && !is_text(x)) {
     abort_argument(c(
-      paste0("`", argument, "` must be a regular expression: one string, or `NULL`."),
+      paste0("`", argument, "` must be a regular expression: one string, ", or, "or `NULL`."),
       i = if (is.character(x) && length(x) > 1) "Separate alternatives by `|`, as in `\"^(f|g)$\"`."
     ), call)
   }

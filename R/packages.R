@@ -13,7 +13,7 @@
 #' - `"file"`: the function is in a file of a package: in a directory `R` of a library, of the directory
 #'   where R installed a package, of a package that is loaded, or of a source package (which has a file
 #'   `DESCRIPTION`), or native code in the shared library of a package. If the profile was not recorded in this
-#'   session, only files `DESCRIPTION` in the working directory are read, see [collect_sources()];
+#'   session, only files `DESCRIPTION` in the working directory are read, see [add_source_text()];
 #' - `"namespace"`: no file is recorded, and of the namespaces that are loaded in this session exactly one
 #'   has a function of this name, while the global environment has none. Internal functions of packages of
 #'   which the profile has no exported function or method are not considered, as they could not have been
@@ -163,20 +163,8 @@ functions_among <- function(package, names) {
   vctrs::new_data_frame(list(name = own, package = rep(package, length(own)), exported = own %in% exported))
 }
 
-#' Functions that only call others
-#'
-#' `plumbing()` returns a regular expression for functions such as `lapply()`, `tryCatch()`, `eval()`, or
-#' `%>%`, which call the functions that a user is interested in. In profiles of real R code up to half of
-#' all frames are of this kind. Use it to leave them out, see the example.
-#'
-#' The expression matches the whole name, with or without `base::` or another package. It has the same meaning
-#' in R, in pprof, and in JavaScript.
-#'
-#' @return A string.
-#' @export
-#' @examples
-#' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
-#' call_tree(filter_profile(x, hide = plumbing()))
+# A regular expression for functions that mainly call others, by the whole name, with or without the name of a
+# package. It has the same meaning in R, in pprof, and in JavaScript.
 plumbing <- function() {
   names <- c(
     "lapply", "sapply", "vapply", "mapply", "rapply", "eapply", "tapply", "apply", "Map", "Filter", "Reduce",

@@ -27,7 +27,7 @@
 #' - for each source the last part of its URI, its type, its interval and its time stamp;
 #' - with `timeline = TRUE`, all samples in the order in which they were recorded. Samples of pprof and OpenTelemetry
 #'   that have no time, and samples that count other than once, have no known order;
-#' - with `sources = TRUE`, the text of source files, see [collect_sources()].
+#' - with `source_text = TRUE`, the text of source files, see [add_source_text()].
 #'
 #' Labels, attributes, comments, mappings and addresses are not in the page, nor are columns and tables of your own.
 #'
@@ -39,13 +39,13 @@
 #'
 #' ## Privacy
 #'
-#' Check the content of a page before you publish it. With `sources = TRUE` it contains source code, and the paths of
-#' files, which may contain names of users and projects. With `sources = FALSE` it contains neither: of each path only
+#' Check the content of a page before you publish it. With `source_text = TRUE` it contains source code, and the paths of
+#' files, which may contain names of users and projects. With `source_text = FALSE` it contains neither: of each path only
 #' the last part is kept, such as `sales.R`. If files in different directories have the same name, a number is
 #' added: `sales.R #1`. Names of functions, packages and sample types are kept, whatever they contain.
 #'
 #' Somebody else may have recorded the profile. Unless it was recorded in this session, only source files in the working
-#' directory are read, and a message lists them, and those elsewhere that were left out. [collect_sources()] describes
+#' directory are read, and a message lists them, and those elsewhere that were left out. [add_source_text()] describes
 #' the rules, and includes other files before you write the page.
 #'
 #' The last part of the URI of each source is always in the page, as is the title.
@@ -65,8 +65,8 @@
 #' @param ... For `profile_page()` and `write_profile_page()`: must be empty.
 #' @param base Another profile, with which `x` is compared. If both have three runs or more, functions are grey
 #'   unless [compare_profiles()] finds that they take more or less.
-#' @param sources Whether the page contains the text and the paths of source files. It is the text of
-#'   [collect_sources()], with its default arguments.
+#' @param source_text Whether the page contains the text and the paths of source files. It is the text of
+#'   [add_source_text()], with its default arguments.
 #' @param timeline Whether the page contains the samples in their recorded order.
 #' @param title The title of the page, by default the last part of the URI of the first source.
 #'
@@ -89,12 +89,12 @@
 #' page
 #'
 #' path <- tempfile(fileext = ".html")
-#' write_profile_page(x, path, sources = FALSE)
+#' write_profile_page(x, path, source_text = FALSE)
 #' file.size(path)
-profile_page <- function(x, ..., base = NULL, sources = TRUE, timeline = TRUE, title = NULL) {
+profile_page <- function(x, ..., base = NULL, source_text = TRUE, timeline = TRUE, title = NULL) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
-  content <- page_content(x, base, sources, timeline, title, call)
+  content <- page_content(x, base, source_text, timeline, title, call)
   html <- rust(rust_written(content$tables, "page", content$options), call)$bytes
   title <- content$options$title
   structure(list(html = html, title = title), class = "profile_page")
@@ -102,11 +102,11 @@ profile_page <- function(x, ..., base = NULL, sources = TRUE, timeline = TRUE, t
 
 #' @rdname profile_page
 #' @export
-write_profile_page <- function(x, path, ..., base = NULL, sources = TRUE, timeline = TRUE, title = NULL) {
+write_profile_page <- function(x, path, ..., base = NULL, source_text = TRUE, timeline = TRUE, title = NULL) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
   check_path(path, call, writing = TRUE)
-  content <- page_content(x, base, sources, timeline, title, call)
+  content <- page_content(x, base, source_text, timeline, title, call)
   write_format(content$tables, path, "page", content$options, call)
   invisible(x)
 }
@@ -114,8 +114,8 @@ write_profile_page <- function(x, path, ..., base = NULL, sources = TRUE, timeli
 # ---- Input of the core -------------------------------------------------------------
 
 # The tables of version 2.0, and everything else that is in the page.
-page_content <- function(x, base, sources, timeline, title, call) {
-  check_flag(sources, "sources", call)
+page_content <- function(x, base, source_text, timeline, title, call) {
+  check_flag(source_text, "source_text", call)
   check_flag(timeline, "timeline", call)
   if (!is.null(title) && !is_text(title)) {
     abort_argument("`title` must be one string, or `NULL`.", call)
@@ -131,7 +131,7 @@ page_content <- function(x, base, sources, timeline, title, call) {
   # Packages are determined by the paths of files, so this is done before the paths are removed.
   tables <- packages_added(tables, call)
   text <- no_text
-  if (sources) {
+  if (source_text) {
     text <- text_of_page(profiles, call)
   } else {
     tables$functions$filename <- distinct_file_names(tables$functions$filename)
@@ -186,9 +186,9 @@ page_title <- function(x) {
 text_of_page <- function(profiles, call) {
   found <- lapply(profiles, function(x) {
     check_source_text(x, call)
-    sources_of(x, call)
+    source_text_of(x, call)
   })
-  inform_sources(found, embeds = TRUE)
+  inform_source_files(found, embeds = TRUE)
   text <- lapply(found, function(found) {
     columns <- unclass(found$text)
     tibble::tibble(

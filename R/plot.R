@@ -19,10 +19,9 @@
 #'
 #' @param x A profile, see [profile_data].
 #' @param ... Must be empty.
-#' @param type The picture: `"flame"`, `"time"`, or `"lines"`.
-#' @param value The sample type to sum, for `"flame"` and `"lines"`, as the argument `type` of
-#'   [summary()][summary.profile_data()].
-#' @param source Values of `source_id`: the recorded runs to show. By default all, for `"time"` the first one.
+#' @param view The picture: `\"flame\"`, `\"time\"`, or `\"lines\"`.
+#' @param type The sample type to sum, for `\"flame\"` and `\"lines\"`, as in [summary()][summary.profile_data()].
+#' @param source_id Values of `source_id`: the recorded runs to show. By default all, for `"time"` the first one.
 #' @param n The number of lines, for `"lines"`.
 #' @param main The title. By default it describes what is shown, with the sum.
 #'
@@ -38,25 +37,23 @@
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #' plot(x)
-#' plot(x, type = "lines", n = 8)
-#' plot(x, type = "time")
+#' plot(x, view = "lines", n = 8)
+#' plot(x, view = "time")
 plot.profile_data <- function(
-    x, ..., type = c("flame", "time", "lines"), value = NULL, source = NULL, n = 15, main = NULL) {
+    x, ..., view = c("flame", "time", "lines"), type = NULL, source_id = NULL, n = 15, main = NULL) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
-  type <- check_choice(type, c("flame", "time", "lines"), "type", call)
-  if (!is.null(value) && !is_text(value)) {
-    abort_argument("`value` must be one string, the name of a sample type.", call)
-  }
+  view <- check_choice(view, c("flame", "time", "lines"), "view", call)
+  check_type(type, call)
   if (!is.null(main) && !is_text(main)) {
     abort_argument("`main` must be one string, or `NULL`.", call)
   }
   check_count(n, "n", call)
   x <- as_unchecked_v2(x, call)
-  drawn <- switch(type,
-    flame = plot_flame(x, value, source, main, call),
-    time = plot_time(x, source, main, call),
-    lines = plot_lines(x, value, source, n, main, call)
+  drawn <- switch(view,
+    flame = plot_flame(x, type, source_id, main, call),
+    time = plot_time(x, source_id, main, call),
+    lines = plot_lines(x, type, source_id, n, main, call)
   )
   invisible(drawn)
 }
@@ -75,9 +72,9 @@ nothing_to_draw <- function(what, call, ...) {
 
 # ---- Flame graph -------------------------------------------------------------------
 
-plot_flame <- function(x, value, source, main, call) {
+plot_flame <- function(x, type, source_id, main, call) {
   x <- packages_added(x, call)
-  tree <- tree_of(x, "function", "whole", NULL, value, source, NULL, call)
+  tree <- tree_of(x, "function", "whole", NULL, type, source_id, NULL, call)
   stop_if_all_zero(tree, call)
   if (nrow(tree) == 0) {
     nothing_to_draw("no samples with a stack.", call)
@@ -186,9 +183,9 @@ change_fills <- function(values) {
 
 # ---- Time --------------------------------------------------------------------------
 
-plot_time <- function(x, source, main, call) {
+plot_time <- function(x, source_id, main, call) {
   x <- packages_added(x, call)
-  wanted <- sources_wanted(x, source, call) %||% (seq_len(nrow(x$sources)) == 1)
+  wanted <- sources_wanted(x, source_id, call) %||% (seq_len(nrow(x$sources)) == 1)
   if (sum(wanted) > 1) {
     nothing_to_draw("samples of several sources have no common time.", call)
   }
@@ -231,8 +228,8 @@ plot_time <- function(x, source, main, call) {
 }
 
 # A row for each call in consecutive samples. Of many samples, as many as a picture can show are used.
-boxes_over_time <- function(x, source, call) {
-  rows <- which(x$samples$source_id == source)
+boxes_over_time <- function(x, source_id, call) {
+  rows <- which(x$samples$source_id == source_id)
   shown <- rows[unique(round(seq(1, length(rows), length.out = min(length(rows), 1000))))]
   ids <- x$samples$sample_id[shown]
   frames <- x$sample_locations
@@ -254,7 +251,7 @@ boxes_over_time <- function(x, source, call) {
     starts[rows_of] <- seq_along(rows_of) > common
     open <- as.list(names)
   }
-  interval <- interval_of(slice_sources(x, source))
+  interval <- interval_of(slice_sources(x, source_id))
   step <- length(rows) / max(length(ids), 1)
   scale <- step * (interval %||% 1)
   # The last sample of each call: the row before the next start at the same depth, or before a sample without it.
@@ -275,8 +272,8 @@ boxes_over_time <- function(x, source, call) {
   boxes
 }
 
-slice_sources <- function(x, source) {
-  list(sources = x$sources[x$sources$source_id == source, ])
+slice_sources <- function(x, source_id) {
+  list(sources = x$sources[x$sources$source_id == source_id, ])
 }
 
 # The bytes in use at each sample, as Rprof() records them.
@@ -293,12 +290,12 @@ memory_over_time <- function(x, ids, scale) {
 
 # ---- Lines -------------------------------------------------------------------------
 
-plot_lines <- function(x, value, source, n, main, call) {
-  if (!is.null(source)) {
-    abort_argument("`source` cannot be used with lines.", call)
+plot_lines <- function(x, type, source_id, n, main, call) {
+  if (!is.null(source_id)) {
+    abort_argument("`source_id` cannot be used with lines.", call)
   }
-  summary <- summary_of(x, value, call)
-  x <- with_sources(x, call)
+  summary <- summary_of(x, type, call)
+  x <- with_source_text(x, call)
   lines <- described_lines(summary$by_line, x$.source_text)
   stop_if_all_zero(summary, call)
   lines <- utils::head(lines[order(-abs(lines$total), -abs(lines$self)), ], n)

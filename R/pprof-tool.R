@@ -255,7 +255,7 @@ serve_pprof <- function(x, ..., host = "127.0.0.1", port = NULL, browse = intera
     path <- x
   } else {
     path <- in_folder(server$dir, "profile.pb.gz")
-    write_format(x, path, "pprof", list(aggregate = TRUE, sources = FALSE), call)
+    write_format(x, path, "pprof", list(aggregate = TRUE, source_labels = FALSE), call)
   }
   start_server(server, tool, path, timeout)
   await_server(server, timeout, call)

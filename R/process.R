@@ -4,7 +4,7 @@
 #'
 #' @description
 #' `profile_process()` records where a running R process spends its time, and returns a profile like any
-#' other. The process needs no preparation and is not stopped, except with `pause = TRUE`, which records native code
+#' other. The process needs no preparation and is not stopped, except with `native = TRUE`, which records native code
 #' as well.
 #'
 #' @details
@@ -19,7 +19,7 @@
 #'
 #' In programs of functions that take 4 to 160 microseconds, shares of lines of 3,000 samples were within 7 points of
 #' those of `Rprof()`, of which 3 points are within chance; without functions that take less than 40 microseconds, they
-#' were within 2 points. With `pause = TRUE`, nothing changes while it is read.
+#' were within 2 points. With `native = TRUE`, nothing changes while it is read.
 #'
 #' While recording, this R process avoids the CPU on which the other process runs. If all CPUs are busy, or if there
 #' is only one, moments at which the process makes system calls have more samples than they should.
@@ -38,11 +38,11 @@
 #'   instructions, such as arithmetic, comparisons, `[`, `sqrt()` and others, or treats it as a special function, such
 #'   as `rep()`. [Rprof()] does not see the last two kinds either.
 #' - Garbage collection, and memory in use.
-#' - Native code, except with `pause = TRUE`.
+#' - Native code, except with `native = TRUE`.
 #' - More than 20,000 calls of a stack: one call with the name `<outer calls not read>` replaces the outer ones.
 #'
 #' @section Native code:
-#' With `pause = TRUE`, the process is stopped while its stacks are read and copied. Samples then have native
+#' With `native = TRUE`, the process is stopped while its stacks are read and copied. Samples then have native
 #' frames between those of R, like samples of [start_profiler()]: functions of C, C++, Fortran and Rust, with files
 #' and lines if they were compiled with `-g`, and a row in `.mappings` for each library. The column `.frame_type` of
 #' `locations` is `"r"` or `"native"`. The sections on names and on incomplete samples in [start_profiler()] apply
@@ -76,16 +76,16 @@
 #'   what was recorded.
 #' @param ... Must be empty.
 #' @param interval Seconds between two samples.
-#' @param event `"cpu"` for samples while the process uses CPU time, `"wall"` for samples at all times.
+#' @param clock `"cpu"` for samples while the process uses CPU time, `"wall"` for samples at all times.
 #' @param children Whether to also record R processes that the process has started or will start, for example by
 #'   `parallel::mclapply()` or the package callr.
-#' @param pause Whether to stop the process for each sample, to record native code as well. See *Native code*.
+#' @param native Whether to record native code as well. The process is stopped for each sample, see *Native code*.
 #'
 #' @return A profile of version 2.0, see [profile_data]. Each process is a source of type `"process"`. Its process
 #'   id, command line and start are in `.source_attributes`.
 #'
 #'   The sample types are `cpu` and `wall`, in nanoseconds: the CPU time and the real time since the previous sample,
-#'   without the intervals that `event = "cpu"` leaves out. `event` is the default type. A sample whose CPU time is
+#'   without the intervals that `clock = "cpu"` leaves out. `clock` is the default type. A sample whose CPU time is
 #'   not known has no value of `cpu`.
 #'
 #' @section Errors:
@@ -106,21 +106,21 @@
 #' tools::pskill(pid)
 #' try(close(output), silent = TRUE)
 profile_process <- function(
-    pid, seconds = 10, ..., interval = 0.01, event = c("cpu", "wall"), children = FALSE, pause = FALSE) {
+    pid, seconds = 10, ..., interval = 0.01, clock = c("cpu", "wall"), children = FALSE, native = FALSE) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   pid <- check_pids(pid, call)
   check_seconds(seconds, "seconds", call)
   check_interval(interval, call)
-  event <- check_choice(event, c("cpu", "wall"), "event", call)
+  clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
   check_flag(children, "children", call)
-  check_flag(pause, "pause", call)
-  record_processes(pid, seconds, interval, event, children, call, pause = pause)
+  check_flag(native, "native", call)
+  record_processes(pid, seconds, interval, clock, children, call, native = native)
 }
 
 # `check`: whether each stack is read a second time and compared, which only a test switches off.
-record_processes <- function(pid, seconds, interval, event, children, call, check = TRUE, pause = FALSE) {
-  recorded <- processes_recorded(pid, seconds, interval, event, children, call, check, pause)
+record_processes <- function(pid, seconds, interval, clock, children, call, check = TRUE, native = FALSE) {
+  recorded <- processes_recorded(pid, seconds, interval, clock, children, call, check, native)
   words <- c(unread_in_words(recorded), problems_in_words(recorded$problems))
   if (length(words) > 0) {
     warn_profile(
@@ -139,10 +139,10 @@ record_processes <- function(pid, seconds, interval, event, children, call, chec
 # that could not be read, or lack outer or inner calls; `ended`, the processes that ended; `was_stopped`, whether the user
 # has pressed Ctrl-C.
 processes_recorded <- function(
-    pid, seconds, interval, event, children, call, check = TRUE, pause = FALSE) {
+    pid, seconds, interval, clock, children, call, check = TRUE, native = FALSE) {
   settings <- list(
-    interval = as.numeric(interval), seconds = as.numeric(seconds), event = event, children = children,
-    check = check, pause = pause
+    interval = as.numeric(interval), seconds = as.numeric(seconds), clock = clock, children = children,
+    check = check, native = native
   )
   lazy <- lazy_columns(call)
   was_stopped <- FALSE
@@ -210,14 +210,14 @@ unread_in_words <- function(recorded) {
 #' tools::pskill(pid)
 #' try(close(output), silent = TRUE)
 watch_process <- function(
-    pid, seconds = Inf, ..., every = 1, interval = 0.01, event = c("cpu", "wall"), children = FALSE, n = 10) {
+    pid, seconds = Inf, ..., every = 1, interval = 0.01, clock = c("cpu", "wall"), children = FALSE, n = 10) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   pid <- check_pids(pid, call)
   check_seconds(seconds, "seconds", call)
   check_seconds(every, "every", call)
   check_interval(interval, call)
-  event <- check_choice(event, c("cpu", "wall"), "event", call)
+  clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
   check_flag(children, "children", call)
   check_count(n, "n", call)
   started <- Sys.time()
@@ -226,7 +226,7 @@ watch_process <- function(
   repeat {
     left <- seconds - as.numeric(difftime(Sys.time(), started, units = "secs"))
     part <- tryCatch(
-      processes_recorded(pid, min(every, max(left, 0.01)), interval, event, children, call),
+      processes_recorded(pid, min(every, max(left, 0.01)), interval, clock, children, call),
       profile_error_process = identity
     )
     if (inherits(part, "error")) {
@@ -279,7 +279,7 @@ watched_lines <- function(recorded, every, n) {
       )
     },
     if (nrow(x$samples) == 0 && recorded$unread == 0 && length(recorded$ended) == 0) {
-      "It has used no CPU time; `event = \"wall\"` shows where it waits."
+      "It has used no CPU time; `clock = \"wall\"` shows where it waits."
     }
   )
   shorten(lines, width)

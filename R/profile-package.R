@@ -1,22 +1,47 @@
-#' profile: read, check, convert, combine and write profiler data
+#' profile: record, read, show, compare and write profiler data
 #'
 #' A profiler samples a running program: at regular intervals it records the stack of functions that are
 #' being executed. Functions that occur in many samples take most of the time.
 #'
-#' This package
-#' - reads profiles of R's own [Rprof()], pprof and OpenTelemetry: [read_rprof()], [read_pprof()],
-#'   [read_otlp()], or [read_profile()] for any of them;
-#' - records R and native code together: [start_profiler()];
-#' - continuously profiles services: [start_agent()];
-#' - represents profiles as plain tables: [profile_data];
-#' - summarises, filters and combines them: [summary.profile_data()], [filter_profile()],
-#'   [combine_profiles()];
-#' - stores them in databases: [copy_profile_to()];
-#' - writes them: [write_rprof()], [write_pprof()], [write_otlp()], and sends them to a collector:
-#'   [send_otlp()].
+#' Eight functions do most of the work: [record_profile()] or [read_profile()] return a profile, [profile_page()] and
+#' [summary()][summary.profile_data()] show it, [compare_profiles()] compares it with another one, [filter_profile()]
+#' selects a part, [write_profile()] writes a file, and [profile_process()] looks into a process that is already
+#' running. A profile is a list of plain tables, see [profile_data].
 #'
-#' `vignette("profile", package = "profile")` is an introduction.
+#' ## Record
+#' [record_profile()], [last_profile()]; R and native code under the names of jointprof: [start_profiler()],
+#' [stop_profiler()]
 #'
+#' ## Read and write
+#' Any format: [read_profile()], [write_profile()]. One format: [read_rprof()], [write_rprof()]; [read_pprof()],
+#' [write_pprof()]; [read_otlp()], [write_otlp()]; [read_speedscope()], [write_speedscope()]; [read_cpuprofile()],
+#' [write_cpuprofile()]; [read_firefox()], [write_firefox()]; [read_collapsed()], [write_collapsed()];
+#' [read_perf_script()]; [read_rprofmem()]; [write_callgrind()]. Check: [validate_profile()], [profile_problems()]
+#'
+#' ## Look
+#' In the browser: [profile_page()], [write_profile_page()]. As text, tables and pictures: [describe_profile()],
+#' [summary()][summary.profile_data()], [plot()][plot.profile_data()], [call_tree()], [callers()], [callees()],
+#' [annotate_lines()], [print()][print.profile_data]. In other viewers: [as_profvis()], [serve_pprof()], [stop_pprof()], [find_pprof()],
+#' [joint_pprof()]
+#'
+#' ## Compare
+#' [compare_profiles()], [benchmark_profile()], [expect_no_regression()]
+#'
+#' ## Edit and combine
+#' [filter_profile()], [combine_profiles()], [compact_profile()]. Add information: [add_packages()],
+#' [add_source_text()]. Other containers: [as_tibble()][as_tibble.profile_data], [dm_from_profile()], [profile_from_dm()],
+#' [profile_v1_from_v2()], [profile_v2_from_v1()]
+#'
+#' ## Processes
+#' [profile_process()], [watch_process()], [dump_stack()], [list_r_processes()]
+#'
+#' ## Agent and labels
+#' [start_agent()], [agent_status()], [stop_agent()]; [with_labels()], [label_handler()], [label_plumber()]
+#'
+#' ## Databases and senders
+#' [copy_profile_to()], [profile_from_con()], [tbl_profile()], [roll_up_profiles()], [prune_profiles()]; [send_otlp()]
+#'
+#' @seealso `vignette("profile", package = "profile")` is an introduction.
 #' @keywords internal
 #' @useDynLib profile, .registration = TRUE
 #' @importFrom tibble as_tibble

@@ -10,8 +10,8 @@
 #' profvis has one step for each sample. All steps have the same length: the sampling period of the first source, or
 #' 10 milliseconds if that is unknown. A sample with a count of n becomes n steps. Sources follow one another.
 #'
-#' Source code is shown for files whose text is known: those that [collect_sources()] finds, which is called with its
-#' default arguments if `sources` is `TRUE`. Frames in other files have no file and line, as in profvis itself.
+#' Source code is shown for files whose text is known: those that [add_source_text()] finds, which is called with its
+#' default arguments if `source_text` is `TRUE`. Frames in other files have no file and line, as in profvis itself.
 #'
 #' profvis shows a function with the line that called it. The line that was running in the innermost function is
 #' a row of its own, with its code as label.
@@ -23,7 +23,7 @@
 #' [profile_page()] shows millions.
 #'
 #' @inheritParams write_pprof
-#' @param sources Whether to collect the source code of files.
+#' @param source_text Whether to collect the source code of files.
 #' @param split Whether code and flame graph are side by side (`"h"`) or one above the other (`"v"`).
 #'
 #' @return An object of class `profvis`, an htmlwidget. `x$message` contains `prof`, a data frame with a row for each frame
@@ -50,16 +50,16 @@
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #' p <- as_profvis(x)
 #' head(p$x$message$prof)
-as_profvis <- function(x, ..., sources = TRUE, split = c("h", "v")) {
+as_profvis <- function(x, ..., source_text = TRUE, split = c("h", "v")) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
-  check_flag(sources, "sources", call)
+  check_flag(source_text, "source_text", call)
   split <- check_choice(split, c("h", "v"), "split", call)
   x <- as_v2(x, call)
   text <- no_text
-  if (sources) {
+  if (source_text) {
     check_source_text(x, call)
-    text <- with_sources(x, call, embeds = TRUE)$.source_text
+    text <- with_source_text(x, call, embeds = TRUE)$.source_text
   }
   prof <- rust(rust_profvis(x, valid_text(text$filename), valid_text(text$text)), call)
   files <- unname(Map(

@@ -65,7 +65,7 @@
 #' Everything that the file contains, in the tables that [profile_data] describes. Each line of a location is a row of
 #' `locations`, inlined calls innermost first; a location without lines is a row without a function. Each
 #' sample is a row, with all its values, including zeros. Numbers are exact: those that R cannot represent are
-#' also stored as text. `drop_frames` and `keep_frames` are not applied, see [drop_frames()].
+#' also stored as text. `drop_frames` and `keep_frames` are not applied, see `drop` in [filter_profile()].
 #'
 #' Not kept are fields that the format does not define, the order of the string table, and bytes of strings
 #' that are not UTF-8 or contain a NUL; [profile_problems()] lists how those were read. Like Go's reader,
@@ -75,7 +75,7 @@
 #' ## Sources of pprof files
 #'
 #' A file is one source, unless labels of its samples specify other sources, as written by
-#' `write_pprof(sources = TRUE)`. Those sources have the URI that they had when they were written. They are
+#' `write_pprof(source_labels = TRUE)`. Those sources have the URI that they had when they were written. They are
 #' ordered by their numbers, or by their first samples if files with the same numbers were merged. If some
 #' samples have no such labels, the file itself is the first source. Labels of this kind that are irregular
 #' remain in `.labels`.

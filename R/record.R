@@ -4,7 +4,8 @@
 #'
 #' @description
 #' `record_profile()` evaluates an expression, records where it spends its time, and returns the profile. It
-#' works on all platforms with R's profiler, [Rprof()], with memory, garbage collection and lines. Printing
+#' works on all platforms with R's profiler, [Rprof()], with memory, garbage collection and lines. With
+#' `native = TRUE` it also records the C, C++, Fortran and Rust code that R calls. Printing
 #' the result shows the digest of [describe_profile()]; see [plot()][plot.profile_data()] and
 #' [profile_page()] for pictures.
 #'
@@ -17,23 +18,25 @@
 #' The profile contains only the calls of the expression: the frames of the callers of `record_profile()` are
 #' removed, and so are samples outside of the expression.
 #'
-#' A sample is taken once per `interval` of CPU time, so nothing is recorded while R waits. Code that
-#' runs for less than a second has few samples; repeat it, as in `record_profile(for (i in 1:100) work())`,
-#' or choose a shorter `interval`.
+#' By default a sample is taken once per `interval` of CPU time, so nothing is recorded while R waits; with
+#' `clock = "wall"`, waiting is recorded as well. Code that runs for less than a second has few samples; repeat
+#' it, as in `record_profile(for (i in 1:100) work())`, or choose a shorter `interval`.
 #'
 #' Functions have lines if their code was parsed with source references. While the expression runs, the
 #' option `keep.source` is `TRUE`, so that code that it reads with [source()] has lines, also under Rscript.
-#' Text of source files is collected when recording ends, see [collect_sources()], and packages of functions
+#' Text of source files is collected when recording ends, see [add_source_text()], and packages of functions
 #' are added, see [add_packages()].
 #'
 #' A profiler that is already running is stopped.
 #'
 #' @param expr An expression, evaluated where `record_profile()` is called.
 #' @param ... Must be empty.
-#' @param interval Seconds of CPU time between two samples.
+#' @param interval Seconds between two samples, by `clock`.
+#' @param clock `"cpu"` for samples while R uses CPU time, `"wall"` for samples at all times, which requires
+#'   R 4.4. On Windows, [Rprof()] takes samples at all times.
 #' @param memory,gc,lines Whether to record memory figures, garbage collections, and lines.
-#' @param joint Whether to record native code as well, with the profiler of [start_profiler()]. Not
-#'   available on all platforms.
+#' @param native Whether to record native code as well, as [start_profiler()] does. It requires Linux on x86-64;
+#'   see there for what is recorded.
 #'
 #' @return A profile of version 2.0, see [profile_data]. It also has class `profile_recording`, for printing.
 #'
@@ -41,7 +44,7 @@
 #' - those of the expression;
 #' - `profile_error_argument` for invalid arguments, such as a function instead of a call of it, and for
 #'   `last_profile()` if nothing was recorded in this session;
-#' - `profile_error_unsupported` if R was built without its profiler; with `joint = TRUE`, see
+#' - `profile_error_unsupported` if R was built without its profiler, or is too old for `clock = "wall"`; with `native = TRUE`, see
 #'   [start_profiler()].
 #' @seealso [describe_profile()], [call_tree()], [profile_page()]
 #' @export
@@ -55,8 +58,14 @@
 #'   stop("Oh no")
 #' }))
 #' last_profile()
+#'
+#' # With the functions of BLAS:
+#' supported <- Sys.info()[["sysname"]] == "Linux" && R.version$arch == "x86_64"
+#' if (supported && interactive()) {
+#'   record_profile(for (i in 1:20) solve(matrix(runif(250000), 500)), native = TRUE)
+#' }
 record_profile <- function(
-    expr, ..., interval = 0.01, memory = TRUE, gc = TRUE, lines = TRUE, joint = FALSE) {
+    expr, ..., interval = 0.01, clock = c("cpu", "wall"), memory = TRUE, gc = TRUE, lines = TRUE, native = FALSE) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   if (missing(expr)) {
@@ -64,20 +73,22 @@ record_profile <- function(
   }
   check_code(substitute(expr), rlang::caller_env(), "record_profile", call)
   check_interval(interval, call)
+  clock <- check_choice(clock, c("cpu", "wall"), "clock", call)
   check_flag(memory, "memory", call)
   check_flag(gc, "gc", call)
   check_flag(lines, "lines", call)
-  check_flag(joint, "joint", call)
+  check_flag(native, "native", call)
   options <- list(
     interval = interval, memory.profiling = memory, gc.profiling = gc, line.profiling = lines
   )
+  options$event <- rprof_event(if (clock == "wall") "elapsed" else "cpu", "`clock = \"wall\"`", call)
   if (isTRUE(the$recording)) {
     abort_argument("`record_profile()` is running already.", call)
   }
   # The frames of this function and its callers.
   frames <- sys.nframe() - count_label_frames(sys.calls())
   started <- Sys.time()
-  finish <- if (joint) start_joint_recording(options, call) else start_recording(options, call)
+  finish <- if (native) start_native_recording(options, call) else start_recording(options, call)
   the$recording <- TRUE
   old <- options(keep.source = lines || isTRUE(getOption("keep.source")))
   ended <- FALSE
@@ -133,11 +144,11 @@ start_recording <- function(options, call) {
   }
 }
 
-start_joint_recording <- function(options, call) {
+start_native_recording <- function(options, call) {
   force(call)
-  path <- tempfile("joint-", fileext = ".out")
-  start_run(path, c(options, list(numfiles = 100L, bufsize = 10000L, event = "cpu")), call)
-  joint$run$uri <- NA_character_
+  path <- tempfile("native-", fileext = ".out")
+  start_run(path, c(options, list(numfiles = 100L, bufsize = 10000L)), call)
+  native$run$uri <- NA_character_
   function() {
     profile <- stop_run(call, write = FALSE)$profile
     unlink(path)
@@ -152,7 +163,7 @@ tidy_recording <- function(x, frames, started, call) {
   # The profiler still runs while it is being stopped.
   x <- filter_by(x, list(ignore = "^[.]end_of_recording$"), call)
   x <- without_code_of_callers(x)
-  x <- with_sources(packages_added(x, call), call)
+  x <- with_source_text(packages_added(x, call), call)
   class(x) <- c("profile_recording", class(x))
   x
 }

@@ -59,6 +59,8 @@ write_collapsed <- function(x, path, ..., type = NULL, frame_types = FALSE) {
 #' @rdname write_speedscope
 #' @order 5
 #' @export
-write_callgrind <- function(x, path) {
-  write_format(x, path, "callgrind", list(), rlang::current_env())
+write_callgrind <- function(x, path, ...) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  write_format(x, path, "callgrind", list(), call)
 }

@@ -63,7 +63,7 @@
 #' when samples were taken, each one starts when the one before it ends.
 #'
 #' The categories *R*, *Native code* and *Garbage collection* have different colours. The text of source files is
-#' included if the profile contains it: call [collect_sources()] first.
+#' included if the profile contains it: call [add_source_text()] first.
 #'
 #' Other sample types are not written, nor are labels, packages, resources and attributes; the order of inlined calls
 #' is lost. Weights have no type other than time, bytes and counts: the warning counts the sources that have another one, and
@@ -92,7 +92,7 @@
 #' write_speedscope(x, path)
 #'
 #' # with source code
-#' x <- collect_sources(x, directory = system.file("samples/report", package = "profile"))
+#' x <- add_source_text(x, directory = system.file("samples/report", package = "profile"))
 #' write_firefox(x, tempfile(fileext = ".firefox.json.gz"))
 write_speedscope <- function(x, path, ..., aggregate = NULL) {
   call <- rlang::current_env()
@@ -106,15 +106,18 @@ write_speedscope <- function(x, path, ..., aggregate = NULL) {
 #' @rdname write_speedscope
 #' @order 2
 #' @export
-write_cpuprofile <- function(x, path) {
-  write_format(x, path, "cpuprofile", list(), rlang::current_env())
+write_cpuprofile <- function(x, path, ...) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  write_format(x, path, "cpuprofile", list(), call)
 }
 
 #' @rdname write_speedscope
 #' @order 3
 #' @export
-write_firefox <- function(x, path) {
+write_firefox <- function(x, path, ...) {
   call <- rlang::current_env()
+  rlang::check_dots_empty()
   check_path(path, call, writing = TRUE)
   text <- as_profile(x, call)[[".source_text"]] %||% no_text
   options <- list(files = as.character(text$filename), texts = as.character(text$text))

@@ -24,7 +24,7 @@
 #'   A missing value is written as 0;
 #' - functions with their R names, files and lines;
 #' - the labels of samples, and for Rprof data the label `gc`;
-#' - if there is more than one source, the label `run` (`run-1`, `run-2`, ...), or with `sources = TRUE`
+#' - if there is more than one source, the label `run` (`run-1`, `run-2`, ...), or with `source_labels = TRUE`
 #'   labels that identify the source of each sample;
 #' - the sampling period, the duration, the time stamp, and the origin of the data as a comment.
 #'
@@ -43,7 +43,7 @@
 #' source.
 #'
 #' The warning counts lines without a function, which are left out because Go's pprof rejects them; periods
-#' that are not whole numbers, which are rounded unless `sources = TRUE`; time stamps outside the years 1678
+#' that are not whole numbers, which are rounded unless `source_labels = TRUE`; time stamps outside the years 1678
 #' to 2262 and durations with a sum of more than 292 years, which are left out.
 #'
 #' The format cannot store `.frame_type` in `locations`; OpenTelemetry's resources, scopes, attributes of
@@ -53,7 +53,7 @@
 #'
 #' ## Sources in pprof files
 #'
-#' A pprof file states its origin once for all samples. With `sources = TRUE`, labels state it for each
+#' A pprof file states its origin once for all samples. With `source_labels = TRUE`, labels state it for each
 #' sample. [read_pprof()] restores the table `sources` from them, also after files were merged
 #' (`pprof -proto a b`), and `pprof -tagfocus=source_uri=a.out` shows one source of several. The labels are
 #'
@@ -109,7 +109,7 @@
 #' @param path Path of the file to write.
 #' @param ... Must be empty.
 #' @param aggregate Whether to aggregate samples with equal stacks.
-#' @param sources Whether to store the source of each sample in labels.
+#' @param source_labels Whether to store the source of each sample in labels.
 #'
 #' @return `x`, invisibly.
 #'
@@ -118,7 +118,7 @@
 #' - `profile_error_invalid` if `x` is not valid;
 #' - `profile_error_lossy` if `x` cannot be stored at all. For Rprof: there are no counts of samples, an
 #'   interval is negative or rounds to 0, or a memory figure is negative. For pprof: values are not
-#'   integers, or, with `sources = TRUE`, a time stamp is after the year 2262 or a label of a sample has one
+#'   integers, or, with `source_labels = TRUE`, a time stamp is after the year 2262 or a label of a sample has one
 #'   of the names above.
 #'
 #' @seealso [read_rprof()], [read_pprof()], [write_otlp()]
@@ -131,18 +131,20 @@
 #' read_pprof(path)
 #'
 #' write_rprof(x, tempfile())
-write_pprof <- function(x, path, ..., aggregate = TRUE, sources = FALSE) {
+write_pprof <- function(x, path, ..., aggregate = TRUE, source_labels = FALSE) {
   call <- rlang::current_env()
   rlang::check_dots_empty()
   check_flag(aggregate, "aggregate", call)
-  check_flag(sources, "sources", call)
-  write_format(x, path, "pprof", list(aggregate = aggregate, sources = sources), call)
+  check_flag(source_labels, "source_labels", call)
+  write_format(x, path, "pprof", list(aggregate = aggregate, source_labels = source_labels), call)
 }
 
 #' @rdname write_pprof
 #' @export
-write_rprof <- function(x, path) {
-  write_format(x, path, "rprof", list(), rlang::current_env())
+write_rprof <- function(x, path, ...) {
+  call <- rlang::current_env()
+  rlang::check_dots_empty()
+  write_format(x, path, "rprof", list(), call)
 }
 
 # Writes a file in a format; `options` are those of its writer in the core.

@@ -70,7 +70,7 @@ record_versions <- function() {
   for (version in names(runs)) {
     x <- filter_profile(runs[[version]], show_from = "^report$")
     x$sources$source_uri <- paste(version, seq_len(nrow(x$sources)))
-    write_pprof(x, file.path(samples, "compare", paste0(version, ".pb.gz")), sources = TRUE)
+    write_pprof(x, file.path(samples, "compare", paste0(version, ".pb.gz")), source_labels = TRUE)
   }
 }
 

@@ -179,7 +179,7 @@ random_edit <- function() {
       x[[any_table]] <- x[[any_table]][c(nrow(x[[any_table]]), seq_len(nrow(x[[any_table]]) - 1)), ]
       x
     },
-    dropped_stacks = function(x) drop_frames(x, drop = "[a-f].*"),
+    dropped_stacks = function(x) filter_profile(x, drop = "[a-f].*"),
     hidden = function(x) filter_profile(x, hide = "e$"),
     to_version_1_and_back = function(x) profile_v2_from_v1(profile_v1_from_v2(x)),
     combined = function(x) combine_profiles(x, x),
@@ -220,7 +220,7 @@ calls_of_edited <- list(
   alone = function(x) combine_profiles(x),
   compact = function(x) compact_profile(x),
   filtered = function(x) filter_profile(x, focus = "e", hide = "^a"),
-  dropped = function(x) drop_frames(x, drop = "a.*")
+  dropped = function(x) filter_profile(x, drop = "a.*")
 )
 
 # Expects the same of both after the edits that these seeds draw.

@@ -1,10 +1,10 @@
 # Native code to profile: the library in native/, built here, and R processes that use it.
 
-# The joint profiler is for this platform alone, and its tests need compilers.
-skip_without_joint <- function() {
+# The recorder of native code is for this platform alone, and its tests need compilers.
+skip_without_native <- function() {
   testthat::skip_on_cran()
   if (!grepl("^x86_64-.*linux-gnu$", R.version$platform)) {
-    testthat::skip("the joint profiler is for Linux on x86-64 with glibc")
+    testthat::skip("native code is recorded only on Linux on x86-64 with glibc")
   }
   for (tool in c("CC", "CXX")) {
     if (!has_compiler(tool)) {

@@ -151,7 +151,7 @@ is_traced <- function(pid) {
   any(grepl("^TracerPid:\t[1-9]", readLines(sprintf("/proc/%d/status", pid))))
 }
 
-# A process that runs the workload of the joint profiler's tests.
+# A process that runs the workload of the tests of native code.
 local_native_process <- function(lib, compile, scenarios = NULL, envir = parent.frame()) {
   folder <- normalizePath(testthat::test_path())
   local_r_process(c(

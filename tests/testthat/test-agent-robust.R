@@ -16,8 +16,8 @@ test_that("other profilers work beside the agent, and it beside them", {
   work_until(more())
   expect_s3_class(record_profile(work_until(more())), "profile_data")
   work_until(more())
-  if (!inherits(try(joint_profile(1), silent = TRUE), "try-error")) {
-    expect_s3_class(suppressWarnings(joint_profile(work_until(more()))), "profile_data")
+  if (!inherits(try(record_profile(1, native = TRUE), silent = TRUE), "try-error")) {
+    expect_s3_class(suppressWarnings(record_profile(work_until(more()), native = TRUE)), "profile_data")
     work_until(more())
   }
   status <- stop_when_sent()

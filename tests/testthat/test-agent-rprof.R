@@ -37,7 +37,7 @@ test_that("samples are those of Rprof(), with all lines in each part", {
   line_work <- code$line_work
   got <- list()
   start <- as.numeric(Sys.time())
-  local_agent(function(x) got[[length(got) + 1]] <<- x, source = "rprof")
+  local_agent(function(x) got[[length(got) + 1]] <<- x, method = "rprof")
   # Parts after the first one know the file of a line, too.
   has_lines <- function(x) "line_work" %in% x$functions$name
   work_until(function() {
@@ -46,7 +46,7 @@ test_that("samples are those of Rprof(), with all lines in each part", {
     sum(vapply(got, has_lines, NA)) > 1
   })
   status <- stop_when_sent()
-  expect_identical(status$source, "rprof")
+  expect_identical(status$method, "rprof")
   expect_equal(total_of(got, "samples"), status$sent)
   expect_equal(total_of(got, "cpu"), status$sent * 1e7)
   frames <- do.call(rbind, lapply(got, as_tibble))
@@ -71,7 +71,7 @@ test_that("samples are those of Rprof(), with all lines in each part", {
 test_that("every sample arrives at a server, with labels and resource", {
   skip_without_rprof_agent()
   server <- http_server(list(status = 503), list(headers = protobuf()))
-  local_agent(server$url, source = "rprof", resource = c(service.name = "api"))
+  local_agent(server$url, method = "rprof", resource = c(service.name = "api"))
   work_until_taken(5)
   before <- length(server$requests())
   labels <- function(x) x$.labels[x$.labels$key == "route", ]
@@ -99,7 +99,7 @@ test_that("a warning says that R had no room for names of files", {
   withr::defer(utils::assignInNamespace("rprof_files", rooms, "profile"))
   utils::assignInNamespace("rprof_files", 1L, "profile")
   folder <- withr::local_tempdir()
-  local_agent(folder, source = "rprof")
+  local_agent(folder, method = "rprof")
   # Both are seen.
   for (code in list(local_lines(), local_lines())) {
     taken <- agent_status()$taken
@@ -114,7 +114,7 @@ test_that("samples of wall time are taken while R waits", {
   skip_without_rprof_agent()
   skip_if(getRversion() < "4.4", "event = \"wall\" needs R 4.4")
   got <- list()
-  local_agent(function(x) got[[length(got) + 1]] <<- x, source = "rprof", event = "wall")
+  local_agent(function(x) got[[length(got) + 1]] <<- x, method = "rprof", clock = "wall")
   expect_true(wait_for(function() agent_status()$taken >= 20))
   status <- stop_when_sent()
   expect_equal(total_of(got, "wall"), status$sent * 1e7)
@@ -124,7 +124,7 @@ test_that("samples of wall time are taken while R waits", {
 test_that("the memory of lines is freed when they are read", {
   skip_without_rprof_agent()
   folder <- withr::local_tempdir()
-  local_agent(folder, source = "rprof")
+  local_agent(folder, method = "rprof")
   # R's descriptor and ours.
   expect_length(memory_files(), 2)
   path <- sub("self", Sys.getpid(), memory_files()[[1]])
@@ -143,7 +143,7 @@ test_that("the memory of lines is freed when they are read", {
 test_that("Rprof() of others interrupts the agent, and is not disturbed", {
   skip_without_rprof_agent()
   got <- list()
-  local_agent(function(x) got[[length(got) + 1]] <<- x, source = "rprof")
+  local_agent(function(x) got[[length(got) + 1]] <<- x, method = "rprof")
   events <- if (getRversion() >= "4.4") list("cpu", "elapsed") else list(NULL)
   for (event in events) {
     work_until_taken(agent_status()$taken + 5)
@@ -180,21 +180,21 @@ test_that("Rprof() of others interrupts the agent, and is not disturbed", {
 test_that("profilers of this package interrupt the agent, which goes on by itself", {
   skip_without_rprof_agent()
   folder <- withr::local_tempdir()
-  local_agent(folder, source = "rprof")
+  local_agent(folder, method = "rprof")
   expect_s3_class(record_profile(for (i in 1:100) busy_loop(1e4)), "profile_data")
   expect_identical(rprof_user(), "agent")
   expect_error(suppressMessages(record_profile(stop("no"))), "no")
   expect_identical(rprof_user(), "agent")
   path <- withr::local_tempfile()
-  joint <- tryCatch(start_profiler(path), profile_error_unsupported = function(e) NULL)
-  if (is.null(joint)) {
+  native <- tryCatch(start_profiler(path), profile_error_unsupported = function(e) NULL)
+  if (is.null(native)) {
     expect_identical(rprof_user(), "agent")
   } else {
     expect_identical(agent_status()$state, "paused")
     for (i in 1:100) busy_loop(1e4)
     expect_s3_class(suppressWarnings(stop_profiler()), "profile_data")
     expect_identical(rprof_user(), "agent")
-    expect_error(joint_profile(stop("no")), "no")
+    expect_error(record_profile(stop("no"), native = TRUE), "no")
     expect_identical(rprof_user(), "agent")
   }
   expect_identical(agent_status()$state, "running")
@@ -205,7 +205,7 @@ test_that("the agent goes on when R is idle", {
   skip_without_rprof_agent()
   skip_if_not_installed("later")
   folder <- withr::local_tempdir()
-  local_agent(folder, source = "rprof")
+  local_agent(folder, method = "rprof")
   Rprof(NULL)
   expect_identical(rprof_user(), "nobody")
   expect_true(wait_for(function() {
@@ -223,7 +223,7 @@ test_that("it does not start while another profiler runs", {
   for (event in events) {
     rlang::inject(Rprof(path, interval = 0.01, !!!list(event = event)[!is.null(event)]))
     withr::defer(Rprof(NULL))
-    expect_error(start_agent(folder, source = "rprof"), "Another profiler is running", class = "profile_error_unsupported")
+    expect_error(start_agent(folder, method = "rprof"), "Another profiler is running", class = "profile_error_unsupported")
     for (i in 1:100) busy_loop(1e4)
     Rprof(NULL)
     expect_s3_class(suppressWarnings(read_rprof(path)), "profile_data")
@@ -235,7 +235,7 @@ test_that("it does not start while another profiler runs", {
 test_that("a forked process has no samples of the agent, and may start one", {
   skip_without_rprof_agent()
   got <- list()
-  local_agent(function(x) got[[length(got) + 1]] <<- x, source = "rprof")
+  local_agent(function(x) got[[length(got) + 1]] <<- x, method = "rprof")
   work_until_taken(5)
   in_child <- function() {
     child_only <- function(n) while (agent_status()$taken < n) for (i in 1:10) busy_loop(1e4)
@@ -244,7 +244,7 @@ test_that("a forked process has no samples of the agent, and may start one", {
     for (i in 1:100) busy_loop(1e4)
     folder <- tempfile()
     dir.create(folder)
-    start_agent(folder, every = 0.05, source = "rprof")
+    start_agent(folder, every = 0.05, method = "rprof")
     child_only(20)
     status <- stop_agent(300)
     profiles <- lapply(dir(folder, full.names = TRUE), read_pprof)
@@ -271,7 +271,7 @@ test_that("R quits with a last attempt to send, and the package can be unloaded"
   server <- http_server(list(headers = protobuf()))
   code <- c(
     script_work,
-    sprintf("profile::start_agent('%s', every = 100, source = 'rprof')", server$url),
+    sprintf("profile::start_agent('%s', every = 100, method = 'rprof')", server$url),
     "work_until_taken()"
   )
   agent_script(c(code, "quit('no', status = 3)"), status = 3L)
@@ -294,7 +294,7 @@ test_that("it can be started and stopped again and again", {
   files <- function() length(dir("/proc/self/fd"))
   before <- NULL
   for (i in 1:10) {
-    start_agent(folder, source = "rprof", every = 0.05)
+    start_agent(folder, method = "rprof", every = 0.05)
     work_until_taken(1)
     stop_when_sent()
     if (i == 3) before <- files()
@@ -326,8 +326,8 @@ test_that("\"auto\" is Rprof() where R's memory cannot be read", {
   skip_without_rprof_agent()
   folder <- withr::local_tempdir()
   local_refusal()
-  local_agent(folder, source = "auto")
-  expect_identical(agent_status()$source, "rprof")
+  local_agent(folder, method = "auto")
+  expect_identical(agent_status()$method, "rprof")
   work_until_taken(1)
   stop_when_sent()
 })
@@ -346,12 +346,12 @@ test_that("\"auto\" says why there is no source", {
 test_that("the reader is preferred", {
   folder <- withr::local_tempdir()
   local_agent(folder)
-  expect_identical(agent_status()$source, "reader")
+  expect_identical(agent_status()$method, "reader")
   stop_agent()
 })
 
 test_that("older versions of R are refused", {
   skip_if(getRversion() >= "4.3", "this version of R writes lines at once")
   folder <- withr::local_tempdir()
-  expect_error(start_agent(folder, source = "rprof"), "need R 4.3 or later", class = "profile_error_unsupported")
+  expect_error(start_agent(folder, method = "rprof"), "need R 4.3 or later", class = "profile_error_unsupported")
 })

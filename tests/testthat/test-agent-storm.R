@@ -22,7 +22,7 @@ test_that("it can be started and stopped 50 times with Rprof()", {
   files <- function() length(dir("/proc/self/fd"))
   before <- NULL
   for (i in 1:50) {
-    start_agent(folder, source = "rprof", every = 0.05)
+    start_agent(folder, method = "rprof", every = 0.05)
     work_until_taken(i %% 3)
     stop_when_sent()
     if (i == 10) before <- files()

@@ -59,7 +59,7 @@ test_that("every sample arrives, with its CPU time, stack, labels and resource",
   times <- vapply(profiles, function(x) x$sources$source_timestamp, 0)
   expect_false(is.unsorted(times))
   expect_true(all(times >= floor(as.numeric(start)) & times <= as.numeric(Sys.time())))
-  expect_identical(status$source, "reader")
+  expect_identical(status$method, "reader")
 })
 
 test_that("stacks of this process that were never there are not recorded", {
@@ -173,7 +173,7 @@ test_that("a function gets all profiles", {
 test_that("samples of a process that waits have its state, and an event loop gives them to a function", {
   skip_if_not_installed("later")
   states <- character()
-  local_agent(function(x) states <<- c(states, x$.labels$str[x$.labels$key == "state"]), event = "wall")
+  local_agent(function(x) states <<- c(states, x$.labels$str[x$.labels$key == "state"]), clock = "wall")
   expect_true(wait_for(function() {
     later::run_now(0.1)
     "sleeping" %in% states
@@ -192,7 +192,7 @@ test_that("states and arguments", {
     start_agent("/no/such/folder")
     start_agent("http://a", interval = 1)
     start_agent("http://a", every = 0.001)
-    start_agent("http://a", event = "gpu")
+    start_agent("http://a", clock = "gpu")
     start_agent("http://a", resource = "x")
     start_agent("http://a", headers = c(`Content-Type` = "x"))
     start_agent("http://a", timeout = 0)
@@ -218,12 +218,12 @@ test_that("the status is printed", {
       dropped_refused = 2, dropped_lost = 2, unread = 3, cut = 0, paused = 0, rejected = 7, chunks_sent = 8, chunks_queued = 2,
       bytes_queued = 35000, cpu_time = 1.234, last_sent = now - 4.4, last_error = "No connection\033",
       last_error_time = now - 300, since = now - 3600 * 5, until = as.POSIXct(NA), pid = 12L,
-      to = "http://localhost", event = "cpu", interval = 0.01, every = 15, source = "reader"
+      to = "http://localhost", clock = "cpu", interval = 0.01, every = 15, method = "reader"
     ),
     class = "profile_agent_status"
   )
   expect_snapshot(writeLines(describe_agent_status(status, now)))
-  status[c("state", "until", "paused", "event")] <- list("stopped", now - 60, 7.4, "wall")
+  status[c("state", "until", "paused", "clock")] <- list("stopped", now - 60, 7.4, "wall")
   expect_snapshot(writeLines(describe_agent_status(status, now)))
   status$state <- "none"
   expect_snapshot(print(status))

@@ -57,7 +57,7 @@ test_that("allocated bytes are exact", {
   x$other <- benchmark_profile(numeric(10000), runs = 3, measure = "bytes")
   other <- compare_profiles(x$base, x$other)
   expect_equal(other$verdict[match(c("numeric", "fill"), other$name)], c("less", "less"))
-  expect_failure(expect_no_regression(x$new, x$base))
+  expect_failure(expect_no_regression(x$base, x$new))
   expect_success(expect_no_regression(x$base, x$base))
 })
 

@@ -115,11 +115,11 @@ test_that("callers and callees begin with the total of the function", {
 test_that("sources and types are selected", {
   x <- read_rprof(test_path("data/rprof/append_line2.out"))
   ids <- x$sources$source_id
-  one <- call_tree(x, source = ids[[1]])
-  other <- call_tree(x, source = ids[[2]])
+  one <- call_tree(x, source_id = ids[[1]])
+  other <- call_tree(x, source_id = ids[[2]])
   both <- call_tree(x)
   expect_equal(attr(one, "sum") + attr(other, "sum"), attr(both, "sum"))
-  expect_identical(call_tree(x, source = ids), both)
+  expect_identical(call_tree(x, source_id = ids), both)
   x <- sample_profile("memory.out")
   expect_equal(attr(call_tree(x, type = "alloc_size"), "unit"), "bytes")
   go <- read_pprof(system.file("samples/proto/go_heap.pb.gz", package = "profile"))
@@ -219,7 +219,7 @@ test_that("arguments are checked", {
   x <- sample_profile("1.out")
   expect_snapshot(error = TRUE, {
     call_tree(x, "file")
-    call_tree(x, source = 2)
+    call_tree(x, source_id = 2)
     call_tree(x, type = "bytes")
     call_tree(x, focus = "(")
     call_tree(x, focus = 1)

@@ -93,7 +93,7 @@ test_that("times that other tools recorded are sampled, too", {
   runs <- function(count) rep(list(c("f>rare" = count, "f" = 100 - count)), 5)
   through_pprof <- function(x) {
     path <- withr::local_tempfile()
-    write_pprof(x, path, sources = TRUE)
+    write_pprof(x, path, source_labels = TRUE)
     read_pprof(path)
   }
   base <- profile_of_runs(runs(1))
@@ -193,7 +193,7 @@ test_that("profiles of all kinds are accepted", {
   x <- compare_profiles(base, new)
   expect_equal(compare_profiles(lapply(base_runs, function(run) profile_of_runs(list(run))), new), x)
   path <- tempfile(fileext = ".pb.gz")
-  write_pprof(base, path, sources = TRUE)
+  write_pprof(base, path, source_labels = TRUE)
   expect_equal(compare_profiles(read_pprof(path), new, only = "f")$ratio, compare_profiles(base, new, only = "f")$ratio)
   expect_equal(names(as_tibble(x)), names(x))
   expect_s3_class(as_tibble(x), "tbl_df")

@@ -18,7 +18,7 @@ steady <- function(lines) {
 
 described <- function() {
   list(
-    sources = collect_sources(sample_profile("1.out"), directory = system.file("samples/report", package = "profile")),
+    sources = add_source_text(sample_profile("1.out"), directory = system.file("samples/report", package = "profile")),
     memory = sample_profile("memory.out"),
     dplyr = real_profile("rprof/dplyr_memgc.out"),
     deep = real_profile("rprof/deep_plain.out"),

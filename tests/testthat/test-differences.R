@@ -70,7 +70,7 @@ test_that("a default type without values names the types that have some", {
   })
   expect_snapshot(error = TRUE, {
     plot(x)
-    plot(x, type = "lines")
+    plot(x, view = "lines")
     annotate_lines(x)
   })
   # A type that cannot be summed, or has values in samples without a stack only, is not suggested.
@@ -97,7 +97,7 @@ test_that("boxes of differences are as wide as the absolute values in them", {
   withr::local_pdf(pdf)
   drawn <- plot(x)
   expect_identical(drawn$name, c("h", "g", "f"))
-  expect_identical(plot(found_file("diff-negative-total.pb.gz"), type = "lines")$self, c(5, -7))
+  expect_identical(plot(found_file("diff-negative-total.pb.gz"), view = "lines")$self, c(5, -7))
   # Without negative values, the width is the total.
   tree <- call_tree(read_pprof(data_path("pprof/go_cpu.pb.gz")))
   expect_identical(tree$width, tree$total)
@@ -128,7 +128,7 @@ test_that("filters and combinations of differences have the right figures", {
   expect_identical(figures(filter_profile(x, focus = "g")), c(f = "5 5 50", g = "-5 0 -50"))
   both <- combine_profiles(x, x)
   expect_identical(figures(both), c(h = "20 20 50", f = "10 10 25", g = "-10 0 -25"))
-  expect_identical(attr(call_tree(both, source = 2), "whole"), 20)
+  expect_identical(attr(call_tree(both, source_id = 2), "whole"), 20)
 })
 
 test_that("shares are relative to the samples of the base, if they are labelled", {
@@ -207,7 +207,7 @@ test_that("flat and cum of all functions and types are those of go tool pprof", 
       for (row in seq_len(nrow(types))) {
         type <- types$type[[row]]
         # pprof also removes frames that are of no interest.
-        ours <- summary(drop_frames(diff), type = type)$by_function
+        ours <- summary(filter_profile(diff, drop = TRUE), type = type)$by_function
         theirs <- go_top(pprof, type, units[[types$unit[[row]]]], at("diff.pb.gz"))
         info <- paste(basename(pair[[1]]), base, type)
         same <- match(theirs$name, ours$name)

@@ -12,7 +12,7 @@ functions_of_profiles <- function(path) {
       write_rprof = function(x) write_rprof(x, path),
       write_pprof = function(x) write_pprof(x, path),
       write_all = function(x) write_pprof(x, path, aggregate = FALSE),
-      write_sources = function(x) write_pprof(x, path, sources = TRUE),
+      write_sources = function(x) write_pprof(x, path, source_labels = TRUE),
       write_speedscope = function(x) write_speedscope(x, path),
       write_firefox = function(x) write_firefox(x, path),
       write_otlp = function(x) write_otlp(x, path),
@@ -23,25 +23,25 @@ functions_of_profiles <- function(path) {
       profvis = as_profvis,
       page = profile_page,
       page_base = function(x) profile_page(x, base = x),
-      write_page = function(x) write_profile_page(x, path, sources = FALSE),
+      write_page = function(x) write_profile_page(x, path, source_text = FALSE),
       tree = function(x) format(call_tree(x)),
       packages_tree = function(x) call_tree(x, "package"),
       callers = function(x) callers(x, "f"),
       compare = function(x) format(compare_profiles(x, x)),
       describe = function(x) format(describe_profile(x)),
       lines = annotate_lines,
-      texts = collect_sources,
+      texts = add_source_text,
       packages = add_packages,
       plot = plot_quietly,
-      plot_time = function(x) plot_quietly(x, type = "time"),
-      plot_lines = function(x) plot_quietly(x, type = "lines"),
+      plot_time = function(x) plot_quietly(x, view = "time"),
+      plot_lines = function(x) plot_quietly(x, view = "lines"),
       combine = function(x) combine_profiles(x, x),
       combine_named = function(x) combine_profiles(list(a = x, b = x)),
       compact = compact_profile,
       filter = function(x) filter_profile(x, focus = "a", ignore = "b", hide = "c", show = "d"),
       prune = function(x) filter_profile(x, show_from = "a", prune_from = "b"),
-      drop = function(x) drop_frames(x, drop = "a"),
-      label_units = label_units, problems = profile_problems,
+      drop = function(x) filter_profile(x, drop = "a"),
+      problems = profile_problems,
       to_v1 = profile_v1_from_v2, to_v2 = profile_v2_from_v1
     ),
     if (rlang::is_installed("dm")) list(dm = dm_from_profile),
@@ -114,7 +114,7 @@ test_that("tables without rows are no trouble", {
 test_that("keys that are missing are reported", {
   skip_on_cran()
   functions <- functions_of_profiles(withr::local_tempfile())
-  functions <- functions[c("validate", "summary", "print", "combine", "compact", "filter", "label_units", "write_pprof")]
+  functions <- functions[c("validate", "summary", "print", "combine", "compact", "filter", "write_pprof")]
   x <- full_profile()
   for (table in names(x)) {
     for (key in grep("_id$", names(x[[table]]), value = TRUE)) {
@@ -132,14 +132,6 @@ test_that("a profile without values has nothing to sum", {
   x$sample_values <- x$sample_values[0, ]
   expect_equal(attr(summary(x), "sum"), 0)
   expect_equal(attr(summary(x), "counted")$without_value, 3)
-})
-
-test_that("labels may have an empty key", {
-  x <- small_profile()
-  x$.labels <- tibble::tibble(
-    sample_id = 1:3, key = c("", "", "size"), str = NA_character_, num = c(1, 2, 3), unit = c(NA, "", "bytes")
-  )
-  expect_equal(label_units(x), tibble::tibble(key = c("", "size"), unit = c("", "bytes"), ignored = list(character(), character())))
 })
 
 test_that("names of arguments and lists of profiles are ignored", {

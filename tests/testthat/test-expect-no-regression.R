@@ -17,34 +17,34 @@ in_script <- function(code) {
 }
 
 test_that("a slowdown beyond the tolerance fails", {
-  expect_failure(expect_no_regression(slower, same), "takes more than `base`")
-  error <- expect_error(in_script(expect_no_regression(slower, same)), class = "profile_error_regression")
+  expect_failure(expect_no_regression(same, slower), "takes more than `base`")
+  error <- expect_error(in_script(expect_no_regression(same, slower)), class = "profile_error_regression")
   expect_s3_class(error$comparison, "profile_comparison")
   expect_match(conditionMessage(error), "work", fixed = TRUE)
 })
 
 test_that("a slowdown within the tolerance, and none, succeed", {
   expect_success(expect_no_regression(same, same))
-  expect_success(expect_no_regression(same, slower))
-  expect_success(expect_no_regression(slower, same, tolerance = 0.5))
+  expect_success(expect_no_regression(slower, same))
+  expect_success(expect_no_regression(same, slower, tolerance = 0.5))
   expect_s3_class(in_script(expect_no_regression(same, same)), "profile_comparison")
   expect_invisible(in_script(expect_no_regression(same, same)))
 })
 
 test_that("an inconclusive result is a warning, nothing, or a failure", {
-  expect_warning(expect_no_regression(noisy, same), class = "profile_warning_inconclusive")
-  expect_no_warning(expect_success(expect_no_regression(noisy, same, inconclusive = "pass")))
-  expect_failure(expect_no_regression(noisy, same, inconclusive = "fail"))
+  expect_warning(expect_no_regression(same, noisy), class = "profile_warning_inconclusive")
+  expect_no_warning(expect_success(expect_no_regression(same, noisy, inconclusive = "pass")))
+  expect_failure(expect_no_regression(same, noisy, inconclusive = "fail"))
   # Single runs are inconclusive, whatever they show.
   one <- runs_of(1)
-  expect_warning(expect_no_regression(runs_of(9), one), class = "profile_warning_inconclusive")
+  expect_warning(expect_no_regression(one, runs_of(9)), class = "profile_warning_inconclusive")
 })
 
 test_that("the message says what changed, and what would be needed", {
   expect_snapshot(error = TRUE, {
-    in_script(expect_no_regression(slower, same))
-    in_script(expect_no_regression(noisy, same))
-    in_script(expect_no_regression(noisy, same, tolerance = 0, inconclusive = "fail"))
+    in_script(expect_no_regression(same, slower))
+    in_script(expect_no_regression(same, noisy))
+    in_script(expect_no_regression(same, noisy, tolerance = 0, inconclusive = "fail"))
     in_script(expect_no_regression(runs_of(1), runs_of(1)))
     in_script(expect_no_regression(same, same, tolerance = -1))
     in_script(expect_no_regression(same, same, 0.2))

@@ -124,9 +124,9 @@ test_that("amounts whose ratios would be infinite are not compared", {
 })
 
 test_that("large values are shown with few digits", {
-  expect_equal(format_value(c(2^63, 1e20, 1e300, 1e308, -1e308), "count"), c("9223372036854775808", "1e+20", "1e+300", "1e+308", "-1e+308"))
-  expect_equal(format_value(c(1e308, 1e30), "seconds"), c("2.778e+304hrs", "2.778e+26hrs"))
-  expect_equal(format_value(1e308, "petabytes"), "1e+308PB")
+  expect_equal(profile:::format_value(c(2^63, 1e20, 1e300, 1e308, -1e308), "count"), c("9223372036854775808", "1e+20", "1e+300", "1e+308", "-1e+308"))
+  expect_equal(profile:::format_value(c(1e308, 1e30), "seconds"), c("2.778e+304hrs", "2.778e+26hrs"))
+  expect_equal(profile:::format_value(1e308, "petabytes"), "1e+308PB")
 })
 
 test_that("values of one type in several units are never one sum", {

@@ -29,7 +29,7 @@ expect_as_go <- function(profiles, options, filter) {
   said <- vapply(options, function(options) {
     paste0("\t", names(options), "=", unlist(options), collapse = "", recycle0 = TRUE)
   }, "")
-  if (identical(filter, drop_frames)) {
+  if (identical(filter, drop_by_sources)) {
     said <- rep("\tdrop=true", length(before))
   }
   expected <- go(paste0(before, said))
@@ -149,8 +149,11 @@ test_that("frames are dropped as Go drops them", {
     x
   })
   profiles <- c(real, odd)
-  expect_lt(expect_as_go(profiles, rep(list(list()), length(profiles)), drop_frames), 0.7)
+  expect_lt(expect_as_go(profiles, rep(list(list()), length(profiles)), drop_by_sources), 0.7)
 })
+
+# As the expressions of the profile say.
+drop_by_sources <- function(x) filter_profile(x, drop = TRUE)
 
 # "f < g", "h < g", "f < g", and a stack that is deeper.
 stacked <- function(...) {
@@ -186,12 +189,12 @@ test_that("files match as functions do, but not where stacks are pruned", {
   x$functions$filename[x$functions$name == "h"] <- "of_h.R"
   expect_equal(nrow(filter_profile(x, focus = "of_h")$samples), 2)
   expect_identical(filter_profile(x, prune_from = "of_h"), x)
-  expect_identical(drop_frames(x, drop = "of_h.R"), x)
+  expect_identical(filter_profile(x, drop = "of_h.R"), x)
 })
 
 test_that("frames are dropped by an expression for the whole name", {
   x <- stacked()
-  left <- function(...) stacks(drop_frames(x, ...))
+  left <- function(...) stacks(filter_profile(x, ...))
   expect_equal(left(drop = "f"), c("g", "h < g", "g < main", "<GC> < f"))
   expect_equal(left(drop = "f|h|g"), c("f < g", "h < g", "main", "<GC> < f"))
   expect_equal(left(drop = ".*", keep = "f|main"), c("f < g", "h < g", "main", "f"))
@@ -203,17 +206,17 @@ test_that("frames are dropped by an expression for the whole name", {
 test_that("each source may have its own frames to drop", {
   x <- stacked()
   two <- combine_profiles(x, x, x)
-  expect_identical(drop_frames(two), two)
+  expect_identical(filter_profile(two, drop = TRUE), two)
   two$sources$.drop_frames <- c("f", NA, "h|f")
   two$sources$.keep_frames <- c(NA, "f", "h")
   dropped <- c("g", "h < g", "g < main", "<GC> < f")
-  expect_equal(stacks(drop_frames(two)), c(dropped, stacks(x), dropped))
+  expect_equal(stacks(filter_profile(two, drop = TRUE)), c(dropped, stacks(x), dropped))
   kept <- c("f < g", "g", "f < g < main", "<GC> < f")
-  expect_equal(stacks(drop_frames(two, keep = "f")), c(stacks(x), stacks(x), kept))
-  expect_equal(stacks(drop_frames(two, drop = "f")), rep(dropped, 3))
-  expect_identical(drop_frames(two, drop = ""), two)
+  expect_equal(stacks(filter_profile(two, drop = TRUE, keep = "f")), c(stacks(x), stacks(x), kept))
+  expect_equal(stacks(filter_profile(two, drop = "f")), rep(dropped, 3))
+  expect_identical(filter_profile(two, drop = ""), two)
   two$sources$.drop_frames <- c("f", NA, "(")
-  expect_error(drop_frames(two), "sources\\$.drop_frames", class = "profile_error_argument")
+  expect_error(filter_profile(two, drop = TRUE), "sources\\$.drop_frames", class = "profile_error_argument")
 })
 
 test_that("rows of removed samples are removed, all others are kept", {
@@ -278,7 +281,7 @@ test_that("version 1.0 and a dm will do", {
   x <- stacked()
   y <- filter_profile(stacked(version = "1.0"), hide = "h")
   expect_equal(stacks(y), stacks(filter_profile(x, hide = "h")))
-  expect_equal(stacks(drop_frames(stacked(version = "1.0"), drop = "f"))[1], "g")
+  expect_equal(stacks(filter_profile(stacked(version = "1.0"), drop = "f"))[1], "g")
   skip_if_not_installed("dm")
   expect_equal(stacks(filter_profile(dm_from_profile(x), hide = "h")), stacks(y))
 })
@@ -286,7 +289,7 @@ test_that("version 1.0 and a dm will do", {
 test_that("profiles without anything are left as they are", {
   x <- combine_profiles()
   expect_identical(filter_profile(x, focus = "a", hide = "b"), x)
-  expect_identical(drop_frames(x, drop = "a"), x)
+  expect_identical(filter_profile(x, drop = "a"), x)
   expect_error(filter_profile(x, focus = "("), class = "profile_error_argument")
 })
 
@@ -294,10 +297,10 @@ test_that("what is no expression is an error", {
   x <- stacked()
   for (no in list(1, NA_character_, c("a", "b"), character(), quote(a))) {
     expect_error(filter_profile(x, focus = no), "`focus`", class = "profile_error_argument")
-    expect_error(drop_frames(x, keep = no), "`keep`", class = "profile_error_argument")
+    expect_error(filter_profile(x, drop = "a", keep = no), "`keep`", class = "profile_error_argument")
   }
   expect_error(filter_profile(x, hide = "a["), "`hide`.*a\\[", class = "profile_error_argument")
-  expect_error(drop_frames(x, drop = "a", keep = "a("), "`keep`.*a\\(", class = "profile_error_argument")
+  expect_error(filter_profile(x, drop = "a", keep = "a("), "`keep`.*a\\(", class = "profile_error_argument")
   expect_error(filter_profile(x, "main"), class = "rlib_error_dots_nonempty")
   expect_error(filter_profile(1, focus = "a"), class = "profile_error_invalid")
   # What the engine gives up is not taken for a name that does not match.
@@ -330,18 +333,18 @@ test_that("what OpenTelemetry adds is left with what is left", {
   expect_equal(attribute_words(y$.resource_attributes, "resource_id", y$.resources$resource_id), "service.name=string rusty")
 })
 
-test_that("drop_frames() uses the expressions in OpenTelemetry profiles", {
+test_that("drop = TRUE uses the expressions in OpenTelemetry profiles", {
   x <- otlp_profiles()[[1]]
   x$sources$.drop_frames <- c("work", NA, NA)
   x$sources$.keep_frames <- NA_character_
-  y <- drop_frames(x)
+  y <- filter_profile(x, drop = TRUE)
   expect_equal(stacks(y)[c(1, 2, 4)], c("main", "main", "leaf < work < NA < main"))
 })
 
 test_that("tables that are not valid are an error, without a warning", {
   x <- unclass(small_profile())
   x <- structure(c(x, x), class = "profile_data")
-  for (f in list(function(x) filter_profile(x, focus = "f"), drop_frames, function(x) callers(x, "f"))) {
+  for (f in list(function(x) filter_profile(x, focus = "f"), drop_by_sources, function(x) callers(x, "f"))) {
     expect_no_warning(error <- tryCatch(f(x), error = identity))
     expect_s3_class(error, "profile_error_invalid")
   }

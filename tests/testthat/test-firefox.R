@@ -42,7 +42,7 @@ self_by_name <- function(x, type, factor) {
 test_that("Firefox's tool shows what was written", {
   skip_without_profiler_cli()
   x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
-  x <- collect_sources(x, directory = system.file("samples/report", package = "profile"))
+  x <- add_source_text(x, directory = system.file("samples/report", package = "profile"))
   path <- withr::local_tempfile(fileext = ".json.gz")
   write_firefox(x, path)
   tool <- in_firefox(path)

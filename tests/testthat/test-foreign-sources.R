@@ -35,7 +35,7 @@ local_folders <- function(.local_envir = parent.frame()) {
 }
 
 read_files <- function(x, ...) {
-  suppressMessages(collect_sources(x, ...), classes = "profile_message_sources")$.source_text$filename
+  suppressMessages(add_source_text(x, ...), classes = "profile_message_source_files")$.source_text$filename
 }
 
 # testthat 3.1.0 has no expect_no_message().
@@ -91,7 +91,7 @@ test_that("what would block is not opened", {
 test_that("all that shows source code reads the same files", {
   folder <- local_folders()
   x <- profile_of_files(c("own.R", file.path(folder, "other/other.R"), "~/.Rprofile", "key"))
-  quietly <- function(code) suppressMessages(code, classes = "profile_message_sources")
+  quietly <- function(code) suppressMessages(code, classes = "profile_message_source_files")
   path <- withr::local_tempfile(fileext = ".html")
   quietly(write_profile_page(x, path))
   texts <- function(page) vapply(page_data(page)$texts, function(text) text$text, "")
@@ -103,9 +103,9 @@ test_that("all that shows source code reads the same files", {
   files <- quietly(as_profvis(x))$x$message$files
   expect_equal(vapply(files, function(file) file$content, ""), "own.R\n")
   withr::local_pdf(withr::local_tempfile(fileext = ".pdf"))
-  expect_setequal(quietly(plot(x, type = "lines"))$text, c("own.R", NA))
+  expect_setequal(quietly(plot(x, view = "lines"))$text, c("own.R", NA))
   # What the user has collected is shown.
-  all <- collect_sources(x, outside = TRUE)
+  all <- add_source_text(x, outside = TRUE)
   expect_setequal(texts(quietly(profile_page(all))), c("own.R\n", "other.R\n"))
 })
 
@@ -113,7 +113,7 @@ test_that("the page of two profiles reads the files of each by its own origin", 
   folder <- local_folders()
   mine <- of_session(profile_of_files(file.path(folder, "other/other.R")))
   foreign <- profile_of_files(c(file.path(folder, "rel.R"), "own.R"))
-  page <- suppressMessages(profile_page(mine, base = foreign), classes = "profile_message_sources")
+  page <- suppressMessages(profile_page(mine, base = foreign), classes = "profile_message_source_files")
   expect_setequal(vapply(page_data(page)$texts, function(text) text$text, ""), c("other.R\n", "own.R\n"))
 })
 
@@ -172,15 +172,15 @@ test_that("what this package makes of a profile of this session is of this sessi
   x <- of_session(small_profile())
   made <- list(
     v1 = profile_v1_from_v2(x), v2 = profile_v2_from_v1(profile_v1_from_v2(x)), filter = filter_profile(x, focus = "f"),
-    drop = drop_frames(x, drop = "h"), compact = compact_profile(x), packages = add_packages(x), whole = x[],
-    sources = collect_sources(x), combined = combine_profiles(x, x), list = combine_profiles(list(x))
+    drop = filter_profile(x, drop = "h"), compact = compact_profile(x), packages = add_packages(x), whole = x[],
+    sources = add_source_text(x), combined = combine_profiles(x, x), list = combine_profiles(list(x))
   )
   expect_equal(names(Filter(Negate(is_of_session), made)), character())
   expect_false(is_of_session(combine_profiles(x, small_profile())))
   expect_false(is_of_session(combine_profiles()))
   # In the other direction, too.
   y <- small_profile()
-  foreign <- list(profile_v1_from_v2(y), filter_profile(y, focus = "f"), compact_profile(y), collect_sources(y), y[])
+  foreign <- list(profile_v1_from_v2(y), filter_profile(y, focus = "f"), compact_profile(y), add_source_text(y), y[])
   expect_false(any(vapply(foreign, is_of_session, NA)))
   # It has no effect on anything else.
   attr(x, "session") <- NULL
@@ -201,21 +201,21 @@ test_that("a message lists what was read and what was left out", {
   x <- profile_of_files(c("own.R", "../rel.R", "R/deep.CPP", "~/.Rprofile", "missing.R"))
   path <- withr::local_tempfile()
   expect_snapshot({
-    y <- collect_sources(x)
+    y <- add_source_text(x)
     write_profile_page(x, path)
     y <- describe_profile(x)
     y <- annotate_lines(x, "rel.R")
-    y <- collect_sources(x, outside = TRUE)
+    y <- add_source_text(x, outside = TRUE)
     write_profile_page(profile_of_files(c("own.R", "missing.R")), path)
   })
-  message <- tryCatch(collect_sources(x), message = identity)
-  expect_s3_class(message, c("profile_message_sources", "profile_message"), exact = FALSE)
+  message <- tryCatch(add_source_text(x), message = identity)
+  expect_s3_class(message, c("profile_message_source_files", "profile_message"), exact = FALSE)
   expect_equal(message[c("read", "left_out")], list(read = c("own.R", "R/deep.CPP"), left_out = "../rel.R"))
   # Of many files, the first ones.
   dir.create("d")
   many <- c(sprintf("d/%02d.R", 1:20), sprintf("../%02d.R", 1:7))
   file.copy(rep("own.R", length(many)), many)
-  expect_snapshot(y <- collect_sources(profile_of_files(many)))
+  expect_snapshot(y <- add_source_text(profile_of_files(many)))
 })
 
 test_that("there is no message if there is nothing to say", {
@@ -223,17 +223,17 @@ test_that("there is no message if there is nothing to say", {
   x <- profile_of_files(c("own.R", "../rel.R"))
   path <- withr::local_tempfile()
   expect_quiet(write_profile_page(of_session(x), path))
-  expect_quiet(collect_sources(of_session(x)))
-  expect_quiet(write_profile_page(x, path, sources = FALSE))
+  expect_quiet(add_source_text(of_session(x)))
+  expect_quiet(write_profile_page(x, path, source_text = FALSE))
   # Nothing was left out, and these do not publish whole files.
   expect_quiet(describe_profile(profile_of_files("own.R")))
   expect_quiet(annotate_lines(x, "own.R"))
   # The user knows what is in a folder that was named.
-  expect_quiet(collect_sources(x, directory = ".."))
+  expect_quiet(add_source_text(x, directory = ".."))
   expect_quiet(write_profile_page(profile_of_files(c("missing.R", "~/.Rprofile", "/etc/passwd")), path))
-  expect_quiet(collect_sources(small_profile()))
+  expect_quiet(add_source_text(small_profile()))
 })
 
 test_that("`outside` is checked", {
-  expect_error(collect_sources(small_profile(), outside = NA), "`outside`", class = "profile_error_argument")
+  expect_error(add_source_text(small_profile(), outside = NA), "`outside`", class = "profile_error_argument")
 })

@@ -157,10 +157,10 @@ test_that("samples of R's profiler get the labels that were there", {
   }
 })
 
-test_that("samples of the joint profiler get them", {
-  skip_without_joint()
+test_that("samples with native code get them", {
+  skip_without_native()
   skip_without_ticks()
-  x <- joint_profile({ only_given_ticks(); labelled_rounds() }, interval = 0.9)
+  x <- record_profile({ only_given_ticks(); labelled_rounds() }, native = TRUE, interval = 0.9)
   expect_equal(label_text(x), rounds_labels)
   expect_no_label_frames(x)
   # `tick()` and the function of the C library that it calls.
@@ -168,7 +168,7 @@ test_that("samples of the joint profiler get them", {
 })
 
 test_that("ticks at any instruction have the labels of the expression that runs, or none", {
-  skip_without_joint()
+  skip_without_native()
   lib <- native_library()
   inside <- compiler::cmpfun(function() with_labels(c(a = "1"), with_labels(c(b = "2"), marked())))
   marked <- compiler::cmpfun(function() NULL)
@@ -228,7 +228,7 @@ test_that("samples of other processes get them, and dump_stack() shows them", {
   expect_all_labels <- function(labels) {
     x <- NULL
     expect_true(wait_for(function() {
-      x <<- quietly(profile_process(pid, 0.1, interval = 0.01, event = "wall"))
+      x <<- quietly(profile_process(pid, 0.1, interval = 0.01, clock = "wall"))
       nrow(x$samples) > 0
     }))
     expect_equal(unique(sub("state=[a-z]+ ?", "", label_text(x))), labels)

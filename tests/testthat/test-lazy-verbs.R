@@ -46,7 +46,7 @@ verbs <- list(
   profile_problems = function(x, path) profile_problems(x),
   tables = function(x, path) list(x[names(x)], x["samples"], x$samples, x[["samples"]]),
   write_rprof = function(x, path) try(quietly(write_rprof(x, path)), silent = TRUE),
-  write_pprof = function(x, path) quietly(write_pprof(x, path, sources = TRUE)),
+  write_pprof = function(x, path) quietly(write_pprof(x, path, source_labels = TRUE)),
   write_pprof_as_recorded = function(x, path) quietly(write_pprof(x, path, aggregate = FALSE)),
   write_speedscope = function(x, path) quietly(write_speedscope(x, path)),
   write_cpuprofile = function(x, path) quietly(write_cpuprofile(x, path)),
@@ -57,12 +57,12 @@ verbs <- list(
   write_callgrind = function(x, path) quietly(write_callgrind(x, path)),
   as_profvis = function(x, path) as_profvis(x),
   profile_page = function(x, path) profile_page(x),
-  write_profile_page = function(x, path) write_profile_page(x, path, base = x, sources = FALSE),
+  write_profile_page = function(x, path) write_profile_page(x, path, base = x, source_text = FALSE),
   call_tree = function(x, path) list(call_tree(x), call_tree(x, "package"), call_tree(x, focus = "a")),
   compare_profiles = function(x, path) try(compare_profiles(x, x), silent = TRUE),
   describe_profile = function(x, path) format(describe_profile(x)),
   annotate_lines = function(x, path) try(annotate_lines(x), silent = TRUE),
-  collect_sources = function(x, path) collect_sources(x),
+  add_source_text = function(x, path) add_source_text(x),
   add_packages = function(x, path) add_packages(x),
   plot = function(x, path) plot_quietly(x),
   profile_v1_from_v2 = function(x, path) try(profile_v1_from_v2(x), silent = TRUE),
@@ -76,7 +76,7 @@ verbs <- list(
   hide = function(x, path) filter_profile(x, hide = "^a"),
   show_from = function(x, path) filter_profile(x, show_from = "e"),
   prune_from = function(x, path) filter_profile(x, prune_from = "e"),
-  drop_frames = function(x, path) drop_frames(x, drop = "a.*"),
+  drop = function(x, path) filter_profile(x, drop = "a.*"),
   errors = function(x, path) {
     for (f in list(c, rbind, cbind, head, tail, unique, t)) {
       expect_error(f(x), class = "profile_error_unsupported")
@@ -108,7 +108,7 @@ if (rlang::is_installed("RSQLite")) {
 # Those which return profiles with the same columns of samples.
 same_columns <- c(
   "validate_profile", "profile_v2_from_v1", "combine_profiles", "combine_two", "combine_versions",
-  "compact_profile", "drop_frames", "dm"
+  "compact_profile", "drop", "dm"
 )
 
 test_that("functions compute no column of the profiles that they get", {
@@ -129,7 +129,7 @@ test_that("functions compute no column of the profiles that they get", {
 test_that("columns of samples that follow from a rule are computed in results", {
   for (of in c("rprof", "pprof", "converted")) {
     x <- profiles[[of]]()
-    for (verb in c("combine_profiles", "compact_profile", "drop_frames")) {
+    for (verb in c("combine_profiles", "compact_profile", "drop")) {
       result <- verbs[[verb]](x, NULL)
       of_samples <- grep("^samples.*_id$|^sample_values.(sample_id|type|unit|value)$", computed(x), value = TRUE)
       expect_true(all(of_samples %in% computed(result)), info = paste(verb, "of", of))

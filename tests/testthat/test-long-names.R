@@ -30,7 +30,7 @@ shown_lines <- function(x, width = 80) {
       lines = format(call_tree(x, "line"), width = width), packages = format(call_tree(x, "package"), width = width),
       callers = format(callers(x, x$functions$name[[1]]), width = width), compare = format(compare_profiles(x, x), width = width)
     ),
-    classes = "profile_message_sources"
+    classes = "profile_message_source_files"
   )
 }
 
@@ -50,8 +50,8 @@ test_that("what is escaped was cut before", {
     expect_lte(max(sizes), enough_for(80) + 1)
     sizes <- integer()
     plot(x)
-    plot(x, type = "time")
-    suppressMessages(plot(x, type = "lines"))
+    plot(x, view = "time")
+    suppressMessages(plot(x, view = "lines"))
     format(profile_page(x, title = text))
     try(callers(x, paste0(text, "b")), silent = TRUE)
     try(summary(x, type = paste0(text, "b")), silent = TRUE)
@@ -125,9 +125,9 @@ test_that("boxes of long names have a colour", {
 })
 
 test_that("a long unit is no known one", {
-  expect_equal(format_value(1, strrep("\u00e9", 1e6)), "1")
-  expect_equal(format_value(2048, strrep("b", 1e6)), "2048")
-  expect_equal(format_value(1e9, "nanoseconds"), "1s")
+  expect_equal(profile:::format_value(1, strrep("\u00e9", 1e6)), "1")
+  expect_equal(profile:::format_value(2048, strrep("b", 1e6)), "2048")
+  expect_equal(profile:::format_value(1e9, "nanoseconds"), "1s")
 })
 
 test_that("packages of long paths are found", {

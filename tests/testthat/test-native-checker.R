@@ -155,7 +155,7 @@ test_that("a profile's tables become stacks", {
 })
 
 test_that("plain Rprof() sees the R functions that the judge knows", {
-  skip_without_joint()
+  skip_without_native()
   lib <- native_library()
   for (compile in c(FALSE, TRUE)) {
     info <- if (compile) "compiled" else "interpreted"
@@ -185,7 +185,7 @@ test_that("plain Rprof() sees the R functions that the judge knows", {
 })
 
 test_that("the library is as intended, with and without debug information", {
-  skip_without_joint()
+  skip_without_native()
   for (flags in c("-O2 -g", "-O2")) {
     lib <- native_library(flags)
     # Native frames of the library have names in both.
@@ -205,7 +205,7 @@ test_that("the library is as intended, with and without debug information", {
 })
 
 test_that("what disturbs a profiler does so", {
-  skip_without_joint()
+  skip_without_native()
   lib <- native_library()
   expect_equal(.Call(lib$busy_start, 2L), 2L)
   expect_gte(.Call(lib$busy_stop), 0)

@@ -28,7 +28,7 @@ test_that("packages, plumbing and source text are in a page", {
   x$sources$source_timestamp <- as.numeric(Sys.time()) + 100
   x <- of_session(x)
   data <- page_of(x)
-  expect_equal(data$plumbing, plumbing())
+  expect_equal(data$plumbing, profile:::plumbing())
   package <- data$strings[data$functions$package + 1]
   expect_equal(package[match("dplyr::filter", data$strings[data$functions$name + 1])], "dplyr")
   expect_equal(data$strings[data$texts[[1]]$file + 1], file)
@@ -123,7 +123,7 @@ test_that("equal profiles have equal pages", {
 
 # ---- Privacy -----------------------------------------------------------------------
 
-test_that("sources = FALSE leaves out source text and paths", {
+test_that("source_text = FALSE leaves out source text and paths", {
   x <- small_profile()
   x$functions <- x$functions[c(1, 1, 1, 2, 3), ]
   x$functions$function_id <- 1:5
@@ -133,10 +133,10 @@ test_that("sources = FALSE leaves out source text and paths", {
   x$.files <- NULL
   x$sources$source_uri <- "/home/jane/Rprof.out"
   x$.source_text <- tibble::tibble(filename = "/home/jane/secret/a.R", text = "password <- 1")
-  with <- page_of(x, sources = TRUE)
+  with <- page_of(x, source_text = TRUE)
   expect_match(with$json, "/home/jane/secret/a.R", fixed = TRUE)
   expect_match(with$json, "password <- 1", fixed = TRUE)
-  without <- page_of(x, sources = FALSE)
+  without <- page_of(x, source_text = FALSE)
   for (part in c("jane", "secret", "Users", "password", "home")) {
     expect_no_match(without$json, part, fixed = TRUE)
   }
@@ -149,7 +149,7 @@ test_that("sources = FALSE leaves out source text and paths", {
     x <- read_profile(path)
     folders <- setdiff(unique(dirname(x$functions$filename)), c(".", "", "/"))
     expect_gt(length(folders), 0)
-    json <- page_of(x, sources = FALSE)$json
+    json <- page_of(x, source_text = FALSE)$json
     for (folder in folders) {
       expect_no_match(json, paste0(folder, "/"), fixed = TRUE)
     }
@@ -257,7 +257,7 @@ test_that("wrong arguments are errors", {
     profile_page(bad)
     profile_page(x, base = 1)
     profile_page(x, base = bad)
-    profile_page(x, sources = NA)
+    profile_page(x, source_text = NA)
     profile_page(x, timeline = 1)
     profile_page(x, title = c("a", "b"))
     profile_page(text(1))

@@ -33,7 +33,7 @@ test_that("nodes that are too narrow are not drawn", {
 test_that("time shows each sample", {
   local_device()
   x <- sample_profile("1.out")
-  drawn <- plot(x, type = "time")
+  drawn <- plot(x, view = "time")
   # At the middle of each sample, the boxes are its stack.
   frames <- as_tibble(x)
   for (sample in c(1, 17, 100, 252)) {
@@ -49,7 +49,7 @@ test_that("time shows a sample without a stack as a gap, and memory", {
   local_device()
   x <- sample_profile("memory.out")
   x$sample_locations <- x$sample_locations[x$sample_locations$sample_id != 20, ]
-  drawn <- plot(x, type = "time")
+  drawn <- plot(x, view = "time")
   time <- 19.5 * 0.01
   expect_equal(nrow(drawn[drawn$start < time & drawn$end > time, ]), 0)
 })
@@ -57,15 +57,15 @@ test_that("time shows a sample without a stack as a gap, and memory", {
 test_that("many samples are thinned out", {
   local_device()
   x <- suppressWarnings(read_rprof(test_path("data/rprof/dplyr_1ms.out")))
-  drawn <- plot(x, type = "time")
+  drawn <- plot(x, view = "time")
   expect_lte(max(drawn$end), 1.013)
   expect_gt(max(drawn$end), 1)
 })
 
 test_that("lines are those with the greatest total", {
   local_device()
-  x <- collect_sources(sample_profile("1.out"), directory = system.file("samples/report", package = "profile"))
-  drawn <- plot(x, type = "lines", n = 4)
+  x <- add_source_text(sample_profile("1.out"), directory = system.file("samples/report", package = "profile"))
+  drawn <- plot(x, view = "lines", n = 4)
   by_line <- summary(x)$by_line
   expect_equal(drawn$total, head(sort(by_line$total, decreasing = TRUE), 4))
   expect_match(drawn$text[[1]], "make_sales", fixed = TRUE)
@@ -76,7 +76,7 @@ test_that("graphical parameters are restored", {
   x <- sample_profile("memory.out")
   before <- graphics::par(c("mar", "mfrow", "mgp", "tcl"))
   for (type in c("flame", "time", "lines")) {
-    plot(x, type = type)
+    plot(x, view = type)
     expect_equal(graphics::par(c("mar", "mfrow", "mgp", "tcl")), before)
   }
 })
@@ -87,11 +87,11 @@ test_that("all kinds of profiles can be drawn", {
   for (file in test_path(files)) {
     x <- suppressWarnings(read_rprof(file))
     expect_no_error(plot(x))
-    expect_no_error(plot(x, type = "time", source = 1))
+    expect_no_error(plot(x, view = "time", source_id = 1))
   }
   heap <- read_pprof(system.file("samples/proto/go_heap.pb.gz", package = "profile"))
-  expect_no_error(plot(heap, value = "alloc_space"))
-  expect_no_error(plot(heap, type = "lines"))
+  expect_no_error(plot(heap, type = "alloc_space"))
+  expect_no_error(plot(heap, view = "lines"))
 })
 
 test_that("characters that the device has not are replaced", {
@@ -100,7 +100,7 @@ test_that("characters that the device has not are replaced", {
   x$functions$name[] <- strrep("a long name \u4e2d\u6587 ", 1000)
   x$functions$filename[x$functions$filename != ""] <- "/home/\u4e2d.R"
   for (type in c("flame", "time", "lines")) {
-    expect_no_condition(plot(x, type = type, main = "\u4e2d"))
+    expect_no_condition(plot(x, view = type, main = "\u4e2d"))
   }
   expect_equal(drawable(c("plain", "\u4e2d")), c("plain", "???"))
 })
@@ -110,12 +110,12 @@ test_that("what cannot be drawn is an error", {
   x <- sample_profile("1.out")
   expect_snapshot(error = TRUE, {
     plot(empty)
-    plot(empty, type = "time")
-    plot(empty, type = "lines")
-    plot(x, type = "pie")
-    plot(x, value = "bytes")
-    plot(x, type = "lines", source = 1)
-    plot(combine_profiles(x, x), type = "time", source = 1:2)
+    plot(empty, view = "time")
+    plot(empty, view = "lines")
+    plot(x, view = "pie")
+    plot(x, type = "bytes")
+    plot(x, view = "lines", source_id = 1)
+    plot(combine_profiles(x, x), view = "time", source_id = 1:2)
     plot(x, main = 1)
   })
 })

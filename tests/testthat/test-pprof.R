@@ -271,14 +271,14 @@ test_that("sources survive writing and reading", {
   one <- withr::local_tempfile()
   two <- withr::local_tempfile()
   for (aggregate in c(TRUE, FALSE)) {
-    expect_no_warning(write_pprof(x, one, aggregate = aggregate, sources = TRUE))
+    expect_no_warning(write_pprof(x, one, aggregate = aggregate, source_labels = TRUE))
     y <- read_pprof(one)
     validate_profile(y)
     expect_identical(y$sources, x$sources)
     expect_setequal(y$.labels$key, "gc")
     expect_equal(summary(y)$by_function$self_time, summary(x)$by_function$self_time)
     expect_equal(summary(y)$by_function$name, summary(x)$by_function$name)
-    write_pprof(y, two, aggregate = aggregate, sources = TRUE)
+    write_pprof(y, two, aggregate = aggregate, source_labels = TRUE)
     expect_identical(file_bytes(two), file_bytes(one))
     expect_identical(read_pprof(two)$sources, x$sources)
   }
@@ -291,7 +291,7 @@ test_that("a run that went through pprof becomes an Rprof file", {
   path <- withr::local_tempfile()
   for (file in c("basic_plain.out", "basic_memgc.out", "append_line2.out")) {
     x <- read_rprof(rprof_path(file))
-    write_pprof(x, pb, aggregate = FALSE, sources = TRUE)
+    write_pprof(x, pb, aggregate = FALSE, source_labels = TRUE)
     write_rprof(read_pprof(pb), path)
     if (!any(x$sources$.line_profiling)) {
       expect_identical(file_bytes(path), file_bytes(rprof_path(file)), info = file)
@@ -305,12 +305,12 @@ test_that("a run that went through pprof becomes an Rprof file", {
 
 test_that("sources of version 1.0 and of other producers are restored", {
   path <- withr::local_tempfile()
-  write_pprof(several_runs(), path, sources = TRUE)
+  write_pprof(several_runs(), path, source_labels = TRUE)
   expect_match(read_pprof(path, version = "1.0")$.rprof$header, "sample.interval=", all = TRUE)
   for (file in dir(data_path("pprof"), full.names = TRUE)) {
     x <- read_pprof(file)
     if (nrow(x$samples) == 0) next
-    write_pprof(x, path, aggregate = FALSE, sources = TRUE)
+    write_pprof(x, path, aggregate = FALSE, source_labels = TRUE)
     y <- read_pprof(path)
     expect_identical(y$sources, x$sources, info = file)
     expect_identical(y$.labels, x$.labels, info = file)
@@ -324,17 +324,17 @@ test_that("information about sources that labels cannot store is reported", {
   path <- withr::local_tempfile()
   x$samples$source_id[x$samples$source_id == 2L] <- 3L
   expect_warning(
-    write_pprof(x, path, sources = TRUE), "not in the file: 1", class = "profile_warning_lossy"
+    write_pprof(x, path, source_labels = TRUE), "not in the file: 1", class = "profile_warning_lossy"
   )
   expect_no_warning(write_pprof(x, path))
   expect_equal(read_pprof(path)$sources$source_type, "pprof")
   x$.labels <- tibble::tibble(
     sample_id = 1L, key = "source_id", str = "mine", num = NA_real_, unit = NA_character_
   )
-  expect_error(write_pprof(x, path, sources = TRUE), "`source_id`", class = "profile_error_lossy")
+  expect_error(write_pprof(x, path, source_labels = TRUE), "`source_id`", class = "profile_error_lossy")
   write_pprof(x, path, aggregate = FALSE)
   expect_equal(subset(read_pprof(path)$.labels, key == "source_id")$str, "mine")
-  expect_error(write_pprof(x, path, sources = NA), class = "profile_error_argument")
+  expect_error(write_pprof(x, path, source_labels = NA), class = "profile_error_argument")
 })
 
 test_that("pprof shows sources, and keeps them when it merges files", {
@@ -342,7 +342,7 @@ test_that("pprof shows sources, and keeps them when it merges files", {
   x <- several_runs()
   x$sources$.period_type[3] <- ""
   one <- withr::local_tempfile()
-  write_pprof(x, one, sources = TRUE)
+  write_pprof(x, one, source_labels = TRUE)
   tags <- paste(pprof("-tags", one), collapse = "\n")
   for (tag in c("source_uri", "several.out", "source_options", "memory gc line", "none", "source_id")) {
     expect_match(tags, tag, fixed = TRUE)
@@ -360,7 +360,7 @@ test_that("pprof shows sources, and keeps them when it merges files", {
   y$sources$source_uri <- paste0(1:3, ".out")
   two <- withr::local_tempfile()
   merged <- withr::local_tempfile()
-  write_pprof(y, two, sources = TRUE)
+  write_pprof(y, two, source_labels = TRUE)
   pprof("-proto", paste0("-output=", merged), one, two)
   z <- read_pprof(merged)
   expect_identical(z$sources[-1], rbind(x$sources, y$sources)[-1])
@@ -373,9 +373,9 @@ test_that("the sources of combined profiles come back", {
   files <- rprof_path(c("append_line2.out", "basic_memgc.out", "names_plain.out"))
   x <- combine_profiles(!!!lapply(files, read_quietly), small_profile(version = "1.0"))
   path <- withr::local_tempfile()
-  write_pprof(x, path, sources = TRUE)
+  write_pprof(x, path, source_labels = TRUE)
   expect_identical(read_pprof(path)$sources, x$sources)
-  expect_no_warning(write_pprof(small_profile(version = "1.0"), path, sources = TRUE))
+  expect_no_warning(write_pprof(small_profile(version = "1.0"), path, source_labels = TRUE))
 })
 
 test_that("numbers beyond R's own come back, unless they were edited", {

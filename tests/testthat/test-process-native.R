@@ -37,12 +37,12 @@ local_waiting_process <- function(flags, compile, envir = parent.frame()) {
 
 test_that("native functions of another process are between the R functions that call them", {
   skip_without_processes()
-  skip_without_joint()
+  skip_without_native()
   for (flags in c("-O2 -g", "-O2")) {
     for (compile in c(FALSE, TRUE)) {
       info <- paste(flags, if (compile) "compiled" else "interpreted")
       pid <- local_waiting_process(flags, compile)
-      x <- profile_until(pid, event = "wall", pause = TRUE)
+      x <- profile_until(pid, clock = "wall", native = TRUE)
       stacks <- unique(profile_stacks(x))
       expect_length(stacks, 1)
       of_system <- grepl("pause|^libR:|^__", stacks[[1]])
@@ -76,11 +76,11 @@ test_that("native functions of another process are between the R functions that 
 
 test_that("a process that runs native code is recorded", {
   skip_without_processes()
-  skip_without_joint()
+  skip_without_native()
   pid <- local_native_process(native_library(), FALSE, c("plain", "nested", "forced"))
   found <- NULL
   before <- kernel_cpu_time(pid)
-  x <- profile_until(pid, function(x) (found <<- native_entries(x))$right > 0, interval = 0.004, pause = TRUE)
+  x <- profile_until(pid, function(x) (found <<- native_entries(x))$right > 0, interval = 0.004, native = TRUE)
   used <- kernel_cpu_time(pid) - before
   expect_equal(found$wrong, 0, info = paste(found$stacks, collapse = "\n"))
   values <- x$sample_values
@@ -101,7 +101,7 @@ test_that("a process that sleeps is not woken, and one that is stopped stays so"
     "}"
   ))
   naps <- function() if (is_written(log)) scan(log, quiet = TRUE) else numeric()
-  profile_until(pid, function(x) "Sys.sleep" %in% x$functions$name, interval = 0.001, event = "wall", pause = TRUE)
+  profile_until(pid, function(x) "Sys.sleep" %in% x$functions$name, interval = 0.001, clock = "wall", native = TRUE)
   expect_true(wait_for(function() length(naps()) > 3))
   # The last line may be incomplete, and the clock has a resolution of milliseconds.
   expect_gte(min(utils::head(naps(), -1)), 0.049)
@@ -110,7 +110,7 @@ test_that("a process that sleeps is not woken, and one that is stopped stays so"
   expect_true(wait_for(function() {
     stop_process(pid)
     count <- length(naps())
-    profile_until(pid, event = "wall", pause = TRUE)
+    profile_until(pid, clock = "wall", native = TRUE)
     # After the last pause, it takes a moment until it is scheduled, and stops again.
     wait_for(function() attr(dump_stack(pid), "state") == "stopped", 10) && length(naps()) == count
   }))
@@ -134,7 +134,7 @@ test_that("signals reach a process that is stopped again and again", {
   ))
   # It may have ended before the recording begins, if this process was kept waiting.
   tryCatch(
-    quietly(profile_process(pid, seconds = Inf, interval = 0.001, event = "wall", pause = TRUE)),
+    quietly(profile_process(pid, seconds = Inf, interval = 0.001, clock = "wall", native = TRUE)),
     profile_error_process = function(error) expect_true(has_ended(pid))
   )
   expect_true(wait_for(function() is_written(at("result")) || has_ended(pid)))
@@ -149,7 +149,7 @@ test_that("signals reach a process that is stopped again and again", {
   ))
   wait_for_stack(pid, "Sys.sleep")
   when_recorded(pid, paste("kill -INT", pid))
-  x <- quietly(profile_process(pid, seconds = Inf, interval = 0.001, event = "wall", pause = TRUE))
+  x <- quietly(profile_process(pid, seconds = Inf, interval = 0.001, clock = "wall", native = TRUE))
   expect_s3_class(validate_profile(x), "profile_data")
   expect_identical(readLines(at("how"), warn = FALSE), "interrupted")
   # Its parent has noticed that it ended.
@@ -161,7 +161,7 @@ test_that("a process continues if the one that stops it is killed", {
   pid <- local_r_process(process_code("lines.R"))
   recorder <- local_r_process(with_package(
     "ready()",
-    sprintf("repeat try(profile_process(%d, seconds = 1e6, interval = 0.001, pause = TRUE))", pid)
+    sprintf("repeat try(profile_process(%d, seconds = 1e6, interval = 0.001, native = TRUE))", pid)
   ))
   expect_true(wait_for(function() any(vapply(1:200, function(i) is_traced(pid), NA))))
   tools::pskill(recorder, tools::SIGKILL)
@@ -178,14 +178,14 @@ test_that("children of this process are left to whom waits for them", {
     while (!file.exists(go)) Sys.sleep(0.01)
     "done"
   })
-  x <- profile_until(job$pid, event = "wall", pause = TRUE)
+  x <- profile_until(job$pid, clock = "wall", native = TRUE)
   file.create(go)
   expect_identical(parallel::mccollect(job)[[1]], "done")
 })
 
 test_that("the error says why a process cannot be stopped", {
   skip_without_processes()
-  error <- expect_error(profile_process(Sys.getpid(), pause = TRUE), class = "profile_error_process")
+  error <- expect_error(profile_process(Sys.getpid(), native = TRUE), class = "profile_error_process")
   expect_match(conditionMessage(error), "cannot stop itself")
-  expect_snapshot(profile_process(1, pause = NA), error = TRUE)
+  expect_snapshot(profile_process(1, native = NA), error = TRUE)
 })

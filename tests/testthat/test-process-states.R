@@ -98,9 +98,9 @@ test_that("a process does not notice that its stack is read", {
     identical(c(waits_of(pid), kernel_cpu_time(pid)), before)
   }
   expect_true(wait_for(function() is_unchanged(function() for (i in 1:10) dump_stack(pid))))
-  expect_true(wait_for(function() is_unchanged(function() profile_process(pid, seconds = 0.1, event = "wall"))))
+  expect_true(wait_for(function() is_unchanged(function() profile_process(pid, seconds = 0.1, clock = "wall"))))
   # It would notice that it is stopped.
-  paused <- function() profile_until(pid, event = "wall", pause = TRUE)
+  paused <- function() profile_until(pid, clock = "wall", native = TRUE)
   expect_false(is_unchanged(paused))
 })
 

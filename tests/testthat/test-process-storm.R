@@ -1,5 +1,5 @@
 # tier: thorough
-# Many samples of running processes, and the whole workload of the joint profiler's tests: no stack may be impossible.
+# Many samples of running processes, and the whole workload of the tests of native code: no stack may be impossible.
 # bench/attach compares shares with Rprof().
 
 # Records a process until this many stacks have native frames in their places, and expects that none are in wrong ones.
@@ -7,7 +7,7 @@ expect_native_stacks <- function(pid, least, info = NULL) {
   x <- NULL
   right <- 0
   expect_true(wait_for(function() {
-    x <<- quietly(profile_process(pid, seconds = 3, interval = 0.004, pause = TRUE))
+    x <<- quietly(profile_process(pid, seconds = 3, interval = 0.004, native = TRUE))
     found <- native_entries(x)
     expect_equal(found$wrong, 0, info = paste(c(info, found$stacks), collapse = "\n"))
     right <<- right + found$right
@@ -18,7 +18,7 @@ expect_native_stacks <- function(pid, least, info = NULL) {
 
 test_that("native functions of another process are below the R functions that called them", {
   skip_without_processes()
-  skip_without_joint()
+  skip_without_native()
   for (flags in c("-O2 -g", "-O2")) {
     for (compile in c(FALSE, TRUE)) {
       pid <- local_native_process(native_library(flags), compile)
@@ -30,14 +30,14 @@ test_that("native functions of another process are below the R functions that ca
 
 test_that("where C code has R run byte code, nothing is in a wrong place", {
   skip_without_processes()
-  skip_without_joint()
+  skip_without_native()
   pid <- local_native_process(native_library(), TRUE, c("bytecode", "evaluated", "forced"))
   expect_native_stacks(pid, 100)
 })
 
 test_that("libraries that come and go are in no wrong place", {
   skip_without_processes()
-  skip_without_joint()
+  skip_without_native()
   pid <- local_native_process(native_library(), FALSE, c("plain", "loaded"))
   expect_native_stacks(pid, 100)
 })
@@ -174,7 +174,7 @@ test_that("a process does not notice 1,000 looks", {
 test_that("thousands of stacks of calls that alternate are never mixed", {
   skip_without_processes()
   pid <- local_r_process(process_code("chains.R"))
-  x <- quietly(profile_process(pid, seconds = 10, interval = 1e-5, event = "wall"))
+  x <- quietly(profile_process(pid, seconds = 10, interval = 1e-5, clock = "wall"))
   expect_gt(nrow(x$samples), 0)
   for (names in unique(functions_of_samples(x))) {
     names <- grep("^[ab][0-9]+$", names, value = TRUE)
@@ -196,6 +196,6 @@ test_that("a process that a debugger traces cannot be stopped", {
   system2("sh", c("-c", shQuote(paste0("echo $$ > ", tracer, "; ", command))), wait = FALSE)
   withr::defer(tools::pskill(pid_in(tracer), tools::SIGKILL))
   expect_true(wait_for(function() is_traced(pid)))
-  error <- expect_error(profile_process(pid, pause = TRUE), class = "profile_error_process")
+  error <- expect_error(profile_process(pid, native = TRUE), class = "profile_error_process")
   expect_match(conditionMessage(error), "because process [0-9]+ \\((strace|gdb)\\) traces it")
 })

@@ -58,7 +58,7 @@ test_that("real time passes while a process sleeps, CPU time does not", {
   expect_match(output, "no CPU time", all = FALSE)
   expect_match(output, sprintf("^<R process %d> 0[.0]*%% of a CPU, 0 samples", pid), all = FALSE)
 
-  x <- profile_until(pid, event = "wall")
+  x <- profile_until(pid, clock = "wall")
   expect_identical(unique(functions_of_samples(x)), list(stack$name))
   frames <- as_tibble(x)
   expect_identical(unique(frames$line[frames$name == "nap"]), 3L)
@@ -70,7 +70,7 @@ test_that("real time passes while a process sleeps, CPU time does not", {
 
   watched <- NULL
   expect_true(wait_for(function() {
-    output <<- capture.output(watched <<- withVisible(watch_process(pid, seconds = 0.2, event = "wall")))
+    output <<- capture.output(watched <<- withVisible(watch_process(pid, seconds = 0.2, clock = "wall")))
     any(grepl("code.R:3", output))
   }))
   expect_false(watched$visible)
@@ -110,7 +110,7 @@ test_that("a process that runs is recorded", {
 test_that("stacks of calls that alternate are never mixed", {
   skip_without_processes()
   pid <- local_r_process(process_code("chains.R"))
-  x <- profile_until(pid, event = "wall", interval = 1e-3)
+  x <- profile_until(pid, clock = "wall", interval = 1e-3)
   for (names in unique(functions_of_samples(x))) {
     names <- grep("^[ab][0-9]+$", names, value = TRUE)
     letter <- substr(names, 1, 1)[seq_len(min(1, length(names)))]
@@ -122,7 +122,7 @@ test_that("a process that ends gives the profile until then", {
   skip_without_processes()
   pid <- local_r_process(sleeping_code)
   when_recorded(pid, paste("kill -KILL", pid))
-  x <- profile_process(pid, seconds = Inf, event = "wall")
+  x <- profile_process(pid, seconds = Inf, clock = "wall")
   expect_s3_class(validate_profile(x), "profile_data")
   expect_true(all(unlist(functions_of_samples(x)) %in% c(sleeping_stack, "eval", "withVisible", "source")))
   expect_true(wait_for(function() has_ended(pid)))
@@ -130,7 +130,7 @@ test_that("a process that ends gives the profile until then", {
 
   pid <- local_r_process(sleeping_code)
   when_recorded(pid, paste("kill -KILL", pid))
-  output <- capture.output(watch_process(pid, every = 0.1, event = "wall"))
+  output <- capture.output(watch_process(pid, every = 0.1, clock = "wall"))
   expect_match(output, paste0("^<R process ", pid, "> "), all = FALSE)
   expect_match(output, paste0("ended: ", pid), all = FALSE)
 })
@@ -139,18 +139,18 @@ test_that("Ctrl-C ends a recording and returns it", {
   skip_without_processes()
   pid <- local_r_process(sleeping_code)
   wait_for_stack(pid, sleeping_stack)
-  for (pause in c(FALSE, TRUE)) {
+  for (native in c(FALSE, TRUE)) {
     result <- withr::local_tempfile()
     recorder <- local_r_process(with_package(
       "ready()",
-      sprintf("x <- suppressWarnings(profile_process(%d, seconds = 1e6, event = 'wall', pause = %s))", pid, pause),
+      sprintf("x <- suppressWarnings(profile_process(%d, seconds = 1e6, clock = 'wall', native = %s))", pid, native),
       sprintf("cat(nrow(x$samples) > 0, nrow(validate_profile(x)$sources), file = '%s')", result)
     ))
     expect_true(wait_for(function() is_recorded(pid, by = recorder)))
     # It waits between two samples, and a process that is stopped has waited, too. The preparation has 40 pauses.
-    waiting <- if (pause) pid else recorder
+    waiting <- if (native) pid else recorder
     before <- waits_of(waiting)
-    expect_true(wait_for(function() waits_of(waiting) > before + if (pause) 5 else 100))
+    expect_true(wait_for(function() waits_of(waiting) > before + if (native) 5 else 100))
     tools::pskill(recorder, tools::SIGINT)
     expect_true(wait_for(function() is_written(result)))
     expect_identical(readLines(result, warn = FALSE), "TRUE 1")
@@ -174,7 +174,7 @@ test_that("children are recorded", {
   }))
   for (child in children) wait_for_stack(child, c("Sys.sleep", "FUN", "lapply"))
   x <- profile_until(
-    pid, function(x) length(unique(x$samples$source_id)) == 3, event = "wall", children = TRUE, seconds = 0.5
+    pid, function(x) length(unique(x$samples$source_id)) == 3, clock = "wall", children = TRUE, seconds = 0.5
   )
   expect_setequal(x$sources$source_uri, paste0("pid:", c(pid, children)))
   frames <- as_tibble(x)
@@ -252,7 +252,7 @@ test_that("what is no R process is an error with the reason", {
     profile_process(1, seconds = 0)
     profile_process(1, interval = 2)
     profile_process(1, 1, 2)
-    profile_process(1, event = "x")
+    profile_process(1, clock = "x")
     profile_process(1, children = 1)
     watch_process(1, every = 0)
     watch_process(1, n = 0)

@@ -8,7 +8,7 @@ test_that("profvis makes the same of regular files", {
     if (!file.exists(path)) next
     theirs <- profvis::parse_rprof(path)
     x <- read_rprof(path)
-    ours <- as_profvis(x, sources = FALSE)$x$message
+    ours <- as_profvis(x, source_text = FALSE)$x$message
     expect_equal(ours$interval, theirs$interval)
     prof <- theirs$prof[!is.na(theirs$prof$label), ]
     columns <- c("time", "depth", "label", "memalloc")
@@ -21,7 +21,7 @@ test_that("profvis makes the same of regular files", {
 
 test_that("the widget is that of htmlwidgets, and can be saved", {
   skip_if_not_installed("profvis")
-  p <- as_profvis(small_profile(), sources = FALSE, split = "v")
+  p <- as_profvis(small_profile(), source_text = FALSE, split = "v")
   widget <- htmlwidgets::createWidget(
     "profvis", p$x, package = "profvis", sizingPolicy = htmlwidgets::sizingPolicy(
       padding = 0, browser.fill = TRUE, viewer.suppress = TRUE, knitr.defaultWidth = "100%",
@@ -32,7 +32,7 @@ test_that("the widget is that of htmlwidgets, and can be saved", {
   class(widget) <- setdiff(class(widget), "suppress_viewer")
   expect_identical(p, widget)
   path <- withr::local_tempfile(fileext = ".html")
-  htmlwidgets::saveWidget(as_profvis(small_profile(), sources = FALSE), path, selfcontained = FALSE)
+  htmlwidgets::saveWidget(as_profvis(small_profile(), source_text = FALSE), path, selfcontained = FALSE)
   expect_match(paste(readLines(path, warn = FALSE), collapse = ""), "\"label\":[\"f\",\"g\"", fixed = TRUE)
 })
 
@@ -52,7 +52,7 @@ test_that("source code is included where it is known, as by profvis", {
   expect_equal(p$prof$filenum, ifelse(is.na(p$prof$linenum), NA, 1L))
   text <- "f <- function() {\n  1\n}\nf()\n"
   expect_equal(p$files, list(list(filename = code, content = text, normpath = code)))
-  expect_equal(as_profvis(x, sources = FALSE)$x$message$files, list())
+  expect_equal(as_profvis(x, source_text = FALSE)$x$message$files, list())
   if (rlang::is_installed("profvis")) {
     theirs <- profvis::parse_rprof(path)$prof
     theirs <- theirs[!is.na(theirs$label), ]
@@ -61,7 +61,7 @@ test_that("source code is included where it is known, as by profvis", {
   }
   # Texts that were collected before are used.
   unlink(code)
-  collected <- collect_sources(x)
+  collected <- add_source_text(x)
   collected$.source_text <- tibble::tibble(filename = "none.R", text = "x\n", from = "file", changed = FALSE)
   expect_equal(unique(as_profvis(collected)$x$message$prof$filename), c(NA, "none.R"))
 })
@@ -79,7 +79,7 @@ test_that("a sample with a count is as many steps", {
 
 test_that("arguments are checked", {
   x <- small_profile()
-  expect_error(as_profvis(x, sources = NA), class = "profile_error_argument")
+  expect_error(as_profvis(x, source_text = NA), class = "profile_error_argument")
   expect_error(as_profvis(x, split = "x"), class = "profile_error_argument")
   expect_error(as_profvis(1), class = "profile_error_invalid")
   x$locations$function_id[[1]] <- 99L

@@ -394,7 +394,7 @@ test_that("the time of an Rprof file is that of the start of each run", {
   sources <- read_pprof(file)$sources
   expect_equal(sources$source_timestamp + sources$.duration_nanos / 1e9, end, tolerance = 1e-12)
   expect_equal(sources$source_timestamp, x$sources$source_timestamp[[1]], tolerance = 1e-12)
-  write_pprof(x, file, sources = TRUE)
+  write_pprof(x, file, source_labels = TRUE)
   sources <- read_pprof(file)$sources
   expect_equal(sources$source_timestamp, x$sources$source_timestamp, tolerance = 1e-12)
   write_otlp(x, file)

@@ -121,13 +121,13 @@ test_that("a recording prints as its digest", {
 })
 
 test_that("native code is recorded", {
-  skip_if_not(Sys.info()[["sysname"]] == "Linux" && R.version$arch == "x86_64", "the joint profiler does not run here")
+  skip_if_not(Sys.info()[["sysname"]] == "Linux" && R.version$arch == "x86_64", "native code is not recorded here")
   skip_without_ticks()
   x <- tryCatch(
-    record_profile({ only_given_ticks(); tick(2) }, joint = TRUE, interval = 0.9),
+    record_profile({ only_given_ticks(); tick(2) }, native = TRUE, interval = 0.9),
     profile_error_unsupported = identity
   )
-  skip_if(inherits(x, "profile_error_unsupported"), "the joint profiler does not run here")
+  skip_if(inherits(x, "profile_error_unsupported"), "native code is not recorded here")
   expect_true("native" %in% x$locations$.frame_type)
   found <- profile_stacks(x)
   expect_length(found, 2)
@@ -139,6 +139,6 @@ test_that("arguments are checked", {
   expect_snapshot(error = TRUE, {
     record_profile(1, interval = 0)
     record_profile(1, memory = NA)
-    record_profile(1, joint = "yes")
+    record_profile(1, native = "yes")
   })
 })

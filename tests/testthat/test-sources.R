@@ -14,7 +14,7 @@ profile_of <- function(file, name = "f", line = 2L) {
 }
 
 test_that("text of files is collected", {
-  x <- collect_sources(report(), directory = report_files())
+  x <- add_source_text(report(), directory = report_files())
   text <- x$.source_text
   expect_setequal(basename(text$filename), c("report.R", "sales.R"))
   for (i in seq_len(nrow(text))) {
@@ -25,11 +25,11 @@ test_that("text of files is collected", {
   expect_no_error(validate_profile(x))
   # What is there stays.
   x$.source_text$text[[1]] <- "mine\n"
-  expect_identical(collect_sources(x, directory = report_files())$.source_text, x$.source_text)
+  expect_identical(add_source_text(x, directory = report_files())$.source_text, x$.source_text)
 })
 
 test_that("text stays with a profile", {
-  x <- collect_sources(report(), directory = report_files())
+  x <- add_source_text(report(), directory = report_files())
   both <- combine_profiles(x, report())
   expect_equal(annotate_lines(both, "sales.R")$text, annotate_lines(x, "sales.R")$text)
   left <- filter_profile(x, focus = "lm")
@@ -50,11 +50,11 @@ test_that("only source files are read", {
   x$functions$filename <- rep_len(files, nrow(x$functions))
   x$locations$line <- 1L
   x <- of_session(x)
-  expect_equal(collect_sources(x)$.source_text$filename, path("code.R"))
+  expect_equal(add_source_text(x)$.source_text$filename, path("code.R"))
   if (.Platform$OS.type == "unix" && nzchar(Sys.which("mkfifo"))) {
     # Opening it would wait for ever.
     system2("mkfifo", shQuote(path("pipe.R")))
-    expect_equal(nrow(collect_sources(profile_of(path("pipe.R")))$.source_text), 0)
+    expect_equal(nrow(add_source_text(profile_of(path("pipe.R")))$.source_text), 0)
   }
 })
 
@@ -63,7 +63,7 @@ test_that("text is UTF-8 with line feeds", {
   path <- file.path(folder, "code.R")
   text_of <- function(bytes) {
     writeBin(as.raw(bytes), path)
-    collect_sources(profile_of(path))$.source_text$text
+    add_source_text(profile_of(path))$.source_text$text
   }
   expect_equal(text_of(c(0x61, 0x0d, 0x0a, 0x62)), "a\nb\n")
   expect_equal(text_of(c(0xef, 0xbb, 0xbf, 0x61)), "a\n")
@@ -76,12 +76,12 @@ test_that("files that were changed later are marked", {
   path <- withr::local_tempfile(fileext = ".R", lines = c("a", "b"))
   x <- profile_of(path)
   x$sources$source_timestamp <- as.numeric(file.mtime(path)) + 10
-  expect_false(collect_sources(x)$.source_text$changed)
+  expect_false(add_source_text(x)$.source_text$changed)
   x$sources$source_timestamp <- as.numeric(file.mtime(path)) - 10
-  expect_true(collect_sources(x)$.source_text$changed)
+  expect_true(add_source_text(x)$.source_text$changed)
   expect_true(attr(annotate_lines(x, path), "changed"))
   x$sources$source_timestamp <- NA_real_
-  expect_identical(collect_sources(x)$.source_text$changed, NA)
+  expect_identical(add_source_text(x)$.source_text$changed, NA)
 })
 
 test_that("text is found in source references", {
@@ -90,7 +90,7 @@ test_that("text is found in source references", {
   srcfile <- srcfilecopy("typed.R", strsplit(code, "\n")[[1]])
   expression <- parse(text = code, srcfile = srcfile, keep.source = TRUE)
   assign("profile_test_f", eval(expression[[1]][[3]], globalenv()), globalenv())
-  text <- collect_sources(profile_of("typed.R"))$.source_text
+  text <- add_source_text(profile_of("typed.R"))$.source_text
   expect_equal(text$text, code)
   expect_equal(text$from, "srcref")
   # Of any form.
@@ -99,7 +99,7 @@ test_that("text is found in source references", {
     f <- get("profile_test_f", globalenv())
     attr(f, "srcref") <- srcref
     assign("profile_test_f", f, globalenv())
-    expect_equal(nrow(collect_sources(profile_of("typed.R"))$.source_text), 0)
+    expect_equal(nrow(add_source_text(profile_of("typed.R"))$.source_text), 0)
   }
 })
 
@@ -109,7 +109,7 @@ test_that("looking for source references runs no code", {
   ran <- character()
   makeActiveBinding(names[[1]], function() ran <<- c(ran, "active"), globalenv())
   delayedAssign(names[[2]], ran <- c(ran, "lazy"), assign.env = globalenv())
-  collect_sources(profile_of("typed.R"))
+  add_source_text(profile_of("typed.R"))
   expect_equal(ran, character())
 })
 
@@ -123,7 +123,7 @@ test_that("the text of a package is divided into its files", {
 })
 
 test_that("lines have the figures of the summary", {
-  x <- collect_sources(report(), directory = report_files())
+  x <- add_source_text(report(), directory = report_files())
   lines <- annotate_lines(x, "sales.R")
   by_line <- summary(x)$by_line
   by_line <- by_line[basename(by_line$filename) == "sales.R", ]
@@ -212,8 +212,8 @@ test_that("packages are columns of the data model", {
 
 test_that("plumbing matches whole names", {
   names <- c("lapply", "base::lapply", "%>%", ".Call", "<Anonymous>", "FUN", "lapply2", "my_lapply", "xCall", "%>>%")
-  expect_equal(grepl(plumbing(), names, perl = TRUE), rep(c(TRUE, FALSE), c(6, 4)))
-  left <- filter_profile(report(), hide = plumbing())
+  expect_equal(grepl(profile:::plumbing(), names, perl = TRUE), rep(c(TRUE, FALSE), c(6, 4)))
+  left <- filter_profile(report(), hide = "plumbing")
   expect_false(any(c("lapply", "FUN", ".External2", "eval") %in% summary(left)$by_function$name))
 })
 
@@ -224,7 +224,7 @@ test_that("arguments are checked", {
     annotate_lines(x, ".R")
     annotate_lines(x, 1)
     annotate_lines(read_rprof(test_path("data/rprof/basic_plain.out")))
-    collect_sources(x, directory = "no/such/folder")
+    add_source_text(x, directory = "no/such/folder")
     add_packages(1)
   })
 })

@@ -33,7 +33,6 @@ figures <- function(x) {
     compact = compact_profile(x),
     filtered = filter_profile(x, focus = "f"),
     first = profile_v1_from_v2(x),
-    labels = label_units(x),
     tree = call_tree(x),
     description = as.list(describe_profile(x)),
     compared = compare_profiles(x, x),
@@ -52,10 +51,10 @@ answers <- function(x) {
     cpuprofile = function(x) write_cpuprofile(x, path), firefox = function(x) write_firefox(x, path),
     collapsed = function(x) write_collapsed(x, path), callgrind = function(x) write_callgrind(x, path),
     profvis = as_profvis, page = profile_page,
-    write_page = function(x) write_profile_page(x, path, sources = FALSE),
+    write_page = function(x) write_profile_page(x, path, source_text = FALSE),
     combine = combine_profiles, compact = compact_profile,
-    filter = function(x) filter_profile(x, focus = "f"), drop = drop_frames, first = profile_v1_from_v2,
-    labels = label_units, tree = call_tree, packages = add_packages, texts = collect_sources,
+    filter = function(x) filter_profile(x, focus = "f"), drop = function(x) filter_profile(x, drop = TRUE), first = profile_v1_from_v2,
+    tree = call_tree, packages = add_packages, texts = add_source_text,
     description = describe_profile, compared = function(x) compare_profiles(x, x), lines = annotate_lines, plot = function(x) plot_quietly(x)
   )
   if (rlang::is_installed("dm")) {
@@ -247,8 +246,8 @@ test_that("bytes that are no text are refused as arguments", {
     write_otlp(x, path, resource = c(a = bytes)), write_otlp(x, path, resource = rlang::set_names("a", bytes)),
     read_collapsed(bytes), read_perf_script(bytes), read_rprofmem(bytes), write_collapsed(x, bytes),
     write_collapsed(x, path, type = bytes), write_callgrind(x, bytes), write_profile(x, bytes),
-    summary(x, type = bytes), filter_profile(x, focus = bytes), drop_frames(x, drop = bytes),
-    scale_value(1, bytes), scale_value(1, "ms", bytes), format_value(1, bytes), start_profiler(bytes), start_agent(bytes), start_agent(resource = c(a = bytes))
+    summary(x, type = bytes), filter_profile(x, focus = bytes), filter_profile(x, drop = bytes),
+    start_profiler(bytes), start_agent(bytes), start_agent(resource = c(a = bytes))
   )
   for (call in calls) {
     expect_error(eval(call), class = "profile_error_argument")

@@ -103,7 +103,7 @@ test_that("pictures, pages and comparisons use the names", {
   x <- perf()
   withr::local_pdf(withr::local_tempfile(fileext = ".pdf"))
   expect_setequal(plot(x)$name, names(totals(x)))
-  expect_setequal(plot(x, type = "time")$name, names(totals(x)))
+  expect_setequal(plot(x, view = "time")$name, names(totals(x)))
   expect_setequal(compare_profiles(x, x)$name, names(totals(x)))
   # Addresses of two runs of a program usually differ.
   y <- x

@@ -291,7 +291,7 @@ test_that("periods, times and durations that are not whole numbers of 64 bits ar
   expect_equal(losses(write_pprof(x, path)), c(periods = 1))
   expect_equal(losses(write_otlp(x, path)), c(periods = 1))
   # Labels say such a period.
-  expect_null(losses(write_pprof(x, path, sources = TRUE)))
+  expect_null(losses(write_pprof(x, path, source_labels = TRUE)))
   expect_equal(read_pprof(path)$sources$.period, 10000.0005)
   y <- x
   y$sources$source_type <- "manual"
@@ -309,7 +309,7 @@ test_that("periods, times and durations that are not whole numbers of 64 bits ar
   x$sources$source_timestamp <- 1e10
   expect_equal(losses(write_pprof(x, path)), c(times = 1))
   expect_equal(losses(write_otlp(x, path)), c(times = 1))
-  expect_error(write_pprof(x, path, sources = TRUE), class = "profile_error_lossy")
+  expect_error(write_pprof(x, path, source_labels = TRUE), class = "profile_error_lossy")
 
   x <- small_profile()
   x$sources$.duration_nanos <- 9e18

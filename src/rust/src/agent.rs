@@ -20,7 +20,7 @@ use profile_core::formats::{self, Input, otlp};
 use profile_core::io::input::Origin;
 use profile_core::limits::memory::{TryGrow, copied, owned};
 use profile_core::message;
-use profile_reader::recorder::Event;
+use profile_reader::recorder::Clock;
 use profile_reader::source::KIND;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use std::time::Duration;
 
 const WHAT: &str = "the settings of the agent";
 
-/// Reads the settings from a list: `source`, "reader" or "rprof"; `interval` and `every` in seconds; `event`, "cpu"
+/// Reads the settings from a list: `method`, "reader" or "rprof"; `interval` and `every` in seconds; `clock`, "cpu"
 /// or "wall"; `keys` and `values` of the resource attributes; `queue` in bytes; `kind`, "http", "relay", "folder" or
 /// "function". For HTTP: `url`, `headers` (bytes), `timeout` and `backoff` in seconds, and `limit`, the maximum size
 /// of a response in bytes. For a relay: `shown`, the URL without secrets; `path`, its folder; `head`, `command` and
@@ -67,16 +67,16 @@ pub fn settings(list: &Robj) -> Result<Settings> {
         _ => To::R,
     };
     Ok(Settings {
-        source: match text("source")? {
+        source: match text("method")? {
             "rprof" => Source::Rprof(Arc::new(Log::create()?)),
             _ => Source::Reader,
         },
         timing: Timing {
             interval: duration(list, "interval")?,
             every: duration(list, "every")?,
-            event: match text("event")? {
-                "wall" => Event::Wall,
-                _ => Event::Cpu,
+            clock: match text("clock")? {
+                "wall" => Clock::Wall,
+                _ => Clock::Cpu,
             },
         },
         to,

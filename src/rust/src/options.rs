@@ -30,7 +30,7 @@ pub fn writer<'call>(
         "rprof" => Box::new(rprof::Writer),
         "pprof" => Box::new(pprof::Writer {
             aggregate: flag("aggregate")?,
-            sources: flag("sources")?,
+            source_labels: flag("source_labels")?,
         }),
         "speedscope" => Box::new(speedscope::Writer {
             aggregate: option(list, "aggregate")?.optional_flag()?,
@@ -123,8 +123,8 @@ pub fn sampler_settings(list: &Robj) -> Result<(sampler::Settings<'_>, &str)> {
     Ok((settings, file.shown))
 }
 
-/// The settings of the recorder for a list of the options `interval` and `seconds` (in seconds), `event` ("cpu" or
-/// "wall"), `children`, `pause`, and `check`, which only tests disable.
+/// The settings of the recorder for a list of the options `interval` and `seconds` (in seconds), `clock` ("cpu" or
+/// "wall"), `children`, `native` (which pauses the process for each sample), and `check`, which only tests disable.
 pub fn recorder_settings(list: &Robj) -> Result<recorder::Settings> {
     let seconds = |name| -> Result<Duration> {
         let value = option(list, name)?.doubles()?.first().copied();
@@ -135,12 +135,12 @@ pub fn recorder_settings(list: &Robj) -> Result<recorder::Settings> {
     Ok(recorder::Settings {
         interval: seconds("interval")?,
         duration: seconds("seconds")?,
-        event: match option(list, "event")?.text()? {
-            Some("wall") => recorder::Event::Wall,
-            _ => recorder::Event::Cpu,
+        clock: match option(list, "clock")?.text()? {
+            Some("wall") => recorder::Clock::Wall,
+            _ => recorder::Clock::Cpu,
         },
         children: option(list, "children")?.flag()?,
-        pause: option(list, "pause")?.flag()?,
+        pause: option(list, "native")?.flag()?,
         check: option(list, "check")?.flag()?,
         own: false,
     })

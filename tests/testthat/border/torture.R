@@ -66,7 +66,7 @@ calls <- list(
   function() internal$rust(internal$rust_otlp_answer(charToRaw("{}"), "json", TRUE), NULL),
   function() internal$rust(internal$rust_schema(), NULL),
   function() internal$rust(internal$rust_file_format(c(at("in.pb"), "in.pb")), NULL),
-  function() internal$rust(internal$rust_joint_state(), NULL)
+  function() internal$rust(internal$rust_native_state(), NULL)
 )
 
 # A function that collects garbage while `f` runs, but not while its arguments are evaluated.

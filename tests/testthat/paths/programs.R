@@ -22,7 +22,7 @@ for (given in list(x, path)) {
 said <- tryCatch(serve_pprof(paste0(name, "0")), profile_error_open = conditionMessage)
 expect(is.character(said), validUTF8(said))
 
-supported <- tryCatch({joint_profile(1); TRUE}, profile_error_unsupported = function(e) FALSE)
+supported <- tryCatch({record_profile(1, native = TRUE); TRUE}, profile_error_unsupported = function(e) FALSE)
 if (supported) {
   work <- function(seconds) {
     end <- proc.time()[[1]] + seconds
@@ -34,7 +34,7 @@ if (supported) {
   y <- stop_profiler()
   expect(nrow(y$samples) > 0, validUTF8(y$sources$source_uri), file.size(name) > 0)
   expect(identical(nrow(read_rprof(name)$sample_locations), nrow(y$sample_locations)))
-  expect(nrow(joint_profile(work(0.2))$samples) > 0)
+  expect(nrow(record_profile(work(0.2), native = TRUE)$samples) > 0)
 }
 marked <- "\u20ac.out"
 if (is.na(iconv(marked, "UTF-8", ""))) {

@@ -8,7 +8,7 @@ use crate::source::Recorder;
 use profile_core::analysis::label_frames::take_labels;
 use profile_core::error::{Error, Result};
 use profile_core::model::Profile;
-use profile_reader::recorder::Event;
+use profile_reader::recorder::Clock;
 use profile_reader::session::Tick;
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ const IDLE: u32 = 3;
 pub struct Timing {
     pub interval: Duration,
     pub every: Duration,
-    pub event: Event,
+    pub clock: Clock,
 }
 
 pub struct Chunks<'a, S> {

@@ -26,7 +26,7 @@ const WHAT: &str = "the lines of R's profiler";
 const LOOK: Duration = Duration::from_secs(1);
 /// The number of bytes that are read at once.
 const PIECE: usize = 64 << 10;
-/// The count of each sample. Its other value is the interval, as the time of the event.
+/// The count of each sample. Its other value is the interval, as the time of the clock.
 const COUNT: (&str, &str) = ("samples", "count");
 
 pub struct Rprof<'a> {
@@ -136,8 +136,8 @@ impl<'a> Rprof<'a> {
     /// Adds the source and the times, in the same form as the reader does.
     fn complete(&self, profile: &mut Profile, end: Instant) -> Result<()> {
         take_labels(profile, &|| false)?;
-        let event = self.timing.event;
-        let types = [COUNT, (event.name(), "nanoseconds")];
+        let clock = self.timing.clock;
+        let types = [COUNT, (clock.name(), "nanoseconds")];
         // R may have rounded the interval.
         let period = profile
             .sources
@@ -146,14 +146,14 @@ impl<'a> Rprof<'a> {
         let period = period.and_then(Period::nanoseconds);
         let period = period.unwrap_or(self.timing.interval.as_nanos() as f64);
         let pid = i32::try_from(process::id()).unwrap_or(0);
-        let mut source = own_source(pid, event, period, &types, profile)?;
+        let mut source = own_source(pid, clock, period, &types, profile)?;
         source.timestamp = self.begin.unix();
         let duration = end.saturating_duration_since(self.begin.instant).as_nanos();
         source.duration = i64::try_from(duration).ok();
         if let Some(only) = profile.sources.first_mut() {
             *only = source;
         }
-        let mut times = Values::absent(event.name(), "nanoseconds", 0)?;
+        let mut times = Values::absent(clock.name(), "nanoseconds", 0)?;
         times.column.try_fill(profile.samples.len(), period, WHAT)?;
         profile.values.try_push(times, WHAT)
     }

@@ -15,7 +15,7 @@ use profile_core::io::input::Origin;
 use profile_core::limits::memory::TryGrow;
 use profile_core::model::Profile;
 use profile_core::retry::Outcome;
-use profile_reader::recorder::Event;
+use profile_reader::recorder::Clock;
 use profile_reader::session::{Tick, declare_types};
 use profile_reader::source::{TYPES, own_source};
 use std::cell::RefCell;
@@ -223,7 +223,7 @@ impl Script {
 /// Adds what a session adds when it is opened.
 pub fn begin_profile(profile: &mut Profile) -> Result<()> {
     declare_types(profile)?;
-    let source = own_source(1, Event::Cpu, 1e7, &TYPES, profile)?;
+    let source = own_source(1, Clock::Cpu, 1e7, &TYPES, profile)?;
     profile.add_source(source).map(drop)
 }
 

@@ -46,7 +46,7 @@ impl<'a> OwnSession<'a> {
         let settings = Settings {
             interval: timing.interval,
             duration: Duration::MAX,
-            event: timing.event,
+            clock: timing.clock,
             children: false,
             pause: false,
             check: true,

@@ -22,7 +22,7 @@ const CHILDREN: Duration = Duration::from_millis(100);
 
 /// When a sample is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub enum Clock {
     /// If the thread has used CPU time since the last sample.
     Cpu,
     /// Always.
@@ -33,7 +33,7 @@ pub enum Event {
 pub struct Settings {
     pub interval: Duration,
     pub duration: Duration,
-    pub event: Event,
+    pub clock: Clock,
     /// Whether processes started by these are recorded as well.
     pub children: bool,
     /// Whether the processes are stopped while their stacks are read, so that native frames can be found.
@@ -238,12 +238,12 @@ fn wait(until: Instant, stop: Stop) -> Result<()> {
     }
 }
 
-impl Event {
+impl Clock {
     /// The name of its sample type.
     pub fn name(self) -> &'static str {
         match self {
-            Event::Cpu => "cpu",
-            Event::Wall => "wall",
+            Clock::Cpu => "cpu",
+            Clock::Wall => "wall",
         }
     }
 }

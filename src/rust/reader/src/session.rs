@@ -4,7 +4,7 @@ use crate::memory::Memory;
 use crate::process::{
     Activity, NativeReader, Placement, Process, ProcessMemory, State, Thread, gone,
 };
-use crate::recorder::{Event, Settings, of_process};
+use crate::recorder::{Clock, Settings, of_process};
 use crate::source::{TYPES, source};
 use crate::stack::{Frame, Reader, Stack};
 use profile_core::analysis::label_frames::OUTER_CALLS;
@@ -264,13 +264,13 @@ impl<'s, M: Memory, T: Watched> Session<'s, M, T> {
             _ => None,
         };
         // The CPU time of a process that has ended is unknown.
-        if settings.event == Event::Cpu && used == Some(0) {
+        if settings.clock == Clock::Cpu && used == Some(0) {
             // Idle time is not part of the next sample.
             self.time = now().time;
             return Ok(Tick::Idle);
         }
         self.looks = self.looks.wrapping_add(1);
-        let is_told = settings.own && settings.event == Event::Cpu;
+        let is_told = settings.own && settings.clock == Clock::Cpu;
         let state = match is_told && self.looks % LOOK != 0 {
             true => None,
             false => {

@@ -1,7 +1,7 @@
 //! Describes each recorded process as a source of the profile: what was measured, and which process it was.
 
 use crate::process::Process;
-use crate::recorder::{Event, Settings};
+use crate::recorder::{Clock, Settings};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::message;
@@ -22,7 +22,7 @@ pub const TYPES: [(&str, &str); 2] = [("cpu", "nanoseconds"), ("wall", "nanoseco
 /// The source of a process that is recorded by reading its memory.
 pub fn source(process: &Process, settings: &Settings, profile: &mut Profile) -> Result<Source> {
     let interval = settings.interval.as_nanos() as f64;
-    let mut source = own_source(process.pid, settings.event, interval, &TYPES, profile)?;
+    let mut source = own_source(process.pid, settings.clock, interval, &TYPES, profile)?;
     let mut attribute = |key: &str, text: &str| {
         let attribute = attribute(key, ValueKind::String, text, profile)?;
         source.attributes.try_push(attribute, WHAT)
@@ -41,13 +41,13 @@ pub fn source(process: &Process, settings: &Settings, profile: &mut Profile) -> 
 /// in nanoseconds. The attribute keys are those of OpenTelemetry's semantic conventions for processes.
 pub fn own_source(
     pid: i32,
-    event: Event,
+    clock: Clock,
     interval: f64,
     types: &[(&str, &str)],
     profile: &mut Profile,
 ) -> Result<Source> {
     let value = ValueType {
-        name: owned(event.name(), WHAT)?,
+        name: owned(clock.name(), WHAT)?,
         unit: owned("nanoseconds", WHAT)?,
     };
     let mut source = Source {
@@ -57,7 +57,7 @@ pub fn own_source(
             .duration_since(UNIX_EPOCH)
             .ok()
             .map(|since| since.as_secs_f64()),
-        default_type: Some(owned(event.name(), WHAT)?),
+        default_type: Some(owned(clock.name(), WHAT)?),
         period: Some(Period {
             value: interval,
             exact: None,

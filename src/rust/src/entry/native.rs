@@ -16,7 +16,7 @@ use profile_sampler as sampler;
 
 // Raises an error if native code cannot be profiled in this process.
 #[extendr]
-fn rust_joint_check(settings: &Robj) -> Robj {
+fn rust_native_check(settings: &Robj) -> Robj {
     outcome(|_| {
         let (settings, shown) = sampler_settings(settings)?;
         sampler::check(&settings)?;
@@ -27,7 +27,7 @@ fn rust_joint_check(settings: &Robj) -> Robj {
 
 // Blocks or unblocks the signal SIGPROF.
 #[extendr]
-fn rust_joint_block(on: &Robj) -> Robj {
+fn rust_native_block(on: &Robj) -> Robj {
     outcome(|_| {
         match argument(on).flag()? {
             true => sampler::block(),
@@ -40,7 +40,7 @@ fn rust_joint_block(on: &Robj) -> Robj {
 // Starts the sampler. R's profiler must be running and write to the file of the settings, and SIGPROF
 // must be blocked.
 #[extendr]
-fn rust_joint_start(settings: &Robj) -> Robj {
+fn rust_native_start(settings: &Robj) -> Robj {
     outcome(|_| {
         let (settings, shown) = sampler_settings(settings)?;
         sampler::start(&settings).map_err(|error| error.shown_as(shown))?;
@@ -50,7 +50,7 @@ fn rust_joint_start(settings: &Robj) -> Robj {
 
 // Returns the state of the sampler as a word.
 #[extendr]
-fn rust_joint_state() -> Robj {
+fn rust_native_state() -> Robj {
     outcome(|arena| {
         let state = match sampler::state() {
             sampler::State::Off => "off",
@@ -63,12 +63,12 @@ fn rust_joint_state() -> Robj {
     })
 }
 
-// Stops the sampler and returns `list(tables, counts, losses, error)` of the joint profile. R's profiler must be
+// Stops the sampler and returns `list(tables, counts, losses, error)` of the profile. R's profiler must be
 // stopped, its file complete, and SIGPROF blocked. `target` is the file to write the profile to, or NULL. `losses`
 // lists what that file could not store, and `error` is the reason why it could not be written; both are NULL if not
 // applicable.
 #[extendr]
-fn rust_joint_stop(
+fn rust_native_stop(
     file: &Robj,
     name: &Robj,
     uri: &Robj,
@@ -112,21 +112,11 @@ fn rust_joint_stop(
     })
 }
 
-// Stops the sampler and discards the recording. R's profiler must be stopped.
-#[extendr]
-fn rust_joint_drop() -> Robj {
-    outcome(|_| {
-        drop(sampler::stop());
-        Ok(RObject::null())
-    })
-}
-
 extendr_module! {
     mod native;
-    fn rust_joint_check;
-    fn rust_joint_block;
-    fn rust_joint_start;
-    fn rust_joint_state;
-    fn rust_joint_stop;
-    fn rust_joint_drop;
+    fn rust_native_check;
+    fn rust_native_block;
+    fn rust_native_start;
+    fn rust_native_state;
+    fn rust_native_stop;
 }

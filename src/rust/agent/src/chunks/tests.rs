@@ -28,7 +28,7 @@ impl World {
         let timing = Timing {
             interval: seconds(INTERVAL),
             every: seconds(every),
-            event: Event::Cpu,
+            clock: Clock::Cpu,
         };
         let mut profile = Profile::default();
         begin_profile(&mut profile).unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::script::{DATE, beginning, checked, next_profile, seconds, sum};
 use crate::sink::To;
-use profile_reader::recorder::Event;
+use profile_reader::recorder::Clock;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 
@@ -29,7 +29,7 @@ impl World {
         let timing = Timing {
             interval: Duration::from_millis(10),
             every: seconds(every),
-            event: Event::Wall,
+            clock: Clock::Wall,
         };
         let log = Arc::clone(&self.log);
         Rprof::open(timing, &self.queue, &self.encoder, log, self.start)

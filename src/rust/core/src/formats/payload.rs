@@ -48,7 +48,7 @@ pub fn read_payload(profile: Profile, of: Origin, stop: Stop) -> Result<(Profile
 pub fn payload_of(profile: &Profile, stop: Stop) -> Result<Payload> {
     let writer = pprof::Writer {
         aggregate: false,
-        sources: false,
+        source_labels: false,
     };
     let mut bytes = Vec::new();
     gzip::compress(&mut Growing(&mut bytes), |out| {

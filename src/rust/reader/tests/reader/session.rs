@@ -7,7 +7,7 @@ use crate::fake::process::{At, FakeR, HEAP};
 use profile_core::analysis::label_frames::OUTER_CALLS;
 use profile_core::model::Profile;
 use profile_reader::process::{Activity, Placement, Process, State};
-use profile_reader::recorder::{Event, Settings};
+use profile_reader::recorder::{Clock, Settings};
 use profile_reader::session::{Moment, Session, Tick, Watched, declare_types};
 use profile_runtime::contexts::{CLOENV, Layout};
 use std::cell::Cell;
@@ -21,11 +21,11 @@ const WHOLE: Tick = Tick::Taken {
     lacks_inner: false,
 };
 
-fn settings(event: Event) -> Settings {
+fn settings(clock: Clock) -> Settings {
     Settings {
         interval: Duration::from_millis(10),
         duration: Duration::MAX,
-        event,
+        clock,
         children: false,
         pause: false,
         check: true,
@@ -93,8 +93,8 @@ impl Recording {
         }
     }
 
-    fn new(event: Event) -> Recording {
-        Recording::of(&process(), settings(event))
+    fn new(clock: Clock) -> Recording {
+        Recording::of(&process(), settings(clock))
     }
 
     fn now(&self) -> Instant {
@@ -166,7 +166,7 @@ fn process() -> FakeR {
 
 #[test]
 fn a_sample_has_the_time_since_the_last_one() {
-    let mut recording = Recording::new(Event::Cpu);
+    let mut recording = Recording::new(Clock::Cpu);
     for (real, cpu) in [(10, 10), (12, 3), (9, 1)] {
         recording.pass(real, cpu);
         assert_eq!(recording.tick(), WHOLE);
@@ -181,7 +181,7 @@ fn a_sample_has_the_time_since_the_last_one() {
 
 #[test]
 fn without_cpu_time_there_is_no_sample_and_idle_time_is_left_out() {
-    let mut recording = Recording::new(Event::Cpu);
+    let mut recording = Recording::new(Clock::Cpu);
     recording.pass(10, 0);
     assert_eq!(recording.tick(), Tick::Idle);
     assert_eq!(recording.tick(), Tick::Idle);
@@ -198,7 +198,7 @@ fn without_cpu_time_there_is_no_sample_and_idle_time_is_left_out() {
 
 #[test]
 fn by_the_clock_there_is_always_a_sample() {
-    let mut recording = Recording::new(Event::Wall);
+    let mut recording = Recording::new(Clock::Wall);
     let states = [
         State::Sleeping,
         State::Waiting,
@@ -226,8 +226,8 @@ fn by_the_clock_there_is_always_a_sample() {
 
 #[test]
 fn the_time_of_a_stack_that_cannot_be_read_counts_for_the_next_one() {
-    for event in [Event::Cpu, Event::Wall] {
-        let mut recording = Recording::new(event);
+    for clock in [Clock::Cpu, Clock::Wall] {
+        let mut recording = Recording::new(clock);
         let regions = recording
             .memory
             .change(|space| std::mem::take(&mut space.regions));
@@ -242,7 +242,7 @@ fn the_time_of_a_stack_that_cannot_be_read_counts_for_the_next_one() {
 
 #[test]
 fn skipped_time_is_no_real_time_of_the_next_sample_but_cpu_time_is() {
-    let mut recording = Recording::new(Event::Cpu);
+    let mut recording = Recording::new(Clock::Cpu);
     recording.pass(100, 6);
     recording.session.skip_time_until(recording.now());
     recording.pass(8, 1);
@@ -257,8 +257,8 @@ fn skipped_time_is_no_real_time_of_the_next_sample_but_cpu_time_is() {
 
 #[test]
 fn an_unknown_cpu_time_is_missing() {
-    for event in [Event::Cpu, Event::Wall] {
-        let mut recording = Recording::new(event);
+    for clock in [Clock::Cpu, Clock::Wall] {
+        let mut recording = Recording::new(clock);
         recording.thread.cpu.set(None);
         recording.pass(10, 0);
         assert_eq!(recording.tick(), WHOLE);
@@ -276,7 +276,7 @@ fn an_unknown_cpu_time_is_missing() {
 
 #[test]
 fn a_process_ends_once_and_was_recorded_until_then() {
-    let mut recording = Recording::new(Event::Wall);
+    let mut recording = Recording::new(Clock::Wall);
     recording.pass(10, 0);
     assert_eq!(recording.tick(), WHOLE);
     recording.thread.state.set(None);
@@ -295,7 +295,7 @@ fn a_process_ends_once_and_was_recorded_until_then() {
 fn a_process_that_records_itself_has_no_state_and_is_seldom_looked_at() {
     let own = Settings {
         own: true,
-        ..settings(Event::Cpu)
+        ..settings(Clock::Cpu)
     };
     let mut recording = Recording::of(&process(), own);
     for _ in 0..64 {
@@ -314,7 +314,7 @@ fn a_process_that_records_itself_has_no_state_and_is_seldom_looked_at() {
     let mut recording = Recording::of(
         &process(),
         Settings {
-            event: Event::Wall,
+            clock: Clock::Wall,
             ..recording.settings
         },
     );
@@ -332,7 +332,7 @@ fn a_stack_without_its_outer_calls_is_marked() {
     for _ in 0..20_001 {
         r.enter(f, At::Nowhere);
     }
-    let mut recording = Recording::of(&r, settings(Event::Wall));
+    let mut recording = Recording::of(&r, settings(Clock::Wall));
     recording.pass(10, 0);
     let cut = Tick::Taken {
         is_cut: true,
@@ -347,7 +347,7 @@ fn a_stack_without_its_outer_calls_is_marked() {
 #[test]
 fn a_stack_whose_inner_calls_change_lacks_them() {
     let r = process();
-    let mut recording = Recording::of(&r, settings(Event::Wall));
+    let mut recording = Recording::of(&r, settings(Clock::Wall));
     let inner = r.head;
     recording.memory.before_read(move |space, reads| {
         space.set(inner + CLOENV, HEAP + 64 * (reads % 1000));
@@ -369,7 +369,7 @@ fn a_stack_whose_inner_calls_change_lacks_them() {
 
 #[test]
 fn a_recording_continues_in_another_profile() {
-    let mut recording = Recording::new(Event::Wall);
+    let mut recording = Recording::new(Clock::Wall);
     recording.pass(10, 3);
     assert_eq!(recording.tick(), WHOLE);
     recording

@@ -119,7 +119,7 @@ fn damaged_sources_are_sources_or_labels() {
     );
     let options = Writer {
         aggregate: false,
-        sources: true,
+        source_labels: true,
     };
     let seed = write_with(&rprof, &options).0;
     let mut random = Random(20_261_121);

@@ -10,7 +10,7 @@ use profile_core::model::{Period, Profile, Source, SourceKind, ValueType};
 fn options(aggregate: bool) -> Writer {
     Writer {
         aggregate,
-        sources: true,
+        source_labels: true,
     }
 }
 

@@ -42,14 +42,14 @@ pub struct Writer {
     pub aggregate: bool,
     /// Whether labels describe the source of each sample, so that readers can restore the
     /// sources. If false, a label only contains the number of the run.
-    pub sources: bool,
+    pub source_labels: bool,
 }
 
 impl Default for Writer {
     fn default() -> Writer {
         Writer {
             aggregate: true,
-            sources: false,
+            source_labels: false,
         }
     }
 }
@@ -95,8 +95,8 @@ fn write_message(
     }
     output.bytes(&about)?;
     output.flush()?;
-    let mut losses = header::losses(profile, options.sources)?;
-    if options.sources {
+    let mut losses = header::losses(profile, options.source_labels)?;
+    if options.source_labels {
         let sources = source_labels::without_samples(profile)?;
         losses.add(LossKind::SourceWithoutSamples, sources);
     }
@@ -121,7 +121,7 @@ fn recorded<'a>(
     let mut lists = Lists::new(profile, false)?;
     let mut tables = Recorded::new(profile, &lists.inlining, stop)?;
     lists.verbatim = tables.ids().are_rows();
-    let mut labels = Labels::new(profile, options.aggregate, options.sources)?;
+    let mut labels = Labels::new(profile, options.aggregate, options.source_labels)?;
     let mut values = Vec::new();
     let mut scratch = Vec::new();
     for (row, stack, source) in samples(profile) {
@@ -162,7 +162,7 @@ fn merged<'a>(
         let encoded_types = header::types(types, &mut texts)?;
         let mut tables = Merged::new(profile)?;
         let mut lists = Lists::new(profile, true)?;
-        let mut labels = Labels::new(profile, options.aggregate, options.sources)?;
+        let mut labels = Labels::new(profile, options.aggregate, options.source_labels)?;
         let mut groups = Groups::new(types);
         let mut values = Vec::new();
         for (row, stack, source) in samples(profile) {

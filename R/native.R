@@ -1,4 +1,5 @@
-# The joint profiler: records the native stack together with each sample of R's profiler.
+# Recording R and native code together: the native stack with each sample of R's profiler. `record_profile(native =
+# TRUE)` uses it, and the functions of the package jointprof, whose names and arguments are kept.
 #
 # `Rprof()` runs the timer and writes R's stacks to `path`. The signal handler of the sampler
 # (src/rust/sampler) records the native stack and then calls R's handler. After the run the core combines
@@ -11,8 +12,11 @@
 #' attributed to C, C++, Fortran or Rust functions, with files and lines, even if they call R functions that
 #' call native code again.
 #'
-#' `joint_profile()` profiles an expression. `joint_pprof()` does the same and shows the result in the
-#' browser, see [serve_pprof()]. An error in the expression ends both without a profile.
+#' `joint_pprof()` records an expression with `record_profile(native = TRUE)` and shows the result in the
+#' browser, see [serve_pprof()].
+#'
+#' These are the functions of the package jointprof, with its names and arguments. To record an expression, prefer
+#' [record_profile()] with `native = TRUE`, which records as described here.
 #'
 #' These functions require Linux on x86-64 with glibc 2.35 or later (such as Debian 12 or Ubuntu 22.04) and
 #' R 4.2 to 4.6.
@@ -83,8 +87,7 @@
 #'
 #' @param path The file to write in the format of [Rprof()], which must not be a device or a pipe. It
 #'   contains native functions between those of R, and can be read by [utils::summaryRprof()] and [read_rprof()].
-#' @param ... For `joint_profile()`, arguments of `start_profiler()`; for `joint_pprof()`, of
-#'   [serve_pprof()]. For `start_profiler()` it must be empty.
+#' @param ... For `joint_pprof()`, arguments of [serve_pprof()]. For `start_profiler()` it must be empty.
 #' @param interval Seconds between two samples.
 #' @param memory.profiling,gc.profiling,line.profiling,event,numfiles,bufsize As in [Rprof()]. `event`
 #'   requires R >= 4.4.
@@ -93,7 +96,6 @@
 #' @return `start_profiler()`: `path`, invisibly.
 #'
 #'   `stop_profiler()`: the profile, invisibly; an object of class `profile_data`, see [profile_data].
-#'   `joint_profile()`: such a profile.
 #'
 #'   `joint_pprof()`: the handle of the server, see [serve_pprof()].
 #'
@@ -105,12 +107,14 @@
 #' - `profile_error_memory` if there is not enough memory for the recording;
 #' - `profile_error_argument` for invalid arguments, and for `stop_profiler()` if the profiler is not running.
 #'
-#' @seealso [write_pprof()], [filter_profile()]; `vignette("joint", package = "profile")`
+#' @seealso [write_pprof()], [filter_profile()]; `vignette("native", package = "profile")`
 #' @export
 #' @examples
 #' supported <- Sys.info()[["sysname"]] == "Linux" && R.version$arch == "x86_64"
 #' if (supported && interactive()) {
-#'   x <- joint_profile(for (i in 1:20) solve(matrix(runif(250000), 500)))
+#'   start_profiler(path <- tempfile(fileext = ".out"))
+#'   for (i in 1:20) solve(matrix(runif(250000), 500))
+#'   x <- stop_profiler()
 #'   x
 #' }
 start_profiler <- function(
@@ -134,8 +138,9 @@ start_profiler <- function(
   event <- check_choice(event, c("cpu", "elapsed"), "event", call)
   options <- list(
     interval = interval, memory.profiling = memory.profiling, gc.profiling = gc.profiling,
-    line.profiling = line.profiling, numfiles = as.integer(numfiles), bufsize = as.integer(bufsize), event = event
+    line.profiling = line.profiling, numfiles = as.integer(numfiles), bufsize = as.integer(bufsize)
   )
+  options$event <- rprof_event(event, "`event`", call)
   start_run(path, options, call)
   invisible(path)
 }
@@ -167,29 +172,6 @@ stop_profiler <- function() {
 
 #' @rdname start_profiler
 #' @export
-joint_profile <- function(expr, ...) {
-  call <- rlang::current_env()
-  if (missing(expr)) {
-    abort_missing("expr", call, i = "It is the code to record, as in `joint_profile(work())`.")
-  }
-  check_code(substitute(expr), rlang::caller_env(), "joint_profile", call)
-  path <- tempfile("joint-", fileext = ".out")
-  # After an error or Ctrl-C there is no profile.
-  on.exit({
-    if (joint_state() != "off" && identical(basename(joint$run$path), basename(path))) {
-      drop_run()
-    }
-    unlink(path)
-  })
-  with_call(start_profiler(path, ...), sys.call())
-  joint$run$uri <- NA_character_
-  # `force()` would add a frame.
-  expr
-  stop_run(call, write = FALSE)$profile
-}
-
-#' @rdname start_profiler
-#' @export
 joint_pprof <- function(expr, ...) {
   call <- rlang::current_env()
   if (missing(expr)) {
@@ -198,15 +180,26 @@ joint_pprof <- function(expr, ...) {
   check_code(substitute(expr), rlang::caller_env(), "joint_pprof", call)
   # Fails before the expression is evaluated, which may take long.
   locate_pprof(call)
-  x <- joint_profile(expr)
+  x <- record_profile(expr, native = TRUE)
   serve_pprof(profile_to_serve(x, call), ...)
 }
 
 # ---- A run -------------------------------------------------------------------------
 
-# `run` describes the current run, if joint_state() says that there is one: the path of its file, the URI of
+# `run` describes the current run, if recorder_state() says that there is one: the path of its file, the URI of
 # its source, and whether memory profiling was requested.
-joint <- new.env(parent = emptyenv())
+native <- new.env(parent = emptyenv())
+
+# The argument `event` of `Rprof()`, which R has from version 4.4 on; NULL for its default, CPU time.
+rprof_event <- function(event, argument, call) {
+  if (event == "cpu") {
+    return(NULL)
+  }
+  if (!"event" %in% names(formals(utils::Rprof))) {
+    abort_profile(paste(argument, "needs R 4.4 or later."), "profile_error_unsupported", call = call)
+  }
+  event
+}
 
 # `options` are those of `Rprof()`.
 start_run <- function(path, options, call) {
@@ -230,25 +223,18 @@ start_run <- function(path, options, call) {
   pause_agent()
   # Checked before `Rprof()`, which truncates the file. Not as an argument of `rust()`, which would add a
   # frame.
-  checked <- rust_joint_check(settings)
+  checked <- rust_native_check(settings)
   rust(checked, call)
   check_no_run(call)
-  has_event <- "event" %in% names(formals(utils::Rprof))
-  if (!has_event) {
-    if (options$event != "cpu") {
-      abort_profile("`event` needs R 4.4 or later.", "profile_error_unsupported", call = call)
-    }
-    options$event <- NULL
-  }
 
   on.exit({
     if (!started) {
       utils::Rprof(NULL)
     }
-    rust_joint_block(FALSE)
+    rust_native_block(FALSE)
   }, add = TRUE, after = FALSE)
   # The signal is blocked until both `Rprof()` and the sampler are ready.
-  rust_joint_block(TRUE)
+  rust_native_block(TRUE)
   tryCatch(
     rlang::inject(utils::Rprof(run$path, !!!options)),
     error = function(error) {
@@ -260,8 +246,8 @@ start_run <- function(path, options, call) {
       )
     }
   )
-  joint$run <- run
-  start <- rust_joint_start(settings)
+  native$run <- run
+  start <- rust_native_start(settings)
   rust(start, call)
   started <- TRUE
   stop_at_quit()
@@ -271,18 +257,18 @@ start_run <- function(path, options, call) {
 # `losses` is what could not be stored, `error` why the file cannot be written.
 stop_run <- function(call, write) {
   check_run(call)
-  run <- joint$run
+  run <- native$run
   on.exit({
-    rust_joint_block(FALSE)
+    rust_native_block(FALSE)
     resume_agent()
   })
-  rust_joint_block(TRUE)
-  state <- joint_state()
+  rust_native_block(TRUE)
+  state <- recorder_state()
   warnings <- stop_rprof(state)
   lazy <- lazy_columns(call)
   file <- c(run$path, run$shown)
   target <- if (write) c(run$path, shown_text(run$path))
-  result <- rust(rust_joint_stop(file, "R's file", run$uri, run$memory, target, lazy), call)
+  result <- rust(rust_native_stop(file, "R's file", run$uri, run$memory, target, lazy), call)
   for (warning in warnings) {
     rlang::cnd_signal(warning)
   }
@@ -302,17 +288,6 @@ stop_run <- function(call, write) {
   list(profile = profile, path = run$path, losses = result$losses, error = result$error)
 }
 
-# Stops a run and discards its recording.
-drop_run <- function() {
-  on.exit({
-    rust_joint_block(FALSE)
-    resume_agent()
-  })
-  rust_joint_block(TRUE)
-  stop_rprof(joint_state())
-  rust(rust_joint_drop(), NULL)
-}
-
 # Makes R close its file, unless the profiled code has opened another one. Returns R's warnings, which must
 # not prevent the recording from being stopped as well.
 stop_rprof <- function(state) {
@@ -328,12 +303,12 @@ stop_rprof <- function(state) {
 
 # "off", "on", "replaced": another handler of the signal was installed, "restarted": Rprof() was called
 # again, or "elsewhere": in the process from which this one was forked.
-joint_state <- function() {
-  rust(rust_joint_state(), NULL)
+recorder_state <- function() {
+  rust(rust_native_state(), NULL)
 }
 
 check_no_run <- function(call) {
-  state <- joint_state()
+  state <- recorder_state()
   if (state == "elsewhere") {
     abort_elsewhere(call)
   }
@@ -343,7 +318,7 @@ check_no_run <- function(call) {
 }
 
 check_run <- function(call) {
-  state <- joint_state()
+  state <- recorder_state()
   if (state == "elsewhere") {
     abort_elsewhere(call)
   }
@@ -374,22 +349,22 @@ absolute_path <- function(file, call) {
 
 # Writes the file if R quits without `stop_profiler()`.
 stop_at_quit <- function() {
-  if (is.null(joint$stops_at_quit)) {
-    joint$stops_at_quit <- TRUE
-    reg.finalizer(joint, function(joint) stop_before_end(), onexit = TRUE)
+  if (is.null(native$stops_at_quit)) {
+    native$stops_at_quit <- TRUE
+    reg.finalizer(native, function(native) stop_before_end(), onexit = TRUE)
   }
 }
 
 stop_before_end <- function() {
   # If there is no run, the shared library may have been unloaded.
-  if (!is.null(joint$run) && joint_state() %in% c("on", "replaced", "restarted")) {
+  if (!is.null(native$run) && recorder_state() %in% c("on", "replaced", "restarted")) {
     stop_profiler()
   }
 }
 
 .onUnload <- function(libpath) {
   try(stop_before_end())
-  joint$run <- NULL
+  native$run <- NULL
   stop_agent_before_end()
   agent$run <- NULL
   .External(profile_unload)

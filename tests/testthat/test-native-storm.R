@@ -1,5 +1,5 @@
 # tier: thorough
-# The joint profiler during random signals, forks, and loading and unloading of libraries, for seconds: nothing may crash,
+# Recording native code during random signals, forks, and loading and unloading of libraries, for seconds: nothing may crash,
 # hang, or be in a wrong place.
 
 # Runs are started and ended again and again while another thread sends signals and a
@@ -50,14 +50,14 @@ storm_seconds <- function() {
 }
 
 test_that("runs survive a storm of signals, with libraries that come and go", {
-  skip_without_joint()
+  skip_without_native()
   turn <- "native_work(workload, 0.25, sample(timer_scenarios(workload)))"
   storm(native_library(), turn, storm_seconds())
   storm(native_library("-O2"), turn, storm_seconds())
 })
 
 test_that("runs survive being short, and forks in between", {
-  skip_without_joint()
+  skip_without_native()
   storm(native_library(), seconds = storm_seconds(), c(
     "native_work(workload, 0.05, c('nested', 'forced', 'plain'))",
     "if (turns %% 4 == 0) {",
@@ -68,19 +68,19 @@ test_that("runs survive being short, and forks in between", {
 })
 
 test_that("samples in the unwinder of C++ do no harm", {
-  skip_without_joint()
+  skip_without_native()
   storm(native_library(), seconds = storm_seconds(), "with(workload, for (i in 1:100) cpp_exceptions(500L, 0L)); native_work(workload, 0.05)")
 })
 
 test_that("other threads that work are not in R's stacks", {
-  skip_without_joint()
+  skip_without_native()
   lib <- native_library()
   workload <- native_workload(lib)
   work_for_a_timer(workload)
   withr::defer(.Call(lib$set_unit, 0L))
   expect_equal(.Call(lib$busy_start, 2L), 2L)
   withr::defer(.Call(lib$busy_stop), priority = "first")
-  x <- quietly(joint_profile(native_work(workload, 6, c("plain", "nested", "forced")), interval = 0.01))
+  x <- quietly(record_profile(native_work(workload, 6, c("plain", "nested", "forced")), native = TRUE, interval = 0.01))
   stacks <- profile_stacks(x)
   expect_gt(expect_none_wrong(stacks)$right, 0)
   expect_false("busy_thread" %in% unlist(stacks))

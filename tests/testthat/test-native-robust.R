@@ -1,6 +1,6 @@
 # tier: gate
-# What disturbs a run of the joint profiler: jumps, threads, forks, other users of Rprof() and of its signal, Ctrl-C,
-# errors, no memory and full disks. Ticks are given; test-joint-storm.R has random signals.
+# What disturbs a recording of native code: jumps, threads, forks, other users of Rprof() and of its signal, Ctrl-C,
+# errors, no memory and full disks. Ticks are given; test-native-storm.R has random signals.
 
 # Expects the ticks of these scenarios, and nothing else.
 expect_ticks <- function(x, workload, scenarios, info = NULL) {
@@ -11,22 +11,22 @@ expect_ticks <- function(x, workload, scenarios, info = NULL) {
 }
 
 test_that("ticks in other threads have the stack of R's thread", {
-  skip_without_joint()
+  skip_without_native()
   workload <- native_workload(native_library())
-  x <- joint_ticks(workload, c("threads", "plain"))
+  x <- native_ticks(workload, c("threads", "plain"))
   expect_ticks(x, workload, c("threads", "plain"))
   expect_false(any(c("other_thread", "c_tick") %in% unlist(profile_stacks(x))))
 })
 
 test_that("long jumps out of native code leave the next samples right", {
-  skip_without_joint()
+  skip_without_native()
   workload <- native_workload(native_library())
   scenarios <- c("caught", "nested", "jumped", "nested", "protected", "nested")
-  expect_ticks(joint_ticks(workload, scenarios), workload, scenarios)
+  expect_ticks(native_ticks(workload, scenarios), workload, scenarios)
 })
 
 test_that("forked children do not record, and do not harm", {
-  skip_without_joint()
+  skip_without_native()
   workload <- native_workload(native_library())
   path <- withr::local_tempfile()
   start_profiler(path, interval = 0.9)
@@ -51,7 +51,7 @@ test_that("forked children do not record, and do not harm", {
 })
 
 test_that("using Rprof() in between is a warning, and the recorded data are returned", {
-  skip_without_joint()
+  skip_without_native()
   workload <- native_workload(native_library())
   for (code in expression(
     utils::Rprof(NULL),
@@ -72,12 +72,12 @@ test_that("using Rprof() in between is a warning, and the recorded data are retu
     expect_ticks(x, workload, "nested")
     expect_equal(nrow(read_rprof(path)$samples), nrow(x$samples))
     # As if nothing had been.
-    expect_ticks(joint_ticks(workload, "nested"), workload, "nested")
+    expect_ticks(native_ticks(workload, "nested"), workload, "nested")
   }
 })
 
 test_that("one run at a time, and no stop without a start", {
-  skip_without_joint()
+  skip_without_native()
   expect_error(stop_profiler(), class = "profile_error")
   workload <- native_workload(native_library())
   path <- withr::local_tempfile()
@@ -85,7 +85,7 @@ test_that("one run at a time, and no stop without a start", {
   only_given_ticks()
   run_scenarios(workload, "nested")
   expect_error(start_profiler(withr::local_tempfile()), class = "profile_error")
-  expect_error(joint_profile(1), class = "profile_error")
+  expect_error(record_profile(1, native = TRUE), class = "profile_error")
   run_scenarios(workload, "nested")
   # The first run knew nothing of that.
   expect_ticks(stop_profiler(), workload, c("nested", "nested"))
@@ -97,24 +97,24 @@ test_that("one run at a time, and no stop without a start", {
 })
 
 test_that("an error in the expression reaches the user, and profiling is over", {
-  skip_without_joint()
+  skip_without_native()
   workload <- native_workload(native_library())
-  expect_no_warning(expect_error(joint_profile(stop("my own")), "my own"))
-  expect_error(joint_profile(workload$failing(1L)), "long jump")
+  expect_no_warning(expect_error(record_profile(stop("my own"), native = TRUE), "my own"))
+  expect_error(record_profile(workload$failing(1L), native = TRUE), "long jump")
   expect_error(stop_profiler(), class = "profile_error")
   # Other ways out.
-  expect_equal(quietly((function() joint_profile(return("out")))()), "out")
-  for (i in 1:3) quietly(joint_profile(break))
+  expect_equal(quietly((function() record_profile(return("out"), native = TRUE))()), "out")
+  for (i in 1:3) quietly(record_profile(break, native = TRUE))
   expect_error(stop_profiler(), class = "profile_error")
   owner <- .Call(native_library()$sigprof_owner)
   expect_match(basename(owner), "^(libR.so|R)$")
-  expect_ticks(joint_ticks(workload, "nested"), workload, "nested")
+  expect_ticks(native_ticks(workload, "nested"), workload, "nested")
 })
 
 test_that("a tick changes neither `errno` nor the signals that are blocked", {
-  skip_without_joint()
+  skip_without_native()
   lib <- native_library()
-  x <- joint_profile(interval = 0.9, {
+  x <- record_profile(native = TRUE, interval = 0.9, {
     only_given_ticks()
     changed <- .Call(lib$c_changed, 2L)
   })
@@ -123,7 +123,7 @@ test_that("a tick changes neither `errno` nor the signals that are blocked", {
 })
 
 test_that("another library at the same address is not taken for the one that was there", {
-  skip_without_joint()
+  skip_without_native()
   # Two libraries of the same size, with another function in the same place.
   dir <- built_once("twins", function(dir) {
     file.copy(test_path("native", "native.h"), dir)
@@ -145,7 +145,7 @@ test_that("another library at the same address is not taken for the one that was
     dyn.unload(path)
   }
   names <- c("twin_a", "twin_b", "twin_a", "twin_b")
-  x <- joint_profile(interval = 0.9, {
+  x <- record_profile(native = TRUE, interval = 0.9, {
     only_given_ticks()
     for (name in names) visit(name)
   })
@@ -155,15 +155,15 @@ test_that("another library at the same address is not taken for the one that was
 })
 
 test_that("when the memory for native stacks is used up, the rest is R's alone, and counted", {
-  skip_without_joint()
+  skip_without_native()
   withr::local_options(profile.recording_mb = 0)
-  expect_error(joint_profile(1), "recording_mb", class = "profile_error_argument")
+  expect_error(record_profile(1, native = TRUE), "recording_mb", class = "profile_error_argument")
   withr::local_options(profile.recording_mb = 1)
   workload <- native_workload(native_library())
   # Deep stacks take more: 300 calls some 30 KB.
   deep <- function(depth) if (depth > 0) deep(depth - 1) else workload$leaf(100L)
   expect_warning(
-    x <- with_jit(0, joint_profile(interval = 0.9, {
+    x <- with_jit(0, record_profile(native = TRUE, interval = 0.9, {
       only_given_ticks()
       deep(300)
       # This would fit into what is left.
@@ -183,7 +183,7 @@ test_that("when the memory for native stacks is used up, the rest is R's alone, 
 })
 
 test_that("an expression is profiled and shown", {
-  skip_without_joint()
+  skip_without_native()
   skip_without_pprof()
   workload <- native_workload(native_library())
   server <- joint_pprof(
@@ -199,7 +199,7 @@ test_that("an expression is profiled and shown", {
 })
 
 test_that("Ctrl-C, other users of the signal and unloading leave what was recorded, and R as it was", {
-  skip_without_joint()
+  skip_without_native()
   paths <- withr::local_tempfile(pattern = c("unloaded", "quit"))
   result <- run_native(native_library(), env = listen_to_interrupts(), c(
     "workload <- native_workload(lib)",
@@ -215,7 +215,7 @@ test_that("Ctrl-C, other users of the signal and unloading leave what was record
     "say('interrupted', run(interrupting(2L)))",
     "x <- stop_profiler()",
     "say('until', rows(x))",
-    "say('again', run(joint_profile({ only_given_ticks(); interrupting(1L) }, interval = 0.9)))",
+    "say('again', run(record_profile({ only_given_ticks(); interrupting(1L) }, native = TRUE, interval = 0.9)))",
     "say('over', class(tryCatch(stop_profiler(), error = identity)))",
     "say('after', owner())",
 
@@ -229,7 +229,7 @@ test_that("Ctrl-C, other users of the signal and unloading leave what was record
     "  invokeRestart('muffleWarning')",
     "})",
     "say('taken', rows(x))",
-    "say('restored', rows(joint_ticks(workload, 'recursive')))",
+    "say('restored', rows(native_ticks(workload, 'recursive')))",
 
     # The package is unloaded during a run.
     "start(paths[[1]])",
@@ -270,7 +270,7 @@ test_that("Ctrl-C, other users of the signal and unloading leave what was record
 })
 
 test_that("arguments are checked before anything happens", {
-  skip_without_joint()
+  skip_without_native()
   path <- withr::local_tempfile(lines = "something of mine")
   for (interval in list(1, 0, -1, NA, "0.01", c(0.01, 0.02))) {
     expect_error(start_profiler(path, interval = interval), "interval", class = "profile_error_argument")
@@ -289,7 +289,7 @@ test_that("arguments are checked before anything happens", {
 })
 
 test_that("what is no regular file is refused before anything starts", {
-  skip_without_joint()
+  skip_without_native()
   link <- withr::local_tempfile()
   file.symlink("/dev/full", link)
   fifo <- withr::local_tempfile()
@@ -301,7 +301,7 @@ test_that("what is no regular file is refused before anything starts", {
 })
 
 test_that("a full disk is reported, and what was written is kept", {
-  skip_without_joint()
+  skip_without_native()
   dir <- withr::local_tempdir()
   lib <- native_library()
   path <- file.path(dir, "full.out")

@@ -1,16 +1,16 @@
 # tier: gate
 # R and native code in one profile: each frame is in its place. Ticks are given, so that each sample is known.
-# test-joint-robust.R disturbs runs, and bench/joint measures how well shares agree.
+# test-native-robust.R disturbs runs, and bench/native measures how well shares agree.
 
 test_that("each tick has its native functions below the R functions that called them", {
-  skip_without_joint()
+  skip_without_native()
   for (compile in c(FALSE, TRUE)) {
     plain <- NULL
     for (flags in c("-O2 -g", "-O2")) {
       info <- paste(flags, if (compile) "compiled" else "interpreted")
       workload <- native_workload(native_library(flags), compile = compile)
       expected <- expected_ticks(workload, debug_info = flags == "-O2 -g")
-      expect_no_warning(x <- joint_ticks(workload))
+      expect_no_warning(x <- native_ticks(workload))
       expect_s3_class(x, "profile_data")
       expect_silent(validate_profile(x))
       expect_equal(nrow(profile_problems(x)), 0, info = info)
@@ -27,12 +27,12 @@ test_that("each tick has its native functions below the R functions that called 
 })
 
 test_that("where C code has R run byte code, nothing is in a wrong place", {
-  skip_without_joint()
+  skip_without_native()
   for (compile in c(FALSE, TRUE)) {
     workload <- native_workload(native_library(), compile = compile)
     scenarios <- c("bytecode", "evaluated")
     expected <- expected_ticks(workload, scenarios)
-    stacks <- profile_stacks(quietly(joint_ticks(workload, scenarios)))
+    stacks <- profile_stacks(quietly(native_ticks(workload, scenarios)))
     if (getRversion() < "4.4.0") {
       expect_equal(own_frames(stacks, workload), unname(expected))
     } else {
@@ -46,7 +46,7 @@ test_that("where C code has R run byte code, nothing is in a wrong place", {
 })
 
 test_that("loops of the global environment, which R compiles first, are in no wrong place either", {
-  skip_without_joint()
+  skip_without_native()
   lib <- native_library()
   looped <- compiler::cmpfun(function(n) .Call(lib$c_inner, n))
   assign("profile_test_looped", looped, globalenv())
@@ -61,7 +61,7 @@ test_that("loops of the global environment, which R compiles first, are in no wr
       bquote(for (i in 1:2) profile_test_looped(.(n)))
     )
   }
-  x <- quietly(joint_profile(interval = 0.9, {
+  x <- quietly(record_profile(native = TRUE, interval = 0.9, {
     only_given_ticks()
     for (i in 1:3) for (loop in loops(i)) evaluating(loop)
   }))
@@ -76,7 +76,7 @@ test_that("loops of the global environment, which R compiles first, are in no wr
 })
 
 test_that("ticks at any instruction are in no wrong place", {
-  skip_without_joint()
+  skip_without_native()
   workload <- native_workload(native_library(), compile = TRUE)
   steps <- with_jit(0, compiler::cmpfun(function(code, between) {
     .Call(workload$steps_start, between)
@@ -94,7 +94,7 @@ test_that("ticks at any instruction are in no wrong place", {
   )
   for (call in calls) {
     info <- deparse(call[[3]])
-    x <- with_jit(0, quietly(joint_profile(interval = 0.9, {
+    x <- with_jit(0, quietly(record_profile(native = TRUE, interval = 0.9, {
       only_given_ticks()
       given <- steps(call[[3]], call[[2]])
     })))
@@ -110,8 +110,8 @@ test_that("ticks at any instruction are in no wrong place", {
 })
 
 test_that("an inlined function is a frame with its file and line", {
-  skip_without_joint()
-  x <- joint_ticks(native_workload(native_library(), compile = TRUE), c("plain", "nested"))
+  skip_without_native()
+  x <- native_ticks(native_workload(native_library(), compile = TRUE), c("plain", "nested"))
   stacks <- profile_stacks(x)
   expect_true(all(vapply(stacks, function(stack) identical(utils::tail(stack, 2), c("c_spin", "c_kernel")), NA)))
 
@@ -144,7 +144,7 @@ addr2line <- function(file, addresses) {
 }
 
 test_that("Rcpp's functions are seen, and what they call in R", {
-  skip_without_joint()
+  skip_without_native()
   skip_if_not_installed("Rcpp")
   dir <- built_once("rcpp", function(dir) {
     writeLines(c(
@@ -160,7 +160,7 @@ test_that("Rcpp's functions are seen, and what they call in R", {
   own <- new.env()
   Rcpp::sourceCpp(file.path(dir, "outer.cpp"), env = own, cacheDir = dir)
   lib <- native_library()
-  x <- joint_profile(interval = 0.9, {
+  x <- record_profile(native = TRUE, interval = 0.9, {
     only_given_ticks()
     own$rcpp_outer(function(n) .Call(lib$c_inner, n), 3L)
   })
@@ -175,12 +175,12 @@ test_that("Rcpp's functions are seen, and what they call in R", {
 })
 
 test_that("names and lines are those that addr2line finds for the addresses", {
-  skip_without_joint()
+  skip_without_native()
   if (Sys.which("addr2line") == "") {
     skip("addr2line is not installed: names and lines are not compared with its")
   }
   lib <- native_library()
-  x <- joint_ticks(native_workload(lib, compile = TRUE))
+  x <- native_ticks(native_workload(lib, compile = TRUE))
   mapping <- x$.mappings[basename(dirname(x$.mappings$filename)) == basename(dirname(lib$path)), ]
   expect_equal(nrow(mapping), 1)
   ours <- x$locations[x$locations$.mapping_id %in% mapping$mapping_id, ]
@@ -195,7 +195,7 @@ test_that("names and lines are those that addr2line finds for the addresses", {
 })
 
 test_that("the file is one that summaryRprof() reads, with the same counts", {
-  skip_without_joint()
+  skip_without_native()
   path <- withr::local_tempfile()
   workload <- native_workload(native_library())
   scenarios <- c("plain", "nested", "forced")
@@ -219,7 +219,7 @@ test_that("the file is one that summaryRprof() reads, with the same counts", {
 })
 
 test_that("code outside of any R function is sampled too", {
-  skip_without_joint()
+  skip_without_native()
   result <- run_native(native_library(), c(
     "path <- tempfile()",
     "start_profiler(path, interval = 0.9)",
@@ -235,7 +235,7 @@ test_that("code outside of any R function is sampled too", {
 })
 
 test_that("time that passes is sampled where R can do that", {
-  skip_without_joint()
+  skip_without_native()
   path <- withr::local_tempfile()
   if (getRversion() < "4.4.0") {
     expect_error(start_profiler(path, event = "elapsed"), class = "profile_error_unsupported")
@@ -252,7 +252,7 @@ test_that("time that passes is sampled where R can do that", {
 })
 
 test_that("a recording with R's timer has samples, and each is legal", {
-  skip_without_joint()
+  skip_without_native()
   workload <- native_workload(native_library())
   withr::defer(.Call(workload$set_unit, 0L))
   path <- withr::local_tempfile()
@@ -274,10 +274,10 @@ test_that("a recording with R's timer has samples, and each is legal", {
 })
 
 test_that("native frames are in a summary, and in pprof files", {
-  skip_without_joint()
+  skip_without_native()
   workload <- native_workload(native_library(), compile = TRUE)
   scenarios <- c("plain", "nested", "languages")
-  x <- joint_ticks(workload, scenarios)
+  x <- native_ticks(workload, scenarios)
   path <- withr::local_tempfile()
   write_pprof(x, path)
   expect_setequal(stacks(read_pprof(path)), stacks(x))
@@ -287,9 +287,9 @@ test_that("native frames are in a summary, and in pprof files", {
 })
 
 test_that("pprof shows the source and the machine code of native functions", {
-  skip_without_joint()
+  skip_without_native()
   pprof <- skip_without_pprof()
-  x <- joint_ticks(native_workload(native_library("-O2 -g"), compile = TRUE), c("plain", "nested"))
+  x <- native_ticks(native_workload(native_library("-O2 -g"), compile = TRUE), c("plain", "nested"))
   path <- withr::local_tempfile(fileext = ".pb.gz")
   write_pprof(x, path)
   show <- function(option) {
@@ -309,7 +309,7 @@ test_that("pprof shows the source and the machine code of native functions", {
 })
 
 test_that("a run has the time of its start, in all that it is written to", {
-  skip_without_joint()
+  skip_without_native()
   path <- withr::local_tempfile()
   before <- as.numeric(Sys.time())
   start_profiler(path, interval = 0.9)

@@ -1,9 +1,9 @@
 # The text of the source files that a profile refers to, and the figures of their lines.
 
-#' Collect the text of source files
+#' Add the text of source files
 #'
 #' @description
-#' A profile refers to lines of files, which may change or disappear. `collect_sources()` stores their text
+#' A profile refers to lines of files, which may change or disappear. `add_source_text()` stores their text
 #' in the profile, so that it can be shown later, and on other machines: in [profile_page()],
 #' [annotate_lines()] and [describe_profile()].
 #'
@@ -32,7 +32,7 @@
 #'
 #' If the profile was not recorded in this session, only files in the working directory and in `directory`
 #' are read, and no source references; with `outside = TRUE` there is no such limit. A message, of class
-#' `profile_message_sources`, lists the files that were left out, and those that were read, unless you named their
+#' `profile_message_source_files`, lists the files that were left out, and those that were read, unless you named their
 #' folder.
 #'
 #' Profiles of [record_profile()], [benchmark_profile()], [stop_profiler()] and [start_agent()] were recorded in
@@ -40,8 +40,8 @@
 #' [combine_profiles()] of such profiles. A profile that was read from a file or a database was not, even if this
 #' session wrote it, nor was one of [profile_process()], nor a dm.
 #'
-#' [profile_page()], [as_profvis()], [describe_profile()], [annotate_lines()] and `plot(type = "lines")` read
-#' files by the same rules, with `outside = FALSE`. To show other text, call `collect_sources()` before.
+#' [profile_page()], [as_profvis()], [describe_profile()], [annotate_lines()] and `plot(view = "lines")` read
+#' files by the same rules, with `outside = FALSE`. To show other text, call `add_source_text()` before.
 #'
 #' @param x A profile, see [profile_data].
 #' @param ... Must be empty.
@@ -68,10 +68,10 @@
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))
 #'
 #' # The files have moved since this profile was recorded:
-#' x <- collect_sources(x, directory = system.file("samples/report", package = "profile"))
+#' x <- add_source_text(x, directory = system.file("samples/report", package = "profile"))
 #' x$.source_text
 #' annotate_lines(x, "sales.R")
-collect_sources <- function(x, ..., directory = NULL, outside = FALSE) {
+add_source_text <- function(x, ..., directory = NULL, outside = FALSE) {
   rlang::check_dots_empty()
   call <- rlang::current_env()
   if (!is.null(directory) && (!is.character(directory) || anyNA(directory) || !all(dir.exists(directory)))) {
@@ -79,21 +79,21 @@ collect_sources <- function(x, ..., directory = NULL, outside = FALSE) {
   }
   check_flag(outside, "outside", call)
   # The user knows what is in a folder that was named.
-  with_sources(as_unchecked_v2(x, call), call, directory, outside, embeds = is.null(directory) || outside)
+  with_source_text(as_unchecked_v2(x, call), call, directory, outside, embeds = is.null(directory) || outside)
 }
 
 # Adds source text. `embeds`: whether the user will publish the text as a whole. `only`: the one file to look for, if
 # not NULL.
-with_sources <- function(x, call, directory = NULL, outside = FALSE, embeds = FALSE, only = NULL) {
-  found <- sources_of(x, call, directory, outside, only)
-  inform_sources(list(found), embeds)
+with_source_text <- function(x, call, directory = NULL, outside = FALSE, embeds = FALSE, only = NULL) {
+  found <- source_text_of(x, call, directory, outside, only)
+  inform_source_files(list(found), embeds)
   x$.source_text <- found$text
   x
 }
 
 # list(text, read, left_out): the table `.source_text`; the files of other people's profiles whose text was added,
 # and those that were left out because they are outside.
-sources_of <- function(x, call, directory = NULL, outside = FALSE, only = NULL) {
+source_text_of <- function(x, call, directory = NULL, outside = FALSE, only = NULL) {
   rust(rust_validate(x), call)
   known <- x$.source_text %||% no_text
   wanted <- setdiff(only %||% files_with_lines(x), c(known$filename, ""))
@@ -110,8 +110,8 @@ sources_of <- function(x, call, directory = NULL, outside = FALSE, only = NULL) 
   )
 }
 
-# Says what was read for profiles of other people, and what was left out. `found`: results of sources_of().
-inform_sources <- function(found, embeds) {
+# Says what was read for profiles of other people, and what was left out. `found`: results of source_text_of().
+inform_source_files <- function(found, embeds) {
   read <- unique(unlist(lapply(found, `[[`, "read")))
   left_out <- unique(unlist(lapply(found, `[[`, "left_out")))
   if (length(left_out) == 0 && !(embeds && length(read) > 0)) {
@@ -122,9 +122,9 @@ inform_sources <- function(found, embeds) {
       "The profile was not recorded in this session.",
       i = if (length(read) > 0) paste0("Source code was read from ", files_in_words(read)),
       x = if (length(left_out) > 0) paste0("Left out, as outside of the working directory: ", files_in_words(left_out)),
-      i = if (length(left_out) > 0) "Use `collect_sources(x, outside = TRUE)` to include them, or `directory` to include those in a folder."
+      i = if (length(left_out) > 0) "Use `add_source_text(x, outside = TRUE)` to include them, or `directory` to include those in a folder."
     ),
-    "profile_message_sources",
+    "profile_message_source_files",
     read = read, left_out = left_out
   )
 }
@@ -281,7 +281,7 @@ split_text <- function(lines, filename) {
 #'
 #' @description
 #' Returns the lines of one file with their self and total, and their text if it is available: in the profile
-#' (see [collect_sources()]), or in a file that may be read by the rules of that function.
+#' (see [add_source_text()]), or in a file that may be read by the rules of that function.
 #'
 #' @param x A profile, see [profile_data].
 #' @param file A file of the profile, or the end of its path, if that is unique. By default the one with the
@@ -294,7 +294,7 @@ split_text <- function(lines, filename) {
 #'   for each line of the text, with 0 if nothing was recorded, and for each line with samples that the text
 #'   lacks; otherwise it has a row for each line with samples.
 #'
-#'   The attribute `changed` is that of [collect_sources()].
+#'   The attribute `changed` is that of [add_source_text()].
 #' @section Errors:
 #' - `profile_error_argument` if the profile has no lines of `file`, or if the paths of several files end with it;
 #' - those of [summary()][summary.profile_data()].
@@ -313,7 +313,7 @@ annotate_lines <- function(x, file = NULL, ..., type = NULL) {
   file <- find_file(file, figures, no_lines, call)
   figures <- figures[figures$filename == file, ]
   figures <- figures[order(figures$line), ]
-  source <- with_sources(x, call, only = file)$.source_text
+  source <- with_source_text(x, call, only = file)$.source_text
   source <- source[match(file, source$filename), ]
   text <- strsplit(source$text, "\n", fixed = TRUE)[[1]]
   known <- !is.na(source$text)
