@@ -340,7 +340,7 @@ run_scenarios <- function(workload, scenarios = all_scenarios(workload)) {
 }
 
 # A profile of that, with no other ticks.
-native_ticks <- function(workload, scenarios = all_scenarios(workload)) {
+record_ticks <- function(workload, scenarios = all_scenarios(workload)) {
   with_jit(0, record_profile(native = TRUE, interval = 0.9, {
     only_given_ticks()
     run_scenarios(workload, scenarios)

@@ -1,6 +1,9 @@
 # tier: gate
 # Filters, checked by pprof's own library.
 
+# As the expressions of the profile say.
+drop_by_sources <- function(x) filter_profile(x, drop = TRUE)
+
 # A function that takes tasks (see go/filter.go) and gives for each what Go leaves.
 go_filter <- function() {
   judge <- go_judge()
@@ -151,9 +154,6 @@ test_that("frames are dropped as Go drops them", {
   profiles <- c(real, odd)
   expect_lt(expect_as_go(profiles, rep(list(list()), length(profiles)), drop_by_sources), 0.7)
 })
-
-# As the expressions of the profile say.
-drop_by_sources <- function(x) filter_profile(x, drop = TRUE)
 
 # "f < g", "h < g", "f < g", and a stack that is deeper.
 stacked <- function(...) {

@@ -13,7 +13,7 @@ expect_ticks <- function(x, workload, scenarios, info = NULL) {
 test_that("ticks in other threads have the stack of R's thread", {
   skip_without_native()
   workload <- native_workload(native_library())
-  x <- native_ticks(workload, c("threads", "plain"))
+  x <- record_ticks(workload, c("threads", "plain"))
   expect_ticks(x, workload, c("threads", "plain"))
   expect_false(any(c("other_thread", "c_tick") %in% unlist(profile_stacks(x))))
 })
@@ -22,7 +22,7 @@ test_that("long jumps out of native code leave the next samples right", {
   skip_without_native()
   workload <- native_workload(native_library())
   scenarios <- c("caught", "nested", "jumped", "nested", "protected", "nested")
-  expect_ticks(native_ticks(workload, scenarios), workload, scenarios)
+  expect_ticks(record_ticks(workload, scenarios), workload, scenarios)
 })
 
 test_that("forked children do not record, and do not harm", {
@@ -72,7 +72,7 @@ test_that("using Rprof() in between is a warning, and the recorded data are retu
     expect_ticks(x, workload, "nested")
     expect_equal(nrow(read_rprof(path)$samples), nrow(x$samples))
     # As if nothing had been.
-    expect_ticks(native_ticks(workload, "nested"), workload, "nested")
+    expect_ticks(record_ticks(workload, "nested"), workload, "nested")
   }
 })
 
@@ -108,7 +108,7 @@ test_that("an error in the expression reaches the user, and profiling is over", 
   expect_error(stop_profiler(), class = "profile_error")
   owner <- .Call(native_library()$sigprof_owner)
   expect_match(basename(owner), "^(libR.so|R)$")
-  expect_ticks(native_ticks(workload, "nested"), workload, "nested")
+  expect_ticks(record_ticks(workload, "nested"), workload, "nested")
 })
 
 test_that("a tick changes neither `errno` nor the signals that are blocked", {
@@ -229,7 +229,7 @@ test_that("Ctrl-C, other users of the signal and unloading leave what was record
     "  invokeRestart('muffleWarning')",
     "})",
     "say('taken', rows(x))",
-    "say('restored', rows(native_ticks(workload, 'recursive')))",
+    "say('restored', rows(record_ticks(workload, 'recursive')))",
 
     # The package is unloaded during a run.
     "start(paths[[1]])",

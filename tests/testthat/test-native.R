@@ -10,7 +10,7 @@ test_that("each tick has its native functions below the R functions that called 
       info <- paste(flags, if (compile) "compiled" else "interpreted")
       workload <- native_workload(native_library(flags), compile = compile)
       expected <- expected_ticks(workload, debug_info = flags == "-O2 -g")
-      expect_no_warning(x <- native_ticks(workload))
+      expect_no_warning(x <- record_ticks(workload))
       expect_s3_class(x, "profile_data")
       expect_silent(validate_profile(x))
       expect_equal(nrow(profile_problems(x)), 0, info = info)
@@ -32,7 +32,7 @@ test_that("where C code has R run byte code, nothing is in a wrong place", {
     workload <- native_workload(native_library(), compile = compile)
     scenarios <- c("bytecode", "evaluated")
     expected <- expected_ticks(workload, scenarios)
-    stacks <- profile_stacks(quietly(native_ticks(workload, scenarios)))
+    stacks <- profile_stacks(quietly(record_ticks(workload, scenarios)))
     if (getRversion() < "4.4.0") {
       expect_equal(own_frames(stacks, workload), unname(expected))
     } else {
@@ -111,7 +111,7 @@ test_that("ticks at any instruction are in no wrong place", {
 
 test_that("an inlined function is a frame with its file and line", {
   skip_without_native()
-  x <- native_ticks(native_workload(native_library(), compile = TRUE), c("plain", "nested"))
+  x <- record_ticks(native_workload(native_library(), compile = TRUE), c("plain", "nested"))
   stacks <- profile_stacks(x)
   expect_true(all(vapply(stacks, function(stack) identical(utils::tail(stack, 2), c("c_spin", "c_kernel")), NA)))
 
@@ -180,7 +180,7 @@ test_that("names and lines are those that addr2line finds for the addresses", {
     skip("addr2line is not installed: names and lines are not compared with its")
   }
   lib <- native_library()
-  x <- native_ticks(native_workload(lib, compile = TRUE))
+  x <- record_ticks(native_workload(lib, compile = TRUE))
   mapping <- x$.mappings[basename(dirname(x$.mappings$filename)) == basename(dirname(lib$path)), ]
   expect_equal(nrow(mapping), 1)
   ours <- x$locations[x$locations$.mapping_id %in% mapping$mapping_id, ]
@@ -277,7 +277,7 @@ test_that("native frames are in a summary, and in pprof files", {
   skip_without_native()
   workload <- native_workload(native_library(), compile = TRUE)
   scenarios <- c("plain", "nested", "languages")
-  x <- native_ticks(workload, scenarios)
+  x <- record_ticks(workload, scenarios)
   path <- withr::local_tempfile()
   write_pprof(x, path)
   expect_setequal(stacks(read_pprof(path)), stacks(x))
@@ -289,7 +289,7 @@ test_that("native frames are in a summary, and in pprof files", {
 test_that("pprof shows the source and the machine code of native functions", {
   skip_without_native()
   pprof <- skip_without_pprof()
-  x <- native_ticks(native_workload(native_library("-O2 -g"), compile = TRUE), c("plain", "nested"))
+  x <- record_ticks(native_workload(native_library("-O2 -g"), compile = TRUE), c("plain", "nested"))
   path <- withr::local_tempfile(fileext = ".pb.gz")
   write_pprof(x, path)
   show <- function(option) {
