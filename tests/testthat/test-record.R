@@ -135,10 +135,25 @@ test_that("native code is recorded", {
   for (stack in found) expect_equal(stack[1:2], c("tick()", "ticks_give"))
 })
 
+test_that("with the wall clock, waiting is recorded", {
+  if (getRversion() < "4.4") {
+    expect_error(record_profile(1, clock = "wall"), "`clock = \"wall\"` needs R 4.4", class = "profile_error_unsupported")
+    skip("R's profiler has no wall clock before R 4.4")
+  }
+  # The timer is a thread, for which a busy machine may have no time.
+  for (seconds in c(0.2, 2, 20)) {
+    x <- record_profile(Sys.sleep(seconds), clock = "wall")
+    if (nrow(x$samples) > 0) break
+  }
+  expect_gt(nrow(x$samples), 0)
+  expect_equal(unique(stacks(x)), "Sys.sleep")
+})
+
 test_that("arguments are checked", {
   expect_snapshot(error = TRUE, {
     record_profile(1, interval = 0)
     record_profile(1, memory = NA)
     record_profile(1, native = "yes")
+    record_profile(1, clock = "real")
   })
 })
