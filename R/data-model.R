@@ -27,6 +27,8 @@
 #' - `name` and `system_name` are not empty and not `NA`. They are equal for R functions. `filename` is
 #'   empty and `start_line` is 0 if unknown.
 #'
+#' @eval document_types()
+#'
 #' @section Memory profiles:
 #' `Rprof(memory.profiling = TRUE)` records four values with each sample. Three of them are the memory in
 #' use, in bytes: `vsize_small` and `vsize_large` for small and large vectors, `nodes` for everything
@@ -112,6 +114,21 @@
 #' @seealso [validate_profile()], [profile_v2_from_v1()], [dm_from_profile()]
 #' @name profile_data
 NULL
+
+# The section of the help page with the known sample types.
+document_types <- function() {
+  known <- data_model()$sample_types
+  c(
+    "@section Sample types:",
+    "Readers keep the sample types of a file, which may have any name and unit. The meaning of these is known:",
+    "`summary()` and pages show the first type of the role *allocated* in bytes beside counts of samples, and `plot()`",
+    "shows types of the role *level* below the stacks. Values of levels are not summed.",
+    "",
+    "| type | unit | role | meaning, used by |",
+    "|---|---|---|---|",
+    paste0("| `", known$type, "` | `", known$unit, "` | ", known$role, " | ", known$doc, " |")
+  )
+}
 
 # A section of the help page with all tables and columns of the schema.
 document_tables <- function(title, required) {

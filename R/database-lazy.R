@@ -183,21 +183,21 @@ stacks_with_values <- function(object, type) {
   )
 }
 
-# Memory in use, whose sum over samples is meaningless: the same rule as `is_summable()` in the core. The unit
-# is queried for these names only.
-levels_in_bytes <- c("vsize_small", "vsize_large", "nodes")
-
+# The unit is queried for the names of such types only.
 check_summable <- function(object, type, call) {
-  if (!type %in% levels_in_bytes) {
+  known <- data_model()$sample_types
+  unit <- known$unit[known$type == type & !known$summable]
+  if (length(unit) == 0) {
     return()
   }
   .data <- rlang::.data
-  found <- dplyr::filter(object$sample_values, .data$type == !!type, .data$unit == "bytes")
+  found <- dplyr::filter(object$sample_values, .data$type == !!type, .data$unit %in% !!unit)
   if (nrow(dplyr::collect(utils::head(found, 1))) > 0) {
+    allocated <- known$type[known$role == "allocated"][[1]]
     abort_profile(
       paste0(
         "`", type, "` cannot be summed: it is the memory in use at each sample, ",
-        "not the memory allocated since the previous one. Use `type = \"alloc_size\"`."
+        "not the memory allocated since the previous one. Use `type = \"", allocated, "\"`."
       ),
       "profile_error_unsupported",
       call = call

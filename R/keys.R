@@ -4,7 +4,8 @@ the <- new.env(parent = emptyenv())
 
 # The schema of the core, requested once. `version1`, `required` and `optional` are tables without
 # rows: those of version 1.0, and the required and optional columns of those of version 2.0. `tables`
-# and `columns` describe each table and column. Everything else is derived from these.
+# and `columns` describe each table and column, `sample_types` the types whose meaning is known. Everything else is
+# derived from these.
 data_model <- function() {
   if (is.null(the$data_model)) {
     model <- rust(rust_schema(), rlang::caller_env())
@@ -32,6 +33,18 @@ data_model <- function() {
     the$data_model <- model
   }
   the$data_model
+}
+
+# Whether types with these names and units have a role, such as "level" for the memory in use.
+has_role <- function(type, unit, role) {
+  known <- data_model()$sample_types
+  known <- known[known$role == role, ]
+  # Columns of millions of rows have few distinct values, so one known type is compared at a time.
+  found <- rep(FALSE, length(type))
+  for (i in seq_len(nrow(known))) {
+    found <- found | type == known$type[[i]] & unit == known$unit[[i]]
+  }
+  found
 }
 
 # The keys that columns contain, named by column. In `locations` and `sources` the keys of `.mappings`

@@ -279,8 +279,7 @@ slice_sources <- function(x, source_id) {
 # The bytes in use at each sample, as Rprof() records them.
 memory_over_time <- function(x, ids, scale) {
   values <- x$sample_values
-  levels <- c("vsize_small", "vsize_large", "nodes")
-  rows <- which(values$type %in% levels & values$sample_id %in% ids)
+  rows <- which(has_role(values$type, values$unit, "level") & values$sample_id %in% ids)
   if (length(rows) == 0) {
     return(NULL)
   }

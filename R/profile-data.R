@@ -58,8 +58,8 @@ profile_version <- function(x) {
 #'   }
 #'   The figures are double: `self` and `total` in the unit of the type; `self_share` and
 #'   `total_share`, relative to `whole` (see below); `self_time` and `total_time` in
-#'   seconds, if the sampling period is known; and for memory profiles `self_alloc` and `total_alloc` in
-#'   bytes.
+#'   seconds, if the sampling period is known; and `self_alloc` and `total_alloc` in bytes, if allocated memory was
+#'   recorded with counts of samples, see *Sample types* in [profile_data].
 #'
 #'   The attributes `type`, `unit` and `sum` contain what was summed, `whole` is the sum of absolute values, and
 #'   `counted` is a list: `samples` is the number of samples counted, `sum` their sum, `without_stack` and `sum_without_stack` are the same

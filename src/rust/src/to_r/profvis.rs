@@ -11,7 +11,8 @@ use profile_core::error::{Error, Result};
 use profile_core::limits::cancel::{self, ROWS, Stop};
 use profile_core::limits::memory::{TryCollect, TryGrow, TryPut, filled, with_room};
 use profile_core::message;
-use profile_core::model::{LEVELS, Profile, Values};
+use profile_core::model::known_types::RPROF_MEMORY;
+use profile_core::model::{Profile, Values};
 use std::collections::HashMap;
 
 const WHAT: &str = "the frames of all samples";
@@ -30,8 +31,9 @@ pub fn profvis<'call>(
     let mut labels = all.map(|row| names.get(row)).try_vec(WHAT)?;
     let lines = Lines::new(profile, files, &mut labels)?;
     let rows = rows(profile, &lines, stop)?;
-    let memory = LEVELS[..2].iter();
-    let memory = memory.filter_map(|(name, unit)| profile.value(name, unit));
+    // profvis shows the memory of vectors.
+    let memory = RPROF_MEMORY[..2].iter();
+    let memory = memory.filter_map(|known| profile.known(known));
     let memory = memory.try_vec(WHAT)?;
     let filenames = files.iter().map(|(name, _)| *name).try_vec(WHAT)?;
     let mut table = Tibble::new(arena, rows)?;

@@ -1,10 +1,11 @@
-//! Converts the schema to R objects: prototypes of the tables, and descriptions of all tables and
-//! columns.
+//! Converts the schema to R objects: prototypes of the tables, and descriptions of all tables, columns and known
+//! sample types.
 
 use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryCollect, TryGrow};
+use profile_core::model::known_types::KNOWN_TYPES;
 use profile_core::schema::{ColumnInfo, Key, TABLES, TABLES_V1, TableInfo, Type};
 
 const WHAT: &str = "the schema";
@@ -12,9 +13,9 @@ const WHAT: &str = "the schema";
 /// A table and its columns.
 type Entry = (&'static TableInfo, Vec<&'static ColumnInfo>);
 
-/// `list(version1, required, optional, tables, columns, keys)`: prototypes of the tables of version
+/// `list(version1, required, optional, tables, columns, keys, sample_types)`: prototypes of the tables of version
 /// "1.0", of those of version "2.0" with their required columns, and of these with their optional
-/// columns; descriptions of all tables and columns; and the table of each key.
+/// columns; descriptions of all tables and columns; the table of each key; and the known sample types.
 pub fn schema(arena: Arena<'_>) -> Result<RObject<'_>> {
     let entries = TABLES_V1.iter().map(|t| entry(t.info(), t.columns()));
     let version1 = entries.try_vec_of(WHAT)?;
@@ -31,6 +32,7 @@ pub fn schema(arena: Arena<'_>) -> Result<RObject<'_>> {
         ("tables", tables(arena, &version2)?),
         ("columns", columns(arena, &version2)?),
         ("keys", keys(arena)?),
+        ("sample_types", sample_types(arena)?),
     ])
 }
 
@@ -116,5 +118,16 @@ fn keys(arena: Arena<'_>) -> Result<RObject<'_>> {
     let mut tibble = Tibble::new(arena, Key::ALL.len())?;
     tibble.texts("column", Key::ALL.map(|key| Some(key.name())))?;
     tibble.texts("table", Key::ALL.map(|key| Some(key.table())))?;
+    tibble.finish()
+}
+
+fn sample_types(arena: Arena<'_>) -> Result<RObject<'_>> {
+    let all = || KNOWN_TYPES.iter();
+    let mut tibble = Tibble::new(arena, KNOWN_TYPES.len())?;
+    tibble.texts("type", all().map(|known| Some(known.name)))?;
+    tibble.texts("unit", all().map(|known| Some(known.unit)))?;
+    tibble.texts("role", all().map(|known| Some(known.role.name())))?;
+    tibble.logicals("summable", all().map(|known| Some(known.is_summable())))?;
+    tibble.texts("doc", all().map(|known| Some(known.doc)))?;
     tibble.finish()
 }

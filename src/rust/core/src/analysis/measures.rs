@@ -5,7 +5,8 @@ use super::sample_types::{WrittenType, check_sums, written_types};
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, filled};
-use crate::model::{Profile, SourceId, StackId, unit_of_time};
+use crate::model::known_types::SAMPLES;
+use crate::model::{Profile, SourceId, StackId, is_summable, unit_of_time};
 
 const WHAT: &str = "sums of samples";
 
@@ -21,7 +22,7 @@ impl<'a> Measure<'a> {
         check_sums(profile)?;
         let mut all = Vec::new();
         for type_ in written_types(profile, true)? {
-            if crate::model::is_summable(type_.key, type_.unit) {
+            if is_summable(type_.key, type_.unit) {
                 all.try_push(Measure(Some(type_)), WHAT)?;
             }
         }
@@ -32,16 +33,16 @@ impl<'a> Measure<'a> {
     }
 
     pub fn name(&self) -> &'a str {
-        self.0.as_ref().map_or("samples", |type_| type_.name)
+        self.0.as_ref().map_or(SAMPLES.name, |type_| type_.name)
     }
 
     /// Its name in the profile.
     pub fn key(&self) -> &'a str {
-        self.0.as_ref().map_or("samples", |type_| type_.key)
+        self.0.as_ref().map_or(SAMPLES.name, |type_| type_.key)
     }
 
     pub fn unit(&self) -> &'a str {
-        self.0.as_ref().map_or("count", |type_| type_.unit)
+        self.0.as_ref().map_or(SAMPLES.unit, |type_| type_.unit)
     }
 
     pub fn as_type(&self) -> Option<&WrittenType<'a>> {

@@ -9,20 +9,17 @@ use super::total::Total;
 use crate::error::{Error, Result};
 use crate::limits::memory::{TryAdd, TryCollect, TryGrow, sort_by_key};
 use crate::message;
+use crate::model::known_types::{
+    ALLOC_SIZE, ALLOC_SPACE, CPU, RPROF_MEMORY, SAMPLES, is_rprof_memory,
+};
 use crate::model::{
-    LEVELS, Period, Profile, SampleType, Source, SourceId, SourceKind, ValueType, Values, is_level,
+    KnownType, Period, Profile, SampleType, Source, SourceId, SourceKind, ValueType, Values,
     is_summable, unit_of_time, whole,
 };
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
 
 const WHAT: &str = "sample types";
-const COUNT: (&str, &str) = ("samples", "count");
-const TIME: (&str, &str) = ("cpu", "nanoseconds");
-const ALLOCATED: (&str, &str) = ("alloc_size", "bytes");
-const FREED: (&str, &str) = ("dealloc_size", "bytes");
-/// The name of allocated memory in heap profiles of pprof.
-const ALLOC_SPACE: (&str, &str) = ("alloc_space", "bytes");
 
 /// The sample type to sum: the requested one, else the one that counts samples, else the default type
 /// of a source, else the last one, as in pprof.
@@ -67,10 +64,9 @@ pub fn check_sums(profile: &Profile) -> Result<()> {
         .filter_map(Period::plausible_nanoseconds)
         .fold(0.0, f64::max);
     let are_finite = |values: &Values| {
-        let ValueType { name, unit } = &values.type_;
-        let factor = match (name.as_str(), unit.as_str()) == COUNT {
+        let factor = match SAMPLES == values.type_ {
             true => longest,
-            false => unit_of_time(unit).unwrap_or(1.0),
+            false => unit_of_time(&values.type_.unit).unwrap_or(1.0),
         };
         values.has_finite_sums(factor)
     };
@@ -222,7 +218,7 @@ pub fn chosen_type<'p>(profile: &'p Profile, wanted: Option<&str>) -> Result<Wri
     let mut types = written_types(profile, true)?;
     let name = match wanted {
         Some(name) => Some(name),
-        None if types.iter().any(|t| (t.key, t.unit) == COUNT) => Some(COUNT.0),
+        None if types.iter().any(|t| (t.key, t.unit) == SAMPLES.key()) => Some(SAMPLES.name),
         None => summed_type(profile, None)?.map(|values| values.type_.name.as_str()),
     };
     let found = types.iter().position(|t| Some(t.key) == name);
@@ -250,12 +246,14 @@ pub fn written_types(profile: &Profile, aggregate: bool) -> Result<Vec<WrittenTy
         false => Vec::new(),
     };
     let types = types(profile)?;
-    let raw = rprof || LEVELS.iter().all(|(n, u)| profile.value(n, u).is_some());
+    let raw = rprof
+        || RPROF_MEMORY
+            .iter()
+            .all(|known| profile.known(known).is_some());
     for Type { type_, recorded } in &types {
         let key = (type_.name.as_str(), type_.unit.as_str());
         let known = written.iter().any(|w| (w.key, w.unit) == key);
-        let summed = [ALLOCATED, FREED].contains(&key) || is_level(key.0, key.1);
-        if !(known || aggregate && raw && summed) {
+        if !(known || aggregate && raw && is_rprof_memory(key.0, key.1)) {
             let values = profile.value(key.0, key.1);
             let type_ = WrittenType {
                 key: key.0,
@@ -313,28 +311,28 @@ fn types(profile: &Profile) -> Result<Vec<Type<'_>>> {
 
 /// The types for sources of Rprof: count, time and allocated memory.
 fn derived(profile: &Profile) -> Result<Vec<WrittenType<'_>>> {
-    let stored = |types: &[(&str, &str)]| -> Result<Vec<Lookup<'_>>> {
-        let values = types.iter().filter_map(|(n, u)| profile.value(n, u));
+    let stored = |types: &[&KnownType]| -> Result<Vec<Lookup<'_>>> {
+        let values = types.iter().filter_map(|known| profile.known(known));
         values.map(Lookup::Stored).try_vec(WHAT)
     };
-    let mut times = stored(&[TIME])?;
-    let named = profile.values.iter().any(|v| v.type_.name == TIME.0);
+    let mut times = stored(&[&CPU])?;
+    let named = profile.values.iter().any(|v| v.type_.name == CPU.name);
     if !named || !times.is_empty() {
         if let Some(time) = time(profile)? {
             times.try_push(time, WHAT)?;
         }
     }
     let all = [
-        (COUNT, stored(&[COUNT])?),
-        (TIME, times),
-        (ALLOC_SPACE, stored(&[ALLOC_SPACE, ALLOCATED])?),
+        (SAMPLES, stored(&[&SAMPLES])?),
+        (CPU, times),
+        (ALLOC_SPACE, stored(&[&ALLOC_SPACE, &ALLOC_SIZE])?),
     ];
     all.into_iter()
         .filter(|(_, lookups)| !lookups.is_empty())
-        .map(|((name, unit), lookups)| WrittenType {
-            key: name,
-            name,
-            unit,
+        .map(|(known, lookups)| WrittenType {
+            key: known.name,
+            name: known.name,
+            unit: known.unit,
             lookups,
         })
         .try_vec(WHAT)

@@ -4,6 +4,7 @@
 use super::sample_types::{WrittenType, is_rprof};
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, TryText, owned, with_room};
+use crate::model::known_types::CPU;
 use crate::model::{Period, Profile, RprofOptions, Source, is_nearly_whole, nanoseconds, nearest};
 
 /// When the source was recorded, in nanoseconds since 1970.
@@ -110,7 +111,7 @@ pub fn total_duration(durations: &[Option<i64>]) -> Option<i64> {
 /// The sample type that a viewer should show first; for sources of Rprof that is the time.
 pub fn default_type<'a>(source: &'a Source, types: &[&WrittenType<'a>]) -> Option<&'a str> {
     if is_rprof(source) {
-        let time = types.iter().find(|type_| type_.name == "cpu");
+        let time = types.iter().find(|type_| type_.name == CPU.name);
         return time.or(types.first()).map(|type_| type_.name);
     }
     source.default_type.as_deref()

@@ -42,7 +42,7 @@ pub struct Figures<Key> {
     pub values: SelfTotal,
     /// In seconds.
     pub time: Option<SelfTotal>,
-    /// In bytes, if Rprof recorded allocations.
+    /// In bytes, if allocations were recorded with counts of samples.
     pub allocated: Option<SelfTotal>,
 }
 
@@ -68,7 +68,8 @@ pub fn summarise<'p>(
     let weights = [
         Weight::column(summed),
         Weight::time(profile)?,
-        Weight::column(profile.value("alloc_size", "bytes")),
+        // Functions without samples, which only allocated, would be rows without values. Heap profiles have them.
+        Weight::column(profile.counts().and(profile.allocated())),
     ];
     // If fewer numbers are summed, more of the sums fit in the processor's cache.
     let (counted, (functions, lines, without_symbol)) = match weights[TIME..] {

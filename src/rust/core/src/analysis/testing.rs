@@ -1,5 +1,6 @@
 //! Small profiles for tests.
 
+use crate::model::known_types::SAMPLES;
 use crate::model::{Profile, Source, SourceKind, Values};
 
 /// A profile of these stacks, written `a>b:3>c` (outermost first, with lines), with their counts. Samples alternate
@@ -11,7 +12,7 @@ pub fn profile(stacks: &[(&str, f64)]) -> Profile {
         ..Source::default()
     };
     let sources = [source.clone(), source].map(|source| profile.add_source(source).unwrap());
-    let mut counts = Values::absent("samples", "count", 0).unwrap();
+    let mut counts = Values::of_known(&SAMPLES, 0).unwrap();
     for (row, (text, count)) in stacks.iter().enumerate() {
         let mut frames = Vec::new();
         for frame in text.split('>').filter(|frame| !frame.is_empty()) {

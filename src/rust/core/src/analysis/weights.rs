@@ -6,15 +6,14 @@ use super::source_facts::periods;
 use crate::error::Result;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, filled};
+use crate::model::known_types::SAMPLES;
 use crate::model::{Profile, SampleColumn, SourceId, ValueType, Values};
 
 const WHAT: &str = "sums of samples";
-/// The sample type of a profile without values.
-const NO_TYPE: (&str, &str) = ("samples", "count");
 
-/// Name and unit of the type that is summed.
+/// Name and unit of the type that is summed; those of a count if a profile has no values.
 pub fn type_of(values: Option<&Values>) -> (&str, &str) {
-    values.map_or(NO_TYPE, |values| {
+    values.map_or(SAMPLES.key(), |values| {
         let ValueType { name, unit } = &values.type_;
         (name, unit)
     })

@@ -17,7 +17,8 @@ use crate::io::input::Origin;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
-use crate::model::{LocationId, Profile, StackId, ValueType, seconds};
+use crate::model::known_types::SAMPLES;
+use crate::model::{LocationId, Profile, StackId, seconds};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::ops::Range;
@@ -147,8 +148,7 @@ fn where_it_ends(aligned: &Aligned, recording: &Recording) -> String {
 }
 
 fn forget_memory(profile: &mut Profile) {
-    let is_count = |type_: &ValueType| type_.name == "samples" && type_.unit == "count";
-    profile.values.retain(|values| is_count(&values.type_));
+    profile.values.retain(|values| SAMPLES == values.type_);
     for source in &mut profile.sources {
         if let Some(options) = &mut source.options {
             options.memory = false;

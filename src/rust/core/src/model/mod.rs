@@ -19,6 +19,7 @@ mod attributes;
 mod column;
 mod frames;
 mod functions;
+pub mod known_types;
 mod labels;
 mod locations;
 mod mappings;
@@ -38,6 +39,7 @@ pub use attributes::{Attribute, AttributeValue, ValueKind};
 pub use column::SampleColumn;
 pub use frames::Frames;
 pub use functions::{Function, FunctionId, Functions, Names, UNKNOWN};
+pub use known_types::{KnownType, Role, ValueType, is_summable};
 pub use labels::Label;
 pub use locations::{FrameType, Location, LocationId, Locations, NATIVE};
 pub use mappings::{Mapping, MappingId, Symbols};
@@ -54,7 +56,7 @@ pub use sources::{
 pub use stack_cache::{PackedStacks, StackCache};
 pub use stacks::{LocationLists, Renumbering, Stack, StackId, Stacks};
 pub use strings::{StringId, Strings};
-pub use values::{LEVELS, ValueType, Values, is_level, is_summable};
+pub use values::Values;
 
 use crate::collections::{Id, add};
 use crate::error::Result;
@@ -191,13 +193,23 @@ impl Profile {
 
     /// The column of the type that counts samples.
     pub fn counts(&self) -> Option<&Values> {
-        self.value("samples", "count")
+        self.known(&known_types::SAMPLES)
     }
 
     pub fn value(&self, name: &str, unit: &str) -> Option<&Values> {
         self.values
             .iter()
             .find(|v| v.type_.name == name && v.type_.unit == unit)
+    }
+
+    pub fn known(&self, known: &KnownType) -> Option<&Values> {
+        self.values.iter().find(|values| *known == values.type_)
+    }
+
+    /// The values of allocated memory: of the first known type that the profile has.
+    pub fn allocated(&self) -> Option<&Values> {
+        let mut known = known_types::with_role(Role::Allocated, "bytes");
+        known.find_map(|known| self.known(known))
     }
 
     pub fn source_ids(&self) -> impl ExactSizeIterator<Item = SourceId> + use<> {

@@ -6,10 +6,10 @@
 use super::attributes::Attribute;
 use super::column::Cell;
 use super::functions::UNKNOWN;
+use super::known_types::{CPU, ValueType};
 use super::numbers::unit_of_time;
 use super::resources::ScopeId;
 use super::strings::StringId;
-use super::values::ValueType;
 use crate::collections::id;
 use crate::error::Result;
 use crate::limits::memory::{TryText, owned};
@@ -184,7 +184,7 @@ impl Period {
             value: microseconds as f64,
             exact: None,
             type_: Some(ValueType {
-                name: owned("cpu", WHAT)?,
+                name: owned(CPU.name, WHAT)?,
                 unit: owned("microseconds", WHAT)?,
             }),
         })

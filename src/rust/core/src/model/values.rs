@@ -4,16 +4,10 @@
 //! the column contains NaN, which no format can record as a value.
 
 use super::column::SampleColumn;
+use super::known_types::{KnownType, ValueType};
 use super::numbers::is_exact;
 use crate::error::Result;
 use crate::limits::memory::{TryGrow, owned};
-
-/// The name and the unit of values.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct ValueType {
-    pub name: String,
-    pub unit: String,
-}
 
 #[derive(Debug, Clone)]
 pub struct Values {
@@ -37,6 +31,11 @@ impl Values {
             column,
             exact: Vec::new(),
         })
+    }
+
+    /// The same for a known type.
+    pub fn of_known(known: &KnownType, len: usize) -> Result<Values> {
+        Values::absent(known.name, known.unit, len)
     }
 
     /// Appends the value of the next sample. Returns whether it was rounded.
@@ -69,25 +68,4 @@ impl Values {
         let at = self.exact.binary_search_by_key(&row, |(row, _)| *row);
         at.ok().and_then(|at| self.exact.get(at)).map(|(_, n)| *n)
     }
-}
-
-/// The memory figures of `Rprof()`, with the names and units of
-/// `summaryRprof(memory = "tseries")`. The first three are levels at the time of the sample; the
-/// last is the number of duplications since the previous sample.
-pub const LEVELS: [(&str, &str); 4] = [
-    ("vsize_small", "bytes"),
-    ("vsize_large", "bytes"),
-    ("nodes", "bytes"),
-    ("duplications", "count"),
-];
-
-/// Whether a type is one of [`LEVELS`].
-pub fn is_level(name: &str, unit: &str) -> bool {
-    LEVELS.contains(&(name, unit))
-}
-
-/// Whether a sum over samples is meaningful. It is not for the memory in use at each sample;
-/// duplications are counted since the previous sample, so they can be added.
-pub fn is_summable(name: &str, unit: &str) -> bool {
-    !LEVELS[..3].contains(&(name, unit))
 }

@@ -34,8 +34,6 @@ use std::io::Write;
 const WHAT: &str = "a page";
 /// The version of this layout.
 const FORMAT: i64 = 1;
-/// Types of allocated memory: those of R's profiler, and of pprof.
-const ALLOCATED: [&str; 2] = ["alloc_size", "alloc_space"];
 
 /// Writes the data.
 pub fn write(page: &Page, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<()> {
@@ -135,8 +133,7 @@ fn write_types(profile: &Profile, types: &[&Values], json: &mut Json) -> Result<
     };
     field("type", summed_type(profile, None)?)?;
     field("counts", profile.counts())?;
-    let mut allocated = ALLOCATED.iter().map(|name| profile.value(name, "bytes"));
-    field("bytes", allocated.find_map(|values| values))
+    field("bytes", profile.allocated())
 }
 
 fn write_source(source: &Source, samples: usize, is_base: bool, json: &mut Json) -> Result<()> {

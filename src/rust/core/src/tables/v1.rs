@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
+use crate::model::known_types::SAMPLES;
 use crate::model::{LocationId, Profile, Source, StackId, Values};
 use crate::schema::{
     self, Data, Declared, Key, Reading, TABLES_V1, Table, TableInput, Version, find, invalid,
@@ -71,7 +72,7 @@ fn check<'a>(list: &TableList<'_, 'a>, stop: Stop) -> Result<Checked<'a>> {
 fn check_types(table: &dyn TableInput) -> Result<()> {
     const TABLE: &str = "sample_types";
     let mut is_right = table.rows() == 1;
-    for (column, wanted) in TABLES_V1[1].columns().zip(["samples", "count"]) {
+    for (column, wanted) in TABLES_V1[1].columns().zip([SAMPLES.name, SAMPLES.unit]) {
         if let Some(Data::Texts(text)) = find(table, TABLE, column)? {
             is_right &= text.get(0) == Some(wanted);
         }
@@ -129,7 +130,7 @@ pub fn profile_from_v1(list: &TableList, source: Source, stop: Stop) -> Result<P
         }
         known.try_push(profile.stacks.intern(&stack)?, "stacks")?;
     }
-    let mut counts = Values::absent("samples", "count", 0)?;
+    let mut counts = Values::of_known(&SAMPLES, 0)?;
     for (&value, &stack) in value.iter().zip(&stack_of) {
         profile.samples.source.try_push(source, "samples")?;
         profile

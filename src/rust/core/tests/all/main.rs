@@ -4,6 +4,7 @@
 mod combine;
 mod common;
 mod joint;
+mod known_types;
 mod otlp;
 mod pprof;
 mod rprof;

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow};
 use crate::message;
+use crate::model::known_types::SAMPLES;
 use crate::model::{Profile, Samples, Values};
 use crate::tables::{TableList, profile_from_v1};
 
@@ -57,7 +58,7 @@ fn repeat_samples(profile: &mut Profile, stop: Stop) -> Result<()> {
     for file in profile.sources.iter_mut().flat_map(|s| &mut s.files) {
         file.before = starts.get(file.before).copied().unwrap_or(samples.len());
     }
-    let mut ones = Values::absent("samples", "count", 0)?;
+    let mut ones = Values::of_known(&SAMPLES, 0)?;
     ones.column.try_fill(samples.len(), 1.0, "sample values")?;
     profile.samples = samples;
     profile.values = [ones].into_iter().try_vec("sample values")?;

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
+use crate::model::known_types::SAMPLES;
 use crate::model::{LocationLists, Profile, Values};
 
 /// The columns that version "1.0" has instead of the tables about samples and sources of version
@@ -63,7 +64,7 @@ pub fn to_v1(profile: &Profile, stop: Stop) -> Result<ColumnsV1> {
 
 /// The values of type `samples` in `count`, else of the first type in `count`.
 fn counts(profile: &Profile) -> Option<impl Iterator<Item = &f64>> {
-    let is_count = |values: &&Values| values.type_.unit == "count";
+    let is_count = |values: &&Values| values.type_.unit == SAMPLES.unit;
     let first = || profile.values.iter().find(is_count);
     let counts = profile.counts().or_else(first);
     let is_known = counts.is_some() || profile.samples.is_empty();

@@ -14,6 +14,7 @@ use crate::formats::text_cache::TextCache;
 use crate::formats::text_file::{self, File, Grammar};
 use crate::limits::cancel::Stop;
 use crate::limits::memory::TryGrow;
+use crate::model::known_types::SAMPLES;
 use crate::model::{Location, LocationId, Profile, StackId, Values};
 use memchr::{memchr, memrchr, memrchr2};
 
@@ -43,7 +44,7 @@ fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
         frames: Vec::new(),
         stack: Vec::new(),
         before: Values::absent("samples_before", "count", 0)?,
-        counts: Values::absent("samples", "count", 0)?,
+        counts: Values::of_known(&SAMPLES, 0)?,
     };
     text_file::read(opened, reader, stop)
 }

@@ -12,6 +12,7 @@ use crate::formats::problems::ProblemKind;
 use crate::json::{Kind, Number, Reader};
 use crate::limits::cancel::ROWS;
 use crate::limits::memory::{TryGrow, filled, owned, sort_by_key};
+use crate::model::known_types::SAMPLES;
 use crate::model::{
     Profile, SampleType, Source, SourceId, SourceKind, StringId, Strings, Values, nearest, seconds,
 };
@@ -357,7 +358,7 @@ pub struct Columns {
 impl Columns {
     pub fn new() -> Result<Columns> {
         Ok(Columns {
-            counts: Values::absent("samples", "count", 0)?,
+            counts: Values::of_known(&SAMPLES, 0)?,
             time: Values::absent("time", "microseconds", 0)?,
         })
     }

@@ -8,6 +8,7 @@ use crate::formats::problems::ProblemKind;
 use crate::json::{Kind, Number, Reader};
 use crate::limits::cancel::ROWS;
 use crate::limits::memory::{TryGrow, owned, written};
+use crate::model::known_types::{ALLOC_SPACE, CPU, DEALLOC_SPACE, SAMPLES};
 use crate::model::{
     Period, Profile, SampleType, Source, SourceKind, Strings, ValueType, nanoseconds, nearest,
     seconds,
@@ -230,11 +231,11 @@ impl Adding<'_, '_> {
         let (name, unit) = match table.weight_type.as_deref() {
             Some("tracing-ms") => ("time", "milliseconds"),
             Some("bytes") => ("memory", "bytes"),
-            _ => ("samples", "count"),
+            _ => SAMPLES.key(),
         };
         let column = self.columns.find(name, unit)?;
         let cpu = match table.cpu.iter().any(|cpu| !cpu.is_nan()) {
-            true => Some(self.columns.find("cpu", self.meta.cpu_unit())?),
+            true => Some(self.columns.find(CPU.name, self.meta.cpu_unit())?),
             false => None,
         };
         let rows = table.rows(json);
@@ -269,16 +270,16 @@ impl Adding<'_, '_> {
         let mut types: Vec<ValueType> = Vec::new();
         for at in 0..table.rows(json) as u32 {
             let weight = get(&table.weight, at).unwrap_or(0.0);
-            let name = if weight < 0.0 {
-                "dealloc_space"
+            let known = if weight < 0.0 {
+                DEALLOC_SPACE
             } else {
-                "alloc_space"
+                ALLOC_SPACE
             };
-            let column = self.columns.find(name, "bytes")?;
+            let column = self.columns.find(known.name, known.unit)?;
             let row = self.sample(index(&table.stack, at, json)?, json)?;
             self.columns.set(column, row, Some(weight.abs()))?;
             self.time(row, get(&table.time, at))?;
-            let is_known = types.iter().any(|type_| type_.name == name);
+            let is_known = types.iter().any(|type_| known == *type_);
             if !is_known {
                 types.try_push(self.columns.type_of(column)?, WHAT)?;
             }

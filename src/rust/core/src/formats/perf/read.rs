@@ -13,6 +13,7 @@ use crate::formats::text_file::{self, File, Grammar};
 use crate::limits::cancel::Stop;
 use crate::limits::memory::{TryGrow, owned};
 use crate::message;
+use crate::model::known_types::SAMPLES;
 use crate::model::{Label, Period, Profile, StringId, ValueType, Values};
 use memchr::memmem;
 
@@ -167,7 +168,7 @@ impl Grammar for PerfScript {
     fn finish(self, file: &mut File) -> Result<()> {
         let samples = file.profile.samples.len();
         if self.events.len() < 2 {
-            let mut counts = Values::absent("samples", "count", 0)?;
+            let mut counts = Values::of_known(&SAMPLES, 0)?;
             counts.column.try_fill(samples, 1.0, VALUES)?;
             file.add_values(counts)?;
         }

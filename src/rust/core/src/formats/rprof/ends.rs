@@ -12,6 +12,7 @@ use crate::formats::lines::Reader;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::limits::memory::TryGrow;
 use crate::message;
+use crate::model::known_types::SAMPLES;
 use crate::model::{Profile, Values, seconds};
 
 impl LineReader {
@@ -41,7 +42,7 @@ impl LineReader {
             }));
         }
         let count = self.profile.samples.len();
-        let mut counts = Values::absent("samples", "count", 0)?;
+        let mut counts = Values::of_known(&SAMPLES, 0)?;
         counts.column.try_fill(count, 1.0, "sample values")?;
         let values = &mut self.profile.values;
         values.try_push(counts, "sample values")?;

@@ -8,10 +8,8 @@
 
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
-use crate::model::{LEVELS, Values};
-
-const ALLOCATED: (&str, &str) = ("alloc_size", "bytes");
-const FREED: (&str, &str) = ("dealloc_size", "bytes");
+use crate::model::Values;
+use crate::model::known_types::{ALLOC_SIZE, DEALLOC_SIZE, RPROF_MEMORY};
 
 /// Bytes in a vector cell.
 const CELL: u64 = 8;
@@ -33,8 +31,8 @@ impl MemoryColumns {
     /// Records the numbers of sample `row`. It is not called for samples without numbers.
     pub fn record(&mut self, row: usize, raw: [u64; 4]) -> Result<()> {
         if self.columns.is_empty() {
-            for (name, unit) in LEVELS.into_iter().chain([ALLOCATED, FREED]) {
-                let values = Values::absent(name, unit, row)?;
+            for known in RPROF_MEMORY.iter().chain([&ALLOC_SIZE, &DEALLOC_SIZE]) {
+                let values = Values::of_known(known, row)?;
                 self.columns.try_push(values, "sample values")?;
             }
         }

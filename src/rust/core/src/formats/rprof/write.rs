@@ -15,9 +15,9 @@ use crate::io::save;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{Growing, TryCollect, TryGrow};
 use crate::message;
+use crate::model::known_types::{CPU, RPROF_MEMORY};
 use crate::model::{
-    LEVELS, LocationId, Profile, RprofOptions, SampleColumn, Source, SourceId, Values,
-    is_nearly_whole,
+    LocationId, Profile, RprofOptions, SampleColumn, Source, SourceId, Values, is_nearly_whole,
 };
 use crate::rprof_header::{Header, interval};
 use std::io::Write;
@@ -71,7 +71,7 @@ fn write_blocks(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Lo
             let text = texts.of(stack, &mut files)?;
             let toplevel = texts.toplevel(row, &mut files)?;
             figures.clear();
-            block.figures(row, &mut figures, &mut losses)?;
+            block.add_figures(row, &mut figures, &mut losses)?;
             put(&files)?;
             let text = texts.get(text);
             if text.is_empty() && figures.is_empty() {
@@ -146,7 +146,7 @@ impl Counts<'_> {
         if let Some(counts) = profile.counts() {
             return Ok(Counts::Column(counts));
         }
-        let time = profile.value("cpu", "nanoseconds");
+        let time = profile.known(&CPU);
         let periods = periods(profile)?;
         match (time, periods) {
             (Some(time), Some(periods)) => Ok(Counts::Time(time, periods, &profile.samples.source)),
@@ -210,19 +210,18 @@ fn whole_interval(id: SourceId, source: &Source) -> Result<u64> {
 /// The header of a block, and the columns with the memory figures of its samples.
 struct Block<'a> {
     header: Header,
-    levels: Vec<&'a Values>,
+    figures: Vec<&'a Values>,
 }
 
 impl<'a> Block<'a> {
     fn new(profile: &'a Profile, id: SourceId, rows: &[usize], used: &Used) -> Result<Block<'a>> {
         let source = &profile.sources[id.0 as usize];
         let RprofOptions { memory, gc, line } = source.options.unwrap_or_default();
-        let levels = LEVELS.iter();
-        let levels = levels
-            .filter_map(|(name, unit)| profile.value(name, unit))
-            .try_vec("sample values")?;
-        let all_levels = levels.len() == LEVELS.len();
-        let has_figures = |row: usize| levels.iter().all(|v| !v.column[row].is_nan());
+        let figures = RPROF_MEMORY.iter();
+        let figures = figures.filter_map(|known| profile.known(known));
+        let figures = figures.try_vec("sample values")?;
+        let has_all = figures.len() == RPROF_MEMORY.len();
+        let has_figures = |row: usize| figures.iter().all(|v| !v.column[row].is_nan());
         let samples = &profile.samples;
         let has_lines = |row: usize| {
             used.has_lines[samples.stack[row].0 as usize]
@@ -234,20 +233,20 @@ impl<'a> Block<'a> {
         // Figures and lines that samples have are written, regardless of the recorded options.
         let any = |has: &dyn Fn(usize) -> bool| rows.iter().any(|&row| has(row));
         let header = Header {
-            memory: memory && (all_levels || rows.is_empty()) || all_levels && any(&has_figures),
+            memory: memory && (has_all || rows.is_empty()) || has_all && any(&has_figures),
             gc,
             line: line || !source.files.is_empty() || any(&has_lines),
             interval: Some(whole_interval(id, source)?),
         };
-        Ok(Block { header, levels })
+        Ok(Block { header, figures })
     }
 
     /// Appends `:small:large:nodes:duplications:`, if the sample has all of them.
-    fn figures(&self, row: usize, out: &mut Vec<u8>, losses: &mut Losses) -> Result<()> {
-        let figures = self.levels.iter().filter(|v| !v.column[row].is_nan());
+    fn add_figures(&self, row: usize, out: &mut Vec<u8>, losses: &mut Losses) -> Result<()> {
+        let figures = self.figures.iter().filter(|v| !v.column[row].is_nan());
         match figures.count() {
             0 => return Ok(()),
-            count if count < LEVELS.len() => {
+            count if count < RPROF_MEMORY.len() => {
                 losses.add(LossKind::PartialFigures, 1);
                 return Ok(());
             }
@@ -255,7 +254,7 @@ impl<'a> Block<'a> {
         }
         let mut exact = true;
         // The first two are recorded in cells of 8 bytes.
-        for (values, size) in self.levels.iter().zip([8.0, 8.0, 1.0, 1.0]) {
+        for (values, size) in self.figures.iter().zip([8.0, 8.0, 1.0, 1.0]) {
             let figure = values.column[row] / size;
             if !(0.0..=u64::MAX as f64).contains(&figure) {
                 return Err(Error::Lossy(message!(

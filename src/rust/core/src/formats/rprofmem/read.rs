@@ -10,6 +10,7 @@ use crate::formats::text_cache::TextCache;
 use crate::formats::text_file::{self, File, Grammar};
 use crate::limits::cancel::Stop;
 use crate::limits::memory::{TryGrow, owned};
+use crate::model::known_types::{ALLOC_OBJECTS, ALLOC_SPACE};
 use crate::model::{LocationId, Profile, StackId, Values};
 
 const STACK: &str = "a stack";
@@ -46,8 +47,8 @@ fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
         items: TextCache::default(),
         frames: Vec::new(),
         pending: None,
-        bytes: Values::absent("alloc_space", "bytes", 0)?,
-        objects: Values::absent("alloc_objects", "count", 0)?,
+        bytes: Values::of_known(&ALLOC_SPACE, 0)?,
+        objects: Values::of_known(&ALLOC_OBJECTS, 0)?,
         pages: Values::absent("new_pages", "count", 0)?,
         has_pages: false,
     };
@@ -169,7 +170,7 @@ impl Grammar for Rprofmem {
         if self.has_pages {
             file.add_values(self.pages)?;
         }
-        file.source().default_type = Some(owned("alloc_space", VALUES)?);
+        file.source().default_type = Some(owned(ALLOC_SPACE.name, VALUES)?);
         Ok(())
     }
 }

@@ -21,6 +21,7 @@ mod read;
 mod stacks;
 mod write;
 
+use crate::model::known_types::SAMPLES;
 use crate::model::unit_of_time;
 pub use read::FORMAT;
 pub use write::Writer;
@@ -32,7 +33,7 @@ const NO_UNIT: &str = "none";
 /// The name and the unit of the sample type for a unit of the format.
 fn type_of(unit: &str) -> (&str, &str) {
     match unit {
-        NO_UNIT => ("samples", "count"),
+        NO_UNIT => SAMPLES.key(),
         "bytes" => ("memory", unit),
         _ if unit_of_time(unit).is_some() => ("time", unit),
         _ => ("value", unit),

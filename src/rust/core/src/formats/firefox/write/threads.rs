@@ -13,6 +13,7 @@ use crate::formats::losses::{LossKind, Losses};
 use crate::json::Json;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryGrow, written};
+use crate::model::known_types::ALLOC_SPACE;
 use crate::model::{Profile, SourceId};
 
 /// The type that is the weight of samples.
@@ -81,7 +82,7 @@ pub struct Thread<'m, 'a> {
 impl<'m, 'a> Thread<'m, 'a> {
     pub fn new(run: Run<'m>, measures: &'m [Measure<'a>]) -> Result<Thread<'m, 'a>> {
         let weight = weight_of(&run, measures)?;
-        let is_allocated = |m: &&Measure| m.name() == "alloc_space" && m.unit() == "bytes";
+        let is_allocated = |m: &&Measure| (m.name(), m.unit()) == ALLOC_SPACE.key();
         let mut others = measures.iter().filter(|m| !std::ptr::eq(*m, weight));
         Ok(Thread {
             run,

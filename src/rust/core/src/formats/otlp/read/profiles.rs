@@ -11,6 +11,7 @@ use crate::formats::problems::Problems;
 use crate::formats::string_table::NumberField;
 use crate::limits::cancel::Watch;
 use crate::limits::memory::{TryGrow, copied, owned, sort_by_key};
+use crate::model::known_types::CPU;
 use crate::model::{
     Attribute, Payload, Period, Profile, SampleType, ScopeId, Source, SourceKind, StringId,
     ValueType, inexact, recorded_time,
@@ -332,10 +333,9 @@ fn number_of_comment(key: &str) -> Option<u64> {
 /// The period of an `Rprof()` profile in microseconds, its original unit. It is written in
 /// nanoseconds for compatibility with other tools.
 fn in_microseconds(period: Period) -> Result<Period> {
-    let is_time = |type_: &ValueType| type_.name == "cpu" && type_.unit == "nanoseconds";
     let microseconds = period.value / 1e3;
     let whole = microseconds.fract() == 0.0 && (1.0..1e15).contains(&microseconds);
-    match period.type_.as_ref().is_some_and(is_time) && whole {
+    match period.type_.as_ref().is_some_and(|type_| CPU == *type_) && whole {
         true => Ok(Period::of_rprof(microseconds as u64)?),
         false => Ok(period),
     }

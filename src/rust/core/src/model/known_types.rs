@@ -1,0 +1,215 @@
+//! The sample types whose meaning is known, under the names that this package and other tools use.
+//!
+//! A sample type is a name and a unit, and readers keep any. What the package does with some of them beyond that depends
+//! on this table alone: whether values are summed, which type counts samples, which one is shown as allocated memory,
+//! and what Rprof's figures are called in other formats. R and the help page get it with the schema.
+
+/// The name and the unit of values.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct ValueType {
+    pub name: String,
+    pub unit: String,
+}
+
+/// What the values of a type are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The number of samples.
+    Count,
+    /// The time that a sample stands for.
+    Time,
+    /// Memory or objects that were allocated.
+    Allocated,
+    /// Memory that was freed.
+    Freed,
+    /// Memory or objects that were allocated here and not freed yet.
+    InUse,
+    /// The memory in use in the whole process when the sample was taken. A sum of levels is meaningless.
+    Level,
+    /// Copies of vectors.
+    Copies,
+}
+
+impl Role {
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Count => "count",
+            Role::Time => "time",
+            Role::Allocated => "allocated",
+            Role::Freed => "freed",
+            Role::InUse => "in use",
+            Role::Level => "level",
+            Role::Copies => "copies",
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownType {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub role: Role,
+    /// What it is, and which tools use the name, for the help page.
+    pub doc: &'static str,
+}
+
+impl KnownType {
+    const fn new(
+        name: &'static str,
+        unit: &'static str,
+        role: Role,
+        doc: &'static str,
+    ) -> KnownType {
+        KnownType {
+            name,
+            unit,
+            role,
+            doc,
+        }
+    }
+
+    pub const fn key(&self) -> (&'static str, &'static str) {
+        (self.name, self.unit)
+    }
+
+    pub fn is_summable(&self) -> bool {
+        self.role != Role::Level
+    }
+}
+
+impl PartialEq<ValueType> for KnownType {
+    fn eq(&self, other: &ValueType) -> bool {
+        self.key() == (other.name.as_str(), other.unit.as_str())
+    }
+}
+
+use Role::{Allocated, Copies, Count, Freed, InUse, Level, Time};
+
+pub const SAMPLES: KnownType = KnownType::new("samples", "count", Count, "number of samples");
+pub const CPU: KnownType = KnownType::new("cpu", "nanoseconds", Time, "CPU time");
+pub const WALL: KnownType = KnownType::new("wall", "nanoseconds", Time, "elapsed time");
+
+/// The memory figures that `Rprof()` records, in the order of its lines. Names and units are those of
+/// `summaryRprof(memory = "tseries")`.
+pub const RPROF_MEMORY: [KnownType; 4] = [
+    KnownType::new(
+        "vsize_small",
+        "bytes",
+        Level,
+        "memory of small vectors in use, `Rprof()`",
+    ),
+    KnownType::new(
+        "vsize_large",
+        "bytes",
+        Level,
+        "memory of large vectors in use, `Rprof()`",
+    ),
+    KnownType::new(
+        "nodes",
+        "bytes",
+        Level,
+        "memory of all other objects in use, `Rprof()`",
+    ),
+    KnownType::new(
+        "duplications",
+        "count",
+        Copies,
+        "vectors copied since the previous sample, `Rprof()`",
+    ),
+];
+
+/// What follows from the levels of `Rprof()`.
+pub const ALLOC_SIZE: KnownType = KnownType::new(
+    "alloc_size",
+    "bytes",
+    Allocated,
+    "increase of memory in use since the previous sample, `Rprof()`",
+);
+pub const DEALLOC_SIZE: KnownType = KnownType::new(
+    "dealloc_size",
+    "bytes",
+    Freed,
+    "decrease of memory in use since the previous sample, `Rprof()`",
+);
+
+/// The name that tools for pprof know. `ALLOC_SIZE` is written under it.
+pub const ALLOC_SPACE: KnownType = KnownType::new(
+    "alloc_space",
+    "bytes",
+    Allocated,
+    "allocated memory, `Rprofmem()`, Go, Pyroscope, Firefox",
+);
+pub const ALLOC_OBJECTS: KnownType = KnownType::new(
+    "alloc_objects",
+    "count",
+    Allocated,
+    "allocated objects, `Rprofmem()`, Go, Pyroscope",
+);
+pub const DEALLOC_SPACE: KnownType =
+    KnownType::new("dealloc_space", "bytes", Freed, "freed memory, Firefox");
+
+/// All known types. If a profile has several types of a role, the first one in this order is shown.
+pub const KNOWN_TYPES: [KnownType; 19] = [
+    SAMPLES,
+    CPU,
+    WALL,
+    RPROF_MEMORY[0],
+    RPROF_MEMORY[1],
+    RPROF_MEMORY[2],
+    RPROF_MEMORY[3],
+    ALLOC_SIZE,
+    DEALLOC_SIZE,
+    ALLOC_SPACE,
+    ALLOC_OBJECTS,
+    DEALLOC_SPACE,
+    KnownType::new(
+        "inuse_space",
+        "bytes",
+        InUse,
+        "memory in use, Go, Pyroscope",
+    ),
+    KnownType::new(
+        "inuse_objects",
+        "count",
+        InUse,
+        "objects in use, Go, Pyroscope",
+    ),
+    KnownType::new("cpu-time", "nanoseconds", Time, "CPU time, Datadog"),
+    KnownType::new("wall-time", "nanoseconds", Time, "elapsed time, Datadog"),
+    KnownType::new(
+        "alloc-space",
+        "bytes",
+        Allocated,
+        "allocated memory, Datadog",
+    ),
+    KnownType::new(
+        "alloc-samples",
+        "count",
+        Allocated,
+        "allocated objects, Datadog",
+    ),
+    KnownType::new("heap-space", "bytes", InUse, "memory in use, Datadog"),
+];
+
+/// The row of the table for a type, if it is known.
+pub fn known_type(name: &str, unit: &str) -> Option<&'static KnownType> {
+    KNOWN_TYPES.iter().find(|known| known.key() == (name, unit))
+}
+
+/// The known types with a role and a unit.
+pub fn with_role(role: Role, unit: &str) -> impl Iterator<Item = &'static KnownType> {
+    let is_wanted = move |known: &&KnownType| known.role == role && known.unit == unit;
+    KNOWN_TYPES.iter().filter(is_wanted)
+}
+
+/// Whether a sum over samples is meaningful.
+pub fn is_summable(name: &str, unit: &str) -> bool {
+    known_type(name, unit).is_none_or(KnownType::is_summable)
+}
+
+/// Whether a type is one of those that `Rprof()` records for memory, or that follow from these.
+pub fn is_rprof_memory(name: &str, unit: &str) -> bool {
+    let mut all = RPROF_MEMORY.iter().chain([&ALLOC_SIZE, &DEALLOC_SIZE]);
+    all.any(|known| known.key() == (name, unit))
+}
