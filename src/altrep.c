@@ -1,22 +1,21 @@
 // Columns whose values are computed when R asks for them.
 //
-// A sample is a stack, and most stacks repeat: what a column of millions of rows contains
-// follows from much less. The columns of `sample_locations` are computed from stacks
-// (frame_columns.c, frames.c), and elements of other columns are picked from few values (picked.c). R
-// calls the methods in these files for elements, parts, or for a vector in memory, which is made
-// once.
+// A sample is a stack, and most stacks repeat, so a column of millions of rows can be computed from much less data. The
+// columns of `sample_locations` are computed from stacks (frame_columns.c, frames.c), and elements of other columns are
+// picked from few values (picked.c). R calls the methods in these files for elements, parts, or for a vector in memory,
+// which is made once.
 //
 // The methods are C: R's errors may jump out of them, and must not jump over frames of
 // Rust. Elements are computed without allocating from R, since callers do not expect a garbage
 // collection there. There is no method for serialization: R writes ordinary vectors, which
 // can be read where this package is not installed.
 //
-// This file has what all these classes share. loading.c makes the classes, vector_data.c reads the data of
-// any ALTREP vector.
+// This file contains what all these classes share: the external pointers of columns, and the data that R requested
+// last. loading.c makes the classes, vector_data.c reads the data of any ALTREP vector.
 
 #include "altrep.h"
 
-// The external pointers of vectors, until R has collected them.
+// The number of external pointers that R has not collected yet.
 static R_xlen_t in_use;
 
 struct last profile_last;

@@ -20,8 +20,9 @@ int profile_rust_unload(void);
 // Therefore the table is created when the package is loaded, after a check that there is
 // enough memory.
 //
-// The argument is the time when the library was installed; the value is that of the library which
-// is in memory. They differ if an older one could not be unloaded, since it is in use.
+// The argument is the time when the package's library was installed. Returns the time when the
+// library that is in memory was installed. The two differ if an older library is still in use and
+// could not be unloaded.
 static SEXP profile_load(SEXP arguments) {
     static double installed;
     if (installed == 0)
@@ -35,8 +36,8 @@ static SEXP profile_load(SEXP arguments) {
     return Rf_ScalarReal(installed);
 }
 
-// R calls this when it unloads the library. It looks for it among the registered functions,
-// since R_useDynamicSymbols() says that there are no others.
+// R calls this function when it unloads the library. It must be registered, because
+// R_useDynamicSymbols(dll, FALSE) makes R look for it only among registered functions.
 attribute_visible void R_unload_profile(DllInfo *dll) {
     (void) dll;
     int threads_run = profile_rust_unload();

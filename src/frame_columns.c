@@ -7,8 +7,8 @@
 
 static R_altrep_class_t classes[COLUMNS];
 
-// The first datum of a vector is the pointer of its frames, the second is a vector of all values
-// once R has asked for that.
+// The first datum of a vector is the pointer to its frames. The second is NULL, or a vector of all values after R has
+// requested a pointer to them.
 static inline struct frames *frames_or_null(SEXP x) {
     return profile_frames_or_null(R_altrep_data1(x));
 }
@@ -58,7 +58,7 @@ static void *frame_data(SEXP x, int which) {
     return column->data;
 }
 
-// An ordinary vector: what R is about to change, while this one stays as it is.
+// Returns an ordinary vector, which R is about to change; this column remains unchanged.
 static SEXP frame_copy(SEXP x, int which) {
     struct frames *f = frames_of(x);
     SEXP copy = PROTECT(Rf_allocVector(INTSXP, f->rows));
@@ -67,7 +67,7 @@ static SEXP frame_copy(SEXP x, int which) {
     return copy;
 }
 
-// x[index]; NULL leaves it to R.
+// Computes x[index]. NULL means that R computes it.
 static SEXP frame_subset(SEXP x, int which, SEXP index) {
     if (TYPEOF(index) != INTSXP && TYPEOF(index) != REALSXP)
         return NULL;
@@ -89,9 +89,9 @@ static SEXP frame_subset(SEXP x, int which, SEXP index) {
         profile_cache_searched(f, which);
         for (R_xlen_t i = 0; i < got; ++i) {
             // False for NA as well.
-            int there = doubles[i] >= 1 && doubles[i] < (double) f->rows + 1;
-            R_xlen_t row = there ? (R_xlen_t) doubles[i] - 1 : 0;
-            to[i] = !there ? NA_INTEGER : column->data ? column->data[row] : profile_frame_value(f, which, row);
+            int exists = doubles[i] >= 1 && doubles[i] < (double) f->rows + 1;
+            R_xlen_t row = exists ? (R_xlen_t) doubles[i] - 1 : 0;
+            to[i] = !exists ? NA_INTEGER : column->data ? column->data[row] : profile_frame_value(f, which, row);
         }
     }
     UNPROTECT(1);
@@ -105,14 +105,14 @@ static Rboolean inspect_column(const struct column *column) {
     return TRUE;
 }
 
-// Once R has the pointer, the values may be others.
-static int is_as_made(SEXP x, int which) { return !frames_of(x)->columns[which].exposed; }
+// After R has the pointer, it may have changed the values.
+static int is_original(SEXP x, int which) { return !frames_of(x)->columns[which].exposed; }
 
 static int sample_sorted(SEXP x) {
-    return is_as_made(x, SAMPLE) ? SORTED_INCR : UNKNOWN_SORTEDNESS;
+    return is_original(x, SAMPLE) ? SORTED_INCR : UNKNOWN_SORTEDNESS;
 }
 
-// Sums that integers do not hold are left to R, which warns.
+// If the sum does not fit in an integer, R computes it, and warns.
 static SEXP sum_of(double sum) { return sum > INT_MAX ? NULL : Rf_ScalarInteger((int) sum); }
 
 // The sum of 1, 2, …, n.
@@ -120,7 +120,7 @@ static double sum_to(double n) { return n * (n + 1) / 2; }
 
 static SEXP sample_sum(SEXP x, Rboolean narm) {
     (void) narm;
-    if (!is_as_made(x, SAMPLE))
+    if (!is_original(x, SAMPLE))
         return NULL;
     const struct frames *f = frames_of(x);
     double sum = 0;
@@ -131,7 +131,7 @@ static SEXP sample_sum(SEXP x, Rboolean narm) {
 
 static SEXP depth_sum(SEXP x, Rboolean narm) {
     (void) narm;
-    if (!is_as_made(x, DEPTH))
+    if (!is_original(x, DEPTH))
         return NULL;
     const struct frames *f = frames_of(x);
     double sum = 0;
@@ -143,26 +143,26 @@ static SEXP depth_sum(SEXP x, Rboolean narm) {
 static SEXP sample_min(SEXP x, Rboolean narm) {
     (void) narm;
     struct frames *f = frames_of(x);
-    return is_as_made(x, SAMPLE) && f->rows > 0 ? Rf_ScalarInteger(profile_frame_value(f, SAMPLE, 0)) : NULL;
+    return is_original(x, SAMPLE) && f->rows > 0 ? Rf_ScalarInteger(profile_frame_value(f, SAMPLE, 0)) : NULL;
 }
 
 static SEXP sample_max(SEXP x, Rboolean narm) {
     (void) narm;
     struct frames *f = frames_of(x);
-    if (!is_as_made(x, SAMPLE) || f->rows == 0)
+    if (!is_original(x, SAMPLE) || f->rows == 0)
         return NULL;
     return Rf_ScalarInteger(profile_frame_value(f, SAMPLE, f->rows - 1));
 }
 
 static SEXP depth_min(SEXP x, Rboolean narm) {
     (void) narm;
-    return is_as_made(x, DEPTH) && frame_length(x) > 0 ? Rf_ScalarInteger(1) : NULL;
+    return is_original(x, DEPTH) && frame_length(x) > 0 ? Rf_ScalarInteger(1) : NULL;
 }
 
 static SEXP depth_max(SEXP x, Rboolean narm) {
     (void) narm;
     const struct frames *f = frames_of(x);
-    if (!is_as_made(x, DEPTH) || f->rows == 0)
+    if (!is_original(x, DEPTH) || f->rows == 0)
         return NULL;
     R_xlen_t max = 0;
     for (R_xlen_t s = 0; s < f->samples; ++s) {
@@ -185,7 +185,7 @@ static SEXP depth_max(SEXP x, Rboolean narm) {
         return frame_data(x, which);                                             \
     }                                                                            \
     static const void *name##_data_or_null(SEXP x) {                             \
-        return is_as_made(x, which) ? NULL : frame_data(x, which);               \
+        return is_original(x, which) ? NULL : frame_data(x, which);               \
     }                                                                            \
     static SEXP name##_copy(SEXP x, Rboolean deep) {                             \
         (void) deep;                                                             \
@@ -195,7 +195,7 @@ static SEXP depth_max(SEXP x, Rboolean narm) {
         (void) call;                                                             \
         return frame_subset(x, which, index);                                    \
     }                                                                            \
-    static int name##_no_na(SEXP x) { return is_as_made(x, which); }             \
+    static int name##_no_na(SEXP x) { return is_original(x, which); }             \
     static Rboolean name##_inspect(SEXP x, int pre, int deep, int pvec,          \
                                    void (*inspect)(SEXP, int, int, int)) {       \
         (void) pre; (void) deep; (void) pvec; (void) inspect;                    \
@@ -208,7 +208,7 @@ FRAME_METHODS(location, LOCATION)
 
 // ---- Making them, for Rust ----------------------------------------------------------
 
-// A list of the three columns, which own the frames from then on. May jump; then they do not.
+// Returns a list of the three columns, which then own the frames. May jump; in that case the caller still owns them.
 SEXP profile_frame_columns(struct frames *f) {
     SEXP columns = PROTECT(Rf_allocVector(VECSXP, COLUMNS));
     SEXP pointer = PROTECT(profile_frames_pointer());
@@ -235,7 +235,7 @@ static int is_unchanged(struct frames *f, int which) {
     return 1;
 }
 
-// The frames that three columns were made of, or NULL if they were changed since.
+// The frames from which these three columns were created, or NULL if a column was changed since then.
 struct frames *profile_frames_of(SEXP sample_id, SEXP depth, SEXP location_id) {
     SEXP columns[] = {sample_id, depth, location_id};
     struct frames *f = NULL;

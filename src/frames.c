@@ -1,16 +1,17 @@
 // The frames of samples, computed from their stacks.
 //
-// One object of Rust's (rust/src/altrep.rs) has what they are computed from. The columns of
-// `sample_locations` share it (frame_columns.c), and so do columns that have a value for each
-// location or sample (picked.c).
+// They are computed from one Rust object (rust/src/altrep.rs), which the columns of
+// `sample_locations` (frame_columns.c) and the columns with a value for each location or sample
+// (picked.c) share.
 
 #include "frames.h"
 #include <stdlib.h>
 
-// Rust's: the locations of a packed stack, until the next call.
+// Implemented in Rust. Returns the locations of a packed stack, which are valid until the next
+// call.
 const uint32_t *profile_unpack(struct frames *frames, uint32_t stack);
 
-// Rust's: frees it.
+// Implemented in Rust. Frees the object.
 void profile_drop_frames(struct frames *frames);
 
 // ---- Values --------------------------------------------------------------------------
@@ -31,7 +32,8 @@ static inline int has_row(const struct frames *f, R_xlen_t sample, R_xlen_t row)
     return row < f->sample_ends[sample] && row >= profile_start_of(f, sample);
 }
 
-// The sample of a row: most often that of the row before it, or the next one.
+// Finds the sample of a row. The sample of the previous lookup and the one after it are tried
+// first, since rows are usually read in order.
 static R_xlen_t sample_of(struct frames *f, R_xlen_t row) {
     if (has_row(f, f->hint, row))
         return f->hint;
@@ -51,7 +53,7 @@ static R_xlen_t sample_of(struct frames *f, R_xlen_t row) {
 
 int profile_frame_value(struct frames *f, int which, R_xlen_t row) {
     const struct column *column = &f->columns[which];
-    // What R has a pointer to may have been changed.
+    // R may have changed values to which it has a pointer.
     if (column->data != NULL && !column->exposed)
         return column->data[row];
     R_xlen_t sample = sample_of(f, row);
@@ -91,24 +93,19 @@ void profile_frame_values(struct frames *f, int which, R_xlen_t row, R_xlen_t n,
     f->hint = sample;
 }
 
-// Whoever reads that many elements one by one is about to read all, some of them again and
-// again, as hash tables do; and to search for elements at random takes long. Then memory is
-// faster.
-static int is_read_through(const struct frames *f, const struct column *column) {
-    return column->reads > 4096 && column->reads > f->rows / 16;
-}
-
+// The same as profile_are_many_reads() for elements that are not near the previous one. Finding the sample of such an
+// element takes a search, so values are in memory after a smaller share of the rows.
 static int is_searched(const struct frames *f) {
     return f->searches > 65536 && f->searches > f->rows / 64;
 }
 
-// Memory that R does not count.
+// The memory in bytes that columns have outside of R's heap.
 static double native_bytes;
 
 void profile_add_bytes(double bytes) { native_bytes += bytes; }
 
-// The elements for reading. R may not collect garbage meanwhile, so they are not R's;
-// without memory they are computed as before.
+// Computes and stores all values of a column. They are not in R's memory, since R must not collect
+// garbage while it reads elements. If there is no memory, elements are still computed one by one.
 static void cache_values(struct frames *f, int which) {
     struct column *column = &f->columns[which];
     column->reads = f->searches = 0;
@@ -126,7 +123,7 @@ int profile_frame_element(struct frames *f, int which, R_xlen_t row) {
     struct column *column = &f->columns[which];
     if (column->data == NULL) {
         ++column->reads;
-        if (is_read_through(f, column))
+        if (profile_are_many_reads(column->reads, f->rows))
             cache_values(f, which);
     }
     return profile_frame_value(f, which, row);
@@ -139,13 +136,14 @@ void profile_cache_searched(struct frames *f, int which) {
 
 // ---- Memory --------------------------------------------------------------------------
 
-// Frames that the next garbage collection frees, if nobody has kept their columns.
+// The number of frames that the next garbage collection frees unless their columns are still in
+// use.
 static R_xlen_t released;
 
-// R finalizes all that became unreachable in any order, and finalizers of other objects may still
-// use a column, or keep it. So when the pointer of the columns is finalized, the one that has the
-// frames is no longer preserved, and nothing is freed: that happens when a later garbage collection
-// finds this one unreachable too.
+// R finalizes unreachable objects in any order, and finalizers of other objects may still use a
+// column, or make it reachable again. Therefore frames are freed in two steps: when the columns'
+// pointer is finalized, the pointer that owns the frames is no longer preserved; when a later
+// garbage collection finds that one unreachable as well, the frames are freed.
 static void release_frames(SEXP pointer) {
     SEXP owner = R_ExternalPtrProtected(pointer);
     R_ReleaseObject(owner);
@@ -159,7 +157,7 @@ static void drop_frames(SEXP pointer) {
     R_ClearExternalPtr(pointer);
     profile_last.x = NULL;
     profile_dropped();
-    // It was not made to the end.
+    // Creating the columns failed, so there are no frames.
     if (f == NULL)
         return;
     --released;
@@ -170,8 +168,9 @@ static void drop_frames(SEXP pointer) {
     profile_drop_frames(f);
 }
 
-// R collects garbage when its own memory grows, and would keep profiles that nobody uses. So it
-// is asked to when this memory has doubled, as it does itself.
+// R collects garbage when its own heap grows, and does not know about the memory of frames.
+// Therefore a garbage collection is run when that memory has doubled since the last one; R uses the
+// same rule for its heap. Below 256 MB none is run.
 static void collect(double bytes) {
     static const double least = 256e6;
     static double level = 256e6;
@@ -183,7 +182,7 @@ static void collect(double bytes) {
     level = 2 * (native_bytes + bytes) > least ? 2 * (native_bytes + bytes) : least;
 }
 
-// Columns have one external pointer, which protects the one that has the frames.
+// Columns have one external pointer, which protects the pointer that owns the frames.
 struct frames *profile_frames_or_null(SEXP pointer) {
     return R_ExternalPtrAddr(R_ExternalPtrProtected(pointer));
 }

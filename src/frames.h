@@ -1,4 +1,4 @@
-// The frames of samples: what frames.c computes, for the files with columns of it.
+// The frames of samples, which frames.c computes, for the files that define columns of frames.
 
 #ifndef PROFILE_FRAMES_H
 #define PROFILE_FRAMES_H
@@ -9,7 +9,7 @@
 // The columns, and how many there are.
 enum { SAMPLE, DEPTH, LOCATION, COLUMNS };
 
-// A column of frames: there is one vector of R for each.
+// The state of a column of frames, of which there is one R vector.
 struct column {
     int *data;      // all values, or NULL while they are computed
     int cached;     // see altrep.h
@@ -17,7 +17,7 @@ struct column {
     R_xlen_t reads; // elements that were computed one by one
 };
 
-// Rust's struct of that name, with these fields first. The first part is Rust's.
+// The first fields of the Rust struct `Shared` (rust/src/altrep.rs). Rust writes the first part.
 struct frames {
     uint32_t packed;             // the number of stacks that only Rust can read; they come first
     const uint32_t *locations;   // of the other stacks, end to end, rows counted from 0
@@ -27,7 +27,7 @@ struct frames {
     R_xlen_t samples;
     R_xlen_t rows;
     double bytes; // of memory
-    // This part is written here.
+    // C writes this part.
     const uint32_t *unpacked; // the locations of the packed stack that was read last, or NULL
     uint32_t unpacked_stack;
     R_xlen_t hint;     // the sample of the element that was read last
@@ -41,7 +41,7 @@ void profile_make_frame_classes(DllInfo *dll);
 // The frames that a pointer of profile_frames_pointer() refers to, or NULL if they were freed.
 struct frames *profile_frames_or_null(SEXP pointer);
 
-// The same; an error if they were freed.
+// The same, but an error if they were freed.
 struct frames *profile_frames_at(SEXP pointer);
 
 // Where the frames of a sample start.
@@ -49,7 +49,7 @@ static inline R_xlen_t profile_start_of(const struct frames *f, R_xlen_t sample)
     return sample == 0 ? 0 : f->sample_ends[sample - 1];
 }
 
-// The original value of a row, and of n existing rows.
+// The value of a row, and the values of n existing rows.
 int profile_frame_value(struct frames *f, int which, R_xlen_t row);
 void profile_frame_values(struct frames *f, int which, R_xlen_t row, R_xlen_t n, int *out);
 
@@ -62,10 +62,11 @@ void profile_cache_searched(struct frames *f, int which);
 // Adds to the memory that R does not count, or subtracts from it.
 void profile_add_bytes(double bytes);
 
-// A pointer for columns of frames, which has none yet. May jump.
+// Creates a pointer for columns of frames, which does not own frames yet. May jump.
 SEXP profile_frames_pointer(void);
 
-// Gives it frames, which it owns from then on. May jump; then it does not.
+// Gives the pointer its frames, which it then owns. May jump; in that case the caller still owns
+// them.
 void profile_own_frames(SEXP pointer, struct frames *f);
 
 #endif

@@ -33,7 +33,8 @@ SEXP profile_guarded(SEXP (*body)(void *), void *data) {
         return NULL;
     }
     SEXP result = R_UnwindProtect(body, data, leave, &target, token);
-    // The token refers to the result, and would keep a profile until the next call.
+    // Without this, the token would keep the result, such as a whole profile, alive until the next
+    // call.
     SETCAR(token, R_NilValue);
     return result;
 }

@@ -13,7 +13,7 @@ void profile_guard_init(void);
 // Returns the result of `body`, or NULL if R jumped out of it.
 SEXP profile_guarded(SEXP (*body)(void *), void *data);
 
-// Continues the jump that was caught last. Called by .External().
+// Continues the jump that was caught last. Called by R's .External().
 SEXP profile_resume(SEXP arguments);
 
 #endif

@@ -1,5 +1,5 @@
-// Makes the classes of computed columns when the library is loaded, and keeps columns that are in use readable when it is
-// unloaded.
+// Creates the classes of computed columns when the library is loaded, and keeps columns that are in use readable when
+// the library is unloaded.
 
 // For dladdr().
 #define _GNU_SOURCE
@@ -24,12 +24,12 @@ void profile_load_columns(DllInfo *dll) {
     make_classes();
 }
 
-// R takes the methods of the classes away when it unloads the library, and nothing could read
-// columns that users still have. So the classes are made again: R takes away the methods of
-// the new ones, and the old ones keep theirs, whose code stays in memory.
+// When R unloads a library, it removes the methods of its classes, so columns that users still have could not be read.
+// Therefore the classes are created again: R removes the methods of the new classes, and the old classes keep theirs,
+// whose code stays in memory.
 SEXP profile_unload(SEXP arguments) {
     (void) arguments;
-    // For those that nobody uses: frames are freed by the second.
+    // Frees columns that are no longer used: frames are freed by the second garbage collection.
     R_gc();
     R_gc();
     if (profile_has_columns())
@@ -40,7 +40,7 @@ SEXP profile_unload(SEXP arguments) {
 void profile_keep_code(int threads_run) {
     if (!profile_has_columns() && !threads_run)
         return;
-    // A second reference to the library, which is never given back.
+    // A second reference to the library, which is never released.
 #ifdef _WIN32
     HMODULE module;
     GetModuleHandleExA(

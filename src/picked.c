@@ -1,6 +1,7 @@
-// Columns whose elements are picked from few values by a rule: one value for all rows, values one
-// after the other and again from the first, or the value of the sample or location of a frame. And
-// columns of 1, 2, 3, …, each in several rows. altrep.c describes what applies to all computed columns.
+// Columns whose elements are picked from a short vector of values by a rule. For example, `unit` in `sample_values` is
+// "count" in all rows (BY_ROW with one value); `type` repeats the sample types in a cycle (BY_ROW); `sample_id` is 1,
+// 1, 2, 2, … (BY_COUNT, which needs no values); and the name of the function of a frame is the value for the location
+// of the frame (BY_LOCATION). altrep.c describes what applies to all computed columns.
 
 #include "picked.h"
 #include "frames.h"
@@ -9,12 +10,13 @@
 
 static R_altrep_class_t picked_integer, picked_double, picked_text;
 
-// What determines the value of a row.
+// What determines the value of a row: the row number modulo the number of values, the row number divided by `each`, or
+// the sample or location of the frame in that row.
 enum by { BY_ROW, BY_COUNT, BY_SAMPLE, BY_LOCATION };
 
-// The first datum of a vector is an external pointer to the rule, which is the content of its tag;
-// it protects the values and the pointer of the frames. The second datum is a vector of all values
-// once R has asked for that.
+// The first datum of a vector is an external pointer to the rule. Its tag is a raw vector that contains the rule, and
+// it protects the values and the pointer to the frames. The second datum is NULL, or a vector of all values after R has
+// requested a pointer to them.
 struct rule {
     R_xlen_t rows;
     SEXP values;
@@ -35,7 +37,7 @@ static inline int is_computed(SEXP x) { return R_altrep_data2(x) == R_NilValue; 
 
 static inline int frame_column(enum by by) { return by == BY_SAMPLE ? SAMPLE : LOCATION; }
 
-// Which of the values a row has. For BY_COUNT that is the number, less one.
+// The index of a row's value in `values`. For BY_COUNT it is the value itself minus 1.
 static inline R_xlen_t pick(const struct rule *rule, R_xlen_t row) {
     switch (rule->by) {
     case BY_ROW:
@@ -47,9 +49,9 @@ static inline R_xlen_t pick(const struct rule *rule, R_xlen_t row) {
     }
 }
 
-// The same for n existing rows.
+// The same for n consecutive rows, all of which exist.
 static void pick_part(const struct rule *rule, R_xlen_t row, R_xlen_t n, int *out) {
-    // Then there may be no values to count with.
+    // In a column without rows there may be no values, and a division by their number would fail.
     if (n == 0)
         return;
     switch (rule->by) {
@@ -92,13 +94,12 @@ static size_t element_size(const struct rule *rule) {
     return TYPEOF(rule->values) == STRSXP ? sizeof(SEXP) : sizeof(int);
 }
 
-// Code that has read a sixteenth of the elements one by one is likely to read all, some of them repeatedly, as hash
-// tables do. Then all are computed. R must not collect garbage meanwhile, so they are not in R's memory; if there is no
-// memory, nothing changes.
+// Computes and stores all elements after many single reads. They are not in R's memory, since R must not collect garbage
+// while it reads elements; if there is no memory, elements are still computed one by one.
 static void cache_if_read_through(SEXP x, struct rule *rule) {
     if (rule->by != BY_SAMPLE && rule->by != BY_LOCATION)
         return;
-    if (++rule->reads <= 4096 || rule->reads <= rule->rows / 16)
+    if (!profile_are_many_reads(++rule->reads, rule->rows))
         return;
     rule->reads = 0;
     void *all = malloc((size_t) rule->rows * element_size(rule));
@@ -140,9 +141,9 @@ static double double_element(SEXP x, R_xlen_t i) {
     return REAL_RO(rule->values)[pick(rule, i)];
 }
 
-// Elements are the objects in `values`, so they are reachable as long as the vector. If there is only
-// one, it is remembered: a hash table of a million elements asks for it a million times, which
-// takes 25 instead of 80 ms.
+// Elements are the objects in `values`, so they are reachable as long as the vector is. If there is only one value,
+// `profile_last` stores it: a hash table of a million elements requests it a million times, which then takes 25 instead
+// of 80 ms.
 static SEXP text_element(SEXP x, R_xlen_t i) {
     if (x == profile_last.x)
         return profile_last.only != NULL ? profile_last.only : ((SEXP *) profile_last.data)[i];
@@ -236,7 +237,7 @@ static const void *picked_data_or_null(SEXP x) {
     return is_computed(x) ? NULL : picked_data(x, FALSE);
 }
 
-// x[index]; NULL leaves it to R.
+// Computes x[index]. NULL means that R computes it.
 static SEXP picked_subset(SEXP x, SEXP index, SEXP call) {
     (void) call;
     if (!is_computed(x) || TYPEOF(index) != INTSXP)
@@ -250,7 +251,7 @@ static SEXP picked_subset(SEXP x, SEXP index, SEXP call) {
         if (rule->by == BY_SAMPLE || rule->by == BY_LOCATION)
             profile_cache_searched(profile_frames_at(rule->frames), frame_column(rule->by));
         for (R_xlen_t i = 0; i < got; ++i) {
-            // NA is less than all others.
+            // NA is the least integer.
             int there = rows[i] >= 1 && rows[i] <= rule->rows;
             R_xlen_t picked = there ? pick(rule, rows[i] - 1) : 0;
             if (TYPEOF(x) == INTSXP)
@@ -273,7 +274,7 @@ static Rboolean picked_inspect(SEXP x, int pre, int deep, int pvec,
     return TRUE;
 }
 
-// Once R has the pointer, the values may be others.
+// After R has the pointer, it may have changed the values.
 static int picked_sorted(SEXP x) {
     const struct rule *rule = rule_of(x);
     int is_sorted = rule->by == BY_COUNT || (rule->by == BY_ROW && rule->count == 1);
@@ -289,13 +290,13 @@ static void text_set(SEXP x, R_xlen_t i, SEXP text) {
 
 // ---- Making them, for Rust ----------------------------------------------------------
 
-// The vector may be used after this, by finalizers of other objects, or be kept by them.
+// Finalizers of other objects may still use the vector, or make it reachable again.
 static void drop_rule(SEXP pointer) {
     struct rule *rule = R_ExternalPtrAddr(pointer);
     profile_dropped();
     if (rule == NULL)
         return;
-    // Nothing would free values that are cached from here on.
+    // From here on values must not be cached, since nothing would free them.
     rule->reads = R_XLEN_T_MAX / -2;
     if (rule->cached == NULL)
         return;
@@ -333,22 +334,22 @@ static R_altrep_class_t class_of(SEXP values) {
     return type == INTSXP ? picked_integer : type == REALSXP ? picked_double : picked_text;
 }
 
-// A column of integers: 1, 2, 3, …, each in so many rows. May jump.
+// A column of integers 1, 2, 3, …, each repeated in `each` rows. May jump.
 SEXP profile_counted(R_xlen_t rows, R_xlen_t each) {
     struct rule rule = {.rows = rows, .values = R_NilValue, .by = BY_COUNT, .each = each,
                         .frames = R_NilValue};
     return new_vector(rule, picked_integer);
 }
 
-// A column of these values, one after the other, and again from the first. There is at least one;
-// their vector is protected, and nobody else has it. May jump.
+// A column that repeats these values in a cycle. There is at least one value. The vector of values is protected and not
+// used elsewhere. May jump.
 SEXP profile_cycled(R_xlen_t rows, SEXP values) {
     struct rule rule = {.rows = rows, .values = values, .by = BY_ROW, .frames = R_NilValue};
     return new_vector(rule, class_of(values));
 }
 
-// A column with a row for each frame, and the value of its location, or of its sample. `column`
-// is one of the columns of these frames. May jump.
+// A column with a row for each frame, which contains the value of its location or sample. `column` is one of the
+// columns of these frames. May jump.
 SEXP profile_of_frames(SEXP column, int of_location, SEXP values) {
     struct rule rule = {.rows = XLENGTH(column), .values = values,
                         .by = of_location ? BY_LOCATION : BY_SAMPLE,
@@ -360,13 +361,14 @@ SEXP profile_of_frames(SEXP column, int of_location, SEXP values) {
 
 int profile_is_picked_text(SEXP x) { return R_altrep_inherits(x, picked_text); }
 
-// In how many rows a column has each of 1, 2, 3, …; 0 if that is not known without its values.
+// The number of rows in which a column repeats each of 1, 2, 3, …; 0 for any other column, and if the values are in
+// memory.
 R_xlen_t profile_rows_of_each(SEXP x) {
     int is_known = R_altrep_inherits(x, picked_integer) && is_computed(x);
     return is_known && rule_of(x)->by == BY_COUNT ? rule_of(x)->each : 0;
 }
 
-// The texts that a column repeats; NULL if they are not known without its values.
+// The texts that a column repeats in a cycle; NULL for any other column, and if the values are in memory.
 SEXP profile_texts_of(SEXP x) {
     int is_known = profile_is_picked_text(x) && is_computed(x);
     return is_known && rule_of(x)->by == BY_ROW ? rule_of(x)->values : NULL;

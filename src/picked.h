@@ -5,7 +5,7 @@
 
 void profile_make_picked_classes(DllInfo *dll);
 
-// Whether a vector has picked texts. Those texts stay reachable as long as the vector.
+// Whether a vector is a column of picked texts, which stay reachable as long as the vector.
 int profile_is_picked_text(SEXP x);
 
 #endif

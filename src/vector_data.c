@@ -2,9 +2,9 @@
 
 #include "picked.h"
 
-// The data of an ALTREP vector, as they are now. Where there are none in memory, they are
-// computed in memory that R takes back at the end of the call: to ask for the data itself would
-// keep them as long as the vector. May jump.
+// Returns the current data of an ALTREP vector. If they are not in memory, they are computed into
+// memory that R frees at the end of the call: a request for the vector's own data would keep them
+// in memory as long as the vector. May jump.
 const void *profile_data(SEXP x) {
     const void *data = DATAPTR_OR_NULL(x);
     if (data != NULL)
