@@ -1,14 +1,14 @@
 # How the agent takes samples: by reading R's memory, or with R's own profiler.
 #
-# `Rprof()` writes to a file in memory that the thread of the agent reads and empties. R has only one profiler, so
-# other code that calls `Rprof()` ends ours, without any condition. After that one has ended, ours is restarted: when
-# R is idle, in `agent_status()`, and when a profiler of this package ends.
+# `Rprof()` writes to a file in memory that the thread of the agent reads and empties. R has only one profiler, so other
+# code that calls `Rprof()` ends ours, without any condition. When the other profiler has ended, the agent restarts its
+# own: when R is idle, in `agent_status()`, and when a profiler of this package ends.
 
-# R searches the file names that it has seen one by one, so a large limit costs only memory.
+# `Rprof()` searches only the file names that it has seen, so a large limit takes memory but no time.
 rprof_files <- 10000L
 rprof_bytes <- 1000000L
 
-# Starts the thread, and returns its method. "auto" is the first that works.
+# Starts the thread, and returns its method. "auto" tries "reader", then "rprof".
 start_sampling <- function(settings, method, call) {
   end_rprof()
   refused <- if (method == "auto") reader_refusal()
@@ -29,7 +29,8 @@ start_sampling <- function(settings, method, call) {
   "rprof"
 }
 
-# The reason why R's memory cannot be read, or NULL. The thread could not distinguish it from other failures to start.
+# The reason why R's memory cannot be read, or NULL. Checked before the thread starts, which could not distinguish this
+# failure from others.
 reader_refusal <- function() {
   tryCatch(
     {
@@ -84,7 +85,8 @@ end_rprof <- function() {
   skipped
 }
 
-# Restarts R's profiler if nobody uses it. Returns whether the agent gets no samples because other code uses it.
+# Restarts R's profiler for the agent if no other code uses it. Returns whether other code does, so that the agent gets
+# no samples.
 resume_agent <- function() {
   if (agent_state() != "running" || agent$run$method != "rprof") {
     return(FALSE)
@@ -98,7 +100,7 @@ resume_agent <- function() {
   user != "agent"
 }
 
-# Stops R's profiler before another profiler is started that refuses to start while one is running.
+# Stops R's profiler for another profiler, which would not start while this one is running.
 pause_agent <- function() {
   if (agent_state() == "running" && agent$run$method == "rprof") {
     end_rprof()

@@ -40,7 +40,7 @@ format.profile_agent_status <- function(x, ...) {
   describe_agent_status(x, Sys.time())
 }
 
-# The lines that are printed at a moment.
+# The lines to print at the time `now`.
 describe_agent_status <- function(x, now) {
   if (x$state == "none") {
     return("<profile agent> not running in this process")

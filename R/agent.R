@@ -7,12 +7,12 @@
 #'
 #' @description
 #' `start_agent()` starts a thread that samples the stack of this R process as long as the process runs. Every few
-#' seconds it sends the samples to an OpenTelemetry collector or Grafana Pyroscope, to a folder, or to a function. It
-#' is made for services and long jobs: its thread takes one to two percent of a core while R computes and hardly
-#' anything while R waits, and its memory is bounded.
+#' seconds the thread sends the samples to an OpenTelemetry collector or Grafana Pyroscope, to a folder, or to a
+#' function. The agent is made for services and long jobs: it takes one to two percent of a core while R computes and
+#' hardly anything while R waits, and its memory is bounded.
 #'
 #' `agent_status()` reports the state of the agent and how many samples were taken, sent and dropped. `stop_agent()`
-#' stops it.
+#' stops the agent.
 #'
 #' The agent requires Linux, with R 4.2 or later on x86-64 with the GNU C library, and R 4.3 or later elsewhere. See
 #' `method`.
@@ -24,24 +24,19 @@
 #' while R waits. Labels of [with_labels()], such as the route of a request, become labels of the samples. Forked
 #' processes, such as those of `parallel::mclapply()`, have no agent, but can start their own.
 #'
-#' With `method = "reader"`, samples are taken as by [profile_process()]. A sample has the CPU time of R's thread
-#' since the previous sample (type `cpu`), and the elapsed time (type `wall`). R's stack is read from memory, without
-#' a signal and without stopping R. So the agent does not interfere with [Rprof()], `profvis::profvis()`,
-#' [start_profiler()] or debuggers, nor they with the agent. See *Samples of Rprof()* for the other method.
-#'
-#' Samples are sent in parts, one every `every` seconds. After a gap of more than two seconds, for example because the
-#' system was suspended, a new part begins.
+#' [agent_details] describes the sample types, and how the agent takes and sends samples.
 #'
 #' ## Where profiles go
 #'
 #' | `to` | profiles are |
 #' |---|---|
-#' | a URL | sent to an OpenTelemetry server, as by [send_otlp()], whose rules for endpoints apply |
-#' | `NULL` | the same, with the URL in the environment variables of [send_otlp()] |
+#' | a URL | sent to an OpenTelemetry server, by the rules of [send_otlp()] for endpoints |
+#' | `NULL` | sent in the same way, to the URL in the environment variables of [send_otlp()] |
 #' | a folder | written to files in the format of [write_pprof()]; a file gets its final name when it is complete |
-#' | a function | passed to that function, as an object like the result of [profile_process()] |
+#' | a function | passed to this function, as an object like the result of [profile_process()] |
 #'
-#' The thread sends profiles to an `http://` URL itself, without using proxies. For `https://`, see below.
+#' Samples are sent in parts, one every `every` seconds. After a gap of more than two seconds, for example because the
+#' system was suspended, a new part begins.
 #'
 #' Parts that cannot be sent yet wait in a queue of at most 16 MB, after compression; the option
 #' `profile.agent_queue_mb` changes this limit. If the queue is full, the oldest parts are dropped and counted. Errors
@@ -50,46 +45,17 @@
 #'
 #' If `to` is a function, R's thread calls it when R is idle: after a command at R's prompt, and, if the package later
 #' is installed, whenever an application with an event loop, such as a Shiny app or a plumber API, waits for requests.
-#' In a script that only computes, it is called by `agent_status()` and `stop_agent()`. If it fails, that part is
+#' In a script that only computes, `agent_status()` and `stop_agent()` call it. If the function fails, the part is
 #' dropped and counted.
 #'
-#' ## HTTPS
-#'
-#' The thread itself cannot encrypt. To send to an `https://` URL, it starts a helper: another R process, which sends
-#' with the package curl, as [send_otlp()] does, with the same environment variables for certificates and proxies. All
-#' agents of a user on a machine share one helper if they use the same library and the same settings for proxies and
-#' TLS. If the helper is killed, an agent restarts it, and requests that were being sent are repeated, so a part may
-#' arrive twice. About five seconds after the last agent has ended, for whatever reason, the helper ends as well.
-#'
-#' The helper takes about 100 MB of memory and 0.15 percent of a core while it waits. Agents pass requests to it
-#' through a folder, one at a time from each agent. The folder is next to the session's temporary directory, usually
-#' in `/tmp`; its name is `profile-relay-`, followed by the user id and by letters and digits. Only this user can read
-#' it. It contains the headers of a request, possibly with secrets, until the server has responded, and is removed
-#' when the helper ends.
-#'
-#' ## Samples of Rprof()
-#'
-#' With `method = "rprof"`, samples are taken by [Rprof()]: a signal interrupts R after each interval. A sample has a
-#' count of 1 (type `samples`), and `interval` as its time, whose type is `cpu` or `wall`, as in `clock`. CPU time is
-#' that of all threads of the process. It is unknown when each sample was taken, so samples with the same stack and
-#' labels are summed. `interval` must be at least 0.01, and samples whose functions have more than 10,000 characters
-#' are missing. `Rprof()` writes to a file in memory, which is emptied every second and disappears with the process.
-#'
-#' R has only one such profiler. If other code calls `Rprof()`, as `profvis::profvis()` does, this ends the profiler
-#' of the agent. The agent then takes no samples until the other profiler has ended and R is idle or `agent_status()`
-#' is called; this time is counted as `paused`. [record_profile()] and [start_profiler()] interrupt the agent in the
-#' same way. The agent does not start while another profiler is running.
-#'
-#' ## The end of the process
-#'
-#' When R quits, or the package is unloaded, the agent tries for up to three seconds to send the remaining parts. If
-#' the process is killed, the last parts are lost; nothing is left behind.
+#' When R quits, or the package is unloaded, the agent tries for up to three seconds to send the remaining parts. If the
+#' process is killed, the last parts are lost, and nothing else remains.
 #'
 #' ## Profile an application without changing its code
 #'
-#' If the environment variable `R_PROFILE_AGENT` is set when this package is loaded, the agent is started. With the
-#' value `true` or `1`, profiles are sent to the endpoint in the environment variables; any other value is used as `to`.
-#' To load the package in every R process, use `R_DEFAULT_PACKAGES`:
+#' The agent starts when this package is loaded if the environment variable `R_PROFILE_AGENT` is set: to `true` or `1`
+#' to send profiles to the endpoint in the environment variables, or to a value for `to`. To load the package in every
+#' R process, set `R_DEFAULT_PACKAGES`:
 #'
 #' ```sh
 #' export R_PROFILE_AGENT=true
@@ -102,10 +68,12 @@
 #' Or add the line `if (Sys.getenv("R_PROFILE_AGENT") != "") invisible(loadNamespace("profile"))` to `Rprofile.site`. If
 #' the agent cannot start, there is a warning, and the application runs without it.
 #'
-#' The environment variables of OpenTelemetry are respected: those of [send_otlp()]; `OTEL_SERVICE_NAME` and
-#' `OTEL_RESOURCE_ATTRIBUTES` (`key=value,key=value`, percent-encoded) for the resource, over which the argument
-#' `resource` takes precedence; and `OTEL_SDK_DISABLED=true`, which prevents `R_PROFILE_AGENT` from starting the
-#' agent.
+#' The agent respects these environment variables of OpenTelemetry:
+#'
+#' - the variables of [send_otlp()];
+#' - `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` (`key=value,key=value`, percent-encoded) for the resource. The
+#'   argument `resource` takes precedence;
+#' - `OTEL_SDK_DISABLED=true`, which prevents `R_PROFILE_AGENT` from starting the agent.
 #'
 #' @param to Where to send profiles: the URL of a server, the path of a folder, a function, or `NULL` to use
 #'   environment variables. See *Where profiles go*.
@@ -113,8 +81,8 @@
 #' @param interval Seconds between two samples.
 #' @param every Seconds between two profiles that are sent.
 #' @param clock `"cpu"` for samples while R uses CPU time, `"wall"` for samples at all times.
-#' @param resource Attributes of what is profiled: a named character vector, such as
-#'   `c(service.name = "my-api", service.version = "1.2")`. The name of the service is `unknown_service:R` by default.
+#' @param resource Attributes of the service or job that is profiled: a named character vector, such as
+#'   `c(service.name = "my-api", service.version = "1.2")`. `service.name` is `unknown_service:R` by default.
 #' @param method How samples are taken: `"reader"` reads R's memory, which requires Linux on x86-64 with the GNU C library;
 #'   `"rprof"` uses [Rprof()], which requires R 4.3, or R 4.4 for `clock = "wall"`, and 64-bit Linux. `"auto"` is
 #'   `"reader"` if that works, otherwise `"rprof"`.
@@ -127,11 +95,11 @@
 #'   `agent_status()` and, invisibly, `stop_agent()`: an object of class `profile_agent_status`, a list with these
 #'   elements:
 #'   \describe{
-#'   \item{state}{`"running"`, `"paused"` if another profiler runs instead of that of the agent, `"stopped"`, `"failed"` if
+#'   \item{state}{`"running"`, `"paused"` if another profiler runs instead of the agent's, `"stopped"`, `"failed"` if
 #'   the thread has ended on its own, or `"none"` if no agent was started in this process}
 #'   \item{taken}{number of samples that were taken. It always equals `sent + queued + open + dropped`}
 #'   \item{sent}{samples that have arrived}
-#'   \item{queued, open}{samples that wait in the queue, and samples of the current part}
+#'   \item{queued, open}{samples in the queue, and samples in the current part}
 #'   \item{dropped}{samples that were lost: the sum of `dropped_full` (the queue was full), `dropped_refused` (the
 #'   server or function refused them, or it is unknown whether they have arrived), and `dropped_lost` (they could
 #'   not be sent before the end, or memory ran out)}
@@ -245,7 +213,7 @@ stop_agent <- function(timeout = 3) {
   invisible(status)
 }
 
-# `run` describes the last agent, and `give` is the function that gets its chunks.
+# `run` describes the last agent, and `give` is the user's function that receives its chunks.
 agent <- new.env(parent = emptyenv())
 
 # "running", "stopped", "failed", or "none".
@@ -332,13 +300,13 @@ agent_folder <- function(to, resource, call) {
       path = file[[2]], call = call
     )
   }
-  # The name distinguishes the files of services that share a folder.
+  # Services that share a folder write files with different names.
   name <- gsub("[^A-Za-z0-9._-]+", "-", resource[["service.name"]])
   path <- normalizePath(file[[1]])
   list(kind = "folder", shown = file[[2]], path = c(path, file[[2]]), name = substr(name, 1, 100))
 }
 
-# The attributes of the resource: the defaults, those of the environment, and the user's.
+# The attributes of the resource: the defaults, the attributes in environment variables, and the user's.
 agent_resource <- function(resource, call) {
   host <- Sys.info()[["nodename"]]
   known <- c(
@@ -363,7 +331,7 @@ agent_resource <- function(resource, call) {
 
 # ---- Chunks for a function -------------------------------------------------------------
 
-# Calls the function for each chunk that waits.
+# Calls the user's function for each waiting chunk.
 give_chunks <- function() {
   if (is.null(agent$give) || isTRUE(agent$is_giving)) {
     return()
@@ -386,7 +354,7 @@ give_chunks <- function() {
   }
 }
 
-# Whenever R is idle: after a command at the prompt, and in event loops that run what the package later schedules.
+# Works whenever R is idle: after a command at the prompt, and in event loops that run callbacks of the package later.
 work_when_idle <- function() {
   run <- agent$run
   goes_on <- function() identical(agent$run[c("pid", "since")], run[c("pid", "since")]) && agent_state() == "running"
@@ -409,7 +377,7 @@ work_when_idle <- function() {
   }
 }
 
-# ---- The end of R, and of the package, and the beginning -----------------------------------
+# ---- When R quits, and when the package is loaded or unloaded --------------------------------
 
 stop_agent_at_quit <- function() {
   if (is.null(agent$stops_at_quit)) {
@@ -425,7 +393,7 @@ stop_agent_before_end <- function() {
   }
 }
 
-# Starts the agent when the package is loaded, if the environment says so.
+# Starts the agent when the package is loaded, if environment variables request it.
 start_agent_by_environment <- function() {
   value <- Sys.getenv("R_PROFILE_AGENT")
   is_off <- tolower(value) %in% c("", "0", "false", "no", "off")
@@ -436,7 +404,7 @@ start_agent_by_environment <- function() {
   tryCatch(start_agent(to), profile_error = function(error) {
     warn_profile(
       c(
-        "The agent that `R_PROFILE_AGENT` asks for cannot be started.",
+        "The agent that `R_PROFILE_AGENT` requests cannot be started.",
         x = conditionMessage(error)
       ),
       "profile_warning_agent",

@@ -3,9 +3,9 @@
 #' Record runs to compare
 #'
 #' @description
-#' `benchmark_profile()` evaluates expressions several times, in turns, and records each run: its
-#' time with [Rprof()], or the memory that it allocates with [Rprofmem()]. See [compare_profiles()] and
-#' [expect_no_regression()] for what to do with them.
+#' `benchmark_profile()` evaluates expressions several times, in turns, and records each run: its time with [Rprof()],
+#' or the memory that it allocates with [Rprofmem()]. Pass the result to [compare_profiles()] or
+#' [expect_no_regression()].
 #'
 #' @details The expressions are evaluated in turns, and the order is reversed each time, so that changes in
 #' the speed of the machine affect all of them equally. The garbage collector runs before each run.
@@ -13,10 +13,9 @@
 #' Record time if the runs take about a second or more: with the default `interval` there are 100 samples
 #' per second. Use `times` for shorter expressions; then each run evaluates its expression that many times.
 #'
-#' Allocated memory is exact, so that it shows small changes with few runs, on any machine. It is the memory of
-#' R's vectors of more than 128 bytes; memory that native code allocates in another way is not recorded.
-#' R compiles functions when they are called for the second time, which allocates memory; therefore `warmup`
-#' runs are not recorded.
+#' Allocated memory is exact: a few runs show small changes, on any machine. R's vectors of more than 128 bytes are
+#' recorded; memory that native code allocates in another way is not. R compiles functions when they are called for the
+#' second time, which allocates memory; therefore `warmup` runs are not recorded.
 #'
 #' The expressions must be able to run several times; assignments in them are local. Random numbers make
 #' runs differ: call [set.seed()] in each expression.
@@ -25,16 +24,16 @@
 #'   evaluated where `benchmark_profile()` is called.
 #' @param runs The number of runs of each expression.
 #' @param times How often each run evaluates its expression.
-#' @param warmup The number of runs of each expression that are not recorded.
-#' @param measure `"time"` or `"bytes"`. By default `"bytes"` if the environment variable `CI` is set, as
-#'   services for continuous integration do, and R can record allocations; otherwise `"time"`.
+#' @param warmup The number of runs of each expression before the first recorded one.
+#' @param measure `"time"` or `"bytes"`. The default is `"bytes"` if R can record allocations and the environment
+#'   variable `CI` is set, as in services for continuous integration; otherwise `"time"`.
 #' @param interval Seconds of CPU time between two samples, if time is recorded.
 #'
-#' @return A profile, see [profile_data], with a source for each run, in their order. For several
-#'   expressions, a list of such profiles with the names of the expressions.
+#' @return A profile, see [profile_data], with a source for each run, in the order of the runs. For several expressions,
+#'   a list of profiles, named like the expressions.
 #'
 #' @section Errors:
-#' - those of the expressions;
+#' - errors of the expressions;
 #' - `profile_error_argument` for invalid arguments;
 #' - `profile_error_unsupported` if R was built without the profiler: see `capabilities("Rprof")` and
 #'   `capabilities("profmem")`.
@@ -53,7 +52,7 @@ benchmark_profile <- function(
   exprs <- rlang::enquos(..., .ignore_empty = "all")
   named <- length(exprs) == 1 || rlang::is_named(exprs) && !anyDuplicated(names(exprs))
   if (length(exprs) == 0 || !named) {
-    # A misspelled argument is one of the expressions.
+    # R takes a misspelled argument for an expression.
     hints <- lapply(setdiff(names(exprs), ""), function(name) {
       hint <- did_you_mean(name, c("runs", "times", "warmup", "measure", "interval"), "`")
       if (!is.null(hint)) paste0("There is no argument `", name, "`. ", hint)
@@ -112,7 +111,7 @@ measure_by <- function(measure, call) {
   measure
 }
 
-# Runs without enough samples show nothing.
+# Informs about runs that are too short for a comparison.
 inform_short_runs <- function(profiles, measure, runs, times) {
   if (measure == "bytes") {
     return()
@@ -152,7 +151,7 @@ run_bytes <- function(work, times, call) {
   inside_of_run(read_format(path, "rprofmem", "2.0", NA_character_, call), frames, call)
 }
 
-# Returns the number of frames around those of the expression.
+# Returns the number of frames outside of the expression.
 run_once <- function(work, times, .start_of_run, .end_of_run) {
   gc(FALSE)
   started <- FALSE
@@ -164,7 +163,7 @@ run_once <- function(work, times, .start_of_run, .end_of_run) {
   }
   .end_of_run()
   started <- FALSE
-  # The frames up to this function, and that of `work()`.
+  # The frames up to this function, and the frame of `work()`.
   sys.nframe() + 1L
 }
 

@@ -7,29 +7,28 @@
 #' `call_tree()` returns a row for each distinct path of calls, with the value of the samples that end there
 #' (self) and of all samples that pass through it (total).
 #'
-#' `callees()` returns the part below one function: the functions that it called. `callers()` also starts at
-#' this function, and goes outwards to its callers.
+#' `callees()` returns the part of the tree below one function: the functions that it called. `callers()` starts at the
+#' same function and returns its callers, their callers, and so on.
 #'
 #' Printing shows the tree as text.
 #'
 #' @details
-#' Frames with the same function name are one node. R records a promise with the file in which it was written,
-#' so that one function may appear with several files. `by = "line"` distinguishes files and lines,
-#' and `by = "package"` shows packages only; calls within a package are one node. See
-#' [add_packages()] for how packages are determined.
+#' Frames with the same function name are one node. R records a promise with the file in which it was written, so that
+#' one function may appear with several files. `by = "line"` distinguishes files and lines, and `by = "package"` shows
+#' packages only; calls within a package are one node. [add_packages()] describes how packages are determined.
 #'
-#' A recursive function occurs several times on a path. `callees()` and `callers()` start at its outermost
-#' call, so that the total of their first row is that of [summary()][summary.profile_data()].
+#' A recursive function occurs several times on a path. `callees()` and `callers()` start at its outermost call, so
+#' their first row has the same total as in [summary()][summary.profile_data()].
 #'
 #' # Text
 #'
-#' Each line of the text has the total and self of a node as a percentage of the whole, its total in the
-#' unit of the sample type, and its name. A chain of calls, where each function has only one callee that
-#' matters, is one line: `main > run > fit`; of a long chain, the first three and last two names are shown.
-#' Its figures are those of the last function. A callee continues the chain if it has 90% of the total of
-#' the first function, and if the functions before it have a self below `min_share`. Branches with a smaller
-#' total than `min_share` are left out; if there are more than `n` lines, the limit is raised until at most
-#' `n` remain. For `callers()` and `callees()`, `min_share` is a share of the total of the function.
+#' Each line of the text has the total and self of a node as a percentage of the whole, its total in the unit of the
+#' sample type, and its name. A chain of calls, in which each function has only one relevant callee, is one line:
+#' `main > run > fit`; a long chain shows its first three and last two names. The figures belong to the last function of
+#' the chain. A callee continues the chain if it has 90% of the total of the first function, and if the functions before
+#' it have a self below `min_share`. Branches whose total is below `min_share` are left out; if there are more than `n`
+#' lines, this limit is raised until at most `n` lines remain. For `callers()` and `callees()`, `min_share` is a share
+#' of the total of the function.
 #'
 #' @param x A profile, see [profile_data]. For `format()` and `print()`, a call tree.
 #' @param by `"function"`, `"line"`, or `"package"`.
@@ -41,7 +40,7 @@
 #' @param focus A regular expression: only samples with a matching frame are used, see [filter_profile()].
 #' @param n The maximal number of lines.
 #' @param min_share The smallest total to show, as a share of the whole tree.
-#' @param width The width of the lines, by default that of the console.
+#' @param width The width of the lines, by default the width of the console.
 #'
 #' @return A tibble of class `profile_call_tree`, in preorder: each node is followed by its callees, in
 #'   descending order of total, regardless of its sign.
@@ -50,21 +49,21 @@
 #'   \item{parent_id}{integer: the node of the caller, `NA` for outermost frames. In the result of
 #'     `callers()` a parent is called by its children.}
 #'   \item{depth}{integer: 1 for outermost frames}
-#'   \item{name}{character: the function, or the package, `NA` if that is unknown. Code without symbols has the
-#'     name of the program or library that contains it, such as `[libfoo.so.1]`, and with `by = "line"` the
-#'     address: `[libfoo.so.1] 0x1000`.}
+#'   \item{name}{character: the function or package, `NA` if unknown. Code without symbols has the name of the program
+#'     or library that contains it, such as `[libfoo.so.1]`, and with `by = "line"` the address:
+#'     `[libfoo.so.1] 0x1000`.}
 #'   \item{filename}{character: its file, for code without symbols the program or library. `NA` if unknown, or
 #'     if there are several.}
 #'   \item{line}{integer: its line with `by = "line"`, else `NA`}
-#'   \item{package}{character: its package, if the profile contains it (see [add_packages()]) and it is
-#'     unique}
-#'   \item{self, total}{double: in the unit of the sample type. For `callers()`, self is the value of the
-#'     samples whose outermost frame is that of the node.}
+#'   \item{package}{character: its package, `NA` if the profile does not contain packages (see [add_packages()]) or if
+#'     there are several}
+#'   \item{self, total}{double: in the unit of the sample type. For `callers()`, self is the value of the samples in
+#'     which the node is the outermost frame.}
 #'   \item{x, width}{double: the left edge and the width of the node in a flame graph. The width is `total`; in
 #'     differences, which have negative values, it is the sum of the absolute values of self of the node and all
 #'     nodes below it.}
 #'   }
-#'   The attributes `type`, `unit`, `sum`, `whole` and `counted` are those of a [summary][summary.profile_data()].
+#'   The attributes `type`, `unit`, `sum`, `whole` and `counted` are the same as in a [summary][summary.profile_data()].
 #'
 #'   `format()` returns a character vector, `print()` returns `x`, invisibly.
 #'

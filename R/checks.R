@@ -7,7 +7,7 @@ is_valid_text <- function(x) {
   valid
 }
 
-# A single string of valid text. A path may consist of any bytes.
+# Whether this is a single string of valid text. (A path may consist of any bytes.)
 is_text <- function(x) {
   rlang::is_string(x) && is_valid_text(x)
 }
@@ -76,7 +76,7 @@ has_tables <- function(x) {
     any(names(x) %in% c(names(known$required), names(known$version1)))
 }
 
-# The same, checked and converted to version 2.0.
+# The tables of a profile or dm, checked and converted to version 2.0.
 as_v2 <- function(x, call) {
   as_version(x, "2.0", call)
 }

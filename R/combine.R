@@ -2,16 +2,15 @@
 
 #' Combine profiles
 #'
-#' Combines any number of profiles into one, with all their samples, in order, and all information about
-#' their sources.
+#' `combine_profiles()` returns one profile with the samples of all profiles, in order, and all information about their
+#' sources.
 #'
 #' @details
 #' The profiles may have different versions, origins and sample types; each sample keeps its own values.
 #' Each source remains a separate source, even if the same profile is given twice.
 #'
-#' Ids are assigned anew, from 1. Functions that are equal in all columns are stored once, and so are equal
-#' locations and mappings with equal attributes, and equal rows of `meta`. Resources and scopes are not
-#' merged.
+#' Ids are assigned anew, from 1. Functions that are equal in all columns are stored once. The same applies to locations
+#' and mappings with equal attributes, and to rows of `meta`. Resources and scopes are not merged.
 #'
 #' Columns and tables with a leading dot are kept, including your own. A column that is missing from a
 #' profile is `NA` for its rows. Columns named `source_id`, `sample_id`, `location_id`, `function_id`,

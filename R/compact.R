@@ -4,16 +4,16 @@
 #'
 #' @description
 #' You can edit the tables of a profile: filter samples, remove frames, rename functions, add values.
-#' `compact_profile()` then removes what is no longer needed, as `dm_filter()` would, and renumbers ids.
+#' `compact_profile()` then removes the rows that are no longer needed, as `dm_filter()` would, and renumbers ids.
 #'
 #' @details
-#' It works in four steps:
+#' There are four steps:
 #'
-#' 1. Columns and tables get their correct type back if nothing is lost: columns that became double or
+#' 1. Columns and tables are converted back to their correct type if this loses nothing: columns that became double or
 #'    factors, tables that became grouped or other kinds of data frames.
-#' 2. Rows that refer to a missing row are removed: the samples of a source; the values, frames and labels
-#'    of a sample; the locations of a function; the frames of a location. Samples are kept if only their
-#'    frames are removed, as if the removed functions had been inlined.
+#' 2. Rows that refer to a missing row are removed: the samples of a missing source; the values, frames and labels of a
+#'    missing sample; the locations of a missing function; the frames of a missing location. A sample is kept if only
+#'    some of its frames are removed, as if the removed functions had been inlined.
 #' 3. Rows that nothing refers to are removed: functions and mappings without a location (except the first
 #'    mapping, which is the program), locations without a frame, sources without a sample, scopes without a
 #'    source, resources without a scope; and their attributes.
@@ -59,7 +59,7 @@ compact_profile <- function(x) {
   bind_profiles(list(x), call, own, close_gaps = TRUE)
 }
 
-# User-defined columns of ids need not be integer; those of the schema are.
+# Converts ids in user-defined columns to integer, the type of ids in the schema.
 integer_ids <- function(x, own, call) {
   for (table in names(own)) {
     for (column in names(references(table, own[[table]]))) {

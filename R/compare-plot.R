@@ -2,9 +2,9 @@
 
 #' Plot a comparison
 #'
-#' Draws the ratios of [compare_profiles()], with their 95% intervals, on a logarithmic scale. Rows with a
-#' verdict are red (more) or blue (less), all others grey; single runs have no verdict. The amounts are on the
-#' right, and the whole run is the first row.
+#' `plot()` draws the ratios of [compare_profiles()] with their 95% intervals, on a logarithmic scale. Rows with a
+#' verdict are red (more) or blue (less), all others grey; single runs have no verdict. The first row is the whole run.
+#' Amounts are shown on the right.
 #'
 #' @param x A comparison, see [compare_profiles()].
 #' @param ... Must be empty.

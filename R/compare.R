@@ -13,22 +13,20 @@
 #' @details
 #' # Amounts
 #'
-#' What is compared is the sampled time of each run: the number of samples times the sampling period, so
-#' that runs with different periods can be compared. With `type`, or if sampling periods are not known, it
-#' is the sum of a sample type, such as `alloc_space`.
+#' By default, the sampled time of each run is compared: the number of samples times the sampling period, so that runs
+#' with different periods can be compared. With `type`, or if sampling periods are not known, the sum of a sample type,
+#' such as `alloc_space`, is compared.
 #'
-#' With `scale = "share"`, it is the share of the run instead. Shares do not depend on the speed of the
-#' machine, and vary less from run to run, but if one function takes more, the shares of all others
-#' decrease.
+#' With `scale = "share"`, shares of the run are compared. Shares do not depend on the speed of the machine and vary
+#' less from run to run. But if one function takes more, the shares of all others decrease.
 #'
 #' # Statistics
 #'
-#' `ratio` is the ratio of the geometric means of both versions, with a 95% interval by Welch's test of the
-#' logarithms. `p_value` is the p value of this test for a single row: if nothing changed, one of twenty rows
-#' has a p value below 0.05. `p_adjusted` is adjusted for all rows together by Holm's method, with the share
-#' of a row as its weight. The `verdict` is `"more"` or `"less"` if `p_adjusted` is below 0.05, otherwise
-#' `"none found"`. This does not mean that there is no difference: `detectable` is the ratio that a comparison
-#' of this kind would find in 80% of cases.
+#' `ratio` is the ratio of the geometric means of both versions, with a 95% interval by Welch's test of the logarithms.
+#' `p_value` is the p value of this test for a single row: if nothing changed, one of twenty rows has a p value below
+#' 0.05. `p_adjusted` is adjusted for all rows together by Holm's method, with the share of a row as its weight. The
+#' `verdict` is `"more"` or `"less"` if `p_adjusted` is below 0.05, otherwise `"none found"`. This does not mean that
+#' there is no difference: `detectable` is the ratio that a comparison of this kind would find in 80% of cases.
 #' Functions with equal amounts in all runs, such as a function and its only caller, count as one row.
 #'
 #' To find smaller differences, record more runs, or name the functions or packages of interest in `only`: the
@@ -40,23 +38,22 @@
 #' With fewer than three runs on a side there is no verdict. Shares of single runs have an interval, which
 #' assumes independent samples.
 #'
-#' The whole run is compared as well, by a test of its own: see the attribute `whole`.
+#' The whole run is compared in a separate test; the result is in the attribute `whole`.
 #'
 #' @param base,new Profiles of the old and the new version, see [profile_data]; or lists of profiles. Each
 #'   source is a run.
 #' @param ... Must be empty.
 #' @param by What is compared: `"function"` (by name), `"line"`, or `"package"` (see [add_packages()]).
 #' @param scale `"amount"`, or `"share"` for shares of the run.
-#' @param what `"total"`, the amount of a function and all that it called, or `"self"`, that of the function
-#'   alone.
-#' @param type The sample type, as in [summary()][summary.profile_data()]. `NULL` for the sampled time if it
-#'   is known, otherwise the default type.
-#' @param only Names of functions or packages to compare. `NULL` for all that `min_share` selects.
-#' @param min_share Rows are compared if their share of the runs, on average over both versions, is at least
-#'   this.
+#' @param what `"total"` for the amount of a function and everything that it called, or `"self"` for the amount of the
+#'   function alone.
+#' @param type The sample type, as in [summary()][summary.profile_data()]. `NULL` for the sampled time, or if it is not
+#'   known for the default type.
+#' @param only Names of functions or packages to compare. `NULL` for all rows that `min_share` selects.
+#' @param min_share The smallest share of the runs, averaged over both versions, of rows to compare.
 #' @param x A comparison.
 #' @param n The number of rows to print.
-#' @param width The width of the lines, by default that of the console.
+#' @param width The width of the lines, by default the width of the console.
 #'
 #' @return A tibble of class `profile_comparison`. Rows with a verdict of more or less come first, then the
 #'   others, both in descending order of the change of amounts.
@@ -68,17 +65,16 @@
 #'   \item{lower, upper}{double: the 95% interval of the ratio, up to `Inf` if the row is not in any run of
 #'     `base`}
 #'   \item{p_value, p_adjusted}{double: the p values of Welch's test, before and after Holm's adjustment}
-#'   \item{detectable}{double: the smallest ratio greater than 1 that such a comparison would find in 80% of
-#'     cases; differences in the other direction are its inverse. 1 if all runs of each version are equal}
+#'   \item{detectable}{double: the smallest ratio greater than 1 that such a comparison would find in 80% of cases; its
+#'     inverse is the largest ratio below 1. 1 if all runs of each version are equal}
 #'   \item{verdict}{character: `"more"`, `"less"`, or `"none found"`; `NA` with fewer than three runs}
 #'   }
 #'   Attributes: `whole`, a tibble with one row and these columns from `base` on, for the whole run; `runs`,
 #'   the number of runs of each version; `type` and `unit`; `by`, `scale` and `what`.
 #'
 #' @section Errors:
-#' - `profile_error_unsupported` if the runs cannot be compared: one has no values of the type, amounts are beyond 1e-150 or
-#'   1e150, or counts of
-#'   samples with different or partly unknown periods;
+#' - `profile_error_unsupported` if the runs cannot be compared: a run has no values of the type, amounts are below
+#'   1e-150 or above 1e150, or counts of samples have different or partly unknown periods;
 #' - `profile_error_invalid` if a profile is not valid;
 #' - `profile_error_argument` for other invalid arguments.
 #' @seealso [expect_no_regression()], [benchmark_profile()]; `profile_page(new, base = base)` for a picture

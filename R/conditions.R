@@ -33,8 +33,8 @@
 #   profile_message_short      recorded runs have few samples
 #   profile_message_recorded   an expression failed while it was recorded
 
-# Messages contain names, paths and text from files, whose control characters are escaped. What is too long for a
-# message is cut in the middle, so that both ends of a sentence are left.
+# Messages contain names, paths and text from files, whose control characters are escaped. A text that is too long for a
+# message is shortened in the middle, so that the start and the end of a sentence remain.
 message_text <- function(message) {
   message[] <- printable(message, 2000, "middle")
   message
@@ -52,7 +52,7 @@ inform_profile <- function(message, class, ...) {
   rlang::inform(message_text(message), class = c(class, "profile_message"), ...)
 }
 
-# Evaluates a call of another exported function. Its errors name this call of the user.
+# Evaluates a call of another exported function. Its errors name the user's call.
 with_call <- function(code, call) {
   force(call)
   named <- function(error) {
@@ -66,7 +66,7 @@ abort_argument <- function(message, call) {
   abort_profile(message, "profile_error_argument", call = call)
 }
 
-# For rules that are checked in R. The message has the same form as those of the core.
+# For rules that are checked in R. The message has the same form as messages of the core.
 abort_invalid <- function(rule, table, column = NULL, row = NULL, call) {
   abort_profile(
     paste0(place_of(table, column, row), before_rule(rule), rule, "."), "profile_error_invalid",
@@ -82,7 +82,7 @@ abort_unstorable <- function(rule, table, column = NULL, parent = NULL, call) {
   )
 }
 
-# The text between place and rule, as in "Table `samples` is missing."
+# The text between the place and the rule: "is missing" follows a blank, as in "Table `samples` is missing."
 before_rule <- function(rule) {
   if (grepl("^(is|has) ", rule)) " " else ": "
 }
@@ -95,7 +95,7 @@ place_of <- function(table, column = NULL, row = NULL) {
   )
 }
 
-# One warning for all irregularities of a file: `counts` has a row for each kind of problem.
+# Warns once about all irregularities of a file: `counts` has a row for each kind of problem.
 warn_problems <- function(counts, name, call) {
   if (nrow(counts) == 0) {
     return()
@@ -123,7 +123,7 @@ problems_in_words <- function(counts) {
   paste0(ifelse(counts$count == 1, "", paste0(times, " times: ")), counts$description, recycle0 = TRUE)
 }
 
-# One warning for all that a file or message could not store: `losses` has a row for each kind.
+# Warns once about everything that a file or message could not store: `losses` has a row for each kind of loss.
 warn_losses <- function(losses, target, call) {
   if (nrow(losses) == 0) {
     return()
@@ -137,8 +137,8 @@ warn_losses <- function(losses, target, call) {
   )
 }
 
-# What users can do about an error of the core. The core has remedies for files that cannot be read, but does not know
-# our functions: a format that can be read has no remedy.
+# What users can do about an error of the core. The core suggests remedies for files that cannot be read, but does not
+# know R functions, so hints that name them are added here.
 error_hint <- function(error) {
   reader <- paste0("read_", if (identical(error$looks_like, "perf")) "perf_script" else error$looks_like)
   if (!is.null(error$remedy)) {
@@ -153,7 +153,7 @@ error_hint <- function(error) {
   }
 }
 
-# The same for readers, which can return the tables of either version.
+# The same, for readers: a profile that version 1.0 cannot represent may be read as version 2.0.
 reader_hint <- function(error) {
   if (identical(error$version, "1.0")) {
     "Use `version = \"2.0\"`."

@@ -1,4 +1,4 @@
-# Reads all bytes of a connection, or raises an error with the reason.
+# Reads all bytes of a connection, or raises an error that states the reason.
 
 # The description of a connection, for messages.
 connection_name <- function(con, call) {

@@ -1,9 +1,10 @@
-# Finds the rows of a profile that a database may already have, by keys that are computed from their content.
+# Keys for the rows that profiles in a database share. A key is computed from the content of a row, so equal rows have
+# equal keys.
 #
 # A function, a location, a stack, a scope or a resource that is equal to a stored one is not stored again. Its key is
-# computed from its columns, its attributes, and the keys of the rows that it refers to. Rows with something that
-# cannot be part of the key are not shared: those that tables of the user refer to, those with columns that are lists,
-# and those with a mapping, because the order of mappings determines which one is the program.
+# computed from its columns, its attributes, and the keys of the rows that it refers to. Some rows are not shared: rows
+# to which tables of the user refer, rows with list columns, and rows with a mapping, because the order of mappings
+# determines which one is the program.
 
 # Shared tables, each after those that it refers to, with the tables that are part of them.
 shared_tables <- list(
@@ -18,8 +19,8 @@ references_to_shared <- list(
   .resources = ".scopes", .scopes = "sources", functions = "locations", locations = "sample_locations"
 )
 
-# The keys of the rows of each shared table: for those that cannot be shared, `keys` are NA, and in `names` they have
-# a name of their own.
+# The keys of the rows of each shared table. `keys` is NA for rows that cannot be shared; in `names` these have a unique
+# name.
 content_of <- function(x, call) {
   content <- list(keys = list(), names = list())
   for (table in intersect(names(shared_tables), names(x))) {
@@ -81,7 +82,7 @@ as_cells <- function(x) {
   if (inherits(x, "integer64")) as.character(x) else as.vector(unclass(x))
 }
 
-# The rows of a table to which tables of users refer, or other tables that are not part of its content.
+# The rows of a table that tables of users refer to, or other tables that are not part of its content.
 rows_of_users <- function(x, table, key, call) {
   others <- setdiff(names(x), c(table, shared_tables[[table]], references_to_shared[[table]]))
   rows <- lapply(others, function(other) {

@@ -14,11 +14,11 @@
 #' If there are several headers, as in a file written with `append = TRUE`, each further one becomes a
 #' source without samples, since version 1.0 does not record which sample belongs to which run.
 #'
-#' From 2.0 to 1.0, each sample becomes one row, in the same order; equal stacks are not aggregated. `value`
-#' is the value of type `samples` and unit `count`, or else of the first type with the unit `count`; samples
-#' for which it is 0 are left out. Headers and `#File` lines of Rprof sources become `.rprof`, otherwise
-#' comments become `.msg`; there is neither if all sources are `"manual"`. Other types, labels, sources and
-#' their times, and all other columns and tables with a leading dot cannot be represented.
+#' From 2.0 to 1.0, each sample becomes one row, in the same order; equal stacks are not aggregated. `value` is the
+#' value of type `samples` and unit `count`, or else of the first type with the unit `count`; samples with the value 0
+#' are left out. Headers and `#File` lines of Rprof sources become `.rprof`, otherwise comments become `.msg`; if all
+#' sources are `"manual"`, neither component exists. Other types, labels, sources and their times, and all other columns
+#' and tables with a leading dot cannot be represented.
 #'
 #' In both directions ids are assigned anew. Columns and tables of your own, and text in `.rprof` that
 #' `Rprof()` does not write, are left out.

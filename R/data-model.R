@@ -3,9 +3,9 @@
 #' Tables and columns of a profile
 #'
 #' @description
-#' A profile is a named list of [tibbles][tibble::tibble] with class `profile_data`. Seven tables, linked
-#' by integer ids, hold the samples; further tables and columns, whose names begin with a dot, hold additional
-#' information of a file format or a recorder.
+#' A profile is a named list of [tibbles][tibble::tibble] with class `profile_data`. Seven tables, linked by integer
+#' ids, contain the samples. Further tables and columns, whose names begin with a dot, contain additional information of
+#' a file format or a recorder.
 #'
 #' This page describes all of them. `vignette("data-model")` shows how to query and edit them, and
 #' [validate_profile()] checks the rules.
@@ -30,14 +30,13 @@
 #' @eval document_types()
 #'
 #' @section Memory profiles:
-#' `Rprof(memory.profiling = TRUE)` records four values with each sample. Three of them are the memory in
-#' use, in bytes: `vsize_small` and `vsize_large` for small and large vectors, `nodes` for everything
-#' else. Sums of these are meaningless. The fourth, `duplications`, is the number of copied vectors since
-#' the previous sample.
+#' `Rprof(memory.profiling = TRUE)` records four values with each sample. Three of them are the memory in use, in bytes:
+#' `vsize_small` and `vsize_large` for small and large vectors, `nodes` for everything else. Sums over samples of memory
+#' in use are meaningless. The fourth value, `duplications`, is the number of copied vectors since the previous sample.
 #'
-#' Two more values, in bytes, are computed from the changes of the three since the previous sample, as
-#' [summaryRprof()] does it: `alloc_size` is the sum of increases, `dealloc_size` the sum of decreases.
-#' Both are 0 for the first sample of a run.
+#' Two more values, in bytes, are computed from the changes of the memory in use since the previous sample, as in
+#' [summaryRprof()]: `alloc_size` is the sum of increases, `dealloc_size` the sum of decreases. Both are 0 for the first
+#' sample of a run.
 #'
 #' @eval document_tables("Columns of the seven tables", required = TRUE)
 #' @eval document_tables("Further tables", required = FALSE)
@@ -58,45 +57,41 @@
 #' | `empty` | an empty string: the attribute has a key and no value |
 #'
 #' @section Numbers and addresses that R cannot represent:
-#' A number that does not fit its column is also stored, in decimal, in a character column of the same name
-#' with the suffix `_exact`. It takes precedence as long as the column itself is unchanged, so you can
-#' ignore it when you edit. These columns are `.value_exact` in `sample_values`, `num_exact` in `.labels`,
-#' `.period_exact` and `.duration_nanos_exact` in `sources`, for numbers above 2^53; `.line_exact` and
-#' `.column_exact` in `locations` and `.start_line_exact` in `functions`, for negative numbers and numbers
-#' above 2^31 - 1, where the column is 0.
+#' A number that does not fit its column is also stored, in decimal, in a character column of the same name with the
+#' suffix `_exact`. The exact number applies as long as the column itself is unchanged, so you can ignore it when you
+#' edit. These columns are `.value_exact` in `sample_values`, `num_exact` in `.labels`, `.period_exact` and
+#' `.duration_nanos_exact` in `sources`, for numbers above 2^53; `.line_exact` and `.column_exact` in `locations` and
+#' `.start_line_exact` in `functions`, for negative numbers and numbers above 2^31 - 1, where the column is 0.
 #'
 #' Addresses are character, `0x` followed by hexadecimal digits.
 #'
 #' @section Columns and tables of your own:
-#' You can add columns and tables if their names begin with a dot. A column named `source_id`,
-#' `sample_id`, `location_id`, `function_id`, `mapping_id`, `resource_id` or `scope_id` in such a table
-#' refers to the table with that key: [combine_profiles()], [compact_profile()] and [copy_profile_to()]
-#' keep the references correct.
+#' You can add columns and tables if their names begin with a dot. A column named `source_id`, `sample_id`,
+#' `location_id`, `function_id`, `mapping_id`, `resource_id` or `scope_id` in such a table refers to the table with that
+#' key. [combine_profiles()], [compact_profile()] and [copy_profile_to()] update it.
 #'
 #' @section Types of columns:
-#' Columns have the types above, without a class and without dimensions. All functions also accept
-#' equivalent types: `integer64` with numbers that the type can represent exactly (up to 2^31 - 1, or 2^53
-#' for double), date-times (`POSIXct`) and dates in `source_timestamp` and `.timestamp`, `I()`, and classes
-#' that wrap the type itself, such as those of the packages glue and fs. Any other type, such as
-#' `difftime` or a matrix, is an error, except in columns of your own. [compact_profile()] also accepts
-#' factors, and whole numbers stored as double.
+#' Columns have the types above, without a class and without dimensions. All functions also accept equivalent types:
+#' `integer64` with numbers that the type can represent exactly (up to 2^31 - 1, or 2^53 for double), date-times
+#' (`POSIXct`) and dates in `source_timestamp` and `.timestamp`, `I()`, and classes that wrap the type itself, such as
+#' the classes of the packages glue and fs. Any other type, such as `difftime` or a matrix, is an error, except in
+#' columns of your own. [compact_profile()] also accepts factors, and whole numbers stored as double.
 #'
 #' @section Computed columns:
-#' Most stacks occur many times, but `sample_locations` has a row for each frame of each sample. The three
-#' columns of this table, the ids in `samples` and `sample_values`, types and units, and values that are equal in
-#' all rows are therefore not stored, nor are the columns of `as_tibble()`: R computes their values when they
-#' are needed. They can be used like any other column. If a function needs all values of a column at once, the
-#' column is stored from then on, like an ordinary one. Files and databases, and R processes without this
-#' package, get ordinary columns.
+#' Most stacks occur many times, but `sample_locations` has a row for each frame of each sample. Some columns are
+#' therefore not stored, and R computes their values when they are needed: the three columns of this table, the ids in
+#' `samples` and `sample_values`, types and units, values that are equal in all rows, and the columns of `as_tibble()`.
+#' Use them like any other column. If a function needs all values of a column at once, the column is stored from then
+#' on, like an ordinary one. Files, databases, and R processes without this package receive ordinary columns.
 #'
-#' Functions of this package recognise tables that were not changed since they were returned, and do not
-#' check or search them again. Assigning to cells or dropping rows converts a table to an ordinary one.
-#' `object.size()` counts computed values as if they were stored.
+#' Functions of this package recognise tables that were not changed since they were returned, and do not check them
+#' again. Assigning to cells or dropping rows converts a table to an ordinary one. `object.size()` counts computed
+#' values as if they were stored.
 #'
-#' `options(profile.lazy = FALSE)` turns this off: all columns are then stored from the start.
+#' With `options(profile.lazy = FALSE)`, all columns are stored from the start.
 #'
 #' @section Version 1.0:
-#' Versions 1.x of this package used other tables, which all functions accept and which readers return for
+#' Versions 1.x of this package used other tables. All functions accept them, and readers return them for
 #' `version = "1.0"`. They are, in this order:
 #'
 #' | table | columns |

@@ -1,22 +1,23 @@
-# How profiles are stored: what many samples have in common is stored once.
+# How a database stores profiles: stacks and sets of labels, which many samples share, are stored once.
 #
-# Samples repeat their stacks, and so do the profiles of one service. A database has each stack and each set of labels
-# once, with its key (content-keys.R), and a sample refers to them. Its values are columns of `samples`. So a sample
-# takes one row. `sample_values`, `sample_locations` and `.labels` are views that look like the tables of a profile.
+# Samples repeat their stacks, and so do the profiles of one service. A database stores each stack and each set of
+# labels once, with a key (content-keys.R), and samples refer to them. The values of a sample are columns of `samples`,
+# so a sample takes one row. `sample_values`, `sample_locations` and `.labels` are views that look like the tables of a
+# profile.
 #
 #   samples           .stack_id ──► .stacks ◄── .stack_locations ──► locations ──► functions
 #                     .label_set_id ──► .label_sets ◄── .set_labels
 #                     .value_1, .value_2, ...: the types in .value_types
 #   .other_values     values with columns that only sample_values has, such as .value_exact
 
-# Tables of a profile with rows for each sample that are stored in sets: the table of sets, its id, and the table with
-# the rows of sets.
+# Tables of a profile whose rows are stored in sets that samples share: the table of the sets, its id, and the table
+# with the rows of the sets.
 sets_of_rows <- list(
   sample_locations = list(sets = ".stacks", id = "stack_id", rows = ".stack_locations"),
   .labels = list(sets = ".label_sets", id = "label_set_id", rows = ".set_labels")
 )
 
-# The tables that only databases have, without those of users.
+# The tables that only databases have, apart from tables of users.
 stored_tables <- c(
   ".next_ids", ".stacks", ".stack_locations", ".label_sets", ".set_labels", ".value_types", ".other_values"
 )
@@ -41,8 +42,8 @@ stored_key_tables <- function() {
   append(keys, stored_keys, before)
 }
 
-# The most types whose values are columns of `samples`. Values of further types are in `.other_values`, since
-# databases limit the number of columns.
+# The maximum number of types whose values are columns of `samples`. Values of further types are in `.other_values`,
+# since databases limit the number of columns.
 most_value_columns <- 100L
 
 value_column <- function(numbers) {
@@ -55,10 +56,10 @@ is_value_column <- function(columns) {
 
 # ---- From a profile ----------------------------------------------------------
 
-# The tables as they are stored, with the ids of the profile. `types` are the types of values, and `values` a column for
-# each. `keys` has the keys of the rows of shared tables, see content-keys.R.
+# The tables in their stored form, with the ids of the profile. `types` are the types of values, and `values` has a
+# column for each type. `keys` contains the keys of the rows of shared tables, see content-keys.R.
 stored_form <- function(x, call) {
-  # Copies: otherwise, columns of the profile that are computed when needed would stay in memory.
+  # Copies, since the columns of a profile that are computed when needed would otherwise stay in memory.
   for (table in intersect(c("sample_values", "sample_locations"), names(x))) {
     x[[table]] <- slice_rows(x[[table]], seq_len(nrow(x[[table]])))
   }
@@ -93,7 +94,7 @@ stored_form <- function(x, call) {
   list(tables = tables, types = types, values = columns, keys = content$keys)
 }
 
-# Adds the columns of values, whose names depend on the types that the database has.
+# Adds the columns of values. Their names depend on the types in the database.
 with_value_columns <- function(stored, con, schema) {
   known <- value_types(con, schema)
   pairs <- vctrs::vec_match(stored$types, tibble::as_tibble(known[c("type", "unit")]))
@@ -120,9 +121,9 @@ with_value_columns <- function(stored, con, schema) {
   stored
 }
 
-# The distinct sets of rows that samples have in a table: `keys` has one for each, NA if it cannot be shared; `rows`
-# are its rows; `of_sample` is the number of each sample's set, NA for one without rows, except that every
-# sample has a stack.
+# The distinct sets of rows that samples have in a table. `keys` has a key for each set, NA if the set cannot be shared;
+# `rows` contains the rows of all sets; `of_sample` is the number of each sample's set. It is NA for a sample without
+# rows, except for stacks: every sample has one, which may be empty.
 stored_sets <- function(x, table, content, call) {
   set <- sets_of_rows[[table]]
   rows <- x[[table]]
@@ -169,7 +170,7 @@ profile_form <- function(x) {
   lapply(rlang::set_names(names(x)), function(table) x[[table]][!is_of_layout(table, names(x[[table]]))])
 }
 
-# Whether columns are those that refer to stored sets, those of values, or keys of content.
+# Whether columns belong to the layout of the database: references to sets, values, and keys of content.
 is_of_layout <- function(table, columns) {
   switch(table,
     samples = columns %in% paste0(".", names(stored_keys)) | is_value_column(columns),
@@ -177,7 +178,7 @@ is_of_layout <- function(table, columns) {
   )
 }
 
-# The rows of each sample's set. `rows` are sorted by set.
+# A row for each sample and each row of its set. `rows` are sorted by set.
 rows_of_samples <- function(sample_ids, set_ids, rows, id) {
   sets <- vctrs::vec_unique_loc(rows[[id]])
   found <- match(set_ids, rows[[id]][sets])
@@ -264,8 +265,8 @@ create_view <- function(con, schema, table, select) {
   }
 }
 
-# The name of a table in a view. SQLite would store the name of the schema, which is different when the file is opened
-# by itself; without a schema, tables are those of the view's own file.
+# The name of a table in a view. In SQLite, the schema is left out: SQLite would store its name, which changes when the
+# file is opened by itself. Without a schema, SQLite uses the tables in the file of the view.
 in_view <- function(con, schema, table) {
   quoted(con, if (!is_sqlite(con)) schema, table)
 }

@@ -2,9 +2,8 @@
 
 #' Query profiles in a database
 #'
-#' `tbl_profile()` returns the tables of [copy_profile_to()] as lazy tables of dbplyr, for selected runs. The
-#' database computes `dplyr` verbs on them, and `summary()`. Use [profile_from_con()] to load profiles into
-#' memory.
+#' `tbl_profile()` returns the tables of [copy_profile_to()] as lazy tables of dbplyr, for selected runs. The database
+#' computes the results of `dplyr` verbs and of `summary()`. Use [profile_from_con()] to load profiles into memory.
 #'
 #' SQLite does not wait for writers by default. Since the tables are read later, `tbl_profile()` sets the busy
 #' timeout of an SQLite connection to one minute, unless it is longer already.
@@ -15,17 +14,15 @@
 #' @param object A value of `tbl_profile()`.
 #' @param type The sample type to sum.
 #'
-#' @return `tbl_profile()`: a list of class `tbl_profile` with a lazy table for each of the seven tables.
-#'   Ids are those of the database. `locations` and `functions` are those of all runs.
+#' @return `tbl_profile()`: a list of class `tbl_profile` with a lazy table for each of the seven tables. Ids are the
+#'   ids in the database. `locations` and `functions` contain the rows of all runs.
 #'
-#'   `summary()`: a lazy table with a row for each function, and columns `name`, `self`, `total`,
-#'   `self_share` and `total_share`, as in [summary.profile_data()], in no particular order. Use
-#'   `dplyr::collect()` to load it. The database does not know the names of code without symbols: its `name` is
-#'   `NA`. Shares of differences are always relative to the sum of absolute values.
+#'   `summary()`: a lazy table with a row for each function, and columns `name`, `self`, `total`, `self_share` and
+#'   `total_share`, as in [summary.profile_data()], in no particular order. Use `dplyr::collect()` to load it. `name` is
+#'   `NA` for code without symbols. Shares of differences are always relative to the sum of absolute values.
 #'
 #' @section Errors:
-#' Those of [summary.profile_data()], such as `profile_error_unsupported` if the values of `type` cannot be
-#' summed.
+#' The errors of [summary.profile_data()], such as `profile_error_unsupported` if the values of `type` cannot be summed.
 #' @export
 #' @examplesIf rlang::is_installed(c("DBI", "RSQLite", "dplyr", "dbplyr"))
 #' con <- DBI::dbConnect(RSQLite::SQLite())
@@ -48,8 +45,8 @@ tbl_profile <- function(con, ..., schema = NULL) {
     need_package(package, call)
   }
   conditions <- rlang::enquos(...)
-  # The result is computed later. Stored runs do not change, so this needs no transaction, but SQLite must
-  # wait for writers then as well.
+  # The database computes results later, without a transaction, since stored runs do not change. SQLite must wait for
+  # writers then, too.
   wait_for_others(con)
   ids <- in_transaction(con, reading = TRUE, call = call, {
     chosen_sources(con, conditions, schema, call)
@@ -58,8 +55,7 @@ tbl_profile <- function(con, ..., schema = NULL) {
   tables <- lapply(rlang::set_names(names), function(table) {
     columns <- list_fields(con, schema, table)
     columns <- columns[!is_of_layout(table, columns)]
-    # Finding the locations of selected runs would require a scan of all their frames; joins do this when
-    # it is needed.
+    # `locations` are not filtered by run, since that would require a scan of all frames. Joins do it when it is needed.
     shared <- table %in% c("locations", "functions")
     chosen <- if (shared) "" else where_sources(con, schema, table, columns, ids)
     select_lazily(con, schema, table, columns, chosen)
@@ -72,8 +68,8 @@ select_lazily <- function(con, schema, table, columns, where = "") {
   dplyr::tbl(con, dbplyr::sql(paste("SELECT", names, "FROM", quoted(con, schema, table), where)), vars = columns)
 }
 
-# The tables from which a summary is computed. It first sums the values of one type by stack, which leaves far fewer
-# rows than `sample_values` and `sample_locations` have. NULL for databases of earlier versions.
+# The tables for a summary, which first sums the values of one type by stack. There are far fewer stacks than rows in
+# `sample_values` and `sample_locations`. NULL for databases of earlier versions.
 lazy_sets <- function(con, schema, ids) {
   if (is_old_layout(list_tables(con, schema))) {
     return(NULL)
@@ -152,8 +148,8 @@ summary.tbl_profile <- function(object, ..., type = "samples") {
   )
 }
 
-# The frames of stacks, and the sums of the values and of the absolute values that each stack has. Without sets each
-# sample has a stack of its own.
+# The frames of stacks, and for each stack the sum of its values and of their absolute values. In databases of earlier
+# versions each sample has its own stack.
 stacks_with_values <- function(object, type) {
   .data <- rlang::.data
   stored <- attr(object, "stored")

@@ -1,16 +1,16 @@
-# Removes old runs from a database, and everything to which only they refer.
+# Removes old runs from a database, with all rows that no other run refers to.
 
 #' Remove old profiles from a database
 #'
-#' Removes the runs that were recorded before a point in time, and everything that belongs only to them: their
-#' samples, and the stacks, labels, functions, locations, scopes and resources that no other run refers to.
+#' `prune_profiles()` removes the runs that were recorded before a point in time, with their samples, and the stacks,
+#' labels, functions, locations, scopes and resources that no other run refers to.
 #'
-#' The space becomes free for new profiles. To give it back to the system, run `VACUUM` afterwards.
+#' The database reuses the space for new profiles. To return it to the system, run `VACUUM` afterwards.
 #'
-#' Everything is done in one transaction, as in [copy_profile_to()]. It reads all samples once, so call it once a day,
-#' not after each profile.
+#' All rows are removed in one transaction, as in [copy_profile_to()]. This reads all samples once, so call the function
+#' once a day, not after each profile.
 #'
-#' Rows of your own tables are removed if they refer to something that is removed. Rows that refer to nothing stay.
+#' Rows of your own tables are removed if they refer to a removed row. Rows without a reference stay.
 #'
 #' @inheritParams copy_profile_to
 #' @param before A date-time or a date: runs whose `source_timestamp` is earlier are removed. Runs without a
@@ -65,7 +65,7 @@ older_than <- function(before, conditions, call) {
   c(rlang::quos(.data$source_timestamp < !!seconds), conditions)
 }
 
-# The table and the column that refer to the rows with each key. A key comes before those to which its rows refer.
+# The tables and columns that refer to the rows of each key. A key comes before the keys that its rows refer to.
 used_by <- list(
   stack_id = c("samples", ".stack_id"),
   label_set_id = c("samples", ".label_set_id"),
@@ -113,7 +113,7 @@ delete_rows <- function(con, schema, table, where) {
 remove_rows_of_sources <- function(con, schema, fields, by_source) {
   samples <- quoted(con, schema, "samples")
   by_sample <- paste0("sample_id IN (SELECT sample_id FROM ", samples, " WHERE ", by_source, ")")
-  # Mappings may belong to several sources: they are removed when nothing refers to them.
+  # Mappings may belong to several sources, so they are removed later, when nothing refers to them.
   for (table in setdiff(names(fields), c("samples", "sources", ".mappings"))) {
     if ("sample_id" %in% fields[[table]]) delete_rows(con, schema, table, by_sample)
     if ("source_id" %in% fields[[table]]) delete_rows(con, schema, table, by_source)
@@ -122,7 +122,7 @@ remove_rows_of_sources <- function(con, schema, fields, by_source) {
   delete_rows(con, schema, "sources", by_source)
 }
 
-# Removes rows with a key to which nothing refers any more, and rows that belong to them.
+# Removes the rows of a key that nothing refers to any more, and the rows that belong to them.
 remove_unused <- function(con, schema, fields, key) {
   table <- stored_key_tables()[[key]]
   user <- used_by[[key]]

@@ -46,7 +46,7 @@ check_model <- function(con, schema, call) {
   }
 }
 
-# The tables with the ids of the database.
+# Loads the tables, with the ids of the database.
 select_sources <- function(con, source_ids, schema) {
   there <- list_tables(con, schema)
   is_old <- is_old_layout(there)
@@ -117,7 +117,7 @@ where_sources <- function(con, schema, table, columns, source_ids) {
     column <- DBI::dbQuoteIdentifier(con, column)
     paste0(key, " IN (SELECT ", column, " FROM ", quoted(con, schema, from), " WHERE ", where, ")")
   }
-  # A column that no stored profile has may be missing.
+  # The column is missing if no stored profile has it.
   within_dotted <- function(key, from, where) {
     column <- paste0(".", key)
     there <- column %in% list_fields(con, schema, from)
@@ -190,7 +190,7 @@ typed_columns <- function(rows, table) {
   rows
 }
 
-# Removes columns with a leading dot that only other runs use.
+# Removes columns with a leading dot that are NA in all loaded runs.
 without_silent_columns <- function(rows) {
   empty <- vapply(rows, function(column) all(is.na(column)), TRUE)
   rows[!(empty & startsWith(names(rows), "."))]

@@ -1,23 +1,23 @@
-# Rolls old runs up: the runs of a service in a day become one, in which each stack occurs once.
+# Rolls up old runs: the runs of a service in a day become one run, in which each stack occurs once.
 #
-# A query about several weeks has to read each sample of these weeks. After a while it does not matter any more in
-# which minute a sample was taken, so its values are added to those of the other samples with the same stack and
-# labels. The result is a profile like any other, in the same tables, so queries and functions need not know about it.
+# A query about several weeks has to read all samples of these weeks. After some time the minute of a sample no longer
+# matters, so samples with the same stack and labels are replaced by one sample with the sums of their values. The
+# result is a profile like any other, in the same tables, so queries and functions work as before.
 
 #' Sum up old profiles in a database
 #'
 #' @description
-#' Turns the runs of each day, or hour, into one run with one sample for each distinct stack and set of labels, whose
-#' values are the sums. A service that sends a profile each minute has 1,440 runs a day, and repeats its stacks in all of them.
-#' Without this, the time that a query takes grows with the number of samples. Afterwards it grows with the number of
-#' distinct stacks.
+#' `roll_up_profiles()` replaces the runs of each day, or hour, by one run. It has one sample for each distinct stack
+#' and set of labels, with the sums of the values. A service that sends a profile each minute has 1,440 runs a day, and
+#' repeats its stacks in all of them. The time of a query grows with the number of samples; after the roll-up, it grows
+#' with the number of distinct stacks.
 #'
-#' Sums do not change: neither those of functions, lines, labels, services and versions, nor anything that is
-#' computed from them, such as `summary()` and flame graphs. The time within that day at which a sample was taken is
-#' lost, and so is the number of samples, unless they have a value of type `samples`.
+#' The sums for functions, lines, labels, services and versions do not change, nor does anything that is computed from
+#' them, such as `summary()` and flame graphs. The time of day of each sample is lost, and so is the number of samples,
+#' unless they have a value of type `samples`.
 #'
 #' @details
-#' Days and hours are those of UTC. A run belongs to the one in which it began.
+#' Days and hours are in UTC. A run belongs to the day or hour in which it began.
 #'
 #' Runs are summed up if they have the same scope, that is, the same service, version and other attributes of the
 #' resource (or, without a scope, the same `source_uri`), the same sample types, and the same values in the other columns of
@@ -29,15 +29,15 @@
 #'   that differ, are dropped, and so is `.files`;
 #' - samples have no `.timestamp`, trace or span. Samples that differ in other columns are not summed.
 #'
-#' Runs remain as they are if they are the only ones of their day, have no timestamp, or have samples that cannot be summed:
-#' those with the memory in use (`vsize_small`, `vsize_large` and `nodes` of `Rprof()`), those to which your own tables
-#' refer, and those with values that have columns of your own.
+#' A run is not changed if it is the only one of its day, has no timestamp, or has samples that cannot be summed:
+#' samples with the memory in use (`vsize_small`, `vsize_large` and `nodes` of `Rprof()`), samples that your own tables
+#' refer to, and samples whose values have columns of your own.
 #'
-#' It can be called at any time and repeatedly, for example each night. Runs that arrive late are added by the next call.
-#' Each transaction covers some thousand runs, so that others can write in between. After an error or Ctrl-C, some
-#' days may be summed up and others not, but none is left half done.
+#' You can call the function at any time and repeatedly, for example each night. The next call adds runs that arrive
+#' late. Each transaction covers some thousand runs, so that others can write in between. After an error or Ctrl-C, some
+#' days may be summed up and others not, but no day is summed up in part.
 #'
-#' The space becomes free for new profiles. To give it back to the system, run `VACUUM` afterwards.
+#' The database reuses the space for new profiles. To return it to the system, run `VACUUM` afterwards.
 #'
 #' @inheritParams copy_profile_to
 #' @param before A date-time or a date: runs whose `source_timestamp` is earlier are summed up. Runs without a
@@ -46,7 +46,7 @@
 #'   summed up.
 #' @param period The period whose runs become one run: `"day"` or `"hour"`. Hours can be summed up to days later.
 #'
-#' @return The number of runs that became part of another one, invisibly.
+#' @return The number of runs that became part of another run, invisibly.
 #'
 #' @inheritSection prune_profiles Errors
 #' @seealso [prune_profiles()] to remove old runs; `vignette("always-on")` for queries
@@ -90,20 +90,20 @@ roll_up_profiles <- function(con, before, ..., period = c("day", "hour"), schema
 # Columns of `sources` in which the runs of a group may differ. The common value stays; others are dropped.
 columns_of_one_run <- c("source_uri", ".profile_id", ".dropped_attributes_count")
 
-# Columns that get another value for the group, or none, since the values of a single run do not apply to all samples.
+# Columns that get a new value for the group, or none, since the values of a single run do not apply to all samples.
 columns_of_recording <- c(
   "source_id", "source_timestamp", ".time_nanos", ".duration_nanos", ".duration_nanos_exact",
   ".original_payload", ".original_payload_format"
 )
 
-# What is dropped: a table, and columns of `samples`. Rows of `.files` have a place between samples that no longer
+# A table and columns of `samples` that are dropped. A row of `.files` has a position between samples, which no longer
 # exist.
 table_of_recording <- ".files"
 columns_of_moment <- c(".timestamp", ".time_nanos", ".trace_id", ".span_id")
 
 # ---- Which runs --------------------------------------------------------------------
 
-# The `source_id` and the `group` of each run that has others in its group, the first of each group first.
+# The `source_id` and the `group` of each run in a group of several runs. The first run of a group comes first.
 runs_of_groups <- function(con, schema, conditions, seconds, call) {
   sources <- sources_that(con, conditions, schema, call)
   same <- sources[setdiff(names(sources), c(columns_of_one_run, columns_of_recording))]
@@ -160,9 +160,9 @@ parts_of_groups <- function(runs, size = 2000L) {
   vctrs::vec_split(runs, first %/% size)$val
 }
 
-# ---- What happens to them ------------------------------------------------------------
+# ---- Summing up ----------------------------------------------------------------------
 
-# Sums up the runs of some groups, and returns the number of those that were removed.
+# Sums up the runs of some groups, and returns the number of removed runs.
 sum_runs <- function(con, schema, runs, call) {
   fields <- own_fields(con, schema)
   table <- function(name) quoted(con, schema, name)
@@ -173,11 +173,11 @@ sum_runs <- function(con, schema, runs, call) {
     DBI::dbExecute(con, "DELETE FROM profile_roll_up")
     rows <- data.frame(source_id = wide_ids(source_id, NULL), kept = wide_ids(kept, NULL))
     DBI::dbAppendTable(con, "profile_roll_up", rows)
-    # PostgreSQL never does so by itself for temporary tables, and would guess how many runs these are.
+    # PostgreSQL never analyses temporary tables by itself, and would guess the number of runs.
     if (is_postgres(con)) DBI::dbExecute(con, "ANALYZE profile_roll_up")
   }
   list_runs(runs$source_id, runs$source_id)
-  # Others may have removed some of them meanwhile.
+  # Another process may have removed some of these runs meanwhile.
   sources <- select_rows_where(con, schema, "sources", paste("WHERE", chosen))
   whole <- runs_that_stay(con, schema, fields, chosen)
   runs <- slice_rows(runs, which(runs$source_id %in% setdiff(sources$source_id, whole)))
@@ -255,7 +255,7 @@ check_sums <- function(con, values, call) {
   }
 }
 
-# Removes from the run that is kept the rows that not all runs of its group have.
+# Removes rows of the run that is kept, unless all runs of its group have them.
 drop_uncommon_rows <- function(con, schema, table, runs, chosen) {
   rows <- select_rows_where(con, schema, table, paste("WHERE", chosen))
   kept <- runs$kept[match(rows$source_id, runs$source_id)]

@@ -2,8 +2,8 @@
 
 savepoint <- "profile_savepoint"
 
-# With `reading = TRUE` the code sees a consistent state of the database while others write. Ctrl-C is not an
-# error, so this does not rely on error handlers.
+# With `reading = TRUE` the code sees a consistent state of the database while others write. Ctrl-C is not an error, so
+# this function uses `on.exit()` and not error handlers.
 in_transaction <- function(con, code, reading = FALSE, call) {
   timeout <- wait_for_others(con)
   on.exit(set_busy_timeout(con, timeout))
@@ -88,7 +88,7 @@ is_transacting <- function(con) {
   FALSE
 }
 
-# SQLite fails at once unless a timeout is set. Returns the previous timeout.
+# Sets a timeout in SQLite, which otherwise does not wait. Returns the previous timeout.
 wait_for_others <- function(con) {
   if (!is_sqlite(con)) {
     return(NULL)

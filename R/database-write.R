@@ -107,7 +107,7 @@ create_index <- function(con, schema, index, table, column, unique = FALSE) {
   name <- DBI::dbQuoteIdentifier(con, index)
   on <- quoted(con, schema, table)
   if (is_sqlite(con) && !is.null(schema)) {
-    # In SQLite the schema is part of the name of the index, not of that of its table.
+    # In SQLite the schema belongs to the name of the index, not to the name of its table.
     name <- quoted(con, schema, index)
     on <- DBI::dbQuoteIdentifier(con, table)
   }
@@ -116,9 +116,9 @@ create_index <- function(con, schema, index, table, column, unique = FALSE) {
   ))
 }
 
-# Tells PostgreSQL that a run has about a hundred samples. It would estimate several times as many, because it
-# examines a sample of the pages and the rows of a run share their pages, and then read all samples instead of using
-# the index to find those of some runs.
+# Declares to PostgreSQL that a run has about a hundred samples. PostgreSQL would estimate several times as many,
+# because it examines a part of the pages and the rows of a run share their pages. It would then read all samples
+# instead of using the index to find the samples of some runs.
 declare_run_size <- function(con, schema) {
   if (is_postgres(con)) {
     samples <- quoted(con, schema, "samples")
@@ -126,7 +126,7 @@ declare_run_size <- function(con, schema) {
   }
 }
 
-# Adds the tables and columns that no stored profile has, and updates the views.
+# Adds the tables and columns that the database lacks for this profile, and updates the views.
 make_room <- function(con, schema, x, call) {
   known <- data_model()$required
   there <- list_tables(con, schema)
@@ -208,7 +208,7 @@ add_columns <- function(con, schema, table, rows, call) {
   }
 }
 
-# Only the engine knows which names are reserved, and which it considers equal.
+# Names the table or column if the database refuses it: only the engine knows which names are reserved or equal.
 or_refused <- function(code, table, column = NULL, call) {
   tryCatch(code, error = function(e) {
     abort_unstorable("the database does not accept it", table, column, parent = e, call = call)
@@ -255,7 +255,7 @@ column_type <- function(column, con, table, rows) {
 
 # ---- Rows ------------------------------------------------------------------
 
-# Makes other writers wait until the end of the transaction, so that what this one sees does not change.
+# Makes other writers wait until the end of the transaction, so that the tables do not change meanwhile.
 wait_for_writers <- function(con, schema) {
   DBI::dbExecute(con, paste0(
     "UPDATE ", quoted(con, schema, ".next_ids"), " SET next_id = next_id",
@@ -263,8 +263,8 @@ wait_for_writers <- function(con, schema) {
   ))
 }
 
-# The ids in the database: `ids` has those of the rows with each key; `rows` the rows of each table that the database
-# does not have yet; `before` is the last `.row` in use.
+# Assigns ids in the database: `ids` contains the ids of the rows of each key, `rows` the rows of each table that are
+# new to the database, and `before` is the last `.row` in use.
 claim_ids <- function(con, schema, stored) {
   x <- stored$tables
   tables <- stored_key_tables()
@@ -308,7 +308,7 @@ claim_ids <- function(con, schema, stored) {
   list(ids = ids, rows = rows, before = before)
 }
 
-# Reserves the next ids of these keys, and returns the last of each.
+# Reserves the next ids of these keys, and returns the last reserved id of each key.
 next_ids <- function(con, schema, counts) {
   for (key in names(counts)) {
     DBI::dbExecute(con, paste0(
@@ -322,7 +322,7 @@ next_ids <- function(con, schema, counts) {
   rlang::set_names(as.list(ends - 1), names(counts))
 }
 
-# The ids of the rows with these keys of content, NA for those that the database does not have.
+# The ids of the rows with these content keys, NA for rows that the database does not have.
 stored_ids <- function(con, schema, table, key, content, size = 500L) {
   wanted <- unique(content[!is.na(content)])
   found <- lapply(split(wanted, (seq_along(wanted) - 1L) %/% size), function(part) {
@@ -337,7 +337,7 @@ stored_ids <- function(con, schema, table, key, content, size = 500L) {
   found$id[match(content, found$content, incomparables = NA)]
 }
 
-# In parts, since the database driver gets copies of all columns, some of which take no memory in the profile.
+# Appends a table in parts, since the driver copies all columns, some of which take no memory in the profile.
 append_table <- function(con, schema, stored, table, claimed, call, size = 1e6) {
   rows <- claimed$rows[[table]]
   n <- length(rows)
@@ -347,7 +347,7 @@ append_table <- function(con, schema, stored, table, claimed, call, size = 1e6) 
   }
 }
 
-# These rows of a table with the ids of the database. `number` counts the rows that are written.
+# The given rows of a table, with the ids of the database. `number` is their position among the rows that are written.
 with_database_ids <- function(stored, table, part, number, claimed, call) {
   x <- stored$tables
   rows <- slice_rows(x[[table]], part)

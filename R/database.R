@@ -1,16 +1,14 @@
-# Stores profiles in a database, run after run.
-#
-# Any database that DBI supports can be used: types are requested from the engine (dbDataType) and names are
-# quoted. The database has its own 64-bit ids: a profile gets new ids when it is stored, and ids
-# 1, 2, 3, ... when it is loaded. database-layout.R describes the tables, and content-keys.R the rows that
-# profiles share.
+# Stores profiles in a database, run after run. Works with any database that DBI supports: the driver supplies the types
+# of columns (dbDataType) and quotes names. The database has its own 64-bit ids: a profile gets new ids when it is
+# stored, and ids 1, 2, 3, ... when it is loaded. database-layout.R describes the tables, and content-keys.R the rows
+# that profiles share.
 
 #' Store profiles in a database
 #'
 #' @description
 #' `copy_profile_to()` appends a profile to the tables of a database, and creates the tables if necessary.
-#' `profile_from_con()` loads selected runs. A database can hold more profiles than fit into memory. See
-#' [tbl_profile()] for summaries that the database computes.
+#' `profile_from_con()` loads selected runs. [tbl_profile()] lets the database compute summaries, so that a database can
+#' contain more profiles than fit into memory.
 #'
 #' @details The database has the tables and columns of version 2.0, with the same names; tables and columns
 #' with a leading dot are added when a profile has them. Ids have 64 bits, and primary keys are set.
@@ -30,47 +28,46 @@
 #'
 #' Storing many small profiles together is faster: `copy_profile_to(con, combine_profiles(profiles))`.
 #'
-#' Queries that sum values by `.stack_id` first, and then join `.stack_locations`, take a fraction of the time of those
-#' that join `sample_locations`. See `vignette("always-on")` for examples.
+#' A query that first sums values by `.stack_id` and then joins `.stack_locations` takes a fraction of the time of a
+#' query that joins `sample_locations`. See `vignette("always-on")` for examples.
 #'
-#' Shared tables have a column `.key`, computed from the content of the row. Rows to which tables of your own refer,
-#' and locations of native code with a mapping, are stored separately for each profile. Tables whose order is not
-#' determined by a key have a column `.row`, which grows from profile to profile, and `.mappings` has a column
-#' `source_id`. When profiles are loaded, functions and locations may be in a different order than before, and equal
-#' ones are merged.
+#' Shared tables have a column `.key`, computed from the content of the row. Two kinds of rows are stored separately for
+#' each profile: rows that your own tables refer to, and locations of native code with a mapping. Tables whose order is
+#' not determined by a key have a column `.row`, which grows from profile to profile, and `.mappings` has a column
+#' `source_id`. In a loaded profile, functions and locations may be in a different order than before, and equal ones are
+#' merged.
 #'
-#' Databases of the development versions before 2.0.0, in which `sample_locations` was a table, can be read, but not
-#' changed.
+#' Databases of the development versions before 2.0.0, in which `sample_locations` was a table, are read-only.
 #'
-#' Columns with a leading dot that are `NA` for all loaded runs are left out. Columns of your own have the
-#' type that the database returns: a factor becomes character, and on SQLite a logical becomes integer,
-#' dates and times become numbers, and `NaN` becomes `NA`.
+#' Columns with a leading dot that are `NA` for all loaded runs are left out. Columns of your own have the type that the
+#' database returns: a factor becomes character; in SQLite, a logical becomes integer, dates and times become numbers,
+#' and `NaN` becomes `NA`.
 #'
 #' ## Concurrent access
 #'
-#' A profile is written in one transaction. Writers wait for each other. After an error or Ctrl-C nothing of
-#' the profile is in the database. `profile_from_con()` reads a consistent state, even if others write
-#' meanwhile; in PostgreSQL it waits for a writer that adds columns, for example for the first profile with a new
-#' type of values. SQLite does not wait by default; these functions set a busy timeout of one minute while they
-#' write and read. [tbl_profile()] does not reset that timeout, since its tables are read later.
+#' A profile is written in one transaction. Writers wait for each other. After an error or Ctrl-C the database is
+#' unchanged. `profile_from_con()` reads a consistent state, even if others write meanwhile; in PostgreSQL it waits for
+#' a writer that adds columns, for example for the first profile with a new type of values. SQLite does not wait by
+#' default; these functions set a busy timeout of one minute while they write and read. [tbl_profile()] does not reset
+#' that timeout, since its tables are read later.
 #'
-#' With RSQLite and RPostgres you can call these functions inside a transaction of your own. They then use a
-#' savepoint of that transaction: after an error, your previous changes are still part of it, and the
-#' profile is stored when you commit. In SQLite, start such a transaction with `DBI::dbExecute(con, "BEGIN
-#' IMMEDIATE")` if there are other writers: a transaction that reads before it writes cannot wait for them.
+#' With RSQLite and RPostgres you can call these functions inside a transaction of your own. They then use a savepoint:
+#' after an error, your previous changes are still part of the transaction, and the profile is stored when you commit.
+#' In SQLite, start such a transaction with `DBI::dbExecute(con, "BEGIN IMMEDIATE")` if there are other writers: a
+#' transaction that reads before it writes cannot wait for them.
 #'
 #' ## Names and types that cannot be stored
 #'
-#' The following are errors of class `profile_error_unsupported` with the fields `table` and `column`, and
-#' nothing is written:
+#' If a profile has one of the following, nothing is written, and there is an error of class `profile_error_unsupported`
+#' with the fields `table` and `column`:
 #'
-#' - a table or column of your own with the name of one of those above;
-#' - names that the database does not accept or changes: in SQLite names that differ only in case, in
-#'   PostgreSQL names of more than 63 bytes and those of its system columns, such as `ctid`;
+#' - a table or column of your own with one of the names above;
+#' - names that the database does not accept or changes: in SQLite, names that differ only in case; in PostgreSQL, names
+#'   of more than 63 bytes and the names of its system columns, such as `ctid`;
 #' - columns without exactly one value for each row (lists, except those of the package blob; matrices; data
 #'   frames), of type complex or raw, or with strings in encoding "bytes";
-#' - a column of your own whose type is incompatible with that of the profiles stored before, such as text
-#'   instead of numbers, or fractions instead of whole numbers.
+#' - a column of your own whose type is incompatible with previously stored profiles, such as text instead of numbers,
+#'   or fractions instead of whole numbers.
 #'
 #' @param con A connection, from `DBI::dbConnect()`.
 #' @param x A profile, see [profile_data], of either version, or a dm.
@@ -195,7 +192,7 @@ primary_key_of <- function(table) {
   )
 }
 
-# Whether a table with these columns is a table of this package, not just one with the same name.
+# Whether a table with these columns is a table of this package, and not another table with the same name.
 belongs <- function(table, columns) {
   all(c(primary_key_of(table), own_columns(table)) %in% columns)
 }

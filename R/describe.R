@@ -3,27 +3,26 @@
 #' Describe a profile
 #'
 #' @description
-#' `describe_profile()` shows the most important facts of a profile, for a terminal, a log, or a program that
-#' reads text: what was recorded, the call tree, the functions and lines where time is spent, packages,
-#' garbage collection and memory, irregularities, whether there are enough samples, and R code to continue with.
+#' `describe_profile()` summarises a profile on one page of text, for a terminal, a log, or a program that reads text:
+#' what was recorded, the call tree, the functions and lines that take the most time, packages, garbage collection and
+#' memory, irregularities, whether there are enough samples, and R code for further analysis.
 #'
-#' The text is ASCII, apart from names and source code, and has a fixed order. Each row has percentages and
-#' an amount. All figures are those of [summary()][summary.profile_data()]; nothing is estimated.
+#' The text is ASCII, apart from names and source code, and has a fixed order. Each row has percentages and an amount.
+#' All figures agree with [summary()][summary.profile_data()]; none is estimated.
 #'
 #' The row `paste  <- make_sales 92%` means that 92% of the total of `paste()` comes from calls in
 #' `make_sales()`. Long names end in `~`.
 #'
-#' The code of lines is shown if the profile contains it, or if it is in a file that [add_source_text()] reads by
-#' default.
+#' Source code is shown if the profile contains it, or if [add_source_text()] can read it with its default arguments.
 #'
-#' @param x A profile, see [profile_data]. For `format()`, `print()` and `as.list()`, the description of one.
+#' @param x A profile, see [profile_data]. For `format()`, `print()` and `as.list()`, the description of a profile.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
-#' @param n The maximal number of rows of each table. The call tree has up to twice as many, fewer if the
-#'   text would have more than 60 lines, or `8.5 * n`. Packages and memory have half as many.
+#' @param n The maximum number of rows of each table. The call tree has up to twice as many, but fewer if the text would
+#'   exceed 60 lines (or `8.5 * n`, if that is more). The tables of packages and memory have half as many.
 #' @param min_share Rows with a smaller total, as a share of the whole, are left out. In differences, which have
-#'   negative values, the absolute values of self and total count.
+#'   negative values, the absolute values of self and total are used.
 #' @param type The sample type to sum, as in [summary()][summary.profile_data()].
-#' @param width The width of the lines, by default that of the console.
+#' @param width The width of the lines, by default the width of the console.
 #'
 #' @return An object of class `profile_description`. `format()` returns a character vector with a string for
 #'   each line, by default at most 60; `print()` returns `x`, invisibly. `as.list()` returns a list whose
@@ -47,7 +46,7 @@
 #'   The tables of this list are complete; `n` and `min_share` affect the text only.
 #'
 #' @section Errors:
-#' Those of [summary()][summary.profile_data()], and `profile_error_argument` for other invalid arguments.
+#' The errors of [summary()][summary.profile_data()], and `profile_error_argument` for other invalid arguments.
 #' @seealso [call_tree()], [annotate_lines()], [profile_page()]
 #' @export
 #' @examples

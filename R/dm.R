@@ -6,26 +6,26 @@
 #' [dm](https://dm.cynkra.com): the same tables with their keys, so that you can filter and join across
 #' tables. `dm::as_dm()` does the same. `profile_from_dm()` converts it back.
 #'
-#' All functions of this package that accept a profile also accept such a dm, filtered or not. Generics
-#' such as `summary()`, `print()` and `as_tibble()` call the methods of the dm package: for those, use
-#' `summary(profile_from_dm(x))`.
+#' All functions of this package that accept a profile also accept such a dm, filtered or not. Generics such as
+#' `summary()`, `print()` and `as_tibble()` call the methods of the dm package: use `summary(profile_from_dm(x))`
+#' instead.
 #'
-#' @details The primary keys are `source_id` of `sources`, `sample_id` of `samples`, `location_id` of
-#' `locations`, `function_id` of `functions`, `mapping_id` of `.mappings`, `resource_id` of `.resources`,
-#' `scope_id` of `.scopes`; `sample_id` and `type` of `sample_values`; `sample_id` and `depth` of
-#' `sample_locations`. Foreign keys are the columns of those names in other tables, and `.mapping_id` in
-#' `locations` and `.scope_id` in `sources`. They form a tree, as `dm::dm_filter()` requires; therefore a
-#' table with a leading dot has only one foreign key, the first that applies.
+#' @details The primary keys are `source_id` of `sources`, `sample_id` of `samples`, `location_id` of `locations`,
+#' `function_id` of `functions`, `mapping_id` of `.mappings`, `resource_id` of `.resources`, `scope_id` of `.scopes`;
+#' `sample_id` and `type` of `sample_values`; `sample_id` and `depth` of `sample_locations`. Foreign keys are the
+#' columns with the same names in other tables, `.mapping_id` in `locations`, and `.scope_id` in `sources`.
+#' `dm::dm_filter()` requires that the keys form a tree. Therefore a table with a leading dot has only one foreign key,
+#' the first that applies.
 #'
 #' The columns are shared with `x`, not copied.
 #'
-#' `dm::dm_filter()` keeps in each table the rows that are connected to the remaining rows of the others. A
-#' filter on `functions` thus keeps only the frames of these functions, and the samples that have such a
-#' frame. To keep whole samples, get their ids in this way and filter `samples` by them, as in the example.
+#' `dm::dm_filter()` keeps the rows of each table that are connected to the remaining rows of the other tables. So a
+#' filter on `functions` keeps only the frames of these functions, and the samples with such a frame. To keep whole
+#' samples, filter `samples` by the ids of these samples, as in the example.
 #'
-#' @param x For `dm_from_profile()`, a profile of either version, see [profile_data]; version 1.0 is
-#'   converted first, see [profile_v2_from_v1()]. For `profile_from_dm()`, a dm with the tables of a
-#'   profile. Each function also accepts what it returns.
+#' @param x For `dm_from_profile()`, a profile of either version, see [profile_data]; version 1.0 is converted first,
+#'   see [profile_v2_from_v1()]. For `profile_from_dm()`, a dm with the tables of a profile. Each function also accepts
+#'   its own result and returns it unchanged.
 #'
 #' @return `dm_from_profile()`: a dm with all tables of the profile. `profile_from_dm()`: a profile of
 #'   version 2.0, with the rows of the dm.
@@ -51,7 +51,7 @@ dm_from_profile <- function(x) {
   call <- rlang::current_env()
   need_package("dm", call)
   if (is_dm(x)) {
-    # It may lack a table, or keys.
+    # The dm may lack a table, or keys.
     x <- as_profile(x, call)
   }
   x <- as_v2(x, call)

@@ -1,11 +1,11 @@
-# The comparison of two versions as a test.
+# Compares two versions of a program in a test, and fails if the new one takes more.
 
 #' Expect no performance regression
 #'
 #' @description
-#' `expect_no_regression()` compares recorded runs of two versions with [compare_profiles()], and fails if it is
-#' certain that the new version exceeds the old one by more than a tolerance. It is for tests with
-#' testthat, and for scripts that check changes of a program.
+#' `expect_no_regression()` compares recorded runs of two versions with [compare_profiles()], and fails if the new
+#' version certainly takes more than the old one, by more than a tolerance. Use it in tests with testthat, and in
+#' scripts that check changes to a program.
 #'
 #' @details
 #' The amounts of whole runs are compared. There are three results:
@@ -13,29 +13,29 @@
 #' - If the whole 95% interval of the ratio is above the tolerance, the expectation fails. With a tolerance
 #'   of 0.1, a program that did not change fails in fewer than 1 of 40 tests.
 #' - If the whole interval is below it, the expectation succeeds.
-#' - Otherwise the runs are too few, or too different, to decide: the result is inconclusive. By
-#'   default this is a warning, which says how many runs would be needed.
+#' - Otherwise there are too few runs, or they vary too much: the result is inconclusive. By default there is a warning
+#'   that states how many runs would be needed.
 #'
 #' In all cases the message lists the functions that changed most. With fewer than three runs of a version, the
 #' result is inconclusive.
 #'
-#' Times vary from run to run, and more so on shared machines such as those of CI services. Allocated memory
-#' does not: use `benchmark_profile(measure = "bytes")`, its default where the environment variable `CI` is
-#' set. Compare only profiles that were recorded on the same machine, at about the same time, and with
-#' alternating versions, as [benchmark_profile()] does.
+#' Times vary from run to run, in particular on shared machines such as those of CI services. Allocated memory does not
+#' vary: use `benchmark_profile(measure = "bytes")`, which is the default if the environment variable `CI` is set.
+#' Compare only profiles that were recorded on the same machine, at about the same time, and with alternating versions,
+#' as [benchmark_profile()] does.
 #'
 #' @param base,new Profiles of the old and the new version, as for [compare_profiles()].
 #' @param ... Must be empty.
-#' @param tolerance How much more the new version may take, as a share of the old one.
+#' @param tolerance How much more the new version may take, as a share of the amount of the old version.
 #' @param type The sample type, as for [compare_profiles()].
-#' @param inconclusive What happens if there is no clear result: a warning of class
-#'   `profile_warning_inconclusive`, nothing, or a failure.
+#' @param inconclusive What happens if the result is inconclusive: a warning of class `profile_warning_inconclusive`,
+#'   nothing, or a failure.
 #'
 #' @return The comparison, see [compare_profiles()], invisibly.
 #'
 #' @section Errors:
 #' In a test with testthat, a failure is an expectation that failed. Elsewhere, it is an error of class
-#' `profile_error_regression`, and the script ends. Other errors are those of [compare_profiles()].
+#' `profile_error_regression`, and the script ends. For other errors, see [compare_profiles()].
 #' @seealso `vignette("comparing")`, which has a recipe for GitHub Actions
 #' @export
 #' @examples
@@ -106,7 +106,7 @@ most_changed <- function(comparison) {
   change <- comparison$new - comparison$base
   rows <- comparison[change != 0 & (change > 0) == up & !is.na(comparison$name), ]
   rows <- rows[order(-abs(rows$new - rows$base)), ]
-  # A function and its only caller changed alike.
+  # A function and its only caller have the same amounts: only one is listed.
   rows <- utils::head(rows[!duplicated(rows[c("base", "new")]), ], 3)
   if (nrow(rows) == 0) {
     return(NULL)

@@ -6,15 +6,15 @@
 #' Filter samples and frames
 #'
 #' @description
-#' `filter_profile()` selects samples by the frames of their stacks, and frames by their function or file.
-#' The filters have the names and the meaning that they have in [pprof](https://github.com/google/pprof).
+#' `filter_profile()` selects samples by the frames of their stacks, and frames by their function or file. The filters
+#' have the same names and meaning as in [pprof](https://github.com/google/pprof).
 #'
 #' @details
-#' A regular expression matches a frame if it matches part of the name of its function, its file, or the
-#' mapped file (`.mappings`) of its address. Data recorded by R have no mapped file, although
-#' [write_pprof()] adds one. The expressions are applied in this order:
+#' A regular expression matches a frame if it matches part of the name of its function, its file, or the mapped file
+#' (`.mappings`) of its address. Data recorded by R have no mapped file, even though [write_pprof()] writes one. The
+#' expressions are applied in this order:
 #'
-#' 1. `drop` removes uninteresting functions with everything that they called, see below.
+#' 1. `drop` removes uninteresting functions and everything that they called, see below.
 #' 1. `focus` keeps samples with a matching frame, `ignore` removes them.
 #' 1. `hide` removes matching frames, `show` removes all others. Samples without remaining frames are removed.
 #' 1. `show_from` removes all callers of the outermost matching frame, and samples without a match.
@@ -24,56 +24,55 @@
 #' As in pprof, the steps from `focus` to `show_from` also remove samples that never had a frame. An address without a
 #' symbol is removed by `show`, and by `hide` if its mapped file matches. An empty expression is ignored.
 #'
-#' pprof treats a frame and the frames that were inlined into it, at the same address, as one location: if
-#' `show_from`, `prune_from`, `hide` or `show` removes some of them, they are removed from all stacks.
+#' As in pprof, a frame and the frames that were inlined into it, at the same address, are one location: if `show_from`,
+#' `prune_from`, `hide` or `show` removes some frames of a location, they are removed from all stacks.
 #'
-#' `hide = "plumbing"` hides functions that mainly call others, such as `lapply()`, `tryCatch()`, `eval()`, or
-#' `%>%`; up to half of all frames of real R code are of this kind. (To hide functions whose names
-#' contain this word, write `hide = "(plumbing)"`.)
+#' `hide = "plumbing"` hides functions that mainly call other functions, such as `lapply()`, `tryCatch()`, `eval()`, or
+#' `%>%`. In real R code, up to half of all frames belong to such functions. (To hide functions whose names contain this
+#' word, write `hide = "(plumbing)"`.)
 #'
 #' # Uninteresting functions
 #'
-#' A pprof file may list functions that are of no interest to users, such as the internals of an allocator
-#' (`.drop_frames` and `.keep_frames` in `sources`). Viewers remove them with everything that they called, so
-#' that their values are attributed to the caller. `drop = TRUE` does the same; `drop` and `keep` may also be
-#' expressions of your own.
+#' A pprof file may specify functions that are of no interest to users, such as the internals of an allocator
+#' (`.drop_frames` and `.keep_frames` in `sources`). Viewers remove these functions and everything that they called, so
+#' that the values are attributed to the caller. `drop = TRUE` does the same; `drop` and `keep` may also be your own
+#' expressions.
 #'
-#' Each stack is searched from its outermost frame. The first function whose name matches `drop` and does not
-#' match `keep` is removed, with all frames that it called. The search starts at the first frame that is
-#' not to be removed; that frame and its callers are kept, so a stack never becomes empty.
+#' Each stack is searched from its outermost frame. The first function whose name matches `drop` and does not match
+#' `keep` is removed, with all frames that it called. If the outermost frames themselves match, they are kept, and the
+#' search starts at the first frame that does not match, so a stack never becomes empty.
 #'
 #' Both expressions must match the whole name of the function, as if written `^(...)$`. The name is
 #' simplified first: a leading dot and everything from the first parenthesis on are removed, except for
 #' `(anonymous namespace)` and `operator()`. A function without a name is never removed.
 #'
-#' If the outermost of several frames that were inlined at one address is to be removed, all of them are; if
-#' another one is, it and the frames inlined into it are removed from all stacks.
+#' For frames that were inlined at one address: if the outermost one matches, all of them are removed from the stack. If
+#' another one matches, it and the frames inlined into it are removed from all stacks.
 #'
 #' # Expressions
 #'
-#' The syntax is that of Perl, as in [grepl()] with `perl = TRUE`. Matching is case-sensitive unless the
-#' expression starts with `(?i)`. Expressions that are valid in Go's syntax, RE2, have the same meaning
-#' here, with few exceptions: `$` also matches before a line feed at the very end, `\s` and `\v` match more
-#' kinds of white space, and a `+` after a repetition (`a*+`) is an error in Go. Perl's look-around and back
-#' references are not available in Go.
+#' The syntax is that of Perl, as in [grepl()] with `perl = TRUE`. Matching is case-sensitive unless the expression
+#' starts with `(?i)`. Expressions that are valid in Go's syntax, RE2, have the same meaning here, with few exceptions:
+#' `$` also matches before a line feed at the very end, `\s` and `\v` match more kinds of white space, and a `+` after a
+#' repetition (`a*+`) is an error in Go. Go does not support Perl's look-around and back references.
 #'
 #' # Other tables
 #'
-#' The values and labels of removed samples are removed as well, and so are rows of your own tables with
-#' their `sample_id`. `depth` is renumbered: 1 is still the innermost frame. The place that called the
-#' outermost frame (`.toplevel_line`) becomes `NA` if that frame is removed. Everything else is kept,
-#' including sources without samples and functions without frames: [compact_profile()] removes what is not
-#' used. If a removed function had another one inlined into it, a row that is not `.inlined` may be added to
-#' `locations`, since the remaining function would otherwise appear to be inlined into the next frame.
+#' The values and labels of removed samples are removed as well, and so are rows of your own tables with their
+#' `sample_id`. `depth` is renumbered: 1 is still the innermost frame. The place that called the outermost frame
+#' (`.toplevel_line`) becomes `NA` if that frame is removed. Everything else is kept, including sources without samples
+#' and functions without frames: [compact_profile()] removes unused rows. If another function was inlined into a removed
+#' function, a row that is not `.inlined` may be added to `locations`, since the remaining function would otherwise
+#' appear to be inlined into the next frame.
 #'
 #' @param x A profile, see [profile_data], of either version, or a dm of its tables.
 #' @param ... Must be empty.
 #' @param focus,ignore,show,show_from,prune_from A regular expression, or `NULL`.
 #' @param hide A regular expression, `"plumbing"`, or `NULL`.
-#' @param drop A regular expression for all samples; `TRUE` for the expressions of the source of each sample;
-#'   or `NULL`.
-#' @param keep A regular expression of functions that `drop` does not remove. `NULL` for none, or with `drop = TRUE`
-#'   for the expressions of the sources.
+#' @param drop A regular expression; `TRUE` for the expressions in `sources`, each for the samples of its source; or
+#'   `NULL`.
+#' @param keep A regular expression of functions that `drop` does not remove. `NULL` for none, or with `drop = TRUE` for
+#'   the expressions in `sources`.
 #'
 #' @return A profile of version 2.0.
 #'

@@ -1,5 +1,5 @@
-# Methods of base generics. A profile is neither a vector nor a data frame: where the default methods
-# would return nonsense, an error names the function to use instead.
+# Methods of base generics. A profile is neither a vector nor a data frame. Where a default method would return a
+# meaningless result, an error names the function to use instead.
 
 #' Base functions for profiles
 #'
@@ -125,7 +125,7 @@ merge.profile_data <- function(x, y, ...) {
 #' @param e1,e2 Profiles, or other objects.
 #' @export
 Ops.profile_data <- function(e1, e2) {
-  # R calls the method by the name of the group.
+  # R reports the group `Ops` as the function of this call, so the operator is named here.
   call <- sys.call()
   call[[1]] <- as.name(.Generic)
   no_method(

@@ -1,10 +1,10 @@
-# What messages say about a wrong argument: what it is, and what the user may have meant.
+# Parts of messages about wrong arguments: what the argument is, and what the user may have meant.
 
 abort_missing <- function(name, call, ...) {
   abort_argument(c(paste0("The argument `", name, "` is missing."), ...), call)
 }
 
-# What an object is, in words that follow "not": `not a data frame`.
+# Describes an object for messages, to follow "not": `not a data frame`.
 object_in_words <- function(x) {
   if (is.null(x)) {
     "`NULL`"
@@ -76,7 +76,7 @@ short_text <- function(x) {
   if (nchar(x) > 60) paste0(substr(x, 1, 57), "...") else x
 }
 
-# How to get a profile from an object that is none.
+# How to get a profile from another object.
 profile_hint <- function(x) {
   if (is_list_of_profiles(x)) {
     "Use one of them, as in `x[[1]]`, or combine them with `combine_profiles()`."
@@ -102,7 +102,7 @@ profile_hint <- function(x) {
   }
 }
 
-# The choices that resemble a text, most similar first.
+# The choices that are similar to a text, most similar first.
 similar_texts <- function(x, choices) {
   # The time of a comparison is the product of both lengths, and names may be long and many.
   choices <- choices[!is.na(choices) & nchar(choices, "bytes") <= 2 * nchar(x, "bytes") + 10]
@@ -110,7 +110,7 @@ similar_texts <- function(x, choices) {
     return(character())
   }
   distance <- as.vector(utils::adist(x, choices, ignore.case = TRUE))
-  # Letters in another order are as near as one wrong letter.
+  # Swapped letters count like one wrong letter.
   distance[letters_of(choices) == letters_of(x)] <- 1
   starts <- nchar(x) > 0 & startsWith(tolower(choices), tolower(x))
   near <- starts | distance <= max(1, nchar(x) %/% 3)
@@ -143,7 +143,7 @@ url_hint <- function(path, writing) {
   }
 }
 
-# For a file that cannot be opened: that its folder is missing, or, if it is missing itself, a file with a similar name.
+# A hint for a file that cannot be opened: its folder is missing, or there is a file with a similar name.
 file_hint <- function(path) {
   path <- native_text(path)
   if (is.na(path)) {
@@ -155,7 +155,7 @@ file_hint <- function(path) {
     return(paste0("There is no folder `", shown_text(folder), "`."))
   }
   there <- if (file.exists(path)) character() else list.files(folder)
-  # Names of other characters cannot be compared in all locales.
+  # Not all locales can compare names outside ASCII.
   comparable <- if (l10n_info()[["UTF-8"]]) is_valid_text(there) else !grepl("[^ -~]", there, useBytes = TRUE)
   near <- similar_texts(basename(path), there[comparable])
   near <- near[!dir.exists(in_folder(folder, near))]
@@ -164,8 +164,8 @@ file_hint <- function(path) {
   }
 }
 
-# Fails if an expression to be recorded is only the name or the definition of a function, or a text: evaluating it does
-# nothing. The expression is not evaluated here. `verb` is the function that records.
+# Fails if an expression to be recorded is only the name or the definition of a function, or a string, since evaluating
+# it does nothing. The expression is not evaluated here. `verb` is the name of the recording function.
 check_code <- function(expr, env, verb, call) {
   if (is.symbol(expr)) {
     promised <- eval(call("substitute", expr), env)

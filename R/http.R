@@ -1,8 +1,6 @@
-# Posts a message over HTTP with curl, and retries transient errors.
-#
-# Whether an error is transient is decided by what was sent and received and by the classes of curl's
-# errors, never by its messages, which differ between versions. The R package curl has such classes
-# from version 6.0 on; with older ones only the traffic decides.
+# Posts a message over HTTP with curl, and retries transient errors. The traffic and the classes of curl's errors
+# determine whether an error is transient, never curl's messages, which differ between versions. The R package curl has
+# such classes from version 6.0 on; with older versions only the traffic is used.
 #
 # httr2 would add seven packages (itself, openssl, askpass, sys, R6, rappdirs, withr) and replace the loop
 # and the delays, some 40 of these lines. It does not limit the size of an answer, nor distinguish a
@@ -46,8 +44,8 @@ new_request <- function(request) {
     connecttimeout_ms = milliseconds,
     followlocation = FALSE,
     accept_encoding = "gzip",
-    # Basic authentication for a user in the URL. If curl had to find the method, it would first send a
-    # request without a body.
+    # Basic authentication for a user in the URL. To find the method itself, curl would first send a request without a
+    # body.
     httpauth = 1,
     # An answer that is not HTTP/1 arrives as a body without a status. Otherwise, old versions of curl
     # report it like a closed connection.
@@ -69,8 +67,8 @@ attempt_request <- function(handle, pool, request) {
   attempt$answer()
 }
 
-# Adds the request to those that the pool sends. In the final result of `answer()`, `status` is 0 if there is no
-# answer, and `failure` is curl's message if there is no complete answer, with the class of its error if it has one.
+# Adds the request to the pool. In the final result of `answer()`, `status` is 0 if there is no answer, and `failure` is
+# curl's message if the answer is incomplete, with the class of curl's error if there is one.
 begin_attempt <- function(handle, pool, request) {
   force(handle)
   force(request)
@@ -78,7 +76,7 @@ begin_attempt <- function(handle, pool, request) {
   size <- 0
   failure <- NA_character_
   has_ended <- FALSE
-  # Bytes beyond the limit are discarded, until the timeout: curl offers no way to stop here.
+  # Bytes beyond the limit are discarded until the timeout, since curl cannot be stopped here.
   keep <- function(bytes, end) {
     size <<- size + length(bytes)
     if (size <= request$limit) {
@@ -211,7 +209,7 @@ status_problem <- function(answer, request, call) {
 
 # ---- Whether to try again, and when ------------------------------------------
 
-# By the rules of the core, which are those of the agent as well. `asked` is the header `Retry-After`.
+# The rules of the core, which the agent uses as well. `asked` is the header `Retry-After`.
 retry_rule <- function(result, status, attempt, first, asked, call) {
   rust(rust_retry(result, as.numeric(status), as.numeric(attempt), as.numeric(first), asked, current_time()), call)
 }
@@ -239,7 +237,7 @@ read_answer <- function(answer, request, success, call) {
   rust(rust_otlp_answer(as.raw(answer$body), coding, success), call)
 }
 
-# The last header field of that name, since answers of proxies come first. "" if there is none.
+# The last header field with a name, since answers of proxies come first. "" if there is none.
 answer_header <- function(answer, name, call) {
   text <- rawToChar(answer$headers[answer$headers != 0])
   lines <- strsplit(text, "\r?\n", useBytes = TRUE)[[1]]
@@ -257,7 +255,7 @@ as_line <- function(text, call) {
   rust(rust_otlp_answer(charToRaw(text), "text", FALSE), call)$message
 }
 
-# Not memCompress(), whose "gzip" is zlib's format.
+# memCompress() cannot be used: its "gzip" is zlib's format.
 gzip <- function(bytes) {
   path <- tempfile()
   on.exit(unlink(path))

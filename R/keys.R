@@ -2,10 +2,9 @@
 
 the <- new.env(parent = emptyenv())
 
-# The schema of the core, requested once. `version1`, `required` and `optional` are tables without
-# rows: those of version 1.0, and the required and optional columns of those of version 2.0. `tables`
-# and `columns` describe each table and column, `sample_types` the types whose meaning is known. Everything else is
-# derived from these.
+# The schema of the core, requested once. `version1`, `required` and `optional` are tables without rows: `version1` for
+# version 1.0, the others with the required and optional columns of version 2.0. `tables` and `columns` describe each
+# table and column, `sample_types` the types whose meaning is known. Everything else is derived from these.
 data_model <- function() {
   if (is.null(the$data_model)) {
     model <- rust(rust_schema(), rlang::caller_env())
@@ -23,7 +22,7 @@ data_model <- function() {
     # The table with the attributes of a table's rows.
     model$attributes <- rlang::set_names(tables$attributes, tables$table)
     model$attributes <- model$attributes[!is.na(model$attributes)]
-    # For each table the table and column that must refer to a row for it to be kept. Tables that
+    # For each table, the table and column that refer to its rows. A row without a reference is not kept. Tables that
     # refer to others come first.
     used <- tables[!is.na(tables$used_by_table), ]
     used <- used[order(match(used$table, model$keys), decreasing = TRUE), ]
@@ -61,7 +60,7 @@ references <- function(table, columns) {
   keys[data_model()$keys[keys] != table]
 }
 
-# The tables, each after those that it refers to.
+# The tables, each one after the tables that it refers to.
 parents_first <- function(tables) {
   union(intersect(data_model()$keys, tables), tables)
 }
@@ -91,10 +90,10 @@ rows_of_ids <- function(ids, x, key, call) {
   rename_ids(list(ids), list(parent), list(seq_along(parent)), key, call)
 }
 
-# Ids that refer to no row became NA. The core has checked the tables of the schema; user-defined tables may
-# contain such ids.
+# Raises an error for ids that refer to no row, which became NA. The core has checked the tables of the schema;
+# user-defined tables may contain such ids.
 check_resolved <- function(ids, found, table, column, call) {
-  # Usually all are found, which anyNA() determines quickly.
+  # Usually all ids are found, which anyNA() determines quickly.
   if (anyNA(found) && any(is.na(found) & !is.na(ids))) {
     parent <- data_model()$keys[[keys_of(column)]]
     rule <- paste0("refers to a row that table `", parent, "` does not have")
@@ -102,8 +101,8 @@ check_resolved <- function(ids, found, table, column, call) {
   }
 }
 
-# `sample_id` in `.files` is the sample that a `#File` line precedes. If that sample was removed, it is
-# the next one.
+# `sample_id` in `.files` is the sample that a `#File` line precedes. If that sample was removed, the next remaining
+# sample is used.
 move_files_to_next_sample <- function(x) {
   ids <- x$.files$sample_id
   gone <- !is.na(ids) & !ids %in% x$samples$sample_id

@@ -50,6 +50,6 @@ test_that("an application runs without the agent if it cannot start", {
   variables <- c(R_PROFILE_AGENT = "/no/such/folder", R_DEFAULT_PACKAGES = packages, R_LIBS = libraries)
   out <- agent_script("cat('done\\n')", variables)
   expect_identical(utils::tail(out, 1), "done")
-  expect_match(paste(out, collapse = " "), "agent that `R_PROFILE_AGENT` asks for cannot be started")
+  expect_match(paste(out, collapse = " "), "agent that `R_PROFILE_AGENT` requests cannot be started")
   expect_match(paste(out, collapse = " "), "there is no such folder")
 })
