@@ -7,9 +7,9 @@
 #' profiles are sent over HTTP and HTTPS.
 #'
 #' @section Reading R's memory:
-#' With `method = "reader"`, the thread of the agent reads R's stack from memory, as [profile_process()] does for another
-#' process. This needs no signal and does not stop R. So the agent does not interfere with [Rprof()],
-#' `profvis::profvis()`, [start_profiler()] or debuggers, nor they with the agent.
+#' With `method = "reader"`, the thread of the agent reads R's stack from memory, as [profile_process()] does for
+#' another process. This needs no signal and does not stop R. So the agent does not interfere with [Rprof()],
+#' `profvis::profvis()`, [start_profiler()] or debuggers, and they do not interfere with the agent.
 #'
 #' A sample has two values: the CPU time of R's thread since the previous sample (type `cpu`), and the elapsed time
 #' (type `wall`).

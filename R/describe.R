@@ -18,7 +18,7 @@
 #' @param x A profile, see [profile_data]. For `format()`, `print()` and `as.list()`, the description of a profile.
 #' @param ... Must be empty. For `print()`, arguments of `format()`.
 #' @param n The maximum number of rows of each table. The call tree has up to twice as many, but fewer if the text would
-#'   exceed 60 lines (or `8.5 * n`, if that is more). The tables of packages and memory have half as many.
+#'   exceed `8.5 * n` lines, which is about 60 by default. The tables of packages and memory have half as many.
 #' @param min_share Rows with a smaller total, as a share of the whole, are left out. In differences, which have
 #'   negative values, the absolute values of self and total are used.
 #' @param type The sample type to sum, as in [summary()][summary.profile_data()].

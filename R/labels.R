@@ -1,42 +1,41 @@
-# Labels of running code, such as the route of a request. They are frames of R's stack, where every profiler finds
-# them: `src/rust/core/src/analysis/label_frames.rs` describes these frames, and turns them into labels of samples.
-#
-# R never frees a symbol, and each set of labels is one, so the number of sets is limited.
+# Labels of running code, such as the route of a request. Each set of labels is a frame on R's stack, which every
+# profiler records. `src/rust/core/src/analysis/label_frames.rs` describes these frames and converts them to labels of
+# samples. The number of sets is limited, since each set is a symbol and R never frees symbols.
 
 #' Label the samples of an expression
 #'
 #' @description
 #' `with_labels()` evaluates an expression. Samples that a profiler takes meanwhile have the given labels, such as the
-#' route of a request, the user, or the step of a job, so that a profile can be split by them.
+#' route of a request, the user, or the step of a job. A profile can then be split by these labels.
 #'
-#' `label_handler()` wraps a function, so that its calls have labels. `label_plumber()` labels the requests of a
-#' plumber API.
+#' `label_handler()` returns a function that calls another function with labels. `label_plumber()` labels the requests
+#' of a plumber API.
 #'
 #' @details
 #' Labels are recorded by [record_profile()], [start_profiler()], [Rprof()] (see [read_rprof()]), and, from another
-#' process, by [profile_process()]; [dump_stack()] shows them as well. They are rows of the table
-#' `.labels`, labels in files of [write_pprof()], and attributes in those of [write_otlp()].
-#' Other formats, tables of version 1.0, and the file that [stop_profiler()] writes have no labels.
+#' process, by [profile_process()]; [dump_stack()] shows them as well. They are rows of the table `.labels`.
+#' [write_pprof()] writes them as labels, [write_otlp()] as attributes. Other formats, tables of version 1.0, and the
+#' file that [stop_profiler()] writes have no labels.
 #'
 #' Labels can be nested. A sample has the labels of all enclosing calls of `with_labels()`; if several have the same
-#' key, the innermost one counts. Labels end with the expression, also if it fails or is left by `return()`, `break`
-#' or a condition. The expression is evaluated where `with_labels()` is called, as if `with_labels()` were not there.
+#' key, the innermost one counts. Labels end with the expression, even if it fails or is left by `return()`, `break` or
+#' a condition. The expression is evaluated in the environment where `with_labels()` is called.
 #'
 #' A call costs about 2 microseconds, whether a profiler is running or not, and about 90 microseconds with labels that
 #' the session has not used before. A call of a labelled handler costs about 7 microseconds.
 #'
 #' @section How it works:
-#' Profilers of R record the stack, so the labels are encoded in the name of a function on the stack that evaluates
-#' the expression. Functions of this package remove this function, together with the call of `with_labels()`, when
-#' they read or record a profile. Others, such as [utils::summaryRprof()], show a function with a name like
+#' Profilers of R record the stack, so the labels are encoded in the name of a function on the stack that evaluates the
+#' expression. When functions of this package read or record a profile, they remove this function and the call of
+#' `with_labels()` from stacks. Other tools, such as [utils::summaryRprof()], show a function with a name like
 #' `.profile_labels:route=%2Fapi;`.
 #'
 #' @section Limits:
 #' - A session has at most 1,000 different sets of labels, because R never frees the names of functions: use the pattern
-#'   of a route, such as `/users/<id>`, and not the ids of users. Samples with further sets do not have these labels.
-#'   Instead they have the label `profile.overflow`, whose value lists the missing keys, separated by commas. Labels
-#'   with these keys from outer calls are left out as well, since they would be wrong. If there are also too many
-#'   different sets of keys, `profile.overflow` is `*`, and samples have no labels of outer calls.
+#'   of a route, such as `/users/<id>`, and not the ids of users. Samples of further sets have the label
+#'   `profile.overflow` instead, whose value lists the missing keys, separated by commas. Labels with these keys from
+#'   outer calls are left out as well, since they would be wrong. If there are also too many different sets of keys,
+#'   `profile.overflow` is `*`, and samples have no labels of outer calls.
 #' - A set of labels takes at most 450 characters, including a `=` in each label and a `&` between two labels.
 #'   Characters other than ASCII letters, digits and `-._~/:` count as three for each byte in UTF-8.
 #' - Labels do not apply to code that runs later, such as a callback of the packages later or promises: label it
@@ -89,9 +88,9 @@ with_labels <- function(labels, expr) {
   if (missing(labels) || missing(expr)) {
     missing_of_labels(missing(labels), rlang::current_env())
   }
-  # The names of these variables become those of frames.
+  # The names of these variables become names of frames.
   if (is.symbol(substitute(expr))) {
-    # It may be an argument of the caller.
+    # `expr` may be an argument of the caller.
     .profile_forwarded <- caller_with(labels)
     .profile_forwarded(expr)
   } else {
@@ -194,8 +193,8 @@ endpoint_hook <- function(mount, path) {
   }
 }
 
-# plumber removes the path of the mount from `PATH_INFO`. If a filter has replaced it, that is not visible, and the
-# mount is the one known since the router was labelled.
+# plumber removes the path of the mount from `PATH_INFO`. If a filter has replaced `PATH_INFO`, the mount is the one
+# that was known when the router was labelled.
 mount_of_request <- function(req, known) {
   whole <- req$.profile_path
   rest <- req$PATH_INFO
@@ -210,7 +209,7 @@ missing_of_labels <- function(labels, call) {
   abort_missing(name, call, i = "An example is `with_labels(c(route = \"/users\"), work())`.")
 }
 
-# The body of the wrapper, which calls the handler with its own arguments.
+# The body of the wrapper, which passes its own arguments to the handler.
 wrapper_body <- function(name, arguments, shared) {
   passed <- function(names) {
     values <- lapply(names, as.name)
@@ -276,8 +275,8 @@ handler_caller <- function() {
 
 # ---- Sets of labels ------------------------------------------------------------------
 
-# The functions that evaluate an expression with labels. `table` is a hash table of them. It needs functions of utils
-# that R 4.1 does not have; there, each call takes longer.
+# The functions that evaluate an expression with labels, in the hash table `table`. It needs functions of utils that R
+# 4.1 lacks; there, each call takes longer.
 label_sets <- new.env(parent = emptyenv())
 label_sets$utils <- asNamespace("utils")
 label_sets$marks <- character()
@@ -286,7 +285,7 @@ label_sets$overflow_marks <- character()
 label_sets$overflow_callers <- list()
 
 most_label_sets <- 1000
-# The most functions for labels beyond this limit, one for each set of keys.
+# The maximum number of functions for labels beyond this limit, one for each set of keys.
 most_overflow_sets <- 50
 # The hash table contains labels as they were given, for example as a list. This limits its size.
 most_found_labels <- 5000

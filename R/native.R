@@ -1,5 +1,5 @@
-# Recording R and native code together: the native stack with each sample of R's profiler. `record_profile(native =
-# TRUE)` uses it, and the functions of the package jointprof, whose names and arguments are kept.
+# Records R and native code together: the native stack with each sample of R's profiler. `record_profile(native = TRUE)`
+# and the functions of the package jointprof use this; jointprof's names and arguments are kept.
 #
 # `Rprof()` runs the timer and writes R's stacks to `path`. The signal handler of the sampler
 # (src/rust/sampler) records the native stack and then calls R's handler. After the run the core combines
@@ -7,16 +7,15 @@
 
 #' Profile R and native code together
 #'
-#' @description `start_profiler()` starts [Rprof()] and a sampler that records the stack of native code at
-#' the same times. `stop_profiler()` stops both and combines the results: the time inside `.Call()` is
-#' attributed to C, C++, Fortran or Rust functions, with files and lines, even if they call R functions that
-#' call native code again.
+#' @description `start_profiler()` starts [Rprof()] and a sampler that records the stack of native code at the same
+#' times. `stop_profiler()` stops both and combines the results: the time inside `.Call()` is attributed to C, C++,
+#' Fortran or Rust functions, with files and lines, even if native code calls R functions that call native code again.
 #'
 #' `joint_pprof()` records an expression with `record_profile(native = TRUE)` and shows the result in the
 #' browser, see [serve_pprof()].
 #'
-#' These are the functions of the package jointprof, with its names and arguments. To record an expression, prefer
-#' [record_profile()] with `native = TRUE`, which records as described here.
+#' These functions have the names and arguments of the package jointprof. To record an expression, prefer
+#' `record_profile(native = TRUE)`, which records as described here.
 #'
 #' These functions require Linux on x86-64 with glibc 2.35 or later (such as Debian 12 or Ubuntu 22.04) and
 #' R 4.2 to 4.6.
@@ -24,21 +23,20 @@
 #' @details
 #' ## What is recorded
 #'
-#' A sample contains what [Rprof()] records, with native frames between the frames of R. Frames of R's own
-#' evaluator are left out, since the R functions represent them (except where native code evaluates a
-#' promise), and so is the C library where R calls it. Functions of R's C interface that native code calls,
-#' such as `Rf_allocVector()`, are included. `.Call`, `.External`, `.C` and similar, which R records for
-#' code that is not byte-compiled, are replaced by the functions that they called.
+#' A sample contains what [Rprof()] records, with native frames between the frames of R. Two kinds of frames are left
+#' out: R's evaluator, since R functions represent it (except if native code evaluates a promise), and the C library if
+#' R calls it. Functions of R's C interface that native code calls, such as `Rf_allocVector()`, are included. `.Call`,
+#' `.External`, `.C` and similar, which R records for code that is not byte-compiled, are replaced by the functions that
+#' they called.
 #'
 #' The column `.frame_type` of `locations` is `"r"` or `"native"`. Native frames have an `.address`, and a
 #' row in `.mappings` for their library.
 #'
 #' ## Times
 #'
-#' By default, CPU time of all threads of the process is measured. If other threads compute in parallel with R's
-#' thread, there are more samples, all of which show R's thread. `event = "elapsed"` measures real time (from R 4.4
-#' on). CPU time does not pass while R waits, and code that runs for less than an `interval` may have no
-#' sample.
+#' By default, CPU time of all threads of the process is measured. If other threads compute in parallel with R's thread,
+#' there are more samples. All samples show R's thread. `event = "elapsed"` measures real time (from R 4.4 on). CPU time
+#' does not pass while R waits, and code that runs for less than an `interval` may have no sample.
 #'
 #' R functions have lines if their code was parsed with source references: set `options(keep.source = TRUE)`
 #' before, which is not the default under Rscript. See [read_rprof()] for details.
@@ -48,14 +46,13 @@
 #'
 #' ## Names of native functions
 #'
-#' Functions, files and lines are taken from debug information, including functions that the compiler
-#' inlined: compile with `-g`, which is R's default, and do not strip libraries. Separate debug files (Debian's
-#' `-dbgsym` packages) are used. Without debug information, names are those that a library exports, or
-#' `library+0x1234`, with the address of the function, if there are none. The file of a library must not
-#' have been replaced since it was loaded.
+#' Functions, files and lines are taken from debug information, including functions that the compiler inlined: compile
+#' with `-g`, which is R's default, and do not strip libraries. Separate debug files (Debian's `-dbgsym` packages) are
+#' used. Without debug information, functions have the names that a library exports, or names like `library+0x1234`,
+#' with the address of the function. The file of a library must not have been replaced since it was loaded.
 #'
-#' In `functions`, `name` is the name in the source code, `system_name` that of the linker. C++ names have no
-#' arguments.
+#' In `functions`, `name` is the name in the source code, and `system_name` is the name for the linker. C++ names have
+#' no arguments.
 #'
 #' ## Incomplete samples
 #'
@@ -72,8 +69,8 @@
 #' The file at `path` contains what [Rprof()] has recorded so far (up to R 4.2, without the last lines). If
 #' R is killed, the R side of the profile remains there.
 #'
-#' If the profiled code calls [Rprof()] itself, or another library handles the signal `SIGPROF`, recording
-#' ends at this point, and `stop_profiler()` warns and returns what was recorded.
+#' If the profiled code calls [Rprof()] itself, or another library handles the signal `SIGPROF`, recording ends.
+#' `stop_profiler()` then warns and returns what was recorded before.
 #'
 #' Forked processes, such as those of `parallel::mclapply()`, are not profiled. Up to R 4.2, a forked
 #' process that calls [Rprof()] or quits R in the usual way can write buffered output to its parent's file
@@ -85,8 +82,8 @@
 #' about 600,000 samples; the option `profile.recording_mb` changes it. Samples beyond the limit have R's
 #' stack alone, and are counted.
 #'
-#' @param path The file to write in the format of [Rprof()], which must not be a device or a pipe. It
-#'   contains native functions between those of R, and can be read by [utils::summaryRprof()] and [read_rprof()].
+#' @param path The file to write in the format of [Rprof()]. It must not be a device or a pipe. It contains native
+#'   functions between R functions, and can be read by [utils::summaryRprof()] and [read_rprof()].
 #' @param ... For `joint_pprof()`, arguments of [serve_pprof()]. For `start_profiler()` it must be empty.
 #' @param interval Seconds between two samples.
 #' @param memory.profiling,gc.profiling,line.profiling,event,numfiles,bufsize As in [Rprof()]. `event`
@@ -100,9 +97,8 @@
 #'   `joint_pprof()`: the handle of the server, see [serve_pprof()].
 #'
 #' @section Errors:
-#' - `profile_error_unsupported` on other systems, with a version of R whose stack cannot be read (other
-#'   than R 4.2 to
-#'   4.6), or if another profiler is running or another library handles `SIGPROF`;
+#' - `profile_error_unsupported` on other systems, in other versions of R, or if another profiler is running or another
+#'   library handles `SIGPROF`;
 #' - `profile_error_write` if the file cannot be written, is not a regular file, or the disk is full;
 #' - `profile_error_memory` if there is not enough memory for the recording;
 #' - `profile_error_argument` for invalid arguments, and for `stop_profiler()` if the profiler is not running.
@@ -186,8 +182,8 @@ joint_pprof <- function(expr, ...) {
 
 # ---- A run -------------------------------------------------------------------------
 
-# `run` describes the current run, if recorder_state() says that there is one: the path of its file, the URI of
-# its source, and whether memory profiling was requested.
+# `run` describes the current run, if recorder_state() reports one: the path of its file, the URI of its source, and
+# whether memory profiling was requested.
 native <- new.env(parent = emptyenv())
 
 # The argument `event` of `Rprof()`, which R has from version 4.4 on; NULL for its default, CPU time.
@@ -201,7 +197,7 @@ rprof_event <- function(event, argument, call) {
   event
 }
 
-# `options` are those of `Rprof()`.
+# `options` are options of `Rprof()`.
 start_run <- function(path, options, call) {
   file <- file_path(path, "profile_error_write", call)
   run <- list(path = absolute_path(file, call), shown = file[[2]], uri = file[[2]], memory = options$memory.profiling)
@@ -213,7 +209,7 @@ start_run <- function(path, options, call) {
   settings <- list(
     path = c(run$path, run$shown),
     megabytes = as.integer(megabytes),
-    # The closures on the stack: this function, its callers, and the wrapper of the entry point.
+    # The number of closures on the stack: this function, its callers, and the wrapper of the entry point.
     closures = sys.nframe() + 1L,
     node_stack = version >= "4.4.0",
     lines_written_at_once = version >= "4.3.0"
@@ -221,8 +217,7 @@ start_run <- function(path, options, call) {
   started <- FALSE
   on.exit(if (!started) resume_agent())
   pause_agent()
-  # Checked before `Rprof()`, which truncates the file. Not as an argument of `rust()`, which would add a
-  # frame.
+  # Checked before `Rprof()` truncates the file. Not an argument of `rust()`, since that would add a frame.
   checked <- rust_native_check(settings)
   rust(checked, call)
   check_no_run(call)
@@ -253,8 +248,8 @@ start_run <- function(path, options, call) {
   stop_at_quit()
 }
 
-# Returns list(profile, path, losses, error). With `write`, the core also writes the profile to the file;
-# `losses` is what could not be stored, `error` why the file cannot be written.
+# Returns list(profile, path, losses, error). With `write`, the core also writes the profile to the file: `losses` lists
+# what the file could not store, and `error` is the reason if it cannot be written.
 stop_run <- function(call, write) {
   check_run(call)
   run <- native$run
@@ -301,8 +296,8 @@ stop_rprof <- function(state) {
   warnings
 }
 
-# "off", "on", "replaced": another handler of the signal was installed, "restarted": Rprof() was called
-# again, or "elsewhere": in the process from which this one was forked.
+# "off"; "on"; "replaced": another handler of the signal was installed; "restarted": Rprof() was called again; or
+# "elsewhere": the profiler runs in the parent of this forked process.
 recorder_state <- function() {
   rust(rust_native_state(), NULL)
 }

@@ -23,7 +23,7 @@
 #' |---|---|
 #' | `Profile` | a row of `sources`; profiles of one scope that differ only in the type of their values are *one* source with several types, as in a pprof file |
 #' | `Sample` | a row of `samples` for each observation, that is, for each value and each time; a time without a value counts as 1 |
-#' | `timestamps_unix_nano` | `.timestamp` in `samples`, in seconds, and `.time_nanos` if those are not exact |
+#' | `timestamps_unix_nano` | `.timestamp` in `samples`, in seconds, and `.time_nanos` if `.timestamp` is not exact |
 #' | `Link` | `.trace_id`, `.span_id` in `samples` |
 #' | attributes of samples | `.labels`: `str`, or `num` and `unit`; other types in `type` and `value`; an array of strings and integers becomes several labels with one key |
 #' | `Stack`, `Location`, `Line`, `Function`, `Mapping` | as for pprof files, see [read_pprof()]; an empty location is one without a function |
@@ -37,20 +37,20 @@
 #'
 #' See [profile_data] for these columns. [combine_profiles()], dm and databases preserve them.
 #'
-#' `write_otlp()` writes them back in the same way. For data of `Rprof()` it writes the values that
-#' [write_pprof()] writes, and the attributes `r.rprof.options` and `r.rprof.file`, from which `read_otlp()`
-#' restores an Rprof source. The dictionary contains each entry once, and only entries that samples refer to;
-#' equal profiles result in equal bytes.
+#' `write_otlp()` writes these columns back in the same way. For data of `Rprof()` it writes the same values as
+#' [write_pprof()], and the attributes `r.rprof.options` and `r.rprof.file`, from which `read_otlp()` restores an Rprof
+#' source. The dictionary contains each entry once, and only entries that samples refer to; equal profiles result in
+#' equal bytes.
 #'
-#' Attributes that are empty strings or `FALSE` are not written if that is equivalent to omitting them. The
-#' frame type is `r` for frames that `Rprof()` recorded, unless `.frame_type` differs. `.is_folded` is
-#' written as it is: update it if you resolve addresses to functions yourself.
+#' Attributes that are empty strings or `FALSE` are not written if that is equivalent to omitting them. The frame type
+#' is `r` for frames that `Rprof()` recorded, unless `.frame_type` differs. `.is_folded` is written unchanged: update it
+#' if you resolve addresses to functions yourself.
 #'
 #' # What is lost
 #'
-#' From a pprof file: ids and the order of tables, anything that no sample refers to, the order of labels with
-#' different keys, and the distinction between a function without name and file and one called `<unknown>`. To
-#' keep the original file, embed it: `original_payload = TRUE` writes it into the message as pprof, and
+#' From a pprof file: ids and the order of tables, rows that no sample refers to, the order of labels with different
+#' keys, and the distinction between a function without name and file and a function named `<unknown>`. To keep the
+#' original file, embed it: `original_payload = TRUE` writes it into the message as pprof, and
 #' `read_otlp(original_payload = TRUE)` reads it from there.
 #'
 #' From an Rprof file: the numbers and positions of its `#File` lines, which are generated anew, and the
@@ -65,24 +65,22 @@
 #' pprof cannot store resources, scopes, schema URLs, ids of profiles, counts of dropped attributes, times
 #' of samples, links, and attributes that are neither strings nor integers.
 #'
-#' Several labels with one key become an array, which has one unit. An error of class `profile_error_lossy`
-#' reports what cannot be stored: a label with both a string and a number, several units for one key, a sum
-#' above 2^63, a time before 1970, a negative duration, ids of a wrong length. A warning of class
-#' `profile_warning_lossy` reports periods that were rounded to whole numbers, and time stamps after the
-#' year 2262 and durations of more than 292 years, which are left out; times and durations of profiles that
-#' were extended to include their samples; values that only some samples of a profile have, which are 0 in the
-#' others unless they are summed; repeated keys of attributes, of which the first counts; and frame types of
-#' inlined calls that differ from that of their location. With `original_payload = TRUE`, labels and times are
-#' written as exactly as possible instead, since the payload contains them.
+#' Several labels with one key become an array, which has one unit. If a profile cannot be stored, there is an error of
+#' class `profile_error_lossy`: a label with both a string and a number, several units for one key, a sum above 2^63, a
+#' time before 1970, a negative duration, ids of a wrong length. A warning of class `profile_warning_lossy` reports
+#' periods that were rounded to whole numbers, and time stamps after the year 2262 and durations of more than 292 years,
+#' which are left out; times and durations of profiles that were extended to include their samples; values that only
+#' some samples of a profile have, which are 0 in the others unless they are summed; repeated keys of attributes, of
+#' which the first is kept; and frame types of inlined calls that differ from the type of their location. With
+#' `original_payload = TRUE`, labels and times are written as exactly as possible instead, since the payload contains
+#' their exact values.
 #'
 #' @inheritParams read_pprof
 #' @inheritParams write_pprof
-#' @param original_payload For reading: whether to read the pprof file that the profile was made from and
-#'   that is embedded in it, instead of the profile itself. For writing: whether to embed that file; only
-#'   for profiles with one source.
-#' @param aggregate Whether to combine samples with equal stack, attributes and link. Their values are
-#'   summed, or listed with their times if they have times. Otherwise each sample is written separately, in
-#'   its order.
+#' @param original_payload For reading: whether to read the pprof file that is embedded in the profile, instead of the
+#'   profile itself. For writing: whether to embed the profile as a pprof file; only for profiles with one source.
+#' @param aggregate Whether to combine samples with equal stack, attributes and link. Their values are summed, or listed
+#'   with their times if they have times. If `FALSE`, each sample is written separately, in the order of `samples`.
 #' @param format `"protobuf"` or `"json"`. By default JSON if the file name ends in `.json` or `.json.gz`.
 #'   A file whose name ends in `.gz` is compressed.
 #' @param resource Attributes of the resource, as a named character vector such as
@@ -92,8 +90,8 @@
 #'   `write_otlp()`: `x`, invisibly.
 #'
 #' @section Errors:
-#' Those of [read_pprof()] and [write_pprof()]. For invalid JSON, the message contains the line, or the
-#' field, such as `dictionary.stackTable[3].locationIndices`.
+#' The errors of [read_pprof()] and [write_pprof()]. For invalid JSON, the message contains the line, or the field, such
+#' as `dictionary.stackTable[3].locationIndices`.
 #'
 #' @seealso [read_profile()] for files of unknown format.
 #' @export

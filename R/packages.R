@@ -3,28 +3,27 @@
 #' Add the packages of functions
 #'
 #' @description
-#' Profilers record names and files of functions, but not their packages. `add_packages()` adds the column
-#' `.package` to `functions`, and `.package_from`, the rule that determined it. If it is not known, both are `NA`.
+#' Profilers record names and files of functions, but not their packages. `add_packages()` adds two columns to
+#' `functions`: `.package`, and `.package_from`, the rule that determined the package. Both are `NA` if the package is
+#' unknown.
 #'
 #' @details
 #' These rules are tried in this order:
 #'
-#' - `"name"`: the name contains the package, such as `dplyr::filter`, since the function was called in this way;
-#' - `"file"`: the function is in a file of a package: in a directory `R` of a library, of the directory
-#'   where R installed a package, of a package that is loaded, or of a source package (which has a file
-#'   `DESCRIPTION`), or native code in the shared library of a package. If the profile was not recorded in this
+#' - `"name"`: the name contains the package, such as `dplyr::filter`, because the call did;
+#' - `"file"`: the function is in a file of a package. This is a file in the directory `R` of a library, of the
+#'   directory where R installed a package, of a loaded package, or of a source package (which has a file
+#'   `DESCRIPTION`). For native code it is the shared library of a package. If the profile was not recorded in this
 #'   session, only files `DESCRIPTION` in the working directory are read, see [add_source_text()];
-#' - `"namespace"`: no file is recorded, and of the namespaces that are loaded in this session exactly one
-#'   has a function of this name, while the global environment has none. Internal functions of packages of
-#'   which the profile has no exported function or method are not considered, as they could not have been
-#'   called.
+#' - `"namespace"`: no file is recorded, exactly one of the loaded namespaces has a function of this name, and the
+#'   global environment has none. Internal functions of a package are considered only if the profile contains an
+#'   exported function or a method of this package, which could have called them.
 #'
-#' The last rule can only be right if the packages that were used in the profile are loaded: load them
-#' before. If dplyr is not loaded, `filter()` is taken for that of stats. Most packages are installed without source
-#' references, so that their functions have no file. [record_profile()] adds packages when recording ends,
-#' in the session where they were used.
+#' The last rule requires that the packages that the profiled code used are loaded: load them first. If dplyr is not
+#' loaded, `filter()` is attributed to stats. Most packages are installed without source references, so their functions
+#' have no file. [record_profile()] adds packages when recording ends, in the session in which they were used.
 #'
-#' Existing values are kept, so you can set some of them yourself.
+#' Existing values are kept, so you can set some packages yourself.
 #'
 #' @param x A profile, see [profile_data].
 #' @param ... Must be empty.

@@ -4,29 +4,28 @@
 #' Show a profile in the browser
 #'
 #' @description
-#' `profile_page()` creates a page of a profile. Printing it opens it in the viewer of RStudio, Positron and
-#' VS Code, otherwise in the browser. `write_profile_page()` writes it to a file, which opens anywhere.
+#' `profile_page()` creates a page of a profile. Printing the page opens it in the viewer of RStudio, Positron and VS
+#' Code, otherwise in the browser. `write_profile_page()` writes the page to an HTML file, which any browser can open.
 #'
 #' The page has a flame graph, a timeline, a sortable table of functions and lines, callers and callees of each
-#' function, and source code with figures. With `base`, it compares two profiles. The help of the page explains what
-#' is shown.
+#' function, and source code with figures. With `base`, it compares two profiles. Press `?` in the page for help.
 #'
 #' In R Markdown and Quarto documents with HTML output the page is embedded where it is printed. The chunk option
 #' `out.height` sets its height, `"600px"` by default.
 #'
 #' @details
-#' With `base`, `x` and `base` are combined into one tree, so that functions which only one of them has are shown,
-#' too. They may differ in sample types and intervals: counts are compared as time if all intervals are known.
-#' If both have the text of a file, that of `x` is shown.
+#' With `base`, `x` and `base` are combined into one tree, which also contains functions that occur in only one of them.
+#' The profiles may differ in sample types and intervals: counts are compared as time if all intervals are known. If
+#' both contain the text of a file, the text in `x` is shown.
 #'
 #' ## What is in the page
 #'
-#' One HTML file, without links to other files. It contains
+#' The page is one HTML file, without links to other files. It contains
 #' - the tree of all stacks, with names, files, lines and packages of functions, and kinds of frames;
 #' - the sums of all sample types that can be summed, for each source;
 #' - for each source the last part of its URI, its type, its interval and its time stamp;
-#' - with `timeline = TRUE`, all samples in the order in which they were recorded. Samples of pprof and OpenTelemetry
-#'   that have no time, and samples that count other than once, have no known order;
+#' - with `timeline = TRUE`, all samples in the order in which they were recorded. The order is unknown for samples of
+#'   pprof and OpenTelemetry without a time, and for samples with a count other than 1;
 #' - with `source_text = TRUE`, the text of source files, see [add_source_text()].
 #'
 #' Labels, attributes, comments, mappings and addresses are not in the page, nor are columns and tables of your own.
@@ -34,45 +33,44 @@
 #' ## Size
 #'
 #' The size depends on the number of distinct stacks, and with `timeline = TRUE` on the number of samples. The 252
-#' samples of the example take 3 KB, a million samples of 118,000 different paths 2.2 MB, of which 0.3 MB remain
-#' without the timeline. The page without data takes 82 KB.
+#' samples of the example take 3 KB. A million samples of 118,000 different paths take 2.2 MB, or 0.3 MB without the
+#' timeline. The page without data takes 82 KB.
 #'
 #' ## Privacy
 #'
-#' Check the content of a page before you publish it. With `source_text = TRUE` it contains source code, and the paths of
-#' files, which may contain names of users and projects. With `source_text = FALSE` it contains neither: of each path only
-#' the last part is kept, such as `sales.R`. If files in different directories have the same name, a number is
+#' Check the content of a page before you publish it. With `source_text = TRUE` it contains source code, and the paths
+#' of files, which may contain names of users and projects. With `source_text = FALSE` it contains neither: only the
+#' last part of each path is kept, such as `sales.R`. If files in different directories have the same name, a number is
 #' added: `sales.R #1`. Names of functions, packages and sample types are kept, whatever they contain.
 #'
-#' Somebody else may have recorded the profile. Unless it was recorded in this session, only source files in the working
-#' directory are read, and a message lists them, and those elsewhere that were left out. [add_source_text()] describes
-#' the rules, and includes other files before you write the page.
+#' Profiles from somebody else may refer to any file on your computer. So if the profile was not recorded in this
+#' session, only source files in the working directory are read. A message lists these files, and files elsewhere that
+#' were left out. To include other files, call [add_source_text()] first; its help describes the rules.
 #'
 #' The last part of the URI of each source is always in the page, as is the title.
 #'
 #' ## Security
 #'
-#' The page loads nothing and sends nothing. Its content security policy forbids network requests, and all
-#' scripts and styles except its own. Names and source code are always shown as text, so it is safe to show a
-#' profile of somebody else. The state of the view is kept in the part of the address after `#`, which browsers do
-#' not send to servers.
+#' The page uses no network. Its content security policy forbids network requests, and scripts and styles from
+#' elsewhere. Names and source code are always shown as text, so it is safe to show a profile of somebody else. The
+#' state of the view is kept in the part of the address after `#`, which browsers do not send to servers.
 #'
 #' The page needs a recent browser: Chrome 93, Firefox 113, Safari 16.4, or later.
 #'
 #' @param x A profile, see [profile_data], of either version, or a dm of its tables.
-#' @param path Path of the file to write. An existing file is replaced when the new one is complete, as by
+#' @param path Path of the file to write. An existing file is replaced when the new one is complete, as in
 #'   [write_pprof()]. The file is compressed if its name ends in `.gz`.
 #' @param ... For `profile_page()` and `write_profile_page()`: must be empty.
-#' @param base Another profile, with which `x` is compared. If both have three runs or more, functions are grey
-#'   unless [compare_profiles()] finds that they take more or less.
-#' @param source_text Whether the page contains the text and the paths of source files. It is the text of
-#'   [add_source_text()], with its default arguments.
+#' @param base Another profile to compare `x` with. If both have three runs or more, functions are grey unless
+#'   [compare_profiles()] finds a difference.
+#' @param source_text Whether the page contains the text and the paths of source files, as added by [add_source_text()]
+#'   with its default arguments.
 #' @param timeline Whether the page contains the samples in their recorded order.
 #' @param title The title of the page, by default the last part of the URI of the first source.
 #'
 #' @return `profile_page()`: an object of class `profile_page`. Its `print()` method opens the page and returns it
-#'   invisibly. In a session that is not interactive it prints where the file is; `format()` returns a
-#'   description of the page.
+#'   invisibly. In a non-interactive session it prints the path of the file. `format()` returns a description of the
+#'   page.
 #'
 #'   `write_profile_page()`: `x`, invisibly.
 #'

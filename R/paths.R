@@ -3,8 +3,8 @@
 # On Unix a path is a sequence of bytes. The core gets the bytes with which R itself would open the
 # file, in the encoding of the locale, and the path in UTF-8 for messages.
 
-# c(native, shown): the path to open, and how messages show it. A path that the locale cannot represent
-# is an error, since R would replace some of its characters and so open another file.
+# c(native, shown): the path to open, and its form in messages. A path that the locale cannot represent is an error,
+# since R would replace some of its characters and open another file.
 file_path <- function(path, class, call) {
   writing <- class == "profile_error_write"
   check_path(path, call, writing)
@@ -33,7 +33,7 @@ file_path <- function(path, class, call) {
   c(path.expand(native), shown)
 }
 
-# In the encoding of the locale, NA if that is impossible. A string of unknown encoding is not changed.
+# Text in the encoding of the locale, NA if that is impossible. A string of unknown encoding is not changed.
 native_text <- function(x) {
   encoding <- Encoding(x)
   if (encoding == "unknown") {
@@ -47,8 +47,8 @@ native_text <- function(x) {
   if (identical(iconv(native, "", "UTF-8"), enc2utf8(x))) native else NA_character_
 }
 
-# Always valid UTF-8; bytes that are not valid text become `<e9>`. The C locale has no characters
-# outside ASCII, so there the bytes are treated as UTF-8.
+# Text for messages, which is always valid UTF-8; bytes that are not valid text become `<e9>`. The C locale has no
+# characters outside ASCII, so there the bytes are treated as UTF-8.
 shown_text <- function(x) {
   text <- if (Encoding(x) == "unknown") iconv(x, "", "UTF-8") else enc2utf8(x)
   if (is.na(text)) {

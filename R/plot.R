@@ -3,8 +3,8 @@
 #' Plot a profile
 #'
 #' @description
-#' Draws a profile with base graphics, so that it works on any device, in reports, and without a browser.
-#' See [profile_page()] for an interactive view.
+#' `plot()` draws a profile with base graphics, on any device and in reports, without a browser. See [profile_page()]
+#' for an interactive view.
 #'
 #' - `"flame"`: a flame graph. Each box is a function, as wide as its total, on top of its caller. Boxes of
 #'   the same caller are sorted by total, so the horizontal position is not time.
@@ -12,16 +12,15 @@
 #'   was recorded.
 #' - `"lines"`: the lines of source code with the greatest total. Dark bars are self.
 #'
-#' Boxes of garbage collection are grey, those of native code are hatched, and functions of the same package
-#' or file have the same colour, see [add_packages()]. In a difference of two profiles, which has negative
-#' values, boxes are as wide as the sum of the absolute values in them; those whose total is more are red, those
-#' whose total is less are blue.
+#' Boxes of garbage collection are grey, boxes of native code are hatched, and functions of the same package or file
+#' have the same colour, see [add_packages()]. In a difference of two profiles, which has negative values, boxes are as
+#' wide as the sum of the absolute values in them: red if their total is positive, blue if it is negative.
 #'
 #' @param x A profile, see [profile_data].
 #' @param ... Must be empty.
 #' @param view The picture: `\"flame\"`, `\"time\"`, or `\"lines\"`.
 #' @param type The sample type to sum, for `\"flame\"` and `\"lines\"`, as in [summary()][summary.profile_data()].
-#' @param source_id Values of `source_id`: the recorded runs to show. By default all, for `"time"` the first one.
+#' @param source_id Values of `source_id`: the recorded runs to show. By default all runs; for `"time"` the first one.
 #' @param n The number of lines, for `"lines"`.
 #' @param main The title. By default it describes what is shown, with the sum.
 #'
@@ -30,7 +29,7 @@
 #'   `depth`, and `name`; for `"lines"` a tibble like `summary(x)$by_line`.
 #'
 #' @section Errors:
-#' - those of [call_tree()];
+#' - the errors of [call_tree()];
 #' - `profile_error_unsupported` if there is nothing to draw: no samples, no lines, or for `"time"` samples
 #'   of several sources.
 #' @export
@@ -110,7 +109,7 @@ draw_boxes <- function(left, right, bottom, name, fill, native = FALSE) {
       col = "#00000040", density = 12, angle = 45, border = NA
     )
   }
-  # Text is as large as fits into a box. It is omitted if it would not be legible.
+  # Text is as large as the box permits, and is omitted if it would not be legible.
   height <- graphics::strheight("M")
   cex <- min(0.8, 0.62 / height)
   if (cex < 0.35) {
@@ -126,8 +125,8 @@ draw_boxes <- function(left, right, bottom, name, fill, native = FALSE) {
   )
 }
 
-# Texts that the device can draw. These devices have the glyphs of one encoding, by default Latin-1; for other
-# characters R warns or raises an error, depending on its version.
+# Replaces characters that the device cannot draw. These devices have the glyphs of one encoding, by default Latin-1;
+# for other characters R warns or raises an error, depending on its version.
 drawable <- function(texts) {
   texts <- printable(texts, 500)
   if (names(grDevices::dev.cur()) %in% c("pdf", "postscript", "xfig")) {
@@ -227,7 +226,7 @@ plot_time <- function(x, source_id, main, call) {
   boxes[c("start", "end", "depth", "name")]
 }
 
-# A row for each call in consecutive samples. Of many samples, as many as a picture can show are used.
+# A row for each call in consecutive samples. If there are more samples than a picture can show, some are left out.
 boxes_over_time <- function(x, source_id, call) {
   rows <- which(x$samples$source_id == source_id)
   shown <- rows[unique(round(seq(1, length(rows), length.out = min(length(rows), 1000))))]
@@ -307,7 +306,7 @@ plot_lines <- function(x, type, source_id, n, main, call) {
   old <- graphics::par(mar = c(2.5, 8, 2, 0.5), mgp = c(1.5, 0.4, 0), tcl = -0.2)
   on.exit(graphics::par(old))
   graphics::plot.new()
-  # Characters without a width have one where the device does not know them.
+  # Zero-width characters take space on a device that does not know them.
   place <- cut_text(drawable(shown_name(place, 24, "start", "..")), 24, "start", "..")
   widest <- max(graphics::strwidth(place, "inches", cex = 0.75))
   graphics::par(mai = replace(graphics::par("mai"), 2, widest + 0.25), new = TRUE)

@@ -6,14 +6,13 @@
 #' `find_pprof()` returns its location on this machine. It looks, in this order, at
 #'
 #' 1. the option `profile.pprof`,
-#' 2. the environment variables `PROFILE_PPROF` and `PROFFER_PPROF_PATH`, of which the package proffer also
-#'    uses the second one,
+#' 2. the environment variables `PROFILE_PPROF` and `PROFFER_PPROF_PATH` (the package proffer also uses the latter),
 #' 3. `pprof` on the `PATH`,
 #' 4. `go tool pprof`, if `go` is on the `PATH`,
 #' 5. the file `pprof` (`pprof.exe`) in `tools::R_user_dir("profile", "data")`.
 #'
-#' The option and the variables contain a path, or the name of a program on the `PATH`. If one of them is
-#' set but does not lead to pprof, this is an error: the search does not continue.
+#' The option and the variables contain a path, or the name of a program on the `PATH`. If one of them is set but does
+#' not refer to pprof, there is an error, and the search does not continue.
 #'
 #' @details The tool is part of [Go](https://go.dev/dl/). `go install github.com/google/pprof@latest`
 #' installs the newest version in `~/go/bin`. From Go 1.25 on, Go builds its copy when it is first used,
@@ -30,7 +29,7 @@
 #'   the arguments that come first.
 #'
 #' @section Errors:
-#' `profile_error_unsupported` if there is no pprof, or the option or a variable does not lead to it.
+#' `profile_error_unsupported` if pprof was not found, or the option or a variable does not refer to it.
 #'
 #' @seealso [serve_pprof()]
 #' @export
@@ -170,9 +169,8 @@ print.pprof_tool <- function(x, ...) {
 #' unloaded.
 #'
 #' @details
-#' With the default `host`, only users of this machine can connect. The server has no password: with the
-#' address of a network interface, everyone in that network can see the profile and the source files to which
-#' it refers.
+#' With the default `host`, only users of this machine can connect. The server has no password: with the address of a
+#' network interface, everyone in that network can see the profile and its source files.
 #'
 #' Ctrl-C in the R session does not stop the server.
 #'
@@ -182,8 +180,8 @@ print.pprof_tool <- function(x, ...) {
 #'
 #' The call graph requires [Graphviz](https://graphviz.org); the other views do not.
 #'
-#' pprof opens files that the profile names: at its start the programs and libraries of addresses without a symbol,
-#' and for the view *Source* the source files, wherever they are. Everyone who can connect can see their text.
+#' pprof opens files that the profile refers to, in any directory: when it starts, the programs and libraries of
+#' addresses without a symbol; for the view *Source*, the source files. Everyone who can connect can see their text.
 #'
 #' Windows is not supported. Write a file with [write_pprof()] and run `pprof -http=localhost: file` in a
 #' terminal instead.
@@ -205,13 +203,12 @@ print.pprof_tool <- function(x, ...) {
 #'   the server has ended.
 #'
 #' @section Errors:
-#' - `profile_error_unsupported` if there is no pprof, or on Windows;
+#' - `profile_error_unsupported` if pprof was not found, or on Windows;
 #' - `profile_error_pprof` if pprof does not start, with its output in the message and in the field
 #'   `output`, or if the port is not available;
 #' - `profile_error_open` if the file `x` does not exist;
 #' - `profile_error_argument` for other arguments;
-#' - those of [read_profile()] and [write_pprof()] if the file cannot be read or the profile cannot be
-#'   written.
+#' - the errors of [read_profile()] and [write_pprof()] if the file cannot be read or the profile cannot be written.
 #'
 #' @seealso [find_pprof()]
 #' @export
@@ -315,7 +312,7 @@ profile_to_serve <- function(x, call) {
   x
 }
 
-# The path of a file that pprof can read; the profile of any other.
+# The path of a file in pprof's format; for a file of another format, the profile.
 file_to_serve <- function(path, call) {
   file <- file_path(path, "profile_error_open", call)
   if (!file.exists(file[[1]]) || dir.exists(file[[1]])) {
@@ -339,7 +336,7 @@ is_free <- function(port) {
   ))
 }
 
-# Starts at a port that depends on the clock. sample() would change the random numbers of the session.
+# Searches from a port that depends on the clock, since sample() would change the random numbers of the session.
 free_port <- function(call) {
   first <- as.integer((proc.time()[["elapsed"]] * 1000 + Sys.getpid()) %% 16384)
   for (port in 49152L + (first + 0:99) %% 16384L) {
@@ -350,7 +347,7 @@ free_port <- function(call) {
   abort_profile("No free port was found; specify one with `port`.", "profile_error_pprof", call = call)
 }
 
-# All servers of this session, by their directories: a server keeps running if its handle is not kept.
+# All servers of this session, named by their directories. A server continues to run without its handle.
 servers <- new.env(parent = emptyenv())
 
 # The handle is an environment, so that all copies know when the server has stopped.
@@ -367,8 +364,8 @@ new_pprof_server <- function(host, port) {
   server
 }
 
-# A shell script that starts the server, writes its process id and exit status to files, and stops it when
-# the session has ended, even if that was killed. Both ignore Ctrl-C and the closing of the terminal.
+# A shell script that starts the server, writes its process id and exit status to files, and stops it when the session
+# has ended, even if the session was killed. The script and the server ignore Ctrl-C and the closing of the terminal.
 #
 # processx would not be shorter: it cannot pass on paths that are not valid text in the locale, takes the signal
 # for ended children away from parallel, which then waits ten seconds when R quits, and changes the random numbers
@@ -448,7 +445,7 @@ await_server <- function(server, timeout, call) {
   )
 }
 
-# Not with url(), which would use a proxy if one is set.
+# url() is not used, since it would use a proxy.
 answers <- function(server) {
   suppressWarnings(tryCatch(
     {
@@ -472,7 +469,7 @@ end_server <- function(server) {
   if (server$session != Sys.getpid()) {
     return()
   }
-  # Ctrl-C may have interrupted start_server() before this.
+  # The process id may be unknown, if Ctrl-C interrupted start_server().
   server$pid <- read_pid(server)
   for (signal in c("TERM", "KILL")) {
     if (is_running(server)) {

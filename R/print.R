@@ -1,10 +1,10 @@
-# How profiles and summaries are printed, in lines that fit the console.
+# Prints profiles and summaries, in lines that fit the console.
 
 #' Print a profile
 #'
-#' Shows the number of samples, the types of their values, the sources, and the functions with the greatest
-#' self. The figures are those of [summary()][summary.profile_data()], which describes what is counted;
-#' samples that are not counted are shown as *left out*.
+#' `print()` shows the number of samples, the types of their values, the sources, and the functions with the greatest
+#' self. The figures agree with [summary()][summary.profile_data()], whose help describes which samples are counted; the
+#' number of other samples is shown as *left out*.
 #'
 #' Control characters in names and paths, and characters that change the direction of text, are shown as
 #' escape sequences such as `\033`, so that they have no effect on the terminal. Long names are shortened.
@@ -13,7 +13,7 @@
 #' @param ... Passed on to `format()`, for which it must be empty.
 #' @param n The number of rows to show: functions of a profile, 5 by default; rows of each table of a
 #'   summary, by default as many as tibbles show.
-#' @param width The width of the lines, by default that of the console, `getOption("width")`.
+#' @param width The width of the lines, by default the width of the console, `getOption("width")`.
 #'
 #' @return `print()`: `x`, invisibly. `format()`: a character vector, a string for each line.
 #' @export
@@ -54,12 +54,13 @@ format.profile_data <- function(x, ..., n = 5, width = NULL) {
   shorten(lines, width)
 }
 
-# The frame whose call errors of a `format()` method name: that of the `print()` method that called it, if one did.
+# The frame whose call is shown in errors of a `format()` method: the frame of the calling `print()` method, if there is
+# one.
 text_call <- function(env = rlang::caller_env(), caller = rlang::caller_env(2)) {
   if (identical(get0(".Generic", caller, inherits = FALSE), "print")) caller else env
 }
 
-# A number of rows to show, which may be none or all.
+# Checks a number of rows to show, which may be 0 or infinite.
 check_shown <- function(n, call) {
   if (!is.numeric(n) || length(n) != 1 || !isTRUE(n >= 0)) {
     abort_argument(paste0("`n` must be a number of rows, 0 or greater, or `Inf`, not ", object_in_words(n), "."), call)
@@ -91,12 +92,12 @@ percent <- function(share) {
   formatC(100 * share, format = "f", digits = 1, width = 5)
 }
 
-# Percentages of a column, which has room for a sign.
+# Percentages in a column that leaves space for a sign.
 percents <- function(shares) {
   formatC(100 * shares, format = "f", digits = 1, width = 6)
 }
 
-# The last part of a path. basename() fails if the locale cannot represent all characters.
+# The last part of a path, like basename(), which fails if the locale cannot represent all characters.
 file_name <- function(path) {
   sub("^.*[/\\\\](?=.)", "", path, perl = TRUE)
 }
@@ -211,8 +212,8 @@ format_hottest <- function(summary, n, width) {
   )
 }
 
-# Says that all values of a summary or a call tree are 0, and which types have others; `NULL` if there are values, or no
-# samples. `argument` is the name of the argument for the sample type.
+# A message if all values of a summary or a call tree are 0, which names types with other values. `NULL` if there are
+# other values, or no samples. `argument` is the name of the argument for the sample type.
 all_zero <- function(summary, argument = "type") {
   if (attr(summary, "counted")$samples == 0) {
     return(NULL)
@@ -222,7 +223,7 @@ all_zero <- function(summary, argument = "type") {
     paste0("The values of `", type, "` of each stack add up to 0.")
   } else if (attr(summary, "whole") == 0) {
     others <- utils::head(attr(summary, "other_types"), 5)
-    # A name that is cut cannot be used.
+    # A shortened name could not be used as an argument.
     others <- printable(others[nchar(others) <= 500])
     choices <- paste0("`", argument, "\u00a0=\u00a0\"", others, "\"`", recycle0 = TRUE)
     paste0(

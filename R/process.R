@@ -1,75 +1,71 @@
-# Inspects running R processes: profiles them, shows the stack of one, and lists them.
+# Inspects running R processes: profiles processes, shows the stack of a process, and lists processes.
 
 #' Profile a running R process
 #'
 #' @description
-#' `profile_process()` records where a running R process spends its time, and returns a profile like any
-#' other. The process needs no preparation and is not stopped, except with `native = TRUE`, which records native code
-#' as well.
+#' `profile_process()` records where a running R process spends its time, and returns a profile. The process needs no
+#' preparation. It is not stopped, except with `native = TRUE`, which also records native code.
 #'
 #' @details
-#' R's list of calls is read from the memory of the process. It may change while it is read, so it is read twice
-#' and compared. A sample is the stack at the moment when it was first read. If some calls have changed meanwhile,
-#' the sample consists of those that are known to have been on the stack at that moment, and is completed by a
-#' similar stack: one of the last samples, or one that is seen within 0.15 milliseconds. Without such a stack, the
-#' innermost calls are missing, and their time is attributed to the function that called them. If this applies to
-#' more than 5% of the samples, the warning says so. Samples of which nothing is known are counted, and reported in a
-#' warning of class `profile_warning_incomplete`. They are rare, even if a program does nothing but call functions
-#' that take about a microsecond.
+#' R's list of calls is read from the memory of the process. It may change while it is read, so it is read twice and
+#' compared. A sample is the stack at the time of the first reading. If some calls have changed meanwhile, the sample
+#' contains the calls that were certainly on the stack at that time, and is completed from a similar stack: a recent
+#' sample, or a stack that is seen within 0.15 milliseconds. Without such a stack, the innermost calls are missing, and
+#' their time is attributed to the function that called them. If this applies to more than 5% of the samples, there is a
+#' warning of class `profile_warning_incomplete`. The warning also counts stacks that could not be read at all. They are
+#' rare, even if a program only calls functions that take about a microsecond.
 #'
-#' In programs of functions that take 4 to 160 microseconds, shares of lines of 3,000 samples were within 7 points of
-#' those of `Rprof()`, of which 3 points are within chance; without functions that take less than 40 microseconds, they
-#' were within 2 points. With `native = TRUE`, nothing changes while it is read.
+#' In programs with functions that take 4 to 160 microseconds, the shares of lines in 3,000 samples were within 7
+#' percentage points of the shares of `Rprof()`; chance explains 3 points. Without functions that take less than 40
+#' microseconds, they were within 2 points. With `native = TRUE`, the stack does not change while it is read.
 #'
-#' While recording, this R process avoids the CPU on which the other process runs. If all CPUs are busy, or if there
-#' is only one, moments at which the process makes system calls have more samples than they should.
+#' While recording, this R process avoids the CPU on which the other process runs. If all CPUs are busy, or there is
+#' only one, too many samples are taken while the process makes system calls.
 #'
-#' A sample contains the functions that were running, with files and lines if their code has source references (see
-#' "Why there are no lines" in [read_rprof()]), the CPU time and the real time since the previous sample,
-#' and the time when it was taken. The label `state` is the state of the process at that time: `running` (or waiting
-#' for a CPU), `sleeping`, `waiting` for a disk, or `stopped`. Samples also have the labels that the process has set
-#' with [with_labels()]. If one of these has the key `state`, samples have both values.
+#' A sample contains the functions that were running, with files and lines if their code has source references (see *Why
+#' there are no lines* in [read_rprof()]), the CPU time and the real time since the previous sample, and the time when
+#' it was taken. The label `state` is the state of the process at that time: `running` (or waiting for a CPU),
+#' `sleeping`, `waiting` for a disk, or `stopped`. Samples also have the labels that the process has set with
+#' [with_labels()]. A label with the key `state` does not replace the state of the process: samples have both.
 #'
 #' @section What cannot be seen:
-#' - Some builtin functions. R keeps no record of them unless [Rprof()] runs. If byte-compiled code calls one by its
-#'   name, as in `sum(x)` or `.Call(f, x)`, it is found in the tables of the compiler, and is a frame of the stack.
-#'   Otherwise its time is attributed to the function that called it. This happens if that function is not compiled,
-#'   as most are not during their first two calls; if another builtin called it; or if the compiler replaces it by
-#'   instructions, such as arithmetic, comparisons, `[`, `sqrt()` and others, or treats it as a special function, such
-#'   as `rep()`. [Rprof()] does not see the last two kinds either.
+#' - Some builtin functions. R does not record calls of builtins unless [Rprof()] runs. If byte-compiled code calls a
+#'   builtin by its name, as in `sum(x)` or `.Call(f, x)`, the call is found in the tables of the compiler and is a
+#'   frame of the stack. Otherwise the time of the builtin is attributed to its caller. This applies if the caller is
+#'   not compiled, as in the first two calls of most functions; if another builtin is the caller; if the compiler
+#'   replaces the builtin by instructions, such as arithmetic, comparisons, `[` and `sqrt()`; or if it treats the
+#'   builtin as a special function, such as `rep()`. [Rprof()] does not see builtins of the last two kinds either.
 #' - Garbage collection, and memory in use.
 #' - Native code, except with `native = TRUE`.
-#' - More than 20,000 calls of a stack: one call with the name `<outer calls not read>` replaces the outer ones.
+#' - More than 20,000 calls of a stack: a call named `<outer calls not read>` replaces the outer calls.
 #'
 #' @section Native code:
-#' With `native = TRUE`, the process is stopped while its stacks are read and copied. Samples then have native
-#' frames between those of R, like samples of [start_profiler()]: functions of C, C++, Fortran and Rust, with files
-#' and lines if they were compiled with `-g`, and a row in `.mappings` for each library. The column `.frame_type` of
-#' `locations` is `"r"` or `"native"`. The sections on names and on incomplete samples in [start_profiler()] apply
-#' here as well. Names are looked up at the end. Files of libraries in a container are found as well; separate files
-#' with debug information are found only on this system.
+#' With `native = TRUE`, the process is stopped while its stacks are read and copied. Samples then have native frames
+#' between R frames, like samples of [start_profiler()]: functions of C, C++, Fortran and Rust, with files and lines if
+#' they were compiled with `-g`, and a row in `.mappings` for each library. The column `.frame_type` of `locations` is
+#' `"r"` or `"native"`. The sections *Names of native functions* and *Incomplete samples* in [start_profiler()] apply as
+#' well. Names are looked up when recording ends. Libraries in a container are found, but separate files with debug
+#' information only on this system.
 #'
 #' Effects on the process:
 #' - It is stopped for 0.05 to 0.15 ms in most samples, longer if its stack is deep, and up to tens of
 #'   milliseconds if all CPUs are busy, since the recorder may then have to wait for a CPU.
 #' - Only R's thread is stopped; other threads continue.
-#' - System calls in which the process waits are interrupted and continued by the system, as by a signal
-#'   without a handler: `Sys.sleep()` takes as long as usual, and sockets and pipes lose nothing. A few system calls,
-#'   such as `epoll_wait()`, fail with `EINTR`. Programs that use them expect this, since signals have the same
-#'   effect.
-#' - Signals are delivered. A process that was stopped before stays stopped.
-#' - It is traced while it is stopped, so that no debugger can be attached at that time. If a debugger is already
-#'   attached, the process cannot be stopped, which is an error; if one is attached later, samples have no native
-#'   frames.
+#' - The system interrupts and continues system calls in which the process waits, as for a signal without a handler:
+#'   `Sys.sleep()` takes as long as usual, and sockets and pipes lose no data. A few system calls, such as
+#'   `epoll_wait()`, fail with `EINTR`. Programs that use them handle this, since signals have the same effect.
+#' - Signals are delivered as usual. A process that was already stopped remains stopped.
+#' - It is traced while it is stopped, so no debugger can be attached during that time. If a debugger is already
+#'   attached, there is an error. If a debugger is attached later, samples have no native frames.
 #'
-#' If this R process is interrupted, fails, or is killed, the system ensures that the other process continues. While
-#' the process waits for a device, it is not stopped, and samples have no native frames.
+#' If this R process is interrupted, fails, or is killed, the kernel continues the other process. While the other
+#' process waits for a device, it is not stopped, and samples have no native frames.
 #'
 #' @section Permissions:
-#' Users can profile their own processes, and root all processes. If the kernel has the module Yama
-#' with `kernel.yama.ptrace_scope = 1`, as on Ubuntu, only root can profile processes that this one has not started.
-#' In a container, root needs the capability `SYS_PTRACE`. The processes of a container are visible on the host:
-#' profile them from there as root.
+#' Users can profile their own processes, and root all processes. If the kernel module Yama is active with
+#' `kernel.yama.ptrace_scope = 1`, as on Ubuntu, users can profile only processes that this R process has started; root
+#' can profile all. In a container, root needs the capability `SYS_PTRACE`. The processes of a container are visible on
+#' the host: profile them from there as root.
 #'
 #' @param pid The id of the process, or of several processes. See [list_r_processes()].
 #' @param seconds How long to record. `Inf` to record until the process ends or you press Ctrl-C, which returns
@@ -135,9 +131,9 @@ record_processes <- function(pid, seconds, interval, clock, children, call, chec
   recorded$profile
 }
 
-# A list: `profile`; `problems` of native stacks, a table of counts; `unread`, `cut` and `partial`, numbers of samples
-# that could not be read, or lack outer or inner calls; `ended`, the processes that ended; `was_stopped`, whether the user
-# has pressed Ctrl-C.
+# A list: `profile`; `problems` of native stacks, a table of counts; `unread`, the number of stacks that could not be
+# read; `cut` and `partial`, the numbers of samples without some outer or inner calls; `ended`, the processes that
+# ended; `was_stopped`, whether the user pressed Ctrl-C.
 processes_recorded <- function(
     pid, seconds, interval, clock, children, call, check = TRUE, native = FALSE) {
   settings <- list(
@@ -171,7 +167,7 @@ unread_in_words <- function(recorded) {
     if (recorded$cut > 0) {
       paste0(count_of(recorded$cut, "sample"), " had more than 20,000 calls, of which the outer ones were left out.")
     },
-    # The effect of fewer samples on shares is smaller than that of chance.
+    # In fewer samples, the effect on shares is smaller than the effect of chance.
     if (recorded$partial > 0.05 * taken) {
       paste0(
         count_of(recorded$partial, "sample"), if (recorded$partial == 1) " lacks" else " lack",
@@ -184,16 +180,16 @@ unread_in_words <- function(recorded) {
 #' Watch a running R process
 #'
 #' @description
-#' `watch_process()` repeatedly shows the functions and lines in which a running R process spends its time, until you
-#' press Ctrl-C or the process ends. The process is not stopped.
+#' `watch_process()` repeatedly shows where a running R process spends its time, by function and line, until you press
+#' Ctrl-C or the process ends. The process is not stopped.
 #'
-#' In a terminal, each update replaces the one before. Elsewhere, such as in a file, it is appended.
+#' In a terminal, each update replaces the previous one. Otherwise, for example in a file, updates are appended.
 #'
 #' From a shell: `Rscript -e 'profile::watch_process(1234)'`.
 #'
 #' @inheritParams profile_process
 #' @param seconds How long to watch.
-#' @param every Seconds between two updates. Each shows the samples of that time.
+#' @param every Seconds between two updates. An update shows the samples since the previous one.
 #' @param n The number of functions and of lines to show.
 #'
 #' @return The profile of the last update, invisibly, see [profile_process()].
@@ -295,13 +291,13 @@ clear_lines <- function(count) {
 #' Show the stack of a running R process
 #'
 #' @description
-#' `dump_stack()` shows which functions a running R process is in, with files and lines, and what it is doing: whether
-#' it computes, sleeps, or waits in a system call. The process is not stopped.
+#' `dump_stack()` returns the stack of a running R process, with files and lines, and reports whether the process
+#' computes, sleeps, or waits in a system call. The process is not stopped.
 #'
 #' From a shell: `Rscript -e 'profile::dump_stack(1234)'`.
 #'
 #' @details
-#' What cannot be seen, and what the system permits, is described in [profile_process()].
+#' See [profile_process()] for what cannot be seen and which permissions are required.
 #'
 #' @inheritParams profile_process
 #' @param pid The id of the process, see [list_r_processes()].
@@ -364,8 +360,7 @@ dump_stack <- function(pid) {
 
 #' List running R processes
 #'
-#' `list_r_processes()` lists the processes on this machine that run R and that you have permission to inspect,
-#' including this one.
+#' `list_r_processes()` lists the processes on this machine that run R and that you may inspect, including this one.
 #'
 #' @return A tibble with a row for each process:
 #'   \describe{
@@ -477,7 +472,7 @@ stack_lines <- function(x, n, width) {
   )
 }
 
-# The script that Rscript runs has no file name in R.
+# R does not record the file name of the script that Rscript runs.
 place_in_words <- function(filename, line) {
   ifelse(filename %in% c("", NA), paste("line", line), paste0(file_name(filename), ":", line))
 }

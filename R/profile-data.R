@@ -18,19 +18,17 @@ profile_version <- function(x) {
 
 #' Summarise a profile by function and line
 #'
-#' @description Computes self and total of every function and every line. *Self* counts the samples in which
-#' the function was innermost, that is, running; *total* counts the samples in which it was on the stack,
-#' including the time of the functions it called. A function that occurs several times on a stack is counted
-#' once.
+#' @description `summary()` computes self and total of every function and every line. *Self* counts the samples in which
+#' the function was innermost, that is, running; *total* counts the samples in which it was on the stack, including the
+#' time of the functions it called. A function that occurs several times on a stack is counted once.
 #'
-#' The figures agree with those of [summaryRprof()], except where that function is wrong: it splits names with
-#' blanks, uses one interval for all runs, and counts the header of a second run as a sample.
+#' The figures agree with [summaryRprof()], apart from three errors of that function: it splits names with blanks, uses
+#' one interval for all runs, and counts the header of a second run as a sample.
 #'
 #' @section What is counted:
-#' Samples are counted if they have a stack of at least one frame and a value of the type that is summed. A
-#' memory profile contains samples without a stack while no function runs, and a filter can leave such
-#' samples; combined profiles contain samples with values of other types only.
-#' [print()][print.profile_data()] shows the same figures and how many samples are left out.
+#' Samples are counted if they have a stack of at least one frame and a value of the summed type. Samples without a
+#' stack occur in memory profiles, while no function runs, and after filtering. Samples without a value of the type
+#' occur in combined profiles. [print()][print.profile_data()] shows the same figures and how many samples are left out.
 #'
 #' The memory in use at each sample (`vsize_small`, `vsize_large` and `nodes` of [Rprof()]) cannot be
 #' summed, since the sum would count the same memory several times. `alloc_size` is the memory that was
@@ -45,14 +43,14 @@ profile_version <- function(x) {
 #'
 #' @param object A profile, see [profile_data].
 #' @param ... Must be empty.
-#' @param type The sample type to sum, such as `"samples"` or `"alloc_space"`. By default the type that counts
-#'   samples; if there is none, the one that a viewer shows first; otherwise the last one that can be summed.
+#' @param type The sample type to sum, such as `"samples"` or `"alloc_space"`. The default is the type that counts
+#'   samples; if there is none, the default type that a source specifies; otherwise the last type that can be summed.
 #'
 #' @return A list of class `profile_summary` with two tibbles, sorted by decreasing self, regardless of its sign:
 #'   \describe{
-#'   \item{by_function}{`name` and the figures below. Functions of the same name in several files are one row.
-#'     Code without symbols, whose functions are unknown, is a row for each program or library that contains it,
-#'     such as `[libfoo.so.1]`; if that is unknown as well, for each address, or `<unknown>`.}
+#'   \item{by_function}{`name` and the figures below. Functions of the same name in several files are one row. Code
+#'     without symbols, whose functions are unknown, has a row for each program or library that contains it, such as
+#'     `[libfoo.so.1]`; if the library is unknown as well, a row for each address, or `<unknown>`.}
 #'   \item{by_line}{`filename`, `line` and the figures below, for frames that have a line. Self counts the
 #'     innermost frame with a line.}
 #'   }
@@ -101,7 +99,7 @@ summary_of <- function(x, type, call) {
 
 #' Convert a profile to one flat table
 #'
-#' Returns one row for each frame of each sample, with names instead of ids, to inspect, join or plot. The
+#' `as_tibble()` returns one row for each frame of each sample, with names instead of ids, to inspect, join or plot. The
 #' tables of the profile itself are smaller and contain more information.
 #'
 #' @param x A profile, see [profile_data].

@@ -5,8 +5,8 @@
 #'
 #' Eight functions do most of the work: [record_profile()] or [read_profile()] return a profile, [profile_page()] and
 #' [summary()][summary.profile_data()] show it, [compare_profiles()] compares it with another one, [filter_profile()]
-#' selects a part, [write_profile()] writes a file, and [profile_process()] looks into a process that is already
-#' running. A profile is a list of plain tables, see [profile_data].
+#' selects a part, [write_profile()] writes a file, and [profile_process()] profiles a process that is already running.
+#' A profile is a list of plain tables, see [profile_data].
 #'
 #' ## Record
 #' [record_profile()], [last_profile()]; R and native code under the names of jointprof: [start_profiler()],

@@ -2,28 +2,28 @@
 
 #' Show a profile with profvis
 #'
-#' `as_profvis()` returns the object that [profvis](https://profvis.r-lib.org) would return for the same run: print it to
-#' show it, or pass it to packages that use such objects, such as debrief. It is created from the tables of the
-#' profile, in a fraction of the time that profvis needs to parse a file, and works for profiles of all formats.
+#' `as_profvis()` converts a profile to the object that [profvis](https://profvis.r-lib.org) returns. Print it to show
+#' the profile in profvis, or pass it to packages that use such objects, such as debrief. This works for profiles of all
+#' formats, and takes a fraction of the time that profvis needs to parse a file.
 #'
 #' @details
 #' profvis has one step for each sample. All steps have the same length: the sampling period of the first source, or
 #' 10 milliseconds if that is unknown. A sample with a count of n becomes n steps. Sources follow one another.
 #'
-#' Source code is shown for files whose text is known: those that [add_source_text()] finds, which is called with its
-#' default arguments if `source_text` is `TRUE`. Frames in other files have no file and line, as in profvis itself.
+#' If `source_text` is `TRUE`, the text of source files is added by [add_source_text()], with its default arguments.
+#' Frames in files without text have no file and line, as in profvis itself.
 #'
 #' profvis shows a function with the line that called it. The line that was running in the innermost function is
 #' a row of its own, with its code as label.
 #'
-#' The memory of memory profiles is that of small and large vectors in use, as in profvis. It is a level, so
-#' its differences are the memory that was allocated minus that which was freed; [profile_page()] shows allocations.
+#' In memory profiles, the memory is the size of small and large vectors in use, as in profvis. Its differences are the
+#' allocated memory minus the freed memory; [profile_page()] shows allocations.
 #'
-#' profvis is needed to print the object, but not to create it. It becomes slow with some ten thousand samples:
-#' [profile_page()] shows millions.
+#' profvis is needed to print the object, but not to create it. profvis becomes slow with some ten thousand samples;
+#' [profile_page()] can show millions.
 #'
 #' @inheritParams write_pprof
-#' @param source_text Whether to collect the source code of files.
+#' @param source_text Whether to add the text of source files.
 #' @param split Whether code and flame graph are side by side (`"h"`) or one above the other (`"v"`).
 #'
 #' @return An object of class `profvis`, an htmlwidget. `x$message` contains `prof`, a data frame with a row for each frame

@@ -22,9 +22,9 @@
 #' Lines that start with `#` or `//` are comments, as Austin writes them: with a blank behind these characters, or
 #' without a count. Their text is kept in `.comments`.
 #'
-#' [read_profile()] recognises files in which at least half of the lines at the start, apart from comments, end in a
-#' blank and a number, and some stack has more than one frame. Other lines are skipped and reported. Files in which all
-#' stacks have one frame are recognised if all lines are stacks, with different names of functions.
+#' [read_profile()] recognises a file as collapsed stacks if at least half of the lines at its start, apart from
+#' comments, end in a blank and a number, and some stack has more than one frame. Other lines are skipped and reported.
+#' If all stacks have one frame, the file is recognised only if all lines are stacks, with different names of functions.
 #'
 #' ## perf script
 #'
@@ -51,9 +51,9 @@
 #' | kernel | `.frame_type` `kernel`; `native` for other modules |
 #' | `--header`, and other lines that start with `#` | `.comments` |
 #'
-#' Most choices of fields (`perf script -F`) are supported, also without command, process or time, and samples without
-#' a call graph. So is the output of simpleperf's `report_sample.py`, which has tabs between fields. Not kept are branches,
-#' the fields of trace points, and events such as mappings and new processes.
+#' Most selections of fields (`perf script -F`) are supported, including output without command, process or time, and
+#' samples without a call graph. The output of simpleperf's `report_sample.py`, which has tabs between fields, is
+#' supported as well. Branches, the fields of trace points, and events such as mappings and new processes are not kept.
 #' @rdname read_speedscope
 #' @order 4
 #' @export

@@ -13,8 +13,8 @@
 #' saves and samply and others write.
 #'
 #' @details
-#' [read_profile()] recognises the files of all these functions by their content. Use one of these functions if you know
-#' the format, so that a file of another one is an error.
+#' [read_profile()] recognises the files of all these functions by their content. Use a function for one format if a
+#' file of another format should be an error.
 #'
 #' Irregularities are reported as by [read_rprof()]. A truncated file is read as far as possible, if its format allows
 #' it. Files compressed with gzip are decompressed.
@@ -32,11 +32,11 @@
 #'
 #' ## CPU profiles of Chrome and Node
 #'
-#' The samples have a count of 1 and a `time` in `microseconds`: a sample lasts until the next one. Samples that are
-#' not in the order of time are sorted. A last sample of `(root)` without a duration only marks the end, and is not a
-#' row. `(idle)`, `(program)` and `(garbage collector)` are functions, and functions without a name are
-#' `(anonymous)`. Times of samples are kept if they are counted from 1970. Those of Node and Chrome are not: they
-#' are counted from the start of the computer.
+#' The samples have a count of 1 and a `time` in `microseconds`: a sample lasts until the next one. Samples that are not
+#' in the order of time are sorted. A last sample of `(root)` without a duration only marks the end, and is not a row.
+#' `(idle)`, `(program)` and `(garbage collector)` are functions, and functions without a name are `(anonymous)`. Times
+#' of samples are kept if they are relative to 1970. Node and Chrome write times relative to the start of the computer,
+#' which are not kept.
 #'
 #' `filename` is the URL of the script, and `start_line` is the line where the function starts. A file contains how
 #' often each line of a function was running, but not which line was running in each sample: lines are assigned to
@@ -44,8 +44,9 @@
 #' only count samples, or contain nested nodes; both are read. The columns where functions start, optimisation states
 #' and the memory of heap profiles are not read.
 #'
-#' The last sample ends with the profile, if the file contains its end beside its start. A node to which others refer although
-#' the file does not contain it, such as one of a lost chunk of a trace, is an unknown function, which the warning reports.
+#' The last sample ends at the end of the profile, if the file contains that time. A node that other nodes refer to but
+#' that is missing from the file, for example because a chunk of a trace was lost, becomes an unknown function, which
+#' the warning reports.
 #'
 #' In a trace, each profiled thread is a source with its name as comment. Traces contain profiles only if they were
 #' recorded with JavaScript samples, and all other events are skipped.
@@ -57,10 +58,10 @@
 #' `bytes`. Further types are `cpu`, the CPU time since the previous sample in the unit of the file; and `alloc_space`
 #' and `dealloc_space` in `bytes`, which have separate samples. Times of samples are kept.
 #'
-#' Tested with versions 40 to 66 of the format; older ones from 7 on, and newer ones up to 70, differ little. Frames
-#' of libraries refer to `.mappings`, and those without symbols are rows without a function, with their address. Not
-#' kept are markers, counters, categories, pages, the text of sources, and positions in original sources. The format
-#' in which Firefox itself records must be converted: open the file in the viewer and save it.
+#' Tested with versions 40 to 66 of the format; older ones from 7 on, and newer ones up to 70, differ little. Frames of
+#' libraries refer to `.mappings`. Frames without symbols are rows without a function, with their address. Markers,
+#' counters, categories, pages, the text of sources, and positions in original sources are not kept. A file in the
+#' format in which Firefox itself records must be converted: open it in the viewer and save it.
 #'
 #' @inheritParams read_rprof
 #'
@@ -68,7 +69,7 @@
 #'   [validate_profile()].
 #'
 #' @section Errors:
-#' Those of [read_rprof()]. Indices of rows that do not exist are an error, too.
+#' The errors of [read_rprof()]. Indices of rows that do not exist are an error as well.
 #'
 #' @seealso [write_speedscope()], [read_profile()] for files of unknown format
 #' @order 1

@@ -3,8 +3,8 @@
 #' Read profiler data
 #'
 #' @description
-#' `read_rprof()` reads files that [Rprof()] wrote: any combination of memory, GC and line profiling,
-#' several runs in one file (`append = TRUE`), and incomplete or edited files.
+#' `read_rprof()` reads the files of [Rprof()], with any combination of memory, GC and line profiling, several runs in
+#' one file (`append = TRUE`), and incomplete or edited files.
 #'
 #' `read_pprof()` reads files in the format of `pprof` (`profile.proto`), which Go and many other
 #' languages and tools write.
@@ -13,10 +13,10 @@
 #' Samples are returned as recorded, one row for each in the order of the file. Files compressed with gzip
 #' are decompressed.
 #'
-#' Irregularities are reported in *one* warning of class `profile_warning` and listed by
-#' [profile_problems()]. If data were lost, as at the end of a file whose process was killed, the warning
-#' has class `profile_warning_incomplete`. Runs of NUL bytes, left by a system crash or by truncating a file
-#' that is being written, and lines of more than 64 MiB are skipped, and so are zero bytes after gzip data.
+#' Irregularities are reported in *one* warning of class `profile_warning` and listed by [profile_problems()]. If data
+#' were lost, as at the end of a file whose process was killed, the warning has class `profile_warning_incomplete`. The
+#' following are skipped: runs of NUL bytes, left by a system crash or by truncating a file that is being written; lines
+#' of more than 64 MiB; and zero bytes after gzip data.
 #'
 #' ## Why there are no lines
 #'
@@ -56,29 +56,28 @@
 #' Function names are not changed: `data.frame` remains `data.frame`. Bytes that are not UTF-8 are read as
 #' Latin-1 (Windows-1252).
 #'
-#' Paths are treated as by R's own functions: a path of unknown encoding is used as it is, any other is
-#' translated to the encoding of the locale, which is an error if that is impossible. Bytes that are not
-#' valid text are shown as `<e9>` in messages and in `source_uri`.
+#' Paths are treated as in R's own functions: a path of unknown encoding is used unchanged; any other path is translated
+#' to the encoding of the locale, and if that is impossible, there is an error. Bytes that are not valid text are shown
+#' as `<e9>` in messages and in `source_uri`.
 #'
 #' ## What is kept of pprof files
 #'
-#' Everything that the file contains, in the tables that [profile_data] describes. Each line of a location is a row of
-#' `locations`, inlined calls innermost first; a location without lines is a row without a function. Each
-#' sample is a row, with all its values, including zeros. Numbers are exact: those that R cannot represent are
-#' also stored as text. `drop_frames` and `keep_frames` are not applied, see `drop` in [filter_profile()].
+#' Everything that the file contains is kept, in the tables that [profile_data] describes. Each line of a location is a
+#' row of `locations`, inlined calls innermost first; a location without lines is a row without a function. Each sample
+#' is a row, with all its values, including zeros. Numbers are exact: those that R cannot represent are also stored as
+#' text. `drop_frames` and `keep_frames` are not applied, see `drop` in [filter_profile()].
 #'
-#' Not kept are fields that the format does not define, the order of the string table, and bytes of strings
-#' that are not UTF-8 or contain a NUL; [profile_problems()] lists how those were read. Like Go's reader,
-#' this one ignores references to a missing mapping and rejects what that reader rejects, except lines
-#' without a function.
+#' Not kept are fields that the format does not define, the order of the string table, and bytes of strings that are not
+#' UTF-8 or contain a NUL; [profile_problems()] lists how such strings were read. Like Go's reader, `read_pprof()`
+#' ignores references to a missing mapping. It rejects the same files as Go's reader, except for lines without a
+#' function, which it accepts.
 #'
 #' ## Sources of pprof files
 #'
 #' A file is one source, unless labels of its samples specify other sources, as written by
-#' `write_pprof(source_labels = TRUE)`. Those sources have the URI that they had when they were written. They are
-#' ordered by their numbers, or by their first samples if files with the same numbers were merged. If some
-#' samples have no such labels, the file itself is the first source. Labels of this kind that are irregular
-#' remain in `.labels`.
+#' `write_pprof(source_labels = TRUE)`. These sources have the URI that they had when they were written. They are
+#' ordered by their numbers, or by their first samples if files with the same numbers were merged. If some samples have
+#' no such labels, the file itself is the first source. Irregular labels of this kind remain in `.labels`.
 #'
 #' ## Size
 #'
@@ -93,9 +92,9 @@
 #' @param path A path, or a connection as for [readLines()]. An open connection is read from its current
 #'   position, a closed one from the start.
 #' @param ... Must be empty.
-#' @param version `"2.0"` for the tables of [profile_data], `"1.0"` for those of versions 1.x of this
-#'   package. Pass it if your code depends on the tables.
-#' @param source_uri The value of `sources$source_uri`, by default the path. `NA` for none.
+#' @param version `"2.0"` for the tables of [profile_data], `"1.0"` for the tables of versions 1.x of this package.
+#'   Specify it if your code depends on the tables.
+#' @param source_uri The value of `sources$source_uri`, by default the path. `NA` if there is none.
 #'
 #' @return An object of class `profile_data`, see [profile_data]. It is valid by the rules of
 #'   [validate_profile()].
@@ -146,8 +145,8 @@ read_pprof <- function(path, ..., version = "2.0", source_uri = path) {
 #' @return An object of class `profile_data`, see [profile_data]. `sources$source_type` is the format.
 #'
 #' @section Errors:
-#' Those of the functions. For a file of another format, the message of `profile_error_parse` describes what
-#' it looks like.
+#' The errors of these functions. For a file of an unsupported format, the message of `profile_error_parse` describes
+#' what the file looks like.
 #' @export
 #' @examples
 #' read_profile(system.file("samples/rprof/1.out", package = "profile"))
@@ -158,7 +157,7 @@ read_profile <- function(path, ..., version = "2.0", source_uri = path) {
   read_format(path, "", version, source_uri, call)
 }
 
-# Reads a file in a given format, or in the format that is detected if it is "".
+# Reads a file in the given format; if it is "", the format is detected.
 read_format <- function(path, format, version, source_uri, call, payload = FALSE) {
   check_version(version, call)
   input <- profile_input(path, source_uri, call)
@@ -167,8 +166,8 @@ read_format <- function(path, format, version, source_uri, call, payload = FALSE
   new_profile_data(result$tables, version)
 }
 
-# The input of the core (a path or bytes), its name for messages, and its URI. Reading a connection may close it,
-# so its description is queried first.
+# The input of the core (a path or bytes), its name for messages, and its URI. The description of a connection is
+# queried first, since reading may close the connection.
 profile_input <- function(path, source_uri, call) {
   if (missing(path)) {
     abort_missing("path", call, i = "It is the path of the file to read.")
@@ -208,16 +207,15 @@ lazy_columns <- function(call) {
 
 #' Problems found while reading
 #'
-#' Truncated, damaged or edited files, and files in unexpected encodings, are read as far as possible.
-#' `profile_problems()` lists what was found and how it was read.
+#' `profile_problems()` lists the irregularities that were found in a file, and how they were read. Truncated, damaged
+#' or edited files, and files in unexpected encodings, are read as far as possible.
 #'
 #' @param x A profile, see [profile_data].
 #'
 #' @return A tibble with a row for each problem, in the order of the file. It has no rows for a regular
 #'   file, and at most a thousand for each kind of problem.
 #'   \describe{
-#'   \item{source_id}{(integer) the source; the first one of an Rprof file with several runs. Not in version
-#'     1.0}
+#'   \item{source_id}{(integer) the source; in an Rprof file with several runs, the first one. Missing in version 1.0}
 #'   \item{line, byte}{(double) the position: a line, counted from 1, or a byte, counted from 0. Both are
 #'     `NA` for OpenTelemetry in JSON}
 #'   \item{problem}{(character) a short name of the kind of problem, stable between releases}

@@ -3,45 +3,43 @@
 #' Record a profile of an expression
 #'
 #' @description
-#' `record_profile()` evaluates an expression, records where it spends its time, and returns the profile. It
-#' works on all platforms with R's profiler, [Rprof()], with memory, garbage collection and lines. With
-#' `native = TRUE` it also records the C, C++, Fortran and Rust code that R calls. Printing
-#' the result shows the digest of [describe_profile()]; see [plot()][plot.profile_data()] and
-#' [profile_page()] for pictures.
+#' `record_profile()` evaluates an expression, records where it spends its time, and returns the profile. It uses R's
+#' profiler, [Rprof()], on all platforms, and also records memory, garbage collection and lines. With `native = TRUE` it
+#' records the C, C++, Fortran and Rust code that R calls as well. Printing the result shows the summary of
+#' [describe_profile()]; see [plot()][plot.profile_data()] and [profile_page()] for pictures.
 #'
-#' If the expression fails or is interrupted, its error is raised as usual, and `last_profile()` returns the
-#' profile of the code that ran until then.
+#' If the expression fails or is interrupted, its error is raised as usual. `last_profile()` then returns the profile of
+#' the code that ran before the error.
 #'
 #' @details
 #' The value of the expression is not returned. Assign it in the expression: `record_profile(y <- work())`.
 #'
-#' The profile contains only the calls of the expression: the frames of the callers of `record_profile()` are
-#' removed, and so are samples outside of the expression.
+#' The profile contains only the calls of the expression: frames of the callers of `record_profile()` and samples
+#' outside of the expression are removed.
 #'
 #' By default a sample is taken once per `interval` of CPU time, so nothing is recorded while R waits; with
 #' `clock = "wall"`, waiting is recorded as well. Code that runs for less than a second has few samples; repeat
 #' it, as in `record_profile(for (i in 1:100) work())`, or choose a shorter `interval`.
 #'
-#' Functions have lines if their code was parsed with source references. While the expression runs, the
-#' option `keep.source` is `TRUE`, so that code that it reads with [source()] has lines, also under Rscript.
-#' Text of source files is collected when recording ends, see [add_source_text()], and packages of functions
-#' are added, see [add_packages()].
+#' Functions have lines if their code was parsed with source references. While the expression runs, the option
+#' `keep.source` is `TRUE`, so that code that it reads with [source()] has lines, even under Rscript. When recording
+#' ends, the text of source files and the packages of functions are added, see [add_source_text()] and [add_packages()].
 #'
-#' A profiler that is already running is stopped.
+#' If a profiler is already running, it is stopped.
 #'
 #' @param expr An expression, evaluated where `record_profile()` is called.
 #' @param ... Must be empty.
-#' @param interval Seconds between two samples, by `clock`.
+#' @param interval Seconds between two samples, measured by `clock`.
 #' @param clock `"cpu"` for samples while R uses CPU time, `"wall"` for samples at all times, which requires
 #'   R 4.4. On Windows, [Rprof()] takes samples at all times.
 #' @param memory,gc,lines Whether to record memory figures, garbage collections, and lines.
-#' @param native Whether to record native code as well, as [start_profiler()] does. It requires Linux on x86-64;
-#'   see there for what is recorded.
+#' @param native Whether to record native code as well, as in [start_profiler()], whose help describes what is recorded.
+#'   This requires Linux on x86-64.
 #'
 #' @return A profile of version 2.0, see [profile_data]. It also has class `profile_recording`, for printing.
 #'
 #' @section Errors:
-#' - those of the expression;
+#' - errors of the expression;
 #' - `profile_error_argument` for invalid arguments, such as a function instead of a call of it, and for
 #'   `last_profile()` if nothing was recorded in this session;
 #' - `profile_error_unsupported` if R was built without its profiler, or is too old for `clock = "wall"`; with `native = TRUE`, see

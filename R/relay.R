@@ -1,9 +1,8 @@
-# The helper of agents that send to `https://`: an R process that sends their requests with curl.
-#
-# The core has no encryption, and the thread of an agent must not call R. So it writes requests to files in a folder,
-# and one process for all agents of this user sends them, with the code of `send_otlp()`. src/rust/agent/src/relay is
-# the side of the agent: file names, and locks that show which processes exist. The agent starts the helper, which
-# ends when no agent is left.
+# The helper of agents that send to `https://`: an R process that sends their requests with curl. The core has no
+# encryption, and the thread of an agent must not call R. So the agent writes requests to files in a folder, and one
+# helper process for all agents of a user sends them, with the code of `send_otlp()`. src/rust/agent/src/relay is the
+# agent's side: file names, and locks that show which processes exist. The agent starts the helper, which ends when
+# there is no agent left.
 
 # ---- For the agent ---------------------------------------------------------------------
 
@@ -28,9 +27,9 @@ relay_target <- function(url, headers, timeout, limit, call) {
   )
 }
 
-# The environment variables of this process, without those that would configure R differently in the helper or start
-# an agent in it, and without those that it does not need. They are copied now, since another thread must not read
-# them while R changes them.
+# The environment variables for the helper: all variables of this process, except those that would configure R
+# differently or start an agent in the helper, and those that it does not need. They are copied now, since another
+# thread must not read them while R changes them.
 relay_environment <- function() {
   variables <- Sys.getenv()
   variables <- rlang::set_names(as.character(variables), names(variables))
@@ -42,7 +41,7 @@ relay_environment <- function() {
   )
 }
 
-# Agents share a helper if it would be the same for each of them: the same package, and the same settings of curl and TLS.
+# Agents share a helper if they use the same installed package and the same settings of curl and TLS.
 relay_folder <- function(environment) {
   shared <- list(
     R.home(), .libPaths(), utils::packageDescription("profile")[c("Version", "Built")],
@@ -130,7 +129,7 @@ relay_files <- function(extension) {
   sub(pattern, "", list.files(pattern = pattern))
 }
 
-# Takes a request, and begins to send it. NULL if that is not possible: its agent may have taken it back.
+# Takes a request and begins to send it. NULL if the request is gone, because its agent has withdrawn it.
 begin_relay_attempt <- function(name, pool) {
   sending <- paste0(name, ".sending")
   if (!suppressWarnings(file.rename(paste0(name, ".request"), sending))) {
@@ -172,8 +171,8 @@ end_relay_attempt <- function(name, attempt) {
   TRUE
 }
 
-# A response is passed on, and the agent evaluates it as if it had received it itself. Without a complete response,
-# the agent gets the name of an outcome and the reason.
+# The answer for the agent: a complete response, which the agent evaluates as if it had received it itself, or the name
+# of an outcome and the reason.
 relay_answer <- function(answer, request) {
   problem <- problem_with(answer, request, NULL)
   if (!is.null(problem) && problem$result != "status") {
@@ -204,8 +203,7 @@ write_relay_answer <- function(name, bytes) {
   unlink(paste0(name, ".sending"))
 }
 
-# Removes files that killed processes have left, and touches the lock, so that programs that remove old temporary
-# files do not remove it.
+# Removes files of killed processes, and touches the lock, so that programs that remove old temporary files keep it.
 tidy_relay <- function(sending) {
   Sys.setFileTime("lock", Sys.time())
   files <- setdiff(list.files(), c("lock", "log", basename(tempdir()), paste0(sending, ".sending")))

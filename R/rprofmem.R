@@ -2,10 +2,10 @@
 
 #' Read allocations recorded by Rprofmem()
 #'
-#' `read_rprofmem()` reads files that [utils::Rprofmem()] wrote: each allocation of a vector that is larger than a
-#' threshold, with the functions that were running. Unlike the memory figures of [Rprof()], which are taken at each
-#' sample, these are exact: the same code allocates the same in each run. See [benchmark_profile()] for recording
-#' runs to compare.
+#' `read_rprofmem()` reads the files of [utils::Rprofmem()]: each allocation of a vector above a size threshold, with
+#' the functions that were running. Unlike the memory figures of [Rprof()], which are taken at each sample, allocations
+#' are exact: the same code allocates the same amount in each run. See [benchmark_profile()] for recording runs to
+#' compare.
 #'
 #' @details
 #' Each line of the file is a sample.
@@ -15,23 +15,22 @@
 #' | `8048 :"double" "f"` | `alloc_space` in `bytes` is 8048, including the header of the vector, and `alloc_objects` in `count` is 1 |
 #' | `new page:"f"` | `new_pages` in `count` is 1. R allocated a page for small objects. Its size is not recorded, so `alloc_space` and `alloc_objects` are `NA` |
 #'
-#' The type `new_pages` is missing if the file has no such lines. The names of `alloc_space` and `alloc_objects` are
-#' those that [pprof](https://github.com/google/pprof) knows from Go.
+#' The type `new_pages` is missing if the file has no such lines. [pprof](https://github.com/google/pprof) knows the
+#' names `alloc_space` and `alloc_objects` from Go.
 #'
-#' `Rprofmem()` names functions by the symbol by which they were called. Other functions are `<Anonymous>`, including
-#' calls like `pkg::f()` and `x$f()`. It records neither times nor lines of code, and does not mark where a
-#' file was continued with `append = TRUE`. Names are not escaped, so a name that contains a quote, a blank and another
-#' quote is read as two names. Lines that R before 3.5.0 joined are separated. Irregularities are reported as by
-#' [read_rprof()].
+#' `Rprofmem()` records the symbol by which a function was called; without one, as in `pkg::f()` and `x$f()`, the name
+#' is `<Anonymous>`. It records neither times nor lines of code, and does not mark where a file was continued with
+#' `append = TRUE`. Names are not escaped, so a name that contains a quote, a blank and another quote is read as two
+#' names. Lines that R before 3.5.0 joined are separated. Irregularities are reported as by [read_rprof()].
 #'
-#' An empty file is a profile without samples: R writes one if no allocation is above the threshold.
+#' An empty file is a profile without samples: R writes an empty file if no allocation is above the threshold.
 #'
 #' @inheritParams read_rprof
 #'
 #' @return An object of class `profile_data`, see [profile_data].
 #'
 #' @section Errors:
-#' Those of [read_rprof()].
+#' The errors of [read_rprof()].
 #'
 #' @seealso [read_rprof()], [write_pprof()], [write_profile_page()]
 #' @export

@@ -1,15 +1,15 @@
-# Unpacks the results of the core. No other file does so.
+# Unpacks the results of entry points, in one place, so that all errors of the core are raised in the same way.
 #
-# Each entry point (R/extendr-wrappers.R) returns list(value, error, NULL), in which value or error is NULL.
-# An error has a class, a message, and the fields of the condition. If R has to continue a jump, which was
-# held up until Rust was done (src/guard.c), an entry point returns NULL instead of a list. R jumps after an
-# error of its own, and after Ctrl-C.
+# Each entry point (R/extendr-wrappers.R) returns list(value, error, NULL), in which value or error is NULL. An error
+# has a class, a message, and the fields of the condition. An entry point returns NULL instead of a list if R was about
+# to jump, after an error in R or Ctrl-C: src/guard.c delays the jump until the Rust code has returned, and it continues
+# here.
 
 # `hint` returns a hint for users that is added to an error.
 rust <- function(outcome, call, hint = error_hint) {
   if (is.null(outcome)) {
     .External(profile_resume)
-    # There was no jump to continue, so there was not enough memory for the error.
+    # Without a jump to continue, there was not enough memory to create the error.
     abort_profile("Not enough memory.", "profile_error_memory", call = call)
   }
   error <- outcome[[2]]

@@ -35,18 +35,16 @@
 #' - `OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE`, `OTEL_EXPORTER_OTLP_CLIENT_KEY`: files with the client's
 #'   certificate and key. All these files are in PEM format; they are ignored for HTTP without TLS.
 #'
-#' Everything else about the connection follows curl's defaults: HTTPS is verified against the system's
-#' certificates, and proxies are configured by `http_proxy` and similar variables. Redirects are not
-#' followed but reported as an error with their target: following them would disclose the headers, and could
-#' turn the request into one without a body.
+#' Everything else about the connection follows curl's defaults: HTTPS is verified against the system's certificates,
+#' and `http_proxy` and similar variables configure proxies. A redirect is reported as an error, with its target:
+#' following it would disclose the headers, and could send a request without a body.
 #'
 #' ## Retries
 #'
-#' Transient errors are retried, up to `retries` times: no connection, a connection closed without an
-#' answer, and the HTTP statuses 429, 502, 503 and 504. The first delay is about one second, and each
-#' further one is twice as long, up to half a minute; all of them vary randomly by up to half. If the server
-#' requests a delay by `Retry-After`, it is respected; a request for more than a minute is an error. A
-#' message of class `profile_message_retry` announces each delay.
+#' Transient errors are retried, up to `retries` times: no connection, a connection closed without an answer, and the
+#' HTTP statuses 429, 502, 503 and 504. The first delay is about one second, and each further one is twice as long, up
+#' to half a minute; all of them vary randomly by up to half. A delay that the server requests by `Retry-After` is
+#' respected; more than a minute is an error. A message of class `profile_message_retry` announces each delay.
 #'
 #' Other errors are not retried, in particular timeouts and partially accepted requests. Ctrl-C stops
 #' waiting. A profile may arrive twice if the connection was lost after the server had accepted it.
@@ -63,7 +61,7 @@
 #' @param endpoint The URL of the server, or `NULL` to use the environment variables, see below.
 #' @param resource Attributes of what was profiled: a named character vector.
 #' @param headers Headers of the request: a named character vector. They replace headers of the same names in
-#'   the environment variables.
+#'   environment variables.
 #' @param format `"protobuf"` or `"json"`.
 #' @param compress Whether to compress the request with gzip.
 #' @param timeout The number of seconds to wait for the answer to each attempt.
@@ -76,8 +74,8 @@
 #' has the fields `endpoint`; `status`, the HTTP status, `NA` without an answer; `attempts`, the number of attempts;
 #' and `answer`, the server's message, or `NA`. `endpoint` and messages omit passwords and queries of URLs.
 #'
-#' `profile_error_argument` for invalid arguments and environment variables; `profile_error_unsupported` if
-#' curl is not installed; those of [write_otlp()] if `x` cannot be written.
+#' `profile_error_argument` for invalid arguments and environment variables; `profile_error_unsupported` if curl is not
+#' installed; the errors of [write_otlp()] if `x` cannot be written.
 #'
 #' @section Warnings:
 #' - `profile_warning_rejected` if the server accepted the request but rejected some profiles; the condition
@@ -176,7 +174,7 @@ otlp_url <- function(endpoint, call, argument = "endpoint") {
   paste0(parts$site, sub("/$", "", parts$path), path, parts$query)
 }
 
-# curl reports an invalid URL like a server that does not answer.
+# Checked here, since curl reports an invalid URL like a server that does not answer.
 url_parts <- function(url, what, call) {
   parts <- parsed_url(url)
   if (is.null(parts)) {
@@ -247,8 +245,8 @@ with_headers <- function(headers, new, what, call) {
   c(headers[!tolower(names(headers)) %in% tolower(names(new))], new)
 }
 
-# The options of curl that name files. Their content is checked here, since curl opens them only when it is
-# connected, and its old versions report a failure like a lost connection.
+# The options of curl with the names of PEM files. The files are checked here, since curl opens them only when it is
+# connected, and old versions report a failure like a lost connection.
 tls_files <- function(call) {
   c(
     cainfo = pem_file("CERTIFICATE", "CERTIFICATE", call),

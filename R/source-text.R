@@ -3,9 +3,9 @@
 #' Add the text of source files
 #'
 #' @description
-#' A profile refers to lines of files, which may change or disappear. `add_source_text()` stores their text
-#' in the profile, so that it can be shown later, and on other machines: in [profile_page()],
-#' [annotate_lines()] and [describe_profile()].
+#' `add_source_text()` stores the text of source files in a profile. A profile refers to lines of files, which may
+#' change or disappear; with their text, [profile_page()], [annotate_lines()] and [describe_profile()] can show source
+#' code later and on other machines.
 #'
 #' @details
 #' Text is taken from:
@@ -19,35 +19,34 @@
 #'
 #' # Which files are read
 #'
-#' Somebody else may have recorded the profile, and what is read may be published. So a path is resolved
-#' first, with all links and `..` in it. The file that it leads to is read only if it is
+#' A profile may come from somebody else, and you may publish the text that is read. So paths are resolved first, with
+#' all links and `..`, and a file is read only if it is
 #'
 #' - a regular file of at most 5 MB, without NUL;
 #' - with an extension of source code, such as `.R`, `.Rmd`, `.cpp`, in upper or lower case;
-#' - not hidden: neither its name nor the name of a folder begins with a dot. Folders that contain the working
-#'   directory or one of `directory` may be hidden.
+#' - not hidden: neither its name nor the name of a folder in its path begins with a dot. Folders that contain the
+#'   working directory or a directory in `directory` may be hidden.
 #'
 #' `~` is an ordinary character in a path. URLs, paths of servers such as `//server/share/a.R`, and paths with
-#' characters that some systems do not allow in names are refused; nothing is asked about them.
+#' characters that some systems do not allow in names are ignored, without any access to files or networks.
 #'
-#' If the profile was not recorded in this session, only files in the working directory and in `directory`
-#' are read, and no source references; with `outside = TRUE` there is no such limit. A message, of class
-#' `profile_message_source_files`, lists the files that were left out, and those that were read, unless you named their
-#' folder.
+#' If the profile was not recorded in this session, only files in the working directory and in `directory` are read, and
+#' no source references; with `outside = TRUE` there is no such limit. A message of class `profile_message_source_files`
+#' lists the files that were left out. It also lists the files that were read, except files in `directory`.
 #'
-#' Profiles of [record_profile()], [benchmark_profile()], [stop_profiler()] and [start_agent()] were recorded in
-#' this session. What [filter_profile()] and other functions of this package make of them were so too, and
-#' [combine_profiles()] of such profiles. A profile that was read from a file or a database was not, even if this
-#' session wrote it, nor was one of [profile_process()], nor a dm.
+#' These profiles count as recorded in this session: results of [record_profile()], [benchmark_profile()],
+#' [stop_profiler()] and [start_agent()] in this session, and results of [filter_profile()], [combine_profiles()] and
+#' other functions of this package, if all of their inputs do. Profiles that were read from a file or a database do not
+#' count, even if this session wrote them, nor do results of [profile_process()] and dm objects.
 #'
-#' [profile_page()], [as_profvis()], [describe_profile()], [annotate_lines()] and `plot(view = "lines")` read
-#' files by the same rules, with `outside = FALSE`. To show other text, call `add_source_text()` before.
+#' [profile_page()], [as_profvis()], [describe_profile()], [annotate_lines()] and `plot(view = "lines")` read files by
+#' the same rules, with `outside = FALSE`. To show other files, call `add_source_text()` first.
 #'
 #' @param x A profile, see [profile_data].
 #' @param ... Must be empty.
-#' @param directory Directories to search for files that do not exist, such as those of a profile from
-#'   another machine. `home/me/code/run.R` is searched in a directory as `home/me/code/run.R`,
-#'   `me/code/run.R`, `code/run.R`, and `run.R`; the first one that may be read is used.
+#' @param directory Directories in which to search for files that do not exist at their path, for example because the
+#'   profile was recorded on another machine. For the path `home/me/code/run.R`, the files `home/me/code/run.R`,
+#'   `me/code/run.R`, `code/run.R` and `run.R` are tried in each directory; the first one that may be read is used.
 #' @param outside Whether to read files outside of the working directory and `directory`, and source references,
 #'   if the profile was not recorded in this session.
 #'
@@ -78,7 +77,7 @@ add_source_text <- function(x, ..., directory = NULL, outside = FALSE) {
     abort_argument("`directory` must contain paths of directories that exist, or be `NULL`.", call)
   }
   check_flag(outside, "outside", call)
-  # The user knows what is in a folder that was named.
+  # Files in `directory` need no message, since the user has named this folder.
   with_source_text(as_unchecked_v2(x, call), call, directory, outside, embeds = is.null(directory) || outside)
 }
 
@@ -91,8 +90,8 @@ with_source_text <- function(x, call, directory = NULL, outside = FALSE, embeds 
   x
 }
 
-# list(text, read, left_out): the table `.source_text`; the files of other people's profiles whose text was added,
-# and those that were left out because they are outside.
+# list(text, read, left_out): the table `.source_text`, and for a profile of another session the files that were read,
+# and the files that were left out because they are outside.
 source_text_of <- function(x, call, directory = NULL, outside = FALSE, only = NULL) {
   rust(rust_validate(x), call)
   known <- x$.source_text %||% no_text
@@ -110,7 +109,8 @@ source_text_of <- function(x, call, directory = NULL, outside = FALSE, only = NU
   )
 }
 
-# Says what was read for profiles of other people, and what was left out. `found`: results of source_text_of().
+# Informs about the files that were read or left out for profiles of other sessions. `found`: results of
+# source_text_of().
 inform_source_files <- function(found, embeds) {
   read <- unique(unlist(lapply(found, `[[`, "read")))
   left_out <- unique(unlist(lapply(found, `[[`, "left_out")))
@@ -156,10 +156,10 @@ end_of_recording <- function(x, call) {
   max(start) + max(sampled, recorded, na.rm = TRUE)
 }
 
-# ---- Whose profile it is -----------------------------------------------------------
+# ---- Whether this session recorded a profile ---------------------------------------
 
-# Profiles that this session recorded carry this environment. A file cannot contain it: what is read from a file is
-# always another environment.
+# Profiles that this session recorded have this environment as an attribute. No file can contain it, since an
+# environment that is read from a file is always a new one.
 the$session <- new.env(parent = emptyenv())
 
 of_session <- function(x) {
@@ -171,7 +171,7 @@ is_of_session <- function(x) {
   identical(attr(x, "session", exact = TRUE), the$session)
 }
 
-# Marks a profile that was made of others, if this session recorded all of them.
+# Marks a profile that was made from other profiles, if this session recorded all of them.
 as_recorded_as <- function(x, others) {
   if (length(others) > 0 && all(vapply(others, is_of_session, NA))) of_session(x) else x
 }
@@ -230,8 +230,8 @@ text_of_srcrefs <- function(files, anywhere, call) {
   )
 }
 
-# A list of texts, named by file. A package may contain objects that raise errors when they are used, and source
-# references of any form.
+# The texts of the files of all functions in an environment, a list named by file. A package may contain objects that
+# raise errors when they are used, and invalid source references.
 texts_of_functions <- function(env) {
   texts <- list()
   seen <- list()
@@ -280,24 +280,24 @@ split_text <- function(lines, filename) {
 #' The figures of the lines of a file
 #'
 #' @description
-#' Returns the lines of one file with their self and total, and their text if it is available: in the profile
-#' (see [add_source_text()]), or in a file that may be read by the rules of that function.
+#' `annotate_lines()` returns the lines of one source file with their self and total, and with their text if it is
+#' available: in the profile, or in a file that [add_source_text()] may read.
 #'
 #' @param x A profile, see [profile_data].
-#' @param file A file of the profile, or the end of its path, if that is unique. By default the one with the
-#'   greatest self of its lines, regardless of its sign.
+#' @param file A file of the profile, or the end of its path, if it is unique. The default is the file whose lines have
+#'   the greatest self, regardless of its sign.
 #' @param ... Must be empty.
 #' @param type The sample type to sum, as in [summary()][summary.profile_data()].
 #'
-#' @return A tibble with the columns `line`, `text` (`NA` if unknown), those of `summary(x)$by_line`
-#'   (`self`, `total`, `self_share`, `total_share`, ...), and `filename`. If the text is known, it has a row
-#'   for each line of the text, with 0 if nothing was recorded, and for each line with samples that the text
-#'   lacks; otherwise it has a row for each line with samples.
+#' @return A tibble with the columns `line`, `text` (`NA` if unknown), the figures of `summary(x)$by_line` (`self`,
+#'   `total`, `self_share`, `total_share`, ...), and `filename`. If the text is known, it has a row for each line of the
+#'   text, with 0 if nothing was recorded, and one row for each line with samples that is missing from the text.
+#'   Otherwise it has a row for each line with samples.
 #'
-#'   The attribute `changed` is that of [add_source_text()].
+#'   The attribute `changed` is the value of this column in [add_source_text()].
 #' @section Errors:
 #' - `profile_error_argument` if the profile has no lines of `file`, or if the paths of several files end with it;
-#' - those of [summary()][summary.profile_data()].
+#' - the errors of [summary()][summary.profile_data()].
 #' @export
 #' @examples
 #' x <- read_rprof(system.file("samples/rprof/1.out", package = "profile"))

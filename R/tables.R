@@ -1,9 +1,7 @@
-# Checks the shape of tables, and converts columns of equivalent types.
-#
-# All functions accept profiles through `as_profile()`, which calls `normalize_tables()`. It checks only
-# what the core cannot check, or what vctrs fails on without a clear message, and converts columns whose
-# type is equivalent to that of the data model, so that all functions treat them alike. The core checks
-# everything else.
+# Checks the shape of tables, and converts columns of equivalent types. All functions accept profiles through
+# `as_profile()`, which calls `normalize_tables()`. It checks only properties that the core cannot check, or for which
+# vctrs has no clear message. It also converts columns to the equivalent type of the data model, so that all functions
+# treat them alike. The core checks everything else.
 
 normalize_tables <- function(x, call) {
   if (is_plain(x, call)) {
@@ -22,8 +20,8 @@ normalize_tables <- function(x, call) {
   x
 }
 
-# Whether the checks below would pass and no column would be converted, as for all tables that this package
-# returns. In small profiles the checks would take longer than reading the file.
+# Whether the checks below would pass without converting a column, as for all tables that this package returns. For
+# small profiles the checks would take longer than reading the file.
 is_plain <- function(x, call) {
   columns <- unlist(unclass(x), recursive = FALSE, use.names = FALSE)
   !any(lengths(lapply(columns, attributes))) && rust(rust_is_plain(x), call)
@@ -45,7 +43,7 @@ check_names <- function(names, of, table, call) {
   abort_invalid(rule, table, if (length(broken) == 0) twice[[1]], call = call)
 }
 
-# The number of rows of a data frame is that of its `row.names`, even if columns have other lengths.
+# Checks the lengths of columns: `row.names` determines the number of rows, even if columns have other lengths.
 check_rows <- function(rows, table, call) {
   wanted <- .row_names_info(rows, 2L)
   columns <- unclass(rows)
@@ -102,7 +100,7 @@ plain <- function(x, wanted, table, column, call) {
   } else if (column %in% data_model()$times && inherits(x, "Date")) {
     as.numeric(unclass(x)) * 86400
   } else if (inherits(x, c("character", "numeric", "integer", "double", "logical", "list"))) {
-    # Without a class, or with one that inherits from a type of R, such as those of the packages glue and fs.
+    # Without a class, or with a class that inherits from a type of R, such as the classes of the packages glue and fs.
     attributes(x) <- NULL
     x
   }

@@ -1,4 +1,4 @@
-# Texts on a terminal: what is shown of a name, a path or a line of code, in which files can contain anything.
+# Makes names, paths and lines of code safe to print, since files can contain any characters.
 #
 # A text is cut before it is escaped or measured, so that the time does not depend on its length.
 
@@ -9,11 +9,11 @@ unprintable <- paste0(
   "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 )
 
-# The most characters of a text that are shown, in lines of any width. Functions of R for single characters take long
-# for longer texts, some of them a time that grows with the square of the length, and interrupts wait until they end.
+# The maximum number of characters that are shown of a text, in lines of any width. R's functions for single characters
+# are slow for longer texts, some of them by the square of the length, and cannot be interrupted.
 most_characters <- 10000L
 
-# Replaces unprintable characters by escape sequences, as in R strings. The text is cut before.
+# Cuts a text, and replaces unprintable characters by escape sequences, as in R strings.
 printable <- function(x, n = most_characters, from = "end", ellipsis = NULL) {
   x <- cut_text(valid_text(x), n, from, ellipsis)
   rows <- grep(unprintable, x, perl = TRUE)
@@ -26,12 +26,12 @@ shown_name <- function(x, width, from = "end", ellipsis = NULL) {
   shorten(printable(x, enough_for(width), from, ellipsis), width, from, ellipsis)
 }
 
-# The name of a sample type, a unit, a kind of source: short, but in files it can be anything.
+# The name of a sample type, a unit or a kind of source. It is usually short, but in a file it can be any text.
 shown_label <- function(x) {
   shown_name(x, 60)
 }
 
-# Cuts texts to their first or last `n` characters, or the middle out of them, and marks that with an ellipsis.
+# Cuts texts to `n` characters: the first, the last, or both ends. An ellipsis marks the cut.
 cut_text <- function(x, n, from, ellipsis = NULL) {
   long <- which(nchar(x, "bytes") > n)
   long <- long[nchar(x[long]) > n]
@@ -45,12 +45,12 @@ cut_text <- function(x, n, from, ellipsis = NULL) {
   x
 }
 
-# Lines of code without the blanks around them. Generated files have lines of megabytes.
+# Lines of code without surrounding blanks. (Generated files can have lines of megabytes.)
 trimmed <- function(lines) {
   trimws(cut_text(valid_text(lines), most_characters, "end"))
 }
 
-# Characters that fill a place of this width, even if many of them have no width, such as combining ones.
+# A number of characters that fills this width, even if many of them have no width, such as combining characters.
 enough_for <- function(width) {
   pmin(4 * max(width, 1) + 16, most_characters)
 }
@@ -59,8 +59,8 @@ default_ellipsis <- function() {
   if (l10n_info()[["UTF-8"]]) "\u2026" else "~"
 }
 
-# Replaces each unprintable character by the result of a function. The time grows with the length, while that of
-# gregexpr() and regmatches() would grow with its square.
+# Replaces each unprintable character by the result of a function. The time is linear in the length; gregexpr() and
+# regmatches() would take quadratic time.
 replace_unprintable <- function(text, escape) {
   chars <- intToUtf8(utf8ToInt(text), multiple = TRUE)
   at <- grep(unprintable, chars, perl = TRUE)

@@ -1,7 +1,7 @@
-# Formats values as pprof does. Only for display: the tables contain values as recorded.
+# Formats values for display, as pprof does. The tables contain values as recorded.
 
-# A kind of units. Each unit has a name, its size in multiples of the smallest unit, and aliases. `default`
-# is shown if no unit fits.
+# A kind of units, such as time. Each unit has a name, its size in multiples of the smallest unit, and aliases.
+# `default` is used if no unit fits.
 unit_kind <- function(default, ...) {
   units <- list(...)
   list(
@@ -45,12 +45,12 @@ unit_kinds <- list(
   )
 )
 
-# More bytes than any alias has, with an s at its end.
+# The maximum size of a name in bytes, more than any alias with a plural s.
 longest_unit <- 20L
 
 # The index of a unit within its kind, NA if it is of another kind.
 find_unit <- function(kind, unit) {
-  # In a file a unit can be any text. chartr() would take long for it.
+  # A unit from a file can be any text, and chartr() would be slow for a long one.
   unit[nchar(unit, "bytes") > longest_unit] <- ""
   # Not tolower(), which maps I to another letter in Turkish locales.
   unit <- chartr(paste(LETTERS, collapse = ""), paste(letters, collapse = ""), unit)
@@ -86,10 +86,10 @@ scale_value <- function(value, unit) {
   tibble::tibble(value = value, unit = shown)
 }
 
-# The text of such values: two decimals unless they are zeros, "0" for what rounds to it, and NA for NA.
+# Values as text: two decimals unless they are zeros, "0" for a value that rounds to 0, and NA for NA.
 format_value <- function(value, unit) {
   scaled <- scale_value(value, unit)
-  # pprof has no larger values. With all their digits they would not be readable.
+  # pprof has no larger values, and all their digits would not be readable.
   is_large <- !is.na(scaled$value) & abs(scaled$value) >= 2^64
   number <- sub("\\.00$", "", sprintf(c("%.2f", "%.4g")[1 + is_large], scaled$value))
   text <- paste0(number, scaled$unit)

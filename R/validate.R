@@ -1,10 +1,10 @@
-# Checks a profile. The core checks the rules.
+# Checks a profile: the core checks the rules, and R raises the error.
 
 #' Check a profile
 #'
-#' `validate_profile()` checks a profile against the rules of its version, which [profile_data] describes.
-#' Readers return valid profiles, and writers check before they write, so you need it only after you
-#' have edited or created tables yourself. [compact_profile()] repairs what editing commonly breaks.
+#' `validate_profile()` checks a profile against the rules of its version, which [profile_data] describes. Readers
+#' return valid profiles, and writers check before they write, so you need it only after you have edited or created
+#' tables yourself. [compact_profile()] repairs common effects of editing.
 #'
 #' @param x A profile, as returned by [read_rprof()], [read_pprof()] or [read_otlp()], or created by hand, or
 #'   a dm of its tables, see [dm_from_profile()].

@@ -2,8 +2,8 @@
 
 #' Write a profile in the format that the file name implies
 #'
-#' `write_profile()` determines the format by the end of `path`, as [read_profile()] determines it by the content of
-#' a file.
+#' `write_profile()` writes a profile in the format that the end of `path` determines. ([read_profile()] detects the
+#' format by the content of a file.)
 #'
 #' @details
 #' Upper and lower case letters are equivalent. Each name may be followed by `.gz`, which compresses the file.
@@ -20,7 +20,7 @@
 #' | `*.callgrind`, `callgrind.out`, `callgrind.out.*` | [write_callgrind()] |
 #' | `*.html`, `*.htm` | [write_profile_page()], which does not support `.gz` |
 #'
-#' Other names are errors. So is `*.json` alone, which several formats use.
+#' Other names are errors, including `*.json` alone, which several formats use.
 #'
 #' @param x A profile, see [profile_data].
 #' @param path Path of the file to write.
@@ -29,7 +29,7 @@
 #' @return `x`, invisibly.
 #'
 #' @section Errors:
-#' Those of the function that writes the file, and `profile_error_argument` if the name is none of these.
+#' The errors of the function that writes the file, and `profile_error_argument` for other names.
 #'
 #' @seealso [read_profile()]
 #' @export
@@ -43,7 +43,7 @@
 write_profile <- function(x, path, ...) {
   call <- rlang::current_env()
   check_path(path, call, writing = TRUE)
-  # Called in this form so that its warnings name the function.
+  # The call contains the name of the function, which its warnings show.
   with_call(eval(rlang::call2(writer_of(path, call), quote(x), quote(path), quote(...))), sys.call())
 }
 

@@ -11,10 +11,10 @@
 #' @details
 #' ## Collapsed stacks
 #'
-#' One line for each distinct stack of names, in the order of their first samples: the names of functions,
-#' outermost first and separated by `;`, a blank, and the sum of the values of `type`. By default that is the count of
-#' samples, which Firefox needs: it creates that many samples. Files, lines, sources and labels are not written.
-#' Stacks whose sum is 0 are left out.
+#' One line for each distinct stack of names, in the order of their first samples: the names of functions, outermost
+#' first and separated by `;`, a blank, and the sum of the values of `type`. By default, `type` is the count of samples.
+#' Firefox needs counts, since it creates one sample for each. Files, lines, sources and labels are not written. Stacks
+#' whose sum is 0 are left out.
 #'
 #' With `frame_types = TRUE`, names get the suffixes by which `flamegraph.pl --color=java` colours frames: `_[k]` for
 #' the `.frame_type` `kernel`, `_[j]` for `jit`, `_[w]` for `waker`, and `_[i]` for inlined frames. Other tools show
@@ -29,14 +29,13 @@
 #' lines of functions, and inclusive values of calls. The number of calls is the number of samples that contain the
 #' call, since a sampling profiler does not count calls.
 #'
-#' The format stores calls, not stacks. If a function occurs several times in a stack, only its innermost call is
-#' used, so that inclusive values are those of [summary()][summary.profile_data] in all readers; outer calls of
-#' recursive functions are not shown. As in `summary()`, functions of the same name are merged. A function has one
-#' file in this format: the one with most of its values. Its lines in other files are written as line 0, and the
-#' warning counts such functions. It also counts names with control characters, which become blanks, and samples
-#' without frames.
+#' The format stores calls, not stacks. If a function occurs several times in a stack, only its innermost call is used,
+#' so that all readers show the same inclusive values as [summary()][summary.profile_data]; outer calls of recursive
+#' functions are not shown. As in `summary()`, functions of the same name are merged. In this format a function has one
+#' file: the file with most of its values is written. Its lines in other files are written as line 0, and the warning
+#' counts such functions. It also counts names with control characters, which become blanks, and samples without frames.
 #' @param type The name of the sample type to write, such as `"cpu"` or `"alloc_space"`. `NULL`, the default, for the
-#'   one that counts samples.
+#'   type that counts samples.
 #' @param frame_types Whether names get suffixes for types of frames, such as `_[k]` for the kernel.
 #' @rdname write_speedscope
 #' @order 4

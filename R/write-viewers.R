@@ -3,8 +3,9 @@
 #' Write profiles for other viewers
 #'
 #' @description
-#' `write_speedscope()` writes a file for [speedscope](https://www.speedscope.app): open that page, or the one that
-#' `npx speedscope` starts without a network connection, and drop the file on it. The file stays on your computer.
+#' `write_speedscope()` writes a file for [speedscope](https://www.speedscope.app): open that page, or run
+#' `npx speedscope`, which works without a network connection, and drop the file on the page. The file stays on your
+#' computer.
 #'
 #' `write_cpuprofile()` writes a file with the extension `.cpuprofile`, which Positron and VS Code open in a table, with
 #' links to source files, and as a flame graph with the extension *Flame Chart Visualizer for JavaScript Profiles*. In
@@ -17,9 +18,9 @@
 #' @details
 #' An existing file is replaced as by [write_pprof()]. A file whose name ends in `.gz` is compressed.
 #'
-#' If information is lost that a file of the format usually contains, one warning of class `profile_warning_lossy`
-#' counts what was left out or changed, such as negative values. Information that no file of the format contains is
-#' listed below.
+#' One warning of class `profile_warning_lossy` counts values that were left out or changed although the format has a
+#' place for them, such as negative values. There is no warning about information that the format cannot contain at all,
+#' which is listed below.
 #'
 #' For Rprof data the values are `samples`, `cpu` (the count times the sampling interval) and, for memory profiles,
 #' `alloc_space`; for other data the types of the profile. The memory in use at each sample, whose sum has no
@@ -31,44 +32,43 @@
 #' The file contains a profile for each source and sample type, named after the file that it was read from, such
 #' as `Rprof.out: cpu`, and names, files, lines and columns of frames. The default type is shown first.
 #'
-#' With `aggregate = FALSE` the samples are in their order, which the view *Time Order* needs; consecutive samples
-#' with equal stacks are one entry, which is shown in the same way. With `aggregate = TRUE` the values of all samples
-#' with equal stacks are summed. By default this depends on the size: speedscope takes seconds to open 100,000
-#' samples, and does not show a million, so more than 100,000 entries are summed.
+#' With `aggregate = FALSE`, samples are written in their order, for the view *Time Order*; consecutive samples with
+#' equal stacks become one entry, which looks the same. With `aggregate = TRUE` the values of all samples with equal
+#' stacks are summed. By default, samples are summed if there are more than 100,000 entries: speedscope takes seconds to
+#' open 100,000 samples, and cannot show a million.
 #'
 #' Not written are labels, times of samples, kinds of frames, packages, mappings, resources and attributes.
-#' [read_speedscope()] reads each type of each source as a source, with the same values. speedscope knows units of time,
-#' bytes and none. If these do not identify a type, such as allocated and freed bytes, its name and unit are an additional
-#' field, `sampleType`, which speedscope ignores.
+#' [read_speedscope()] reads each type of each source as a source, with the same values. speedscope supports units of
+#' time, bytes, and values without a unit. If the unit does not identify a type, as for allocated and freed bytes, the
+#' name and unit of the type are in an additional field `sampleType`, which speedscope ignores.
 #'
 #' ## CPU profiles
 #'
-#' The file contains times: `cpu` for Rprof data, otherwise the default type of the profile if it is a time, or the
-#' first type that is one. Each sample is an entry, in the order of the profile. Several sources follow one another on
-#' one time line, which the warning reports. A sample lasts until the next one, so those without a time are not written; the
-#' warning counts them.
+#' The file contains times: `cpu` for Rprof data, otherwise the default type of the profile if it is a time, otherwise
+#' the first type that is a time. Each sample is an entry, in the order of the profile. Several sources follow one
+#' another on one time line, which the warning reports. A sample lasts until the next one, so samples without a time are
+#' not written; the warning counts them.
 #'
-#' Functions have their file and the line where they start. For R functions that is not known, and links lead to the
-#' first of their lines in the profile. Lines are written for the innermost functions only: the format counts the
+#' Functions have their file and the line where they start. For R functions the start is unknown, and the first of their
+#' lines in the profile is written instead. Lines are written for the innermost functions only: the format counts the
 #' samples of each line of a function, in each place of the call tree. Not written are the lines of callers, columns,
-#' labels, kinds of frames, packages, mappings, resources and attributes. [read_cpuprofile()] reads the same stacks
-#' and times.
+#' labels, kinds of frames, packages, mappings, resources and attributes. [read_cpuprofile()] reads the same stacks and
+#' times.
 #'
 #' ## Firefox
 #'
 #' The file contains version 66 of the processed profile format; newer viewers convert it. Give it a name that ends in
-#' `.firefox.json.gz`, so that it is compressed. Each source is a thread. The weight of its samples is their time, for
-#' Rprof data the count times the interval; or bytes if that is the default type; or their count if there is no time.
-#' Allocated memory (`alloc_space`) is shown in the call tree of native allocations. If the profile does not contain
-#' when samples were taken, each one starts when the one before it ends.
+#' `.firefox.json.gz`, so that it is compressed. Each source is a thread. The weight of its samples is the default type
+#' if it is a time or a number of bytes; otherwise a time, which for Rprof data is the count times the interval; or the
+#' count if there is no time. Allocated memory (`alloc_space`) is shown in the call tree of native allocations. If the
+#' profile does not contain when samples were taken, each one starts when the one before it ends.
 #'
 #' The categories *R*, *Native code* and *Garbage collection* have different colours. The text of source files is
 #' included if the profile contains it: call [add_source_text()] first.
 #'
-#' Other sample types are not written, nor are labels, packages, resources and attributes; the order of inlined calls
-#' is lost. Weights have no type other than time, bytes and counts: the warning counts the sources that have another one, and
-#' the samples without a weight. [read_firefox()] reads the same stacks, times and lines, and
-#' allocations as separate samples.
+#' Other sample types are not written, nor are labels, packages, resources and attributes; the order of inlined calls is
+#' lost. Weights can only be times, bytes or counts: the warning counts sources with another type, and samples without a
+#' weight. [read_firefox()] reads the same stacks, times and lines, and allocations as separate samples.
 #'
 #' @inheritParams write_pprof
 #' @param aggregate Whether to sum the values of samples with equal stacks. `NULL`, the default, does this for large

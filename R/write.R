@@ -19,24 +19,24 @@
 #' ## pprof
 #'
 #' The file is compressed with gzip. It contains
-#' - the values: for Rprof data `samples` in `count`, `cpu` in `nanoseconds` (the count times the sampling
-#'   interval), and for memory profiles `alloc_space` in `bytes`; for other data the types of the profile.
-#'   A missing value is written as 0;
+#' - the values: for Rprof data `samples` in `count`, `cpu` in `nanoseconds` (the count times the sampling interval),
+#'   and for memory profiles `alloc_space` in `bytes`; for other data the types of the profile. A missing value is
+#'   written as 0;
 #' - functions with their R names, files and lines;
 #' - the labels of samples, and for Rprof data the label `gc`;
 #' - if there is more than one source, the label `run` (`run-1`, `run-2`, ...), or with `source_labels = TRUE`
 #'   labels that identify the source of each sample;
 #' - the sampling period, the duration, the time stamp, and the origin of the data as a comment.
 #'
-#' With `aggregate = TRUE`, samples with equal stacks and labels become one sample with the sums of their
-#' values, by the rules by which Go merges profiles: samples whose values are all 0 are removed, and so is
-#' everything that no sample needs; mappings of the same file and size become one, and addresses are adjusted.
-#' The file is smaller and contains all that `pprof` needs.
+#' With `aggregate = TRUE`, samples with equal stacks and labels become one sample with the sums of their values, by
+#' Go's rules for merging profiles: samples whose values are all 0 are removed, and so are rows that no sample refers
+#' to; mappings of the same file and size become one, and addresses are adjusted. The file is smaller and contains
+#' everything that `pprof` needs.
 #'
-#' `aggregate = FALSE` writes every sample in its order, which viewers that show time need, the memory in use
-#' (`vsize_small` and others, whose sums are meaningless), and the tables as they are, with the ids of the
-#' original file. A pprof file that was read is reproduced this way. Use [compact_profile()] to remove unused
-#' rows after filtering.
+#' With `aggregate = FALSE`, every sample is written, in order, as viewers that show time require. The memory in use
+#' (`vsize_small` and others, whose sums are meaningless) is written as well, and tables are written unchanged, with the
+#' ids of the original file. This reproduces a pprof file that was read. Use [compact_profile()] to remove unused rows
+#' after filtering.
 #'
 #' Several sources are combined: the file has the earliest time stamp, the longest period (if all have the
 #' same type), the sum of the durations, each comment once, and `drop_frames` and `keep_frames` of the first
@@ -46,16 +46,16 @@
 #' that are not whole numbers, which are rounded unless `source_labels = TRUE`; time stamps outside the years 1678
 #' to 2262 and durations with a sum of more than 292 years, which are left out.
 #'
-#' The format cannot store `.frame_type` in `locations`; OpenTelemetry's resources, scopes, attributes of
-#' profiles, mappings and locations, attributes of samples other than text and integers, times and traces of
-#' samples (use [write_otlp()] for those); the `#File` lines of Rprof files and the places that called the
-#' outermost frames; and columns and tables of your own.
+#' The format cannot store `.frame_type` in `locations`; OpenTelemetry's resources, scopes, attributes of profiles,
+#' mappings and locations, attributes of samples other than text and integers, times and traces of samples (use
+#' [write_otlp()] for these); the `#File` lines of Rprof files and the places that called the outermost frames; and
+#' columns and tables of your own.
 #'
 #' ## Sources in pprof files
 #'
-#' A pprof file states its origin once for all samples. With `source_labels = TRUE`, labels state it for each
-#' sample. [read_pprof()] restores the table `sources` from them, also after files were merged
-#' (`pprof -proto a b`), and `pprof -tagfocus=source_uri=a.out` shows one source of several. The labels are
+#' A pprof file states its origin once for all samples. With `source_labels = TRUE`, labels state the origin of each
+#' sample. [read_pprof()] restores the table `sources` from them, also after files were merged (`pprof -proto a b`), and
+#' `pprof -tagfocus=source_uri=a.out` shows one source of several. The labels are
 #'
 #' | label | content |
 #' |---|---|
@@ -65,18 +65,18 @@
 #' | `source_period`, `source_period_type` | the period in its own unit; text such as `0.5 seconds` if it is not a whole number |
 #' | `source_options` | such as `memory gc line`, or `none`, for a run of `Rprof()` |
 #'
-#' There is no label for `NA`. Sources without samples cannot be stored, which a warning of class
-#' `profile_warning_lossy` reports. Comments belong to the file, and are read as those of its first source.
+#' There is no label for `NA`. Sources without samples cannot be stored; a warning of class `profile_warning_lossy`
+#' reports them. Comments belong to the file, and are read as comments of its first source.
 #'
 #' ## Rprof
 #'
 #' A file whose name ends in `.gz` is compressed.
 #'
-#' A regular file that was read is reproduced byte for byte: header, interval, positions of `#File` lines,
-#' memory figures, and the runs of a file written with `append = TRUE`. A sample with a count of n becomes n
-#' lines. Files, lines and memory figures are written if samples have them, even if `.line_profiling` or
-#' `.memory_profiling` is `FALSE`. An unknown function is written as the program or library that
-#' contains it, such as `[libfoo.so.1]`, or as `<unknown>`, without its line.
+#' A regular Rprof file that was read is reproduced byte for byte: header, interval, positions of `#File` lines, memory
+#' figures, and the runs of a file written with `append = TRUE`. A sample with a count of n becomes n lines. Files,
+#' lines and memory figures are written if samples have them, even if `.line_profiling` or `.memory_profiling` is
+#' `FALSE`. An unknown function is written as the program or library that contains it, such as `[libfoo.so.1]`, or as
+#' `<unknown>`, without its line.
 #'
 #' The warning counts intervals that are not whole microseconds, times that are not whole intervals, and
 #' memory figures that are not whole numbers, which are rounded; memory figures of samples that lack one of
@@ -84,9 +84,9 @@
 #' and names that would be read as something else, such as file names with a line feed, in which line feeds
 #' become blanks and quotes become `'`.
 #'
-#' An Rprof file can store intervals and options, memory figures, and stacks of names, files and lines.
-#' Nothing else is written: other values, labels, comments, mappings, addresses and columns in lines, times,
-#' URIs, and columns and tables of your own.
+#' An Rprof file can store intervals and options, memory figures, and stacks of names, files and lines. Everything else
+#' is left out: other values, labels, comments, mappings, addresses and columns in lines, times, URIs, and columns and
+#' tables of your own.
 #'
 #' ## Replacing files
 #'
@@ -147,9 +147,9 @@ write_rprof <- function(x, path, ...) {
   write_format(x, path, "rprof", list(), call)
 }
 
-# Writes a file in a format; `options` are those of its writer in the core.
+# Writes a file in a format; `options` are the options of its writer in the core.
 write_format <- function(x, path, format, options, call) {
-  # First, because users swap the arguments.
+  # Checked first, because users swap the arguments.
   file <- file_path(path, "profile_error_write", call)
   tables <- as_profile(x, call)
   losses <- rust(rust_write(tables, file, format, options), call)
