@@ -137,14 +137,14 @@ warn_losses <- function(losses, target, call) {
   )
 }
 
-# What users can do about an error of the core. The core suggests remedies for files that cannot be read, but does not
-# know R functions, so hints that name them are added here.
+# What users can do about an error of the core, which suggests remedies for files that cannot be read.
 error_hint <- function(error) {
-  reader <- paste0("read_", if (identical(error$looks_like, "perf")) "perf_script" else error$looks_like)
   if (!is.null(error$remedy)) {
     error$remedy
-  } else if (exists(reader, topenv(), mode = "function", inherits = FALSE)) {
-    paste0("Use `", reader, "()`.")
+  } else if (!is.null(error$looks_like)) {
+    formats <- data_model()$formats
+    reader <- formats$reader[match(error$looks_like, formats$format)]
+    if (!is.na(reader)) paste0("Use `", reader, "()`.")
   } else if (!is.null(error$needed)) {
     enough <- sub("+", "", formatC(10 * error$needed, format = "e", digits = 0), fixed = TRUE)
     paste0("If you trust the file, allow more bytes, such as `options(profile.max_memory = ", enough, ")`.")

@@ -4,7 +4,8 @@ the <- new.env(parent = emptyenv())
 
 # The schema of the core, requested once. `version1`, `required` and `optional` are tables without rows: `version1` for
 # version 1.0, the others with the required and optional columns of version 2.0. `tables` and `columns` describe each
-# table and column, `sample_types` the types whose meaning is known. Everything else is derived from these.
+# table and column, `sample_types` the types whose meaning is known, `formats` and `file_names` the functions for each
+# format and the names of its files. Everything else is derived from these.
 data_model <- function() {
   if (is.null(the$data_model)) {
     model <- rust(rust_schema(), rlang::caller_env())

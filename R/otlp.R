@@ -139,8 +139,8 @@ otlp_options <- function(aggregate, json, resource, original_payload, call) {
     aggregate = aggregate,
     json = json,
     payload = original_payload,
-    keys = as.list(enc2utf8(names(resource) %||% character())),
-    values = as.list(enc2utf8(unname(resource)))
+    keys = enc2utf8(names(resource) %||% character()),
+    values = enc2utf8(unname(resource))
   )
 }
 

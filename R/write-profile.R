@@ -8,17 +8,9 @@
 #' @details
 #' Upper and lower case letters are equivalent. Each name may be followed by `.gz`, which compresses the file.
 #'
-#' | name of the file | function |
-#' |---|---|
-#' | `*.pb`, `*.pprof`, `*.prof` | [write_pprof()], whose files are always compressed |
-#' | `*.out`, `*.Rprof` | [write_rprof()] |
-#' | `*.otlp`, `*.otlp.json` | [write_otlp()], as protocol buffers or JSON |
-#' | `*.speedscope.json` | [write_speedscope()] |
-#' | `*.cpuprofile` | [write_cpuprofile()] |
-#' | `*.firefox.json` | [write_firefox()] |
-#' | `*.collapsed`, `*.folded` | [write_collapsed()] |
-#' | `*.callgrind`, `callgrind.out`, `callgrind.out.*` | [write_callgrind()] |
-#' | `*.html`, `*.htm` | [write_profile_page()], which does not support `.gz` |
+#' @eval document_file_names()
+#' @details
+#' Files of [write_pprof()] are always compressed, pages never. `*.otlp.json` is OpenTelemetry as JSON.
 #'
 #' Other names are errors, including `*.json` alone, which several formats use.
 #'
@@ -47,37 +39,39 @@ write_profile <- function(x, path, ...) {
   with_call(eval(rlang::call2(writer_of(path, call), quote(x), quote(path), quote(...))), sys.call())
 }
 
-# The name of the function that writes a file with this name.
+# The name of the function that writes a file with this name: of the longest pattern that matches.
 writer_of <- function(path, call) {
+  known <- data_model()$file_names
   name <- tolower(basename(path))
   plain <- sub("\\.gz$", "", name)
-  for (format in names_of_formats()) {
-    if (grepl(format$pattern, plain) && !(plain != name && identical(format$gzip, FALSE))) {
-      return(format$write)
-    }
+  matches <- vapply(tolower(known$name), function(pattern) grepl(utils::glob2rx(pattern), plain), NA)
+  found <- which(matches & (known$compressed | plain == name))
+  if (length(found) > 0) {
+    return(known$writer[[found[[which.max(nchar(known$name[found]))]]]])
   }
-  shown <- vapply(names_of_formats(), `[[`, "", "shown")
+  never <- known$name[!known$compressed]
   abort_argument(
     c(
       paste0("Cannot determine a format from the file name `", shown_text(basename(path)), "`."),
-      i = paste0("Supported names: ", paste(shown, collapse = ", "), "; all except `*.html` also followed by `.gz`."),
+      i = paste0(
+        "Supported names: ", in_backticks(known$name), "; all except ", in_backticks(never), " also followed by `.gz`."
+      ),
       i = "Or call the function of a format, such as `write_pprof()`."
     ),
     call
   )
 }
 
-# The patterns of names, without `.gz`.
-names_of_formats <- function() {
-  list(
-    list(pattern = "\\.otlp(\\.json)?$", shown = "`*.otlp`, `*.otlp.json`", write = "write_otlp"),
-    list(pattern = "\\.speedscope\\.json$", shown = "`*.speedscope.json`", write = "write_speedscope"),
-    list(pattern = "\\.firefox\\.json$", shown = "`*.firefox.json`", write = "write_firefox"),
-    list(pattern = "\\.cpuprofile$", shown = "`*.cpuprofile`", write = "write_cpuprofile"),
-    list(pattern = "\\.(pb|pprof|prof)$", shown = "`*.pb`, `*.pprof`, `*.prof`", write = "write_pprof"),
-    list(pattern = "(^|\\.)callgrind(\\.out(\\..*)?)?$", shown = "`*.callgrind`, `callgrind.out.*`", write = "write_callgrind"),
-    list(pattern = "\\.(out|rprof)$", shown = "`*.out`, `*.Rprof`", write = "write_rprof"),
-    list(pattern = "\\.(collapsed|folded)$", shown = "`*.collapsed`, `*.folded`", write = "write_collapsed"),
-    list(pattern = "\\.html?$", shown = "`*.html`", write = "write_profile_page", gzip = FALSE)
+in_backticks <- function(names) paste0("`", names, "`", collapse = ", ")
+
+# The table of the help page.
+document_file_names <- function() {
+  known <- data_model()$file_names
+  by_writer <- split(known$name, factor(known$writer, unique(known$writer)))
+  c(
+    "@details",
+    "| name of the file | function |",
+    "|---|---|",
+    paste0("| ", vapply(by_writer, in_backticks, ""), " | [", names(by_writer), "()] |")
   )
 }

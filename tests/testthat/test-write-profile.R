@@ -32,6 +32,18 @@ test_that("each name stands for its format", {
   expect_match(readLines(file.path(dir, "a.html"), warn = FALSE), "My title", all = FALSE)
 })
 
+test_that("the core names functions of R that exist, and each name of a file fits its own pattern best", {
+  formats <- data_model()$formats
+  exported <- getNamespaceExports("profile")
+  expect_true(all(na.omit(c(formats$reader, formats$writer)) %in% exported))
+  functions <- grep("^(read|write)_", exported, value = TRUE)
+  expect_setequal(na.omit(c(formats$reader, formats$writer)), setdiff(functions, c("read_profile", "write_profile")))
+  names <- data_model()$file_names
+  for (i in seq_len(nrow(names))) {
+    expect_identical(writer_of(gsub("*", "a", names$name[[i]], fixed = TRUE), NULL), names$writer[[i]])
+  }
+})
+
 test_that("arguments are passed on", {
   path <- withr::local_tempfile(fileext = ".pprof")
   x <- small_profile()

@@ -6,14 +6,12 @@
 //! ([`profile_drop_frames`]).
 
 use crate::argument::Sexp;
-use crate::guard::guarded;
 use extendr_api::SEXP;
-use extendr_ffi::R_NilValue;
 use profile_core::error::Result;
 use profile_core::limits::memory::filled;
 use profile_core::model::Frames;
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 const COLUMNS: usize = 3;
 
@@ -58,8 +56,6 @@ unsafe extern "C" {
     fn profile_of_frames(column: SEXP, of_location: c_int, values: SEXP) -> SEXP;
     fn profile_frames_of(sample_id: SEXP, depth: SEXP, location_id: SEXP) -> *const Shared;
     fn profile_rows_of_each(x: SEXP) -> isize;
-    fn profile_texts_of(x: SEXP) -> SEXP;
-    fn profile_data(vector: SEXP) -> *const c_void;
 }
 
 impl Shared {
@@ -180,14 +176,6 @@ pub fn rows_of_each(vector: SEXP) -> Option<usize> {
     usize::try_from(each).ok().filter(|&each| each > 0)
 }
 
-/// The texts of a column of [`cycled()`]; `None` if it is another vector or if its values are in
-/// memory. They live as long as the column.
-pub fn texts_of(vector: SEXP) -> Option<SEXP> {
-    // SAFETY: a live object; this neither allocates nor jumps.
-    let texts = unsafe { profile_texts_of(vector) };
-    (!texts.is_null()).then_some(texts)
-}
-
 /// The frames from which three columns were created, if the columns are unchanged.
 pub fn frames_of<'call>(columns: [Sexp<'call>; COLUMNS]) -> Option<&'call Frames> {
     let [sample_id, depth, location_id] = columns.map(Sexp::object);
@@ -196,16 +184,4 @@ pub fn frames_of<'call>(columns: [Sexp<'call>; COLUMNS]) -> Option<&'call Frames
         let shared = profile_frames_of(sample_id, depth, location_id);
         (!shared.is_null()).then(|| &(*shared).frames)
     }
-}
-
-/// The data of an ALTREP vector.
-pub fn data(vector: SEXP) -> Result<*const c_void> {
-    let found = Cell::new(std::ptr::null());
-    let start = &found;
-    // SAFETY: a live vector; this may call methods of the package that created it.
-    guarded(|| unsafe {
-        start.set(profile_data(vector));
-        R_NilValue
-    })?;
-    Ok(found.get())
 }

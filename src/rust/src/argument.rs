@@ -6,8 +6,8 @@
 //! becomes an `Robj` takes an entry in a table that never shrinks. Therefore entry points take
 //! `&Robj`, and [`argument()`] reads it.
 
-use crate::altrep;
 use crate::guard::guarded;
+use crate::vector_data;
 use extendr_api::{GetSexp, Robj, SEXP};
 use extendr_ffi::{
     ALTREP, DATAPTR_RO, R_CHAR, R_ClassSymbol, R_DimSymbol, R_NaString, R_NamesSymbol, R_NilValue,
@@ -117,7 +117,7 @@ impl<'call> Sexp<'call> {
         // SAFETY: a vector with elements.
         let start = match unsafe { ALTREP(self.0) } {
             0 => unsafe { DATAPTR_RO(self.0) },
-            _ => altrep::data(self.0)?,
+            _ => vector_data::data(self.0)?,
         };
         // SAFETY: vectors are contiguous, aligned for their type, and not written to while
         // they are arguments.
@@ -147,9 +147,9 @@ impl<'call> Sexp<'call> {
         unsafe { self.data(&[STRSXP]) }
     }
 
-    /// The strings that a computed column repeats, see [`altrep::texts_of()`].
+    /// The strings that a computed column repeats, see [`vector_data::texts_of()`].
     pub fn repeated_strings(self) -> Result<Option<&'call [SEXP]>> {
-        let texts = altrep::texts_of(self.0);
+        let texts = vector_data::texts_of(self.0);
         texts
             .map(|texts| Sexp(texts, PhantomData).strings())
             .transpose()

@@ -1,7 +1,8 @@
 //! The binding crate: the only one that knows R and extendr.
 //!
 //! - [`entry`]: the entry points. extendr registers them, and `R/extendr-wrappers.R` is generated from them;
-//! - [`argument`], [`options`], [`files`], [`from_r`]: from objects of R to values, settings, files and profiles;
+//! - [`vector_data`], [`argument`], [`options`], [`files`], [`from_r`]: from objects of R to values, settings, files and
+//!   profiles;
 //! - [`arena`], [`tibble`], [`to_r`], [`altrep`]: from results to objects of R;
 //! - [`outcome`], [`guard`]: errors, panics and jumps, see `README.md` beside this crate;
 //! - [`agent`]: settings and status of the agent.
@@ -32,6 +33,7 @@ mod outcome;
 mod tibble;
 #[warn(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod to_r;
+mod vector_data;
 
 use entry::{analysis, native, processes, reading_and_writing, services, tables};
 use extendr_api::prelude::{Robj, extendr_module};

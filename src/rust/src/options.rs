@@ -6,74 +6,59 @@ use extendr_api::Robj;
 use profile_core::analysis::groups::By;
 use profile_core::error::{Error, Result};
 use profile_core::formats::payload::payload_of;
-use profile_core::formats::{
-    Writer, callgrind, collapsed, cpuprofile, firefox, otlp, pprof, rprof, speedscope,
-};
-use profile_core::limits::memory::{TryCollect, TryGrow, owned};
+use profile_core::formats::{self, Options, Writer};
+use profile_core::limits::memory::TryCollect;
 use profile_core::message;
-use profile_core::model::Profile;
-use profile_core::page::{Page, SourceText};
+use profile_core::model::{Payload, Profile};
+use profile_core::page::{self, Page, SourceText};
 use profile_core::retry::{self, Outcome};
 use profile_core::tables::{Filters, Matching, matching_locations};
 use profile_reader::recorder;
 use profile_sampler as sampler;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The writer of a format, with the options in a list.
+/// The writer of a format.
 pub fn writer<'call>(
-    profile: &Profile,
     format: &str,
-    list: &'call Robj,
+    options: &'call WriterOptions<'call>,
 ) -> Result<Box<dyn Writer + 'call>> {
-    let flag = |name| option(list, name)?.flag();
-    Ok(match format {
-        "rprof" => Box::new(rprof::Writer),
-        "pprof" => Box::new(pprof::Writer {
-            aggregate: flag("aggregate")?,
-            source_labels: flag("source_labels")?,
-        }),
-        "speedscope" => Box::new(speedscope::Writer {
-            aggregate: option(list, "aggregate")?.optional_flag()?,
-        }),
-        "cpuprofile" => Box::new(cpuprofile::Writer),
-        "firefox" => {
-            let files = option(list, "files")?.texts()?.into_iter();
-            let texts = files.zip(option(list, "texts")?.texts()?);
-            let texts = texts.map(|(file, text)| firefox::Text { file, text });
-            Box::new(firefox::Writer {
-                texts: texts.try_vec("texts")?,
-            })
-        }
-        "otlp" => Box::new(otlp_writer(profile, list)?),
-        "collapsed" => Box::new(collapsed::Writer {
-            type_: option(list, "type")?.text()?,
-            frame_types: flag("frame_types")?,
-        }),
-        "callgrind" => Box::new(callgrind::Writer),
-        "page" => Box::new(page(list)?),
-        _ => return Err(Error::Unsupported(message!("No format `{format}`."))),
-    })
+    if format == page::FORMAT.name {
+        return Ok(Box::new(page(options.list)?));
+    }
+    let make = formats::named(format).and_then(|format| format.write);
+    let unknown = || Error::Unsupported(message!("No format `{format}` that can be written."));
+    make.ok_or_else(unknown)?(options)
 }
 
-/// The writer for a list of the options `aggregate`, `json`, `payload` (flags), `keys` and
-/// `values` (lists of strings).
-fn otlp_writer(profile: &Profile, list: &Robj) -> Result<otlp::Writer> {
-    let mut resource = Vec::new();
-    let keys = option(list, "keys")?.elements()?;
-    for (key, value) in keys.iter().zip(option(list, "values")?.elements()?) {
-        let text = |text: &Sexp| owned(text.text()?.unwrap_or_default(), "attributes");
-        resource.try_push((text(key)?, text(value)?), "attributes")?;
+/// The options of a writer in a list, and the profile that it writes.
+pub struct WriterOptions<'call> {
+    pub profile: &'call Profile,
+    pub list: &'call Robj,
+}
+
+impl Options for WriterOptions<'_> {
+    fn flag(&self, name: &str) -> Result<bool> {
+        option(self.list, name)?.flag()
     }
-    let payload = match option(list, "payload")?.flag()? {
-        true => Some(payload_of(profile, &stop)?),
-        false => None,
-    };
-    Ok(otlp::Writer {
-        aggregate: option(list, "aggregate")?.flag()?,
-        json: option(list, "json")?.flag()?,
-        resource,
-        payload,
-    })
+
+    fn optional_flag(&self, name: &str) -> Result<Option<bool>> {
+        option(self.list, name)?.optional_flag()
+    }
+
+    fn text(&self, name: &str) -> Result<Option<&str>> {
+        option(self.list, name)?.text()
+    }
+
+    fn texts(&self, name: &str) -> Result<Vec<&str>> {
+        option(self.list, name)?.texts()
+    }
+
+    fn payload(&self, name: &str) -> Result<Option<Payload>> {
+        match self.flag(name)? {
+            true => payload_of(self.profile, &stop).map(Some),
+            false => Ok(None),
+        }
+    }
 }
 
 /// The page for a list of the options `title`, `generator`, `template`, `style`, `script`,

@@ -3,7 +3,7 @@
 use crate::argument::{argument, text};
 use crate::files;
 use crate::guard::stop;
-use crate::options::{request, writer};
+use crate::options::{WriterOptions, request, writer};
 use crate::outcome::outcome;
 use crate::{from_r, to_r};
 use extendr_api::prelude::{Robj, extendr, extendr_module};
@@ -39,7 +39,11 @@ fn rust_read(input: &Robj, format: &Robj, version: &Robj, payload: &Robj, lazy: 
 fn rust_write(x: &Robj, file: &Robj, format: &Robj, options: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
-        let writer = writer(&profile, text(format)?, options)?;
+        let options = WriterOptions {
+            profile: &profile,
+            list: options,
+        };
+        let writer = writer(text(format)?, &options)?;
         let losses = files::write(file, &profile, &*writer)?;
         to_r::losses(arena, &losses)
     })
@@ -50,7 +54,11 @@ fn rust_write(x: &Robj, file: &Robj, format: &Robj, options: &Robj) -> Robj {
 fn rust_written(x: &Robj, format: &Robj, options: &Robj) -> Robj {
     outcome(|arena| {
         let profile = from_r::profile(argument(x), &stop)?;
-        let writer = writer(&profile, text(format)?, options)?;
+        let options = WriterOptions {
+            profile: &profile,
+            list: options,
+        };
+        let writer = writer(text(format)?, &options)?;
         let mut bytes = Vec::new();
         let losses = writer.write(&profile, &mut Growing(&mut bytes), &stop)?;
         let losses = to_r::losses(arena, &losses)?;

@@ -1,5 +1,6 @@
 //! Converts the data about running processes to R objects.
 
+use super::result::{counts, tables};
 use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
 use profile_core::error::Result;
@@ -20,10 +21,10 @@ pub fn recorded<'call>(
     stop: Stop,
 ) -> Result<RObject<'call>> {
     let problems = &recorded.problems;
-    let tables = super::tables(arena, &recorded.profile, problems, "2.0", lazy, stop)?;
+    let tables = tables(arena, &recorded.profile, problems, "2.0", lazy, stop)?;
     arena.list(&[
         ("tables", tables),
-        ("counts", super::counts(arena, problems)?),
+        ("counts", counts(arena, problems)?),
         ("unread", arena.number(recorded.unread as f64)?),
         ("cut", arena.number(recorded.cut as f64)?),
         ("partial", arena.number(recorded.partial as f64)?),

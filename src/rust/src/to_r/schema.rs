@@ -1,11 +1,13 @@
-//! Converts the schema to R objects: prototypes of the tables, and descriptions of all tables, columns and known
-//! sample types.
+//! Converts the schema to R objects: prototypes of the tables, and descriptions of all tables, columns, known
+//! sample types and formats.
 
 use crate::arena::{Arena, RObject};
 use crate::tibble::{NA, Tibble};
 use profile_core::error::Result;
+use profile_core::formats::{FORMATS, Format};
 use profile_core::limits::memory::{TryCollect, TryGrow};
 use profile_core::model::known_types::KNOWN_TYPES;
+use profile_core::page;
 use profile_core::schema::{ColumnInfo, Key, TABLES, TABLES_V1, TableInfo, Type};
 
 const WHAT: &str = "the schema";
@@ -13,9 +15,11 @@ const WHAT: &str = "the schema";
 /// A table and its columns.
 type Entry = (&'static TableInfo, Vec<&'static ColumnInfo>);
 
-/// `list(version1, required, optional, tables, columns, keys, sample_types)`: prototypes of the tables of version
+/// `list(version1, required, optional, tables, columns, keys, sample_types, formats,
+/// file_names)`: prototypes of the tables of version
 /// "1.0", of those of version "2.0" with their required columns, and of these with their optional
-/// columns; descriptions of all tables and columns; the table of each key; and the known sample types.
+/// columns; descriptions of all tables and columns; the table of each key; the known sample types; the formats, and the names of
+/// their files.
 pub fn schema(arena: Arena<'_>) -> Result<RObject<'_>> {
     let entries = TABLES_V1.iter().map(|t| entry(t.info(), t.columns()));
     let version1 = entries.try_vec_of(WHAT)?;
@@ -33,6 +37,8 @@ pub fn schema(arena: Arena<'_>) -> Result<RObject<'_>> {
         ("columns", columns(arena, &version2)?),
         ("keys", keys(arena)?),
         ("sample_types", sample_types(arena)?),
+        ("formats", formats(arena)?),
+        ("file_names", file_names(arena)?),
     ])
 }
 
@@ -129,5 +135,33 @@ fn sample_types(arena: Arena<'_>) -> Result<RObject<'_>> {
     tibble.texts("role", all().map(|known| Some(known.role.name())))?;
     tibble.logicals("summable", all().map(|known| Some(known.is_summable())))?;
     tibble.texts("doc", all().map(|known| Some(known.doc)))?;
+    tibble.finish()
+}
+
+fn all_formats() -> impl Iterator<Item = &'static Format> + Clone {
+    FORMATS.iter().copied().chain([&page::FORMAT])
+}
+
+fn formats(arena: Arena<'_>) -> Result<RObject<'_>> {
+    let all = all_formats;
+    let mut tibble = Tibble::new(arena, all().count())?;
+    tibble.texts("format", all().map(|format| Some(format.name)))?;
+    tibble.texts("title", all().map(|format| Some(format.title)))?;
+    tibble.texts("reader", all().map(|format| format.r_reader))?;
+    tibble.texts("writer", all().map(|format| format.r_writer))?;
+    tibble.finish()
+}
+
+/// A row for each pattern of names of files that are written.
+fn file_names(arena: Arena<'_>) -> Result<RObject<'_>> {
+    let names = |format: &'static Format| format.file_names.iter().map(move |name| (*name, format));
+    let all = || all_formats().flat_map(names);
+    let mut tibble = Tibble::new(arena, all().count())?;
+    tibble.texts("name", all().map(|(name, _)| Some(name)))?;
+    tibble.texts("writer", all().map(|(_, format)| format.r_writer))?;
+    tibble.logicals(
+        "compressed",
+        all().map(|(_, format)| Some(format.may_be_compressed)),
+    )?;
     tibble.finish()
 }

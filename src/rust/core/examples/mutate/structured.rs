@@ -10,8 +10,8 @@ use profile_core::analysis::frame_names::FrameNames;
 use profile_core::analysis::summary::summarise;
 use profile_core::error::Error;
 use profile_core::formats::{
-    self, Format, Input, Writer, callgrind, collapsed, cpuprofile, firefox, otlp, perf, pprof,
-    rprof, rprofmem, speedscope,
+    self, Format, Input, Writer, callgrind, collapsed, cpuprofile, firefox, otlp, pprof, rprof,
+    speedscope,
 };
 use profile_core::io::gzip::Content;
 use profile_core::io::input::Source;
@@ -50,18 +50,12 @@ enum Seed {
 
 /// All formats of JSON and text, with seeds of the package's tests.
 pub fn subjects(files: &[PathBuf]) -> Vec<Subject> {
-    let formats: [&'static Format; 8] = [
-        &rprof::FORMAT,
-        &rprofmem::FORMAT,
-        &collapsed::FORMAT,
-        &perf::FORMAT,
-        &speedscope::FORMAT,
-        &cpuprofile::FORMAT,
-        &firefox::FORMAT,
-        &otlp::FORMAT,
-    ];
-    let mut subjects: Vec<Subject> = formats
-        .into_iter()
+    // All but pprof are text, at least in one of their forms.
+    let is_text = |format: &&Format| format.read.is_some() && **format != pprof::FORMAT;
+    let mut subjects: Vec<Subject> = formats::FORMATS
+        .iter()
+        .copied()
+        .filter(is_text)
         .map(|format| Subject {
             format,
             seeds: Vec::new(),

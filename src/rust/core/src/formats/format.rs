@@ -1,17 +1,24 @@
-//! The description of a format, by which files are recognised and read.
+//! The description of a format: everything that other code needs to know of it.
+//!
+//! Each folder of a format has one, `FORMAT` in its `mod.rs`, and [`super::FORMATS`] lists them. Files are recognised,
+//! read and written by it, R gets the names of its functions and of its files from it, and the page whether the order
+//! of its samples has a meaning.
 
-use super::foreign::Look;
 use super::problems::Problems;
-use crate::error::Result;
+use super::signatures::Kind;
+use super::write::MakeWriter;
+use crate::error::{Error, Foreign, Result};
 use crate::io::gzip::Content;
 use crate::io::input::Origin;
 use crate::limits::cancel::Stop;
+use crate::message;
 use crate::model::Profile;
 use std::fmt;
-use std::io::Read;
+use std::io;
 use std::path::Path;
 
-/// A format that can be read.
+/// A format that can be read, written, or both.
+#[derive(Clone, Copy)]
 pub struct Format {
     /// One word, as in `sources.source_type`.
     pub name: &'static str,
@@ -23,7 +30,37 @@ pub struct Format {
     /// Whether only a few bytes distinguish this format from others, so that a reader of another format tries
     /// to read such content before it refuses it.
     pub is_guessed: bool,
-    pub read: fn(Opened, Stop) -> Result<(Profile, Problems)>,
+    /// Whether samples of a file may be sums of equal ones, so that their order has no meaning.
+    pub is_aggregated: bool,
+    pub read: Option<Read>,
+    pub write: Option<MakeWriter>,
+    /// The names of files that are written in this format, with `*` for any text. If several formats have a name that
+    /// fits, the longest one counts.
+    pub file_names: &'static [&'static str],
+    /// Whether a name may be followed by `.gz`.
+    pub may_be_compressed: bool,
+    /// The functions of R that read and write the format.
+    pub r_reader: Option<&'static str>,
+    pub r_writer: Option<&'static str>,
+}
+
+pub type Read = fn(Opened, Stop) -> Result<(Profile, Problems)>;
+
+impl Format {
+    /// A format of which nothing is known but its name, for `..Format::NONE` in descriptions.
+    pub const NONE: Format = Format {
+        name: "",
+        title: "",
+        recognises: |_| false,
+        is_guessed: false,
+        is_aggregated: false,
+        read: None,
+        write: None,
+        file_names: &[],
+        may_be_compressed: true,
+        r_reader: None,
+        r_writer: None,
+    };
 }
 
 impl PartialEq for Format {
@@ -42,7 +79,7 @@ impl fmt::Debug for Format {
 pub enum Input<'a> {
     File(&'a Path),
     Bytes(&'a [u8]),
-    Stream(&'a mut (dyn Read + Send)),
+    Stream(&'a mut (dyn io::Read + Send)),
 }
 
 /// An input that is about to be read.
@@ -54,4 +91,59 @@ pub struct Opened<'a> {
     pub format: &'static Format,
     /// What it looks like, for the error if it is not of that format.
     pub look: Look,
+}
+
+/// What content looks like, by its start.
+#[derive(Debug, Clone, Copy)]
+pub enum Look {
+    /// One of the formats that can be read.
+    Format(&'static Format),
+    /// A kind of file that cannot be read.
+    Kind(&'static Kind),
+    /// Only the syntax is known. A reader may know more.
+    Syntax(&'static Kind),
+    Unknown,
+}
+
+impl Look {
+    pub fn format(self) -> Option<&'static Format> {
+        match self {
+            Look::Format(format) => Some(format),
+            _ => None,
+        }
+    }
+
+    /// Whether it looks like something else than this format.
+    pub fn is_other_than(self, wanted: &Format) -> bool {
+        match self {
+            Look::Format(format) => format != wanted,
+            Look::Kind(_) | Look::Syntax(_) => true,
+            Look::Unknown => false,
+        }
+    }
+
+    /// The error of a reader of the format `wanted`. `otherwise` says why the content is not of this
+    /// format, if it looks like no other.
+    pub fn error(self, input: &str, wanted: &Format, otherwise: &str) -> Error {
+        let format = self.format().filter(|format| *format != wanted);
+        let kind = match self {
+            Look::Kind(kind) | Look::Syntax(kind) => Some(kind),
+            Look::Format(_) | Look::Unknown => None,
+        };
+        let title = format
+            .map(|format| format.title)
+            .or(kind.map(|kind| kind.title));
+        Error::Foreign(Foreign {
+            input: message!("{input}"),
+            wanted: wanted.title,
+            found: match title {
+                Some(title) => message!("it looks like {title}"),
+                None => message!("{otherwise}"),
+            },
+            looks_like: format
+                .map(|format| format.name)
+                .or(kind.map(|kind| kind.name)),
+            remedy: kind.map_or("", |kind| kind.remedy),
+        })
+    }
 }

@@ -6,8 +6,7 @@
 
 use crate::error::{Error, Position, Result};
 use crate::formats::bytes::is_text;
-use crate::formats::foreign::Look;
-use crate::formats::format::Format;
+use crate::formats::format::{Format, Look};
 use crate::formats::problems::Problems;
 use crate::io::gzip::Content;
 use crate::io::input::Origin;

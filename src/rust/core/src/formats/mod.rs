@@ -1,22 +1,23 @@
 //! The formats that are read and written, a folder for each, and what they share.
 //!
 //! - [`rprof`], [`pprof`], [`otlp`], [`speedscope`], [`cpuprofile`], [`firefox`], [`collapsed`], [`rprofmem`],
-//!   [`perf`]: one format each, with its [`Format`] (how to recognise and read it) and its [`Writer`]; [`callgrind`]
-//!   is only written;
+//!   [`perf`], [`callgrind`]: one format each, with its description, [`Format`], and its reader and [`Writer`];
 //! - [`read`], [`write`]: reading any of them, and writing files;
-//! - [`foreign`], [`signatures`]: what content of another format looks like, and the kinds of files that cannot be read;
+//! - [`format`](mod@format): what other code knows of a format;
+//! - [`signatures`]: the kinds of files that cannot be read;
+//! - `lines`, `text_file`, `json_file`, `message`: reading lines, whole files of text or JSON, and messages of protocol
+//!   buffers;
 //! - [`problems`], [`losses`]: irregularities that readers found, and information that writers could
 //!   not store;
 //! - [`payload`]: the original file that is embedded in a profile.
 //!
 //! A format uses the model, the analysis and the shared parts, but no other format. To add
-//! one, add its folder and an entry in [`FORMATS`].
+//! one, add its folder, here its module and an entry in [`FORMATS`], and its functions in R.
 
 pub mod callgrind;
 pub mod collapsed;
 pub mod cpuprofile;
 pub mod firefox;
-pub mod foreign;
 pub mod format;
 pub mod losses;
 pub mod otlp;
@@ -32,9 +33,11 @@ pub mod speedscope;
 pub mod write;
 
 mod bytes;
+mod json_file;
 mod lines;
 mod message;
 mod r_names;
+mod samples;
 mod string_table;
 mod text_cache;
 mod text_file;
@@ -45,31 +48,24 @@ mod testing;
 pub use format::{Format, Input};
 pub use losses::{LossKind, Losses};
 pub use problems::{ProblemKind, Problems};
-pub use read::{FORMATS, format_of, named, read};
-pub use write::{Writer, write_file};
+pub use read::{format_of, read};
+pub use write::{Options, Writer, write_file};
 
-use crate::error::{Error, Result};
-use crate::limits::budget::Budget;
-use crate::limits::memory::TryGrow;
-use crate::model::{Profile, SourceId, StackId};
+/// All formats. The first that recognises a file reads it.
+pub const FORMATS: &[&Format] = &[
+    &rprof::FORMAT,
+    &pprof::FORMAT,
+    &otlp::FORMAT,
+    &speedscope::FORMAT,
+    &cpuprofile::FORMAT,
+    &firefox::FORMAT,
+    &rprofmem::FORMAT,
+    &perf::FORMAT,
+    &collapsed::FORMAT,
+    &callgrind::FORMAT,
+];
 
-/// Appends a sample without values. `frames` is the length of its stack, and `input` the name of the file.
-#[inline]
-fn add_sample(
-    profile: &mut Profile,
-    budget: &mut Budget,
-    input: &str,
-    source: SourceId,
-    stack: StackId,
-    frames: usize,
-) -> Result<()> {
-    if profile.samples.len() >= i32::MAX as usize {
-        return Err(Error::Unsupported(crate::message!(
-            "{input}: more than {} samples, which R cannot number.",
-            i32::MAX
-        )));
-    }
-    budget.samples(1, frames, input)?;
-    profile.samples.source.try_push(source, "samples")?;
-    profile.samples.stack.try_push(stack, "samples")
+/// The format with this name.
+pub fn named(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().copied().find(|format| format.name == name)
 }

@@ -3,8 +3,8 @@
 use super::format::{Format, Input};
 use super::pprof;
 use super::problems::Problems;
-use super::read::{named, read};
 use super::write::Writer;
+use super::{named, read};
 use crate::error::{Error, Result};
 use crate::io::gzip;
 use crate::io::input::Origin;

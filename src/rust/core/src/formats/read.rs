@@ -2,12 +2,9 @@
 //!
 //! Compression with gzip is also detected from the content, not from the name of a file.
 
-use super::foreign::Look;
-use super::format::{Format, Input, Opened};
+use super::format::{Format, Input, Look, Opened};
 use super::problems::Problems;
-use super::{
-    collapsed, cpuprofile, firefox, otlp, perf, pprof, rprof, rprofmem, signatures, speedscope,
-};
+use super::{FORMATS, collapsed, rprof, signatures};
 use crate::error::{Error, Foreign, Position, Result};
 use crate::formats::bytes::without_damage;
 use crate::io::gzip::Content;
@@ -20,24 +17,6 @@ use crate::model::Profile;
 const START: u64 = 1 << 16;
 /// The number of bytes for content whose first line is longer.
 const LONGEST_LINE: u64 = 64 << 20;
-
-/// All formats that can be read. The first that recognises a file reads it.
-pub const FORMATS: &[&Format] = &[
-    &rprof::FORMAT,
-    &pprof::FORMAT,
-    &otlp::FORMAT,
-    &speedscope::FORMAT,
-    &cpuprofile::FORMAT,
-    &firefox::FORMAT,
-    &rprofmem::FORMAT,
-    &perf::FORMAT,
-    &collapsed::FORMAT,
-];
-
-/// The format with this name, if it is supported.
-pub fn named(name: &str) -> Option<&'static Format> {
-    FORMATS.iter().copied().find(|format| format.name == name)
-}
 
 /// Reads a profile. Without a `format`, it is detected.
 pub fn read(
@@ -65,7 +44,13 @@ pub fn read(
                 look,
             };
             let input = message!("{}", opened.origin.name);
-            let (profile, problems) = (format.read)(opened, stop)?;
+            let Some(read) = format.read else {
+                return Err(Error::Unsupported(message!(
+                    "{input}: {} can only be written.",
+                    format.title
+                )));
+            };
+            let (profile, problems) = read(opened, stop)?;
             check_values(&profile, input)?;
             Ok((profile, problems))
         };
@@ -107,10 +92,8 @@ fn check_values(profile: &Profile, input: String) -> Result<()> {
 
 /// What is expected if no format is given.
 const ANY: Format = Format {
-    name: "",
     title: "a profile in a supported format",
-    recognises: |_| false,
-    ..rprof::FORMAT
+    ..Format::NONE
 };
 
 /// Detects the format of the content; `None` if it is not supported.
@@ -171,6 +154,7 @@ fn look_of(content: &mut Content, origin: &Origin) -> Result<Look> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::{cpuprofile, firefox, otlp, perf, pprof, rprofmem, speedscope};
 
     #[test]
     fn formats_are_distinguished() {

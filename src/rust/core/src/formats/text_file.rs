@@ -3,11 +3,10 @@
 //!
 //! Byte order marks, lines that end in CR LF, holes and empty files are the same for all of them.
 
-use super::add_sample;
-use super::foreign::Look;
-use super::format::{Format, Opened};
+use super::format::{Format, Look, Opened};
 use super::lines::{self, LIMITS, Reader};
 use super::problems::{ProblemKind, Problems};
+use super::samples::add_sample;
 use crate::error::{Error, Foreign, Position, Result};
 use crate::io::input::Origin;
 use crate::limits::budget::Budget;

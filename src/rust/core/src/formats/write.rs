@@ -4,9 +4,23 @@ use super::losses::Losses;
 use crate::error::Result;
 use crate::io::{gzip, save};
 use crate::limits::cancel::Stop;
-use crate::model::Profile;
+use crate::model::{Payload, Profile};
 use std::io::Write;
 use std::path::Path;
+
+/// Makes the writer of a format with options.
+pub type MakeWriter = for<'a> fn(&'a dyn Options) -> Result<Box<dyn Writer + 'a>>;
+
+/// The options of a writer by their names, as R passes them.
+pub trait Options {
+    fn flag(&self, name: &str) -> Result<bool>;
+    /// `None` if the writer decides.
+    fn optional_flag(&self, name: &str) -> Result<Option<bool>>;
+    fn text(&self, name: &str) -> Result<Option<&str>>;
+    fn texts(&self, name: &str) -> Result<Vec<&str>>;
+    /// The whole profile as a file to embed, if this flag is set.
+    fn payload(&self, name: &str) -> Result<Option<Payload>>;
+}
 
 /// Writes profiles in a format. Its fields are the options.
 pub trait Writer {

@@ -15,6 +15,7 @@ mod stale;
 use crate::error::{Error, Result};
 use crate::limits::memory;
 use foldhash::fast::RandomState;
+use stale::{PREFIX, SUFFIX};
 use std::fs::{self, File, OpenOptions};
 use std::hash::BuildHasher;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -26,10 +27,6 @@ const BUFFER: usize = 1 << 16;
 const MOST_LINKS: usize = 40;
 /// How many names are tried for a temporary file.
 const MOST_NAMES: u32 = 100;
-/// The start and the end of the names of temporary files. In between are the process id and a random
-/// number.
-const PREFIX: &str = ".profile-";
-const SUFFIX: &str = ".tmp";
 
 /// Creates or replaces the file at `path` with the content that `write` writes.
 ///

@@ -1,16 +1,14 @@
-//! JSON, written and read in pieces, so that a file is never in memory as a whole.
+//! JSON, written in pieces, so that a file is never in memory as a whole, and parts of it that are read.
 //!
 //! - [`write`]: writes values one by one;
-//! - [`read`]: returns values one by one, as the caller requests them; [`token`] parses strings and numbers;
+//! - [`token`]: parses strings and numbers, for the reader of files, [`crate::formats::json_file`];
 //! - [`keys`]: finds the names of fields at the start of a file, to recognise its format.
 //!
 //! OpenTelemetry has separate readers and writers, since its JSON encodes messages of protocol buffers.
 
 pub mod keys;
-pub mod read;
-mod token;
+pub mod token;
 pub mod write;
 
-pub use read::{Kind, Reader};
 pub use token::Number;
 pub use write::Json;

@@ -19,7 +19,7 @@
 //! | `plumbing` | a regular expression for names of functions |
 //! | `texts` | objects with `file` (a string), `text`, and `changed`: whether it was changed after recording |
 
-use super::Page;
+use super::content::Page;
 use super::samples::Samples;
 use super::tree::{Function, Tree};
 use crate::analysis::sample_types::summed_type;

@@ -4,7 +4,7 @@
 //! package, which are identified by their hashes, and forbids everything else. Names and source
 //! text are only in the data, which are base64, and in the title, in which they are escaped.
 
-use super::Page;
+use super::content::Page;
 use crate::error::{Error, Result};
 use crate::io::save;
 use crate::limits::memory::{TryText, written};

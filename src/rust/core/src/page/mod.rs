@@ -3,6 +3,7 @@
 //! The file contains the script and the style of the package, and the profile as data: JSON,
 //! compressed with gzip, in base64. The script draws the page from the data.
 //!
+//! - `content`: what the caller adds to the profile;
 //! - `data`: the JSON;
 //! - `tree`: the call tree and the names in it;
 //! - `samples`: the values of samples, both summed and in order;
@@ -11,6 +12,7 @@
 //! Stacks are stored as a prefix tree, so that the size depends on the distinct stacks, and the
 //! order of samples as runs of equal ones. A million samples of 1e5 different paths take 2.2 MB.
 
+mod content;
 mod data;
 mod html;
 mod samples;
@@ -18,45 +20,25 @@ mod samples;
 mod tests;
 mod tree;
 
+pub use content::{Page, SourceText};
+
 use crate::error::Result;
-use crate::formats::{Losses, Writer};
+use crate::formats::{Format, Losses, Writer};
 use crate::io::gzip;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::Growing;
 use crate::model::Profile;
 use std::io::Write;
 
-/// The content of a page other than the profile.
-#[derive(Debug, Default)]
-pub struct Page<'p> {
-    pub title: &'p str,
-    /// The program that writes the page, such as `profile 2.0.0`.
-    pub generator: &'p str,
-    /// The HTML without script and style, which follow.
-    pub template: &'p str,
-    pub style: &'p str,
-    pub script: &'p str,
-    /// A regular expression for names of functions that only call others.
-    pub plumbing: &'p str,
-    pub texts: Vec<SourceText<'p>>,
-    /// The number of sources that are shown. They are compared with all further sources.
-    pub sources: usize,
-    /// The names of functions for which a comparison of runs found a difference; `None` if there are
-    /// too few runs.
-    pub found: Option<Vec<&'p str>>,
-    /// Whether the page contains the order of samples.
-    pub timeline: bool,
-}
-
-/// The text of a source file.
-#[derive(Debug, Clone, Copy)]
-pub struct SourceText<'p> {
-    /// The name of the file, as in the table of functions.
-    pub name: &'p str,
-    pub text: &'p str,
-    /// Whether it was changed after the profile was recorded.
-    pub changed: bool,
-}
+/// A page is only written, with more than the profile: see [`Page`].
+pub const FORMAT: Format = Format {
+    name: "page",
+    title: "a page",
+    file_names: &["*.html", "*.htm"],
+    may_be_compressed: false,
+    r_writer: Some("write_profile_page"),
+    ..Format::NONE
+};
 
 impl Writer for Page<'_> {
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {

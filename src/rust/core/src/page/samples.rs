@@ -5,7 +5,7 @@ use super::tree::Tree;
 use crate::analysis::differences::{BaseSamples, Whole};
 use crate::collections::Lists;
 use crate::error::Result;
-use crate::formats::{otlp, pprof};
+use crate::formats;
 use crate::json::Json;
 use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, filled, with_room};
@@ -162,8 +162,9 @@ impl<'p> Samples<'p> {
     /// whose files are aggregated, and those with a count other than 1.
     fn is_aggregated(&self, source: &Source, rows: &[u32]) -> bool {
         let is_once = |counts: &Values| rows.iter().all(|&row| counts.column[row as usize] == 1.0);
-        let formats = [pprof::FORMAT.name, otlp::FORMAT.name];
-        formats.contains(&source.kind.as_str()) || !self.profile.counts().is_none_or(is_once)
+        let format = formats::named(source.kind.as_str());
+        format.is_some_and(|format| format.is_aggregated)
+            || !self.profile.counts().is_none_or(is_once)
     }
 
     fn write_rows(&self, source: SourceId, rows: &[u32], json: &mut Json) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The columns of combined tables.
 
+use super::ids::{check_resolved, renamed};
 use super::{Job, Parts, SAMPLE_LOCATIONS, WHAT, integers};
 use crate::collections::{Interner, TextList};
 use crate::error::Result;
@@ -42,12 +43,17 @@ impl<'j, 't, 'a> Job<'j, 't, 'a> {
             (Some(Data::Integers(ids)), Some(key)) => {
                 match self.numbered.iter().zip(Key::ALL).find(|(_, k)| *k == key) {
                     Some((numbered, _)) if numbered[profile].is_same() && name != FILES => {
-                        self.check_resolved(ids, &numbered[profile], name, column, key)?;
+                        check_resolved(ids, &numbered[profile], name, column, key)?;
                         Cells::Integers(ids)
                     }
-                    Some((numbered, _)) => {
-                        Cells::Ids(self.renamed(ids, &numbered[profile], name, column, key)?)
-                    }
+                    Some((numbered, _)) => Cells::Ids(renamed(
+                        ids,
+                        &numbered[profile],
+                        name,
+                        column,
+                        key,
+                        self.stop,
+                    )?),
                     // Attributes are compared before their owners have new ids.
                     None => Cells::Integers(ids),
                 }

@@ -1,11 +1,13 @@
 //! Assigns new ids to the rows of each table and replaces ids in the columns that refer to them.
 
-use super::{Job, ROWS_PER_CHECK, WHAT};
 use crate::error::{Error, Result};
-use crate::limits::cancel;
+use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::{TryCollect, TryGrow, copied, with_room};
 use crate::message;
 use crate::schema::{ColumnInfo, FILES, Ids, Key, NA, invalid_column};
+
+const WHAT: &str = "a combined table";
+const ROWS_PER_CHECK: usize = 1 << 20;
 
 /// The rows of a table of one profile, indexed by their ids, and the new ids.
 pub struct Numbered<'a> {
@@ -63,54 +65,53 @@ impl Numbered<'_> {
     }
 }
 
-impl<'a> Job<'_, '_, 'a> {
-    pub(super) fn check_resolved(
-        &self,
-        ids: &[i32],
-        numbered: &Numbered<'a>,
-        table: &'static str,
-        column: &'static ColumnInfo,
-        key: Key,
-    ) -> Result<()> {
-        let resolves = |id: &i32| *id == NA || numbered.rows.row(*id).is_some();
-        match ids.iter().all(resolves) {
-            true => Ok(()),
-            false => Err(unresolved(table, column, key)),
-        }
+/// Checks that ids refer to rows of the table of a key.
+pub fn check_resolved(
+    ids: &[i32],
+    numbered: &Numbered,
+    table: &'static str,
+    column: &'static ColumnInfo,
+    key: Key,
+) -> Result<()> {
+    let resolves = |id: &i32| *id == NA || numbered.rows.row(*id).is_some();
+    match ids.iter().all(resolves) {
+        true => Ok(()),
+        false => Err(unresolved(table, column, key)),
     }
+}
 
-    pub(super) fn renamed(
-        &self,
-        ids: &[i32],
-        numbered: &Numbered,
-        table: &'static str,
-        column: &'static ColumnInfo,
-        key: Key,
-    ) -> Result<Vec<i32>> {
-        let mut new = with_room(ids.len(), WHAT)?;
-        let mut by_id: Option<Vec<i32>> = None;
-        for (i, &id) in ids.iter().enumerate() {
-            if i % ROWS_PER_CHECK == 0 {
-                cancel::check(self.stop)?;
-            }
-            let id = match numbered.new_id(id) {
-                Some(new) => new,
-                None if id == NA => NA,
-                // A `#File` line precedes a sample. If that sample was removed, the line precedes the next one.
-                None if table == FILES && key == Key::Sample => {
-                    if by_id.is_none() {
-                        by_id = Some(numbered.sorted()?);
-                    }
-                    let sorted = by_id.as_deref().unwrap_or_default();
-                    let next = sorted.get(sorted.partition_point(|&other| other <= id));
-                    next.and_then(|&next| numbered.new_id(next)).unwrap_or(NA)
-                }
-                None => return Err(unresolved(table, column, key)),
-            };
-            new.try_push(id, WHAT)?;
+/// The new ids of rows of the table of a key, to which a column refers.
+pub fn renamed(
+    ids: &[i32],
+    numbered: &Numbered,
+    table: &'static str,
+    column: &'static ColumnInfo,
+    key: Key,
+    stop: Stop,
+) -> Result<Vec<i32>> {
+    let mut new = with_room(ids.len(), WHAT)?;
+    let mut by_id: Option<Vec<i32>> = None;
+    for (i, &id) in ids.iter().enumerate() {
+        if i % ROWS_PER_CHECK == 0 {
+            cancel::check(stop)?;
         }
-        Ok(new)
+        let id = match numbered.new_id(id) {
+            Some(new) => new,
+            None if id == NA => NA,
+            // A `#File` line precedes a sample. If that sample was removed, the line precedes the next one.
+            None if table == FILES && key == Key::Sample => {
+                if by_id.is_none() {
+                    by_id = Some(numbered.sorted()?);
+                }
+                let sorted = by_id.as_deref().unwrap_or_default();
+                let next = sorted.get(sorted.partition_point(|&other| other <= id));
+                next.and_then(|&next| numbered.new_id(next)).unwrap_or(NA)
+            }
+            None => return Err(unresolved(table, column, key)),
+        };
+        new.try_push(id, WHAT)?;
     }
+    Ok(new)
 }
 
 #[cold]

@@ -32,3 +32,15 @@ mod graph;
 mod write;
 
 pub use write::Writer;
+
+use crate::formats::format::Format;
+
+pub const FORMAT: Format = Format {
+    name: "callgrind",
+    title: "a callgrind file",
+    is_aggregated: true,
+    write: Some(|_| Ok(Box::new(Writer))),
+    file_names: &["*.callgrind", "callgrind.out", "callgrind.out.*"],
+    r_writer: Some("write_callgrind"),
+    ..Format::NONE
+};

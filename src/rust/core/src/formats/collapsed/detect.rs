@@ -1,6 +1,6 @@
 //! Recognises collapsed stacks, which have no signature, by the share of lines that are stacks.
 
-use super::read::{is_comment, split};
+use super::grammar::{is_comment, split};
 use crate::formats::bytes::{is_json, text_lines};
 use crate::limits::memory::TryAdd;
 use foldhash::fast::RandomState;

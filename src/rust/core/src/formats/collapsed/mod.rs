@@ -13,23 +13,31 @@
 //! after a change. Austin writes comments.
 
 mod detect;
+mod grammar;
 mod read;
 mod write;
 
 pub use detect::is_part_of_line;
-pub use read::FORMAT;
 pub use write::Writer;
 
-/// The suffixes of names that have a meaning, and the types of frames that they stand for.
-const FRAME_TYPES: [(&str, &str); 3] = [("_[k]", "kernel"), ("_[j]", "jit"), ("_[w]", "waker")];
-const INLINED: &str = "_[i]";
+use crate::formats::format::Format;
 
-/// Whether a line that starts with this text is a comment, even if it ends in a count. Names of functions may start
-/// with `#` or `//` too, such as those of private methods in JavaScript, but not with a blank behind it.
-fn starts_like_comment(text: &[u8]) -> bool {
-    let rest = text.strip_prefix(b"#").or(text.strip_prefix(b"//"));
-    rest.is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
-}
+pub const FORMAT: Format = Format {
+    name: "collapsed",
+    title: "a file of collapsed stacks",
+    recognises: detect::recognises,
+    read: Some(read::read),
+    write: Some(|options| {
+        Ok(Box::new(Writer {
+            type_: options.text("type")?,
+            frame_types: options.flag("frame_types")?,
+        }))
+    }),
+    file_names: &["*.collapsed", "*.folded"],
+    r_reader: Some("read_collapsed"),
+    r_writer: Some("write_collapsed"),
+    ..Format::NONE
+};
 
 #[cfg(test)]
 mod tests;

@@ -3,12 +3,11 @@
 //! A stack that occurred before is looked up by its text. Of other stacks, the outer frames that it has
 //! in common with the previous stack are not parsed again.
 
-use super::detect::recognises;
-use super::{FRAME_TYPES, INLINED, starts_like_comment};
+use super::grammar::{Count, FRAME_TYPES, INLINED, is_comment, split};
 use crate::collections::next_row;
 use crate::error::Result;
 use crate::formats::bytes::text_lines;
-use crate::formats::format::{Format, Opened};
+use crate::formats::format::Opened;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::text_cache::TextCache;
 use crate::formats::text_file::{self, File, Grammar};
@@ -16,26 +15,12 @@ use crate::limits::cancel::Stop;
 use crate::limits::memory::TryGrow;
 use crate::model::known_types::SAMPLES;
 use crate::model::{Location, LocationId, Profile, StackId, Values};
-use memchr::{memchr, memrchr, memrchr2};
+use memchr::{memchr, memrchr};
 
 const STACK: &str = "a stack";
 const VALUES: &str = "sample values";
 
-pub const FORMAT: Format = Format {
-    name: "collapsed",
-    title: "a file of collapsed stacks",
-    recognises,
-    is_guessed: false,
-    read,
-};
-
-/// Whether a line is a comment: it starts like one, or with the same characters and has no count.
-pub fn is_comment(line: &[u8]) -> bool {
-    let is_marked = line.starts_with(b"#") || line.starts_with(b"//");
-    is_marked && (starts_like_comment(line) || split(line).is_none())
-}
-
-fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let reader = Collapsed {
         has_two: None,
         stacks: TextCache::default(),
@@ -47,30 +32,6 @@ fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
         counts: Values::of_known(&SAMPLES, 0)?,
     };
     text_file::read(opened, reader, stop)
-}
-
-/// A count.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Count {
-    Whole(i64),
-    Decimal(f64),
-}
-
-/// A line as the text before the last blank, and the count after it. FlameGraph accepts a tab instead of the blank.
-pub fn split(line: &[u8]) -> Option<(&[u8], Count)> {
-    let at = memrchr2(b' ', b'\t', line)?;
-    let number = &line[at + 1..];
-    let digits = number.strip_prefix(b"-").unwrap_or(number);
-    let is_number = digits.first()?.is_ascii_digit()
-        && digits
-            .iter()
-            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));
-    let number = std::str::from_utf8(number).ok().filter(|_| is_number)?;
-    let count = match number.parse() {
-        Ok(whole) => Count::Whole(whole),
-        Err(_) => Count::Decimal(number.parse().ok().filter(|n: &f64| n.is_finite())?),
-    };
-    Some((&line[..at], count))
 }
 
 fn comment_text(line: &[u8]) -> &[u8] {

@@ -3,7 +3,7 @@
 //! The names of functions are all that a frame has, so stacks that differ only in files or lines become
 //! one. They are merged in a prefix tree, and the lines are in the order of their first samples.
 
-use super::{FRAME_TYPES, INLINED, starts_like_comment};
+use super::grammar::{FRAME_TYPES, INLINED, starts_like_comment};
 use crate::analysis::frame_names::FrameNames;
 use crate::analysis::paths::{Paths, ROOT};
 use crate::analysis::sample_types::{WrittenType, chosen_type};

@@ -17,19 +17,28 @@
 //!   the node, lines are counted from 1, and `startTime` and `endTime` are in seconds;
 //! - traces of Chrome's performance panel (`trace`), in which events contain parts of this.
 
+mod names;
 mod nodes;
 mod read;
 mod run;
 mod trace;
 mod write;
 
-pub use read::FORMAT;
 pub use write::Writer;
 
-/// The name of the outermost node, which is no function.
-const ROOT: &str = "(root)";
-/// What viewers call a function without a name.
-const ANONYMOUS: &str = "(anonymous)";
+use crate::formats::format::Format;
+
+pub const FORMAT: Format = Format {
+    name: "cpuprofile",
+    title: "a CPU profile of Chrome or Node",
+    recognises: read::recognises,
+    read: Some(read::read),
+    write: Some(|_| Ok(Box::new(Writer))),
+    file_names: &["*.cpuprofile"],
+    r_reader: Some("read_cpuprofile"),
+    r_writer: Some("write_cpuprofile"),
+    ..Format::NONE
+};
 
 #[cfg(test)]
 mod tests;

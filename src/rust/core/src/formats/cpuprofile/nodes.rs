@@ -1,9 +1,10 @@
 //! The tree of calls, as a list of nodes that refer to each other by their ids, or nested in each other.
 
-use super::{ANONYMOUS, ROOT};
+use super::names::{ANONYMOUS, ROOT};
 use crate::error::Result;
+use crate::formats::json_file::{Kind, Reader};
 use crate::formats::problems::ProblemKind;
-use crate::json::{Kind, Number, Reader};
+use crate::json::Number;
 use crate::limits::memory::{TryGrow, TryPut};
 use crate::message;
 use crate::model::{

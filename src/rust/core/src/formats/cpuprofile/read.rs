@@ -1,29 +1,22 @@
-//! Describes the format, and reads a file.
+//! Recognises and reads a file.
 
 use super::run::{Columns, Run};
 use super::trace::Trace;
 use crate::error::Result;
 use crate::formats::bytes::{is_json, is_text};
-use crate::formats::format::{Format, Opened};
+use crate::formats::format::Opened;
+use crate::formats::json_file::{self, Kind, Reader};
 use crate::formats::problems::Problems;
-use crate::json::{self, Kind, Reader, keys};
+use crate::json::keys;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::TryGrow;
 use crate::model::Profile;
 use memchr::memmem;
 
-pub const FORMAT: Format = Format {
-    name: "cpuprofile",
-    title: "a CPU profile of Chrome or Node",
-    recognises,
-    is_guessed: false,
-    read,
-};
-
 /// The number of bytes that must be text.
 const SNIFFED: usize = 4096;
 
-fn recognises(start: &[u8]) -> bool {
+pub fn recognises(start: &[u8]) -> bool {
     let has = |text: &str| memmem::find(start, text.as_bytes()).is_some();
     if is_json(start) {
         let is_tree = keys::has_any(start, &["nodes", "head"])
@@ -34,9 +27,9 @@ fn recognises(start: &[u8]) -> bool {
     is_array && is_text(&start[..start.len().min(SNIFFED)]) && keys::has_any(start, &["ph"])
 }
 
-fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let uri = opened.origin.own_uri()?;
-    json::read::read(opened, stop, |json| {
+    json_file::read(opened, stop, |json| {
         let mut profile = Profile::default();
         let (mut run, mut trace) = (Run::default(), None);
         let result = read_file(&mut run, &mut trace, &mut profile, json);
@@ -58,7 +51,7 @@ fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
                 }
                 false => "it has neither `nodes` nor `ProfileChunk` events",
             };
-            return Err(json.foreign(&FORMAT, found));
+            return Err(json.foreign(found));
         }
         let mut columns = Columns::new()?;
         for run in runs {

@@ -5,11 +5,11 @@
 //! that list, so that the sums of lines are right.
 
 use super::nodes::{Nodes, Place, Ticks};
-use super::read::FORMAT;
 use crate::collections::Lists;
 use crate::error::Result;
+use crate::formats::json_file::{Kind, Reader};
 use crate::formats::problems::ProblemKind;
-use crate::json::{Kind, Number, Reader};
+use crate::json::Number;
 use crate::limits::cancel::ROWS;
 use crate::limits::memory::{TryGrow, filled, owned, sort_by_key};
 use crate::model::known_types::SAMPLES;
@@ -160,7 +160,7 @@ impl Run {
         for id in &mut self.samples {
             *id = self.nodes.find(*id, json)?;
         }
-        let source = self.source(uri)?;
+        let source = self.source(json.source_kind(), uri)?;
         let source = profile.add_source(source)?;
         match self.samples.is_empty() {
             true => self.add_counts(source, profile, columns, json),
@@ -168,7 +168,7 @@ impl Run {
         }
     }
 
-    fn source(&self, uri: Option<&str>) -> Result<Source> {
+    fn source(&self, kind: SourceKind, uri: Option<&str>) -> Result<Source> {
         let unit = if self.is_old { 1e9 } else { 1e3 };
         let span = self.span();
         let is_recorded = |start: &f64| !self.is_old && *start >= SINCE_1970;
@@ -180,7 +180,7 @@ impl Run {
             comments.try_push(comment, "comments")?;
         }
         Ok(Source {
-            kind: SourceKind::named(FORMAT.name),
+            kind,
             uri: uri.map(|uri| owned(uri, "sources")).transpose()?,
             timestamp: start.map(seconds),
             time: start.filter(|&start| crate::model::nanoseconds(seconds(start)) != Some(start)),

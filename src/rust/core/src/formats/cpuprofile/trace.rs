@@ -7,7 +7,8 @@
 
 use super::run::{Run, SortedTime};
 use crate::error::Result;
-use crate::json::{Kind, Number, Reader};
+use crate::formats::json_file::{Kind, Reader};
+use crate::json::Number;
 use crate::limits::memory::{TryGrow, TryPut, owned, sort_by_key, written};
 use crate::model::{StringId, Strings};
 use foldhash::fast::RandomState;

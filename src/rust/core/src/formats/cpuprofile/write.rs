@@ -3,7 +3,7 @@
 //! A sample lasts until the next one, so after the last one there is a sample of the outermost node. Without it,
 //! viewers would lose the time of the last sample.
 
-use super::ROOT;
+use super::names::ROOT;
 use crate::analysis::frame_names::shown;
 use crate::analysis::measures::Measure;
 use crate::analysis::paths::{Paths, ROOT as NO_PARENT};
@@ -30,50 +30,46 @@ pub struct Writer;
 
 impl write::Writer for Writer {
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
-        write_file(profile, out, stop)
-    }
-}
-
-fn write_file(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
-    let measures = Measure::all(profile)?;
-    let measure = time_of(profile, &measures)?.unwrap_or(&Measure::NONE);
-    let rows = RowsBySource::new(profile)?;
-    let samples = Samples {
-        profile,
-        measure,
-        rows: &rows,
-    };
-    let tree = Tree::new(&samples, stop)?;
-    let mut losses = Losses::default();
-    losses.add(LossKind::NotPositive, tree.left_out.not_positive);
-    losses.add(LossKind::SampleWithoutValue, tree.left_out.without_time);
-    let sources = profile.source_ids();
-    let recorded = sources.filter(|&source| !rows.of(source).is_empty());
-    losses.add(LossKind::JoinedSource, recorded.count().saturating_sub(1));
-    let start = profile.sources.iter().find_map(time);
-    let start = start.map_or(0.0, |time| time as f64 / 1e3);
-    let mut json = Json::new(out, stop)?;
-    json.object(|json| {
-        json.field("nodes")?
-            .array(|json| tree.write(profile, json))?;
-        json.field("startTime")?.number(start)?;
-        json.field("endTime")?.number(start + tree.sum)?;
-        json.field("samples")?.array(|json| {
-            samples.for_each(stop, |row, _| {
-                let stack = profile.samples.stack[row];
-                json.integer(tree.id_of_stack[stack.row()])
+        let measures = Measure::all(profile)?;
+        let measure = time_of(profile, &measures)?.unwrap_or(&Measure::NONE);
+        let rows = RowsBySource::new(profile)?;
+        let samples = Samples {
+            profile,
+            measure,
+            rows: &rows,
+        };
+        let tree = Tree::new(&samples, stop)?;
+        let mut losses = Losses::default();
+        losses.add(LossKind::NotPositive, tree.left_out.not_positive);
+        losses.add(LossKind::SampleWithoutValue, tree.left_out.without_time);
+        let sources = profile.source_ids();
+        let recorded = sources.filter(|&source| !rows.of(source).is_empty());
+        losses.add(LossKind::JoinedSource, recorded.count().saturating_sub(1));
+        let start = profile.sources.iter().find_map(time);
+        let start = start.map_or(0.0, |time| time as f64 / 1e3);
+        let mut json = Json::new(out, stop)?;
+        json.object(|json| {
+            json.field("nodes")?
+                .array(|json| tree.write(profile, json))?;
+            json.field("startTime")?.number(start)?;
+            json.field("endTime")?.number(start + tree.sum)?;
+            json.field("samples")?.array(|json| {
+                samples.for_each(stop, |row, _| {
+                    let stack = profile.samples.stack[row];
+                    json.integer(tree.id_of_stack[stack.row()])
+                })?;
+                json.integer(ROOT_ID)
             })?;
-            json.integer(ROOT_ID)
+            json.field("timeDeltas")?.array(|json| {
+                json.integer(0)?;
+                samples
+                    .for_each(stop, |_, time| json.number(time))
+                    .map(drop)
+            })
         })?;
-        json.field("timeDeltas")?.array(|json| {
-            json.integer(0)?;
-            samples
-                .for_each(stop, |_, time| json.number(time))
-                .map(drop)
-        })
-    })?;
-    json.finish()?;
-    Ok(losses)
+        json.finish()?;
+        Ok(losses)
+    }
 }
 
 /// The sample type that is written: the default one if it is a time, else the first that is. `None` if there

@@ -1,8 +1,9 @@
 //! Columns of tables: arrays of numbers, of which some may be missing.
 
 use crate::error::Result;
-use crate::json::{Kind, Reader};
-use crate::limits::memory::TryGrow;
+use crate::formats::json_file::{Kind, Reader};
+use crate::json::Number;
+use crate::limits::memory::{TryGrow, owned, written};
 use crate::message;
 
 const WHAT: &str = "a column";
@@ -94,4 +95,18 @@ pub fn row_of(column: &[f64], row: u32, other: &[f64], json: &Reader) -> Result<
         refer(column, row, other, json)?;
     }
     index(column, row, json)
+}
+
+/// A text, or a number as text.
+pub fn text(json: &mut Reader) -> Result<Option<String>> {
+    match json.peek()? {
+        Kind::Number => match json.number()? {
+            Number::Whole(number) => written(format_args!("{number}"), WHAT).map(Some),
+            Number::Real(number) => written(format_args!("{number}"), WHAT).map(Some),
+        },
+        _ => {
+            let text = json.text_if_any()?;
+            text.map(|text| owned(text, WHAT)).transpose()
+        }
+    }
 }

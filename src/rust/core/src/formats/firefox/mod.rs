@@ -19,13 +19,36 @@
 //! in `docs-developer/CHANGELOG-formats.md` of the viewer, the types in its `src/types/profile.ts`.
 
 mod columns;
+mod meta;
 mod read;
 mod tables;
 mod threads;
+mod values;
 mod write;
 
-pub use read::FORMAT;
 pub use write::{Text, Writer};
+
+use crate::formats::format::Format;
+use crate::limits::memory::TryCollect;
+
+pub const FORMAT: Format = Format {
+    name: "firefox",
+    title: "a profile of the Firefox Profiler",
+    recognises: read::recognises,
+    read: Some(read::read),
+    write: Some(|options| {
+        let files = options.texts("files")?.into_iter();
+        let texts = files.zip(options.texts("texts")?);
+        let texts = texts.map(|(file, text)| Text { file, text });
+        Ok(Box::new(Writer {
+            texts: texts.try_vec("texts")?,
+        }))
+    }),
+    file_names: &["*.firefox.json"],
+    r_reader: Some("read_firefox"),
+    r_writer: Some("write_firefox"),
+    ..Format::NONE
+};
 
 #[cfg(test)]
 mod tests;

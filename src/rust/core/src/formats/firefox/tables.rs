@@ -3,7 +3,7 @@
 
 use super::columns::{self, Column, get, index, refer, row_of, whole};
 use crate::error::{Error, Result};
-use crate::json::{Kind, Reader};
+use crate::formats::json_file::{Kind, Reader};
 use crate::limits::memory::{TryGrow, TryPut};
 use crate::message;
 use crate::model::{

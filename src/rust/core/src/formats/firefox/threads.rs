@@ -1,17 +1,17 @@
 //! Threads: their samples, and what these become in the model.
 
-use super::columns::{self, Column, get, index};
-use super::read::{Columns, FORMAT, Meta};
+use super::columns::{self, Column, get, index, text};
+use super::meta::Meta;
 use super::tables::{Mappings, Part, Tables, View};
+use super::values::Columns;
 use crate::error::Result;
+use crate::formats::json_file::{Kind, Reader};
 use crate::formats::problems::ProblemKind;
-use crate::json::{Kind, Number, Reader};
 use crate::limits::cancel::ROWS;
 use crate::limits::memory::{TryGrow, owned, written};
 use crate::model::known_types::{ALLOC_SPACE, CPU, DEALLOC_SPACE, SAMPLES};
 use crate::model::{
-    Period, Profile, SampleType, Source, SourceKind, Strings, ValueType, nanoseconds, nearest,
-    seconds,
+    Profile, SampleType, Source, SourceKind, Strings, ValueType, nanoseconds, nearest, seconds,
 };
 
 const WHAT: &str = "samples";
@@ -145,13 +145,19 @@ impl Thread {
                 }
             }
         }
-        let source = self.source(all, meta, profile)?;
+        let source = self.source(json.source_kind(), all, meta, profile)?;
         let source = profile.add_source(source)?;
         let rows = profile.samples.len();
         profile.samples.source.try_fill(rows, source, WHAT)
     }
 
-    fn source(&self, types: Vec<ValueType>, meta: &Meta, profile: &mut Profile) -> Result<Source> {
+    fn source(
+        &self,
+        kind: SourceKind,
+        types: Vec<ValueType>,
+        meta: &Meta,
+        profile: &mut Profile,
+    ) -> Result<Source> {
         let mut comments = Vec::new();
         let process = self.process.as_deref().unwrap_or_default();
         let pid = self.pid.as_deref().unwrap_or_default();
@@ -169,7 +175,7 @@ impl Thread {
         }
         let start = meta.start().and_then(|start| nearest(start * 1e6));
         Ok(Source {
-            kind: SourceKind::named(FORMAT.name),
+            kind,
             uri: meta
                 .uri
                 .as_deref()
@@ -285,40 +291,5 @@ impl Adding<'_, '_> {
             }
         }
         Ok(types)
-    }
-}
-
-impl Meta {
-    /// When the recording began, in milliseconds since 1970.
-    fn start(&self) -> Option<f64> {
-        Some(self.origin? + self.recording.unwrap_or(0.0))
-    }
-
-    fn period(&self) -> Result<Option<Period>> {
-        let Some(interval) = self.interval.filter(|interval| *interval > 0.0) else {
-            return Ok(None);
-        };
-        Ok(Some(Period {
-            value: interval,
-            exact: None,
-            type_: Some(ValueType {
-                name: owned("time", WHAT)?,
-                unit: owned("milliseconds", WHAT)?,
-            }),
-        }))
-    }
-}
-
-/// A text, or a number as text.
-pub fn text(json: &mut Reader) -> Result<Option<String>> {
-    match json.peek()? {
-        Kind::Number => match json.number()? {
-            Number::Whole(number) => written(format_args!("{number}"), WHAT).map(Some),
-            Number::Real(number) => written(format_args!("{number}"), WHAT).map(Some),
-        },
-        _ => {
-            let text = json.text_if_any()?;
-            text.map(|text| owned(text, WHAT)).transpose()
-        }
     }
 }

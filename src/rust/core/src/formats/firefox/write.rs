@@ -2,6 +2,7 @@
 
 mod tables;
 mod threads;
+mod times;
 
 use crate::analysis::measures::Measure;
 use crate::analysis::rows_by_source::RowsBySource;
@@ -12,17 +13,17 @@ use crate::formats::write;
 use crate::json::Json;
 use crate::limits::cancel::Stop;
 use crate::limits::memory::{TryCollect, TryGrow};
-use crate::model::{Period, Profile};
+use crate::model::Profile;
 use std::io::Write;
 use tables::Tables;
+pub use tables::Text;
 use threads::{Run, Thread};
+use times::{INTERVAL, milliseconds, period};
 
 const WHAT: &str = "the output";
 const VERSION: i64 = 66;
 /// The version of Gecko's own form from which version 66 is made.
 const GECKO_VERSION: i64 = 24;
-/// Milliseconds between samples, if that is unknown.
-const INTERVAL: f64 = 1.0;
 /// Name and colour of the categories. Each needs a subcategory.
 const CATEGORIES: [(&str, &str); 4] = [
     ("Other", "grey"),
@@ -30,13 +31,6 @@ const CATEGORIES: [(&str, &str); 4] = [
     ("Native code", "lightblue"),
     ("Garbage collection", "orange"),
 ];
-
-/// The text of a source file.
-#[derive(Debug, Clone, Copy)]
-pub struct Text<'a> {
-    pub file: &'a str,
-    pub text: &'a str,
-}
 
 /// Writes processed profiles.
 #[derive(Debug, Clone, Default)]
@@ -46,55 +40,46 @@ pub struct Writer<'a> {
 
 impl write::Writer for Writer<'_> {
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
-        write_file(self, profile, out, stop)
-    }
-}
-
-fn write_file(
-    options: &Writer,
-    profile: &Profile,
-    out: &mut dyn Write,
-    stop: Stop,
-) -> Result<Losses> {
-    let measures = Measure::all(profile)?;
-    let rows = RowsBySource::new(profile)?;
-    let tables = Tables::new(profile, stop)?;
-    let mut losses = Losses::default();
-    let times = profile.sources.iter().map(time).try_vec(WHAT)?;
-    let start = times.iter().flatten().copied().min().unwrap_or(0);
-    let mut written = Vec::new();
-    for source in profile.source_ids() {
-        let run = Run {
-            profile,
-            source,
-            rows: rows.of(source),
-            start: times[source.row()].map_or(0.0, |time| milliseconds(time - start)),
-            origin: start,
-        };
-        written.try_push(Thread::new(run, &measures)?, WHAT)?;
-    }
-    losses.add(LossKind::OtherType, undistinguished(&written));
-    let mut json = Json::new(out, stop)?;
-    json.object(|json| {
-        json.field("meta")?
-            .object(|json| write_meta(profile, start, &tables, json))?;
-        json.field("libs")?
-            .array(|json| tables.write_libs(profile, json))?;
-        json.field("shared")?
-            .object(|json| tables.write(profile, &options.texts, json))?;
-        json.field("threads")?.array(|json| {
-            for thread in &written {
-                json.object(|json| thread.write(&tables, &mut losses, json, stop))?;
+        let measures = Measure::all(profile)?;
+        let rows = RowsBySource::new(profile)?;
+        let tables = Tables::new(profile, stop)?;
+        let mut losses = Losses::default();
+        let times = profile.sources.iter().map(time).try_vec(WHAT)?;
+        let start = times.iter().flatten().copied().min().unwrap_or(0);
+        let mut written = Vec::new();
+        for source in profile.source_ids() {
+            let run = Run {
+                profile,
+                source,
+                rows: rows.of(source),
+                start: times[source.row()].map_or(0.0, |time| milliseconds(time - start)),
+                origin: start,
+            };
+            written.try_push(Thread::new(run, &measures)?, WHAT)?;
+        }
+        losses.add(LossKind::OtherType, undistinguished(&written));
+        let mut json = Json::new(out, stop)?;
+        json.object(|json| {
+            json.field("meta")?
+                .object(|json| write_meta(profile, start, &tables, json))?;
+            json.field("libs")?
+                .array(|json| tables.write_libs(profile, json))?;
+            json.field("shared")?
+                .object(|json| tables.write(profile, &self.texts, json))?;
+            json.field("threads")?.array(|json| {
+                for thread in &written {
+                    json.object(|json| thread.write(&tables, &mut losses, json, stop))?;
+                }
+                Ok(())
+            })?;
+            for empty in ["counters", "pages", "profilerOverhead"] {
+                json.field(empty)?.array(|_| Ok(()))?;
             }
             Ok(())
         })?;
-        for empty in ["counters", "pages", "profilerOverhead"] {
-            json.field(empty)?.array(|_| Ok(()))?;
-        }
-        Ok(())
-    })?;
-    json.finish()?;
-    Ok(losses)
+        json.finish()?;
+        Ok(losses)
+    }
 }
 
 /// The number of threads whose weights would be read as values of another type: the format knows times, bytes and counts.
@@ -105,10 +90,6 @@ fn undistinguished(threads: &[Thread]) -> usize {
         thread.has_other_unit() || same.any(|other| thread.is_other_type(other))
     };
     threads.clone().filter(is_like_another).count()
-}
-
-fn milliseconds(nanoseconds: i64) -> f64 {
-    nanoseconds as f64 / 1e6
 }
 
 fn write_meta(profile: &Profile, start: i64, tables: &Tables, json: &mut Json) -> Result<()> {
@@ -155,10 +136,4 @@ fn write_meta(profile: &Profile, start: i64, tables: &Tables, json: &mut Json) -
         .integers(0..profile.sources.len() as i64)?;
     json.field("initialSelectedThreads")?
         .integers(0..profile.sources.len().min(1) as i64)
-}
-
-/// The sampling period in milliseconds, if it is a time.
-fn period(source: &crate::model::Source) -> Option<f64> {
-    let period = source.period.as_ref().and_then(Period::nanoseconds)?;
-    Some(period / 1e6).filter(|&period| period > 0.0 && period.is_finite())
 }

@@ -17,12 +17,18 @@ mod write;
 
 pub use write::Writer;
 
-use super::format::Format;
+use crate::formats::format::Format;
 
 pub const FORMAT: Format = Format {
     name: "otlp",
     title: "an OpenTelemetry profile",
     recognises: detect::is_otlp,
     is_guessed: true,
-    read: read::read,
+    is_aggregated: true,
+    read: Some(read::read),
+    write: Some(|options| Ok(Box::new(Writer::of_options(options)?))),
+    file_names: &["*.otlp", "*.otlp.json"],
+    r_reader: Some("read_otlp"),
+    r_writer: Some("write_otlp"),
+    ..Format::NONE
 };

@@ -4,7 +4,12 @@
 //! In JSON, field names are in lower camel case. A few fields had other names before version 1.9,
 //! which are listed as well. Field numbers are those of the current version.
 
-use super::layout::COMMENTS_OF_JSON;
+use super::layout::{COMMENTS_OF_JSON, Layout};
+use super::proto::{
+    any_value, data, dictionary, entity_ref, function, key_value, key_value_and_unit, line, link,
+    location, mapping, profile, resource, resource_profiles, scope, scope_profiles, stack,
+    value_type, values,
+};
 
 pub struct MessageType {
     pub fields: &'static [FieldType],
@@ -69,127 +74,127 @@ macro_rules! messages {
 
 messages! {
     DATA {
-        many(1, "resourceProfiles", Message(&RESOURCE_PROFILES)),
-        one(2, "dictionary", Message(&DICTIONARY)),
+        many(data::RESOURCE_PROFILES, "resourceProfiles", Message(&RESOURCE_PROFILES)),
+        one(data::DICTIONARY, "dictionary", Message(&DICTIONARY)),
     }
     DICTIONARY {
-        many(1, "mappingTable", Message(&MAPPING)),
-        many(2, "locationTable", Message(&LOCATION)),
-        many(3, "functionTable", Message(&FUNCTION)),
-        many(4, "linkTable", Message(&LINK)),
-        many(5, "stringTable", Text),
-        many(6, "attributeTable", Message(&KEY_VALUE_AND_UNIT)),
-        many(7, "stackTable", Message(&STACK)),
+        many(dictionary::MAPPING_TABLE, "mappingTable", Message(&MAPPING)),
+        many(dictionary::LOCATION_TABLE, "locationTable", Message(&LOCATION)),
+        many(dictionary::FUNCTION_TABLE, "functionTable", Message(&FUNCTION)),
+        many(dictionary::LINK_TABLE, "linkTable", Message(&LINK)),
+        many(dictionary::STRING_TABLE, "stringTable", Text),
+        many(dictionary::ATTRIBUTE_TABLE, "attributeTable", Message(&KEY_VALUE_AND_UNIT)),
+        many(dictionary::STACK_TABLE, "stackTable", Message(&STACK)),
     }
     RESOURCE_PROFILES {
-        one(1, "resource", Message(&RESOURCE)),
-        many(2, "scopeProfiles", Message(&SCOPE_PROFILES)),
-        one(3, "schemaUrl", Text),
+        one(resource_profiles::RESOURCE, "resource", Message(&RESOURCE)),
+        many(resource_profiles::SCOPE_PROFILES, "scopeProfiles", Message(&SCOPE_PROFILES)),
+        one(resource_profiles::SCHEMA_URL, "schemaUrl", Text),
     }
     RESOURCE {
-        many(1, "attributes", Message(&KEY_VALUE)),
-        one(2, "droppedAttributesCount", Uint32),
-        many(3, "entityRefs", Message(&ENTITY_REF)),
+        many(resource::ATTRIBUTES, "attributes", Message(&KEY_VALUE)),
+        one(resource::DROPPED_ATTRIBUTES_COUNT, "droppedAttributesCount", Uint32),
+        many(resource::ENTITY_REFS, "entityRefs", Message(&ENTITY_REF)),
     }
     ENTITY_REF {
-        one(1, "schemaUrl", Text),
-        one(2, "type", Text),
-        many(3, "idKeys", Text),
-        many(4, "descriptionKeys", Text),
+        one(entity_ref::SCHEMA_URL, "schemaUrl", Text),
+        one(entity_ref::TYPE, "type", Text),
+        many(entity_ref::ID_KEYS, "idKeys", Text),
+        many(entity_ref::DESCRIPTION_KEYS, "descriptionKeys", Text),
     }
     SCOPE_PROFILES {
-        one(1, "scope", Message(&SCOPE)),
-        many(2, "profiles", Message(&PROFILE)),
-        one(3, "schemaUrl", Text),
+        one(scope_profiles::SCOPE, "scope", Message(&SCOPE)),
+        many(scope_profiles::PROFILES, "profiles", Message(&PROFILE)),
+        one(scope_profiles::SCHEMA_URL, "schemaUrl", Text),
     }
     SCOPE {
-        one(1, "name", Text),
-        one(2, "version", Text),
-        many(3, "attributes", Message(&KEY_VALUE)),
-        one(4, "droppedAttributesCount", Uint32),
+        one(scope::NAME, "name", Text),
+        one(scope::VERSION, "version", Text),
+        many(scope::ATTRIBUTES, "attributes", Message(&KEY_VALUE)),
+        one(scope::DROPPED_ATTRIBUTES_COUNT, "droppedAttributesCount", Uint32),
     }
     PROFILE {
-        one(1, "sampleType", Message(&VALUE_TYPE)),
-        many(2, "samples", Message(&SAMPLE)),
-        many(2, "sample", Message(&SAMPLE)),
-        one(3, "timeUnixNano", Fixed64),
-        one(4, "durationNano", Uint64),
-        one(5, "periodType", Message(&VALUE_TYPE)),
-        one(6, "period", Int64),
-        one(7, "profileId", ProfileId),
-        one(8, "droppedAttributesCount", Uint32),
-        one(9, "originalPayloadFormat", Text),
-        one(10, "originalPayload", Bytes),
-        many(11, "attributeIndices", Int32),
+        one(profile::SAMPLE_TYPE, "sampleType", Message(&VALUE_TYPE)),
+        many(profile::SAMPLES, "samples", Message(&SAMPLE)),
+        many(profile::SAMPLES, "sample", Message(&SAMPLE)),
+        one(profile::TIME_UNIX_NANO, "timeUnixNano", Fixed64),
+        one(profile::DURATION_NANO, "durationNano", Uint64),
+        one(profile::PERIOD_TYPE, "periodType", Message(&VALUE_TYPE)),
+        one(profile::PERIOD, "period", Int64),
+        one(Layout::CURRENT.profile.profile_id, "profileId", ProfileId),
+        one(Layout::CURRENT.profile.dropped_attributes_count, "droppedAttributesCount", Uint32),
+        one(Layout::CURRENT.profile.payload_format, "originalPayloadFormat", Text),
+        one(Layout::CURRENT.profile.payload, "originalPayload", Bytes),
+        many(Layout::CURRENT.profile.attribute_indices, "attributeIndices", Int32),
         many(COMMENTS_OF_JSON, "commentStrindices", Int32),
     }
     VALUE_TYPE {
-        one(1, "typeStrindex", Int32),
-        one(2, "unitStrindex", Int32),
+        one(value_type::TYPE_STRINDEX, "typeStrindex", Int32),
+        one(value_type::UNIT_STRINDEX, "unitStrindex", Int32),
     }
     SAMPLE {
-        one(1, "stackIndex", Int32),
-        many(2, "attributeIndices", Int32),
-        one(3, "linkIndex", Int32),
-        many(4, "values", Int64),
-        many(5, "timestampsUnixNano", Fixed64),
+        one(Layout::CURRENT.sample.stack_index, "stackIndex", Int32),
+        many(Layout::CURRENT.sample.attribute_indices, "attributeIndices", Int32),
+        one(Layout::CURRENT.sample.link_index, "linkIndex", Int32),
+        many(Layout::CURRENT.sample.values, "values", Int64),
+        many(Layout::CURRENT.sample.timestamps, "timestampsUnixNano", Fixed64),
     }
     MAPPING {
-        one(1, "memoryStart", Uint64),
-        one(2, "memoryLimit", Uint64),
-        one(3, "fileOffset", Uint64),
-        one(4, "filenameStrindex", Int32),
-        many(5, "attributeIndices", Int32),
+        one(mapping::MEMORY_START, "memoryStart", Uint64),
+        one(mapping::MEMORY_LIMIT, "memoryLimit", Uint64),
+        one(mapping::FILE_OFFSET, "fileOffset", Uint64),
+        one(mapping::FILENAME_STRINDEX, "filenameStrindex", Int32),
+        many(mapping::ATTRIBUTE_INDICES, "attributeIndices", Int32),
     }
     STACK {
-        many(1, "locationIndices", Int32),
+        many(stack::LOCATION_INDICES, "locationIndices", Int32),
     }
     LOCATION {
-        one(1, "mappingIndex", Int32),
-        one(2, "address", Uint64),
-        many(3, "lines", Message(&LINE)),
-        many(3, "line", Message(&LINE)),
-        many(4, "attributeIndices", Int32),
+        one(location::MAPPING_INDEX, "mappingIndex", Int32),
+        one(location::ADDRESS, "address", Uint64),
+        many(location::LINES, "lines", Message(&LINE)),
+        many(location::LINES, "line", Message(&LINE)),
+        many(location::ATTRIBUTE_INDICES, "attributeIndices", Int32),
     }
     LINE {
-        one(1, "functionIndex", Int32),
-        one(2, "line", Int64),
-        one(3, "column", Int64),
+        one(line::FUNCTION_INDEX, "functionIndex", Int32),
+        one(line::LINE, "line", Int64),
+        one(line::COLUMN, "column", Int64),
     }
     FUNCTION {
-        one(1, "nameStrindex", Int32),
-        one(2, "systemNameStrindex", Int32),
-        one(3, "filenameStrindex", Int32),
-        one(4, "startLine", Int64),
+        one(function::NAME_STRINDEX, "nameStrindex", Int32),
+        one(function::SYSTEM_NAME_STRINDEX, "systemNameStrindex", Int32),
+        one(function::FILENAME_STRINDEX, "filenameStrindex", Int32),
+        one(function::START_LINE, "startLine", Int64),
     }
     LINK {
-        one(1, "traceId", Hex),
-        one(2, "spanId", Hex),
+        one(link::TRACE_ID, "traceId", Hex),
+        one(link::SPAN_ID, "spanId", Hex),
     }
     KEY_VALUE_AND_UNIT {
-        one(1, "keyStrindex", Int32),
-        one(2, "value", Message(&ANY_VALUE)),
-        one(3, "unitStrindex", Int32),
+        one(key_value_and_unit::KEY_STRINDEX, "keyStrindex", Int32),
+        one(key_value_and_unit::VALUE, "value", Message(&ANY_VALUE)),
+        one(key_value_and_unit::UNIT_STRINDEX, "unitStrindex", Int32),
     }
     KEY_VALUE {
-        one(1, "key", Text),
-        one(2, "value", Message(&ANY_VALUE)),
-        one(3, "keyStrindex", Int32),
+        one(key_value::KEY, "key", Text),
+        one(key_value::VALUE, "value", Message(&ANY_VALUE)),
+        one(key_value::KEY_STRINDEX, "keyStrindex", Int32),
     }
     ANY_VALUE {
-        one(1, "stringValue", Text),
-        one(2, "boolValue", Bool),
-        one(3, "intValue", Int64),
-        one(4, "doubleValue", Double),
-        one(5, "arrayValue", Message(&ARRAY_VALUE)),
-        one(6, "kvlistValue", Message(&KEY_VALUE_LIST)),
-        one(7, "bytesValue", Bytes),
-        one(8, "stringValueStrindex", Int32),
+        one(any_value::STRING_VALUE, "stringValue", Text),
+        one(any_value::BOOL_VALUE, "boolValue", Bool),
+        one(any_value::INT_VALUE, "intValue", Int64),
+        one(any_value::DOUBLE_VALUE, "doubleValue", Double),
+        one(any_value::ARRAY_VALUE, "arrayValue", Message(&ARRAY_VALUE)),
+        one(any_value::KVLIST_VALUE, "kvlistValue", Message(&KEY_VALUE_LIST)),
+        one(any_value::BYTES_VALUE, "bytesValue", Bytes),
+        one(any_value::STRING_VALUE_STRINDEX, "stringValueStrindex", Int32),
     }
     ARRAY_VALUE {
-        many(1, "values", Message(&ANY_VALUE)),
+        many(values::VALUES, "values", Message(&ANY_VALUE)),
     }
     KEY_VALUE_LIST {
-        many(1, "values", Message(&KEY_VALUE)),
+        many(values::VALUES, "values", Message(&KEY_VALUE)),
     }
 }

@@ -17,7 +17,17 @@ mod frame;
 mod head;
 mod read;
 mod stacks;
+
+use crate::formats::format::Format;
+
+pub const FORMAT: Format = Format {
+    name: "perf",
+    title: "an output of `perf script`",
+    recognises: detect::recognises,
+    read: Some(read::read),
+    r_reader: Some("read_perf_script"),
+    ..Format::NONE
+};
+
 #[cfg(test)]
 mod tests;
-
-pub use read::FORMAT;

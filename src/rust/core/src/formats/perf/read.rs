@@ -1,13 +1,13 @@
-//! Describes the format, and reads a file.
+//! Recognises and reads a file.
 //!
 //! The frames of a sample are collected as text, by which equal stacks are found (`stacks.rs`).
 
-use super::detect::{is_header, recognises};
+use super::detect::is_header;
 use super::frame::frame;
 use super::head::{Head, head};
 use super::stacks::{Known, Stacks};
 use crate::error::Result;
-use crate::formats::format::{Format, Opened};
+use crate::formats::format::Opened;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::text_file::{self, File, Grammar};
 use crate::limits::cancel::Stop;
@@ -24,15 +24,7 @@ const MOST_EVENTS: usize = 1000;
 /// The number of frames of a sample between two checks of the memory that they take.
 const FRAMES: usize = 10_000;
 
-pub const FORMAT: Format = Format {
-    name: "perf",
-    title: "an output of `perf script`",
-    recognises,
-    is_guessed: false,
-    read,
-};
-
-fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     text_file::read(opened, PerfScript::default(), stop)
 }
 

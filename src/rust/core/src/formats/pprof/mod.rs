@@ -13,12 +13,23 @@ mod write;
 
 pub use write::Writer;
 
-use super::format::Format;
+use crate::formats::format::Format;
 
 pub const FORMAT: Format = Format {
     name: "pprof",
     title: "a pprof profile",
     recognises: detect::is_pprof,
     is_guessed: true,
-    read: read::read,
+    is_aggregated: true,
+    read: Some(read::read),
+    write: Some(|options| {
+        Ok(Box::new(Writer {
+            aggregate: options.flag("aggregate")?,
+            source_labels: options.flag("source_labels")?,
+        }))
+    }),
+    file_names: &["*.pb", "*.pprof", "*.prof"],
+    r_reader: Some("read_pprof"),
+    r_writer: Some("write_pprof"),
+    ..Format::NONE
 };

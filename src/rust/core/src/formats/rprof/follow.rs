@@ -3,12 +3,12 @@
 //! A run defines its options and the numbers of its files once. So what it has said so far is read again at the start
 //! of each part.
 
+use super::FORMAT;
 use super::grammar;
 use super::line_reader::LineReader;
-use super::read::FORMAT;
 use crate::error::Result;
 use crate::formats::bytes::first_line;
-use crate::formats::foreign::Look;
+use crate::formats::format::Look;
 use crate::io::input::Origin;
 use crate::limits::memory::TryGrow;
 use crate::model::Profile;

@@ -16,6 +16,7 @@
 //! determined by what follows (`grammar`), and the end of a sample may be determined by the
 //! next line (`pending`).
 
+mod detect;
 mod ends;
 mod follow;
 mod grammar;
@@ -31,20 +32,24 @@ mod write;
 pub use follow::{Followed, Follower, starts_with_header};
 pub use grammar::memory_prefix as parse_memory;
 pub use line_reader::OTHERWISE;
-pub use read::{AS_RECORDED, FORMAT};
 pub use write::Writer;
 
-use crate::formats::bytes::text_lines;
+use crate::formats::format::Format;
 
-/// Whether the content looks like an Rprof file: whether its first line is a header, the path of a file, or a
-/// sample. Names of functions may contain any bytes.
-fn is_rprof(start: &[u8]) -> bool {
-    let Some(line) = text_lines(start).next() else {
-        return false;
-    };
-    let is_header = || grammar::header(line).is_some() || grammar::file_line(line).is_some();
-    let item = grammar::memory_prefix(line).map_or(line, |(_, at)| &line[at..]);
-    // A stack of another format may contain quotes too, but ends with a number.
-    let is_sample = line.ends_with(b" ") || line.ends_with(b"\"");
-    is_header() || is_sample && grammar::starts_with_item(item, true)
-}
+pub const FORMAT: Format = Format {
+    name: "rprof",
+    title: "an Rprof file",
+    recognises: detect::is_rprof,
+    read: Some(read::read),
+    write: Some(|_| Ok(Box::new(Writer))),
+    file_names: &["*.out", "*.Rprof"],
+    r_reader: Some("read_rprof"),
+    r_writer: Some("write_rprof"),
+    ..Format::NONE
+};
+
+/// The same with the frames that stand for labels, so that each sample has the calls that R had.
+pub const AS_RECORDED: Format = Format {
+    read: Some(read::read_as_recorded),
+    ..FORMAT
+};

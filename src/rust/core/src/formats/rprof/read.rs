@@ -1,29 +1,14 @@
-//! Describes the format, and reads a file.
+//! Recognises and reads a file.
 
-use super::is_rprof;
 use super::line_reader::LineReader;
 use crate::analysis::label_frames::take_labels_of_file;
 use crate::error::Result;
-use crate::formats::format::{Format, Opened};
+use crate::formats::format::Opened;
 use crate::formats::lines::{self, LIMITS, Limits, Reader};
 use crate::formats::problems::Problems;
 use crate::limits::cancel::Stop;
 use crate::message;
 use crate::model::Profile;
-
-pub const FORMAT: Format = Format {
-    name: "rprof",
-    title: "an Rprof file",
-    recognises: is_rprof,
-    is_guessed: false,
-    read,
-};
-
-/// The same with the frames that stand for labels, so that each sample has the calls that R had.
-pub const AS_RECORDED: Format = Format {
-    read: read_as_recorded,
-    ..FORMAT
-};
 
 /// Reads a file of `Rprof()`.
 pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
@@ -34,7 +19,7 @@ pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     Ok((profile, problems))
 }
 
-fn read_as_recorded(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+pub fn read_as_recorded(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     read_lines(opened, &LIMITS, stop)
 }
 
@@ -79,7 +64,7 @@ impl Reader for LineReader {
 mod tests {
     use super::*;
     use crate::error::Position;
-    use crate::formats::foreign::Look;
+    use crate::formats::format::{Format, Look};
     use crate::formats::lines::{HOLE, SNIFFED};
     use crate::formats::problems::ProblemKind;
     use crate::io::gzip::Content;
@@ -99,7 +84,7 @@ mod tests {
         let opened = Opened {
             content: Content::new(Source::Bytes(bytes)).unwrap(),
             origin: Origin::default(),
-            format: &FORMAT,
+            format: &Format::NONE,
             look: Look::Unknown,
         };
         let (profile, problems) = read_lines(opened, &SMALL, &|| false)?;

@@ -5,10 +5,9 @@
 
 use super::grammar::{self, Header};
 use super::line_reader::LineReader;
-use super::read::FORMAT;
 use crate::analysis::frame_names::FrameNames;
 use crate::error::Result;
-use crate::formats::foreign::Look;
+use crate::formats::format::{Format, Look};
 use crate::io::input::Origin;
 use crate::limits::memory::{TryAdd, TryGrow, TryPut, copied};
 use crate::model::{LocationId, Profile, Source, SourceFile, StackId, StringId};
@@ -194,7 +193,7 @@ impl<'a> StackTexts<'a> {
     /// Whether reading the text results in the names of the stack. It may not if a name contains line
     /// feeds, since the start of a line decides whether it continues a sample.
     fn reads_back(&self, stack: StackId, text: &[u8]) -> Result<bool> {
-        let mut reader = LineReader::new(Origin::default(), &FORMAT, Look::Unknown);
+        let mut reader = LineReader::new(Origin::default(), &Format::NONE, Look::Unknown);
         reader.start_block(self.header)?;
         for line in text.split(|&byte| byte == b'\n') {
             reader.take_line(line)?;

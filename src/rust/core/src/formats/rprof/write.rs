@@ -33,70 +33,66 @@ pub struct Writer;
 
 impl write::Writer for Writer {
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
-        write_blocks(profile, out, stop)
-    }
-}
-
-fn write_blocks(profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
-    let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(save::failed);
-    let counts = Counts::of(profile)?;
-    counts.check_sum(profile.samples.len())?;
-    let rows = RowsBySource::new(profile)?;
-    let used = Used::new(profile)?;
-    let mut losses = Losses::default();
-    losses.add(LossKind::Line, used.lost_lines);
-    let mut lines = 0;
-    let mut files = Vec::new();
-    let mut figures = Vec::new();
-    let mut texts = StackTexts::new(profile)?;
-    for id in profile.source_ids() {
-        let source = &profile.sources[id.0 as usize];
-        let rows = rows.of(id);
-        let block = Block::new(profile, id, rows, &used)?;
-        match interval(source) {
-            None => losses.add(LossKind::AssumedInterval, 1),
-            Some(interval) if !is_nearly_whole(interval) => {
-                losses.add(LossKind::RoundedInterval, 1);
-            }
-            Some(_) => {}
-        }
-        figures.clear();
-        writeln!(Growing(&mut figures), "{}", block.header).map_err(save::failed)?;
-        put(&figures)?;
-        texts.start_block(source, block.header)?;
-        for &row in rows {
-            files.clear();
-            texts.recorded_files(row, &mut files)?;
-            let stack = profile.samples.stack[row];
-            let text = texts.of(stack, &mut files)?;
-            let toplevel = texts.toplevel(row, &mut files)?;
-            figures.clear();
-            block.add_figures(row, &mut figures, &mut losses)?;
-            put(&files)?;
-            let text = texts.get(text);
-            if text.is_empty() && figures.is_empty() {
-                losses.add(LossKind::EmptySample, 1);
-                continue;
-            }
-            let (count, exact) = counts.of_row(row)?;
-            losses.add(LossKind::RoundedCount, usize::from(!exact));
-            for _ in 0..count {
-                lines += 1;
-                if lines % ROWS as u64 == 0 {
-                    cancel::check(stop)?;
+        let mut put = |bytes: &[u8]| out.write_all(bytes).map_err(save::failed);
+        let counts = Counts::of(profile)?;
+        counts.check_sum(profile.samples.len())?;
+        let rows = RowsBySource::new(profile)?;
+        let used = Used::new(profile)?;
+        let mut losses = Losses::default();
+        losses.add(LossKind::Line, used.lost_lines);
+        let mut lines = 0;
+        let mut files = Vec::new();
+        let mut figures = Vec::new();
+        let mut texts = StackTexts::new(profile)?;
+        for id in profile.source_ids() {
+            let source = &profile.sources[id.0 as usize];
+            let rows = rows.of(id);
+            let block = Block::new(profile, id, rows, &used)?;
+            match interval(source) {
+                None => losses.add(LossKind::AssumedInterval, 1),
+                Some(interval) if !is_nearly_whole(interval) => {
+                    losses.add(LossKind::RoundedInterval, 1);
                 }
-                put(&figures)?;
-                put(text)?;
-                put(&toplevel)?;
-                put(b"\n")?;
+                Some(_) => {}
             }
+            figures.clear();
+            writeln!(Growing(&mut figures), "{}", block.header).map_err(save::failed)?;
+            put(&figures)?;
+            texts.start_block(source, block.header)?;
+            for &row in rows {
+                files.clear();
+                texts.recorded_files(row, &mut files)?;
+                let stack = profile.samples.stack[row];
+                let text = texts.of(stack, &mut files)?;
+                let toplevel = texts.toplevel(row, &mut files)?;
+                figures.clear();
+                block.add_figures(row, &mut figures, &mut losses)?;
+                put(&files)?;
+                let text = texts.get(text);
+                if text.is_empty() && figures.is_empty() {
+                    losses.add(LossKind::EmptySample, 1);
+                    continue;
+                }
+                let (count, exact) = counts.of_row(row)?;
+                losses.add(LossKind::RoundedCount, usize::from(!exact));
+                for _ in 0..count {
+                    lines += 1;
+                    if lines % ROWS as u64 == 0 {
+                        cancel::check(stop)?;
+                    }
+                    put(&figures)?;
+                    put(text)?;
+                    put(&toplevel)?;
+                    put(b"\n")?;
+                }
+            }
+            files.clear();
+            texts.recorded_files(usize::MAX, &mut files)?;
+            put(&files)?;
         }
-        files.clear();
-        texts.recorded_files(usize::MAX, &mut files)?;
-        put(&files)?;
+        losses.add(LossKind::ChangedName, texts.changed_names());
+        Ok(losses)
     }
-    losses.add(LossKind::ChangedName, texts.changed_names());
-    Ok(losses)
 }
 
 /// Which stacks have lines, and how many lines cannot be written.

@@ -18,7 +18,16 @@
 
 mod read;
 
-pub use read::FORMAT;
+use crate::formats::format::Format;
+
+pub const FORMAT: Format = Format {
+    name: "rprofmem",
+    title: "a file of `Rprofmem()`",
+    recognises: read::recognises,
+    read: Some(read::read),
+    r_reader: Some("read_rprofmem"),
+    ..Format::NONE
+};
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
-//! Describes the format, and reads a file.
+//! Recognises and reads a file.
 
 use crate::collections::next_row;
 use crate::error::Result;
 use crate::formats::bytes::{digits, text_lines};
-use crate::formats::format::{Format, Opened};
+use crate::formats::format::Opened;
 use crate::formats::problems::{ProblemKind, Problems};
 use crate::formats::r_names::name_end;
 use crate::formats::text_cache::TextCache;
@@ -19,16 +19,8 @@ const VALUES: &str = "sample values";
 const JOINED_LINES: usize = 500;
 const JOINED_BYTES: usize = 64 << 10;
 
-pub const FORMAT: Format = Format {
-    name: "rprofmem",
-    title: "a file of `Rprofmem()`",
-    recognises,
-    is_guessed: false,
-    read,
-};
-
 /// Whether the first line consists of allocations, and names after the last one.
-fn recognises(start: &[u8]) -> bool {
+pub fn recognises(start: &[u8]) -> bool {
     let Some(mut line) = text_lines(start).next() else {
         return false;
     };
@@ -41,7 +33,7 @@ fn recognises(start: &[u8]) -> bool {
     is_known && (line.is_empty() || line.starts_with(b"\"") && ends_with_name)
 }
 
-fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let reader = Rprofmem {
         stacks: TextCache::default(),
         items: TextCache::default(),

@@ -3,11 +3,12 @@
 //! The time between two events becomes a sample with the frames that are open. If there are none, nothing was
 //! recorded then, so there is no sample. Frames that are never closed are open until the end of the profile.
 
-use super::read::Recorded;
+use super::recorded::Recorded;
 use super::stacks::RawStacks;
 use crate::error::Result;
+use crate::formats::json_file::Reader;
 use crate::formats::problems::ProblemKind;
-use crate::json::{Number, Reader};
+use crate::json::Number;
 use crate::limits::memory::TryGrow;
 use crate::message;
 

@@ -17,28 +17,31 @@
 //! the whole file has been read.
 
 mod events;
+mod layout;
 mod read;
+mod recorded;
 mod stacks;
 mod write;
 
-use crate::model::known_types::SAMPLES;
-use crate::model::unit_of_time;
-pub use read::FORMAT;
 pub use write::Writer;
 
-const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
-/// The unit of values that are no time and no bytes.
-const NO_UNIT: &str = "none";
+use crate::formats::format::Format;
 
-/// The name and the unit of the sample type for a unit of the format.
-fn type_of(unit: &str) -> (&str, &str) {
-    match unit {
-        NO_UNIT => SAMPLES.key(),
-        "bytes" => ("memory", unit),
-        _ if unit_of_time(unit).is_some() => ("time", unit),
-        _ => ("value", unit),
-    }
-}
+pub const FORMAT: Format = Format {
+    name: "speedscope",
+    title: "a speedscope file",
+    recognises: read::recognises,
+    read: Some(read::read),
+    write: Some(|options| {
+        Ok(Box::new(Writer {
+            aggregate: options.optional_flag("aggregate")?,
+        }))
+    }),
+    file_names: &["*.speedscope.json"],
+    r_reader: Some("read_speedscope"),
+    r_writer: Some("write_speedscope"),
+    ..Format::NONE
+};
 
 #[cfg(test)]
 mod tests;

@@ -1,34 +1,26 @@
-//! Describes the format, and reads a file.
+//! Recognises and reads a file.
 //!
 //! Each profile of the file becomes a source with one sample type: `samples` in `count` for those without a unit,
 //! `time` in its unit, or `memory` in bytes.
 
+use super::events;
+use super::layout::SCHEMA;
+use super::recorded::Recorded;
 use super::stacks::RawStacks;
-use super::{NO_UNIT, SCHEMA, events, type_of};
 use crate::error::Result;
 use crate::formats::bytes::is_json;
-use crate::formats::format::{Format, Opened};
+use crate::formats::format::Opened;
+use crate::formats::json_file::{self, Kind, Reader};
 use crate::formats::problems::{ProblemKind, Problems};
-use crate::json::{self, Kind, Number, Reader, keys};
+use crate::json::{Number, keys};
 use crate::limits::cancel::{ROWS, Stop};
 use crate::limits::memory::{TryGrow, owned};
-use crate::model::{
-    LocationId, Profile, SampleType, Source, SourceId, SourceKind, StackId, ValueType, Values,
-    is_exact, nearest, unit_of_time,
-};
+use crate::model::{LocationId, Profile, SampleType, Source, SourceId, StackId, ValueType, Values};
 use memchr::memmem;
 
 const WHAT: &str = "samples";
 
-pub const FORMAT: Format = Format {
-    name: "speedscope",
-    title: "a speedscope file",
-    recognises,
-    is_guessed: false,
-    read,
-};
-
-fn recognises(start: &[u8]) -> bool {
+pub fn recognises(start: &[u8]) -> bool {
     let has = |text: &str| memmem::find(start, text.as_bytes()).is_some();
     is_json(start)
         && keys::has_any(start, &["$schema", "shared", "profiles"])
@@ -36,14 +28,14 @@ fn recognises(start: &[u8]) -> bool {
         && (has(SCHEMA) || has("\"frames\"") || has("\"sampled\"") || has("\"evented\""))
 }
 
-fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
+pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     let uri = opened.origin.own_uri()?;
-    json::read::read(opened, stop, |json| {
+    json_file::read(opened, stop, |json| {
         let mut file = File::default();
         let result = file.read(json);
         json.accept_end(result)?;
         if !file.is_known {
-            return Err(json.foreign(&FORMAT, "it has neither `shared` nor `profiles`"));
+            return Err(json.foreign("it has neither `shared` nor `profiles`"));
         }
         file.into_profile(uri.as_deref(), json)
     })
@@ -63,36 +55,7 @@ struct File {
     exporter: Option<String>,
 }
 
-/// A profile of the file.
-#[derive(Default)]
-pub struct Recorded {
-    name: Option<String>,
-    unit: Option<String>,
-    /// The name and the unit of the sample type, in files of ours.
-    sample_type: Option<[String; 2]>,
-    start: Option<Number>,
-    end: Option<Number>,
-    stacks: Vec<u32>,
-    weights: Vec<Number>,
-}
-
 impl Recorded {
-    /// Adds a sample.
-    pub fn add(&mut self, stack: u32, depth: usize, json: &mut Reader) -> Result<()> {
-        json.take_samples(1, depth)?;
-        self.stacks.try_push(stack, WHAT)
-    }
-
-    /// Adds the weight of a sample.
-    pub fn weigh(&mut self, weight: Number, json: &mut Reader) -> Result<()> {
-        if let Number::Whole(number) = weight {
-            if !is_exact(number) {
-                json.problems.nearly(number, json.position() as usize);
-            }
-        }
-        self.weights.try_push(weight, WHAT)
-    }
-
     /// Reads a profile.
     fn read(json: &mut Reader, stacks: &mut RawStacks) -> Result<Recorded> {
         let mut recorded = Recorded::default();
@@ -144,24 +107,6 @@ impl Recorded {
             Some(open) => open.close(self.end, json, stacks, self),
             None => Ok(()),
         }
-    }
-
-    fn value_type(&self) -> Result<ValueType> {
-        let (name, unit) = match &self.sample_type {
-            Some([name, unit]) => (name.as_str(), unit.as_str()),
-            None => type_of(self.unit.as_deref().unwrap_or(NO_UNIT)),
-        };
-        Ok(ValueType {
-            name: owned(name, WHAT)?,
-            unit: owned(unit, WHAT)?,
-        })
-    }
-
-    /// The duration in nanoseconds, if the unit is one of time.
-    fn duration(&self) -> Option<i64> {
-        let factor = unit_of_time(self.unit.as_deref()?)?;
-        let passed = self.end?.real() - self.start?.real();
-        nearest(passed * factor).filter(|&passed| passed > 0)
     }
 }
 
@@ -267,7 +212,7 @@ impl File {
                 WHAT,
             )?;
             let source = profile.add_source(Source {
-                kind: SourceKind::named(FORMAT.name),
+                kind: json.source_kind(),
                 uri: uri.map(|uri| owned(uri, "sources")).transpose()?,
                 duration: recorded.duration(),
                 default_type: is_active.then(|| owned(&type_.name, WHAT)).transpose()?,
@@ -283,7 +228,7 @@ impl File {
         }
         if profile.sources.is_empty() {
             profile.add_source(Source {
-                kind: SourceKind::named(FORMAT.name),
+                kind: json.source_kind(),
                 uri: uri.map(|uri| owned(uri, "sources")).transpose()?,
                 ..Source::default()
             })?;

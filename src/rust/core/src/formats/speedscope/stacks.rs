@@ -2,7 +2,7 @@
 
 use crate::collections::{Interner, Lists};
 use crate::error::Result;
-use crate::json::Reader;
+use crate::formats::json_file::Reader;
 use crate::limits::memory::TryGrow;
 use crate::message;
 use crate::model::{LocationId, Profile, StackId};

@@ -1,5 +1,6 @@
 //! Reads files with fields in any order, evented profiles, and irregular and hostile files.
 
+use super::layout::SCHEMA;
 use super::*;
 use crate::error::Error;
 use crate::formats::ProblemKind;

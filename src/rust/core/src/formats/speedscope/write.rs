@@ -4,7 +4,7 @@
 //! shows a picture; the same million summed by stack takes 1.5 s (Chromium, two cores). So files with more than
 //! [`MOST_IN_ORDER`] samples are summed, unless the user decides.
 
-use super::{NO_UNIT, SCHEMA, type_of};
+use super::layout::{NO_UNIT, SCHEMA, type_of};
 use crate::analysis::frame_names::shown;
 use crate::analysis::measures::{Measure, Measured};
 use crate::analysis::rows_by_source::RowsBySource;
@@ -34,72 +34,63 @@ pub struct Writer {
 
 impl write::Writer for Writer {
     fn write(&self, profile: &Profile, out: &mut dyn Write, stop: Stop) -> Result<Losses> {
-        write_file(self, profile, out, stop)
-    }
-}
-
-fn write_file(
-    options: &Writer,
-    profile: &Profile,
-    out: &mut dyn Write,
-    stop: Stop,
-) -> Result<Losses> {
-    let measures = Measure::all(profile)?;
-    let rows = RowsBySource::new(profile)?;
-    let mut losses = Losses::default();
-    // What is written, with the number of samples in order and the sum.
-    let mut written: Vec<(Measured, usize, f64)> = Vec::new();
-    for source in profile.source_ids() {
-        let before = written.len();
-        for measure in &measures {
-            let measured = Measured {
-                profile,
-                source,
-                rows: rows.of(source),
-                measure,
-            };
-            let (mut count, mut sum) = (0, 0.0);
-            let left_out = measured.runs(stop, |_, value| {
-                count += 1;
-                sum += value;
-                Ok(())
-            })?;
-            losses.add(LossKind::NotPositive, left_out);
-            if count > 0 {
-                written.try_push((measured, count, sum), WHAT)?;
+        let measures = Measure::all(profile)?;
+        let rows = RowsBySource::new(profile)?;
+        let mut losses = Losses::default();
+        // What is written, with the number of samples in order and the sum.
+        let mut written: Vec<(Measured, usize, f64)> = Vec::new();
+        for source in profile.source_ids() {
+            let before = written.len();
+            for measure in &measures {
+                let measured = Measured {
+                    profile,
+                    source,
+                    rows: rows.of(source),
+                    measure,
+                };
+                let (mut count, mut sum) = (0, 0.0);
+                let left_out = measured.runs(stop, |_, value| {
+                    count += 1;
+                    sum += value;
+                    Ok(())
+                })?;
+                losses.add(LossKind::NotPositive, left_out);
+                if count > 0 {
+                    written.try_push((measured, count, sum), WHAT)?;
+                }
             }
+            losses.add(
+                LossKind::SourceWithoutSamples,
+                usize::from(written.len() == before),
+            );
         }
-        losses.add(
-            LossKind::SourceWithoutSamples,
-            usize::from(written.len() == before),
-        );
-    }
-    let count = written.iter().map(|(_, count, _)| count).sum::<usize>();
-    let aggregate = options.aggregate.unwrap_or(count > MOST_IN_ORDER);
-    let stacks = Stacks::new(profile, stop)?;
-    let mut json = Json::new(out, stop)?;
-    json.object(|json| {
-        json.field("$schema")?.text(SCHEMA)?;
-        json.field("exporter")?
-            .text(concat!("R package profile ", env!("CARGO_PKG_VERSION")))?;
-        let active = active(profile, &measures, &written)?;
-        json.field("activeProfileIndex")?.integer(active as i64)?;
-        json.field("shared")?.object(|json| {
-            let mut frames = stacks.frames.iter();
-            json.field("frames")?
-                .array(|json| frames.try_for_each(|frame| json.prepared(frame.as_bytes())))
-        })?;
-        json.field("profiles")?.array(|json| {
-            written.iter().try_for_each(|&(measured, _, sum)| {
-                json.object(|json| {
-                    write_head(measured, &written, json)?;
-                    write_profile(measured, sum, aggregate, &stacks, json, stop)
+        let count = written.iter().map(|(_, count, _)| count).sum::<usize>();
+        let aggregate = self.aggregate.unwrap_or(count > MOST_IN_ORDER);
+        let stacks = Stacks::new(profile, stop)?;
+        let mut json = Json::new(out, stop)?;
+        json.object(|json| {
+            json.field("$schema")?.text(SCHEMA)?;
+            json.field("exporter")?
+                .text(concat!("R package profile ", env!("CARGO_PKG_VERSION")))?;
+            let active = active(profile, &measures, &written)?;
+            json.field("activeProfileIndex")?.integer(active as i64)?;
+            json.field("shared")?.object(|json| {
+                let mut frames = stacks.frames.iter();
+                json.field("frames")?
+                    .array(|json| frames.try_for_each(|frame| json.prepared(frame.as_bytes())))
+            })?;
+            json.field("profiles")?.array(|json| {
+                written.iter().try_for_each(|&(measured, _, sum)| {
+                    json.object(|json| {
+                        write_head(measured, &written, json)?;
+                        write_profile(measured, sum, aggregate, &stacks, json, stop)
+                    })
                 })
             })
-        })
-    })?;
-    json.finish()?;
-    Ok(losses)
+        })?;
+        json.finish()?;
+        Ok(losses)
+    }
 }
 
 /// The profile that is shown first: that of the default type of its source.

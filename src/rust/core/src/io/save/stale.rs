@@ -5,12 +5,15 @@
 //! runs, since it may run on another computer or in a container. But such a process writes
 //! continuously, so a file that was not modified for a day is no longer in use.
 
-use super::{PREFIX, SUFFIX};
 use std::fs::{self, File, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
+/// The start and the end of the names of temporary files. In between are the process id and a random
+/// number.
+pub const PREFIX: &str = ".profile-";
+pub const SUFFIX: &str = ".tmp";
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The directory that was searched last, so that it is not searched again for each of a thousand

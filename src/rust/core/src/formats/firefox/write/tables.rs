@@ -1,6 +1,5 @@
 //! The shared tables: stacks, frames, functions, sources, libraries and strings.
 
-use super::Text;
 use crate::analysis::frame_names::shown;
 use crate::analysis::paths::{Paths, ROOT};
 use crate::analysis::sample_types::is_rprof;
@@ -32,6 +31,13 @@ struct Func {
     lib: Option<u32>,
     is_native: bool,
     is_r: bool,
+}
+
+/// The text of a source file.
+#[derive(Debug, Clone, Copy)]
+pub struct Text<'a> {
+    pub file: &'a str,
+    pub text: &'a str,
 }
 
 pub struct Tables {

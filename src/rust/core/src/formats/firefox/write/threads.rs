@@ -5,7 +5,7 @@
 //! those of the samples, or follow from their values.
 
 use super::tables::Tables;
-use super::{INTERVAL, WHAT, milliseconds, period};
+use super::times::{INTERVAL, milliseconds, period};
 use crate::analysis::measures::Measure;
 use crate::analysis::source_facts::{default_type, file_name};
 use crate::error::Result;
@@ -38,6 +38,7 @@ fn weight_of<'m, 'a>(run: &Run, measures: &'m [Measure<'a>]) -> Result<&'m Measu
     Ok(found.copied().unwrap_or(&Measure::NONE))
 }
 
+const WHAT: &str = "the output";
 const TIME: &str = "tracing-ms";
 const BYTES: &str = "bytes";
 const COUNT: &str = "samples";

@@ -25,6 +25,11 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// The name of the file in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     pub fn new(size: usize, memory: budget::Budget, name: String) -> Budget {
         Budget {
             content: match memory.is_set {

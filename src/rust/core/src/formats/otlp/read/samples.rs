@@ -8,10 +8,11 @@ use super::attributes::{AttributeTable, value};
 use super::budget::Budget;
 use super::dictionary::Dictionary;
 use crate::attribute_value::AnyValue;
-use crate::error::{Error, Position};
+use crate::error::Position;
 use crate::formats::otlp::layout::SampleFields;
 use crate::formats::otlp::proto::profile as field;
 use crate::formats::problems::{ProblemKind, Problems};
+use crate::formats::samples::next_row;
 use crate::limits::cancel::{self, ROWS, Stop, Watch};
 use crate::limits::memory::TryGrow;
 use crate::message;
@@ -236,14 +237,7 @@ impl SampleReader<'_, '_> {
                 cancel::check(self.stop)?;
                 since = 0;
             }
-            let row = self.profile.samples.len();
-            if row >= i32::MAX as usize {
-                return Err(Error::Unsupported(message!(
-                    "More than {} samples, which R cannot number.",
-                    i32::MAX
-                ))
-                .into());
-            }
+            let row = next_row(self.profile, self.budget.name())?;
             let own = labels.iter().map(|&label| Label {
                 sample: row,
                 ..label

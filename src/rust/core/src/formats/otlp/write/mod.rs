@@ -22,7 +22,7 @@ use crate::formats::otlp::layout::Layout;
 use crate::formats::otlp::proto::{data, resource_profiles, scope_profiles};
 use crate::formats::write;
 use crate::limits::cancel::{self, Stop};
-use crate::limits::memory::{Growing, TryCollect, TryGrow, TryPut, filled};
+use crate::limits::memory::{Growing, TryCollect, TryGrow, TryPut, filled, owned};
 use crate::message;
 use crate::model::{Payload, Profile, ResourceId, SampleType, Scope, ScopeId, SourceId};
 use crate::protobuf::encode::{self, put_bytes};
@@ -52,6 +52,24 @@ pub struct Writer {
     /// The original profile in another format, for a profile with a single source. It contains what
     /// OTLP cannot store, so such content is not an error if a payload is given.
     pub payload: Option<Payload>,
+}
+
+impl Writer {
+    /// With the options `aggregate`, `json`, `payload` (flags), `keys` and `values` (texts).
+    pub fn of_options(options: &dyn write::Options) -> Result<Writer> {
+        let keys = options.texts("keys")?.into_iter();
+        let mut resource = Vec::new();
+        for (key, value) in keys.zip(options.texts("values")?) {
+            let attribute = (owned(key, "attributes")?, owned(value, "attributes")?);
+            resource.try_push(attribute, "attributes")?;
+        }
+        Ok(Writer {
+            aggregate: options.flag("aggregate")?,
+            json: options.flag("json")?,
+            resource,
+            payload: options.payload("payload")?,
+        })
+    }
 }
 
 impl write::Writer for Writer {

@@ -9,6 +9,7 @@
 mod header;
 mod ids;
 mod outline;
+mod parts;
 mod samples;
 mod sources;
 mod stream;
@@ -25,11 +26,11 @@ use crate::io::pieces::PIECE;
 use crate::limits::budget::Budget;
 use crate::limits::cancel::{Stop, Watch};
 use crate::message;
-use crate::model::{Profile, SourceId};
+use crate::model::Profile;
 use crate::protobuf::decode::{DecodeError, Message, Result as WireResult, error_at};
 use outline::Outline;
+use parts::Parts;
 use samples::SampleReader;
-use tables::Locations;
 
 /// Reads a pprof message.
 ///
@@ -107,42 +108,10 @@ fn build(
     Ok((profile, reader.problems))
 }
 
-/// A profile without its samples, and what is needed to read these.
-struct Parts {
-    profile: Profile,
-    locations: Locations,
-    source: SourceId,
-    problems: Problems,
-}
-
-impl Parts {
-    fn read(
-        outline: &mut Outline,
-        origin: &Origin,
-        format: &'static Format,
-        mut problems: Problems,
-    ) -> WireResult<Parts> {
-        let mut profile = Profile::default();
-        let mappings = tables::mappings(outline, &mut profile, &mut problems)?;
-        let functions = tables::functions(outline, &mut profile, &mut problems)?;
-        let locations =
-            tables::locations(outline, &mappings, &functions, &mut profile, &mut problems)?;
-        let types = header::types(outline, &origin.name, &mut profile, &mut problems)?;
-        let (uri, strings) = (origin.own_uri()?, &mut profile.strings);
-        let source = header::source(outline, uri, format, types, strings, &mut problems)?;
-        Ok(Parts {
-            source: profile.add_source(source)?,
-            profile,
-            locations,
-            problems,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::foreign::Look;
+    use crate::formats::format::Look;
     use crate::formats::pprof::{FORMAT, Writer};
     use crate::formats::write::Writer as _;
     use crate::io::input::Source;

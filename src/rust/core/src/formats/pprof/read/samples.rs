@@ -3,12 +3,13 @@
 //! A profile that was not aggregated repeats its stacks, and equal stacks usually have equal
 //! bytes. Bytes are therefore looked up before they are decoded.
 
-use super::Parts;
+use super::parts::Parts;
 use super::tables::Locations;
 use crate::collections::Lists;
 use crate::error::Error;
 use crate::formats::pprof::proto::{label, sample};
 use crate::formats::problems::Problems;
+use crate::formats::samples::next_row;
 use crate::formats::string_table::{NumberField, StringTable};
 use crate::limits::budget::Budget;
 use crate::limits::cancel::{self, ROWS, Stop};
@@ -58,14 +59,7 @@ impl<'a> SampleReader<'a> {
 
     pub fn sample(&mut self, mut message: Message<'a>) -> Result<()> {
         let start = message.at();
-        let row = self.profile.samples.len();
-        if row >= i32::MAX as usize {
-            return Err(Error::Unsupported(message!(
-                "More than {} samples, which R cannot number.",
-                i32::MAX
-            ))
-            .into());
-        }
+        let row = next_row(&self.profile, &self.name)?;
         let mut packed: Option<Message> = None;
         self.frames.clear();
         self.values.clear();

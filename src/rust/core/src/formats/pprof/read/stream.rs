@@ -9,9 +9,9 @@
 //! This reader reports nothing. If anything is irregular or rare, the reader of whole messages starts
 //! again, so that errors, problems and their positions do not depend on this file.
 
-use super::Parts;
 use super::header::MOST_TYPES;
 use super::outline::Outline;
+use super::parts::Parts;
 use super::samples::SampleReader;
 use super::sources;
 use crate::collections::Lists;

@@ -1,4 +1,4 @@
-//! Reads JSON value by value: the caller asks for what it expects, and skips the rest.
+//! Reads files of JSON value by value: the caller asks for what it expects, and skips the rest.
 //!
 //! Fields may come in any order, and values that are not needed may be nested to any depth, so nothing
 //! here is recursive. Only a piece of the file is in memory, and the current string if it is longer.
@@ -20,16 +20,16 @@ mod bytes;
 mod skip;
 mod values;
 
+use super::format::{Format, Look, Opened};
+use super::problems::{ProblemKind, Problems};
+use super::signatures;
 use crate::error::{Error, Foreign, Position, Result};
-use crate::formats::foreign::Look;
-use crate::formats::format::{Format, Opened};
-use crate::formats::problems::{ProblemKind, Problems};
-use crate::formats::signatures;
 use crate::io::pieces::{self, PIECE, Pieces};
 use crate::limits::budget::Budget;
 use crate::limits::cancel::{self, Stop};
 use crate::limits::memory::TryGrow;
 use crate::message;
+use crate::model::SourceKind;
 
 /// The number of bytes from which the format is detected.
 const START: u64 = 1 << 16;
@@ -70,6 +70,7 @@ fn in_pieces<'env, T>(
         let mut json = Reader {
             budget: opened.origin.budget(),
             input: opened.origin.name,
+            format: opened.format,
             pieces,
             stop,
             at: 0,
@@ -130,6 +131,8 @@ pub struct Reader<'r, 'scope, 'env> {
     stop: Stop<'r>,
     /// The name of the input in messages.
     pub input: String,
+    /// The format as which it is read.
+    format: &'static Format,
     /// The position of the next byte in the bytes of the pieces.
     at: usize,
     /// The number of bytes of the input before these.
@@ -156,6 +159,11 @@ impl Reader<'_, '_, '_> {
     /// The offset of the next byte in the input.
     pub fn position(&self) -> u64 {
         self.before + self.at as u64
+    }
+
+    /// The kind of sources that are read from the file.
+    pub fn source_kind(&self) -> SourceKind {
+        SourceKind::named(self.format.name)
     }
 
     /// The error for a problem at the next byte.
@@ -295,10 +303,10 @@ impl Reader<'_, '_, '_> {
     }
 
     /// The error for a file in which nothing of this format was found.
-    pub fn foreign(&self, wanted: &Format, found: &str) -> Error {
+    pub fn foreign(&self, found: &str) -> Error {
         Error::Foreign(Foreign {
             input: message!("{}", self.input),
-            wanted: wanted.title,
+            wanted: self.format.title,
             found: message!("{found}"),
             looks_like: None,
             remedy: "",
@@ -306,8 +314,8 @@ impl Reader<'_, '_, '_> {
     }
 
     /// The error for a file that is of a kind which cannot be read.
-    pub fn is_of_kind(&self, wanted: &Format, kind: &'static signatures::Kind) -> Error {
-        Look::Kind(kind).error(&self.input, wanted, "")
+    pub fn is_of_kind(&self, kind: &'static signatures::Kind) -> Error {
+        Look::Kind(kind).error(&self.input, self.format, "")
     }
 
     /// Checks that nothing follows the last value.

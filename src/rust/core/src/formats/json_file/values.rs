@@ -163,15 +163,4 @@ impl Reader<'_, '_, '_> {
         self.is_first = false;
         Ok(Some(&self.pieces.bytes()[range]))
     }
-
-    /// The next value if it is `true` or `false`. Any other value is skipped.
-    pub fn flag(&mut self) -> Result<Option<bool>> {
-        let flag = match self.next_byte()? {
-            b't' => Some(true),
-            b'f' => Some(false),
-            _ => None,
-        };
-        self.skip()?;
-        Ok(flag)
-    }
 }

@@ -1,10 +1,10 @@
 //! Compares the reader with serde_json, for random and damaged JSON, in pieces of any size.
 
 use super::*;
+use crate::formats::json_file::skip::DEEPEST;
 use crate::formats::rprof;
 use crate::io::gzip::Content;
 use crate::io::input::{Origin, Source};
-use crate::json::read::skip::DEEPEST;
 use crate::json::token::{self, Number};
 use serde_json::{Map, Value};
 
@@ -20,6 +20,19 @@ fn with<T>(
         look: Look::Unknown,
     };
     in_pieces(opened, size, &|| false, work)
+}
+
+impl Reader<'_, '_, '_> {
+    /// The next value if it is `true` or `false`. Any other value is skipped.
+    fn flag(&mut self) -> Result<Option<bool>> {
+        let flag = match self.next_byte()? {
+            b't' => Some(true),
+            b'f' => Some(false),
+            _ => None,
+        };
+        self.skip()?;
+        Ok(flag)
+    }
 }
 
 /// The next value, as serde_json represents it.
