@@ -310,7 +310,7 @@ fn translated<'call>(string: SEXP) -> Result<&'call CStr> {
     Ok(unsafe { CStr::from_ptr(start.get()) })
 }
 
-/// A path consists of bytes: those of the string, whatever its encoding.
+/// A path consists of the bytes of the string, whatever its encoding is.
 #[cfg(unix)]
 fn path_of<'call>(string: SEXP) -> Result<&'call Path> {
     use std::os::unix::ffi::OsStrExt;

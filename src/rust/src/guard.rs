@@ -24,7 +24,7 @@ unsafe extern "C" {
 /// values) and must not panic. After an error, no function of R may be called.
 pub fn guarded<Body: FnOnce() -> SEXP + Copy>(mut body: Body) -> Result<SEXP> {
     unsafe extern "C" fn call<Body: FnOnce() -> SEXP + Copy>(body: *mut c_void) -> SEXP {
-        // SAFETY: the pointer is that to `body` below.
+        // SAFETY: the pointer to `body` that is passed below.
         let body = unsafe { *body.cast::<Body>() };
         body()
     }

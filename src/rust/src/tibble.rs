@@ -23,7 +23,7 @@ impl<'call> Tibble<'call> {
     pub fn new(arena: Arena<'call>, rows: usize) -> Result<Tibble<'call>> {
         if rows > i32::MAX as usize {
             return Err(Error::Unsupported(message!(
-                "A table of {rows} rows: R's data frames end at {}.",
+                "A table would have {rows} rows, more than a data frame can have ({}).",
                 i32::MAX
             )));
         }

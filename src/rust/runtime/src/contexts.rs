@@ -1,10 +1,10 @@
 //! R's contexts: a list of records (`RCNTXT` in `Defn.h`), one for each call of a closure, and, while R's
 //! own profiler runs, one for each call of a builtin.
 //!
-//! `R_GlobalContext` points to the innermost record. Most records are on the C stack, where those of outer calls have
-//! higher addresses. The records of loops, and from R 4.4 on those of byte-compiled functions that are called by
-//! byte-compiled functions, are on the node stack of the byte code interpreter. The outermost record, which belongs
-//! to no call, is a variable of R.
+//! `R_GlobalContext` points to the innermost record. Most records are on the C stack, where outer calls have higher
+//! addresses. Two kinds of records are on the node stack of the byte code interpreter: loops and, from R 4.4 on, calls
+//! of byte-compiled functions by byte-compiled functions. The outermost record, which belongs to no call, is a variable
+//! of R.
 //!
 //! The first fields have not changed since R 3. They are followed by a buffer of `sigsetjmp()`, whose size depends on
 //! the processor and the C library.

@@ -139,10 +139,11 @@ fn rust_retry(
     })
 }
 
-// Finds and reads a source file that a profile names, see the core's `source_file`. `file` and `directories` are paths as
-// R would open them. `anywhere`: whether files outside of the working directory and of these directories may be read.
-// `wanted`: "source", or "description" for that of a package. Returns `list(bytes, modified, elsewhere)`; `bytes` is
-// NULL if no file was read, and `elsewhere` is `TRUE` if that is because it is outside.
+// Finds and reads a source file that a profile names, see the core's `source_file`. `file` and `directories` are paths
+// as R would open them. `anywhere`: whether files outside of the working directory and of these directories may be
+// read. `wanted`: "source" for source code, or "description" for the file `DESCRIPTION` of a package. Returns
+// `list(bytes, modified, elsewhere)`; `bytes` is NULL if no file was read, and `elsewhere` is `TRUE` if that is because
+// it is outside.
 #[extendr]
 fn rust_source_file(file: &Robj, directories: &Robj, anywhere: &Robj, wanted: &Robj) -> Robj {
     outcome(|arena| {

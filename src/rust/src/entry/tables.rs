@@ -31,7 +31,7 @@ fn rust_validate(x: &Robj) -> Robj {
 }
 
 // Whether no table of `x` contains anything that `normalize_tables()` in R/tables.R reports or converts, apart from
-// attributes of columns other than class and dimensions.
+// attributes of columns, of which only class and dimensions are checked.
 #[extendr]
 fn rust_is_plain(x: &Robj) -> Robj {
     outcome(|arena| arena.flag(from_r::is_plain(argument(x))?))

@@ -159,7 +159,7 @@ fn text<'call>(column: Sexp<'call>, broken: impl Fn(usize, Error) -> Error) -> R
     // The distinct strings and their rows in the order of first occurrence, and an index of these.
     let mut seen: Vec<(SEXP, i32)> = Vec::new();
     let mut index = Index::default();
-    // Many columns repeat one string, and those of sample types repeat a sequence of strings.
+    // Many columns repeat one string, and columns of sample types repeat a sequence of strings.
     // Therefore the string that followed the last one in the order of first occurrence, and the
     // last one itself, are tried before the index: for 3 million rows of either kind this takes 4
     // instead of 29 ms.

@@ -15,10 +15,9 @@ const WHAT: &str = "the schema";
 /// A table and its columns.
 type Entry = (&'static TableInfo, Vec<&'static ColumnInfo>);
 
-/// `list(version1, required, optional, tables, columns, keys, sample_types, formats,
-/// file_names)`: prototypes of the tables of version
-/// "1.0", of those of version "2.0" with their required columns, and of these with their optional
-/// columns; descriptions of all tables and columns; the table of each key; the known sample types; the formats, and the names of
+/// `list(version1, required, optional, tables, columns, keys, sample_types, formats, file_names)`: prototypes of the
+/// tables: of version "1.0", of version "2.0" with the required columns, and of version "2.0" with the optional columns;
+/// descriptions of all tables and columns; the table of each key; the known sample types; the formats, and the names of
 /// their files.
 pub fn schema(arena: Arena<'_>) -> Result<RObject<'_>> {
     let entries = TABLES_V1.iter().map(|t| entry(t.info(), t.columns()));

@@ -54,7 +54,7 @@ pub fn summary<'call>(
     ])
 }
 
-/// If all values of the summed type are 0, the names of the types that have others.
+/// If all values of the summed type are 0: the names of the types that have other values.
 pub fn other_types<'call>(
     arena: Arena<'call>,
     profile: &Profile,
@@ -78,7 +78,7 @@ pub fn counted<'call>(arena: Arena<'call>, counted: &Counted) -> Result<RObject<
 }
 
 fn add_figures<Key>(table: &mut Tibble, figures: &Figures<Key>, summary: &Summary) -> Result<()> {
-    // Shares of nothing are 0.
+    // If the whole is 0, shares are 0.
     let whole = summary.counted.whole.get();
     let share = |value: &f64| if whole > 0.0 { value / whole } else { 0.0 };
     let SelfTotal { self_, total } = &figures.values;

@@ -1,4 +1,6 @@
-//! Follows a native stack from frame to frame, by the unwind tables of the modules whose code is on it.
+//! Unwinds a native stack: finds its frames, one after the other, by the unwind tables of the modules whose code is on
+//! it. For example, it finds that `dgemm()` was called by R's matrix product, and the matrix product by R's evaluator,
+//! although none of these functions keeps a frame pointer.
 //!
 //! The sampler follows the stack of its own thread, in a signal handler; the reader follows copies of the stacks of
 //! other processes, with copies of their tables. Both use this code. They differ in how a word of the stack is read

@@ -1,12 +1,12 @@
-//! Walks along stacks in memory, by unwind tables that are written here byte by byte: each rule that compilers use, and
-//! what ends a walk.
+//! Walks stacks in memory by unwind tables that are written here byte by byte. The tests cover each rule that compilers
+//! use, and each reason why a walk ends.
 
 use crate::image::{PAGE, build_id, extent};
 use crate::{Image, Modules, Registers, Stack, UnwindTables, Unwinder};
 use profile_core::joint::recording::{EXACT, NO_MODULE, PAIR};
 use std::ops::Range;
 
-/// Where the code of the test's module, its index and its stack are.
+/// The addresses of the code, the index and the stack of the test's module.
 const CODE: u64 = 0x40_0000;
 const INDEX: u64 = 0x50_0000;
 const STACK: u64 = 0x7000_0000;
@@ -114,7 +114,7 @@ impl Stack for Words<'_> {
     }
 }
 
-/// One module; `number` is what it is called.
+/// A single module with this `number`.
 struct One<'a> {
     tables: UnwindTables<'a>,
     number: usize,
@@ -132,7 +132,8 @@ impl Modules for One<'_> {
     }
 }
 
-/// A frame of the result: its counter without `CODE`, its stack pointer without `STACK`, and whether the counter is exact.
+/// A frame of the result: its program counter relative to `CODE`, its stack pointer relative to `STACK`, and whether
+/// the program counter is exact.
 type Frame = (u64, u64, bool);
 
 fn frames(words: &[u64], count: usize) -> Vec<Frame> {
@@ -149,7 +150,7 @@ fn frames(words: &[u64], count: usize) -> Vec<Frame> {
         .collect()
 }
 
-/// The frames of a stack, and whether it is whole, from these registers on: numbers and values.
+/// Walks a stack from these registers (numbers and values). Returns the frames, and whether the stack is complete.
 fn walk(
     functions: &[Function],
     counter: u64,
@@ -181,7 +182,7 @@ fn start(counter: u64, registers: &[(u8, u64)]) -> Registers {
     Registers::new(values)
 }
 
-/// A function that pushes rbp, and uses it as its frame pointer: its rules change at 1 and 4.
+/// A function that pushes rbp and uses it as frame pointer: its rules change at offsets 1 and 4.
 fn with_frame_pointer(start: u64) -> Function {
     let rules = [
         ADVANCE | 1,
@@ -206,11 +207,11 @@ const OUTSIDE: u64 = CODE + 0x1050;
 #[test]
 fn each_part_of_a_function_has_its_rule() {
     let functions = [with_frame_pointer(0x0), outermost()];
-    // Before the push.
+    // Before the push of rbp.
     let (found, whole) = walk(&functions, 0x0, &[], &[OUTSIDE, 7, 7]);
     assert_eq!(found, [(0x0, 0, true), (0x1050, 8, false)]);
     assert!(whole);
-    // After it.
+    // After the push.
     let (found, _) = walk(&functions, 0x1, &[], &[9, OUTSIDE, 7]);
     assert_eq!(found, [(0x1, 0, true), (0x1050, 16, false)]);
     let (found, _) = walk(&functions, 0x3, &[], &[9, OUTSIDE, 7]);
@@ -291,8 +292,8 @@ fn rules_may_be_expressions() {
     assert_eq!(found, [(0x1b, 0, true), (0x1050, 16, false)]);
     assert!(whole);
 
-    // A register at an address that an expression computes from that of the frame, less 16; and one that is an address
-    // itself.
+    // A register that is saved at an address which an expression computes (the address of the frame minus 16), and a
+    // register whose value is such an address.
     let inner = function(
         0x0,
         0x100,
@@ -327,7 +328,7 @@ fn rules_may_be_expressions() {
 #[test]
 fn what_ends_a_walk() {
     let functions = || [with_frame_pointer(0x0), outermost()];
-    // No return address: the stack is whole.
+    // No return address: the stack is complete.
     assert!(walk(&functions(), 0x0, &[], &[0, 7]).1);
     // A caller without tables, or in no module, is the last frame.
     let (found, whole) = walk(&functions(), 0x0, &[], &[CODE + 0x800, 7]);
@@ -363,7 +364,7 @@ fn frames_have_their_modules() {
         .walk(start(0x20_0000, &[]), Words(&words), &mut room)
         .unwrap();
     assert_eq!(room[0] >> 48, NO_MODULE);
-    // No frame fits, or one of two.
+    // There is room for no frame, or for one of two.
     let two = [OUTSIDE, 7];
     assert!(
         unwinder
@@ -421,7 +422,7 @@ fn functions_have_their_extent() {
         tables.largest_function(),
         Some(CODE + 0x1000..CODE + 0x1100)
     );
-    // An index that ends too early, or that is empty.
+    // An index that is truncated or empty.
     assert!(UnwindTables::new(&(INDEX..INDEX), &bytes).is_none());
     assert!(UnwindTables::new(&header, &bytes[..20]).is_none());
 }
@@ -469,7 +470,7 @@ fn parts_of_a_module_are_where_its_headers_say() {
     assert_eq!(image.unwind, base + 0x2100..base + 0x2180);
     assert_eq!(image.unwind_end, base + 0x2500);
     assert_eq!(image.notes[0], base + 0x300..base + 0x324);
-    // A map that ends before the tables, and a page of something else.
+    // A mapping that ends before the tables, and a page that is not the start of an ELF file.
     let image = Image::read(&(base..base + 0x2000), &page).unwrap();
     assert!(image.unwind.is_empty());
     assert!(!image.code.is_empty());

@@ -23,7 +23,7 @@ struct Record {
     callflag: u32,
 }
 
-/// More pending promises than there can be: a longer list is damaged.
+/// More pending promises than R can have: a longer list is damaged.
 const MOST_PROMISES: usize = 10_000;
 
 pub struct Contexts {
@@ -175,8 +175,8 @@ unsafe fn field(address: u64, offset: u64) -> u64 {
     unsafe { ((address + offset) as *const u64).read_unaligned() }
 }
 
-/// The extent of R's node stack, if R's records have this layout. Each record contains the top of the node stack at
-/// the start of its call; that of the outermost record is the start of the node stack.
+/// The extent of R's node stack, if R's records have this layout. Each record contains the top of the node stack at the
+/// start of its call; in the outermost record this is the start of the node stack.
 fn node_stack(head: *const *const Record, layout: Layout) -> Result<Option<Range<u64>>> {
     // SAFETY: R's own variables.
     let (top, end) = unsafe {
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
     use crate::platform::memory::Limits;
 
-    /// Memory that stands for a C stack, whose first half is not in use, and one for R's node stack.
+    /// Memory that represents a C stack, whose first half is unused, and memory that represents R's node stack.
     struct Memory {
         stack: Vec<u64>,
         nodes: Vec<u64>,
@@ -343,13 +343,13 @@ mod tests {
         };
         let inner = (At::Stack(600), CLOSURE);
         assert_eq!(found(&[inner, (At::Stack(700), CLOSURE)]), (2, true));
-        // An outer call is not further down, and no record is below what is in use.
+        // An outer call has no lower address than an inner one, and no record is in the unused part of the stack.
         assert_eq!(found(&[inner, (At::Stack(550), CLOSURE)]), (1, false));
         assert_eq!(found(&[inner, inner]), (1, false));
         assert_eq!(found(&[(At::Stack(490), CLOSURE)]), (0, false));
         // Neither on a stack nor the outermost record.
         assert_eq!(found(&[inner, (At::Nodes(950), CLOSURE)]), (1, false));
-        // The list does not end.
+        // The list is circular.
         let mut memory = Memory::new(&[(At::Nodes(10), LOOP)]);
         memory.nodes[10] = memory.address(At::Nodes(10));
         assert_eq!(memory.walk(false, 10), Some((vec![], false)));
@@ -368,10 +368,10 @@ mod tests {
         let promise = memory.address(second);
         let expected = [call, other].map(|at| [memory.pair(at, CLOSURE)[0], promise]);
         assert_eq!(memory.walk(true, 10), Some((expected.to_vec(), true)));
-        // Before R 4.4 it is no record of a call.
+        // Before R 4.4, such an address is not a record of a call.
         let (pairs, _) = memory.walk(false, 10).unwrap();
         assert_eq!(pairs.iter().map(|pair| pair[1]).collect::<Vec<_>>(), [0, 0]);
-        // Without one on the C stack, or in a list that does not end.
+        // No promise is on the C stack, or the list is circular.
         memory.nodes[600 + NEXT_PROMISE as usize / 8] = 0;
         assert_eq!(memory.walk(true, 10).unwrap().0[0][1], 0);
         memory.nodes[600 + NEXT_PROMISE as usize / 8] = memory.address(first);

@@ -191,7 +191,8 @@ mod tests {
         assert_eq!(stack.read(low + 792), Some(99));
         assert_eq!(stack.read(low + 793), None);
         assert_eq!(stack.read(u64::MAX), None);
-        // A function that is about to return has its caller's registers below the stack pointer.
+        // In a function that is about to return, the caller's registers are below the stack
+        // pointer.
         assert_eq!(stack.read(pointer - 128), Some(34));
         assert_eq!(stack.read(pointer - 129), None);
         assert_eq!(
@@ -201,7 +202,7 @@ mod tests {
         // The red zone does not go beyond the stack.
         assert_eq!(Stack::in_use(low + 8, limits).read(low - 8), None);
         assert_eq!(Stack::in_use(low + 8, limits).read(low), Some(0));
-        // A stack pointer elsewhere: nothing is in use.
+        // The stack pointer is outside of the stack: nothing is in use.
         for elsewhere in [low - 8, low + 800] {
             let stack = Stack::in_use(elsewhere, limits);
             assert!(!stack.has(pointer));

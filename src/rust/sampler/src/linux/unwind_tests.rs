@@ -146,7 +146,7 @@ struct Steps {
     limits: Limits,
     room: Vec<u64>,
     count: usize,
-    /// Program counters at which the stack was another one than glibc's, or not whole.
+    /// Program counters at which the stack was incomplete or differed from glibc's.
     wrong: Vec<u64>,
 }
 
@@ -163,7 +163,7 @@ extern "C" fn on_step(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: it writes at most as many addresses as there is room for.
     let count = unsafe { libc::backtrace(theirs.as_mut_ptr(), 200) } as usize;
     let theirs = theirs.iter().take(count).map(|&address| address as u64);
-    // Theirs begins in the handler.
+    // The result of glibc begins in the handler.
     let theirs = theirs.skip_while(|&address| address != counter);
     steps.count += 1;
     let agrees = match steps.walker.walk(registers, stack, &mut steps.room) {
@@ -229,7 +229,7 @@ fn the_stack_is_right_at_each_instruction() {
             std::hint::black_box(fib(n - 1)) + fib(n - 2)
         }
     }
-    // Where functions begin and end, in calls of the C library and back, in the allocator.
+    // The instructions include the starts and ends of functions, calls into the C library and back, and the allocator.
     let count = at_each_instruction(|| {
         let mut three = [2_u64, 1, 3];
         // SAFETY: three elements of eight bytes.
@@ -239,7 +239,7 @@ fn the_stack_is_right_at_each_instruction() {
     assert!(count > 500, "{count}");
 }
 
-/// A generator of random numbers.
+/// The state of a generator of pseudo-random numbers.
 fn scramble(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
