@@ -1,5 +1,5 @@
-//! Prints the seconds that inflating each file takes: the floor for reading it,
-//! and what `bench/pprof` compares with.
+//! Prints the seconds that inflating each file takes. Reading the file cannot be faster;
+//! `bench/pprof` compares both times.
 
 use profile_core::io::gzip::Content;
 use profile_core::io::input::Source;
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{Read, Result};
 use std::time::Instant;
 
-/// As large as the pieces in which the readers ask.
+/// The size of the pieces that the readers request.
 const CHUNK: usize = 1 << 20;
 
 fn main() -> Result<()> {

@@ -44,7 +44,7 @@ impl Started {
         self.seen.borrow().len()
     }
 
-    /// Waits until all of them have ended, as long as that takes.
+    /// Waits until all of them have ended, without a time limit.
     fn have_ended(&self) {
         while !threads().is_disjoint(&self.seen.borrow()) {
             std::thread::yield_now();

@@ -2,7 +2,7 @@
 
 use super::Random;
 
-/// What separates the parts of a line, and numbers that readers may not expect.
+/// The separators of the parts of a line, and numbers that readers may not expect.
 const SEPARATORS: [&[u8]; 10] = [
     b" ", b"\t", b";", b":", b",", b"  ", b"", b"\"", b"\r", b"\xff",
 ];

@@ -5,12 +5,12 @@
 //! ```
 //!
 //! Half of the inputs have a changed structure (`structured`): JSON whose fields and values are dropped, repeated,
-//! exchanged or replaced, and text with changed lines. With a FORMAT, such as `firefox`, all inputs are such mutants of files
-//! of that format. The others have changed bytes; these inputs are the given files, by default those of the package's tests, as they are and
-//! converted to OTLP as bytes and JSON, and to the formats of viewers. Unless files are given, the irregular messages of the tests are used as
-//! well, with some numbers changed. Each input is read in all formats. A profile that was read must be
-//! written and read back unchanged; nothing may panic or take longer than ten seconds.
-//! Inputs that fail are saved in the directory for temporary files, and their names are printed.
+//! exchanged or replaced, and text with changed lines. With a FORMAT, such as `firefox`, all inputs are such mutants of
+//! files of that format. The others have changed bytes; these inputs are the given files, by default the files of the
+//! package's tests, both unchanged and converted to OTLP (as bytes and as JSON) and to the formats of viewers. Unless
+//! files are given, the irregular messages of the tests are used as well, with some numbers changed. Each input is read
+//! in all formats. A profile that was read must be written and read back unchanged; nothing may panic or take longer
+//! than ten seconds. Inputs that fail are saved in the directory for temporary files, and their names are printed.
 
 use of_otlp::{as_otlp, irregular_message, read_otlp, there_and_back_otlp, through_otlp};
 use of_text::examine_text;

@@ -1,4 +1,4 @@
-//! The checks of the fuzzer for formats of text other than Rprof.
+//! The checks of the fuzzer for text formats, except Rprof.
 
 use super::of_otlp::through_otlp;
 use super::{origin, through_pprof};
@@ -6,7 +6,7 @@ use profile_core::error::{Error, Result};
 use profile_core::formats::{self, Format, Input, Writer, callgrind, collapsed, perf, rprofmem};
 use profile_core::model::Profile;
 
-/// What each of the formats makes of the bytes.
+/// Reads the bytes in each of the formats, and checks the result.
 pub fn examine_text(bytes: &[u8]) -> std::result::Result<(), String> {
     for format in [&collapsed::FORMAT, &rprofmem::FORMAT, &perf::FORMAT] {
         if let Ok(profile) = read(bytes, format) {
@@ -33,7 +33,7 @@ fn written(writer: &dyn Writer, profile: &Profile) -> std::result::Result<Option
     }
 }
 
-/// Collapsed stacks that were read and written are the same if this is done again.
+/// Collapsed stacks that were read and written do not change when they are read and written again.
 fn through_collapsed(profile: &Profile) -> std::result::Result<(), String> {
     let writer = collapsed::Writer {
         type_: None,

@@ -1,4 +1,5 @@
-//! The formats of viewers: what was read can be written, and comes back.
+//! The checks of the fuzzer for the formats of viewers: a profile that was read can be written, and reading it back
+//! returns the same profile.
 
 use super::{origin, read_rprof, seed_of};
 use profile_core::error::{Error, Result};

@@ -1,8 +1,8 @@
 //! Mutants of the structure of JSON and of lines of text, for each reader of such a format.
 //!
-//! Whatever is read must be a valid profile: ids are in range, values are finite. Each writer writes it or returns an error;
-//! what it writes contains no infinite number, and JSON of ours is valid. Work is bounded: readers and writers ask regularly
-//! whether they should stop, and are stopped after many times that.
+//! The result of reading must be a valid profile: ids are in range, values are finite. Each writer writes it or returns
+//! an error; its output contains no infinite number, and JSON output is valid. Work is bounded: readers and writers
+//! check regularly whether they should stop, and are stopped after a large number of checks.
 
 use super::tree::Tree;
 use super::{Random, is_small, lines, origin};
@@ -26,7 +26,7 @@ type Checked = std::result::Result<(), String>;
 const LONGEST: usize = 40;
 /// The number of lines in a seed.
 const LINES: usize = 60;
-/// How often a reader or writer may ask whether it should stop.
+/// The number of times that a reader or writer may check whether it should stop.
 const PATIENCE: u64 = 200_000;
 
 const RPROFMEM: &str =
@@ -34,7 +34,7 @@ const RPROFMEM: &str =
 const PERF: &str = "R 1/2 [003] 4.500000:     250000 cpu-clock:u: \n\t    55d0 Rf_eval+0x12 (/usr/lib/R/lib/libR.so)\n\t    55d4 f (inlined)\n  a.c:12\n\n\
                     R 1 5.1: 1 cycles: \n\t7f0 [unknown] ([kernel.kallsyms])\n\n";
 
-/// A format with what its mutants are made of.
+/// A format, and the seeds of its mutants.
 pub struct Subject {
     pub format: &'static Format,
     seeds: Vec<Seed>,
@@ -151,7 +151,7 @@ impl Subject {
     }
 }
 
-/// Counts how often it is asked whether to stop.
+/// Counts the checks for a stop.
 #[derive(Default)]
 struct Patience(Cell<u64>);
 

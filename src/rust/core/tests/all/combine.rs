@@ -1,4 +1,4 @@
-//! Combining and compacting tables of real files, without R.
+//! Tests combining and compacting tables of real files, without R.
 
 use crate::common::{go_on, tables};
 use profile_core::analysis::combine::{Combined, combine};
@@ -63,7 +63,7 @@ fn what_is_in_use_stays_as_it_is() {
     let inputs = x.inputs().unwrap();
     let list = MemoryTables::list(&inputs).unwrap();
     assert_eq!(rows_in_use(&list, &go_on).unwrap(), []);
-    // Without its samples nothing of a profile is of use.
+    // A profile without samples uses none of its other rows.
     let list: Vec<_> = list
         .into_iter()
         .filter(|(name, _)| *name != "samples")

@@ -1,4 +1,4 @@
-//! Combining recordings with R's files: which tick is assigned to which sample.
+//! Tests combining recordings with R's files: which tick is assigned to which sample.
 
 use profile_core::error::Position;
 use profile_core::formats::problems::{ProblemKind, Problems};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 const HEADER: &str = "memory profiling: GC profiling: sample.interval=10000\n";
 const TOP: u64 = 1 << 30;
 
-/// A tick of so many calls of R, the innermost of which runs native code.
+/// A tick with this number of R calls, the innermost of which runs native code.
 fn tick(calls: usize, before: usize, after: usize) -> Vec<u64> {
     let mut words = vec![
         (calls as u64 + 1) | (calls as u64) << 32,
@@ -19,7 +19,7 @@ fn tick(calls: usize, before: usize, after: usize) -> Vec<u64> {
         before as u64,
         after as u64,
     ];
-    // From the innermost: native code, then R's frames, each with a record of a call.
+    // Innermost first: native code, then R's frames, each with a record of a call.
     words.extend([0x2000 | 1 << 48, (TOP - 0x10000) | EXACT]);
     for call in 0..calls as u64 {
         words.extend([0x1001, TOP - 0xf000 + 0x100 * call]);
@@ -51,7 +51,7 @@ fn recording(words: &[u64]) -> Recording<'_> {
     }
 }
 
-/// A line of R's file with so many calls: f1 inside f2, and so on.
+/// A line of R's file with this number of calls: f1 inside f2, and so on.
 fn line(calls: usize) -> String {
     let items: String = (1..=calls).map(|call| format!("\"f{call}\" ")).collect();
     format!(":1:2:3:4:{items}\n")
@@ -96,7 +96,7 @@ fn stacks(profile: &Profile) -> Vec<String> {
         .collect()
 }
 
-/// How many samples have a native frame.
+/// The number of samples that have a native frame.
 fn joint(profile: &Profile) -> usize {
     let stacks = stacks(profile);
     stacks.iter().filter(|s| s.contains("native.so+")).count()
@@ -119,7 +119,7 @@ fn each_line_gets_its_tick() {
         stacks(&profile),
         [
             "native.so+0x2000 f1 f2",
-            // There is no frame of R, so this is another program's.
+            // No frame belongs to R, so the stack belongs to another program.
             "",
             "native.so+0x2000 f1"
         ]
@@ -129,7 +129,8 @@ fn each_line_gets_its_tick() {
     let location = profile.locations.get(location);
     assert_eq!(profile.frame_type_of(&location), Some("native"));
     assert_eq!(profile.address_of(&location).address, 0x2000);
-    // The figures that only were to make a line of each tick are gone.
+    // The memory figures, which were recorded only so that R writes a line at each tick, are
+    // removed.
     assert_eq!(profile.values.len(), 1);
     assert!(!profile.sources[0].options.unwrap().memory);
 }
@@ -161,7 +162,7 @@ fn the_size_shows_which_tick_has_no_line() {
     let second = first + lines[1].len();
     let words = [
         tick(2, HEADER.len(), first),
-        // R wrote nothing.
+        // R wrote no line at this tick.
         tick(2, first, first),
         tick(1, first, second),
         tick(2, second, file.len()),
@@ -173,7 +174,7 @@ fn the_size_shows_which_tick_has_no_line() {
     assert_eq!(problems.counts(), [(ProblemKind::SilentTick, 1)]);
     assert_eq!(joint(&profile), 3);
 
-    // Two lines at one tick are none of its.
+    // If there are two lines at one tick, neither belongs to it.
     let words = tick(2, HEADER.len(), second);
     recording.words = &words;
     let (profile, problems) = merged(&file, &recording);
@@ -190,7 +191,7 @@ fn the_mark_of_garbage_collection_is_no_call() {
         stacks(&profile),
         [
             "<GC> native.so+0x2000 f1",
-            // Here it is a function of that name.
+            // Here the frame is a function of that name.
             "native.so+0x2000 <GC> f1"
         ]
     );
@@ -205,7 +206,7 @@ fn a_line_that_r_cut_has_the_innermost_calls() {
     let (profile, problems) = merged(&file, &recording(&words));
     assert_eq!(joint(&profile), 1);
     assert!(stacks(&profile)[0].ends_with(&name));
-    // A short line was not cut.
+    // A short line was not truncated.
     assert_eq!(unmatched(&problems), [Position::Sample(2)]);
 }
 

@@ -1,5 +1,5 @@
-//! Reading and writing Rprof files: real ones, truncated ones, and those for which random changes
-//! (`examples/mutate`) found problems.
+//! Tests reading and writing Rprof files: real files, truncated files, and files with which the
+//! fuzzer (`examples/mutate`) found problems.
 
 use profile_core::error::{Error, Result};
 use profile_core::formats::problems::{ProblemKind, Problems};
@@ -70,7 +70,7 @@ fn kinds(problems: &Problems) -> Vec<ProblemKind> {
     problems.counts().iter().map(|(kind, _)| *kind).collect()
 }
 
-/// A reader that gives a few bytes at a time.
+/// A reader that returns a few bytes at a time.
 struct Drip<'a>(&'a [u8], usize);
 
 impl Read for Drip<'_> {
@@ -120,7 +120,7 @@ fn files_cut_at_any_byte_are_read_or_refused() {
             if let Ok((profile, _)) = read(&bytes[..end]) {
                 let count = profile.samples.len();
                 assert!(count <= full);
-                // a longer file never holds fewer samples, but for the last one
+                // A longer prefix of a file never has fewer samples, except for the last one.
                 assert!(count + 1 >= before, "{name} at {end}");
                 before = count;
             }
@@ -130,7 +130,7 @@ fn files_cut_at_any_byte_are_read_or_refused() {
 
 #[test]
 fn a_number_that_changes_its_file_keeps_both() {
-    // found by mutation: the second meaning was given to the first as well
+    // Found by the fuzzer: the second meaning was assigned to the first one as well.
     let text = "line profiling: sample.interval=20000\n\
                 #File 1: a\n#File 2: b\n1#1 \"f\" 2#2 \"g\" \n\
                 #File 2: c\n1#1 \"f\" 2#2 \"g\" \n#File 3: b\n3#2 \"g\" \n";
@@ -143,7 +143,7 @@ fn a_number_that_changes_its_file_keeps_both() {
 
 #[test]
 fn a_number_is_not_taken_before_its_time() {
-    // found by mutation: file 3 is unknown, so it is "", which 2 means later on
+    // Found by the fuzzer: file 3 is unknown, so its name is "", which later is the name of file 2.
     let text = "line profiling: sample.interval=20000\n\
                 #File 1: a\n#File 2: b\n1#1 \"f\" 2#2 \"g\" 3#4 \"h\" \n\
                 #File 2: \n2#5 \"g\" \n";
@@ -195,7 +195,7 @@ fn a_line_without_an_end_is_refused_in_bounded_memory() {
 
 #[test]
 fn names_that_never_end_cost_linear_time() {
-    // each line could go on in the next
+    // Each line could continue in the next one.
     let mut text = b"sample.interval=20000\n".to_vec();
     for _ in 0..200_000 {
         text.extend_from_slice(b"x\"y\n\"\n");
@@ -275,7 +275,7 @@ fn what_was_written_by_the_grammar_is_read() {
                     let name = random.of(&NAMES);
                     let mut place = "@:0".to_owned();
                     if line && random.chance(50) {
-                        // R numbers files as they come
+                        // R numbers files in the order of their occurrence.
                         let file = 1 + random.below(files + 1);
                         if file > files {
                             files = file;

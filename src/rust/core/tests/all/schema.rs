@@ -20,7 +20,7 @@ fn taken_back(tables: &MemoryTables) -> Result<Profile, Error> {
     profile_from_v2(&list, &go_on)
 }
 
-/// All that tables hold, NA among it.
+/// The whole content of tables, including NA.
 fn shown(tables: &MemoryTables) -> String {
     format!("{tables:#?}")
 }
@@ -58,7 +58,7 @@ fn real_profiles_come_back_from_tables() {
     }
     for table in TABLES {
         let info = table.info();
-        // Of the input, not of the profile.
+        // This table describes the input, not the profile.
         assert!(
             info.about_input || seen.contains(&info.name),
             "{}",

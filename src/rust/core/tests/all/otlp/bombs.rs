@@ -11,7 +11,8 @@ use profile_core::formats::{self, Input, Writer as _};
 use profile_core::io::input::Origin;
 use profile_core::model::Profile as Model;
 
-const TOO_MANY: &str = "Up to here there are too many frames, attributes, texts and sources for a";
+const TOO_MANY: &str =
+    "The content up to here has too many frames, attributes, texts and sources for a";
 const TOO_LONG: &str = "The strings up to here are too long for this file.";
 
 pub fn strings(texts: &[&str]) -> Vec<String> {

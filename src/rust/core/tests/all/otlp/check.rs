@@ -1,6 +1,6 @@
 //! Checks a message against the rules of OpenTelemetry, independently of the crate.
 //!
-//! The rules are those of profiles.proto, common.proto and resource.proto; of data-format.md,
+//! The rules are from profiles.proto, common.proto and resource.proto; of data-format.md,
 //! mappings.md and common/README.md of the specification; of "Empty Telemetry Envelopes" of the
 //! protocol; and of the semantic conventions for pprof, profiles and build ids.
 //!

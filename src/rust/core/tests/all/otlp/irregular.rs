@@ -284,7 +284,7 @@ impl Maker {
         }
     }
 
-    /// Adds comments in one of the three forms. That of the Go collector breaks a rule.
+    /// Adds comments in one of the three forms. The form of the Go collector breaks a rule.
     fn comments(&mut self, profile: &mut Profile) {
         if self.chance(70) {
             return;

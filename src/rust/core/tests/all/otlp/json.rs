@@ -1,6 +1,6 @@
 //! Encodes and decodes messages as OTLP/JSON, independently of the crate. OTLP/JSON is the JSON
 //! mapping of protocol buffers, except that trace and span ids are hexadecimal, enums are integers,
-//! and unknown names are ignored. Names are those of v1.11.
+//! and unknown names are ignored. Names are from v1.11.
 
 use super::message::*;
 use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD, HEXLOWER_PERMISSIVE};

@@ -79,8 +79,8 @@ pub fn sample(locations: &[u64], values: &[i64]) -> Bytes {
     new().packed(1, locations).packed(2, &values)
 }
 
-/// The type `samples/count` and the functions `f` and `g`, each with a location
-/// of the same id: what most messages here need around the thing they are about.
+/// The type `samples/count` and the functions `f` and `g`, each with a location of the same id.
+/// Most messages in these tests need them in addition to the fields under test.
 pub fn base() -> Bytes {
     new()
         .strings(&["", "samples", "count", "f", "g", "cpu", "nanoseconds"])
@@ -110,7 +110,7 @@ pub fn read(message: &Bytes) -> Profile {
     profile
 }
 
-/// The position and the message of the error that reading ends in.
+/// The position and the message of the error that reading returns.
 pub fn refused(message: &Bytes) -> (u64, String) {
     match try_read(&message.0) {
         Err(Error::Parse {
@@ -198,8 +198,8 @@ pub fn comments(profile: &Profile) -> Vec<Vec<&str>> {
     profile.sources.iter().map(text).collect()
 }
 
-/// The sources but for what writing adds, their types, and what has ids of their
-/// profile, comments and files.
+/// The sources without the parts that writing adds, and without their types, comments and files,
+/// which contain ids of their profile.
 pub fn sources(profile: &Profile) -> Vec<Source> {
     let mut sources = profile.sources.clone();
     for source in &mut sources {

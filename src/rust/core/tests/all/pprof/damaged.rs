@@ -29,11 +29,11 @@ fn a_message_cut_anywhere_is_read_or_refused() {
             Err(other) => panic!("{other:?}"),
         }
     }
-    // Only a cut between two fields goes unseen.
+    // Only a truncation between two fields cannot be detected.
     assert!(whole < 20, "{whole}");
 }
 
-/// xorshift64*, so that a failure comes again.
+/// xorshift64*, so that failures are reproducible.
 struct Random(u64);
 
 impl Random {
@@ -80,7 +80,7 @@ fn much_random_damage_is_survived() {
     damage(200_000);
 }
 
-/// Reads so many damaged files.
+/// Reads this number of damaged files.
 fn damage(rounds: usize) {
     let mut seeds: Vec<Vec<u8>> = real::files()
         .iter()
@@ -99,7 +99,7 @@ fn damage(rounds: usize) {
         mutate(&mut bytes, &mut random);
         if let Ok((profile, _)) = try_read(&bytes) {
             read += 1;
-            // What can be read can be written, unless it does not fit.
+            // A profile that was read can be written, unless the format cannot store it.
             let mut out = Vec::new();
             let options = Writer::default();
             let _ = options.write(&profile, &mut out, &|| false);
@@ -154,12 +154,12 @@ fn damaged_sources_are_sources_or_labels() {
 
 #[test]
 fn claims_are_not_believed() {
-    // Lengths and ids beyond what is there allocate nothing.
+    // Lengths and ids beyond the end of the file or a table do not cause allocations.
     let long = new().varint(2 << 3 | 2).varint(u64::MAX);
     assert!(try_read(&base().then(&long).0).is_err());
     let far = base().message(4, location(u64::MAX - 1, &[]));
     assert!(try_read(&far.0).is_ok());
-    // A small file whose stacks would have a thousand million frames.
+    // A small file whose stacks would have 1e9 frames.
     let lines = vec![(1, 1); 30_000];
     let ids = vec![3; 30_000];
     let bomb = base()
@@ -178,7 +178,7 @@ fn claims_are_not_believed() {
     });
     let types = read(&types).values;
     assert_eq!(types.len(), 901);
-    // The number that makes a name unique is that of the type, so it is not searched for.
+    // The number that makes a name unique is the number of the type, so no search is needed.
     for (number, values) in types.iter().enumerate().skip(3) {
         let end = format!("/{number}");
         assert!(values.type_.name.ends_with(&end), "{number}");

@@ -65,7 +65,7 @@ fn inlined_calls_are_frames() {
         .map(|l| profile.locations.get(*l).line)
         .collect();
     assert_eq!(lines[3..], [None, Some(20), Some(7)]);
-    // Go refuses a line without a function, so none is written.
+    // Go rejects lines without a function, so none is written.
     let (again, _) = try_read(&write(&profile, true)).unwrap();
     assert_eq!(show(&again), show(&profile));
 }
@@ -133,7 +133,7 @@ fn labels_keep_all_that_they_say() {
     ]
     .into_iter()
     .chain([label(0, 0, 0), new().uint(1, 3).uint(2, 0)])
-    // Written in full by some: the text is meant, then the number.
+    // Some writers write all fields: the first label is a text, the second a number.
     .chain([new().uint(1, 3).uint(2, 4).uint(3, 0).uint(4, 0)])
     .chain([new().uint(1, 3).uint(2, 0).uint(3, 5).uint(4, 0)])
     .fold(sample(&[1], &[1]), |b, label| b.message(3, label));
@@ -209,7 +209,7 @@ fn sample_types_of_one_name_are_told_apart() {
     assert_eq!(show(&again), show(&profile));
     assert_eq!(again.sources[0].types, profile.sources[0].types);
     assert_eq!(profile.sources[0].types[3].recorded, "");
-    // Where no sample is left, the types are.
+    // If no sample remains, the types are still written.
     let empty = base().message(1, value_type(1, 2));
     let again = try_read(&write(&read(&empty), true)).unwrap().0;
     assert_eq!(again.sources[0].types, read(&empty).sources[0].types);
@@ -258,7 +258,7 @@ fn gzip_may_have_several_members() {
 
 #[test]
 fn of_fields_that_stand_there_twice_the_last_counts() {
-    // Go's reader takes these as well, see the twists of the judge.
+    // Go's reader accepts these as well.
     let twice = |number, value| new().uint(number, u64::MAX - 7).uint(number, value);
     let line = twice(1, 2).then(&twice(2, 30)).then(&twice(3, 4));
     let message = base()
@@ -272,7 +272,7 @@ fn of_fields_that_stand_there_twice_the_last_counts() {
             2,
             sample(&[3], &[1]).message(3, twice(1, 3).then(&twice(3, 5))),
         );
-    // No problem is noted either.
+    // No problem is recorded either.
     let profile = read(&message);
     assert_eq!(show(&profile)[1], "1 : g:30 [f (None, Some(5), None)]");
     let stack = profile.stacks.get(profile.samples.stack[0]);
@@ -354,8 +354,8 @@ fn other_formats_are_named() {
     says(b"\"f\" \"g\" \n\"f\" \n", "looks like an Rprof file");
     says(b"{\"a\": 1}", "looks like JSON");
     says(b"2 samples\n", "text");
-    says(&[0; 5000], "no protocol buffer message");
-    // A message may start with what is a quote in text.
+    says(&[0; 5000], "not a protocol buffer message");
+    // A message may start with the byte of a quote.
     let message = new()
         .message(4, location(1, &[]))
         .then(&new().strings(&[""]));

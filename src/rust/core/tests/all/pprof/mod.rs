@@ -1,7 +1,7 @@
 //! Reading and writing pprof files: real files, handmade messages, and damaged ones.
 //!
-//! The reference is Go's package `github.com/google/pprof/profile`; where the result differs from
-//! that of Go, the test has a comment.
+//! The reference is Go's package `github.com/google/pprof/profile`; where our result differs from
+//! Go's, the test has a comment.
 
 pub mod build;
 mod damaged;

@@ -54,7 +54,7 @@ fn what_is_written_is_what_was_read() {
     }
 }
 
-/// Counted in the messages by other means.
+/// These numbers were counted in the messages with other tools.
 #[test]
 fn facts_of_single_files_are_known() {
     let read = |name: &str| {

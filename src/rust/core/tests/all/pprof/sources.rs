@@ -22,7 +22,7 @@ fn again(profile: &Profile, aggregate: bool) -> Profile {
     try_read(&told(profile, aggregate)).unwrap().0
 }
 
-/// Two runs of other intervals and options.
+/// Two runs with different intervals and options.
 fn two_runs() -> Profile {
     let mut profile = read_rprof(
         "memory profiling: GC profiling: sample.interval=20000\n\
@@ -50,7 +50,7 @@ fn runs_come_back_as_sources() {
             true => (vec![0, 0, 1], 1),
         };
         assert_eq!(source_of(&read), of);
-        // Of the labels only that of the garbage collector is left.
+        // Only the label for garbage collection remains.
         assert_eq!(read.labels.len(), gc);
         assert_eq!(told(&read, aggregate), bytes);
         let shown = |bytes: &[u8]| show(&try_read(bytes).unwrap().0);
@@ -128,12 +128,12 @@ fn a_source_without_samples_is_told() {
         periods,
         [0, 2].map(|row: usize| profile.sources[row].period.clone())
     );
-    // What is left of it is a comment.
+    // Only a comment about it remains.
     assert_eq!(comments(&read)[0], ["Rprof: Rprof.out, 10000 us"]);
     assert_eq!(sources(&again(&read, true)), sources(&read));
 }
 
-/// Source 1 of type `f` or `g`, and a sample with labels that say so.
+/// Source 1 of type `f` or `g`, and a sample whose labels describe it.
 fn labelled(id: i64, kind: u64) -> Bytes {
     sample(&[1], &[1])
         .message(3, new().uint(1, 7).int(3, id))
@@ -157,7 +157,7 @@ fn sources_stand_in_the_order_of_their_numbers() {
     assert_eq!(kinds(&profile), ["g", "f"]);
     assert_eq!(source_of(&profile), [1, 0, 1]);
 
-    // Of two files that were merged each has a source 1.
+    // Two files were merged, each of which has a source 1.
     let message = message.message(2, labelled(1, 3));
     let profile = read(&message);
     assert_eq!(kinds(&profile), ["f", "g", "f"]);
@@ -181,7 +181,7 @@ fn samples_without_such_labels_are_of_the_file() {
     assert_eq!(profile.labels.len(), 1);
     assert_eq!(comments(&profile)[0], ["a comment"]);
     assert_eq!(profile.sources[0].duration, Some(50));
-    // No time is counted twice.
+    // Times are not counted twice.
     let mut profile = profile;
     profile.sources[1].duration = Some(30);
     let whole = again(&profile, true);
@@ -190,7 +190,7 @@ fn samples_without_such_labels_are_of_the_file() {
 
 #[test]
 fn the_file_keeps_the_time_that_no_source_tells() {
-    // Twice 10 ms of R's and 5 ms that no label is about.
+    // Two runs of R with 10 ms each, and 5 ms without labels.
     let rprof = read_rprof("sample.interval=10000\n\"f\" \n\"f\" \n");
     let bytes = Bytes(told(&rprof, true));
     let message = bytes.int(10, 25_000_000).message(2, sample(&[1], &[1, 5]));
@@ -235,7 +235,7 @@ fn other_labels_stay_labels() {
         let profile = with(&labels);
         assert_eq!(kinds(&profile), ["pprof"]);
         assert_eq!(profile.labels.len(), labels.len());
-        // Nothing is lost on writing either, and nothing taken for what it is not.
+        // Writing does not lose anything either, and does not misinterpret these labels.
         let plain = try_read(&write(&profile, false)).unwrap().0;
         assert_eq!(show(&plain), show(&profile));
         let mut out = Vec::new();

@@ -12,7 +12,7 @@ fn mapping(id: u64, start: u64, limit: u64, file: u64) -> Bytes {
         .uint(5, file)
 }
 
-/// A file that says all it can.
+/// A file with a value in every field.
 fn whole() -> Bytes {
     let line =
         |function: u64, line: i64, column: i64| new().uint(1, function).int(2, line).int(3, column);
@@ -30,7 +30,7 @@ fn whole() -> Bytes {
         )
         .message(5, new().uint(1, 2).uint(3, 4))
         .message(5, new().uint(1, u64::MAX).uint(2, 3).uint(3, 3))
-        // Inlined twice into itself, with a column each time.
+        // A function that is inlined twice into itself, each time with a column.
         .message(
             4,
             new()
@@ -42,7 +42,8 @@ fn whole() -> Bytes {
                 .message(4, line(2, 1 << 40, 0))
                 .uint(5, 1),
         )
-        // The same but for its id, no symbol, and one that no sample needs.
+        // A location that differs only in its id, one without a symbol, and one that no sample
+        // uses.
         .message(4, new().uint(1, 41).uint(2, 3).uint(3, 0x1020))
         .message(4, new().uint(1, 5).uint(2, 77).uint(3, u64::MAX))
         .message(4, new().uint(1, 1).message(4, line(7, 1, 0)))
@@ -109,7 +110,7 @@ fn all_of_it_is_kept() {
     let address = profile.address_of(&locations[0]);
     assert!(address.is_folded && address.address == 0x1010);
     assert_eq!(address.native_id.map(u64::from), Some(40));
-    // A mapping that is not there is none.
+    // A reference to a missing mapping is read as no mapping.
     let lone = profile.stacks.get(profile.samples.stack[1]);
     let lone = lone.first().unwrap();
     let lone = profile.address_of(&profile.locations.get(lone));
@@ -154,7 +155,7 @@ fn a_frame_that_was_filtered_away_leaves_the_rest_of_its_location() {
     let mut profile = whole_profile();
     let stack = profile.stacks.get(profile.samples.stack[0]);
     let stack = stack.to_vec().unwrap();
-    // Without the caller of the first location, and the innermost of the last.
+    // The caller of the first location and the innermost frame of the last one are removed.
     let stack = [&stack[..2], &stack[3..4], &stack[5..]].concat();
     profile.samples.stack[0] = profile.stacks.push(&stack).unwrap();
     let (again, _) = try_read(&write(&profile, false)).unwrap();
@@ -193,10 +194,11 @@ fn merging_joins_what_is_loaded_elsewhere() {
         .message(2, sample(&[2], &[4]))
         .message(2, sample(&[2], &[-4]));
     let (merged, _) = try_read(&write(&read(&message), true)).unwrap();
-    // What is 0, or adds up to it, is gone with all that it needed.
+    // Samples whose values are 0 or sum to 0 are omitted, together with the rows that only they
+    // use.
     assert_eq!(show(&merged)[1..], ["5 : f:5 "]);
     assert_eq!((merged.locations.len(), merged.functions.len()), (1, 1));
-    // The program stays the first, whatever ran.
+    // The program remains the first mapping, even if no sample is in it.
     assert_eq!(merged.mappings.len(), 2);
     assert_eq!(merged.mappings[1].start, 0x10_0000);
     let location = *merged.locations.iter().next().unwrap();

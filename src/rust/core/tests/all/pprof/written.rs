@@ -45,13 +45,13 @@ fn rprof_becomes_what_pprof_users_expect() {
          vsize_large/bytes nodes/bytes duplications/count alloc_size/bytes dealloc_size/bytes "
     );
     assert_eq!(ordered.len(), 4);
-    // Levels stay out of sums, whoever wrote them.
+    // Levels are not summed, regardless of the source.
     assert_eq!(show(&again(&again(&profile, false), true)), shown);
 }
 
 #[test]
 fn names_stand_alone() {
-    // pprof demangles a name that is the system name as well.
+    // pprof demangles names that equal the system name.
     let bytes = write(
         &read_rprof("sample.interval=20000\n\"<Anonymous>\" \n"),
         true,
@@ -77,7 +77,7 @@ fn time_that_is_recorded_goes_before_time_that_is_derived() {
         "1 5 : g:0 ",
     ];
     assert_eq!(show(&again(&profile, true)), expected);
-    // Another unit is another thing.
+    // Types with different units are different.
     profile.values[1].type_.unit = "count".to_owned();
     assert_eq!(
         show(&again(&profile, true))[1..],
@@ -102,7 +102,7 @@ fn runs_are_labels() {
     assert_eq!(summed.sources[0].duration, Some(50_000_000));
     let period = summed.sources[0].period.as_ref().unwrap();
     assert_eq!(period.value, 2e7);
-    // Nothing is labelled twice.
+    // No label is written twice.
     assert_eq!(show(&again(&summed, true)), expected);
 }
 
@@ -133,7 +133,7 @@ fn frame_types_are_left_out() {
     }
     assert_eq!(write(&typed, true), write(&profile, true));
     assert_eq!(write(&typed, false), write(&profile, false));
-    // Stacks that differ in nothing else are equal ones.
+    // Stacks that do not differ in anything else are equal.
     let stack = typed.stacks.get(typed.samples.stack[2]);
     let mut stack = stack.to_vec().unwrap();
     let unknown = profile.locations.get(stack[0]);
@@ -169,7 +169,7 @@ fn what_does_not_fit_is_said() {
             "{text}"
         );
     }
-    // Count and time of a sample: the one fits, the other does not.
+    // The count of a sample can be stored, its time cannot.
     assert!(fails(9e15).unwrap_err().to_string().contains("`cpu`"));
     assert!(fails(f64::NAN).is_ok());
     let sum = base()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where the libraries would be in memory.
+/// The address at which the libraries would be loaded.
 pub const BIAS: u64 = 0x7f12_3450_0000;
 
 pub const C: &str = r#"
@@ -127,7 +127,7 @@ pub extern "C" fn rust_entry(n: usize) -> f64 {
 }
 "#;
 
-/// A folder that is gone when the test is.
+/// A folder that is removed at the end of the test.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -137,7 +137,7 @@ impl Folder {
         let name = format!("profile-symbols-{}-{next}", std::process::id());
         let path = std::env::temp_dir().join(name);
         fs::create_dir_all(&path).unwrap();
-        // As debug information has it.
+        // The path as in debug information.
         Folder(path.canonicalize().unwrap())
     }
 
@@ -148,7 +148,7 @@ impl Folder {
         path
     }
 
-    /// Compiles a source to a library beside it.
+    /// Compiles a source file to a library in the same folder.
     pub fn compile(&self, compiler: &str, source: &Path, options: &[&str]) -> PathBuf {
         let library = source.with_extension("so");
         let mut command = Command::new(compiler);
@@ -157,7 +157,7 @@ impl Folder {
             "rustc" => command.args(["--crate-type=cdylib", "--edition=2024"]),
             _ => command.args(["-shared", "-fPIC"]),
         };
-        // By a relative name, so that the folder has to be found out.
+        // The name is relative, so that the folder must be determined.
         command.arg(source.file_name().unwrap());
         output(command.arg("-o").arg(&library));
         library
@@ -180,7 +180,7 @@ pub fn tool(name: &str, arguments: &[&str], file: &Path) -> String {
     output(Command::new(name).args(arguments).arg(file))
 }
 
-/// Tests of what is not installed say so and pass.
+/// Tests that need a tool which is not installed print this, and pass.
 pub fn there(compiler: &str) -> bool {
     let there = Command::new(compiler).arg("--version").output().is_ok();
     if !there {
@@ -189,7 +189,7 @@ pub fn there(compiler: &str) -> bool {
     there
 }
 
-/// A module as the sampler would describe it, by what readelf says.
+/// A module as the sampler would describe it, from the output of readelf.
 pub fn module(library: &Path) -> Module {
     let segments = tool("readelf", &["-lW"], library);
     let code = segments.lines().find(|line| line.contains(" R E "));
@@ -224,7 +224,7 @@ pub fn hex(text: &str) -> u64 {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap()
 }
 
-/// A function by nm: its kind says whether it is local.
+/// A function in the output of nm. Its kind shows whether it is local.
 #[derive(Debug, Clone)]
 pub struct Known {
     pub range: Range<u64>,
@@ -252,7 +252,7 @@ pub fn nm(options: &[&str], library: &Path) -> Vec<Known> {
         .collect()
 }
 
-/// How an address without a name is called, by what readelf says of the unwind tables:
+/// The name that an address without a symbol gets, from the unwind tables in the output of readelf:
 /// "... FDE cie=00000000 pc=0000000000001040..0000000000001066".
 pub fn unnamed(library: &Path, address: u64) -> String {
     let tables = tool("readelf", &["--wide", "--debug-dump=frames"], library);
@@ -288,7 +288,7 @@ pub fn addr2line(library: &Path, addresses: &[u64]) -> Vec<Vec<(String, String)>
         while let Some(name) = lines.next_if(|line| !line.starts_with("0x")) {
             let place = lines.next().unwrap();
             let place = place.split(" (discriminator").next().unwrap();
-            // A file without a line is that of a symbol.
+            // A file without a line is the source file of a symbol.
             let place = if place.ends_with(":?") { "??:?" } else { place };
             frames.push((name.to_owned(), place.to_owned()));
         }

@@ -18,14 +18,14 @@ impl Random {
     }
 }
 
-/// Asks a damaged file.
+/// Looks up addresses in a damaged file.
 fn survive(module: &Module, addresses: &[u64], what: &str) {
     for symbols in ask(module, addresses) {
         assert!(!symbols.is_empty(), "{what}");
     }
 }
 
-/// Sections of a file: the name, and where they are in it.
+/// The sections of a file: their names and positions.
 fn sections(library: &Path) -> Vec<(String, usize, usize)> {
     let text = tool("readelf", &["-SW"], library);
     let rows = text.lines().filter_map(|line| line.split_once(']'));
@@ -51,7 +51,7 @@ fn files_with_much_damage_do_no_harm() {
     damage(300, 125);
 }
 
-/// Cuts libraries at so many places, and changes each of their sections so many times.
+/// Truncates libraries at this number of places, and changes each of their sections this number of times.
 fn damage(cuts: usize, changes: usize) {
     let folder = Folder::new();
     let mut libraries = vec![
@@ -68,7 +68,7 @@ fn damage(cuts: usize, changes: usize) {
     }
     let mut random = Random(7);
     for library in libraries {
-        // With nothing to tell that this is another file.
+        // Without a build id and a range of code, the changed file is not recognised as another one.
         let mut module = module(&library);
         module.build_id.clear();
         module.code = 0..0;
@@ -85,8 +85,8 @@ fn damage(cuts: usize, changes: usize) {
             fs::write(&path, &sound[..length]).unwrap();
             survive(&module, &addresses, &format!("{round}: cut at {length}"));
         }
-        // Bits anywhere would mostly be of code, so each section has its turn, and
-        // what tells where the sections are.
+        // Most bits of a file belong to code, so random changes are made in each section in turn, and in the section
+        // headers.
         let mut parts = sections(&library);
         parts.retain(|(name, ..)| {
             name.contains("debug") || name.contains("tab") || name.contains("sym")
@@ -115,8 +115,7 @@ fn damage(cuts: usize, changes: usize) {
     }
 }
 
-/// Half a million functions, each inlined into the one before it. With a step for each pair of them, the test would not
-/// end.
+/// Half a million functions, each inlined into the previous one. An algorithm of quadratic time would not end.
 #[test]
 fn deep_nesting_does_not_overflow_the_stack() {
     let folder = Folder::new();
@@ -126,7 +125,7 @@ fn deep_nesting_does_not_overflow_the_stack() {
         .byte 3, 0x1d, 1, 0, 0\n\
         .byte 4, 0x1d, 1, 0x11, 1, 0x12, 6, 0, 0\n\
         .byte 5, 0x11, 1, 0, 0\n.byte 0\n";
-    // A unit that says what addresses it has, and one that leaves it to its functions.
+    // A unit with its own address ranges, and a unit of which only the functions have address ranges.
     for top in [".byte 1\n.quad start\n.long 64", ".byte 5"] {
         let source = folder.write(
             "deep.s",
@@ -163,7 +162,7 @@ fn claimed_sizes_are_not_believed() {
     assert!(ask(&module, &[address])[0][0].line > 0);
     for claim in [1u64 << 31, (1 << 32) - 1, 1 << 40, u64::MAX] {
         let mut bytes = sound.clone();
-        // After the kind of compression.
+        // The size follows the kind of compression.
         bytes[offset + 8..offset + 16].copy_from_slice(&claim.to_le_bytes());
         fs::write(&library, bytes).unwrap();
         let found = ask(&module, &[address]).remove(0);

@@ -1,11 +1,11 @@
-//! Debug information in the library itself.
+//! Tests debug information that is in the library itself.
 
 use crate::symbols::build::*;
 use profile_core::joint::symbols::Symbol;
 use std::path::Path;
 use std::process::Command;
 
-/// Compares all addresses of a library with what addr2line says.
+/// Compares the results for all addresses of a library with addr2line.
 fn compare(library: &Path) {
     let functions = nm(&[], library);
     let mut addresses: Vec<u64> = functions
@@ -14,7 +14,7 @@ fn compare(library: &Path) {
         .collect();
     addresses.sort();
     addresses.dedup();
-    // The standard library of Rust is much.
+    // The standard library of Rust is large.
     let step = addresses.len() / 20_000 + 1;
     let addresses: Vec<u64> = addresses.into_iter().step_by(step).collect();
     let found = ask(&module(library), &addresses);
@@ -31,10 +31,10 @@ fn compare(library: &Path) {
             let name = &theirs.0;
             let outermost = &expected[expected.len() - 1].0;
             let is_name = *name == ours.system_name
-                // Where there is no linkage name, addr2line takes that of the symbol
-                // that the address is in. So do we only where there is nothing else.
+                // Without a linkage name, addr2line uses the name of the symbol that contains the
+                // address. We do this only if there is no other name.
                 || frame + 1 == expected.len() && people(name) == ours.name
-                // It does so for inlined functions too, which have no symbol.
+                // addr2line does this also for inlined functions, which have no symbol.
                 || frame == 0 && name == outermost && !ours.system_name.starts_with('_');
             is_name && theirs.1 == place(ours)
         });
@@ -47,7 +47,7 @@ fn compare(library: &Path) {
     assert!(inlined > 20, "{inlined}");
 }
 
-/// A name of a symbol as we would show it.
+/// The name of a symbol as we show it.
 fn people(name: &str) -> String {
     let name = name.split('.').next().unwrap();
     filt(&[name]).remove(0)
@@ -84,7 +84,7 @@ fn functions_and_lines_of_cxx_are_those_of_addr2line() {
 
 #[test]
 fn functions_and_lines_of_rust_are_those_of_addr2line() {
-    // The option is of Rust 1.88.
+    // The option exists since Rust 1.88.
     let option = ["-Cdwarf-version=5", "--print=sysroot"];
     let rustc = Command::new("rustc").args(option).output();
     if !rustc.is_ok_and(|output| output.status.success()) {
@@ -96,8 +96,8 @@ fn functions_and_lines_of_rust_are_those_of_addr2line() {
     let library = folder.compile("rustc", &source, &["-O", "-g", "-Cdwarf-version=4"]);
     compare(&library);
 
-    // What LLVM writes in version 5 is not understood by addr2line of binutils 2.40.
-    // The answers are the same.
+    // addr2line of binutils 2.40 cannot read LLVM's version 5. The results are the same as for
+    // version 4.
     let own = nm(&[], &library).into_iter();
     let own = own.filter(|known| known.name.contains("entry"));
     let addresses: Vec<u64> = own.flat_map(|known| known.range).collect();
@@ -106,8 +106,8 @@ fn functions_and_lines_of_rust_are_those_of_addr2line() {
     assert_eq!(ask(&module(&library), &addresses), four);
 }
 
-/// Columns and the lines where functions begin are not told by addr2line; they are
-/// in the source.
+/// addr2line does not print columns and the lines at which functions begin; these are from the
+/// source.
 #[test]
 fn columns_and_first_lines_are_those_of_the_source() {
     let folder = Folder::new();
@@ -170,7 +170,7 @@ fn compressed_debug_information_tells_the_same() {
     assert_eq!(ask(&module(&library), &addresses), plain);
 }
 
-/// gfortran's names for the linker are not those of the sources.
+/// gfortran's linkage names differ from the names in the source.
 #[test]
 fn names_of_fortran_are_those_of_the_source() {
     if !there("gfortran") {
@@ -199,8 +199,8 @@ fn names_of_fortran_are_those_of_the_source() {
     }
 }
 
-/// Clang counts files from 0 in version 5, unlike GCC. The 5 and the 3 are those of
-/// `.loc`, the 4 is that of the entry.
+/// Clang counts files from 0 in version 5, unlike GCC. Lines 5 and 3 are from `.loc`, line 4 is
+/// from the entry.
 #[test]
 fn files_may_be_counted_from_0() {
     let folder = Folder::new();

@@ -1,4 +1,5 @@
-//! Separate files with debug information: where they are searched for, and which are used.
+//! Tests separate files with debug information: where they are searched for, and which ones are
+//! used.
 
 use crate::symbols::build::*;
 use profile_core::joint::Module;
@@ -7,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A library, its debug information apart, and an address of a function that the
-/// stripped library does not name.
+/// A library, its separate debug information, and an address in a function for which the stripped
+/// library has no name.
 struct Apart {
     folder: Folder,
     code: PathBuf,
@@ -28,7 +29,7 @@ fn apart(options: &[&str]) -> Apart {
     objcopy(&["--strip-all"], &library, &library);
     let link = format!("--add-gnu-debuglink={}", debug.display());
     objcopy(&[&link], &library, &library);
-    // Without a folder to look in the file beside would be found.
+    // The file is renamed, since it would be found in the folder of the library.
     let away = folder.0.join("away.debug");
     fs::rename(debug, &away).unwrap();
     Apart {
@@ -57,7 +58,7 @@ impl Apart {
         let outermost = &found[found.len() - 1];
         match outermost.name_source {
             NameSource::DebugInformation => assert_eq!(outermost.name, "hidden"),
-            // A file that does not count does not tell where functions begin either.
+            // A file that is not used does not provide the starts of functions either.
             _ => assert!(
                 outermost.name == format!("sum.so+{:#x}", self.hidden)
                     || outermost.name == unnamed(&self.code, self.hidden)
@@ -151,21 +152,21 @@ fn a_file_that_was_not_loaded_is_not_asked() {
     let ask_one = |module: &Module| ask(module, &[address]).remove(0).pop().unwrap();
     assert_eq!(ask_one(&same).name, "c_sum");
 
-    // Built anew.
+    // The library is built again.
     let mut other = same.clone();
     other.build_id[3] ^= 1;
     let found = ask_one(&other);
     assert_eq!(found.name_source, NameSource::Address);
     assert_eq!(found.name, format!("sum.so+{address:#x}"));
 
-    // Without a build id in memory, the code has to be where it was.
+    // Without a build id in memory, the code must be at the same address.
     let mut unknown = same.clone();
     unknown.build_id.clear();
     assert_eq!(ask_one(&unknown).name_source, NameSource::DebugInformation);
     unknown.offset += 0x1000;
     assert_eq!(ask_one(&unknown).name_source, NameSource::Address);
 
-    // Gone, never a file, or no file that can be read.
+    // A removed file, a name that is not a file, and an unreadable file.
     let pipe = folder.0.join("pipe");
     output(Command::new("mkfifo").arg(&pipe));
     let text = folder.write("text.so", "no library");
@@ -207,7 +208,7 @@ fn files_are_opened_once_and_only_when_they_are_asked() {
         symbols.at(1, address).unwrap()[0].name_source,
         NameSource::Address
     );
-    // A module that is none.
+    // A module that does not exist.
     assert_eq!(symbols.at(2, 7).unwrap()[0].name, "<unknown>+0x7");
 }
 
@@ -239,8 +240,7 @@ fn it_is_known_what_is_known_of_a_module() {
     assert_eq!(flags, [[true; 4], [true, false, false, false], [false; 4]]);
 }
 
-/// Packages of Debian have what is in several files of debug information once, in
-/// another file.
+/// In Debian packages, debug information that several files share is in another file.
 #[test]
 fn what_files_of_debug_information_share_is_found() {
     if !there("dwz") || !there("c++") {
@@ -264,7 +264,7 @@ fn what_files_of_debug_information_share_is_found() {
     assert!(sections.contains(".gnu_debugaltlink"), "{sections}");
     let after = ask(&module(&libraries[0]), &addresses);
     assert_eq!(before, after);
-    // Without it names are missing, but none is wrong.
+    // Without that file some names are missing, but no name is wrong.
     fs::remove_file(folder.0.join("shared.debug")).unwrap();
     let alone = ask(&module(&libraries[0]), &addresses);
     assert_ne!(before, alone);

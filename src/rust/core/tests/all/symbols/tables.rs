@@ -1,10 +1,10 @@
-//! Libraries without debug information: names are those of their symbol tables.
+//! Libraries without debug information: names are from their symbol tables.
 
 use crate::symbols::build::*;
 use profile_core::joint::symbols::{NameSource, Symbol};
 use std::path::Path;
 
-/// Compares the middle and the end of each function with what nm says.
+/// Compares the names at the middle and the end of each function with nm.
 fn compare(library: &Path, options: &[&str]) -> Vec<Symbol> {
     let module = module(library);
     let functions = nm(options, library);
@@ -54,7 +54,7 @@ fn the_table_of_symbols_names_functions_of_their_size_only() {
     let found = compare(&library, &[]);
     assert!(found.iter().any(|symbol| symbol.name == "hidden"));
 
-    // The code between functions is no function, nor are those without a size.
+    // Code between functions has no name, and neither have symbols without a size.
     let functions = nm(&[], &library);
     let named = |address| functions.iter().any(|known| known.range.contains(&address));
     let code = module(&library).code;
@@ -79,7 +79,7 @@ fn a_stripped_library_names_what_others_may_call() {
     let found = ask(&module(&library), &[sum, hidden]);
     assert_eq!(found[0][0].name, "c_sum");
     let name = unnamed(&library, hidden);
-    // All of a function has one name, where it begins.
+    // All addresses of a function have the same name, which contains its start.
     assert_ne!(name, format!("sum.so+{hidden:#x}"));
     is_unnamed(&found[1], &name);
 }
@@ -99,7 +99,7 @@ fn of_several_names_the_plainest_is_taken() {
     assert_eq!(names, ["__c_other", "c_other", "c_other_name"]);
     assert_eq!(ask(&module(&library), &[address])[0][0].name, "c_other");
 
-    // A local name is for the file alone, whatever it looks like.
+    // A global name is preferred to a local one, even if it has leading underscores.
     let source = folder.write(
         "alias.s",
         ".text\n.globl __exported\n.type __exported, @function\n.type f, @function\n\
@@ -115,7 +115,7 @@ fn of_several_names_the_plainest_is_taken() {
     let found = ask(&module(&library), &[exported, inside(&library, "inner")]);
     assert_eq!(found[0][0].name, "__exported");
     assert_eq!(found[1][0].name, "inner");
-    // nm writes the version too.
+    // nm also prints the version.
     let all = nm(&[], &library);
     let shown = all.iter().find(|known| known.name.starts_with("shown@"));
     let shown = shown.unwrap().range.start;
@@ -133,7 +133,7 @@ fn names_of_cxx_are_those_of_the_demangler_without_parameters() {
     let library = folder.compile("c++", &source, &["-O2"]);
     let found = compare(&library, &[]);
     for symbol in &found {
-        // Clones of a function are called like it.
+        // Clones of a function have the same name.
         let plain = symbol.system_name.split('.').next().unwrap();
         let expected = match plain.starts_with("_Z") {
             true => filt(&[plain]).remove(0),
@@ -163,7 +163,8 @@ fn names_of_rust_come_without_a_hash() {
         let mangling = format!("-Csymbol-mangling-version={mangling}");
         let mut options = vec!["-O", "-Cstrip=none", &mangling];
         if mangling.ends_with("legacy") {
-            // Others than v0 need this nowadays; older ones do not know it.
+            // Current compilers need this option for mangling schemes other than v0; older
+            // compilers do not have it.
             options = vec!["-O", "-Cstrip=none"];
         }
         let library = folder.compile("rustc", &source, &options);
@@ -204,7 +205,7 @@ fn irregular_names_are_made_printable() {
     );
     let library = folder.compile("cc", &source, &["-nostdlib"]);
     let mut bytes = std::fs::read(&library).unwrap();
-    // The assembler would not take these.
+    // The assembler would reject these names.
     for (from, to) in [
         (&b"line_feed"[..], &b"line\nfeed"[..]),
         (b"bomb", b"b\xffmb"),
