@@ -53,7 +53,7 @@ pub enum Error {
         message: String,
     },
 
-    /// The content is of a format other than the requested one.
+    /// The content is not of the requested format.
     #[error("{0}")]
     Foreign(Foreign),
 
@@ -99,7 +99,7 @@ pub enum Error {
     Interrupted,
 }
 
-/// Content of a format other than the requested one.
+/// Content that is not of the requested format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {
     pub input: String,

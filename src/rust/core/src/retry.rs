@@ -41,7 +41,7 @@ const RULES: [(&str, Outcome, Verdict); 6] = [
     ("not_http", Outcome::NotHttp, Verdict::Final),
     ("too_large", Outcome::TooLarge, Verdict::Final),
 ];
-/// HTTP statuses after which the request is retried. All others except those of success are final.
+/// HTTP statuses after which the request is retried. All other statuses except success are final.
 const AGAIN: [u16; 4] = [429, 502, 503, 504];
 
 /// The default of the first delay.

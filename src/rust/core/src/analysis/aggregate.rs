@@ -138,7 +138,7 @@ impl<'t, 'a, Id: Identity> Groups<'t, 'a, Id> {
         self.samples[sample as usize].1
     }
 
-    /// Adds the samples of groups whose sums are all 0 to `left_out`. Returns whether there are any.
+    /// Adds the samples of groups whose sums are all 0 to `left_out`. Returns whether it added any.
     pub fn leave_out_zeros(&self, left_out: &mut LeftOut) -> Result<bool> {
         let mut zeros = filled(self.identities.len(), false, WHAT)?;
         for ((identity, sums), zero) in self.iter().zip(&mut zeros) {

@@ -23,8 +23,8 @@ pub enum Part<'a> {
     Whole,
     /// The name of frames, see [`FrameNames::is`]. A function and its callees: from its outermost frame inwards.
     Callees(&'a str),
-    /// A function and its callers: from its outermost frame outwards. Self is the value of
-    /// the samples whose outermost frame is that of the node.
+    /// A function and its callers: from its outermost frame outwards. Self is the value of the samples whose outermost
+    /// frame is at the node.
     Callers(&'a str),
 }
 

@@ -1,9 +1,10 @@
-//! Differences of two profiles: the values of one minus those of another one, its base. Values and
+//! Differences of two profiles: the values of a profile minus the values of its base. Values and
 //! their sums may be negative, and the sum of all values may be 0 although functions have changed.
 //!
 //! Shares are therefore not relative to the sum of the values but to the sum of their absolute
-//! values. `go tool pprof -diff_base` labels the samples of the base; if there are any, shares are
-//! relative to them only, as in pprof (`computeTotal()` in `internal/report/report.go`).
+//! values. `go tool pprof -diff_base` labels the samples of the base; if a profile has such
+//! samples, shares are relative to them only, as in pprof (`computeTotal()` in
+//! `internal/report/report.go`).
 
 use crate::error::Result;
 use crate::limits::memory::TryGrow;
@@ -12,7 +13,7 @@ use crate::model::Profile;
 /// The label of samples of the base.
 const LABEL: (&str, &str) = ("pprof::base", "true");
 
-/// Which samples are those of the base of a difference.
+/// Which samples belong to the base of a difference.
 pub struct BaseSamples(
     /// By sample; empty if there are none.
     Vec<bool>,

@@ -1,9 +1,10 @@
-//! What is shown of a frame: a name, a file and a position in it. All views and all formats without
-//! addresses use these names.
+//! The name, the file and the position under which a frame is shown. All views and all formats
+//! without addresses use these names.
 //!
-//! Code without symbols has no names of functions. It is shown by the program or library that
-//! contains it, such as `[libfoo.so.1]`, as in pprof and in flame graphs of perf. Only if that is
-//! unknown as well, the address is shown. Where lines are distinguished, so are addresses.
+//! Code without symbols has no names of functions. It is shown under the name of the program or
+//! library that contains it, such as `[libfoo.so.1]`, as in pprof and in flame graphs of perf. Only
+//! if that is unknown as well, the address is shown. Views that distinguish lines also distinguish
+//! addresses.
 
 use super::source_facts::file_name;
 use crate::collections::{Interner, TextList};
@@ -152,7 +153,8 @@ impl FrameNames {
         self.of(id) == name || name == UNKNOWN && !self.has_symbol(id)
     }
 
-    /// What distinguishes locations without a symbol that have the same name; 0 for all others.
+    /// The address, which distinguishes locations without a symbol that have the same name; 0 for
+    /// all others.
     pub fn address(&self, profile: &Profile, id: LocationId) -> u64 {
         if self.has_symbol(id) {
             0

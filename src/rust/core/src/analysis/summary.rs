@@ -2,8 +2,8 @@
 //!
 //! Values are first summed for each distinct stack, so that the remaining cost depends only on the
 //! number of stacks. As in `utils::summaryRprof()`, a function that occurs several times in a stack
-//! is counted once, functions with the same name are the same, and the self value of a line is that
-//! of the stacks whose innermost frame with a line has this line.
+//! is counted once, functions with the same name are the same, and the self value of a line is the
+//! value of all stacks whose innermost frame with a line has this line.
 
 use super::frame_names::FrameNames;
 use super::sample_types::summed_type;
@@ -211,7 +211,7 @@ impl<const N: usize> Path<N> {
         Ok(())
     }
 
-    /// Removes all frames but the outermost ones.
+    /// Keeps only the given number of outermost frames.
     #[inline]
     fn close(&mut self, outermost: usize) {
         while self.open.len() > outermost {

@@ -1,4 +1,4 @@
-//! Decompresses input if its first two bytes are those of gzip, and compresses output.
+//! Decompresses input that starts with the two bytes of the gzip signature, and compresses output.
 
 mod blocks;
 
@@ -13,8 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// The first bytes of each member of gzip data.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The content of a file. Gzip data are decompressed, including those of several members; other data
-/// are passed on unchanged.
+/// The content of a file. Gzip data are decompressed, also if they have several members; other data are passed on
+/// unchanged.
 pub struct Content<'a> {
     /// Bytes that `peek()` has read and `read()` has not returned yet, and the error that occurred
     /// after them.

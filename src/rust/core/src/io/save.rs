@@ -96,7 +96,7 @@ fn copy_permissions(new: &File, old: &fs::Metadata) -> io::Result<()> {
     let about = new.metadata()?;
     let mut mode = old.mode() & 0o777;
     if about.gid() != old.gid() {
-        // Another group gets the permissions of all users instead of those of the old group.
+        // If the group differs from the old one, it gets only the permissions that all users have.
         mode = mode & !0o070 | (mode & 0o007) << 3;
     }
     new.set_permissions(fs::Permissions::from_mode(mode))
@@ -135,8 +135,8 @@ struct Temporary {
 }
 
 impl Temporary {
-    /// Creates a new file in the directory of `target`. Its name does not contain that of the target,
-    /// which may have the maximum length already.
+    /// Creates a new file in the directory of `target`. Its name does not contain the name of the target, which may
+    /// already have the maximum length.
     fn in_directory_of(target: &Path) -> io::Result<(File, Temporary)> {
         let random = RandomState::default();
         for attempt in 0..MOST_NAMES {

@@ -1,9 +1,9 @@
 //! Source files that a profile names: which of them may be read, and their text.
 //!
-//! Names come from files that somebody else may have written, and what is read may be published. So a name is resolved
-//! first, links included, and the file that it leads to is judged, not the name. A name that a network or the
-//! interpretation of a shell could resolve is refused before the system sees it: on Windows even a request for the size
-//! of `\\server\share\file` sends the hash of the user's password to that server.
+//! Names come from files that somebody else may have written, and the text that is read may be published. Therefore a
+//! name is resolved first, including links, and the checks apply to the file that it leads to. A name that refers to a
+//! network or needs a shell to interpret it is rejected before it is passed to the system: on Windows even a request
+//! for the size of `\\server\share\file` sends the hash of the user's password to that server.
 
 use crate::error::Result;
 use crate::limits::memory::{TryCollect, TryGrow, with_room};
@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf, Prefix};
 use std::time::SystemTime;
 
-/// Larger files are not source code that somebody wrote, and would make a page too large.
+/// Larger files are unlikely to be handwritten source code, and would make a page too large.
 const LARGEST: u64 = 5_000_000;
 
 /// The longest path that Linux accepts.
@@ -105,7 +105,7 @@ impl<'a> Places<'a> {
             Wanted::Description => path.file_name().is_some_and(|name| name == "DESCRIPTION"),
         };
         let may_be = self.contain(&path) || !is_hidden(&path) && !is_remote(&path);
-        // The path is resolved, so this is the file itself. What is not a regular file could block.
+        // The path is resolved, so this is the file itself. Opening anything else than a regular file could block.
         let about = (has_name && may_be).then(|| fs::symlink_metadata(&path).ok())??;
         (about.is_file() && about.len() <= LARGEST).then_some((path, about))
     }
@@ -120,8 +120,8 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Whether a name can be that of a file of this computer: no URL and no name of a server, and only characters that are
-/// allowed on every system. `~` has no meaning here.
+/// Whether a name can refer to a file of this computer: it is not a URL or the name of a server, and contains only
+/// characters that are allowed on every system. `~` has no meaning here.
 fn is_local(name: &str) -> bool {
     let is_separator = |c: char| c == '/' || c == '\\';
     let mut start = name.chars();
@@ -177,7 +177,7 @@ fn is_hidden(path: &Path) -> bool {
     })
 }
 
-/// Whether a resolved path is that of a server, as a drive or a link of Windows can be.
+/// Whether a resolved path is on a server. On Windows, a drive or a link may lead to one.
 fn is_remote(path: &Path) -> bool {
     match path.components().next() {
         Some(Component::Prefix(prefix)) => {
@@ -187,8 +187,8 @@ fn is_remote(path: &Path) -> bool {
     }
 }
 
-/// Reads a file that was judged by `about`. A file that has replaced it since then, and a file that cannot be
-/// read or is not text, are left out.
+/// Reads a file that was checked by its metadata `about`. Returns nothing if another file has replaced it since then,
+/// or if it cannot be read or is not text.
 fn read(path: &Path, about: &Metadata) -> Result<Option<Found>> {
     let Some((file, opened)) = opened(path) else {
         return Ok(None);

@@ -14,8 +14,8 @@
 //! occurs in between, a frame of a function that calls closures contains no record, which shows
 //! that a record is missing.
 //!
-//! R's items replace the evaluator's own frames. The remaining native frames are those of code that R called,
-//! directly or indirectly. The C library and the package methods are regarded as part of R when R calls them.
+//! R's items replace the evaluator's own frames. The remaining native frames belong to code that R called, directly or
+//! indirectly. The C library and the package methods are regarded as part of R when R calls them.
 
 use super::recording::{Context, Evaluator, Frame, Module, Recording, Role, Tick};
 use crate::error::Result;

@@ -33,7 +33,7 @@ impl<'a> NativeFrames<'a> {
             mappings,
             by_address: HashMap::new(),
         };
-        // As in pprof, the first mapping is that of the program.
+        // As in pprof, the first mapping is the program itself.
         let program = modules.iter().position(|m| m.role == Role::Program);
         let program = program.or(modules.iter().position(|m| m.role == Role::Evaluator));
         if let Some(program) = program {

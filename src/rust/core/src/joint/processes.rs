@@ -1,7 +1,7 @@
 //! Inserts native frames into the stacks of samples of running processes.
 //!
-//! R's stack of such a sample was read from the memory of the stopped process, together with its native stack. Both
-//! are therefore of the same moment, and each of R's calls has an address on the stack. The rest is as in
+//! For such a sample, R's stack and the native stack were read from memory while the process was stopped. Both
+//! therefore show the same moment, and each of R's calls has an address on the stack. The rest is as in
 //! [`merge`](super::merge()).
 
 use super::interleave::{Interleaver, Part};
@@ -111,7 +111,7 @@ struct Inserter {
     /// R's items of the current sample, and all its frames, innermost first.
     items: Vec<LocationId>,
     stack: Vec<LocationId>,
-    /// The index of the item of each context. Items without a context precede that of the call that contains them.
+    /// The index of the item of each context. Items without a context precede the item of the call that contains them.
     calls: Vec<usize>,
 }
 
@@ -158,7 +158,7 @@ impl Inserter {
         let Some(parts) = parts else {
             return Ok(None);
         };
-        // The first item after that of the outermost call.
+        // The first item after the item of the outermost call.
         let outer = self.calls.last().map_or(0, |last| last + 1);
         for part in parts.iter().rev() {
             match part {

@@ -27,8 +27,8 @@ pub const PAIR: usize = 2;
 pub const WHOLE_STACK: u64 = 1;
 /// Flag of a tick: R's contexts were followed to their end.
 pub const WHOLE_CONTEXTS: u64 = 2;
-/// Flag in the word of the stack pointer: the program counter is that of the next instruction to run, not a return
-/// address.
+/// Flag in the word of the stack pointer: the program counter is the address of the next instruction to run, not a
+/// return address.
 pub const EXACT: u64 = 1;
 /// The words for an item of R's stack without a context: a builtin inside the next outer call. Only samples of other
 /// processes have such items.

@@ -1,8 +1,8 @@
-//! Starting a thread, which can fail.
+//! Starts a thread, or returns an error.
 //!
 //! A new thread allocates its thread-local data when it first uses them, and glibc ends the process if there is no
-//! memory for that. Whether there is has to be checked before: the stack of a thread that has ended may be used again,
-//! so that starting one takes no memory that could be missing.
+//! memory for that. Therefore the memory is checked first. Starting the thread does not check it: the thread may reuse
+//! the stack of a thread that has ended, so that starting succeeds without any free memory.
 
 use super::memory;
 use crate::error::{Error, Result};

@@ -19,7 +19,7 @@ pub struct Location {
     /// 0 if it is unknown.
     pub column: i64,
     pub address: Option<AddressId>,
-    /// Whether the function was inlined into that of the next outer frame, which then has
+    /// Whether the function was inlined into the function of the next outer frame, which then has
     /// the same address.
     pub inlined: bool,
     pub frame_type: Option<FrameType>,

@@ -9,10 +9,10 @@
 //! ```
 //!
 //! Ids are row numbers. Each table has its own type of ids, so that the id of a stack cannot be
-//! used as that of a location. Strings and most stacks are interned, and so are functions and
+//! used as the id of a location. Strings and most stacks are interned, and so are functions and
 //! locations, unless a file or a user provides them as tables, whose rows are kept. Code that
-//! builds a [`Profile`] gets ids only from its tables, so that an id always resolves: the
-//! checks of [`crate::tables`] are for data from R.
+//! builds a [`Profile`] gets ids only from its tables, so that an id always resolves: the checks of
+//! [`crate::tables`] are for data from R.
 
 mod addresses;
 mod attributes;
@@ -170,7 +170,7 @@ impl Profile {
         }
     }
 
-    /// The address of a location. That of R code contains no information.
+    /// The address of a location. For R code it contains no information.
     pub fn address_of(&self, location: &Location) -> Address {
         match location.address {
             Some(id) => self.addresses.get(id),
@@ -178,8 +178,8 @@ impl Profile {
         }
     }
 
-    /// Whether the function of a location was inlined into that of the next one in a stack, so that
-    /// both have the same address.
+    /// Whether the function of a location was inlined into the function of the next location in a
+    /// stack, so that both have the same address.
     pub fn is_inlined_into(&self, inner: LocationId, outer: LocationId) -> bool {
         let inner = self.locations.get(inner);
         inner.inlined && inner.address == self.locations.get(outer).address

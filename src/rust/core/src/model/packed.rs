@@ -37,9 +37,9 @@ pub fn are_valid(bytes: &[u8], locations: usize) -> bool {
     ends && wrong(&start[..3 + first]) | wrong(bytes) == 0
 }
 
-/// Returns a value other than 0 if the last of four bytes is wrong: it ends a number that is 0,
-/// greater than `most` (three digits of seven bits), or longer than necessary; or it is the fourth
-/// byte of a number.
+/// Returns 0 if the last of four bytes is valid. It is wrong in these cases: it ends a number that
+/// is 0, greater than `most` (three digits of seven bits), or longer than necessary; or it is the
+/// fourth byte of a number.
 #[inline(always)]
 fn is_wrong([third, second, first, byte]: [u8; 4], most: [i8; 3]) -> u8 {
     // All bits are set if the condition holds, otherwise none.

@@ -19,7 +19,7 @@ pub struct Resource {
     pub entities: Vec<Entity>,
 }
 
-/// A thing, such as a host, that some attributes of a resource describe.
+/// An entity, such as a host, that some attributes of a resource describe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entity {
     pub schema_url: StringId,

@@ -228,7 +228,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// The locations; those of a packed stack are decoded into `space`.
+    /// The locations; a packed stack is decoded into `space`.
     #[inline]
     pub fn unpacked<'s>(self, space: &'s mut Vec<LocationId>) -> Result<&'s [LocationId]>
     where

@@ -1,6 +1,6 @@
-//! The content of a page other than the profile.
+//! The content of a page in addition to the profile: its files, texts and options.
 
-/// The content of a page other than the profile.
+/// The content of a page in addition to the profile.
 #[derive(Debug, Default)]
 pub struct Page<'p> {
     pub title: &'p str,

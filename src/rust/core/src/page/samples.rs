@@ -158,8 +158,8 @@ impl<'p> Samples<'p> {
         timed.iter().map(|&(_, row)| row).try_vec(WHAT).map(Some)
     }
 
-    /// Whether samples may be sums of equal ones, so that their order is meaningless: those of formats
-    /// whose files are aggregated, and those with a count other than 1.
+    /// Whether samples may be sums of equal ones, so that their order is meaningless. This is assumed for formats whose
+    /// files are aggregated, and if a sample has a count that is not 1.
     fn is_aggregated(&self, source: &Source, rows: &[u32]) -> bool {
         let is_once = |counts: &Values| rows.iter().all(|&row| counts.column[row as usize] == 1.0);
         let format = formats::named(source.kind.as_str());

@@ -1,4 +1,4 @@
-//! Pages of small profiles that are created for a test, and of real ones.
+//! Tests pages of small profiles that are created for a test, and of real profiles.
 
 mod decoded;
 

@@ -78,7 +78,7 @@ pub fn required<'t, 'a, 'c>(
     Ok(table)
 }
 
-/// Checks that the names of tables are those of the version or begin with a dot.
+/// Checks that the names of tables are defined in the version or begin with a dot.
 pub fn check_names<'n>(
     list: &TableList,
     known: impl Iterator<Item = &'n str> + Clone,

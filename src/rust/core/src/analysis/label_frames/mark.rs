@@ -25,7 +25,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// `None` if this is any other name, such as that of a user's function.
+    /// `None` for any other name, such as the name of a user's function.
     pub fn parse(name: &str) -> Result<Option<Mark>> {
         let body = |prefix| name.strip_prefix(prefix)?.strip_suffix(END);
         if let Some(body) = body(LABELS) {

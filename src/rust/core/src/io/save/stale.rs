@@ -35,8 +35,8 @@ pub(super) fn remove(new: &Path, file: &File) {
     }
 }
 
-/// `new` describes a file that was just created in the directory: its time is that of the same clock
-/// as of the other files.
+/// `new` describes a file that was just created in the directory: its time is from the same clock as the times of the
+/// other files.
 fn remove_in(directory: &Path, new: &Metadata) {
     // The parent of "a" is "".
     let directory = match directory.as_os_str().is_empty() {

@@ -1,10 +1,9 @@
 //! Finds functions, inlined functions and their lines in debug information (DWARF).
 //!
-//! Debug information consists of *units*, usually one for each source file that was compiled. Each
-//! contains a tree of *entries*. Functions are entries with ranges of addresses; an inlined
-//! function is an entry below that of the function that it was inlined into. When a file is
-//! opened, only the top entry of each unit is read; the rest of a unit is read when an
-//! address in it is looked up. See the DWARF standard, version 5, chapter 3.
+//! Debug information consists of *units*, usually one for each source file that was compiled. Each contains a tree of
+//! *entries*. Functions are entries with ranges of addresses; an inlined function is an entry below the entry of the
+//! function that it was inlined into. When a file is opened, only the top entry of each unit is read; the rest of a
+//! unit is read when an address in it is looked up. See the DWARF standard, version 5, chapter 3.
 //!
 //! The crate gimli reads entries. The crate addr2line would do the rest as well, but is not used: it parses inlined
 //! functions by recursion, so that half a million nested entries overflow the stack and end the process; it aborts if

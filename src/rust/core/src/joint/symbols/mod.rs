@@ -88,8 +88,8 @@ impl<'a> Symbolizer<'a> {
         }
     }
 
-    /// The functions at an address, innermost first: all but the last are inlined.
-    /// There is at least one.
+    /// The functions at an address, innermost first, at least one. All except the last one are
+    /// inlined.
     ///
     /// `module` is a row in the modules. The address is an address in memory inside an instruction;
     /// for a call, it is not the return address.

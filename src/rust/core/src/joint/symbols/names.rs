@@ -1,5 +1,4 @@
-//! Names of native functions: demangles those of C++ and Rust, and makes names from files
-//! printable.
+//! Names of native functions: demangles names of C++ and Rust, and makes names from files printable.
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 use std::fmt::{self, Write};

@@ -83,8 +83,8 @@ fn identified<'f>(path: &Path, id: &[u8], files: &'f Files) -> Result<Option<Elf
     }
 }
 
-/// The folders of a file: if the path is a symbolic link, debug information may be in the folder of the
-/// link or in that of the file.
+/// The folders of a file: if the path is a symbolic link, debug information may be in the folder of the link or in the
+/// folder of the file.
 #[expect(clippy::disallowed_methods, reason = "two at most")]
 fn folders_of(path: &Path) -> Vec<PathBuf> {
     let real = path.canonicalize().ok();

@@ -19,7 +19,8 @@ impl Matching<'_> {
     }
 }
 
-/// The rows of `locations` that match, as 0 and 1, from those of `functions` and `.mappings`.
+/// The rows of `locations` that match, as 0 and 1, given the matching rows of `functions` and
+/// `.mappings`.
 pub fn matching_locations(
     profile: &Profile,
     functions: &[i32],

@@ -1,9 +1,8 @@
 //! The rules of pprof for one stack: whether its sample is kept, and which of its frames.
 //!
-//! They are those of `prune.go` and `filter.go` of google/pprof. If functions were inlined,
-//! pprof removes all lines of a location in some cases and single lines in others. It removes a
-//! line from a location once, for all samples. As this depends on the location only, here it is
-//! done in each stack.
+//! The rules are implemented in `prune.go` and `filter.go` of google/pprof. If functions were inlined, pprof removes
+//! all lines of a location in some cases and single lines in others. It removes a line from a location once, for all
+//! samples. As this depends on the location only, here it is done in each stack.
 
 use super::frame::{Frame, cut, is_same_group};
 use super::matching::Matching;
