@@ -1,4 +1,4 @@
-//! Checks of the start of a file that several formats use for their detection.
+//! Checks the start of a file, for the detection of several formats.
 
 use super::lines::HOLE;
 use crate::protobuf::decode::Message;
@@ -53,8 +53,8 @@ pub fn text_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|line| !line.trim_ascii().is_empty())
 }
 
-/// The content without what editors and system crashes put in front of it: a byte order mark, or a run of NUL
-/// bytes, which all readers of text skip.
+/// The content without a byte order mark, which editors write, or a run of NUL bytes, which system crashes leave, at
+/// its start. All readers of text skip these.
 pub fn without_damage(bytes: &[u8]) -> &[u8] {
     let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
     let bytes = match zeros < HOLE {
@@ -68,7 +68,7 @@ pub fn without_damage(bytes: &[u8]) -> &[u8] {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldShape {
     Varint,
-    /// A message whose first field has this wire type, or a string or bytes. `None` if empty.
+    /// A message, a string or bytes. For a message, the wire type of its first field; `None` if it is empty.
     Inside(Option<u64>),
     Other,
 }

@@ -1,4 +1,4 @@
-//! Splits a text file into lines, which a reader interprets, for all formats of text.
+//! Splits a text file into lines, for the readers of all text formats.
 //!
 //! The file is read in pieces of a quarter of a megabyte, whose buffers are used again, so that the
 //! memory required depends on what the reader keeps, not on the size of the file. A second thread reads
@@ -44,10 +44,10 @@ pub trait Reader {
     /// The name of the file in messages.
     fn input(&self) -> &str;
 
-    /// One line without its line feed; `rest` starts with it and goes on to the end of the piece.
+    /// One line without its line feed; `rest` is the piece from the start of this line to its end.
     fn line(&mut self, line: &[u8], rest: &[u8]) -> Result<()>;
-    /// What follows a line in the piece. A reader that recognises several lines at once processes them,
-    /// and returns their length, with the line feed of the last one.
+    /// Called with the rest of the piece after a line. A reader that can process several of the next lines at once does
+    /// so, and returns their length, including the line feed of the last one.
     fn lines(&mut self, _text: &[u8]) -> Result<usize> {
         Ok(0)
     }

@@ -1,7 +1,7 @@
 //! Information that a writer could not store exactly: the counterpart of [`super::problems`].
 //!
-//! What a format cannot store in general is described in its documentation. Losses concern only some
-//! profiles, so that users do not expect them: R code reports them in one warning.
+//! General limitations of a format are described in its documentation. Losses occur only in some
+//! profiles, so users do not expect them: R code reports them in one warning.
 
 use std::fmt;
 
@@ -36,12 +36,12 @@ kinds! {
     RoundedCount "rounded_counts"
         "Samples whose time is not a whole number of intervals were rounded",
     RoundedFigures "rounded_figures"
-        "Samples whose memory figures were rounded to what Rprof counts, such as 8 bytes",
+        "Samples whose memory figures were rounded to the units of Rprof, such as 8 bytes",
     PartialFigures "partial_figures"
         "Samples with only some of the four memory figures, which are not in the file",
     EmptySample "empty_samples"
         "Samples without a frame have no line in the file",
-    /// Also lines of locations without a function, since only functions have a file.
+    /// This includes lines of locations without a function, since only functions have a file.
     Line "lost_lines"
         "Line numbers that are beyond R's integers or without a function are not in the file",
     ChangedName "changed_names"
@@ -82,11 +82,11 @@ kinds! {
     WidenedTime "widened_times"
         "Times and durations of sources were changed, as all of their samples must lie within",
     MissingValue "missing_values"
-        "Values that a sample does not have, although others of its source do, were written as 0",
+        "Missing values of samples were written as 0 where other samples of the source have a value",
     RepeatedAttribute "repeated_attributes"
         "Repeated attributes with the same key were left out, as each key has one value",
     FrameType "frame_types"
-        "Frame types of inlined calls that differ from that of their location were left out",
+        "Frame types of inlined calls were left out where they differ from the type of their location",
 }
 
 /// The number of losses of each kind.

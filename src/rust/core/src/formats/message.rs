@@ -1,5 +1,5 @@
-//! Reads a whole protocol buffer message into memory, or reports what the content is if it is not
-//! a message.
+//! Reads a whole protocol buffer message into memory. If the content is not a message, reports what
+//! it looks like.
 //!
 //! The string table may be at the end, after everything that refers to it, so a message cannot be
 //! decoded in a single pass while it is read.
@@ -65,8 +65,8 @@ pub fn load(
             }
             if bytes.len() > LARGEST {
                 return Err(Error::Unsupported(message!(
-                    "{name} is larger than 2 GiB after decompression, which no protocol buffer \
-                     message may be."
+                    "{name} is larger than 2 GiB after decompression, the limit of protocol \
+                     buffer messages."
                 )));
             }
             if count == 0 {
@@ -95,7 +95,7 @@ impl Expected {
             _ if bytes.is_empty() => "it is empty",
             Look::Format(format) if format == self.format => return None,
             Look::Format(_) | Look::Kind(_) | Look::Syntax(_) => "",
-            Look::Unknown if is_text() => "its content is no protocol buffer message, but text",
+            Look::Unknown if is_text() => "its content is text, not a protocol buffer message",
             Look::Unknown => return None,
         };
         Some(self.look.error(name, self.format, otherwise))
@@ -103,7 +103,7 @@ impl Expected {
 
     /// The error for content of an unknown format.
     pub fn no_message(&self, name: &str) -> Error {
-        let otherwise = "its content is no protocol buffer message";
+        let otherwise = "its content is not a protocol buffer message";
         self.look.error(name, self.format, otherwise)
     }
 }

@@ -16,8 +16,7 @@ use crate::model::{Payload, Profile};
 /// The format in which a profile is embedded: the one that preserves most information.
 const WRITTEN: &Format = &pprof::FORMAT;
 
-/// Reads the payload of a profile with one source. `of` describes the input that the profile was read
-/// from.
+/// Reads the payload of a profile with one source. `of` describes the input from which the profile was read.
 pub fn read_payload(profile: Profile, of: Origin, stop: Stop) -> Result<(Profile, Problems)> {
     let count = profile.sources.len();
     let source = profile.sources.into_iter().next();

@@ -133,7 +133,7 @@ kinds! {
     UnknownEnd "unknown_end" true
         "a frame that is not closed in a profile without a later end: its time since the last event is unknown",
     TwoCounts "two_counts" false
-        "lines with two counts, such as those of a difference: the first is `samples_before`, the second `samples`",
+        "lines with two counts, as in a difference: the first is `samples_before`, the second `samples`",
     CutLine "cut_line" true
         "an incomplete line, skipped",
     OddLineNumber "odd_line_number" false
@@ -274,7 +274,7 @@ impl Problems {
             let (line, byte) = match problem.position {
                 Position::Line(line) => (Some(line as f64), None),
                 Position::Byte(byte) => (None, Some(byte as f64)),
-                // A field of JSON has neither.
+                // A field of JSON has neither a line nor a byte offset.
                 Position::Sample(_) | Position::Field(_) => (None, None),
             };
             let text = match &problem.position {

@@ -1,8 +1,8 @@
-//! The table of files that are known, but cannot be read: how to recognise them, and what to do instead.
+//! The table of known kinds of files that cannot be read: how to recognise them, and what users can do instead.
 //!
-//! All readers ask this table before they read anything ([`super::read`]), since the first bytes of
-//! nearly any binary file also form a field of a protocol buffer message. A file of a kind in this table
-//! is therefore never reported as a damaged profile.
+//! All readers check this table first ([`super::read`]), since the first bytes of nearly any binary file are also a
+//! valid field of a protocol buffer message. A file of a kind in this table is therefore never reported as a damaged
+//! profile.
 
 mod archives;
 mod json;
@@ -45,7 +45,7 @@ pub fn find(start: &[u8]) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.recognises(start))
 }
 
-/// A kind of which only the syntax is known. To be called for content that no format recognises.
+/// A kind that is recognised only by its syntax. To be called for content that no format recognises.
 pub fn find_syntax(start: &[u8]) -> Option<&'static Kind> {
     SYNTAXES.iter().find(|kind| kind.recognises(start))
 }
@@ -152,7 +152,7 @@ static KINDS: &[Kind] = &[
         Is(json::is_heap_profile)),
     kind("heapsnapshot", "a heap snapshot of Chrome or Node", "Only their CPU profiles can be read.",
         Is(json::is_heap_snapshot)),
-    kind("otlp_other", "OpenTelemetry data of another kind than profiles", "", Is(json::is_other_signal)),
+    kind("otlp_other", "OpenTelemetry data that are not profiles", "", Is(json::is_other_signal)),
     // Documents and programs.
     kind("utf16", "UTF-16 text", SAVE_AS_UTF8, Is(archives::is_utf16)),
     kind("html", "HTML or XML", DOWNLOADED, Is(archives::is_markup)),
@@ -164,7 +164,7 @@ static KINDS: &[Kind] = &[
         Start(&[b"version https://git-lfs.github.com/spec/"])),
 ];
 
-/// Asked last: some JSON files are recognised only by their readers, and stacks may start with `<`.
+/// Checked last: some JSON files are recognised only by their readers, and stacks may start with `<`.
 #[rustfmt::skip]
 static SYNTAXES: &[Kind] = &[
     kind("json", "JSON", "", Is(json::is_any)),

@@ -1,4 +1,5 @@
-//! What the tests of formats share: reading a text, and showing what was read.
+//! Shared functions of the tests of formats: they read a text, and format the resulting profile as
+//! text.
 
 use super::{Format, Input, Problems, Writer, rprof};
 use crate::error::Result;
@@ -31,7 +32,7 @@ pub fn rprof_profile(text: &str) -> Profile {
     read(&rprof::FORMAT, text).0
 }
 
-/// What a writer writes without losses.
+/// The output of a writer, which must not have losses.
 pub fn written(writer: &impl Writer, profile: &Profile) -> String {
     let mut out = Vec::new();
     let losses = writer.write(profile, &mut out, &|| false).unwrap();

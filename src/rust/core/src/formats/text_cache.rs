@@ -3,8 +3,8 @@
 //! Lines and items repeat, and equal bytes have the same meaning until a header or a `#File` line
 //! changes that. All bytes are compared, since distinct texts can have the same hash.
 //!
-//! Looking up a line is most of the work of reading, and most of the time is spent waiting for
-//! memory. So an entry contains everything but the text.
+//! Looking up lines is most of the work of reading, and most of that time is spent waiting for
+//! memory. Therefore an entry contains everything except the text.
 
 use crate::error::{Error, Result};
 use crate::limits::memory::TryGrow;

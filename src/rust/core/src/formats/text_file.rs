@@ -1,7 +1,9 @@
-//! Reads formats of text that need no more than their grammar: a [`Grammar`] interprets lines, and a
-//! [`File`] has the state that all such formats have, from the number of the line to the profile.
+//! Reads text formats. A [`Grammar`] interprets the lines of one format, and a [`File`] contains the state that all
+//! text formats share, such as the line number and the profile. For example, the grammar of collapsed stacks only
+//! splits a line such as `main;fit;qr 12` into frames and a count.
 //!
-//! Byte order marks, lines that end in CR LF, holes and empty files are the same for all of them.
+//! Byte order marks, lines that end in CR LF, holes (runs of NUL bytes) and empty files are handled here for all
+//! formats.
 
 use super::format::{Format, Look, Opened};
 use super::lines::{self, LIMITS, Reader};
@@ -22,25 +24,25 @@ const WHAT: &str = "sample types";
 pub trait Grammar {
     /// Whether a file without any line is a profile without samples.
     const EMPTY_IS_VALID: bool = false;
-    /// Describes a file of no known format, as in "it is no perf script: ...".
+    /// Describes a file of an unknown format, as in "its first line is not a sample".
     const OTHERWISE: &'static str;
 
-    /// Whether a line is a comment, which says nothing about the format.
+    /// Whether a line is a comment, which does not show whether the file is of the format.
     fn is_comment(_line: &[u8]) -> bool {
         false
     }
-    /// A line without its line feed; `rest` starts with it and goes on to the end of the piece. Until
-    /// [`File::is_known`] is set, it decides whether the file is of the format.
+    /// Interprets a line without its line feed; `rest` is the piece from the start of this line to its end. Until
+    /// [`File::is_known`] is set, this decides whether the file is of the format.
     fn line(&mut self, line: &[u8], rest: &[u8], file: &mut File) -> Result<()>;
-    /// What follows a line in the piece: see [`Reader::lines()`]. A grammar that processes lines here counts
-    /// them with [`File::count_lines()`].
+    /// Called with the rest of the piece after a line, see [`Reader::lines()`]. A grammar that processes lines here
+    /// counts them with [`File::count_lines()`].
     fn lines(&mut self, _text: &[u8], _file: &mut File) -> Result<usize> {
         Ok(0)
     }
-    /// A line that may be truncated, because no line feed follows, but the end of the file or a hole.
+    /// Interprets a line that may be truncated, because the end of the file or a hole follows instead of a line feed.
     fn cut_line(&mut self, line: &[u8], file: &mut File) -> Result<()>;
-    /// What follows does not continue what was read: a hole, the end of the file, or a line that was
-    /// left out.
+    /// Called where lines are missing: at a hole, at the end of the file, or after a line that was omitted. The next
+    /// line does not continue the previous one.
     fn gap(&mut self, file: &mut File) -> Result<()>;
     /// Completes the profile.
     fn finish(self, file: &mut File) -> Result<()>;
@@ -51,7 +53,7 @@ pub struct File {
     pub profile: Profile,
     pub problems: Problems,
     pub source: SourceId,
-    /// Whether the file looks like this format, or something was read that only this format has.
+    /// Whether the file looks like this format, or content was read that only this format has.
     pub is_known: bool,
     pub has_comments: bool,
     /// The number of the current line, from 1.
@@ -83,7 +85,7 @@ impl File {
         self.problems.decode(bytes, position)
     }
 
-    /// Decodes the name of a function. One without a name is anonymous; `empty` is how the file writes that.
+    /// Decodes the name of a function. A function without a name is anonymous; `empty` is the text for it in the file.
     pub fn name<'b>(&mut self, bytes: &'b [u8], empty: &[u8]) -> Result<Cow<'b, str>> {
         let name = self.decode(bytes)?;
         if !name.is_empty() {
@@ -109,7 +111,7 @@ impl File {
         add_sample(profile, budget, name, self.source, stack, frames)
     }
 
-    /// Takes memory for what is kept besides samples.
+    /// Takes memory from the budget for data other than samples.
     pub fn take_memory(&mut self, bytes: usize) -> Result<()> {
         self.budget.take(bytes as u64, &self.origin.name)
     }
@@ -194,7 +196,7 @@ impl<G: Grammar> TextFile<G> {
         look.error(&origin.name, format, G::OTHERWISE)
     }
 
-    /// The text of a line without what editors and transfers add to it.
+    /// The text of a line without the byte order mark or carriage return that editors and transfers add to it.
     fn plain<'l>(&mut self, line: &'l [u8]) -> &'l [u8] {
         let mut line = line;
         if self.file.number == 1 {

@@ -300,7 +300,7 @@ pub static LABELS: RowTable<Label, LabelDraft> = RowTable {
         .optional(),
         LabelColumn::kind(
             "type",
-            "the type of a value that is neither text nor integer, as of attributes",
+            "the type of a value that is neither text nor integer, as for attributes",
             |_, l| l.other.map(|value| value.kind),
             |l, kind| l.kind = Some(kind),
         )

@@ -1,8 +1,8 @@
 //! The entry of a column: its name, the content of its cells, and how it is stored in the model.
 //!
 //! [`Access`] is the kind of content. It determines the type in R, how a cell is parsed, checked
-//! and written, and contains the two functions that get it from the model and set it there. `R`
-//! is the type of a row of the model, `D` that of a draft of a row while it is read; in most
+//! and written, and contains the two functions that get it from the model and set it there. `R` is
+//! the type of a row of the model, `D` the type of a draft of a row while it is read; in most
 //! tables they are the same.
 
 use super::key::Key;
@@ -72,7 +72,7 @@ impl ColumnInfo {
         self
     }
 
-    /// The key whose ids the column contains, if its name is that of a key.
+    /// The key whose ids the column contains, if it has the name of a key.
     pub fn refers_to(&self) -> Option<Key> {
         Key::of_column(self.name)
     }

@@ -30,7 +30,7 @@ pub static FUNCTIONS: RowTable<Function, FunctionDraft> = RowTable {
         .not_empty(),
         Column::text(
             "system_name",
-            "its name in the machine code; of R functions it is the `name`",
+            "its name in the machine code; for R functions it equals `name`",
             |_, f| Some(f.system_name),
             |f, name| f.function.system_name = name,
         )
@@ -66,7 +66,7 @@ pub static FUNCTIONS: RowTable<Function, FunctionDraft> = RowTable {
         // If the names differ, both were recorded; if they are equal, only `name` was recorded by default.
         Column::flag(
             ".has_system_name",
-            "the same for `system_name`; without the column, one that equals `name` is not written",
+            "the same for `system_name`; without this column, a `system_name` that equals `name` is not written",
             |_, f| Some(has_system_name(f)),
             |f, has| f.has_system_name = Some(has),
         )

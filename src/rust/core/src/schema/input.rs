@@ -18,7 +18,7 @@ pub trait TableInput<'a> {
 
     fn names(&self) -> &[&'a str];
 
-    /// The column with this name; `None` if it is missing. A column of a type other than `wanted` is
+    /// The column with this name; `None` if it is missing. A column that is not of the type `wanted` is
     /// [`Data::Other`]. `table` is used in errors.
     fn column(
         &self,
@@ -27,8 +27,8 @@ pub trait TableInput<'a> {
         wanted: Type,
     ) -> Result<Option<Data<'a>>>;
 
-    /// Whether a column of integers is 1, 2, 3, …, each in `each` rows. Returns `false` if that is not known
-    /// without the data of the column.
+    /// Whether a column of integers is 1, 2, 3, …, each in `each` rows. Returns `false` if this is unknown without the
+    /// data of the column.
     fn is_counted(&self, _name: &str, _each: usize) -> Result<bool> {
         Ok(false)
     }
@@ -68,7 +68,7 @@ pub enum Data<'a> {
     Texts(Text<'a>),
     /// Version "1.0" only: the index of each row's stack, and the location ids of each stack.
     Stacks(Vec<u32>, Vec<&'a [i32]>),
-    /// A column of a type other than the wanted one; the field is its type.
+    /// A column that is not of the wanted type; the field is its type.
     Other(String),
 }
 

@@ -66,7 +66,7 @@ pub static LOCATIONS: RowTable<Location, LocationDraft> = RowTable {
         Column::text(
             ".frame_type",
             "the kind of frame: `r` for R code, `native` for machine code, or another text, such as \
-             those of OpenTelemetry's `profile.frame.type` (`cpython`, `jvm`, `kernel`)",
+             a value of OpenTelemetry's `profile.frame.type` (`cpython`, `jvm`, `kernel`)",
             |_, l| l.frame_type.map(|type_| type_.text()),
             |l, type_| l.location.frame_type = Some(FrameType::new(type_)),
         )

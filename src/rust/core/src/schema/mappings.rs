@@ -63,7 +63,7 @@ pub static MAPPINGS: RowTable<Mapping> = RowTable {
         ),
         Column::flag(
             "has_filenames",
-            "the same of the names of files",
+            "the same for the names of files",
             |_, m| Some(m.symbols.filenames),
             |m, has| m.symbols.filenames = has,
         ),
@@ -75,7 +75,7 @@ pub static MAPPINGS: RowTable<Mapping> = RowTable {
         ),
         Column::flag(
             "has_inline_frames",
-            "the same of inlined frames",
+            "the same for inlined frames",
             |_, m| Some(m.symbols.inline_frames),
             |m, has| m.symbols.inline_frames = has,
         ),

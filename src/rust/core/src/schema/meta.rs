@@ -34,7 +34,7 @@ const INFO: TableInfo = TableInfo {
     key: &[],
     ..TableInfo::new(
         "meta",
-        "a fact about the whole; one row has key `version` and value `2.0`",
+        "a fact about the whole profile; one row has key `version` and value `2.0`",
     )
 };
 

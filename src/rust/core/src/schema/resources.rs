@@ -58,7 +58,7 @@ type OwnedEntity = (usize, Entity);
 pub static RESOURCE_ENTITIES: RowTable<OwnedEntity> = RowTable {
     info: TableInfo::new(
         ".resource_entities",
-        "a thing, such as a host, that attributes of a resource describe",
+        "an entity, such as a host, that attributes of a resource describe",
     ),
     columns: &[
         EntityColumn::reference(
@@ -76,7 +76,7 @@ pub static RESOURCE_ENTITIES: RowTable<OwnedEntity> = RowTable {
         ),
         EntityColumn::text(
             "type",
-            "what kind of thing it is",
+            "the type of the entity",
             |_, (_, e)| Some(e.type_),
             |(_, e), type_| e.type_ = type_,
         ),

@@ -1,4 +1,5 @@
-//! `.sample_types`, `.files` and `.comments`: information of which a source may have several items.
+//! `.sample_types`, `.files` and `.comments`: the information about a source that may have several
+//! items.
 
 use super::column::Column;
 use super::input::NA;
@@ -50,8 +51,8 @@ pub static SAMPLE_TYPES: RowTable<Owned<SampleType>> = RowTable {
         .not_na(),
         TypeColumn::own_text(
             "recorded",
-            "what the file calls the type: if it has two of one name, `type` of the second has \
-             the unit added",
+            "the name of the type in the file; if two types have the same name, the unit is added \
+             to the `type` of the second one",
             |(_, t)| Some(&t.recorded),
             |(_, t), recorded| t.recorded = recorded,
         )

@@ -1,4 +1,4 @@
-//! `sources`: the recorded runs. Information of which a run may have several items is in `source_lists.rs`.
+//! `sources`: the recorded runs. Lists of information about a run, such as its sample types, are in `source_lists.rs`.
 
 use super::cells::exact_double;
 use super::column::Column;
@@ -55,8 +55,8 @@ pub static SOURCES: RowTable<Source, SourceDraft> = RowTable {
         ),
         SourceColumn::double(
             "source_timestamp",
-            "when the run began; of an Rprof file, which does not say so, the latest time at \
-             which it can have begun, see [read_rprof()]",
+            "when the run began; for an Rprof file, which does not record this, the latest possible \
+             time, see [read_rprof()]",
             |_, s| s.timestamp,
             |s, time| s.source.timestamp = Some(time),
         )

@@ -17,7 +17,7 @@ pub struct TableInfo {
     /// The primary key; empty if the table has none.
     pub key: &'static [&'static str],
     /// Whether equal rows with equal attributes are merged when profiles are combined. Rows of
-    /// other tables are events or runs, of which equal ones are still distinct.
+    /// other tables are events or runs, which remain distinct even if they are equal.
     pub merged: bool,
     /// The table with the attributes of the rows, which are compared before rows are merged.
     pub attributes: Option<&'static str>,

@@ -1,4 +1,5 @@
-//! A new column requires only one entry. This test adds a column to a table that only the test has.
+//! Checks that a new column requires only one entry: adds a column to a table that exists only in
+//! this test.
 
 use super::column::Column;
 use super::key::Key;

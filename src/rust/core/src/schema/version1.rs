@@ -22,7 +22,10 @@ pub static SAMPLE_TYPES: DeclaredTable = DeclaredTable {
 };
 
 pub static SAMPLES: DeclaredTable = DeclaredTable {
-    info: TableInfo::new("samples", "a stack, and how often in a row it was seen"),
+    info: TableInfo::new(
+        "samples",
+        "a stack, and how many consecutive samples have it",
+    ),
     columns: [
         ColumnInfo::new("value", Type::Integer, "how often; 1 or more"),
         ColumnInfo::new(

@@ -9,10 +9,10 @@ use crate::model::{FunctionId, LocationId, Profile, StringId};
 
 const WHAT: &str = "a graph of calls";
 
-/// The values of samples of one stack, for each event, and the number of these samples in front.
+/// The sums of the samples of one stack: first the number of samples, then the value of each event.
 pub type Sums<'s> = &'s [i128];
 
-/// Where values are: a line of a function, or a call from there.
+/// The place that values belong to: a line of a function, or a call from that line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
     /// Row of `names`.
@@ -44,12 +44,12 @@ pub struct Graph {
     width: usize,
     /// The number of names that were changed.
     pub changed: usize,
-    /// The number of functions of whose files only one is written.
+    /// The number of functions with several files, of which only one is written.
     pub left_out: usize,
     /// By location.
     function_of: Vec<u32>,
     line_of: Vec<i32>,
-    /// By function, the stack in which it was found last.
+    /// By function: the last stack in which it was found.
     found_in: Vec<usize>,
 }
 
@@ -97,7 +97,7 @@ impl Graph {
             }
             self.changed += usize::from(text != name);
             let name = match text.as_str() {
-                // A number without a name would refer to one that was written before.
+                // A number without a name would refer to a name that was written before.
                 "" => "<Anonymous>",
                 name => name,
             };

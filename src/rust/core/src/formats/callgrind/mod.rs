@@ -25,8 +25,8 @@
 //! used: the innermost frame of the stack gets the self value, and each frame that is left calls the
 //! next one. Then both sums are what `summary()` computes.
 //!
-//! Readers distinguish functions by name *and* file. Functions of the same name are one here, as in
-//! `summary()`, and have the file in which most of their values are.
+//! Readers distinguish functions by name *and* file. Here, functions of the same name are one function, as in
+//! `summary()`, and its file is the one with the largest share of its values.
 
 mod graph;
 mod write;

@@ -14,7 +14,7 @@ use crate::model::{Profile, StringId, is_summable};
 use std::io::{BufWriter, Write};
 
 const WHAT: &str = "a graph of calls";
-/// How the format calls a file that is not known.
+/// The name of an unknown file in the format.
 const NO_FILE: &str = "???";
 
 /// Writes files in callgrind's format.
@@ -31,7 +31,7 @@ impl write::Writer for Writer {
             let what = "The profile has no sample types that can be written.";
             return Err(Error::Unsupported(message!("{what}")));
         }
-        // In front of the values is the number of samples.
+        // The number of samples precedes the values.
         let width = types.len() + 1;
         let by_stack = sum_by_stack(profile, &types, width, &mut losses, stop)?;
         let graph = Graph::new(profile, &by_stack, width, stop)?;

@@ -1,4 +1,4 @@
-//! Recognises collapsed stacks, which have no signature, by the share of lines that are stacks.
+//! Recognises collapsed stacks. The format has no signature, so the share of lines that look like stacks decides.
 
 use super::grammar::{is_comment, split};
 use crate::formats::bytes::{is_json, text_lines};
@@ -12,9 +12,9 @@ const WHAT: &str = "names";
 /// Whether the content looks like collapsed stacks: at least half of the lines are stacks, and one of them has
 /// several frames. Comments and blank lines do not count.
 ///
-/// Sentences and most code have a blank behind a semicolon, which does not count as a second frame. Other code has
-/// semicolons inside parentheses. If all stacks of several frames look like that, more than half of the lines must be
-/// stacks.
+/// In sentences and most code, a blank follows a semicolon, so a text after a semicolon and a blank does not count as a
+/// frame. Other code has semicolons inside parentheses. If all stacks of several frames look like that, more than half
+/// of the lines must be stacks.
 ///
 /// Stacks of one frame look like rows of a table. A file of such stacks is recognised if all lines are stacks with
 /// different names of functions.
@@ -55,7 +55,7 @@ fn is_name(text: &[u8]) -> bool {
             .is_some_and(|byte| !matches!(byte, b':' | b',' | b'='))
 }
 
-/// Whether a frame contains a parenthesis that is not closed in it. R has a function `(`.
+/// Whether a frame contains a parenthesis that is not closed in it. `(` alone is the name of an R function.
 fn is_open(frame: &[u8]) -> bool {
     let count = |parenthesis| frame.iter().filter(|&&byte| byte == parenthesis).count();
     frame != b"(" && count(b'(') != count(b')')

@@ -8,9 +8,9 @@
 //! frame   := name ["_[k]" | "_[i]" | "_[j]" | "_[w]"]      kernel, inlined, JIT, waker
 //! ```
 //!
-//! There is no escape: names contain neither `;` nor line feeds. They may contain blanks, and the
-//! count is what follows the last one. `difffolded.pl` writes two counts in all lines, those before and
-//! after a change. Austin writes comments.
+//! There is no escape: names contain neither `;` nor line feeds. They may contain blanks, and the count is what follows
+//! the last one. `difffolded.pl` writes two counts in all lines, from before and after a change. Austin writes
+//! comments.
 
 mod detect;
 mod grammar;

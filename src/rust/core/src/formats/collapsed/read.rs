@@ -1,7 +1,7 @@
-//! Describes the format, and reads a file.
+//! Reads collapsed stacks, and describes the format for detection.
 //!
-//! A stack that occurred before is looked up by its text. Of other stacks, the outer frames that it has
-//! in common with the previous stack are not parsed again.
+//! A stack that occurred before is looked up by its text. In a new stack, the outer frames that it has in common with
+//! the previous stack are not parsed again.
 
 use super::grammar::{Count, FRAME_TYPES, INLINED, is_comment, split};
 use crate::collections::next_row;
@@ -48,7 +48,7 @@ fn have_two(start: &[u8]) -> bool {
 }
 
 struct Collapsed {
-    /// Whether lines have two counts, once it is known.
+    /// Whether lines have two counts; `None` until it is known.
     has_two: Option<bool>,
     /// The stack of a text, and the number of its frames.
     stacks: TextCache<(StackId, u32)>,
@@ -148,7 +148,7 @@ impl Collapsed {
     fn learn(&mut self, text: &[u8], file: &mut File) -> Result<(StackId, u32)> {
         let both = text.iter().zip(&self.text);
         let common = both.take_while(|(one, other)| one == other).count();
-        // A name may go on behind what both texts have in common.
+        // The part that both texts have in common may end inside a name.
         let kept = self.frames.partition_point(|&(end, _)| end < common);
         self.frames.truncate(kept);
         let mut start = self.frames.last().map_or(0, |&(end, _)| end + 1);

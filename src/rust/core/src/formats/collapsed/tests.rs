@@ -1,4 +1,4 @@
-//! Tests of reading.
+//! Tests the reader with small texts.
 
 use super::FORMAT;
 use crate::formats::testing::{self, kinds, name_of, read_with};
@@ -35,7 +35,7 @@ fn lines_are_stacks_and_counts() {
     ];
     assert_eq!(shown(text).0, samples);
     assert!(shown(text).1.is_empty());
-    // Frames that are not called by anything, and no frames at all.
+    // Stacks with empty names of callers, and without any frames.
     assert_eq!(shown(b"a 1\n 2\n").0, ["a: 1", ": 2"]);
 }
 

@@ -19,7 +19,7 @@ use crate::model::{LocationId, Profile, Values};
 use std::io::Write;
 
 const WHAT: &str = "collapsed stacks";
-/// Bytes that are written at once.
+/// The number of bytes that are written at once.
 const CHUNK: usize = 1 << 16;
 
 /// Writes collapsed stacks.
@@ -42,7 +42,7 @@ impl write::Writer for Writer<'_> {
         let frames = FrameTexts::new(profile, self.frame_types)?;
         losses.add(LossKind::ChangedName, frames.changed);
         let mut paths = Paths::default();
-        // The path of a stack is known from its first sample on.
+        // The path of a stack is computed for its first sample.
         let mut path_of = filled(profile.stacks.len(), None, WHAT)?;
         let mut sums: Vec<Total> = Vec::new();
         let mut order = Vec::new();

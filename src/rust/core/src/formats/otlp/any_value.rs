@@ -98,7 +98,7 @@ pub fn read_pair(
             _ => {}
         }
     }
-    // The specification allows only one of the two, but some writers set both.
+    // The specification allows only one of the two fields, but some writers set both.
     let key = match (index.value, key) {
         (0, Some(text)) => texts.decode(text, problems)?,
         (0, None) => String::new(),

@@ -1,6 +1,6 @@
-//! Tells messages of OpenTelemetry from others: JSON by its keys, protocol buffers by their
-//! fields, `resource_profiles`, made of messages, and `dictionary`. They have no others since
-//! version 1.7.
+//! Detects messages of OpenTelemetry: JSON by its keys, protocol buffers by their fields. Since
+//! version 1.7, a message has only two fields: `resource_profiles`, which contains messages, and
+//! `dictionary`.
 
 use crate::formats::bytes::{FieldShape, field_shapes, is_json};
 use crate::json::keys;
@@ -13,7 +13,7 @@ pub fn is_otlp(start: &[u8]) -> bool {
     is_message(start) || is_framed(start) && start.get(4..).is_some_and(is_message)
 }
 
-/// Whether the length of a message may stand before it, which starts with a 0.
+/// Whether the content may start with the length of a message, whose first byte is 0.
 pub fn is_framed(start: &[u8]) -> bool {
     start.first() == Some(&0)
 }

@@ -1,8 +1,8 @@
 //! Detects the version of the format that a message uses.
 //!
 //! The format is in development, and messages do not contain its version, although field numbers
-//! have changed: version 1.9 renumbered the last fields of `Profile`, version 1.10 those of
-//! `Sample`. Therefore samples are read with the field numbers of each version. With the wrong
+//! have changed: version 1.9 renumbered the last fields of `Profile`, version 1.10 the last fields
+//! of `Sample`. Therefore samples are read with the field numbers of each version. With the wrong
 //! ones, they violate rules of the format, such as that an index must be within its table.
 
 use super::proto::{
@@ -288,9 +288,10 @@ impl Evidence {
 
     fn verdict(&self) -> Found {
         let is_1_8 = self.mistyped_1_9 > self.mistyped_1_8;
-        // If profiles have the layout of 1.8, samples have that of 1.9. Otherwise the criteria for
-        // samples are, in this order: fewest samples that violate rules, most attributes and links
-        // that only samples refer to, fewest lists that are not packed. Finally, if samples read as
+        // If profiles have the layout of 1.8, samples have the layout of 1.9. Otherwise the
+        // criteria for samples are, in this order: fewest samples that violate rules, most
+        // attributes and links that only samples refer to, fewest lists that are not packed.
+        // Finally, if samples read as
         // 1.10 refer only to attributes that mappings or locations also refer to, these are
         // probably not attributes of samples.
         let broken = self.by_1_9.broken.cmp(&self.by_1_10.broken);

@@ -1,6 +1,6 @@
 //! Field numbers, one module for each message type, and the keys of known attributes.
 //!
-//! The messages are those of `opentelemetry/proto/profiles/v1development/profiles.proto` and the
+//! The messages are defined in `opentelemetry/proto/profiles/v1development/profiles.proto` and the
 //! files that it imports.
 
 /// `ProfilesData`, and `ExportProfilesServiceRequest`, which is the same on the wire.

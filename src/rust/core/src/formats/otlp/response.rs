@@ -31,8 +31,8 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// That of a body with this content type. The server should answer in the encoding of the request, but the header is
-    /// authoritative.
+    /// The encoding of a body with this content type. The server should answer in the encoding of the request, but the
+    /// header is authoritative.
     pub fn of_type(text: &str) -> Coding {
         let type_ = text.split(';').next().unwrap_or_default().trim();
         let is = |name: &str| type_.eq_ignore_ascii_case(name);

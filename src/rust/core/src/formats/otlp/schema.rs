@@ -2,7 +2,7 @@
 //! of each field.
 //!
 //! In JSON, field names are in lower camel case. A few fields had other names before version 1.9,
-//! which are listed as well. Field numbers are those of the current version.
+//! which are listed as well. Field numbers are from the current version.
 
 use super::layout::{COMMENTS_OF_JSON, Layout};
 use super::proto::{

@@ -9,8 +9,8 @@ const FIRST_LINES: usize = 100;
 /// Text is seldom indented by more characters, while most addresses are.
 const FAR: usize = 8;
 
-/// Whether the first line is the head of a sample. Text may look like a head without a time, so a frame must
-/// follow it then. A head with a time and a frame need not be the first lines.
+/// Whether the first line is the head of a sample. Text may look like a head without a time, so a frame must follow
+/// such a head. A head with a time and its frame may also follow other lines.
 pub fn recognises(start: &[u8]) -> bool {
     let mut lines = text_lines(start).skip_while(|line| line.starts_with(b"#") && !is_header(line));
     let first = lines.next().unwrap_or_default();
@@ -53,7 +53,7 @@ fn has_place(line: &[u8]) -> bool {
     }
 }
 
-/// Whether a line is one of the header that `perf script --header` prints.
+/// Whether a line belongs to the header that `perf script --header` prints.
 pub fn is_header(line: &[u8]) -> bool {
     const STARTS: [&[u8]; 3] = [b"# ========", b"# captured on", b"# cmdline :"];
     STARTS.iter().any(|start| line.starts_with(start))

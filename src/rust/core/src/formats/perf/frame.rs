@@ -13,7 +13,7 @@ pub struct Frame<'l> {
     pub is_inlined: bool,
 }
 
-/// perf writes addresses in this many columns, behind a tab; simpleperf without it.
+/// perf writes addresses in this many columns, after a tab; simpleperf writes no tab.
 const COLUMNS: usize = 16;
 const UNKNOWN: &[u8] = b"[unknown]";
 
@@ -53,8 +53,8 @@ pub fn is_address_aligned(line: &[u8]) -> bool {
     line.len() - text.len() + end == COLUMNS + tab
 }
 
-/// The offset of the last opening parenthesis, if the text ends with what it opens, and it is preceded
-/// by a blank, a tab or nothing. Modules may contain parentheses: `(/tmp/a (deleted))`.
+/// The offset of the last opening parenthesis, if its closing parenthesis ends the text, and if a blank, a tab or
+/// nothing precedes it. Modules may contain parentheses: `(/tmp/a (deleted))`.
 fn last_parenthesis(text: &[u8]) -> Option<usize> {
     if !text.ends_with(b")") {
         return None;
@@ -90,7 +90,7 @@ fn without_offset(symbol: &[u8]) -> &[u8] {
     if is_offset { &symbol[..at] } else { symbol }
 }
 
-/// Whether the code is that of the kernel.
+/// Whether the code belongs to the kernel.
 pub fn is_kernel(frame: &Frame) -> bool {
     const HIGH: u64 = 1 << 63;
     match frame.module {

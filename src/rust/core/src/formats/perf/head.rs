@@ -11,20 +11,20 @@ pub struct Head<'l> {
     pub pid: Option<u64>,
     pub tid: Option<u64>,
     pub cpu: Option<u64>,
-    /// Nanoseconds since a time that is not recorded, most often when the computer started.
+    /// Nanoseconds since an unrecorded time, most often the start of the computer.
     pub time: Option<u64>,
     pub period: Option<u64>,
     pub event: Option<&'l [u8]>,
-    /// What follows: a frame, the branches that were taken, or the fields of a trace point.
+    /// The text after the event: a frame, the branches that were taken, or the fields of a trace point.
     pub rest: &'l [u8],
 }
 
-/// Parses a line; `None` if it is no head.
+/// Parses a line; `None` if it is not a head.
 ///
-/// The name of a command may contain blanks and numbers. The first number that fits what follows is
-/// that of the thread: first with a time, since nearly all files have it. Without a call graph, perf
-/// aligns names to the right, and without a name the number of the process; only with a time, or with
-/// nothing behind the event, is such a line distinct from a frame.
+/// The name of a command may contain blanks and numbers. The first number that the rest of the line can follow is the
+/// id of the thread. Heads with a time are tried first, since nearly all files have times. Without a call graph, perf
+/// aligns names to the right, and without names it aligns the number of the process. Such a line can be distinguished
+/// from a frame only if it has a time, or nothing after the event.
 pub fn head(line: &[u8]) -> Option<Head<'_>> {
     let text = line.trim_ascii_start();
     let is_aligned = match line.first()? {
@@ -57,7 +57,7 @@ fn parse(line: &[u8], timed: bool) -> Option<Head<'_>> {
     }
 }
 
-/// The fields behind the name of the command. If that is empty, there may be no ids either.
+/// The fields after the name of the command. If the name is empty, the ids may be missing as well.
 fn after_comm<'l>(comm: &'l [u8], text: &'l [u8], timed: bool) -> Option<Head<'l>> {
     let (first_word, after) = word(text);
     let (pid, tid, mut rest) = match ids(first_word) {
@@ -136,7 +136,7 @@ fn word(text: &[u8]) -> (&[u8], &[u8]) {
     (word, rest.trim_ascii_start())
 }
 
-/// The name of an event, without the colon behind it, and what follows.
+/// The name of an event, without the colon after it, and the rest of the line.
 fn event(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let (first, rest) = word(text);
     let event = first.strip_suffix(b":").filter(|event| !event.is_empty())?;

@@ -1,4 +1,4 @@
-//! Reads what `perf script` prints: samples that Linux' perf recorded.
+//! Reads the output of `perf script`: samples that Linux' perf recorded.
 //!
 //! ```text
 //! file   := {"#" header line} {block}
@@ -7,10 +7,11 @@
 //! frame  := TAB [ADDRESS] [SYMBOL ["+0x" OFFSET]] ["(" MODULE ")" | "(inlined)"] [LF "  " FILE ":" LINE]
 //! ```
 //!
-//! Frames are innermost first. A blank may be several, or tabs as in the output of simpleperf's `report_sample.py`. Which fields there are depends on the option `-F`. Names of commands and
-//! symbols may contain blanks and parentheses, so the number before the time is the id of the thread,
-//! and the last parentheses contain the module. A sample without a call graph has its only frame on the
-//! line of the head. Sources: perf's `builtin-script.c`, and the files that it writes.
+//! Frames are innermost first. Instead of one blank there may be several, or tabs as in the output of simpleperf's
+//! `report_sample.py`. The option `-F` of perf determines which fields a line has. Names of commands and symbols may
+//! contain blanks and parentheses, so the number before the time is the id of the thread, and the last parentheses
+//! contain the module. A sample without a call graph has its only frame on the line of the head. Sources: perf's
+//! `builtin-script.c`, and the files that it writes.
 
 mod detect;
 mod frame;

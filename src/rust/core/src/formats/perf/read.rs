@@ -1,4 +1,4 @@
-//! Recognises and reads a file.
+//! Recognises and reads the output of `perf script`.
 //!
 //! The frames of a sample are collected as text, by which equal stacks are found (`stacks.rs`).
 
@@ -19,7 +19,7 @@ use memchr::memmem;
 
 const STACK: &str = "a stack";
 const VALUES: &str = "sample values";
-/// More events than anybody records at once. Each adds a value to every sample.
+/// The maximum number of events, more than anybody records at once. Each adds a value to every sample.
 const MOST_EVENTS: usize = 1000;
 /// The number of frames of a sample between two checks of the memory that they take.
 const FRAMES: usize = 10_000;
@@ -36,11 +36,11 @@ struct PerfScript {
     text: Vec<u8>,
     /// The number of these lines.
     lines: usize,
-    /// Whether the text is what follows the event on the first line.
+    /// Whether the text is the part of the first line after the event.
     is_of_head: bool,
     /// Whether the last line was empty.
     is_after_empty: bool,
-    /// Whether the lines that follow the first one may be those of a stack that is known.
+    /// Whether the lines after the first one may be a known stack.
     may_be_known: bool,
     stacks: Stacks,
     events: Vec<Event>,
@@ -63,7 +63,7 @@ struct Block {
 struct Event {
     recorded: Vec<u8>,
     values: Values,
-    /// Whether samples have periods, and the one that all of them have.
+    /// Whether samples have periods, and the period that all of them have.
     has_periods: bool,
     period: Option<u64>,
 }
@@ -80,7 +80,7 @@ struct Keys {
 }
 
 impl Grammar for PerfScript {
-    const OTHERWISE: &'static str = "its first line is not that of a sample, such as \
+    const OTHERWISE: &'static str = "its first line is not the start of a sample, such as \
                                      `R 123 45.678: 250000 cpu-clock:`";
 
     fn is_comment(line: &[u8]) -> bool {
@@ -201,7 +201,7 @@ fn is_clock(event: &[u8]) -> bool {
 }
 
 impl PerfScript {
-    /// A line of the header, or another comment. Those with a content are kept.
+    /// A line of the header, or another comment. It is kept unless it is empty.
     fn comment(&mut self, line: &[u8], file: &mut File) -> Result<()> {
         file.is_known |= is_header(line);
         let text = line[1..].trim_ascii();
@@ -211,8 +211,8 @@ impl PerfScript {
         }
     }
 
-    /// A line that starts with a blank: a frame, the source line of the frame before it, or something
-    /// that is not kept, such as branches. `text` is the line from its first character that is not blank.
+    /// A line that starts with a blank: a frame, the source line of the previous frame, or something that is not kept,
+    /// such as branches. `text` is the line from its first character that is not blank.
     fn frame_line(&mut self, line: &[u8], text: &[u8], file: &mut File) -> Result<()> {
         if self.block.is_none() {
             if file.is_known {

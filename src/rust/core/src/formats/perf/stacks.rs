@@ -1,6 +1,6 @@
 //! The stacks of samples: finds equal ones by their text, and parses others.
 //!
-//! Most stacks have occurred before. Of others, only lines that have not occurred before are parsed.
+//! Most stacks have occurred before. In a new stack, only lines that have not occurred before are parsed.
 
 use super::frame::{Frame, frame, is_kernel, source_line};
 use crate::error::Result;
@@ -11,11 +11,11 @@ use crate::model::{Address, Location, LocationId, Mapping, MappingId, NATIVE, St
 use memchr::memmem;
 
 const STACK: &str = "a stack";
-/// Texts of stacks are kept to find equal ones until they take this many bytes. A stack takes some
-/// kilobytes; files whose stacks are all different would take more memory than their profile.
+/// Texts of stacks are kept, to find equal ones, until they take this many bytes. A text takes some kilobytes, so
+/// without a limit the texts of a file whose stacks all differ would take more memory than its profile.
 const KEPT_TEXT: usize = 256 << 20;
 
-/// What a text means.
+/// The parsed stack of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
     pub stack: StackId,
@@ -54,7 +54,7 @@ impl Stacks {
         for line in text.split_inclusive(|&byte| byte == b'\n') {
             lines += 1;
             let line = line.strip_suffix(b"\n").unwrap_or(line);
-            // perf writes source lines behind two blanks.
+            // perf writes two blanks before source lines.
             let is_source = line.starts_with(b"  ")
                 && line.get(2) != Some(&b' ')
                 && frame(line).address.is_none();
@@ -124,7 +124,7 @@ impl Stacks {
         Ok(())
     }
 
-    /// The location of a frame. One that is inlined is at the same address as the `outer` frame.
+    /// The location of a frame. An inlined frame has the same address as the `outer` frame.
     fn location(
         &mut self,
         frame: &Frame,
@@ -180,7 +180,7 @@ impl Stacks {
             offset: 0,
             filename: file.profile.strings.intern(&name)?,
             build_id: file.profile.strings.intern("")?,
-            // Their addresses are not those of the process, so no viewer can find more.
+            // The addresses in the module do not belong to the process, so no viewer can find more.
             symbols: Symbols {
                 functions: true,
                 ..Symbols::default()

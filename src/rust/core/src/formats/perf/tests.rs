@@ -1,4 +1,4 @@
-//! Tests of reading.
+//! Tests the reader with small texts.
 
 use super::FORMAT;
 use crate::formats::Problems;
@@ -103,7 +103,7 @@ fn samples_have_frames_labels_and_periods() {
     assert_eq!(comment, "captured on    : Sun Nov 22 2026");
 }
 
-/// Blank lines that are not empty end samples, but then no stack is found by its text.
+/// Blank lines that contain blanks end samples, but no stack is then found by its text.
 #[test]
 fn known_stacks_are_those_that_their_lines_mean() {
     let head = |row: usize| format!("a {row}/{row} {row}.5: {row} cpu-clock: \n");

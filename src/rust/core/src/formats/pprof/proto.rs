@@ -1,7 +1,7 @@
 //! The messages of `profile.proto`.
 //!
-//! Of the profile as a whole, and of samples and labels, of which there may be millions, there
-//! are the numbers of the fields only: they are read straight into columns, and written in
+//! For the profile as a whole, and for samples and labels, of which a file may have millions, only
+//! the field numbers are declared: these messages are read directly into columns, and written in
 //! pieces.
 
 use crate::protobuf::messages::messages;
@@ -38,9 +38,9 @@ pub mod label {
 }
 
 messages! {
-    /// What a value is. StringTableBuilder are numbers of the string table here and below.
+    /// The type of a value. Texts are indices into the string table here and below.
     ValueType {
-        // Written also where the text is empty, as Go does not mind.
+        // Written even if the text is empty, which Go accepts.
         r#type TYPE 1 (int64, optional) Option<i64>,
         unit UNIT 2 (int64, optional) Option<i64>,
     }
@@ -59,12 +59,12 @@ messages! {
         has_inline_frames HAS_INLINE_FRAMES 10 (bool) bool,
     }
 
-    /// An address, and what runs there.
+    /// An address, and the functions at it.
     Location {
         id ID 1 (uint64) u64,
         mapping_id MAPPING_ID 2 (uint64) u64,
         address ADDRESS 3 (uint64) u64,
-        /// Innermost first: all but the last are inlined.
+        /// Innermost first; all except the last one are inlined.
         line LINE 4 (message, repeated) Vec<Line>,
         is_folded IS_FOLDED 5 (bool) bool,
     }

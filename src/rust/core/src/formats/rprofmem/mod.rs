@@ -14,7 +14,7 @@
 //!   what follows determines their end (`formats/r_names.rs`), and a name may contain line feeds.
 //! - R before 3.5.0 writes no line feed after an allocation without a stack, so that several are on one
 //!   line: `200 :360 :new page:8040 :"double" `.
-//! - There is no header, no time, and no mark where `append = TRUE` continued a file.
+//! - The file has no header, no times, and no mark at the position where `append = TRUE` continued it.
 
 mod read;
 

@@ -1,4 +1,4 @@
-//! Recognises and reads a file.
+//! Recognises and reads the files of `Rprofmem()`.
 
 use crate::collections::next_row;
 use crate::error::Result;
@@ -15,7 +15,7 @@ use crate::model::{LocationId, Profile, StackId, Values};
 
 const STACK: &str = "a stack";
 const VALUES: &str = "sample values";
-/// A name with line feeds is searched for in at most this many lines and bytes.
+/// The end of a name with line feeds is searched for in at most this many lines and bytes.
 const JOINED_LINES: usize = 500;
 const JOINED_BYTES: usize = 64 << 10;
 
@@ -47,7 +47,7 @@ pub fn read(opened: Opened, stop: Stop) -> Result<(Profile, Problems)> {
     text_file::read(opened, reader, stop)
 }
 
-/// What a line records.
+/// The kind of allocation that a line records.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Allocation {
     /// A vector, with its bytes.
@@ -72,7 +72,7 @@ enum End {
     Complete,
     /// Inside a name.
     OpenName,
-    /// With text that is no name.
+    /// With text that is not a name.
     Stray,
 }
 

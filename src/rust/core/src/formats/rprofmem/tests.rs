@@ -1,4 +1,4 @@
-//! Tests of reading.
+//! Tests the reader with small texts.
 
 use super::FORMAT;
 use crate::formats::testing::{self, kinds, name_of, read_with};

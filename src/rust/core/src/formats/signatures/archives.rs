@@ -2,12 +2,12 @@
 
 use crate::formats::bytes::is_text;
 
-/// The size of a header in a tar archive, and where in it the checksum is.
+/// The size of a header in a tar archive, and the position of the checksum in it.
 const HEADER: usize = 512;
 const CHECKSUM: std::ops::Range<usize> = 148..156;
 
-/// Whether the content starts with the header of a tar archive. The sum of its bytes, with blanks for the
-/// checksum itself, is the checksum in octal digits. Old archives have no other mark.
+/// Whether the content starts with the header of a tar archive. The checksum, in octal digits, is the sum of the bytes
+/// of the header, with blanks in place of the checksum. Old archives have no other mark.
 pub fn is_tar(start: &[u8]) -> bool {
     let Some(header) = start.get(..HEADER) else {
         return false;
@@ -48,8 +48,8 @@ pub fn is_r_object(start: &[u8]) -> bool {
     )
 }
 
-/// Whether the content starts like a document in HTML or XML. Names of functions may start with `<` too,
-/// so only elements that documents start with count.
+/// Whether the content starts like a document in HTML or XML. Names of functions may also start with `<`, so only
+/// elements with which documents start are accepted.
 pub fn is_markup(start: &[u8]) -> bool {
     const ELEMENTS: [&[u8]; 5] = [b"html", b"head", b"body", b"svg", b"rss"];
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);

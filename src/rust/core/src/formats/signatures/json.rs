@@ -16,7 +16,7 @@ pub fn is_gecko(start: &[u8]) -> bool {
         && !has(start, "\"preprocessedProfileVersion\"")
 }
 
-/// Sampled allocations of V8: a tree like that of old CPU profiles.
+/// Sampled allocations of V8: a tree like in old CPU profiles.
 pub fn is_heap_profile(start: &[u8]) -> bool {
     is_json(start) && keys::has_any(start, &["head"]) && has(start, "\"selfSize\"")
 }

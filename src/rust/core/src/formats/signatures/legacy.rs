@@ -61,7 +61,7 @@ pub fn is_contention(start: &[u8]) -> bool {
     STARTS.iter().any(|text| line.starts_with(text))
 }
 
-/// What `pprof --raw` of gperftools writes.
+/// The output of `pprof --raw` of gperftools.
 pub fn is_symbolized(start: &[u8]) -> bool {
     matches!(
         first_line(start),
@@ -69,7 +69,7 @@ pub fn is_symbolized(start: &[u8]) -> bool {
     )
 }
 
-/// What `pprof -top` and `pprof -raw` print.
+/// The output of `pprof -top` and `pprof -raw`.
 pub fn is_report(start: &[u8]) -> bool {
     let mut lines = text_lines(start).take(10);
     first_line(start).starts_with(b"PeriodType: ")
@@ -79,7 +79,7 @@ pub fn is_report(start: &[u8]) -> bool {
         })
 }
 
-/// The heads of the columns that DTrace prints.
+/// The column headers in the output of DTrace.
 pub fn is_dtrace(start: &[u8]) -> bool {
     let words = first_line(start).split(|&byte| byte == b' ');
     let words = words.filter(|word| !word.is_empty());
@@ -91,7 +91,7 @@ pub fn is_ghc(start: &[u8]) -> bool {
     memchr::memmem::find(first_line(start), title).is_some()
 }
 
-/// What `perf report` prints into a file.
+/// The output of `perf report` in a file.
 pub fn is_perf_report(start: &[u8]) -> bool {
     let mut comments = text_lines(start).take_while(|line| line.starts_with(b"#"));
     comments.any(|line| line.starts_with(b"# Overhead ") || line.starts_with(b"# Children "))

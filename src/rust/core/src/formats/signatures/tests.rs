@@ -1,4 +1,4 @@
-//! Tests with the start of a file of each kind, and of others that look similar.
+//! Tests with the start of a file of each kind, and of files that look similar.
 
 use super::*;
 use crate::formats::read::look;
@@ -189,7 +189,7 @@ fn each_kind_is_recognised() {
         assert_eq!(name_of(bytes), *name, "{bytes:?}");
         assert!(look(bytes).format().is_none());
     }
-    // Each kind that is refused says what to do, unless nothing can be done.
+    // Each kind that is rejected has advice for users, unless nothing can be done.
     let without: Vec<_> = KINDS
         .iter()
         .filter(|kind| kind.remedy.is_empty())

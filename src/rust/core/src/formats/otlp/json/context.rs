@@ -1,4 +1,4 @@
-//! The state that all objects of a text share while it is converted: why the conversion
+//! The state that all objects of a text share while it is converted: the reason why the conversion
 //! ended, which serde's errors cannot contain, and the depth of the current object.
 
 use crate::limits::cancel::{self, Stop};

@@ -87,7 +87,8 @@ fn message(text: &[u8], context: &Context) -> serde_json::Result<Vec<u8>> {
     memory.map_err(|_| context.no_memory::<serde_json::Error>())?;
     let mut out = Vec::new();
     let mut json = serde_json::Deserializer::from_slice(text);
-    // The limit of serde_json is lower than that of values, so `ObjectSeed` checks the depth.
+    // The limit of serde_json is lower than the maximum depth of values, so `ObjectSeed` checks the
+    // depth.
     json.disable_recursion_limit();
     context.depth.set(0);
     let object = ObjectSeed {

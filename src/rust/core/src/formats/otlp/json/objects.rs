@@ -102,7 +102,7 @@ struct FieldNameSeed(&'static MessageType);
 
 enum FieldName {
     Known(FieldType),
-    /// Of a version that is not supported.
+    /// The field belongs to a version that is not supported.
     Outdated,
     Unknown,
 }

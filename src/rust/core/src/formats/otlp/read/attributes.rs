@@ -1,4 +1,4 @@
-//! Reads attributes.
+//! Reads attributes of all kinds of records.
 //!
 //! Profiles, samples, mappings and locations refer by index to a table of keys, values and units.
 //! Resources and scopes contain their attributes themselves.
@@ -125,7 +125,7 @@ pub fn read_pairs(
     Ok(pairs)
 }
 
-/// Converts attributes of a resource or scope to those of the model.
+/// Converts attributes of a resource or scope to attributes of the model.
 pub fn keep_pairs(pairs: &[(String, AnyValue)], profile: &mut Profile) -> Result<Vec<Attribute>> {
     let mut kept = Vec::new();
     for (key, any) in pairs {

@@ -56,7 +56,7 @@ impl Budget {
             false => error_at(
                 at,
                 message!(
-                    "Up to here there are too many frames, attributes, texts and sources for a \
+                    "The content up to here has too many frames, attributes, texts and sources for a \
                      file of {} bytes.",
                     self.size
                 ),

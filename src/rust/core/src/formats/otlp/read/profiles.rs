@@ -1,4 +1,4 @@
-//! Reads the fields of profiles other than samples, and makes sources from them.
+//! Reads all fields of profiles except the samples, and creates sources from them.
 
 use super::budget::Budget;
 use super::dictionary::Dictionary;
@@ -149,7 +149,7 @@ fn named(mut message: Message) -> Result<Named> {
     Ok(named)
 }
 
-/// Makes sources from the headers of profiles.
+/// Creates sources from the headers of profiles.
 pub struct SourceMaker<'r, 'a> {
     pub dictionary: &'r mut Dictionary<'a>,
     pub profile: &'r mut Profile,
@@ -159,8 +159,8 @@ pub struct SourceMaker<'r, 'a> {
 }
 
 impl SourceMaker<'_, '_> {
-    /// Makes a source from the header of its first profile. `types` are the sample types of all its
-    /// profiles.
+    /// Creates a source from the header of its first profile. `types` are the sample types of all
+    /// its profiles.
     pub fn source(
         &mut self,
         header: &Header,

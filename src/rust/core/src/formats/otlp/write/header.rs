@@ -1,4 +1,4 @@
-//! The metadata of a message: the fields of profiles other than samples, and scopes and resources.
+//! The metadata of a message: all fields of profiles except the samples, and scopes and resources.
 
 use super::attributes::{AttributeList, AttributeTable, model_value};
 use super::fields::{put_indices, put_unless_0};
@@ -69,8 +69,8 @@ pub fn common<'a>(
     let comments = source.comments.iter().map(|&id| profile.strings.get(id));
     if comments.map(str::len).sum::<usize>() > LARGEST {
         return Err(Error::Lossy(message!(
-            "The comments of source {} have more than 2 GiB, which no protocol buffer message may \
-             have.",
+            "The comments of source {} exceed 2 GiB, the limit of protocol buffer \
+             messages.",
             row + 1
         )));
     }
@@ -90,7 +90,7 @@ fn times(
 ) -> Result<(u64, u64, bool)> {
     let lossy = |what: &str, value: i64| {
         Error::Lossy(message!(
-            "Source {} has the {what} {value} ns; OpenTelemetry holds none before 1970 or below 0.",
+            "Source {} has the {what} {value} ns; OpenTelemetry cannot store times before 1970 or negative durations.",
             row + 1
         ))
     };
@@ -219,7 +219,7 @@ pub fn scope(
 }
 
 /// The fields of a resource; empty if nothing is known about it. `further`: attributes from the
-/// user, which replace those of the resource with the same keys.
+/// user, which replace attributes of the resource with the same keys.
 pub fn resource(
     profile: &Profile,
     of: Option<&Resource>,

@@ -102,7 +102,7 @@ fn write_message(
 ) -> Result<Losses> {
     if options.payload.is_some() && profile.sources.len() != 1 {
         return Err(Error::Lossy(message!(
-            "An original payload is that of one source, and there are {}.",
+            "An original payload requires exactly one source, and the profile has {}.",
             profile.sources.len()
         )));
     }
@@ -186,8 +186,7 @@ impl<'t, 'a> Plan<'t, 'a> {
             let types = types.map(|(type_, _)| type_).try_vec("sample types")?;
             if types.is_empty() && !own.is_empty() {
                 return Err(Error::Lossy(message!(
-                    "The samples of source {} have no values; OpenTelemetry holds only samples \
-                     that have.",
+                    "The samples of source {} have no values, which OpenTelemetry requires.",
                     id.row() + 1
                 )));
             }

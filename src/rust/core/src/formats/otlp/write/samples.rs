@@ -278,7 +278,7 @@ fn value(
         (None, None, Some(value)) => Ok(model_value(profile, value)?),
         (None, None, None) => Ok(AnyValue::Empty),
     };
-    // Texts may be mixed with numbers; only the numbers have a unit.
+    // A key may have both texts and numbers; only the numbers have a unit.
     let number = labels.iter().find(|label| label.num.is_some());
     let unit = number.or(labels.first()).and_then(|label| label.unit);
     let is_other =

@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn ids_with_gaps_are_found() {
-        // In a table, which becomes a map where an id is too large for it.
+        // The ids are stored in a table, which becomes a map when an id is too large for it.
         let all = [1, 2, 5, 3, 40, 41, 1 << 50];
         let mut ids = Ids::new("function", 6);
         for count in 0..=all.len() {

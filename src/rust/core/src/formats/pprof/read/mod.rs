@@ -90,7 +90,7 @@ fn build(
     if outline.types.is_empty() && outline.samples > 0 {
         return error_at(
             outline.first_sample,
-            "There are samples, but no sample type says what their values mean.",
+            "The profile has samples, but no sample types that describe their values.",
         );
     }
     let name = message!("{}", origin.name);
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// All that is in a profile, as text.
+    /// The whole content of a profile as text.
     fn show(profile: &Profile) -> String {
         let stacks = profile.stacks.ids();
         let stacks: Vec<_> = stacks.map(|id| profile.stacks.get(id).to_vec()).collect();

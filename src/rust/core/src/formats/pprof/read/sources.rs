@@ -14,8 +14,8 @@ use crate::limits::cancel::{self, ROWS, Stop};
 use crate::limits::memory::TryGrow;
 use crate::model::{Label, Profile, Source, SourceId, StringId, Strings};
 
-/// Bytes that sources may take for each byte of the file. A small file in which
-/// every sample has a source of its own, with one long URI, would fill any memory.
+/// The number of bytes that sources may take for each byte of the file. Without a limit, a small file in which every
+/// sample has its own source, all with the same long URI, could exhaust the memory.
 const A_BYTE: u64 = 32;
 const AT_LEAST: u64 = 1 << 20;
 

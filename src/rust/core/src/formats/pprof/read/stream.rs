@@ -1,10 +1,9 @@
-//! Reads regular files in one pass, while another thread decompresses what follows.
+//! Reads regular files in one pass, while another thread reads and decompresses ahead.
 //!
-//! Most writers put the samples before the tables that they refer to. The lists of locations of
-//! the samples are therefore kept as encoded until the tables have been read. If the ids are row
-//! numbers, as those of most writers, the lists are checked and become the stacks of the model
-//! ([`Stacks::of_packed()`]); otherwise they are decoded. All other fields are collected, and read
-//! as those of a whole message.
+//! Most writers put the samples before the tables that they refer to. The lists of locations of the samples are
+//! therefore kept as encoded until the tables have been read. If the ids are row numbers, as most writers assign them,
+//! the lists are checked and become the stacks of the model ([`Stacks::of_packed()`]); otherwise they are decoded. All
+//! other fields are collected, and read like the fields of a whole message.
 //!
 //! This reader reports nothing. If anything is irregular or rare, the reader of whole messages starts
 //! again, so that errors, problems and their positions do not depend on this file.
@@ -55,7 +54,7 @@ fn irregular() -> Error {
     Error::Unsupported(String::new())
 }
 
-/// Whether an incomplete field may start like this, or there is nothing.
+/// Whether these bytes are empty or may be the start of an incomplete field.
 fn is_start_of_field(bytes: &[u8]) -> bool {
     let mut message = Message::new(bytes);
     let is_short = |message: &Message| message.bytes().len() < LONGEST_NUMBER;
@@ -191,7 +190,7 @@ impl Samples {
             Some(list) => (self.stacks.find_or_add(list.bytes())?, list.bytes().len()),
             None => (self.stacks.intern(&self.ids)?, self.ids.len()),
         };
-        // The number of frames is at most that of bytes.
+        // Each frame takes at least one byte.
         if self.budget.samples(1, bytes, "").is_err() {
             return Err(irregular().into());
         }

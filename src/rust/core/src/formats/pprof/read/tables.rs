@@ -1,4 +1,4 @@
-//! From the tables of a file to those of the model, row by row.
+//! Converts the tables of a file to tables of the model, row by row.
 
 use super::ids::Ids;
 use super::outline::Outline;

@@ -14,9 +14,9 @@ use crate::protobuf::{encode, messages};
 
 const OUTPUT: &str = "the output";
 
-/// The last fields of the message. Where several sources become one, what Go's
-/// merging of files makes of them: the earliest time, the longest period, the sum
-/// of durations; what is one text is that of the first.
+/// The last fields of the message. If several sources become one, their values are merged as in Go:
+/// the earliest time, the longest period, the sum of the durations, and each text from the first
+/// source.
 pub fn encode<'a>(
     profile: &'a Profile,
     types: &[&WrittenType<'a>],
@@ -112,7 +112,7 @@ fn value_type<'a>(
     Ok(out)
 }
 
-/// The longest period, where all sources have one of the same type.
+/// The longest period, if all sources have a period of the same type.
 fn longest_period(sources: &[Source]) -> Option<(i64, Option<(&str, &str)>)> {
     let (first, others) = sources.split_first()?;
     let (mut longest, type_) = period(first)?;
@@ -139,8 +139,8 @@ pub fn losses(profile: &Profile, labels: bool) -> Result<Losses> {
     Ok(losses)
 }
 
-/// The comments of the sources, and what `Rprof()` was asked for; each once, but
-/// for a file that is written as it was read.
+/// The comments of the sources, and the options of `Rprof()`. Each is written once, except in a
+/// file that is written as it was read.
 fn comments<'a>(
     profile: &'a Profile,
     aggregate: bool,

@@ -190,7 +190,7 @@ impl<'a> Labels<'a> {
         let key = |label: &Label| profile.strings.get(label.key);
         if let Some(label) = own.iter().find(|label| KEYS.contains(&key(label))) {
             return Err(Error::Lossy(message!(
-                "Sample {} has a label `{}` of its own, so labels cannot tell its source.",
+                "Sample {} has a label `{}` of its own, so labels cannot describe its source.",
                 label.sample + 1,
                 key(label)
             )));

@@ -1,8 +1,8 @@
-//! Writes the rows of tables that samples use, and merges equal ones, by the rules of Go.
+//! Writes the rows of tables to which samples refer, and merges equal rows by the rules of Go.
 //!
-//! Two rows are merged if their fields are equal, apart from ids. Mappings are merged if they are of
-//! the same file and size; addresses in the second are converted to those of the first, since a
-//! program is loaded at other addresses in each run.
+//! Two rows are merged if their fields are equal, apart from ids. Mappings are merged if they have
+//! the same file and size; addresses in the second mapping are converted to addresses in the first
+//! one, since a program is loaded at different addresses in each run.
 
 use super::symbols::{self, Mapped, Mappings, Writing};
 use crate::analysis::inlining::SplitIds;

@@ -79,7 +79,7 @@ fn write_message(
     let types = types.iter().try_vec("sample types")?;
     if types.is_empty() && !profile.samples.is_empty() {
         return Err(Error::Lossy(message!(
-            "The samples have no values; pprof holds only samples that have."
+            "The samples have no values, which pprof requires."
         )));
     }
     let mut output = Output::new(out)?;
@@ -226,7 +226,7 @@ fn write_sample(
 struct Lists<'a> {
     profile: &'a Profile,
     inlining: Inlining<'a>,
-    /// By stack: the number of its list + 1, or 0 if it has none yet.
+    /// By stack: the number of its list plus 1, or 0 if it has no list yet.
     number: Vec<u32>,
     /// Whether stacks of equal locations get the same number.
     shared: bool,
