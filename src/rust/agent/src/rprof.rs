@@ -15,6 +15,7 @@ use profile_core::error::{Error, Result};
 use profile_core::formats::rprof::Follower;
 use profile_core::limits::memory::{TryGrow, filled};
 use profile_core::message;
+use profile_core::model::known_types::SAMPLES;
 use profile_core::model::{Period, Profile, Values};
 use profile_reader::source::own_source;
 use std::process;
@@ -27,7 +28,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The number of bytes that are read at once.
 const PIECE: usize = 64 << 10;
 /// The count of each sample. Its other value is the interval, as the time of the clock.
-const COUNT: (&str, &str) = ("samples", "count");
+const COUNT: (&str, &str) = SAMPLES.key();
 
 pub struct Rprof<'a> {
     log: Arc<Log>,

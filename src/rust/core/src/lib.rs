@@ -7,7 +7,7 @@
 //! - [`schema`]: every table and column, declared once, and how to write and read them;
 //! - [`tables`]: reads, checks and filters tables of users;
 //! - [`analysis`]: what is computed from a profile, such as self and total values;
-//! - [`json`]: reads and writes JSON in pieces;
+//! - [`json`]: writes JSON, and parses its tokens; [`formats`] reads files of it;
 //! - [`page`]: an HTML file that shows a profile;
 //! - [`joint`]: creates a profile from a recording of R and native code;
 //! - [`retry`]: whether and when requests to a server are retried;

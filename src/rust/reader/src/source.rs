@@ -5,6 +5,7 @@ use crate::recorder::{Clock, Settings};
 use profile_core::error::Result;
 use profile_core::limits::memory::{TryGrow, owned, written};
 use profile_core::message;
+use profile_core::model::known_types::{CPU, WALL};
 use profile_core::model::{
     Attribute, AttributeValue, Period, Profile, SampleType, Source, SourceKind, ValueKind,
     ValueType,
@@ -17,7 +18,7 @@ pub const KIND: SourceKind = SourceKind::named("process");
 
 /// The sample types. There is no count of samples, because other tools would multiply it by the interval, although
 /// the time between two samples varies, above all on a busy machine.
-pub const TYPES: [(&str, &str); 2] = [("cpu", "nanoseconds"), ("wall", "nanoseconds")];
+pub const TYPES: [(&str, &str); 2] = [CPU.key(), WALL.key()];
 
 /// The source of a process that is recorded by reading its memory.
 pub fn source(process: &Process, settings: &Settings, profile: &mut Profile) -> Result<Source> {

@@ -157,6 +157,20 @@ mod tests {
     use crate::formats::{cpuprofile, firefox, otlp, perf, pprof, rprofmem, speedscope};
 
     #[test]
+    fn a_format_that_is_only_written_is_an_error() {
+        let callgrind = Some(&crate::formats::callgrind::FORMAT);
+        let error = read(
+            Input::Bytes(b"hello\n"),
+            callgrind,
+            Origin::default(),
+            &|| false,
+        );
+        assert!(
+            matches!(error, Err(Error::Unsupported(text)) if text.ends_with("can only be written."))
+        );
+    }
+
+    #[test]
     fn formats_are_distinguished() {
         let tables: Vec<(&[u8], Option<&Format>)> = vec![
             (b"sample.interval=20000\n", Some(&rprof::FORMAT)),
