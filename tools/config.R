@@ -38,8 +38,8 @@ run <- function(tool, args) {
   output
 }
 
-# All on the PATH and in the directory of rustup, which may be missing from the PATH, or come after an older one
-# of the system.
+# All versions on the PATH and in the directory of rustup, which may be missing from the PATH, or come after an older
+# version of the system.
 find_tools <- function(name) {
   # R's own "~" is the documents folder on Windows.
   home <- if (windows) Sys.getenv("USERPROFILE") else path.expand("~")
@@ -79,17 +79,17 @@ cat(run(rustc, "--version"), sep = "\n")
 
 # ---- How to build ----------------------------------------------------------
 
-# The machine of R, not that of rustc, since one of them may run in emulation.
+# The machine that R was built for, which may differ from the machine of rustc if one of them runs in emulation.
 compiler <- run(file.path(R.home("bin"), "R"), "CMD config CC")
 arm <- grepl("aarch64|arm64", R.version$arch)
 env <- paste0("RUSTC=\"", rustc, "\"")
-# extendr asks this R's headers for its version, and not the R that is on the PATH.
+# extendr gets the version from the headers of this R, and not from the R on the PATH.
 env <- c(env, paste0("R_INCLUDE_DIR=\"", normalizePath(R.home("include"), "/"), "\""))
 wasm <- any(grepl("emcc", compiler))
 if (wasm) {
   triple <- "wasm32-unknown-emscripten"
   libs <- ""
-  # There is no unwinding there: a panic, which is a bug, ends the process.
+  # Panics cannot be caught on this platform: a panic, which is a bug, ends the process.
   env <- c(env, "CARGO_PROFILE_RELEASE_PANIC=abort", "CARGO_PROFILE_DEV_PANIC=abort")
 } else if (windows) {
   # R is built with GCC (on ARM with LLVM), so Rust must not be built for MSVC.
@@ -119,7 +119,7 @@ if (release) {
     "src/rust/vendor-config.toml"
   )
   env <- c(env, paste0("CARGO_HOME=\"", rust, "/cargo-home\""))
-  # Two jobs are what CRAN allows.
+  # CRAN allows two jobs.
   args <- c(args, "--offline", "--config rust/vendor-config.toml", "-j 2")
 }
 
@@ -131,8 +131,8 @@ values <- c(
   AFTER = if (release) "after-release" else "",
   ENV = paste(env, collapse = " "),
   CARGO = cargo,
-  # Debug information, and the names of functions that are not called from outside, which take
-  # half a megabyte. Not of what is to be debugged, nor what strip here does not know.
+  # Removes debug information and the names of internal functions, which take half a megabyte. A debug build keeps them.
+  # The strip of WebAssembly does not support this.
   STRIP = if (profile == "release" && !wasm) "strip -S -x" else ": not stripped:",
   ARGS = paste(args, collapse = " ")
 )

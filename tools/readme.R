@@ -6,9 +6,9 @@
 #
 # A comment before a block sets options:
 #
-#   <!-- varies -->              the output differs in each run and is not compared
-#   <!-- opens -->               what the code shows opens in a browser, and its output is left out
-#   <!-- needs DBI, RSQLite -->  the block is not run if one of these packages is missing
+#   <!-- varies -->              the output differs in each run and is not compared <!-- opens -->               the
+#   result opens in a browser, and the output is omitted <!-- needs DBI, RSQLite -->  the block is not run if one of
+#   these packages is missing
 #
 # A block that this system does not support is reported.
 
@@ -24,7 +24,7 @@ folder <- tempfile("readme-")
 dir.create(folder)
 setwd(folder)
 
-# The variables of README.md, apart from those of this script.
+# The variables of README.md, separate from the variables of this script.
 session <- new.env(parent = globalenv())
 
 is_output <- function(lines) grepl("^#>", lines)
