@@ -1,16 +1,16 @@
-# What the benchmarks share: files to read, how time and memory are measured, and how figures are reported.
+# Functions that the benchmarks share: they generate files, measure time and memory, and report figures.
 
 scratch <- tempfile("bench")
 dir.create(scratch)
 
-# Arguments, without options such as `--small`, which asks for sizes that take a minute instead of many.
+# The arguments without options such as `--small`, which selects sizes that take only about a minute.
 arguments <- grep("^--", commandArgs(TRUE), value = TRUE, invert = TRUE)
 small <- "--small" %in% commandArgs(TRUE)
 
 # -- Figures ---------------------------------------------------------------------
 
-# Prints a figure, and adds it to the table that bench/all collects. `n` is the number of measurements behind it,
-# `interval` its bounds, as quartiles() and its neighbours below compute them, and `seed` that of random numbers.
+# Prints a figure, and adds it to the table that bench/all collects. `n` is the number of measurements, `interval` the
+# bounds of the figure, as quartiles() and the functions below compute them, and `seed` the seed of random numbers.
 report <- function(name, value, unit = "", n = NA, interval = NULL, seed = NA) {
   details <- c(
     if (!is.null(interval)) interval_text(interval),
@@ -36,10 +36,10 @@ record <- function(name, value, unit = "", n = NA, interval = NULL, seed = NA) {
   cat(paste(gsub("[\t\n]", " ", fields), collapse = "\t"), "\n", sep = "", file = table, append = TRUE)
 }
 
-# What the next figures are about, such as the file that is measured; part of their names in the table.
+# The subject of the next figures, such as the file that is measured. It is part of their names in the table.
 subject <- ""
 
-# Whole numbers as they are, others to four digits.
+# Formats whole numbers exactly, others with four digits.
 figure_text <- function(x) {
   if (is.na(x)) {
     return("")
@@ -53,7 +53,7 @@ interval_text <- function(interval) {
   paste0(if (is.null(kind)) "95%" else kind, ": ", bounds)
 }
 
-# Between which the middle half of the values are, and all of them.
+# The range of the middle half of the values, and the range of all values.
 quartiles <- function(x) structure(stats::quantile(x, c(0.25, 0.75), names = FALSE), kind = "quartiles")
 extremes <- function(x) structure(range(x), kind = "range")
 
@@ -126,7 +126,7 @@ peak_memory <- function(path, expression, before = "NULL") {
     "  line <- grep(what, readLines('/proc/self/status'), value = TRUE)",
     "  as.numeric(gsub('[^0-9]', '', line)) * 1024",
     "}",
-    # Sets the peak to what is in use now.
+    # Resets the peak to the memory in use now.
     "writeLines('5', '/proc/self/clear_refs')",
     "before <- memory('VmHWM')",
     sprintf("x <- suppressWarnings(%s)", expression),
@@ -145,8 +145,9 @@ peak_memory <- function(path, expression, before = "NULL") {
 
 # -- Tables ----------------------------------------------------------------------
 
-# A line of a table: a figure, its ratio to another, and the target of that. With `again`, the figure was in a line
-# before, and only the ratio is new. `n` is that of both, `interval` and `ratio_interval` are their bounds.
+# A line of a table: a figure, its ratio to another figure, and the target of the ratio. With `again`, the figure was in
+# a previous line, and only the ratio is new. `n` is the number of measurements of both, `interval` and `ratio_interval`
+# are their bounds.
 row <- function(what, value, unit, ratio = NA, to = "", target = NA, again = FALSE,
                 n = NA, interval = NULL, ratio_interval = NULL) {
   cat(sprintf(
@@ -158,8 +159,8 @@ row <- function(what, value, unit, ratio = NA, to = "", target = NA, again = FAL
   if (!is.na(ratio)) record(paste(what, "/", to), ratio, "x", n, ratio_interval)
 }
 
-# The lines of a task: the median of its times, which are those in `times`, a result of time_tasks(), and the median of
-# the ratios to each of `others` in the same turn.
+# The lines of a task: the median of its times (`times` is a result of time_tasks()), and the median of the ratios to
+# each of `others` in the same turn.
 time_rows <- function(what, times = NULL, others = character(), targets = NA, mine = times[what, ], unit = "s") {
   scale <- if (unit == "ms") 1000 else 1
   figure <- function(...) {
@@ -177,8 +178,8 @@ time_rows <- function(what, times = NULL, others = character(), targets = NA, mi
 
 # -- Files of our own ------------------------------------------------------------
 
-# Real programs have thousands of stacks, a short test file hundreds. New ones combine two that share an item: the inner
-# frames of one, and from that item on the outer frames of the other.
+# Real programs have thousands of stacks, a short test file has hundreds. A new stack combines two stacks that share an
+# item: the inner frames of one and, from that item on, the outer frames of the other.
 cross <- function(lines, n) {
   item <- "([0-9]+#[0-9]+ )?\"[^\"]*\" "
   whole <- grepl(paste0("^(:[0-9:]+:)?(", item, ")+$"), lines)
@@ -187,7 +188,7 @@ cross <- function(lines, n) {
   items <- regmatches(lines, gregexpr(item, lines))
   places <- data.frame(line = rep(seq_along(lines), lengths(items)), item = unlist(items))
   by_item <- split(places$line, places$item)
-  # A few lines can be combined in a few ways only, so this stops after some rounds.
+  # A few lines can be combined only in a few ways, so this stops after some rounds.
   for (round in 1:5) {
     if (length(lines) >= n) break
     one <- sample.int(length(items), n, replace = TRUE)
