@@ -1,17 +1,17 @@
-// Callers and callees of the chosen function. Their trees are made for this function only: all
-// callers of all functions would be millions of nodes.
+// Callers and callees of the chosen function. Their trees are built only for this function: the callers
+// of all functions would be millions of nodes.
 'use strict';
 
 const SHOWN_CALLS = 60;
 
-/** Makes the trees of callers and callees, which the picture shows. */
+/** Builds the trees of callers and callees for the picture. */
 function arrangeCalls() {
 	const { state, tree, chosen } = app;
 	const wanted = state.tab === 'calls' && chosen !== null;
 	app.sandwich = wanted ? { callers: callersOf(tree, chosen), callees: calleesOf(tree, chosen) } : null;
 }
 
-/** The outermost nodes of a tree with their totals, and what remains, called `rest`. */
+/** The outermost nodes of a tree with their totals; `rest` is the remaining total. */
 function callRows(tree, rest) {
 	const { itemOf, labels } = app;
 	const rows = [];
@@ -55,6 +55,6 @@ function drawCalls() {
 				callsTable('Called by', sandwich.callers, '(outermost)'),
 				callsTable('Calls', sandwich.callees, '(itself)'),
 			]
-		: [note('Choose a function in the picture or in the table to see what calls it and what it calls.')];
+		: [note('Choose a function in the picture or in the table to see its callers and callees.')];
 	byId('panel-calls').replaceChildren(...parts);
 }

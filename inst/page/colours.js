@@ -1,7 +1,6 @@
-// Colours of frames: by package, by file, by kind of frame, and by change from a base.
-//
-// Colours are computed in OKLCH, in which equal lightness looks equally light. So text is legible
-// on each of them (a contrast of at least 4.5, see the tests), and no category stands out by chance.
+// Colours of frames: by package, by file, by kind of frame, and by change from a base. Colours are
+// computed in OKLCH, in which colours of equal lightness look equally light. So text is legible on all
+// colours (the tests check a contrast of at least 4.5), and no category stands out by chance.
 'use strict';
 
 /** The colour as [red, green, blue], 0 to 255. */
@@ -41,10 +40,10 @@ const SCHEMES = {
 	dark: { lightness: 0.46, spread: 0.05, chroma: 0.1, grey: 0.37, text: [244, 245, 248], gc: 3 },
 };
 
-/** Hues of categories, those that differ most first. */
+/** Hues of categories. The first hues differ most from each other. */
 const HUES = [255, 55, 155, 310, 95, 200, 20, 280, 130, 345, 75, 225, 180];
 
-/** FNV-1a. */
+/** The FNV-1a hash of a text. */
 function hash(text) {
 	let h = 2166136261;
 	const n = Math.min(text.length, 200);
@@ -80,8 +79,8 @@ const KINDS = new Map([
 ]);
 
 /**
- * The category of each group, as text: its package, its file or its kind of frame; '' unknown. Code
- * outside of packages, such as a script, has its file also among packages.
+ * The category of each group, as text: its package, its file or its kind of frame; '' if unknown.
+ * Code outside of packages, such as a script, is categorised by its file also if `by` is 'package'.
  */
 function categories(model, groups, by) {
 	const { strings } = model;
@@ -94,8 +93,8 @@ function categories(model, groups, by) {
 }
 
 /**
- * The hues of categories: the heaviest ones get the first hues, so that they differ. Grey is for
- * garbage collection and for what is unknown.
+ * The hues of categories: the heaviest categories get the first hues, which differ most. Garbage
+ * collection and unknown categories are grey.
  */
 function huesOf(category, weight) {
 	const sums = new Map();

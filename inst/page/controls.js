@@ -49,7 +49,7 @@ function startTabs() {
 	}
 }
 
-/** The selectors: what they offer, and the first step of update() to repeat after a change. */
+/** The selectors, with their options and the first step of update() to repeat after a change. */
 function selectors() {
 	const { types, sources, hasBase } = app.model;
 	const runs = sources.map(({ name, base }, row) => [
@@ -72,7 +72,7 @@ function startControls() {
 	for (const [id, labels, level] of selectors()) {
 		const select = byId(id);
 		fillSelect(select, labels);
-		// Hidden if there is nothing to choose.
+		// A selector with a single option is hidden.
 		select.parentElement.hidden = labels.length < 2;
 		select.addEventListener('change', () => {
 			state[id] = typeof state[id] === 'number' ? Number(select.value) : select.value;
@@ -130,7 +130,7 @@ function describeProfile() {
 	byId('generator').textContent = model.generator;
 }
 
-/** Values that the picture leaves out. */
+/** The sum of the values that the picture leaves out. */
 function describeLeftOut() {
 	const { amount, leftOut } = app;
 	const text = `Left out, without a stack: ${amountText(leftOut, amount.unit)}`;

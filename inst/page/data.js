@@ -1,8 +1,7 @@
-// Reads the data of the page: base64 of gzip of JSON, in the element #data.
-//
-// The model that results is made of typed arrays, one entry per node of the prefix tree of all
-// stacks, since objects for each of 100,000 nodes would be slow. Nodes are in preorder: a node comes
-// after its caller, and node 0 is the root.
+// Reads the data of the page: base64 of gzip of JSON, in the element #data. The model consists of typed
+// arrays with an entry for each node of the prefix tree of all stacks, since an object for each of
+// 100,000 nodes would be slow. Nodes are in preorder: a node comes after its caller, and node 0 is the
+// root.
 'use strict';
 
 const UNKNOWN = '<unknown>';
@@ -20,7 +19,7 @@ async function gunzip(bytes) {
 	return new Response(stream).text();
 }
 
-/** Numbers from the differences between them. */
+/** Restores numbers that are stored as differences. */
 function undelta(differences, Type = Int32Array) {
 	const out = new Type(differences.length);
 	let sum = 0;
@@ -74,8 +73,8 @@ function readModel(data) {
 }
 
 /**
- * What can be shown: the sample types, and time, if the period of each source is known. `factor` is
- * by source, `type` a row of the types of the data.
+ * The amounts that can be shown: the sample types, and time, if the period of each source is known.
+ * `factor` has a number for each source, `type` is a row of the types of the data.
  */
 function amounts(data) {
 	const types = data.types.map(({ name, unit }, type) => ({ name, unit, type, factor: null }));
@@ -103,7 +102,7 @@ function readOrder(order) {
 	};
 }
 
-/** The first index whose value is greater than `limit`, in ascending values. */
+/** The first index with a value greater than `limit`; values are ascending. */
 function firstAbove(values, limit) {
 	let low = 0;
 	let high = values.length;
@@ -140,8 +139,8 @@ function addSamples(order, type, factor, from, to, sums) {
 }
 
 /**
- * The sums of an amount for each node (self): of the sources for which `wanted` is true, and, if
- * `ranges` is given, only of the samples in these ranges ({order, from, to}).
+ * The sum of an amount for each node (self), over the sources for which `wanted` is true; with
+ * `ranges` ({order, from, to}), only over the samples in these ranges.
  */
 function selfByNode(model, amount, wanted, ranges) {
 	const sums = new Float64Array(model.n);
@@ -164,8 +163,8 @@ function selfByNode(model, amount, wanted, ranges) {
 }
 
 /**
- * The sum of the absolute values of samples with a stack, to which shares are relative. Differences,
- * which have negative values, contain it; otherwise it is that of the sums.
+ * The sum of the absolute values of samples with a stack. Shares are relative to it. For differences,
+ * which have negative values, it is part of the data; otherwise it is computed from the sums.
  */
 function wholeOf(model, { type, factor }, wanted, ranges, sums) {
 	const sized = model.values.filter((v) => !ranges && v.type === type && v.whole >= 0 && wanted(v.source));

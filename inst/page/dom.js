@@ -36,7 +36,7 @@ function sizeCanvas(canvas, width, height) {
 	return context;
 }
 
-/** Runs a function before the next frame, once however often it is asked for. */
+/** Runs a function before the next frame, at most once for any number of requests. */
 function beforeFrame(run) {
 	let asked = false;
 	return () => {

@@ -1,12 +1,12 @@
 // Self and total values by function, line or package: the figures of the table.
 //
-// As in summary() of the R package, a function that occurs several times in a stack is counted
-// once, and the self value of a line is that of the stacks whose innermost frame with a line is in it.
+// As in summary() of the R package, a function that occurs several times in a stack is counted once,
+// and the self value of a line is the value of the stacks in which it is the innermost known line.
 'use strict';
 
 /**
- * Sums by group. `sides` are sums for each node of the model, `own` further ones of which only
- * self values are wanted.
+ * Sums by group. `sides` are sums for each node of the model; `own` are further sums, of which only
+ * self values are needed.
  */
 function figuresByGroup(model, groups, hidden, sides, own) {
 	const { n, parent, depth, frame } = model;
@@ -17,7 +17,7 @@ function figuresByGroup(model, groups, hidden, sides, own) {
 		for (let s = 0; row >= 0 && s < sums.length; s++) sums[s][row] += values[s][i];
 	};
 	const gcFrames = framesNamed(model, (name) => name === GC);
-	// The group that a node's own values count for, -1 for none.
+	// The group to which a node's own values are attributed, -1 for none.
 	const selfGroup = new Int32Array(n).fill(-1);
 	const open = new Int32Array(groups.n);
 	const path = new Int32Array(model.deepest + 1).fill(-1);
@@ -53,8 +53,8 @@ function sumWithStack(self) {
 }
 
 /**
- * The sum of the samples with a node of a matching group in their stack: each is counted once,
- * however many of its frames match.
+ * The sum of the samples with a node of a matching group in their stack. Each sample is counted once,
+ * even if several of its frames match.
  */
 function matchedSum(tree, matches, self) {
 	const inside = new Uint8Array(tree.n);

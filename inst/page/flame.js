@@ -1,7 +1,6 @@
-// Draws call trees on a canvas: which boxes are visible, their colours and their texts.
-//
-// Only what is visible is collected: boxes of half a pixel or more, in the rows on the screen. The
-// boxes are kept to find the one under the pointer.
+// Draws call trees on a canvas: which boxes are visible, their colours and their texts. Only visible
+// boxes are collected: boxes of half a pixel or more, in the rows on the screen. They are kept, to find
+// the box under the pointer.
 'use strict';
 
 const ROW = 20;
@@ -20,8 +19,8 @@ function addBox(boxes, x, w, row, node, layer) {
 
 /**
  * A layer is a tree with the node that fills the width (`focus`), the row of its root (`origin`) and
- * the direction of its callees (`down`, 1 or -1); `shared` if its root is that of another layer. Adds
- * its visible boxes in rows `first` to `last`.
+ * the direction of its callees (`down`, 1 or -1); `shared` if another layer has the
+ * same root. Adds its visible boxes in rows `first` to `last`.
  */
 function collectBoxes(boxes, layer, number, width, first, last) {
 	const { tree, focus, origin, down } = layer;
@@ -68,8 +67,8 @@ function boxAt(boxes, x, row) {
 }
 
 /**
- * Functions that cut texts to a width in pixels: for upright and for italic text. Widths of characters
- * are measured once, not those of texts.
+ * Functions that cut texts to a width in pixels: for upright and for italic text. Each character is
+ * measured once; texts are not measured.
  */
 function textFitters(context) {
 	return FONTS.map((font) => {
@@ -113,8 +112,8 @@ function hatching(context, colour) {
 }
 
 /**
- * Draws boxes in the style that stylePicture() makes. `top` is the first pixel of the picture that is
- * on the screen.
+ * Draws boxes in a style of stylePicture(). `top` is the first pixel of the picture that is on the
+ * screen.
  */
 function drawBoxes(context, boxes, layers, style, top, width, height) {
 	context.fillStyle = style.background;

@@ -7,7 +7,7 @@ function showHelp() {
 	byId('help').showModal();
 }
 
-/** Esc: out of the zoom, then without the selection of time, the search and the chosen function. */
+/** Esc leaves, one after the other, the zoom, the selection of time, the search and the chosen function. */
 function escapeOnce() {
 	const { state } = app;
 	if (zoomBack()) return;

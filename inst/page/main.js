@@ -1,8 +1,6 @@
-// Starts the page, and recomputes what changes depend on.
-//
-// `app` has the model, the state of the view, and what follows from both: sums, the tree, the
-// figures, the colours. After a change of the state, call update() with the first step to repeat, or
-// refresh() if only drawing is needed.
+// Starts the page, and recomputes its parts after a change. `app` contains the model, the state of the
+// view, and everything computed from both: sums, the tree, the figures, the colours. After a change of
+// the state, call update() with the first step to repeat, or refresh() if only drawing is needed.
 //
 // A group is a row of `tree.groups`, by which frames are grouped; an item is a row of the table.
 // These are the same, except by line: functions on the same line are different boxes, but one item.
@@ -10,7 +8,7 @@
 
 const app = { cache: new Map() };
 
-/** The steps, in order; each makes use of those before it. */
+/** The steps, in order; each uses the results of the previous steps. */
 const STEPS = [
 	['tree', arrangeTree],
 	['weights', arrangeWeights],
@@ -28,7 +26,7 @@ function cached(key, make) {
 app.groupsBy = (by) => cached(`groups ${by}`, () => groupFrames(app.model, by));
 app.figuresOf = (groups) => figuresByGroup(app.model, groups, app.hidden, app.sides, [app.bytes]);
 
-/** Whether the samples of a source are shown. A source is compared with all of the other side. */
+/** Whether the samples of a source are shown. A selected source is compared with all sources of the other side. */
 function isWanted(source) {
 	const chosen = app.state.source;
 	const { sources } = app.model;
@@ -145,7 +143,7 @@ async function main() {
 		return;
 	}
 	const { model } = app;
-	// The text of the data is not needed again.
+	// Frees the text of the data, which is no longer needed.
 	byId('data').textContent = '';
 	app.plumbing = new RegExp(model.plumbing || '(?!)', 'u');
 	app.defaults = defaultState(model);

@@ -1,8 +1,7 @@
-// The picture: the flame graph, or, beside the list of callers and callees, a tree of the callers of
-// the chosen function above it and one of its callees below it.
-//
-// The canvas is as large as its window, which scrolls over an empty element as tall as the picture:
-// a recursion of thousands of calls would need a canvas that is larger than browsers allow.
+// The picture: the flame graph, or, beside the list of callers and callees, the chosen function with
+// the tree of its callers above and the tree of its callees below. The canvas is only as large as its
+// window. To scroll, the window contains an empty element as tall as the picture: browsers do not allow
+// a canvas that is large enough for a recursion of thousands of calls.
 'use strict';
 
 const picture = {
@@ -55,7 +54,7 @@ function scrollToFocus() {
 	else stage.scrollTop = (row + 4) * ROW - stage.clientHeight;
 }
 
-/** How boxes look: what depends on the scheme, the colours, the search and what is chosen. */
+/** The style of boxes. It depends on the scheme, the colours, the search and the chosen function. */
 function stylePicture() {
 	const { model, tree, colours, state, matches, chosen, labels } = app;
 	const { groups } = tree;
@@ -63,7 +62,7 @@ function stylePicture() {
 	const context = byId('canvas').getContext('2d', { alpha: false });
 	const scale = app.wholes.map((whole) => (state.unit === 'shares' ? 1 / (whole || 1) : 1));
 	const sides = (at, node) => [at.total[node] * scale[0], at.baseTotal[node] * scale[1]];
-	// Grey where runs show no difference.
+	// Grey if the runs show no difference.
 	const seen = (group) => !model.functions.found || groups.found[group];
 	const native = Uint8Array.from(groups.kind, (row) => (model.strings[row] === 'native' ? 1 : 0));
 	const [root, text, match, matchText] = ['--root', '--text', '--match', '--match-text'].map(themeColour);
@@ -117,7 +116,7 @@ function drawPicture() {
 	for (let l = 0; l < layers.length; l++) collectBoxes(boxes, layers[l], l, width, first, last);
 	style.cursor = picture.hovered ?? picture.cursor;
 	const context = sizeCanvas(byId('canvas'), width, height);
-	// A flame graph that is lower than its window stands on the bottom.
+	// A flame graph that is lower than its window is aligned to the bottom.
 	const offset = layers[0].down < 0 && layers.length === 1 ? Math.max(0, height - picture.rows * ROW) : 0;
 	picture.offset = offset;
 	drawBoxes(context, boxes, layers, style, top - offset, width, height);
@@ -157,7 +156,7 @@ function zoomBack() {
 	return true;
 }
 
-/** What a click or Enter does: zoom, or, among callers and callees, choose. */
+/** A click or Enter: zooms the flame graph, or chooses a caller or callee. */
 function activate({ layer, node }) {
 	if (!isSandwich()) {
 		zoomTo(node);
@@ -198,7 +197,7 @@ function moveCursor(towards) {
 	redraw();
 }
 
-/** The line below the picture: the box under the pointer or the cursor, else what is chosen. */
+/** The line below the picture: the box under the pointer or the cursor, else the chosen function. */
 function showDetail() {
 	const { state } = app;
 	const at = picture.hovered ?? picture.cursor;
@@ -222,7 +221,7 @@ function noValuesText() {
 	return `All values of ${visible(amount.name, 60)} are 0.${choose}`;
 }
 
-/** A value with its share, and the same of the base, if there is one. */
+/** A value with its share; if there is a base, also the value and share in the base. */
 function sidesText(label, values, row) {
 	const one = (side) =>
 		`${shareText(values[side][row], app.wholes[side])} (${amountText(values[side][row], app.amount.unit)})`;
@@ -244,7 +243,7 @@ function describeItem(item) {
 	return [visible(items.names[item]), ...whereText(items, item), ...figuresText].join(' · ');
 }
 
-/** File, package and kind of a group, as far as they are known; R is the usual kind. */
+/** File, package and kind of a group, as far as they are known; the kind R is omitted. */
 function whereText(groups, row) {
 	const { strings } = app.model;
 	const file = strings[groups.file[row]];

@@ -1,8 +1,8 @@
-// Search by a regular expression: what matches is marked in the picture and kept in the table, and
-// the share of the samples with a match is shown.
+// Search by a regular expression. Matching boxes are marked in the picture, the table contains only
+// matching rows, and the share of the samples with a match is shown.
 'use strict';
 
-/** The expression of a search, null for none; throws if it is invalid. Capitals matter if there are any. */
+/** The expression of a search, null for none; throws if it is invalid. With a capital, case matters. */
 function searchExpression(text) {
 	if (text === '') return null;
 	return new RegExp(text, /\p{Lu}/u.test(text) ? '' : 'i');
@@ -13,7 +13,7 @@ function matchGroups(groups, expression) {
 	return Uint8Array.from(groups.names, (text) => (expression.test(text) ? 1 : 0));
 }
 
-/** Finds what matches in the current tree and table. */
+/** Finds matches in the current tree and table. */
 function arrangeSearch() {
 	const { state, tree, items } = app;
 	const input = byId('search');
@@ -32,7 +32,7 @@ function arrangeSearch() {
 		app.matches = matchGroups(tree.groups, expression);
 		app.itemMatches = items === tree.groups ? app.matches : new Uint8Array(items.n);
 		if (items !== tree.groups) {
-			// A line matches if a function in it does, or its own name.
+			// A line matches by its own name, or by a function in it.
 			for (let group = 0; group < tree.groups.n; group++) {
 				if (app.matches[group] && app.itemOf[group] >= 0) app.itemMatches[app.itemOf[group]] = 1;
 			}

@@ -1,5 +1,5 @@
 // With #selftest in the address, the page shows its sums, the sizes of its trees and their widths as
-// JSON, for tests to compare with figures that were computed elsewhere.
+// JSON. Tests compare them with figures that were computed independently.
 'use strict';
 
 /** Nodes in preorder, with their names. */
@@ -18,7 +18,7 @@ function listNodes(tree, most) {
 	return nodes;
 }
 
-/** Callees that do not fit in their caller, or do not start where the one before ends. */
+/** Callees that do not fit in their caller, or do not start where the previous one ends. */
 function misplaced(tree) {
 	let wrong = 0;
 	const near = (a, b) => Math.abs(a - b) <= 1e-9 * tree.width[0];

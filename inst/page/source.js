@@ -23,8 +23,8 @@ function linesOf(file) {
 }
 
 /**
- * The file and line of what is chosen. A function can have several files: one with text is preferred,
- * and in it the first line.
+ * The file and line of the chosen function or line. If a function has several files, a file with text is
+ * preferred. The line is the first one in this file.
  */
 function chosenPlace(files) {
 	const { state, model, items } = app;
@@ -42,7 +42,7 @@ function chosenPlace(files) {
 	return best;
 }
 
-/** The file and the line to show: those in the state, those of what is chosen, or the heaviest line. */
+/** The file and the line to show: from the state, else of the chosen function, else of the heaviest line. */
 function placeToShow(files) {
 	const { state, model } = app;
 	let place = { file: model.texts[0]?.file ?? -1, line: 0 };
@@ -152,6 +152,6 @@ function drawSource() {
 		),
 	);
 	if (to < last) panel.append(step('Later lines', SHOWN_LINES / 2));
-	// Not scrollIntoView(), which also scrolls the document that this page is embedded in.
+	// scrollIntoView() would also scroll a document in which this page is embedded.
 	panel.scrollTop = (panel.querySelector('.chosen')?.offsetTop ?? 0) - panel.clientHeight / 2;
 }

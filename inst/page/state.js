@@ -29,7 +29,7 @@ function defaultState(model) {
 	};
 }
 
-/** The state in a hash; what is missing or invalid is that of `defaults`. */
+/** The state in a hash; missing and invalid values are taken from `defaults`. */
 function parseHash(hash, defaults, model) {
 	const state = { ...defaults };
 	const choices = {
@@ -56,7 +56,7 @@ function parseHash(hash, defaults, model) {
 	return state;
 }
 
-/** The hash of a state: what differs from `defaults`. */
+/** The hash of a state: the values that differ from `defaults`. */
 function formatHash(state, defaults) {
 	const out = new URLSearchParams();
 	for (const [key, value] of Object.entries(state)) {
@@ -79,7 +79,7 @@ function saveState(state, defaults) {
 		try {
 			window.history.replaceState(null, '', hash ? `#${hash}` : location.href.replace(/#.*$/, ''));
 		} catch {
-			// A frame without an address of its own has no hash.
+			// An embedded page without its own address has no hash.
 		}
 	}, 150);
 }

@@ -65,8 +65,8 @@ function tableColumns() {
 }
 
 /**
- * Items with values that match the search, in the order of the table. Values that may be negative, in
- * differences, are ordered by size; changes from a base by what they are.
+ * Items with values that match the search, in the order of the table. Values of differences, which
+ * may be negative, are ordered by absolute value; changes from a base are ordered with their sign.
  */
 function orderedItems(columns) {
 	const { figures, items, state, itemMatches } = app;
@@ -86,7 +86,7 @@ function orderedItems(columns) {
 	return rows.sort((a, b) => sign * (key(a) - key(b)) || total(b) - total(a) || byName(a, b));
 }
 
-/** The head of a column, which sorts by it: by figures from the largest one, by names from the first one. */
+/** The head of a column, a button that sorts: figures from the largest, names in alphabetical order. */
 function headCell({ id, label }) {
 	const { state } = app;
 	const sorted = state.sort === id ? 'ascending' : state.sort === `-${id}` ? 'descending' : 'none';

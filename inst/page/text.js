@@ -1,7 +1,7 @@
-// Text for people: names made safe to look at, and numbers with units.
+// Text for display: names without control characters, and numbers with units.
 'use strict';
 
-/** Control characters, those without a width, and those that change the direction of text. */
+/** Control characters, characters without a width, and characters that change the direction of text. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}]/gu;
 const ESCAPES = { '\n': '\\n', '\t': '\\t', '\r': '\\r' };
 
@@ -22,7 +22,7 @@ function baseName(path) {
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 });
 
-/** Units of the same kind, and how many of the first one they are. */
+/** Units of the same kind, as multiples of the first unit. */
 const TIME = [
 	['ns', 1],
 	['µs', 1e3],

@@ -1,16 +1,14 @@
-// Call trees: frames are grouped by function, line or package, and paths with the same groups
-// become one node. A tree has two sides, the profile and the base that it is compared with; without
-// a base, the second side is zero.
-//
-// Nothing here is recursive: stacks may be thousands of frames deep. A node always comes after its
-// caller, so that loops over nodes replace recursion.
+// Call trees: frames are grouped by function, line or package, and paths with the same groups become
+// one node. A tree has two sides, the profile and the base that it is compared with; without a base,
+// the second side is zero. There is no recursion, since stacks may be thousands of frames deep. A node
+// always comes after its caller, so a loop over the nodes is sufficient.
 'use strict';
 
 /**
- * The groups of frames. `ofFrame` has the group of each frame. By 'function', a group is a name: R
- * shows one function in several files, if it evaluates arguments that were written elsewhere. By
- * 'line' it is a name, a file and a line or an address. By 'place' it is a file and a line, and frames without a
- * line have no group (-1).
+ * The groups of frames. `ofFrame` has the group of each frame. By 'function', a group is a name: a
+ * function can appear with several files, since it evaluates arguments that were written elsewhere. By
+ * 'line' it is a name, a file and a line or an address. By 'place' it is a file and a line, and frames
+ * without a line have no group (-1).
  */
 function groupFrames(model, by) {
 	const { functions, frames, strings } = model;
@@ -58,7 +56,7 @@ function groupFrames(model, by) {
 		groups.kind[row] ||= frames.kind[i];
 		groups.found[row] ||= functions.found?.[f];
 	}
-	// The place of each name in alphabetical order.
+	// The rank of each name in alphabetical order.
 	const { names } = groups;
 	const order = Array.from(names.keys());
 	order.sort((a, b) => (names[a] < names[b] ? -1 : names[a] > names[b] ? 1 : a - b));
@@ -100,13 +98,13 @@ function callee(tree, node, group) {
 	return added;
 }
 
-/** Removes what is only needed while a tree is built. */
+/** Removes data that is needed only while a tree is built. */
 function finished(tree) {
 	return { n: tree.n, parent: tree.parent.slice(0, tree.n), group: tree.group.slice(0, tree.n) };
 }
 
 /**
- * The tree by group. `hidden` has 1 for frames to leave out: what they call is then called by their
+ * The tree by group. `hidden` is 1 for frames to leave out: their callees become callees of their
  * caller. Consecutive frames of one package are one node. `nodeOf` has the node of each node of
  * the model.
  */
@@ -127,19 +125,19 @@ function fold(model, groups, hidden) {
 /** Sums of values by the node that each belongs to; -1 for none. */
 function sumByNode(n, nodeOf, values) {
 	const sums = new Float64Array(n);
-	// The samples without a stack are those of node 0.
+	// The samples of node 0 have no stack.
 	for (let i = 1; i < values.length; i++) if (nodeOf[i] >= 0) sums[nodeOf[i]] += values[i];
 	return sums;
 }
 
-/** Sets the sums of a tree from those of the nodes of the model. */
+/** Sets the sums of a tree from the sums of the model's nodes. */
 function weigh(tree, ours, base, shares) {
 	tree.self = sumByNode(tree.n, tree.nodeOf, ours);
 	tree.baseSelf = base && sumByNode(tree.n, tree.nodeOf, base);
 	return layOut(tree, shares);
 }
 
-/** The values of nodes and all that they call. */
+/** The values of nodes and of everything that they call. */
 function totals(tree, self) {
 	const total = self.slice();
 	for (let i = tree.n - 1; i > 0; i--) total[tree.parent[i]] += total[i];
@@ -231,7 +229,7 @@ function outermost(tree, chosen) {
 	return found;
 }
 
-/** What the chosen groups call: their subtrees, merged. The root stands for the chosen groups. */
+/** The callees of the chosen groups: their subtrees, merged. The root represents the chosen groups. */
 function calleesOf(tree, chosen) {
 	const out = newTree(tree.n + 1);
 	const nodeOf = new Int32Array(tree.n).fill(-1);
@@ -246,12 +244,12 @@ function calleesOf(tree, chosen) {
 }
 
 /**
- * What calls the chosen groups, from the inside to the outside. It is built level by level, and
- * callers with less than `least` of the whole are not followed: all callers of a large profile are
- * millions of nodes, of which a screen can show some thousand.
+ * The callers of the chosen groups, from the inside to the outside. The tree is built level by level.
+ * Callers with less than `least` of the whole are not followed: all callers in a large profile are
+ * millions of nodes, and a screen can show some thousand.
  */
 function callersOf(tree, chosen, least = 1 / 4096) {
-	// Each call from outside: where it starts, the caller reached, and the node of this caller.
+	// For each call from outside: its start, the current caller, and the node of this caller.
 	const starts = Int32Array.from(outermost(tree, chosen));
 	const at = starts.slice();
 	const nodes = new Int32Array(starts.length);
@@ -259,7 +257,7 @@ function callersOf(tree, chosen, least = 1 / 4096) {
 	const most = tree.n + calls + 1;
 	const out = newTree(most);
 	const sides = tree.baseTotal ? [tree.total, tree.baseTotal] : [tree.total];
-	// Negative values, in differences, do not make a caller small.
+	// A caller of a difference is not small because of negative values.
 	const all = [...sides, ...sides.map((total) => total.map(Math.abs))];
 	const sums = all.map((total) => {
 		const sum = new Float64Array(most);
