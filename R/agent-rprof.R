@@ -10,11 +10,15 @@ rprof_bytes <- 1000000L
 
 # Starts the thread, and returns its method. "auto" tries "reader", then "rprof".
 start_sampling <- function(settings, method, call) {
-  end_rprof()
-  refused <- if (method == "auto") reader_refusal()
-  if (method == "reader" || method == "auto" && is.null(refused)) {
-    rust(rust_agent_start(c(settings, list(method = "reader"))), call)
-    return("reader")
+  if (!is.null(agent$run)) {
+    end_rprof()
+  }
+  refused <- NULL
+  if (method != "rprof") {
+    refused <- rust(rust_agent_start(c(settings, list(method = method))), call)
+    if (is.null(refused)) {
+      return("reader")
+    }
   }
   tryCatch(start_rprof_method(settings, call), profile_error_unsupported = function(error) {
     if (is.null(refused)) {
@@ -27,19 +31,6 @@ start_sampling <- function(settings, method, call) {
     )
   })
   "rprof"
-}
-
-# The reason why R's memory cannot be read, or NULL. Checked before the thread starts, which could not distinguish this
-# failure from others.
-reader_refusal <- function() {
-  tryCatch(
-    {
-      rust(rust_process_dump(Sys.getpid()), NULL)
-      NULL
-    },
-    profile_error_unsupported = rlang::cnd_header,
-    profile_error_process = rlang::cnd_header
-  )
 }
 
 start_rprof_method <- function(settings, call) {

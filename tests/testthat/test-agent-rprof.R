@@ -304,21 +304,11 @@ test_that("it can be started and stopped again and again", {
 
 # As if R's memory could not be read.
 local_refusal <- function(envir = parent.frame()) {
-  dump <- profile:::rust_process_dump
-  replace <- function(f) utils::assignInNamespace("rust_process_dump", f, "profile")
-  withr::defer(replace(dump), envir = envir)
-  replace(function(pid) {
-    list(NULL, list(class = "profile_error_process", message = "R's memory looks new."), NULL)
-  })
-}
-
-# As if R's memory could not be read.
-local_refusal <- function(envir = parent.frame()) {
-  dump <- profile:::rust_process_dump
-  replace <- function(f) utils::assignInNamespace("rust_process_dump", f, "profile")
-  withr::defer(replace(dump), envir = envir)
-  replace(function(pid) {
-    list(NULL, list(class = "profile_error_process", message = "R's memory looks new."), NULL)
+  start <- profile:::rust_agent_start
+  replace <- function(f) utils::assignInNamespace("rust_agent_start", f, "profile")
+  withr::defer(replace(start), envir = envir)
+  replace(function(settings) {
+    if (settings$method == "auto") list("R's memory looks new.", NULL, NULL) else start(settings)
   })
 }
 

@@ -28,12 +28,12 @@ use std::time::Duration;
 
 const WHAT: &str = "the settings of the agent";
 
-/// Reads the settings from a list: `method`, "reader" or "rprof"; `interval` and `every` in seconds; `clock`, "cpu"
-/// or "wall"; `keys` and `values` of the resource attributes; `queue` in bytes; `kind`, "http", "relay", "folder" or
-/// "function". For HTTP: `url`, `headers` (bytes), `timeout` and `backoff` in seconds, and `limit`, the maximum size
-/// of a response in bytes. For a relay: `shown`, the URL without secrets; `path`, its folder; `head`, `command` and
-/// `environment` (bytes); and `timeout`, `backoff` and `limit`. For a folder: `path`, and `name`, the prefix of file
-/// names.
+/// Reads the settings from a list: `method`, "reader" (or "auto", the same here) or "rprof"; `interval` and `every` in
+/// seconds; `clock`, "cpu" or "wall"; `keys` and `values` of the resource attributes; `queue` in bytes; `kind`, "http",
+/// "relay", "folder" or "function". For HTTP: `url`, `headers` (bytes), `timeout` and `backoff` in seconds, and `limit`,
+/// the maximum size of a response in bytes. For a relay: `shown`, the URL without secrets; `path`, its folder; `head`,
+/// `command` and `environment` (bytes); and `timeout`, `backoff` and `limit`. For a folder: `path`, and `name`, the
+/// prefix of file names.
 pub fn settings(list: &Robj) -> Result<Settings> {
     let mut resource = Vec::new();
     let keys = option(list, "keys")?.elements()?;

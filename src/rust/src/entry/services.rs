@@ -3,16 +3,30 @@
 use crate::agent;
 use crate::arena::RObject;
 use crate::argument::argument;
+use crate::options::option;
 use crate::outcome::outcome;
 use extendr_api::prelude::{Robj, extendr, extendr_module};
 use profile_agent::handle;
 use profile_agent::relay::lock::serve;
+use profile_core::error::Error;
+use profile_core::message;
+use profile_reader::dump::dump;
 use std::time::Duration;
 
-// Starts the agent. `settings` is a list, see `agent::settings()`.
+// Starts the agent. `settings` is a list, see `agent::settings()`. With the method "auto", R's memory is read once, since
+// the thread could not distinguish a failure of this from others. If that is not possible, the agent is not started, and
+// the reason is returned; otherwise NULL.
 #[extendr]
 fn rust_agent_start(settings: &Robj) -> Robj {
-    outcome(|_| {
+    outcome(|arena| {
+        if option(settings, "method")?.text()? == Some("auto") {
+            match dump(std::process::id() as i32) {
+                Err(error @ (Error::Unsupported(_) | Error::Process(_))) => {
+                    return arena.text(&message!("{error}"));
+                }
+                found => found.map(drop)?,
+            }
+        }
         handle::start(agent::settings(settings)?)?;
         Ok(RObject::null())
     })
