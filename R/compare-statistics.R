@@ -72,14 +72,25 @@ detectable_ratio <- function(se, df, alpha) {
   exp(ifelse(se == 0, 0, factor * se))
 }
 
+# The factor starts from a formula that is exact both for known standard errors and for large quantiles, and within 3%
+# between these: the ratio of two estimates has an F distribution. As a quantile of the normal distribution, the
+# probability is nearly a linear function of the factor, so three steps of Newton's method are exact to 0.2%.
 detectable_factor <- function(df, alpha) {
+  wanted <- stats::qnorm(power)
   if (df > 1000) {
-    return(stats::qnorm(1 - alpha / 2) + stats::qnorm(power))
+    return(stats::qnorm(1 - alpha / 2) + wanted)
   }
+  quantile <- stats::qt(1 - alpha / 2, df)
+  by_normal <- sqrt((quantile * (sqrt(stats::qf(power, df, df)) - 1))^2 + wanted^2)
+  factor <- quantile + by_normal
   estimates <- error_estimates(df)
-  critical <- stats::qt(1 - alpha / 2, df) * estimates
-  missing <- function(factor) mean(stats::pnorm(outer(factor * estimates, critical, `-`))) - power
-  stats::uniroot(missing, c(0, 100 * max(critical)), tol = 1e-3)$root
+  critical <- quantile * estimates
+  for (step in 1:3) {
+    # .colMeans() is mean() without the search for a method.
+    found <- .colMeans(stats::pnorm(outer(factor * estimates, critical, `-`)), length(critical)^2, 1)
+    factor <- factor - (stats::qnorm(found) / wanted - 1) * by_normal
+  }
+  factor
 }
 
 # The probability that a test at the level `alpha` finds a difference of this number of standard errors. (The result
