@@ -85,7 +85,7 @@ format_amount <- function(value, unit) {
 }
 
 format_amounts <- function(values, unit) {
-  vapply(values, format_amount, "", unit)
+  if (has_scale(unit)) format_value(values, unit) else vapply(values, format_count, "")
 }
 
 percent <- function(share) {
@@ -103,7 +103,7 @@ file_name <- function(path) {
 }
 
 has_scale <- function(unit) {
-  scale_value(1, unit)$unit != ""
+  any(!is.na(vapply(unit_kinds, find_unit, 0L, enc2utf8(unit))))
 }
 
 # Amounts as a column of a tibble that is printed. They have their own class because tibbles truncate strings,

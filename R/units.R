@@ -83,7 +83,7 @@ scale_value <- function(value, unit) {
     shown[rows] <- kind$shown[target]
   }
   value[negative] <- -value[negative]
-  tibble::tibble(value = value, unit = shown)
+  tibble::new_tibble(list(value = value, unit = shown), nrow = length(value))
 }
 
 # Values as text: two decimals unless they are zeros, "0" for a value that rounds to 0, and NA for NA.
